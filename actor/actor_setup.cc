@@ -36,7 +36,7 @@ absl::StatusOr<Rollout::Parts> MakeParts(const v1::Experiment& experiment) {
   parts.max_policy_lag = experiment.schedule().max_policy_lag();
   ASSIGN_OR_RETURN(parts.schema, ActingRuleSchema(algorithm->acting_rule, model.spec));
   parts.make_task = [task = experiment.task(), options = experiment.task_options()] { return MakeTask(task, options); };
-  parts.make_rule = [model, rule = std::string(algorithm->acting_rule)](
+  parts.make_rule = [model, rule = algorithm->acting_rule](
                         const Snapshot& snapshot, int max_batch) -> absl::StatusOr<std::unique_ptr<ActingRule>> {
     if (snapshot.task != model.spec.name || snapshot.acting_rule != rule) {
       return absl::FailedPreconditionError(absl::StrCat("it is for task ", snapshot.task, " and rule ",

@@ -69,8 +69,8 @@ class EnvironmentBatch {
     const float* executed = nullptr;    // applied; equals `action` unless the rule filters after the policy
     const float* raw_action = nullptr;  // unfiltered policy action
     const float* memory = nullptr;      // [count of SetMemory] after the decision
-    float cvar = 0, delta = 0;          // of rules with a learned constraint
-    float log_prob = 0;                 // of `action`, of rules that store it
+    float cvar = 0, delta = 0;          // set only by rules with a learned constraint
+    float log_prob = 0;                 // log-density of `action`, set only by rules that store it
     SnapshotVersion policy;
   };
   enum class Outcome { kContinues, kEnded, kAbandoned };

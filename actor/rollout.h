@@ -51,7 +51,7 @@ class Rollout {
   // The parts of the loop; tests supply their own.
   struct Parts {
     uint64_t run_seed = 0;
-    std::vector<uint64_t> member_seeds;  // of all members of the run
+    std::vector<uint64_t> member_seeds;  // one per member of the run
     bool lockstep = false;
     uint64_t max_policy_lag = 0;  // updates
     RowSchema schema;
@@ -96,7 +96,7 @@ class Rollout {
   bool Fresh(const Snapshot* snapshot, const InsertSession::Allowance& allowance) const;
   absl::Status LoadSnapshot(MemberState* state, std::shared_ptr<const Snapshot> snapshot);
   void Act(MemberState* state, int batch, bool timed);
-  EnvironmentBatch::Decision DecisionOf(const MemberState& state, int row) const;  // of the last Act
+  EnvironmentBatch::Decision DecisionOf(const MemberState& state, int row) const;  // the last Act's decision
   void CountAbandoned(uint32_t member, int count);  // logs each doubling, so that a broken task cannot flood the log
   absl::Status Flush(MemberState* state);
   absl::Status FlushAll();
@@ -126,13 +126,13 @@ class Rollout {
   std::vector<int> chosen_;                // [batch] environments stepping now
   std::vector<float> observations_;        // [batch, obs_dim]
   std::vector<float> noise_;               // [batch, noise_dim]
-  std::vector<float> costs_;               // [batch] of the previous steps
+  std::vector<float> costs_;               // [batch]: costs of the previous steps
   std::vector<float> memory_;              // [batch, memory_dim]
   std::vector<float> actions_;             // [batch, action_dim]
   std::vector<double> intervention_;       // [batch]
-  std::vector<float> raw_actions_;         // [batch, action_dim], of rules whose actions are already filtered
-  std::vector<double> constraint_, cvar_;  // [batch], of rules with a learned constraint
-  std::vector<float> log_prob_;            // [batch], of rules that store it
+  std::vector<float> raw_actions_;         // [batch, action_dim], only for rules whose actions are already filtered
+  std::vector<double> constraint_, cvar_;  // [batch], only for rules with a learned constraint
+  std::vector<float> log_prob_;            // [batch], only for rules that store it
 };
 
 }  // namespace datacom::actor

@@ -13,19 +13,19 @@
 
 namespace datacom::actor {
 
-// One transition. Pointers are read during Append only; those of columns that the schema lacks may be null.
+// One transition. Pointers are read during Append only; a pointer for a column that the schema lacks may be null.
 struct TransitionRow {
   const float* observation = nullptr;       // [obs_dim]
   const float* action = nullptr;            // [action_dim]
   const float* executed = nullptr;          // [action_dim], applied to the environment
   const float* raw_action = nullptr;        // [action_dim], unfiltered policy action
-  float cvar = 0, delta = 0;                // of rules with a learned constraint
-  float log_prob = 0;                       // of `action` under the policy
-  const float* memory = nullptr;            // of rules with memory, after the decision
+  float cvar = 0, delta = 0;                // set only by rules with a learned constraint
+  float log_prob = 0;                       // log-density of `action` under the policy
+  const float* memory = nullptr;            // after the decision; set only by rules with memory
   const float* next_observation = nullptr;  // [obs_dim]
   float reward = 0;
   float cost = 0;           // raw, signed, of the reached state
-  float previous_cost = 0;  // of the previous state; 0 at an episode's first step
+  float previous_cost = 0;  // cost of the previous state; 0 at an episode's first step
   bool absorbing = false;
   bool last = false;  // absorbing or time limit
   uint32_t environment = 0;
@@ -49,7 +49,7 @@ class RowChunk {
  private:
   RowChunk() = default;
   struct Field {        // one wire column
-    size_t offset = 0;  // in buffer_
+    size_t offset = 0;  // begin in buffer_, in bytes
     size_t row_bytes = 0;
     size_t value = 0;  // index into Append's values
   };

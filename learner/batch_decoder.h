@@ -33,7 +33,7 @@ struct FinishedEpisode {
 struct PreparedUpdate {
   uint64_t update = 0;
   Batch batch;
-  std::vector<FinishedEpisode> episodes;      // by member, then in row order
+  std::vector<FinishedEpisode> episodes;      // ordered by member, then by row
   std::vector<uint64_t> rows_seen, inserted;  // [M], as the replay counts them (proto MemberBatch)
   std::vector<uint32_t> lanes;                // [M], as the replay counts them
 };
@@ -52,9 +52,9 @@ class BatchDecoder {
   struct Workspace {
     KnownRows known;
     std::vector<double> wide, state;                       // one observation, one [q, x], float64
-    std::vector<float> rows, next_rows;                    // of one batch; empty if networks see all of a row
-    std::vector<float> failure_observation, failure_next;  // of one failure batch
-    std::vector<float> column;                             // of an epoch, in the order of the rows
+    std::vector<float> rows, next_rows;                    // rows of one batch; empty if networks see all of a row
+    std::vector<float> failure_observation, failure_next;  // rows of one failure batch
+    std::vector<float> column;                             // one column of an epoch, in the order of the rows
     std::vector<uint8_t> flags;
     absl::Status status;
   };

@@ -62,7 +62,7 @@ class LedgerRecorder {
   absl::Status Read(uint32_t member, uint64_t from, uint64_t to);
   absl::Status Write(uint32_t member, uint64_t row, const v1::RowRange& range, uint32_t index);
 
-  const std::vector<uint64_t> seeds_;  // of the members
+  const std::vector<uint64_t> seeds_;  // one per member
   const RowSchema schema_;
   const RowSource source_;
   const bool judged_;  // the acting rule stores CVaR and delta

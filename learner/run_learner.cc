@@ -65,7 +65,7 @@ struct AcceptedRun {
   Checkpoint checkpoint;  // empty: a new run
   AlgorithmConfig config;
   std::unique_ptr<CheckedAlgorithm> algorithm;    // in the state of the checkpoint
-  RowSchema schema;                               // of the acting rule
+  RowSchema schema;                               // rows as the acting rule stores them
   std::shared_ptr<const ControlAffine> dynamics;  // null: the algorithm needs none
   std::unique_ptr<Prefetch> pretraining;          // null: no pre-training updates are left
   std::shared_ptr<std::atomic<uint64_t>> signs_of_life = std::make_shared<std::atomic<uint64_t>>(0);

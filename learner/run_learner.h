@@ -21,7 +21,7 @@
 namespace datacom::learner {
 
 struct ProcessOptions : RoleFlags {
-  RunSettings settings;       // of a validated experiment
+  RunSettings settings;       // from a validated experiment
   AlgorithmConfig algorithm;  // without `alive`
   KnownRows known;
   std::string run_dir;

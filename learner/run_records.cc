@@ -39,7 +39,7 @@ constexpr EvaluationMean kEvaluationMeans[] = {{"discounted_return", &Evaluation
                                                {"mean_cost", &EvaluationMeans::mean_cost},
                                                {"success_rate", &EvaluationMeans::success_rate}};
 // The statistic before the column status.
-constexpr absl::string_view kBeforeStatus = "lanes";
+constexpr int kBeforeStatus = v1::MemberEpoch::kLanesFieldNumber;
 
 std::vector<std::string> ProgressHeader(const std::vector<EpochStatistic>& statistics) {
   std::vector<std::string> header = {"member",  "seed",         "epoch",        "env_steps",
@@ -47,7 +47,7 @@ std::vector<std::string> ProgressHeader(const std::vector<EpochStatistic>& stati
   for (const EvaluationMean& mean : kEvaluationMeans) header.push_back(absl::StrCat("eval_", mean.name));
   for (const EpochStatistic& statistic : statistics) {
     header.push_back(statistic.name());
-    if (statistic.name() == kBeforeStatus) header.emplace_back("status");
+    if (statistic.number() == kBeforeStatus) header.emplace_back("status");
   }
   return header;
 }
@@ -64,11 +64,6 @@ std::vector<std::string> WithNamedCosts(std::vector<std::string> header, const s
                                         const std::string& prefix) {
   for (std::string& column : NamedCostColumns(names, prefix)) header.push_back(std::move(column));
   return header;
-}
-
-const char* StatusOf(const v1::MemberEpoch& member) {
-  if (member.diverged()) return "diverged";
-  return member.critic_runaway() ? "runaway" : "ok";
 }
 
 // NaN for a count of 0; the cell of the mean is empty then.
@@ -167,7 +162,9 @@ absl::Status RunRecords::AppendEpoch(const v1::EpochRecord& record) {
       const bool whole = statistic.is_count() && statistic.about().fold() != v1::Statistic::PER_ROW;
       row.push_back(whole ? Cell(static_cast<uint64_t>(value)) : Cell(value));
       scalars.emplace_back(statistic.tag(), value);
-      if (statistic.name() == kBeforeStatus) row.emplace_back(StatusOf(member));
+      if (statistic.number() == kBeforeStatus) {
+        row.emplace_back(StatusOf(member.diverged(), member.critic_runaway()));
+      }
     }
     AppendNamedCosts(eval.named, options_.cost_names.size(), &row);
     for (size_t c = 0; c < std::min(eval.named.size(), options_.cost_names.size()); ++c) {
@@ -202,6 +199,8 @@ std::vector<v1::FileOffset> RunRecords::Offsets() const {
   for (const auto& [folder, writer] : events_) add(folder, writer->Offset());
   return offsets;
 }
+
+const char* StatusOf(bool diverged, bool runaway) { return diverged ? "diverged" : runaway ? "runaway" : "ok"; }
 
 std::string BuildText(const std::string& before) {
   const std::string torch = TorchVersion();

@@ -28,7 +28,7 @@ class RunRecords {
  public:
   struct Options {
     std::string run_dir, algorithm;
-    std::vector<uint64_t> seeds;          // of the members
+    std::vector<uint64_t> seeds;          // one per member
     uint64_t min_size = 0;                // rows before the rows of the first update
     std::vector<std::string> cost_names;  // RowSchema::named_costs
   };
@@ -52,6 +52,9 @@ class RunRecords {
   const std::unique_ptr<CsvWriter> progress_, episodes_;
   const Events events_;
 };
+
+// A member's status, as progress.csv and `datacom status` show it.
+const char* StatusOf(bool diverged, bool runaway);
 
 // The text of build.txt, one line each: versions of this build and of its libraries, the simulators, the arithmetic on
 // this processor, the machine, the day of this start (UTC). `before` is the text of the start that a resume continues,

@@ -14,8 +14,8 @@ namespace datacom::learner {
 struct RunSettings {
   struct Member {
     uint64_t seed = 0;
-    std::string label;  // names its setting in a sweep
-    double cost_budget = 0;
+    std::string label;       // names its setting in a sweep
+    double cost_budget = 0;  // NaN: the algorithm has none
   };
   std::string task, algorithm, acting_rule, device;
   bool needs_dynamics = false;  // the algorithm reads control-affine features

@@ -1,6 +1,7 @@
 #include "learner/served_state.h"
 
 #include "common/base/version.h"
+#include "learner/run_records.h"
 
 namespace datacom::learner {
 namespace {
@@ -29,7 +30,7 @@ v1::LearnerInfo InitialInfo(const RunIdentity& run) {
     v1::MemberProgress* progress = info.add_members();
     progress->set_member(member);
     progress->set_seed(settings.members[member].seed);
-    progress->set_status("ok");
+    progress->set_status(StatusOf(/*diverged=*/false, /*runaway=*/false));
   }
   return info;
 }

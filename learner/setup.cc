@@ -1,14 +1,17 @@
 #include "learner/setup.h"
 
 #include <algorithm>
+#include <limits>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/acting/acting_rule.h"
 #include "common/base/machine.h"
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
+#include "common/records/best_epoch.h"
 #include "common/tasks/known_selection.h"
 
 namespace datacom::learner {
@@ -40,7 +43,8 @@ RunSettings MakeRunSettings(const v1::Experiment& resolved) {
   settings.seed = resolved.run().seed();
   for (int i = 0; i < resolved.members_size(); ++i) {
     const v1::Member& member = resolved.members(i);
-    settings.members.push_back({member.seed(), member.label(), MemberHyper(resolved, i).cost_budget()});
+    const double budget = algorithm.has_budget ? CostBudget(resolved, i) : std::numeric_limits<double>::quiet_NaN();
+    settings.members.push_back({member.seed(), member.label(), budget});
   }
   settings.schedule = EpochSchedule(UpdatesOf(resolved), resolved.run().steps_per_epoch());
   settings.publish_period = resolved.schedule().publish_period();
@@ -57,6 +61,8 @@ RunSettings MakeRunSettings(const v1::Experiment& resolved) {
 }
 
 absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolved, const TaskModel& task) {
+  const AlgorithmInfo& info = *FindAlgorithm(resolved.algorithm());
+  RETURN_IF_ERROR(CheckActingRuleTask(info.acting_rule, task));
   AlgorithmConfig config;
   ASSIGN_OR_RETURN(const std::vector<int> known, SelectKnownRows(task, resolved.constraints()));
   for (const int row : known) config.known.push_back(task.known_constraints->names()[row]);
@@ -78,17 +84,12 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
   config.constraint_hidden = Sizes(resolved.network().constraint_hidden());
   config.batch_size = static_cast<int>(resolved.learner().batch_size());
   config.failure_batch_size = static_cast<int>(resolved.learner().failure_batch_size());
-  const AlgorithmInfo& info = *FindAlgorithm(config.algorithm);
   config.quantiles = info.quantiles;
   if (info.new_rows) {
     config.epoch_rows = static_cast<int>(RowsPerDraw(resolved));
     config.epochs = UpdatesOf(resolved).LastUpdate();
   }
   if (info.plans) {
-    if (!task.cost) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(info.name, " plans with the cost of imagined observations; task ", task.spec.name, " has none"));
-    }
     config.planning = resolved.planning();
     config.memory_rows = static_cast<int>(resolved.replay().capacity());
   }

@@ -1,5 +1,5 @@
-// Turns a resolved experiment into what the learner's parts take. Only setup.cc and main.cc know the schema of
-// experiments. Pure functions, except that MakeAlgorithmConfig starts threads.
+// Turns a resolved experiment into what the learner's parts take. Only setup.cc, main.cc and dataset_draws.cc know the
+// schema of experiments. Pure functions, except that MakeAlgorithmConfig starts threads.
 #ifndef DATACOM_LEARNER_SETUP_H_
 #define DATACOM_LEARNER_SETUP_H_
 
@@ -21,7 +21,8 @@ class Experiment;
 namespace datacom::learner {
 
 RunSettings MakeRunSettings(const v1::Experiment& resolved);
-// Returns INVALID_ARGUMENT naming a known constraint that the task does not have.
+// INVALID_ARGUMENT naming a known constraint that the task does not have, or why the algorithm's acting rule cannot act
+// in the task.
 absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolved, const TaskModel& task);
 // The rows of AlgorithmConfig::known.
 absl::StatusOr<KnownRows> MakeKnownRows(const v1::Experiment& resolved, const TaskModel& task);

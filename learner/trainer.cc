@@ -442,7 +442,7 @@ absl::Status Trainer::Refresh() {
       v1::MemberProgress* member = info->mutable_members(i);
       member->set_env_steps(rows);
       member->set_epoch(next_epoch_ == 0 ? 0 : next_epoch_ - 1);
-      member->set_status(stats[i].diverged() ? "diverged" : runaway_[i] != 0 ? "runaway" : "ok");
+      member->set_status(StatusOf(stats[i].diverged(), runaway_[i] != 0));
       member->set_delta(stats[i].delta());
       member->set_alpha(stats[i].alpha());
       member->set_delta_steps(stats[i].delta_steps());

@@ -1,36 +1,30 @@
 #include "common/acting/acting_rule.h"
 
-#include <cstdio>
-#include <cstdlib>
-#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/acting/register_rule.h"
+#include "common/base/named_register.h"
 #include "common/base/status.h"
 
 namespace datacom {
 namespace {
 
-std::map<std::string, ActingRuleEntry, std::less<>>& Registered() {
-  static std::map<std::string, ActingRuleEntry, std::less<>> registered;
+NamedRegister<ActingRuleEntry>& Registered() {
+  static NamedRegister<ActingRuleEntry> registered("acting rule");
   return registered;
 }
 
 absl::StatusOr<const ActingRuleEntry*> Find(absl::string_view name) {
-  const auto found = Registered().find(name);
-  if (found != Registered().end()) return &found->second;
-  return absl::NotFoundError(
-      absl::StrCat("acting rule \"", name, "\" does not exist; there are: ", absl::StrJoin(ActingRuleNames(), ", ")));
+  const ActingRuleEntry* const entry = Registered().Find(name);
+  if (entry == nullptr) return Registered().Unknown(name);
+  return entry;
 }
 
 }  // namespace
 
 RegisterActingRule::RegisterActingRule(const std::string& name, const ActingRuleEntry& entry) {
-  if (Registered().emplace(name, entry).second) return;
-  std::fprintf(stderr, "two acting rules are registered as %s\n", name.c_str());
-  std::abort();
+  Registered().Add(name, entry);
 }
 
 absl::Status SnapshotRule::Load(const Snapshot& snapshot) {
@@ -39,22 +33,22 @@ absl::Status SnapshotRule::Load(const Snapshot& snapshot) {
   return absl::OkStatus();
 }
 
-std::vector<std::string> ActingRuleNames() {
-  std::vector<std::string> names;
-  for (const auto& [name, entry] : Registered()) names.push_back(name);
-  return names;
+std::vector<std::string> ActingRuleNames() { return Registered().Names(); }
+
+absl::Status CheckActingRuleTask(absl::string_view rule, const TaskModel& model) {
+  ASSIGN_OR_RETURN(const ActingRuleEntry* entry, Find(rule));
+  if (entry->check_task == nullptr) return absl::OkStatus();
+  return Annotate(entry->check_task(model), absl::StrCat("acting rule ", rule));
 }
 
 absl::StatusOr<std::unique_ptr<ActingRule>> MakeActingRule(const Snapshot& snapshot, const TaskModel& model,
                                                            int max_batch) {
   ASSIGN_OR_RETURN(const ActingRuleEntry* entry, Find(snapshot.acting_rule));
-  if (entry->check_task != nullptr) {
-    RETURN_IF_ERROR(Annotate(entry->check_task(model), absl::StrCat("acting rule ", snapshot.acting_rule)));
-  }
+  RETURN_IF_ERROR(CheckActingRuleTask(snapshot.acting_rule, model));
   const SnapshotForm form = entry->form(SnapshotDims::Of(model), snapshot);
   ASSIGN_OR_RETURN(SnapshotCheck check, SnapshotCheck::Make(form, snapshot));
   ASSIGN_OR_RETURN(std::unique_ptr<SnapshotRule> rule, entry->make(snapshot, form, model, max_batch));
-  rule->CheckSnapshotsWith(std::move(check));
+  rule->Start(std::move(check), snapshot);
   return rule;
 }
 

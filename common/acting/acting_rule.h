@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/acting/snapshot_form.h"
 #include "common/nn/snapshot.h"
@@ -54,12 +55,15 @@ class ActingRule {
   // the policy: the agent learns from the policy's actions, and the rule declares the column executed_action. Null:
   // execute the actions as they are.
   virtual const float* executed() const { return nullptr; }
-  // Whether Act writes diagnostics.constraint and cvar.
+  // True if Act writes diagnostics.constraint and cvar.
   virtual bool has_constraint() const { return false; }
 };
 
 std::vector<std::string> ActingRuleNames();
-// NOT_FOUND, naming the rule; INVALID_ARGUMENT, naming a missing array, a wrong shape or a missing scalar.
+// Whether the rule can act in the task. NOT_FOUND, naming the rule; INVALID_ARGUMENT, naming rule, task and what is
+// wrong.
+absl::Status CheckActingRuleTask(absl::string_view rule, const TaskModel& model);
+// The errors of CheckActingRuleTask; INVALID_ARGUMENT, naming a missing array, a wrong shape or a missing scalar.
 absl::StatusOr<std::unique_ptr<ActingRule>> MakeActingRule(const Snapshot& snapshot, const TaskModel& model,
                                                            int max_batch);
 // The form of a rule's snapshots. `like`: a snapshot, for rules with alternatives. NOT_FOUND, naming the rule.

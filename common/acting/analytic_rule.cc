@@ -18,18 +18,14 @@
 namespace datacom {
 namespace {
 
-using gaussian_policy::GaussianPolicy;
-
 // Not thread-safe; owns nets and workspace, shares the task's model; Load and Act neither allocate nor block.
-class AnalyticRule : public SnapshotRule {
+class AnalyticRule : public ExecutingRule {
  public:
-  AnalyticRule(GaussianPolicy policy, AnalyticMap map, const SafeMapGains& gains, const TaskModel& model,
-               int max_batch);
+  AnalyticRule(GaussianPolicy policy, AnalyticMap map, const TaskModel& model, int max_batch);
 
   // Writes u to `actions`. Leaves diagnostics.constraint and cvar unchanged: there is no learned constraint.
   void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
   int noise_dim() const override { return policy_.noise_dim(); }
-  const float* executed() const override { return executed_.data(); }
 
  protected:
   void Set(const Snapshot& snapshot) override {
@@ -42,38 +38,32 @@ class AnalyticRule : public SnapshotRule {
   AnalyticMap map_;
   SafeMapGains gains_;
   std::shared_ptr<const ControlAffine> dynamics_;
-  std::vector<float> executed_;                              // [max_batch, n]
   std::vector<double> observation_, q_, x_, x_dot_, f_, G_;  // one row
-  std::vector<double> u_, action_;                           // one row: [n]
+  RowFilter filter_;
 };
 
-AnalyticRule::AnalyticRule(GaussianPolicy policy, AnalyticMap map, const SafeMapGains& gains, const TaskModel& model,
-                           int max_batch)
-    : policy_(std::move(policy)),
+AnalyticRule::AnalyticRule(GaussianPolicy policy, AnalyticMap map, const TaskModel& model, int max_batch)
+    : ExecutingRule(model.spec, max_batch),
+      policy_(std::move(policy)),
       map_(std::move(map)),
-      gains_(gains),
       dynamics_(model.dynamics),
-      executed_(max_batch * model.spec.action_dim),
       observation_(model.spec.obs_dim),
       q_(model.dynamics->dims().q),
       x_(model.dynamics->dims().x),
       x_dot_(x_.size()),
       f_(q_.size()),
       G_(q_.size() * model.spec.action_dim),
-      u_(model.spec.action_dim),
-      action_(model.spec.action_dim) {}
+      filter_(model.spec.action_dim) {}
 
 void AnalyticRule::Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) {
-  policy_.Act(batch, inputs, actions, {});
-  const size_t obs = observation_.size(), n = u_.size();
+  policy_.Act(batch, inputs, actions);
+  const int obs = static_cast<int>(observation_.size()), n = policy_.noise_dim();
   for (int r = 0; r < batch; ++r) {
     std::copy_n(inputs.observations + r * obs, obs, observation_.data());
     dynamics_->Evaluate(observation_.data(), {q_.data(), x_.data(), x_dot_.data(), f_.data(), G_.data()});
     map_.Set({q_.data(), x_.data(), f_.data(), G_.data(), x_dot_.data(), observation_.data()}, gains_);
-    std::copy_n(actions + r * n, n, u_.data());
-    map_.Apply(u_.data(), action_.data());
-    const double intervention = RoundFilteredAction(action_, u_, &executed_[r * n]);
-    if (diagnostics.intervention != nullptr) diagnostics.intervention[r] = intervention;
+    filter_.Apply(r, actions + r * n, diagnostics, &executed_[r * n],
+                  [this](const double* u, double* a) { map_.Apply(u, a); });
   }
 }
 
@@ -91,18 +81,16 @@ absl::StatusOr<std::unique_ptr<SnapshotRule>> Make(const Snapshot& snapshot, con
   std::vector<double> viability(model.known_constraints->count(), 0.0);
   if (forward_invariant) viability = model.known_constraints->viability_gains();
   AnalyticMap map(model.known_constraints, std::move(viability), model.dynamics->dims());
-  return std::make_unique<AnalyticRule>(std::move(policy), std::move(map), GainsOf(snapshot), model, max_batch);
+  return std::make_unique<AnalyticRule>(std::move(policy), std::move(map), model, max_batch);
 }
-
-std::vector<Column> Columns(uint32_t action_dim) { return {ExecutedActionColumn(action_dim)}; }
 
 absl::Status CheckTask(const TaskModel& model) {
   if (model.known_constraints != nullptr) return CheckActionsOfMap(model);
   return absl::InvalidArgumentError(absl::StrCat("task ", model.spec.name, " has no known constraints"));
 }
 
-const RegisterActingRule kInvariant("atacom_fi", {&Form, &Make<true>, &Columns, &CheckTask});
-const RegisterActingRule kNotInvariant("atacom_nfi", {&Form, &Make<false>, &Columns, &CheckTask});
+const RegisterActingRule kInvariant("atacom_fi", {&Form, &Make<true>, &ExecutedActionOnly, &CheckTask});
+const RegisterActingRule kNotInvariant("atacom_nfi", {&Form, &Make<false>, &ExecutedActionOnly, &CheckTask});
 
 }  // namespace
 }  // namespace datacom

@@ -18,31 +18,24 @@
 namespace datacom {
 namespace {
 
-using gaussian_policy::GaussianPolicy;
-
 // Not thread-safe; owns nets and workspace, shares the task's model; Load and Act neither allocate nor block.
-class CbfQpRule : public SnapshotRule {
+class CbfQpRule : public ExecutingRule {
  public:
-  CbfQpRule(GaussianPolicy policy, Mlp barrier, const Snapshot& snapshot, const TaskModel& model, int max_batch);
+  CbfQpRule(GaussianPolicy policy, Mlp barrier, const TaskModel& model, int max_batch);
 
   // Leaves diagnostics.constraint and cvar unchanged: a barrier is not a discounted cost.
   void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
   int noise_dim() const override { return policy_.noise_dim(); }
-  const float* executed() const override { return executed_.data(); }
 
  protected:
   void Set(const Snapshot& snapshot) override {
     policy_.Set(snapshot);
     barrier_.Set(snapshot);
-    SetScalars(snapshot);
-  }
-
- private:
-  void SetScalars(const Snapshot& snapshot) {
     decay_ = ScalarOf(snapshot, "barrier_decay");
     penalty_ = ScalarOf(snapshot, "relaxation_penalty");
   }
 
+ private:
   GaussianPolicy policy_;
   Mlp barrier_;
   double decay_ = 0, penalty_ = 0;
@@ -50,36 +43,33 @@ class CbfQpRule : public SnapshotRule {
   std::vector<double> low_, high_;           // [n]
   std::vector<float> q_, values_, slopes_;   // [max_batch, q], [max_batch], [max_batch, q]
   std::vector<double> f_, G_;                // [max_batch, q], [max_batch, q, n]
-  std::vector<float> executed_;              // [max_batch, n]
   std::vector<double> observation_, state_;  // one row: [obs], [q]
-  std::vector<double> LG_V_, u_, action_;    // one row: [n]
+  std::vector<double> LG_V_;                 // one row: [n]
+  RowFilter filter_;
 };
 
-CbfQpRule::CbfQpRule(GaussianPolicy policy, Mlp barrier, const Snapshot& snapshot, const TaskModel& model,
-                     int max_batch)
-    : policy_(std::move(policy)),
+CbfQpRule::CbfQpRule(GaussianPolicy policy, Mlp barrier, const TaskModel& model, int max_batch)
+    : ExecutingRule(model.spec, max_batch),
+      policy_(std::move(policy)),
       barrier_(std::move(barrier)),
       dynamics_(model.dynamics),
       low_(model.spec.action_low),
-      high_(model.spec.action_high) {
+      high_(model.spec.action_high),
+      filter_(model.spec.action_dim) {
   const int n = model.spec.action_dim, q = barrier_.inputs();
   q_.resize(max_batch * q);
   values_.resize(max_batch);
   slopes_.resize(max_batch * q);
   f_.resize(max_batch * q);
   G_.resize(max_batch * q * n);
-  executed_.resize(max_batch * n);
   observation_.resize(model.spec.obs_dim);
   state_.resize(q);
   LG_V_.resize(n);
-  u_.resize(n);
-  action_.resize(n);
-  SetScalars(snapshot);
 }
 
 void CbfQpRule::Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) {
-  policy_.Act(batch, inputs, actions, {});
-  const int obs = static_cast<int>(observation_.size()), q = barrier_.inputs(), n = static_cast<int>(u_.size());
+  policy_.Act(batch, inputs, actions);
+  const int obs = static_cast<int>(observation_.size()), q = barrier_.inputs(), n = policy_.noise_dim();
   for (int r = 0; r < batch; ++r) {
     std::copy_n(inputs.observations + r * obs, obs, observation_.data());
     ControlAffineOut out;
@@ -105,10 +95,8 @@ void CbfQpRule::Act(int batch, const ActingInputs& inputs, float* actions, const
     qp.high = high_.data();
     qp.decay = decay_;
     qp.penalty = penalty_;
-    std::copy_n(actions + r * n, n, u_.data());
-    SolveBarrierQp(qp, u_.data(), action_.data());
-    const double intervention = RoundFilteredAction(action_, u_, &executed_[r * n]);
-    if (diagnostics.intervention != nullptr) diagnostics.intervention[r] = intervention;
+    filter_.Apply(r, actions + r * n, diagnostics, &executed_[r * n],
+                  [&qp](const double* u, double* a) { SolveBarrierQp(qp, u, a); });
   }
 }
 
@@ -124,10 +112,8 @@ absl::StatusOr<std::unique_ptr<SnapshotRule>> Make(const Snapshot& snapshot, con
                                                    const TaskModel& model, int max_batch) {
   ASSIGN_OR_RETURN(GaussianPolicy policy, GaussianPolicy::MakePolicy(snapshot, form, model.spec, max_batch));
   ASSIGN_OR_RETURN(Mlp barrier, Mlp::Make(snapshot, form.Net("barrier"), max_batch));
-  return std::make_unique<CbfQpRule>(std::move(policy), std::move(barrier), snapshot, model, max_batch);
+  return std::make_unique<CbfQpRule>(std::move(policy), std::move(barrier), model, max_batch);
 }
-
-std::vector<Column> Columns(uint32_t action_dim) { return {ExecutedActionColumn(action_dim)}; }
 
 absl::Status CheckTask(const TaskModel& model) {
   const int uncontrolled = model.dynamics->dims().x;
@@ -137,7 +123,7 @@ absl::Status CheckTask(const TaskModel& model) {
                                                  "ones only"));
 }
 
-const RegisterActingRule kRegistered("cbf_qp", {&Form, &Make, &Columns, &CheckTask});
+const RegisterActingRule kRegistered("cbf_qp", {&Form, &Make, &ExecutedActionOnly, &CheckTask});
 
 }  // namespace
 }  // namespace datacom

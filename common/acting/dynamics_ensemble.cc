@@ -53,7 +53,6 @@ absl::StatusOr<DynamicsEnsemble> DynamicsEnsemble::Make(const Snapshot& snapshot
     ASSIGN_OR_RETURN(Mlp member, Mlp::Make(snapshot, net, max_batch));
     ensemble.nets_.push_back(std::move(member));
   }
-  ensemble.Set(snapshot);
   return ensemble;
 }
 

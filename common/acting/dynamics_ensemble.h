@@ -18,8 +18,9 @@ namespace datacom {
 
 class DynamicsEnsemble {
  public:
-  // As many members as `like` has nets, at least one.
+  // Declares as many members as `like` has nets, at least one.
   static void Declare(int obs_dim, int action_dim, const Snapshot& like, SnapshotForm* form);
+  // Step needs a Set first.
   static absl::StatusOr<DynamicsEnsemble> Make(const Snapshot& snapshot, const SnapshotForm& form, int obs_dim,
                                                int action_dim, int max_batch);
   void Set(const Snapshot& snapshot);

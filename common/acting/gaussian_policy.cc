@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <utility>
 
+#include "common/acting/register_rule.h"
 #include "common/base/status.h"
 
-namespace datacom::gaussian_policy {
+namespace datacom {
 
 GaussianPolicy::GaussianPolicy(Mlp mean, Mlp log_std, const TaskSpec& spec, int max_batch)
     : mean_(std::move(mean)),
@@ -31,8 +34,7 @@ void GaussianPolicy::Set(const Snapshot& snapshot) {
   log_std_.Set(snapshot);
 }
 
-void GaussianPolicy::Act(int batch, const ActingInputs& inputs, float* actions,
-                         const ActingDiagnostics& /*diagnostics*/) {
+void GaussianPolicy::Act(int batch, const ActingInputs& inputs, float* actions) {
   const float* const seen = seen_.Of(batch, inputs.observations);
   mean_.Forward(batch, seen, mean_values_.data());
   log_std_.Forward(batch, seen, log_std_values_.data());
@@ -46,6 +48,23 @@ void GaussianPolicy::Act(int batch, const ActingInputs& inputs, float* actions,
 
 namespace {
 
+// Not thread-safe; Load and Act neither allocate nor block.
+class GaussianPolicyRule : public SnapshotRule {
+ public:
+  explicit GaussianPolicyRule(GaussianPolicy policy) : policy_(std::move(policy)) {}
+
+  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& /*diagnostics*/) override {
+    policy_.Act(batch, inputs, actions);
+  }
+  int noise_dim() const override { return policy_.noise_dim(); }
+
+ protected:
+  void Set(const Snapshot& snapshot) override { policy_.Set(snapshot); }
+
+ private:
+  GaussianPolicy policy_;
+};
+
 SnapshotForm Form(const SnapshotDims& dims, const Snapshot& /*like*/) {
   SnapshotForm form;
   GaussianPolicy::Declare(dims, &form);
@@ -55,7 +74,7 @@ SnapshotForm Form(const SnapshotDims& dims, const Snapshot& /*like*/) {
 absl::StatusOr<std::unique_ptr<SnapshotRule>> Make(const Snapshot& snapshot, const SnapshotForm& form,
                                                    const TaskModel& model, int max_batch) {
   ASSIGN_OR_RETURN(GaussianPolicy policy, GaussianPolicy::MakePolicy(snapshot, form, model.spec, max_batch));
-  return std::make_unique<GaussianPolicy>(std::move(policy));
+  return std::make_unique<GaussianPolicyRule>(std::move(policy));
 }
 
 std::vector<Column> Columns(uint32_t /*action_dim*/) { return {}; }
@@ -63,5 +82,5 @@ std::vector<Column> Columns(uint32_t /*action_dim*/) { return {}; }
 const RegisterActingRule kRegistered("gaussian_policy", {&Form, &Make, &Columns});
 
 }  // namespace
-}  // namespace datacom::gaussian_policy
+}  // namespace datacom
 // SPDX-License-Identifier: Apache-2.0

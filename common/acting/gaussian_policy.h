@@ -1,33 +1,36 @@
-// Acting rule gaussian_policy: a squashed Gaussian (learner/algorithms/README.md 1.5).
+// A squashed Gaussian policy (learner/algorithms/README.md 1.5): the acting rule gaussian_policy, and a part of rules
+// that filter its samples.
 //   raw = mean(s) + exp(clamp(log_std(s), -20, 2)) * noise;  u = tanh(raw) * (high - low) / 2 + (high + low) / 2,
 //   float32.
 #ifndef DATACOM_COMMON_ACTING_GAUSSIAN_POLICY_H_
 #define DATACOM_COMMON_ACTING_GAUSSIAN_POLICY_H_
 
-#include <memory>
-#include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "common/acting/acting_rule.h"
 #include "common/acting/action_scale.h"
-#include "common/acting/register_rule.h"
 #include "common/acting/seen_part.h"
+#include "common/acting/snapshot_form.h"
 #include "common/nn/mlp.h"
+#include "common/nn/snapshot.h"
+#include "common/tasks/task.h"
 
-namespace datacom::gaussian_policy {
+namespace datacom {
 
 inline constexpr float kMinLogStd = -20, kMaxLogStd = 2;
 
-// The rule itself; rules that filter its samples contain one. Not thread-safe; owns nets and workspace; Load and Act
-// neither allocate nor block.
-class GaussianPolicy : public SnapshotRule {
+// Not thread-safe; owns nets and workspace; Set and Act neither allocate nor block.
+class GaussianPolicy {
  public:
   static void Declare(const SnapshotDims& dims, SnapshotForm* form);
   static absl::StatusOr<GaussianPolicy> MakePolicy(const Snapshot& snapshot, const SnapshotForm& form,
                                                    const TaskSpec& spec, int max_batch);
 
-  void Set(const Snapshot& snapshot) override;
-  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
-  int noise_dim() const override { return mean_.outputs(); }
+  void Set(const Snapshot& snapshot);
+  // Reads observations and noise of the inputs. actions: [batch, action].
+  void Act(int batch, const ActingInputs& inputs, float* actions);
+  int noise_dim() const { return mean_.outputs(); }  // the number of actions
 
  private:
   GaussianPolicy(Mlp mean, Mlp log_std, const TaskSpec& spec, int max_batch);
@@ -38,7 +41,7 @@ class GaussianPolicy : public SnapshotRule {
   std::vector<float> mean_values_, log_std_values_;  // [max_batch, action]
 };
 
-}  // namespace datacom::gaussian_policy
+}  // namespace datacom
 
 #endif  // DATACOM_COMMON_ACTING_GAUSSIAN_POLICY_H_
 // SPDX-License-Identifier: Apache-2.0

@@ -9,9 +9,6 @@
 
 namespace datacom {
 
-using gaussian_policy::kMaxLogStd;
-using gaussian_policy::kMinLogStd;
-
 LearnedConstraint::LearnedConstraint(Mlp value, int max_batch)
     : value_(std::move(value)), values_(max_batch), value_slopes_(max_batch * value_.inputs()) {}
 

@@ -6,11 +6,13 @@
 // Columns executed_action and log_prob.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "common/acting/action_scale.h"
+#include "common/acting/filtered_action.h"
 #include "common/acting/register_rule.h"
 #include "common/acting/seen_part.h"
 #include "common/base/status.h"
@@ -22,23 +24,17 @@ constexpr char kMean[] = "observation.mean", kStd[] = "observation.std", kLogStd
 constexpr char kLimit[] = "observation_limit";
 
 // Not thread-safe; owns net and workspace; Load and Act neither allocate nor block.
-class NormalisedGaussian : public SnapshotRule {
+class NormalisedGaussian : public ExecutingRule {
  public:
-  NormalisedGaussian(Mlp mean, const Snapshot& snapshot, const TaskSpec& spec, int max_batch);
+  NormalisedGaussian(Mlp mean, const TaskSpec& spec, int max_batch);
 
   void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
   int noise_dim() const override { return mean_.outputs(); }
-  const float* executed() const override { return executed_.data(); }
 
  protected:
-  void Set(const Snapshot& snapshot) override {
-    mean_.Set(snapshot);
-    SetVectors(snapshot);
-  }
+  void Set(const Snapshot& snapshot) override;
 
  private:
-  void SetVectors(const Snapshot& snapshot);
-
   Mlp mean_;
   SeenPart seen_;
   ActionScale scale_;
@@ -46,23 +42,21 @@ class NormalisedGaussian : public SnapshotRule {
   std::vector<float> observation_mean_, observation_std_;  // [obs]
   std::vector<float> log_std_, std_;                       // [action]
   std::vector<float> inputs_;                              // [max_batch, obs]
-  std::vector<float> executed_;                            // [max_batch, action]
 };
 
-NormalisedGaussian::NormalisedGaussian(Mlp mean, const Snapshot& snapshot, const TaskSpec& spec, int max_batch)
-    : mean_(std::move(mean)),
+NormalisedGaussian::NormalisedGaussian(Mlp mean, const TaskSpec& spec, int max_batch)
+    : ExecutingRule(spec, max_batch),
+      mean_(std::move(mean)),
       seen_(spec, max_batch),
       scale_(spec),
       observation_mean_(spec.seen_dim()),
       observation_std_(spec.seen_dim()),
       log_std_(spec.action_dim),
       std_(spec.action_dim),
-      inputs_(max_batch * spec.seen_dim()),
-      executed_(max_batch * spec.action_dim) {
-  SetVectors(snapshot);
-}
+      inputs_(max_batch * spec.seen_dim()) {}
 
-void NormalisedGaussian::SetVectors(const Snapshot& snapshot) {
+void NormalisedGaussian::Set(const Snapshot& snapshot) {
+  mean_.Set(snapshot);
   limit_ = static_cast<float>(ScalarOf(snapshot, kLimit));
   const auto copy = [&](const char* name, std::vector<float>* to) {
     std::copy_n(snapshot.Find(name)->values.data(), to->size(), to->data());
@@ -110,7 +104,7 @@ SnapshotForm Form(const SnapshotDims& dims, const Snapshot& /*like*/) {
 absl::StatusOr<std::unique_ptr<SnapshotRule>> Make(const Snapshot& snapshot, const SnapshotForm& form,
                                                    const TaskModel& model, int max_batch) {
   ASSIGN_OR_RETURN(Mlp mean, Mlp::Make(snapshot, form.Net("actor.mean"), max_batch));
-  return std::make_unique<NormalisedGaussian>(std::move(mean), snapshot, model.spec, max_batch);
+  return std::make_unique<NormalisedGaussian>(std::move(mean), model.spec, max_batch);
 }
 
 std::vector<Column> Columns(uint32_t action_dim) { return {ExecutedActionColumn(action_dim), LogProbColumn()}; }

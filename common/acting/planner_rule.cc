@@ -39,8 +39,8 @@ namespace {
 constexpr int kHorizon = 7;  // actions of a plan
 constexpr double kStartVariance = 0.075, kEndVariance = 1e-3;
 constexpr double kKeptVariance = 0.1;   // share of the variance that a fit keeps
-constexpr int kSamplesPerCopy = 20;     // of the actor's rollout
-constexpr int kLeastFeasibleShare = 5;  // of the samples
+constexpr int kSamplesPerCopy = 20;     // samples per copy of the actor's rollout
+constexpr int kLeastFeasibleShare = 5;  // samples per feasible plan; with fewer, costs decide
 
 int Candidates(int samples) { return samples + std::max(samples / kSamplesPerCopy, 1); }
 
@@ -96,12 +96,12 @@ class PlannerRule : public SnapshotRule {
   std::vector<double> plan_, variance_, fitted_variance_;  // [horizon, action]
   std::vector<double> weights_, costs_;                    // [candidates]
   std::vector<double> wide_state_;                         // [obs]
-  std::vector<float> rollout_;                             // [horizon, action] of the actor
+  std::vector<float> rollout_;                             // [horizon, action]: the actor's
   std::vector<float> candidates_, executed_;  // [horizon, candidates, action], in half ranges and as executed
   std::vector<float> states_, rewards_;       // [candidates, obs], [candidates]
-  std::vector<float> inputs_, values_;        // of the critic: [candidates, obs + action], [candidates]
+  std::vector<float> inputs_, values_;        // the critic's: [candidates, obs + action], [candidates]
   std::vector<float> policy_;                 // [2, action]: the actor's output
-  std::vector<float> normals_;                // what one step of a particle or the candidates need
+  std::vector<float> normals_;                // for one step of a particle, or for the candidates
 };
 
 PlannerRule::Scalars PlannerRule::ScalarsOf(const Snapshot& snapshot) {
@@ -179,7 +179,7 @@ void PlannerRule::ImagineActor(uint64_t key, const float* observation) {
     FillNormalsFast(StreamKey("planner.actor.step", {key, static_cast<uint64_t>(step)}), normals_.data(), per_row + n);
     nets_.actor.Forward(1, states_.data(), policy_.data());
     for (int i = 0; i < n; ++i) {
-      const float log_std = std::clamp(policy_[n + i], gaussian_policy::kMinLogStd, gaussian_policy::kMaxLogStd);
+      const float log_std = std::clamp(policy_[n + i], kMinLogStd, kMaxLogStd);
       const float action = std::tanh(policy_[i] + std::exp(log_std) * normals_[per_row + i]);
       rollout_[step * n + i] = action;
       policy_[i] = scale_.Scale(i, action);

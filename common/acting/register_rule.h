@@ -23,11 +23,15 @@ namespace datacom {
 class SnapshotRule : public ActingRule {
  public:
   absl::Status Load(const Snapshot& snapshot) final;
-  void CheckSnapshotsWith(SnapshotCheck check) { check_ = std::move(check); }
+  // The first parameters, once, when the rule has been made. `check` was made with `first`.
+  void Start(SnapshotCheck check, const Snapshot& first) {
+    check_ = std::move(check);
+    Set(first);
+  }
 
  protected:
-  // Replaces the parameters. The snapshot has the form and the shapes of the one that the rule was made with, so this
-  // cannot fail.
+  // Sets all parameters, from the first snapshot (Start) and from every later one. The snapshot has the form and the
+  // shapes of the one that the rule was made with, so this cannot fail.
   virtual void Set(const Snapshot& snapshot) = 0;
 
  private:

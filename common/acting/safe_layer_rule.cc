@@ -5,8 +5,6 @@
 //   executed: a where e < projection_threshold, else a - (e - projection_threshold) g / (<g, g> + 1e-8), in float64,
 //     rounded to float32 and not clipped, because the environment limits it
 // Columns executed_action and prev_cost.
-#include "common/acting/safe_layer_rule.h"
-
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -17,66 +15,49 @@
 #include "common/acting/register_rule.h"
 #include "common/acting/seen_part.h"
 #include "common/base/status.h"
+#include "common/safety/cost_projection.h"
 
-namespace datacom::safe_layer {
-
-void Project(int n, const double* slope, double cost, double threshold, const double* action, double* projected) {
-  double predicted = cost, square = 1e-8;
-  for (int i = 0; i < n; ++i) {
-    predicted += slope[i] * action[i];
-    square += slope[i] * slope[i];
-  }
-  const double share = predicted < threshold ? 0 : (predicted - threshold) / square;
-  for (int i = 0; i < n; ++i) projected[i] = action[i] - share * slope[i];
-}
-
+namespace datacom {
 namespace {
 
 // Not thread-safe; owns nets and workspace; Load and Act neither allocate nor block.
-class SafeLayerRule : public SnapshotRule {
+class SafeLayerRule : public ExecutingRule {
  public:
-  SafeLayerRule(Mlp actor, Mlp model, const Snapshot& snapshot, const TaskSpec& spec, int max_batch);
+  SafeLayerRule(Mlp actor, Mlp model, const TaskSpec& spec, int max_batch);
 
   // Leaves diagnostics.constraint and cvar unchanged: the model predicts only the next step.
   void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
   int noise_dim() const override { return actor_.outputs(); }
-  const float* executed() const override { return executed_.data(); }
 
  protected:
   void Set(const Snapshot& snapshot) override {
     actor_.Set(snapshot);
     model_.Set(snapshot);
-    SetScalars(snapshot);
-  }
-
- private:
-  void SetScalars(const Snapshot& snapshot) {
     exploration_noise_ = static_cast<float>(ScalarOf(snapshot, "exploration_noise"));
     projection_threshold_ = ScalarOf(snapshot, "projection_threshold");
   }
 
+ private:
   Mlp actor_, model_;
   float exploration_noise_ = 0;
   double projection_threshold_ = 0;
   SeenPart seen_;
-  std::vector<float> low_, high_;                   // [n]
-  std::vector<float> slopes_, executed_;            // [max_batch, n]
-  std::vector<double> slope_, action_, projected_;  // one row: [n]
+  std::vector<float> low_, high_;  // [n]
+  std::vector<float> slopes_;      // [max_batch, n]
+  std::vector<double> slope_;      // one row: [n]
+  RowFilter filter_;
 };
 
-SafeLayerRule::SafeLayerRule(Mlp actor, Mlp model, const Snapshot& snapshot, const TaskSpec& spec, int max_batch)
-    : actor_(std::move(actor)),
+SafeLayerRule::SafeLayerRule(Mlp actor, Mlp model, const TaskSpec& spec, int max_batch)
+    : ExecutingRule(spec, max_batch),
+      actor_(std::move(actor)),
       model_(std::move(model)),
       seen_(spec, max_batch),
       low_(spec.action_low.begin(), spec.action_low.end()),
       high_(spec.action_high.begin(), spec.action_high.end()),
       slopes_(max_batch * spec.action_dim),
-      executed_(max_batch * spec.action_dim),
       slope_(spec.action_dim),
-      action_(spec.action_dim),
-      projected_(spec.action_dim) {
-  SetScalars(snapshot);
-}
+      filter_(spec.action_dim) {}
 
 void SafeLayerRule::Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) {
   const float* const seen = seen_.Of(batch, inputs.observations);
@@ -90,11 +71,11 @@ void SafeLayerRule::Act(int batch, const ActingInputs& inputs, float* actions, c
       const float half = (high_[i] - low_[i]) / 2, centre = (high_[i] + low_[i]) / 2;
       row[i] = std::clamp(std::tanh(row[i]) * half + centre + std * inputs.noise[r * n + i], low_[i], high_[i]);
     }
-    std::copy_n(row, n, action_.data());
     std::copy_n(slopes_.data() + r * n, n, slope_.data());
-    Project(n, slope_.data(), inputs.previous_costs[r], projection_threshold_, action_.data(), projected_.data());
-    const double intervention = RoundFilteredAction(projected_, action_, &executed_[r * n]);
-    if (diagnostics.intervention != nullptr) diagnostics.intervention[r] = intervention;
+    const double cost = inputs.previous_costs[r];
+    filter_.Apply(r, row, diagnostics, &executed_[r * n], [&](const double* action, double* projected) {
+      ProjectToCostThreshold(n, slope_.data(), cost, projection_threshold_, action, projected);
+    });
   }
 }
 
@@ -109,7 +90,7 @@ absl::StatusOr<std::unique_ptr<SnapshotRule>> Make(const Snapshot& snapshot, con
                                                    const TaskModel& model, int max_batch) {
   ASSIGN_OR_RETURN(Mlp actor, Mlp::Make(snapshot, form.Net("actor"), max_batch));
   ASSIGN_OR_RETURN(Mlp safety_model, Mlp::Make(snapshot, form.Net("safety_model"), max_batch));
-  return std::make_unique<SafeLayerRule>(std::move(actor), std::move(safety_model), snapshot, model.spec, max_batch);
+  return std::make_unique<SafeLayerRule>(std::move(actor), std::move(safety_model), model.spec, max_batch);
 }
 
 std::vector<Column> Columns(uint32_t action_dim) { return {ExecutedActionColumn(action_dim), PreviousCostColumn()}; }
@@ -117,5 +98,5 @@ std::vector<Column> Columns(uint32_t action_dim) { return {ExecutedActionColumn(
 const RegisterActingRule kRegistered("safe_layer", {&Form, &Make, &Columns});
 
 }  // namespace
-}  // namespace datacom::safe_layer
+}  // namespace datacom
 // SPDX-License-Identifier: Apache-2.0

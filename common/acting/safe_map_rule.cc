@@ -22,13 +22,11 @@
 namespace datacom {
 namespace {
 
-using gaussian_policy::GaussianPolicy;
-
 // Not thread-safe; owns nets and workspace, shares the task's model; Load and Act neither allocate nor block.
 class SafeMapRule : public SnapshotRule {
  public:
-  SafeMapRule(GaussianPolicy policy, LearnedConstraint constraint, const Snapshot& snapshot, KnownRows known,
-              const TaskModel& model, int max_batch);
+  SafeMapRule(GaussianPolicy policy, LearnedConstraint constraint, KnownRows known, const TaskModel& model,
+              int max_batch);
 
   void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
   int noise_dim() const override { return policy_.noise_dim(); }
@@ -38,14 +36,11 @@ class SafeMapRule : public SnapshotRule {
   void Set(const Snapshot& snapshot) override {
     policy_.Set(snapshot);
     constraint_.Set(snapshot);
-    SetScalars(snapshot);
-  }
-
- private:
-  void SetScalars(const Snapshot& snapshot) {
     delta_ = ScalarOf(snapshot, "delta");
     gains_ = GainsOf(snapshot);
   }
+
+ private:
   void EvaluateModel(int batch, const float* observations);
 
   GaussianPolicy policy_;
@@ -61,17 +56,18 @@ class SafeMapRule : public SnapshotRule {
   std::vector<double> f_, G_, x_dot_;                   // [max_batch, q], [max_batch, q, n], [max_batch, x]
   std::vector<double> joined_;                          // [max_batch, known rows, n + 2]
   std::vector<double> observation_, state_, gradient_;  // one row: [obs], [q + x], [q + x]
-  std::vector<double> u_, action_;                      // one row: [n]
+  RowFilter filter_;
 };
 
-SafeMapRule::SafeMapRule(GaussianPolicy policy, LearnedConstraint constraint, const Snapshot& snapshot, KnownRows known,
-                         const TaskModel& model, int max_batch)
+SafeMapRule::SafeMapRule(GaussianPolicy policy, LearnedConstraint constraint, KnownRows known, const TaskModel& model,
+                         int max_batch)
     : policy_(std::move(policy)),
       constraint_(std::move(constraint)),
       dynamics_(model.dynamics),
       dims_(model.dynamics->dims()),
       known_(std::move(known)),
-      map_(SafeMapDims{1 + known_.count(), dims_.action, dims_.q, dims_.x}) {
+      map_(SafeMapDims{1 + known_.count(), dims_.action, dims_.q, dims_.x}),
+      filter_(dims_.action) {
   const int width = dims_.q + dims_.x;
   z_.resize(max_batch * width);
   f_.resize(max_batch * dims_.q);
@@ -81,9 +77,6 @@ SafeMapRule::SafeMapRule(GaussianPolicy policy, LearnedConstraint constraint, co
   observation_.resize(dims_.obs);
   state_.resize(width);
   gradient_.resize(width);
-  u_.resize(dims_.action);
-  action_.resize(dims_.action);
-  SetScalars(snapshot);
 }
 
 void SafeMapRule::EvaluateModel(int batch, const float* observations) {
@@ -105,7 +98,7 @@ void SafeMapRule::EvaluateModel(int batch, const float* observations) {
 }
 
 void SafeMapRule::Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) {
-  policy_.Act(batch, inputs, actions, {});  // u, replaced by a below
+  policy_.Act(batch, inputs, actions);  // u, replaced by a below
   EvaluateModel(batch, inputs.observations);
   constraint_.Evaluate(batch, z_.data());
   const int n = dims_.action;
@@ -121,13 +114,10 @@ void SafeMapRule::Act(int batch, const ActingInputs& inputs, float* actions, con
     terms.G = G_.data() + r * dims_.q * n;
     terms.x_dot = x_dot_.data() + r * dims_.x;
     map_.Set(terms, joined_.data() + r * known_.count() * JoinedRowSize(n), gains_);
-    std::copy_n(row, n, u_.data());
     if (diagnostics.raw_action != nullptr) std::copy_n(row, n, diagnostics.raw_action + r * n);
-    map_.Apply(u_.data(), action_.data());
-    const double intervention = RoundFilteredAction(action_, u_, row);
+    filter_.Apply(r, row, diagnostics, row, [this](const double* u, double* a) { map_.Apply(u, a); });
     if (diagnostics.constraint != nullptr) diagnostics.constraint[r] = k;
     if (diagnostics.cvar != nullptr) diagnostics.cvar[r] = cvar;
-    if (diagnostics.intervention != nullptr) diagnostics.intervention[r] = intervention;
   }
 }
 
@@ -147,8 +137,7 @@ absl::StatusOr<std::unique_ptr<SnapshotRule>> Make(const Snapshot& snapshot, con
   ASSIGN_OR_RETURN(LearnedConstraint constraint, LearnedConstraint::Make(snapshot, form, max_batch));
   ASSIGN_OR_RETURN(std::vector<int> rows, SelectKnownRows(model, KnownConstraintNames(snapshot)));
   KnownRows known(model.known_constraints, std::move(rows), model.dynamics->dims());
-  return std::make_unique<SafeMapRule>(std::move(policy), std::move(constraint), snapshot, std::move(known), model,
-                                       max_batch);
+  return std::make_unique<SafeMapRule>(std::move(policy), std::move(constraint), std::move(known), model, max_batch);
 }
 
 std::vector<Column> Columns(uint32_t action_dim) {

@@ -50,7 +50,7 @@ struct SnapshotForm {
   const MlpSpec& Net(absl::string_view name) const;  // REQUIRES that it is declared
 };
 
-// Whether the snapshot has the net of this name; for forms that depend on what a snapshot has.
+// True if the snapshot has the net of this name; for forms that depend on what a snapshot has.
 bool HasNet(const Snapshot& snapshot, absl::string_view net);
 // A scalar that a form declares. REQUIRES a snapshot that has been checked.
 double ScalarOf(const Snapshot& snapshot, absl::string_view name);

@@ -58,7 +58,7 @@ class KnownRows {
   ControlAffineDims dims_;
   KnownRowsForm form_;
   bool has_gains_ = false;  // some row has a gain
-  // Values of all of the constraints' K rows, as KnownConstraintsOut.
+  // The values of all K rows of the constraints, laid out as in KnownConstraintsOut.
   std::vector<double> k_, J_q_, J_x_, rate_, J_v_, own_acceleration_, acceleration_;
   std::vector<double> moved_;    // [q]
   std::vector<double> J_moved_;  // [K, q]: J at moved_

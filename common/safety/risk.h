@@ -1,4 +1,4 @@
-// Risk of a Gaussian constraint value, and budgets (learner/algorithms/README.md 4 and 5.2). Pure functions;
+// Risk of a Gaussian constraint value, budgets (learner/algorithms/README.md 4 and 5.2), softplus. Pure functions;
 // thread-safe.
 #ifndef DATACOM_COMMON_SAFETY_RISK_H_
 #define DATACOM_COMMON_SAFETY_RISK_H_
@@ -44,6 +44,9 @@ inline double DiscountedBudget(double budget, int horizon, double discount) {
   const double powers = discount > 0 ? -std::expm1(horizon * std::log(discount)) : 1.0;  // 1 - gamma^H
   return budget / horizon * powers / (1 - discount);
 }
+
+// delta and Lagrange multipliers, from their raw values.
+inline double Softplus(double raw) { return raw > 20 ? raw : std::log1p(std::exp(raw)); }
 
 }  // namespace datacom
 

@@ -1,12 +1,9 @@
 // The static side of the task register: links no simulator.
-#include <cstdlib>
-#include <functional>
-#include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "common/base/named_register.h"
 #include "common/base/status.h"
 #include "common/tasks/register_task.h"
 #include "common/tasks/repeated_task.h"
@@ -21,30 +18,23 @@ namespace {
 
 using Maker = absl::StatusOr<TaskModel> (*)(const v1::TaskOptions& options);
 
-std::map<std::string, Maker, std::less<>>& Registered() {
-  static std::map<std::string, Maker, std::less<>> registered;
+NamedRegister<Maker>& Registered() {
+  static NamedRegister<Maker> registered("task");
   return registered;
 }
 
 absl::StatusOr<TaskModel> MakeNominal(absl::string_view name, const v1::TaskOptions& options) {
-  if (const auto found = Registered().find(name); found != Registered().end()) return found->second(options);
+  if (const Maker* const make = Registered().Find(name)) return (*make)(options);
   if (options.HasExtension(v1::text_task) && name == options.GetExtension(v1::text_task).definition().name())
     return text::MakeModel(options);
-  return absl::NotFoundError(
-      absl::StrCat("task \"", name, "\" does not exist; there are: ", absl::StrJoin(TaskNames(), ", ")));
+  return Registered().Unknown(name);
 }
 
 }  // namespace
 
-RegisterTaskModel::RegisterTaskModel(const std::string& name, Maker make) {
-  if (!Registered().emplace(name, make).second) std::abort();
-}
+RegisterTaskModel::RegisterTaskModel(const std::string& name, Maker make) { Registered().Add(name, make); }
 
-std::vector<std::string> TaskNames() {
-  std::vector<std::string> names;
-  for (const auto& [name, make] : Registered()) names.push_back(name);
-  return names;
-}
+std::vector<std::string> TaskNames() { return Registered().Names(); }
 
 absl::StatusOr<TaskModel> MakeTaskModel(absl::string_view name, const v1::TaskOptions& options) {
   ASSIGN_OR_RETURN(TaskModel model, MakeNominal(name, options));

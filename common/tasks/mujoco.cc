@@ -56,7 +56,7 @@ class VirtualFiles {
   std::unique_ptr<mjVFS> vfs_;
 };
 
-// Unlike that of MuJoCo 2, mj_setConst of 4 leaves the mean mass and the mean inertia, by which the solver scales its
+// mj_setConst of MuJoCo 4, unlike MuJoCo 2's, leaves the mean mass and the mean inertia, by which the solver scales its
 // tolerance, as they are. The mean inertia is the mean of the mass matrix's diagonal.
 void ScaleStatistics(const mjModel& nominal, double mass, mjModel* scaled) {
 #if mjVERSION_HEADER >= 300

@@ -2,7 +2,7 @@
 // the simulator (Task).
 //
 // A task of the register is one folder common/tasks/<name>/, which registers itself (register_task.h). A task that is a
-// text file comes with TaskOptions.text (common/tasks/text/task_file.h).
+// text file comes in the extension text_task of TaskOptions (common/tasks/text/task_file.h).
 #ifndef DATACOM_COMMON_TASKS_TASK_H_
 #define DATACOM_COMMON_TASKS_TASK_H_
 
@@ -76,10 +76,10 @@ struct TaskModel {
   std::vector<ScriptedPolicy> scripted;  // the first is the best; a task may have none
 };
 
-// Names in register order. The model side links without MuJoCo.
+// Names of the register, sorted. The model side links without MuJoCo.
 std::vector<std::string> TaskNames();
-// NOT_FOUND, naming the task and those that exist; INVALID_ARGUMENT for options that the task does not have. With
-// options.text the task is that text task, and `name` is its name.
+// `name` is a task of the register, or the name of the text task in the extension text_task of `options`. NOT_FOUND,
+// naming the task and the tasks that exist; INVALID_ARGUMENT for options that the task does not have.
 absl::StatusOr<TaskModel> MakeTaskModel(absl::string_view name, const v1::TaskOptions& options);
 
 struct StepResult {
@@ -107,7 +107,8 @@ class Task {
   virtual const TaskSpec& spec() const = 0;
   // Starts an episode; all randomness comes from `stream`, a new one per episode. observation: [obs_dim], float64.
   virtual void Reset(RandomStream* stream, double* observation) = 0;
-  // As Reset, then sets the named start values. INVALID_ARGUMENT for an unknown key (naming it and init_keys).
+  // Does what Reset does, then sets the named start values. INVALID_ARGUMENT for an unknown key (naming it and
+  // init_keys).
   virtual absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream,
                                double* observation) = 0;
   // action: [action_dim] float64, clipped as the task specifies. observation: [obs_dim] of the reached state.

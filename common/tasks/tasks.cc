@@ -1,13 +1,12 @@
 // The simulator side of the task register.
-#include <cstdlib>
-#include <functional>
-#include <map>
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "common/base/named_register.h"
 #include "common/base/status.h"
 #include "common/tasks/randomised_task.h"
 #include "common/tasks/register_task.h"
@@ -23,24 +22,26 @@ namespace {
 
 using Maker = absl::StatusOr<std::unique_ptr<Task>> (*)(const v1::TaskOptions& options);
 
-std::map<std::string, Maker, std::less<>>& Registered() {
-  static std::map<std::string, Maker, std::less<>> registered;
+NamedRegister<Maker>& Registered() {
+  static NamedRegister<Maker> registered("task");
   return registered;
 }
 
 absl::StatusOr<std::unique_ptr<Task>> MakeNominal(absl::string_view name, const v1::TaskOptions& options) {
-  if (const auto found = Registered().find(name); found != Registered().end()) return found->second(options);
+  if (const Maker* const make = Registered().Find(name)) return (*make)(options);
   if (options.HasExtension(v1::text_task) && name == options.GetExtension(v1::text_task).definition().name())
     return text::MakeTask(options);
-  return absl::NotFoundError(
-      absl::StrCat("task \"", name, "\" does not exist; there are: ", absl::StrJoin(TaskNames(), ", ")));
+  const std::vector<std::string> models = TaskNames();
+  if (std::find(models.begin(), models.end(), name) != models.end()) {
+    return absl::InternalError(
+        absl::StrCat("task ", name, " has no simulator: common/tasks/", name, "/task.cc registers none"));
+  }
+  return Registered().Unknown(name);
 }
 
 }  // namespace
 
-RegisterTask::RegisterTask(const std::string& name, Maker make) {
-  if (!Registered().emplace(name, make).second) std::abort();
-}
+RegisterTask::RegisterTask(const std::string& name, Maker make) { Registered().Add(name, make); }
 
 absl::StatusOr<std::unique_ptr<Task>> MakeTask(absl::string_view name, const v1::TaskOptions& options) {
   ASSIGN_OR_RETURN(std::unique_ptr<Task> task, MakeNominal(name, options));

@@ -1,9 +1,9 @@
 #include "learner/algorithms/algorithm.h"
 
-#include <map>
 #include <stdexcept>
 #include <utility>
 
+#include "common/base/named_register.h"
 #include "common/config/algorithms.h"
 #include "common/safety/safe_map.h"
 #include "learner/algorithms/register_algorithm.h"
@@ -61,8 +61,8 @@ void Batch::Resize(const AlgorithmConfig& config) {
 
 namespace {
 
-std::map<std::string, AlgorithmMaker>& Registered() {
-  static std::map<std::string, AlgorithmMaker> registered;
+NamedRegister<AlgorithmMaker>& Registered() {
+  static NamedRegister<AlgorithmMaker> registered("algorithm");
   return registered;
 }
 
@@ -102,29 +102,17 @@ void CheckConfig(const AlgorithmConfig& config) {
 
 }  // namespace
 
-void AddAlgorithm(const std::string& name, AlgorithmMaker make) {
-  if (!Registered().emplace(name, make).second) {
-    throw std::logic_error("two algorithms are registered as '" + name + "'");
-  }
-}
+void AddAlgorithm(const std::string& name, AlgorithmMaker make) { Registered().Add(name, make); }
 
-std::vector<std::string> RegisteredAlgorithms() {
-  std::vector<std::string> names;
-  for (const auto& [name, make] : Registered()) names.push_back(name);
-  return names;
-}
+std::vector<std::string> RegisteredAlgorithms() { return Registered().Names(); }
 
 std::string TorchVersion() { return LoadedTorchVersion(); }
 
 std::string CpuArithmetic() { return NameOf(ChosenInstructionSet()) + ", products by " + ProductLibrary(); }
 
 std::unique_ptr<Algorithm> MakeAlgorithm(const AlgorithmConfig& config) {
-  const auto found = Registered().find(config.algorithm);
-  if (found == Registered().end()) {
-    std::string names;
-    for (const std::string& name : RegisteredAlgorithms()) names += (names.empty() ? "" : ", ") + name;
-    throw std::invalid_argument("no algorithm is called '" + config.algorithm + "'; there are: " + names);
-  }
+  const AlgorithmMaker* const make = Registered().Find(config.algorithm);
+  if (make == nullptr) throw std::invalid_argument(std::string(Registered().Unknown(config.algorithm).message()));
   const AlgorithmInfo* const info = FindAlgorithm(config.algorithm);
   if (info == nullptr) {
     throw std::logic_error("algorithm '" + config.algorithm + "' is not in enum Algorithm of algorithm.proto");
@@ -134,8 +122,8 @@ std::unique_ptr<Algorithm> MakeAlgorithm(const AlgorithmConfig& config) {
   Check(info->needs_dynamics || config.known.empty(),
         info->name + " learns no constraint, so known ones cannot be joined to it");
   const bool divided = config.team != nullptr && UsesCpuKernels(config.kernels, config.device);
-  if (divided) return std::make_unique<Slices>(config, found->second);
-  return found->second(config);
+  if (divided) return std::make_unique<Slices>(config, *make);
+  return (*make)(config);
 }
 
 }  // namespace datacom::learner

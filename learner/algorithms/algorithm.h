@@ -2,11 +2,11 @@
 // from batches in host memory.
 //
 // Errors are exceptions: std::invalid_argument for a wrong configuration or state, naming the thing and the value, and
-// whatever LibTorch throws. learner/checked_algorithm.h turns them into a Status. Not thread-safe: one thread calls it.
-// A team divides the work of its calls; all numbers have the same bits as with one thread. An algorithm owns
-// parameters, optimiser state and workspaces. On the CPU an update allocates nothing after the first (but each thread
-// of a team allocates its scratch memory once) and blocks until its numbers are final. On CUDA it only enqueues;
-// GetStats, GetActingParameters and Save wait for the device.
+// LibTorch's exceptions. learner/checked_algorithm.h turns them into a Status. Not thread-safe: one thread calls it. A
+// team divides the work of its calls; all numbers have the same bits as with one thread. An algorithm owns parameters,
+// optimiser state and workspaces. On the CPU an update allocates nothing after the first (but each thread of a team
+// allocates its scratch memory once) and blocks until its numbers are final. On CUDA it only enqueues; GetStats,
+// GetActingParameters and Save wait for the device.
 #ifndef DATACOM_LEARNER_ALGORITHMS_ALGORITHM_H_
 #define DATACOM_LEARNER_ALGORITHMS_ALGORITHM_H_
 
@@ -91,7 +91,7 @@ struct Batch {
   std::vector<float> observation, action, reward, cost, next_observation,
       absorbing;                     // [M, B, d]; cost raw; absorbing 0/1
   std::vector<float> previous_cost;  // [M, B] raw; 0 where the acting rule stores none
-  ControlAffineBatch now, next;      // of observation, next_observation
+  ControlAffineBatch now, next;      // features of observation and next_observation
   std::vector<float> failure_z, failure_next_z, failure_cost, failure_absorbing;  // [M, F, d]
   std::vector<float> failure_weight;           // [M] 1 where the member has a failure batch, else 0
   std::vector<float> noise_actor, noise_next;  // [M, B, action] standard normal

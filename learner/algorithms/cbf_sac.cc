@@ -52,8 +52,8 @@ CbfSac::CbfSac(const AlgorithmConfig& config)
   init.xavier_gain = std::sqrt(2.0) / 5, init.last_bias = -1;
   barrier_ = layout_.AddMlp("barrier", Widths(config_.q_dim, config_.constraint_hidden, 1), Activation::kRelu, init);
   Finish();
-  barrier_optimizer_ =
-      NewOptimizer("barrier", NetGroup::kConstraint, first, layout_.size() - first, &v1::Hyper::constraint_lr);
+  barrier_optimizer_ = NewOptimizer("barrier", v1::MemberEpoch::kConstraintGradientNormFieldNumber, first,
+                                    layout_.size() - first, &v1::Hyper::constraint_lr);
   StepWithValues(barrier_optimizer_);
   barrier_loss_ = NewStatistic(v1::MemberEpoch::kConstraintLossFieldNumber);
   mean_barrier_ = NewStatistic(v1::MemberEpoch::kConstraintMeanFieldNumber);

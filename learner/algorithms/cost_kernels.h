@@ -15,7 +15,7 @@ class CostKernels : public KernelGroup {
   // CVaR of GaussianHead::kCost (gaussian_kernels.h).
   virtual void CostRisk(const FloatView& mean, const FloatView& spread, const DoubleView& margin,
                         const FloatView& cvar) = 0;
-  // The gradient for the spread, from that for the CVaR. The gradient for the mean equals that for the CVaR.
+  // Computes the gradient for the spread from the gradient for the CVaR, which is also the gradient for the mean.
   virtual void CostRiskGradient(const FloatView& d_cvar, const FloatView& spread, const DoubleView& margin,
                                 const FloatView& d_spread) = 0;
   // Multiplier softplus(raw) of the constraint mean_cost <= limit: the gradient of softplus(raw) * (limit - mean_cost)

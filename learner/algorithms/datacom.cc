@@ -31,8 +31,8 @@ Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> fea
   Build();
   MakeWorkspace();
   feasibility_->MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
-  constraint_optimizer_ = NewOptimizer("constraint", NetGroup::kConstraint, feasibility_->first(), feasibility_->size(),
-                                       &v1::Hyper::constraint_lr);
+  constraint_optimizer_ = NewOptimizer("constraint", v1::MemberEpoch::kConstraintGradientNormFieldNumber,
+                                       feasibility_->first(), feasibility_->size(), &v1::Hyper::constraint_lr);
   StepWithValues(constraint_optimizer_);
   constraint_loss_ = NewStatistic(v1::MemberEpoch::kConstraintLossFieldNumber);
   constraint_mean_ = NewStatistic(v1::MemberEpoch::kConstraintMeanFieldNumber);
@@ -162,8 +162,7 @@ Stats Datacom::GetStats() const {
 
 ActingParameters Datacom::GetActingParameters(int member) const {
   const v1::Hyper& hyper = config_.members[member].hyper;
-  ActingParameters parameters;
-  AddActingNet("actor", member, &parameters);
+  ActingParameters parameters = SoftActorCritic::GetActingParameters(member);
   parameters.scalars = {
       {"delta", delta_.value(member)}, {"atacom_gain", hyper.atacom_gain()}, {"slack_beta", hyper.slack_beta()}};
   for (const std::string& row : config_.known) parameters.scalars["known_constraint." + row] = 1;

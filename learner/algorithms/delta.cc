@@ -25,8 +25,7 @@ Delta::Delta(const AlgorithmConfig& config, bool discount_budget)
 
 double Delta::value(int member) const {
   if (!std::isnan(fixed_[member])) return fixed_[member];
-  const double raw = members_[member].value;
-  return raw > 20 ? raw : std::log1p(std::exp(raw));
+  return Softplus(members_[member].value);
 }
 
 // learner/algorithms/README.md 5.4: e_i = D_i - budget - (CVaR_i - delta), dL/dw = mean clip(e, -1, 1) * sigmoid(w).

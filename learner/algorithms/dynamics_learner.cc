@@ -51,8 +51,8 @@ void DynamicsLearner::DeclareEnsemble() {
 
 void DynamicsLearner::MakeModelWorkspace() {
   RegisterShared("updates", &updates_);
-  model_optimizer_ = NewOptimizer("dynamics", NetGroup::kConstraint, model_first_, model_end_ - model_first_,
-                                  &v1::Hyper::constraint_lr);
+  model_optimizer_ = NewOptimizer("dynamics", v1::MemberEpoch::kConstraintGradientNormFieldNumber, model_first_,
+                                  model_end_ - model_first_, &v1::Hyper::constraint_lr);
   model_loss_ = NewStatistic(v1::MemberEpoch::kConstraintLossFieldNumber);
   active_values_.resize(block_);
   const int inputs = config_.obs_dim + config_.action_dim, B = batch_,

@@ -27,9 +27,9 @@ class DynamicsLearner : public Population {
 
   void DeclareEnsemble();     // before Build
   void MakeModelWorkspace();  // after Build
-  void FindContinuing();      // of the block: rows that do not end an episode
+  void FindContinuing();      // finds the block's rows that do not end an episode
   void TrainModel();
-  uint64_t SeedOf(int m) const { return config_.members[first_member() + m].seed; }  // of a member of the block
+  uint64_t SeedOf(int m) const { return config_.members[first_member() + m].seed; }  // m: a member of the block
 
   const int batch_;
   RowMemory memory_;
@@ -37,7 +37,7 @@ class DynamicsLearner : public Population {
   std::vector<std::vector<int>> continuing_;  // [block]: rows of the memory
   Optimizer model_optimizer_;
   Statistic model_loss_;
-  enum { kModel = 100, kError };  // plans
+  enum { kModel, kError, kOwn };  // plans; algorithms have kOwn
 
  private:
   // One net of the ensemble and its minibatch.
@@ -47,14 +47,14 @@ class DynamicsLearner : public Population {
     MlpTape tape;
     FloatView d_out;                      // [block, B, 2 d]
     DoubleView loss, error;               // [block, 1, 1]; error: squared, summed over the rows held out
-    std::vector<std::vector<int>> order;  // of the training rows, per member of the block
+    std::vector<std::vector<int>> order;  // order of the training rows, per member of the block
     std::vector<float> host_x, host_target, host_weight;
   };
   // Decides when a member's ensemble has been trained enough.
   struct Progress {
     std::vector<int> rows;  // indices into the memory: those held out, then those to train on
     int held_out = 0;
-    std::vector<double> best;  // of each net
+    std::vector<double> best;  // smallest error, per net
     int passes_without_improvement = 0;
     bool done = false;
     int training() const { return static_cast<int>(rows.size()) - held_out; }

@@ -1,6 +1,7 @@
 #include "learner/algorithms/gaussian_feasibility.h"
 
 #include "common/safety/risk.h"
+#include "learner/algorithms/population.h"
 
 namespace datacom::learner {
 
@@ -16,12 +17,8 @@ void GaussianFeasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t t
                                         Kernels* kernels) {
   Feasibility::MakeWorkspace(config, target_first, block, kernels);
   gaussian_kernels_ = kernels->Group<GaussianKernels>();
-  const int members = static_cast<int>(config.members.size());
-  margin_ = kernels->NewDoubles(members, 1, 1);
-  for (int m = 0; m < members; ++m) {
-    const double margin = GaussianRiskMargin(config.members[m].hyper.accepted_risk());
-    kernels->Upload(&margin, margin_.Members(m, 1));
-  }
+  margin_ =
+      NewScalar(config, kernels, [](const v1::Hyper& hyper) { return GaussianRiskMargin(hyper.accepted_risk()); });
   const int B = batch_, loss_rows = batch_ + failures_;
   for (Net* net : {&mean_, &log_std_}) {
     net->target = net->online.Shifted(target_first);

@@ -1,7 +1,5 @@
 #include "learner/algorithms/lag_sac.h"
 
-#include <cmath>
-
 #include "common/safety/risk.h"
 #include "learner/algorithms/register_algorithm.h"
 
@@ -24,19 +22,18 @@ LagSac::LagSac(const AlgorithmConfig& config, const std::vector<std::string>& co
   now_.u = NowAction();  // the sample is executed, so it is written into the critics' input
   next_.u = NextAction();
   cost_critics_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
-  multiplier_optimizer_ = NewOptimizer("multiplier", NetGroup::kNone, multiplier_raw_, 1, &v1::Hyper::multiplier_lr);
-  cost_optimizer_ = NewOptimizer("cost_critic", NetGroup::kConstraint, cost_critics_.first(), cost_critics_.size(),
-                                 &v1::Hyper::constraint_lr);
+  multiplier_optimizer_ =
+      NewOptimizer("multiplier", /*gradient_norm_field=*/0, multiplier_raw_, 1, &v1::Hyper::multiplier_lr);
+  cost_optimizer_ = NewOptimizer("cost_critic", v1::MemberEpoch::kConstraintGradientNormFieldNumber,
+                                 cost_critics_.first(), cost_critics_.size(), &v1::Hyper::constraint_lr);
   StepWithPolicy(multiplier_optimizer_);
   StepWithValues(cost_optimizer_);
   cost_loss_ = NewStatistic(v1::MemberEpoch::kConstraintLossFieldNumber);
   mean_cost_ = NewStatistic(v1::MemberEpoch::kConstraintMeanFieldNumber);
   damping_ = NewScalar(&v1::Hyper::cost_damping);
-  limit_ = NewScalar();
-  for (int m = 0; m < members_; ++m) {
-    const double limit = DiscountedBudget(config_.members[m].hyper.cost_budget(), config_.horizon, config_.discount);
-    kernels_->Upload(&limit, limit_.Members(m, 1));
-  }
+  limit_ = NewScalar([this](const v1::Hyper& hyper) {
+    return DiscountedBudget(hyper.cost_budget(), config_.horizon, config_.discount);
+  });
   price_ = kernels_->NewDoubles(block_, 1, 1);
   cost_ = kernels_->NewFloats(block_, batch_, 1);
   y_ = kernels_->NewFloats(block_, batch_, 1);
@@ -96,17 +93,8 @@ void LagSac::CostLoss(const FloatView& cost, const DoubleView& loss) {
 
 Stats LagSac::GetStats() const {
   Stats stats = SoftActorCritic::GetStats();
-  for (int m = 0; m < members_; ++m) {
-    const double raw = ReadArray(m, "multiplier_raw")[0];
-    stats[m].set_multiplier(raw > 20 ? raw : std::log1p(std::exp(raw)));
-  }
+  for (int m = 0; m < members_; ++m) stats[m].set_multiplier(Softplus(ReadArray(m, "multiplier_raw")[0]));
   return stats;
-}
-
-ActingParameters LagSac::GetActingParameters(int member) const {
-  ActingParameters parameters;
-  AddActingNet("actor", member, &parameters);
-  return parameters;
 }
 
 }  // namespace datacom::learner

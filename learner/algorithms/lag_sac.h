@@ -16,7 +16,6 @@ class LagSac : public SoftActorCritic {
  public:
   explicit LagSac(const AlgorithmConfig& config) : LagSac(config, {"cost_critic"}) {}
   Stats GetStats() const override;
-  ActingParameters GetActingParameters(int member) const override;
 
  protected:
   LagSac(const AlgorithmConfig& config, const std::vector<std::string>& cost_nets);

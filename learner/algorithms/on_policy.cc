@@ -41,10 +41,12 @@ OnPolicy::OnPolicy(const AlgorithmConfig& config, bool keep_activations)
   observation_mean_ = layout_.AddVector("observation.mean", obs, 0);
   observation_std_ = layout_.AddVector("observation.std", obs, 1);
   Build();
-  actor_optimizer_ = NewOptimizer("actor", NetGroup::kActor, 0, actor_end_, &v1::Hyper::actor_lr);
-  critic_.optimizer = NewOptimizer("critic", NetGroup::kCritic, critic_.first, critic_.size, &v1::Hyper::critic_lr);
-  cost_critic_.optimizer = NewOptimizer("cost_critic", NetGroup::kConstraint, cost_critic_.first, cost_critic_.size,
-                                        &v1::Hyper::constraint_lr);
+  actor_optimizer_ =
+      NewOptimizer("actor", v1::MemberEpoch::kActorGradientNormFieldNumber, 0, actor_end_, &v1::Hyper::actor_lr);
+  critic_.optimizer = NewOptimizer("critic", v1::MemberEpoch::kCriticGradientNormFieldNumber, critic_.first,
+                                   critic_.size, &v1::Hyper::critic_lr);
+  cost_critic_.optimizer = NewOptimizer("cost_critic", v1::MemberEpoch::kConstraintGradientNormFieldNumber,
+                                        cost_critic_.first, cost_critic_.size, &v1::Hyper::constraint_lr);
   undo_ = NewUndoRange({actor_optimizer_, critic_.optimizer, cost_critic_.optimizer});
   cost_loss_ = NewStatistic(v1::MemberEpoch::kConstraintLossFieldNumber);
   mean_cost_value_ = NewStatistic(v1::MemberEpoch::kConstraintMeanFieldNumber);

@@ -71,11 +71,11 @@ class OnPolicy : public Population {
   int64_t log_std_ = 0, actor_end_ = 0;  // the actor is the start of a member's block
   Optimizer actor_optimizer_;
   FloatView rows_;                               // [block, N, columns]
-  FloatView acting_mean_;                        // [block, N, action]: of the policy that acted
+  FloatView acting_mean_;                        // [block, N, action], from the policy that acted
   FloatView acting_log_std_;                     // [block, 1, action]
   FloatView reward_advantage_, cost_advantage_;  // [block, N, 1]
   FloatView d_mean_;                             // [block, rows of a chunk or minibatch, action]
-  MlpTape chunk_tape_;                           // of the mean net, for rows of a chunk
+  MlpTape chunk_tape_;                           // for the mean net on the rows of a chunk
   DoubleView stopped_;                           // [block, 1, 1]
   DoubleView clip_;                              // [M, 1, 1] longest gradient
 
@@ -89,7 +89,7 @@ class OnPolicy : public Population {
   };
   void LoadBatch(const Batch& batch);
   void UpdateBlock();
-  void Prepare();  // what comes before Learn
+  void Prepare();  // runs before Learn
   Critic NewCritic(const std::string& name);
   void MakeWorkspace(bool keep_activations);
   void MakeTapes(bool keep_activations);
@@ -102,14 +102,14 @@ class OnPolicy : public Population {
 
   Critic critic_, cost_critic_;
   CostMultiplier multiplier_;
-  uint64_t updates_ = 0;  // so far
+  uint64_t updates_ = 0;  // updates made so far
   int64_t observation_mean_ = 0, observation_std_ = 0;
   int first_target_ = 0;
   UndoRange undo_;
   Statistic cost_loss_, mean_cost_value_;
-  ObservationStatistics statistics_;                             // of all members
-  FloatView raw_, raw_next_, next_;                              // [block, N, obs]; next_: of a chunk
-  FloatView reward_, cost_, absorbing_, path_end_;               // [block, N, 1]
+  ObservationStatistics statistics_;                // each member's
+  FloatView raw_, raw_next_, next_;                 // [block, N, obs]; next_: [block, rows of a chunk, obs]
+  FloatView reward_, cost_, absorbing_, path_end_;  // [block, N, 1]
   FloatView value_, next_value_, cost_value_, next_cost_value_;  // [block, N, 1]
   FloatView minibatch_, d_value_;
   MlpTape critic_tape_;
@@ -118,7 +118,7 @@ class OnPolicy : public Population {
   DoubleView price_;                      // [block, 1, 1]
   DoubleView gae_lambda_, critic_decay_;  // [M, 1, 1]
   std::vector<double> actor_rates_, index_values_, active_values_;
-  std::vector<std::vector<int>> order_;  // of each member of the block
+  std::vector<std::vector<int>> order_;  // per member of the block
   std::function<void()> prepare_, whole_minibatch_, rest_minibatch_, finish_;
 };
 

@@ -81,12 +81,12 @@ void Population::Initialise() {
   }
 }
 
-Optimizer Population::NewOptimizer(const std::string& name, NetGroup group, int64_t first, int64_t size,
+Optimizer Population::NewOptimizer(const std::string& name, int gradient_norm_field, int64_t first, int64_t size,
                                    double (v1::Hyper::*learning_rate)() const) {
-  Optimizer optimizer{name, first, size, NewScalar(learning_rate), NewScalar(), group, NewSum()};
+  Optimizer optimizer{name, first, size, NewScalar(learning_rate), NewScalar(), gradient_norm_field, NewSum()};
   Register("steps." + name, optimizer.steps);
   Register("stats.gradient_norm." + name, optimizer.gradient_norm.sum);
-  if (group != NetGroup::kNone) Show(static_cast<int>(group), &optimizer.gradient_norm);
+  if (gradient_norm_field != 0) Show(gradient_norm_field, &optimizer.gradient_norm);
   return optimizer;
 }
 
@@ -104,14 +104,6 @@ UndoRange Population::NewUndoRange(const std::vector<Optimizer>& optimizers) {
     *kept = kernels_->NewFloats(block_, 1, static_cast<int>(range.size));
   }
   return range;
-}
-
-DoubleView Population::NewScalar(double (v1::Hyper::*value)() const) {
-  std::vector<double> values;
-  for (const MemberConfig& member : config_.members) values.push_back((member.hyper.*value)());
-  const DoubleView view = NewScalar();
-  kernels_->Upload(values.data(), view);
-  return view;
 }
 
 Statistic Population::NewSum() { return {kernels_->NewDoubles(members_, 1, 2), kernels_->NewDoubles(block_, 1, 1)}; }
@@ -171,7 +163,7 @@ void Population::Step(const Optimizer& optimizer, const DoubleView& taking) {
   kernels_->Adam({parameters().Cols(first, size), gradients().Cols(first, size), Block(first_moment_).Cols(first, size),
                   Block(second_moment_).Cols(first, size), Block(optimizer.learning_rate), Block(optimizer.steps),
                   taking});
-  if (optimizer.group == NetGroup::kNone) return;
+  if (optimizer.gradient_norm_field == 0) return;
   kernels_->Accumulate(optimizer.gradient_norm.value, 1, taking, Block(optimizer.gradient_norm.sum));
 }
 

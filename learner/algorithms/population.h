@@ -12,6 +12,7 @@
 #ifndef DATACOM_LEARNER_ALGORITHMS_POPULATION_H_
 #define DATACOM_LEARNER_ALGORITHMS_POPULATION_H_
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -32,20 +33,12 @@ struct Statistic {
   bool smallest = false;
 };
 
-// The gradient norm to which an optimiser contributes: the number of its field.
-enum class NetGroup {
-  kActor = v1::MemberEpoch::kActorGradientNormFieldNumber,
-  kCritic = v1::MemberEpoch::kCriticGradientNormFieldNumber,
-  kConstraint = v1::MemberEpoch::kConstraintGradientNormFieldNumber,
-  kNone = 0
-};
-
 // A range of each member's block, with its own step count and learning rates.
 struct Optimizer {
   std::string name;
   int64_t first = 0, size = 0;
   DoubleView learning_rate, steps;  // [M, 1, 1]
-  NetGroup group = NetGroup::kNone;
+  int gradient_norm_field = 0;      // the norm to which it contributes, a field of v1::MemberEpoch; 0: none
   Statistic gradient_norm;
 };
 
@@ -62,6 +55,16 @@ struct UndoRange {
 // Throws std::invalid_argument, which names the entry, unless `state` has the signature, entries and sizes of
 // `expected`.
 void CheckState(const State& expected, const State& state);
+
+// A number per member, [M, 1, 1]: value(member.hyper), or the hyper-parameter that `value` reads.
+template <class F>
+DoubleView NewScalar(const AlgorithmConfig& config, Kernels* kernels, const F& value) {
+  std::vector<double> values;
+  for (const MemberConfig& member : config.members) values.push_back(std::invoke(value, member.hyper));
+  const DoubleView view = kernels->NewDoubles(static_cast<int>(values.size()), 1, 1);
+  kernels->Upload(values.data(), view);
+  return view;
+}
 
 class Population : public Algorithm {
  public:
@@ -90,10 +93,14 @@ class Population : public Algorithm {
   // ---- building, in this order: nets in layout_, MirrorTargets, Build, then optimisers and scalars.
   void MirrorTargets(int64_t first, int64_t size);  // this range of the block has target copies
   void Build();                                     // allocates and initialises
-  Optimizer NewOptimizer(const std::string& name, NetGroup group, int64_t first, int64_t size,
+  // gradient_norm_field: a field of v1::MemberEpoch, 0 for none.
+  Optimizer NewOptimizer(const std::string& name, int gradient_norm_field, int64_t first, int64_t size,
                          double (v1::Hyper::*learning_rate)() const);
   UndoRange NewUndoRange(const std::vector<Optimizer>& optimizers);
-  DoubleView NewScalar(double (v1::Hyper::*value)() const);
+  template <class F>
+  DoubleView NewScalar(const F& value) {
+    return learner::NewScalar(config_, kernels_.get(), value);
+  }
   DoubleView NewScalar() { return kernels_->NewDoubles(members_, 1, 1); }
   // A statistic of the table (proto/datacom/v1/member_epoch.proto), by the field's number: its fold decides what is
   // kept, GetStats shows it, and it is saved and loaded.
@@ -122,9 +129,9 @@ class Population : public Algorithm {
   void CheckAndRecordLoss(const Statistic& loss);
   void CheckGradient(const Optimizer& optimizer);
   void SaveForUndo(const UndoRange& range);
-  void UndoWhereInactive(const UndoRange& range);  // of members that became inactive since SaveForUndo
+  void UndoWhereInactive(const UndoRange& range);  // only of members that became inactive since SaveForUndo
   void Step(const Optimizer& optimizer);
-  void Step(const Optimizer& optimizer, const DoubleView& taking);  // of the block's members for which this is 1
+  void Step(const Optimizer& optimizer, const DoubleView& taking);  // only for the block's members where `taking` is 1
   void PolyakTargets();
   void RecordCritics(const FloatView& q0, const FloatView& q1);
   void Record(const Statistic& statistic, double sign = 1);
@@ -158,7 +165,7 @@ class Population : public Algorithm {
   FloatView gradients_;  // [block, 1, size], reused by all blocks, so that it stays in cache
   int64_t target_first_ = 0, target_size_ = 0;
   Statistic q_mean_, q_min_, q_gap_;
-  std::vector<std::pair<EpochStatistic, Statistic>> shown_;  // by GetStats
+  std::vector<std::pair<EpochStatistic, Statistic>> shown_;  // the statistics that GetStats gives
   std::map<std::string, DoubleView> saved_;
   std::map<std::string, uint64_t*> shared_;
   int first_ = 0, count_ = 0;  // members of the current block

@@ -39,12 +39,12 @@ class QuantileFeasibility : public Feasibility {
   MlpTape base_tape_, risk_rows_, loss_rows_, target_base_tape_;
   FloatView d_base_;  // [block, 2B + F, width]
 
-  // At the constraint's level.
+  // Evaluation at the constraint's level.
   FloatView risk_features_;  // [M, 1, embedding]
   MlpTape risk_embedding_, risk_quantile_;
   FloatView risk_product_, d_risk_product_, jacobian_;  // [block, 2B, ..]
 
-  // At random levels, (B + F) N rows.
+  // Evaluation at random levels, (B + F) N rows.
   FloatView level_, next_level_;  // [block, B + F, N]
   FloatView features_, product_, d_product_, y_, d_value_;
   MlpTape embedding_, quantile_, target_quantile_;

@@ -14,8 +14,8 @@ class QuantileKernels : public KernelGroup {
   // product = relu(base) * sigmoid(embedding) for each row of base [members, rows, width]. embedding is [members, rows
   // * N, width], or one row for all; it is replaced by its sigmoid.
   virtual void QuantileProduct(const FloatView& base, const FloatView& embedding, const FloatView& product) = 0;
-  // To be called after QuantileProduct: turns the gradient for the product into that for base and, in place, that for
-  // embedding.
+  // To be called after QuantileProduct: turns the gradient for the product into the gradients for base and, in place,
+  // for embedding.
   virtual void QuantileProductGradient(const FloatView& base, const FloatView& embedding, const FloatView& d_product,
                                        const FloatView& d_base) = 0;
   // Constraint softplus(value) - delta and its Jacobian, from linear outputs and their gradients for z.

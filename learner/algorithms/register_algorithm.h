@@ -2,9 +2,9 @@
 //
 //   const RegisterAlgorithm<Sac> kRegistered("sac");
 //
-// It runs before main; a name that is registered twice ends the program with std::logic_error. The linker must keep the
-// file: it is linked as an object, not from an archive. Enum Algorithm in proto/datacom/v1/algorithm.proto states the
-// facts of the same names for all programs.
+// It runs before main; a name that is registered twice ends the program. The linker must keep the file: it is linked as
+// an object, not from an archive. Enum Algorithm in proto/datacom/v1/algorithm.proto states the facts of the same names
+// for all programs.
 #ifndef DATACOM_LEARNER_ALGORITHMS_REGISTER_ALGORITHM_H_
 #define DATACOM_LEARNER_ALGORITHMS_REGISTER_ALGORITHM_H_
 

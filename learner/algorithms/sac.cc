@@ -34,11 +34,5 @@ void Sac::ValueGradients() {
   CriticGradient();
 }
 
-ActingParameters Sac::GetActingParameters(int member) const {
-  ActingParameters parameters;
-  AddActingNet("actor", member, &parameters);
-  return parameters;
-}
-
 }  // namespace datacom::learner
 // SPDX-License-Identifier: Apache-2.0

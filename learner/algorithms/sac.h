@@ -9,7 +9,6 @@ namespace datacom::learner {
 class Sac : public SoftActorCritic {
  public:
   explicit Sac(const AlgorithmConfig& config) : Sac(config, Unbuilt()) { Finish(); }
-  ActingParameters GetActingParameters(int member) const override;
 
  protected:
   // For algorithms that learn one more net. This constructor declares SAC's nets and builds nothing; the algorithm

@@ -14,7 +14,7 @@ class SafeLayerKernels : public KernelGroup {
   virtual void DeterministicAction(const FloatView& raw, const ActionBox& box, const FloatView& action) = 0;
   // scaled = action / half: the input of the critics.
   virtual void ActionInHalfRanges(const FloatView& action, const ActionBox& box, const FloatView& scaled) = 0;
-  // From the gradient for the scaled action, the one for raw.
+  // Computes the gradient for raw from the gradient for the scaled action.
   virtual void DeterministicActionGradient(const FloatView& action, const ActionBox& box, const FloatView& d_scaled,
                                            const FloatView& d_raw) = 0;
   // In place: action + clip(std noise, +-bound), clipped to the box. std, bound: [members, 1, 1].

@@ -70,12 +70,12 @@ SafeLayerTd3::SafeLayerTd3(const AlgorithmConfig& config)
   model_ = layout_.AddMlp("safety_model", Widths(obs, config_.constraint_hidden, n), Activation::kRelu, model);
   Build();
   critics_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
-  critic_optimizer_ =
-      NewOptimizer("critic", NetGroup::kCritic, critics_.first(), critics_.size(), &v1::Hyper::critic_lr);
-  actor_optimizer_ =
-      NewOptimizer("actor", NetGroup::kActor, actor_first, actor_end - actor_first, &v1::Hyper::actor_lr);
-  model_optimizer_ = NewOptimizer("safety_model", NetGroup::kConstraint, actor_end, layout_.size() - actor_end,
-                                  &v1::Hyper::constraint_lr);
+  critic_optimizer_ = NewOptimizer("critic", v1::MemberEpoch::kCriticGradientNormFieldNumber, critics_.first(),
+                                   critics_.size(), &v1::Hyper::critic_lr);
+  actor_optimizer_ = NewOptimizer("actor", v1::MemberEpoch::kActorGradientNormFieldNumber, actor_first,
+                                  actor_end - actor_first, &v1::Hyper::actor_lr);
+  model_optimizer_ = NewOptimizer("safety_model", v1::MemberEpoch::kConstraintGradientNormFieldNumber, actor_end,
+                                  layout_.size() - actor_end, &v1::Hyper::constraint_lr);
   undo_critics_ = NewUndoRange({critic_optimizer_});
   model_loss_ = NewStatistic(v1::MemberEpoch::kConstraintLossFieldNumber);
   mean_prediction_ = NewStatistic(v1::MemberEpoch::kConstraintMeanFieldNumber);

@@ -32,7 +32,7 @@ class SafeLoop : public DynamicsLearner {
   ActingParameters GetActingParameters(int member) const override;
 
  private:
-  enum { kKeep, kPolicy, kFinish };  // plans
+  enum { kKeep = kOwn, kPolicy, kFinish };  // plans
 
   void DeclareNets();
   void UpdateBlock();
@@ -50,8 +50,8 @@ class SafeLoop : public DynamicsLearner {
   FloatView Observation() const { return input_.rows.Rows(0, batch_).Cols(0, config_.obs_dim); }
 
   SacKernels* const sac_kernels_;
-  uint64_t policy_steps_ = 0;  // due so far, for the temperature; a member without rows to draw from makes none
-  uint64_t rows_ = 0;          // of each member, as of this update
+  uint64_t policy_steps_ = 0;  // steps due so far, for the temperature; a member without rows to draw from makes none
+  uint64_t rows_ = 0;          // per member, as of this update
 
   CriticEnsemble critics_;
   CriticInput input_;
@@ -98,10 +98,10 @@ SafeLoop::SafeLoop(const AlgorithmConfig& config)
   DeclareNets();
   Build();
   RegisterShared("policy_steps", &policy_steps_);
-  actor_optimizer_ =
-      NewOptimizer("actor", NetGroup::kActor, actor_first_, actor_end_ - actor_first_, &v1::Hyper::actor_lr);
-  critic_optimizer_ =
-      NewOptimizer("critic", NetGroup::kCritic, critics_.first(), critics_.size(), &v1::Hyper::critic_lr);
+  actor_optimizer_ = NewOptimizer("actor", v1::MemberEpoch::kActorGradientNormFieldNumber, actor_first_,
+                                  actor_end_ - actor_first_, &v1::Hyper::actor_lr);
+  critic_optimizer_ = NewOptimizer("critic", v1::MemberEpoch::kCriticGradientNormFieldNumber, critics_.first(),
+                                   critics_.size(), &v1::Hyper::critic_lr);
   MakeModelWorkspace();
   undo_ = NewUndoRange({actor_optimizer_, critic_optimizer_, model_optimizer_});
   kept_targets_ = kernels_->NewFloats(block_, 1, static_cast<int>(critics_.size()));
@@ -236,7 +236,7 @@ void SafeLoop::CriticPart() {
   Step(critic_optimizer_);
 }
 
-// At the policy's mean, as released: the density's noise is 0.
+// The loss is taken at the policy's mean, as in the released code: the density's noise is 0.
 void SafeLoop::ActorPart() {
   const int n = config_.action_dim;
   Sample(Observation(), no_noise_, now_);

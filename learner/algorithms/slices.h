@@ -2,8 +2,8 @@
 // of the members, its own kernels and its own workspace. One worker constructs it and updates it, so its memory stays
 // in the caches of one core and close to it.
 //
-// Nothing that a member computes depends on other members, so the numbers and the state equal those of one algorithm
-// with all members. Not thread-safe; a call blocks until all slices are done.
+// Nothing that a member computes depends on other members, so numbers and state are the same as with one algorithm for
+// all members. Not thread-safe; a call blocks until all slices are done.
 #ifndef DATACOM_LEARNER_ALGORITHMS_SLICES_H_
 #define DATACOM_LEARNER_ALGORITHMS_SLICES_H_
 

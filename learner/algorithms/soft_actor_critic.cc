@@ -49,11 +49,11 @@ void SoftActorCritic::DeclareActor() {
 }
 
 void SoftActorCritic::MakeWorkspace() {
-  actor_optimizer_ =
-      NewOptimizer("actor", NetGroup::kActor, actor_first_, actor_end_ - actor_first_, &v1::Hyper::actor_lr);
-  critic_optimizer_ =
-      NewOptimizer("critic", NetGroup::kCritic, critics_.first(), critics_.size(), &v1::Hyper::critic_lr);
-  alpha_optimizer_ = NewOptimizer("alpha", NetGroup::kNone, log_alpha_, 1, &v1::Hyper::alpha_lr);
+  actor_optimizer_ = NewOptimizer("actor", v1::MemberEpoch::kActorGradientNormFieldNumber, actor_first_,
+                                  actor_end_ - actor_first_, &v1::Hyper::actor_lr);
+  critic_optimizer_ = NewOptimizer("critic", v1::MemberEpoch::kCriticGradientNormFieldNumber, critics_.first(),
+                                   critics_.size(), &v1::Hyper::critic_lr);
+  alpha_optimizer_ = NewOptimizer("alpha", /*gradient_norm_field=*/0, log_alpha_, 1, &v1::Hyper::alpha_lr);
   StepWithValues(critic_optimizer_);
   undo_ = NewUndoRange({actor_optimizer_, alpha_optimizer_});
   target_entropy_ = NewScalar(&v1::Hyper::target_entropy);
@@ -129,6 +129,12 @@ Stats SoftActorCritic::GetStats() const {
   Stats stats = Population::GetStats();
   for (int m = 0; m < members_; ++m) stats[m].set_alpha(std::exp(static_cast<double>(ReadArray(m, "log_alpha")[0])));
   return stats;
+}
+
+ActingParameters SoftActorCritic::GetActingParameters(int member) const {
+  ActingParameters parameters;
+  AddActingNet("actor", member, &parameters);
+  return parameters;
 }
 
 }  // namespace datacom::learner

@@ -21,6 +21,7 @@ class SoftActorCritic : public BlockUpdate {
  public:
   void Pretrain(const Batch& batch) final;
   Stats GetStats() const override;
+  ActingParameters GetActingParameters(int member) const override;  // the actor
 
  protected:
   explicit SoftActorCritic(const AlgorithmConfig& config);

@@ -33,11 +33,7 @@ const RegisterAlgorithm<Wcsac> kRegistered("wcsac");
 
 Wcsac::Wcsac(const AlgorithmConfig& config)
     : LagSac(config, {"cost_critic.mean", "cost_critic.std"}), gaussian_kernels_(kernels_->Group<GaussianKernels>()) {
-  margin_ = NewScalar();
-  for (int m = 0; m < members_; ++m) {
-    const double margin = GaussianRiskMargin(config_.members[m].hyper.accepted_risk());
-    kernels_->Upload(&margin, margin_.Members(m, 1));
-  }
+  margin_ = NewScalar([](const v1::Hyper& hyper) { return GaussianRiskMargin(hyper.accepted_risk()); });
   executed_cvar_ = kernels_->NewFloats(block_, batch_, 1);
   stored_cvar_ = kernels_->NewFloats(block_, batch_, 1);
   no_failures_ = kernels_->NewDoubles(block_, 1, 1);
@@ -54,7 +50,7 @@ FloatView Wcsac::StoredCost() {
   return stored_cvar_;
 }
 
-void Wcsac::SpreadCostGradient() {  // the gradient for the mean equals that for the CVaR
+void Wcsac::SpreadCostGradient() {  // the gradient for the mean is the gradient for the CVaR
   cost_kernels_->CostRiskGradient(cost_critics_.d_out(kMean), cost_critics_.executed(kSpread), Block(margin_),
                                   cost_critics_.d_out(kSpread));
 }

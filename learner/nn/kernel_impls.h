@@ -1,5 +1,5 @@
 // A backend's implementations of kernel groups, by the group's class. A file that defines one has one line, which
-// registers it when the program or library is loaded:
+// registers it when the program or library is loaded; a second one of the same group ends the program:
 //
 //   const CpuImpls::Register<SacKernels, SacCpu> kRegistered;
 //
@@ -7,10 +7,13 @@
 #ifndef DATACOM_LEARNER_NN_KERNEL_IMPLS_H_
 #define DATACOM_LEARNER_NN_KERNEL_IMPLS_H_
 
+#include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <type_traits>
 #include <typeindex>
+#include <typeinfo>
 
 #include "learner/nn/kernels.h"
 
@@ -24,9 +27,12 @@ class KernelImpls {
   struct Register {
     static_assert(std::is_base_of_v<Group, Impl> && std::is_base_of_v<KernelGroup, Group>);
     Register() {
-      All()[typeid(Group)] = [](const Arguments&... arguments) -> std::unique_ptr<KernelGroup> {
+      const Maker make = [](const Arguments&... arguments) -> std::unique_ptr<KernelGroup> {
         return std::make_unique<Impl>(arguments...);
       };
+      if (All().emplace(typeid(Group), make).second) return;
+      std::fprintf(stderr, "two implementations of kernel group %s are registered\n", typeid(Group).name());
+      std::abort();
     }
   };
 

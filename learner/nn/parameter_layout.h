@@ -35,8 +35,7 @@ struct RepeatedColumns {
 };
 RepeatedColumns RepeatedOf(const MlpLayout& net, int first_col, int count);
 
-// Activations of a net's last evaluation, and the adjoints of its hidden pre-activations. The rows are those of the
-// input.
+// Activations of a net's last evaluation, and the adjoints of its hidden pre-activations. They have the input's rows.
 struct MlpTape {
   std::vector<FloatView> hidden;  // per hidden layer [members, rows, width], after the activation, with repeated inputs
   std::vector<FloatView> adjoint;  // [members, rows, width]: d(objective)/d(pre-activation)

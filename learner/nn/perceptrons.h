@@ -16,8 +16,8 @@ class Perceptrons {
   // Adjoints of the hidden pre-activations, for an objective whose gradient for the output is d_out [members, rows,
   // out]. For swish units once after each Forward, which leaves their slopes in tape.adjoint.
   virtual void Adjoint(const FloatView& block, const MlpLayout& net, const FloatView& d_out, const MlpTape& tape) = 0;
-  // Multiplies the rows of adjoints by d_out [members, rows, 1]: turns adjoints of a unit output into those of an
-  // objective.
+  // Multiplies the rows of adjoints by d_out [members, rows, 1]: turns a unit output's adjoints into an objective's
+  // adjoints.
   virtual void ScaleAdjoint(const FloatView& d_out, const MlpTape& tape) = 0;
   // d_x [members, rows, n]: gradient for the n input columns from first_col on; added to d_x if `add`.
   virtual void InputGradient(const FloatView& block, const MlpLayout& net, const MlpTape& tape, int first_col, bool add,

@@ -12,9 +12,8 @@
 namespace datacom::navigation {
 
 // Rows, in m: the walls at x upper, y upper, x lower, y lower (group wall); Fetch's base and hand (group opponent).
-// The state is the one of Dynamics. No viability gains: the action is a velocity and affects every row directly, but
-// drives only along the heading.
-// Immutable; thread-safe.
+// The state is the same as in Dynamics. No viability gains: the action is a velocity and affects every row directly,
+// but drives only along the heading. Immutable; thread-safe.
 class Constraints : public KnownConstraints {
  public:
   int count() const override { return 6; }

@@ -100,15 +100,14 @@ std::string NoDistance(const mjModel& model, int geom1, int geom2) {
       HasMujocosDistance(one) && HasMujocosDistance(two) && (one != mjGEOM_PLANE || two != mjGEOM_PLANE);
   if (!possible) {
     return absl::StrCat(both,
-                        ": the types are spheres, capsules, ellipsoids, cylinders, boxes, meshes, and planes beside "
+                        ": the types are spheres, capsules, ellipsoids, cylinders, boxes, meshes, and a plane with "
                         "one of these");
   }
 #if mjVERSION_HEADER >= 300
   return "";
 #else
-  return absl::StrCat(
-      both, ": this MuJoCo, ", mj_versionString(),
-      ", has distances of spheres, capsules, and planes beside one of these; other types need MuJoCo 3");
+  return absl::StrCat(both, ": this MuJoCo, ", mj_versionString(),
+                      ", has distances of spheres, capsules, and a plane with one of these; other types need MuJoCo 3");
 #endif
 }
 

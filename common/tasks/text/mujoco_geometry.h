@@ -33,13 +33,13 @@ absl::StatusOr<std::vector<GeometryRow>> MakeGeometryRows(const mjModel& model, 
                                                           const std::string& field, const StateJoints& joints);
 
 // A row's value and gradient: k changes with gradient (velocity of points[0] with the body of `place` - velocity of
-// points[1] with that of `frame`).
+// points[1] with the body of `frame`).
 struct Measured {
   double k = 0;
   mjtNum gradient[3] = {};   // in the world
   mjtNum points[2][3] = {};  // in the world
 };
-// At the kinematics of `data`.
+// Measures at the kinematics of `data`.
 Measured Measure(const mjModel& model, mjData* data, const GeometryRow& row);
 
 }  // namespace datacom::text

@@ -16,7 +16,7 @@ struct Measured {
   std::string glob, field;
 };
 
-// The one of joint, site, body, geom, sensor that the signal names.
+// The joint, site, body, geom or sensor that the signal names.
 absl::StatusOr<Measured> WhatIsMeasured(const v1::Signal& signal, const std::string& field) {
   std::vector<Measured> named;
   if (signal.has_joint()) named.push_back({mjOBJ_JOINT, signal.joint(), field + ".joint"});

@@ -62,8 +62,8 @@ struct Loops {
   // ---- implicit quantile networks
   void (*cosines)(float level, int n, float* features);                        // cos(pi i level), i = 0..
   void (*gated)(const float* base, const float* gate, int n, float* product);  // relu(base) * gate
-  // Turns the gradient for the product into that for base (added) and, in place, that for the argument of the gate's
-  // sigmoid.
+  // Turns the gradient for the product into the gradients for base (added) and, in place, for the argument of the
+  // gate's sigmoid.
   void (*gated_gradient)(const float* base, const float* gate, int n, float* d_base, float* d_product);
   // For sixteen quantiles: sums over the targets of the Huber loss weighted by level, and of its slope.
   void (*quantile_huber)(const float* quantile, const float* level, const float* target, int targets, float* sum,

@@ -3,8 +3,8 @@
 //
 // A CUDA graph records what an implementation does and repeats it for later updates. So it touches numbers only with
 // LibTorch's operations on the device: it reads nothing back, uploads nothing, chooses neither shapes nor operations by
-// values, and passes no number that changes between updates. tests/learner/core_capture_test.cc checks this for every
-// algorithm.
+// values, and passes no number that changes between updates. tests/learner/nn/torch/capture_test.cc checks this for
+// every algorithm.
 #ifndef DATACOM_LEARNER_NN_TORCH_TORCH_IMPL_H_
 #define DATACOM_LEARNER_NN_TORCH_TORCH_IMPL_H_
 

@@ -15,8 +15,8 @@ class ToyAlgorithm : public Sac {
     cost_model_ = layout_.AddMlp("cost_model", Widths(config_.obs_dim, config_.constraint_hidden, 1), Activation::kRelu,
                                  WeightInit());
     Finish();
-    cost_optimizer_ =
-        NewOptimizer("cost_model", NetGroup::kConstraint, first, layout_.size() - first, &v1::Hyper::constraint_lr);
+    cost_optimizer_ = NewOptimizer("cost_model", v1::MemberEpoch::kConstraintGradientNormFieldNumber, first,
+                                   layout_.size() - first, &v1::Hyper::constraint_lr);
     StepWithValues(cost_optimizer_);
     weight_ = NewScalar(&v1::Hyper::toy_weight);
     cost_loss_ = NewStatistic(v1::MemberEpoch::kConstraintLossFieldNumber);

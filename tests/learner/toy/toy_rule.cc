@@ -11,18 +11,13 @@
 namespace datacom {
 namespace {
 
-using gaussian_policy::GaussianPolicy;
-
 class ToyRule : public SnapshotRule {
  public:
-  ToyRule(GaussianPolicy policy, Mlp cost_model, const Snapshot& snapshot, int max_batch)
-      : policy_(std::move(policy)),
-        cost_model_(std::move(cost_model)),
-        weight_(ScalarOf(snapshot, "toy_weight")),
-        costs_(max_batch) {}
+  ToyRule(GaussianPolicy policy, Mlp cost_model, int max_batch)
+      : policy_(std::move(policy)), cost_model_(std::move(cost_model)), costs_(max_batch) {}
 
-  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override {
-    policy_.Act(batch, inputs, actions, diagnostics);
+  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& /*diagnostics*/) override {
+    policy_.Act(batch, inputs, actions);
     cost_model_.Forward(batch, inputs.observations, costs_.data());
     const int n = policy_.noise_dim();
     for (int i = 0; i < batch * n; ++i) {
@@ -57,7 +52,7 @@ absl::StatusOr<std::unique_ptr<SnapshotRule>> Make(const Snapshot& snapshot, con
                                                    const TaskModel& model, int max_batch) {
   ASSIGN_OR_RETURN(GaussianPolicy policy, GaussianPolicy::MakePolicy(snapshot, form, model.spec, max_batch));
   ASSIGN_OR_RETURN(Mlp cost_model, Mlp::Make(snapshot, form.Net("cost_model"), max_batch));
-  return std::make_unique<ToyRule>(std::move(policy), std::move(cost_model), snapshot, max_batch);
+  return std::make_unique<ToyRule>(std::move(policy), std::move(cost_model), max_batch);
 }
 
 std::vector<Column> Columns(uint32_t /*action_dim*/) { return {}; }

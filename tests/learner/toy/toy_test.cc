@@ -8,8 +8,8 @@
 
 #include "datacom/v1/task_options.pb.h"
 #include "gtest/gtest.h"
-#include "tests/learner/core_kernels_testing.h"
-#include "tests/learner/core_testing.h"
+#include "tests/learner/algorithms/testing.h"
+#include "tests/learner/nn/kernels_testing.h"
 #include "tests/learner/toy/toy_kernels.h"
 #include "tests/testing/acting_rules.h"
 #include "tests/testing/snapshots.h"
@@ -63,6 +63,21 @@ TEST_P(ToyAlgorithmTest, GradientOfItsNetIsTheLosssFiniteDifference) {
     ExpectNear(Numbers(gradient.begin(), gradient.end()),
                Differences(loss, Numbers(values.begin(), values.end()), /*step=*/1e-3), 5e-3, name);
   }
+}
+
+TEST_P(ToyAlgorithmTest, RecordsTheMeanOfItsNetsOutputs) {
+  const AlgorithmConfig config = SmallConfig("toy", 2, GetParam());
+  const auto algorithm = MakeAlgorithm(config);
+  const float biases[] = {0.75f, -2};  // of the members; with weights 0 they are the outputs
+  for (int member = 0; member < 2; ++member) {
+    const size_t weights = GetArray(*algorithm, member, "cost_model.2.weight").size();
+    SetArray(algorithm.get(), member, "cost_model.2.weight", std::vector<float>(weights));
+    SetArray(algorithm.get(), member, "cost_model.2.bias", {biases[member]});
+    EXPECT_TRUE(std::isnan(algorithm->GetStats()[member].toy_prediction())) << "no update yet";
+  }
+  algorithm->Update(RandomBatch(config, 1));
+  EXPECT_NEAR(algorithm->GetStats()[0].toy_prediction(), 0.75, 1e-6);
+  EXPECT_NEAR(algorithm->GetStats()[1].toy_prediction(), -2, 1e-6);
 }
 
 TEST_P(ToyAlgorithmTest, TrainingOnOneBatchReducesItsLossToATenth) {
