@@ -3,19 +3,41 @@
 #include <algorithm>
 
 #include "datacom/v1/algorithm.pb.h"
+#include "datacom/v1/experiment.pb.h"
 
 namespace datacom {
 namespace {
+
+using Users = google::protobuf::RepeatedPtrField<std::string>;
 
 AlgorithmInfo InfoOf(const v1::AlgorithmInfo& facts) {
   AlgorithmInfo info;
   info.name = facts.name(), info.title = facts.title(), info.colour = facts.colour();
   info.summary = facts.summary(), info.acting_rule = facts.acting_rule(), info.extends = facts.extends();
-  info.learns_delta = facts.learns_delta(), info.pretrains = facts.pretrains(), info.has_budget = facts.has_budget();
-  info.new_rows = facts.new_rows(), info.on_policy = facts.on_policy(), info.plans = facts.plans();
+  info.new_rows = facts.new_rows(), info.on_policy = facts.on_policy();
   info.needs_dynamics = facts.needs_dynamics(), info.test_only = facts.test_only();
   info.quantiles = static_cast<int>(facts.quantiles());
   return info;
+}
+
+const AlgorithmInfo* FindIn(const std::vector<AlgorithmInfo>& infos, const std::string& name) {
+  const auto found =
+      std::find_if(infos.begin(), infos.end(), [&](const AlgorithmInfo& info) { return info.name == name; });
+  return found == infos.end() ? nullptr : &*found;
+}
+
+bool CoversIn(const std::vector<AlgorithmInfo>& infos, const Users& users, const AlgorithmInfo& algorithm) {
+  if (users.empty()) return true;
+  const AlgorithmInfo* user = &algorithm;
+  while (user != nullptr) {
+    if (std::find(users.begin(), users.end(), user->name) != users.end()) return true;
+    user = user->extends.empty() ? nullptr : FindIn(infos, user->extends);
+  }
+  return false;
+}
+
+const Users& UsersOf(const google::protobuf::FieldDescriptor* setting) {
+  return setting->options().GetExtension(v1::rule).used_by();
 }
 
 std::vector<AlgorithmInfo>* ReadSchema() {
@@ -23,6 +45,17 @@ std::vector<AlgorithmInfo>* ReadSchema() {
   const google::protobuf::EnumDescriptor* const values = v1::Algorithm_descriptor();
   for (int i = 0; i < values->value_count(); ++i) {
     infos->push_back(InfoOf(values->value(i)->options().GetExtension(v1::algorithm)));
+  }
+  const google::protobuf::Descriptor* const hyper = v1::Hyper::descriptor();
+  const google::protobuf::Descriptor* const experiment = v1::Experiment::descriptor();
+  const auto reads = [&](const AlgorithmInfo& info, const google::protobuf::FieldDescriptor* setting) {
+    return CoversIn(*infos, UsersOf(setting), info);
+  };
+  for (AlgorithmInfo& info : *infos) {
+    info.learns_delta = reads(info, hyper->FindFieldByNumber(v1::Hyper::kDeltaLrFieldNumber));
+    info.has_budget = reads(info, hyper->FindFieldByNumber(v1::Hyper::kCostBudgetFieldNumber));
+    info.plans = reads(info, experiment->FindFieldByNumber(v1::Experiment::kPlanningFieldNumber));
+    info.pretrains = reads(info, experiment->FindFieldByNumber(v1::Experiment::kPretrainFieldNumber));
   }
   return infos;
 }
@@ -52,19 +85,12 @@ std::vector<std::string> AlgorithmNames() {
   return names;
 }
 
-const AlgorithmInfo* FindAlgorithm(const std::string& name) {
-  const auto found =
-      std::find_if(All().begin(), All().end(), [&](const AlgorithmInfo& info) { return info.name == name; });
-  return found == All().end() ? nullptr : &*found;
-}
+const AlgorithmInfo* FindAlgorithm(const std::string& name) { return FindIn(All(), name); }
+
+bool Covers(const Users& users, const AlgorithmInfo& algorithm) { return CoversIn(All(), users, algorithm); }
 
 bool ReadsSetting(const AlgorithmInfo& algorithm, const google::protobuf::FieldDescriptor& setting) {
-  const auto& users = setting.options().GetExtension(v1::rule).used_by();
-  if (users.empty()) return true;
-  for (const AlgorithmInfo* user = &algorithm; user != nullptr; user = FindAlgorithm(user->extends)) {
-    if (std::find(users.begin(), users.end(), user->name) != users.end()) return true;
-  }
-  return false;
+  return Covers(UsersOf(&setting), algorithm);
 }
 
 std::vector<std::string> HyperParametersOf(const AlgorithmInfo& algorithm) {

@@ -7,21 +7,30 @@
 #include <vector>
 
 #include "google/protobuf/descriptor.h"
+#include "google/protobuf/repeated_field.h"
 
 namespace datacom {
 
-// The fields of proto AlgorithmInfo, which explains them.
 struct AlgorithmInfo {
+  // The fields of proto AlgorithmInfo, which explains them.
   std::string name, title, colour, summary, acting_rule, extends;
-  bool learns_delta, pretrains, has_budget, new_rows, on_policy, plans, needs_dynamics, test_only;
-  int quantiles;
+  bool new_rows = false, on_policy = false, needs_dynamics = false, test_only = false;
+  int quantiles = 0;
+
+  // What follows from the settings that it reads.
+  bool learns_delta = false;  // hyper.delta_lr: episodes carry observations and costs
+  bool has_budget = false;    // hyper.cost_budget: keeps the cost of an episode within it
+  bool plans = false;         // planning: needs the task's cost function
+  bool pretrains = false;     // pretrain: its value functions can be fitted to recorded rows without its policy
 };
 
-const std::vector<AlgorithmInfo>& Algorithms();               // as the schema orders them, without those for tests only
-std::vector<std::string> AlgorithmNames();                    // of Algorithms()
-const AlgorithmInfo* FindAlgorithm(const std::string& name);  // null when unknown; finds those for tests, too
+const std::vector<AlgorithmInfo>& Algorithms();  // in the schema's order, without algorithms for tests only
+std::vector<std::string> AlgorithmNames();       // names of Algorithms()
+const AlgorithmInfo* FindAlgorithm(const std::string& name);  // null when unknown; finds algorithms for tests, too
 
-// Whether the algorithm reads a setting: it has no Rule.used_by, or that names the algorithm or one that it extends.
+// True if `users` (Rule.used_by, Statistic.used_by) is empty or names the algorithm or one that it extends.
+bool Covers(const google::protobuf::RepeatedPtrField<std::string>& users, const AlgorithmInfo& algorithm);
+// True if the algorithm reads the setting: its Rule.used_by covers the algorithm.
 bool ReadsSetting(const AlgorithmInfo& algorithm, const google::protobuf::FieldDescriptor& setting);
 std::vector<std::string> HyperParametersOf(const AlgorithmInfo& algorithm);  // fields of proto Hyper that it reads
 

@@ -32,8 +32,6 @@ absl::Status ApplyOverride(const std::string& assignment, v1::Experiment* experi
 absl::StatusOr<std::vector<uint64_t>> ParseSeeds(const std::string& text);
 absl::Status SetSeeds(const std::vector<uint64_t>& seeds, v1::Experiment* experiment);
 
-// Checks every Rule of a message and its submessages. Errors name the field path.
-absl::Status CheckRules(const google::protobuf::Message& message);
 // Refuses a setting that the experiment gives and its algorithm does not read (Rule.used_by). The error names the
 // setting, the algorithms that read it, and the hyper-parameters of this one.
 absl::Status CheckSettingsAreRead(const v1::Experiment& experiment);

@@ -15,7 +15,7 @@
 namespace datacom {
 namespace {
 
-constexpr uint64_t kMostPlanningRows = 10'000'000;  // of a member, in the learner's memory
+constexpr uint64_t kMostPlanningRows = 10'000'000;  // per member, because they stay in the learner's memory
 
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
@@ -160,17 +160,20 @@ absl::Status CheckPlanning(const v1::Experiment& experiment) {
   const uint64_t rows = RowsPerDraw(experiment);
   const UpdateSchedule updates{experiment.run().env_steps(), 0, experiment.schedule().updates_per_step()};
   if (experiment.replay().min_size() != 0) {
-    return Wrong("replay.min_size", absl::StrCat(experiment.replay().min_size(), ": safe_loop needs 0; it learns from ",
-                                                 "all rows, also those of planning.random_rows"));
+    return Wrong("replay.min_size",
+                 absl::StrCat(experiment.replay().min_size(), ": ", experiment.algorithm(),
+                              " needs 0; it learns from all rows, also those of planning.random_rows"));
   }
   if (experiment.replay().capacity() > kMostPlanningRows) {
-    return Wrong("replay.capacity", absl::StrCat(experiment.replay().capacity(), ": safe_loop keeps all of these rows ",
-                                                 "in the learner's memory, at most ", kMostPlanningRows));
+    return Wrong("replay.capacity",
+                 absl::StrCat(experiment.replay().capacity(), ": ", experiment.algorithm(),
+                              " keeps all of these rows in the learner's memory, at most ", kMostPlanningRows));
   }
   for (const uint64_t update : {uint64_t{2}, uint64_t{1000}}) {
     if (updates.StartedRows(update) == update * rows) continue;
-    return Wrong("schedule.updates_per_step", absl::StrCat(experiment.schedule().updates_per_step(),
-                                                           ": safe_loop needs a whole number of rows for an update"));
+    return Wrong("schedule.updates_per_step",
+                 absl::StrCat(experiment.schedule().updates_per_step(), ": ", experiment.algorithm(),
+                              " needs a whole number of rows for an update"));
   }
   const std::pair<const char*, uint64_t> counts[] = {{"planning.random_rows", planning.random_rows()},
                                                      {"planning.policy_period", planning.policy_period()},
@@ -212,10 +215,6 @@ absl::Status CheckTogether(const v1::Experiment& experiment) {
                  absl::StrCat(replay.failure_capacity(), " is not above learner.failure_batch_size ",
                               learner.failure_batch_size(), ": failure rows would never be drawn"));
   }
-  if (experiment.has_pretrain()) {
-    if (algorithm != nullptr && !algorithm->pretrains)
-      return Wrong("pretrain", absl::StrCat(experiment.algorithm(), " cannot pre-train"));
-  }
   return absl::OkStatus();
 }
 
@@ -224,8 +223,11 @@ absl::Status NotRead(const std::string& path, const AlgorithmInfo& algorithm, co
   for (const AlgorithmInfo& other : Algorithms()) {
     if (ReadsSetting(other, field)) readers.push_back(other.name);
   }
-  return Wrong(path, absl::StrCat(algorithm.name, " does not read it (", absl::StrJoin(readers, ", "),
-                                  readers.size() == 1 ? " does" : " do", "); the hyper-parameters that ",
+  std::string who;  // nobody reads a setting of an algorithm for tests
+  if (!readers.empty()) {
+    who = absl::StrCat(" (", absl::StrJoin(readers, ", "), readers.size() == 1 ? " does)" : " do)");
+  }
+  return Wrong(path, absl::StrCat(algorithm.name, " does not read it", who, "; the hyper-parameters that ",
                                   algorithm.name, " reads are ", absl::StrJoin(HyperParametersOf(algorithm), ", ")));
 }
 
