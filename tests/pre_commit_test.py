@@ -35,7 +35,7 @@ class PreCommit(unittest.TestCase):
 
     def git(self, *arguments, check=True):
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-        environment["PATH"] = f"{self.programs}:{environment['PATH']}"
+        environment.update(GIT_CONFIG_GLOBAL="/dev/null", GIT_CONFIG_NOSYSTEM="1", PATH=f"{self.programs}:{environment['PATH']}")
         return subprocess.run(["git", *arguments], cwd=self.root, env=environment, capture_output=True, text=True, check=check)
 
     def commit(self, files):

@@ -9,6 +9,7 @@
 namespace datacom::actor {
 namespace {
 
+using ::datacom::testing::IsOk;
 using testing::Actor;
 using ::testing::ElementsAre;
 using testing::FakeSnapshot;
@@ -58,7 +59,7 @@ TEST(RolloutAssignment, AMemberThatLeavesFinishesItsOpenEpisodesAndIsThenRelease
   };
   actor.events[102] = [&] { EXPECT_THAT(actor.subscriber.members, ElementsAre(0)); };
   actor.events[300] = [&] { actor.session.run_finished = true; };
-  ASSERT_THAT(actor.Run(), testing::IsOk());
+  ASSERT_THAT(actor.Run(), IsOk());
   const auto rows = actor.RowsOf(1);
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_GT(actor.session.produced(1), before);
@@ -77,7 +78,7 @@ TEST(RolloutAssignment, TheReleaseIsRepeatedAfterANewerAssignmentAndNotSentForAM
   actor.events[60] = [&] { actor.session.Assign(3, {{0, 2}, {1, 0}}); };
   actor.events[80] = [&] { actor.session.Assign(4, {{0, 1}, {1, 1}}); };
   actor.events[200] = [&] { actor.session.run_finished = true; };
-  ASSERT_THAT(actor.Run(), testing::IsOk());
+  ASSERT_THAT(actor.Run(), IsOk());
   EXPECT_THAT(actor.session.released, ElementsAre(std::pair(1u, uint64_t{2}), std::pair(1u, uint64_t{3})));
   const std::vector<ReceivedRow> rows = actor.RowsOf(1)[0];
   std::set<std::pair<uint32_t, uint32_t>> seen;  // episode, step
@@ -105,7 +106,7 @@ TEST(RolloutAssignment, ANewMemberBeginsWithItsFirstSnapshotWhileOthersContinue)
     actor.subscriber.latest[1] = snapshot;
   };
   actor.events[200] = [&] { actor.session.run_finished = true; };
-  ASSERT_THAT(actor.Run(), testing::IsOk());
+  ASSERT_THAT(actor.Run(), IsOk());
   EXPECT_EQ(actor.RowsOf(1).size(), 3u);
   EXPECT_EQ(actor.series.environments.Value(), 4);
   const auto rows = actor.RowsOf(0);
@@ -120,7 +121,7 @@ TEST(RolloutAssignment, AnActorWithoutMembersIsReadyAndWaits) {
   actor.options.on_ready = [&] { ready = true; };
   actor.events[20] = [&] { actor.session.Assign(2, {{0, 2}}); };
   actor.events[60] = [&] { actor.session.run_finished = true; };
-  ASSERT_THAT(actor.Run(), testing::IsOk());
+  ASSERT_THAT(actor.Run(), IsOk());
   EXPECT_TRUE(ready);
   EXPECT_GE(actor.waits, 19);
   EXPECT_EQ(actor.RowsOf(0).size(), 2u);

@@ -17,6 +17,7 @@
 namespace datacom::actor {
 namespace {
 
+using ::datacom::testing::IsOk;
 using std::chrono::milliseconds;
 using testing::FakeRule;
 using testing::FakeSnapshot;
@@ -155,15 +156,14 @@ TEST(EpisodePlayer, ShowsTheAttemptThatCounts) {
     again += episodes[e].attempts() > 1;
     uint32_t states = 0;
     double total = 0;
-    ASSERT_TRUE(player
-                    ->Watch(seeds, e,
-                            [&](const EpisodeState& state) {
-                              EXPECT_TRUE(state.reached.valid);
-                              EXPECT_EQ(state.step, states++);
-                              total = state.sum_reward;
-                              return absl::OkStatus();
-                            })
-                    .ok());
+    ASSERT_THAT(player->Watch(seeds, e,
+                              [&](const EpisodeState& state) {
+                                EXPECT_TRUE(state.reached.valid);
+                                EXPECT_EQ(state.step, states++);
+                                total = state.sum_reward;
+                                return absl::OkStatus();
+                              }),
+                IsOk());
     EXPECT_EQ(states, episodes[e].length() + 1);
     EXPECT_EQ(total, episodes[e].return_());
   }
@@ -373,7 +373,7 @@ struct EvaluatorTest : ::testing::Test {
 
 TEST_F(EvaluatorTest, ReportsEveryItemOnceAndExitsWhenTheRunIsFinished) {
   source.leases = {Item(1, 0, 0), Item(2, 1, 0), Item(3, 0, 1)};
-  ASSERT_THAT(Run(), testing::IsOk());
+  ASSERT_THAT(Run(), IsOk());
   ASSERT_EQ(source.reports.size(), 3u);
   EXPECT_EQ(source.reports[1].lease(), 2u);
   EXPECT_EQ(source.reports[1].member(), 1u);
@@ -397,7 +397,7 @@ TEST_F(EvaluatorTest, ReportsHowManyEpisodesWereAbandoned) {
       return std::make_unique<EpisodePlayer>(std::move(tasks), FakeRule::Make(snapshot, 1).value(), 0.9);
     };
     source.leases = {Item(1, 0, 0, 3)};
-    ASSERT_THAT(Run(), testing::IsOk());
+    ASSERT_THAT(Run(), IsOk());
     EXPECT_EQ(told, one.told) << one.broken << " attempts fail";
   }
 }
@@ -407,7 +407,7 @@ TEST_F(EvaluatorTest, RetriesTransientErrors) {
   source.leases = {away, away, Item(1, 0, 0)};
   source.fetch_errors = {away, absl::DataLossError("checksum")};
   source.report_errors = {away, absl::DeadlineExceededError("slow")};
-  ASSERT_THAT(Run(), testing::IsOk());
+  ASSERT_THAT(Run(), IsOk());
   EXPECT_EQ(source.reports.size(), 1u);
   EXPECT_GT(waited.count(), 0);
 }
@@ -416,7 +416,7 @@ TEST_F(EvaluatorTest, AsksAgainAfterTheLearnersRetryTime) {
   v1::LeaseReply nothing;
   nothing.set_retry_seconds(1.5);
   source.leases = {nothing, Item(1, 0, 0)};
-  ASSERT_THAT(Run(), testing::IsOk());
+  ASSERT_THAT(Run(), IsOk());
   EXPECT_EQ(waited, milliseconds(1500));
 }
 
@@ -429,7 +429,7 @@ TEST_F(EvaluatorTest, DoesNotRetryALearnerOfAnotherRun) {
 TEST_F(EvaluatorTest, RenewsTheLeaseOfALongItem) {
   play_time = std::chrono::seconds(11);  // more than a third of the lease
   source.leases = {Item(1, 0, 0)};
-  ASSERT_THAT(Run(), testing::IsOk());
+  ASSERT_THAT(Run(), IsOk());
   EXPECT_EQ(source.lease_calls, 3);  // the item, its renewal, finished
   EXPECT_EQ(source.reports.size(), 1u);
 }
@@ -438,7 +438,7 @@ TEST_F(EvaluatorTest, StopsPlayingWhenTheLeaseCannotBeRenewed) {
   play_time = std::chrono::seconds(31);
   source.loses_leases = true;
   source.leases = {Item(1, 0, 0)};
-  ASSERT_THAT(Run(), testing::IsOk());
+  ASSERT_THAT(Run(), IsOk());
   EXPECT_TRUE(source.reports.empty());
   EXPECT_EQ(results, (std::vector<std::string>{"stale"}));
 }
@@ -446,14 +446,14 @@ TEST_F(EvaluatorTest, StopsPlayingWhenTheLeaseCannotBeRenewed) {
 TEST_F(EvaluatorTest, DropsAnItemThatAnotherEvaluatorReported) {
   source.leases = {Item(1, 0, 0)};
   source.accept = false;
-  ASSERT_THAT(Run(), testing::IsOk());
+  ASSERT_THAT(Run(), IsOk());
   EXPECT_EQ(results, (std::vector<std::string>{"stale"}));
 }
 
 TEST_F(EvaluatorTest, AnItemThatTheLearnerNoLongerKnowsIsNotAnError) {
   source.leases = {Item(1, 0, 5), Item(2, 0, 4)};
   source.fetch_errors = {absl::NotFoundError("epoch 5")};
-  ASSERT_THAT(Run(), testing::IsOk());
+  ASSERT_THAT(Run(), IsOk());
   EXPECT_EQ(results, (std::vector<std::string>{"stale", "accepted"}));
 }
 

@@ -11,6 +11,7 @@
 namespace datacom::actor {
 namespace {
 
+using ::datacom::testing::IsOk;
 using testing::Actor;
 using testing::FakeSnapshot;
 using testing::FakeTask;
@@ -23,7 +24,7 @@ using testing::SteadyTask;
 
 TEST(Rollout, ProducesExactlyTheRowsThatWereGranted) {
   Actor actor(1, 16);
-  ASSERT_THAT(actor.RunFor(1003), testing::IsOk());
+  ASSERT_THAT(actor.RunFor(1003), IsOk());
   EXPECT_EQ(actor.session.rows.size(), 1003u);
   EXPECT_EQ(actor.series.rows.Value(), 1003);
 }
@@ -31,7 +32,7 @@ TEST(Rollout, ProducesExactlyTheRowsThatWereGranted) {
 TEST(Rollout, RowsOfAnEnvironmentAreInOrderAndHaveTheirIdentity) {
   Actor actor(1, 4);
   actor.subscriber.latest[0] = FakeSnapshot(0, 9, 2);
-  ASSERT_THAT(actor.RunFor(3000), testing::IsOk());
+  ASSERT_THAT(actor.RunFor(3000), IsOk());
   struct Expected {
     uint32_t episode = 0, step = 0;
     std::vector<float> observation;
@@ -69,7 +70,7 @@ TEST(Rollout, RowsOfAnEnvironmentAreInOrderAndHaveTheirIdentity) {
 
 TEST(Rollout, ActsOnTheObservationRoundedToFloat32) {
   Actor actor(1, 1);
-  ASSERT_THAT(actor.RunFor(500), testing::IsOk());
+  ASSERT_THAT(actor.RunFor(500), IsOk());
   const EnvironmentBatch::Seeds seeds = {7, 100, 3};
   FakeTask task;
   for (const ReceivedRow& row : actor.session.rows) {
@@ -101,7 +102,7 @@ TEST(Rollout, EnvironmentsTakeTurnsWhenCreditIsShort) {
       actor.session.limit[0] += 3;
     }
   };
-  ASSERT_THAT(actor.Run(), testing::IsOk());
+  ASSERT_THAT(actor.Run(), IsOk());
   std::map<uint32_t, int> steps;
   for (const ReceivedRow& row : actor.session.rows) ++steps[row.environment];
   ASSERT_EQ(steps.size(), 4u);
@@ -118,7 +119,7 @@ TEST(Rollout, AppendsAllRowsBeforeItWaits) {
     for (uint32_t m : {0u, 1u}) actor.session.limit[m] = granted;
     actor.session.run_finished = granted > 200;
   };
-  EXPECT_THAT(actor.Run(), testing::IsOk());
+  EXPECT_THAT(actor.Run(), IsOk());
 }
 
 TEST(Rollout, AppendsTheRowsOfABlockedMemberWhileAnotherContinues) {
@@ -136,7 +137,7 @@ TEST(Rollout, AppendsTheRowsOfABlockedMemberWhileAnotherContinues) {
       EXPECT_EQ(actor.session.produced(1), 1000u);
       actor.session.run_finished = true;
     };
-    ASSERT_THAT(actor.Run(), testing::IsOk());
+    ASSERT_THAT(actor.Run(), IsOk());
     ASSERT_EQ(actor.session.rows.size(), owed + 1000);
     for (uint64_t row = 0; row < owed; ++row) EXPECT_EQ(actor.session.rows[row].member, 0u) << "credit " << credit;
   }
@@ -154,7 +155,7 @@ TEST(Rollout, EnvironmentsStartLaterEpisodesUnderDifferentPolicies) {
     actor.subscriber.latest[0] = FakeSnapshot(0, actor.session.rows.size());
     actor.session.run_finished = actor.session.rows.size() >= 15 * kHorizon * kEnvironments;
   };
-  ASSERT_THAT(actor.Run(), testing::IsOk());
+  ASSERT_THAT(actor.Run(), IsOk());
   std::vector<uint64_t> starts;
   std::map<uint32_t, uint32_t> first_lengths;
   for (const ReceivedRow& row : actor.session.rows) {
@@ -178,7 +179,7 @@ TEST(Rollout, ANewSessionDrawsNewFirstEpisodeLengths) {
   EXPECT_NE(FirstLength(0, 1000, 3), FirstLength(0, 1000, 4));
   for (const uint32_t session : {3u, 4u}) {
     EnvironmentBatch batch([] { return std::make_unique<SteadyTask>(1000); }, {7, 100, session});
-    ASSERT_THAT(batch.SetWanted(1), testing::IsOk());
+    ASSERT_THAT(batch.SetWanted(1), IsOk());
     RowChunk chunk = RowChunk::Make(RowSchema::For(2, 1), 1000).value();
     const float action = 0;
     EnvironmentBatch::Decision decision;
@@ -191,7 +192,7 @@ TEST(Rollout, ANewSessionDrawsNewFirstEpisodeLengths) {
 
 TEST(Rollout, ChunksAreNeitherLargeNorTiny) {
   Actor actor(1, 16);
-  ASSERT_THAT(actor.RunFor(6400), testing::IsOk());
+  ASSERT_THAT(actor.RunFor(6400), IsOk());
   for (const uint32_t rows : actor.session.chunk_rows) EXPECT_LE(rows, 64u);
   EXPECT_LT(actor.session.chunk_rows.size(), 6400u / 40);
 }
@@ -209,7 +210,7 @@ TEST(Rollout, WaitsForASnapshotThatIsFreshEnough) {
     EXPECT_TRUE(actor.session.rows.empty());
     actor.subscriber.latest[0] = FakeSnapshot(0, 3 + published++);
   };
-  ASSERT_THAT(actor.Run(), testing::IsOk());
+  ASSERT_THAT(actor.Run(), IsOk());
   EXPECT_EQ(published, 3);  // none, 3 and 4 were too old
   ASSERT_EQ(actor.session.rows.size(), 10u);
   for (const ReceivedRow& row : actor.session.rows) EXPECT_EQ(row.policy_update, 5u);
@@ -224,7 +225,7 @@ TEST(Rollout, ActsWithTheNewestSnapshotAndRecordsItInTheRows) {
     actor.subscriber.latest[0] = FakeSnapshot(0, rows);
     actor.session.run_finished = rows == 20;
   };
-  ASSERT_THAT(actor.Run(), testing::IsOk());
+  ASSERT_THAT(actor.Run(), IsOk());
   for (size_t i = 0; i < 20; ++i) EXPECT_EQ(actor.session.rows[i].policy_update, i);
 }
 
@@ -273,14 +274,14 @@ TEST(Rollout, StoppingHandsOverEveryRow) {
 
 TEST(Rollout, SplitsEnvironmentsAmongMembersWithAtLeastOneEach) {
   Actor many(4, 16);
-  ASSERT_THAT(many.RunFor(400), testing::IsOk());
+  ASSERT_THAT(many.RunFor(400), IsOk());
   std::map<uint32_t, std::set<uint32_t>> environments;
   for (const ReceivedRow& row : many.session.rows) environments[row.member].insert(row.environment);
   ASSERT_EQ(environments.size(), 4u);
   for (const auto& [member, seen] : environments) EXPECT_EQ(seen, (std::set<uint32_t>{0, 1, 2, 3})) << member;
 
   Actor few(3, 2, false, {}, 5);
-  ASSERT_THAT(few.RunFor(10), testing::IsOk());
+  ASSERT_THAT(few.RunFor(10), IsOk());
   EXPECT_EQ(few.session.rows.size(), 30u);
   for (const ReceivedRow& row : few.session.rows) EXPECT_EQ(row.environment, 0u);
 }
@@ -303,7 +304,7 @@ TEST(Rollout, CountsWaitsByReasonAndReportsReadiness) {
       actor.session.run_finished = true;
     }
   };
-  ASSERT_THAT(actor.Run(), testing::IsOk());
+  ASSERT_THAT(actor.Run(), IsOk());
   EXPECT_TRUE(ready);
   EXPECT_DOUBLE_EQ(actor.series.wait_snapshot.Value(), 12);
   EXPECT_DOUBLE_EQ(actor.series.wait_credit.Value(), 3);
@@ -328,7 +329,7 @@ std::vector<ReceivedRow> Lockstep(Actor* actor, uint64_t already, uint64_t rows)
     actor->subscriber.latest[0] = FakeSnapshot(0, older ? wanted - 1 : wanted);
   };
   grant();
-  EXPECT_THAT(actor->Run(), testing::IsOk());
+  EXPECT_THAT(actor->Run(), IsOk());
   return actor->session.rows;
 }
 
@@ -408,7 +409,7 @@ TEST(Rollout, EveryEnvironmentHasAMemoryOfItsOwn) {
   const RowSchema schema = RowSchema::For(2, 1, {MemoryColumn(2)});
   Actor actor(2, 6, false, {}, 0, schema);
   actor.parts.make_rule = RememberingRule::Make;
-  ASSERT_THAT(actor.RunFor(200), testing::IsOk());
+  ASSERT_THAT(actor.RunFor(200), IsOk());
   std::map<std::pair<uint32_t, uint32_t>, float> kept;
   for (const ReceivedRow& row : actor.session.rows) {
     float& memory = kept[{row.member, row.environment}];
@@ -421,7 +422,7 @@ TEST(Rollout, EveryEnvironmentHasAMemoryOfItsOwn) {
 TEST(Rollout, MeasuresTheFiltersChangeInOneIterationOf64) {
   Actor filtered(1, 4, false, {}, 0, RowSchema::For(2, 1, {ExecutedActionColumn(1)}));
   filtered.parts.make_rule = FilteringRule::Make;
-  ASSERT_THAT(filtered.RunFor(4 * 64 * 3 - 40), testing::IsOk());  // abandoned steps leave no row
+  ASSERT_THAT(filtered.RunFor(4 * 64 * 3 - 40), IsOk());  // abandoned steps leave no row
   const prometheus::ClientMetric::Histogram measured = filtered.series.intervention.Collect().histogram;
   EXPECT_EQ(measured.sample_count, 4u * 3);
   EXPECT_GT(measured.sample_sum, 0);

@@ -11,8 +11,8 @@
 //
 // One line per measurement on standard error, JSON on standard output.
 // value: member updates per second; floor: the rate of the products alone; ratio: time over the floor's time. Times are
-// medians. learner/peak: value in GF/s. learner/.../peak_share: value is the update's share of the peak, floor that of
-// the products alone.
+// medians. learner/peak: value in GF/s. learner/.../peak_share: value is the update's share of the peak, floor the
+// share of the products alone.
 #include <algorithm>
 #include <cstdio>
 #include <memory>

@@ -122,9 +122,9 @@ void PrintCase(const std::string& algorithm, const Case& measured, double one_th
 }
 
 // A round with as many members for each thread as were measured takes the time of one thread's members, the extra time
-// of the slowest thread and the cost of a round. The extra time of the slowest of 64 equal threads is 4.2 times that of
-// the slowest of two, if their times are normally distributed. The cost of a round is taken to grow with the threads.
-// The threads' common caches and memory are not considered.
+// of the slowest thread and the cost of a round. The extra time of the slowest of 64 equal threads is 4.2 times the
+// extra time of the slowest of two, if their times are normally distributed. The cost of a round is taken to grow with
+// the threads. The threads' common caches and memory are not considered.
 void PrintProjection(const Case& measured, double one_thread, const Overhead& overhead) {
   constexpr double kSlowestOf64 = 4.2;
   const double alone = one_thread / measured.threads;

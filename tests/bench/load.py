@@ -21,6 +21,9 @@ import time
 import urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests", "testing"))
+from patience import PATIENCE  # noqa: E402  the path comes first
+
 EXPERIMENT = """
 name: "load"
 description: "Many light actors: tests/bench/load.py"
@@ -30,11 +33,10 @@ run { env_steps: 10000000 steps_per_epoch: 10000000 eval_episodes: 1 checkpoint_
 network { actor_hidden: 16 critic_hidden: 16 }
 replay { capacity: 20000 failure_capacity: 2000 }
 """
-START_SECONDS = 300  # for all actors to connect
 
 
 def scrape(address):
-    with urllib.request.urlopen(f"http://{address}/metrics", timeout=30) as reply:
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=PATIENCE) as reply:
         text = reply.read().decode()
     series = {}
     for line in text.splitlines():
@@ -93,7 +95,7 @@ def wait(train, folder, seconds):
 
 
 def wait_for_actors(train, folder, actors):
-    deadline = time.monotonic() + START_SECONDS
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         try:
             known = targets(folder)
@@ -104,7 +106,7 @@ def wait_for_actors(train, folder, actors):
         except (OSError, KeyError, ValueError):
             pass  # still starting
         wait(train, folder, seconds=1)
-    give_up(folder, f"not all of {actors} actors connected in {START_SECONDS} s")
+    give_up(folder, f"not all of {actors} actors connected in {PATIENCE:.0f} s")
 
 
 def measure(train, folder, known, seconds):

@@ -1,8 +1,8 @@
 // Speed of the replay in named workloads (Google Benchmark; --benchmark_format=json):
 //   replay/draw          one 64 + 6 draw of one member at the store, rows in memory
 //   replay/insert_store  one 64 KiB chunk at the store, without transport
-//   replay/insert_empty  64 KiB chunks over gRPC on loopback to a handler that only counts them: what the transport
-//   moves replay/insert_grpc   the same stream into the real service
+//   replay/insert_empty  64 KiB chunks over gRPC on loopback to a handler that only counts them: the transport's part
+//   replay/insert_grpc   the same stream into the real service
 // insert_grpc / insert_empty is the service's share of the transport's rate. At most kWindow chunks are in flight. The
 // ring has wrapped before the measurement: the first pass over a new file includes the kernel's cost of every page.
 #include <atomic>
@@ -13,8 +13,8 @@
 #include "common/rpc/channel.h"
 #include "grpcpp/grpcpp.h"
 #include "replay/replay_service.h"
+#include "tests/testing/temporary_folder.h"
 #include "tests/testing/tls_files.h"
-#include "unistd.h"
 
 namespace datacom {
 namespace {
@@ -56,8 +56,6 @@ void LearnFrom(replay::Store* store, uint64_t rows) {
 class BenchStore {
  public:
   BenchStore() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "datacom-bench-XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
     replay::Options options;
     options.members.push_back({.seed = 1});
     options.limits.schedule = {.env_steps = 1000000000000, .min_size = kMinSize, .updates_per_step = 1};
@@ -68,7 +66,7 @@ class BenchStore {
     options.batch = 64;
     options.failure_batch = 6;
     options.run_id = "run";
-    options.folder = folder_;
+    options.folder = folder_.path();
     auto store = replay::Store::Open(BenchSchema(), options);
     if (!store.ok()) {
       std::fprintf(stderr, "replay_bench: %s\n", std::string(store.status().message()).c_str());
@@ -89,16 +87,12 @@ class BenchStore {
       std::exit(1);
     }
   }
-  ~BenchStore() {
-    store_.reset();
-    std::filesystem::remove_all(folder_);
-  }
   replay::Store* store() { return store_.get(); }
   uint32_t session() const { return session_; }
   uint64_t rows() const { return rows_; }  // stored so far
 
  private:
-  std::string folder_;
+  const testing::TemporaryFolder folder_;
   std::unique_ptr<replay::Store> store_;
   uint32_t session_ = 0;
   uint64_t rows_ = 0;
@@ -173,7 +167,7 @@ class EmptyService : public v1::Replay::CallbackService {
 };
 
 // Sends chunks, at most kWindow unacknowledged. Returns bytes per second until the last acknowledgement.
-// `store`: that of the service, if it has one.
+// `store`: the service's, if it has one.
 double Stream(benchmark::State& state, const std::string& address, uint32_t session, replay::Store* store,
               const Security& security = {}) {
   const auto stub = v1::Replay::NewStub(MakeChannel(address, security));

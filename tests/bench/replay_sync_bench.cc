@@ -23,6 +23,7 @@
 #include "common/rpc/insert_session.h"
 #include "replay/replay_service.h"
 #include "spdlog/spdlog.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom {
 namespace {
@@ -148,9 +149,8 @@ Rates MeasureService(const std::string& address, int count, double seconds) {
 }
 
 Rates Measure(const Case& one, const std::string& parent, double seconds) {
-  std::string folder = parent + "/datacom-bench-XXXXXX";
-  if (::mkdtemp(folder.data()) == nullptr) Fail(absl::NotFoundError("no folder can be made in " + parent));
-  auto store = replay::Store::Open(BenchSchema(), StoreOptions(one, folder));
+  const testing::TemporaryFolder folder(parent);
+  auto store = replay::Store::Open(BenchSchema(), StoreOptions(one, folder.path()));
   if (!store.ok()) Fail(store.status());
   Rates rates;
   {
@@ -161,8 +161,6 @@ Rates Measure(const Case& one, const std::string& parent, double seconds) {
     service.Drain();
     (*server)->Shutdown(milliseconds(1000));
   }
-  store->reset();
-  std::filesystem::remove_all(folder);
   return rates;
 }
 
@@ -176,7 +174,9 @@ int Main(int argc, char** argv) {
   double seconds = 2;
   int rounds = 3;
   CLI::App app("What replay.sync costs.");
-  app.add_option("--folder", folder, "Folder on the disk to measure")->capture_default_str();
+  app.add_option("--folder", folder, "Folder on the disk to measure")
+      ->capture_default_str()
+      ->check(CLI::ExistingDirectory);
   app.add_option("--seconds", seconds, "Of each measurement")->capture_default_str()->check(CLI::PositiveNumber);
   app.add_option("--rounds", rounds, "Measurements of each case")->capture_default_str()->check(CLI::Range(1, 100));
   CLI11_PARSE(app, argc, argv);

@@ -267,7 +267,7 @@ class Round(Training):
         if self.lockstep and reference is not None:
             found = run_checks.lockstep_records(self.folder, MEMBERS)
             for name in sorted({*found, *reference}):
-                run_checks.require(found.get(name) == reference.get(name), name, "differs from that of an undisturbed lockstep run")
+                run_checks.require(found.get(name) == reference.get(name), name, "differs from the file of an undisturbed lockstep run")
 
 
 def signal_process(process, number):

@@ -1,5 +1,6 @@
 // Peers that send as much as they can: the memory of the replay's process stays bounded, and others are served.
-#include <fstream>
+#include <cstdio>
+#include <functional>
 
 #include "common/rpc/insert_session.h"
 #include "datacom/v1/replay.grpc.pb.h"
@@ -7,8 +8,8 @@
 #include "grpcpp/grpcpp.h"
 #include "replay/validate_chunk.h"
 #include "tests/chaos/replay_process.h"
-#include "tests/replay/replay_fixture.h"
 #include "tests/testing/patience.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom {
 namespace {
@@ -61,7 +62,7 @@ class HostilePeersTest : public ::testing::Test {
   // Growth of the memory since the peers came, in kilobytes.
   int64_t Growth() const { return testing::MemoryKilobytes(replay_.pid(), "RssAnon") - before_; }
 
-  replay::testing::TemporaryFolder folder_;
+  testing::TemporaryFolder folder_;
   testing::ReplayProcess replay_;
   std::unique_ptr<InsertSession> honest_;
   int64_t before_ = 0;
@@ -104,11 +105,10 @@ TEST_F(HostilePeersTest, MessagesOfAllSizesGrowTheProcessByLessThan64Megabytes) 
   }
   EXPECT_TRUE(SendHonestRows(4000)) << "the honest actor is served";
 }
-#endif
 
-#ifndef DATACOM_SANITIZED
 TEST_F(HostilePeersTest, ActorsThatRegisterAndVanishGrowTheProcessByLessThan64Megabytes) {
   const auto stub = v1::Replay::NewStub(MakeChannel(replay_.address()));
+  int accepted = 0;
   for (int i = 0; i < 1100; ++i) {
     grpc::ClientContext context;
     v1::RegisterRequest request;
@@ -117,8 +117,9 @@ TEST_F(HostilePeersTest, ActorsThatRegisterAndVanishGrowTheProcessByLessThan64Me
     request.set_incarnation(1);
     request.set_environments(1);
     v1::RegisterReply reply;
-    stub->Register(&context, request, &reply);  // refused once there are too many: StoreTest
+    accepted += stub->Register(&context, request, &reply).ok();  // 1024 sessions may live: StoreTest
   }
+  EXPECT_GT(accepted, 1000);
   std::printf("[ growth   ] %lld kB\n", static_cast<long long>(Growth()));
   EXPECT_LT(Growth(), kAllowedKilobytes);
   EXPECT_TRUE(SendHonestRows(4000));

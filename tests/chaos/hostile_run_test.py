@@ -1,4 +1,4 @@
-"""Hostile peers beside a real training: the memory of replay and learner stays bounded and the run keeps its speed.
+"""Hostile peers and a real training: the memory of replay and learner stays bounded and the run keeps its speed.
 
 One run is measured in windows of equally many updates, in turn with and without hostile peers (hostile_peers.cc). Speed is updates per
 second of processor time of the run's own processes (replay, learner, actor, evaluator). Wall time would count the processor time
@@ -99,9 +99,9 @@ class HostileRunTest(RunTest):
                 rises[role] = max(rises[role], hostile.memory[role] - before[role])
             speeds["processor"].append(alone.processor / hostile.processor)
             speeds["wall"].append(alone.wall / hostile.wall)
-            print(f"beside hostile peers: {1e6 * hostile.processor:.0f} us of processor time per update, alone {1e6 * alone.processor:.0f};",
+            print(f"with hostile peers: {1e6 * hostile.processor:.0f} us of processor time per update, without {1e6 * alone.processor:.0f};",
                   f"memory rose by {({role: hostile.memory[role] - before[role] for role in MEASURED})} kB")
-        print("speed beside hostile peers, alone = 1:", {name: round(statistics.median(values), 3) for name, values in speeds.items()})
+        print("speed with hostile peers, without = 1:", {name: round(statistics.median(values), 3) for name, values in speeds.items()})
         print("largest rise of private memory:", dict(rises), "kB")
         for role in RUN:
             self.assertEqual(self.training.role(role), self.processes[role], f"the {role} was started again")

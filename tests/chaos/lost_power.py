@@ -16,7 +16,7 @@ class Disk:
         os.mkdir(shadow)
 
     def lose_power(self, folder, kept, spared=()):
-        """Rewinds `folder`, in which no process may write meanwhile, to what is on the disk for certain.
+        """Rewinds `folder`, in which no process may write during the call, to what is on the disk for certain.
 
         With the probability `kept` a page, or the list of a folder's entries, was written although it was not synced. Entries of
         `folder` that `spared` names stay. Returns how many pages and lists of entries are lost.

@@ -7,9 +7,9 @@
 #include "common/rpc/replay_client.h"
 #include "grpcpp/grpcpp.h"
 #include "tests/chaos/replay_process.h"
-#include "tests/replay/replay_fixture.h"
 #include "tests/testing/is_ok.h"
 #include "tests/testing/patience.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom {
 namespace {
@@ -73,7 +73,7 @@ void ExpectRowsInOrder(const std::shared_ptr<grpc::Channel>& channel, const RowS
 class ReplayKillTest : public ::testing::TestWithParam<bool> {};
 
 TEST_P(ReplayKillTest, EveryAcknowledgedRowIsKeptOnceOverTwentyKills) {
-  replay::testing::TemporaryFolder folder;
+  testing::TemporaryFolder folder;
   testing::ReplayProcess replay(folder.path(), KillExperiment(/*sync=*/GetParam()));
   ASSERT_NO_FATAL_FAILURE(replay.Start());
   const auto channel = MakeChannel(replay.address());

@@ -52,10 +52,11 @@ class ReplayProcess {
     bool ended = false;
     ASSERT_TRUE(WaitUntil([&] { return ended || std::filesystem::exists(folder_ + "/address"); },
                           [&] {
-                            ended = ::waitpid(pid_, nullptr, WNOHANG) != 0;
+                            if (!ended) ended = ::waitpid(pid_, nullptr, WNOHANG) != 0;
                             std::this_thread::yield();
                           }))
         << "the replay does not start";
+    if (ended) pid_ = 0;
     ASSERT_FALSE(ended) << "the replay ended";
     address_ = *ReadFile(folder_ + "/address");
     address_.pop_back();

@@ -4,9 +4,9 @@
 
 #include "common/rpc/replay_client.h"
 #include "tests/chaos/replay_process.h"
-#include "tests/replay/replay_fixture.h"
 #include "tests/testing/is_ok.h"
 #include "tests/testing/patience.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom {
 namespace {
@@ -43,7 +43,7 @@ bool Produce(InsertSession* session, uint32_t member, uint64_t rows) {
 }
 
 TEST(ReplayProcessTest, ExitsWith0WhenTheRunIsCompleteAndWith75Before) {
-  replay::testing::TemporaryFolder folder;
+  testing::TemporaryFolder folder;
   v1::Experiment experiment = ProcessExperiment(1);
   experiment.mutable_run()->set_env_steps(60);
   experiment.mutable_run()->set_steps_per_epoch(20);
@@ -75,7 +75,7 @@ TEST(ReplayProcessTest, ExitsWith0WhenTheRunIsCompleteAndWith75Before) {
 
 #ifndef DATACOM_SANITIZED
 TEST(ReplayProcessTest, FiveMembersOfDefaultCapacityTakeLessThan50MegabytesOfPrivateMemory) {
-  replay::testing::TemporaryFolder folder;
+  testing::TemporaryFolder folder;
   testing::ReplayProcess replay(folder.path(), ProcessExperiment(5));
   ASSERT_NO_FATAL_FAILURE(replay.Start());
   const auto session = testing::JoinReplay(MakeChannel(replay.address()), 5, CartPoleSchema().fingerprint());
@@ -91,7 +91,7 @@ TEST(ReplayProcessTest, FiveMembersOfDefaultCapacityTakeLessThan50MegabytesOfPri
 #endif
 
 TEST(ReplayProcessTest, AFailedDiskEndsItWith1AndItsSuccessorHasTheAcknowledgedRows) {
-  replay::testing::TemporaryFolder folder;
+  testing::TemporaryFolder folder;
   v1::Experiment experiment = ProcessExperiment(1);
   experiment.mutable_replay()->set_sync(true);
   testing::ReplayProcess replay(
@@ -120,7 +120,7 @@ TEST(ReplayProcessTest, AFailedDiskEndsItWith1AndItsSuccessorHasTheAcknowledgedR
 
 // The exit code of a replay whose disk hangs while it commits rows, and which then gets `signal`.
 std::optional<int> ExitCodeOnAHangingDisk(std::optional<int> signal) {
-  replay::testing::TemporaryFolder folder;
+  testing::TemporaryFolder folder;
   v1::Experiment experiment = ProcessExperiment(1);
   experiment.mutable_replay()->set_sync(true);
   testing::ReplayProcess replay(

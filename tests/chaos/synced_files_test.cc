@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "tests/replay/replay_fixture.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom {
 namespace {
@@ -25,17 +26,12 @@ namespace fs = std::filesystem;
 class SyncedFilesTest : public ::testing::Test {
  protected:
   SyncedFilesTest() {
-    std::string pattern = (fs::temp_directory_path() / "datacom-synced-XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
     fs::create_directory(root());
     fs::create_directory(folder_ + "/shadow");
     ::setenv("DATACOM_TEST_DISK_ROOT", root().c_str(), /*overwrite=*/1);
     ::setenv("DATACOM_TEST_DISK_SHADOW", (folder_ + "/shadow").c_str(), /*overwrite=*/1);
   }
-  ~SyncedFilesTest() override {
-    ::unsetenv("DATACOM_TEST_DISK_ROOT");
-    fs::remove_all(folder_);
-  }
+  ~SyncedFilesTest() override { ::unsetenv("DATACOM_TEST_DISK_ROOT"); }
   std::string root() const { return folder_ + "/root"; }
 
   // The inode of a path below the root, if every name on the way is certain to be on the disk.
@@ -61,7 +57,8 @@ class SyncedFilesTest : public ::testing::Test {
     return content.ok() ? *content : "";
   }
 
-  std::string folder_;
+  const testing::TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path();
 };
 
 TEST_F(SyncedFilesTest, NothingIsCertainBeforeItIsSynced) {

@@ -26,6 +26,7 @@
 namespace datacom {
 namespace {
 
+using ::datacom::testing::IsOk;
 using testing::FakeInsertSession;
 using testing::ReceivedRow;
 
@@ -73,7 +74,7 @@ class ActorContract : public ::testing::TestWithParam<std::string> {
     uint64_t iterations = 0;
     options.stop = [&] { return ++iterations > rows; };
     const auto rollout = actor::Rollout::Make(std::move(parts), &session, &subscriber, &series_, options);
-    EXPECT_THAT(rollout, testing::IsOk());
+    EXPECT_THAT(rollout, IsOk());
     if (rollout.ok()) (*rollout)->Run().IgnoreError();  // the rows show whether it finished or stopped
     return session.rows;
   }
@@ -205,8 +206,8 @@ TEST_P(ActorContract, ARepeatedEpisodeContinuesWithTheSameBits) {
                                        rows[i].action.size() * sizeof(float));
       }
       actor::EnvironmentBatch again([&] { return MakeOne(options); }, {7, 100, 3});
-      ASSERT_THAT(again.SetWanted(1), testing::IsOk());
-      ASSERT_THAT(again.Continue(open), testing::IsOk());
+      ASSERT_THAT(again.SetWanted(1), IsOk());
+      ASSERT_THAT(again.Continue(open), IsOk());
       ASSERT_EQ(std::memcmp(again.observation(0), rows[at].observation.data(), 4 * rows[at].observation.size()), 0);
       actor::RowChunk chunk = actor::RowChunk::Make(schema, 4).value();
       actor::EnvironmentBatch::Decision decision;
@@ -332,7 +333,7 @@ TEST_P(ActorContract, APolicyCanBeEvaluatedWithOtherTaskOptions) {
   const fs::path folder = fs::path(::testing::TempDir()) / ("eval_" + GetParam());
   fs::create_directories(folder / "policies");
   std::ofstream((folder / "experiment.textproto").string()) << PrintExperiment(Experiment("horizon: 400"));
-  ASSERT_THAT(WriteSnapshotFile((folder / "policies" / "epoch_0001.snapshot").string(), {Policy()}), testing::IsOk());
+  ASSERT_THAT(WriteSnapshotFile((folder / "policies" / "epoch_0001.snapshot").string(), {Policy()}), IsOk());
   const auto evaluate = [&](const std::vector<std::string>& set, bool csv, std::string* text) {
     tools::EvalCommand command;
     command.what = folder.string();
@@ -345,7 +346,7 @@ TEST_P(ActorContract, APolicyCanBeEvaluatedWithOtherTaskOptions) {
     return status;
   };
   std::string own, other;
-  ASSERT_THAT(evaluate({}, true, &own), testing::IsOk());
+  ASSERT_THAT(evaluate({}, true, &own), IsOk());
   int taken = 0;
   for (const std::vector<std::string>& set : std::vector<std::vector<std::string>>{
            {"horizon=30"},
@@ -364,7 +365,7 @@ TEST_P(ActorContract, APolicyCanBeEvaluatedWithOtherTaskOptions) {
     }
     ++taken;
     EXPECT_NE(other, own) << set[0];
-    ASSERT_THAT(evaluate(set, false, &other), testing::IsOk());
+    ASSERT_THAT(evaluate(set, false, &other), IsOk());
     EXPECT_THAT(other.substr(0, other.find('\n')), ::testing::HasSubstr(name));
   }
   EXPECT_GE(taken, 4) << "every task has horizon, randomisation and action_repeat";

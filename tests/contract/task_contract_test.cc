@@ -23,11 +23,13 @@
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "tests/testing/counting_allocator.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/larger_or_nan.h"
 
 namespace datacom {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::HasSubstr;
 
 constexpr char kRepeated[] = "action_repeat: 3";
@@ -62,7 +64,7 @@ constexpr char kKnownTask[] = "tests/contract/known_task/task.textproto";
 std::pair<std::string, v1::TaskOptions> LoadTask(std::string task) {
   v1::TaskOptions options;
   const absl::Status loaded = text::LoadTaskOf("", &task, &options);
-  EXPECT_TRUE(loaded.ok()) << loaded;
+  EXPECT_THAT(loaded, IsOk());
   return {task, options};
 }
 
@@ -76,7 +78,7 @@ class TaskContract : public ::testing::TestWithParam<std::string> {
   }
   std::unique_ptr<Task> Make(const std::string& options = "") const {
     auto task = MakeTask(name_, With(options));
-    EXPECT_TRUE(task.ok()) << task.status();
+    EXPECT_THAT(task, IsOk());
     return task.ok() ? *std::move(task) : nullptr;
   }
   v1::TaskOptions With(const std::string& text) const {
@@ -179,7 +181,7 @@ TEST_P(TaskContract, AnUnknownStartValueIsRefusedAndTheKnownOnesListed) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("no_such_key"));
   for (const std::string& key : model_.spec.init_keys) EXPECT_THAT(std::string(status.message()), HasSubstr(key));
-  EXPECT_TRUE(task->ResetTo({}, &start, observation_.data()).ok());
+  EXPECT_THAT(task->ResetTo({}, &start, observation_.data()), IsOk());
 }
 
 #ifndef DATACOM_SANITIZED
@@ -427,6 +429,8 @@ INSTANTIATE_TEST_SUITE_P(TextTasks, TaskContract, ::testing::ValuesIn(ExampleTas
 });
 
 // Tests above have nothing to check for tasks without these.
+TEST(TaskContractCases, TheExamplesAreFound) { EXPECT_GE(ExampleTasks().size(), 3u); }
+
 TEST(TaskContractCases, SomeTasksHaveAModelOfTheCostKnownConstraintsAndObservedOnes) {
   int costs = 0, known = 0, observed = 0;
   std::vector<std::string> tasks = TaskNames();
@@ -453,7 +457,7 @@ TEST(CartPoleModel, PredictsTheSimulatorsAccelerationUpToItsStatedMismatch) {
   RandomStream random(5);
   for (int i = 0; i < 200; ++i) {
     double obs[5], next[5], q[4], f[4], G[4], f_next[4], G_next[4];
-    ASSERT_TRUE(task->ResetTo({{"theta", random.Uniform(-3, 3)}}, nullptr, obs).ok());
+    ASSERT_THAT(task->ResetTo({{"theta", random.Uniform(-3, 3)}}, nullptr, obs), IsOk());
     double action = random.Uniform(-0.5, 0.5);
     for (int j = 0; j < 3; ++j) task->Step(&action, obs);
     action = random.Uniform(-1, 1);

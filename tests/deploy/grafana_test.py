@@ -8,7 +8,7 @@ import sys
 import tempfile
 import unittest
 
-from monitoring import SOURCE, dashboards, expressions, read, unknown_names
+from monitoring import PATIENCE, SOURCE, dashboards, expressions, read, unknown_names
 
 sys.path.insert(0, os.path.join(SOURCE, "deploy", "dev"))
 from dashboards import render  # noqa: E402  the path comes first
@@ -60,7 +60,7 @@ class Dashboards(unittest.TestCase):
             path = os.path.join(folder, "rules.yml")
             with open(path, "w", encoding="utf-8") as file:
                 json.dump({"groups": [{"name": "panels", "rules": rules}]}, file)
-            result = subprocess.run(["promtool", "check", "rules", path], capture_output=True, text=True, check=False)
+            result = subprocess.run(["promtool", "check", "rules", path], capture_output=True, text=True, timeout=PATIENCE, check=False)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
 

@@ -12,7 +12,7 @@ import tempfile
 import textwrap
 import unittest
 
-from manifests import FOLDERS, KUBERNETES, PATIENCE, SKIPPED, SOURCE, golden, read, render, why_no_kustomize, write_golden, write_sweep
+from manifests import FOLDERS, KUBERNETES, PATIENCE, SOURCE, golden, read, render, why_no_kustomize, write_golden, write_sweep
 
 DATACOM = os.path.abspath(sys.argv.pop(1))
 NO_KUSTOMIZE = why_no_kustomize()
@@ -195,8 +195,5 @@ if __name__ == "__main__":
             write_sweep(DATACOM, made)
             write_golden({**{name: render(os.path.join(KUBERNETES, folder)) for name, folder in FOLDERS.items()}, **sweep_files(made)})
         sys.exit()
-    program = unittest.main(verbosity=1, exit=False)
-    if not program.result.wasSuccessful():
-        sys.exit(1)
-    sys.exit(SKIPPED if program.result.skipped else 0)
+    unittest.main(verbosity=2)  # tests/allowed_skips.txt has the names of skipped tests
 # SPDX-License-Identifier: Apache-2.0

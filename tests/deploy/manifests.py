@@ -9,6 +9,7 @@ import sys
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(SOURCE, "tests", "testing"))
 from patience import PATIENCE  # noqa: E402  the path comes first
+from skipped import SKIPPED  # noqa: E402, F401  for the tests
 
 KUBERNETES = os.path.join(SOURCE, "deploy", "kubernetes")
 GOLDEN = os.path.join(SOURCE, "tests", "deploy", "kubernetes")
@@ -16,7 +17,6 @@ FOLDERS = {"dev": "overlays/dev", "cpu": "overlays/cpu", "gpu": "overlays/gpu", 
            "sweep": "overlays/sweep", "rules": "rules"}
 # Golden manifests that are kept as a difference from others.
 BASES = {"dev": "cpu", "gpu": "cpu", "secure": "cpu", "sweep-cartpole-datacom_device-cuda": "sweep-cartpole-datacom_device-cpu"}
-SKIPPED = 77  # exit code that ctest shows as skipped
 
 
 def read(*path):

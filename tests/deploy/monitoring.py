@@ -6,8 +6,9 @@ import re
 import sys
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(SOURCE, "deploy", "dev"))
+sys.path[:0] = [os.path.join(SOURCE, "deploy", "dev"), os.path.join(SOURCE, "tests", "testing")]
 from dashboards import statistics  # noqa: E402  the path comes first
+from patience import PATIENCE  # noqa: E402, F401  for the tests
 
 PROMETHEUS = os.path.join(SOURCE, "deploy", "prometheus")
 

@@ -15,12 +15,12 @@ import urllib.parse
 import urllib.request
 
 from running import BIN, PATIENCE, SOURCE, TINY, RunTest, run
+from skipped import SKIPPED
 from watching import Watch
 
 sys.path.insert(0, os.path.join(SOURCE, "tests", "deploy"))
 import docker_compose  # noqa: E402  the path comes first
 
-SKIPPED = 77  # exit code that ctest shows as skipped
 NEEDED = ("dockerd", "containerd", "prometheus", "busybox", "openssl")
 SERVICES = ("replay", "learner", "actor", "evaluator", "prometheus")
 

@@ -15,9 +15,9 @@ import tarfile
 import unittest
 
 from running import BIN, PATIENCE, SOURCE, TINY, RunTest, run
+from skipped import SKIPPED
 from watching import Watch
 
-SKIPPED = 77  # exit code that ctest shows as skipped
 MOST_BYTES = {"replay": 50e6, "actor": 60e6, "learner": 100e6, "tools": 80e6}
 LIMITS = ("--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024")  # podman's defaults exceed the limits of a restricted machine
 FOLDERS = {"replay": "/data", "learner": "/run/datacom"}

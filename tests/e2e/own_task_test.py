@@ -92,7 +92,7 @@ class OwnTaskTest(RunTest):
         self.assertIn('extra[', self.expect("task", "check", task, code=2))
         self.assertEqual(run("task").returncode, 2)
 
-    def test_a_task_file_beside_an_experiment_is_found_by_the_experiments_name(self):
+    def test_a_task_file_next_to_an_experiment_is_found_by_the_experiments_name(self):
         shutil.copytree(EXAMPLE, os.path.join(self.folder, "experiments", "mine"))
         for name, text in (("experiments/mine/run.textproto", 'name: "mine/run"\ntask: "task.textproto"\nalgorithm: "sac"\n'),
                            ("sweep.textproto", 'name: "both"\nexperiments: "mine/run"\nseeds: "0-1"\n')):

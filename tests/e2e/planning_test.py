@@ -60,7 +60,7 @@ class PlanningTest(RunTest):
         refused = run("train", "air_hockey/safe_loop", "--set", "task=navigation", "--steps", "1000",
                       "--run-dir", os.path.join(self.folder, "a"))
         self.assertEqual(refused.returncode, 2, refused.stdout + refused.stderr)
-        self.assertIn("safe_loop plans with the cost of imagined observations; task navigation has none", refused.stderr)
+        self.assertIn("acting rule planner: task navigation has no known cost of an observation", refused.stderr)
 
 
 if __name__ == "__main__":

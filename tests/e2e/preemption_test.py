@@ -6,9 +6,11 @@ import time
 import unittest
 
 from running import RunTest, Training, run
+from patience import FACTOR
 from watching import Watch
 
-GRACE_SECONDS = {"actor": 15, "evaluator": 15, "replay": 30, "learner": 60}  # as in deploy/kubernetes/base
+# As in deploy/kubernetes/base, times the factor of all time limits.
+GRACE_SECONDS = {role: FACTOR * seconds for role, seconds in {"actor": 15, "evaluator": 15, "replay": 30, "learner": 60}.items()}
 ACTORS = 4
 # The long form kills half the actors every ten seconds for three minutes: DATACOM_PREEMPTIONS=18
 # DATACOM_PREEMPTION_EPISODES=1230 on two idle cores that play 120 episodes per second. Faster kills are a crash loop to `train`,

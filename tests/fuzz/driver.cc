@@ -1,10 +1,11 @@
 // The main program of the fuzz targets without libFuzzer: runs a target's seeds, the files of its corpus, and random
-// mutations of both. The same arguments give the same inputs; the time limit only ends them earlier.
+// mutations of both. The same arguments give the same inputs; the time limit only ends them earlier, after at
+// least kLeastMutations.
 //
 //   fuzz_targets TARGET CORPUS_FOLDER [MUTATIONS [SECONDS]]
 //   fuzz_targets TARGET --write-corpus CORPUS_FOLDER            writes the target's seeds
 //
-// When an input fails, it is written to the file fuzz-failure in the working folder.
+// When an input fails, it is written to the file fuzz-failure-TARGET in the working folder.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -30,10 +31,13 @@ namespace fs = std::filesystem;
 
 constexpr size_t kLongest = 1 << 14;  // bytes of an input
 
-std::string current;  // the input that runs
+constexpr long kLeastMutations = 200;  // however slow the machine is
+
+std::string current;       // the input that runs
+std::string failure_path;  // set before a signal can come
 
 void KeepInput(int signal) {
-  const int fd = ::open("fuzz-failure", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const int fd = ::open(failure_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd >= 0 && ::write(fd, current.data(), current.size()) >= 0) ::close(fd);
   std::signal(signal, SIG_DFL);
   std::raise(signal);
@@ -120,6 +124,7 @@ int Main(std::vector<std::string> arguments) {
     std::fprintf(stderr, "usage: TARGET CORPUS_FOLDER [MUTATIONS [SECONDS]] | TARGET --write-corpus CORPUS_FOLDER\n");
     return 2;
   }
+  failure_path = "fuzz-failure-" + arguments[0];
   arguments.erase(arguments.begin());
   if (arguments[0] == "--write-corpus" && arguments.size() == 2) {
     WriteCorpus(arguments[1]);
@@ -133,7 +138,8 @@ int Main(std::vector<std::string> arguments) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   Mutator mutator(inputs);
   long run = 0;
-  for (; run < mutations && std::chrono::steady_clock::now() < end; ++run) RunOne(mutator.Next());
+  const auto continues = [&] { return run < kLeastMutations || std::chrono::steady_clock::now() < end; };
+  for (; run < mutations && continues(); ++run) RunOne(mutator.Next());
   std::printf("%zu inputs and %ld mutations\n", inputs.size(), run);
   return 0;
 }

@@ -15,27 +15,9 @@
 #include "common/base/framed_file.h"
 #include "google/protobuf/stubs/logging.h"
 #include "spdlog/spdlog.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom::fuzz {
-namespace {
-
-namespace fs = std::filesystem;
-
-struct TemporaryFolder {
-  TemporaryFolder() {
-    const fs::path parent = fs::is_directory("/dev/shm") ? fs::path("/dev/shm") : fs::temp_directory_path();
-    path = (parent / "datacom-fuzz-XXXXXX").string();
-    if (::mkdtemp(path.data()) == nullptr) Fail(__FILE__, __LINE__, "no temporary folder in " + parent.string());
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  std::string path;
-};
-
-}  // namespace
-
 namespace {
 
 std::map<std::string, const Target*>& Targets() {
@@ -104,8 +86,8 @@ std::string Text(absl::string_view bytes) {
 }
 
 const std::string& Folder() {
-  static const TemporaryFolder folder;
-  return folder.path;
+  static const testing::TemporaryFolder folder(testing::ParentInMemory());
+  return folder.path();
 }
 
 void WriteBytes(const std::string& path, absl::string_view bytes) {

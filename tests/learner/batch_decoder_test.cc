@@ -132,7 +132,7 @@ TEST_F(BatchDecoderTest, AMemberWithoutFailuresHasWeightZeroAndNothingOfTheLastB
   EXPECT_EQ(prepared_.batch.failure_z, std::vector<float>(2 * 2 * 2, 0.0f));
 }
 
-TEST_F(BatchDecoderTest, NoiseDependsOnSeedUpdateAndPurposeAlone) {
+TEST_F(BatchDecoderTest, NoiseDependsOnlyOnSeedUpdateAndPurpose) {
   ASSERT_THAT(Decode(replay_.Draw(5)), IsOk());
   const Batch first = prepared_.batch;
   ASSERT_THAT(Decode(replay_.Draw(6)), IsOk());

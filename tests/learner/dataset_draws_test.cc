@@ -11,7 +11,7 @@
 #include "learner/batch_decoder.h"
 #include "learner/dataset_draws.h"
 #include "learner/setup.h"
-#include "tests/learner/core_testing.h"
+#include "tests/learner/algorithms/testing.h"
 #include "tests/testing/datasets.h"
 #include "tests/testing/fake_learner_draws.h"
 #include "tests/testing/is_ok.h"
@@ -78,7 +78,7 @@ TEST_F(DatasetDrawsTest, FailureRowsAreRowsWithCost) {
   for (int row = 0; row < 6; ++row) EXPECT_GT(At<float>(failure.data(), costs + row * sizeof(float)), 0);
 }
 
-TEST_F(DatasetDrawsTest, NoiseDiffersFromThatOfTheRunsUpdates) {
+TEST_F(DatasetDrawsTest, NoiseDiffersFromTheNoiseOfTheRunsUpdates) {
   const AlgorithmConfig config = Seeds({8});
   const auto dynamics = std::make_shared<FakeControlAffine>(kObs, kAction);
   const auto noise = [&](const std::string& streams) {

@@ -68,7 +68,7 @@ TEST(CriticWatchTest, AnInfiniteLossRunsAwayAndTheHistorySurvivesARestart) {
   EXPECT_EQ(again.losses(), (std::vector<double>{4, 3, 2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 2, 1, 8}));
 }
 
-class WatchedRunTest : public ::testing::Test {
+class RunRecordsTest : public ::testing::Test {
  protected:
   std::string Folder(const std::string& name) {
     const std::string test = ::testing::UnitTest::GetInstance()->current_test_info()->name();
@@ -93,7 +93,7 @@ size_t Column(const std::vector<std::vector<std::string>>& rows, const std::stri
   return std::find(rows[0].begin(), rows[0].end(), name) - rows[0].begin();
 }
 
-TEST_F(WatchedRunTest, RecordsHaveAStatisticOfOneAlgorithmOnlyInItsRuns) {
+TEST_F(RunRecordsTest, RecordsHaveAStatisticOfOneAlgorithmOnlyInItsRuns) {
   for (const char* algorithm : {"sac", "toy"}) {
     RunRecords::Options options;
     options.run_dir = Folder(algorithm);
@@ -111,7 +111,7 @@ TEST_F(WatchedRunTest, RecordsHaveAStatisticOfOneAlgorithmOnlyInItsRuns) {
   }
 }
 
-TEST_F(WatchedRunTest, RecordsHaveTheStatisticsOfCriticsAndGradients) {
+TEST_F(RunRecordsTest, RecordsHaveTheStatisticsOfCriticsAndGradients) {
   const std::string folder = Folder("run");
   ASSERT_THAT(RunFake(folder, FakeExperiment()).status, IsOk());
   const auto rows = Rows(folder);
@@ -125,7 +125,7 @@ TEST_F(WatchedRunTest, RecordsHaveTheStatisticsOfCriticsAndGradients) {
 }
 
 // 25 epochs of 10 steps, the first two without an update. The loss of member 1's critic is 1 up to update 201, then 40.
-TEST_F(WatchedRunTest, RecordsInfoAndMetricsReportACriticThatRunsAwayAlsoAfterAnInterruption) {
+TEST_F(RunRecordsTest, RecordsInfoAndMetricsReportACriticThatRunsAwayAlsoAfterAnInterruption) {
   v1::Experiment experiment = FakeExperiment();
   experiment.mutable_run()->set_steps_per_epoch(10);
   RunPlan plan;
@@ -163,7 +163,7 @@ TEST_F(WatchedRunTest, RecordsInfoAndMetricsReportACriticThatRunsAwayAlsoAfterAn
 }
 
 // An epoch that the end of a run cut short is judged, and counts once in the run that continues it.
-TEST_F(WatchedRunTest, ALongerRunJudgesItsCriticsLikeOneThatWasAsLongFromTheStart) {
+TEST_F(RunRecordsTest, ALongerRunJudgesItsCriticsLikeOneThatWasAsLongFromTheStart) {
   v1::Experiment experiment = FakeExperiment(1), longer = experiment;
   for (v1::Experiment* one : {&experiment, &longer}) one->mutable_run()->set_steps_per_epoch(8);
   longer.mutable_run()->set_env_steps(400);

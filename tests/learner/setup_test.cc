@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "common/base/machine.h"
 #include "learner/algorithms/algorithm.h"
@@ -29,7 +31,7 @@ TEST(AlgorithmConfig, HasTheThreadsOfTheExperimentButAtMostTwoForEachMember) {
   EXPECT_EQ(ThreadsOf(8, 8, "cuda"), 1) << "LibTorch has threads of its own";
 }
 
-TEST(AlgorithmConfig, AnEpochIsTheUpdateOfOnPolicyAlgorithmsAlone) {
+TEST(AlgorithmConfig, OnlyOnPolicyAlgorithmsHaveAnEpochAsUpdate) {
   v1::Experiment experiment;
   experiment.set_name("epochs");
   experiment.set_task("cartpole");
@@ -41,6 +43,31 @@ TEST(AlgorithmConfig, AnEpochIsTheUpdateOfOnPolicyAlgorithmsAlone) {
   EXPECT_EQ(config.epochs, 7u);
   EXPECT_EQ(config.failure_batch_size, 0);
   EXPECT_EQ(MakeAlgorithmConfig(FakeExperiment(), FakeTaskModel())->epoch_rows, 0);
+}
+
+TEST(RunSettings, OnlyAlgorithmsWithABudgetShowOne) {
+  v1::Experiment experiment;
+  experiment.set_name("budgets");
+  experiment.set_task("cartpole");
+  const auto budget = [&] { return MakeRunSettings(ResolveExperiment(experiment)).members.at(0).cost_budget; };
+  experiment.set_algorithm("sac");
+  EXPECT_TRUE(std::isnan(budget()));
+  experiment.set_algorithm("datacom");
+  experiment.mutable_hyper()->set_cost_budget(7);
+  EXPECT_EQ(budget(), 7);
+}
+
+TEST(AlgorithmConfig, RefusesATaskInWhichTheAlgorithmCannotAct) {
+  for (const auto& [algorithm, why] : {std::pair<const char*, const char*>{"atacom_nfi", "has no known constraints"},
+                                       {"safe_loop", "has no known cost of an observation"}}) {
+    v1::Experiment experiment;
+    experiment.set_name("acting");
+    experiment.set_task("cartpole");
+    experiment.set_algorithm(algorithm);
+    const absl::Status status = MakeAlgorithmConfig(ResolveExperiment(experiment), FakeTaskModel()).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << algorithm;
+    EXPECT_NE(std::string(status.message()).find(why), std::string::npos) << status;
+  }
 }
 
 }  // namespace

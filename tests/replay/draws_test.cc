@@ -222,7 +222,7 @@ TEST(StoreTest, ALearnerResumedFromTheOlderCheckpointFindsItsRows) {
     double ratio;  // updates per row
     uint64_t slack, done;
   };
-  // The slack that ReplayLayoutOf gives for tolerance_steps=16, checkpoint_updates=20 and steps_per_epoch=20.
+  // The slack for tolerance_steps=16, checkpoint_updates=20 and steps_per_epoch=20 (setup_test.cc).
   for (const auto& [ratio, slack, done] : {Case{0.25, 196, 240}, Case{1, 76, 600}, Case{4, 46, 2400}}) {
     Options options = SmallOptions(1);
     options.limits.schedule.updates_per_step = ratio;

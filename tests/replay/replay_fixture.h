@@ -1,11 +1,8 @@
-// Helpers of the replay's tests: a small row schema, options, chunks of recognisable rows, a temporary folder.
+// Helpers of the replay's tests: a small row schema, options, chunks of recognisable rows.
 #ifndef DATACOM_TESTS_REPLAY_REPLAY_FIXTURE_H_
 #define DATACOM_TESTS_REPLAY_REPLAY_FIXTURE_H_
 
-#include <unistd.h>
-
 #include <cstring>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <set>
@@ -15,8 +12,12 @@
 #include "common/transitions/row_schema.h"
 #include "gtest/gtest.h"
 #include "replay/store.h"
+#include "tests/testing/is_ok.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom::replay::testing {
+
+using ::datacom::testing::TemporaryFolder;
 
 // The part of a draw that is a pure function of its update: everything but the count of inserted rows.
 inline std::string PureBytes(v1::DrawReply reply) {
@@ -26,19 +27,6 @@ inline std::string PureBytes(v1::DrawReply reply) {
   }
   return reply.SerializeAsString();
 }
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "datacom-test-XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 inline RowSchema SmallSchema() { return RowSchema::For(/*obs_dim=*/2, /*action_dim=*/1); }
 
@@ -148,14 +136,14 @@ struct Client {
 
   void Open(Store* store, const std::string& name, uint64_t start, uint32_t environments) {
     auto reply = store->Register(name, start, environments);
-    ASSERT_TRUE(reply.ok()) << reply.status();
+    ASSERT_THAT(reply, ::datacom::testing::IsOk());
     session = reply->session();
     incarnation = start;
     Reconnect(store);
   }
   void Reconnect(Store* store) {
     const auto connected = store->Connect(session, incarnation);
-    ASSERT_TRUE(connected.ok()) << connected.status();
+    ASSERT_THAT(connected, ::datacom::testing::IsOk());
     stream = *connected;
     progress = InsertProgress{};
     Hear(store);
@@ -163,13 +151,13 @@ struct Client {
   // Hears of everything, also of what waited for a commit.
   void Hear(Store* store) {
     const absl::Status committed = store->Commit();
-    ASSERT_TRUE(committed.ok()) << committed;
+    ASSERT_THAT(committed, ::datacom::testing::IsOk());
     HearWithoutCommit(store);
   }
   void HearWithoutCommit(Store* store) {
     v1::InsertReply reply;
     const absl::StatusOr<bool> told = store->Progress(session, stream, &progress, &reply);
-    ASSERT_TRUE(told.ok()) << told.status();
+    ASSERT_THAT(told, ::datacom::testing::IsOk());
     if (reply.has_assignment()) served.clear();
     for (const auto& entry : reply.assignment().members()) served.insert(entry.member());
     for (const auto& entry : reply.committed()) next[entry.member()] = entry.next_sequence();

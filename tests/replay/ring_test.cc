@@ -45,7 +45,7 @@ class RingTest : public ::testing::Test {
     return {std::istreambuf_iterator<char>(file), {}};
   }
   void Write() const { std::ofstream(Options(0).path, std::ios::binary) << content_; }
-  // Puts a number into the header and computes the checksum anew.
+  // Puts a number into the header and computes the checksum again.
   void PutIntoHeader(uint64_t value, size_t at) {
     content_.replace(at, sizeof value, reinterpret_cast<const char*>(&value), sizeof value);
     content_ = WithVersion(content_, VersionOf(content_));

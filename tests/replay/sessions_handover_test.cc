@@ -9,9 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/random.h"
 #include "gmock/gmock.h"
-#include "spdlog/spdlog.h"
 #include "tests/replay/replay_fixture.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/log_level.h"
 
 namespace datacom::replay {
 namespace {
@@ -315,7 +315,7 @@ class Handover {
 };
 
 TEST(Handover, LosesAndDoublesNoRowAndCutsNoEpisodeOfALivingActor) {
-  spdlog::set_level(spdlog::level::err);
+  const datacom::testing::LogLevel errors(spdlog::level::err);
   for (uint64_t seed = 1; seed <= 16; ++seed) {
     Handover run(seed, /*restarts=*/seed % 2 == 0, /*sync=*/seed > 8);
     int step = 0;

@@ -54,6 +54,21 @@ TEST(Setup, TheOptionsHaveTheSettingsOfTheExperiment) {
   EXPECT_TRUE(options.sync);
 }
 
+// draws_test.cc shows that these are enough for a resumed learner.
+TEST(Setup, TheSlackHoldsTheToleranceTwoCheckpointIntervalsAndAnEpoch) {
+  struct Case {
+    double updates_per_step;
+    uint64_t slack;
+  };
+  // 16 rows of tolerance, twice the 80, 20 or 5 rows of a checkpoint, 20 rows of an epoch
+  for (const Case& one : {Case{0.25, 196}, Case{1, 76}, Case{4, 46}}) {
+    v1::Experiment experiment = DistinctExperiment();
+    experiment.mutable_run()->set_checkpoint_updates(20);
+    experiment.mutable_schedule()->set_updates_per_step(one.updates_per_step);
+    EXPECT_EQ(OptionsOf(experiment).slack, one.slack) << one.updates_per_step;
+  }
+}
+
 TEST(Setup, EveryMemberHasItsSeedAndSaysWhetherItLearnsDelta) {
   const Options options = OptionsOf(DistinctExperiment());
   ASSERT_EQ(options.members.size(), 2u);

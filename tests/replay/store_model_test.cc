@@ -3,9 +3,9 @@
 
 #include "common/base/random.h"
 #include "gmock/gmock.h"
-#include "spdlog/spdlog.h"
 #include "tests/replay/replay_fixture.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/log_level.h"
 #include "tests/testing/reference_random.h"
 
 namespace datacom::replay {
@@ -310,7 +310,8 @@ class Schedule {
 
 TEST(StoreModelTest, EveryScheduleEndsWithExactlyItsRowsWithinTheBound) {
   const uint64_t seed = Seed();
-  spdlog::set_level(spdlog::level::err);  // hides thousands of messages about waits and ended leases
+  const datacom::testing::LogLevel errors(
+      spdlog::level::err);  // hides thousands of messages about waits and ended leases
   for (const uint64_t quarters : {1, 4, 16}) {
     for (const uint64_t tolerance : {1, 7, 500}) {
       Schedule schedule(quarters, tolerance, seed, /*sync=*/tolerance == 7);

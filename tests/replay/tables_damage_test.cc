@@ -6,12 +6,14 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/changed_files.h"
 #include "tests/testing/is_ok.h"
 
 namespace datacom::replay::testing {
 namespace {
 
 using ::datacom::testing::IsOk;
+using ::datacom::testing::WriteInPlace;
 using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
@@ -63,9 +65,6 @@ class DamageTest : public ::testing::Test {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  static void Write(const std::string& path, const std::string& content) {
-    std::ofstream(path, std::ios::binary) << content;
-  }
 
   static constexpr uint64_t kHeld = 245;  // rows; credit comes in pieces of 4
   TemporaryFolder folder_;
@@ -83,7 +82,7 @@ TEST_F(DamageTest, AFlippedBitIsRefusedOrChangesNothing) {
     for (size_t at = 0; at < in_use; at += at < 400 ? 1 : 37) {
       std::string damaged = whole;
       damaged[at] = static_cast<char>(damaged[at] ^ (1 << (at % 8)));
-      Write(path, damaged);
+      WriteInPlace(path, damaged);
       auto store = Store::Open(SmallSchema(), OptionsInFolder());
       if (store.ok()) {
         ASSERT_EQ(Content(**store), kept_) << name << ", byte " << at;
@@ -94,7 +93,7 @@ TEST_F(DamageTest, AFlippedBitIsRefusedOrChangesNothing) {
         ++refused;
       }
       store = absl::CancelledError();  // closes it before its files are replaced
-      Write(path, whole);
+      WriteInPlace(path, whole);
     }
   }
   EXPECT_GT(refused, 700);
@@ -105,7 +104,7 @@ TEST_F(DamageTest, AnErasedPageOfRowsIsRefusedNamingTheRecords) {
   const std::string path = Folder() + "/member_0.rows";
   std::string damaged = Read(path);
   damaged.replace(4096 + 1024, 1024, std::string(1024, '\0'));
-  Write(path, damaged);
+  WriteInPlace(path, damaged);
   EXPECT_THAT(std::string(Open().message()), ::testing::ContainsRegex("member_0.rows: records [0-9]+ to [0-9]+"));
 }
 
@@ -117,7 +116,7 @@ TEST_F(DamageTest, RowsOlderThanTheCreditAreRefused) {
     second_.Reconnect(store.get());
     Send(store.get(), &second_, 1);
   }
-  Write(path, older);
+  WriteInPlace(path, older);
   const absl::Status status = Open();
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("member_0.rows is older than the credit: session 2"));
@@ -153,7 +152,7 @@ TEST_F(DamageTest, LostOrOlderSessionsAreRefusedBecauseTheirNumbersWouldReturn) 
   absl::Status status = Open();
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("/sessions is missing: member 0 holds rows of session 2"));
-  Write(path, whole);
+  WriteInPlace(path, whole);
   {
     auto store = MustOpen(options_, Folder(), &clock_);
     ASSERT_THAT(store->Announce(MemberOf(*store, 0).inserted() - 10), IsOk());
@@ -162,7 +161,7 @@ TEST_F(DamageTest, LostOrOlderSessionsAreRefusedBecauseTheirNumbersWouldReturn) 
     for (int i = 0; i < 20 && third.next[0] == 0; ++i) Send(store.get(), &third, 1);
     ASSERT_GT(third.next[0], 0u);
   }
-  Write(path, whole);
+  WriteInPlace(path, whole);
   status = Open();
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("/sessions is older than the rows"));

@@ -9,9 +9,12 @@
 
 #include "common/acting/acting_rule.h"
 #include "common/base/random.h"
+#include "datacom/v1/task_options.pb.h"
 #include "gtest/gtest.h"
 
 namespace datacom::testing {
+
+inline TaskModel Hockey() { return MakeTaskModel("air_hockey", v1::TaskOptions()).value(); }
 
 // Throws what MakeActingRule refuses.
 inline std::unique_ptr<ActingRule> MakeRule(const Snapshot& snapshot, const TaskModel& model, int max_batch) {
@@ -55,7 +58,7 @@ inline RuleActions Act(ActingRule* rule, const RuleInputs& in, const ActingDiagn
   return out;
 }
 
-// Each row, acted alone, gets the bits that it gets beside all others.
+// Each row gets the same bits alone and together with all others.
 inline void ExpectTheSameBitsInEveryBatch(const Snapshot& snapshot, const TaskModel& model, const RuleInputs& in) {
   const auto whole = MakeRule(snapshot, model, in.batch), single = MakeRule(snapshot, model, 1);
   const RuleActions together = Act(whole.get(), in);

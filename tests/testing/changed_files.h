@@ -1,9 +1,10 @@
 // Every way in which tests damage a file: flipped bits, and missing, repeated, exchanged, erased or added pieces. Pure
-// functions.
+// functions, but WriteInPlace blocks on the disk.
 #ifndef DATACOM_TESTS_TESTING_CHANGED_FILES_H_
 #define DATACOM_TESTS_TESTING_CHANGED_FILES_H_
 
 #include <algorithm>
+#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,11 @@
 #include "absl/strings/str_cat.h"
 
 namespace datacom::testing {
+
+// Gives the file this content in place, or makes it.
+inline void WriteInPlace(const std::string& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
 
 struct ChangedFile {
   std::string change, content;

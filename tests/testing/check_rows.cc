@@ -13,11 +13,11 @@
 #include "common/acting/acting_rule.h"
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
-#include "common/config/experiment.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
 #include "common/tasks/task.h"
 #include "common/transitions/row_schema.h"
+#include "datacom/v1/task_options.pb.h"
 #include "tests/testing/patience.h"
 
 namespace datacom {

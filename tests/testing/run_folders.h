@@ -11,6 +11,7 @@
 #include "common/config/experiment.h"
 #include "common/tasks/task.h"
 #include "gtest/gtest.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/snapshots.h"
 
 namespace datacom::testing {
@@ -43,9 +44,9 @@ inline std::string MakeRunFolder(const std::string& name, const std::string& tas
   for (const uint32_t epoch : epochs) {
     char file[32];
     std::snprintf(file, sizeof file, "epoch_%04u.snapshot", epoch);
-    EXPECT_TRUE(WriteSnapshotFile((folder / "policies" / file).string(),
-                                  {SafePolicy(model, 0, 10 * epoch), SafePolicy(model, 1, 10 * epoch + 1)})
-                    .ok());
+    EXPECT_THAT(WriteSnapshotFile((folder / "policies" / file).string(),
+                                  {SafePolicy(model, 0, 10 * epoch), SafePolicy(model, 1, 10 * epoch + 1)}),
+                IsOk());
   }
   return folder.string();
 }

@@ -9,44 +9,43 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
+
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom::testing {
 
 class SmallDisk {
  public:
   explicit SmallDisk(uint64_t bytes) {
-    std::string pattern = (std::filesystem::temp_directory_path() / "datacom-disk-XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
     if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-        ::mount("none", path_.c_str(), "tmpfs", 0, Size(bytes).c_str()) != 0) {
+        ::mount("none", path().c_str(), "tmpfs", 0, Size(bytes).c_str()) != 0) {
       why_ = std::string("no small disk can be mounted here: ") + std::strerror(errno);
     }
   }
   ~SmallDisk() {
-    if (mounted()) ::umount2(path_.c_str(), MNT_DETACH);
-    std::filesystem::remove(path_);
+    if (mounted()) ::umount2(path().c_str(), MNT_DETACH);
   }
   bool mounted() const { return why_.empty(); }
   const std::string& why() const { return why_; }
-  const std::string& path() const { return path_; }
-  void Resize(uint64_t bytes) { ::mount("none", path_.c_str(), "tmpfs", MS_REMOUNT, Size(bytes).c_str()); }
+  const std::string& path() const { return folder_.path(); }
+  void Resize(uint64_t bytes) { ::mount("none", path().c_str(), "tmpfs", MS_REMOUNT, Size(bytes).c_str()); }
   // Fills the file system completely.
   void Fill() {
-    std::ofstream file(path_ + "/filler", std::ios::binary);
+    std::ofstream file(path() + "/filler", std::ios::binary);
     const std::string page(4096, 'x');
     while (file.write(page.data(), static_cast<std::streamsize>(page.size())).flush()) {
     }
   }
-  void Free() { std::filesystem::remove(path_ + "/filler"); }
+  void Free() { std::filesystem::remove(path() + "/filler"); }
 
  private:
   static std::string Size(uint64_t bytes) { return "size=" + std::to_string(bytes); }
-  std::string path_, why_;
+  const TemporaryFolder folder_;
+  std::string why_;
 };
 
 }  // namespace datacom::testing

@@ -2,8 +2,6 @@
 #ifndef DATACOM_TESTS_TESTING_TEXT_TASKS_H_
 #define DATACOM_TESTS_TESTING_TEXT_TASKS_H_
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -19,6 +17,7 @@
 #include "datacom/v1/task_options.pb.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom::testing {
 
@@ -26,24 +25,19 @@ namespace datacom::testing {
 class TaskFolder {
  public:
   TaskFolder(const std::string& model, const std::string& task) {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::temp_directory_path() / (std::string("datacom_text_task_") + test->name() + "_" +
-                                                        std::to_string(::getpid()) + "_" + std::to_string(count_++));
-    std::filesystem::create_directories(folder_);
     Write("model.xml", model);
     Write("task.textproto", task);
   }
-  ~TaskFolder() { std::filesystem::remove_all(folder_); }
   void Write(const std::string& name, const std::string& content) const {
-    std::filesystem::create_directories((folder_ / name).parent_path());
-    std::ofstream(folder_ / name, std::ios::binary) << content;
+    const std::filesystem::path path = std::filesystem::path(folder_.path()) / name;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary) << content;
   }
-  std::string task() const { return (folder_ / "task.textproto").string(); }
+  std::string task() const { return folder_.path() + "/task.textproto"; }
   std::string Error() const { return std::string(text::LoadTask(task()).status().message()); }
 
  private:
-  inline static int count_ = 0;
-  std::filesystem::path folder_;
+  const TemporaryFolder folder_;
 };
 
 // The task of a file, with everything that a role has of it.

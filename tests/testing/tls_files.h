@@ -4,33 +4,29 @@
 #define DATACOM_TESTS_TESTING_TLS_FILES_H_
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <string>
 
 #include "common/rpc/security.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom::testing {
 
 class TlsFiles {
  public:
   TlsFiles() {
-    char name[] = "/tmp/datacom_tls_XXXXXX";
-    folder_ = ::mkdtemp(name);
-    if (std::system(("deploy/dev/make_tls.sh " + folder_).c_str()) != 0) throw std::runtime_error("make_tls.sh failed");
+    if (std::system(("deploy/dev/make_tls.sh " + folder()).c_str()) != 0)
+      throw std::runtime_error("make_tls.sh failed");
   }
-  ~TlsFiles() { std::filesystem::remove_all(folder_); }
-  TlsFiles(const TlsFiles&) = delete;
-  TlsFiles& operator=(const TlsFiles&) = delete;
-  const std::string& folder() const { return folder_; }
-  Security security() const { return LoadSecurity(folder_).value(); }
+  const std::string& folder() const { return folder_.path(); }
+  Security security() const { return LoadSecurity(folder()).value(); }
 
   // Replaces the certificate and its key by those of the same authority with common name datacom and these X.509
   // extensions, one per line.
   void Certify(const std::string& extensions) const {
-    std::ofstream(folder_ + "/extensions") << extensions;
-    const std::string command = "cd " + folder_ +
+    std::ofstream(folder() + "/extensions") << extensions;
+    const std::string command = "cd " + folder() +
                                 " && umask 077 && openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes "
                                 "-subj /CN=datacom -keyout tls.key 2>/dev/null | openssl x509 -req -days 1 -CA ca.crt "
                                 "-CAkey ca.key -CAcreateserial -extfile extensions -out tls.crt 2>/dev/null";
@@ -38,7 +34,7 @@ class TlsFiles {
   }
 
  private:
-  std::string folder_;
+  const TemporaryFolder folder_;
 };
 
 }  // namespace datacom::testing

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures datacom beside other libraries on the same problem, in alternation, and prints ratios: ./datacom bench peers
+"""Compares datacom with other libraries on the same problem, in alternation, and prints ratios: ./datacom bench peers
 
 Updates: SAC, observation 16, action 3, nets of 2 x 128, batch 64, a policy step in every update. Whole trainings: the task cartpole at one
 update per step. It makes two virtual environments in build/ (12 GB, from PyPI) on the first call; `--install` does only that. A measurement
@@ -31,7 +31,7 @@ What is compared:
   An update of datacom and of JAX reads a batch that lies in memory, with its noise. SB3, SBX and FSRL also draw the batch from their buffer
   and write their log; SBX and FSRL make their noise. datacom checks every loss and gradient, JAX nothing.
   One net for mean and log-deviation (SB3, SBX, FSRL, "one torso") is less work than the two nets of datacom.
-  FSRL's SACLagrangian has four critics (two of reward, two of cost); datacom's lag_sac is beside it.
+  FSRL's SACLagrangian has four critics (two of reward, two of cost); datacom's lag_sac is compared with it.
   A whole training: one member, one environment, one update per step. datacom has a process per role, gRPC between them, rows on disk with
   checksums, checkpoints, records and an episode of evaluation per epoch; the others are one process with a buffer in memory and a Python
   environment around the same MuJoCo model. "16 per call": SBX acts 16 steps with one policy, then makes 16 updates.

@@ -12,15 +12,16 @@
 #include "common/safety/safe_map.h"
 #include "common/tasks/known_selection.h"
 #include "common/tasks/navigation/dynamics.h"
-#include "datacom/v1/task_options.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/acting_rules.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/snapshots.h"
 
 namespace datacom {
 namespace {
 
+using ::datacom::testing::IsOk;
 using testing::Act;
 using ::testing::HasSubstr;
 using testing::MakeRule;
@@ -141,7 +142,7 @@ Snapshot Joined(uint64_t seed, const std::vector<std::string>& rows) {
 
 // Takes k from the rule without known rows and u from the policy; forms the map and its records by hand.
 TEST(SafeMapRule, AddsTheKnownRowsThatTheSnapshotNames) {
-  const TaskModel model = MakeTaskModel("air_hockey", v1::TaskOptions()).value();
+  const TaskModel model = testing::Hockey();
   const std::vector<std::string> names = {"mallet_x_lower", "velocity_1_upper", "joint_3_upper"};
   const Snapshot snapshot = Joined(6, names);
   Snapshot plain = snapshot;
@@ -165,7 +166,7 @@ TEST(SafeMapRule, AddsTheKnownRowsThatTheSnapshotNames) {
     known.Evaluate({q.data(), nullptr, f.data(), G.data(), nullptr}, records.data());
     const std::vector<float> z(q.begin(), q.end());
     constraint.Evaluate(1, z.data());
-    EXPECT_NEAR(constraint.Row(0, gradient.data()) - 0.8, k[r], 1e-6) << "k is still that of the learned constraint";
+    EXPECT_NEAR(constraint.Row(0, gradient.data()) - 0.8, k[r], 1e-6) << "k still belongs to the learned constraint";
     SafeMap map({4, 3, 6, 0});
     map.Set({&k[r], gradient.data(), nullptr, f.data(), G.data(), nullptr}, records.data(), {60, 3});
     double want[3];
@@ -175,11 +176,11 @@ TEST(SafeMapRule, AddsTheKnownRowsThatTheSnapshotNames) {
 }
 
 TEST(SafeMapRule, RefusesUnknownOrChangedKnownRows) {
-  const TaskModel model = MakeTaskModel("air_hockey", v1::TaskOptions()).value();
+  const TaskModel model = testing::Hockey();
   EXPECT_THAT(std::string(MakeActingRule(Joined(1, {"ceiling"}), model, 1).status().message()),
               AllOf(HasSubstr("ceiling"), HasSubstr("air_hockey"), HasSubstr("mallet_x_lower")));
   const auto rule = MakeActingRule(Joined(1, {"joint_1_upper", "joint_2_upper"}), model, 1).value();
-  EXPECT_TRUE(rule->Load(Joined(2, {"joint_2_upper", "joint_1_upper"})).ok());
+  EXPECT_THAT(rule->Load(Joined(2, {"joint_2_upper", "joint_1_upper"})), IsOk());
   for (const auto& other : {std::vector<std::string>{},
                             {"joint_1_upper"},
                             {"joint_1_upper", "joint_3_upper"},
@@ -206,7 +207,7 @@ TEST(ActingRule, LoadReplacesEverythingOrNothing) {
   broken.arrays.back().shape = {2};
   EXPECT_EQ(rule->Load(broken).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_TRUE(Act(rule.get(), in) == before) << "a refused snapshot changes nothing";
-  ASSERT_TRUE(rule->Load(Sample(2)).ok());
+  ASSERT_THAT(rule->Load(Sample(2)), IsOk());
   EXPECT_TRUE(Act(rule.get(), in) == Act(MakeRule(Sample(2), Navigation(), 2).get(), in));
 }
 

@@ -9,11 +9,13 @@
 #include "datacom/v1/task_options.pb.h"
 #include "gtest/gtest.h"
 #include "tests/testing/counting_allocator.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/snapshots.h"
 
 namespace datacom {
 namespace {
 
+using ::datacom::testing::IsOk;
 using testing::CountAllocations;
 
 TEST(Allocation, TheCounterSeesNewMallocAndEigen) {
@@ -46,10 +48,10 @@ TEST(Allocation, APerceptronMakesNoneAfterConstruction) {
   Snapshot snapshot;
   testing::AddNet("net", {5, 40, 40, 1}, 1, &snapshot);
   auto mlp = Mlp::Make(snapshot, {"net", 5, 1, Mlp::Hidden::kSigmoid, Mlp::Output::kSoftplus, true}, 16);
-  ASSERT_TRUE(mlp.ok());
+  ASSERT_THAT(mlp, IsOk());
   std::vector<float> in(16 * 5, 0.5f), out(16), gradient(16 * 5);
   EXPECT_EQ(CountAllocations([&] {
-              EXPECT_TRUE(mlp->Load(snapshot).ok());
+              EXPECT_TRUE(mlp->Load(snapshot).ok());  // a matcher allocates
               for (int batch = 1; batch <= 16; ++batch) {
                 mlp->Forward(batch, in.data(), out.data());
                 mlp->ForwardWithGradient(batch, in.data(), out.data(), gradient.data());
@@ -70,7 +72,7 @@ TEST(Allocation, EveryRuleLoadsAndActsWithoutAny) {
     const ActingInputs inputs{observations.data(), noise.data(), costs.data(), memory.data()};
     std::vector<double> k(16), cvar(16), intervention(16);
     EXPECT_EQ(CountAllocations([&] {
-                EXPECT_TRUE(rule->Load(snapshot).ok());
+                EXPECT_TRUE(rule->Load(snapshot).ok());  // a matcher allocates
                 rule->Act(16, inputs, actions.data(), {});
                 rule->Act(3, inputs, actions.data(), {k.data(), cvar.data(), intervention.data()});
               }),

@@ -11,20 +11,21 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/acting_rules.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/snapshots.h"
 
 namespace datacom {
 namespace {
 
+using ::datacom::testing::IsOk;
 using testing::Act;
 using ::testing::HasSubstr;
+using testing::Hockey;
 using testing::MakeRule;
 using testing::RuleActions;
 using testing::RuleInputs;
 
 constexpr int kObs = 16, kActions = 3, kBatch = 12;
-
-TaskModel Hockey() { return MakeTaskModel("air_hockey", v1::TaskOptions()).value(); }
 
 Snapshot Sample(const std::string& rule, uint64_t seed) {
   Snapshot snapshot = testing::SafeMapSnapshot(kObs, kActions, 6, {64, 64}, seed);
@@ -91,7 +92,7 @@ TEST(AnalyticRule, LoadReplacesPolicyAndGainsOrNothing) {
   broken.arrays.front().shape = {2};
   EXPECT_FALSE(rule->Load(broken).ok());
   EXPECT_TRUE(Act(rule.get(), in) == before);
-  ASSERT_TRUE(rule->Load(next).ok());
+  ASSERT_THAT(rule->Load(next), IsOk());
   EXPECT_TRUE(Act(rule.get(), in) == Act(MakeRule(next, Hockey(), kBatch).get(), in));
 }
 
@@ -114,7 +115,7 @@ TEST(AnalyticRule, RefusesTasksItCannotActIn) {
 TEST(AnalyticRule, DeclaresTheExecutedActionAsNotLearnedFrom) {
   for (const std::string name : {"atacom_fi", "atacom_nfi"}) {
     const auto columns = ActingRuleColumns(name, kActions);
-    ASSERT_TRUE(columns.ok());
+    ASSERT_THAT(columns, IsOk());
     ASSERT_EQ(columns->size(), 1u);
     EXPECT_EQ(columns->front().name, "executed_action");
     EXPECT_EQ(columns->front().width, 3u);

@@ -12,21 +12,22 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/acting_rules.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/snapshots.h"
 
 namespace datacom {
 namespace {
 
+using ::datacom::testing::IsOk;
 using testing::Act;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using testing::Hockey;
 using testing::MakeRule;
 using testing::RuleActions;
 using testing::RuleInputs;
 
 constexpr int kObs = 16, kActions = 3, kState = 6, kBatch = 24;
-
-TaskModel Hockey() { return MakeTaskModel("air_hockey", v1::TaskOptions()).value(); }
 
 Snapshot Sample(uint64_t seed) { return testing::SnapshotForRule("cbf_qp", kObs, kActions, kState, {64, 64}, seed); }
 
@@ -113,7 +114,7 @@ TEST(CbfQpRule, LoadReplacesPolicyBarrierAndScalarsOrNothing) {
   broken.arrays.back().shape = {2};
   EXPECT_THAT(std::string(rule->Load(broken).message()), HasSubstr("barrier.2.bias"));
   EXPECT_TRUE(Act(rule.get(), in) == before);
-  ASSERT_TRUE(rule->Load(next).ok());
+  ASSERT_THAT(rule->Load(next), IsOk());
   EXPECT_TRUE(Act(rule.get(), in) == Act(MakeRule(next, Hockey(), kBatch).get(), in));
 }
 

@@ -11,11 +11,13 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/acting_rules.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/snapshots.h"
 
 namespace datacom {
 namespace {
 
+using ::datacom::testing::IsOk;
 using testing::Act;
 using ::testing::HasSubstr;
 using testing::MakeRule;
@@ -103,7 +105,7 @@ TEST(NormalisedGaussian, LoadReplacesEverythingOrNothing) {
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("array observation.std holds 0, must be finite and above 0"));
   EXPECT_TRUE(Act(rule.get(), inputs) == before);
-  ASSERT_TRUE(rule->Load(Sample(4)).ok());
+  ASSERT_THAT(rule->Load(Sample(4)), IsOk());
   EXPECT_TRUE(Act(rule.get(), inputs) == Act(MakeRule(Sample(4), Navigation(), kBatch).get(), inputs));
 }
 

@@ -14,17 +14,18 @@
 #include "gtest/gtest.h"
 #include "tests/testing/acting_rules.h"
 #include "tests/testing/golden.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/snapshots.h"
 
 namespace datacom {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::HasSubstr;
+using testing::Hockey;
 
 constexpr int kObs = 16, kActions = 3, kInputs = kObs + kActions;
 constexpr int kVelocity = 9;  // observation of the first joint's velocity
-
-TaskModel Hockey() { return MakeTaskModel("air_hockey", v1::TaskOptions()).value(); }
 
 std::unique_ptr<ActingRule> MakeRule(const Snapshot& snapshot) { return testing::MakeRule(snapshot, Hockey(), 16); }
 
@@ -190,7 +191,7 @@ TEST(PlannerRule, LoadReplacesNetsAndScalarsOrNothing) {
   broken.acting_rule = "gaussian_policy";
   EXPECT_THAT(std::string(rule->Load(broken).message()), HasSubstr("gaussian_policy"));
   EXPECT_EQ(act(rule.get()), before);
-  ASSERT_TRUE(rule->Load(next).ok());
+  ASSERT_THAT(rule->Load(next), IsOk());
   EXPECT_EQ(act(rule.get()), act(MakeRule(next).get()));
   const TaskModel navigation = MakeTaskModel("navigation", v1::TaskOptions()).value();
   EXPECT_THAT(std::string(MakeActingRule(testing::PlannerSnapshot(22, 2, {16}, 1), navigation, 1).status().message()),
@@ -210,7 +211,8 @@ TEST(DynamicsEnsemble, DrawsFromTheSoftlyBoundedGaussianOfOneMember) {
   SnapshotForm form;
   DynamicsEnsemble::Declare(kState, kAction, snapshot, &form);
   auto ensemble = DynamicsEnsemble::Make(snapshot, form, kState, kAction, 4);
-  ASSERT_TRUE(ensemble.ok()) << ensemble.status();
+  ASSERT_THAT(ensemble, IsOk());
+  ensemble->Set(snapshot);
   EXPECT_EQ(ensemble->members(), 2);
   const std::vector<float> before{0.3f, -0.7f, 1.1f, 30.0f}, actions{0.9f, -0.4f};
   const std::vector<float> normals{0.5f, -1.0f, 2.0f, 1.0f, 0.1f, -0.2f};

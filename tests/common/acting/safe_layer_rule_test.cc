@@ -1,6 +1,4 @@
 // Acting rule safe_layer: stores the noisy deterministic action and executes its projection by the linear cost model.
-#include "common/acting/safe_layer_rule.h"
-
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -8,25 +6,26 @@
 #include <vector>
 
 #include "common/base/random.h"
-#include "datacom/v1/task_options.pb.h"
+#include "common/safety/cost_projection.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/acting_rules.h"
 #include "tests/testing/golden.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/snapshots.h"
 
 namespace datacom {
 namespace {
 
+using ::datacom::testing::IsOk;
 using testing::Act;
 using ::testing::HasSubstr;
+using testing::Hockey;
 using testing::MakeRule;
 using testing::RuleActions;
 using testing::RuleInputs;
 
 constexpr int kObs = 16, kActions = 3, kBatch = 12;
-
-TaskModel Hockey() { return MakeTaskModel("air_hockey", v1::TaskOptions()).value(); }
 
 Snapshot Sample(uint64_t seed) {
   return testing::SnapshotForRule("safe_layer", kObs, kActions, /*state=*/0, {64, 64}, seed);
@@ -103,8 +102,8 @@ TEST(Golden, h_multiplier_and_loss_cases_projection) {
       const auto numbers = [&c](const char* name) { return c.at(name).get<std::vector<double>>(); };
       const std::vector<double> g = numbers("g"), action = numbers("action"), golden = numbers("out");
       std::vector<double> out(action.size());
-      safe_layer::Project(static_cast<int>(g.size()), g.data(), c.at("current_cost"), c.at("delta"), action.data(),
-                          out.data());
+      ProjectToCostThreshold(static_cast<int>(g.size()), g.data(), c.at("current_cost"), c.at("delta"), action.data(),
+                             out.data());
       for (size_t i = 0; i < out.size(); ++i) {
         EXPECT_NEAR(out[i], golden[i], 2e-6 * (1 + std::abs(golden[i]))) << path << " case " << c.at("id");
       }
@@ -132,7 +131,7 @@ TEST(SafeLayerRule, LoadReplacesNetsAndScalarsOrNothing) {
   broken.acting_rule = "gaussian_policy";
   EXPECT_THAT(std::string(rule->Load(broken).message()), HasSubstr("gaussian_policy"));
   EXPECT_TRUE(Act(rule.get(), in) == before);
-  ASSERT_TRUE(rule->Load(next).ok());
+  ASSERT_THAT(rule->Load(next), IsOk());
   EXPECT_TRUE(Act(rule.get(), in) == Act(MakeRule(next, Hockey(), kBatch).get(), in));
 }
 

@@ -1,7 +1,5 @@
 #include "common/base/files.h"
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -9,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom {
 namespace {
@@ -17,12 +16,8 @@ using ::datacom::testing::IsOk;
 
 class Files : public ::testing::Test {
  protected:
-  Files() {
-    std::string name = (std::filesystem::temp_directory_path() / "datacom_files_XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-  }
-  ~Files() override { std::filesystem::remove_all(folder_); }
-  std::string folder_;
+  const testing::TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path();
 };
 
 TEST_F(Files, WritesAtomicallyAndLeavesNoTemporaryFile) {

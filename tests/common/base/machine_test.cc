@@ -9,6 +9,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom {
 namespace {
@@ -28,20 +29,15 @@ TEST(RaiseOpenFileLimit, LetsAProcessOpenMoreFilesThanItsSoftLimit) {
 // A machine with control groups, as files below a folder.
 class FakeGroups {
  public:
-  FakeGroups() {
-    std::string name = (std::filesystem::temp_directory_path() / "datacom_groups_XXXXXX").string();
-    root_ = ::mkdtemp(name.data());
-  }
-  ~FakeGroups() { std::filesystem::remove_all(root_); }
   void Write(const std::string& path, const std::string& text) const {
-    const std::string file = root_ + path;
+    const std::string file = root_.path() + path;
     std::filesystem::create_directories(std::filesystem::path(file).parent_path());
     std::ofstream(file) << text;
   }
-  int Usable() const { return UsableProcessors(root_); }
+  int Usable() const { return UsableProcessors(root_.path()); }
 
  private:
-  std::string root_;
+  testing::TemporaryFolder root_;
 };
 
 TEST(UsableProcessors, AreThoseOfTheAffinityWithoutAQuota) {

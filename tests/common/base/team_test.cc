@@ -77,7 +77,7 @@ TEST(Team, WorkersShareWorkInsideARoundAndInsideSharedWork) {
   }
 }
 
-TEST(Team, OtherThreadsShareTheirWorkMeanwhile) {
+TEST(Team, OtherThreadsShareTheirWorkDuringARound) {
   Team team(3);
   std::atomic<int> outside{0};
   std::vector<std::thread> others;

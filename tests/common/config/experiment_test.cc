@@ -6,7 +6,9 @@
 #include "datacom/v1/task.pb.h"
 #include "google/protobuf/descriptor.h"
 #include "tests/common/config/testing.h"
+#include "tests/testing/environment_variable.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom {
 namespace {
@@ -23,7 +25,8 @@ TEST(ParseExperiment, NamesFileLineAndColumnOfAMistake) {
 }
 
 TEST(LoadExperiment, TakesNamesAndPathsAndListsKnownNames) {
-  const std::string folder = ::testing::TempDir() + "datacom_experiments";
+  const testing::TemporaryFolder temporary;
+  const std::string folder = temporary.path();
   std::filesystem::create_directories(folder + "/cartpole");
   std::ofstream(folder + "/cartpole/mine.textproto") << "name: 'mine'";
   EXPECT_EQ(LoadExperiment("cartpole/mine", folder).value().name(), "mine");
@@ -33,15 +36,13 @@ TEST(LoadExperiment, TakesNamesAndPathsAndListsKnownNames) {
   const absl::Status missing = LoadExperiment("./none.textproto", folder).status();
   EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound) << missing;
   EXPECT_THAT(std::string(missing.message()), ::testing::HasSubstr("none.textproto"));
-  std::filesystem::remove_all(folder);
 }
 
 TEST(ExperimentFolder, IsSetByTheEnvironmentOrIsTheTrees) {
   ::unsetenv("DATACOM_EXPERIMENTS");
   EXPECT_TRUE(std::filesystem::exists(ExperimentFolder() + "/cartpole/datacom.textproto")) << ExperimentFolder();
-  ::setenv("DATACOM_EXPERIMENTS", "/somewhere", 1);
+  const testing::EnvironmentVariable moved("DATACOM_EXPERIMENTS", "/somewhere");
   EXPECT_EQ(ExperimentFolder(), "/somewhere");
-  ::unsetenv("DATACOM_EXPERIMENTS");
 }
 
 // Every singular scalar with a default is set, except in members and in settings that datacom does not read.

@@ -2,7 +2,6 @@
 // what a reviewer compares with the paper (learner/algorithms/README.md 14). After a change that is meant, write them
 // with
 //   DATACOM_WRITE_GOLDEN=1 build/release/tests/config_test --gtest_filter='ShippedExperiments.*'
-#include <cstdlib>
 #include <map>
 
 #include "absl/strings/ascii.h"
@@ -10,9 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "common/base/files.h"
 #include "common/config/algorithms.h"
 #include "tests/common/config/testing.h"
+#include "tests/testing/golden_text.h"
 #include "tests/testing/is_ok.h"
 
 namespace datacom {
@@ -63,21 +62,10 @@ Settings ResolvedSettings(v1::Experiment experiment) {
   return settings;
 }
 
-// The golden file has this text; its difference is in the failure's message.
-void ExpectGolden(const std::string& file, const std::string& text) {
-  const std::string path = kGolden + file;
-  if (std::getenv("DATACOM_WRITE_GOLDEN") != nullptr) {
-    ASSERT_THAT(WriteFileAtomically(path, text), IsOk());
-    return;
-  }
-  EXPECT_EQ(ReadFile(path).value_or("no such file"), text)
-      << path << " differs; the first comment of this test says how to write it";
-}
-
 TEST(ShippedExperiments, DefaultsAreTheGoldenOnes) {
   std::string text = "# Settings that an experiment has unless it names others.\n";
   for (const auto& [name, value] : ResolvedSettings({})) absl::StrAppend(&text, name, ": ", value, "\n");
-  ExpectGolden("defaults.txt", text);
+  testing::ExpectGoldenText(kGolden + std::string("defaults.txt"), text);
 }
 
 TEST(ShippedExperiments, ResolveToTheGoldenSettings) {
@@ -99,7 +87,7 @@ TEST(ShippedExperiments, ResolveToTheGoldenSettings) {
     }
   }
   ASSERT_EQ(texts.size(), 3u);
-  for (const auto& [task, text] : texts) ExpectGolden(task + ".txt", text);
+  for (const auto& [task, text] : texts) testing::ExpectGoldenText(kGolden + task + ".txt", text);
 }
 
 TEST(ShippedExperiments, MatchedSacSharesEverySettingThatItReadsWithDatacom) {

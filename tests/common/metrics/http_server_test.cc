@@ -8,12 +8,14 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/common/metrics/http_client.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/patience.h"
 #include "tests/testing/tls_files.h"
 
 namespace datacom {
 namespace {
 
+using ::datacom::testing::IsOk;
 using testing::Connection;
 using testing::Get;
 using testing::GetOverTls;
@@ -51,7 +53,7 @@ std::string Read(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-TEST(HttpServer, AnswersGetOfItsPathAlone) {
+TEST(HttpServer, AnswersOnlyGetOfItsPath) {
   const auto server = StartServer();
   EXPECT_THAT(server->address(), ::testing::MatchesRegex("127\\.0\\.0\\.1:[1-9][0-9]*"));
   const std::string answer = Get(server->address());
@@ -163,6 +165,7 @@ class HttpServerStop : public ::testing::TestWithParam<StopCase> {};
 TEST_P(HttpServerStop, ClosesItsConnectionAndFreesThePort) {
   const std::unique_ptr<TlsFiles> files(GetParam().tls ? new TlsFiles : nullptr);
   HttpServer::Options options = PageOptions(GetParam().tls ? "the page" : LargePage());
+  options.patience = std::chrono::hours(24);  // a stop that waits for its clients is a hang
   if (files != nullptr) options.tls = files->folder();
   auto server = HttpServer::Start(options).value();
   options.listen = server->address();
@@ -172,7 +175,7 @@ TEST_P(HttpServerStop, ClosesItsConnectionAndFreesThePort) {
   EXPECT_NE(files != nullptr ? GetOverTls(server->address(), files->folder()) : Get(server->address(), "/"), "");
   server.reset();
   EXPECT_TRUE(client.IsClosed());
-  EXPECT_TRUE(HttpServer::Start(options).ok()) << "the port is free";
+  EXPECT_THAT(HttpServer::Start(options), IsOk()) << "the port is free";
 }
 
 INSTANTIATE_TEST_SUITE_P(WhileAClient, HttpServerStop,
@@ -188,10 +191,10 @@ TEST(HttpServer, StopsBeforeItsFirstConnection) {
   auto server = HttpServer::Start(options).value();
   options.listen = server->address();
   server.reset();
-  EXPECT_TRUE(HttpServer::Start(options).ok()) << "the port is free";
+  EXPECT_THAT(HttpServer::Start(options), IsOk()) << "the port is free";
 }
 
-TEST(HttpServerOverTls, AnswersClientsWithACertificateOfTheAuthorityAlone) {
+TEST(HttpServerOverTls, AnswersOnlyClientsWithACertificateOfTheAuthority) {
   const TlsFiles files, others;
   const auto server = StartServer(files.folder());
   EXPECT_THAT(GetOverTls(server->address(), files.folder()), HasSubstr("the page"));

@@ -1,5 +1,6 @@
 #include "common/records/best_epoch.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -77,9 +78,12 @@ TEST(CostBudget, IsTheMembersOrZeroForAlgorithmsWithoutABudget) {
   experiment.add_members()->mutable_hyper()->set_cost_budget(3);
   experiment.set_algorithm("datacom");
   EXPECT_EQ(CostBudget(experiment, 0), 7);
-  EXPECT_EQ(CostBudget(experiment, 1), 3);
-  experiment.set_algorithm("sac");
-  EXPECT_EQ(CostBudget(experiment, 1), 0);
+  for (const AlgorithmInfo& algorithm : Algorithms()) {
+    const std::vector<std::string> read = HyperParametersOf(algorithm);
+    const bool reads_budget = std::find(read.begin(), read.end(), "cost_budget") != read.end();
+    experiment.set_algorithm(algorithm.name);
+    EXPECT_EQ(CostBudget(experiment, 1), reads_budget ? 3 : 0) << algorithm.name;
+  }
   EXPECT_THAT(BestEpochRule(),
               HasSubstr("without a cost budget (atacom_fi, atacom_nfi, sac, cbf_sac, safe_layer_td3) are"));
 }

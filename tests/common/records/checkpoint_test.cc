@@ -8,6 +8,7 @@
 #include "common/base/files.h"
 #include "common/records/checkpoint.h"
 #include "common/records/sha256.h"
+#include "tests/testing/changed_files.h"
 #include "tests/testing/framed_files.h"
 #include "tests/testing/is_ok.h"
 #include "tests/testing/small_disk.h"
@@ -17,6 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::datacom::testing::IsOk;
+using ::datacom::testing::WriteInPlace;
 using ::testing::UnitTest;
 
 class CheckpointStoreTest : public ::testing::Test {
@@ -47,10 +49,6 @@ class CheckpointStoreTest : public ::testing::Test {
 std::string Read(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
-}
-
-void Write(const std::string& path, const std::string& content) {
-  std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
 }
 
 TEST_F(CheckpointStoreTest, OnAFullDiskTheOldOneStaysWhatIsNeededIsToldAndTheNextOneIsWrittenOnceThereIsRoom) {
@@ -119,7 +117,7 @@ TEST_F(CheckpointStoreTest, ADamagedNewestFallsBackToTheOlderAndSaysSo) {
       damages.push_back(flipped);
     }
     for (const std::string& damage : damages) {
-      Write(path, damage);
+      WriteInPlace(path, damage);
       std::vector<std::string> notes;
       const auto loaded = store_->LoadNewest(&notes);
       ASSERT_THAT(loaded, IsOk()) << name << ": " << loaded.status();
@@ -133,14 +131,14 @@ TEST_F(CheckpointStoreTest, ADamagedNewestFallsBackToTheOlderAndSaysSo) {
     std::vector<std::string> notes;
     EXPECT_EQ(store_->LoadNewest(&notes)->learner.update(), 10u) << name << " missing";
     fs::rename(store_->Path(20) + ".damaged", store_->Path(20));
-    Write(path, sound);
+    WriteInPlace(path, sound);
   }
 }
 
 TEST_F(CheckpointStoreTest, WithAllDamagedEveryFileIsNamed) {
   Save(10);
   Save(20);
-  for (const uint64_t update : {10, 20}) Write(store_->Path(update) + "/algorithm.state", "torn");
+  for (const uint64_t update : {10, 20}) WriteInPlace(store_->Path(update) + "/algorithm.state", "torn");
   std::vector<std::string> notes;
   const absl::Status status = store_->LoadNewest(&notes).status();
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
@@ -154,7 +152,7 @@ TEST_F(CheckpointStoreTest, ADamagedVersionIsPassedOverLikeOtherDamage) {
   const std::string path = store_->Path(20) + "/learner.state";
   std::string content = Read(path);
   content[8] = static_cast<char>(content[8] ^ 4);
-  Write(path, content);
+  WriteInPlace(path, content);
   std::vector<std::string> notes;
   const auto loaded = store_->LoadNewest(&notes);
   ASSERT_THAT(loaded, IsOk());
@@ -167,7 +165,7 @@ TEST_F(CheckpointStoreTest, ACheckpointOfAnOlderBuildIsRefusedWithItsVersionAndA
   Save(10);
   Save(20);
   const std::string path = store_->Path(20) + "/learner.state";
-  Write(path, testing::WithVersion(Read(path), 2));
+  WriteInPlace(path, testing::WithVersion(Read(path), 2));
   std::vector<std::string> notes;
   const absl::Status status = store_->LoadNewest(&notes).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
@@ -178,7 +176,7 @@ TEST_F(CheckpointStoreTest, ACheckpointOfAnOlderBuildIsRefusedWithItsVersionAndA
 TEST_F(CheckpointStoreTest, AWriteThatWasCutShortIsIgnored) {
   Save(10);
   fs::create_directories(folder_ + "/20.tmp");
-  Write(folder_ + "/20.tmp/learner.state", "half");
+  WriteInPlace(folder_ + "/20.tmp/learner.state", "half");
   std::vector<std::string> notes;
   EXPECT_EQ(store_->LoadNewest(&notes)->learner.update(), 10u);
   Save(20);
@@ -205,9 +203,9 @@ TEST_F(CheckpointStoreTest, EveryStartHasItsOwnIncarnation) {
   const std::string path = folder_ + "/incarnation";
   EXPECT_EQ(*NextIncarnation(path), 1u);
   EXPECT_EQ(*NextIncarnation(path), 2u);
-  Write(path, "??");
+  WriteInPlace(path, "??");
   EXPECT_TRUE(absl::IsDataLoss(NextIncarnation(path).status()));
-  Write(path, "4294967295\n");
+  WriteInPlace(path, "4294967295\n");
   EXPECT_TRUE(absl::IsDataLoss(NextIncarnation(path).status())) << "there is no larger number";
 }
 

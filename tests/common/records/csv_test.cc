@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/damaged_csv.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom {
 namespace {
@@ -22,14 +23,9 @@ using ::datacom::testing::IsOk;
 
 class CsvFile : public ::testing::Test {
  protected:
-  CsvFile() {
-    std::string name = (std::filesystem::temp_directory_path() / "datacom_csv_XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-    path_ = folder_ + "/progress.csv";
-  }
-  ~CsvFile() override { std::filesystem::remove_all(folder_); }
   std::string Content() { return ReadFile(path_).value(); }
-  std::string folder_, path_;
+  const testing::TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path(), path_ = folder_ + "/progress.csv";
 };
 
 TEST_F(CsvFile, WritesHeaderAndRows) {
@@ -60,7 +56,7 @@ TEST_F(CsvFile, ResumeTruncatesToTheOffset) {
 }
 
 TEST_F(CsvFile, ResumeRefusesAnotherHeaderAndAShorterFileAndKeepsTheFile) {
-  { ASSERT_TRUE(CsvWriter::Create(path_, {"a", "b"}).ok()); }
+  { ASSERT_THAT(CsvWriter::Create(path_, {"a", "b"}), IsOk()); }
   const absl::Status header = CsvWriter::Resume(path_, {"a", "c"}, 4).status();
   EXPECT_EQ(header.code(), absl::StatusCode::kFailedPrecondition) << header;
   EXPECT_THAT(std::string(header.message()),

@@ -13,6 +13,7 @@
 #include "tests/testing/framed_files.h"
 #include "tests/testing/is_ok.h"
 #include "tests/testing/step_files.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom {
 namespace {
@@ -24,12 +25,6 @@ using ::testing::HasSubstr;
 class LedgerFiles : public ::testing::Test {
  protected:
   static constexpr uint32_t kActions = 2;
-
-  LedgerFiles() {
-    std::string name = (std::filesystem::temp_directory_path() / "datacom_ledger_XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-  }
-  ~LedgerFiles() override { std::filesystem::remove_all(folder_); }
 
   static LedgerStep StepOf(uint32_t row) {
     LedgerStep step;
@@ -85,7 +80,8 @@ class LedgerFiles : public ::testing::Test {
     edit(&content);
     ASSERT_THAT(WriteFileAtomically(Path(name), content), IsOk());
   }
-  std::string folder_;
+  const testing::TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path();
 };
 
 TEST_F(LedgerFiles, AViolationIsAReadableRow) {

@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom {
 namespace {
@@ -100,12 +101,8 @@ std::vector<Event> ReadEvents(const std::string& path) {
 
 class Events : public ::testing::Test {
  protected:
-  Events() {
-    std::string name = (std::filesystem::temp_directory_path() / "datacom_events_XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-  }
-  ~Events() override { std::filesystem::remove_all(folder_); }
-  std::string folder_;
+  const testing::TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path();
 };
 
 TEST(MaskedCrc32c, GivesTheValueOfItsDefinition) {
@@ -117,8 +114,8 @@ TEST_F(Events, DecodeToTheWrittenValues) {
   {
     auto writer = EventWriter::Open(folder_ + "/tensorboard/member_0", 0).value();
     path = writer->path();
-    ASSERT_TRUE(
-        writer->Append(10000, 1700000000.25, {{"eval/return", 3.5}, {"delta", -1e-3}, {"none", std::nan("")}}).ok());
+    ASSERT_THAT(writer->Append(10000, 1700000000.25, {{"eval/return", 3.5}, {"delta", -1e-3}, {"none", std::nan("")}}),
+                IsOk());
     ASSERT_THAT(writer->Append(3000000000, 2, {{"delta", 1}}), IsOk());
     ASSERT_THAT(writer->Append(1, 3, {{"none", std::nan("")}}), IsOk());
     ASSERT_THAT(writer->Flush(/*sync=*/true), IsOk());
@@ -156,7 +153,7 @@ TEST_F(Events, ResumeTruncatesToTheOffsetAndContinuesTheSameFile) {
 }
 
 TEST_F(Events, RefuseAFileShorterThanTheOffset) {
-  { ASSERT_TRUE(EventWriter::Open(folder_, 0).ok()); }
+  { ASSERT_THAT(EventWriter::Open(folder_, 0), IsOk()); }
   EXPECT_EQ(EventWriter::Open(folder_, 1000).status().code(), absl::StatusCode::kDataLoss);
 }
 

@@ -59,7 +59,9 @@ Literal LiteralMap(const Problem& p) {
   const Eigen::HouseholderQR<WideMatrix> qr(J_u.transpose());
   const WideMatrix Q = qr.householderQ();
   const WideMatrix U = Q.rightCols(n);
-  const Eigen::JacobiSVD<WideMatrix> svd(U.topRows(n).transpose(), Eigen::ComputeFullU | Eigen::ComputeFullV);
+  // The matrix is square: without a preconditioner there is less to compile.
+  const Eigen::JacobiSVD<WideMatrix, Eigen::NoQRPreconditioner> svd(U.topRows(n).transpose(),
+                                                                    Eigen::ComputeFullU | Eigen::ComputeFullV);
   const WideMatrix B_top = (U * svd.matrixU() * svd.matrixV().transpose()).topRows(n);
   Literal out;
   out.B_top = B_top.cast<double>();

@@ -17,12 +17,14 @@
 #include "datacom/v1/task_options.pb.h"
 #include "gtest/gtest.h"
 #include "tests/testing/golden.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/larger_or_nan.h"
 
 namespace datacom::air_hockey {
 namespace {
 
 using ::datacom::testing::GoldenTable;
+using ::datacom::testing::IsOk;
 
 // Tolerances before the first contact of the puck, for observations, rewards and costs, and for torques.
 struct Tolerance {
@@ -66,7 +68,7 @@ double ToleranceAfterContact(int entry) {
 std::pair<double, double> Replay(const GoldenTable& table, AirHockey* task, const std::string& file) {
   double obs[16], before = 0, after = 0;
   RandomStream stream(1);
-  EXPECT_TRUE(task->ResetTo(StartOf(table), &stream, obs).ok());
+  EXPECT_THAT(task->ResetTo(StartOf(table), &stream, obs), IsOk());
   EXPECT_NEAR(task->Cost(), table.value(0, "cost"), kFree.state) << file;
   const bool mismatch = table.has("eps0");
   bool touched = false;
@@ -132,9 +134,9 @@ TEST(Golden, hockey_substeps) {
     auto* const hockey = static_cast<AirHockey*>(task.get());
     RandomStream stream(1);
     double obs[16];
-    ASSERT_TRUE(
-        task->ResetTo(StartOf(testing::ReadGoldenCsv(absl::StrReplaceAll(file, {{"_substeps", ""}}))), &stream, obs)
-            .ok());
+    ASSERT_THAT(
+        task->ResetTo(StartOf(testing::ReadGoldenCsv(absl::StrReplaceAll(file, {{"_substeps", ""}}))), &stream, obs),
+        IsOk());
     const mjData& data = *task->simulation()->data();
     bool touched = false;
     for (size_t i = 0; i < table.rows.size(); ++i) {
@@ -199,14 +201,14 @@ TEST(Golden, table_planar_constraints) {
 TEST(Golden, table_planar_inverse_dynamics) {
   DATACOM_GOLDEN_FILES(files, "table_planar_inverse_dynamics");
   auto dynamics = InverseDynamics::Make();
-  ASSERT_TRUE(dynamics.ok()) << dynamics.status();
+  ASSERT_THAT(dynamics, IsOk());
   for (const std::string& file : files) {
     const GoldenTable table = testing::ReadGoldenCsv(file);
     for (size_t i = 0; i < table.rows.size(); ++i) {
       const auto q = Three(table, i, "q"), dq = Three(table, i, "dq"), ddq = Three(table, i, "ddq"),
                  want = Three(table, i, "tau");
       double torque[3];
-      ASSERT_TRUE(GuardMujoco([&] { dynamics->Torque(q.data(), dq.data(), ddq.data(), torque); }).ok());
+      ASSERT_THAT(GuardMujoco([&] { dynamics->Torque(q.data(), dq.data(), ddq.data(), torque); }), IsOk());
       for (int j = 0; j < 3; ++j) EXPECT_NEAR(torque[j], want[j], 1e-10) << file << " row " << i << " joint " << j;
     }
   }

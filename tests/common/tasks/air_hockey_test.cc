@@ -16,11 +16,13 @@
 #include "datacom/v1/task_options.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/larger_or_nan.h"
 
 namespace datacom::air_hockey {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::HasSubstr;
 
 std::unique_ptr<Task> Make(const v1::TaskOptions& options = {}) {
@@ -92,7 +94,7 @@ TEST(AirHockeyArm, TheInverseOfTheStartIsTheStartAndFailsOutOfReach) {
 
 TEST(AirHockeySlice, NeighbouringPositionsHaveNeighbouringPostures) {
   const auto model = MakeModel({});
-  ASSERT_TRUE(model.ok());
+  ASSERT_THAT(model, IsOk());
   const ObservationSlice& slice = model->slices.at(0);
   EXPECT_EQ(slice.x_low, -0.974);
   EXPECT_EQ(slice.y_high, 0.519);
@@ -226,11 +228,11 @@ TEST(AirHockey, StartValuesThatAreNotSetAreDrawnAsUsual) {
   double drawn[16], partly[16];
   RandomStream one(8), two(8);
   task->Reset(&one, drawn);
-  ASSERT_TRUE(task->ResetTo({{"puck_y", 0.25}}, &two, partly).ok());
+  ASSERT_THAT(task->ResetTo({{"puck_y", 0.25}}, &two, partly), IsOk());
   EXPECT_EQ(partly[0], drawn[0]);
   EXPECT_EQ(partly[1], 0.25);
   EXPECT_EQ(partly[2], drawn[2]);
-  ASSERT_TRUE(task->ResetTo({{"puck_yaw", 4.0}}, &two, partly).ok());
+  ASSERT_THAT(task->ResetTo({{"puck_yaw", 4.0}}, &two, partly), IsOk());
   EXPECT_NEAR(partly[2], 4.0 - 2 * M_PI, 1e-12);
 }
 
@@ -264,7 +266,7 @@ TEST(AirHockey, RefusesOptionsOfOtherTasks) {
 std::vector<double> Played(Task* task, uint64_t seed) {
   RandomStream stream(seed);
   std::vector<double> obs(16);
-  EXPECT_TRUE(task->ResetTo({{"puck_x", -0.4}, {"puck_y", 0.2}, {"puck_yaw", 0}}, &stream, obs.data()).ok());
+  EXPECT_THAT(task->ResetTo({{"puck_x", -0.4}, {"puck_y", 0.2}, {"puck_yaw", 0}}, &stream, obs.data()), IsOk());
   const double action[3] = {0.2, -0.1, 0.3};
   for (int i = 0; i < 30; ++i) EXPECT_TRUE(task->Step(action, obs.data()).valid);
   return obs;
@@ -315,7 +317,7 @@ TEST(AirHockey, TheMismatchAddsNoiseOfItsSigmaAndDampsTheFilteredVelocity) {
 StepResult Shoot(Task* task, double x, double y, double vx, double vy) {
   RandomStream stream(1);
   double obs[16];
-  EXPECT_TRUE(task->ResetTo({{"puck_x", x}, {"puck_y", y}}, &stream, obs).ok());
+  EXPECT_THAT(task->ResetTo({{"puck_x", x}, {"puck_y", y}}, &stream, obs), IsOk());
   task->simulation()->data()->qvel[3] = vx;
   task->simulation()->data()->qvel[4] = vy;
   const double still[3] = {0, 0, 0};
@@ -353,7 +355,7 @@ TEST(AirHockey, TheFirstStepHasNoRewardAndLaterOnesThePucksProgress) {
   const auto task = Make();
   RandomStream stream(1);
   double obs[16];
-  ASSERT_TRUE(task->ResetTo({{"puck_x", 0.1}, {"puck_y", 0}}, &stream, obs).ok());
+  ASSERT_THAT(task->ResetTo({{"puck_x", 0.1}, {"puck_y", 0}}, &stream, obs), IsOk());
   task->simulation()->data()->qvel[3] = 1;
   const double still[3] = {0, 0, 0};
   EXPECT_EQ(task->Step(still, obs).reward, 0);
@@ -435,7 +437,7 @@ TEST(AirHockey, APuckInACornerOrUnderTheMalletFillsNoContactBuffer) {
   for (const auto& [x, y] : {std::pair{-0.95, 0.5}, std::pair{0.95, -0.5}, std::pair{-0.86, 0.0}}) {
     RandomStream stream(1);
     double obs[16];
-    ASSERT_TRUE(task->ResetTo({{"puck_x", x}, {"puck_y", y}}, &stream, obs).ok());
+    ASSERT_THAT(task->ResetTo({{"puck_x", x}, {"puck_y", y}}, &stream, obs), IsOk());
     const double still[3] = {0, 0, 0};
     for (int i = 0; i < 50; ++i) ASSERT_TRUE(task->Step(still, obs).valid) << x << " " << y << " step " << i;
   }

@@ -12,11 +12,13 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/golden.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/larger_or_nan.h"
 
 namespace datacom {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::HasSubstr;
 
 std::unique_ptr<Task> MakeCartPole() {
@@ -53,8 +55,8 @@ TEST(Golden, cartpole) {
     const testing::GoldenTable table = testing::ReadGoldenCsv(file);
     const auto task = MakeCartPole();
     double obs[5];
-    ASSERT_TRUE(
-        task->ResetTo({{"x", table.value(0, "qpos_x")}, {"theta", table.value(0, "qpos_theta")}}, nullptr, obs).ok());
+    ASSERT_THAT(task->ResetTo({{"x", table.value(0, "qpos_x")}, {"theta", table.value(0, "qpos_theta")}}, nullptr, obs),
+                IsOk());
     double worst = 0, tolerance = kFree;
     for (size_t i = 0; i < table.rows.size(); ++i) {
       StepResult result;
@@ -80,12 +82,12 @@ TEST(Golden, cartpole) {
 TEST(CartPole, SucceedsWhileTheTipIsNearTheGoal) {
   const auto task = MakeCartPole();
   double obs[5];
-  ASSERT_TRUE(task->ResetTo({{"x", 3.9}}, nullptr, obs).ok());
+  ASSERT_THAT(task->ResetTo({{"x", 3.9}}, nullptr, obs), IsOk());
   EXPECT_TRUE(task->Success());
-  ASSERT_TRUE(task->ResetTo({{"x", 3.7}}, nullptr, obs).ok());
+  ASSERT_THAT(task->ResetTo({{"x", 3.7}}, nullptr, obs), IsOk());
   EXPECT_FALSE(task->Success());
   const double stay = 0;
-  ASSERT_TRUE(task->ResetTo({{"x", 4.0}}, nullptr, obs).ok());
+  ASSERT_THAT(task->ResetTo({{"x", 4.0}}, nullptr, obs), IsOk());
   EXPECT_NEAR(task->Step(&stay, obs).reward, 1.0, 1e-6);
   EXPECT_TRUE(task->Success());
   task->Reset(nullptr, obs);
@@ -96,9 +98,9 @@ TEST(CartPole, TheCostWrapsTheAngleAfterAFullTurn) {
   const auto task = MakeCartPole();
   double obs[5];
   const double stay = 0;
-  ASSERT_TRUE(task->ResetTo({{"theta", 2 * M_PI + 0.3}}, nullptr, obs).ok());
+  ASSERT_THAT(task->ResetTo({{"theta", 2 * M_PI + 0.3}}, nullptr, obs), IsOk());
   EXPECT_NEAR(task->Step(&stay, obs).cost, 0.3 / 1.5707 - 1, 1e-2);
-  ASSERT_TRUE(task->ResetTo({{"theta", M_PI}}, nullptr, obs).ok());
+  ASSERT_THAT(task->ResetTo({{"theta", M_PI}}, nullptr, obs), IsOk());
   EXPECT_NEAR(task->Step(&stay, obs).cost, M_PI / 1.5707 - 1, 1e-3);
 }
 
@@ -130,7 +132,7 @@ TEST(CartPole, AnImpossibleStartIsInvalidAtTheFirstStep) {
   const auto task = MakeCartPole();
   double obs[5];
   const double stay = 0;
-  ASSERT_TRUE(task->ResetTo({{"x", 1e200}}, nullptr, obs).ok());
+  ASSERT_THAT(task->ResetTo({{"x", 1e200}}, nullptr, obs), IsOk());
   EXPECT_FALSE(task->Step(&stay, obs).valid);
   EXPECT_FALSE(task->ResetTo({{"x", std::numeric_limits<double>::infinity()}}, nullptr, obs).ok());
 }
@@ -146,9 +148,9 @@ TEST(Mujoco, AnErrorInsideTheLibraryGivesAStatusAndKeepsTheData) {
       "<mujoco><size nstack='40000'/><worldbody><body><joint type='slide'/><geom size='.1' "
       "mass='1'/></body></worldbody></mujoco>";
   const absl::StatusOr<MujocoModel> model = CompileMujocoModel("stack", xml);
-  ASSERT_TRUE(model.ok()) << model.status();
+  ASSERT_THAT(model, IsOk());
   auto data = MakeMujocoData(**model);
-  ASSERT_TRUE(data.ok());
+  ASSERT_THAT(data, IsOk());
   for (int round = 0; round < 3; ++round) {
     const absl::Status status = GuardMujoco([&] { TakeStack(data->get(), 1 << 28); });
     EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
@@ -157,14 +159,14 @@ TEST(Mujoco, AnErrorInsideTheLibraryGivesAStatusAndKeepsTheData) {
     EXPECT_TRUE(StepMujoco(**model, 2, data->get()));
     // The next step overflows this stack: the error occurs inside mj_step, and the step is invalid.
     const absl::Status filled = GuardMujoco([&] { TakeStack(data->get(), FreeStack(**data) - 1); });
-    ASSERT_TRUE(filled.ok()) << filled;
+    ASSERT_THAT(filled, IsOk());
     EXPECT_FALSE(StepMujoco(**model, 1, data->get()));
     mj_resetData(model->get(), data->get());
   }
 }
 
 TEST(Mujoco, AnUnguardedErrorEndsTheProcessWithItsMessage) {
-  ASSERT_TRUE(GuardMujoco([] {}).ok());  // installs the handler
+  ASSERT_THAT(GuardMujoco([] {}), IsOk());  // installs the handler
   EXPECT_DEATH(mju_error("unguarded"), "MuJoCo: unguarded");
 }
 

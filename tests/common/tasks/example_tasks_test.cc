@@ -19,12 +19,14 @@
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "tests/testing/golden.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/text_tasks.h"
 
 namespace datacom {
 namespace {
 
 using ::datacom::testing::ForwardDynamics;
+using ::datacom::testing::IsOk;
 using Loaded = ::datacom::testing::LoadedTask;
 
 constexpr char kCartPole[] = "deploy/examples/cartpole/task.textproto";
@@ -33,14 +35,15 @@ TEST(Golden, TheTextCartPoleEqualsTheBuiltInOneOverAllRecordings) {
   DATACOM_GOLDEN_FILES(files, "cartpole_");
   const auto built_in = MakeTask("cartpole", {});
   const auto model = MakeTaskModel("cartpole", {});
-  ASSERT_TRUE(built_in.ok() && model.ok());
+  ASSERT_THAT(built_in, IsOk());
+  ASSERT_THAT(model, IsOk());
   Loaded text(kCartPole);
   for (const std::string& file : files) {
     const testing::GoldenTable table = testing::ReadGoldenCsv(file);
     const double x = table.value(0, "qpos_x"), theta = table.value(0, "qpos_theta");
     double obs[5], q[4], f[4], G[4];
-    ASSERT_TRUE((*built_in)->ResetTo({{"x", x}, {"theta", theta}}, nullptr, obs).ok());
-    ASSERT_TRUE(text.task->ResetTo({{"slider", x}, {"hinge_1", theta}}, nullptr, text.observation.data()).ok());
+    ASSERT_THAT((*built_in)->ResetTo({{"x", x}, {"theta", theta}}, nullptr, obs), IsOk());
+    ASSERT_THAT(text.task->ResetTo({{"slider", x}, {"hinge_1", theta}}, nullptr, text.observation.data()), IsOk());
     for (size_t i = 0; i < table.rows.size(); ++i) {
       if (i > 0) {
         const double action = table.value(i, "action");
@@ -127,7 +130,7 @@ TEST(ExampleTasks, FAndGOfAllExamplesAreDifferencesOfMujocosForwardDynamicsAtRan
       RandomStream stream(episode);
       std::map<std::string, double> start;
       for (const std::string& joint : example.model.spec.init_keys) start[joint] = random.Uniform(-1, 1);
-      ASSERT_TRUE(example.task->ResetTo(start, &stream, example.observation.data()).ok());
+      ASSERT_THAT(example.task->ResetTo(start, &stream, example.observation.data()), IsOk());
       for (int step = 0; step < 5; ++step) {
         ExpectDifferencesOfMujocosMotion(&example);
         std::vector<double> action(model.nu);
@@ -141,14 +144,14 @@ TEST(ExampleTasks, FAndGOfAllExamplesAreDifferencesOfMujocosForwardDynamicsAtRan
 TEST(ExampleTasks, TheSuggestedKnownConstraintsOfTheArmAreRowsOfItsModel) {
   const std::string path = "deploy/examples/arm_reach/task.textproto", mark = "# known {";
   auto task = text::ReadTaskFile(path);
-  ASSERT_TRUE(task.ok()) << task.status();
+  ASSERT_THAT(task, IsOk());
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     if (line.compare(0, mark.size(), mark) != 0) continue;
     ASSERT_TRUE(google::protobuf::TextFormat::MergeFromString(line.substr(2), task->mutable_definition())) << line;
   }
   const absl::Status resolved = text::Resolve(&*task);
-  ASSERT_TRUE(resolved.ok()) << resolved;
+  ASSERT_THAT(resolved, IsOk());
   std::vector<std::string> names;
   for (const v1::KnownRow& row : task->resolved().known()) names.push_back(row.name());
   EXPECT_THAT(names, ::testing::ElementsAre("sphere_fore_sphere_forearm", "sphere_fore_sphere_fore_roll",

@@ -7,10 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/larger_or_nan.h"
 
 namespace datacom {
 namespace {
+
+using ::datacom::testing::IsOk;
 
 // A sliding puck, a pendulum of two links with a tendon and a motor, a rim, and an explicit contact pair.
 std::string Model(const PhysicsScale& scale, const std::string& size = "") {
@@ -43,7 +46,7 @@ std::string Model(const PhysicsScale& scale, const std::string& size = "") {
 
 MujocoModel Compile(const std::string& xml) {
   const absl::StatusOr<MujocoModel> model = CompileMujocoModel("test", xml);
-  EXPECT_TRUE(model.ok()) << model.status();
+  EXPECT_THAT(model, IsOk());
   return model.ok() ? *model : nullptr;
 }
 
@@ -157,7 +160,7 @@ TEST(Guard, TurnsAnErrorIntoAStatusWithItsMessage) {
   const absl::Status status = GuardMujoco([] { mju_error("no such body"); });
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
   EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("no such body"));
-  EXPECT_TRUE(GuardMujoco([] {}).ok());
+  EXPECT_THAT(GuardMujoco([] {}), IsOk());
 }
 
 }  // namespace

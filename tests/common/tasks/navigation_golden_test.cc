@@ -16,12 +16,14 @@
 #include "datacom/v1/task_options.pb.h"
 #include "gtest/gtest.h"
 #include "tests/testing/golden.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/larger_or_nan.h"
 
 namespace datacom::navigation {
 namespace {
 
 using ::datacom::testing::GoldenTable;
+using ::datacom::testing::IsOk;
 using ::datacom::testing::ReadGoldenCsv;
 
 constexpr const char* kLinkNames[kLinkPoints] = {"shoulder_lift", "elbow_flex", "wrist_flex", "l_finger"};
@@ -214,10 +216,10 @@ TEST(Golden, nav_bullet_motion) {
   for (const std::string& file : files) {
     const Recording recording(file);
     const auto task = MakeTask("navigation", v1::TaskOptions());
-    ASSERT_TRUE(task.ok()) << task.status();
+    ASSERT_THAT(task, IsOk());
     double obs[22];
     RandomStream stream(1);
-    ASSERT_TRUE((*task)->ResetTo(StartOf(recording), &stream, obs).ok());
+    ASSERT_THAT((*task)->ResetTo(StartOf(recording), &stream, obs), IsOk());
     EXPECT_NEAR((*task)->Cost(), recording.table.value(0, "cost"), kPrinted);
     for (int axis = 0; axis < 2; ++axis) {
       EXPECT_NEAR(obs[18 + axis], recording.table.value(0, axis == 0 ? "l19x" : "l19y"), 1e-4) << file;

@@ -10,9 +10,12 @@
 #include "common/tasks/task.h"
 #include "datacom/v1/task_options.pb.h"
 #include "gtest/gtest.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom::navigation {
 namespace {
+
+using ::datacom::testing::IsOk;
 
 v1::TaskOptions Showing(const char* observation) {
   v1::TaskOptions options;
@@ -28,8 +31,8 @@ TEST(Navigation, RobotFrameGivesTheTargetAheadAndToTheLeft) {
   const auto robot = MakeTask("navigation", RobotFrame()).value(), world = MakeTask("navigation", {}).value();
   std::vector<double> obs(22), plain(22);
   RandomStream stream(1);
-  ASSERT_TRUE(robot->ResetTo(start, &stream, obs.data()).ok());
-  ASSERT_TRUE(world->ResetTo(start, &stream, plain.data()).ok());
+  ASSERT_THAT(robot->ResetTo(start, &stream, obs.data()), IsOk());
+  ASSERT_THAT(world->ResetTo(start, &stream, plain.data()), IsOk());
   EXPECT_NEAR(obs[0], 1.2320508075688774, 1e-15);
   EXPECT_NEAR(obs[1], -1.8660254037844386, 1e-15);
   EXPECT_EQ(plain[0], 3);

@@ -15,11 +15,13 @@
 #include "datacom/v1/task_options.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/larger_or_nan.h"
 
 namespace datacom::navigation {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::HasSubstr;
 using Start = std::map<std::string, double>;
 
@@ -36,7 +38,7 @@ std::vector<double> Begin(Task* task, Start start) {
   start.insert(apart.begin(), apart.end());
   std::vector<double> obs(22);
   RandomStream stream(1);
-  EXPECT_TRUE(task->ResetTo(start, &stream, obs.data()).ok());
+  EXPECT_THAT(task->ResetTo(start, &stream, obs.data()), IsOk());
   return obs;
 }
 
@@ -312,7 +314,7 @@ TEST(Navigation, ASetStartValueDoesNotChangeTheOtherDraws) {
   RandomStream one(4), two(4);
   task->Reset(&one, drawn.data());
   const double x = drawn[2] + 0.001;
-  ASSERT_TRUE(task->ResetTo({{"tiago_x", x}}, &two, named.data()).ok());
+  ASSERT_THAT(task->ResetTo({{"tiago_x", x}}, &two, named.data()), IsOk());
   EXPECT_EQ(named[2], x);
   named[2] = drawn[2];
   EXPECT_EQ(named, drawn);

@@ -9,11 +9,13 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/larger_or_nan.h"
 
 namespace datacom {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::ElementsAre;
 
 // Records its calls; the observation is [start, step] without noise, the cost is the step.
@@ -215,7 +217,7 @@ TEST(RandomisedTask, ASetStartIsObservedWithTheSameNoise) {
   noisy.Reset(5);
   const double mass = noisy.inner->scale.mass, error = noisy.observation[0] - noisy.inner->start;
   RandomStream stream(StreamKey("test.episode", {5}));
-  ASSERT_TRUE(noisy.task->ResetTo({{"start", 0.25}}, &stream, noisy.observation).ok());
+  ASSERT_THAT(noisy.task->ResetTo({{"start", 0.25}}, &stream, noisy.observation), IsOk());
   EXPECT_EQ(noisy.inner->start, 0.25);
   EXPECT_EQ(noisy.inner->scale.mass, mass);
   EXPECT_NEAR(noisy.observation[0] - 0.25, error, 1e-15);

@@ -11,10 +11,12 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::ElementsAre;
 
 // Plays back the given results, one per step; the observation is the number of steps.
@@ -75,7 +77,7 @@ TEST(RepeatedTask, AddsRewardsAndKeepsTheLargestCostOfItsStepsUnderOneAction) {
   const StepResult decision = played.Decide(0.25);
   EXPECT_EQ(decision.reward, 321);
   EXPECT_EQ(decision.cost, 5);
-  EXPECT_EQ(played.task->Cost(), 5) << "that of the decision, not of the reached state";
+  EXPECT_EQ(played.task->Cost(), 5) << "the cost of the decision, not of the reached state";
   EXPECT_FALSE(decision.absorbing);
   EXPECT_TRUE(decision.valid);
   EXPECT_EQ(played.observation, 3);
@@ -112,7 +114,7 @@ TEST(RepeatedTask, TheHorizonIsInDecisionsAndTheLastOneIsShorter) {
   EXPECT_EQ(played.Decide(1).reward, 4) << "steps after the horizon are whole decisions again";
   played.task->Reset(nullptr, &played.observation);
   EXPECT_EQ(played.Decide(1).reward, 4);
-  ASSERT_TRUE(played.task->ResetTo({}, nullptr, &played.observation).ok());
+  ASSERT_THAT(played.task->ResetTo({}, nullptr, &played.observation), IsOk());
   for (const double reward : {4, 4, 2}) EXPECT_EQ(played.Decide(1).reward, reward);
   EXPECT_FALSE(played.task->ResetTo({{"x", 1}}, nullptr, &played.observation).ok());
   EXPECT_EQ(Played({{1, 0, false, true}}, 5, 10).task->spec().horizon, 2);

@@ -23,10 +23,12 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -106,7 +108,7 @@ class World {
  public:
   explicit World(const v1::TextTask& definition) : task_(definition) {
     const absl::Status resolved = text::Resolve(&task_);
-    EXPECT_TRUE(resolved.ok()) << resolved;
+    EXPECT_THAT(resolved, IsOk());
     compiled_ = text::CompiledTask::Make(task_).value();
     *options_.MutableExtension(v1::text_task) = task_;
     facts_ = MakeTaskModel("world", options_).value();
@@ -306,7 +308,7 @@ TEST(TextKnown, RandomTorquesThroughTheAnalyticMapKeepTheHandBeforeTheWall) {
     known { name: "speed" joint_velocity: "shoulder" limit: 1 }
     known { name: "turn" joint_velocity: "elbow" limit: 1 })",
                  R"(period: 0.01 actuator: "shoulder" actuator: "elbow")", R"(joint: "shoulder" joint: "elbow")");
-  ASSERT_TRUE(text::Resolve(&task).ok());
+  ASSERT_THAT(text::Resolve(&task), IsOk());
   v1::TaskOptions options;
   *options.MutableExtension(v1::text_task) = task;
   const TaskModel model = MakeTaskModel("world", options).value();

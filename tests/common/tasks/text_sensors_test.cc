@@ -6,12 +6,14 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mujoco/mujoco.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/text_tasks.h"
 
 #if mjVERSION_HEADER >= 400  // older versions have no such sensors
 namespace datacom {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::datacom::testing::TaskFolder;
 using Loaded = ::datacom::testing::LoadedTask;
 
@@ -46,11 +48,11 @@ TEST(TextSensors, DistancesOfSurfacesAndContactsAreSensors) {
               ::testing::ElementsAre("gap", "towards.0", "towards.1", "towards.2", "landed.0", "landed.1", "push.0",
                                      "push.1", "push.2"));
   const double still = 0;
-  ASSERT_TRUE(balls.task->ResetTo({{"drop", 0}}, nullptr, balls.observation.data()).ok());
+  ASSERT_THAT(balls.task->ResetTo({{"drop", 0}}, nullptr, balls.observation.data()), IsOk());
   EXPECT_NEAR(balls.observation[0], 0.25, 1e-9);
   EXPECT_NEAR(balls.observation[1], 1, 1e-9);
   EXPECT_EQ(balls.observation[4], 0);
-  ASSERT_TRUE(balls.task->ResetTo({{"drop", -0.201}, {"slide", -0.1}}, nullptr, balls.observation.data()).ok());
+  ASSERT_THAT(balls.task->ResetTo({{"drop", -0.201}, {"slide", -0.1}}, nullptr, balls.observation.data()), IsOk());
   EXPECT_NEAR(balls.observation[0], std::hypot(0.4, 0.201) - 0.25, 1e-9);
   EXPECT_EQ(balls.observation[4], 1);
   EXPECT_NEAR(balls.observation[5], -0.001, 1e-9);

@@ -17,12 +17,15 @@
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "tests/testing/counting_allocator.h"
+#include "tests/testing/environment_variable.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/text_tasks.h"
 
 namespace datacom {
 namespace {
 
 using ::datacom::testing::ForwardDynamics;
+using ::datacom::testing::IsOk;
 using ::datacom::testing::TaskFolder;
 using Loaded = ::datacom::testing::LoadedTask;
 using ::testing::AllOf;
@@ -135,7 +138,7 @@ TEST(TextTask, AccelerationControlReachesTheCommandedAccelerations) {
   const std::string state = "mode: \"acceleration\" } constraint_state { joint: \"shoulder\" joint: \"elbow\" }";
   TaskFolder folder(kArm, ArmTask(state));
   Loaded arm(folder.task());
-  ASSERT_TRUE(arm.task->ResetTo({{"shoulder", 0.3}, {"elbow", 0.2}}, nullptr, arm.observation.data()).ok());
+  ASSERT_THAT(arm.task->ResetTo({{"shoulder", 0.3}, {"elbow", 0.2}}, nullptr, arm.observation.data()), IsOk());
   arm.Evaluate();
   EXPECT_THAT(arm.f, ::testing::ElementsAre(arm.q[2], arm.q[3], 1, 0.5));
   EXPECT_THAT(arm.G, ::testing::ElementsAre(0, 0, 0, 0, 3, 0, 0, 1.5));
@@ -208,7 +211,7 @@ TEST(TextTask, RelativeSignalsAreAlongTheAxesOfATurnedFrame) {
     control { actuator: "m-shoulder" })");
   Loaded arm(folder.task());
   const double u = 1;
-  ASSERT_TRUE(arm.task->ResetTo({{"shoulder", 0.7}, {"elbow", -1.1}}, nullptr, arm.observation.data()).ok());
+  ASSERT_THAT(arm.task->ResetTo({{"shoulder", 0.7}, {"elbow", -1.1}}, nullptr, arm.observation.data()), IsOk());
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(arm.task->Step(&u, arm.observation.data()).valid);
   const mjModel& model = arm.task->simulation()->model();
   const mjData& data = *arm.task->simulation()->data();
@@ -234,7 +237,7 @@ TEST(TextTask, ExpressionsReadTheSignalsOfTheStepBefore) {
   Loaded arm(folder.task());
   const double u[2] = {0.4, -0.2};
   for (int episode = 0; episode < 2; ++episode) {
-    ASSERT_TRUE(arm.task->ResetTo({{"elbow", 0.3}}, nullptr, arm.observation.data()).ok());
+    ASSERT_THAT(arm.task->ResetTo({{"elbow", 0.3}}, nullptr, arm.observation.data()), IsOk());
     EXPECT_EQ(arm.task->Cost(), 0) << "at the start nothing has changed";
     EXPECT_FALSE(arm.task->Success());
     const mjData& data = *arm.task->simulation()->data();
@@ -329,7 +332,7 @@ TEST(TextTask, MocapBodiesFollowWaypointsOrRandomTargetsAtTheirSpeed) {
     z { low: 0 high: 1 } })"));
   const double still[2] = {0, 0};
   Loaded line(along.task());
-  ASSERT_TRUE(line.task->ResetTo({}, nullptr, line.observation.data()).ok());  // the target starts at (0, 0, 1)
+  ASSERT_THAT(line.task->ResetTo({}, nullptr, line.observation.data()), IsOk());  // the target starts at (0, 0, 1)
   for (int i = 0; i < 399; ++i) ASSERT_TRUE(line.task->Step(still, line.observation.data()).valid);
   line.Evaluate();
   EXPECT_NEAR(line.x[0], 399 * 0.005, 1e-9);
@@ -369,7 +372,7 @@ TEST(TextTask, TheLoadedTaskNeedsNoFile) {
       <actuator><motor name="m" joint="slide" ctrllimited="true" ctrlrange="-1 1"/></actuator></mujoco>)");
     folder.Write("parts/meshes/box.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n");
     auto loaded = text::LoadTask(folder.task());
-    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    ASSERT_THAT(loaded, IsOk());
     ASSERT_EQ(loaded->file_size(), 3);
     *options.MutableExtension(v1::text_task) = *loaded;
   }
@@ -378,7 +381,7 @@ TEST(TextTask, TheLoadedTaskNeedsNoFile) {
   google::protobuf::TextFormat::PrintToString(options, &text);
   ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &travelled));
   const auto task = MakeTask("boxes", travelled);
-  ASSERT_TRUE(task.ok()) << task.status();
+  ASSERT_THAT(task, IsOk());
   std::vector<double> observation((*task)->spec().obs_dim);
   const double push = 1;
   (*task)->Reset(nullptr, observation.data());
@@ -407,14 +410,13 @@ TEST(TextTask, AModelMayBelongToAnInstalledPythonPackage) {
   EXPECT_THAT(folder.Error(), AllOf(HasSubstr("task.textproto:2:1: model: the python3 of PATH has no package "),
                                     HasSubstr("datacom_test_robots")));
   const std::string site = std::filesystem::path(folder.task()).parent_path() / "site";
-  ASSERT_EQ(::setenv("PYTHONPATH", site.c_str(), 1), 0);
+  const testing::EnvironmentVariable packages("PYTHONPATH", site);
   const auto loaded = text::LoadTask(folder.task());
-  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  ASSERT_THAT(loaded, IsOk());
   EXPECT_EQ(loaded->file(0).name(), "arm.xml");
   EXPECT_EQ(loaded->file(0).content(), kArm);
   folder.Write("task.textproto", task("python:datacom_test_robots/arm.xml"));
   EXPECT_THAT(folder.Error(), HasSubstr("model: there is no file " + site + "/datacom_test_robots/arm.xml"));
-  ASSERT_EQ(::unsetenv("PYTHONPATH"), 0);
   for (const std::string wrong : {"python:robots", "python:/arm.xml", "python:robots/", "python:a'b/arm.xml"}) {
     folder.Write("task.textproto", task(wrong));
     EXPECT_THAT(folder.Error(), HasSubstr("model: \"" + wrong + "\" is not python:PACKAGE/FILE"));
@@ -424,7 +426,7 @@ TEST(TextTask, AModelMayBelongToAnInstalledPythonPackage) {
 TEST(TextTask, AResolvedTaskWhosePartsDoNotFitIsRefused) {
   TaskFolder folder(kArm, ArmTask("} known { name: \"speed\" joint_velocity: \"elbow\" limit: 3 }"));
   auto loaded = text::LoadTask(folder.task());
-  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  ASSERT_THAT(loaded, IsOk());
   const auto refusal = [&](const std::string& part) {
     v1::TaskOptions options;
     *options.MutableExtension(v1::text_task) = *loaded;

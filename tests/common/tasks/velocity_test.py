@@ -17,6 +17,9 @@ import tempfile
 
 BIN, TESTS, MUJOCO = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), sys.argv[3]
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+sys.path.insert(0, os.path.join(SOURCE, "tests", "testing"))
+from skipped import SKIPPED  # noqa: E402  the path comes first
+
 TASK = os.path.join(SOURCE, "deploy", "examples", "velocity", "velocity.textproto")
 PACKAGES = [f"mujoco=={MUJOCO}", "gymnasium==1.2.0", "numpy==2.2.6", "packaging", "imageio"]
 ACTIONS, POSITIONS, SEEN = 6, 9, 17
@@ -71,7 +74,7 @@ def main():
     python = environment()
     if python is None:
         print(f"SKIPPED: no Python of this machine can install {', '.join(PACKAGES)}; DATACOM_GYMNASIUM_PYTHON may name one")
-        return 77
+        return SKIPPED
     with tempfile.TemporaryDirectory(prefix="datacom-velocity-") as folder:
         os.environ["PATH"] = os.path.dirname(python) + os.pathsep + os.environ["PATH"]  # the task's model is in this Python's packages
         actions, peer = os.path.join(folder, "actions.csv"), os.path.join(folder, "peer.csv")

@@ -4,18 +4,20 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom::cli {
 namespace {
 
-using testing::HasSubstr;
+using ::datacom::testing::IsOk;
+using ::testing::HasSubstr;
 
 TEST(BenchJson, ReadsGoogleBenchmarkWithAndWithoutCounters) {
   const auto entries = ParseBench("safety", R"({"context": {}, "benchmarks": [
       {"name": "map/K=1", "run_type": "iteration", "real_time": 350.5, "time_unit": "ns"},
       {"name": "replay", "run_type": "iteration", "real_time": 1, "time_unit": "ns", "value": 600, "peer": 1000, "label": "MB/s"},
       {"name": "mean", "run_type": "aggregate", "aggregate_name": "mean", "real_time": 1, "time_unit": "ns"}]})");
-  ASSERT_TRUE(entries.ok()) << entries.status();
+  ASSERT_THAT(entries, IsOk());
   ASSERT_EQ(entries->size(), 2u);
   EXPECT_EQ((*entries)[0].name, "safety/map/K=1");
   EXPECT_EQ((*entries)[0].value, 350.5);
@@ -29,7 +31,7 @@ TEST(BenchJson, ReadsOurOwnDocumentAndMergesItWithTheMachine) {
   const auto entries = ParseBench(
       "learner",
       R"({"benchmarks": [{"name": "learner/datacom/M=1", "value": 480, "unit": "updates/s", "floor": 970, "ratio": 2.02}]})");
-  ASSERT_TRUE(entries.ok()) << entries.status();
+  ASSERT_THAT(entries, IsOk());
   const nlohmann::json merged = MergeBench(*entries, {{"cores", 2}});
   EXPECT_EQ(merged["machine"]["cores"], 2);
   EXPECT_EQ(merged["benchmarks"][0], nlohmann::json({{"name", "learner/datacom/M=1"},

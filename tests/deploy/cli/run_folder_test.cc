@@ -10,11 +10,14 @@
 #include "deploy/cli/summary.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/patience.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom::cli {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
@@ -22,15 +25,12 @@ class RunFolderTest : public ::testing::Test {
  protected:
   void SetUp() override {
     before_ = fs::current_path();
-    folder_ = fs::temp_directory_path() / ("datacom-folder-" + std::to_string(::getpid()));
-    fs::create_directories(folder_);
-    fs::current_path(folder_);
+    fs::current_path(folder_.path());
   }
-  void TearDown() override {
-    fs::current_path(before_);
-    fs::remove_all(folder_);
-  }
-  fs::path before_, folder_;
+  void TearDown() override { fs::current_path(before_); }
+
+  const datacom::testing::TemporaryFolder folder_;
+  fs::path before_;
 };
 
 TEST_F(RunFolderTest, TheDefaultNameHasTheFirstFreeNumberOrForAResumeTheLastUsed) {
@@ -43,20 +43,18 @@ TEST_F(RunFolderTest, TheDefaultNameHasTheFirstFreeNumberOrForAResumeTheLastUsed
 }
 
 TEST_F(RunFolderTest, AResumedRunKeepsItsId) {
-  v1::Experiment experiment;
-  experiment.set_name("x");
-  const auto first = PrepareRunFolder("r", experiment);
-  ASSERT_TRUE(first.ok()) << first.status();
-  EXPECT_EQ(*PrepareRunFolder("r", experiment), *first);
-  EXPECT_NE(*PrepareRunFolder("s", experiment), *first);
+  const auto first = PrepareRunFolder("r", "name: \"x\"");
+  ASSERT_THAT(first, IsOk());
+  EXPECT_EQ(*PrepareRunFolder("r", "name: \"x\""), *first);
+  EXPECT_NE(*PrepareRunFolder("s", "name: \"x\""), *first);
   EXPECT_TRUE(fs::exists("r/logs"));
-  EXPECT_TRUE(LoadExperiment(ExperimentFile("r"), "").ok());
+  EXPECT_THAT(LoadExperiment(ExperimentFile("r"), ""), IsOk());
 }
 
 TEST_F(RunFolderTest, AResumeFindsTheRunsNumberOfActorsAndEnvironments) {
   EXPECT_FALSE(ReadLayout("r").has_value());
-  ASSERT_TRUE(PrepareRunFolder("r", v1::Experiment()).ok());
-  ASSERT_TRUE(WriteLayout("r", {2, 32}).ok());
+  ASSERT_THAT(PrepareRunFolder("r", ""), IsOk());
+  ASSERT_THAT(WriteLayout("r", {2, 32}), IsOk());
   const auto layout = ReadLayout("r");
   ASSERT_TRUE(layout.has_value());
   EXPECT_EQ(layout->actors, 2);
@@ -67,16 +65,16 @@ TEST_F(RunFolderTest, AResumeFindsTheRunsNumberOfActorsAndEnvironments) {
 
 TEST_F(RunFolderTest, OnlyOneTrainOwnsAFolder) {
   auto lock = RunLock::Take("r", std::chrono::milliseconds(0));
-  ASSERT_TRUE(lock.ok()) << lock.status();
+  ASSERT_THAT(lock, IsOk());
   const auto second = RunLock::Take("r", std::chrono::milliseconds(0));
   EXPECT_TRUE(absl::IsInvalidArgument(second.status())) << second.status();
   lock->reset();
-  EXPECT_TRUE(RunLock::Take("r", std::chrono::milliseconds(0)).ok());
+  EXPECT_THAT(RunLock::Take("r", std::chrono::milliseconds(0)), IsOk());
 }
 
 TEST_F(RunFolderTest, ALockThatIsReleasedSoonIsWaitedFor) {
   auto held = RunLock::Take("r", std::chrono::milliseconds(0));
-  ASSERT_TRUE(held.ok());
+  ASSERT_THAT(held, IsOk());
   auto waiting = std::async(std::launch::async, [] { return RunLock::Take("r", testing::kPatience).status(); });
   EXPECT_EQ(waiting.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
   held->reset();
@@ -95,22 +93,22 @@ TEST_F(RunFolderTest, TheFinalTableHasTheNewestRowOfEachMemberAndTheMean) {
   std::ofstream("r/progress.csv")
       << "member,seed,env_steps,eval_return,status\n0,3,0,1,ok\n1,4,0,1,ok\n0,3,500,10,ok\n1,4,500,30,diverged\n";
   const auto table = FinalTable("r");
-  ASSERT_TRUE(table.ok()) << table.status();
+  ASSERT_THAT(table, IsOk());
   EXPECT_THAT(*table, HasSubstr("10.00"));
   EXPECT_THAT(*table, HasSubstr("diverged"));
   EXPECT_THAT(*table, HasSubstr("20.00"));
   EXPECT_THAT(*table, ::testing::Not(HasSubstr(" 1.00")));
-  EXPECT_TRUE(CheckStepsLeft("r", 500).ok());
+  EXPECT_THAT(CheckStepsLeft("r", 500), IsOk());
   EXPECT_TRUE(absl::IsInvalidArgument(CheckStepsLeft("r", 499)));
 }
 
 TEST_F(RunFolderTest, DamagedProgressIsAnErrorOfTheFinalTableButNotOfAResume) {
   fs::create_directories("r");
-  EXPECT_TRUE(CheckStepsLeft("r", 500).ok());
+  EXPECT_THAT(CheckStepsLeft("r", 500), IsOk());
   std::ofstream("r/progress.csv") << "member,env_st";  // killed while writing the header
-  EXPECT_TRUE(CheckStepsLeft("r", 500).ok());
+  EXPECT_THAT(CheckStepsLeft("r", 500), IsOk());
   std::ofstream("r/progress.csv") << "member,env_steps\n-7,0\n";
-  EXPECT_TRUE(CheckStepsLeft("r", 500).ok()) << "the learner cuts it";
+  EXPECT_THAT(CheckStepsLeft("r", 500), IsOk()) << "the learner cuts it";
   const absl::Status status = FinalTable("r").status();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("r/progress.csv line 2, column member: \"-7\""));
@@ -118,12 +116,12 @@ TEST_F(RunFolderTest, DamagedProgressIsAnErrorOfTheFinalTableButNotOfAResume) {
 
 TEST_F(RunFolderTest, AFolderLeftBeforeItsExperimentWasWrittenIsStillNew) {
   for (const char* folder : {"r/cluster", "r/logs", "r/replay", "r/checkpoints", "r/policies"}) {
-    EXPECT_TRUE(CheckRunFolder("r", false).ok()) << folder;
+    EXPECT_THAT(CheckRunFolder("r", false), IsOk()) << folder;
     fs::create_directories(folder);
   }
   for (const char* file : {"r/cluster/train.lock", "r/cluster/roles.lock", "r/run_id.tmp"}) std::ofstream{file};
   std::ofstream("r/run_id") << "r-1\n";
-  EXPECT_TRUE(CheckRunFolder("r", false).ok()) << CheckRunFolder("r", false);
+  EXPECT_THAT(CheckRunFolder("r", false), IsOk());
   for (const char* file : {"r/replay/member_0.rows", "r/cluster/layout", "r/mine.txt"}) {
     std::ofstream(file) << "x";
     const absl::Status status = CheckRunFolder("r", false);
@@ -143,19 +141,19 @@ void LeaveBegunRun() {
 }
 
 TEST_F(RunFolderTest, ARunKilledBeforeItsFirstCheckpointCanBeResumed) {
-  EXPECT_TRUE(CheckStateKept("r", 1).ok());
+  EXPECT_THAT(CheckStateKept("r", 1), IsOk());
   LeaveBegunRun();
   fs::remove_all("r/checkpoints/0");
   fs::create_directories("r/checkpoints/0.tmp");
   std::ofstream("r/progress.csv") << "member,env_steps,updates\n0,0,0\n1,0,0\n";
-  EXPECT_TRUE(CheckStateKept("r", 2).ok());
+  EXPECT_THAT(CheckStateKept("r", 2), IsOk());
 }
 
 TEST_F(RunFolderTest, ARunWithACheckpointNeedsItsRingsAndRecords) {
   LeaveBegunRun();
-  EXPECT_TRUE(CheckStateKept("r", 2).ok());
+  EXPECT_THAT(CheckStateKept("r", 2), IsOk());
   fs::rename("r/checkpoints/0", "r/checkpoints/0.old");  // killed between the two renames that replace a checkpoint
-  EXPECT_TRUE(CheckStateKept("r", 2).ok());
+  EXPECT_THAT(CheckStateKept("r", 2), IsOk());
   for (const std::string lost : {"replay/member_1.rows", "episodes.csv", "progress.csv"}) {
     fs::rename("r/" + lost, "r/kept");
     const absl::Status status = CheckStateKept("r", 2);
@@ -169,7 +167,7 @@ TEST_F(RunFolderTest, ARunWhoseRecordsShowUpdatesNeedsACheckpoint) {
   for (const std::string file : {"progress.csv", "episodes.csv"}) {
     LeaveBegunRun();
     fs::rename("r/checkpoints/0", "r/checkpoints/0.damaged");
-    EXPECT_TRUE(CheckStateKept("r", 2).ok());
+    EXPECT_THAT(CheckStateKept("r", 2), IsOk());
     std::ofstream("r/" + file) << "member,env_steps,updates\n1,7,1\n";
     const absl::Status status = CheckStateKept("r", 2);
     EXPECT_TRUE(absl::IsDataLoss(status)) << status;

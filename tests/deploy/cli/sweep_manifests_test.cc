@@ -10,13 +10,15 @@
 #include "datacom/v1/task.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom::cli {
 namespace {
 
-using testing::AllOf;
-using testing::EndsWith;
-using testing::HasSubstr;
+using ::datacom::testing::IsOk;
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
 
 SweepRun Named(const std::string& name) {
   SweepRun population;
@@ -79,7 +81,7 @@ TEST_F(SweepManifestsTest, AnExperimentTooLargeForAConfigMapIsRefused) {
 TEST(CheckImages, AcceptsARegistryWithOrWithoutPortAndTag) {
   for (const char* good :
        {"registry.example.org:5000/team/x:1.0-rc_2", "localhost:5000", "team", "team:tag", "a.b/c__d"}) {
-    EXPECT_TRUE(CheckImages(good).ok()) << good;
+    EXPECT_THAT(CheckImages(good), IsOk()) << good;
   }
   for (const std::string bad :
        {"http://x y", "https://registry/team", "team/", "/team", "Team/x", "team:", "a:b:c", "a@b", "a\nb"}) {

@@ -1,19 +1,23 @@
 #include "deploy/cli/sweep_plan.h"
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/config/experiment.h"
 #include "deploy/cli/sweep_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/golden_text.h"
+#include "tests/testing/is_ok.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom::cli {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::datacom::testing::IsOk;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 constexpr char kCartpole[] = "name: 'cartpole/datacom' task: 'cartpole' algorithm: 'datacom' hyper { slack_beta: 3 }";
 constexpr char kLagSac[] = "name: 'cartpole/lag_sac' task: 'cartpole' algorithm: 'lag_sac'";
@@ -31,7 +35,7 @@ SweepInput Input(const std::string& text, const std::vector<std::string>& experi
 
 std::vector<SweepRun> Expand(const SweepInput& input) {
   absl::StatusOr<std::vector<SweepRun>> populations = ExpandSweep(input);
-  EXPECT_TRUE(populations.ok()) << populations.status();
+  EXPECT_THAT(populations, IsOk());
   return populations.ok() ? *std::move(populations) : std::vector<SweepRun>();
 }
 
@@ -202,24 +206,33 @@ TEST(ExpandSweep, RefusesPointsThatDoNotDiffer) {
 TEST(SweepFolder, KeepsItsRunsWhenOnlyADescriptionChanged) {
   const SweepInput input = Input(kBudgets);
   std::vector<SweepRun> populations = Expand(input);
-  const std::string dir = ::testing::TempDir() + "/described_sweep";
-  std::filesystem::remove_all(dir);
-  ASSERT_TRUE(PrepareSweepFolder(dir, input.sweep, populations).ok());
+  const datacom::testing::TemporaryFolder folder;
+  const std::string dir = folder.path() + "/described_sweep";
+  ASSERT_THAT(PrepareSweepFolder(dir, input.sweep, populations), IsOk());
   populations[0].experiment.set_description("in other words");
-  EXPECT_TRUE(CheckSweepFolder(dir, populations).ok()) << CheckSweepFolder(dir, populations);
+  EXPECT_THAT(CheckSweepFolder(dir, populations), IsOk());
   populations[0].experiment.mutable_learner()->set_batch_size(32);
   EXPECT_FALSE(CheckSweepFolder(dir, populations).ok());
 }
 
-TEST(ShippedSweeps, ExpandAndNameTheirFigure) {
-  for (const std::string& name : ListTextprotos(SweepFolder())) {
+// After a change that is meant, write the golden list with
+//   DATACOM_WRITE_GOLDEN=1 build/release/tests/deploy_test --gtest_filter='ShippedSweeps.*'
+TEST(ShippedSweeps, NameTheirFigureAndHaveTheGoldenNumbersOfRunsAndMembers) {
+  const std::vector<std::string> names = ListTextprotos(SweepFolder());
+  ASSERT_FALSE(names.empty());
+  std::string text = "# The shipped sweeps: name, runs, members.\n";
+  for (const std::string& name : names) {
     SCOPED_TRACE(name);
     const absl::StatusOr<SweepInput> input = LoadSweep(name);
-    ASSERT_TRUE(input.ok()) << input.status();
+    ASSERT_THAT(input, IsOk());
     EXPECT_EQ(input->sweep.name(), name);
     EXPECT_THAT(input->sweep.description(), HasSubstr("paper"));
-    EXPECT_GE(Expand(*input).size(), static_cast<size_t>(input->sweep.experiments_size()));
+    const std::vector<SweepRun> runs = Expand(*input);
+    int members = 0;
+    for (const SweepRun& run : runs) members += run.experiment.members_size();
+    absl::StrAppend(&text, name, " ", runs.size(), " ", members, "\n");
   }
+  datacom::testing::ExpectGoldenText("tests/golden/experiments/sweeps.txt", text);
 }
 
 TEST(ShippedSweeps, AFixedDeltaEqualsItsLabel) {

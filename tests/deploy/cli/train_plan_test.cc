@@ -8,12 +8,14 @@
 #include "gtest/gtest.h"
 #include "replay/setup.h"
 #include "replay/store.h"
-#include "tests/replay/replay_fixture.h"
 #include "tests/testing/datasets.h"
+#include "tests/testing/is_ok.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom::cli {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -44,7 +46,7 @@ TEST(PlanExperiment, AppliesTheOptions) {
   options.overrides = {"hyper.cost_budget=7"};
   options.lockstep = true;
   const auto experiment = PlanExperiment(options);
-  ASSERT_TRUE(experiment.ok()) << experiment.status();
+  ASSERT_THAT(experiment, IsOk());
   EXPECT_EQ(experiment->members_size(), 3);
   EXPECT_EQ(experiment->members(2).seed(), 5u);
   EXPECT_EQ(experiment->run().env_steps(), 12345u);
@@ -62,20 +64,32 @@ TEST(PlanExperiment, RefusesAnUnknownTaskOption) {
 TEST(PlanExperiment, RefusesAnUnknownKnownConstraintAndListsTheTasks) {
   TrainOptions options;
   options.experiment = "deploy/experiments/air_hockey/datacom_known.textproto";
-  EXPECT_TRUE(PlanExperiment(options).ok()) << PlanExperiment(options).status();
+  EXPECT_THAT(PlanExperiment(options), IsOk());
   options.overrides = {"constraints.known=[joint_position, wall]"};
   EXPECT_THAT(std::string(PlanExperiment(options).status().message()),
               AllOf(HasSubstr("constraints.known: known constraint \"wall\": task air_hockey has the groups"),
                     HasSubstr("joint_position, end_effector, joint_velocity"), HasSubstr("velocity_3_lower")));
 }
 
+TEST(PlanExperiment, RefusesATaskInWhichTheAlgorithmCannotAct) {
+  TrainOptions options;
+  options.experiment = "cartpole";
+  options.algorithm = "atacom_fi";
+  const absl::Status status = PlanExperiment(options).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("acting rule atacom_fi: task cartpole has no known constraints"));
+  options.experiment = "air_hockey";
+  EXPECT_THAT(PlanExperiment(options), IsOk());
+}
+
 TEST(PlanExperiment, MakesTheDatasetsPathAbsoluteAndChecksThatItExists) {
-  const datacom::replay::testing::TemporaryFolder folder;
+  const datacom::testing::TemporaryFolder folder;
   const std::string dataset = folder.path() + "/dataset";
   TrainOptions options = Typed();
   options.overrides = {"pretrain.dataset=" + folder.path() + "/x/../dataset", "pretrain.updates=10"};
   EXPECT_THAT(std::string(PlanExperiment(options).status().message()), HasSubstr(dataset + ": not a dataset folder"));
-  ASSERT_TRUE(datacom::testing::MakeDataset(dataset, RowSchema::For(/*obs_dim=*/2, /*action_dim=*/1), {20}).ok());
+  ASSERT_THAT(datacom::testing::MakeDataset(dataset, RowSchema::For(/*obs_dim=*/2, /*action_dim=*/1), {20}), IsOk());
   EXPECT_THAT(std::string(PlanExperiment(options).status().message()),
               HasSubstr("pretrain.dataset: dataset " + dataset + ": column observation is float32[2], the run needs"));
 }
@@ -85,22 +99,22 @@ TEST(PlanResume, AcceptsTheSameCommandAndMoreSteps) {
   options.seeds = "3-5";
   options.overrides = {"hyper.cost_budget=7"};
   const auto stored = PlanExperiment(options);
-  ASSERT_TRUE(stored.ok()) << stored.status();
+  ASSERT_THAT(stored, IsOk());
   options.steps = 2000000;
   const auto resumed = PlanResume(options, *stored);
-  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  ASSERT_THAT(resumed, IsOk());
   EXPECT_EQ(resumed->run().env_steps(), 2000000u);
   EXPECT_EQ(resumed->members_size(), 3);
 }
 
 TEST(PlanResume, AcceptsAnotherDeviceAndOtherThreads) {
   const auto stored = PlanExperiment(Typed());
-  ASSERT_TRUE(stored.ok()) << stored.status();
+  ASSERT_THAT(stored, IsOk());
   TrainOptions options = Typed();
   options.device = "cuda";
   options.overrides = {"learner.threads=3", "learner.pin_threads=true"};
   const auto resumed = PlanResume(options, *stored);
-  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  ASSERT_THAT(resumed, IsOk());
   EXPECT_EQ(resumed->learner().device(), "cuda");
   EXPECT_EQ(resumed->learner().threads(), 3u);
   EXPECT_TRUE(resumed->learner().pin_threads());
@@ -109,7 +123,7 @@ TEST(PlanResume, AcceptsAnotherDeviceAndOtherThreads) {
 TEST(PlanResume, RefusesAnyOtherChangeAndNamesIt) {
   TrainOptions options = Typed();
   const auto stored = PlanExperiment(options);
-  ASSERT_TRUE(stored.ok()) << stored.status();
+  ASSERT_THAT(stored, IsOk());
   options.overrides = {"learner.batch_size=32"};
   EXPECT_THAT(std::string(PlanResume(options, *stored).status().message()), HasSubstr("learner.batch_size"));
   options = Typed();
@@ -144,7 +158,7 @@ TEST(PlanLayout, LockstepIsOneActorWithOneEnvironmentPerMember) {
   TrainOptions options;
   EXPECT_EQ(PlanLayout(options, Members(3, true))->environments, 3);
   options.environments = 3;
-  EXPECT_TRUE(PlanLayout(options, Members(3, true)).ok());
+  EXPECT_THAT(PlanLayout(options, Members(3, true)), IsOk());
   options.environments = 4;
   EXPECT_FALSE(PlanLayout(options, Members(3, true)).ok());
   options.environments = 0;
@@ -156,7 +170,7 @@ TEST(Needs, GrowWithMembersAndCapacityAndARefusalStatesThem) {
   TrainOptions options = Typed();
   options.seeds = "0";
   const auto one = EstimateNeeds(*PlanExperiment(options), Layout());
-  ASSERT_TRUE(one.ok()) << one.status();
+  ASSERT_THAT(one, IsOk());
   options.seeds = "0-9";
   const auto ten = EstimateNeeds(*PlanExperiment(options), Layout());
   EXPECT_GT(ten->ring_bytes, 9 * one->ring_bytes);
@@ -165,7 +179,7 @@ TEST(Needs, GrowWithMembersAndCapacityAndARefusalStatesThem) {
   huge.ring_bytes = 1ull << 60;
   const absl::Status status = CheckResources(huge, "runs/none");
   EXPECT_THAT(std::string(status.message()), HasSubstr("1152921504.6 GB"));
-  EXPECT_TRUE(CheckResources(Needs(), "runs/none").ok());
+  EXPECT_THAT(CheckResources(Needs(), "runs/none"), IsOk());
 }
 
 // Largest resident memory of runs on Debian 12, 2026-11-22, one lane per member, a checkpoint every 200 updates. The
@@ -184,9 +198,9 @@ TEST(Needs, OfMemoryAreAtLeastWhatRunsUsedAndAtMostThreeTimesAsMuch) {
     options.experiment = std::string("deploy/experiments/") + run.experiment + ".textproto";
     options.seeds = run.seeds;
     const auto experiment = PlanExperiment(options);
-    ASSERT_TRUE(experiment.ok()) << experiment.status();
+    ASSERT_THAT(experiment, IsOk());
     const auto needs = EstimateNeeds(*experiment, *PlanLayout(options, *experiment));
-    ASSERT_TRUE(needs.ok()) << needs.status();
+    ASSERT_THAT(needs, IsOk());
     const double mib = 1 << 20;
     EXPECT_GE(needs->learner_memory_bytes / mib, run.learner_mib);
     EXPECT_LE(needs->learner_memory_bytes / mib, 3 * run.learner_mib);
@@ -201,7 +215,7 @@ TEST(Needs, OfOneOfFourActorsAreThoseOfAnActorThatServesAllMembers) {
   options.experiment = "deploy/experiments/air_hockey/datacom.textproto";
   options.seeds = "0-31";
   const auto experiment = PlanExperiment(options);
-  ASSERT_TRUE(experiment.ok()) << experiment.status();
+  ASSERT_THAT(experiment, IsOk());
   const auto one = EstimateNeeds(*experiment, *PlanLayout(options, *experiment));
   options.actors = 4;
   const auto four = EstimateNeeds(*experiment, *PlanLayout(options, *experiment));
@@ -216,7 +230,7 @@ TEST(Needs, OfAThousandSmallMembersFitInAFewGigabytes) {
   options.overrides = {"network.actor_hidden=[8]", "network.critic_hidden=[8]", "network.constraint_hidden=[8]",
                        "replay.capacity=2000"};
   const auto experiment = PlanExperiment(options);
-  ASSERT_TRUE(experiment.ok()) << experiment.status();
+  ASSERT_THAT(experiment, IsOk());
   EXPECT_LT(EstimateNeeds(*experiment, *PlanLayout(options, *experiment))->memory_bytes, 4e9);
 }
 
@@ -228,16 +242,16 @@ TEST(Needs, OfTheReplayEqualTheSizeOfItsFiles) {
   for (const uint64_t steps : {2500, 100000}) {  // fewer than the capacity, more
     options.steps = steps;
     const auto experiment = PlanExperiment(options);
-    ASSERT_TRUE(experiment.ok()) << experiment.status();
+    ASSERT_THAT(experiment, IsOk());
     const auto needs = EstimateNeeds(*experiment, Layout());
-    ASSERT_TRUE(needs.ok()) << needs.status();
-    datacom::replay::testing::TemporaryFolder folder;
+    ASSERT_THAT(needs, IsOk());
+    datacom::testing::TemporaryFolder folder;
     replay::Options store = replay::OptionsOf(*experiment);
     store.run_id = "run";
     store.folder = folder.path();
     const auto opened = replay::Store::Open(
         RowSchema::For(/*obs_dim=*/5, /*action_dim=*/1, *ActingRuleColumns("safe_map", /*action_dim=*/1)), store);
-    ASSERT_TRUE(opened.ok()) << opened.status();
+    ASSERT_THAT(opened, IsOk());
     uint64_t bytes = 0;
     for (const auto& file : std::filesystem::directory_iterator(folder.path())) bytes += file.file_size();
     EXPECT_EQ(needs->ring_bytes, bytes) << steps << " steps";

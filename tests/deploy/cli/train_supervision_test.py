@@ -9,12 +9,12 @@ import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "testing"))
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+sys.path.insert(0, os.path.join(SOURCE, "tests", "testing"))
 from patience import PATIENCE  # noqa: E402  the path comes first
 from watching import Watch  # noqa: E402
 
 DATACOM = os.path.abspath(sys.argv.pop(1))
-SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FAKE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_role.py")
 
 

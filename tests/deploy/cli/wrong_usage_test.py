@@ -8,7 +8,7 @@ import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "testing"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "testing"))
 from patience import PATIENCE  # noqa: E402  the path comes first
 from watching import Watch  # noqa: E402
 
@@ -53,7 +53,7 @@ class WrongUsageTest(unittest.TestCase):
             self.assertEqual(train[heading].strip(), sweep[heading].strip())
         self.assertEqual(train["Options of the experiment"].strip(), config["Options of the experiment"].strip())
         self.assertNotIn("Options of the processes", config)
-        self.assertEqual(re.findall(r"--[a-z-]+", train["Options"]), ["--help", "--algorithm", "--resume", "--steps"])
+        self.assertEqual(re.findall(r"--[a-z-]+", train["Options"]), ["--help", "--algorithm", "--resume"])
 
     def test_an_option_of_another_verb_is_refused_with_what_to_type_instead(self):
         for verb, flags, reason in (
@@ -81,6 +81,7 @@ class WrongUsageTest(unittest.TestCase):
                 self.assertEqual("Subcommands:" in text, verb == "task")
         for program in ("datacom-actor", "datacom-replay", "datacom-tools"):
             self.assertIn(f"Usage: {program} [OPTIONS]", self.run_it(program, "--help").stdout)
+        self.assertRegex(self.run_it("datacom-tools", "--help").stdout, "(?m)^  replay-violation ")
 
     def test_a_wrong_option_is_answered_with_an_example_and_the_help(self):
         for arguments, wrong, example in (
@@ -120,7 +121,7 @@ class WrongUsageTest(unittest.TestCase):
                 (("sweep", "cartpole/cost_budgets", "--backend", "kubernetes", "--tls", self.folder), "--backend local"),
                 (("status", "nosuch/run"), "; e.g. datacom status runs/first, or datacom status 127.0.0.1:7000"),
                 (("status", self.folder), "is not a run folder: it has no experiment.textproto; name the --run-dir of a run, e.g. "
-                                          "datacom status runs/first"),
+                                          "runs/cartpole-datacom-1"),
                 (("report", self.run_dir, "--out", "/nonexistent/r.html"), "; make it with: mkdir -p /nonexistent"),
                 (("frobnicate",), 'unknown verb "frobnicate"; the verbs are: train, sweep, status,')):
             self.expect(*arguments, words=[words])
@@ -203,7 +204,7 @@ class WrongUsageTest(unittest.TestCase):
                                        "--dir", os.path.join(self.folder, "rings"), "--address-file", address], stderr=log)
             self.addCleanup(replay.wait)
             self.addCleanup(replay.kill)
-            self.assertTrue(watch.wait(lambda: os.path.exists(address) or replay.poll() is not None, 60, replay.pid))
+            self.assertTrue(watch.wait(lambda: os.path.exists(address) or replay.poll() is not None, PATIENCE, replay.pid))
         self.expect("status", self.run_dir, words=["is run mine-1", "belongs to run other-2"])
         with open(os.path.join(self.run_dir, "run_id"), "w", encoding="utf-8") as file:
             file.write("other-2\n")

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import unittest
 
-SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 sys.path.insert(0, os.path.join(SOURCE, "tests", "testing"))
 from patience import PATIENCE  # noqa: E402  the path comes first
 from watching import Watch  # noqa: E402

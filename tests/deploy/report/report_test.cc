@@ -46,7 +46,7 @@ Csv Parsed(const std::string& text) { return *Csv::Parse(text, "test"); }
 Run Recorded(bool episodes) {
   Run run;
   run.folder = "runs/a";
-  run.experiment.set_name("cartpole/x");
+  run.name = "cartpole/x";
   run.progress = Parsed(kProgress);
   if (episodes) run.episodes = Parsed(kEpisodes);
   return run;
@@ -164,8 +164,7 @@ constexpr char kEvaluated[] =
 TEST(ShownValues, AreThoseOfEachMembersBestEpochWhenRequested) {
   report::Run run = Recorded(false);
   run.progress = Parsed(kEvaluated);
-  run.experiment.set_algorithm("datacom");
-  run.experiment.mutable_hyper()->set_cost_budget(5);
+  run.members = {{"", 5}, {"", 5}};
   const std::vector<report::Run> runs = {run};
   EXPECT_EQ(ShownValues(GroupRuns(runs).at(0), "eval_discounted_return"), (std::vector<double>{9, 6}));
   EXPECT_EQ(ShownValues(GroupRuns(runs, Shown::kBest).at(0), "eval_discounted_return"), (std::vector<double>{8, 6}));
@@ -179,8 +178,7 @@ TEST(ShownValues, TrainingTotalsAreAlwaysThoseOfTheNewestRow) {
   run.episodes = Parsed(
       "member,env_steps,sum_cost,max_violation\n0,400,3,0.25\n1,500,10,2\n0,1000,4,0.75\n0,1500,5,0.875\n"
       "1,2000,6,1\n");
-  run.experiment.set_algorithm("datacom");
-  run.experiment.mutable_hyper()->set_cost_budget(5);
+  run.members = {{"", 5}, {"", 5}};
   const std::vector<report::Run> runs = {run};
   for (const Shown shown : {Shown::kLast, Shown::kBest}) {
     const Group group = GroupRuns(runs, shown).at(0);
@@ -219,7 +217,7 @@ std::vector<std::string> Described(const std::vector<Group>& groups) {
 Run Labelled(const std::string& folder, const std::vector<std::string>& labels) {
   report::Run run = Recorded(false);
   run.folder = folder;
-  for (const std::string& label : labels) run.experiment.add_members()->set_label(label);
+  for (const std::string& label : labels) run.members.push_back({label});
   return run;
 }
 
@@ -238,12 +236,12 @@ TEST(GroupRuns, EqualLabelsOfTwoSweepsOrTwoExperimentsStayApart) {
   std::vector<report::Run> runs = {Labelled("s/a", {"lr 1", "lr 1"}), Labelled("t/a", {"lr 1", "lr 1"})};
   EXPECT_THAT(Described(GroupRuns(runs)), ElementsAre("lr 1 (s/a) = s/a:0 s/a:1", "lr 1 (t/a) = t/a:0 t/a:1"));
   runs[1] = Labelled("s/b", {"lr 1", "cartpole/y"});
-  runs[1].experiment.set_name("cartpole/y");
+  runs[1].name = "cartpole/y";
   EXPECT_THAT(Described(GroupRuns(runs)),
               ElementsAre("cartpole/x, lr 1 = s/a:0 s/a:1", "cartpole/y, lr 1 = s/b:0", "cartpole/y = s/b:1"));
 }
 
-TEST_F(ReportTest, AFigureHasTheCurvesOfTheEvaluationsAlone) {
+TEST_F(ReportTest, AFigureHasOnlyTheCurvesOfTheEvaluations) {
   Write("progress.csv",
         "member,seed,epoch,env_steps,updates,eval_return,eval_sum_cost,status\n"
         "0,5,0,0,0,-10,4,ok\n0,5,1,100000,0,-2,0,ok\n");

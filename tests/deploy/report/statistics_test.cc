@@ -21,6 +21,14 @@ TEST(MeanInterval, IsMeanPlusMinusTTimesTheStandardError) {
   EXPECT_NEAR(interval.half, 2.7764451052 * std::sqrt(variance / 5), 1e-8);
 }
 
+// The values of Student's t at 97.5 % for 1 and 24 degrees of freedom, times a standard error of 1.
+TEST(MeanInterval, HasTheHalfWidthOfStudentsTForTwoAndForTwentyFiveValues) {
+  EXPECT_NEAR(MeanInterval({0, 2}).half, 12.706, 5e-4);
+  std::vector<double> values = {0};  // of 25 values with the standard deviation 5
+  for (int i = 0; i < 12; ++i) values.insert(values.end(), {-5, 5});
+  EXPECT_NEAR(MeanInterval(values).half, 2.064, 5e-4);
+}
+
 TEST(MeanInterval, EqualValuesHaveNoSpread) {
   const Interval interval = MeanInterval({6.0024756851377305, 6.0024756851377305, 6.0024756851377305});
   EXPECT_EQ(interval.mean, 6.0024756851377305);

@@ -16,11 +16,13 @@
 #include "gtest/gtest.h"
 #include "tests/testing/counting_allocator.h"
 #include "tests/testing/framed_files.h"
+#include "tests/testing/is_ok.h"
 #include "tests/testing/snapshots.h"
 
 namespace datacom {
 namespace {
 
+using ::datacom::testing::IsOk;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -31,7 +33,7 @@ class PolicyInterface : public ::testing::Test {
     policy_.snapshot = testing::SafeMapSnapshot(5, 1, 4, {8, 8}, 3);
     policy_.snapshot.task = "cartpole";
     policy_.about.set_experiment("cartpole/test");
-    ASSERT_TRUE(WritePolicyFile(file_, policy_).ok());
+    ASSERT_THAT(WritePolicyFile(file_, policy_), IsOk());
     content_ = *ReadFile(file_);
   }
   void TearDown() override { datacom_policy_free(loaded_); }
@@ -48,7 +50,7 @@ class PolicyInterface : public ::testing::Test {
     return code;
   }
   int LoadPolicy() {
-    EXPECT_TRUE(WritePolicyFile(file_, policy_).ok());
+    EXPECT_THAT(WritePolicyFile(file_, policy_), IsOk());
     return LoadContent(*ReadFile(file_));
   }
 

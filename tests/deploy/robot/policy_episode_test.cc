@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "common/acting/policy_file.h"
 #include "common/base/files.h"
 #include "common/base/random.h"
+#include "datacom/v1/experiment.pb.h"
 #include "deploy/tools/maps/run_policies.h"
 #include "deploy/tools/play/export_command.h"
 #include "gmock/gmock.h"
@@ -27,6 +29,8 @@
 
 namespace datacom {
 namespace {
+
+using ::datacom::testing::IsOk;
 
 // The program as a child process, connected by two pipes.
 class Driver {
@@ -84,9 +88,17 @@ class Driver {
 constexpr uint32_t kHorizon = 150;
 
 struct Case {
-  const char* rule;
+  const char* rule;  // "quantiles": safe_map with the nets of IQN-ATACOM
   const char* task;
+  std::string acting_rule() const { return std::string(rule) == "quantiles" ? "safe_map" : rule; }
 };
+
+const Case kCases[] = {{"safe_map", "cartpole"},        {"safe_map", "air_hockey"},
+                       {"safe_map", "navigation"},      {"quantiles", "cartpole"},
+                       {"gaussian_policy", "cartpole"}, {"atacom_fi", "air_hockey"},
+                       {"atacom_nfi", "air_hockey"},    {"safe_layer", "cartpole"},
+                       {"cbf_qp", "air_hockey"},        {"normalised_gaussian", "navigation"},
+                       {"planner", "air_hockey"}};
 
 // A run folder with epoch 3 of member 1: random parameters for `rule`.
 std::string RunOf(const Case& c) {
@@ -96,7 +108,7 @@ std::string RunOf(const Case& c) {
   const ControlAffineDims dims = model.dynamics->dims();
   std::vector<Snapshot> snapshots;
   for (uint32_t member = 0; member < 2; ++member) {
-    const std::string rule = std::string(c.rule) == "quantiles" ? "safe_map" : c.rule;
+    const std::string rule = c.acting_rule();
     snapshots.push_back(rule == c.rule
                             ? testing::SnapshotForRule(rule, dims.obs, dims.action, dims.q + dims.x, {16, 16}, member)
                             : testing::QuantileSnapshot(dims.obs, dims.action, dims.q + dims.x, {16, 16}, member));
@@ -105,7 +117,7 @@ std::string RunOf(const Case& c) {
     snapshots.back().member_seed = 40 + member;
     snapshots.back().version = {2, 1234};
   }
-  EXPECT_THAT(WriteSnapshotFile(folder + "/policies/epoch_0003.snapshot", snapshots), testing::IsOk());
+  EXPECT_THAT(WriteSnapshotFile(folder + "/policies/epoch_0003.snapshot", snapshots), IsOk());
   return folder;
 }
 
@@ -113,7 +125,7 @@ std::string Export(const std::string& run_dir) {
   const std::string file = run_dir + "/robot.policy";
   std::ostringstream out;
   const absl::Status status = tools::RunExportCommand({run_dir, /*member=*/1, "last", file}, &out);
-  EXPECT_THAT(status, testing::IsOk());
+  EXPECT_THAT(status, IsOk());
   EXPECT_THAT(out.str(), ::testing::HasSubstr("member 1 (seed 41), epoch 3, update 1234"));
   return file;
 }
@@ -199,23 +211,23 @@ TEST_P(ExportedPolicy, PlaysAnEvaluationEpisodeWithTheActorsActions) {
   EXPECT_EQ(driven.sum_cost(), played.sum_cost());
 }
 
-INSTANTIATE_TEST_SUITE_P(Rules, ExportedPolicy,
-                         ::testing::Values(Case{"safe_map", "cartpole"}, Case{"safe_map", "air_hockey"},
-                                           Case{"safe_map", "navigation"}, Case{"quantiles", "cartpole"},
-                                           Case{"gaussian_policy", "cartpole"}, Case{"atacom_fi", "air_hockey"},
-                                           Case{"atacom_nfi", "air_hockey"}, Case{"safe_layer", "cartpole"},
-                                           Case{"cbf_qp", "air_hockey"}, Case{"normalised_gaussian", "navigation"},
-                                           Case{"planner", "air_hockey"}),
+INSTANTIATE_TEST_SUITE_P(Rules, ExportedPolicy, ::testing::ValuesIn(kCases),
                          [](const ::testing::TestParamInfo<Case>& info) {
                            return std::string(info.param.rule) + "_" + info.param.task;
                          });
+
+TEST(ExportedPolicies, AreOfEveryActingRule) {
+  std::set<std::string> rules;
+  for (const Case& c : kCases) rules.insert(c.acting_rule());
+  EXPECT_THAT(rules, ::testing::UnorderedElementsAreArray(ActingRuleNames()));
+}
 
 TEST(PolicyDriver, ExitsWithTheCodeOfTheLoadError) {
   const std::string file = Export(RunOf({"safe_map", "cartpole"}));
   EXPECT_EQ(Driver(file).Finish(), 0);
   EXPECT_EQ(Driver(file + ".none").Finish(), 11);
   const std::string content = *ReadFile(file);
-  ASSERT_THAT(WriteFileAtomically(file, content.substr(0, content.size() / 2)), testing::IsOk());
+  ASSERT_THAT(WriteFileAtomically(file, content.substr(0, content.size() / 2)), IsOk());
   EXPECT_EQ(Driver(file).Finish(), 12);
 }
 

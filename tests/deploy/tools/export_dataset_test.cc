@@ -9,10 +9,12 @@
 #include "gmock/gmock.h"
 #include "tests/replay/replay_fixture.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom::tools {
 namespace {
 
+using ::datacom::testing::IsOk;
 using replay::testing::Client;
 using replay::testing::MakeChunk;
 using replay::testing::MustOpen;
@@ -47,7 +49,7 @@ class ExportTest : public ::testing::Test {
       }
       client.Hear(store.get());
       EXPECT_THAT(store->Announce(static_cast<uint64_t>(std::max(0, i - 9))),
-                  testing::IsOk());  // so that there is always credit
+                  IsOk());  // so that there is always credit
     }
   }
   ExportOptions Options() const {
@@ -62,7 +64,7 @@ class ExportTest : public ::testing::Test {
   // observation[0] of every row in the dataset: its number in the run.
   std::vector<int> Numbers() {
     const auto dataset = Dataset::Read(Options().out, "cartpole", SmallSchema());
-    EXPECT_THAT(dataset, testing::IsOk());
+    EXPECT_THAT(dataset, IsOk());
     std::vector<uint64_t> all(dataset->rows());
     for (size_t i = 0; i < all.size(); ++i) all[i] = i;
     std::string columns;
@@ -72,7 +74,7 @@ class ExportTest : public ::testing::Test {
     return numbers;
   }
 
-  replay::testing::TemporaryFolder folder_;
+  testing::TemporaryFolder folder_;
   ManualClock clock_;
   v1::Experiment experiment_;
 };
@@ -82,7 +84,7 @@ TEST_F(ExportTest, RowsAreGroupedByEpisodeInTheOrderOfSteps) {
   ExportOptions options = Options();
   options.members = {1};
   const auto manifest = Export(options);
-  ASSERT_THAT(manifest, testing::IsOk());
+  ASSERT_THAT(manifest, IsOk());
   std::vector<int> expected;
   const auto add = [&](int environment, int from, int to) {
     for (int step = from; step < to; ++step) expected.push_back(2 * step + environment);
@@ -104,7 +106,7 @@ TEST_F(ExportTest, ARangeExportsExactlyItsRows) {
   ExportOptions options = Options();
   options.members = {0};
   options.first = 4, options.end = 30;
-  ASSERT_THAT(Export(options), testing::IsOk());
+  ASSERT_THAT(Export(options), IsOk());
   std::vector<int> numbers = Numbers();
   std::sort(numbers.begin(), numbers.end());
   ASSERT_EQ(numbers.size(), 26u);
@@ -115,7 +117,7 @@ TEST_F(ExportTest, ARangeExportsExactlyItsRows) {
 TEST_F(ExportTest, OverwrittenRowsAreMissingAndTheRestIsExported) {
   Record(400);  // the ring keeps 176: capacity 100, tolerance 16, two checkpoint intervals and an epoch of 20
   const auto manifest = Export(Options());
-  ASSERT_THAT(manifest, testing::IsOk());
+  ASSERT_THAT(manifest, IsOk());
   EXPECT_EQ(manifest->members_size(), 2);
   EXPECT_EQ(manifest->members(0).end_row(), 400u);
   EXPECT_EQ(manifest->members(0).rows(), 176u);
@@ -131,7 +133,7 @@ TEST_F(ExportTest, OverwrittenRowsAreMissingAndTheRestIsExported) {
 TEST_F(ExportTest, TheRunsFilesDoNotChange) {
   Record(60);
   const std::string ring = folder_.path() + "/replay/member_0.rows", before = *ReadFile(ring);
-  ASSERT_THAT(Export(Options()), testing::IsOk());
+  ASSERT_THAT(Export(Options()), IsOk());
   EXPECT_EQ(*ReadFile(ring), before);
 }
 

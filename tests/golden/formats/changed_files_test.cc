@@ -1,10 +1,7 @@
 // Golden files of another version, and with flipped bits and missing, repeated, exchanged, erased or added pieces: the
 // reader refuses them by name, or reads what it read before. Text records (CSV) have no checksums; `datacom verify`
 // recounts them (tests/e2e/verify_test.py).
-#include <unistd.h>
-
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <map>
 
@@ -22,12 +19,15 @@
 #include "tests/replay/replay_fixture.h"
 #include "tests/testing/changed_files.h"
 #include "tests/testing/framed_files.h"
+#include "tests/testing/is_ok.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom::golden {
 namespace {
 
 using ::datacom::replay::testing::SmallSchema;
-using ::datacom::replay::testing::TemporaryFolder;
+using ::datacom::testing::IsOk;
+using ::datacom::testing::TemporaryFolder;
 using ::datacom::testing::VersionOf;
 using ::datacom::testing::WithVersion;
 using ::testing::HasSubstr;
@@ -153,31 +153,20 @@ const Case kCases[] = {
     {"RowsOfASecondMember", "dataset/member_1.rows", 0, ReadDataset},
 };
 
-// In memory where there is such a folder: every change replaces files.
-struct MemoryFolder {
-  MemoryFolder() {
-    const fs::path parent = fs::is_directory("/dev/shm") ? fs::path("/dev/shm") : fs::temp_directory_path();
-    path = (parent / "datacom-test-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(path.data()), nullptr) << path;
-  }
-  ~MemoryFolder() { fs::remove_all(path); }
-  std::string path;
-};
-
 class ChangedFiles : public ::testing::TestWithParam<Case> {
  protected:
   ChangedFiles()
-      : folder_(temporary_.path + "/golden"),
+      : folder_(temporary_.path() + "/golden"),
         path_(folder_ + "/" + GetParam().file),
         parent_(fs::path(path_).parent_path().string()) {
-    EXPECT_TRUE(Unpack(std::string(kGoldenFolder) + "/" + kNewest, folder_).ok());
+    EXPECT_THAT(Unpack(std::string(kGoldenFolder) + "/" + kNewest, folder_), IsOk());
     for (const auto& entry : fs::directory_iterator(parent_)) {
       if (entry.is_regular_file()) sound_[entry.path().string()] = *ReadFile(entry.path().string());
     }
   }
   // With the golden files, but this content of the case's file.
   Content ReadWith(const std::string& content) const {
-    for (const auto& [path, sound] : sound_) std::ofstream(path, std::ios::binary) << (path == path_ ? content : sound);
+    for (const auto& [path, sound] : sound_) testing::WriteInPlace(path, path == path_ ? content : sound);
     return GetParam().read(folder_);
   }
   // Every version with the right checksum.
@@ -191,7 +180,7 @@ class ChangedFiles : public ::testing::TestWithParam<Case> {
     EXPECT_TRUE(ReadFile(path_).value_or("") == content) << "a refused file stays as it is";
   }
 
-  const MemoryFolder temporary_;
+  const TemporaryFolder temporary_{testing::ParentInMemory()};
   const std::string folder_, path_, parent_;
   std::map<std::string, std::string> sound_;  // by path: the case's file and those next to it
 };
@@ -199,6 +188,7 @@ class ChangedFiles : public ::testing::TestWithParam<Case> {
 class OtherVersions : public ChangedFiles {};
 
 TEST_P(OtherVersions, TheNextAndThePreviousAreRefusedNamingBoth) {
+  ASSERT_THAT(ReadWith(sound_.at(path_)), IsOk());
   EXPECT_EQ(VersionOf(sound_.at(path_)), GetParam().version);
   ExpectRefused(GetParam().version + 1);
   ExpectRefused(GetParam().version - 1);
@@ -206,7 +196,7 @@ TEST_P(OtherVersions, TheNextAndThePreviousAreRefusedNamingBoth) {
 
 TEST_P(ChangedFiles, DamageIsRefusedByNameOrReadAsBefore) {
   const Content whole = ReadWith(sound_.at(path_));
-  ASSERT_TRUE(whole.ok()) << whole.status();
+  ASSERT_THAT(whole, IsOk());
   const auto changes = testing::ChangesOf(sound_.at(path_), /*dense=*/400, /*stride=*/37);
   size_t refused = 0;
   for (const auto& [change, content] : changes) {
@@ -252,13 +242,13 @@ INSTANTIATE_TEST_SUITE_P(Readers, OtherVersions, ::testing::ValuesIn(CasesWithAV
 class OtherTextVersions : public ::testing::Test {
  protected:
   OtherTextVersions() : folder_(temporary_.path() + "/golden") {
-    EXPECT_TRUE(Unpack(std::string(kGoldenFolder) + "/" + kNewest, folder_).ok());
+    EXPECT_THAT(Unpack(std::string(kGoldenFolder) + "/" + kNewest, folder_), IsOk());
   }
   void Replace(const std::string& file, const std::string& from, const std::string& to) const {
     std::string content = *ReadFile(folder_ + "/" + file);
     ASSERT_NE(content.find(from), std::string::npos) << file;
     content.replace(content.find(from), from.size(), to);
-    std::ofstream(folder_ + "/" + file, std::ios::binary) << content;
+    testing::WriteInPlace(folder_ + "/" + file, content);
   }
 
   const TemporaryFolder temporary_;

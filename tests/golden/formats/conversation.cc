@@ -12,6 +12,7 @@
 #include "learner/setup.h"
 #include "tests/golden/formats/format_files.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom::golden {
 namespace {
@@ -20,6 +21,7 @@ using ::datacom::replay::testing::MakeChunk;
 using ::datacom::replay::testing::SimpleRows;
 using ::datacom::replay::testing::SmallOptions;
 using ::datacom::replay::testing::SmallSchema;
+using ::datacom::testing::IsOk;
 
 std::string Serialize(const google::protobuf::Message& message) {
   std::string bytes;
@@ -239,7 +241,7 @@ learner::RunIdentity GoldenRun() {
 std::unique_ptr<learner::ServedState> MakeServed(const std::string& folder, const Clock& clock) {
   auto served = std::make_unique<learner::ServedState>(GoldenRun(), folder, clock);
   served->snapshots.Publish(MakeSnapshot(4));
-  EXPECT_TRUE(served->policies.Write(kEpoch, {MakeSnapshot(40)}).ok());
+  EXPECT_THAT(served->policies.Write(kEpoch, {MakeSnapshot(40)}), IsOk());
   v1::EpochRecord epoch;
   epoch.set_epoch(kEpoch);
   epoch.add_members();

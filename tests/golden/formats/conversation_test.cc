@@ -7,19 +7,21 @@
 #include "common/base/version.h"
 #include "gmock/gmock.h"
 #include "tests/golden/formats/format_files.h"
-#include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom::golden {
 namespace {
 
-using ::datacom::replay::testing::TemporaryFolder;
+using ::datacom::testing::IsOk;
+using ::datacom::testing::TemporaryFolder;
 using ::testing::HasSubstr;
 
 std::vector<Message> Recorded(const std::string& folder) {
   const auto content = ReadFile(folder + "/conversation");
-  EXPECT_TRUE(content.ok()) << content.status();
+  EXPECT_THAT(content, IsOk());
   const auto messages = Decode(content.value_or(""));
-  EXPECT_TRUE(messages.ok()) << messages.status();
+  EXPECT_THAT(messages, IsOk());
   return messages.value_or(std::vector<Message>());
 }
 
@@ -65,7 +67,7 @@ TEST(Conversation, TheServicesGiveTheRecordedReplies) {
   const TemporaryFolder folder;
   Peers peers(folder.path());
   const auto answered = peers.Replay(recorded);
-  ASSERT_TRUE(answered.ok()) << answered.status();
+  ASSERT_THAT(answered, IsOk());
   for (size_t i = 0; i < recorded.size(); ++i) {
     EXPECT_TRUE((*answered)[i].bytes == recorded[i].bytes)
         << "message " << i << ", a reply to " << recorded[i].call

@@ -15,12 +15,15 @@
 #include "replay/credit_file.h"
 #include "tests/golden/formats/format_files.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/is_ok.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom::golden {
 namespace {
 
 using ::datacom::replay::testing::SmallSchema;
-using ::datacom::replay::testing::TemporaryFolder;
+using ::datacom::testing::IsOk;
+using ::datacom::testing::TemporaryFolder;
 using ::google::protobuf::util::MessageDifferencer;
 using ::testing::ElementsAre;
 using ::testing::Pair;
@@ -29,7 +32,7 @@ using ::testing::Pair;
 class FormatsTest : public ::testing::Test {
  protected:
   FormatsTest() : folder_(temporary_.path() + "/golden") {
-    EXPECT_TRUE(Unpack(std::string(kGoldenFolder) + "/" + kNewest, folder_).ok());
+    EXPECT_THAT(Unpack(std::string(kGoldenFolder) + "/" + kNewest, folder_), IsOk());
   }
   const TemporaryFolder temporary_;
   const std::string folder_;
@@ -38,7 +41,7 @@ class FormatsTest : public ::testing::Test {
 
 TEST_F(FormatsTest, AWrappedRingHoldsItsNewestRecords) {
   const auto ring = replay::Ring::OpenReadOnly(GoldenRing(folder_));
-  ASSERT_TRUE(ring.ok()) << ring.status();
+  ASSERT_THAT(ring, IsOk());
   EXPECT_EQ((*ring)->run_id(), "run");
   EXPECT_EQ((*ring)->cursor(), 200u);
   EXPECT_EQ((*ring)->first(), 136u);
@@ -47,12 +50,12 @@ TEST_F(FormatsTest, AWrappedRingHoldsItsNewestRecords) {
   EXPECT_EQ((*ring)->counter(0), 5u);
   EXPECT_EQ((*ring)->counter(1), 0u);
   for (uint64_t number = 136; number < 200; ++number) EXPECT_EQ(At<uint64_t>((*ring)->record(number), 0), number);
-  EXPECT_TRUE(replay::Ring::Open(GoldenRing(folder_)).ok());
+  EXPECT_THAT(replay::Ring::Open(GoldenRing(folder_)), IsOk());
 }
 
 TEST_F(FormatsTest, AReplayContinuesWithItsRowsFailuresAndSessions) {
   const auto store = replay::Store::Open(SmallSchema(), GoldenStore(folder_ + "/replay", &clock_));
-  ASSERT_TRUE(store.ok()) << store.status();
+  ASSERT_THAT(store, IsOk());
   v1::ReplayInfo info;
   (*store)->Info(&info);
   EXPECT_EQ(info.members(0).inserted(), 9u);
@@ -60,7 +63,7 @@ TEST_F(FormatsTest, AReplayContinuesWithItsRowsFailuresAndSessions) {
   ASSERT_EQ(info.sessions_size(), 2);
   EXPECT_EQ(info.sessions(1).actor(), "actor-1");
   v1::RowRange range;
-  ASSERT_TRUE((*store)->ReadRange(0, 4, 8, &range).ok());
+  ASSERT_THAT((*store)->ReadRange(0, 4, 8, &range), IsOk());
   EXPECT_EQ(range.row_count(), 4u);
   float observations[8];
   ASSERT_GE(range.columns().size(), sizeof observations);
@@ -75,7 +78,7 @@ TEST_F(FormatsTest, AFailureIsKeptWithItsRowsNumber) {
   options.schema_fingerprint = SmallSchema().fingerprint();
   options.record_bytes = 8 + SmallSchema().stored_row_bytes();
   const auto ring = replay::Ring::OpenReadOnly(options);
-  ASSERT_TRUE(ring.ok()) << ring.status();
+  ASSERT_THAT(ring, IsOk());
   ASSERT_EQ((*ring)->cursor(), 3u);
   const char* newest = (*ring)->record(2);
   EXPECT_EQ(At<uint64_t>(newest, 0), 6u);
@@ -86,14 +89,14 @@ TEST_F(FormatsTest, AFailureIsKeptWithItsRowsNumber) {
 
 TEST_F(FormatsTest, CreditAndSessionsHaveTheirNumbers) {
   const auto credit = replay::CreditFile::Read(folder_ + "/replay/credit");
-  ASSERT_TRUE(credit.ok()) << credit.status();
+  ASSERT_THAT(credit, IsOk());
   EXPECT_EQ(credit->run_id, "run");
   EXPECT_EQ(credit->slots, 1024u);
   EXPECT_EQ(credit->members, 1u);
   EXPECT_THAT(std::vector(credit->words.begin(), credit->words.begin() + 5),
               ElementsAre(14u, 6u, 7u, 3u, std::nullopt));
   const auto sessions = replay::SessionTable::Read(folder_ + "/replay");
-  ASSERT_TRUE(sessions.ok()) << sessions.status();
+  ASSERT_THAT(sessions, IsOk());
   EXPECT_EQ(sessions->run_id(), "run");
   EXPECT_EQ(sessions->next_session(), 3u);
   EXPECT_THAT((std::map<uint32_t, std::string>(sessions->actors().begin(), sessions->actors().end())),
@@ -126,7 +129,7 @@ void ExpectSnapshot(const Snapshot& snapshot, uint32_t member) {
 
 TEST_F(FormatsTest, SnapshotsHaveTheirArraysAndScalars) {
   const auto snapshots = ReadSnapshotFile(folder_ + "/policies.snapshot");
-  ASSERT_TRUE(snapshots.ok()) << snapshots.status();
+  ASSERT_THAT(snapshots, IsOk());
   ASSERT_EQ(snapshots->size(), 2u);
   ExpectSnapshot((*snapshots)[0], 0);
   ExpectSnapshot((*snapshots)[1], 1);
@@ -134,7 +137,7 @@ TEST_F(FormatsTest, SnapshotsHaveTheirArraysAndScalars) {
 
 TEST_F(FormatsTest, APolicyFileNamesItsRun) {
   const auto policy = ReadPolicyFile(folder_ + "/exported.policy");
-  ASSERT_TRUE(policy.ok()) << policy.status();
+  ASSERT_THAT(policy, IsOk());
   EXPECT_EQ(policy->about.experiment(), "cartpole/datacom");
   EXPECT_EQ(policy->about.algorithm(), "datacom");
   EXPECT_EQ(policy->about.task_options().horizon(), 250u);
@@ -146,7 +149,7 @@ TEST_F(FormatsTest, APolicyFileNamesItsRun) {
 TEST_F(FormatsTest, ACheckpointHasItsCountersAndTensors) {
   std::vector<std::string> notes;
   const auto checkpoint = CheckpointStore(folder_ + "/checkpoints").LoadNewest(&notes);
-  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  ASSERT_THAT(checkpoint, IsOk());
   EXPECT_THAT(notes, ElementsAre());
   EXPECT_EQ(checkpoint->learner.run_id(), "run");
   EXPECT_EQ(checkpoint->learner.update(), 40u);
@@ -165,7 +168,7 @@ TEST_F(FormatsTest, ACheckpointHasItsCountersAndTensors) {
 
 TEST_F(FormatsTest, TheLedgerHasItsViolationsAndTheirEpisode) {
   const auto violation = ReadViolation(folder_, 1), second = ReadViolation(folder_, 2);
-  ASSERT_TRUE(violation.ok()) << violation.status();
+  ASSERT_THAT(violation, IsOk());
   EXPECT_EQ(violation->seed, 11u);
   EXPECT_EQ(violation->actor, "actor-0");
   EXPECT_EQ(violation->env_steps, 2u);
@@ -175,10 +178,10 @@ TEST_F(FormatsTest, TheLedgerHasItsViolationsAndTheirEpisode) {
   EXPECT_EQ(violation->judgement->cvar, 0.5f);
   EXPECT_EQ(violation->judgement->slack, 0.0625f);
   EXPECT_THAT(violation->raw_action, ElementsAre(1, -1));
-  ASSERT_TRUE(second.ok()) << second.status();
+  ASSERT_THAT(second, IsOk());
   EXPECT_FALSE(second->judgement.has_value());
   const auto steps = ReadEpisode(folder_, *violation);
-  ASSERT_TRUE(steps.ok()) << steps.status();
+  ASSERT_THAT(steps, IsOk());
   ASSERT_EQ(steps->size(), 2u);
   EXPECT_EQ((*steps)[0].cost, -0.5f);
   EXPECT_EQ((*steps)[1].cost, 0.25f);
@@ -188,7 +191,7 @@ TEST_F(FormatsTest, TheLedgerHasItsViolationsAndTheirEpisode) {
 
 TEST_F(FormatsTest, ADatasetHasItsRows) {
   const auto dataset = Dataset::Read(folder_ + "/dataset", "cartpole", SmallSchema());
-  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  ASSERT_THAT(dataset, IsOk());
   EXPECT_EQ(dataset->manifest().layout(), 2u);
   EXPECT_EQ(dataset->manifest().run_id(), "recorded");
   EXPECT_EQ(dataset->rows(), 6u);
@@ -202,14 +205,14 @@ TEST_F(FormatsTest, ADatasetHasItsRows) {
 
 TEST_F(FormatsTest, RecordsHaveTheirColumns) {
   const auto progress = ReadRecords(folder_ + "/progress.csv"), episodes = ReadRecords(folder_ + "/episodes.csv");
-  ASSERT_TRUE(progress.ok()) << progress.status();
+  ASSERT_THAT(progress, IsOk());
   ASSERT_EQ(progress->rows(), 1u);
   EXPECT_EQ(progress->Number(0, "env_steps"), 20);
   EXPECT_EQ(progress->Number(0, "train_return"), 10);
   EXPECT_EQ(progress->Number(0, "delta"), 0.75);
   EXPECT_EQ(progress->Text(0, "q_gap"), "");
   EXPECT_EQ(progress->Text(0, "status"), "ok");
-  ASSERT_TRUE(episodes.ok()) << episodes.status();
+  ASSERT_THAT(episodes, IsOk());
   EXPECT_EQ(episodes->Number(0, "env_steps"), 10);
   EXPECT_EQ(episodes->Number(0, "discounted_return"), 9.5);
 }
@@ -217,22 +220,25 @@ TEST_F(FormatsTest, RecordsHaveTheirColumns) {
 TEST_F(FormatsTest, ThisBuildWritesTheSameBytes) {
   const std::string written = temporary_.path() + "/written";
   const absl::Status status = WriteFormats(written);
-  ASSERT_TRUE(status.ok()) << status;
+  ASSERT_THAT(status, IsOk());
   for (const std::string& file : FormatFiles()) {
     if (file == "dataset/manifest.textproto" || file == "replay/sessions") continue;
     const auto wanted = ReadFile(absl::StrCat(folder_, "/", file)), found = ReadFile(absl::StrCat(written, "/", file));
-    ASSERT_TRUE(wanted.ok() && found.ok()) << file;
+    ASSERT_THAT(wanted, IsOk());
+    ASSERT_THAT(found, IsOk());
     EXPECT_TRUE(*wanted == *found) << file << ": its bytes changed. Let its version grow and add a golden folder.";
   }
   const auto wanted = replay::SessionTable::Read(folder_ + "/replay"),
              found = replay::SessionTable::Read(written + "/replay");
-  ASSERT_TRUE(wanted.ok() && found.ok());
+  ASSERT_THAT(wanted, IsOk());
+  ASSERT_THAT(found, IsOk());
   EXPECT_TRUE(MessageDifferencer::Equals(*wanted, *found));
   EXPECT_EQ(ReadFile(folder_ + "/replay/sessions")->substr(0, 12),
             ReadFile(written + "/replay/sessions")->substr(0, 12))
       << "magic and version";
   auto manifest = ReadManifest(folder_ + "/dataset"), again = ReadManifest(written + "/dataset");
-  ASSERT_TRUE(manifest.ok() && again.ok());
+  ASSERT_THAT(manifest, IsOk());
+  ASSERT_THAT(again, IsOk());
   for (v1::DatasetManifest* one : {&*manifest, &*again}) {
     one->clear_revision();
     one->clear_crc32c();

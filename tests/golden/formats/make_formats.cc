@@ -8,14 +8,14 @@
 #include "common/base/status.h"
 #include "tests/golden/formats/conversation.h"
 #include "tests/golden/formats/format_files.h"
-#include "tests/replay/replay_fixture.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace {
 
 absl::Status Make(const std::string& folder) {
   RETURN_IF_ERROR(datacom::golden::WriteFormats(folder));
   RETURN_IF_ERROR(datacom::golden::Pack(folder));
-  const datacom::replay::testing::TemporaryFolder state;
+  const datacom::testing::TemporaryFolder state;
   datacom::golden::Peers peers(state.path());
   ASSIGN_OR_RETURN(const auto messages, peers.Replay(datacom::golden::Script()));
   return datacom::WriteFileAtomically(folder + "/conversation", datacom::golden::Encode(messages));

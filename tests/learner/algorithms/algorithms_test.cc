@@ -1,4 +1,4 @@
-// Behaviour of single algorithms, beyond the contract of all (core_contract_test.cc).
+// Behaviour of single algorithms, beyond the contract of all (contract_test.cc).
 #include <cmath>
 #include <stdexcept>
 #include <string>
@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "learner/algorithms/algorithm.h"
-#include "tests/learner/core_testing.h"
+#include "tests/learner/algorithms/testing.h"
 
 namespace datacom::learner {
 namespace {

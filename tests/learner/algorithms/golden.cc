@@ -1,4 +1,4 @@
-#include "tests/learner/core_golden.h"
+#include "tests/learner/algorithms/golden.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // Golden checks of the learner core as plain functions. Each deviation is one sentence in `failures`.
-#ifndef DATACOM_TESTS_LEARNER_CORE_GOLDEN_H_
-#define DATACOM_TESTS_LEARNER_CORE_GOLDEN_H_
+#ifndef DATACOM_TESTS_LEARNER_ALGORITHMS_GOLDEN_H_
+#define DATACOM_TESTS_LEARNER_ALGORITHMS_GOLDEN_H_
 
 #include <string>
 #include <vector>
@@ -56,5 +56,5 @@ void Features(const std::string& name, const double* obs, float* z, double* f, d
 
 }  // namespace datacom::learner
 
-#endif  // DATACOM_TESTS_LEARNER_CORE_GOLDEN_H_
+#endif  // DATACOM_TESTS_LEARNER_ALGORITHMS_GOLDEN_H_
 // SPDX-License-Identifier: Apache-2.0

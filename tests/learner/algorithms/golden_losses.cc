@@ -12,7 +12,7 @@
 #include "learner/algorithms/quantile_kernels.h"
 #include "learner/algorithms/safe_layer_kernels.h"
 #include "learner/nn/kernels.h"
-#include "tests/learner/core_golden.h"
+#include "tests/learner/algorithms/golden.h"
 #include "tests/testing/larger_or_nan.h"
 
 namespace datacom::learner {

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "tests/learner/core_golden.h"
+#include "tests/learner/algorithms/golden.h"
 
 namespace datacom::learner {
 

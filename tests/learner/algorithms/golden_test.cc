@@ -3,7 +3,7 @@
 
 #include "common/safety/risk.h"
 #include "gtest/gtest.h"
-#include "tests/learner/core_golden.h"
+#include "tests/learner/algorithms/golden.h"
 #include "tests/testing/golden.h"
 
 namespace datacom::learner {

@@ -7,7 +7,7 @@
 #include "common/config/algorithms.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/learner/core_testing.h"
+#include "tests/learner/algorithms/testing.h"
 
 namespace datacom::learner {
 namespace {
@@ -46,6 +46,8 @@ std::vector<AlgorithmConfig> Changed(const AlgorithmConfig& config, const FieldD
       if (!Allows(field->options().GetExtension(v1::rule), value)) continue;
       add([&](v1::Hyper* hyper) { reflection->SetDouble(hyper, field, value); });
     }
+  } else {
+    ADD_FAILURE() << "this test has no other value of " << field->full_name();
   }
   return changed;
 }

@@ -13,7 +13,7 @@
 #include "learner/nn/cpu/fast_math.h"
 #include "learner/nn/kernels.h"
 #include "learner/nn/named_stream.h"
-#include "tests/learner/core_kernels_testing.h"
+#include "tests/learner/nn/kernels_testing.h"
 #include "tests/testing/larger_or_nan.h"
 
 namespace datacom::learner {

@@ -13,7 +13,7 @@
 #include "learner/algorithms/safe_map_row.h"
 #include "learner/nn/kernels.h"
 #include "learner/nn/named_stream.h"
-#include "tests/learner/core_kernels_testing.h"
+#include "tests/learner/nn/kernels_testing.h"
 
 namespace datacom::learner {
 namespace {
@@ -287,7 +287,7 @@ TEST_P(EveryKernels, TheJoinedMapsGradientMatchesFiniteDifferencesAtConstantScal
   }
 }
 
-TEST_P(EveryKernels, ANaNReachesTheJoinedActionOfItsRowAlone) {
+TEST_P(EveryKernels, ANaNReachesOnlyTheJoinedActionOfItsRow) {
   JoinedCase c = RandomJoined(3, 4);
   c.records[2 * 4 * 5] = std::nan("");  // k of row 2's first record
   const Numbers actions = Download(RunJoined(kernels_.get(), c).out.action);

@@ -7,7 +7,7 @@
 #include "learner/algorithms/natural_gradient_kernels.h"
 #include "learner/algorithms/on_policy_kernels.h"
 #include "learner/algorithms/surrogate_kernels.h"
-#include "tests/learner/core_on_policy_testing.h"
+#include "tests/learner/algorithms/on_policy_testing.h"
 
 namespace datacom::learner {
 namespace {
@@ -190,7 +190,7 @@ double DivergenceOnAGrid(double m, double s, double to_m, double to_s) {
   return sum;
 }
 
-TEST_P(EveryKernels, DivergenceIsThatOfTheNewPolicyFromTheOld) {
+TEST_P(EveryKernels, DivergenceIsFromTheOldPolicyToTheNew) {
   const int rows = 3, n = 2;
   const Numbers before = Random(1, rows * n), after = Random(2, rows * n), log_before{0.1, -0.5}, log_after{0.3, -0.9};
   double wanted = 1;

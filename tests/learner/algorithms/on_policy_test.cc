@@ -1,5 +1,5 @@
 // PPOLag and RCPO as populations: what an epoch does to the nets, to the statistics of observations and to the
-// multiplier. core_contract_test.cc and core_freeze_test.cc run over both of them, too.
+// multiplier. contract_test.cc and freeze_test.cc run over both of them, too.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -12,8 +12,8 @@
 #include "gtest/gtest.h"
 #include "learner/algorithms/minibatch_order.h"
 #include "learner/algorithms/rcpo.h"
-#include "tests/learner/core_on_policy_testing.h"
-#include "tests/learner/core_testing.h"
+#include "tests/learner/algorithms/on_policy_testing.h"
+#include "tests/learner/algorithms/testing.h"
 
 namespace datacom::learner {
 namespace {
@@ -214,7 +214,7 @@ TEST(Rcpo, AStepDivergesByItsLengthIfTheDampingIsSmall) {
   EXPECT_LT(divergence, 1.1e-4);
 }
 
-TEST(MinibatchOrder, IsAPermutationThatDependsOnSeedsEpochAndPassAlone) {
+TEST(MinibatchOrder, IsAPermutationThatDependsOnlyOnSeedsEpochAndPass) {
   const auto order = [](uint64_t run, uint64_t member, uint64_t epoch, int pass) {
     std::vector<int> indices(500);
     MinibatchOrder(run, member, epoch, pass, &indices);

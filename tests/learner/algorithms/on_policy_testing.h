@@ -1,12 +1,12 @@
 // Slow, literal restatements of what PPOLag and RCPO compute from the rows of an epoch, in float64.
-#ifndef DATACOM_TESTS_LEARNER_CORE_ON_POLICY_TESTING_H_
-#define DATACOM_TESTS_LEARNER_CORE_ON_POLICY_TESTING_H_
+#ifndef DATACOM_TESTS_LEARNER_ALGORITHMS_ON_POLICY_TESTING_H_
+#define DATACOM_TESTS_LEARNER_ALGORITHMS_ON_POLICY_TESTING_H_
 
 #include <algorithm>
 #include <cmath>
 #include <string>
 
-#include "tests/learner/core_kernels_testing.h"
+#include "tests/learner/nn/kernels_testing.h"
 
 namespace datacom::learner {
 
@@ -70,5 +70,5 @@ inline double LiteralDivergence(const Numbers& mean, const Numbers& log_std, con
 
 }  // namespace datacom::learner
 
-#endif  // DATACOM_TESTS_LEARNER_CORE_ON_POLICY_TESTING_H_
+#endif  // DATACOM_TESTS_LEARNER_ALGORITHMS_ON_POLICY_TESTING_H_
 // SPDX-License-Identifier: Apache-2.0

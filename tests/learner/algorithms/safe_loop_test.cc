@@ -8,8 +8,8 @@
 #include "gtest/gtest.h"
 #include "learner/algorithms/dynamics_kernels.h"
 #include "learner/algorithms/row_memory.h"
-#include "tests/learner/core_kernels_testing.h"
-#include "tests/learner/core_testing.h"
+#include "tests/learner/algorithms/testing.h"
+#include "tests/learner/nn/kernels_testing.h"
 
 namespace datacom::learner {
 namespace {

@@ -1,6 +1,6 @@
 // Small populations with random batches for tests of the learner core.
-#ifndef DATACOM_TESTS_LEARNER_CORE_TESTING_H_
-#define DATACOM_TESTS_LEARNER_CORE_TESTING_H_
+#ifndef DATACOM_TESTS_LEARNER_ALGORITHMS_TESTING_H_
+#define DATACOM_TESTS_LEARNER_ALGORITHMS_TESTING_H_
 
 #include <algorithm>
 #include <sstream>
@@ -34,6 +34,15 @@ inline std::vector<std::string> BitsOf(const Stats& stats) {
 // "datacom_known" is datacom with joined known rows.
 inline const AlgorithmInfo& InfoOf(const std::string& name) {
   return *FindAlgorithm(name.substr(0, name.find("_known")));
+}
+
+// The registered algorithms that can be pre-trained.
+inline std::vector<std::string> PretrainedNames() {
+  std::vector<std::string> names;
+  for (const std::string& name : RegisteredAlgorithms()) {
+    if (InfoOf(name).pretrains) names.push_back(name);
+  }
+  return names;
 }
 
 // Learns from whole epochs (learner/algorithms/README.md 18).
@@ -204,5 +213,5 @@ inline void ApplyEpisodes(Algorithm* algorithm, const AlgorithmConfig& config, u
 
 }  // namespace datacom::learner
 
-#endif  // DATACOM_TESTS_LEARNER_CORE_TESTING_H_
+#endif  // DATACOM_TESTS_LEARNER_ALGORITHMS_TESTING_H_
 // SPDX-License-Identifier: Apache-2.0

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tests/learner/core_testing.h"
+#include "tests/learner/algorithms/testing.h"
 
 namespace datacom::learner {
 namespace {

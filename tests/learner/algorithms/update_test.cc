@@ -10,7 +10,7 @@
 #include "common/safety/risk.h"
 #include "gtest/gtest.h"
 #include "learner/nn/named_stream.h"
-#include "tests/learner/core_golden.h"
+#include "tests/learner/algorithms/golden.h"
 
 namespace datacom::learner {
 namespace {

@@ -2,12 +2,11 @@
 // autograd in float64, on the same weights.
 #include <torch/torch.h>
 
-#include <memory>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "learner/nn/kernels.h"
-#include "learner/nn/named_stream.h"
+#include "tests/learner/nn/kernels_testing.h"
 
 namespace datacom::learner {
 namespace {
@@ -16,14 +15,14 @@ struct Perceptron {
   std::vector<torch::Tensor> weights, biases;  // leaves
   Activation hidden;
 
-  Perceptron(const MlpLayout& net, const std::vector<float>& block) : hidden(net.hidden) {
+  Perceptron(const MlpLayout& net, const Numbers& block) : hidden(net.hidden) {
     for (const MlpLayer& layer : net.layers) {
       weights.push_back(Leaf(block.data() + layer.weight, {layer.in, layer.out}));
       biases.push_back(Leaf(block.data() + layer.bias, {layer.out}));
     }
   }
-  static torch::Tensor Leaf(const float* data, const std::vector<int64_t>& shape) {
-    return torch::from_blob(const_cast<float*>(data), shape).to(torch::kDouble).clone().requires_grad_();
+  static torch::Tensor Leaf(const double* data, const std::vector<int64_t>& shape) {
+    return torch::from_blob(const_cast<double*>(data), shape, torch::kDouble).clone().requires_grad_();
   }
   torch::Tensor operator()(torch::Tensor x) const {
     for (size_t i = 0; i < weights.size(); ++i) {
@@ -37,56 +36,47 @@ struct Perceptron {
   }
 };
 
-std::vector<float> Random(uint64_t key, size_t count) {
-  NamedStream stream(key);
-  std::vector<float> values(count);
-  for (float& value : values) value = static_cast<float>(stream.Uniform(-1, 1));
-  return values;
-}
-
-class EveryKernels : public ::testing::TestWithParam<std::string> {
+class AutogradTest : public EveryKernels {
  protected:
   static constexpr int kRows = 8, kIn = 5;
-  EveryKernels() : kernels_(MakeKernels(GetParam(), "cpu")) {}
-  FloatView Upload(const std::vector<float>& values, int rows, int cols) {
-    const FloatView view = kernels_->NewFloats(1, rows, cols);
-    kernels_->Upload(values.data(), view);
-    return view;
-  }
-  std::vector<float> Download(const FloatView& view) {
-    std::vector<float> values(static_cast<size_t>(view.rows) * view.cols);
-    kernels_->Download(view, values.data());
-    return values;
-  }
   // dy/dx of a net with one output at x, by the kernels.
-  std::vector<float> InputGradient(const MlpLayout& net, const FloatView& block, const std::vector<float>& x) {
+  Numbers InputGradient(const MlpLayout& net, const FloatView& block, const Numbers& x) {
     const MlpTape tape = kernels_->NewTape(net, 1, kRows);
     const FloatView d_x = kernels_->NewFloats(1, kRows, kIn);
-    kernels_->Forward(block, net, Upload(x, kRows, kIn), tape);
-    kernels_->Adjoint(block, net, Upload(std::vector<float>(kRows, 1.0f), kRows, 1), tape);
+    kernels_->Forward(block, net, Upload(x, 1, kRows, kIn), tape);
+    kernels_->Adjoint(block, net, Upload(Numbers(kRows, 1.0), 1, kRows, 1), tape);
     kernels_->InputGradient(block, net, tape, 0, /*add=*/false, d_x);
     return Download(d_x);
   }
-  std::unique_ptr<Kernels> kernels_;
 };
-INSTANTIATE_TEST_SUITE_P(All, EveryKernels, ::testing::Values("fused", "tensor"),
+INSTANTIATE_TEST_SUITE_P(All, AutogradTest, ::testing::Values("fused", "tensor"),
                          [](const auto& info) { return info.param; });
 
-void ExpectNear(const float* ours, torch::Tensor reference, double tolerance, const char* what) {
-  reference = reference.contiguous().view({-1});
-  const double largest = reference.abs().max().item<double>();
-  for (int64_t i = 0; i < reference.numel(); ++i) {
-    ASSERT_NEAR(ours[i], reference[i].item<double>(), tolerance * largest) << what << " entry " << i;
+Numbers Flat(torch::Tensor values) {
+  values = values.detach().contiguous().view({-1});
+  return Numbers(values.data_ptr<double>(), values.data_ptr<double>() + values.numel());
+}
+
+// The gradient of a net's block, as autograd has left it in the leaves.
+void ExpectGradient(const Numbers& ours, const MlpLayout& net, const Perceptron& oracle) {
+  const auto expect_part = [&](int64_t first, const torch::Tensor& leaf, const char* what) {
+    const Numbers expected = Flat(leaf.grad());
+    ExpectNear(Numbers(ours.begin() + first, ours.begin() + first + leaf.numel()), expected, 1e-5, what);
+  };
+  for (size_t i = 0; i < net.layers.size(); ++i) {
+    expect_part(net.layers[i].weight, oracle.weights[i], "weight");
+    expect_part(net.layers[i].bias, oracle.biases[i], "bias");
   }
 }
 
-TEST_P(EveryKernels, FirstOrderGradientsMatchAutograd) {
+TEST_P(AutogradTest, FirstOrderGradientsMatchAutograd) {
   for (Activation activation : {Activation::kRelu, Activation::kSigmoid, Activation::kTanh}) {
     ParameterLayout layout;
     const MlpLayout net = layout.AddMlp("net", {kIn, 32, 24, 2}, activation, {1.0});
     const int size = static_cast<int>(layout.size());
-    const std::vector<float> values = Random(1, size), inputs = Random(2, kRows * kIn), d_outs = Random(3, kRows * 2);
-    const FloatView block = Upload(values, 1, size), x = Upload(inputs, kRows, kIn), d_out = Upload(d_outs, kRows, 2);
+    const Numbers values = Random(1, size), inputs = Random(2, kRows * kIn), d_outs = Random(3, kRows * 2);
+    const FloatView block = Upload(values, 1, 1, size), x = Upload(inputs, 1, kRows, kIn),
+                    d_out = Upload(d_outs, 1, kRows, 2);
     const FloatView gradient = kernels_->NewFloats(1, 1, size);
     const MlpTape tape = kernels_->NewTape(net, 1, kRows);
     kernels_->Forward(block, net, x, tape);
@@ -96,56 +86,52 @@ TEST_P(EveryKernels, FirstOrderGradientsMatchAutograd) {
     const Perceptron oracle(net, values);
     const torch::Tensor leaf = Perceptron::Leaf(inputs.data(), {kRows, kIn});
     (oracle(leaf) * Perceptron::Leaf(d_outs.data(), {kRows, 2}).detach()).sum().backward();
-    const std::vector<float> ours = Download(gradient);
-    for (size_t i = 0; i < net.layers.size(); ++i) {
-      ExpectNear(&ours[net.layers[i].weight], oracle.weights[i].grad(), 1e-5, "weight");
-      ExpectNear(&ours[net.layers[i].bias], oracle.biases[i].grad(), 1e-5, "bias");
-    }
+    ExpectGradient(Download(gradient), net, oracle);
   }
 }
 
 // The derivative of <v, dy/dx> for x: autograd applied twice, compared with the change of the kernels' gradient along
 // v.
-TEST_P(EveryKernels, SecondOrderGradientsMatchAutograd) {
+TEST_P(AutogradTest, SecondOrderGradientsMatchAutograd) {
   ParameterLayout layout;
   const MlpLayout net = layout.AddMlp("net", {kIn, 32, 24, 1}, Activation::kSigmoid, {1.0});
   const int size = static_cast<int>(layout.size());
-  std::vector<float> values = Random(1, size);
-  for (float& value : values) value *= 2;
-  const std::vector<float> inputs = Random(2, kRows * kIn), direction = Random(3, kRows * kIn);
-  const FloatView block = Upload(values, 1, size);
+  Numbers values = Random(1, size);
+  for (double& value : values) value *= 2;
+  const Numbers inputs = Random(2, kRows * kIn), direction = Random(3, kRows * kIn);
+  const FloatView block = Upload(values, 1, 1, size);
 
   const Perceptron oracle(net, values);
   const torch::Tensor x = Perceptron::Leaf(inputs.data(), {kRows, kIn});
   const torch::Tensor v = Perceptron::Leaf(direction.data(), {kRows, kIn}).detach();
   const torch::Tensor first = torch::autograd::grad({oracle(x).sum()}, {x}, {}, true, /*create_graph=*/true)[0];
-  ExpectNear(InputGradient(net, block, inputs).data(), first.detach(), 1e-5, "input gradient");
+  ExpectNear(InputGradient(net, block, inputs), Flat(first), 1e-5, "input gradient");
   const torch::Tensor second = torch::autograd::grad({(first * v).sum()}, {x})[0];
 
-  const float step = 1.0f / 64;
-  std::vector<float> above = inputs, below = inputs;
+  const double step = 1.0 / 64;
+  Numbers above = inputs, below = inputs;
   for (size_t i = 0; i < inputs.size(); ++i) above[i] += step * direction[i], below[i] -= step * direction[i];
-  std::vector<float> slope = InputGradient(net, block, above);
-  const std::vector<float> lower = InputGradient(net, block, below);
+  Numbers slope = InputGradient(net, block, above);
+  const Numbers lower = InputGradient(net, block, below);
   for (size_t i = 0; i < slope.size(); ++i) slope[i] = (slope[i] - lower[i]) / (2 * step);
-  ExpectNear(slope.data(), second, 5e-3, "second order");
+  ExpectNear(slope, Flat(second), 5e-3, "second order");
 }
 
 // The gradient of <a, y> + <v, dy/dx> for the parameters; autograd computes it by differentiating a gradient.
-TEST_P(EveryKernels, SlopeGradientsMatchAutogradTwice) {
+TEST_P(AutogradTest, SlopeGradientsMatchAutogradTwice) {
   for (const std::vector<int>& widths : {std::vector<int>{kIn, 32, 24, 1}, {kIn, 16, 1}, {kIn, 8, 8, 8, 1}}) {
     ParameterLayout layout;
     const MlpLayout net = layout.AddMlp("net", widths, Activation::kRelu, {1.4});
     const int size = static_cast<int>(layout.size());
-    const std::vector<float> values = Random(1, size), inputs = Random(2, kRows * kIn);
-    const std::vector<float> d_values = Random(3, kRows), d_slopes = Random(4, kRows * kIn);
-    const FloatView block = Upload(values, 1, size), x = Upload(inputs, kRows, kIn);
+    const Numbers values = Random(1, size), inputs = Random(2, kRows * kIn);
+    const Numbers d_values = Random(3, kRows), d_slopes = Random(4, kRows * kIn);
+    const FloatView block = Upload(values, 1, 1, size), x = Upload(inputs, 1, kRows, kIn);
     const FloatView gradient = kernels_->NewFloats(1, 1, size);
     const MlpTape tape = kernels_->NewTape(net, 1, kRows), tangent = kernels_->NewTape(net, 1, kRows);
     kernels_->Forward(block, net, x, tape);
-    kernels_->Adjoint(block, net, Upload(std::vector<float>(kRows, 1.0f), kRows, 1), tape);
-    kernels_->SlopeGradient(block, net, x, Upload(d_values, kRows, 1), Upload(d_slopes, kRows, kIn), tape, tangent,
-                            gradient);
+    kernels_->Adjoint(block, net, Upload(Numbers(kRows, 1.0), 1, kRows, 1), tape);
+    kernels_->SlopeGradient(block, net, x, Upload(d_values, 1, kRows, 1), Upload(d_slopes, 1, kRows, kIn), tape,
+                            tangent, gradient);
 
     const Perceptron oracle(net, values);
     const torch::Tensor leaf = Perceptron::Leaf(inputs.data(), {kRows, kIn}), y = oracle(leaf);
@@ -153,11 +139,7 @@ TEST_P(EveryKernels, SlopeGradientsMatchAutogradTwice) {
     ((y * Perceptron::Leaf(d_values.data(), {kRows, 1}).detach()).sum() +
      (slope * Perceptron::Leaf(d_slopes.data(), {kRows, kIn}).detach()).sum())
         .backward();
-    const std::vector<float> ours = Download(gradient);
-    for (size_t i = 0; i < net.layers.size(); ++i) {
-      ExpectNear(&ours[net.layers[i].weight], oracle.weights[i].grad(), 1e-5, "weight");
-      ExpectNear(&ours[net.layers[i].bias], oracle.biases[i].grad(), 1e-5, "bias");
-    }
+    ExpectGradient(Download(gradient), net, oracle);
   }
 }
 

@@ -1,6 +1,6 @@
 // Test helpers that move numbers to and from both implementations of the kernels, and finite differences.
-#ifndef DATACOM_TESTS_LEARNER_CORE_KERNELS_TESTING_H_
-#define DATACOM_TESTS_LEARNER_CORE_KERNELS_TESTING_H_
+#ifndef DATACOM_TESTS_LEARNER_NN_KERNELS_TESTING_H_
+#define DATACOM_TESTS_LEARNER_NN_KERNELS_TESTING_H_
 
 #include <algorithm>
 #include <cmath>
@@ -113,5 +113,5 @@ inline double Inner(const Numbers& a, const Numbers& b) {
 
 }  // namespace datacom::learner
 
-#endif  // DATACOM_TESTS_LEARNER_CORE_KERNELS_TESTING_H_
+#endif  // DATACOM_TESTS_LEARNER_NN_KERNELS_TESTING_H_
 // SPDX-License-Identifier: Apache-2.0

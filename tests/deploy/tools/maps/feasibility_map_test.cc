@@ -16,6 +16,7 @@ namespace datacom::tools {
 namespace {
 
 namespace fs = std::filesystem;
+using ::datacom::testing::IsOk;
 using ::testing::HasSubstr;
 
 // CVaR - delta where the slice has an observation, otherwise NaN.
@@ -114,7 +115,7 @@ TEST_F(MapOfRun, JsonAndCsvHoldTheSameValues) {
   EXPECT_EQ(json["slice"], map.slice.name);
   EXPECT_EQ(json["member"], 1);
   const std::string file = (fs::path(::testing::TempDir()) / "map.csv").string();
-  ASSERT_THAT(WriteFileAtomically(file, MapCsv(map)), testing::IsOk());
+  ASSERT_THAT(WriteFileAtomically(file, MapCsv(map)), IsOk());
   const Csv csv = Csv::Read(file).value();
   ASSERT_EQ(csv.rows(), 50u);
   for (size_t i = 0; i < csv.rows(); ++i) {

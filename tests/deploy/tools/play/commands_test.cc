@@ -24,6 +24,7 @@ namespace datacom::tools {
 namespace {
 
 namespace fs = std::filesystem;
+using ::datacom::testing::IsOk;
 using ::testing::HasSubstr;
 
 std::string WriteTemporary(const std::string& name, const std::string& content) {
@@ -52,7 +53,7 @@ TEST(Golden, CartpoleThroughTheRolloutCommand) {
     command.csv = true;
     std::ostringstream out;
     const absl::Status status = RunRolloutCommand(command, &out);
-    ASSERT_THAT(status, testing::IsOk());
+    ASSERT_THAT(status, IsOk());
     const testing::GoldenTable played = Parse(out.str());
     ASSERT_EQ(played.rows.size(), golden.rows.size());
     const char* const observations[] = {"obs0_x", "obs1_sin", "obs2_cos", "obs3_xdot", "obs4_thetadot"};
@@ -88,7 +89,7 @@ TEST(Golden, AirHockeyThroughTheRolloutCommand) {
     command.csv = true;
     std::ostringstream out;
     const absl::Status status = RunRolloutCommand(command, &out);
-    ASSERT_THAT(status, testing::IsOk());
+    ASSERT_THAT(status, IsOk());
     const testing::GoldenTable played = Parse(out.str());
     ASSERT_EQ(played.rows.size(), golden.rows.size());
     bool touched = false;
@@ -115,7 +116,7 @@ TEST(RolloutCommand, AcceptsAllActionColumnNamesAndSkipsRowsWithoutAction) {
     command.actions = WriteTemporary("actions.csv", "step," + name + "\n0,0\n1,0.5\n2,\n3,-0.25\n");
     command.csv = true;
     std::ostringstream out;
-    ASSERT_THAT(RunRolloutCommand(command, &out), testing::IsOk());
+    ASSERT_THAT(RunRolloutCommand(command, &out), IsOk());
     if (first.empty()) first = out.str();
     EXPECT_EQ(out.str(), first);
   }
@@ -199,7 +200,7 @@ class EvalCommandTest : public ::testing::Test {
     for (const uint32_t epoch : {0u, 2u}) {
       const std::string name = epoch == 0 ? "epoch_0000.snapshot" : "epoch_0002.snapshot";
       EXPECT_THAT(WriteSnapshotFile((folder_ / "policies" / name).string(), {Policy(0, epoch), Policy(1, epoch)}),
-                  testing::IsOk());
+                  IsOk());
     }
     command_.what = folder_.string();
     command_.csv = true;
@@ -207,7 +208,7 @@ class EvalCommandTest : public ::testing::Test {
   std::string Output() {
     std::ostringstream out;
     const absl::Status status = RunEvalCommand(command_, &out);
-    EXPECT_THAT(status, testing::IsOk());
+    EXPECT_THAT(status, IsOk());
     return out.str();
   }
   std::string Error() {

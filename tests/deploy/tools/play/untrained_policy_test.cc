@@ -23,6 +23,7 @@ namespace datacom::tools {
 namespace {
 
 namespace fs = std::filesystem;
+using ::datacom::testing::IsOk;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -93,7 +94,7 @@ testing::GoldenTable Evaluated(EvalCommand command) {
   std::string text;
   command.csv = true;
   const absl::Status status = Evaluate(command, &text);
-  EXPECT_THAT(status, testing::IsOk());
+  EXPECT_THAT(status, IsOk());
   return Table(text);
 }
 
@@ -113,7 +114,7 @@ TEST(EvalOfATask, PlaysAPolicyWithTheTaskOptions) {
   command.episodes.reset();
   EXPECT_EQ(Evaluated(command).rows.size(), 25u) << "the schema's default";
   std::string text;
-  ASSERT_THAT(Evaluate(command, &text), testing::IsOk());
+  ASSERT_THAT(Evaluate(command, &text), IsOk());
   EXPECT_THAT(text, AllOf(HasSubstr("cartpole, zeros: zero actions\ntask_options { horizon: 20 action_repeat: 3 }\n"),
                           HasSubstr("absorbed: ended early by the task (never in this task)")));
 }

@@ -20,6 +20,7 @@ namespace datacom::tools {
 namespace {
 
 namespace fs = std::filesystem;
+using ::datacom::testing::IsOk;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -70,7 +71,7 @@ class Violations : public ::testing::Test {
     const auto make_task = [&] { return MakeTask(task, experiment.task_options()); };
     const TaskSpec spec = (*make_task())->spec();
     actor::EnvironmentBatch environments(make_task, {5, 41, kSession});
-    ASSERT_THAT(environments.SetWanted(kEnvironments), testing::IsOk());
+    ASSERT_THAT(environments.SetWanted(kEnvironments), IsOk());
     const auto action_dim = static_cast<uint32_t>(spec.action_dim);
     const RowSchema schema = RowSchema::For(static_cast<uint32_t>(spec.obs_dim), action_dim);
     actor::RowChunk chunk = *actor::RowChunk::Make(schema, 1);
@@ -85,7 +86,7 @@ class Violations : public ::testing::Test {
         continue;
       Record(RowReader(schema, chunk.Take()), spec.obs_dim, writer.get());
     }
-    ASSERT_THAT(writer->Flush(false), testing::IsOk());
+    ASSERT_THAT(writer->Flush(false), IsOk());
   }
 
   void Record(const RowReader& row, int obs_dim, LedgerWriter* writer) {
@@ -98,7 +99,7 @@ class Violations : public ::testing::Test {
     step.check = StepCheck(row.Read<float>("observation").data(), row.Read<float>("next_observation").data(), obs_dim,
                            row.Read<float>("reward")[0], row.Read<uint8_t>("absorbing")[0] != 0);
     step.execution = row.Read<float>("action");
-    ASSERT_THAT(writer->AppendStep(0, step), testing::IsOk());
+    ASSERT_THAT(writer->AppendStep(0, step), IsOk());
     last_episode_ = std::max(last_episode_, step.episode);
     if (!(step.cost > 0)) return;
     LedgerViolation violation;
@@ -111,7 +112,7 @@ class Violations : public ::testing::Test {
     violation.env_steps = writer->transitions(0);
     violation.cost = step.cost;
     violation.raw_action = violation.executed_action = step.execution;
-    ASSERT_THAT(writer->AppendViolation(violation), testing::IsOk());
+    ASSERT_THAT(writer->AppendViolation(violation), IsOk());
     ++violations_;
   }
 
@@ -140,7 +141,7 @@ TEST_P(EveryTask, ViolationsAreSimulatedAgainBitForBit) {
   ASSERT_GT(last_episode_, 1u);
   for (uint64_t id = 1; id <= violations_; id += violations_ / 8) {
     const absl::Status status = Replay(id);
-    EXPECT_THAT(status, testing::IsOk());
+    EXPECT_THAT(status, IsOk());
     EXPECT_THAT(out_.str(), HasSubstr("bit for bit"));
   }
 }
@@ -162,7 +163,7 @@ INSTANTIATE_TEST_SUITE_P(Tasks, EveryTask,
 TEST_F(Violations, WritesTheEpisodesStatesInRolloutsFormat) {
   ASSERT_NO_FATAL_FAILURE(Train("cartpole", "horizon: 200", 1000));
   const LedgerViolation violation = *ReadViolation(folder_, violations_ / 2);
-  ASSERT_THAT(Replay(violation.id, /*csv=*/true), testing::IsOk());
+  ASSERT_THAT(Replay(violation.id, /*csv=*/true), IsOk());
   EXPECT_THAT(notes_.str(), AllOf(HasSubstr("violation "), HasSubstr("bit for bit")));
   const std::string path = folder_ + "/states.csv";
   std::ofstream(path) << out_.str();
@@ -185,7 +186,7 @@ TEST_F(Violations, ADifferingEpisodeNamesStepAndDifference) {
     const size_t row = 2 * (start + step) + violation.environment;
     std::memcpy(&damaged[testing::StepOffset(row, 1) + field], &value, sizeof value);
     testing::SealStep(row, 1, &damaged);
-    EXPECT_THAT(WriteFileAtomically(path, damaged), testing::IsOk());
+    EXPECT_THAT(WriteFileAtomically(path, damaged), IsOk());
     const absl::Status status = Replay(violation.id);
     EXPECT_EQ(status.code(), absl::StatusCode::kInternal) << status;
     EXPECT_EQ(out_.str().find("bit for bit"), std::string::npos);

@@ -11,12 +11,14 @@
 #include "actor/actor_setup.h"
 #include "actor/episode_player.h"
 #include "common/base/files.h"
+#include "datacom/v1/experiment.pb.h"
 #include "deploy/tools/maps/run_policies.h"
 #include "deploy/tools/render/film.h"
 #include "deploy/tools/render/render_command.h"
 #include "deploy/tools/render/video.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/environment_variable.h"
 #include "tests/testing/is_ok.h"
 #include "tests/testing/run_folders.h"
 
@@ -24,6 +26,7 @@ namespace datacom::tools {
 namespace {
 
 namespace fs = std::filesystem;
+using ::datacom::testing::IsOk;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -47,7 +50,7 @@ int DifferentPixels(const std::string& a, const std::string& b) {
 
 #define NEEDS_GL(gl)                                                 \
   absl::StatusOr<std::unique_ptr<GlContext>> gl = GlContext::Make(); \
-  ASSERT_TRUE(gl.ok()) << gl.status()
+  ASSERT_THAT(gl, IsOk())
 
 std::unique_ptr<Task> StartedTask(const std::string& name, uint64_t seed) {
   std::unique_ptr<Task> task = MakeTask(name, v1::TaskOptions()).value();
@@ -65,7 +68,7 @@ void Drive(Task* task, int steps) {
 std::string Draw(Renderer* renderer, const Task& task) {
   Picture picture(kWidth, kHeight);
   const absl::Status status = renderer->Render(*task.simulation(), &picture);
-  EXPECT_THAT(status, testing::IsOk());
+  EXPECT_THAT(status, IsOk());
   return Bytes(picture);
 }
 
@@ -189,18 +192,17 @@ TEST(Watching, ShowsTheEvaluatedEpisode) {
     uint32_t count = 0;
     double sum = 0, violation = 0;
     bool ended = false;
-    ASSERT_TRUE(playback
-                    .play([&](const actor::EpisodeState& state) {
-                      EXPECT_EQ(state.step, count++);
-                      EXPECT_TRUE(state.judgement.has_value());
-                      EXPECT_NEAR(state.judgement->cvar - state.judgement->constraint, 0.8, 1e-12);
-                      EXPECT_EQ(state.reached.cost, state.task->Cost());
-                      sum = state.sum_reward;
-                      if (state.step > 0) violation = std::max(violation, state.reached.cost);
-                      ended = state.last;
-                      return absl::OkStatus();
-                    })
-                    .ok());
+    const absl::Status played = playback.play([&](const actor::EpisodeState& state) {
+      EXPECT_EQ(state.step, count++);
+      EXPECT_TRUE(state.judgement.has_value());
+      EXPECT_NEAR(state.judgement->cvar - state.judgement->constraint, 0.8, 1e-12);
+      EXPECT_EQ(state.reached.cost, state.task->Cost());
+      sum = state.sum_reward;
+      if (state.step > 0) violation = std::max(violation, state.reached.cost);
+      ended = state.last;
+      return absl::OkStatus();
+    });
+    ASSERT_THAT(played, IsOk());
     EXPECT_TRUE(ended);
     EXPECT_EQ(count, evaluated[2].length() + 1);
     EXPECT_EQ(sum, evaluated[2].return_());
@@ -228,7 +230,7 @@ class RenderCommandTest : public ::testing::Test {
     fs::remove(command_.out);
     std::ostringstream out;
     const absl::Status status = RunRenderCommand(command_, &out);
-    EXPECT_THAT(status, testing::IsOk());
+    EXPECT_THAT(status, IsOk());
     EXPECT_THAT(out.str(), HasSubstr(name));
     return ReadFile(command_.out).value();
   }
@@ -281,10 +283,10 @@ TEST_F(RenderCommandTest, AFilmHasOneFramePerStrideAndTheLastState) {
 }
 
 TEST_F(RenderCommandTest, WithoutFfmpegTheMissingPackageIsNamed) {
-  const std::string path = std::getenv("PATH");
-  ::setenv("PATH", "/nonexistent", 1);
-  const auto video = Video::Make(Temporary("none.mp4"), kWidth, kHeight, 30);
-  ::setenv("PATH", path.c_str(), 1);
+  const auto video = [] {
+    const testing::EnvironmentVariable nowhere("PATH", "/nonexistent");
+    return Video::Make(Temporary("none.mp4"), kWidth, kHeight, 30);
+  }();
   EXPECT_THAT(std::string(video.status().message()), HasSubstr("package ffmpeg"));
   EXPECT_THAT(std::string(Video::Make("x.mp4", 191, 108, 30).status().message()), HasSubstr("191x108"));
 }

@@ -2,12 +2,12 @@
 // checkpoint. tests/e2e/verify_test.py does the same with real runs.
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/checksum.h"
+#include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/framed_file.h"
 #include "common/config/experiment.h"
@@ -21,14 +21,16 @@
 #include "replay/member_table.h"
 #include "replay/sessions.h"
 #include "replay/setup.h"
-#include "tests/replay/replay_fixture.h"
 #include "tests/testing/changed_files.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom {
 namespace {
 
-using ::datacom::replay::testing::TemporaryFolder;
+using ::datacom::testing::IsOk;
+using ::datacom::testing::TemporaryFolder;
+using ::datacom::testing::WriteInPlace;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using verify::Verification;
@@ -82,8 +84,8 @@ class VerifyTest : public ::testing::Test {
     for (uint32_t member = 0; member < kMembers; ++member) experiment_.add_members()->set_seed(member);
     experiment_ = ResolveExperiment(experiment_);
     schema_ = replay::SchemaOf(experiment_).value();
-    ASSERT_THAT(WriteFileAtomically(Path("experiment.textproto"), PrintExperiment(experiment_)), testing::IsOk());
-    ASSERT_THAT(MakeFolders(Path("replay")), testing::IsOk());
+    ASSERT_THAT(WriteFileAtomically(Path("experiment.textproto"), PrintExperiment(experiment_)), IsOk());
+    ASSERT_THAT(MakeFolders(Path("replay")), IsOk());
     MakeRows(rows);
     MakeLedger(rows);
     MakeCheckpoint(rows);
@@ -116,18 +118,18 @@ class VerifyTest : public ::testing::Test {
         for (const Column& column : schema_.wire()) {
           for (uint32_t i = 0; i < count; ++i) PutCell(column, from + i, Policy(from + i), &columns);
         }
-        ASSERT_THAT(rings->Append(session->number, from, columns, count, 0), testing::IsOk());
+        ASSERT_THAT(rings->Append(session->number, from, columns, count, 0), IsOk());
         for (const replay::EpisodeSummary& e : rings->episodes().Finished(from, from + count)) {
           ASSERT_THAT((*episodes)->Append({Cell(member), Cell(e.session), Cell(e.environment), Cell(e.episode),
                                            Cell(e.last_row), Cell(e.length), Cell(e.discounted_return), Cell(e.return_),
                                            Cell(e.max_violation), Cell(e.sum_cost), Cell(e.policy_update)}),
-                      testing::IsOk());
+                      IsOk());
           ++episodes_[member];
         }
       }
       table->SetCredit(*session, member, {rows, rows});
     }
-    ASSERT_THAT((*episodes)->Flush(false), testing::IsOk());
+    ASSERT_THAT((*episodes)->Flush(false), IsOk());
     files_.emplace_back("episodes.csv", (*episodes)->Offset());
   }
 
@@ -141,15 +143,15 @@ class VerifyTest : public ::testing::Test {
       LedgerStep step{1, static_cast<uint32_t>(n % kEnvironments), Episode(n), Step(n), Cost(n), 0, action};
       step.check = StepCheck(observation.data(), observation.data(), static_cast<int>(observations), 1, false);
       for (uint32_t member = 0; member < kMembers; ++member) {
-        ASSERT_THAT(writer->AppendStep(member, step), testing::IsOk());
+        ASSERT_THAT(writer->AppendStep(member, step), IsOk());
         if (!(Cost(n) > 0)) continue;
         LedgerViolation violation{0,         member, member,    "actor-0", 1,         step.environment, step.episode,
                                   step.step, n + 1,  Policy(n), {},        step.cost, action,           action};
         if (!on_policy_) violation.judgement = {Value(n, 0), Value(n, 0), static_cast<float>(SafeMapSlack(0))};
-        ASSERT_THAT(writer->AppendViolation(violation), testing::IsOk());
+        ASSERT_THAT(writer->AppendViolation(violation), IsOk());
       }
     }
-    ASSERT_THAT(writer->Flush(false), testing::IsOk());
+    ASSERT_THAT(writer->Flush(false), IsOk());
     for (const auto& [file, bytes] : writer->Offsets()) files_.emplace_back(file, bytes);
   }
 
@@ -166,18 +168,15 @@ class VerifyTest : public ::testing::Test {
     for (uint32_t member = 0; member < kMembers; ++member)
       checkpoint.learner.add_totals()->set_episodes(episodes_[member]);
     checkpoint.algorithm["weights"] = "1234";
-    ASSERT_THAT(MakeFolders(Path("checkpoints")), testing::IsOk());
-    ASSERT_THAT(CheckpointStore(Path("checkpoints")).Save(checkpoint), testing::IsOk());
+    ASSERT_THAT(MakeFolders(Path("checkpoints")), IsOk());
+    ASSERT_THAT(CheckpointStore(Path("checkpoints")).Save(checkpoint), IsOk());
   }
 
   std::string Path(const std::string& name) const { return folder_.path() + "/" + name; }
   Verification Verify(bool repair = false) const {
     auto verification = VerifyRun(folder_.path(), repair);
-    EXPECT_THAT(verification, testing::IsOk());
+    EXPECT_THAT(verification, IsOk());
     return verification.value_or(Verification{});
-  }
-  static void Write(const std::string& path, const std::string& content) {
-    std::ofstream(path, std::ios::binary) << content;
   }
   // Opens the rings as the replay does.
   absl::StatusOr<std::unique_ptr<replay::SessionTable>> OpenSessions() {
@@ -192,7 +191,7 @@ class VerifyTest : public ::testing::Test {
     FileFormat format;
     format.magic = absl::string_view(header.magic, sizeof header.magic);
     format.version = header.version;
-    Write(Path("replay/sessions"), Frame(format, sessions.SerializeAsString()));
+    WriteInPlace(Path("replay/sessions"), Frame(format, sessions.SerializeAsString()));
   }
 
   static constexpr uint64_t kChunk = 40;
@@ -248,7 +247,7 @@ TEST_F(VerifyTest, AChangedFileIsFoundOrChangesNothing) {
     const std::string named = absl::StartsWith(name, "checkpoints") ? "checkpoints/3800" : name;
     int found = 0;
     for (const auto& [change, content] : testing::ChangesOf(whole, /*dense=*/20, /*stride=*/whole.size() / 40 + 1)) {
-      Write(Path(name), content);
+      WriteInPlace(Path(name), content);
       const Verification verified = Verify();
       if (verified.sound) {
         ASSERT_EQ(verified.text, sound) << name << ", " << change;
@@ -258,7 +257,7 @@ TEST_F(VerifyTest, AChangedFileIsFoundOrChangesNothing) {
       }
     }
     EXPECT_GE(found, 40) << name;
-    Write(Path(name), whole);
+    WriteInPlace(Path(name), whole);
   }
   EXPECT_EQ(Verify().text, sound);
 }
@@ -271,7 +270,7 @@ TEST_F(VerifyTest, AStepThatOccursTwiceWithARightChecksumIsNamed) {
   std::string record = steps.substr(place - bytes, bytes - 4);
   const uint32_t crc = Crc32c(std::string(reinterpret_cast<const char*>(&number), 8) + record);
   steps.replace(place, bytes, record + std::string(reinterpret_cast<const char*>(&crc), 4));
-  Write(Path("ledger/member_0.steps"), steps);
+  WriteInPlace(Path("ledger/member_0.steps"), steps);
   EXPECT_THAT(Verify().text,
               HasSubstr("damage: ledger/member_0.steps: record 101: session 1, environment 0, episode 1, "
                         "step 0 follows episode 1, step 0"));
@@ -279,7 +278,7 @@ TEST_F(VerifyTest, AStepThatOccursTwiceWithARightChecksumIsNamed) {
 
 TEST_F(VerifyTest, SessionsAreDamagedWhereTheReplayRefusesThem) {
   const v1::ReplaySessions sound = replay::SessionTable::Read(Path("replay")).value();
-  ASSERT_THAT(OpenSessions(), testing::IsOk());
+  ASSERT_THAT(OpenSessions(), IsOk());
   const std::function<void(v1::ReplaySessions*)> changes[] = {
       [](auto* file) { file->mutable_living(0)->set_session(file->next_session()); },
       [](auto* file) { file->mutable_living(0)->set_slot(SessionSlots(kMembers)); },
@@ -303,7 +302,7 @@ TEST_F(VerifyTest, SessionsAreDamagedWhereTheReplayRefusesThem) {
 struct SessionsOfALargeRow {
   SessionsOfALargeRow(const std::string& folder, const v1::Experiment& experiment) : report(folder) {
     run.dir = folder;
-    run.experiment = experiment;
+    run.settings = replay::OptionsOf(experiment);
     run.schema = RowSchema::For(/*obs_dim=*/1000, /*action_dim=*/1);  // a chunk has at most 130 rows
     run.has_sessions = true;
     run.report = &report;
@@ -336,8 +335,7 @@ TEST_F(VerifyTest, ACreditFileThatIsReplacedDuringTheVerificationIsDamage) {
   WriteSessions(sessions);
   SessionsOfALargeRow found(folder_.path(), experiment_);
   fs::remove(Path("replay/credit"));
-  ASSERT_THAT(replay::CreditFile::Open({Path("replay/credit"), "run", /*slots=*/1024, /*members=*/900}),
-              testing::IsOk());
+  ASSERT_THAT(replay::CreditFile::Open({Path("replay/credit"), "run", /*slots=*/1024, /*members=*/900}), IsOk());
   EXPECT_THAT(found.Compare(4000), HasSubstr("damage: replay/credit: it was replaced"));
 }
 
@@ -350,8 +348,8 @@ TEST_F(VerifyTest, AFailureRingIsNotRebuiltWhenRowsWereOverwritten) {
 }
 
 TEST_F(VerifyTest, ACutLineAndLeftoversAreRepaired) {
-  Write(Path("episodes.csv"), ReadFile(Path("episodes.csv")).value() + "0,1,2");
-  Write(Path("replay/sessions.tmp"), "x");
+  WriteInPlace(Path("episodes.csv"), ReadFile(Path("episodes.csv")).value() + "0,1,2");
+  WriteInPlace(Path("replay/sessions.tmp"), "x");
   EXPECT_FALSE(Verify().sound);
   const Verification found = Verify(/*repair=*/true);
   EXPECT_TRUE(found.sound) << found.text;
@@ -364,12 +362,12 @@ TEST_F(VerifyTest, ALearnersFolderOnAClusterHasNoRings) {
   const Verification found = Verify();
   EXPECT_TRUE(found.sound) << found.text;
   EXPECT_THAT(found.text, HasSubstr("rings        not in this folder"));
-  Write(Path("run_id"), "run\n");  // `train` keeps the rings here
+  WriteInPlace(Path("run_id"), "run\n");  // `train` keeps the rings here
   EXPECT_THAT(Verify().text, HasSubstr("damage: replay/member_1.rows: "));
 }
 
 TEST_F(VerifyTest, PartsOfAnotherRunAreNamed) {
-  Write(Path("run_id"), "another\n");
+  WriteInPlace(Path("run_id"), "another\n");
   const std::string text = Verify().text;
   for (const std::string part :
        {"replay/member_0.rows", "replay/member_1.failures", "replay/credit", "replay/sessions", "checkpoints/3800"}) {
@@ -379,8 +377,8 @@ TEST_F(VerifyTest, PartsOfAnotherRunAreNamed) {
 
 TEST_F(VerifyTest, AHeldLockMeansARunningRunWhichIsNotRepaired) {
   const auto lock = FolderLock::Take(Path("replay"));
-  ASSERT_THAT(lock, testing::IsOk());
-  Write(Path("episodes.csv"), ReadFile(Path("episodes.csv")).value() + "0,1,2");  // being written
+  ASSERT_THAT(lock, IsOk());
+  WriteInPlace(Path("episodes.csv"), ReadFile(Path("episodes.csv")).value() + "0,1,2");  // being written
   EXPECT_TRUE(Verify().sound);
   EXPECT_TRUE(absl::IsFailedPrecondition(VerifyRun(folder_.path(), true).status()));
 }

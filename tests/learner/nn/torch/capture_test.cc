@@ -38,7 +38,7 @@
 #include "gtest/gtest.h"
 #include "learner/nn/torch/torch_impl.h"
 #include "learner/nn/torch/torch_kernels.h"
-#include "tests/learner/core_testing.h"
+#include "tests/learner/algorithms/testing.h"
 
 namespace datacom::learner {
 namespace {
@@ -300,7 +300,7 @@ class BadImpl : public TorchImpl<KernelGroup> {
   at::Tensor kept_;
 };
 
-class BadForms : public ::testing::Test {
+class BadImplementations : public ::testing::Test {
  protected:
   using Call = void (BadImpl::*)(const FloatView&);
 
@@ -322,7 +322,7 @@ class BadForms : public ::testing::Test {
   }
 };
 
-TEST_F(BadForms, AGoodFormIsAllowed) {
+TEST_F(BadImplementations, AGoodImplementationIsAllowed) {
   for (const char* device : {"cpu", "meta"}) {
     const std::vector<Observed> runs = Runs(device, &BadImpl::Good);
     ASSERT_EQ(runs.size(), 3u);
@@ -337,25 +337,25 @@ TEST_F(BadForms, AGoodFormIsAllowed) {
   }
 }
 
-TEST_F(BadForms, ReadingANumberIsFound) {
+TEST_F(BadImplementations, ReadingANumberIsFound) {
   EXPECT_THAT(Forbidden("cpu", &BadImpl::ReadNumber), Contains(HasSubstr("aten::_local_scalar_dense")));
   EXPECT_THAT(Forbidden("cpu", &BadImpl::Compare), Contains(HasSubstr("aten::equal")));
   EXPECT_FALSE(Forbidden("meta", &BadImpl::ReadNumber).empty());
   EXPECT_FALSE(Forbidden("meta", &BadImpl::Download).empty());
 }
 
-TEST_F(BadForms, AShapeThatDependsOnNumbersIsFound) {
+TEST_F(BadImplementations, AShapeThatDependsOnNumbersIsFound) {
   EXPECT_THAT(Forbidden("cpu", &BadImpl::ShapeByNumbers), Contains(HasSubstr("aten::masked_select")));
   EXPECT_FALSE(Forbidden("meta", &BadImpl::ShapeByNumbers).empty());
 }
 
-TEST_F(BadForms, ATensorOfTheHostIsFound) {
+TEST_F(BadImplementations, ATensorOfTheHostIsFound) {
   EXPECT_THAT(Forbidden("meta", &BadImpl::UploadNumbers), Contains(HasSubstr("Float[2]")));
   EXPECT_THAT(Forbidden("meta", &BadImpl::UploadNumber), Contains(HasSubstr("aten::copy_")));
   EXPECT_FALSE(Forbidden("meta", &BadImpl::WrongDevice).empty());
 }
 
-TEST_F(BadForms, OtherOperatorsNumbersOrShapesInALaterUpdateAreFound) {
+TEST_F(BadImplementations, OtherOperatorsNumbersOrShapesInALaterUpdateAreFound) {
   for (const Call call : {&BadImpl::OtherOperators, &BadImpl::OtherNumber, &BadImpl::OtherShape}) {
     const std::vector<Observed> runs = Runs("cpu", call);
     ASSERT_EQ(runs.size(), 3u);
@@ -363,7 +363,7 @@ TEST_F(BadForms, OtherOperatorsNumbersOrShapesInALaterUpdateAreFound) {
   }
 }
 
-TEST_F(BadForms, MemoryThatIsKeptIsFound) {
+TEST_F(BadImplementations, MemoryThatIsKeptIsFound) {
   for (const Observed& run : Runs("cpu", &BadImpl::KeepMemory)) EXPECT_EQ(run.kept.size(), 1u);
 }
 
