@@ -51,7 +51,7 @@ class Draws {
 
   Tables& tables_;
   const bool new_rows_;
-  const uint64_t rows_per_reply_;  // in a draw of new rows
+  const uint64_t rows_per_reply_;  // most rows in a reply to a draw of new rows
   uint64_t completed_update_ = 0;
   uint64_t waiting_ = 0;
   uint64_t answered_ = 0;

@@ -1,5 +1,5 @@
-// The data of one member: a ring of rows; a ring with copies of its failures (rows with cost > 0), which
-// outlive the rows in the main ring; its episodes. Failures and episodes are derived from rows; Open restores them.
+// The data of one member: a ring of rows, a ring with copies of its failures (rows with cost > 0), which outlive the
+// rows in the main ring, and its episodes. Failures and episodes are derived from rows; Open restores them.
 //
 // Staged rows are written but not committed: only staged() and the episodes know them, draws do not see them. Not
 // thread-safe (the store's mutex guards it), except that SyncRows and SyncCursors run without the mutex, by one thread
@@ -117,7 +117,7 @@ class MemberTable {
   EpisodeTracker episodes_;
   std::map<uint32_t, uint64_t> next_sequences_;  // by session; Recover takes them from rows
   uint64_t staged_ = 0;
-  uint64_t staged_failures_ = 0;  // records in failures_, including those of staged rows
+  uint64_t staged_failures_ = 0;  // records in failures_, including copies of staged rows
   struct {
     uint64_t rows = 0, failures = 0, finished_episodes = 0;
   } prepared_;

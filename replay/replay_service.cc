@@ -12,7 +12,7 @@
 namespace datacom::replay {
 namespace {
 
-// In lockstep, which promises equal bytes, an actor's simulator must be that of this build.
+// In lockstep, which promises equal bytes, an actor must have the same simulator as this build.
 absl::Status CheckSimulator(const v1::RegisterRequest& request, bool lockstep) {
   const std::string& build = request.hello().build();
   if (!lockstep || !HasOtherSimulator(build)) return absl::OkStatus();

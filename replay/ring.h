@@ -4,9 +4,10 @@
 // File: one header page (a frame, common/base/framed_file.h, around the ring's identity; then, on a cache line of their
 // own, the cursor and two counters), then blocks. A block is a header of 16 bytes and 64 records; record r lies in
 // block r / 64 modulo the number of blocks. The block's header holds two sums, each {number of records u32, CRC-32C of
-// the block's number and of these records u32}. A commit overwrites the older sum, so that the other one
-// always fits the committed records. Records being written never share a block with readable ones of an earlier round:
-// a crash in the middle destroys no readable record.
+// the block's number and of these records u32}. A commit overwrites the older sum, so that the other one always fits
+// the
+// committed records. Records being written never share a block with readable ones of an earlier round: a crash in the
+// middle destroys no readable record.
 //
 // With `sync` a commit waits for the disk twice: the records and their sums must be on the disk before the cursor is
 // stored, or a loss of power could leave a cursor without its records.
@@ -59,7 +60,7 @@ class Ring {
   std::string run_id() const;            // id of the run that the file belongs to
   bool fresh() const { return fresh_; }  // Open created the file, or found it without content
   const char* record(uint64_t number) const { return Place(number); }
-  // Where to write records [cursor(), cursor() + guard()) before Commit.
+  // The memory of records [cursor(), cursor() + guard()), to fill before Commit.
   char* writable(uint64_t number) { return Place(number); }
   // Number of records from `number` on that are contiguous in memory, up to the end of their block.
   static uint64_t contiguous(uint64_t number) { return kRingBlockRecords - number % kRingBlockRecords; }

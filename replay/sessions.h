@@ -36,7 +36,7 @@ struct Session {
   std::string actor;
   uint64_t incarnation = 0;
   uint32_t environments = 0;
-  uint32_t slot = 0;                        // in the credit file
+  uint32_t slot = 0;                        // place in the credit file
   std::vector<uint32_t> lanes;              // per member of the run; 0 also for a member that leaves
   std::vector<uint64_t> served_since;       // per member: the assignment that brought it; 0 = not served
   uint64_t assignment = 1;                  // number of the newest assignment
@@ -54,7 +54,7 @@ struct Session {
   bool connected() const { return stream != 0; }
   bool serves(uint32_t member) const { return member < served_since.size() && served_since[member] != 0; }
   std::vector<uint32_t> members() const;  // the members that it serves
-  // Environments that act for a served member, at least one: those of a member that leaves finish their episodes.
+  // Environments that act for a served member, at least one: they finish their episodes when the member leaves.
   uint32_t environments_of(uint32_t member) const { return lanes[member] > 0 ? lanes[member] : 1; }
   v1::Assignment Assigned() const;
 };

@@ -1,5 +1,5 @@
-// What a replay has counted, and its state in numbers, for metrics and Info. Not thread-safe (the store's mutex guards
-// it); blocks nowhere.
+// Counts what a replay does, and gives its state in numbers, for metrics and Info. Not thread-safe (the store's mutex
+// guards it); blocks nowhere.
 #ifndef DATACOM_REPLAY_STATISTICS_H_
 #define DATACOM_REPLAY_STATISTICS_H_
 

@@ -35,7 +35,7 @@
 
 namespace datacom::replay {
 
-// What a stream has already sent to its actor; Progress adds the rest.
+// The state that a stream has sent to its actor; Progress adds the rest.
 struct InsertProgress {
   std::vector<uint64_t> next_sequence, limit;  // per member of the run
   std::vector<uint64_t> served_since;          // per member: the assignment that these values belong to; 0 = not served
@@ -118,7 +118,7 @@ class Store {
   absl::Status CheckCredit(const Session& session, const v1::Chunk& chunk) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Reject(const v1::Chunk& chunk, const absl::Status& why, v1::InsertReply* reply)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Commits those of the rows [next sequence, end of the chunk) for which the member's ring has room, or stages them.
+  // Commits the rows of [next sequence, end of the chunk) for which the member's ring has room, or stages them.
   absl::Status StoreRows(Session* session, const v1::Chunk& chunk) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const RowSchema schema_;

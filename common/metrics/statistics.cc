@@ -4,6 +4,8 @@
 #include <iterator>
 #include <limits>
 
+#include "common/config/algorithms.h"
+
 namespace datacom {
 
 using google::protobuf::FieldDescriptor;
@@ -22,8 +24,8 @@ bool EpochStatistic::from_updates() const {
 }
 
 bool EpochStatistic::used_by(const std::string& algorithm) const {
-  const auto& names = about_->used_by();
-  return names.empty() || std::find(names.begin(), names.end(), algorithm) != names.end();
+  const AlgorithmInfo* const info = FindAlgorithm(algorithm);
+  return about_->used_by().empty() || (info != nullptr && Covers(about_->used_by(), *info));
 }
 
 double EpochStatistic::Get(const v1::MemberEpoch& epoch) const {

@@ -20,6 +20,7 @@ class EpochStatistic {
   // `field` has the option (statistic).
   explicit EpochStatistic(const google::protobuf::FieldDescriptor* field);
 
+  int number() const { return field_->number(); }                  // number of the field
   const std::string& name() const { return name_; }                // column of progress.csv
   const std::string& tag() const { return tag_; }                  // of TensorBoard
   std::string gauge() const { return "datacom_member_" + name_; }  // exists if about().has_help()
@@ -27,6 +28,7 @@ class EpochStatistic {
   bool is_count() const;  // a whole number
   // True if the algorithm computes it in its updates (learner/algorithms/algorithm.h, Stats).
   bool from_updates() const;
+  // True if the records of the algorithm's runs have it (v1::Statistic::used_by).
   bool used_by(const std::string& algorithm) const;
   double Get(const v1::MemberEpoch& epoch) const;
   void Set(double value, v1::MemberEpoch* epoch) const;  // is_count() is false

@@ -1,5 +1,4 @@
-// One array of a snapshot (snapshot.h). Needs the standard library alone: the learner core builds without anything
-// else.
+// One array of a snapshot (snapshot.h). This header needs only the standard library.
 #ifndef DATACOM_COMMON_NN_NAMED_ARRAY_H_
 #define DATACOM_COMMON_NN_NAMED_ARRAY_H_
 

@@ -232,12 +232,6 @@ uint64_t RowsOf(const v1::DatasetManifest& manifest) {
   return rows;
 }
 
-uint64_t FailuresOf(const v1::DatasetManifest& manifest) {
-  uint64_t failures = 0;
-  for (const v1::DatasetMember& member : manifest.members()) failures += member.failures();
-  return failures;
-}
-
 absl::StatusOr<Dataset> Dataset::Read(const std::string& folder, const std::string& task, const RowSchema& schema) {
   Dataset dataset;
   ASSIGN_OR_RETURN(dataset.manifest_, ReadManifest(folder));

@@ -33,8 +33,7 @@ absl::StatusOr<v1::DatasetManifest> ReadManifest(const std::string& folder);
 // naming what differs.
 absl::Status CheckDataset(const std::string& folder, const v1::DatasetManifest& manifest, const std::string& task,
                           const RowSchema& schema);
-uint64_t RowsOf(const v1::DatasetManifest& manifest);      // of all members
-uint64_t FailuresOf(const v1::DatasetManifest& manifest);  // of them, rows with cost > 0
+uint64_t RowsOf(const v1::DatasetManifest& manifest);  // of all members
 
 // The learning columns of all members' rows in memory, member after member.
 class Dataset {

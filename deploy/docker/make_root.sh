@@ -1,6 +1,6 @@
 #!/bin/bash
 # usage: make_root.sh TARGET BIN FOLDER : fills FOLDER/root with the root file system of an image (replay, actor, learner, learner-cuda,
-# tools): programs of BIN and the libraries beside them in usr/bin, and every library they load where the loader looks for it; no shell.
+# tools): programs of BIN and the libraries next to them in usr/bin, and every library they load where the loader looks for it; no shell.
 # Libraries of the source tree (MuJoCo in build/mujoco) go to the system's folder.
 # usr/share/doc has the licences of all of them, by package.
 # FOLDER/writable has the folders that a run writes to. They are separate because the images' user must own them and copying into an image
@@ -54,7 +54,7 @@ for program in "${programs[@]}"; do
       *)
         install -D -m 755 "$library" "$root$library"
         package="$(package_of "$library")"
-        [[ -z "$package" ]] || add_licences "$package"  # of no package: part of CUDA, whose folder has its licence
+        [[ -z "$package" ]] || add_licences "$package"  # CUDA's libraries belong to no package; CUDA's folder has its licence
         ;;
     esac
   done

@@ -22,7 +22,7 @@ struct datacom_policy {
   datacom::TaskModel model;
   std::unique_ptr<datacom::ActingRule> rule;
   std::vector<float> observation, noise, action;  // workspace
-  std::vector<float> memory;                      // of the acting rule
+  std::vector<float> memory;                      // numbers that the acting rule keeps of the episode
   datacom_policy_info info;
 };
 
