@@ -42,7 +42,7 @@ struct RoleFlag {
 struct RoleCommand {
   const char* name;
   const char* help;
-  std::string role;  // replaces the name in log lines
+  std::string role = "";  // replaces the name in log lines
 };
 
 // INVALID_ARGUMENT naming the first flag without a value.
