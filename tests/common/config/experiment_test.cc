@@ -141,6 +141,15 @@ TEST(ParseSeeds, ReadsNumbersRangesAndLists) {
   EXPECT_THAT(ParseSeeds("18446744073709551615").value(), ::testing::ElementsAre(18446744073709551615u));
 }
 
+TEST(DiscountOfReturns, CountsTheControlStepsOfADecision) {
+  v1::Experiment experiment = ResolveExperiment(Minimal());
+  EXPECT_EQ(DiscountOfReturns(experiment), 0.99);
+  experiment.mutable_task_options()->set_action_repeat(1);
+  EXPECT_EQ(DiscountOfReturns(experiment), 0.99);
+  experiment.mutable_task_options()->set_action_repeat(5);
+  EXPECT_NEAR(DiscountOfReturns(experiment), 0.9509900499, 1e-12);
+}
+
 TEST(ParseSeeds, RefusesAnInvalidList) {
   for (const char* text : {"", "a", "1-", "-1", "1-2-3", "3-1", "1,,2", "1.5", "0-18446744073709551615"}) {
     ExpectInvalid(ParseSeeds(text).status(), {"seeds"});
