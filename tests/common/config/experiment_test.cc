@@ -26,7 +26,7 @@ TEST(ParseExperiment, NamesFileLineAndColumnOfAMistake) {
 
 TEST(LoadExperiment, TakesNamesAndPathsAndListsKnownNames) {
   const testing::TemporaryFolder temporary;
-  const std::string folder = temporary.path();
+  const std::string& folder = temporary.path();
   std::filesystem::create_directories(folder + "/cartpole");
   std::ofstream(folder + "/cartpole/mine.textproto") << "name: 'mine'";
   EXPECT_EQ(LoadExperiment("cartpole/mine", folder).value().name(), "mine");
