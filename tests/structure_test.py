@@ -36,11 +36,15 @@ MUJOCO = re.compile(r"^mujoco/")
 
 def files(*suffixes):
     """Every file of the project with one of the suffixes, as paths relative to the root."""
-    for path in sorted(ROOT.rglob("*")):
-        relative = path.relative_to(ROOT)
-        hidden = any(part in SKIP or part.startswith(".") for part in relative.parts)
-        if not hidden and path.is_file() and path.suffix in suffixes:
-            yield relative
+    found = []
+    for folder, folders, names in os.walk(ROOT):
+        # Not entered: tests that run at the same time make and remove files below build/.
+        folders[:] = [name for name in folders if name not in SKIP and not name.startswith(".")]
+        for name in names:
+            path = pathlib.Path(folder, name)
+            if not name.startswith(".") and path.suffix in suffixes:
+                found.append(path.relative_to(ROOT))
+    return sorted(found)
 
 
 def read(path):
