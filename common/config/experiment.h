@@ -59,6 +59,9 @@ ReplayLayout ReplayLayoutOf(const v1::Experiment& resolved, uint64_t row_bytes);
 
 // Experiment.hyper overridden by the member's own.
 v1::Hyper MemberHyper(const v1::Experiment& resolved, int member);
+// Rows of a member before the first step of delta: hyper.delta_warmup. In mode controlled, which looks at the cost of
+// episodes more than at what is predicted, 20 episodes of `horizon` rows are enough, if updates have begun by then.
+uint64_t DeltaWarmup(const v1::Experiment& resolved, int member, int horizon);
 
 // Rows of a member in a draw: learner.batch_size + learner.failure_batch_size, or the rows of an update.
 uint64_t RowsPerDraw(const v1::Experiment& resolved);

@@ -246,7 +246,7 @@ TEST(Needs, OfTheReplayEqualTheSizeOfItsFiles) {
     const auto needs = EstimateNeeds(*experiment, Layout());
     ASSERT_THAT(needs, IsOk());
     datacom::testing::TemporaryFolder folder;
-    replay::Options store = replay::OptionsOf(*experiment);
+    replay::Options store = replay::OptionsOf(*experiment).value();
     store.run_id = "run";
     store.folder = folder.path();
     const auto opened = replay::Store::Open(
