@@ -86,7 +86,7 @@ absl::StatusOr<std::unique_ptr<EpisodePlayer>> MakeEpisodePlayer(const v1::Exper
     ASSIGN_OR_RETURN(std::unique_ptr<Task> task, MakeTask(experiment.task(), experiment.task_options()));
     tasks.push_back(std::move(task));
   }
-  return std::make_unique<EpisodePlayer>(std::move(tasks), std::move(rule), experiment.learner().discount());
+  return std::make_unique<EpisodePlayer>(std::move(tasks), std::move(rule), DiscountOfReturns(experiment));
 }
 
 }  // namespace datacom::actor

@@ -45,7 +45,8 @@ class EpisodePlayer {
   static constexpr uint32_t kMaxAttempts = 10;  // per episode
 
   // Plays one episode per task at a time (at least one task); the rule's max_batch must be at least the number of
-  // tasks.
+  // tasks. `discount` is that of a step of the tasks, which may be a decision of several control steps
+  // (DiscountOfReturns).
   EpisodePlayer(std::vector<std::unique_ptr<Task>> tasks, std::unique_ptr<ActingRule> rule, double discount);
 
   // Plays episodes 0 .. count - 1 and returns them in order: J = sum_t discount^t r_t, return, max and sum of

@@ -1,8 +1,9 @@
 #include "actor/row_chunk.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
+#include <iterator>
+#include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -10,26 +11,44 @@
 namespace datacom::actor {
 namespace {
 
-// The columns that a transition can fill, in the order of Append. The last seven are optional in a schema.
-constexpr std::array<absl::string_view, 19> kFilled = {"observation",
-                                                       "action",
-                                                       "reward",
-                                                       "cost",
-                                                       "next_observation",
-                                                       "absorbing",
-                                                       "last",
-                                                       "environment",
-                                                       "episode",
-                                                       "step",
-                                                       "policy_incarnation",
-                                                       "policy_update",
-                                                       kExecutedAction,
-                                                       kPreviousCost,
-                                                       kRawAction,
-                                                       kCvar,
-                                                       kDelta,
-                                                       kLogProb,
-                                                       kMemory};
+// Where a transition has the value: the pointer, or the address of the number.
+template <auto member>
+const void* Value(const TransitionRow& row) {
+  if constexpr (std::is_pointer_v<std::decay_t<decltype(row.*member)>>) {
+    return row.*member;
+  } else {
+    return &(row.*member);
+  }
+}
+
+struct Filled {
+  absl::string_view column;
+  const void* (*value)(const TransitionRow& row);
+};
+
+// The columns that a transition can fill. The last seven are optional in a schema.
+constexpr Filled kFilled[] = {
+    {"observation", Value<&TransitionRow::observation>},
+    {"action", Value<&TransitionRow::action>},
+    {"reward", Value<&TransitionRow::reward>},
+    {"cost", Value<&TransitionRow::cost>},
+    {"next_observation", Value<&TransitionRow::next_observation>},
+    {"absorbing", Value<&TransitionRow::absorbing>},
+    {"last", Value<&TransitionRow::last>},
+    {"environment", Value<&TransitionRow::environment>},
+    {"episode", Value<&TransitionRow::episode>},
+    {"step", Value<&TransitionRow::step>},
+    {"policy_incarnation", [](const TransitionRow& row) -> const void* { return &row.policy.incarnation; }},
+    {"policy_update", [](const TransitionRow& row) -> const void* { return &row.policy.update; }},
+    {kExecutedAction, Value<&TransitionRow::executed>},
+    {kPreviousCost, Value<&TransitionRow::previous_cost>},
+    {kRawAction, Value<&TransitionRow::raw_action>},
+    {kCvar, Value<&TransitionRow::cvar>},
+    {kDelta, Value<&TransitionRow::delta>},
+    {kLogProb, Value<&TransitionRow::log_prob>},
+    {kMemory, Value<&TransitionRow::memory>},
+};
+static_assert(sizeof(TransitionRow::absorbing) == 1 && sizeof(TransitionRow::last) == 1);  // columns of bytes
 
 }  // namespace
 
@@ -38,11 +57,12 @@ absl::StatusOr<RowChunk> RowChunk::Make(const RowSchema& schema, uint32_t capaci
   chunk.capacity_ = capacity;
   size_t offset = 0;
   for (const Column& column : schema.wire()) {
-    const size_t value = std::find(kFilled.begin(), kFilled.end(), column.name) - kFilled.begin();
-    if (value == kFilled.size()) {
+    const auto* const filled = std::find_if(std::begin(kFilled), std::end(kFilled),
+                                            [&column](const Filled& one) { return one.column == column.name; });
+    if (filled == std::end(kFilled)) {
       return absl::FailedPreconditionError(absl::StrCat("actors cannot fill the row column ", column.name));
     }
-    chunk.fields_.push_back({offset, column.bytes(), value});
+    chunk.fields_.push_back({offset, column.bytes(), filled->value});
     offset += column.bytes() * capacity;
   }
   chunk.buffer_.resize(offset);
@@ -50,30 +70,8 @@ absl::StatusOr<RowChunk> RowChunk::Make(const RowSchema& schema, uint32_t capaci
 }
 
 void RowChunk::Append(const TransitionRow& row) {
-  const uint8_t absorbing = row.absorbing ? 1 : 0;
-  const uint8_t last = row.last ? 1 : 0;
-  const void* const values[] = {row.observation,
-                                row.action,
-                                &row.reward,
-                                &row.cost,
-                                row.next_observation,
-                                &absorbing,
-                                &last,
-                                &row.environment,
-                                &row.episode,
-                                &row.step,
-                                &row.policy.incarnation,
-                                &row.policy.update,
-                                row.executed,
-                                &row.previous_cost,
-                                row.raw_action,
-                                &row.cvar,
-                                &row.delta,
-                                &row.log_prob,
-                                row.memory};
-  static_assert(sizeof values / sizeof values[0] == kFilled.size());
   for (const Field& field : fields_) {
-    std::memcpy(buffer_.data() + field.offset + rows_ * field.row_bytes, values[field.value], field.row_bytes);
+    std::memcpy(buffer_.data() + field.offset + rows_ * field.row_bytes, field.value(row), field.row_bytes);
   }
   ++rows_;
 }

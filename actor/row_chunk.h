@@ -51,7 +51,7 @@ class RowChunk {
   struct Field {        // one wire column
     size_t offset = 0;  // begin in buffer_, in bytes
     size_t row_bytes = 0;
-    size_t value = 0;  // index into Append's values
+    const void* (*value)(const TransitionRow& row) = nullptr;  // finds the value
   };
 
   uint32_t capacity_ = 0;

@@ -5,12 +5,12 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/rpc/channel.h"
+#include "replay/waits.h"
 #include "spdlog/spdlog.h"
 
 namespace datacom::replay {
 namespace {
 
-constexpr double kExpectedWaitSeconds = 2;
 constexpr size_t kMaxQueuedDraws = 64;
 
 }  // namespace

@@ -12,8 +12,6 @@ namespace datacom::replay {
 namespace {
 
 constexpr size_t kRangeBytes = 1 << 20;
-// Counters of the main ring: episodes finished within rows [0, kFinishedUpTo).
-enum Counter { kFinishedEpisodes = 0, kFinishedUpTo = 1 };
 
 }  // namespace
 

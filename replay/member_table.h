@@ -24,6 +24,9 @@
 
 namespace datacom::replay {
 
+// Counters of the ring of rows: the episodes that ended within the rows [0, kFinishedUpTo).
+enum RowsCounter { kFinishedEpisodes = 0, kFinishedUpTo = 1 };
+
 inline constexpr size_t kPlaceBytes = 4 * sizeof(uint32_t);  // bytes of a row in proto MemberBatch::places
 
 class MemberTable {

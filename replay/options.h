@@ -31,7 +31,7 @@ struct Options {
   uint64_t guard_rows = kRingGuardRows;         // most rows of a member between two commits; smaller in tests
   uint32_t batch = 0, failure_batch = 0;        // rows of a draw
   bool new_rows = false;                        // draws hold all new rows instead of a sample (AlgorithmInfo)
-  double discount = 0.99;
+  double discount = 0.99;                       // of an episode's return from row to row (DiscountOfReturns)
   uint64_t run_seed = 0;
   bool sync = false;  // acknowledged rows survive a loss of power
   Clock::Time::duration lease = std::chrono::seconds(30);

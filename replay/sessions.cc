@@ -17,7 +17,6 @@ namespace {
 
 constexpr char kAdvice[] = "; resume with the build that wrote it, or start a new run folder";
 constexpr FileFormat kFormat = {"file of sessions", "DCSESSNS", 3, kAdvice};
-constexpr size_t kKeptNames = 4096;  // of ended sessions; their rows are overwritten long before
 
 std::string CreditPath(const std::string& folder) { return folder + "/credit"; }
 std::string SessionsPath(const std::string& folder) { return folder + "/sessions"; }

@@ -31,6 +31,9 @@
 
 namespace datacom::replay {
 
+// At least so many names of ended sessions are kept; their rows are overwritten long before.
+inline constexpr int kKeptNames = 4096;
+
 struct Session {
   uint32_t number = 0;
   std::string actor;

@@ -46,7 +46,7 @@ absl::StatusOr<Options> OptionsOf(const v1::Experiment& resolved) {
   options.batch = resolved.learner().batch_size();
   options.failure_batch = resolved.learner().failure_batch_size();
   options.new_rows = algorithm.new_rows;
-  options.discount = resolved.learner().discount();
+  options.discount = DiscountOfReturns(resolved);
   options.run_seed = resolved.run().seed();
   options.sync = resolved.replay().sync();
   return options;

@@ -11,7 +11,6 @@
 namespace datacom::replay {
 namespace {
 
-constexpr double kExpectedWaitSeconds = 2;
 constexpr uint64_t kDescribedMembers = 3;
 
 std::string DescribeSessions(const Tables& tables, uint32_t member, const Clock& clock) {

@@ -12,6 +12,8 @@
 
 namespace datacom::replay {
 
+inline constexpr double kExpectedWaitSeconds = 2;  // a longer wait is explained to people
+
 // The members that lack rows for the draw of `update`, and their sessions; empty if none does.
 std::string DescribeMissingRows(const Tables& tables, uint64_t update, const Clock& clock);
 // Sets Session::has_no_credit and, once a wait is longer than expected, Session::waiting_for of every living session.

@@ -74,12 +74,12 @@ SnapshotForm Form(const SnapshotDims& dims, const Snapshot& /*like*/) {
   return form;
 }
 
-template <bool forward_invariant>
+template <bool ForwardInvariant>
 absl::StatusOr<std::unique_ptr<SnapshotRule>> Make(const Snapshot& snapshot, const SnapshotForm& form,
                                                    const TaskModel& model, int max_batch) {
   ASSIGN_OR_RETURN(GaussianPolicy policy, GaussianPolicy::MakePolicy(snapshot, form, model.spec, max_batch));
   std::vector<double> viability(model.known_constraints->count(), 0.0);
-  if (forward_invariant) viability = model.known_constraints->viability_gains();
+  if (ForwardInvariant) viability = model.known_constraints->viability_gains();
   AnalyticMap map(model.known_constraints, std::move(viability), model.dynamics->dims());
   return std::make_unique<AnalyticRule>(std::move(policy), std::move(map), model, max_batch);
 }

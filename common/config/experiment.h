@@ -63,6 +63,10 @@ v1::Hyper MemberHyper(const v1::Experiment& resolved, int member);
 // episodes more than at what is predicted, 20 episodes of `horizon` rows are enough, if updates have begun by then.
 uint64_t DeltaWarmup(const v1::Experiment& resolved, int member, int horizon);
 
+// The weight of a row's reward in J, relative to the row before it: learner.discount for each control step that a
+// decision holds (common/tasks/README.md 4.2). Learners discount by learner.discount.
+double DiscountOfReturns(const v1::Experiment& resolved);
+
 // Rows of a member in a draw: learner.batch_size + learner.failure_batch_size, or the rows of an update.
 uint64_t RowsPerDraw(const v1::Experiment& resolved);
 

@@ -139,6 +139,12 @@ std::string FixedSettings(v1::Experiment resolved) {
   return PrintExperiment(resolved);
 }
 
+double DiscountOfReturns(const v1::Experiment& resolved) {
+  const double discount = resolved.learner().discount();
+  const uint32_t steps = resolved.task_options().action_repeat();
+  return steps > 1 ? std::pow(discount, steps) : discount;
+}
+
 uint64_t RowsPerDraw(const v1::Experiment& resolved) {
   const AlgorithmInfo* const algorithm = FindAlgorithm(resolved.algorithm());
   if (algorithm == nullptr || !algorithm->new_rows)

@@ -1,5 +1,4 @@
-// The verbs of datacom-tools: task, eval, rollout, render, replay-violation, export, export-dataset and verify. That
-// program declares the options, prints their help and refuses a mistyped one.
+// The verbs of datacom-tools. That program declares the options, prints their help and refuses a mistyped one.
 //
 // The arguments are passed on before CLI11 parses them: its prefix_command drops "--" and takes a run folder that is
 // named like a verb for that verb.
@@ -13,6 +12,7 @@
 #include "common/tasks/task.h"
 #include "datacom/v1/task_options.pb.h"
 #include "deploy/cli/verbs.h"
+#include "deploy/tools/about.h"
 
 namespace datacom::cli {
 namespace {
@@ -25,43 +25,43 @@ struct Forwarded {
 };
 
 constexpr Forwarded kForwarded[] = {
-    {"task", "Makes a task of a MuJoCo model without C++, or checks one",
+    {"task", tools::kAboutTask,
      "Example: datacom task new my_robot --model arm.xml\n"
      "         datacom task check my_robot/task.textproto\n"
      "`new` makes the folder my_robot with a copy of the model and a task.textproto to edit. `check` plays random\n"
      "actions in the task and prints the ranges of all numbers, violated costs, the speed and more.\n"},
-    {"eval", "Plays a run's policy, or an untrained one, and prints the paper's metrics",
+    {"eval", tools::kAboutEval,
      "Example: datacom eval runs/five --member 0 --epoch best --episodes 25\n"
      "         datacom eval navigation --policy scripted --episodes 100\n"
      "         datacom eval runs/hockey --set task_options.puck_region=adjusted --set task_options.mismatch_sigma=0.5\n"
      "--set changes the task options of the run, or of the task.\n",
      true},
-    {"rollout", "Plays recorded actions, or one episode of an untrained policy",
+    {"rollout", tools::kAboutRollout,
      "Example: datacom rollout cartpole --actions tests/golden/tasks/cartpole_lcg.csv --init x=0,theta=0.1 --csv\n"
      "         datacom rollout navigation --policy turn_and_drive --seed 3\n"
      "         datacom rollout cartpole --policy random --set task_options.randomisation.mass.low=0.8 "
      "--set task_options.randomisation.mass.high=1.2\n"
      "The columns of the --actions file are action0, action1, ...; or a0, a1, ...; or action; or a_v, a_w.\n",
      true},
-    {"render", "Writes a film or picture of an episode, or a map of the learned constraint",
+    {"render", tools::kAboutRender,
      "Example: datacom render runs/five --epoch last --out episode.mp4\n"
      "         datacom render runs/five --map --epoch 0,2,10,last --out map.png\n"
      "         datacom render cartpole --actions zero --frames 6 --out sheet.png\n"
      "         datacom render cartpole --init x=0,theta=0.1 --set task_options.horizon=100 --out fall.mp4\n"},
-    {"replay-violation", "Simulates a violation of training again, bit for bit, from the run's safety ledger",
+    {"replay-violation", tools::kAboutReplayViolation,
      "Example: datacom replay-violation runs/five 17 --out violation.mp4\n"
      "Every observation, reward and cost must equal the recorded one in every bit. Otherwise the command names the\n"
      "first step that differs and exits with 1.\n"},
-    {"export", "Writes a run's policy (nets and safety filter) as one file for a robot",
+    {"export", tools::kAboutExport,
      "Example: datacom export runs/five --member 3 --epoch best --out arm.policy\n"
      "build/release/lib/libdatacom_policy.so loads the file; deploy/robot/datacom_policy.h describes its functions. "
      "An\n"
      "observation gives the action that an actor would have had executed.\n"},
-    {"export-dataset", "Copies the transitions that an ended run still holds into a dataset, for pre-training",
+    {"export-dataset", tools::kAboutExportDataset,
      "Example: datacom export-dataset runs/five --out datasets/five\n"
      "         datacom train air_hockey/datacom --set pretrain.dataset=datasets/five --set pretrain.updates=5000\n"
      "The rows are grouped by episode; proto/datacom/v1/dataset.proto describes the files.\n"},
-    {"verify", "Checks every part of a run folder, and the parts against each other",
+    {"verify", tools::kAboutVerify,
      "Example: datacom verify runs/five\n"
      "         datacom verify runs/five --repair\n"
      "Prints one line for each kind of part and one for each finding. Exits with 0 when no damage was found, with 1\n"

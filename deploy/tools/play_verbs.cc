@@ -10,6 +10,7 @@
 #include "common/records/best_epoch.h"
 #include "common/tasks/text/mujoco_compiled.h"
 #include "datacom/v1/task.pb.h"
+#include "deploy/tools/about.h"
 #include "deploy/tools/play/eval_command.h"
 #include "deploy/tools/play/export_command.h"
 #include "deploy/tools/play/rollout_command.h"
@@ -19,7 +20,7 @@ namespace datacom::tools {
 
 void AddEval(CLI::App* app, int* exit_code) {
   auto eval = std::make_shared<EvalCommand>();
-  CLI::App* verb = app->add_subcommand("eval", "Plays a policy and prints the paper's metrics");
+  CLI::App* verb = app->add_subcommand("eval", kAboutEval);
   verb->add_option("what", eval->what, "Run folder; with --policy also a task's name")->required();
   verb->add_option("--policy", eval->policy,
                    "zeros, random, scripted or the name of a scripted policy, instead of the run's");
@@ -40,7 +41,7 @@ void AddEval(CLI::App* app, int* exit_code) {
 
 void AddRollout(CLI::App* app, int* exit_code) {
   auto rollout = std::make_shared<RolloutCommand>();
-  CLI::App* verb = app->add_subcommand("rollout", "Plays recorded actions, or one episode of a policy, in a task");
+  CLI::App* verb = app->add_subcommand("rollout", kAboutRollout);
   verb->add_option("task", rollout->task, "Task name")->required();
   verb->add_option("--actions", rollout->actions, "CSV file with action columns");
   verb->add_option("--policy", rollout->policy, "zeros, random, scripted or the name of a scripted policy");
@@ -54,7 +55,7 @@ void AddRollout(CLI::App* app, int* exit_code) {
 
 void AddExport(CLI::App* app, int* exit_code) {
   auto exported = std::make_shared<ExportCommand>();
-  CLI::App* verb = app->add_subcommand("export", "Writes a run's policy as one file for a robot");
+  CLI::App* verb = app->add_subcommand("export", kAboutExport);
   verb->add_option("run_dir", exported->run_dir, "Run folder")->required();
   verb->add_option("--member", exported->member, "Member")->capture_default_str()->check(WholeNumber<uint32_t>(0));
   verb->add_option("--epoch", exported->epoch, "Epoch number, last or best")->capture_default_str();

@@ -9,6 +9,7 @@
 #include "common/base/stop.h"
 #include "common/base/whole_number.h"
 #include "common/records/best_epoch.h"
+#include "deploy/tools/about.h"
 #include "deploy/tools/play/check_task.h"
 #include "deploy/tools/play/new_task.h"
 #include "deploy/tools/play/violation.h"
@@ -61,8 +62,7 @@ absl::Status RunCheckTask(const CheckFlags& flags) {
 void AddRender(CLI::App* app, int* exit_code) {
   auto command = std::make_shared<RenderCommand>();
   PlaybackOptions& playback = command->playback;
-  CLI::App* verb = app->add_subcommand(
-      "render", "Draws an episode as a film or picture, or a map of the feasibility value function");
+  CLI::App* verb = app->add_subcommand("render", kAboutRender);
   verb->add_option("what", playback.what, "Run folder, or task name")->required();
   verb->add_option("--out", command->out, "FILE.mp4 or FILE.png; for a map FILE.png, .json or .csv")->required();
   verb->add_option("--member", playback.member, "Member of the run (0)")->check(WholeNumber<uint32_t>(0));
@@ -102,8 +102,7 @@ void AddRender(CLI::App* app, int* exit_code) {
 void AddReplayViolation(CLI::App* app, int* exit_code) {
   auto flags = std::make_shared<ViolationFlags>();
   RenderCommand& picture = flags->picture;
-  CLI::App* verb =
-      app->add_subcommand("replay-violation", "Simulates a violation again and compares it with the ledger");
+  CLI::App* verb = app->add_subcommand("replay-violation", kAboutReplayViolation);
   verb->add_option("run_dir", flags->violation.run_dir, "Run folder")->required();
   verb->add_option("id", flags->violation.id, "Id in the run's ledger/violations.csv")
       ->required()
@@ -120,7 +119,7 @@ void AddReplayViolation(CLI::App* app, int* exit_code) {
 }
 
 void AddTask(CLI::App* app, int* exit_code) {
-  CLI::App* verb = app->add_subcommand("task", "Makes a task of a MuJoCo model, or checks one");
+  CLI::App* verb = app->add_subcommand("task", kAboutTask);
   verb->require_subcommand(1);
   auto making = std::make_shared<NewTaskCommand>();
   CLI::App* create = verb->add_subcommand("new", "Makes a folder with a copy of a model and a task file to edit");

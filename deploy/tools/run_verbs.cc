@@ -13,6 +13,7 @@
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/records/dataset.h"
+#include "deploy/tools/about.h"
 #include "deploy/tools/export_dataset.h"
 #include "deploy/tools/verbs.h"
 #include "deploy/tools/verify/verify.h"
@@ -77,7 +78,7 @@ int RunVerify(const std::string& run_dir, bool repair) {
 
 void AddExportDataset(CLI::App* app, int* exit_code) {
   auto flags = std::make_shared<ExportFlags>();
-  CLI::App* verb = app->add_subcommand("export-dataset", "Copies the rows of a run that has ended into a dataset");
+  CLI::App* verb = app->add_subcommand("export-dataset", kAboutExportDataset);
   verb->add_option("run_dir", flags->run_dir, "Run folder")->required();
   verb->add_option("--out", flags->options.out, "Folder to create; must not exist")->required();
   verb->add_option("--member", flags->members, "Members: 0, 0-4 or 0,2; default: all");
@@ -92,7 +93,7 @@ void AddVerify(CLI::App* app, int* exit_code) {
     bool repair = false;
   };
   auto flags = std::make_shared<Flags>();
-  CLI::App* verb = app->add_subcommand("verify", "Checks every part of a run folder, and the parts against each other");
+  CLI::App* verb = app->add_subcommand("verify", kAboutVerify);
   verb->add_option("run_dir", flags->run_dir, "Run folder; its processes may run")->required();
   verb->add_flag("--repair", flags->repair,
                  "Repairs what has one right answer: cuts unfinished tails, moves a damaged newest checkpoint aside, "

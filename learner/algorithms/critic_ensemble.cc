@@ -27,7 +27,8 @@ void CriticEnsemble::Declare(const std::vector<std::string>& names, CriticKind k
                              ParameterLayout* layout) {
   const bool twice = kind == CriticKind::kActionTwice;
   WeightInit init;
-  (twice ? init.last_bound : init.xavier_gain) = twice ? 3e-3 : std::sqrt(2.0);
+  if (kind == CriticKind::kPlain) init.xavier_gain = std::sqrt(2.0);
+  if (twice) init.last_bound = 3e-3;
   const std::vector<int> widths = Widths(config.obs_dim + config.action_dim, config.critic_hidden, 1);
   first_ = layout->size();
   for (const std::string& name : names) {

@@ -30,6 +30,7 @@ struct CriticInput {
 
 enum class CriticKind {
   kPlain,        // SAC's: the first layer reads state and action
+  kDefault,      // SafeLOOP's: like kPlain, but weights start within +-1/sqrt(fan_in)
   kActionTwice,  // TD3's: the second layer reads the action again
 };
 

@@ -120,7 +120,7 @@ SafeLoop::SafeLoop(const AlgorithmConfig& config)
 
 void SafeLoop::DeclareNets() {
   const int obs = config_.obs_dim, n = config_.action_dim;
-  critics_.Declare({"critic.0", "critic.1"}, CriticKind::kPlain, config_, &layout_);
+  critics_.Declare({"critic.0", "critic.1"}, CriticKind::kDefault, config_, &layout_);
   MirrorTargets(0, layout_.size());
   actor_first_ = layout_.size();
   actor_ = layout_.AddMlp("actor", Widths(obs, config_.actor_hidden, 2 * n), Activation::kRelu, {});

@@ -1,6 +1,7 @@
 // Tests every registered task inside an actor: rows depend only on (run seed, member, session, environment, episode),
 // and a step that the simulator calls invalid gives no row.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -324,6 +325,23 @@ TEST_P(ActorContract, ATaskThatIsAlwaysInvalidGivesNoRowAndAbandonedEvaluations)
     EXPECT_EQ(episode.attempts(), 10u);
     EXPECT_LT(episode.length(), static_cast<uint32_t>(kHorizon));
     EXPECT_TRUE(std::isfinite(episode.return_()) && std::isfinite(episode.sum_cost()));
+  }
+}
+
+TEST_P(ActorContract, TheDiscountedReturnWeighsADecisionByTheControlStepsBeforeIt) {
+  v1::Experiment experiment = Experiment("horizon: 20 action_repeat: 3");  // seven decisions, the last of two steps
+  experiment.mutable_learner()->set_discount(0.9);
+  const auto player = actor::MakeEpisodePlayer(experiment, Policy(), 1).value();
+  double j = 0;
+  const auto add = [&j](const actor::EpisodeState& state) {
+    if (state.step > 0) j += std::pow(0.9, 3 * (state.step - 1)) * state.reached.reward;
+    return absl::OkStatus();
+  };
+  ASSERT_THAT(player->Watch({7, 100, 0}, 0, add), IsOk());
+  const auto episodes = player->Play({7, 100, 0}, 1, [] { return absl::OkStatus(); }).value();
+  EXPECT_NEAR(episodes[0].discounted_return(), j, 1e-9);
+  if (GetParam() == "navigation") {
+    EXPECT_LT(j, -1) << "every step of it costs";
   }
 }
 

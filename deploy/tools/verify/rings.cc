@@ -10,12 +10,11 @@
 #include "common/safety/safe_map.h"
 #include "deploy/tools/verify/failure_copies.h"
 #include "deploy/tools/verify/repair.h"
+#include "replay/member_table.h"
 #include "replay/row_offsets.h"
 
 namespace datacom::verify {
 namespace {
-
-enum Counter { kFinishedEpisodes = 0, kFinishedUpTo = 1 };  // of a ring of rows (replay/member_table.cc)
 
 std::string RowsFile(uint32_t member) { return absl::StrCat("replay/member_", member, ".rows"); }
 std::string FailuresFile(uint32_t member) { return absl::StrCat("replay/member_", member, ".failures"); }
@@ -112,7 +111,7 @@ bool MemberPass::Begin(uint64_t* end) {
 
 HeldSessions MemberPass::Go() {
   // The failure ring first: its copies are of rows that are committed by then.
-  FailureCopies copies(run_, FailuresFile(member_), rings_.failures.get(), ring_.counter(kFinishedUpTo),
+  FailureCopies copies(run_, FailuresFile(member_), rings_.failures.get(), ring_.counter(replay::kFinishedUpTo),
                        ring_.first() == 0 ? RebuildFailures(*run_, member_) : nullptr);
   uint64_t end = 0;
   if (!Begin(&end)) return sessions_;

@@ -11,7 +11,6 @@ namespace datacom::verify {
 namespace {
 
 constexpr char kSessionsFile[] = "replay/sessions", kCreditFile[] = "replay/credit";
-constexpr int kKeptNames = 4096;  // at least so many names of ended sessions are kept (replay/sessions.cc)
 
 uint64_t WordOf(const replay::CreditFile::Content& credit, uint32_t slot, uint32_t member, bool next_sequence) {
   return 2 * (uint64_t{slot} * credit.members + member) + (next_sequence ? 1 : 0);
@@ -115,7 +114,7 @@ void SessionFiles::CompareNumbers(const v1::ReplaySessions& now, uint32_t member
     if (session >= now.next_session()) {
       run_->report->Damage(kSessionsFile, absl::StrCat("session ", session, ": unknown, but member ", member,
                                                        " has its rows; the file is older than the rows"));
-    } else if (!now.actors().contains(session) && now.actors_size() < kKeptNames) {
+    } else if (!now.actors().contains(session) && now.actors_size() < replay::kKeptNames) {
       run_->report->Damage(kSessionsFile, absl::StrCat("session ", session, ": member ", member,
                                                        " has its rows, and its actor has no name"));
     }

@@ -80,6 +80,9 @@ TEST(Algorithms, ASettingThatTheAlgorithmDoesNotReadIsRefused) {
   ExpectInvalid(Validate(Minimal("members { seed: 1 } members { seed: 2 hyper { clip_ratio: 0.1 } }")),
                 {"members[1].hyper.clip_ratio: datacom does not read it"});
   ExpectInvalid(Validate(Minimal("planning { samples: 3 }")), {"planning: datacom does not read it (safe_loop does)"});
+  // A setting of an algorithm for tests has no shipped reader to name.
+  ExpectInvalid(Validate(Minimal("hyper { toy_weight: 1 }")),
+                {"hyper.toy_weight: datacom does not read it; the hyper-parameters that datacom reads are "});
   ExpectInvalid(Validate(Minimal("schedule { policy_delay: 3 }")), {"schedule.policy_delay: datacom"});
 }
 

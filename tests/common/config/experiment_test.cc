@@ -26,7 +26,7 @@ TEST(ParseExperiment, NamesFileLineAndColumnOfAMistake) {
 
 TEST(LoadExperiment, TakesNamesAndPathsAndListsKnownNames) {
   const testing::TemporaryFolder temporary;
-  const std::string folder = temporary.path();
+  const std::string& folder = temporary.path();
   std::filesystem::create_directories(folder + "/cartpole");
   std::ofstream(folder + "/cartpole/mine.textproto") << "name: 'mine'";
   EXPECT_EQ(LoadExperiment("cartpole/mine", folder).value().name(), "mine");
@@ -139,6 +139,15 @@ TEST(ParseSeeds, ReadsNumbersRangesAndLists) {
   EXPECT_THAT(ParseSeeds("3").value(), ::testing::ElementsAre(3));
   EXPECT_THAT(ParseSeeds("0,2,5-7").value(), ::testing::ElementsAre(0, 2, 5, 6, 7));
   EXPECT_THAT(ParseSeeds("18446744073709551615").value(), ::testing::ElementsAre(18446744073709551615u));
+}
+
+TEST(DiscountOfReturns, CountsTheControlStepsOfADecision) {
+  v1::Experiment experiment = ResolveExperiment(Minimal());
+  EXPECT_EQ(DiscountOfReturns(experiment), 0.99);
+  experiment.mutable_task_options()->set_action_repeat(1);
+  EXPECT_EQ(DiscountOfReturns(experiment), 0.99);
+  experiment.mutable_task_options()->set_action_repeat(5);
+  EXPECT_NEAR(DiscountOfReturns(experiment), 0.9509900499, 1e-12);
 }
 
 TEST(ParseSeeds, RefusesAnInvalidList) {

@@ -1,5 +1,7 @@
 """Tests deploy/dev/results_tables against numbers computed by hand, and that --check detects any difference."""
 import csv
+import importlib.machinery
+import importlib.util
 import lzma
 import os
 import shutil
@@ -11,6 +13,8 @@ import unittest
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 sys.path.insert(0, os.path.join(SOURCE, "tests", "testing"))
 from patience import PATIENCE  # noqa: E402  the path comes first
+sys.path.insert(0, os.path.join(SOURCE, "deploy", "dev"))
+from results import entries, folders, members, read, rows  # noqa: E402
 
 SCRIPT = os.path.join(SOURCE, "deploy", "dev", "results_tables")
 PAGE = "Text before.\n\n<!-- tables: written by deploy/dev/results_tables -->\n<!-- end of the tables -->\nText after.\n"
@@ -20,6 +24,7 @@ train,air_hockey/two,0,7000,Two
 sweep,air_hockey/three,0-1,7000,Three
 train,cartpole/one,0-2,7000,One
 """
+NAVIGATION = "verb,name,seeds,steps,title\ntrain,navigation/one,3-4,250000,One\ntrain,navigation/two,0,7000,Two\n"
 PROGRESS = ("member,seed,epoch,env_steps,wall_seconds,eval_episodes,eval_discounted_return,eval_max_violation,eval_sum_cost,"
             "eval_success_rate,status\n")
 EPISODES = "member,episodes,env_steps,length,discounted_return,return,max_violation,sum_cost,policy_version\n"
@@ -42,11 +47,14 @@ class ResultsTablesTest(unittest.TestCase):
         with open(os.path.join(self.results, name), encoding="utf-8") as file:
             return file.read()
 
-    def tables(self, *arguments, code=0):
+    def run_script(self, *arguments, code=0):
         result = subprocess.run([sys.executable, SCRIPT, "--results", self.results, *arguments], capture_output=True, text=True,
                                 timeout=PATIENCE, check=False)
         self.assertEqual(result.returncode, code, result.stdout + result.stderr)
-        return result.stderr
+        return result
+
+    def tables(self, *arguments, code=0):
+        return self.run_script(*arguments, code=code).stderr
 
     def leave(self, name, returns, labels=(), status="ok"):
         """Seven epochs per member. `returns` are those of the last five; the first two must not count."""
@@ -59,6 +67,21 @@ class ResultsTablesTest(unittest.TestCase):
         self.write(name + "/episodes.csv.xz", EPISODES + "".join(
             f"{member},2,3000,300,0,0,{0.25 * (member + 1)},{1000 * member},0\n{member},1,3300,300,0,0,0.125,100,0\n"
             for member in range(len(returns))))
+
+    def navigate(self, episodes, lanes=1, experiment=""):
+        """Two members, seeds 3 and 4: six epochs of 50,000 steps, of which the last ends at 250,000. Member 1 has 10 less J."""
+        self.write("entries.csv", NAVIGATION)
+        self.write("navigation/one/experiment.textproto", experiment + "members {\n  seed: 3\n}\nmembers {\n  seed: 4\n}\n")
+        self.write("navigation/one/build.txt", "revision abc\n")
+        self.write("navigation/one/progress.csv", PROGRESS.replace("status", "multiplier,lanes,status") + "".join(
+            f"{member},{3 + member},{epoch},{50000 * epoch},1,25,{[-400, -350, -330, -310, -320, -290][epoch] - 10 * member},0,0,0,"
+            f"{[0, 0.5, 0.75, 1.5, 2, 2.25][epoch] if member == 0 else ''},{lanes if epoch else 0},ok\n"
+            for epoch in range(6) for member in range(2)))
+        self.write("navigation/one/episodes.csv.xz", EPISODES + "".join(
+            f"{member},{count},{end},{length},0,0,0,0,0\n" for member in range(2) for count, end, length in episodes))
+
+    def row_of(self, title):
+        return [line for line in self.lines() if line.startswith(f"| {title} |")]
 
     def lines(self):
         return self.read("README.md").splitlines()
@@ -116,9 +139,93 @@ class ResultsTablesTest(unittest.TestCase):
         self.leave("air_hockey/one", [[1.5] * 5] * 3)
         self.tables("--check", code=1)
 
+    # Early: of 413, 500, 30 and 500 steps two collided. 300 steps are a lane's first episode, and so are 20, before which
+    # rows are missing. Late, from 150,000 on: of 500, 100, 500 and 500 steps one. The episode that ends at 120,000 counts in
+    # neither, and that at 150,000 is a lane's first one.
+    COLLISIONS = [(1, 300, 300), (1, 713, 413), (1, 1213, 500), (1, 1300, 20), (1, 1330, 30), (1, 1830, 500),
+                  (1, 119600, 100), (1, 120000, 400), (1, 150000, 499), (1, 150500, 500), (1, 150600, 100), (1, 151100, 500),
+                  (1, 151600, 500)]
+
+    def test_an_episode_that_is_shorter_than_the_horizon_collided_unless_it_is_the_first_of_a_lane(self):
+        self.navigate(self.COLLISIONS)
+        self.tables()
+        self.assertIn("collided early | collided late |", self.read("README.md"))
+        self.assertTrue(self.row_of("One")[0].endswith("| 0.50 ± 0.00 | 0.25 ± 0.00 |"), self.row_of("One"))
+
+    def test_collisions_are_unknown_of_merged_episodes_several_lanes_and_another_horizon(self):
+        for arguments in ({"episodes": [(2, end, length) for _, end, length in self.COLLISIONS]},
+                          {"episodes": self.COLLISIONS, "lanes": 2},
+                          {"episodes": self.COLLISIONS, "experiment": "task_options {\n  horizon: 100\n}\n"},
+                          {"episodes": self.COLLISIONS, "experiment": "task_options {\n  action_repeat: 5\n}\n"}):
+            self.navigate(**arguments)
+            self.tables()
+            self.assertTrue(self.row_of("One")[0].endswith("| - | - |"), self.row_of("One"))
+
+    def test_methods_are_compared_over_the_same_steps(self):
+        # The 100,000 steps up to 250,000 have the epochs of 200,000 and 250,000: J -305 and -315.
+        self.navigate(self.COLLISIONS)
+        self.tables()
+        self.assertIn("| method | J at 250,000 | at 500,000 | at 750,000 | at 1,000,000 | collided at 250,000 | at 500,000 | at 750,000 | "
+                      "at 1,000,000 |", self.lines())
+        self.assertEqual(self.row_of("One")[1], "| One | -310 ± 64 | - | - | - | 0.25 ± 0.00 | - | - | - |")
+
+    def test_methods_with_fewer_steps_are_not_compared(self):
+        self.leave("air_hockey/one", [[1] * 5] * 3)
+        self.tables()
+        self.assertNotIn("At equal steps", self.read("README.md"))
+
+    def test_seeds_prints_one_row_per_member_and_writes_nothing(self):
+        # Up to 200,000: J of the epochs of 150,000 and 200,000; two of five episodes, the one that ends at 120,000 among them.
+        self.navigate(self.COLLISIONS)
+        printed = self.run_script("--seeds", "navigation/one", "--at", "200000").stdout.splitlines()
+        self.assertEqual(printed, [
+            "| seed | J | max violation | cost sum | success | collided | multiplier | its largest step |",
+            "|---|---:|---:|---:|---:|---:|---:|---:|",
+            "| 3 | -315 | 0.000 | 0.000 | 0.000 | 0.400 | 2.00 | 0.750 |", "| 4 | -325 | 0.000 | 0.000 | 0.000 | 0.400 | - | - |"])
+        self.assertEqual(self.read("README.md"), PAGE)
+        self.assertIn("no records of navigation/two", self.run_script("--seeds", "navigation/two", code=1).stderr)
+
     def test_a_page_without_its_markers_is_refused(self):
         self.write("README.md", "Text.\n")
         self.assertIn("end of the tables", self.tables(code=1))
+
+
+class CollisionsTest(unittest.TestCase):
+    """The rule by which collisions are found, against the task's specification and the shipped records."""
+
+    @classmethod
+    def setUpClass(cls):
+        sys.dont_write_bytecode = True  # deploy/dev stays clean
+        loader = importlib.machinery.SourceFileLoader("results_tables", SCRIPT)
+        cls.script = importlib.util.module_from_spec(importlib.util.spec_from_loader("results_tables", loader))
+        loader.exec_module(cls.script)
+
+    def test_only_a_collision_ends_an_episode_before_the_horizon(self):
+        with open(os.path.join(SOURCE, "common", "tasks", "README.md"), encoding="utf-8") as file:
+            table = [[cell.strip() for cell in line.split("|")[1:-1]] for line in file if line.startswith("| `")]
+        ends = {row[0].strip("`"): (row[5].split()[0], row[6]) for row in table if len(row) == 7}
+        self.assertEqual({task: end[0] for task, end in ends.items() if end[1].startswith("a collision")},
+                         {task: str(horizon) for task, horizon in self.script.HORIZONS.items()})
+
+    def test_the_returns_of_the_shipped_records_agree(self):
+        # Without a collision a step has a reward between -10 and 10 (common/tasks/navigation/README.md 5: a distance of at
+        # most 7.6, a heading term of at most 1, a tenth of the action's change; the bonus), in a collision -1000. So up to
+        # 50 steps the return alone tells, and every collision has at most -1000 + 10 for each step before it.
+        checked = 0
+        for entry in entries():
+            for folder in folders(entry, os.path.join(SOURCE, "deploy", "results")) if entry.name.startswith("navigation/") else []:
+                experiment, episodes = read(folder, "experiment.textproto"), rows(read(folder, "episodes.csv"))
+                for i, member in enumerate(members(folder)):
+                    own = {int(row["env_steps"]): row for row in episodes if int(row["member"]) == i}
+                    for end, collided in self.script.collisions("navigation", experiment, member.rows, list(own.values())) or []:
+                        length, gained = int(own[end]["length"]), float(own[end]["return"])
+                        self.assertLessEqual(length, 500)
+                        if collided:
+                            self.assertLessEqual(gained, -1000 + 10 * length, own[end])
+                        if length <= 50:
+                            self.assertTrue(collided and gained < -500, own[end])
+                            checked += 1
+        self.assertGreater(checked, 1000)
 
 
 class EntriesTest(unittest.TestCase):

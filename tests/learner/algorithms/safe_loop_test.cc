@@ -239,6 +239,21 @@ TEST(SafeLoop, LearnsTheDynamicsOfItsRows) {
   EXPECT_LT(error, 0.1 * held) << "of the variance that there is to explain";
 }
 
+TEST(SafeLoop, CriticsStartWithWeightsWithinOneOverTheRootOfTheirInputs) {
+  const auto algorithm = MakeAlgorithm(SmallConfig("safe_loop", 1));
+  const double inputs[] = {5 + 2, 24, 16};
+  for (const std::string critic : {"critic.0.", "critic.1.", "target_critic.0.", "target_critic.1."}) {
+    for (int layer = 0; layer < 3; ++layer) {
+      const std::string name = critic + std::to_string(layer) + ".weight";
+      const double bound = 1 / std::sqrt(inputs[layer]);
+      double largest = 0;
+      for (const float value : GetArray(*algorithm, 0, name)) largest = std::fmax(largest, std::abs(value));
+      EXPECT_LE(largest, bound * 1.000001) << name;
+      EXPECT_GT(largest, bound * 0.6) << name;
+    }
+  }
+}
+
 TEST(SafeLoop, RefusesPeriodsThatItsRowsDoNotDivide) {
   AlgorithmConfig config = SmallConfig("safe_loop", 1);
   config.planning.set_model_period(50);
