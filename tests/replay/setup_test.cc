@@ -59,7 +59,7 @@ TEST(Setup, TheOptionsHaveTheSettingsOfTheExperiment) {
 TEST(Setup, ReturnsAreDiscountedOnceForEachControlStepOfADecision) {
   v1::Experiment experiment = DistinctExperiment();
   experiment.mutable_task_options()->set_action_repeat(5);
-  EXPECT_EQ(OptionsOf(experiment).discount, 0.03125) << "0.5^5";
+  EXPECT_EQ(OptionsOf(experiment)->discount, 0.03125) << "0.5^5";
 }
 
 // draws_test.cc shows that these are enough for a resumed learner.
