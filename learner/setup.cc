@@ -68,7 +68,10 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
   for (const int row : known) config.known.push_back(task.known_constraints->names()[row]);
   config.algorithm = resolved.algorithm();
   for (int member = 0; member < resolved.members_size(); ++member) {
-    config.members.push_back({resolved.members(member).seed(), MemberHyper(resolved, member)});
+    MemberConfig& own = config.members.emplace_back();
+    own.seed = resolved.members(member).seed();
+    own.hyper = MemberHyper(resolved, member);
+    own.hyper.set_delta_warmup(DeltaWarmup(resolved, member, task.spec.horizon));  // as the replay counts it
   }
   config.run_seed = resolved.run().seed();
   const ControlAffineDims dims = task.dynamics->dims();

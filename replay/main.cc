@@ -27,7 +27,7 @@ struct Flags : RoleFlags {
 
 absl::StatusOr<std::unique_ptr<Store>> OpenStore(const Flags& flags, const v1::Experiment& experiment) {
   ASSIGN_OR_RETURN(const RowSchema schema, SchemaOf(experiment));
-  Options options = OptionsOf(experiment);
+  ASSIGN_OR_RETURN(Options options, OptionsOf(experiment));
   options.run_id = flags.run_id;
   options.folder = flags.folder;
   return Store::Open(schema, options);

@@ -20,8 +20,9 @@ absl::StatusOr<RowSchema> SchemaOf(const v1::Experiment& resolved) {
   return ActingRuleSchema(FindAlgorithm(resolved.algorithm())->acting_rule, model.spec);
 }
 
-Options OptionsOf(const v1::Experiment& resolved) {
+absl::StatusOr<Options> OptionsOf(const v1::Experiment& resolved) {
   const AlgorithmInfo& algorithm = *FindAlgorithm(resolved.algorithm());
+  ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(resolved.task(), resolved.task_options()));
   Options options;
   options.task = resolved.task();
   options.algorithm = resolved.algorithm();
@@ -29,8 +30,8 @@ Options OptionsOf(const v1::Experiment& resolved) {
   for (int i = 0; i < resolved.members_size(); ++i) {
     const v1::Hyper hyper = MemberHyper(resolved, i);
     options.members.push_back({.seed = resolved.members(i).seed(),
-                               .episode_rows = algorithm.learns_delta && hyper.delta_mode() == "learned",
-                               .delta_warmup = hyper.delta_warmup()});
+                               .episode_rows = algorithm.learns_delta && hyper.delta_mode() != "fixed",
+                               .delta_warmup = DeltaWarmup(resolved, i, model.spec.horizon)});
   }
   options.limits.schedule.env_steps = resolved.run().env_steps();
   options.limits.schedule.min_size = resolved.replay().min_size();

@@ -18,7 +18,7 @@ namespace datacom::replay {
 absl::StatusOr<v1::Experiment> ReadExperiment(const std::string& path);
 absl::StatusOr<RowSchema> SchemaOf(const v1::Experiment& resolved);
 // All settings except folder, run id, lease and clock.
-Options OptionsOf(const v1::Experiment& resolved);
+absl::StatusOr<Options> OptionsOf(const v1::Experiment& resolved);
 
 }  // namespace datacom::replay
 

@@ -16,6 +16,7 @@ AlgorithmInfo InfoOf(const v1::AlgorithmInfo& facts) {
   info.summary = facts.summary(), info.acting_rule = facts.acting_rule(), info.extends = facts.extends();
   info.new_rows = facts.new_rows(), info.on_policy = facts.on_policy();
   info.needs_dynamics = facts.needs_dynamics(), info.test_only = facts.test_only();
+  info.discounted_budget = facts.discounted_budget();
   info.quantiles = static_cast<int>(facts.quantiles());
   return info;
 }

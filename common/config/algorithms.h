@@ -14,11 +14,11 @@ namespace datacom {
 struct AlgorithmInfo {
   // The fields of proto AlgorithmInfo, which explains them.
   std::string name, title, colour, summary, acting_rule, extends;
-  bool new_rows = false, on_policy = false, needs_dynamics = false, test_only = false;
+  bool new_rows = false, on_policy = false, needs_dynamics = false, test_only = false, discounted_budget = false;
   int quantiles = 0;
 
   // What follows from the settings that it reads.
-  bool learns_delta = false;  // hyper.delta_lr: episodes carry observations and costs
+  bool learns_delta = false;  // hyper.delta_lr: episodes carry observations and costs, unless delta is fixed
   bool has_budget = false;    // hyper.cost_budget: keeps the cost of an episode within it
   bool plans = false;         // planning: needs the task's cost function
   bool pretrains = false;     // pretrain: its value functions can be fitted to recorded rows without its policy

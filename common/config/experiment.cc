@@ -1,5 +1,6 @@
 #include "common/config/experiment.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -48,6 +49,14 @@ v1::Hyper MemberHyper(const v1::Experiment& resolved, int member) {
   v1::Hyper hyper = resolved.hyper();
   if (member < resolved.members_size()) hyper.MergeFrom(resolved.members(member).hyper());
   return hyper;
+}
+
+uint64_t DeltaWarmup(const v1::Experiment& resolved, int member, int horizon) {
+  constexpr uint64_t kEpisodes = 20;
+  const v1::Hyper hyper = MemberHyper(resolved, member);
+  if (hyper.delta_mode() != "controlled") return hyper.delta_warmup();
+  const uint64_t enough = std::max(kEpisodes * static_cast<uint64_t>(horizon), resolved.replay().min_size());
+  return std::min(hyper.delta_warmup(), enough);
 }
 
 }  // namespace datacom

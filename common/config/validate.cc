@@ -185,6 +185,30 @@ absl::Status CheckPlanning(const v1::Experiment& experiment) {
   return absl::OkStatus();
 }
 
+// Settings that only a controlled delta reads have their defaults unless a member controls delta. REQUIRES a resolved
+// experiment.
+absl::Status CheckControlIsRead(const v1::Experiment& experiment) {
+  std::vector<v1::Hyper> members;
+  for (int i = 0; i < experiment.members_size(); ++i) members.push_back(MemberHyper(experiment, i));
+  if (std::any_of(members.begin(), members.end(),
+                  [](const v1::Hyper& hyper) { return hyper.delta_mode() == "controlled"; })) {
+    return absl::OkStatus();
+  }
+  const v1::Hyper& defaults = v1::Hyper::default_instance();
+  const std::pair<const char*, double (v1::Hyper::*)() const> settings[] = {
+      {"delta_proportional", &v1::Hyper::delta_proportional},
+      {"delta_integral", &v1::Hyper::delta_integral},
+      {"cost_unit", &v1::Hyper::cost_unit}};
+  for (const v1::Hyper& hyper : members) {
+    for (const auto& [name, value] : settings) {
+      if ((hyper.*value)() == (defaults.*value)()) continue;
+      constexpr char kUnread[] = ": only hyper.delta_mode=controlled reads it, and no member has that mode";
+      return Wrong(absl::StrCat("hyper.", name), absl::StrCat((hyper.*value)(), kUnread));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Conditions on several fields. REQUIRES a resolved experiment.
 absl::Status CheckTogether(const v1::Experiment& experiment) {
   const v1::ReplayOptions& replay = experiment.replay();
@@ -215,7 +239,7 @@ absl::Status CheckTogether(const v1::Experiment& experiment) {
                  absl::StrCat(replay.failure_capacity(), " is not above learner.failure_batch_size ",
                               learner.failure_batch_size(), ": failure rows would never be drawn"));
   }
-  return absl::OkStatus();
+  return CheckControlIsRead(experiment);
 }
 
 absl::Status NotRead(const std::string& path, const AlgorithmInfo& algorithm, const FieldDescriptor& field) {

@@ -3,6 +3,7 @@
 #ifndef DATACOM_COMMON_SAFETY_RISK_H_
 #define DATACOM_COMMON_SAFETY_RISK_H_
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -47,6 +48,8 @@ inline double DiscountedBudget(double budget, int horizon, double discount) {
 
 // delta and Lagrange multipliers, from their raw values.
 inline double Softplus(double raw) { return raw > 20 ? raw : std::log1p(std::exp(raw)); }
+// The raw value from which delta starts (learner/algorithms/README.md 5.1): init_delta is the raw value itself.
+inline double RawStartOfDelta(double init_delta) { return std::max(init_delta, 0.1); }
 
 }  // namespace datacom
 

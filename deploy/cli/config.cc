@@ -26,7 +26,10 @@ void AddConfig(CLI::App* app, int* exit_code) {
   verb->footer("Example: datacom config cartpole/datacom --set hyper.cost_budget=10");
   verb->callback([options, exit_code] {
     const absl::StatusOr<v1::Experiment> experiment = PlanExperiment(*options);
-    if (experiment.ok()) std::printf("%s", PrintExperiment(*experiment).c_str());
+    if (experiment.ok()) {
+      std::printf("%s", PrintExperiment(*experiment).c_str());
+      for (const std::string& note : PlanNotes(*experiment)) std::fprintf(stderr, "datacom: %s\n", note.c_str());
+    }
     *exit_code = Finish(experiment.status());
   });
 }

@@ -276,6 +276,9 @@ int Train(const TrainOptions& options) {
                   options.quiet, algorithm != nullptr && algorithm->learns_delta);
   display.Say(absl::StrCat(options.resume ? "resuming " : "training ", experiment.name(), " in ", run->run_dir));
   if (!run->layout.note.empty()) display.Say(run->layout.note);
+  if (!options.resume) {
+    for (const std::string& note : PlanNotes(experiment)) display.Say(note);
+  }
   const int code = Supervise(options, *run, &cluster, &display);
   return code == kExitOk ? Finish(FinishRun(*run)) : code;
 }

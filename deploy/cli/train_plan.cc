@@ -16,6 +16,7 @@
 #include "common/config/experiment.h"
 #include "common/records/dataset.h"
 #include "common/records/ledger.h"
+#include "common/safety/risk.h"
 #include "common/tasks/known_selection.h"
 #include "common/tasks/task.h"
 #include "common/transitions/row_schema.h"
@@ -106,6 +107,26 @@ absl::StatusOr<v1::Experiment> ResolveAndCheck(const v1::Experiment& experiment)
   return resolved;
 }
 
+// The learned delta of a member is drawn to its discounted budget (learner/algorithms/README.md 5.4). Says so if it
+// starts below; empty otherwise, and if it never moves.
+std::string LooseningNote(const v1::Experiment& resolved, int member, int horizon) {
+  const AlgorithmInfo& algorithm = *FindAlgorithm(resolved.algorithm());
+  const v1::Hyper hyper = MemberHyper(resolved, member);
+  const bool moves = hyper.delta_lr() > 0 && resolved.run().env_steps() > hyper.delta_warmup();
+  if (!algorithm.learns_delta || hyper.delta_mode() != "learned" || !moves) return "";
+  const double start = Softplus(RawStartOfDelta(hyper.init_delta()));
+  const double goal = algorithm.discounted_budget
+                          ? hyper.cost_budget()
+                          : DiscountedBudget(hyper.cost_budget(), horizon, resolved.learner().discount());
+  if (start >= goal) return "";
+  const double raw = goal + std::log(-std::expm1(-goal));  // softplus gives goal
+  return absl::StrCat("delta starts at ", absl::StrFormat("%.4g", start), " and is drawn to ",
+                      absl::StrFormat("%.4g", goal), ", the discounted hyper.cost_budget=", hyper.cost_budget(),
+                      ": the constraint loosens after the first ", hyper.delta_warmup(),
+                      " steps; to avoid it, type --set hyper.init_delta=",
+                      absl::StrFormat("%.2f", std::ceil(raw * 100) / 100), " or --set hyper.delta_mode=controlled");
+}
+
 // Number of parameters of the dense layers in -> hidden... -> out.
 template <typename Hidden>
 uint64_t DenseParameters(uint64_t in, const Hidden& hidden, uint64_t out) {
@@ -153,6 +174,17 @@ absl::StatusOr<v1::Experiment> PlanExperiment(const TrainOptions& options) {
   ASSIGN_OR_RETURN(const v1::Experiment resolved, ResolveAndCheck(*experiment));
   RETURN_IF_ERROR(CheckPretrain(resolved));
   return resolved;
+}
+
+std::vector<std::string> PlanNotes(const v1::Experiment& resolved) {
+  const absl::StatusOr<TaskModel> model = MakeTaskModel(resolved.task(), resolved.task_options());
+  std::vector<std::string> notes;
+  for (int member = 0; model.ok() && member < resolved.members_size(); ++member) {
+    const std::string note = LooseningNote(resolved, member, model->spec.horizon);
+    // Members with the same settings have the same note.
+    if (!note.empty() && std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+  }
+  return notes;
 }
 
 absl::StatusOr<v1::Experiment> PlanResume(const TrainOptions& options, const v1::Experiment& stored) {

@@ -57,7 +57,8 @@ struct AlgorithmConfig {
   std::function<void()> alive;   // called now and then during an update that takes seconds, by any thread; may be null
   // Set only by slices.h: these are members of a larger population, from `slice_first` on, and a batch has all of it.
   int slice_first = 0;
-  int population = 0;  // members of the larger population; 0: there is none
+  int population = 0;           // members of the larger population; 0: there is none
+  bool controls_delta = false;  // a member of the larger population has delta_mode "controlled"
 };
 
 // Control-affine features of M x B states, float64 except z. All row-major.
@@ -156,8 +157,8 @@ std::string CpuArithmetic();
 std::string TorchVersion();  // of the LibTorch that an algorithm has loaded, or empty
 
 // Access to single arrays, for tests. Names are for example "actor.mean.0.weight", "critic.0.1.bias",
-// "target_critic.1.2.weight", "log_alpha", "delta_raw", "multiplier_raw". Weights are [in, out], row-major. The prefix
-// "grad." gives a gradient of the last Update; with fused kernels only the last member has one.
+// "target_critic.1.2.weight", "log_alpha", "delta_raw" (delta.h), "multiplier_raw". Weights are [in, out], row-major.
+// The prefix "grad." gives a gradient of the last Update; with fused kernels only the last member has one.
 std::vector<float> GetArray(const Algorithm& algorithm, int member, const std::string& name);
 void SetArray(Algorithm* algorithm, int member, const std::string& name, const std::vector<float>& values);
 

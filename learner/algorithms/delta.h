@@ -1,13 +1,15 @@
-// The learned threshold delta of every member (learner/algorithms/README.md 5): delta = softplus(w) with one Adam step
-// for each finished episode, or a fixed value. Host memory, float64; not thread-safe.
+// The threshold delta of every member (learner/algorithms/README.md 5): delta = softplus(w) with one Adam step for each
+// finished episode, a controller (delta_control.h), or a fixed value. Host memory, float64; not thread-safe.
 #ifndef DATACOM_LEARNER_ALGORITHMS_DELTA_H_
 #define DATACOM_LEARNER_ALGORITHMS_DELTA_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "learner/algorithms/algorithm.h"
+#include "learner/algorithms/delta_control.h"
 #include "learner/algorithms/scalar_adam.h"
 
 namespace datacom::learner {
@@ -17,19 +19,25 @@ class Delta {
   // discount_budget: the budget is converted to discounted cost first (learner/algorithms/README.md 5.2).
   Delta(const AlgorithmConfig& config, bool discount_budget);
   double value(int member) const;
-  double raw(int member) const { return members_[member].value; }
-  void set_raw(int member, double raw) { members_[member].value = raw; }
-  double gradient(int member) const { return gradients_[member]; }  // of the last step
+  double raw(int member) const;  // w, or the controller's integral, kappa
+  void set_raw(int member, double raw);
+  double gradient(int member) const { return gradients_[member]; }  // of the last step: dloss/dw, or e'
   uint64_t steps(int member) const { return static_cast<uint64_t>(members_[member].steps); }
+  // Null unless the member's delta is controlled.
+  const DeltaControl* control(int member) const { return controls_[member] ? &*controls_[member] : nullptr; }
   // costs: [length + 1] raw, costs[0] counts as 0; cvar: [length + 1]. Returns false, and changes nothing, if the
-  // gradient is not finite.
+  // gradient, or what a controller sees, is not finite.
   bool ApplyEpisode(int member, int length, const float* costs, const double* cvar);
-  std::string Save() const;             // exact bytes
+  // Exact bytes, equally many for each member: its ScalarAdam, and, if a member of the population is controlled, the
+  // state of its controller.
+  std::string Save() const;
   void Load(const std::string& bytes);  // must have the size that Save gives
 
  private:
   double discount_ = 0;
-  std::vector<ScalarAdam> members_;                          // the raw value w
+  bool saves_controls_ = false;
+  std::vector<ScalarAdam> members_;  // the raw value w; of a controller only the steps
+  std::vector<std::optional<DeltaControl>> controls_;
   std::vector<double> budgets_, rates_, fixed_, gradients_;  // fixed_: NaN if learned
 };
 

@@ -58,7 +58,9 @@ class MonitoringTest(RunTest):
         return [value for value in (float(series["value"][1]) for series in result) if not math.isnan(value)]
 
     def test_every_panel_and_every_alert_finds_its_data_in_a_real_run(self):
-        training = Training(self, "a", "--seeds", "0-1", "--steps", "1000000").start()
+        # The controller of delta has panels of its own.
+        training = Training(self, "a", "--seeds", "0-1", "--steps", "1000000",
+                            overrides=["hyper.delta_mode=controlled", "hyper.delta_warmup=2000"]).start()
         training.wait(lambda: os.path.exists(os.path.join(training.folder, "targets.json")), "targets.json")
         self.url = self.prometheus(training)
         wanted = {f"{uid}, panel {title}: {text}": text for (uid, title), text in expressions()}

@@ -1,5 +1,7 @@
 #include "replay/setup.h"
 
+#include <utility>
+
 #include "common/config/experiment.h"
 #include "gtest/gtest.h"
 
@@ -33,7 +35,7 @@ v1::Experiment DistinctExperiment() {
 
 TEST(Setup, TheOptionsHaveTheSettingsOfTheExperiment) {
   const v1::Experiment experiment = DistinctExperiment();
-  const Options options = OptionsOf(experiment);
+  const Options options = OptionsOf(experiment).value();
   EXPECT_EQ(options.task, "cartpole");
   EXPECT_EQ(options.algorithm, "datacom");
   EXPECT_EQ(options.experiment_text, PrintExperiment(experiment));
@@ -57,7 +59,7 @@ TEST(Setup, TheOptionsHaveTheSettingsOfTheExperiment) {
 TEST(Setup, ReturnsAreDiscountedOnceForEachControlStepOfADecision) {
   v1::Experiment experiment = DistinctExperiment();
   experiment.mutable_task_options()->set_action_repeat(5);
-  EXPECT_EQ(OptionsOf(experiment).discount, 0.03125) << "0.5^5";
+  EXPECT_EQ(OptionsOf(experiment)->discount, 0.03125) << "0.5^5";
 }
 
 // draws_test.cc shows that these are enough for a resumed learner.
@@ -71,12 +73,12 @@ TEST(Setup, TheSlackHoldsTheToleranceTwoCheckpointIntervalsAndAnEpoch) {
     v1::Experiment experiment = DistinctExperiment();
     experiment.mutable_run()->set_checkpoint_updates(20);
     experiment.mutable_schedule()->set_updates_per_step(one.updates_per_step);
-    EXPECT_EQ(OptionsOf(experiment).slack, one.slack) << one.updates_per_step;
+    EXPECT_EQ(OptionsOf(experiment)->slack, one.slack) << one.updates_per_step;
   }
 }
 
 TEST(Setup, EveryMemberHasItsSeedAndSaysWhetherItLearnsDelta) {
-  const Options options = OptionsOf(DistinctExperiment());
+  const Options options = OptionsOf(DistinctExperiment()).value();
   ASSERT_EQ(options.members.size(), 2u);
   EXPECT_EQ(options.members[0].seed, 5u);
   EXPECT_TRUE(options.members[0].episode_rows);
@@ -85,10 +87,26 @@ TEST(Setup, EveryMemberHasItsSeedAndSaysWhetherItLearnsDelta) {
   EXPECT_FALSE(options.members[1].episode_rows);
 }
 
+// CartPole has 1,000 rows an episode.
+TEST(Setup, AControlledDeltaTakesEpisodesAfterAWarmupOfAtMostTwentyOfThem) {
+  v1::Experiment experiment = DistinctExperiment();
+  experiment.mutable_members(1)->mutable_hyper()->set_delta_mode("controlled");
+  const std::pair<uint64_t, uint64_t> cases[] = {{15, 15}, {20000, 20000}, {50000, 20000}};
+  for (const auto& [given, wanted] : cases) {
+    experiment.mutable_hyper()->set_delta_warmup(given);
+    const Options options = OptionsOf(experiment).value();
+    EXPECT_TRUE(options.members[1].episode_rows);
+    EXPECT_EQ(options.members[1].delta_warmup, wanted) << given;
+    EXPECT_EQ(options.members[0].delta_warmup, given) << "this member learns delta";
+  }
+  experiment.mutable_task_options()->set_horizon(100);
+  EXPECT_EQ(OptionsOf(experiment)->members[1].delta_warmup, 2000u);
+}
+
 TEST(Setup, ARunInLockstepAllowsNoPolicyLag) {
   v1::Experiment experiment = DistinctExperiment();
   experiment.mutable_run()->set_lockstep(true);
-  const Options options = OptionsOf(ResolveExperiment(experiment));
+  const Options options = OptionsOf(ResolveExperiment(experiment)).value();
   EXPECT_TRUE(options.limits.lockstep);
   EXPECT_EQ(options.limits.tolerance, 1u);
   EXPECT_EQ(options.limits.max_policy_lag, 0u);
@@ -98,10 +116,10 @@ TEST(Setup, DrawsOfAnOnPolicyAlgorithmHoldNewRows) {
   v1::Experiment experiment;
   experiment.set_task("cartpole");
   experiment.set_algorithm("rcpo");
-  EXPECT_TRUE(OptionsOf(ResolveExperiment(experiment)).new_rows);
+  EXPECT_TRUE(OptionsOf(ResolveExperiment(experiment))->new_rows);
   experiment.set_algorithm("sac");
-  EXPECT_FALSE(OptionsOf(ResolveExperiment(experiment)).new_rows);
-  EXPECT_FALSE(OptionsOf(ResolveExperiment(experiment)).members[0].episode_rows);
+  EXPECT_FALSE(OptionsOf(ResolveExperiment(experiment))->new_rows);
+  EXPECT_FALSE(OptionsOf(ResolveExperiment(experiment))->members[0].episode_rows);
 }
 
 }  // namespace

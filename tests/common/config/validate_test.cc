@@ -1,3 +1,4 @@
+#include "absl/strings/str_cat.h"
 #include "google/protobuf/descriptor.h"
 #include "tests/common/config/testing.h"
 #include "tests/testing/is_ok.h"
@@ -29,7 +30,7 @@ TEST(ValidateExperiment, NamesThePathTheValueAndTheBound) {
   ExpectInvalid(Validate(Minimal("learner { device: 'tpu' }")), {"learner.device", "tpu", "cpu, cuda"});
   ExpectInvalid(Validate(Minimal("network { critic_hidden: [64, 0] }")), {"network.critic_hidden[1]", "0"});
   ExpectInvalid(Validate(Minimal("members { seed: 1 } members { seed: 2 hyper { delta_mode: 'none' } }")),
-                {"members[1].hyper.delta_mode", "none", "learned, fixed"});
+                {"members[1].hyper.delta_mode", "none", "learned, fixed, controlled"});
 }
 
 TEST(ValidateExperiment, ChecksTasksAndAlgorithmsAgainstTheRegisters) {
@@ -129,6 +130,31 @@ TEST(ValidateExperiment, PretrainingNeedsADatasetAndUpdates) {
   ExpectInvalid(Validate(Minimal("pretrain { updates: 5 }")), {"pretrain.dataset: must be set"});
   ExpectInvalid(Validate(Minimal("pretrain { dataset: '' updates: 5 }")), {"pretrain.dataset: must not be empty"});
   ExpectInvalid(Validate(Minimal("pretrain { dataset: 'd' updates: 0 }")), {"pretrain.updates", "0 is below 1"});
+}
+
+TEST(ValidateExperiment, RefusesSettingsOfTheControllerWhereNoMemberControlsDelta) {
+  for (const char* setting : {"delta_proportional", "delta_integral", "cost_unit"}) {
+    v1::Experiment experiment = Minimal();
+    experiment.set_algorithm("datacom");
+    ASSERT_THAT(ApplyOverride(absl::StrCat("hyper.", setting, "=0.25"), &experiment), IsOk());
+    ExpectInvalid(Validate(experiment), {absl::StrCat("hyper.", setting, ": 0.25: only hyper.delta_mode=controlled")});
+    ExpectInvalid(Validate(ResolveExperiment(experiment)), {setting});
+    ASSERT_THAT(ApplyOverride("hyper.delta_mode=controlled", &experiment), IsOk());
+    EXPECT_THAT(Validate(experiment), IsOk()) << Validate(experiment);
+  }
+  const char* one =
+      "hyper { delta_integral: 0.1 } members { seed: 1 } members { seed: 2 hyper { delta_mode: 'controlled' } }";
+  EXPECT_THAT(Validate(Minimal(one)), IsOk()) << "a member reads it";
+}
+
+TEST(DeltaWarmup, IsShorterWhereDeltaIsControlledButUpdatesHaveBegun) {
+  v1::Experiment experiment = ResolveExperiment(Minimal("replay { min_size: 3000 }"));
+  EXPECT_EQ(DeltaWarmup(experiment, 0, 100), 50000u);
+  experiment.mutable_hyper()->set_delta_mode("controlled");
+  EXPECT_EQ(DeltaWarmup(experiment, 0, 1000), 20000u);
+  EXPECT_EQ(DeltaWarmup(experiment, 0, 100), 3000u);
+  experiment.mutable_hyper()->set_delta_warmup(7);
+  EXPECT_EQ(DeltaWarmup(experiment, 0, 1000), 7u);
 }
 
 TEST(ValidateExperiment, RequiresRisingRangesAndPositiveMasses) {

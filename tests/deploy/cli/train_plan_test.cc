@@ -17,7 +17,10 @@ namespace {
 
 using ::datacom::testing::IsOk;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 TrainOptions Typed() {
   TrainOptions options;
@@ -92,6 +95,35 @@ TEST(PlanExperiment, MakesTheDatasetsPathAbsoluteAndChecksThatItExists) {
   ASSERT_THAT(datacom::testing::MakeDataset(dataset, RowSchema::For(/*obs_dim=*/2, /*action_dim=*/1), {20}), IsOk());
   EXPECT_THAT(std::string(PlanExperiment(options).status().message()),
               HasSubstr("pretrain.dataset: dataset " + dataset + ": column observation is float32[2], the run needs"));
+}
+
+// The budget 5 over 100 steps is 5 / 100 (1 - 0.99^100) / 0.01 = 3.170 discounted; ln(1 + e^1) = 1.313, ln(1 + e^3.13)
+// = 3.173.
+TEST(PlanNotes, SayThatALearnedDeltaWillRiseAndWhatToTypeInstead) {
+  TrainOptions options = Typed();
+  const auto notes = [&options](const std::vector<std::string>& overrides) {
+    options.overrides = overrides;
+    options.overrides.emplace_back("task_options.horizon=100");
+    options.overrides.emplace_back("hyper.cost_budget=5");
+    return PlanNotes(PlanExperiment(options).value());
+  };
+  EXPECT_THAT(
+      notes({"hyper.init_delta=1"}),
+      ElementsAre("delta starts at 1.313 and is drawn to 3.17, the discounted hyper.cost_budget=5: the constraint "
+                  "loosens after the first 50000 steps; to avoid it, type --set hyper.init_delta=3.13 or --set "
+                  "hyper.delta_mode=controlled"));
+  EXPECT_THAT(notes({"hyper.init_delta=3.13"}), IsEmpty());
+  EXPECT_THAT(notes({"hyper.init_delta=1", "hyper.delta_mode=controlled"}), IsEmpty());
+  EXPECT_THAT(notes({"hyper.init_delta=1", "hyper.delta_mode=fixed"}), IsEmpty());
+  EXPECT_THAT(notes({"hyper.init_delta=1", "run.env_steps=50000"}), IsEmpty()) << "it never moves";
+  options.seeds = "0-2";
+  EXPECT_THAT(notes({"hyper.init_delta=1"}), SizeIs(1)) << "the members are alike";
+  options.seeds.clear();
+  options.experiment = "deploy/experiments/cartpole/iqn_datacom.textproto";
+  EXPECT_THAT(notes({"hyper.init_delta=1"}), ElementsAre(HasSubstr("drawn to 5,"))) << "its budget is discounted";
+  options.experiment = "deploy/experiments/cartpole/sac.textproto";
+  options.overrides.clear();
+  EXPECT_THAT(PlanNotes(PlanExperiment(options).value()), IsEmpty());
 }
 
 TEST(PlanResume, AcceptsTheSameCommandAndMoreSteps) {
@@ -246,7 +278,7 @@ TEST(Needs, OfTheReplayEqualTheSizeOfItsFiles) {
     const auto needs = EstimateNeeds(*experiment, Layout());
     ASSERT_THAT(needs, IsOk());
     datacom::testing::TemporaryFolder folder;
-    replay::Options store = replay::OptionsOf(*experiment);
+    replay::Options store = replay::OptionsOf(*experiment).value();
     store.run_id = "run";
     store.folder = folder.path();
     const auto opened = replay::Store::Open(

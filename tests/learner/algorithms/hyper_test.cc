@@ -1,5 +1,6 @@
 // Every algorithm reads exactly the hyper-parameters that the schema says (Rule.used_by): another value of those
-// changes its state or its snapshot after some updates, another value of the others changes no bit.
+// changes its state or its snapshot after some updates, another value of the others changes no bit. Some are read only
+// where delta is controlled.
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,10 @@ std::pair<State, std::map<std::string, double, std::less<>>> Outcome(const Algor
   ApplyEpisodes(algorithm.get(), config, 1);
   for (int u = 0; u < 2; ++u) algorithm->Update(RandomBatch(config, u));
   return {algorithm->Save(), algorithm->GetActingParameters(0).scalars};
+}
+
+bool OfControl(const std::string& name) {
+  return name == "delta_proportional" || name == "delta_integral" || name == "cost_unit";
 }
 
 bool Allows(const v1::Rule& rule, double value) {
@@ -57,13 +62,21 @@ TEST_P(HyperParameters, ReadsTheHyperParametersThatTheSchemaSaysAndNoOthers) {
   // Some rows are safe and above -margin, some relax the filter: every term of CBF-SAC's loss counts.
   v1::Hyper& hyper = config.members[0].hyper;
   hyper.set_barrier_margin(5), hyper.set_barrier_decay(0), hyper.set_relaxation_penalty(1e-3);
-  const auto outcome = Outcome(config);
+  AlgorithmConfig controlled = config;
+  controlled.members[0].hyper.set_delta_mode("controlled");
+  const auto outcome = Outcome(config), controlled_outcome = Outcome(controlled);
   for (int i = 0; i < v1::Hyper::descriptor()->field_count(); ++i) {
     const FieldDescriptor* const field = v1::Hyper::descriptor()->field(i);
     if (field->name() == "delta_warmup") continue;  // read by the learner process, which withholds episodes
+    const bool of_control = OfControl(field->name());
     bool differs = false;
-    for (const AlgorithmConfig& changed : Changed(config, field)) differs = differs || Outcome(changed) != outcome;
+    for (const AlgorithmConfig& changed : Changed(of_control ? controlled : config, field)) {
+      differs = differs || Outcome(changed) != (of_control ? controlled_outcome : outcome);
+    }
     EXPECT_EQ(differs, ReadsSetting(InfoOf(GetParam()), *field)) << field->name();
+    if (!of_control) continue;
+    for (const AlgorithmConfig& changed : Changed(config, field))
+      EXPECT_TRUE(Outcome(changed) == outcome) << field->name();
   }
 }
 

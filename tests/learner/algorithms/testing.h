@@ -31,10 +31,11 @@ inline std::vector<std::string> BitsOf(const Stats& stats) {
   return bits;
 }
 
-// "datacom_known" is datacom with joined known rows.
-inline const AlgorithmInfo& InfoOf(const std::string& name) {
-  return *FindAlgorithm(name.substr(0, name.find("_known")));
+// "datacom_known" is datacom with joined known rows, "datacom_controlled" datacom with a controlled delta.
+inline std::string AlgorithmOf(const std::string& name) {
+  return name.substr(0, std::min(name.find("_known"), name.find("_controlled")));
 }
+inline const AlgorithmInfo& InfoOf(const std::string& name) { return *FindAlgorithm(AlgorithmOf(name)); }
 
 // The registered algorithms that can be pre-trained.
 inline std::vector<std::string> PretrainedNames() {
@@ -56,17 +57,17 @@ inline void SetHidden(const std::vector<uint32_t>& widths, v1::Planning* plannin
 }
 
 inline AlgorithmConfig SmallConfig(const std::string& name, int members, const std::string& kernels = "fused") {
-  const size_t joined = name.find("_known");
-  const std::string algorithm = name.substr(0, joined);
+  const std::string algorithm = AlgorithmOf(name);
   AlgorithmConfig config;
   config.algorithm = algorithm;
-  if (joined != std::string::npos) config.known = {"wall", "floor", "speed"};
+  if (name.find("_known") != std::string::npos) config.known = {"wall", "floor", "speed"};
   config.kernels = kernels;
   config.run_seed = 7;
   config.members.resize(members);
   for (int m = 0; m < members; ++m) {
     config.members[m].seed = 100 + m;
     config.members[m].hyper.set_actor_lr(1e-3 * (m + 1));
+    if (name.find("_controlled") != std::string::npos) config.members[m].hyper.set_delta_mode("controlled");
   }
   config.obs_dim = 5, config.action_dim = 2, config.q_dim = 3, config.x_dim = 1;
   config.action_low = {-1, -2}, config.action_high = {1, 2};

@@ -16,6 +16,8 @@ INSTANTIATE_TEST_SUITE_P(All, EveryAlgorithm, ::testing::ValuesIn(RegisteredAlgo
                          [](const auto& info) { return info.param; });
 INSTANTIATE_TEST_SUITE_P(Joined, EveryAlgorithm, ::testing::Values("datacom_known", "iqn_datacom_known"),
                          [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Controlled, EveryAlgorithm, ::testing::Values("datacom_controlled"),
+                         [](const auto& info) { return info.param; });
 
 AlgorithmConfig ConfigOf(const std::string& algorithm, int members, int threads) {
   AlgorithmConfig config = SmallConfig(algorithm, members);
@@ -69,6 +71,17 @@ TEST_P(EveryAlgorithm, ContinuesAStateThatAnotherNumberOfThreadsSaved) {
     Advance(resumed.get(), second, 5, 8);
     EXPECT_EQ(Differing(straight->Save(), resumed->Save()), "") << "saved by " << before << " threads";
   }
+}
+
+TEST(Controlled, OneControlledMemberAmongOthersHasTheSameStateWithAnyNumberOfThreads) {
+  AlgorithmConfig one = ConfigOf("datacom", 5, 1), three = ConfigOf("datacom", 5, 3);
+  for (AlgorithmConfig* config : {&one, &three}) config->members[3].hyper.set_delta_mode("controlled");
+  const auto a = MakeAlgorithm(one), b = MakeAlgorithm(three), resumed = MakeAlgorithm(three);
+  Advance(a.get(), one, 0, 6);
+  Advance(b.get(), three, 0, 4);
+  resumed->Load(b->Save());
+  Advance(resumed.get(), three, 4, 6);
+  EXPECT_EQ(Differing(a->Save(), resumed->Save()), "");
 }
 
 TEST_P(EveryAlgorithm, ShowsTheSameMembersWithAnyNumberOfThreads) {

@@ -302,7 +302,7 @@ TEST_F(VerifyTest, SessionsAreDamagedWhereTheReplayRefusesThem) {
 struct SessionsOfALargeRow {
   SessionsOfALargeRow(const std::string& folder, const v1::Experiment& experiment) : report(folder) {
     run.dir = folder;
-    run.settings = replay::OptionsOf(experiment);
+    run.settings = replay::OptionsOf(experiment).value();
     run.schema = RowSchema::For(/*obs_dim=*/1000, /*action_dim=*/1);  // a chunk has at most 130 rows
     run.has_sessions = true;
     run.report = &report;

@@ -1,0 +1,322 @@
+// The threshold delta without nets: the learned rule keeps its numbers, the controlled one
+// (learner/algorithms/README.md 5.6) follows its equations and brings a plant to its budget.
+#include "learner/algorithms/delta.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "common/safety/risk.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "learner/nn/named_stream.h"
+#include "tests/learner/algorithms/delta_plant.h"
+
+namespace datacom::learner {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+
+AlgorithmConfig ConfigOf(const std::vector<std::string>& modes, double budget, int horizon) {
+  AlgorithmConfig config;
+  config.horizon = horizon;
+  config.discount = 0.99;
+  for (const std::string& mode : modes) {
+    config.members.emplace_back();
+    config.members.back().hyper.set_delta_mode(mode);
+    config.members.back().hyper.set_cost_budget(budget);
+  }
+  return config;
+}
+
+std::vector<double> DoublesOf(const std::string& bytes) {
+  std::vector<double> numbers(bytes.size() / sizeof(double));
+  std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof(double));
+  return numbers;
+}
+
+bool Apply(Delta* delta, int member, const std::vector<float>& costs, const std::vector<double>& cvar) {
+  return delta->ApplyEpisode(member, static_cast<int>(costs.size()) - 1, costs.data(), cvar.data());
+}
+
+// An episode of 100 rows, of which half cost something, and a constant CVaR.
+void ApplyHalf(Delta* delta, double total, double cvar) {
+  std::vector<float> costs(101, -1.0f);
+  std::fill(costs.begin() + 1, costs.begin() + 51, static_cast<float>(total / 50));
+  ASSERT_TRUE(Apply(delta, 0, costs, std::vector<double>(101, cvar)));
+}
+
+// Written down before the controller existed: budget 5, horizon 50, rate 0.05, w = 1.
+TEST(LearnedDelta, KeepsItsNumbersAndTheBytesOfItsState) {
+  Delta delta(ConfigOf({"learned", "fixed"}, 5, 50), /*discount_budget=*/true);
+  ASSERT_TRUE(Apply(&delta, 0, {0, 0.5f, -1, 0.25f}, {1, 0.8, 0.6, 0.4}));
+  EXPECT_DOUBLE_EQ(delta.gradient(0), -0.7310585786300049);
+  ASSERT_TRUE(Apply(&delta, 0, {0, 0.5f, -1, 0.25f}, {1, 0.8, 0.6, 0.4}));
+  ASSERT_TRUE(Apply(&delta, 0, {0, 20, 30, 10}, {1, 0.8, 0.6, 0.4}));
+  EXPECT_DOUBLE_EQ(delta.gradient(0), 0.75026312523951211);
+  EXPECT_DOUBLE_EQ(delta.value(0), 1.3968665805177902);
+  EXPECT_DOUBLE_EQ(delta.raw(0), 1.1126838880585541);
+  EXPECT_EQ(delta.steps(0), 3u);
+  EXPECT_EQ(delta.control(0), nullptr);
+  const std::vector<double> saved = DoublesOf(delta.Save());  // value, first and second moment, steps of each member
+  ASSERT_EQ(saved.size(), 8u);
+  EXPECT_DOUBLE_EQ(saved[0], 1.1126838880585541);
+  EXPECT_DOUBLE_EQ(saved[1], -0.050859173259652904);
+  EXPECT_DOUBLE_EQ(saved[2], 0.0016444717472512385);
+  EXPECT_THAT(std::vector<double>(saved.begin() + 3, saved.end()), ElementsAre(3, 1, 0, 0, 0));
+}
+
+TEST(ControlledDelta, StartsAtTheLargerOfItsStartAndTheConvertedBudget) {
+  AlgorithmConfig config = ConfigOf({"controlled", "controlled"}, 30, 50);
+  config.members[0].hyper.set_init_delta(1), config.members[1].hyper.set_init_delta(40);
+  const Delta delta(config, true);
+  EXPECT_NEAR(delta.value(0), 23.699636, 1e-6);  // 30 / 50 (1 - 0.99^50) / 0.01
+  EXPECT_NEAR(delta.value(1), 40, 1e-9);
+}
+
+// By hand: ten steps of cost 1, so J = 10 and e = 1; D_0 = 0.99 (1 - 0.99^10) / 0.01 and so on.
+TEST(ControlledDelta, TakesTheStepOfOneEpisode) {
+  Delta delta(ConfigOf({"controlled"}, 5, 50), true);
+  std::vector<float> costs(51, -1.0f);
+  std::fill(costs.begin() + 1, costs.begin() + 11, 1.0f);
+  ASSERT_TRUE(Apply(&delta, 0, costs, std::vector<double>(51, 2)));
+  const DeltaControl::State& state = delta.control(0)->state();
+  EXPECT_DOUBLE_EQ(state.cost, 10);
+  EXPECT_NEAR(state.calibration, 0.03838361062618352, 1e-12);
+  EXPECT_DOUBLE_EQ(state.integral, 0.02);
+  EXPECT_DOUBLE_EQ(state.floor, 2);
+  EXPECT_EQ(delta.gradient(0), 1);
+  EXPECT_NEAR(delta.value(0), 2.3597300167142152, 1e-12);
+  EXPECT_EQ(delta.steps(0), 1u);
+}
+
+// The equations of learner/algorithms/README.md 5.6, written down slowly: sums over all episodes and all pairs of
+// states.
+class Restated {
+ public:
+  Restated(double d, double u, double start, double gain_p, double gain_i, int horizon, double gamma)
+      : d_(d), m_(std::max(d, u)), gain_p_(gain_p), gain_i_(gain_i), horizon_(horizon), gamma_(gamma) {
+    C_ = 0;
+    for (int t = 0; t < horizon; ++t) C_ += m_ / horizon * std::pow(gamma, t);
+    start_ = std::max(start, C_);
+    b_ = start_ - C_;
+  }
+
+  void Add(const std::vector<float>& costs, const std::vector<double>& cvar) {
+    const int length = static_cast<int>(costs.size()) - 1;
+    const double w = std::min(1.0, static_cast<double>(length) / horizon_);
+    std::vector<double> c(costs.size(), 0.0), safe;
+    for (int i = 1; i <= length; ++i) c[i] = std::max(0.0, static_cast<double>(costs[i]));
+    double total = 0, excess = 0;
+    for (int i = 0; i <= length; ++i) {
+      double D = 0;
+      for (int t = i; t <= length; ++t) D += std::pow(gamma_, t - i) * c[t];
+      total += c[i];
+      excess += (cvar[i] - D) / (length + 1);
+      if (c[i] == 0) safe.push_back(cvar[i]);
+    }
+    std::sort(safe.begin(), safe.end());
+    const double quartile = safe[(safe.size() - 1) / 4];
+    f_ = totals_.empty() ? quartile : f_ + 0.05 * w * (quartile - f_);
+    b_ += 0.05 * w * (excess - b_);
+    totals_.push_back(total), shares_.push_back(w);
+    double weights = 0, sum = 0, weight = 1;  // every episode counts once, and less with every later row
+    for (size_t k = totals_.size(); k-- > 0;) {
+      weights += weight, sum += weight * totals_[k];
+      weight *= 1 - 0.1 * shares_[k];
+    }
+    J_ = sum / weights;
+    const double e = std::clamp((J_ - d_) / m_, -1.0, 1.0), push = e > 0 ? e : e / 5;
+    const double base = std::max(C_ + b_ * std::min(1.0, m_ / J_), C_ / 2);
+    const double low = std::min(base, std::max(C_ / 100, f_ * std::pow(std::min(1.0, m_ / (4 * J_)), 2)));
+    const double high = 2 * std::max(start_, base);
+    kappa_ += gain_i_ * w * push;
+    if (base * std::exp(-kappa_) > high) kappa_ = std::log(base / high);
+    if (base * std::exp(-kappa_) < low) kappa_ = std::log(base / low);
+    delta_ = std::max(low, std::min(high, base * std::exp(-(gain_p_ * push + kappa_))));
+  }
+
+  double delta() const { return delta_; }
+  double J() const { return J_; }
+  double kappa() const { return kappa_; }
+
+ private:
+  double d_, m_, gain_p_, gain_i_;
+  int horizon_;
+  double gamma_, C_, start_ = 0, b_ = 0, f_ = 0, kappa_ = 0, J_ = 0, delta_ = 0;
+  std::vector<double> totals_, shares_;
+};
+
+TEST(ControlledDelta, FollowsItsEquations) {
+  constexpr int kHorizon = 20;
+  NamedStream stream(NamedKey("test.delta.equations", {}));
+  for (const double budget : {0.0, 0.3, 5.0, 40.0}) {
+    for (const double unit : {0.01, 1.0, 8.0}) {
+      AlgorithmConfig config = ConfigOf({"controlled"}, budget, kHorizon);
+      v1::Hyper& hyper = config.members[0].hyper;
+      hyper.set_cost_unit(unit), hyper.set_init_delta(2);
+      hyper.set_delta_proportional(0.7), hyper.set_delta_integral(0.15);
+      Delta delta(config, true);
+      Restated restated(budget, unit, std::log1p(std::exp(2.0)), 0.7, 0.15, kHorizon, 0.99);
+      for (int episode = 0; episode < 240; ++episode) {
+        const int length = 1 + static_cast<int>(stream.Uniform() * (kHorizon + 3));
+        // Times of low and high costs and predictions follow one another, so that delta reaches all of its bounds.
+        const double scale = std::max(budget, unit);
+        const double size = std::vector<double>{0.1, 3, 40}[episode / 40 % 3] * scale / kHorizon;
+        const double seen = std::vector<double>{8, 0.02}[episode / 60 % 2] * scale;
+        std::vector<float> costs;
+        std::vector<double> cvar;
+        for (int i = 0; i <= length; ++i) costs.push_back(static_cast<float>(size * stream.Uniform(-1, 2)));
+        for (int i = 0; i <= length; ++i) cvar.push_back(seen * stream.Uniform());
+        ASSERT_TRUE(Apply(&delta, 0, costs, cvar));
+        restated.Add(costs, cvar);
+        const std::string where = "budget " + std::to_string(budget) + ", unit " + std::to_string(unit) + ", episode " +
+                                  std::to_string(episode);
+        ASSERT_NEAR(delta.control(0)->state().cost, restated.J(), 1e-9 * (1 + restated.J())) << where;
+        ASSERT_NEAR(delta.raw(0), restated.kappa(), 1e-9) << where;
+        ASSERT_NEAR(delta.value(0), restated.delta(), 1e-9 * (1 + restated.delta())) << where;
+      }
+    }
+  }
+}
+
+// IQN-ATACOM's budget is discounted: C. It then steers to the undiscounted budget whose conversion is C.
+TEST(ControlledDelta, ADiscountedBudgetMeansTheEpisodeThatSpendsItEvenly) {
+  AlgorithmConfig config = ConfigOf({"controlled"}, 30, 50), discounted = config;
+  discounted.members[0].hyper.set_cost_budget(DiscountedBudget(30, 50, 0.99));
+  Delta a(config, /*discount_budget=*/true), b(discounted, /*discount_budget=*/false);
+  EXPECT_NEAR(a.value(0), b.value(0), 1e-9);
+  for (const float cost : {0.1f, 5.0f, 0.3f, 0.7f}) {
+    const std::vector<float> costs(51, cost);
+    const std::vector<double> cvar(51, 10);
+    ASSERT_TRUE(Apply(&a, 0, costs, cvar));
+    ASSERT_TRUE(Apply(&b, 0, costs, cvar));
+    EXPECT_THAT(b.value(0), DoubleNear(a.value(0), 1e-9));
+  }
+}
+
+TEST(ControlledDelta, LeavesABoundSoonAfterTheErrorChangesItsSign) {
+  AlgorithmConfig config = ConfigOf({"controlled"}, 10, 100);
+  config.members[0].hyper.set_init_delta(0);
+  Delta open(config, true), tight(config, true);
+  for (int episode = 0; episode < 400; ++episode) ApplyHalf(&open, 0, 4), ApplyHalf(&tight, 100, 0.01);
+  const double high = open.value(0), low = tight.value(0);
+  EXPECT_NEAR(high, 20.679353, 1e-5);
+  EXPECT_NEAR(low, 0.063397, 1e-5);
+  // An integral that had gone on would be at -1.6 and 8 and need 55 and 1,000 episodes.
+  for (int episode = 0; episode < 6; ++episode) ApplyHalf(&open, 40, 4);
+  EXPECT_LT(open.value(0), high / 2);
+  for (int episode = 0; episode < 40; ++episode) ApplyHalf(&tight, 0, 0.01);
+  EXPECT_GT(tight.value(0), 1.2 * low);
+}
+
+TEST(ControlledDelta, WithABudgetOfNothingAnEpisodeWithoutCostDoesNotLoosen) {
+  Delta delta(ConfigOf({"controlled"}, 0, 100), true);
+  for (int episode = 0; episode < 30; ++episode) ApplyHalf(&delta, 0.5, 1);
+  const double before = delta.raw(0);
+  EXPECT_GT(before, 0);
+  for (int episode = 0; episode < 30; ++episode) ApplyHalf(&delta, 0, 1);
+  EXPECT_GE(delta.raw(0), before);
+}
+
+TEST(ControlledDelta, ContinuesExactlyFromItsBytesAlsoBesideMembersThatAreNotControlled) {
+  const AlgorithmConfig config = ConfigOf({"controlled", "learned", "fixed", "controlled"}, 5, 20);
+  Delta straight(config, true), resumed(config, true);
+  NamedStream stream(NamedKey("test.delta.save", {}));
+  const auto step = [&](const std::vector<Delta*>& deltas) {
+    std::vector<float> costs(16);
+    std::vector<double> cvar(16);
+    for (float& cost : costs) cost = static_cast<float>(stream.Uniform(-1, 2));
+    for (double& value : cvar) value = stream.Uniform(0, 3);
+    for (Delta* delta : deltas) {
+      for (int member = 0; member < 4; ++member) ASSERT_TRUE(Apply(delta, member, costs, cvar));
+    }
+  };
+  for (int episode = 0; episode < 7; ++episode) step({&straight});
+  step({&resumed});  // Load must overwrite this
+  resumed.Load(straight.Save());
+  for (int episode = 0; episode < 7; ++episode) step({&straight, &resumed});
+  EXPECT_EQ(resumed.Save(), straight.Save());
+  EXPECT_EQ(straight.Save().size(), 4 * (4 + 5) * sizeof(double)) << "equal parts";
+  for (int member = 0; member < 4; ++member) EXPECT_EQ(resumed.value(member), straight.value(member)) << member;
+  EXPECT_EQ(straight.steps(0), 14u);
+}
+
+TEST(ControlledDelta, AnEpisodeThatIsNotFiniteChangesNothing) {
+  Delta delta(ConfigOf({"controlled"}, 5, 20), true);
+  ASSERT_TRUE(Apply(&delta, 0, {0, 1, 2}, {1, 2, 3}));
+  const std::string before = delta.Save();
+  const float nan = std::numeric_limits<float>::quiet_NaN(), infinite = std::numeric_limits<float>::infinity();
+  EXPECT_FALSE(Apply(&delta, 0, {0, nan, 2}, {1, 2, 3}));
+  EXPECT_FALSE(Apply(&delta, 0, {0, infinite, 2}, {1, 2, 3}));
+  EXPECT_FALSE(Apply(&delta, 0, {0, 1, 2}, {1, static_cast<double>(nan), 3}));
+  EXPECT_FALSE(Apply(&delta, 0, {0, 1, 2}, {static_cast<double>(infinite), 2, 3}));
+  EXPECT_EQ(delta.Save(), before);
+}
+
+// Mean cost of the last 300 of 1,500 episodes.
+double LateCost(Delta* delta, DeltaPlant* plant) {
+  double sum = 0;
+  for (int episode = 0; episode < 1500; ++episode) {
+    const double cost = plant->Play(delta->value(0));
+    EXPECT_TRUE(Apply(delta, 0, plant->costs(), plant->cvar()));
+    if (episode >= 1200) sum += cost / 300;
+  }
+  return sum;
+}
+
+// The plant has its budget's cost at `ratio` times the converted budget. The learned rule goes to the converted budget
+// itself, whatever episodes cost.
+TEST(ControlledDelta, BringsAPlantToItsBudgetWhereTheLearnedRuleDoesNot) {
+  for (const int horizon : {100, 300, 1000}) {
+    for (const double budget : {0.0, 1.0, 40.0}) {
+      for (const double ratio : {0.4, 1.6}) {
+        const double converted = DiscountedBudget(std::max(budget, 1.0), horizon, 0.99);
+        const auto plant = [&] {
+          return budget > 0 ? DeltaPlant(horizon, 8 * budget, ratio * converted * std::sqrt(7.0), /*seed=*/1)
+                            : DeltaPlant(horizon, 20, converted, /*seed=*/1);
+        };
+        const auto run = [&](const std::string& mode, double start, double integral) {
+          AlgorithmConfig config = ConfigOf({mode}, budget, horizon);
+          config.members[0].hyper.set_init_delta(start);
+          Delta delta(config, true);
+          if (integral > 0) delta.set_raw(0, integral);
+          DeltaPlant fresh = plant();
+          return LateCost(&delta, &fresh);
+        };
+        const double wide = 10 * converted, open = wide + std::log(-std::expm1(-wide));  // softplus gives wide
+        const double from_open = run("controlled", open, 0), from_tight = run("controlled", 0.1, 3);
+        const std::string where = "horizon " + std::to_string(horizon) + ", budget " + std::to_string(budget) +
+                                  ", ratio " + std::to_string(ratio);
+        if (budget == 0) {
+          EXPECT_LT(from_open, 1) << where;
+          EXPECT_LT(from_tight, 1) << where;
+          EXPECT_GT(run("learned", open, 0), 2) << where;
+          break;  // ratio has no meaning
+        }
+        for (const double cost : {from_open, from_tight}) {
+          EXPECT_GT(cost, 0.8 * budget) << where;
+          EXPECT_LT(cost, 1.1 * budget) << where;
+        }
+        if (ratio < 1) {
+          EXPECT_GT(run("learned", open, 0), 2 * budget) << where;
+        }
+      }
+    }
+  }
+}
+
+// Predictions follow the cost, so a floor of predictions alone would rise with it and hold a bad policy open.
+TEST(ControlledDelta, AFloorOfHighPredictionsDoesNotKeepItOpen) {
+  Delta delta(ConfigOf({"controlled"}, 10, 100), true);
+  for (int episode = 0; episode < 300; ++episode) ApplyHalf(&delta, 200, 50);
+  EXPECT_LT(delta.value(0), 0.2);  // 50 (10 / (4 x 200))^2 = 0.0078; a hundredth of the converted budget is 0.063
+}
+
+}  // namespace
+}  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0
