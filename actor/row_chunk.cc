@@ -12,12 +12,12 @@ namespace datacom::actor {
 namespace {
 
 // Where a transition has the value: the pointer, or the address of the number.
-template <auto member>
+template <auto Member>
 const void* Value(const TransitionRow& row) {
-  if constexpr (std::is_pointer_v<std::decay_t<decltype(row.*member)>>) {
-    return row.*member;
+  if constexpr (std::is_pointer_v<std::decay_t<decltype(row.*Member)>>) {
+    return row.*Member;
   } else {
-    return &(row.*member);
+    return &(row.*Member);
   }
 }
 
