@@ -31,6 +31,15 @@ inline std::vector<std::string> BitsOf(const Stats& stats) {
   return bits;
 }
 
+// Names of the entries that differ; empty if the states are equal.
+inline std::string Differing(const State& a, const State& b) {
+  std::string names = a.size() == b.size() ? "" : "other entries ";
+  for (const auto& [name, bytes] : a) {
+    if (b.count(name) == 0 || b.at(name) != bytes) names += name + " ";
+  }
+  return names;
+}
+
 // "datacom_known" is datacom with joined known rows, "datacom_controlled" datacom with a controlled delta.
 inline std::string AlgorithmOf(const std::string& name) {
   return name.substr(0, std::min(name.find("_known"), name.find("_controlled")));
