@@ -37,8 +37,8 @@ absl::Status SetSeeds(const std::vector<uint64_t>& seeds, v1::Experiment* experi
 absl::Status CheckSettingsAreRead(const v1::Experiment& experiment);
 // Checks the rules of an experiment and conditions that no single rule can express: algorithm and task are among the
 // names given (a task also is if it is the text task of the options), publish_period <= max_policy_lag (except in
-// lockstep), env_steps > min_size, capacities, pre-training, the schedule of an on-policy algorithm, settings
-// that the algorithm does not read, distinct members. Errors name the field path.
+// lockstep), env_steps > min_size, capacities, the schedule of an on-policy algorithm, the row counts of planning,
+// settings that the algorithm or the mode of delta does not read, distinct members. Errors name the field path.
 absl::Status ValidateExperiment(const v1::Experiment& experiment, const std::vector<std::string>& tasks,
                                 const std::vector<std::string>& algorithms);
 // The part for task_options: rules and ranges. The task itself checks which options it has.
