@@ -103,5 +103,10 @@ std::vector<std::string> HyperParametersOf(const AlgorithmInfo& algorithm) {
   return names;
 }
 
+DeltaMode DeltaModeOf(const v1::Hyper& hyper) {
+  if (hyper.delta_mode() == "controlled") return DeltaMode::kControlled;
+  return hyper.delta_mode() == "fixed" ? DeltaMode::kFixed : DeltaMode::kLearned;
+}
+
 }  // namespace datacom
 // SPDX-License-Identifier: Apache-2.0

@@ -10,6 +10,9 @@
 #include "google/protobuf/repeated_field.h"
 
 namespace datacom {
+namespace v1 {
+class Hyper;
+}
 
 struct AlgorithmInfo {
   // The fields of proto AlgorithmInfo, which explains them.
@@ -33,6 +36,9 @@ bool Covers(const google::protobuf::RepeatedPtrField<std::string>& users, const 
 // True if the algorithm reads the setting: its Rule.used_by covers the algorithm.
 bool ReadsSetting(const AlgorithmInfo& algorithm, const google::protobuf::FieldDescriptor& setting);
 std::vector<std::string> HyperParametersOf(const AlgorithmInfo& algorithm);  // fields of proto Hyper that it reads
+
+enum class DeltaMode { kLearned, kFixed, kControlled };
+DeltaMode DeltaModeOf(const v1::Hyper& hyper);  // REQUIRES a delta_mode that its Rule allows
 
 }  // namespace datacom
 
