@@ -59,9 +59,9 @@ ReplayLayout ReplayLayoutOf(const v1::Experiment& resolved, uint64_t row_bytes);
 
 // Experiment.hyper overridden by the member's own.
 v1::Hyper MemberHyper(const v1::Experiment& resolved, int member);
-// Rows of a member before the first step of delta: hyper.delta_warmup. In mode controlled, which looks at the cost of
-// episodes more than at what is predicted, 20 episodes of `horizon` rows are enough, if updates have begun by then.
-uint64_t DeltaWarmup(const v1::Experiment& resolved, int member, int horizon);
+// Rows of a member before the first step of delta: hyper.delta_warmup. In mode controlled it is at most 20 episodes of
+// `horizon` rows, or `min_size` (replay.min_size) if that is more, because updates must have begun.
+uint64_t DeltaWarmup(const v1::Hyper& hyper, uint64_t min_size, int horizon);
 
 // The weight of a row's reward in J, relative to the row before it: learner.discount for each control step that a
 // decision holds (common/tasks/README.md 4.2). Learners discount by learner.discount.

@@ -83,17 +83,14 @@ std::string ResumeCommand(const TrainOptions& options) {
   return absl::StrCat("datacom train --run-dir ", options.run_dir, " --resume");
 }
 
-absl::StatusOr<RowSchema> SchemaOf(const v1::Experiment& resolved) {
-  ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(resolved.task(), resolved.task_options()));
-  return ActingRuleSchema(FindAlgorithm(resolved.algorithm())->acting_rule, model.spec);
-}
-
 // Checks that the dataset exists and belongs to this task before anything starts. The learner checks its content.
 absl::Status CheckPretrain(const v1::Experiment& resolved) {
   if (!resolved.has_pretrain()) return absl::OkStatus();
   const std::string& folder = resolved.pretrain().dataset();
   ASSIGN_OR_RETURN(const v1::DatasetManifest manifest, ReadManifest(folder));
-  ASSIGN_OR_RETURN(const RowSchema schema, SchemaOf(resolved));
+  ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(resolved.task(), resolved.task_options()));
+  ASSIGN_OR_RETURN(const RowSchema schema,
+                   ActingRuleSchema(FindAlgorithm(resolved.algorithm())->acting_rule, model.spec));
   return Annotate(CheckDataset(folder, manifest, resolved.task(), schema), "pretrain.dataset");
 }
 
@@ -268,7 +265,8 @@ absl::Status CheckDrawSize(const v1::Experiment& resolved, uint64_t members, con
 absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout& layout) {
   ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(resolved.task(), resolved.task_options()));
   const uint64_t obs = model.spec.seen_dim(), action = model.spec.action_dim;
-  ASSIGN_OR_RETURN(const RowSchema schema, SchemaOf(resolved));
+  ASSIGN_OR_RETURN(const RowSchema schema,
+                   ActingRuleSchema(FindAlgorithm(resolved.algorithm())->acting_rule, model.spec));
   const uint64_t members = std::max(1, resolved.members_size());
   const v1::Run& run = resolved.run();
   const v1::Network& network = resolved.network();

@@ -168,13 +168,13 @@ TEST(Schema, ASettingThatOnlySomeMembersReadNamesAFieldAndAValueThatExist) {
 }
 
 TEST(DeltaWarmup, IsShorterWhereDeltaIsControlledButUpdatesHaveBegun) {
-  v1::Experiment experiment = ResolveExperiment(Minimal("replay { min_size: 3000 }"));
-  EXPECT_EQ(DeltaWarmup(experiment, 0, 100), 50000u);
-  experiment.mutable_hyper()->set_delta_mode("controlled");
-  EXPECT_EQ(DeltaWarmup(experiment, 0, 1000), 20000u);
-  EXPECT_EQ(DeltaWarmup(experiment, 0, 100), 3000u);
-  experiment.mutable_hyper()->set_delta_warmup(7);
-  EXPECT_EQ(DeltaWarmup(experiment, 0, 1000), 7u);
+  v1::Hyper hyper;
+  EXPECT_EQ(DeltaWarmup(hyper, 3000, 100), 50000u);
+  hyper.set_delta_mode("controlled");
+  EXPECT_EQ(DeltaWarmup(hyper, 3000, 1000), 20000u);
+  EXPECT_EQ(DeltaWarmup(hyper, 3000, 100), 3000u);
+  hyper.set_delta_warmup(7);
+  EXPECT_EQ(DeltaWarmup(hyper, 3000, 1000), 7u);
 }
 
 TEST(ValidateExperiment, RequiresRisingRangesAndPositiveMasses) {

@@ -278,7 +278,7 @@ TEST(Needs, OfTheReplayEqualTheSizeOfItsFiles) {
     const auto needs = EstimateNeeds(*experiment, Layout());
     ASSERT_THAT(needs, IsOk());
     datacom::testing::TemporaryFolder folder;
-    replay::Options store = replay::OptionsOf(*experiment).value();
+    replay::Options store = replay::SetUp(*experiment).value().options;
     store.run_id = "run";
     store.folder = folder.path();
     const auto opened = replay::Store::Open(
