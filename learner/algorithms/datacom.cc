@@ -157,7 +157,7 @@ Stats Datacom::GetStats() const {
     stats[m].set_delta_steps(delta_.steps(m));
     if (const DeltaControl* const control = delta_.control(m)) {
       if (control->state().weight > 0) stats[m].set_delta_cost(control->state().cost);
-      stats[m].set_delta_integral(control->state().integral);
+      stats[m].set_delta_kappa(control->state().integral);
       stats[m].set_delta_calibration(control->state().calibration);
     }
   }
