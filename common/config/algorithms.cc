@@ -56,7 +56,6 @@ std::vector<AlgorithmInfo>* ReadSchema() {
     info.learns_delta = reads(info, hyper->FindFieldByNumber(v1::Hyper::kDeltaLrFieldNumber));
     info.has_budget = reads(info, hyper->FindFieldByNumber(v1::Hyper::kCostBudgetFieldNumber));
     info.plans = reads(info, experiment->FindFieldByNumber(v1::Experiment::kPlanningFieldNumber));
-    info.pretrains = reads(info, experiment->FindFieldByNumber(v1::Experiment::kPretrainFieldNumber));
   }
   return infos;
 }

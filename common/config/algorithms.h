@@ -24,7 +24,6 @@ struct AlgorithmInfo {
   bool learns_delta = false;  // hyper.delta_lr: episodes carry observations and costs, unless delta is fixed
   bool has_budget = false;    // hyper.cost_budget: keeps the cost of an episode within it
   bool plans = false;         // planning: needs the task's cost function
-  bool pretrains = false;     // pretrain: its value functions can be fitted to recorded rows without its policy
 };
 
 const std::vector<AlgorithmInfo>& Algorithms();  // in the schema's order, without algorithms for tests only

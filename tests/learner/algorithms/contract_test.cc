@@ -363,7 +363,7 @@ TEST(Initialisation, StaysInItsBoundsAndDependsOnlyOnSeeds) {
 
 TEST(Pretraining, IsRefusedByTheOthersAndChangesNothing) {
   for (const std::string& name : RegisteredAlgorithms()) {
-    if (InfoOf(name).pretrains) continue;
+    if (Pretrains(InfoOf(name))) continue;
     const AlgorithmConfig config = SmallConfig(name, 1);
     const auto algorithm = MakeAlgorithm(config);
     const State before = algorithm->Save();
