@@ -35,7 +35,6 @@ int Main(int argc, char** argv) {
   role.name = "actor";
   role.flags = &options;
   role.serves = false;
-  role.health_has_tls = false;
   role.own = {{"--replay", &options.replay, "Replay service, host:port", RoleFlag::Is::kAddress},
               {"--learner", &options.learner, "Learner service, host:port", RoleFlag::Is::kAddress},
               {"--name", &options.name, "Name of this process, stable over restarts; default: the host name"},

@@ -213,9 +213,7 @@ absl::Status BatchDecoder::DecodeFailure(int member, const std::string& bytes, B
 absl::Status BatchDecoder::DecodeEpisode(int member, v1::Episode* episode, FinishedEpisode* out) {
   out->member = member;
   const size_t states = static_cast<size_t>(episode->length()) + 1;
-  // learner/algorithms/README.md 5.3: only if more than delta_warmup rows lie before the episode's last row.
-  const bool due = dynamics_ != nullptr && !episode->observations().empty() &&
-                   episode->last_row() > config_.members[member].hyper.delta_warmup() + 1;
+  const bool due = dynamics_ != nullptr && !episode->observations().empty();
   if (due) {
     RETURN_IF_ERROR(
         CheckSize(episode->observations(), states * row_dim() * sizeof(float), member, "episode.observations"));

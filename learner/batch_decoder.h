@@ -40,8 +40,7 @@ struct PreparedUpdate {
 
 class BatchDecoder {
  public:
-  // `dynamics` is null if the algorithm needs none. The names of all streams of noise begin
-  // with `streams`.
+  // `dynamics` is null if the algorithm needs none. The names of all streams of noise begin with `streams`.
   BatchDecoder(const AlgorithmConfig& config, const RowSchema& schema, std::shared_ptr<const ControlAffine> dynamics,
                const KnownRows& known, const std::string& streams = "learner.");
   // Changes `reply`. DATA_LOSS naming member, column and size when the reply does not fit; then `out` is undefined.

@@ -71,7 +71,6 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
     MemberConfig& own = config.members.emplace_back();
     own.seed = resolved.members(member).seed();
     own.hyper = MemberHyper(resolved, member);
-    own.hyper.set_delta_warmup(DeltaWarmup(resolved, member, task.spec.horizon));  // as the replay counts it
   }
   config.run_seed = resolved.run().seed();
   const ControlAffineDims dims = task.dynamics->dims();

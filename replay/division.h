@@ -7,8 +7,7 @@
 // runs fewer than one member's lanes more than it has environments.
 //
 // When a session comes or goes, a member stays where it has most lanes, unless that session's share has become too
-// small for it. So few members move, and the members of a session need not have consecutive
-// numbers.
+// small for it. So few members move, and the members of a session need not have consecutive numbers.
 #ifndef DATACOM_REPLAY_DIVISION_H_
 #define DATACOM_REPLAY_DIVISION_H_
 

@@ -26,11 +26,10 @@ struct Flags : RoleFlags {
 };
 
 absl::StatusOr<std::unique_ptr<Store>> OpenStore(const Flags& flags, const v1::Experiment& experiment) {
-  ASSIGN_OR_RETURN(const RowSchema schema, SchemaOf(experiment));
-  ASSIGN_OR_RETURN(Options options, OptionsOf(experiment));
-  options.run_id = flags.run_id;
-  options.folder = flags.folder;
-  return Store::Open(schema, options);
+  ASSIGN_OR_RETURN(ReplaySetup setup, SetUp(experiment));
+  setup.options.run_id = flags.run_id;
+  setup.options.folder = flags.folder;
+  return Store::Open(setup.schema, setup.options);
 }
 
 // CANCELLED: stopped before the run was complete.

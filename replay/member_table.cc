@@ -13,39 +13,57 @@ namespace {
 
 constexpr size_t kRangeBytes = 1 << 20;
 
+ReplayLayout LayoutOf(const RowSchema& schema, const Options& options) {
+  ReplayLayout layout = options.layout;
+  layout.env_steps = options.limits.schedule.env_steps;
+  layout.row_bytes = schema.stored_row_bytes();
+  return layout;
+}
+
 }  // namespace
 
-MemberTable::MemberTable(const RowSchema& schema, const Options& options)
-    : schema_(schema), offsets_(schema), options_(options), episodes_(offsets_, options.discount) {
+MemberTable::MemberTable(const RowSchema& schema, const Options& options, uint32_t member)
+    : schema_(schema),
+      offsets_(schema),
+      layout_(LayoutOf(schema, options)),
+      settings_(options.members[member]),
+      member_(member),
+      path_(absl::StrCat(options.folder, "/member_", member)),
+      batch_(options.batch),
+      failure_batch_(options.failure_batch),
+      run_seed_(options.run_seed),
+      episodes_(offsets_, options.discount) {
   for (const Column& column : schema.stored()) column_offsets_.push_back(schema.offset(column.name));
-  const size_t most = std::max(options.batch, options.failure_batch);
+  const size_t most = std::max(batch_, failure_batch_);
   numbers_.resize(most);
   pointers_.reserve(most);
 }
 
-absl::StatusOr<std::unique_ptr<MemberTable>> MemberTable::Open(const RowSchema& schema, const Options& options) {
-  std::unique_ptr<MemberTable> table(new MemberTable(schema, options));
+absl::StatusOr<std::unique_ptr<MemberTable>> MemberTable::Open(const RowSchema& schema, const Options& options,
+                                                               uint32_t member) {
+  std::unique_ptr<MemberTable> table(new MemberTable(schema, options, member));
+  const ReplayLayout& layout = table->layout_;
   Ring::Options ring;
   ring.run_id = options.run_id;
   ring.schema_fingerprint = schema.fingerprint();
   ring.sync = options.sync;
-  ring.guard = options.layout.guard;
-  ring.path = options.path + ".rows";
-  ring.record_bytes = options.layout.row_bytes;
-  ring.kept = options.layout.kept_rows();
+  ring.guard = layout.guard;
+  ring.path = table->path_ + ".rows";
+  ring.record_bytes = layout.row_bytes;
+  ring.kept = layout.kept_rows();
   ASSIGN_OR_RETURN(table->rows_, Ring::Open(ring));
-  ring.path = options.path + ".failures";
-  ring.record_bytes = options.layout.failure_bytes();
-  ring.kept = options.layout.kept_failures();
+  ring.path = table->path_ + ".failures";
+  ring.record_bytes = layout.failure_bytes();
+  ring.kept = layout.kept_failures();
   ASSIGN_OR_RETURN(table->failures_, Ring::Open(ring));
   RETURN_IF_ERROR(table->Recover());
   return table;
 }
 
 absl::Status MemberTable::Recover() {
-  if (rows_->cursor() > options_.layout.env_steps) {
-    return absl::InvalidArgumentError(absl::StrCat("run.env_steps=", options_.layout.env_steps, ": ring ",
-                                                   options_.path, ".rows already holds ", rows_->cursor(),
+  if (rows_->cursor() > layout_.env_steps) {
+    return absl::InvalidArgumentError(absl::StrCat("run.env_steps=", layout_.env_steps, ": ring ", path_,
+                                                   ".rows already holds ", rows_->cursor(),
                                                    " rows; resume with at least as many steps"));
   }
   // Failures are committed after their rows: after a crash some may be missing, after a loss of power there may be more
@@ -53,13 +71,12 @@ absl::Status MemberTable::Recover() {
   uint64_t failures = failures_->cursor();
   if (failures > rows_->cursor()) {
     return absl::DataLossError(
-        absl::StrCat("ring ", options_.path, ".failures: its cursor is damaged; start a new run folder"));
+        absl::StrCat("ring ", path_, ".failures: its cursor is damaged; start a new run folder"));
   }
   while (failures > failures_->first() && At<uint64_t>(failures_->record(failures - 1), 0) >= rows_->cursor())
     --failures;
-  if (const uint64_t newer = failures_->cursor() - failures; newer > options_.layout.guard) {
-    return absl::DataLossError(absl::StrCat("ring ", options_.path, ".rows holds ", rows_->cursor(), " rows, and ",
-                                            newer,
+  if (const uint64_t newer = failures_->cursor() - failures; newer > layout_.guard) {
+    return absl::DataLossError(absl::StrCat("ring ", path_, ".rows holds ", rows_->cursor(), " rows, and ", newer,
                                             " failures are newer; restore both from one copy, or start a new run "
                                             "folder"));
   }
@@ -67,8 +84,8 @@ absl::Status MemberTable::Recover() {
   staged_ = rows_->cursor();
   staged_failures_ = failures;
   const uint64_t indexed = failures == 0 ? 0 : At<uint64_t>(failures_->record(failures - 1), 0) + 1;
-  for (uint64_t from = std::max(rows_->first(), indexed); from < rows_->cursor(); from += options_.layout.guard) {
-    Index(from, std::min(from + options_.layout.guard, rows_->cursor()));
+  for (uint64_t from = std::max(rows_->first(), indexed); from < rows_->cursor(); from += layout_.guard) {
+    Index(from, std::min(from + layout_.guard, rows_->cursor()));
     RETURN_IF_ERROR(failures_->Commit(staged_failures_));
   }
   const uint64_t counted = std::min(rows_->counter(kFinishedUpTo), rows_->cursor());
@@ -76,7 +93,7 @@ absl::Status MemberTable::Recover() {
     const char* row = rows_->record(number);
     const auto sequence = At<uint64_t>(row, offsets_.sequence);
     if (sequence > number) {  // a session's rows are numbered from 0
-      return absl::DataLossError(absl::StrCat("ring ", options_.path, ".rows: row ", number, " has sequence ", sequence,
+      return absl::DataLossError(absl::StrCat("ring ", path_, ".rows: row ", number, " has sequence ", sequence,
                                               "; restore the file from a copy, or start a new run folder"));
     }
     episodes_.Feed(number, row);
@@ -194,9 +211,8 @@ void MemberTable::Finish() {
 
 absl::Status MemberTable::CheckReadable(uint64_t update, uint64_t oldest, uint64_t seen) const {
   if (oldest >= rows_->first()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("update ", update, " of member ", options_.member,
-                                                    " draws from rows ", oldest, " to ", seen, ", but rows below ",
-                                                    rows_->first(),
+  return absl::FailedPreconditionError(absl::StrCat("update ", update, " of member ", member_, " draws from rows ",
+                                                    oldest, " to ", seen, ", but rows below ", rows_->first(),
                                                     " are overwritten: the learner resumed from further back than the "
                                                     "replay keeps; resume from one of the two newest checkpoints"));
 }
@@ -243,25 +259,25 @@ void MemberTable::Gather(const std::vector<const char*>& rows, std::string* colu
 }
 
 absl::Status MemberTable::Draw(uint64_t update, uint64_t seen, uint64_t seen_before, v1::MemberBatch* batch) {
-  const uint64_t oldest = seen - std::min(seen, options_.layout.capacity);
+  const uint64_t oldest = seen - std::min(seen, layout_.capacity);
   RETURN_IF_ERROR(CheckReadable(update, oldest, seen));
-  const DrawKey key{options_.run_seed, options_.member_seed, update};
+  const DrawKey key{run_seed_, settings_.seed, update};
   batch->set_rows_seen(seen);
-  DrawMain(key, seen, options_.layout.capacity, options_.batch, numbers_.data());
+  DrawMain(key, seen, layout_.capacity, batch_, numbers_.data());
   pointers_.clear();
-  for (uint32_t i = 0; i < options_.batch; ++i) pointers_.push_back(rows_->record(numbers_[i]));
+  for (uint32_t i = 0; i < batch_; ++i) pointers_.push_back(rows_->record(numbers_[i]));
   Gather(pointers_, batch->mutable_main());
-  const uint64_t failures = options_.failure_batch == 0 ? 0 : FailuresBelow(seen);
-  if (UseFailures(failures, options_.layout.failure_capacity, options_.failure_batch)) {
-    if (failures - std::min(failures, options_.layout.failure_capacity) < failures_->first()) {
+  const uint64_t failures = failure_batch_ == 0 ? 0 : FailuresBelow(seen);
+  if (UseFailures(failures, layout_.failure_capacity, failure_batch_)) {
+    if (failures - std::min(failures, layout_.failure_capacity) < failures_->first()) {
       return absl::FailedPreconditionError(
-          absl::StrCat("update ", update, " of member ", options_.member, ": failures below ", failures_->first(),
+          absl::StrCat("update ", update, " of member ", member_, ": failures below ", failures_->first(),
                        " are overwritten: the learner resumed from further back than the replay keeps; resume from one "
                        "of the two newest checkpoints"));
     }
-    DrawFailures(key, failures, options_.layout.failure_capacity, options_.failure_batch, numbers_.data());
+    DrawFailures(key, failures, layout_.failure_capacity, failure_batch_, numbers_.data());
     pointers_.clear();
-    for (uint32_t i = 0; i < options_.failure_batch; ++i)
+    for (uint32_t i = 0; i < failure_batch_; ++i)
       pointers_.push_back(failures_->record(numbers_[i]) + kFailureHeaderBytes);
     Gather(pointers_, batch->mutable_failure());
   }
@@ -273,7 +289,7 @@ absl::Status MemberTable::DrawNew(uint64_t update, uint64_t seen, uint64_t seen_
                                   v1::MemberBatch* batch) {
   RETURN_IF_ERROR(CheckReadable(update, seen_before, seen));
   batch->set_rows_seen(seen);
-  batch->set_member(options_.member);
+  batch->set_member(member_);
   batch->set_first_row(rows.from);
   batch->set_row_count(static_cast<uint32_t>(rows.to - rows.from));
   pointers_.clear();
@@ -284,7 +300,7 @@ absl::Status MemberTable::DrawNew(uint64_t update, uint64_t seen, uint64_t seen_
     for (const char* row : pointers_) batch->mutable_places()->append(row + offset, sizeof(uint32_t));
   }
   if (rows.to < seen) return absl::OkStatus();
-  const uint64_t oldest = seen - std::min(seen, options_.layout.capacity);
+  const uint64_t oldest = seen - std::min(seen, layout_.capacity);
   for (const EpisodeSummary& episode : episodes_.Finished(seen_before, seen)) AddEpisode(episode, oldest, batch);
   return absl::OkStatus();
 }
@@ -314,7 +330,7 @@ void MemberTable::AddEpisode(const EpisodeSummary& summary, uint64_t oldest, v1:
   for (const double violation : summary.named_max_violation) episode->add_named_max_violation(violation);
   for (const double cost : summary.named_sum_cost) episode->add_named_sum_cost(cost);
   episode->set_policy_update(summary.policy_update);
-  if (!options_.episode_rows || summary.last_row - 1 <= options_.delta_warmup || summary.first_row < oldest) return;
+  if (!settings_.episode_rows || summary.last_row - 1 <= settings_.delta_warmup || summary.first_row < oldest) return;
   const size_t width = schema_.obs_dim() * sizeof(float);
   std::string* observations = episode->mutable_observations();
   std::string* costs = episode->mutable_costs();
@@ -351,11 +367,11 @@ std::string MemberTable::Memory(const EpisodeSummary& episode) const {
 absl::Status MemberTable::ReadRange(uint64_t from, uint64_t to, v1::RowRange* range,
                                     std::vector<uint32_t>* sessions) const {
   if (to > rows_->cursor() || from > to) {
-    return absl::OutOfRangeError(absl::StrCat("rows ", from, " to ", to, " of member ", options_.member, ": ",
-                                              rows_->cursor(), " are committed"));
+    return absl::OutOfRangeError(
+        absl::StrCat("rows ", from, " to ", to, " of member ", member_, ": ", rows_->cursor(), " are committed"));
   }
   if (from < rows_->first()) {
-    return absl::NotFoundError(absl::StrCat("row ", from, " of member ", options_.member, " is overwritten; rows ",
+    return absl::NotFoundError(absl::StrCat("row ", from, " of member ", member_, " is overwritten; rows ",
                                             rows_->first(), " to ", rows_->cursor(), " are held"));
   }
   const uint64_t count = std::min<uint64_t>(to - from, std::max<uint64_t>(1, kRangeBytes / schema_.stored_row_bytes()));

@@ -19,6 +19,7 @@
 #include "common/transitions/row_schema.h"
 #include "datacom/v1/replay.pb.h"
 #include "replay/episodes.h"
+#include "replay/options.h"
 #include "replay/ring.h"
 #include "replay/sampler.h"
 
@@ -31,19 +32,9 @@ inline constexpr size_t kPlaceBytes = 4 * sizeof(uint32_t);  // bytes of a row i
 
 class MemberTable {
  public:
-  struct Options {
-    std::string path;  // prefix of its two files
-    std::string run_id;
-    uint32_t member = 0;  // for messages
-    ReplayLayout layout;  // with the schema's row_bytes
-    uint32_t batch = 0, failure_batch = 0;
-    double discount = 0.99;
-    uint64_t run_seed = 0, member_seed = 0;
-    bool episode_rows = false;  // episodes carry observations and costs, if last_row - 1 exceeds delta_warmup
-    uint64_t delta_warmup = 0;
-    bool sync = false;
-  };
-  static absl::StatusOr<std::unique_ptr<MemberTable>> Open(const RowSchema& schema, const Options& options);
+  // Creates or opens the files of this member in options.folder.
+  static absl::StatusOr<std::unique_ptr<MemberTable>> Open(const RowSchema& schema, const Options& options,
+                                                           uint32_t member);
 
   // Open created the file of rows, or found it without content.
   bool fresh() const { return rows_->fresh(); }
@@ -51,8 +42,7 @@ class MemberTable {
   uint64_t staged() const { return staged_; }            // rows committed or waiting for a commit
   uint64_t room() const { return rows_->guard() - (staged_ - rows_->cursor()); }  // rows that may be staged now
   uint64_t failures() const {
-    return failures_->cursor() < options_.layout.failure_capacity ? failures_->cursor()
-                                                                  : options_.layout.failure_capacity;
+    return failures_->cursor() < layout_.failure_capacity ? failures_->cursor() : layout_.failure_capacity;
   }
   uint64_t held() const { return rows_->cursor() - rows_->first(); }
   const EpisodeTracker& episodes() const { return episodes_; }
@@ -95,7 +85,7 @@ class MemberTable {
   std::string Memory(const EpisodeSummary& episode) const;
 
  private:
-  MemberTable(const RowSchema& schema, const Options& options);
+  MemberTable(const RowSchema& schema, const Options& options, uint32_t member);
   absl::Status Recover();
   // Writes rows [from, from + rows) of a chunk of `count` rows as row `number` and following, which must be contiguous
   // in the ring.
@@ -113,7 +103,12 @@ class MemberTable {
 
   const RowSchema schema_;
   const RowOffsets offsets_;
-  const Options options_;
+  const ReplayLayout layout_;
+  const Options::Member settings_;
+  const uint32_t member_;   // for messages
+  const std::string path_;  // prefix of its two files
+  const uint32_t batch_, failure_batch_;
+  const uint64_t run_seed_;
   std::vector<size_t> column_offsets_;  // per stored column
   std::unique_ptr<Ring> rows_;
   std::unique_ptr<Ring> failures_;  // record: u64 row number, row

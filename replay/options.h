@@ -16,7 +16,7 @@ namespace datacom::replay {
 struct Options {
   struct Member {
     uint64_t seed = 0;
-    bool episode_rows = false;  // episodes carry observations and costs, after the first `delta_warmup` rows
+    bool episode_rows = false;  // episodes carry observations and costs, if last_row - 1 exceeds delta_warmup
     uint64_t delta_warmup = 0;
   };
 
@@ -26,12 +26,10 @@ struct Options {
   std::string experiment_text;  // sent to actors
   std::vector<Member> members;
   Limiter::Options limits;
-  uint64_t capacity = 0, failure_capacity = 0;  // rows of a member that draws use
-  uint64_t slack = 0;                           // older rows kept for a learner that resumes
-  uint64_t guard_rows = kRingGuardRows;         // most rows of a member between two commits; smaller in tests
-  uint32_t batch = 0, failure_batch = 0;        // rows of a draw
-  bool new_rows = false;                        // draws hold all new rows instead of a sample (AlgorithmInfo)
-  double discount = 0.99;                       // of an episode's return from row to row (DiscountOfReturns)
+  ReplayLayout layout;  // of a member's rings; they take env_steps from `limits`, row_bytes from the schema
+  uint32_t batch = 0, failure_batch = 0;  // rows of a draw
+  bool new_rows = false;                  // draws hold all new rows instead of a sample (AlgorithmInfo)
+  double discount = 0.99;  // weight of a row's reward in J, relative to the row before (DiscountOfReturns)
   uint64_t run_seed = 0;
   bool sync = false;  // acknowledged rows survive a loss of power
   Clock::Time::duration lease = std::chrono::seconds(30);

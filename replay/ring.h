@@ -5,9 +5,8 @@
 // own, the cursor and two counters), then blocks. A block is a header of 16 bytes and 64 records; record r lies in
 // block r / 64 modulo the number of blocks. The block's header holds two sums, each {number of records u32, CRC-32C of
 // the block's number and of these records u32}. A commit overwrites the older sum, so that the other one always fits
-// the
-// committed records. Records being written never share a block with readable ones of an earlier round: a crash in the
-// middle destroys no readable record.
+// the committed records. Records being written never share a block with readable ones of an earlier round: a crash in
+// the middle destroys no readable record.
 //
 // With `sync` a commit waits for the disk twice: the records and their sums must be on the disk before the cursor is
 // stored, or a loss of power could leave a cursor without its records.

@@ -16,9 +16,11 @@ namespace datacom::replay {
 
 // Resolved and validated.
 absl::StatusOr<v1::Experiment> ReadExperiment(const std::string& path);
-absl::StatusOr<RowSchema> SchemaOf(const v1::Experiment& resolved);
-// All settings except folder, run id, lease and clock.
-absl::StatusOr<Options> OptionsOf(const v1::Experiment& resolved);
+struct ReplaySetup {
+  RowSchema schema;
+  Options options;  // all but folder, run id, lease and clock
+};
+absl::StatusOr<ReplaySetup> SetUp(const v1::Experiment& resolved);
 
 }  // namespace datacom::replay
 

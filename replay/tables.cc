@@ -9,25 +9,6 @@
 
 namespace datacom::replay {
 
-absl::StatusOr<std::unique_ptr<MemberTable>> OpenMemberTable(const RowSchema& schema, const Options& options,
-                                                             uint32_t member) {
-  MemberTable::Options table;
-  table.path = absl::StrCat(options.folder, "/member_", member);
-  table.run_id = options.run_id;
-  table.member = member;
-  table.layout = {options.capacity,          options.failure_capacity, options.slack, options.limits.schedule.env_steps,
-                  schema.stored_row_bytes(), options.guard_rows};
-  table.batch = options.batch;
-  table.failure_batch = options.failure_batch;
-  table.discount = options.discount;
-  table.run_seed = options.run_seed;
-  table.member_seed = options.members[member].seed;
-  table.episode_rows = options.members[member].episode_rows;
-  table.delta_warmup = options.members[member].delta_warmup;
-  table.sync = options.sync;
-  return MemberTable::Open(schema, table);
-}
-
 Tables::Tables(const Options& options, std::unique_ptr<FolderLock> lock)
     : folder_(options.folder),
       lock_(std::move(lock)),
@@ -46,7 +27,7 @@ absl::Status Tables::Recover(const RowSchema& schema, const Options& options) {
   const auto members = static_cast<uint32_t>(options.members.size());
   const bool known = SessionTable::Exists(folder_);
   for (uint32_t member = 0; member < members; ++member) {
-    ASSIGN_OR_RETURN(auto table, OpenMemberTable(schema, options, member));
+    ASSIGN_OR_RETURN(auto table, MemberTable::Open(schema, options, member));
     if (known && table->fresh()) {
       return absl::DataLossError(
           absl::StrCat(folder_, "/member_", member, ".rows was missing or empty although the run has begun: ",

@@ -22,10 +22,6 @@
 
 namespace datacom::replay {
 
-// Creates or opens the files of one member in options.folder. Errors: those of MemberTable::Open.
-absl::StatusOr<std::unique_ptr<MemberTable>> OpenMemberTable(const RowSchema& schema, const Options& options,
-                                                             uint32_t member);
-
 class Tables {
  public:
   // Creates or recovers the folder. Errors: those of Ring::Open, SessionTable::Open and FolderLock; no disk space;

@@ -38,7 +38,6 @@ absl::StatusOr<LearnedConstraint> LearnedConstraint::Make(const Snapshot& snapsh
   constraint.log_std_ = std::move(log_std);
   constraint.log_stds_.resize(max_batch);
   constraint.log_std_slopes_.resize(max_batch * net.inputs);
-  constraint.margin_ = ScalarOf(snapshot, "risk_margin");
   return constraint;
 }
 

@@ -24,7 +24,7 @@ class LearnedConstraint {
   static absl::StatusOr<LearnedConstraint> Make(const Snapshot& snapshot, const SnapshotForm& form, int max_batch);
   void Set(const Snapshot& snapshot);
 
-  // z: [batch, inputs], batch <= max_batch.
+  // z: [batch, inputs], batch <= max_batch. Needs a Set first.
   void Evaluate(int batch, const float* z);
   // Returns the value of row r of the last Evaluate and writes its gradient, [inputs].
   double Row(int r, double* gradient) const;

@@ -56,7 +56,6 @@ std::vector<AlgorithmInfo>* ReadSchema() {
     info.learns_delta = reads(info, hyper->FindFieldByNumber(v1::Hyper::kDeltaLrFieldNumber));
     info.has_budget = reads(info, hyper->FindFieldByNumber(v1::Hyper::kCostBudgetFieldNumber));
     info.plans = reads(info, experiment->FindFieldByNumber(v1::Experiment::kPlanningFieldNumber));
-    info.pretrains = reads(info, experiment->FindFieldByNumber(v1::Experiment::kPretrainFieldNumber));
   }
   return infos;
 }
@@ -101,6 +100,11 @@ std::vector<std::string> HyperParametersOf(const AlgorithmInfo& algorithm) {
     if (ReadsSetting(algorithm, *hyper->field(i))) names.push_back(hyper->field(i)->name());
   }
   return names;
+}
+
+DeltaMode DeltaModeOf(const v1::Hyper& hyper) {
+  if (hyper.delta_mode() == "controlled") return DeltaMode::kControlled;
+  return hyper.delta_mode() == "fixed" ? DeltaMode::kFixed : DeltaMode::kLearned;
 }
 
 }  // namespace datacom

@@ -10,6 +10,9 @@
 #include "google/protobuf/repeated_field.h"
 
 namespace datacom {
+namespace v1 {
+class Hyper;
+}
 
 struct AlgorithmInfo {
   // The fields of proto AlgorithmInfo, which explains them.
@@ -21,7 +24,6 @@ struct AlgorithmInfo {
   bool learns_delta = false;  // hyper.delta_lr: episodes carry observations and costs, unless delta is fixed
   bool has_budget = false;    // hyper.cost_budget: keeps the cost of an episode within it
   bool plans = false;         // planning: needs the task's cost function
-  bool pretrains = false;     // pretrain: its value functions can be fitted to recorded rows without its policy
 };
 
 const std::vector<AlgorithmInfo>& Algorithms();  // in the schema's order, without algorithms for tests only
@@ -33,6 +35,9 @@ bool Covers(const google::protobuf::RepeatedPtrField<std::string>& users, const 
 // True if the algorithm reads the setting: its Rule.used_by covers the algorithm.
 bool ReadsSetting(const AlgorithmInfo& algorithm, const google::protobuf::FieldDescriptor& setting);
 std::vector<std::string> HyperParametersOf(const AlgorithmInfo& algorithm);  // fields of proto Hyper that it reads
+
+enum class DeltaMode { kLearned, kFixed, kControlled };
+DeltaMode DeltaModeOf(const v1::Hyper& hyper);  // REQUIRES a delta_mode that its Rule allows
 
 }  // namespace datacom
 

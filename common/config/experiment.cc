@@ -7,10 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
+#include "common/config/algorithms.h"
 #include "datacom/v1/task.pb.h"
 #include "google/protobuf/extension_set.h"
 
 namespace datacom {
+
 absl::StatusOr<v1::Experiment> ParseExperiment(const std::string& text, const std::string& where) {
   google::protobuf::LinkExtensionReflection(v1::text_task);  // the text may have one
   v1::Experiment experiment;
@@ -51,12 +53,10 @@ v1::Hyper MemberHyper(const v1::Experiment& resolved, int member) {
   return hyper;
 }
 
-uint64_t DeltaWarmup(const v1::Experiment& resolved, int member, int horizon) {
+uint64_t DeltaWarmup(const v1::Hyper& hyper, uint64_t min_size, int horizon) {
   constexpr uint64_t kEpisodes = 20;
-  const v1::Hyper hyper = MemberHyper(resolved, member);
-  if (hyper.delta_mode() != "controlled") return hyper.delta_warmup();
-  const uint64_t enough = std::max(kEpisodes * static_cast<uint64_t>(horizon), resolved.replay().min_size());
-  return std::min(hyper.delta_warmup(), enough);
+  if (DeltaModeOf(hyper) != DeltaMode::kControlled) return hyper.delta_warmup();
+  return std::min(hyper.delta_warmup(), std::max(kEpisodes * static_cast<uint64_t>(horizon), min_size));
 }
 
 }  // namespace datacom

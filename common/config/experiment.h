@@ -37,8 +37,8 @@ absl::Status SetSeeds(const std::vector<uint64_t>& seeds, v1::Experiment* experi
 absl::Status CheckSettingsAreRead(const v1::Experiment& experiment);
 // Checks the rules of an experiment and conditions that no single rule can express: algorithm and task are among the
 // names given (a task also is if it is the text task of the options), publish_period <= max_policy_lag (except in
-// lockstep), env_steps > min_size, capacities, pre-training, the schedule of an on-policy algorithm, settings
-// that the algorithm does not read, distinct members. Errors name the field path.
+// lockstep), env_steps > min_size, capacities, the schedule of an on-policy algorithm, the row counts of planning,
+// settings that the algorithm or the mode of delta does not read, distinct members. Errors name the field path.
 absl::Status ValidateExperiment(const v1::Experiment& experiment, const std::vector<std::string>& tasks,
                                 const std::vector<std::string>& algorithms);
 // The part for task_options: rules and ranges. The task itself checks which options it has.
@@ -59,9 +59,9 @@ ReplayLayout ReplayLayoutOf(const v1::Experiment& resolved, uint64_t row_bytes);
 
 // Experiment.hyper overridden by the member's own.
 v1::Hyper MemberHyper(const v1::Experiment& resolved, int member);
-// Rows of a member before the first step of delta: hyper.delta_warmup. In mode controlled, which looks at the cost of
-// episodes more than at what is predicted, 20 episodes of `horizon` rows are enough, if updates have begun by then.
-uint64_t DeltaWarmup(const v1::Experiment& resolved, int member, int horizon);
+// Rows of a member before the first step of delta: hyper.delta_warmup. In mode controlled it is at most 20 episodes of
+// `horizon` rows, or `min_size` (replay.min_size) if that is more, because updates must have begun.
+uint64_t DeltaWarmup(const v1::Hyper& hyper, uint64_t min_size, int horizon);
 
 // The weight of a row's reward in J, relative to the row before it: learner.discount for each control step that a
 // decision holds (common/tasks/README.md 4.2). Learners discount by learner.discount.

@@ -20,8 +20,6 @@ absl::StatusOr<std::string> FindTextproto(const std::string& kind, const std::st
                                           const std::string& folder);
 // INVALID_ARGUMENT, naming `where`, line and column.
 absl::Status ParseTextproto(const std::string& text, const std::string& where, google::protobuf::Message* message);
-// Checks every Rule (datacom/v1/rule.proto) of a message and its submessages. Errors name the field path.
-absl::Status CheckRules(const google::protobuf::Message& message);
 // Text format in a stable order.
 std::string PrintTextproto(const google::protobuf::Message& message);
 // Names of the .textproto files in a folder and its subfolders, sorted, without the extension.

@@ -14,9 +14,10 @@
 namespace datacom {
 
 std::string BestEpochRule() {
-  std::vector<std::string> without;
+  std::vector<std::string> without, discounted;
   for (const AlgorithmInfo& algorithm : Algorithms()) {
     if (!algorithm.has_budget) without.push_back(algorithm.name);
+    if (algorithm.discounted_budget) discounted.push_back(algorithm.name);
   }
   return absl::StrCat(
       "--epoch best, for each member: of the evaluated epochs whose mean cost sum is within hyper.cost_budget, the one "
@@ -27,7 +28,8 @@ std::string BestEpochRule() {
       "Methods without a cost budget (",
       absl::StrJoin(without, ", "),
       ") are judged with a budget of\n"
-      "0. The budget of iqn_datacom is a discounted sum, so the rule is stricter there.");
+      "0. A budget that is a discounted sum (",
+      absl::StrJoin(discounted, ", "), ") makes the rule stricter.");
 }
 
 double CostBudget(const v1::Experiment& resolved, int member) {

@@ -19,7 +19,7 @@ namespace {
 constexpr std::chrono::milliseconds kHealthDeadline{3000};  // below the 4 s that the manifests give a probe
 
 absl::Status AnswerHealth(const Role& role) {
-  ASSIGN_OR_RETURN(const Security security, LoadSecurity(role.health_has_tls ? role.flags->tls : ""));
+  ASSIGN_OR_RETURN(const Security security, LoadSecurity(role.serves ? role.flags->tls : ""));
   return CheckHealth(role.flags->healthcheck, kHealthDeadline, security);
 }
 
@@ -99,16 +99,14 @@ int RunRole(int argc, char** argv, const Role& role) {
     return health.ok() ? kExitOk : kExitFailure;  // Docker gives other codes no meaning
   }
   RaiseOpenFileLimit();
-  std::string command, name = role.name;
+  const RoleCommand* command = role.commands.empty() ? nullptr : &role.commands.front();
   for (const RoleCommand& one : role.commands) {
-    if (!app.got_subcommand(one.name)) continue;
-    command = one.name;
-    if (!one.role.empty()) name = one.role;
+    if (app.got_subcommand(one.name)) command = &one;
   }
-  InitLog(name);
+  InitLog(command == nullptr || command->role.empty() ? role.name : command->role);
   Stop::InstallSignalHandlers();
   if (role.flags->die_with_parent) DieWithParent(SIGTERM);
-  const absl::Status status = role.run(command);
+  const absl::Status status = role.run(command == nullptr ? "" : command->name);
   if (absl::IsCancelled(status)) {
     spdlog::info("stopped: {}", std::string(status.message()));
   } else if (!status.ok()) {

@@ -28,17 +28,18 @@ struct RoleFlags {
   bool die_with_parent = false;
 };
 
-// A flag of one role. The value is the default.
+// A flag of one role. `value` points to the variable, which holds the default. uint32_t: a number from 1 to 100,000.
+// bool: a flag without a value.
 struct RoleFlag {
   enum class Is { kAny, kAddress };  // kAddress: HOST:PORT, port above 0
 
   const char* name;
-  std::variant<std::string*, uint32_t*, bool*>
-      value;  // uint32_t: a number from 1 to 100,000; bool: a flag without a value
+  std::variant<std::string*, uint32_t*, bool*> value;
   const char* help;
   Is is = Is::kAny;
 };
-// A subcommand. Without one a role does what its first command does.
+
+// A subcommand. Without one on the command line a role does what its first command does.
 struct RoleCommand {
   const char* name;
   const char* help;
@@ -49,15 +50,15 @@ struct RoleCommand {
 absl::Status RequireFlags(std::initializer_list<std::pair<const char*, const std::string*>> flags);
 
 struct Role {
-  const char* program;         // "datacom-replay"
-  const char* about;           // first line of the help
-  std::string name;            // in log lines
-  RoleFlags* flags;            // not owned; the values are the defaults
-  bool serves = true;          // adds --experiment and --health-listen, for a role that serves one run
-  bool health_has_tls = true;  // whether --healthcheck uses --tls
+  const char* program;  // "datacom-replay"
+  const char* about;    // first line of the help
+  std::string name;     // in log lines
+  RoleFlags* flags;     // not owned; the values are the defaults
+  bool serves = true;   // one run: adds --experiment and --health-listen, and --healthcheck uses --tls
   std::vector<RoleFlag> own = {};
   std::vector<RoleCommand> commands = {};
-  std::function<absl::Status(const std::string& command)> run;  // blocks until the role ends; command: "" without one
+  // Blocks until the role ends. command: empty if the role has none.
+  std::function<absl::Status(const std::string& command)> run;
 };
 
 // Checks the processor, parses the flags, answers --version and --healthcheck, or else sets up the log and the signals,

@@ -48,7 +48,7 @@ inline double DiscountedBudget(double budget, int horizon, double discount) {
 
 // delta and Lagrange multipliers, from their raw values.
 inline double Softplus(double raw) { return raw > 20 ? raw : std::log1p(std::exp(raw)); }
-// The raw value from which delta starts (learner/algorithms/README.md 5.1): init_delta is the raw value itself.
+// The raw value from which delta starts: init_delta, at least 0.1 (learner/algorithms/README.md 5.1).
 inline double RawStartOfDelta(double init_delta) { return std::max(init_delta, 0.1); }
 
 }  // namespace datacom

@@ -36,11 +36,11 @@ constexpr uint64_t SessionSlots(uint64_t members) {
 }
 
 struct ReplayLayout {
-  uint64_t capacity = 0, failure_capacity = 0;
-  uint64_t slack = 0;      // older rows kept for learners that resume
-  uint64_t env_steps = 0;  // rows of a member in the whole run
+  uint64_t capacity = 0, failure_capacity = 0;  // rows of a member that draws use
+  uint64_t slack = 0;                           // older rows kept for learners that resume
+  uint64_t env_steps = 0;                       // rows of a member in the whole run
   uint64_t row_bytes = 0;
-  uint64_t guard = kRingGuardRows;
+  uint64_t guard = kRingGuardRows;  // smaller in tests
 
   uint64_t kept_rows() const { return std::min(env_steps, capacity + slack); }
   uint64_t kept_failures() const { return std::min(env_steps, failure_capacity + slack); }

@@ -16,6 +16,7 @@
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
+#include "common/config/rules.h"
 #include "common/tasks/task.h"
 #include "deploy/cli/text_task.h"
 

@@ -83,17 +83,14 @@ std::string ResumeCommand(const TrainOptions& options) {
   return absl::StrCat("datacom train --run-dir ", options.run_dir, " --resume");
 }
 
-absl::StatusOr<RowSchema> SchemaOf(const v1::Experiment& resolved) {
-  ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(resolved.task(), resolved.task_options()));
-  return ActingRuleSchema(FindAlgorithm(resolved.algorithm())->acting_rule, model.spec);
-}
-
 // Checks that the dataset exists and belongs to this task before anything starts. The learner checks its content.
 absl::Status CheckPretrain(const v1::Experiment& resolved) {
   if (!resolved.has_pretrain()) return absl::OkStatus();
   const std::string& folder = resolved.pretrain().dataset();
   ASSIGN_OR_RETURN(const v1::DatasetManifest manifest, ReadManifest(folder));
-  ASSIGN_OR_RETURN(const RowSchema schema, SchemaOf(resolved));
+  ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(resolved.task(), resolved.task_options()));
+  ASSIGN_OR_RETURN(const RowSchema schema,
+                   ActingRuleSchema(FindAlgorithm(resolved.algorithm())->acting_rule, model.spec));
   return Annotate(CheckDataset(folder, manifest, resolved.task(), schema), "pretrain.dataset");
 }
 
@@ -107,24 +104,25 @@ absl::StatusOr<v1::Experiment> ResolveAndCheck(const v1::Experiment& experiment)
   return resolved;
 }
 
-// The learned delta of a member is drawn to its discounted budget (learner/algorithms/README.md 5.4). Says so if it
-// starts below; empty otherwise, and if it never moves.
+// The learned delta of a member is drawn towards its discounted budget (learner/algorithms/README.md 5.4). Says so if
+// it starts below; empty otherwise, and if it never moves.
 std::string LooseningNote(const v1::Experiment& resolved, int member, int horizon) {
   const AlgorithmInfo& algorithm = *FindAlgorithm(resolved.algorithm());
   const v1::Hyper hyper = MemberHyper(resolved, member);
   const bool moves = hyper.delta_lr() > 0 && resolved.run().env_steps() > hyper.delta_warmup();
-  if (!algorithm.learns_delta || hyper.delta_mode() != "learned" || !moves) return "";
+  if (!algorithm.learns_delta || DeltaModeOf(hyper) != DeltaMode::kLearned || !moves) return "";
   const double start = Softplus(RawStartOfDelta(hyper.init_delta()));
-  const double goal = algorithm.discounted_budget
-                          ? hyper.cost_budget()
-                          : DiscountedBudget(hyper.cost_budget(), horizon, resolved.learner().discount());
+  const double share = algorithm.discounted_budget ? 1 : DiscountedBudget(1, horizon, resolved.learner().discount());
+  const double goal = share * hyper.cost_budget();
   if (start >= goal) return "";
-  const double raw = goal + std::log(-std::expm1(-goal));  // softplus gives goal
-  return absl::StrCat("delta starts at ", absl::StrFormat("%.4g", start), " and is drawn to ",
-                      absl::StrFormat("%.4g", goal), ", the discounted hyper.cost_budget=", hyper.cost_budget(),
+  const std::string from = absl::StrFormat("%.4g", start), to = absl::StrFormat("%.4g", goal);
+  return absl::StrCat("delta starts at ", from, " and is drawn towards ", to,
+                      ", the discounted hyper.cost_budget=", hyper.cost_budget(),
                       ": the constraint loosens after the first ", hyper.delta_warmup(),
-                      " steps; to avoid it, type --set hyper.init_delta=",
-                      absl::StrFormat("%.2f", std::ceil(raw * 100) / 100), " or --set hyper.delta_mode=controlled");
+                      " steps; to keep its start, lower the budget: --set hyper.cost_budget=",
+                      absl::StrFormat("%.2f", std::floor(start / share * 100) / 100),
+                      ", or hold it: --set hyper.delta_mode=fixed --set hyper.init_delta=", from,
+                      "; hyper.delta_mode=controlled starts at ", to, " at once and then follows the cost");
 }
 
 // Number of parameters of the dense layers in -> hidden... -> out.
@@ -268,7 +266,8 @@ absl::Status CheckDrawSize(const v1::Experiment& resolved, uint64_t members, con
 absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout& layout) {
   ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(resolved.task(), resolved.task_options()));
   const uint64_t obs = model.spec.seen_dim(), action = model.spec.action_dim;
-  ASSIGN_OR_RETURN(const RowSchema schema, SchemaOf(resolved));
+  ASSIGN_OR_RETURN(const RowSchema schema,
+                   ActingRuleSchema(FindAlgorithm(resolved.algorithm())->acting_rule, model.spec));
   const uint64_t members = std::max(1, resolved.members_size());
   const v1::Run& run = resolved.run();
   const v1::Network& network = resolved.network();

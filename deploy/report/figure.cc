@@ -122,9 +122,12 @@ std::string RenderFigure(const std::vector<Group>& groups) {
   }
   for (size_t i = 0; i < groups.size(); ++i) {
     const size_t seeds = groups[i].members.size();
-    absl::StrAppendFormat(&svg, "<text x=\"56\" y=\"%g\" fill=\"%s\">%s, %d %s</text>\n", legend + 16.0 * i,
-                          looks[i].colour, Escaped(groups[i].title), seeds,
-                          seeds == 1 ? "member" : "members, mean and 95 % band");
+    const double y = legend + 16.0 * i;
+    absl::StrAppendFormat(&svg,
+                          "<line x1=\"56\" y1=\"%g\" x2=\"84\" y2=\"%g\" stroke=\"%s\" stroke-width=\"1.6\"%s/>\n"
+                          "<text x=\"90\" y=\"%g\" fill=\"%s\">%s, %d %s</text>\n",
+                          y - 4, y - 4, looks[i].colour, Dashes(looks[i]), y, looks[i].colour, Escaped(groups[i].title),
+                          seeds, seeds == 1 ? "member" : "members, mean and 95 % band");
   }
   return svg + "</svg>\n";
 }

@@ -101,7 +101,6 @@ json GroupData(const Group& group, const std::vector<Quantity>& quantities) {
   const Run& run = group.run();
   json data;
   data["title"] = group.title;
-  data["labelled"] = group.labelled;
   data["task"] = run.task;
   data["algorithm"] = run.algorithm;
   data["goal"] = run.env_steps;

@@ -44,13 +44,13 @@ absl::Status RunExport(ExportFlags flags) {
   const std::string file = flags.run_dir + "/experiment.textproto";
   if (!FileExists(file)) return NotARunFolder(flags.run_dir);
   ASSIGN_OR_RETURN(const v1::Experiment experiment, replay::ReadExperiment(file));
-  ASSIGN_OR_RETURN(const RowSchema schema, replay::SchemaOf(experiment));
+  ASSIGN_OR_RETURN(const replay::ReplaySetup setup, replay::SetUp(experiment));
   flags.options.rings = flags.run_dir + "/replay";
   if (!flags.members.empty()) {
     ASSIGN_OR_RETURN(flags.options.members, ParseSeeds(flags.members));
   }
   if (!flags.rows.empty()) RETURN_IF_ERROR(ParseRows(flags.rows, &flags.options));
-  ASSIGN_OR_RETURN(const v1::DatasetManifest manifest, ExportDataset(flags.options, experiment, schema));
+  ASSIGN_OR_RETURN(const v1::DatasetManifest manifest, ExportDataset(flags.options, experiment, setup.schema));
   const bool open = flags.options.end == ExportOptions().end;
   for (const v1::DatasetMember& member : manifest.members()) {
     const bool fewer = flags.options.first < member.first_row() || (!open && member.end_row() < flags.options.end);

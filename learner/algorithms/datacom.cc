@@ -15,15 +15,14 @@ const RegisterAlgorithm<Datacom> kRegistered("datacom");
 
 }  // namespace
 
-Datacom::Datacom(const AlgorithmConfig& config)
-    : Datacom(config, std::make_unique<GaussianFeasibility>(), Delta(config, /*discount_budget=*/true)) {}
+Datacom::Datacom(const AlgorithmConfig& config) : Datacom(config, std::make_unique<GaussianFeasibility>()) {}
 
-Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> feasibility, const Delta& delta)
+Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> feasibility)
     : SoftActorCritic(config),
       safe_map_kernels_(kernels_->Group<SafeMapKernels>()),
       joined_map_kernels_(kernels_->Group<JoinedMapKernels>()),
       feasibility_(std::move(feasibility)),
-      delta_(delta) {
+      delta_(config) {
   DeclareCritics();
   feasibility_->Declare(config_, &layout_);
   MirrorTargets(0, layout_.size());
@@ -158,7 +157,7 @@ Stats Datacom::GetStats() const {
     stats[m].set_delta_steps(delta_.steps(m));
     if (const DeltaControl* const control = delta_.control(m)) {
       if (control->state().weight > 0) stats[m].set_delta_cost(control->state().cost);
-      stats[m].set_delta_integral(control->state().integral);
+      stats[m].set_delta_kappa(control->state().integral);
       stats[m].set_delta_calibration(control->state().calibration);
     }
   }

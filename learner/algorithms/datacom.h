@@ -30,7 +30,7 @@ class Datacom : public SoftActorCritic {
   void WriteArray(int member, const std::string& name, const std::vector<float>& values) override;
 
  protected:
-  Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> feasibility, const Delta& delta);
+  Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> feasibility);
   // Adds the arrays and scalars from which the acting rule evaluates the constraint.
   virtual void AddConstraint(int member, ActingParameters* out) const;
   void LoadBatch(const Batch& batch) override;

@@ -14,17 +14,20 @@
 
 namespace datacom::learner {
 
+bool AnyControlled(const std::vector<MemberConfig>& members);  // whether a member has delta_mode "controlled"
+
 class Delta {
  public:
-  // discount_budget: the budget is converted to discounted cost first (learner/algorithms/README.md 5.2).
-  Delta(const AlgorithmConfig& config, bool discount_budget);
+  explicit Delta(const AlgorithmConfig& config);
   double value(int member) const;
   double raw(int member) const;  // w, or the controller's integral, kappa
   void set_raw(int member, double raw);
-  double gradient(int member) const { return gradients_[member]; }  // of the last step: dloss/dw, or e'
-  uint64_t steps(int member) const { return static_cast<uint64_t>(members_[member].steps); }
+  double gradient(int member) const { return members_[member].gradient; }  // of the last step: dloss/dw, or e'
+  uint64_t steps(int member) const { return static_cast<uint64_t>(members_[member].raw.steps); }
   // Null unless the member's delta is controlled.
-  const DeltaControl* control(int member) const { return controls_[member] ? &*controls_[member] : nullptr; }
+  const DeltaControl* control(int member) const {
+    return members_[member].control ? &*members_[member].control : nullptr;
+  }
   // costs: [length + 1] raw, costs[0] counts as 0; cvar: [length + 1]. Returns false, and changes nothing, if the
   // gradient, or what a controller sees, is not finite.
   bool ApplyEpisode(int member, int length, const float* costs, const double* cvar);
@@ -34,11 +37,17 @@ class Delta {
   void Load(const std::string& bytes);  // must have the size that Save gives
 
  private:
+  struct Member {
+    ScalarAdam raw;     // its value is w; a controller uses only its steps
+    double budget = 0;  // discounted
+    double rate = 0, gradient = 0;
+    std::optional<double> fixed;
+    std::optional<DeltaControl> control;
+  };
+
   double discount_ = 0;
   bool saves_controls_ = false;
-  std::vector<ScalarAdam> members_;  // the raw value w; of a controller only the steps
-  std::vector<std::optional<DeltaControl>> controls_;
-  std::vector<double> budgets_, rates_, fixed_, gradients_;  // fixed_: NaN if learned
+  std::vector<Member> members_;
 };
 
 }  // namespace datacom::learner

@@ -51,7 +51,7 @@ bool DeltaControl::ApplyEpisode(int length, const float* costs, const double* cv
   double to_go = 0, total = 0, excess = 0;
   safe_.clear();
   for (int i = length; i >= 0; --i) {
-    const double cost = i == 0 ? 0 : (costs[i] < 0 ? 0 : static_cast<double>(costs[i]));
+    const double cost = CostOf(costs, i);
     to_go = cost + settings_.discount * to_go;
     total += cost;
     excess += cvar[i] - to_go;

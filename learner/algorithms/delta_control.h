@@ -8,6 +8,9 @@
 
 namespace datacom::learner {
 
+// The cost of state i of an episode; costs[0] counts as 0.
+inline double CostOf(const float* costs, int i) { return i == 0 || costs[i] < 0 ? 0 : static_cast<double>(costs[i]); }
+
 class DeltaControl {
  public:
   struct Settings {

@@ -37,7 +37,7 @@ class DynamicsLearner : public Population {
   std::vector<std::vector<int>> continuing_;  // [block]: rows of the memory
   Optimizer model_optimizer_;
   Statistic model_loss_;
-  enum { kModel, kError, kOwn };  // plans; algorithms have kOwn
+  enum { kModel, kError, kOwn };  // plans of Kernels::Run; an algorithm numbers its own from kOwn on
 
  private:
   // One net of the ensemble and its minibatch.

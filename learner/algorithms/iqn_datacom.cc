@@ -25,8 +25,7 @@ const RegisterAlgorithm<IqnDatacom> kRegistered("iqn_datacom");
 
 }  // namespace
 
-IqnDatacom::IqnDatacom(const AlgorithmConfig& config)
-    : Datacom(config, std::make_unique<QuantileFeasibility>(), Delta(config, /*discount_budget=*/false)) {}
+IqnDatacom::IqnDatacom(const AlgorithmConfig& config) : Datacom(config, std::make_unique<QuantileFeasibility>()) {}
 
 void IqnDatacom::AddConstraint(int member, ActingParameters* out) const {
   const float level = QuantileLevel(config_.members[member].hyper.accepted_risk());

@@ -3,16 +3,15 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "learner/algorithms/delta.h"
 #include "learner/algorithms/population.h"
 
 namespace datacom::learner {
+
 Slices::Slices(const AlgorithmConfig& config, const Maker& make)
     : team_(config.team), members_(static_cast<int>(config.members.size())) {
   const int count = std::min(team_->threads(), members_);
   slices_.resize(count);
-  const bool controls_delta = std::any_of(config.members.begin(), config.members.end(), [](const MemberConfig& member) {
-    return member.hyper.delta_mode() == "controlled";
-  });
   team_->OnWorkers(count, [&](int i) {
     Slice& slice = slices_[i];
     slice.first = i * members_ / count;
@@ -22,7 +21,7 @@ Slices::Slices(const AlgorithmConfig& config, const Maker& make)
     part.members.assign(first, first + slice.count);
     part.slice_first = slice.first;
     part.population = members_;
-    part.controls_delta = controls_delta;
+    part.controls_delta = AnyControlled(config.members);
     slice.algorithm = make(part);
   });
 }

@@ -60,9 +60,9 @@ class BenchStore {
     options.members.push_back({.seed = 1});
     options.limits.schedule = {.env_steps = 1000000000000, .min_size = kMinSize, .updates_per_step = 1};
     options.limits.tolerance = 8 * kWindow * ChunkRows();
-    options.capacity = 200000;
-    options.failure_capacity = 20000;
-    options.slack = options.limits.tolerance + 30000;
+    options.layout.capacity = 200000;
+    options.layout.failure_capacity = 20000;
+    options.layout.slack = options.limits.tolerance + 30000;
     options.batch = 64;
     options.failure_batch = 6;
     options.run_id = "run";

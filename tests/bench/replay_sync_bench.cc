@@ -76,9 +76,9 @@ replay::Options StoreOptions(const Case& one, const std::string& folder) {
   options.members.push_back({.seed = 1});
   options.limits.schedule = {.env_steps = 100000000000, .min_size = 10000000000};  // no learner takes part
   options.limits.tolerance = 2 * kCreditRows * static_cast<uint64_t>(one.actors);
-  options.capacity = 100000;
-  options.failure_capacity = 20000;
-  options.slack = options.limits.tolerance + 30000;
+  options.layout.capacity = 100000;
+  options.layout.failure_capacity = 20000;
+  options.layout.slack = options.limits.tolerance + 30000;
   options.sync = one.sync;
   options.run_id = "run";
   options.folder = folder;

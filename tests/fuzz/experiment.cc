@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_split.h"
 #include "common/config/algorithms.h"
+#include "common/config/rules.h"
 #include "common/transitions/update_schedule.h"
 #include "tests/fuzz/fuzz_target.h"
 

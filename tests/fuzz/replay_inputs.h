@@ -21,14 +21,14 @@ inline const RowSchema& Schema() {
 // For a replay whose rings have two blocks: few rows wrap them, and every restart is quick.
 inline replay::Options SmallOptions() {
   replay::Options options = replay::testing::SmallOptions(kMembers);
-  options.capacity = 24;
-  options.failure_capacity = 8;
-  options.slack = 19;
+  options.layout.capacity = 24;
+  options.layout.failure_capacity = 8;
+  options.layout.slack = 19;
   return options;
 }
 
 // Rows of a member that can be read: the newest.
-inline uint64_t KeptRows() { return SmallOptions().capacity + SmallOptions().slack; }
+inline uint64_t KeptRows() { return SmallOptions().layout.capacity + SmallOptions().layout.slack; }
 
 inline absl::StatusOr<std::unique_ptr<replay::Store>> OpenStore(const std::string& folder, const Clock* clock,
                                                                 bool sync) {

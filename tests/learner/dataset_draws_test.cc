@@ -99,7 +99,7 @@ TEST(Pretraining, TheRegisterSaysWhichAlgorithmsCanBePretrained) {
     } catch (const std::invalid_argument&) {
       can = false;
     }
-    EXPECT_EQ(can, info.pretrains) << info.name;
+    EXPECT_EQ(can, ReadsSetting(info, *v1::Experiment::descriptor()->FindFieldByName("pretrain"))) << info.name;
   }
 }
 

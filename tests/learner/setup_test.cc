@@ -45,16 +45,6 @@ TEST(AlgorithmConfig, OnlyOnPolicyAlgorithmsHaveAnEpochAsUpdate) {
   EXPECT_EQ(MakeAlgorithmConfig(FakeExperiment(), FakeTaskModel())->epoch_rows, 0);
 }
 
-// The fake task has 10 rows an episode.
-TEST(AlgorithmConfig, HasTheWarmupOfDeltaThatTheReplayHas) {
-  v1::Experiment experiment = FakeExperiment();
-  experiment.mutable_hyper()->set_delta_warmup(5000);
-  experiment.mutable_members(1)->mutable_hyper()->set_delta_mode("controlled");
-  const AlgorithmConfig config = MakeAlgorithmConfig(experiment, FakeTaskModel()).value();
-  EXPECT_EQ(config.members[0].hyper.delta_warmup(), 5000u);
-  EXPECT_EQ(config.members[1].hyper.delta_warmup(), 200u);
-}
-
 TEST(RunSettings, OnlyAlgorithmsWithABudgetShowOne) {
   v1::Experiment experiment;
   experiment.set_name("budgets");

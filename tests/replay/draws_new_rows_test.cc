@@ -25,13 +25,13 @@ constexpr uint32_t kMembers = 2;
 Options NewRowsOptions() {
   Options options = SmallOptions(kMembers);
   options.limits.schedule.env_steps = 2 * kRows;
-  options.capacity = kRows;
+  options.layout.capacity = kRows;
   options.limits.schedule.min_size = 0;
   options.limits.schedule.updates_per_step = 1.0 / kRows;
   options.limits.tolerance = 256;
-  options.slack = 256 + 3 * kRows;
+  options.layout.slack = 256 + 3 * kRows;
   options.new_rows = true;
-  options.guard_rows = 1024;
+  options.layout.guard = 1024;
   for (Options::Member& member : options.members) member.episode_rows = false;
   return options;
 }
@@ -167,9 +167,9 @@ TEST_F(NewRowsTest, AMemberWithoutNewRowsStillHasABatch) {
 TEST_F(NewRowsTest, OverwrittenRowsAreRefused) {
   Options options = NewRowsOptions();
   options.limits.schedule.env_steps = 100 * 1024;
-  options.slack = 256 + 3 * 1024;
+  options.layout.slack = 256 + 3 * 1024;
   options.limits.schedule.updates_per_step = 1.0 / 1024;
-  options.capacity = 1024;
+  options.layout.capacity = 1024;
   client_ = Client();
   store_.reset();
   std::filesystem::remove_all(folder_.path());

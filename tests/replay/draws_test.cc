@@ -226,7 +226,7 @@ TEST(StoreTest, ALearnerResumedFromTheOlderCheckpointFindsItsRows) {
   for (const auto& [ratio, slack, done] : {Case{0.25, 196, 240}, Case{1, 76, 600}, Case{4, 46, 2400}}) {
     Options options = SmallOptions(1);
     options.limits.schedule.updates_per_step = ratio;
-    options.slack = slack;
+    options.layout.slack = slack;
     TemporaryFolder folder;
     ManualClock clock;
     auto store = MustOpen(options, folder.path(), &clock);

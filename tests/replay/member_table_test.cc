@@ -21,19 +21,19 @@ using testing::TemporaryFolder;
 class MemberRingsTest : public ::testing::Test {
  protected:
   MemberRingsTest() : schema_(testing::SmallSchema()) {
-    options_.path = folder_.path() + "/member_0";
+    options_.folder = folder_.path();
     options_.run_id = "run";
-    options_.layout.capacity = options_.layout.failure_capacity = options_.layout.env_steps = 64;
-    options_.layout.row_bytes = schema_.stored_row_bytes();
+    options_.members.resize(1);
+    options_.limits.schedule.env_steps = options_.layout.capacity = options_.layout.failure_capacity = 64;
     options_.layout.guard = 8;
     EXPECT_THAT(Open(), IsOk());
   }
-  absl::Status Open() const { return MemberTable::Open(schema_, options_).status(); }
+  absl::Status Open() const { return MemberTable::Open(schema_, options_, 0).status(); }
   // Appends `count` records of zeros, with number(i) at `place` of record i.
   template <typename Number>
   void Append(const std::string& name, uint64_t record_bytes, int count, size_t place, const Number& number) const {
     Ring::Options ring;
-    ring.path = options_.path + name;
+    ring.path = folder_.path() + "/member_0" + name;
     ring.run_id = options_.run_id;
     ring.schema_fingerprint = schema_.fingerprint();
     ring.record_bytes = record_bytes;
@@ -50,16 +50,16 @@ class MemberRingsTest : public ::testing::Test {
   }
   template <typename Number>
   void AppendRows(int count, const Number& sequence) const {
-    Append(".rows", options_.layout.row_bytes, count, schema_.offset("sequence"), sequence);
+    Append(".rows", schema_.stored_row_bytes(), count, schema_.offset("sequence"), sequence);
   }
   template <typename Number>
   void AppendFailures(int count, const Number& row) const {
-    Append(".failures", options_.layout.failure_bytes(), count, 0, row);
+    Append(".failures", kFailureHeaderBytes + schema_.stored_row_bytes(), count, 0, row);
   }
 
   TemporaryFolder folder_;
   const RowSchema schema_;
-  MemberTable::Options options_;
+  Options options_;
 };
 
 // Credit continues with the sequence of a session's newest row.
@@ -75,7 +75,7 @@ TEST_F(MemberRingsTest, OnlyTheFailuresOfOneCommitMayBeNewerThanTheRows) {
   AppendRows(20, [](uint64_t number) { return number; });
   AppendFailures(20, [](uint64_t number) { return number < 12 ? number : number + 8; });
   EXPECT_THAT(Open(), IsOk());
-  std::filesystem::remove(options_.path + ".failures");
+  std::filesystem::remove(folder_.path() + "/member_0.failures");
   AppendFailures(20, [](uint64_t number) { return number < 11 ? number : number + 9; });
   const absl::Status status = Open();
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;

@@ -45,10 +45,10 @@ inline Options SmallOptions(int members) {
   for (int i = 0; i < members; ++i)
     options.members.push_back({.seed = static_cast<uint64_t>(i), .episode_rows = true, .delta_warmup = 15});
   options.limits.schedule = {.env_steps = 1000, .min_size = 10, .updates_per_step = 1};
-  options.capacity = 100;
-  options.failure_capacity = 20;
-  options.slack = 76;
-  options.guard_rows = kSmallGuard;
+  options.layout.capacity = 100;
+  options.layout.failure_capacity = 20;
+  options.layout.slack = 76;
+  options.layout.guard = kSmallGuard;
   options.batch = 8;
   options.failure_batch = 3;
   return options;

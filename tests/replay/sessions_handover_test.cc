@@ -182,7 +182,7 @@ class Handover {
  public:
   Handover(uint64_t seed, bool restarts, bool sync) : random_(seed), restarts_(restarts), sync_(sync) {
     options_.limits.schedule.env_steps = kRows;
-    options_.capacity = kRows;
+    options_.layout.capacity = kRows;
     options_.sync = sync;
     store_ = MustOpen(options_, folder_.path(), &clock_);
     for (const uint32_t environments : {1, 3, 5, 10})

@@ -35,7 +35,7 @@ v1::Experiment DistinctExperiment() {
 
 TEST(Setup, TheOptionsHaveTheSettingsOfTheExperiment) {
   const v1::Experiment experiment = DistinctExperiment();
-  const Options options = OptionsOf(experiment).value();
+  const Options options = replay::SetUp(experiment).value().options;
   EXPECT_EQ(options.task, "cartpole");
   EXPECT_EQ(options.algorithm, "datacom");
   EXPECT_EQ(options.experiment_text, PrintExperiment(experiment));
@@ -45,9 +45,9 @@ TEST(Setup, TheOptionsHaveTheSettingsOfTheExperiment) {
   EXPECT_EQ(options.limits.tolerance, 16u);
   EXPECT_EQ(options.limits.max_policy_lag, 9u);
   EXPECT_FALSE(options.limits.lockstep);
-  EXPECT_EQ(options.capacity, 100u);
-  EXPECT_EQ(options.failure_capacity, 40u);
-  EXPECT_EQ(options.slack, 52u);  // 16 rows of tolerance, the 8 rows of a checkpoint twice, 20 rows of an epoch
+  EXPECT_EQ(options.layout.capacity, 100u);
+  EXPECT_EQ(options.layout.failure_capacity, 40u);
+  EXPECT_EQ(options.layout.slack, 52u);  // 16 rows of tolerance, the 8 rows of a checkpoint twice, 20 rows of an epoch
   EXPECT_EQ(options.batch, 8u);
   EXPECT_EQ(options.failure_batch, 3u);
   EXPECT_FALSE(options.new_rows);
@@ -59,7 +59,7 @@ TEST(Setup, TheOptionsHaveTheSettingsOfTheExperiment) {
 TEST(Setup, ReturnsAreDiscountedOnceForEachControlStepOfADecision) {
   v1::Experiment experiment = DistinctExperiment();
   experiment.mutable_task_options()->set_action_repeat(5);
-  EXPECT_EQ(OptionsOf(experiment)->discount, 0.03125) << "0.5^5";
+  EXPECT_EQ(replay::SetUp(experiment)->options.discount, 0.03125) << "0.5^5";
 }
 
 // draws_test.cc shows that these are enough for a resumed learner.
@@ -73,12 +73,12 @@ TEST(Setup, TheSlackHoldsTheToleranceTwoCheckpointIntervalsAndAnEpoch) {
     v1::Experiment experiment = DistinctExperiment();
     experiment.mutable_run()->set_checkpoint_updates(20);
     experiment.mutable_schedule()->set_updates_per_step(one.updates_per_step);
-    EXPECT_EQ(OptionsOf(experiment)->slack, one.slack) << one.updates_per_step;
+    EXPECT_EQ(replay::SetUp(experiment)->options.layout.slack, one.slack) << one.updates_per_step;
   }
 }
 
 TEST(Setup, EveryMemberHasItsSeedAndSaysWhetherItLearnsDelta) {
-  const Options options = OptionsOf(DistinctExperiment()).value();
+  const Options options = replay::SetUp(DistinctExperiment()).value().options;
   ASSERT_EQ(options.members.size(), 2u);
   EXPECT_EQ(options.members[0].seed, 5u);
   EXPECT_TRUE(options.members[0].episode_rows);
@@ -94,19 +94,19 @@ TEST(Setup, AControlledDeltaTakesEpisodesAfterAWarmupOfAtMostTwentyOfThem) {
   const std::pair<uint64_t, uint64_t> cases[] = {{15, 15}, {20000, 20000}, {50000, 20000}};
   for (const auto& [given, wanted] : cases) {
     experiment.mutable_hyper()->set_delta_warmup(given);
-    const Options options = OptionsOf(experiment).value();
+    const Options options = replay::SetUp(experiment).value().options;
     EXPECT_TRUE(options.members[1].episode_rows);
     EXPECT_EQ(options.members[1].delta_warmup, wanted) << given;
     EXPECT_EQ(options.members[0].delta_warmup, given) << "this member learns delta";
   }
   experiment.mutable_task_options()->set_horizon(100);
-  EXPECT_EQ(OptionsOf(experiment)->members[1].delta_warmup, 2000u);
+  EXPECT_EQ(replay::SetUp(experiment)->options.members[1].delta_warmup, 2000u);
 }
 
 TEST(Setup, ARunInLockstepAllowsNoPolicyLag) {
   v1::Experiment experiment = DistinctExperiment();
   experiment.mutable_run()->set_lockstep(true);
-  const Options options = OptionsOf(ResolveExperiment(experiment)).value();
+  const Options options = replay::SetUp(ResolveExperiment(experiment)).value().options;
   EXPECT_TRUE(options.limits.lockstep);
   EXPECT_EQ(options.limits.tolerance, 1u);
   EXPECT_EQ(options.limits.max_policy_lag, 0u);
@@ -116,10 +116,10 @@ TEST(Setup, DrawsOfAnOnPolicyAlgorithmHoldNewRows) {
   v1::Experiment experiment;
   experiment.set_task("cartpole");
   experiment.set_algorithm("rcpo");
-  EXPECT_TRUE(OptionsOf(ResolveExperiment(experiment))->new_rows);
+  EXPECT_TRUE(replay::SetUp(ResolveExperiment(experiment))->options.new_rows);
   experiment.set_algorithm("sac");
-  EXPECT_FALSE(OptionsOf(ResolveExperiment(experiment))->new_rows);
-  EXPECT_FALSE(OptionsOf(ResolveExperiment(experiment))->members[0].episode_rows);
+  EXPECT_FALSE(replay::SetUp(ResolveExperiment(experiment))->options.new_rows);
+  EXPECT_FALSE(replay::SetUp(ResolveExperiment(experiment))->options.members[0].episode_rows);
 }
 
 }  // namespace

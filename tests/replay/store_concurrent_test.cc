@@ -25,7 +25,7 @@ TEST_P(ConcurrentStoreTest, ActorsLearnerAndQueriesEndWithExactlyTheRunsRows) {
   Options options = testing::SmallOptions(1);
   options.limits.schedule.env_steps = kSteps;
   options.sync = GetParam();
-  options.capacity = kSteps;  // a waiting actor ends its episode late
+  options.layout.capacity = kSteps;  // a waiting actor ends its episode late
   const auto store = testing::MustOpen(options, folder.path(), &Clock::Real());
   const uint64_t min_size = options.limits.schedule.min_size, updates = kSteps - min_size;
   std::atomic<bool> done{false};

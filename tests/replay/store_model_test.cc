@@ -221,7 +221,7 @@ class Schedule {
     options_.limits.schedule.env_steps = 200;
     options_.limits.schedule.updates_per_step = static_cast<double>(quarters) / 4;
     options_.limits.tolerance = tolerance;
-    options_.slack = tolerance + 60;
+    options_.layout.slack = tolerance + 60;
     options_.sync = sync;
     store_ = MustOpen(options_, folder_.path(), &clock_);
   }

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 class DamageTest : public ::testing::Test {
  protected:
   DamageTest() {
-    options_.slack = 19;
+    options_.layout.slack = 19;
     auto store = MustOpen(options_, Folder(), &clock_);
     first_.Open(store.get(), "actor-0", 1, 1);
     second_.Open(store.get(), "actor-1", 1, 1);

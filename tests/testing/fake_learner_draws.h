@@ -129,6 +129,7 @@ struct FakeReplay {
     episode.set_max_violation(row % 20 == 0 ? 0.5 : 0);
     episode.set_sum_cost(row % 20 == 0 ? 1.5 : 0);
     episode.set_policy_update(update - 1);
+    if (row - 1 <= config.members[member].hyper.delta_warmup()) return episode;
     const std::vector<float> observations((episode_length + 1) * config.obs_dim, static_cast<float>(row));
     const std::vector<float> costs(episode_length + 1, 0.125f);
     episode.set_observations(observations.data(), observations.size() * sizeof(float));

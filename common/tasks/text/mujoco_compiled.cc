@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/mutex.h"
 #include "common/base/status.h"
+#include "common/config/rules.h"
 #include "common/config/textproto.h"
 #include "common/tasks/task.h"
 #include "common/tasks/text/mujoco_motion.h"

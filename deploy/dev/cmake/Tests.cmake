@@ -1,8 +1,8 @@
 # datacom_add_test(NAME name COMMAND words... [LABELS fast] [WORKING_DIRECTORY folder] [ENVIRONMENT A=1 B=2])
 #
 # Every test of the build. Its time limit belongs to hangs: an hour, four for those labelled soak, times DATACOM_TEST_PATIENCE, which the
-# tests read from their environment, too (tests/testing/patience.h). A program of GoogleTest or unittest that runs no test fails; a filter
-# may select nothing. A test in Python that is skipped ends with 77; ctest also shows it as skipped when unittest ends with the line
+# tests read from their environment, too (tests/testing/patience.h). A program of GoogleTest or unittest that runs no test fails, because a
+# wrong filter selects nothing. A test in Python that is skipped ends with 77; ctest also shows it as skipped when unittest ends with the line
 # "OK (skipped=N)". tests/allowed_skips.txt names the tests that may skip. TEST_TMPDIR, which GoogleTest reads, is each test's own folder.
 include_guard(GLOBAL)
 

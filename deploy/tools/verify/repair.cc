@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
-#include "replay/tables.h"
+#include "replay/member_table.h"
 
 namespace datacom::verify {
 namespace {
@@ -33,7 +33,7 @@ Report::Repair RebuildFailures(const VerifiedRun& run, uint32_t member) {
     const bool exists = fs::exists(path, error);
     if (exists) RETURN_IF_ERROR(Rename(path, aside));
     const absl::StatusOr<std::unique_ptr<replay::MemberTable>> table =
-        replay::OpenMemberTable(schema, settings, member);
+        replay::MemberTable::Open(schema, settings, member);
     if (!table.ok()) {
       if (exists) (void)Rename(aside, path);
       return table.status();

@@ -81,13 +81,11 @@ absl::StatusOr<std::unique_ptr<VerifiedRun>> OpenRun(const std::string& dir, Rep
   absl::StatusOr<v1::Experiment> experiment = replay::ReadExperiment(run->Path("experiment.textproto"));
   absl::Status status = experiment.status();
   if (status.ok()) {
-    absl::StatusOr<replay::Options> settings = replay::OptionsOf(*experiment);
-    absl::StatusOr<RowSchema> schema = replay::SchemaOf(*experiment);
-    status = settings.status();
-    status.Update(schema.status());
+    absl::StatusOr<replay::ReplaySetup> setup = replay::SetUp(*experiment);
+    status = setup.status();
     if (status.ok()) {
-      run->settings = *std::move(settings);
-      run->schema = *std::move(schema);
+      run->settings = std::move(setup->options);
+      run->schema = std::move(setup->schema);
     }
     run->settings.folder = run->Path("replay");
     run->steps_per_epoch = experiment->run().steps_per_epoch();

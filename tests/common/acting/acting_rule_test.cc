@@ -158,6 +158,7 @@ TEST(SafeMapRule, AddsTheKnownRowsThatTheSnapshotNames) {
   KnownRows known(model.known_constraints, SelectKnownRows(model, names).value(), model.dynamics->dims());
   LearnedConstraint constraint =
       LearnedConstraint::Make(snapshot, ActingRuleForm("safe_map", SnapshotDims::Of(model)).value(), batch).value();
+  constraint.Set(snapshot);
   for (int r = 0; r < batch; ++r) {
     const std::vector<double> observation(observations.begin() + r * 16, observations.begin() + (r + 1) * 16);
     std::vector<double> q(6), f(6), G(18), records(3 * 5), gradient(6),

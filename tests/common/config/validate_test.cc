@@ -132,12 +132,13 @@ TEST(ValidateExperiment, PretrainingNeedsADatasetAndUpdates) {
   ExpectInvalid(Validate(Minimal("pretrain { dataset: 'd' updates: 0 }")), {"pretrain.updates", "0 is below 1"});
 }
 
-TEST(ValidateExperiment, RefusesSettingsOfTheControllerWhereNoMemberControlsDelta) {
+TEST(ValidateExperiment, RefusesASettingThatNoMembersModeReads) {
   for (const char* setting : {"delta_proportional", "delta_integral", "cost_unit"}) {
     v1::Experiment experiment = Minimal();
     experiment.set_algorithm("datacom");
     ASSERT_THAT(ApplyOverride(absl::StrCat("hyper.", setting, "=0.25"), &experiment), IsOk());
-    ExpectInvalid(Validate(experiment), {absl::StrCat("hyper.", setting, ": 0.25: only hyper.delta_mode=controlled")});
+    ExpectInvalid(Validate(experiment),
+                  {absl::StrCat("hyper.", setting, ": 0.25: only members with hyper.delta_mode=controlled read it")});
     ExpectInvalid(Validate(ResolveExperiment(experiment)), {setting});
     ASSERT_THAT(ApplyOverride("hyper.delta_mode=controlled", &experiment), IsOk());
     EXPECT_THAT(Validate(experiment), IsOk()) << Validate(experiment);
@@ -145,16 +146,35 @@ TEST(ValidateExperiment, RefusesSettingsOfTheControllerWhereNoMemberControlsDelt
   const char* one =
       "hyper { delta_integral: 0.1 } members { seed: 1 } members { seed: 2 hyper { delta_mode: 'controlled' } }";
   EXPECT_THAT(Validate(Minimal(one)), IsOk()) << "a member reads it";
+  v1::Experiment experiment = Minimal("members { seed: 1 } members { seed: 2 hyper { cost_unit: 3 } }");
+  experiment.set_algorithm("datacom");
+  ExpectInvalid(Validate(experiment), {"members[1].hyper.cost_unit: 3: only members with hyper.delta_mode=controlled"});
+}
+
+// "FIELD=VALUE" of Rule.read_if: a string of Hyper and one of its values.
+TEST(Schema, ASettingThatOnlySomeMembersReadNamesAFieldAndAValueThatExist) {
+  std::vector<std::string> conditional;
+  for (int i = 0; i < v1::Hyper::descriptor()->field_count(); ++i) {
+    const google::protobuf::FieldDescriptor* const field = v1::Hyper::descriptor()->field(i);
+    const std::string& condition = field->options().GetExtension(v1::rule).read_if();
+    if (condition.empty()) continue;
+    conditional.push_back(field->name());
+    const size_t equals = condition.find('=');
+    const auto* const other = v1::Hyper::descriptor()->FindFieldByName(condition.substr(0, equals));
+    ASSERT_NE(other, nullptr) << condition;
+    EXPECT_THAT(other->options().GetExtension(v1::rule).one_of(), ::testing::Contains(condition.substr(equals + 1)));
+  }
+  EXPECT_THAT(conditional, ::testing::UnorderedElementsAre("delta_proportional", "delta_integral", "cost_unit"));
 }
 
 TEST(DeltaWarmup, IsShorterWhereDeltaIsControlledButUpdatesHaveBegun) {
-  v1::Experiment experiment = ResolveExperiment(Minimal("replay { min_size: 3000 }"));
-  EXPECT_EQ(DeltaWarmup(experiment, 0, 100), 50000u);
-  experiment.mutable_hyper()->set_delta_mode("controlled");
-  EXPECT_EQ(DeltaWarmup(experiment, 0, 1000), 20000u);
-  EXPECT_EQ(DeltaWarmup(experiment, 0, 100), 3000u);
-  experiment.mutable_hyper()->set_delta_warmup(7);
-  EXPECT_EQ(DeltaWarmup(experiment, 0, 1000), 7u);
+  v1::Hyper hyper;
+  EXPECT_EQ(DeltaWarmup(hyper, 3000, 100), 50000u);
+  hyper.set_delta_mode("controlled");
+  EXPECT_EQ(DeltaWarmup(hyper, 3000, 1000), 20000u);
+  EXPECT_EQ(DeltaWarmup(hyper, 3000, 100), 3000u);
+  hyper.set_delta_warmup(7);
+  EXPECT_EQ(DeltaWarmup(hyper, 3000, 1000), 7u);
 }
 
 TEST(ValidateExperiment, RequiresRisingRangesAndPositiveMasses) {

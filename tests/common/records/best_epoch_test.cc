@@ -106,6 +106,10 @@ TEST(ReadBestEpochs, UsesEachMembersBudgetAndNamesAMemberWithoutEvaluation) {
   EXPECT_THAT(std::string(missing.message()), HasSubstr("progress.csv: member 2: no epoch was evaluated yet"));
 }
 
+TEST(BestEpochRule, NamesTheAlgorithmsWhoseBudgetIsDiscounted) {
+  EXPECT_THAT(BestEpochRule(), HasSubstr("A budget that is a discounted sum (iqn_datacom) makes the rule stricter."));
+}
+
 }  // namespace
 }  // namespace datacom
 // SPDX-License-Identifier: Apache-2.0

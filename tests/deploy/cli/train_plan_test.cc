@@ -102,16 +102,17 @@ TEST(PlanExperiment, MakesTheDatasetsPathAbsoluteAndChecksThatItExists) {
 TEST(PlanNotes, SayThatALearnedDeltaWillRiseAndWhatToTypeInstead) {
   TrainOptions options = Typed();
   const auto notes = [&options](const std::vector<std::string>& overrides) {
-    options.overrides = overrides;
-    options.overrides.emplace_back("task_options.horizon=100");
-    options.overrides.emplace_back("hyper.cost_budget=5");
+    options.overrides = {"task_options.horizon=100", "hyper.cost_budget=5"};
+    options.overrides.insert(options.overrides.end(), overrides.begin(), overrides.end());
     return PlanNotes(PlanExperiment(options).value());
   };
   EXPECT_THAT(
       notes({"hyper.init_delta=1"}),
-      ElementsAre("delta starts at 1.313 and is drawn to 3.17, the discounted hyper.cost_budget=5: the constraint "
-                  "loosens after the first 50000 steps; to avoid it, type --set hyper.init_delta=3.13 or --set "
-                  "hyper.delta_mode=controlled"));
+      ElementsAre("delta starts at 1.313 and is drawn towards 3.17, the discounted hyper.cost_budget=5: the constraint "
+                  "loosens after the first 50000 steps; to keep its start, lower the budget: --set "
+                  "hyper.cost_budget=2.07, or hold it: --set hyper.delta_mode=fixed --set hyper.init_delta=1.313; "
+                  "hyper.delta_mode=controlled starts at 3.17 at once and then follows the cost"));
+  EXPECT_THAT(notes({"hyper.init_delta=1", "hyper.cost_budget=2.07"}), IsEmpty());
   EXPECT_THAT(notes({"hyper.init_delta=3.13"}), IsEmpty());
   EXPECT_THAT(notes({"hyper.init_delta=1", "hyper.delta_mode=controlled"}), IsEmpty());
   EXPECT_THAT(notes({"hyper.init_delta=1", "hyper.delta_mode=fixed"}), IsEmpty());
@@ -120,7 +121,7 @@ TEST(PlanNotes, SayThatALearnedDeltaWillRiseAndWhatToTypeInstead) {
   EXPECT_THAT(notes({"hyper.init_delta=1"}), SizeIs(1)) << "the members are alike";
   options.seeds.clear();
   options.experiment = "deploy/experiments/cartpole/iqn_datacom.textproto";
-  EXPECT_THAT(notes({"hyper.init_delta=1"}), ElementsAre(HasSubstr("drawn to 5,"))) << "its budget is discounted";
+  EXPECT_THAT(notes({"hyper.init_delta=1"}), ElementsAre(HasSubstr("drawn towards 5,"))) << "its budget is discounted";
   options.experiment = "deploy/experiments/cartpole/sac.textproto";
   options.overrides.clear();
   EXPECT_THAT(PlanNotes(PlanExperiment(options).value()), IsEmpty());
@@ -278,7 +279,7 @@ TEST(Needs, OfTheReplayEqualTheSizeOfItsFiles) {
     const auto needs = EstimateNeeds(*experiment, Layout());
     ASSERT_THAT(needs, IsOk());
     datacom::testing::TemporaryFolder folder;
-    replay::Options store = replay::OptionsOf(*experiment).value();
+    replay::Options store = replay::SetUp(*experiment).value().options;
     store.run_id = "run";
     store.folder = folder.path();
     const auto opened = replay::Store::Open(

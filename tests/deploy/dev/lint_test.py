@@ -209,12 +209,26 @@ class Lint(unittest.TestCase):
         self.write("common/inner.h", TREE["common/inner.h"])
         self.assertEqual(self.checked(), ["a.cc"])
 
+    def test_a_result_that_cannot_be_kept_counts(self):
+        self.write("a.cc", "int BAD;\n")
+        (self.fake / "edit").write_text('rm -rf "$DATACOM_LINT_CACHE"\n', encoding="utf-8")
+        checked, said = self.lint(code=1)
+        self.assertEqual(checked, ["a.cc", "b.cc"])
+        self.assertIn("lint: the result of b.cc counts, but is not kept: ", said)
+        self.assertIn("lint: 1 sources have findings: a.cc\n", said)
+        self.assertIn("lint: 1 sources passed in ", said)
+
     def test_what_cannot_be_checked_is_no_finding(self):
         (self.fake / "code").write_text("1\n", encoding="utf-8")
         self.assertIn("lint: 2 sources could not be checked: a.cc b.cc\n", self.lint(code=3)[1])
         (self.fake / "code").write_text("139\n", encoding="utf-8")
         self.assertIn("lint: clang-tidy ended with 139 for a.cc\n", self.lint(code=3)[1])
         (self.fake / "code").unlink()
+        missing = "a.cc:1:10: error: 'absl/x.h' file not found [clang-diagnostic-error]"
+        (self.fake / "edit").write_text(f'echo "{missing}"\nexit 1\n', encoding="utf-8")
+        self.assertIn(f"{missing}\n", self.lint(code=3)[1])
+        self.assertEqual(self.checked(code=3), ["a.cc", "b.cc"])
+        (self.fake / "edit").unlink()
         self.assertEqual(self.checked("--base", "no-such-revision", code=3), [])
         (self.root / "build" / "dev" / "compile_commands.json").unlink()
         self.assertEqual(self.checked(code=3), [])

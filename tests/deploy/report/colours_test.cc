@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_split.h"
 #include "common/config/algorithms.h"
 #include "deploy/report/figure.h"
 #include "gmock/gmock.h"
@@ -93,13 +94,17 @@ TEST(Colours, SettingsOfOneAlgorithmShareARamp) {
   EXPECT_EQ(LooksOf(GroupRuns(runs))[4].colour, "#c8a415");
 }
 
-TEST(RenderFigure, DrawsAGroupInTheColourOfItsAlgorithm) {
+TEST(RenderFigure, DrawsAGroupAndItsLegendInTheColourOfItsAlgorithmAndWithItsStroke) {
   const std::vector<report::Run> runs = RunsOf({"cbf_sac", "atacom_fi"});
   const std::string both = RenderFigure(GroupRuns(runs));
   for (const char* name : {"cbf_sac", "atacom_fi"}) EXPECT_THAT(both, HasSubstr(FindAlgorithm(name)->colour)) << name;
   EXPECT_THAT(both, Not(HasSubstr("stroke-dasharray")));
   const std::vector<report::Run> twice = RunsOf({"sac", "sac"});
-  EXPECT_THAT(RenderFigure(GroupRuns(twice)), HasSubstr("stroke-dasharray=\"6 4\""));
+  const std::string figure = RenderFigure(GroupRuns(twice)), dashes = " stroke-dasharray=\"6 4\"";
+  const std::vector<std::string> parts = absl::StrSplit(figure, dashes);
+  ASSERT_EQ(parts.size(), 4u) << "a curve in each of two panels, and the legend";
+  EXPECT_THAT(parts[0], HasSubstr("<polyline"));
+  EXPECT_THAT(parts[2], ::testing::EndsWith("x2=\"84\" y2=\"276\" stroke=\"#f06a3a\" stroke-width=\"1.6\""));
 }
 
 }  // namespace

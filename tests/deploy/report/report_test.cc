@@ -311,7 +311,7 @@ TEST(Quantities, HaveTheOrderOfTheirSections) {
   EXPECT_EQ(columns,
             "eval_discounted_return eval_return eval_max_violation eval_sum_cost eval_mean_cost eval_success_rate "
             "train_return train_max_violation train_sum_cost newest_discounted_return newest_sum_cost worst_violation "
-            "cumulative_cost delta delta_cost delta_integral delta_calibration constraint_mean constraint_loss "
+            "cumulative_cost delta delta_cost delta_kappa delta_calibration constraint_mean constraint_loss "
             "critic_loss policy_loss multiplier alpha entropy "
             "q_mean q_min q_gap critic_gradient_norm actor_gradient_norm constraint_gradient_norm updates_per_second "
             "samples_per_insert policy_lag lanes ");

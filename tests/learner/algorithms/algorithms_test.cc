@@ -116,12 +116,12 @@ TEST(Datacom, ShowsAndPublishesAControlledDelta) {
   algorithm->ApplyEpisode(1, 2, z.data(), costs.data());
   const Stats stats = algorithm->GetStats();
   EXPECT_EQ(stats[0].delta_cost(), 300);
-  EXPECT_NEAR(stats[0].delta_integral(), 0.02 * 2 / 50, 1e-12);
+  EXPECT_NEAR(stats[0].delta_kappa(), 0.02 * 2 / 50, 1e-12);
   EXPECT_EQ(GetArray(*algorithm, 0, "delta_raw"), std::vector<float>{0.0008f});
   EXPECT_EQ(stats[0].delta_steps(), 1u);
   EXPECT_LT(stats[0].delta(), 3.95 * std::exp(-0.5)) << "the proportional part acts at once";
   EXPECT_EQ(algorithm->GetActingParameters(0).scalars.at("delta"), stats[0].delta());
-  EXPECT_TRUE(std::isnan(stats[1].delta_cost()) && std::isnan(stats[1].delta_integral()) &&
+  EXPECT_TRUE(std::isnan(stats[1].delta_cost()) && std::isnan(stats[1].delta_kappa()) &&
               std::isnan(stats[1].delta_calibration()))
       << "member 1 learns delta";
 }

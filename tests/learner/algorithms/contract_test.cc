@@ -308,17 +308,18 @@ TEST(Algorithm, RefusesBadConfigurationNamingTheField) {
   EXPECT_THROW(MakeAlgorithm(config), std::invalid_argument);
 }
 
-TEST(Delta, ConvertsItsBudgetToDiscountedCostOnlyIfAsked) {
-  AlgorithmConfig config = SmallConfig("iqn_datacom", 1);
+TEST(Delta, ConvertsItsBudgetToDiscountedCostUnlessTheAlgorithmsBudgetIsDiscounted) {
+  AlgorithmConfig config = SmallConfig("datacom", 1);
   config.members[0].hyper.set_cost_budget(30), config.members[0].hyper.set_init_delta(1);
   const double discounted = DiscountedBudget(30, config.horizon, config.discount);
   const std::vector<float> costs{0, static_cast<float>((discounted + 30) / 2)};
   const double delta = std::log1p(std::exp(1.0));
   const std::vector<double> risk{delta, delta};
-  for (const bool discount : {true, false}) {
-    Delta of(config, discount);
+  for (const char* algorithm : {"datacom", "iqn_datacom"}) {
+    config.algorithm = algorithm;
+    Delta of(config);
     ASSERT_TRUE(of.ApplyEpisode(0, 1, costs.data(), risk.data()));
-    EXPECT_EQ(of.value(0) < delta, discount);
+    EXPECT_EQ(of.value(0) < delta, config.algorithm == "datacom") << algorithm;
   }
 }
 
@@ -364,7 +365,7 @@ TEST(Initialisation, StaysInItsBoundsAndDependsOnlyOnSeeds) {
 
 TEST(Pretraining, IsRefusedByTheOthersAndChangesNothing) {
   for (const std::string& name : RegisteredAlgorithms()) {
-    if (InfoOf(name).pretrains) continue;
+    if (Pretrains(InfoOf(name))) continue;
     const AlgorithmConfig config = SmallConfig(name, 1);
     const auto algorithm = MakeAlgorithm(config);
     const State before = algorithm->Save();

@@ -26,6 +26,7 @@ using ::testing::ElementsAre;
 
 AlgorithmConfig ConfigOf(const std::vector<std::string>& modes, double budget, int horizon) {
   AlgorithmConfig config;
+  config.algorithm = "datacom";
   config.horizon = horizon;
   config.discount = 0.99;
   for (const std::string& mode : modes) {
@@ -55,7 +56,7 @@ void ApplyHalf(Delta* delta, double total, double cvar) {
 
 // Written down before the controller existed: budget 5, horizon 50, rate 0.05, w = 1.
 TEST(LearnedDelta, KeepsItsNumbersAndTheBytesOfItsState) {
-  Delta delta(ConfigOf({"learned", "fixed"}, 5, 50), /*discount_budget=*/true);
+  Delta delta(ConfigOf({"learned", "fixed"}, 5, 50));
   ASSERT_TRUE(Apply(&delta, 0, {0, 0.5f, -1, 0.25f}, {1, 0.8, 0.6, 0.4}));
   EXPECT_DOUBLE_EQ(delta.gradient(0), -0.7310585786300049);
   ASSERT_TRUE(Apply(&delta, 0, {0, 0.5f, -1, 0.25f}, {1, 0.8, 0.6, 0.4}));
@@ -76,14 +77,14 @@ TEST(LearnedDelta, KeepsItsNumbersAndTheBytesOfItsState) {
 TEST(ControlledDelta, StartsAtTheLargerOfItsStartAndTheConvertedBudget) {
   AlgorithmConfig config = ConfigOf({"controlled", "controlled"}, 30, 50);
   config.members[0].hyper.set_init_delta(1), config.members[1].hyper.set_init_delta(40);
-  const Delta delta(config, true);
+  const Delta delta(config);
   EXPECT_NEAR(delta.value(0), 23.699636, 1e-6);  // 30 / 50 (1 - 0.99^50) / 0.01
   EXPECT_NEAR(delta.value(1), 40, 1e-9);
 }
 
 // By hand: ten steps of cost 1, so J = 10 and e = 1; D_0 = 0.99 (1 - 0.99^10) / 0.01 and so on.
 TEST(ControlledDelta, TakesTheStepOfOneEpisode) {
-  Delta delta(ConfigOf({"controlled"}, 5, 50), true);
+  Delta delta(ConfigOf({"controlled"}, 5, 50));
   std::vector<float> costs(51, -1.0f);
   std::fill(costs.begin() + 1, costs.begin() + 11, 1.0f);
   ASSERT_TRUE(Apply(&delta, 0, costs, std::vector<double>(51, 2)));
@@ -182,7 +183,7 @@ TEST(ControlledDelta, FollowsItsEquations) {
       v1::Hyper& hyper = config.members[0].hyper;
       hyper.set_cost_unit(unit), hyper.set_init_delta(2);
       hyper.set_delta_proportional(0.7), hyper.set_delta_integral(0.15);
-      Delta delta(config, true);
+      Delta delta(config);
       Restated restated(budget, unit, std::log1p(std::exp(2.0)), 0.7, 0.15, kHorizon, 0.99, &reached);
       for (int episode = 0; episode < 240; ++episode) {
         const int length = 1 + static_cast<int>(stream.Uniform() * (kHorizon + 3));
@@ -213,8 +214,9 @@ TEST(ControlledDelta, FollowsItsEquations) {
 // IQN-ATACOM's budget is discounted: C. It then steers to the undiscounted budget whose conversion is C.
 TEST(ControlledDelta, ADiscountedBudgetMeansTheEpisodeThatSpendsItEvenly) {
   AlgorithmConfig config = ConfigOf({"controlled"}, 30, 50), discounted = config;
+  discounted.algorithm = "iqn_datacom";
   discounted.members[0].hyper.set_cost_budget(DiscountedBudget(30, 50, 0.99));
-  Delta a(config, /*discount_budget=*/true), b(discounted, /*discount_budget=*/false);
+  Delta a(config), b(discounted);
   EXPECT_NEAR(a.value(0), b.value(0), 1e-9);
   for (const float cost : {0.1f, 5.0f, 0.3f, 0.7f}) {
     const std::vector<float> costs(51, cost);
@@ -228,7 +230,7 @@ TEST(ControlledDelta, ADiscountedBudgetMeansTheEpisodeThatSpendsItEvenly) {
 TEST(ControlledDelta, LeavesABoundSoonAfterTheErrorChangesItsSign) {
   AlgorithmConfig config = ConfigOf({"controlled"}, 10, 100);
   config.members[0].hyper.set_init_delta(0);
-  Delta open(config, true), tight(config, true);
+  Delta open(config), tight(config);
   for (int episode = 0; episode < 400; ++episode) ApplyHalf(&open, 0, 4), ApplyHalf(&tight, 100, 0.01);
   const double high = open.value(0), low = tight.value(0);
   EXPECT_NEAR(high, 20.679353, 1e-5);
@@ -241,7 +243,7 @@ TEST(ControlledDelta, LeavesABoundSoonAfterTheErrorChangesItsSign) {
 }
 
 TEST(ControlledDelta, WithABudgetOfNothingAnEpisodeWithoutCostDoesNotLoosen) {
-  Delta delta(ConfigOf({"controlled"}, 0, 100), true);
+  Delta delta(ConfigOf({"controlled"}, 0, 100));
   for (int episode = 0; episode < 30; ++episode) ApplyHalf(&delta, 0.5, 1);
   const double before = delta.raw(0);
   EXPECT_GT(before, 0);
@@ -251,7 +253,7 @@ TEST(ControlledDelta, WithABudgetOfNothingAnEpisodeWithoutCostDoesNotLoosen) {
 
 TEST(ControlledDelta, ContinuesExactlyFromItsBytesAlsoBesideMembersThatAreNotControlled) {
   const AlgorithmConfig config = ConfigOf({"controlled", "learned", "fixed", "controlled"}, 5, 20);
-  Delta straight(config, true), resumed(config, true);
+  Delta straight(config), resumed(config);
   NamedStream stream(NamedKey("test.delta.save", {}));
   const auto step = [&](const std::vector<Delta*>& deltas) {
     std::vector<float> costs(16);
@@ -273,7 +275,7 @@ TEST(ControlledDelta, ContinuesExactlyFromItsBytesAlsoBesideMembersThatAreNotCon
 }
 
 TEST(ControlledDelta, AnEpisodeThatIsNotFiniteChangesNothing) {
-  Delta delta(ConfigOf({"controlled"}, 5, 20), true);
+  Delta delta(ConfigOf({"controlled"}, 5, 20));
   ASSERT_TRUE(Apply(&delta, 0, {0, 1, 2}, {1, 2, 3}));
   const std::string before = delta.Save();
   const float nan = std::numeric_limits<float>::quiet_NaN(), infinite = std::numeric_limits<float>::infinity();
@@ -331,7 +333,7 @@ Delta ControlledFrom(bool open, int horizon, double budget, double gain = 0.02) 
   v1::Hyper& hyper = config.members[0].hyper;
   hyper.set_init_delta(open ? RawOf(10 * DiscountedBudget(std::max(budget, 1.0), horizon, 0.99)) : 0);
   hyper.set_delta_integral(gain);
-  Delta delta(config, true);
+  Delta delta(config);
   if (!open) delta.set_raw(0, 3);
   return delta;
 }
@@ -385,7 +387,7 @@ TEST(LearnedDelta, EndsAtTheConvertedBudgetOrAboveItWhateverEpisodesCost) {
     for (const double budget : {1.0, 40.0}) {
       const double converted = DiscountedBudget(budget, horizon, 0.99);
       for (const double ratio : {0.4, 1.6}) {
-        Delta delta(ConfigOf({"learned"}, budget, horizon), true);
+        Delta delta(ConfigOf({"learned"}, budget, horizon));
         delta.set_raw(0, RawOf(1.5 * converted));  // at most 1,500 x 0.05 away
         DeltaPlant plant = PlantOf(horizon, budget, ratio);
         const double cost = Play(&delta, &plant, 1500).mean;
@@ -403,7 +405,7 @@ TEST(LearnedDelta, EndsAtTheConvertedBudgetOrAboveItWhateverEpisodesCost) {
 
 // Predictions follow the cost, so a floor of predictions alone would rise with it and hold a bad policy open.
 TEST(ControlledDelta, AFloorOfHighPredictionsDoesNotKeepItOpen) {
-  Delta delta(ConfigOf({"controlled"}, 10, 100), true);
+  Delta delta(ConfigOf({"controlled"}, 10, 100));
   for (int episode = 0; episode < 300; ++episode) ApplyHalf(&delta, 200, 50);
   EXPECT_LT(delta.value(0), 0.2);  // 50 (10 / (4 x 200))^2 = 0.0078; a hundredth of the converted budget is 0.063
 }

@@ -280,6 +280,7 @@ GoldenReport CheckDelta(const json& golden) {
   int number = 0;
   for (const json& c : golden.at("cases")) {
     AlgorithmConfig config;
+    config.algorithm = "datacom";
     config.members.resize(1);
     v1::Hyper& hyper = config.members[0].hyper;
     hyper.set_init_delta(c.at("init_delta"));
@@ -287,7 +288,7 @@ GoldenReport CheckDelta(const json& golden) {
     hyper.set_cost_budget(c.at("cost_budget"));
     config.discount = c.at("gamma");
     config.horizon = c.at("horizon");
-    Delta delta(config, /*discount_budget=*/true);
+    Delta delta(config);
     const std::string label = "case " + std::to_string(number++);
     report.Check(std::abs(DiscountedBudget(hyper.cost_budget(), config.horizon, config.discount) -
                           c.at("discounted_budget").get<double>()) < 1e-6,

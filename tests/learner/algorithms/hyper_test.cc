@@ -27,10 +27,6 @@ std::pair<State, std::map<std::string, double, std::less<>>> Outcome(const Algor
   return {algorithm->Save(), algorithm->GetActingParameters(0).scalars};
 }
 
-bool OfControl(const std::string& name) {
-  return name == "delta_proportional" || name == "delta_integral" || name == "cost_unit";
-}
-
 bool Allows(const v1::Rule& rule, double value) {
   return !(rule.has_min() && value < rule.min()) && !(rule.has_max() && value > rule.max()) &&
          !(rule.has_above() && value <= rule.above()) && !(rule.has_below() && value >= rule.below());
@@ -68,7 +64,7 @@ TEST_P(AlgorithmSchema, NamesExactlyTheHyperParametersThatAreRead) {
   for (int i = 0; i < v1::Hyper::descriptor()->field_count(); ++i) {
     const FieldDescriptor* const field = v1::Hyper::descriptor()->field(i);
     if (field->name() == "delta_warmup") continue;  // read by the learner process, which withholds episodes
-    const bool of_control = OfControl(field->name());
+    const bool of_control = !field->options().GetExtension(v1::rule).read_if().empty();
     bool differs = false;
     for (const AlgorithmConfig& changed : Changed(of_control ? controlled : config, field)) {
       differs = differs || Outcome(changed) != (of_control ? controlled_outcome : outcome);

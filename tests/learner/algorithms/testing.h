@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/config/algorithms.h"
+#include "datacom/v1/experiment.pb.h"
 #include "learner/algorithms/algorithm.h"
 #include "learner/nn/named_stream.h"
 
@@ -46,11 +47,15 @@ inline std::string AlgorithmOf(const std::string& name) {
 }
 inline const AlgorithmInfo& InfoOf(const std::string& name) { return *FindAlgorithm(AlgorithmOf(name)); }
 
+inline bool Pretrains(const AlgorithmInfo& info) {
+  return ReadsSetting(info, *v1::Experiment::descriptor()->FindFieldByName("pretrain"));
+}
+
 // The registered algorithms that can be pre-trained.
 inline std::vector<std::string> PretrainedNames() {
   std::vector<std::string> names;
   for (const std::string& name : RegisteredAlgorithms()) {
-    if (InfoOf(name).pretrains) names.push_back(name);
+    if (Pretrains(InfoOf(name))) names.push_back(name);
   }
   return names;
 }

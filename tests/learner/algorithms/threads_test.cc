@@ -28,7 +28,7 @@ AlgorithmConfig ConfigOf(const std::string& algorithm, int members, int threads)
 // Everything that an algorithm does in a run, at updates [first, last).
 void Advance(Algorithm* algorithm, const AlgorithmConfig& config, int first, int last) {
   for (int u = first; u < last; ++u) {
-    if (u < 2 && FindAlgorithm(config.algorithm)->pretrains) {
+    if (u < 2 && Pretrains(*FindAlgorithm(config.algorithm))) {
       algorithm->Pretrain(RandomBatch(config, 1000 + u));
       continue;
     }

@@ -83,7 +83,9 @@ class VerifyTest : public ::testing::Test {
     experiment_.clear_members();
     for (uint32_t member = 0; member < kMembers; ++member) experiment_.add_members()->set_seed(member);
     experiment_ = ResolveExperiment(experiment_);
-    schema_ = replay::SchemaOf(experiment_).value();
+    setup_ = replay::SetUp(experiment_).value();
+    setup_.options.folder = Path("replay");
+    setup_.options.run_id = "run";
     ASSERT_THAT(WriteFileAtomically(Path("experiment.textproto"), PrintExperiment(experiment_)), IsOk());
     ASSERT_THAT(MakeFolders(Path("replay")), IsOk());
     MakeRows(rows);
@@ -105,17 +107,11 @@ class VerifyTest : public ::testing::Test {
                                       {"member", "session", "environment", "episode", "env_steps", "length",
                                        "discounted_return", "return", "max_violation", "sum_cost", "policy_version"});
     for (uint32_t member = 0; member < kMembers; ++member) {
-      replay::MemberTable::Options options;
-      options.path = absl::StrCat(Path("replay/member_"), member);
-      options.run_id = "run";
-      options.member = member;
-      options.layout = ReplayLayoutOf(experiment_, schema_.stored_row_bytes());
-      options.discount = experiment_.learner().discount();
-      auto rings = replay::MemberTable::Open(schema_, options).value();
+      auto rings = replay::MemberTable::Open(setup_.schema, setup_.options, member).value();
       for (uint64_t from = 0; from < rows; from += kChunk) {
         const auto count = static_cast<uint32_t>(std::min(rows - from, kChunk));
         std::string columns;
-        for (const Column& column : schema_.wire()) {
+        for (const Column& column : setup_.schema.wire()) {
           for (uint32_t i = 0; i < count; ++i) PutCell(column, from + i, Policy(from + i), &columns);
         }
         ASSERT_THAT(rings->Append(session->number, from, columns, count, 0), IsOk());
@@ -134,7 +130,7 @@ class VerifyTest : public ::testing::Test {
   }
 
   void MakeLedger(uint64_t rows) {
-    const uint32_t actions = schema_.action_dim(), observations = schema_.obs_dim();
+    const uint32_t actions = setup_.schema.action_dim(), observations = setup_.schema.obs_dim();
     auto writer = LedgerWriter::Open({folder_.path(), kMembers, actions}, {}).value();
     std::vector<float> observation(observations), action(actions);
     for (uint64_t n = 0; n < rows; ++n) {
@@ -198,7 +194,7 @@ class VerifyTest : public ::testing::Test {
   TemporaryFolder folder_;
   ManualClock clock_;
   v1::Experiment experiment_;
-  RowSchema schema_;
+  replay::ReplaySetup setup_;
   bool on_policy_ = false;           // every epoch is acted by the policy of the update before,
   uint64_t wrong_row_ = UINT64_MAX;  // but this row by an older one
   uint64_t episodes_[kMembers] = {};
@@ -264,9 +260,9 @@ TEST_F(VerifyTest, AChangedFileIsFoundOrChangesNothing) {
 
 TEST_F(VerifyTest, AStepThatOccursTwiceWithARightChecksumIsNamed) {
   std::string steps = ReadFile(Path("ledger/member_0.steps")).value();
-  const uint64_t number = 101,
-                 bytes = LedgerStepBytes(1, schema_.action_dim()) - LedgerStepBytes(0, schema_.action_dim());
-  const size_t place = LedgerStepBytes(number, schema_.action_dim());
+  const uint64_t number = 101, bytes = LedgerStepBytes(1, setup_.schema.action_dim()) -
+                                       LedgerStepBytes(0, setup_.schema.action_dim());
+  const size_t place = LedgerStepBytes(number, setup_.schema.action_dim());
   std::string record = steps.substr(place - bytes, bytes - 4);
   const uint32_t crc = Crc32c(std::string(reinterpret_cast<const char*>(&number), 8) + record);
   steps.replace(place, bytes, record + std::string(reinterpret_cast<const char*>(&crc), 4));
@@ -302,7 +298,7 @@ TEST_F(VerifyTest, SessionsAreDamagedWhereTheReplayRefusesThem) {
 struct SessionsOfALargeRow {
   SessionsOfALargeRow(const std::string& folder, const v1::Experiment& experiment) : report(folder) {
     run.dir = folder;
-    run.settings = replay::OptionsOf(experiment).value();
+    run.settings = replay::SetUp(experiment).value().options;
     run.schema = RowSchema::For(/*obs_dim=*/1000, /*action_dim=*/1);  // a chunk has at most 130 rows
     run.has_sessions = true;
     run.report = &report;

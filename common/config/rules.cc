@@ -1,0 +1,120 @@
+#include "common/config/rules.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status.h"
+#include "datacom/v1/rule.pb.h"
+#include "datacom/v1/task.pb.h"
+#include "google/protobuf/descriptor.h"
+
+namespace datacom {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+absl::Status CheckNumber(const std::string& path, double value, const v1::Rule& rule) {
+  if (!std::isfinite(value)) return WrongField(path, absl::StrCat(value, " is not finite"));
+  if (rule.has_min() && value < rule.min()) return WrongField(path, absl::StrCat(value, " is below ", rule.min()));
+  if (rule.has_max() && value > rule.max()) return WrongField(path, absl::StrCat(value, " is above ", rule.max()));
+  if (rule.has_above() && value <= rule.above())
+    return WrongField(path, absl::StrCat(value, " is not above ", rule.above()));
+  if (rule.has_below() && value >= rule.below())
+    return WrongField(path, absl::StrCat(value, " is not below ", rule.below()));
+  return absl::OkStatus();
+}
+
+absl::Status CheckWord(const std::string& path, const std::string& value, const v1::Rule& rule) {
+  if (rule.one_of().empty() || std::find(rule.one_of().begin(), rule.one_of().end(), value) != rule.one_of().end()) {
+    return absl::OkStatus();
+  }
+  return WrongField(path, absl::StrCat("\"", value, "\" is not one of ", absl::StrJoin(rule.one_of(), ", ")));
+}
+
+// One scalar; `index` < 0 for a singular field.
+absl::Status CheckScalar(const std::string& path, const Message& message, const FieldDescriptor* field, int index,
+                         const v1::Rule& rule) {
+  const Reflection* reflection = message.GetReflection();
+  const bool list = index >= 0;
+  switch (field->cpp_type()) {
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return CheckNumber(
+          path, list ? reflection->GetRepeatedUInt32(message, field, index) : reflection->GetUInt32(message, field),
+          rule);
+    case FieldDescriptor::CPPTYPE_UINT64: {
+      const uint64_t value =
+          list ? reflection->GetRepeatedUInt64(message, field, index) : reflection->GetUInt64(message, field);
+      return CheckNumber(path, static_cast<double>(value), rule);
+    }
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return CheckNumber(
+          path, list ? reflection->GetRepeatedDouble(message, field, index) : reflection->GetDouble(message, field),
+          rule);
+    case FieldDescriptor::CPPTYPE_STRING:
+      return CheckWord(
+          path, list ? reflection->GetRepeatedString(message, field, index) : reflection->GetString(message, field),
+          rule);
+    default:
+      return absl::OkStatus();
+  }
+}
+
+absl::Status CheckField(const std::string& path, const Message& message, const FieldDescriptor* field) {
+  const Reflection* reflection = message.GetReflection();
+  const bool is_message = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+  const v1::Rule& rule = field->options().GetExtension(v1::rule);
+  if (field->is_repeated()) {
+    for (int i = 0; i < reflection->FieldSize(message, field); ++i) {
+      const std::string item = absl::StrCat(path, "[", i, "]");
+      RETURN_IF_ERROR(is_message ? CheckRules(reflection->GetRepeatedMessage(message, field, i), item + ".")
+                                 : CheckScalar(item, message, field, i, rule));
+    }
+    return absl::OkStatus();
+  }
+  if (!reflection->HasField(message, field)) {
+    return rule.required() ? WrongField(path, "must be set") : absl::OkStatus();
+  }
+  if (is_message) return CheckRules(reflection->GetMessage(message, field), path + ".");
+  if (rule.required() && field->cpp_type() == FieldDescriptor::CPPTYPE_STRING &&
+      reflection->GetString(message, field).empty()) {
+    return WrongField(path, "must not be empty");
+  }
+  return CheckScalar(path, message, field, -1, rule);
+}
+
+absl::Status CheckRange(const std::string& prefix, const v1::Range& range) {
+  if (range.high() >= range.low()) return absl::OkStatus();
+  return WrongField(prefix + "high", absl::StrCat(range.high(), " is below low, ", range.low()));
+}
+
+}  // namespace
+
+absl::Status WrongField(const std::string& path, const std::string& why) {
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", why));
+}
+
+absl::Status CheckRules(const Message& message, const std::string& prefix) {
+  const google::protobuf::Descriptor* descriptor = message.GetDescriptor();
+  for (int i = 0; i < descriptor->field_count(); ++i) {
+    RETURN_IF_ERROR(CheckField(prefix + descriptor->field(i)->name(), message, descriptor->field(i)));
+  }
+  std::vector<const FieldDescriptor*> set;
+  message.GetReflection()->ListFields(message, &set);
+  for (const FieldDescriptor* field : set) {
+    if (field->is_extension()) RETURN_IF_ERROR(CheckField(prefix + field->name(), message, field));
+  }
+  if (const auto* range = dynamic_cast<const v1::Range*>(&message)) return CheckRange(prefix, *range);
+  if (const auto* drawn = dynamic_cast<const v1::Randomisation*>(&message); drawn && drawn->has_mass()) {
+    if (drawn->mass().low() <= 0)
+      return WrongField(prefix + "mass.low", absl::StrCat(drawn->mass().low(), " is not above 0"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0
