@@ -99,6 +99,8 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
   config.passes = static_cast<int>(resolved.learner().passes());
   config.discount = resolved.learner().discount();
   config.tau = resolved.learner().tau();
+  config.normalise_observations = resolved.learner().normalise_observations();
+  config.initial_log_std = resolved.network().initial_log_std();
   config.policy_delay = static_cast<int>(resolved.schedule().policy_delay());
   config.policy_warmup = UpdatesOf(resolved).UpdatesAt(resolved.schedule().policy_warmup());
   config.device = resolved.learner().device();

@@ -28,6 +28,16 @@ struct CriticInput {
   void Load(const Batch& batch, const AlgorithmConfig& config, int batch_member, Kernels* kernels) const;
 };
 
+// How twin critics are trained: settings of the members, [M, 1, 1].
+struct CriticSettings {
+  DoubleView pessimism, reward_scale, return_floor, return_ceiling;
+  static CriticSettings Make(const AlgorithmConfig& config, Kernels* kernels);
+  CriticSettings Members(int first, int count) const;
+  TargetStep Step(const CriticInput& input, double discount) const {
+    return {input.reward, input.absorbing, reward_scale, return_floor, return_ceiling, discount};
+  }
+};
+
 enum class CriticKind {
   kPlain,        // SAC's: the first layer reads state and action
   kDefault,      // SafeLOOP's: like kPlain, but weights start within +-1/sqrt(fan_in)
@@ -51,6 +61,9 @@ class CriticEnsemble {
   const FloatView& executed(int i) const { return nets_[i].executed.out; }
   const FloatView& stored(int i) const { return nets_[i].stored.out; }
   const FloatView& next(int i) const { return nets_[i].target_tape.out; }
+  // Values of the first two nets as a pair.
+  TwinValues ExecutedTwins(const CriticSettings& block) const { return {executed(0), executed(1), block.pessimism}; }
+  TwinValues NextTwins(const CriticSettings& block) const { return {next(0), next(1), block.pessimism}; }
 
   // Gradient of an objective for the output of net i, [block, B, 1]; filled before the two calls below.
   const FloatView& d_out(int i) const { return nets_[i].d_out; }

@@ -48,7 +48,8 @@ TEST(Algorithms, ThoseForTestsAreFoundButNotListed) {
 
 TEST(Algorithms, ReadTheSettingsOfTheAlgorithmThatTheyExtend) {
   EXPECT_THAT(HyperParametersOf(*FindAlgorithm("sac")),
-              ElementsAre("actor_lr", "critic_lr", "alpha_lr", "target_entropy", "return_floor"));
+              ElementsAre("actor_lr", "critic_lr", "alpha_lr", "target_entropy", "return_floor", "return_ceiling",
+                          "reward_scale", "critic_pessimism"));
   EXPECT_THAT(HyperParametersOf(*FindAlgorithm("wcsac")), ::testing::IsSupersetOf({"actor_lr", "cost_damping"}));
 }
 
@@ -76,7 +77,8 @@ TEST(Algorithms, ASettingThatTheAlgorithmDoesNotReadIsRefused) {
   experiment.set_algorithm("sac");
   ExpectInvalid(Validate(experiment),
                 {"hyper.barrier_margin: sac does not read it (cbf_sac does); the hyper-parameters that sac reads are "
-                 "actor_lr, critic_lr, alpha_lr, target_entropy, return_floor"});
+                 "actor_lr, critic_lr, alpha_lr, target_entropy, return_floor, return_ceiling, reward_scale, "
+                 "critic_pessimism"});
   ExpectInvalid(Validate(Minimal("members { seed: 1 } members { seed: 2 hyper { clip_ratio: 0.1 } }")),
                 {"members[1].hyper.clip_ratio: datacom does not read it"});
   ExpectInvalid(Validate(Minimal("planning { samples: 3 }")), {"planning: datacom does not read it (safe_loop does)"});
