@@ -100,6 +100,7 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
   config.discount = resolved.learner().discount();
   config.tau = resolved.learner().tau();
   config.normalise_observations = resolved.learner().normalise_observations();
+  config.initial_alpha = resolved.learner().initial_alpha();
   config.initial_log_std = resolved.network().initial_log_std();
   config.policy_delay = static_cast<int>(resolved.schedule().policy_delay());
   config.policy_warmup = UpdatesOf(resolved).UpdatesAt(resolved.schedule().policy_warmup());

@@ -51,6 +51,7 @@ struct AlgorithmConfig {
   double discount = 0.99, tau = 0.001;
   bool normalise_observations = false;  // SAC's family
   double initial_log_std = 0;           // SAC's family: bias of the last layer; 0: the default initialisation
+  double initial_alpha = 1;             // SAC's family
   int policy_delay = 2;                 // TD3: updates of the critics per update of the actor
   uint64_t policy_warmup = 0;           // TD3: updates before critics and actor learn
   std::string device = "cpu";           // or "cuda"

@@ -82,7 +82,7 @@ void SoftActorCritic::DeclareActor() {
   mean_ = layout_.AddMlp("actor.mean", widths, Activation::kRelu, {});
   log_std_ = layout_.AddMlp("actor.log_std", widths, Activation::kRelu, spread);
   actor_end_ = layout_.size();
-  log_alpha_ = layout_.AddScalar("log_alpha");
+  log_alpha_ = layout_.AddVector("log_alpha", 1, std::log(config_.initial_alpha));
   if (config_.normalise_observations) normaliser_.Declare(config_.obs_dim, &layout_);
 }
 

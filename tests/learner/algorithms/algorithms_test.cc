@@ -192,12 +192,14 @@ TEST(SoftActorCritic, PublishesAPolicyOfRawObservationsThatActsAsTheOneOfNormali
   }
 }
 
-TEST(SoftActorCritic, StartsWithTheLogStandardDeviationThatIsAsked) {
+TEST(SoftActorCritic, StartsWithTheDeviationAndTheTemperatureThatAreAsked) {
   AlgorithmConfig config = SmallConfig("sac", 1);
   config.initial_log_std = -1.5;
+  config.initial_alpha = 0.1;
   const auto algorithm = MakeAlgorithm(config);
   EXPECT_EQ(GetArray(*algorithm, 0, "actor.log_std.2.bias"), (std::vector<float>{-1.5f, -1.5f}));
   EXPECT_NE(GetArray(*algorithm, 0, "actor.mean.2.bias")[0], -1.5f);
+  EXPECT_NEAR(algorithm->GetStats()[0].alpha(), 0.1, 1e-7);
 }
 
 // The same Q in another unit: with scale 1/4 the loss is 1/16, and what records show is the same.
