@@ -16,7 +16,9 @@ namespace {
 
 using testing::kPatience;
 
-constexpr int64_t kAllowedKilobytes = 64 << 10;
+// Messages in flight have 64 MiB (common/rpc/channel.cc). What is read exists twice for a moment, as bytes and parsed,
+// and on a starved processor more of it waits. The attacks send 900 MB.
+constexpr int64_t kAllowedKilobytes = 128 << 10;
 
 v1::Experiment HostileExperiment() {
   v1::Experiment experiment;
@@ -93,7 +95,7 @@ int64_t Attack(const std::string& address, const v1::InsertRequest& message, con
 }
 
 #ifndef DATACOM_SANITIZED
-TEST_F(HostilePeersTest, MessagesOfAllSizesGrowTheProcessByLessThan64Megabytes) {
+TEST_F(HostilePeersTest, MessagesOfAllSizesGrowTheProcessByLessThan128Megabytes) {
   for (const size_t bytes : {size_t{15} << 20, size_t{4} << 20, replay::kMaxChunkBytes}) {
     v1::InsertRequest message;
     message.mutable_chunk()->set_columns(std::string(bytes, 'x'));
@@ -106,7 +108,7 @@ TEST_F(HostilePeersTest, MessagesOfAllSizesGrowTheProcessByLessThan64Megabytes) 
   EXPECT_TRUE(SendHonestRows(4000)) << "the honest actor is served";
 }
 
-TEST_F(HostilePeersTest, ActorsThatRegisterAndVanishGrowTheProcessByLessThan64Megabytes) {
+TEST_F(HostilePeersTest, ActorsThatRegisterAndVanishGrowTheProcessByLessThan128Megabytes) {
   const auto stub = v1::Replay::NewStub(MakeChannel(replay_.address()));
   int accepted = 0;
   for (int i = 0; i < 1100; ++i) {

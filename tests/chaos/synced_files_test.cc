@@ -1,7 +1,6 @@
 // Tests what the helpers that write files leave after a loss of power, as synced_state.h records it.
 #include <sys/stat.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -13,6 +12,7 @@
 #include "common/records/checkpoint.h"
 #include "gtest/gtest.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/environment_variable.h"
 #include "tests/testing/is_ok.h"
 #include "tests/testing/temporary_folder.h"
 
@@ -28,10 +28,7 @@ class SyncedFilesTest : public ::testing::Test {
   SyncedFilesTest() {
     fs::create_directory(root());
     fs::create_directory(folder_ + "/shadow");
-    ::setenv("DATACOM_TEST_DISK_ROOT", root().c_str(), /*overwrite=*/1);
-    ::setenv("DATACOM_TEST_DISK_SHADOW", (folder_ + "/shadow").c_str(), /*overwrite=*/1);
   }
-  ~SyncedFilesTest() override { ::unsetenv("DATACOM_TEST_DISK_ROOT"); }
   std::string root() const { return folder_ + "/root"; }
 
   // The inode of a path below the root, if every name on the way is certain to be on the disk.
@@ -59,6 +56,8 @@ class SyncedFilesTest : public ::testing::Test {
 
   const testing::TemporaryFolder temporary_;
   const std::string folder_ = temporary_.path();
+  const testing::EnvironmentVariable root_{"DATACOM_TEST_DISK_ROOT", root()};
+  const testing::EnvironmentVariable shadow_{"DATACOM_TEST_DISK_SHADOW", folder_ + "/shadow"};
 };
 
 TEST_F(SyncedFilesTest, NothingIsCertainBeforeItIsSynced) {

@@ -3,9 +3,11 @@ datacom_test(NAME core_threads_test SRCS algorithms/threads_test.cc nn/named_str
 datacom_test(NAME core_delta_test SRCS algorithms/delta_test.cc DEPS datacom::learner_core)
 datacom_test(NAME core_products_test SRCS nn/cpu/gemm_test.cc DEPS datacom::learner_core)
 datacom_add_test(NAME core_products_avx2_test COMMAND core_products_test ENVIRONMENT DATACOM_ISA=avx2)
-datacom_test(NAME core_memory_test SRCS algorithms/soak_test.cc DEPS datacom::learner_core
-             ARGS --gtest_filter=CoreMemory.*)
-datacom_add_test(NAME core_soak_test COMMAND core_memory_test --gtest_filter=CoreSoak.* LABELS soak)
+if(NOT DATACOM_SANITIZE)  # a sanitizer's own memory counts, too
+  datacom_test(NAME core_memory_test SRCS algorithms/soak_test.cc DEPS datacom::learner_core
+               ARGS --gtest_filter=CoreMemory.*)
+  datacom_add_test(NAME core_soak_test COMMAND core_memory_test --gtest_filter=CoreSoak.* LABELS soak)
+endif()
 
 # Sources of several programs, compiled once.
 function(core_objects name)
@@ -15,7 +17,10 @@ function(core_objects name)
   target_link_libraries(${name} PRIVATE datacom::learner_core datacom::acting nlohmann_json::nlohmann_json GTest::gmock)
 endfunction()
 
-# Tests that compare the two backends.
+core_objects(core_hyper_objects algorithms/hyper_test.cc)
+datacom_test(NAME core_hyper_test SRCS $<TARGET_OBJECTS:core_hyper_objects> DEPS datacom::learner_core)
+
+# Tests that need the GPU library.
 if(DATACOM_TORCH)
   core_objects(core_golden_objects algorithms/golden.cc algorithms/golden_losses.cc algorithms/golden_on_policy.cc
                algorithms/golden_systems.cc)
@@ -29,7 +34,7 @@ if(DATACOM_TORCH)
                SRCS algorithms/update_test.cc nn/autograd_test.cc nn/torch/capture_test.cc $<TARGET_OBJECTS:core_golden_objects>
                DEPS datacom::learner_core nlohmann_json::nlohmann_json datacom_torch datacom_libtorch)
   # The tests over every algorithm: once with the registered ones, once with the algorithm "toy".
-  core_objects(core_every_algorithm algorithms/contract_test.cc algorithms/freeze_test.cc algorithms/hyper_test.cc)
+  core_objects(core_every_algorithm algorithms/contract_test.cc algorithms/freeze_test.cc algorithms/recorded_statistics_test.cc)
   datacom_test(NAME core_contract_test SHARDS 2 SRCS $<TARGET_OBJECTS:core_every_algorithm> DEPS datacom::learner_core datacom::acting datacom_torch)
 
   # The algorithm "toy", its kernel group toy (toy_kernels.h, toy_cpu.cc, toy_torch.cc) and a libdatacom_torch.so that has this group.
@@ -39,6 +44,7 @@ if(DATACOM_TORCH)
   target_link_libraries(datacom_torch_with_toy PRIVATE datacom_flags datacom_warnings)
   datacom_test(NAME core_toy_test
                SRCS toy/toy_test.cc toy/toy_algorithm.cc toy/toy_cpu.cc toy/toy_rule.cc $<TARGET_OBJECTS:core_every_algorithm>
+                    $<TARGET_OBJECTS:core_hyper_objects>
                DEPS datacom::learner_core datacom::acting datacom::task_models datacom_torch_with_toy
                ARGS --gtest_filter=*Toy*:*/toy)
 endif()

@@ -1,10 +1,8 @@
 // Batches from a dataset, and which algorithms can be pre-trained with them.
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <set>
 
-#include "absl/strings/str_cat.h"
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/records/dataset.h"
@@ -15,6 +13,7 @@
 #include "tests/testing/datasets.h"
 #include "tests/testing/fake_learner_draws.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom::learner {
 namespace {
@@ -25,10 +24,7 @@ constexpr int kObs = 2, kAction = 1;
 
 class DatasetDrawsTest : public ::testing::Test {
  protected:
-  DatasetDrawsTest()
-      : folder_(
-            absl::StrCat(::testing::TempDir(), "/", ::testing::UnitTest::GetInstance()->current_test_info()->name())) {
-    std::filesystem::remove_all(folder_);
+  DatasetDrawsTest() {
     EXPECT_THAT(datacom::testing::MakeDataset(folder_, schema_, {300, 200}), IsOk());
     config_.batch_size = 32;
     config_.failure_batch_size = 6;
@@ -47,7 +43,8 @@ class DatasetDrawsTest : public ::testing::Test {
     return *draws.Next(std::chrono::milliseconds(0));
   }
 
-  const std::string folder_;
+  const datacom::testing::TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path() + "/dataset";
   const RowSchema schema_ = RowSchema::For(kObs, kAction);
   AlgorithmConfig config_;
 };

@@ -2,14 +2,12 @@
 
 #include <atomic>
 #include <chrono>
-#include <filesystem>
 #include <functional>
 #include <numeric>
 #include <set>
 #include <thread>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/base/files.h"
@@ -19,6 +17,7 @@
 #include "learner/learner_service.h"
 #include "tests/testing/is_ok.h"
 #include "tests/testing/patience.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom::learner {
 namespace {
@@ -56,11 +55,8 @@ int Threads() {
 class LearnerServiceTest : public ::testing::Test {
  protected:
   LearnerServiceTest()
-      : folder_(
-            absl::StrCat(::testing::TempDir(), "/", ::testing::UnitTest::GetInstance()->current_test_info()->name())),
-        served_(MakeRun(), folder_, Clock::Real()),
+      : served_(MakeRun(), temporary_.path(), Clock::Real()),
         service_("run", served_, [this](int count) { counted_ = count; }) {
-    std::filesystem::remove_all(folder_);
     StartServer("127.0.0.1:0");
   }
   ~LearnerServiceTest() override { StopServer(); }
@@ -102,7 +98,7 @@ class LearnerServiceTest : public ::testing::Test {
     return latest == nullptr ? 0 : latest->version.update;
   }
 
-  const std::string folder_;
+  const datacom::testing::TemporaryFolder temporary_;
   std::atomic<int> counted_ = 0;  // the number of subscribers, as the service reports it
   ServedState served_;
   LearnerService service_;

@@ -2,30 +2,21 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/files.h"
 #include "tests/testing/fake_learner_run.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom::learner {
 namespace {
 
 using datacom::testing::IsOk;
 
-namespace fs = std::filesystem;
-
 class LedgerTest : public ::testing::Test {
  protected:
-  std::string Folder(const std::string& name) {
-    const std::string folder = absl::StrCat(::testing::TempDir(), "/ledger_",
-                                            ::testing::UnitTest::GetInstance()->current_test_info()->name(), "_", name);
-    fs::remove_all(folder);
-    fs::create_directories(folder);
-    return folder;
-  }
+  std::string Folder(const std::string& name) const { return temporary_.path() + "/" + name; }
   std::unique_ptr<LedgerRecorder> Open(const std::string& folder, const std::vector<v1::FileOffset>& offsets = {}) {
     auto ledger = LedgerRecorder::Open(folder, {100, 101}, replay_.schema, offsets,
                                        [this](uint32_t member, uint64_t from, uint64_t to, const auto& consume) {
@@ -43,6 +34,7 @@ class LedgerTest : public ::testing::Test {
                         *ReadFile(folder + "/ledger/member_1.steps"));
   }
 
+  const datacom::testing::TemporaryFolder temporary_;
   v1::Experiment experiment_ = FakeExperiment();
   FakeReplay replay_ = MakeFakeReplay(experiment_);
 };

@@ -8,7 +8,6 @@
 #include <map>
 #include <thread>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/files.h"
 #include "common/base/version.h"
@@ -19,6 +18,7 @@
 #include "tests/testing/fake_learner_run.h"
 #include "tests/testing/is_ok.h"
 #include "tests/testing/patience.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom::learner {
 namespace {
@@ -30,12 +30,7 @@ using std::chrono::milliseconds;
 
 class LearnerProcessTest : public ::testing::Test {
  protected:
-  LearnerProcessTest()
-      : folder_(
-            absl::StrCat(::testing::TempDir(), "/", ::testing::UnitTest::GetInstance()->current_test_info()->name())),
-        experiment_(FakeExperiment()),
-        replay_(MakeFakeReplay(experiment_)) {
-    fs::remove_all(folder_);
+  LearnerProcessTest() : experiment_(FakeExperiment()), replay_(MakeFakeReplay(experiment_)) {
     options_.settings = MakeRunSettings(experiment_);
     options_.settings.acting_rule = "gaussian_policy";  // has the rows of the fake replay
     options_.algorithm = replay_.config;
@@ -111,7 +106,8 @@ class LearnerProcessTest : public ::testing::Test {
     return contents;
   }
 
-  const std::string folder_;
+  const datacom::testing::TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path() + "/run";
   const v1::Experiment experiment_;
   const FakeReplay replay_;
   ProcessOptions options_;

@@ -1,7 +1,6 @@
 // The rule that decides whether a critic runs away, and what a run records about its critics.
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "learner/run_records.h"
 #include "tests/testing/fake_learner_run.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom::learner {
 namespace {
@@ -70,13 +70,10 @@ TEST(CriticWatchTest, AnInfiniteLossRunsAwayAndTheHistorySurvivesARestart) {
 
 class RunRecordsTest : public ::testing::Test {
  protected:
-  std::string Folder(const std::string& name) {
-    const std::string test = ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    const std::string folder = absl::StrCat(::testing::TempDir(), "/", test, "_", name);
-    std::filesystem::remove_all(folder);
-    std::filesystem::create_directories(folder);
-    return folder;
-  }
+  std::string Folder(const std::string& name) const { return temporary_.path() + "/" + name; }
+
+ private:
+  const datacom::testing::TemporaryFolder temporary_;
 };
 
 // progress.csv without wall_seconds.

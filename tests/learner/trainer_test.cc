@@ -11,6 +11,7 @@
 #include "tests/testing/datasets.h"
 #include "tests/testing/fake_learner_run.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom::learner {
 namespace {
@@ -18,17 +19,13 @@ namespace {
 using datacom::testing::IsOk;
 
 namespace fs = std::filesystem;
-using ::testing::UnitTest;
 
 class TrainerTest : public ::testing::Test {
  protected:
-  std::string Folder(const std::string& name) {
-    const std::string folder =
-        absl::StrCat(::testing::TempDir(), "/", UnitTest::GetInstance()->current_test_info()->name(), "_", name);
-    fs::remove_all(folder);
-    fs::create_directories(folder);
-    return folder;
-  }
+  std::string Folder(const std::string& name) const { return temporary_.path() + "/" + name; }
+
+ private:
+  const datacom::testing::TemporaryFolder temporary_;
 };
 
 // progress.csv without wall_seconds, the sixth column.
@@ -352,7 +349,7 @@ TEST_F(TrainerTest, ARecordFileShorterThanItsCheckpointSaysIsRefused) {
 class PretrainingTest : public TrainerTest {
  protected:
   PretrainingTest() {
-    const std::string dataset = Folder("dataset") + "/rows";
+    const std::string dataset = Folder("dataset");
     EXPECT_THAT(datacom::testing::MakeDataset(dataset, RowSchema::For(2, 1), {50, 30}), IsOk());
     experiment_.mutable_pretrain()->set_dataset(dataset);
     experiment_.mutable_pretrain()->set_updates(100);

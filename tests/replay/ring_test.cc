@@ -1,10 +1,10 @@
 // Ring files with a wrong content whose checksums are right, or that are refused after a part of them was accepted.
 #include "replay/ring.h"
 
-#include <fstream>
-
+#include "common/base/files.h"
 #include "gmock/gmock.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/changed_files.h"
 #include "tests/testing/framed_files.h"
 #include "tests/testing/is_ok.h"
 
@@ -14,6 +14,7 @@ namespace {
 using ::datacom::testing::IsOk;
 using ::datacom::testing::VersionOf;
 using ::datacom::testing::WithVersion;
+using ::datacom::testing::WriteInPlace;
 using ::testing::HasSubstr;
 using testing::TemporaryFolder;
 
@@ -28,7 +29,7 @@ class RingTest : public ::testing::Test {
     std::memset((*ring)->writable(0), 1, 5 * 16);
     EXPECT_THAT((*ring)->Commit(5), IsOk());
     ring->reset();
-    content_ = Read();
+    content_ = ReadFile(Options(0).path).value();
   }
   Ring::Options Options(uint64_t kept) const {
     Ring::Options options;
@@ -40,11 +41,7 @@ class RingTest : public ::testing::Test {
     options.guard = 8;
     return options;
   }
-  std::string Read() const {
-    std::ifstream file(Options(0).path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-  void Write() const { std::ofstream(Options(0).path, std::ios::binary) << content_; }
+  void Write() const { WriteInPlace(Options(0).path, content_); }
   // Puts a number into the header and computes the checksum again.
   void PutIntoHeader(uint64_t value, size_t at) {
     content_.replace(at, sizeof value, reinterpret_cast<const char*>(&value), sizeof value);
@@ -61,7 +58,7 @@ TEST_F(RingTest, ADamagedRingIsRefusedBeforeItGrows) {
   const absl::Status status = Ring::Open(Options(200)).status();
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("its cursor is damaged"));
-  EXPECT_EQ(Read(), content_);
+  EXPECT_EQ(ReadFile(Options(0).path).value(), content_);
 }
 
 TEST_F(RingTest, ANumberOfRecordsThatTheFileCannotHoldIsRefused) {

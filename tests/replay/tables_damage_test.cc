@@ -1,9 +1,9 @@
 // Files that were damaged, rolled back or lost between two starts: the replay refuses them, naming what is wrong, or
 // shows exactly what it held before.
 #include <filesystem>
-#include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/files.h"
 #include "gmock/gmock.h"
 #include "tests/replay/replay_fixture.h"
 #include "tests/testing/changed_files.h"
@@ -61,10 +61,6 @@ class DamageTest : public ::testing::Test {
                             info.members(0).outstanding());
     return content;
   }
-  static std::string Read(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
 
   static constexpr uint64_t kHeld = 245;  // rows; credit comes in pieces of 4
   TemporaryFolder folder_;
@@ -77,7 +73,7 @@ class DamageTest : public ::testing::Test {
 TEST_F(DamageTest, AFlippedBitIsRefusedOrChangesNothing) {
   int refused = 0, equal = 0;
   for (const std::string name : {"/member_0.rows", "/member_0.failures", "/credit", "/sessions"}) {
-    const std::string path = Folder() + name, whole = Read(path);
+    const std::string path = Folder() + name, whole = ReadFile(path).value();
     const size_t in_use = std::min<size_t>(whole.size(), name == "/credit" ? 4096 + 4 * 16 : whole.size());
     for (size_t at = 0; at < in_use; at += at < 400 ? 1 : 37) {
       std::string damaged = whole;
@@ -102,14 +98,14 @@ TEST_F(DamageTest, AFlippedBitIsRefusedOrChangesNothing) {
 
 TEST_F(DamageTest, AnErasedPageOfRowsIsRefusedNamingTheRecords) {
   const std::string path = Folder() + "/member_0.rows";
-  std::string damaged = Read(path);
+  std::string damaged = ReadFile(path).value();
   damaged.replace(4096 + 1024, 1024, std::string(1024, '\0'));
   WriteInPlace(path, damaged);
   EXPECT_THAT(std::string(Open().message()), ::testing::ContainsRegex("member_0.rows: records [0-9]+ to [0-9]+"));
 }
 
 TEST_F(DamageTest, RowsOlderThanTheCreditAreRefused) {
-  const std::string path = Folder() + "/member_0.rows", older = Read(path);
+  const std::string path = Folder() + "/member_0.rows", older = ReadFile(path).value();
   {
     auto store = MustOpen(options_, Folder(), &clock_);
     ASSERT_THAT(store->Announce(MemberOf(*store, 0).inserted() - 10), IsOk());
@@ -147,7 +143,7 @@ TEST_F(DamageTest, AnAnnouncementBeyondTheRunChangesNothing) {
 }
 
 TEST_F(DamageTest, LostOrOlderSessionsAreRefusedBecauseTheirNumbersWouldReturn) {
-  const std::string path = Folder() + "/sessions", whole = Read(path);
+  const std::string path = Folder() + "/sessions", whole = ReadFile(path).value();
   fs::remove(path);
   absl::Status status = Open();
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;

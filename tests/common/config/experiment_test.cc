@@ -1,6 +1,6 @@
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "common/config/algorithms.h"
 #include "datacom/v1/task.pb.h"
@@ -39,7 +39,7 @@ TEST(LoadExperiment, TakesNamesAndPathsAndListsKnownNames) {
 }
 
 TEST(ExperimentFolder, IsSetByTheEnvironmentOrIsTheTrees) {
-  ::unsetenv("DATACOM_EXPERIMENTS");
+  const testing::EnvironmentVariable unset("DATACOM_EXPERIMENTS", std::nullopt);
   EXPECT_TRUE(std::filesystem::exists(ExperimentFolder() + "/cartpole/datacom.textproto")) << ExperimentFolder();
   const testing::EnvironmentVariable moved("DATACOM_EXPERIMENTS", "/somewhere");
   EXPECT_EQ(ExperimentFolder(), "/somewhere");

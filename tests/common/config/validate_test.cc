@@ -39,7 +39,7 @@ TEST(ValidateExperiment, ChecksTasksAndAlgorithmsAgainstTheRegisters) {
   ExpectInvalid(Validate(experiment), {"task", "pendulum", "cartpole, air_hockey, navigation"});
   experiment = Minimal();
   experiment.set_algorithm("dqn");
-  ExpectInvalid(Validate(experiment), {"algorithm", "dqn", " sac, ", " lag_sac, "});
+  ExpectInvalid(Validate(experiment), {"algorithm", "dqn"});
 }
 
 TEST(ValidateExperiment, SafeLoopNeedsWholeUpdatesAndAMemoryOfAtMostTenMillionRows) {

@@ -3,11 +3,12 @@
 #include <chrono>
 #include <deque>
 #include <filesystem>
-#include <fstream>
 
+#include "common/base/files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/common/metrics/http_client.h"
+#include "tests/testing/changed_files.h"
 #include "tests/testing/is_ok.h"
 #include "tests/testing/patience.h"
 #include "tests/testing/tls_files.h"
@@ -24,6 +25,7 @@ using testing::kPatience;
 using testing::Request;
 using ::testing::StartsWith;
 using testing::TlsFiles;
+using testing::WriteInPlace;
 
 constexpr std::chrono::milliseconds kShort{300};
 
@@ -45,13 +47,6 @@ std::unique_ptr<HttpServer> StartServer(const std::string& tls = "") {
 
 // Larger than what the buffers of both sockets take.
 std::string LargePage() { return std::string(32 << 20, 'x'); }
-
-void Write(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::trunc) << text; }
-
-std::string Read(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 TEST(HttpServer, AnswersOnlyGetOfItsPath) {
   const auto server = StartServer();
@@ -234,7 +229,7 @@ TEST(HttpServerOverTls, ARenewedAuthorityReplacesTheOldOne) {
     std::filesystem::copy_file(renewed.folder() + name, files.folder() + name, overwrite);
   }
   EXPECT_THAT(GetOverTls(server->address(), renewed.folder()), HasSubstr("the page"));
-  Write(old.folder() + "/ca.crt", Read(renewed.folder() + "/ca.crt"));
+  WriteInPlace(old.folder() + "/ca.crt", ReadFile(renewed.folder() + "/ca.crt").value());
   EXPECT_EQ(GetOverTls(server->address(), old.folder()), "");
 }
 
@@ -246,9 +241,9 @@ TEST(HttpServerOverTls, FilesThatDoNotFitLeaveTheLastOnesInUse) {
                                std::filesystem::copy_options::overwrite_existing);
   }
   const auto server = StartServer(files.folder());
-  const std::string certificate = Read(files.folder() + "/tls.crt");
-  for (const std::string& text : {Read("deploy/dev/make_tls.sh"), std::string(), certificate}) {
-    Write(files.folder() + "/tls.key", text);
+  const std::string certificate = ReadFile(files.folder() + "/tls.crt").value();
+  for (const std::string& text : {ReadFile("deploy/dev/make_tls.sh").value(), std::string(), certificate}) {
+    WriteInPlace(files.folder() + "/tls.key", text);
     EXPECT_THAT(GetOverTls(server->address(), client.folder()), HasSubstr("the page"));
   }
   std::filesystem::remove(files.folder() + "/ca.crt");
@@ -266,13 +261,13 @@ TEST(HttpServerOverTls, AFileThatCannotBeUsedIsAnErrorThatNamesIt) {
   const TlsFiles missing, no_authority, no_certificate, no_key, other_key, other_type;
   std::filesystem::remove(missing.folder() + "/tls.crt");
   EXPECT_THAT(error(missing), HasSubstr(missing.folder() + "/tls.crt: No such file"));
-  Write(no_authority.folder() + "/ca.crt", "nothing\n");
+  WriteInPlace(no_authority.folder() + "/ca.crt", "nothing\n");
   EXPECT_EQ(error(no_authority), "tls: " + no_authority.folder() + "/ca.crt holds no certificate");
-  Write(no_certificate.folder() + "/tls.crt", Read(no_certificate.folder() + "/tls.key"));
+  WriteInPlace(no_certificate.folder() + "/tls.crt", ReadFile(no_certificate.folder() + "/tls.key").value());
   EXPECT_EQ(error(no_certificate), "tls: " + no_certificate.folder() + "/tls.crt holds no certificate");
-  Write(no_key.folder() + "/tls.key", Read(no_key.folder() + "/tls.crt"));
+  WriteInPlace(no_key.folder() + "/tls.key", ReadFile(no_key.folder() + "/tls.crt").value());
   EXPECT_EQ(error(no_key), "tls: " + no_key.folder() + "/tls.key holds no private key, or one with a password");
-  Write(other_key.folder() + "/tls.key", Read(no_certificate.folder() + "/tls.key"));
+  WriteInPlace(other_key.folder() + "/tls.key", ReadFile(no_certificate.folder() + "/tls.key").value());
   EXPECT_EQ(error(other_key), "tls: " + other_key.folder() + "/tls.key is not the key of tls.crt");
   const std::string command = "openssl genrsa -out " + other_type.folder() + "/tls.key 2048 2>/dev/null";
   ASSERT_EQ(std::system(command.c_str()), 0);

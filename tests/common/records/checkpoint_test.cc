@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
@@ -12,6 +12,7 @@
 #include "tests/testing/framed_files.h"
 #include "tests/testing/is_ok.h"
 #include "tests/testing/small_disk.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom {
 namespace {
@@ -19,16 +20,9 @@ namespace {
 namespace fs = std::filesystem;
 using ::datacom::testing::IsOk;
 using ::datacom::testing::WriteInPlace;
-using ::testing::UnitTest;
 
 class CheckpointStoreTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = absl::StrCat(::testing::TempDir(), "/", UnitTest::GetInstance()->current_test_info()->name());
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-    store_ = std::make_unique<CheckpointStore>(folder_);
-  }
   static Checkpoint At(uint64_t update) {
     Checkpoint checkpoint;
     checkpoint.learner.set_update(update);
@@ -42,14 +36,10 @@ class CheckpointStoreTest : public ::testing::Test {
     const absl::Status status = store_->Save(At(update));
     ASSERT_THAT(status, IsOk());
   }
-  std::string folder_;
-  std::unique_ptr<CheckpointStore> store_;
+  const testing::TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path();
+  std::unique_ptr<CheckpointStore> store_ = std::make_unique<CheckpointStore>(folder_);
 };
-
-std::string Read(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 TEST_F(CheckpointStoreTest, OnAFullDiskTheOldOneStaysWhatIsNeededIsToldAndTheNextOneIsWrittenOnceThereIsRoom) {
   datacom::testing::SmallDisk disk(256 << 10);
@@ -108,7 +98,7 @@ TEST_F(CheckpointStoreTest, ADamagedNewestFallsBackToTheOlderAndSaysSo) {
   Save(20);
   for (const char* name : {"learner.state", "algorithm.state", "state.sha256"}) {
     const std::string path = absl::StrCat(store_->Path(20), "/", name);
-    const std::string sound = Read(path);
+    const std::string sound = ReadFile(path).value();
     std::vector<std::string> damages = {"", sound.substr(0, sound.size() / 2), sound + "x"};
     for (size_t at = 0; at < sound.size(); at += 7) {
       if (at >= 8 && at < 12 && std::string(name) != "state.sha256") continue;  // the version: another test
@@ -150,7 +140,7 @@ TEST_F(CheckpointStoreTest, ADamagedVersionIsPassedOverLikeOtherDamage) {
   Save(10);
   Save(20);
   const std::string path = store_->Path(20) + "/learner.state";
-  std::string content = Read(path);
+  std::string content = ReadFile(path).value();
   content[8] = static_cast<char>(content[8] ^ 4);
   WriteInPlace(path, content);
   std::vector<std::string> notes;
@@ -165,7 +155,7 @@ TEST_F(CheckpointStoreTest, ACheckpointOfAnOlderBuildIsRefusedWithItsVersionAndA
   Save(10);
   Save(20);
   const std::string path = store_->Path(20) + "/learner.state";
-  WriteInPlace(path, testing::WithVersion(Read(path), 2));
+  WriteInPlace(path, testing::WithVersion(ReadFile(path).value(), 2));
   std::vector<std::string> notes;
   const absl::Status status = store_->LoadNewest(&notes).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;

@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/datasets.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom {
 namespace {
@@ -30,11 +31,6 @@ const RowSchema& Schema() {
 
 class DatasetTest : public ::testing::Test {
  protected:
-  DatasetTest()
-      : folder_(absl::StrCat(::testing::TempDir(), "/dataset_",
-                             ::testing::UnitTest::GetInstance()->current_test_info()->name())) {
-    fs::remove_all(folder_);
-  }
   absl::Status Read(const std::string& task = "cartpole", const RowSchema& schema = Schema()) {
     return Dataset::Read(folder_, task, schema).status();
   }
@@ -56,7 +52,8 @@ class DatasetTest : public ::testing::Test {
   }
   static float FloatAt(const std::string& bytes, size_t index) { return At<float>(bytes.data(), 4 * index); }
 
-  const std::string folder_;
+  const testing::TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path() + "/dataset";
 };
 
 TEST_F(DatasetTest, EveryRowOfEveryMemberIsReadBack) {

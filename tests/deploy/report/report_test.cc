@@ -1,18 +1,20 @@
 #include "deploy/report/report.h"
 
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
+#include "common/base/files.h"
 #include "common/config/experiment.h"
 #include "datacom/v1/task.pb.h"
 #include "deploy/report/groups.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/damaged_csv.h"
+#include "tests/testing/environment_variable.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom::report {
 namespace {
@@ -59,9 +61,7 @@ Series SeriesOf(const std::string& quantity, bool episodes = false) {
 
 class ReportTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() / ("datacom-report-" + std::to_string(::getpid()));
-    std::filesystem::create_directories(folder_);
+  ReportTest() {
     v1::Experiment experiment;
     experiment.set_name("cartpole/<b>");
     experiment.set_description("</script><script>alert(1)</script>");
@@ -72,10 +72,10 @@ class ReportTest : public ::testing::Test {
     Write("episodes.csv", kEpisodes);
     Write("build.txt", "revision 123\n");
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
   void Write(const std::string& name, const std::string& content) { std::ofstream(folder_ / name) << content; }
 
-  std::filesystem::path folder_;
+  const testing::TemporaryFolder temporary_;
+  const std::filesystem::path folder_ = temporary_.path();
 };
 
 TEST_F(ReportTest, ShowsEachCostOfATaskWithSeveral) {
@@ -247,8 +247,7 @@ TEST_F(ReportTest, AFigureHasOnlyTheCurvesOfTheEvaluations) {
         "0,5,0,0,0,-10,4,ok\n0,5,1,100000,0,-2,0,ok\n");
   const std::string figure = folder_ / "curve.svg";
   ASSERT_THAT(WriteReport({folder_.string()}, figure, kNoMap), IsOk());
-  std::ifstream file(figure);
-  const std::string svg((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::string svg = ReadFile(figure).value();
   EXPECT_THAT(svg, AllOf(HasSubstr(">Cost sum of an episode<"), HasSubstr(">100k<"),
                          HasSubstr("points=\"56.0,24.0 386.0,214.0 \""),   // 4 to 0 on an axis from 0 to 4
                          HasSubstr("points=\"458.0,214.0 788.0,24.0 \""),  // -10 to -2 on an axis of its own
@@ -378,9 +377,8 @@ TEST_F(ReportTest, AnAlgorithmWithoutALearnedConstraintHasNoMap) {
 }
 
 TEST_F(ReportTest, AMissingPlottingLibraryNamesItsPackage) {
-  ::setenv("DATACOM_CHART_JS", "/nonexistent/chart.js", 1);
+  const testing::EnvironmentVariable missing("DATACOM_CHART_JS", "/nonexistent/chart.js");
   const absl::Status status = WriteReport({folder_.string()}, (folder_ / "report.html").string(), kNoMap);
-  ::unsetenv("DATACOM_CHART_JS");
   EXPECT_THAT(std::string(status.message()), HasSubstr("libjs-chart.js"));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "report.html"));
 }

@@ -15,8 +15,8 @@ namespace {
 
 using google::protobuf::FieldDescriptor;
 
-class HyperParameters : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(All, HyperParameters, ::testing::ValuesIn(RegisteredAlgorithms()),
+class AlgorithmSchema : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(All, AlgorithmSchema, ::testing::ValuesIn(RegisteredAlgorithms()),
                          [](const auto& info) { return info.param; });
 
 // What a member has become after two updates and an episode.
@@ -57,7 +57,7 @@ std::vector<AlgorithmConfig> Changed(const AlgorithmConfig& config, const FieldD
   return changed;
 }
 
-TEST_P(HyperParameters, ReadsTheHyperParametersThatTheSchemaSaysAndNoOthers) {
+TEST_P(AlgorithmSchema, NamesExactlyTheHyperParametersThatAreRead) {
   AlgorithmConfig config = SmallConfig(GetParam(), 1);
   // Some rows are safe and above -margin, some relax the filter: every term of CBF-SAC's loss counts.
   v1::Hyper& hyper = config.members[0].hyper;

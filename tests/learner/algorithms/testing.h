@@ -31,9 +31,17 @@ inline std::vector<std::string> BitsOf(const Stats& stats) {
   return bits;
 }
 
+// Names of the entries that differ; empty if the states are equal.
+inline std::string Differing(const State& a, const State& b) {
+  std::string names = a.size() == b.size() ? "" : "other entries ";
+  for (const auto& [name, bytes] : a) {
+    if (b.count(name) == 0 || b.at(name) != bytes) names += name + " ";
+  }
+  return names;
+}
+
 // "datacom_known" is datacom with joined known rows, "datacom_controlled" datacom with a controlled delta,
-// "datacom_robust" datacom with a scale of rewards, less pessimism and
-// normalised observations.
+// "datacom_robust" datacom with a scale of rewards, less pessimism and normalised observations.
 inline std::string AlgorithmOf(const std::string& name) {
   return name.substr(0, std::min({name.find("_known"), name.find("_controlled"), name.find("_robust")}));
 }

@@ -39,14 +39,6 @@ void Advance(Algorithm* algorithm, const AlgorithmConfig& config, int first, int
   }
 }
 
-std::string Differing(const State& a, const State& b) {
-  std::string names = a.size() == b.size() ? "" : "other entries ";
-  for (const auto& [name, bytes] : a) {
-    if (b.count(name) == 0 || b.at(name) != bytes) names += name + " ";
-  }
-  return names;
-}
-
 TEST_P(EveryAlgorithm, HasTheSameStateWithAnyNumberOfThreads) {
   for (const int members : {1, 2, 5}) {
     State expected;

@@ -2,12 +2,12 @@
 // is wrong with a task.
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_replace.h"
+#include "common/base/files.h"
 #include "common/tasks/text/mujoco_compiled.h"
 #include "deploy/tools/play/check_task.h"
 #include "deploy/tools/play/new_task.h"
@@ -54,10 +54,7 @@ class TaskCommands : public ::testing::Test {
     std::ofstream(folder_ / name, std::ios::binary) << content;
     return Path(name);
   }
-  std::string Read(const std::string& name) const {
-    std::ifstream file(folder_ / name, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
+  std::string Read(const std::string& name) const { return ReadFile(Path(name)).value(); }
   // Makes the task `name` of a model and returns its file.
   std::string New(const std::string& name, const std::string& model) {
     std::ostringstream out;
