@@ -37,7 +37,7 @@ enum class CriticKind {
 class CriticEnsemble {
  public:
   void Declare(const std::vector<std::string>& names, CriticKind kind, const AlgorithmConfig& config,
-               ParameterLayout* layout);
+               ParameterLayout* layout, bool layer_norm = false);
   int64_t first() const { return first_; }
   int64_t size() const { return size_; }
   int nets() const { return static_cast<int>(nets_.size()); }
@@ -52,7 +52,8 @@ class CriticEnsemble {
   const FloatView& stored(int i) const { return nets_[i].stored.out; }
   const FloatView& next(int i) const { return nets_[i].target_tape.out; }
 
-  // Gradient of an objective for the output of net i, [block, B, 1]; filled before the two calls below.
+  // Gradient of an objective for the output of net i, [block, B, 1]; filled before the two calls below. Each of them is
+  // made at most once after its rows were evaluated (Perceptrons::Adjoint).
   const FloatView& d_out(int i) const { return nets_[i].d_out; }
   // Gradient for the executed actions, summed over the first `nets`; added to d_action if `add`.
   void ActionGradient(const FloatView& parameters, int nets, bool add, const FloatView& d_action);

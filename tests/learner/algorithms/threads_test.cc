@@ -18,6 +18,8 @@ INSTANTIATE_TEST_SUITE_P(Joined, EveryAlgorithm, ::testing::Values("datacom_know
                          [](const auto& info) { return info.param; });
 INSTANTIATE_TEST_SUITE_P(Controlled, EveryAlgorithm, ::testing::Values("datacom_controlled"),
                          [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Normalised, EveryAlgorithm, ::testing::Values("sac_layer_norm", "datacom_layer_norm"),
+                         [](const auto& info) { return info.param; });
 
 AlgorithmConfig ConfigOf(const std::string& algorithm, int members, int threads) {
   AlgorithmConfig config = SmallConfig(algorithm, members);
