@@ -84,6 +84,7 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
   config.horizon = task.spec.horizon;
   config.actor_hidden = Sizes(resolved.network().actor_hidden());
   config.critic_hidden = Sizes(resolved.network().critic_hidden());
+  config.critic_layer_norm = resolved.network().critic_layer_norm();
   config.constraint_hidden = Sizes(resolved.network().constraint_hidden());
   config.batch_size = static_cast<int>(resolved.learner().batch_size());
   config.failure_batch_size = static_cast<int>(resolved.learner().failure_batch_size());

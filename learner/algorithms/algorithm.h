@@ -38,6 +38,7 @@ struct AlgorithmConfig {
   std::vector<std::string> known;               // known constraints joined to the learned one
   int horizon = 0;
   std::vector<int> actor_hidden{128, 128}, critic_hidden{128, 128}, constraint_hidden{128, 128};
+  bool critic_layer_norm = false;  // of the twin critics of SAC and the algorithms that extend it
   int batch_size = 64, failure_batch_size = 6;
   // On-policy algorithms: rows of one update per member, passes over them in minibatches of batch_size rows, and
   // updates of the whole run, over which the actor's rate decays. For other algorithms epoch_rows is 0.

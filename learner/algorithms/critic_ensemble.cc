@@ -45,7 +45,7 @@ CriticSettings CriticSettings::Members(int first, int count) const {
 }
 
 void CriticEnsemble::Declare(const std::vector<std::string>& names, CriticKind kind, const AlgorithmConfig& config,
-                             ParameterLayout* layout) {
+                             ParameterLayout* layout, bool layer_norm) {
   const bool twice = kind == CriticKind::kActionTwice;
   WeightInit init;
   if (kind == CriticKind::kPlain) init.xavier_gain = std::sqrt(2.0);
@@ -55,6 +55,7 @@ void CriticEnsemble::Declare(const std::vector<std::string>& names, CriticKind k
   for (const std::string& name : names) {
     nets_.emplace_back();
     nets_.back().online = layout->AddMlp(name, widths, Activation::kRelu, init, twice ? config.action_dim : 0);
+    nets_.back().online.layer_norm = layer_norm;
   }
   size_ = layout->size() - first_;
 }

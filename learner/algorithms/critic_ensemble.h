@@ -47,7 +47,7 @@ enum class CriticKind {
 class CriticEnsemble {
  public:
   void Declare(const std::vector<std::string>& names, CriticKind kind, const AlgorithmConfig& config,
-               ParameterLayout* layout);
+               ParameterLayout* layout, bool layer_norm = false);
   int64_t first() const { return first_; }
   int64_t size() const { return size_; }
   int nets() const { return static_cast<int>(nets_.size()); }
@@ -65,7 +65,8 @@ class CriticEnsemble {
   TwinValues ExecutedTwins(const CriticSettings& block) const { return {executed(0), executed(1), block.pessimism}; }
   TwinValues NextTwins(const CriticSettings& block) const { return {next(0), next(1), block.pessimism}; }
 
-  // Gradient of an objective for the output of net i, [block, B, 1]; filled before the two calls below.
+  // Gradient of an objective for the output of net i, [block, B, 1]; filled before the two calls below. Each of them is
+  // made at most once after its rows were evaluated (Perceptrons::Adjoint).
   const FloatView& d_out(int i) const { return nets_[i].d_out; }
   // Gradient for the executed actions, summed over the first `nets`; added to d_action if `add`.
   void ActionGradient(const FloatView& parameters, int nets, bool add, const FloatView& d_action);

@@ -230,7 +230,8 @@ void Population::ResetStats() {
 
 std::string Population::Signature() const {
   const int members = config_.population > 0 ? config_.population : members_;
-  std::string signature = config_.algorithm + " members=" + std::to_string(members);
+  const char* const normalised = config_.critic_layer_norm ? "+critic_layer_norm" : "";
+  std::string signature = config_.algorithm + normalised + " members=" + std::to_string(members);
   for (const ParameterArray& array : layout_.arrays()) {
     signature += " " + array.name;
     for (uint32_t n : array.shape) signature += ":" + std::to_string(n);

@@ -92,6 +92,22 @@ TEST(Algorithms, ASettingThatTheAlgorithmDoesNotReadIsRefused) {
   ExpectInvalid(Validate(Minimal("schedule { policy_delay: 3 }")), {"schedule.policy_delay: datacom"});
 }
 
+TEST(Algorithms, OnlySacAndTheAlgorithmsThatExtendItNormaliseTheirCritics) {
+  std::vector<std::string> reading;
+  for (const AlgorithmInfo& info : Algorithms()) {
+    v1::Experiment experiment = Minimal("network { critic_layer_norm: true }");
+    experiment.set_algorithm(info.name);
+    const absl::Status status = CheckSettingsAreRead(experiment);
+    if (status.ok()) {
+      reading.push_back(info.name);
+    } else {
+      ExpectInvalid(status, {"network.critic_layer_norm: " + info.name + " does not read it"});
+    }
+  }
+  EXPECT_THAT(reading, ::testing::UnorderedElementsAre("datacom", "iqn_datacom", "atacom_fi", "atacom_nfi", "sac",
+                                                       "lag_sac", "wcsac", "cbf_sac"));
+}
+
 TEST(Algorithms, ResolvingFillsOnlyWhatTheAlgorithmReads) {
   v1::Experiment experiment = Minimal();
   experiment.set_algorithm("sac");

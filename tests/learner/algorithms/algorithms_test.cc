@@ -2,6 +2,7 @@
 #include <cmath>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -364,6 +365,68 @@ TEST(CbfSac, LearnsTheSamePolicyAsSac) {
     EXPECT_EQ(GetArray(*with, 0, name), GetArray(*without, 0, name)) << name;
   }
   EXPECT_EQ(GetArray(*MakeAlgorithm(SmallConfig("cbf_sac", 1)), 0, "barrier.2.bias"), std::vector<float>{-1});
+}
+
+TEST(CriticLayerNorm, ChangesTheNumbersOfTheCriticsButNotTheirFirstWeights) {
+  for (const std::string kernels : {"fused", "tensor"}) {
+    for (const std::string name : {"sac", "datacom", "wcsac"}) {
+      const auto plain = MakeAlgorithm(SmallConfig(name, 1, kernels));
+      const auto normalised = MakeAlgorithm(SmallConfig(name + "_layer_norm", 1, kernels));
+      EXPECT_EQ(AllValues(*plain, 0), AllValues(*normalised, 0)) << name;
+      const Batch batch = RandomBatch(SmallConfig(name, 1), 0);
+      plain->Update(batch);
+      normalised->Update(batch);
+      for (const std::string array : {"critic.0.0.weight", "critic.1.1.bias", "target_critic.0.2.weight"})
+        EXPECT_NE(GetArray(*plain, 0, array), GetArray(*normalised, 0, array)) << name << " " << array;
+    }
+  }
+}
+
+// A normalised layer does not notice the size of its weights and biases.
+TEST(CriticLayerNorm, TheSizeOfAHiddenLayerMattersOnlyToCriticsThatAreNotNormalised) {
+  for (const char* name : {"sac", "sac_layer_norm"}) {
+    const AlgorithmConfig config = SmallConfig(name, 1);
+    const auto loss = [&](const std::string& prefix) {
+      const auto algorithm = MakeAlgorithm(config);
+      for (const std::string array : {"0.0.weight", "0.0.bias", "1.1.weight", "1.1.bias"}) {
+        if (prefix.empty()) break;
+        std::vector<float> values = GetArray(*algorithm, 0, prefix + array);
+        for (float& value : values) value *= 16;
+        SetArray(algorithm.get(), 0, prefix + array, values);
+      }
+      algorithm->Update(RandomBatch(config, 0));
+      return algorithm->GetStats()[0].critic_loss();
+    };
+    for (const char* prefix : {"critic.", "target_critic."}) {
+      const double change = std::abs(loss(prefix) / loss("") - 1);
+      EXPECT_TRUE(config.critic_layer_norm ? change < 1e-4 : change > 0.1) << name << " " << prefix << " " << change;
+    }
+  }
+}
+
+// The actor stands still, so that the next actions are the same.
+TEST(CriticLayerNorm, DoesNotNormaliseACostCritic) {
+  std::vector<std::vector<float>> cost_critics;
+  for (const char* name : {"lag_sac", "lag_sac_layer_norm"}) {
+    AlgorithmConfig config = SmallConfig(name, 1);
+    config.members[0].hyper.set_actor_lr(0);
+    const auto algorithm = MakeAlgorithm(config);
+    for (int u = 0; u < 3; ++u) algorithm->Update(RandomBatch(config, u));
+    cost_critics.push_back(GetArray(*algorithm, 0, "cost_critic.1.weight"));
+  }
+  EXPECT_EQ(cost_critics[0], cost_critics[1]);
+}
+
+TEST(CriticLayerNorm, AStateOfOtherCriticsIsRefusedInBothDirections) {
+  const auto plain = MakeAlgorithm(SmallConfig("sac", 1)), normalised = MakeAlgorithm(SmallConfig("sac_layer_norm", 1));
+  for (const auto& [from, to] : {std::pair(plain.get(), normalised.get()), std::pair(normalised.get(), plain.get())}) {
+    try {
+      to->Load(from->Save());
+      ADD_FAILURE() << "accepted the state of other critics";
+    } catch (const std::invalid_argument& error) {
+      EXPECT_THAT(error.what(), AllOf(HasSubstr("'signature'"), HasSubstr("sac+critic_layer_norm members=1")));
+    }
+  }
 }
 
 TEST(SafeLayerTd3, RefusesCriticsWithoutASecondLayerForTheAction) {

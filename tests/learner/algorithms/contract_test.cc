@@ -55,6 +55,8 @@ INSTANTIATE_TEST_SUITE_P(Robust, EveryAlgorithm, ::testing::Values("sac_robust",
                          [](const auto& info) { return info.param; });
 INSTANTIATE_TEST_SUITE_P(Controlled, EveryAlgorithm, ::testing::Values("datacom_controlled", "iqn_datacom_controlled"),
                          [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Normalised, EveryAlgorithm, ::testing::Values("sac_layer_norm", "datacom_layer_norm"),
+                         [](const auto& info) { return info.param; });
 
 bool FeasibilityNets(const std::string& algorithm) { return algorithm.find("datacom") != std::string::npos; }
 

@@ -1,7 +1,9 @@
 // Compares both implementations of the kernels with their definitions and with finite differences in float64.
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -61,6 +63,73 @@ TEST_P(EveryKernels, PerceptronGradientsMatchFiniteDifferences) {
         }
       }
     }
+  }
+}
+
+TEST_P(EveryKernels, NormalisedPerceptronsAndTheirGradientsAreThoseOfTheDefinition) {
+  for (const int out : {1, 3, 11}) {
+    const int members = 2, rows = 6, in = 5;
+    ParameterLayout layout;
+    layout.AddScalar("before");
+    MlpLayout net = layout.AddMlp("net", {in, 37, 16, out}, Activation::kRelu, {});
+    net.layer_norm = true;
+    const int size = static_cast<int>(layout.size());
+    const Numbers blocks = Random(1, members * size), inputs = Random(2, members * rows * in);
+    const Numbers d_outs = Random(3, members * rows * out);
+    const FloatView block = Upload(blocks, members, 1, size), x = Upload(inputs, members, rows, in);
+    const FloatView d_out = Upload(d_outs, members, rows, out), gradient = kernels_->NewFloats(members, 1, size);
+    const FloatView d_x = kernels_->NewFloats(members, rows, in);
+    const MlpTape tape = kernels_->NewTape(net, members, rows);
+    for (int repetition = 0; repetition < 2; ++repetition) {  // a new Forward follows the Adjoint
+      kernels_->Forward(block, net, x, tape);
+      kernels_->Adjoint(block, net, d_out, tape);
+    }
+    kernels_->InputGradient(block, net, tape, 0, /*add=*/false, d_x);
+    kernels_->ParameterGradient(net, x, d_out, tape, gradient);
+    const Numbers outputs = Download(tape.out), by_inputs = Download(d_x), by_blocks = Download(gradient);
+    for (int m = 0; m < members; ++m) {
+      const auto part = [m](const Numbers& all, int size) {
+        return Numbers(all.begin() + m * size, all.begin() + (m + 1) * size);
+      };
+      const Numbers p = part(blocks, size), z = part(inputs, rows * in), d = part(d_outs, rows * out);
+      ExpectNear(part(outputs, rows * out), Literal(net, p, z, rows), 1e-5, "output");
+      const Numbers by_x = Differences([&](const Numbers& v) { return Inner(d, Literal(net, p, v, rows)); }, z);
+      const Numbers by_p = Differences([&](const Numbers& v) { return Inner(d, Literal(net, v, z, rows)); }, p);
+      ExpectNear(part(by_inputs, rows * in), by_x, 5e-5, "input gradient");
+      ExpectNear(part(by_blocks, size), by_p, 5e-5, "parameter gradient");
+    }
+  }
+}
+
+// As the critics evaluate executed and stored actions in one pass, and take the gradients of each half by itself.
+TEST_P(EveryKernels, HalvesOfANormalisedTapeHaveTheGradientsOfTapesOfTheirOwn) {
+  ParameterLayout layout;
+  MlpLayout net = layout.AddMlp("net", {4, 33, 24, 1}, Activation::kRelu, {});
+  net.layer_norm = true;
+  const int half = 5, size = static_cast<int>(layout.size());
+  const FloatView block = Upload(Random(1, size), 1, 1, size), x = Upload(Random(2, 2 * half * 4), 1, 2 * half, 4);
+  const FloatView d_out = Upload(Random(3, half), 1, half, 1), gradient = kernels_->NewFloats(1, 1, size);
+  const MlpTape both = kernels_->NewTape(net, 1, 2 * half);
+  kernels_->Forward(block, net, x, both);
+  for (const int first : {0, half}) {
+    const MlpTape part = both.Rows(first, half), own = kernels_->NewTape(net, 1, half);
+    kernels_->Forward(block, net, x.Rows(first, half), own);
+    std::vector<Numbers> gradients;
+    for (const MlpTape* const tape : {&part, &own}) {
+      kernels_->Adjoint(block, net, d_out, *tape);
+      kernels_->ParameterGradient(net, x.Rows(first, half), d_out, *tape, gradient);
+      gradients.push_back(Download(gradient));
+    }
+    ExpectNear(gradients[0], gradients[1], 1e-6, "half");
+  }
+}
+
+TEST_P(EveryKernels, OnlyReluUnitsWithoutRepeatedInputsAreNormalised) {
+  for (const auto& [activation, repeated] : {std::pair(Activation::kTanh, 0), std::pair(Activation::kRelu, 2)}) {
+    ParameterLayout layout;
+    MlpLayout net = layout.AddMlp("net", {4, 8, 8, 1}, activation, {}, repeated);
+    net.layer_norm = true;
+    EXPECT_THROW(kernels_->NewTape(net, 1, 3), std::invalid_argument);
   }
 }
 

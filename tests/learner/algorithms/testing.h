@@ -41,9 +41,11 @@ inline std::string Differing(const State& a, const State& b) {
 }
 
 // "datacom_known" is datacom with joined known rows, "datacom_controlled" datacom with a controlled delta,
-// "datacom_robust" datacom with a scale of rewards, less pessimism and normalised observations.
+// "datacom_robust" datacom with a scale of rewards, less pessimism and normalised observations, "datacom_layer_norm"
+// datacom with normalised critics.
 inline std::string AlgorithmOf(const std::string& name) {
-  return name.substr(0, std::min({name.find("_known"), name.find("_controlled"), name.find("_robust")}));
+  return name.substr(
+      0, std::min({name.find("_known"), name.find("_controlled"), name.find("_robust"), name.find("_layer_norm")}));
 }
 inline const AlgorithmInfo& InfoOf(const std::string& name) { return *FindAlgorithm(AlgorithmOf(name)); }
 
@@ -71,6 +73,7 @@ inline AlgorithmConfig SmallConfig(const std::string& name, int members, const s
   AlgorithmConfig config;
   config.algorithm = algorithm;
   if (name.find("_known") != std::string::npos) config.known = {"wall", "floor", "speed"};
+  config.critic_layer_norm = name.find("_layer_norm") != std::string::npos;
   config.kernels = kernels;
   config.run_seed = 7;
   config.members.resize(members);
