@@ -83,6 +83,7 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
   config.horizon = task.spec.horizon;
   config.actor_hidden = Sizes(resolved.network().actor_hidden());
   config.critic_hidden = Sizes(resolved.network().critic_hidden());
+  config.critic_layer_norm = resolved.network().critic_layer_norm();
   config.constraint_hidden = Sizes(resolved.network().constraint_hidden());
   config.batch_size = static_cast<int>(resolved.learner().batch_size());
   config.failure_batch_size = static_cast<int>(resolved.learner().failure_batch_size());
@@ -98,6 +99,9 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
   config.passes = static_cast<int>(resolved.learner().passes());
   config.discount = resolved.learner().discount();
   config.tau = resolved.learner().tau();
+  config.normalise_observations = resolved.learner().normalise_observations();
+  config.initial_alpha = resolved.learner().initial_alpha();
+  config.initial_log_std = resolved.network().initial_log_std();
   config.policy_delay = static_cast<int>(resolved.schedule().policy_delay());
   config.policy_warmup = UpdatesOf(resolved).UpdatesAt(resolved.schedule().policy_warmup());
   config.device = resolved.learner().device();

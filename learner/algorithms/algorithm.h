@@ -38,6 +38,7 @@ struct AlgorithmConfig {
   std::vector<std::string> known;               // known constraints joined to the learned one
   int horizon = 0;
   std::vector<int> actor_hidden{128, 128}, critic_hidden{128, 128}, constraint_hidden{128, 128};
+  bool critic_layer_norm = false;  // of the twin critics of SAC and the algorithms that extend it
   int batch_size = 64, failure_batch_size = 6;
   // On-policy algorithms: rows of one update per member, passes over them in minibatches of batch_size rows, and
   // updates of the whole run, over which the actor's rate decays. For other algorithms epoch_rows is 0.
@@ -49,12 +50,15 @@ struct AlgorithmConfig {
   int quantiles = 0;            // levels drawn per row (AlgorithmInfo)
   int quantile_embedding = 64;  // cosines of a level
   double discount = 0.99, tau = 0.001;
-  int policy_delay = 2;          // TD3: updates of the critics per update of the actor
-  uint64_t policy_warmup = 0;    // TD3: updates before critics and actor learn
-  std::string device = "cpu";    // or "cuda"
-  std::string kernels = "auto";  // "fused", "tensor" or "auto" (nn/kernels.h)
-  std::shared_ptr<Team> team;    // divides the work of the CPU's kernels; null: one thread does it
-  std::function<void()> alive;   // called now and then during an update that takes seconds, by any thread; may be null
+  bool normalise_observations = false;  // SAC's family
+  double initial_log_std = 0;           // SAC's family: bias of the last layer; 0: the default initialisation
+  double initial_alpha = 1;             // SAC's family
+  int policy_delay = 2;                 // TD3: updates of the critics per update of the actor
+  uint64_t policy_warmup = 0;           // TD3: updates before critics and actor learn
+  std::string device = "cpu";           // or "cuda"
+  std::string kernels = "auto";         // "fused", "tensor" or "auto" (nn/kernels.h)
+  std::shared_ptr<Team> team;           // divides the work of the CPU's kernels; null: one thread does it
+  std::function<void()> alive;  // called now and then during an update that takes seconds, by any thread; may be null
   // Set only by slices.h: these are members of a larger population, from `slice_first` on, and a batch has all of it.
   int slice_first = 0;
   int population = 0;           // members of the larger population; 0: there is none

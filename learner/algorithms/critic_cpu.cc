@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "learner/algorithms/critic_kernels.h"
+#include "learner/algorithms/twin_math.h"
 #include "learner/nn/cpu/cpu_impl.h"
 
 namespace datacom::learner {
@@ -9,21 +10,11 @@ namespace {
 
 class CriticCpu : public CpuImpl<CriticKernels> {
  public:
-  void MinTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0, const FloatView& q1,
-                 double discount, const FloatView& y) override {
-    const float gamma = static_cast<float>(discount);
-    for (int m = 0; m < q0.members; ++m) {
-      for (int r = 0; r < q0.rows; ++r) {
-        const float a = q0.at(m, r), b = q1.at(m, r);
-        y.at(m, r) = reward.at(m, r) + gamma * (1 - absorbing.at(m, r)) * (b < a || b != b ? b : a);
-      }
-    }
-  }
-
-  void Floor(const DoubleView& least, const FloatView& y) override {
+  void TwinTarget(const TargetStep& step, const TwinValues& next, const FloatView& y) override {
     for (int m = 0; m < y.members; ++m) {
-      const float floor = static_cast<float>(least.at(m));
-      for (int r = 0; r < y.rows; ++r) y.at(m, r) = y.at(m, r) < floor ? floor : y.at(m, r);
+      const TwinWeights twins(next, m);
+      const MemberStep target(step, m);
+      for (int r = 0; r < y.rows; ++r) y.at(m, r) = target.At(r, twins.Value(next.q0.at(m, r), next.q1.at(m, r)));
     }
   }
 
@@ -53,8 +44,8 @@ class CriticCpu : public CpuImpl<CriticKernels> {
     }
   }
 
-  void CriticValues(const FloatView& q0, const FloatView& q1, const DoubleView& mean, const DoubleView& least,
-                    const DoubleView& gap) override {
+  void CriticValues(const FloatView& q0, const FloatView& q1, const DoubleView& scale, const DoubleView& mean,
+                    const DoubleView& least, const DoubleView& gap) override {
     for (int m = 0; m < q0.members; ++m) {
       double sum = 0, apart = 0;
       float smallest = q0.at(m);
@@ -64,9 +55,9 @@ class CriticCpu : public CpuImpl<CriticKernels> {
         apart += std::abs(a - b);
         smallest = std::min(smallest, std::min(a, b));
       }
-      mean.at(m) = sum / (2 * q0.rows);
-      gap.at(m) = apart / q0.rows;
-      least.at(m) = smallest;
+      mean.at(m) = sum / (2 * q0.rows) / scale.at(m);
+      gap.at(m) = apart / q0.rows / scale.at(m);
+      least.at(m) = smallest / scale.at(m);
     }
   }
 };

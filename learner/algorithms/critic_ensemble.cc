@@ -1,6 +1,9 @@
 #include "learner/algorithms/critic_ensemble.h"
 
 #include <cmath>
+#include <limits>
+
+#include "learner/algorithms/population.h"
 
 namespace datacom::learner {
 
@@ -23,8 +26,26 @@ void CriticInput::Load(const Batch& batch, const AlgorithmConfig& config, int ba
   kernels->Upload(batch.absorbing.data() + first, absorbing);
 }
 
+CriticSettings CriticSettings::Make(const AlgorithmConfig& config, Kernels* kernels) {
+  // The defaults are no bounds: a target that overflows is not hidden.
+  constexpr double kNoBound = 1e9, kInfinity = std::numeric_limits<double>::infinity();
+  return {
+      NewScalar(config, kernels, &v1::Hyper::critic_pessimism), NewScalar(config, kernels, &v1::Hyper::reward_scale),
+      NewScalar(
+          config, kernels,
+          [](const v1::Hyper& hyper) { return hyper.return_floor() > -kNoBound ? hyper.return_floor() : -kInfinity; }),
+      NewScalar(config, kernels, [](const v1::Hyper& hyper) {
+        return hyper.return_ceiling() < kNoBound ? hyper.return_ceiling() : kInfinity;
+      })};
+}
+
+CriticSettings CriticSettings::Members(int first, int count) const {
+  return {pessimism.Members(first, count), reward_scale.Members(first, count), return_floor.Members(first, count),
+          return_ceiling.Members(first, count)};
+}
+
 void CriticEnsemble::Declare(const std::vector<std::string>& names, CriticKind kind, const AlgorithmConfig& config,
-                             ParameterLayout* layout) {
+                             ParameterLayout* layout, bool layer_norm) {
   const bool twice = kind == CriticKind::kActionTwice;
   WeightInit init;
   if (kind == CriticKind::kPlain) init.xavier_gain = std::sqrt(2.0);
@@ -34,6 +55,7 @@ void CriticEnsemble::Declare(const std::vector<std::string>& names, CriticKind k
   for (const std::string& name : names) {
     nets_.emplace_back();
     nets_.back().online = layout->AddMlp(name, widths, Activation::kRelu, init, twice ? config.action_dim : 0);
+    nets_.back().online.layer_norm = layer_norm;
   }
   size_ = layout->size() - first_;
 }

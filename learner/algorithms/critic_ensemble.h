@@ -28,6 +28,16 @@ struct CriticInput {
   void Load(const Batch& batch, const AlgorithmConfig& config, int batch_member, Kernels* kernels) const;
 };
 
+// How twin critics are trained: settings of the members, [M, 1, 1].
+struct CriticSettings {
+  DoubleView pessimism, reward_scale, return_floor, return_ceiling;
+  static CriticSettings Make(const AlgorithmConfig& config, Kernels* kernels);
+  CriticSettings Members(int first, int count) const;
+  TargetStep Step(const CriticInput& input, double discount) const {
+    return {input.reward, input.absorbing, reward_scale, return_floor, return_ceiling, discount};
+  }
+};
+
 enum class CriticKind {
   kPlain,        // SAC's: the first layer reads state and action
   kDefault,      // SafeLOOP's: like kPlain, but weights start within +-1/sqrt(fan_in)
@@ -37,7 +47,7 @@ enum class CriticKind {
 class CriticEnsemble {
  public:
   void Declare(const std::vector<std::string>& names, CriticKind kind, const AlgorithmConfig& config,
-               ParameterLayout* layout);
+               ParameterLayout* layout, bool layer_norm = false);
   int64_t first() const { return first_; }
   int64_t size() const { return size_; }
   int nets() const { return static_cast<int>(nets_.size()); }
@@ -51,8 +61,12 @@ class CriticEnsemble {
   const FloatView& executed(int i) const { return nets_[i].executed.out; }
   const FloatView& stored(int i) const { return nets_[i].stored.out; }
   const FloatView& next(int i) const { return nets_[i].target_tape.out; }
+  // Values of the first two nets as a pair.
+  TwinValues ExecutedTwins(const CriticSettings& block) const { return {executed(0), executed(1), block.pessimism}; }
+  TwinValues NextTwins(const CriticSettings& block) const { return {next(0), next(1), block.pessimism}; }
 
-  // Gradient of an objective for the output of net i, [block, B, 1]; filled before the two calls below.
+  // Gradient of an objective for the output of net i, [block, B, 1]; filled before the two calls below. Each of them is
+  // made at most once after its rows were evaluated (Perceptrons::Adjoint).
   const FloatView& d_out(int i) const { return nets_[i].d_out; }
   // Gradient for the executed actions, summed over the first `nets`; added to d_action if `add`.
   void ActionGradient(const FloatView& parameters, int nets, bool add, const FloatView& d_action);

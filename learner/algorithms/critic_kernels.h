@@ -6,22 +6,33 @@
 
 namespace datacom::learner {
 
+// The value of a pair of critics: min + (1 - pessimism) / 2 (max - min). Pessimism 1 is the minimum, 0 the mean. NaN if
+// one of them is NaN.
+struct TwinValues {
+  FloatView q0, q1;
+  DoubleView pessimism;  // [members, 1, 1]
+};
+
+// A step of the rows: y = clamp(scale reward + discount (1 - absorbing) v, scale least, scale most) with the value v of
+// the next state. NaN stays NaN.
+struct TargetStep {
+  FloatView reward, absorbing;
+  DoubleView scale, least, most;  // [members, 1, 1]
+  double discount = 0;
+};
+
 class CriticKernels : public KernelGroup {
  public:
-  // y = reward + discount (1 - absorbing) min(q0, q1).
-  virtual void MinTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0, const FloatView& q1,
-                         double discount, const FloatView& y) = 0;
-  // y = max(y, least), in place. NaN stays NaN.
-  virtual void Floor(const DoubleView& least, const FloatView& y) = 0;
+  virtual void TwinTarget(const TargetStep& step, const TwinValues& next, const FloatView& y) = 0;
   // loss += weight * mean (q - y)^2; d_q = 2 (q - y) / rows.
   virtual void SquaredLoss(const FloatView& q, const FloatView& y, double weight, const FloatView& d_q,
                            const DoubleView& loss) = 0;
   // loss += weight * mean(x), and the gradient of that for x.
   virtual void WeightedMean(const FloatView& x, const DoubleView& weight, const FloatView& d_x,
                             const DoubleView& loss) = 0;
-  // The mean of both critics' values, the smallest value, and the mean of |q0 - q1|.
-  virtual void CriticValues(const FloatView& q0, const FloatView& q1, const DoubleView& mean, const DoubleView& least,
-                            const DoubleView& gap) = 0;
+  // The mean of both critics' values, the smallest value, and the mean of |q0 - q1|, each divided by scale.
+  virtual void CriticValues(const FloatView& q0, const FloatView& q1, const DoubleView& scale, const DoubleView& mean,
+                            const DoubleView& least, const DoubleView& gap) = 0;
 };
 
 }  // namespace datacom::learner

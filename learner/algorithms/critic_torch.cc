@@ -1,5 +1,4 @@
-#include "learner/algorithms/critic_kernels.h"
-#include "learner/nn/torch/torch_impl.h"
+#include "learner/algorithms/twin_torch.h"
 
 namespace datacom::learner {
 namespace {
@@ -8,13 +7,8 @@ class CriticTorch : public TorchImpl<CriticKernels> {
  public:
   using TorchImpl::TorchImpl;
 
-  void MinTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0, const FloatView& q1,
-                 double discount, const FloatView& y) override {
-    Of(y).copy_(Of(reward) + discount * (1 - Of(absorbing)) * at::minimum(Of(q0), Of(q1)));
-  }
-
-  void Floor(const DoubleView& least, const FloatView& y) override {
-    Of(y).copy_(at::maximum(Of(y), Of(least).to(at::kFloat)));
+  void TwinTarget(const TargetStep& step, const TwinValues& next, const FloatView& y) override {
+    Of(y).copy_(TargetOf(step, ValueOf(next, device()), device()));
   }
 
   void SquaredLoss(const FloatView& q, const FloatView& y, double weight, const FloatView& d_q,
@@ -30,12 +24,12 @@ class CriticTorch : public TorchImpl<CriticKernels> {
     Of(loss).add_(Of(weight) * MeanRows(Of(x)));
   }
 
-  void CriticValues(const FloatView& q0, const FloatView& q1, const DoubleView& mean, const DoubleView& least,
-                    const DoubleView& gap) override {
+  void CriticValues(const FloatView& q0, const FloatView& q1, const DoubleView& scale, const DoubleView& mean,
+                    const DoubleView& least, const DoubleView& gap) override {
     const at::Tensor a = Of(q0).to(at::kDouble), b = Of(q1).to(at::kDouble);
-    Of(mean).copy_((a + b).mean(1, /*keepdim=*/true) / 2);
-    Of(least).copy_(at::amin(at::minimum(a, b), 1, /*keepdim=*/true));
-    Of(gap).copy_(at::abs(a - b).mean(1, /*keepdim=*/true));
+    Of(mean).copy_((a + b).mean(1, /*keepdim=*/true) / 2 / Of(scale));
+    Of(least).copy_(at::amin(at::minimum(a, b), 1, /*keepdim=*/true) / Of(scale));
+    Of(gap).copy_(at::abs(a - b).mean(1, /*keepdim=*/true) / Of(scale));
   }
 };
 

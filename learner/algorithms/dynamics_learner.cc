@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kHeldOutShare = 0.2, kImprovement = 0.01;
 constexpr int kPassesWithoutImprovement = 5;
-constexpr double kLeastDeviation = 1e-12, kNoLimit = 1e30;
+constexpr double kLeastDeviation = 1e-12;
 
 // The decay of the weights of layer `layer` of `layers`; the released ensemble has five.
 double WeightDecay(int layer, int layers) {
@@ -26,6 +26,7 @@ DynamicsLearner::DynamicsLearner(const AlgorithmConfig& config)
       memory_(config, config.memory_rows),
       width_(config.obs_dim + 1),
       row_kernels_(kernels_->Group<OnPolicyKernels>()),
+      observation_kernels_(kernels_->Group<ObservationKernels>()),
       dynamics_kernels_(kernels_->Group<DynamicsKernels>()) {
   continuing_.resize(block_);
   for (std::vector<int>& rows : continuing_) rows.reserve(config_.memory_rows);
@@ -203,7 +204,7 @@ void DynamicsLearner::ModelStep() {
   const FloatView std = parameters().Cols(static_cast<int>(input_std_), inputs);
   kernels_->Each(static_cast<int>(nets_.size()), [&](int i) {
     const Net& net = nets_[i];
-    row_kernels_->Normalise(net.x, mean, std, kNoLimit, net.x);
+    observation_kernels_->Normalise(net.x, mean, std, kNoLimit, net.x);
     kernels_->Forward(parameters(), net.mlp, net.x, net.tape);
     kernels_->SetZero(net.loss);
     dynamics_kernels_->Likelihood(net.tape.out, net.target, net.weight, net.d_out, net.loss);
@@ -246,8 +247,8 @@ void DynamicsLearner::HeldOutErrors() {
 void DynamicsLearner::ErrorStep() {
   const int inputs = config_.obs_dim + config_.action_dim;
   const Net& shared = nets_[0];
-  row_kernels_->Normalise(shared.x, parameters().Cols(static_cast<int>(input_mean_), inputs),
-                          parameters().Cols(static_cast<int>(input_std_), inputs), kNoLimit, shared.x);
+  observation_kernels_->Normalise(shared.x, parameters().Cols(static_cast<int>(input_mean_), inputs),
+                                  parameters().Cols(static_cast<int>(input_std_), inputs), kNoLimit, shared.x);
   kernels_->Each(static_cast<int>(nets_.size()), [&](int i) {
     const Net& net = nets_[i];
     kernels_->Forward(parameters(), net.mlp, shared.x, net.tape);

@@ -73,6 +73,7 @@ class DynamicsLearner : public Population {
 
   const int width_;  // outputs of a Gaussian, 1 + obs
   OnPolicyKernels* const row_kernels_;
+  ObservationKernels* const observation_kernels_;
   DynamicsKernels* const dynamics_kernels_;
   std::vector<double> active_values_;  // [block]
   std::vector<Net> nets_;

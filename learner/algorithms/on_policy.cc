@@ -10,9 +10,8 @@
 namespace datacom::learner {
 namespace {
 
-constexpr int kChunk = 256;               // rows: the activations of one net stay in the second-level cache
-constexpr double kObservationLimit = 5;   // of normalised observations
-constexpr double kLeastDeviation = 1e-2;  // of raw observations
+constexpr int kChunk = 256;              // rows: the activations of one net stay in the second-level cache
+constexpr double kObservationLimit = 5;  // of normalised observations
 
 int PositiveRows(const AlgorithmConfig& config) {
   if (config.epoch_rows < 1 || config.epochs < 1 || config.passes < 1) {
@@ -38,8 +37,7 @@ OnPolicy::OnPolicy(const AlgorithmConfig& config, bool keep_activations)
   actor_end_ = layout_.size();
   critic_ = NewCritic("critic");
   cost_critic_ = NewCritic("cost_critic");
-  observation_mean_ = layout_.AddVector("observation.mean", obs, 0);
-  observation_std_ = layout_.AddVector("observation.std", obs, 1);
+  normaliser_.Declare(obs, &layout_);
   Build();
   actor_optimizer_ =
       NewOptimizer("actor", v1::MemberEpoch::kActorGradientNormFieldNumber, 0, actor_end_, &v1::Hyper::actor_lr);
@@ -52,10 +50,9 @@ OnPolicy::OnPolicy(const AlgorithmConfig& config, bool keep_activations)
   mean_cost_value_ = NewStatistic(v1::MemberEpoch::kConstraintMeanFieldNumber);
   critic_.loss = &critic_loss_;
   cost_critic_.loss = &cost_loss_;
-  statistics_ = {NewScalar(), kernels_->NewDoubles(members_, 1, obs), kernels_->NewDoubles(members_, 1, obs)};
-  Register("observation.count", statistics_.count);
-  Register("observation.mean", statistics_.mean);
-  Register("observation.squares", statistics_.squares);
+  normaliser_.Make(members_, kernels_.get());
+  RegisterStatistics(normaliser_.statistics());
+  unit_ = NewScalar([](const v1::Hyper&) { return 1.0; });
   gae_lambda_ = NewScalar(&v1::Hyper::gae_lambda);
   critic_decay_ = NewScalar(&v1::Hyper::critic_decay);
   clip_ = NewScalar(&v1::Hyper::gradient_clip);
@@ -175,7 +172,7 @@ bool OnPolicy::Learning() {
 }
 
 void OnPolicy::Normalise(const FloatView& raw, const FloatView& out) {
-  on_policy_kernels_->Normalise(raw, ObservationMean(), ObservationStd(), kObservationLimit, out);
+  normaliser_.Normalise(parameters(), raw, kObservationLimit, out);
 }
 
 void OnPolicy::Prepare() {
@@ -202,7 +199,7 @@ void OnPolicy::EvaluateRows() {
     evaluate(cost_critic_, now, cost_value_);
     evaluate(cost_critic_, next, next_cost_value_);
   }
-  RecordCritics(value_, value_);
+  RecordCritics(value_, value_, Block(unit_));
   kernels_->RowMean(cost_value_, mean_cost_value_.value);
   Record(mean_cost_value_);
 }
@@ -263,9 +260,7 @@ void OnPolicy::CriticStep(const Critic& critic, const FloatView& rows, const Flo
 void OnPolicy::Finish() {
   surrogate_kernels_->Resume(stopped_, Block(active_));
   UndoWhereInactive(undo_);
-  on_policy_kernels_->AddObservations(raw_, Block(active_), kLeastDeviation,
-                                      {Block(statistics_.count), Block(statistics_.mean), Block(statistics_.squares)},
-                                      ObservationMean(), ObservationStd());
+  normaliser_.Add(parameters(), raw_, Block(active_), Block(normaliser_.statistics()));
 }
 
 void OnPolicy::ApplyEpisode(int member, int length, const float* /*z*/, const float* costs) {

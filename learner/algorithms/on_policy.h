@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "learner/algorithms/cost_multiplier.h"
+#include "learner/algorithms/observation_normaliser.h"
 #include "learner/algorithms/on_policy_kernels.h"
 #include "learner/algorithms/population.h"
 #include "learner/algorithms/surrogate_kernels.h"
@@ -97,26 +98,23 @@ class OnPolicy : public Population {
   void EvaluateRows();
   void CriticStep(const Critic& critic, const FloatView& rows, const FloatView& target);
   void Finish();
-  FloatView ObservationMean() const { return parameters().Cols(static_cast<int>(observation_mean_), config_.obs_dim); }
-  FloatView ObservationStd() const { return parameters().Cols(static_cast<int>(observation_std_), config_.obs_dim); }
 
   Critic critic_, cost_critic_;
   CostMultiplier multiplier_;
   uint64_t updates_ = 0;  // updates made so far
-  int64_t observation_mean_ = 0, observation_std_ = 0;
   int first_target_ = 0;
   UndoRange undo_;
   Statistic cost_loss_, mean_cost_value_;
-  ObservationStatistics statistics_;                // each member's
+  ObservationNormaliser normaliser_;
   FloatView raw_, raw_next_, next_;                 // [block, N, obs]; next_: [block, rows of a chunk, obs]
   FloatView reward_, cost_, absorbing_, path_end_;  // [block, N, 1]
   FloatView value_, next_value_, cost_value_, next_cost_value_;  // [block, N, 1]
   FloatView minibatch_, d_value_;
   MlpTape critic_tape_;
   std::vector<MlpTape> tapes_;
-  DoubleView index_;                      // [block, B, 1]
-  DoubleView price_;                      // [block, 1, 1]
-  DoubleView gae_lambda_, critic_decay_;  // [M, 1, 1]
+  DoubleView index_;                             // [block, B, 1]
+  DoubleView price_;                             // [block, 1, 1]
+  DoubleView unit_, gae_lambda_, critic_decay_;  // [M, 1, 1]
   std::vector<double> actor_rates_, index_values_, active_values_;
   std::vector<std::vector<int>> order_;  // per member of the block
   std::function<void()> prepare_, whole_minibatch_, rest_minibatch_, finish_;

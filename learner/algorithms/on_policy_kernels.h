@@ -1,18 +1,11 @@
-// The arithmetic of PPOLag and RCPO on the rows of an epoch (learner/algorithms/README.md 18): normalised observations,
-// advantages, minibatches, and the terms that all their gradients share. Rows are in the order of time, lane after
-// lane.
+// The arithmetic of PPOLag and RCPO on the rows of an epoch (learner/algorithms/README.md 18): advantages,
+// minibatches, and the terms that all their gradients share. Rows are in the order of time, lane after lane.
 #ifndef DATACOM_LEARNER_ALGORITHMS_ON_POLICY_KERNELS_H_
 #define DATACOM_LEARNER_ALGORITHMS_ON_POLICY_KERNELS_H_
 
 #include "learner/nn/kernels.h"
 
 namespace datacom::learner {
-
-// Statistics of all observations so far, per entry: mean, and the sum of squared deviations from it.
-struct ObservationStatistics {
-  DoubleView count;          // [members, 1, 1]
-  DoubleView mean, squares;  // [members, 1, observation]
-};
 
 // The inputs of generalised advantage estimation, [members, rows, 1].
 struct PathRows {
@@ -23,15 +16,6 @@ struct PathRows {
 
 class OnPolicyKernels : public KernelGroup {
  public:
-  // out = clamp((raw - mean) / deviation, -limit, limit), NaN where raw is not finite. mean, deviation: [members, 1,
-  // observation].
-  virtual void Normalise(const FloatView& raw, const FloatView& mean, const FloatView& deviation, double limit,
-                         const FloatView& out) = 0;
-  // Adds the rows to the statistics of active members, and sets mean and standard deviation to what they say. The
-  // latter divides by count - 1 and is at least `least`. Members with fewer than two observations keep both.
-  virtual void AddObservations(const FloatView& raw, const DoubleView& active, double least,
-                               const ObservationStatistics& statistics, const FloatView& mean,
-                               const FloatView& deviation) = 0;
   // With x_t = max(signal, least) and v'_t = V of the next row, or next_value at a path's end:
   //   d_t = x_t + discount (1 - absorbing_t) v'_t - value_t
   //   advantage_t = d_t + discount lambda advantage_(t+1), without the second term at a path's end

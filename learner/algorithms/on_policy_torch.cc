@@ -8,30 +8,6 @@ class OnPolicyTorch : public TorchImpl<OnPolicyKernels> {
  public:
   using TorchImpl::TorchImpl;
 
-  void Normalise(const FloatView& raw, const FloatView& mean, const FloatView& deviation, double limit,
-                 const FloatView& out) override {
-    const at::Tensor x = Of(raw);
-    Of(out).copy_(at::clamp((x - Of(mean)) / Of(deviation), -limit, limit) + 0 * x);
-  }
-
-  void AddObservations(const FloatView& raw, const DoubleView& active, double least,
-                       const ObservationStatistics& statistics, const FloatView& mean,
-                       const FloatView& deviation) override {
-    const at::Tensor on = Of(active).gt(0), x = Of(raw).to(at::kDouble);
-    const at::Tensor count = Of(statistics.count), middle = Of(statistics.mean), all = Of(statistics.squares);
-    const at::Tensor total = count + raw.rows, centre = x.mean(1, /*keepdim=*/true), apart = centre - middle;
-    const at::Tensor squares = all + at::square(x - centre).sum(1, /*keepdim=*/true) +
-                               apart * apart * count * static_cast<double>(raw.rows) / total;
-    const at::Tensor moved = middle + apart * static_cast<double>(raw.rows) / total;
-    const at::Tensor known = on.logical_and(total.ge(2));
-    const at::Tensor width = at::clamp_min(at::sqrt(squares / (total - 1)), least);
-    Of(mean).copy_(at::where(known, moved.to(at::kFloat), Of(mean)));
-    Of(deviation).copy_(at::where(known, width.to(at::kFloat), Of(deviation)));
-    all.copy_(at::where(on, squares, all));
-    middle.copy_(at::where(on, moved, middle));
-    count.copy_(at::where(on, total, count));
-  }
-
   // advantage_t = d_t + g_t advantage_(t+1), whose factor g_t is 0 at a path's end, is solved by doubling: after k
   // steps d_t holds the sum over the next 2^k rows, g_t the product of their factors.
   void Advantages(const PathRows& rows, double least, double discount, const DoubleView& lambda,

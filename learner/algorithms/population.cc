@@ -177,8 +177,14 @@ void Population::CheckAndRecordLoss(const Statistic& loss) {
   Record(loss);
 }
 
-void Population::RecordCritics(const FloatView& q0, const FloatView& q1) {
-  critic_kernels_->CriticValues(q0, q1, q_mean_.value, q_min_.value, q_gap_.value);
+void Population::RegisterStatistics(const ObservationStatistics& statistics) {
+  Register("observation.count", statistics.count);
+  Register("observation.mean", statistics.mean);
+  Register("observation.squares", statistics.squares);
+}
+
+void Population::RecordCritics(const FloatView& q0, const FloatView& q1, const DoubleView& scale) {
+  critic_kernels_->CriticValues(q0, q1, scale, q_mean_.value, q_min_.value, q_gap_.value);
   Record(q_mean_);
   Record(q_gap_);
   Record(q_min_);
@@ -224,7 +230,8 @@ void Population::ResetStats() {
 
 std::string Population::Signature() const {
   const int members = config_.population > 0 ? config_.population : members_;
-  std::string signature = config_.algorithm + " members=" + std::to_string(members);
+  const char* const normalised = config_.critic_layer_norm ? "+critic_layer_norm" : "";
+  std::string signature = config_.algorithm + normalised + " members=" + std::to_string(members);
   for (const ParameterArray& array : layout_.arrays()) {
     signature += " " + array.name;
     for (uint32_t n : array.shape) signature += ":" + std::to_string(n);

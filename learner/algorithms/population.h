@@ -22,6 +22,7 @@
 #include "learner/algorithms/action_box.h"
 #include "learner/algorithms/algorithm.h"
 #include "learner/algorithms/critic_kernels.h"
+#include "learner/algorithms/observation_kernels.h"
 #include "learner/nn/kernels.h"
 
 namespace datacom::learner {
@@ -108,11 +109,14 @@ class Population : public Algorithm {
   ActionBox NewActionBox();
   // Both: saved and loaded.
   void Register(const std::string& name, const DoubleView& view) { saved_[name] = view; }
+  void RegisterStatistics(const ObservationStatistics& statistics);
   void RegisterShared(const std::string& name, uint64_t* value) { shared_[name] = value; }  // of the whole population
 
   // ---- the current block of members, as views.
-  FloatView Block(const FloatView& all) const { return all.Members(first_, count_); }
-  DoubleView Block(const DoubleView& all) const { return all.Members(first_, count_); }
+  template <class Views>  // a FloatView, a DoubleView or a struct of them
+  Views Block(const Views& all) const {
+    return all.Members(first_, count_);
+  }
   int first_member() const { return first_; }
   FloatView ParametersOf(int member) const { return parameters_.Members(member, 1); }
   FloatView parameters() const { return Block(parameters_); }
@@ -133,7 +137,7 @@ class Population : public Algorithm {
   void Step(const Optimizer& optimizer);
   void Step(const Optimizer& optimizer, const DoubleView& taking);  // only for the block's members where `taking` is 1
   void PolyakTargets();
-  void RecordCritics(const FloatView& q0, const FloatView& q1);
+  void RecordCritics(const FloatView& q0, const FloatView& q1, const DoubleView& scale);  // values / scale
   void Record(const Statistic& statistic, double sign = 1);
   std::vector<double> Values(const DoubleView& view) const;  // [M] on the host
   double MemberValue(const DoubleView& view, int member) const;

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "learner/algorithms/sac_kernels.h"
+#include "learner/algorithms/twin_math.h"
 #include "learner/nn/cpu/cpu_impl.h"
 #include "learner/nn/cpu/row_math.h"
 
@@ -65,22 +66,24 @@ class SacCpu : public CpuImpl<SacKernels> {
     }
   }
 
-  void ActorLoss(const FloatView& q0, const FloatView& q1, const FloatView& log_pi, const FloatView& log_alpha,
-                 const FloatView& d_q0, const FloatView& d_q1, const DoubleView& loss,
-                 const DoubleView& mean_log_pi) override {
-    const float share = -1.0f / static_cast<float>(q0.rows);
-    for (int m = 0; m < q0.members; ++m) {
+  void ActorLoss(const TwinValues& q, const FloatView& log_pi, const FloatView& log_alpha, const FloatView& d_q0,
+                 const FloatView& d_q1, const DoubleView& loss, const DoubleView& mean_log_pi) override {
+    const int rows = log_pi.rows;
+    const float share = -1.0f / static_cast<float>(rows);
+    for (int m = 0; m < log_pi.members; ++m) {
+      const TwinWeights twins(q, m);
+      const float smaller = share * twins.smaller(), larger = share * twins.larger();
       double q_sum = 0, log_pi_sum = 0;
-      for (int r = 0; r < q0.rows; ++r) {
-        const float a = q0.at(m, r), b = q1.at(m, r);
-        const bool first = !(b < a || b != b);
-        d_q0.at(m, r) = first ? share : 0;
-        d_q1.at(m, r) = first ? 0 : share;
-        q_sum += first ? a : b;
+      for (int r = 0; r < rows; ++r) {
+        const float a = q.q0.at(m, r), b = q.q1.at(m, r);
+        const bool first = TwinWeights::FirstIsSmaller(a, b);
+        d_q0.at(m, r) = first ? smaller : larger;
+        d_q1.at(m, r) = first ? larger : smaller;
+        q_sum += twins.Value(a, b);
         log_pi_sum += log_pi.at(m, r);
       }
-      mean_log_pi.at(m) = log_pi_sum / q0.rows;
-      loss.at(m) = std::exp(static_cast<double>(log_alpha.at(m))) * mean_log_pi.at(m) - q_sum / q0.rows;
+      mean_log_pi.at(m) = log_pi_sum / rows;
+      loss.at(m) = std::exp(static_cast<double>(log_alpha.at(m))) * mean_log_pi.at(m) - q_sum / rows;
     }
   }
 
@@ -92,15 +95,15 @@ class SacCpu : public CpuImpl<SacKernels> {
     }
   }
 
-  void SoftTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0, const FloatView& q1,
-                  const FloatView& log_pi, const FloatView& log_alpha, double discount, const FloatView& y) override {
-    const float gamma = static_cast<float>(discount);
-    for (int m = 0; m < q0.members; ++m) {
+  void SoftTarget(const TargetStep& step, const TwinValues& next, const FloatView& log_pi, const FloatView& log_alpha,
+                  const FloatView& y) override {
+    for (int m = 0; m < y.members; ++m) {
+      const TwinWeights twins(next, m);
+      const MemberStep target(step, m);
       const float alpha = std::exp(log_alpha.at(m));
-      for (int r = 0; r < q0.rows; ++r) {
-        const float a = q0.at(m, r), b = q1.at(m, r);
-        const float soft = (b < a || b != b ? b : a) - alpha * log_pi.at(m, r);
-        y.at(m, r) = reward.at(m, r) + gamma * (1 - absorbing.at(m, r)) * soft;
+      for (int r = 0; r < y.rows; ++r) {
+        const float value = twins.Value(next.q0.at(m, r), next.q1.at(m, r));
+        y.at(m, r) = target.At(r, value - alpha * log_pi.at(m, r));
       }
     }
   }

@@ -3,6 +3,7 @@
 #define DATACOM_LEARNER_ALGORITHMS_SAC_KERNELS_H_
 
 #include "learner/algorithms/action_box.h"
+#include "learner/algorithms/critic_kernels.h"
 #include "learner/nn/kernels.h"
 
 namespace datacom::learner {
@@ -22,16 +23,16 @@ class SacKernels : public KernelGroup {
   virtual void SampleActionGradient(const FloatView& log_std, const FloatView& noise, const ActionBox& box,
                                     const ActionSample& sample, const FloatView& d_u, const FloatView& log_alpha,
                                     const FloatView& d_mean, const FloatView& d_log_std) = 0;
-  // q: [members, rows, 1]; log_alpha: [members, 1, 1].
-  // loss = mean(alpha log pi - min(q0, q1)), its gradients for q0 and q1, and the mean of log pi.
-  virtual void ActorLoss(const FloatView& q0, const FloatView& q1, const FloatView& log_pi, const FloatView& log_alpha,
+  // log_alpha: [members, 1, 1]. loss = mean(alpha log pi - value of the pair), its gradients for both critics, and the
+  // mean of log pi.
+  virtual void ActorLoss(const TwinValues& q, const FloatView& log_pi, const FloatView& log_alpha,
                          const FloatView& d_q0, const FloatView& d_q1, const DoubleView& loss,
                          const DoubleView& mean_log_pi) = 0;
   virtual void TemperatureGradient(const DoubleView& mean_log_pi, const DoubleView& target_entropy,
                                    const FloatView& log_alpha, const FloatView& gradient) = 0;
-  // y = reward + discount (1 - absorbing) (min(q0, q1) - alpha log pi).
-  virtual void SoftTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0, const FloatView& q1,
-                          const FloatView& log_pi, const FloatView& log_alpha, double discount, const FloatView& y) = 0;
+  // The target of a step whose next state has the value of the pair - alpha log pi.
+  virtual void SoftTarget(const TargetStep& step, const TwinValues& next, const FloatView& log_pi,
+                          const FloatView& log_alpha, const FloatView& y) = 0;
 };
 
 }  // namespace datacom::learner

@@ -1,5 +1,5 @@
 #include "learner/algorithms/sac_kernels.h"
-#include "learner/nn/torch/torch_impl.h"
+#include "learner/algorithms/twin_torch.h"
 
 namespace datacom::learner {
 namespace {
@@ -31,16 +31,15 @@ class SacTorch : public TorchImpl<SacKernels> {
     Of(d_log_std).copy_(at::where(inside, d_raw * at::exp(l) * Of(noise) - d_log_pi, at::zeros_like(l)));
   }
 
-  void ActorLoss(const FloatView& q0, const FloatView& q1, const FloatView& log_pi, const FloatView& log_alpha,
-                 const FloatView& d_q0, const FloatView& d_q1, const DoubleView& loss,
-                 const DoubleView& mean_log_pi) override {
-    const at::Tensor a = Of(q0), b = Of(q1);
+  void ActorLoss(const TwinValues& q, const FloatView& log_pi, const FloatView& log_alpha, const FloatView& d_q0,
+                 const FloatView& d_q1, const DoubleView& loss, const DoubleView& mean_log_pi) override {
+    const at::Tensor a = Of(q.q0), b = Of(q.q1), larger = LargerShare(q, device()), smaller = 1 - larger;
     const at::Tensor second = b.lt(a).logical_or(at::isnan(b)).to(at::kFloat);
-    Of(d_q0).copy_((second - 1) / q0.rows);
-    Of(d_q1).copy_(-second / q0.rows);
+    Of(d_q0).copy_(-(smaller + second * (larger - smaller)) / log_pi.rows);
+    Of(d_q1).copy_(-(larger + second * (smaller - larger)) / log_pi.rows);
     const at::Tensor mean = MeanRows(Of(log_pi));
     Of(mean_log_pi).copy_(mean);
-    Of(loss).copy_(at::exp(Of(log_alpha).to(at::kDouble)) * mean - MeanRows(at::minimum(a, b)));
+    Of(loss).copy_(at::exp(Of(log_alpha).to(at::kDouble)) * mean - MeanRows(ValueOf(q, device())));
   }
 
   void TemperatureGradient(const DoubleView& mean_log_pi, const DoubleView& target_entropy, const FloatView& log_alpha,
@@ -48,10 +47,10 @@ class SacTorch : public TorchImpl<SacKernels> {
     Of(gradient).copy_(-at::exp(Of(log_alpha).to(at::kDouble)) * (Of(mean_log_pi) + Of(target_entropy)));
   }
 
-  void SoftTarget(const FloatView& reward, const FloatView& absorbing, const FloatView& q0, const FloatView& q1,
-                  const FloatView& log_pi, const FloatView& log_alpha, double discount, const FloatView& y) override {
-    const at::Tensor soft = at::minimum(Of(q0), Of(q1)) - at::exp(Of(log_alpha)) * Of(log_pi);
-    Of(y).copy_(Of(reward) + discount * (1 - Of(absorbing)) * soft);
+  void SoftTarget(const TargetStep& step, const TwinValues& next, const FloatView& log_pi, const FloatView& log_alpha,
+                  const FloatView& y) override {
+    const at::Tensor value = ValueOf(next, device()) - at::exp(Of(log_alpha)) * Of(log_pi);
+    Of(y).copy_(TargetOf(step, value, device()));
   }
 };
 

@@ -48,8 +48,9 @@ class SafeLayerTd3 : public BlockUpdate {
   FloatView action_, previous_cost_, cost_, noise_;  // [block, B, ...]; action_: stored
   FloatView prediction_, d_slope_, y_, policy_action_, d_scaled_, d_raw_;
   MlpTape actor_tape_, model_tape_;
-  DoubleView noise_std_, noise_clip_, return_floor_;  // [M, 1, 1]
-  DoubleView minus_one_;                              // [block, 1, 1]
+  DoubleView noise_std_, noise_clip_;  // [M, 1, 1]
+  CriticSettings critic_settings_;
+  DoubleView minus_one_;  // [block, 1, 1]
 };
 
 const RegisterAlgorithm<SafeLayerTd3> kRegistered("safe_layer_td3");
@@ -91,7 +92,7 @@ SafeLayerTd3::SafeLayerTd3(const AlgorithmConfig& config)
   model_tape_ = kernels_->NewTape(model_, block_, B);
   noise_std_ = NewScalar(&v1::Hyper::target_noise);
   noise_clip_ = NewScalar(&v1::Hyper::target_noise_clip);
-  return_floor_ = NewScalar(&v1::Hyper::return_floor);
+  critic_settings_ = CriticSettings::Make(config_, kernels_.get());
   minus_one_ = kernels_->NewDoubles(block_, 1, 1);
   const std::vector<double> minus_ones(block_, -1.0);
   kernels_->Upload(minus_ones.data(), minus_one_);
@@ -147,14 +148,14 @@ void SafeLayerTd3::CriticGradient() {
   safe_layer_kernels_->SmoothAction(noise_, Block(noise_std_), Block(noise_clip_), box_, policy_action_);
   safe_layer_kernels_->ActionInHalfRanges(policy_action_, box_, ActionColumns(input_.next));
   critics_.EvaluateTargets(targets(), input_);
-  critic_kernels_->MinTarget(input_.reward, input_.absorbing, critics_.next(0), critics_.next(1), config_.discount, y_);
-  critic_kernels_->Floor(Block(return_floor_), y_);
+  const CriticSettings settings = Block(critic_settings_);
+  critic_kernels_->TwinTarget(settings.Step(input_, config_.discount), critics_.NextTwins(settings), y_);
 
   safe_layer_kernels_->ActionInHalfRanges(action_, box_, ActionColumns(input_.rows.Rows(batch_, batch_)));
   critics_.EvaluateStored(parameters(), input_);
   critics_.Regress(parameters(), input_, y_, gradients(), critic_loss_.value);
   CheckAndRecordLoss(critic_loss_);
-  RecordCritics(critics_.stored(0), critics_.stored(1));
+  RecordCritics(critics_.stored(0), critics_.stored(1), settings.reward_scale);
   CheckGradient(critic_optimizer_);
 }
 

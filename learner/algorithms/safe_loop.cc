@@ -59,7 +59,8 @@ class SafeLoop : public DynamicsLearner {
   int64_t actor_first_ = 0, actor_end_ = 0;
   Optimizer actor_optimizer_, critic_optimizer_;
   Statistic entropy_;
-  DoubleView mean_log_pi_, return_floor_;
+  DoubleView mean_log_pi_;
+  CriticSettings critic_settings_;
   ActionBox box_;
   MlpTape actor_tape_;
   ActionSample now_, next_;
@@ -132,7 +133,7 @@ void SafeLoop::MakePolicyWorkspace() {
   const int n = config_.action_dim, obs = config_.obs_dim, B = batch_;
   const auto rows = [this, B](int cols) { return kernels_->NewFloats(block_, B, cols); };
   mean_log_pi_ = entropy_.value;
-  return_floor_ = NewScalar(&v1::Hyper::return_floor);
+  critic_settings_ = CriticSettings::Make(config_, kernels_.get());
   box_ = NewActionBox();
   input_.Make(config_, block_, kernels_.get());
   critics_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
@@ -225,13 +226,13 @@ void SafeLoop::PolicyStep() {
 void SafeLoop::CriticPart() {
   Sample(input_.next.Cols(0, config_.obs_dim), noise_, next_);
   critics_.EvaluateTargets(targets(), input_);
-  sac_kernels_->SoftTarget(input_.reward, input_.absorbing, critics_.next(0), critics_.next(1), next_.log_pi,
-                           log_alpha_, config_.discount, y_);
-  critic_kernels_->Floor(Block(return_floor_), y_);
+  const CriticSettings settings = Block(critic_settings_);
+  sac_kernels_->SoftTarget(settings.Step(input_, config_.discount), critics_.NextTwins(settings), next_.log_pi,
+                           log_alpha_, y_);
   critics_.EvaluateStored(parameters(), input_);
   critics_.Regress(parameters(), input_, y_, gradients(), critic_loss_.value);
   CheckAndRecordLoss(critic_loss_);
-  RecordCritics(critics_.stored(0), critics_.stored(1));
+  RecordCritics(critics_.stored(0), critics_.stored(1), settings.reward_scale);
   CheckGradient(critic_optimizer_);
   Step(critic_optimizer_);
 }
@@ -241,7 +242,7 @@ void SafeLoop::ActorPart() {
   const int n = config_.action_dim;
   Sample(Observation(), no_noise_, now_);
   critics_.EvaluateExecuted(parameters(), input_, critics_.nets());
-  sac_kernels_->ActorLoss(critics_.executed(0), critics_.executed(1), now_.log_pi, log_alpha_, critics_.d_out(0),
+  sac_kernels_->ActorLoss(critics_.ExecutedTwins(Block(critic_settings_)), now_.log_pi, log_alpha_, critics_.d_out(0),
                           critics_.d_out(1), policy_loss_.value, mean_log_pi_);
   critics_.ActionGradient(parameters(), critics_.nets(), /*add=*/false, d_action_);
   CheckAndRecordLoss(policy_loss_);

@@ -1,5 +1,6 @@
 #include "learner/algorithms/soft_actor_critic.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -8,11 +9,34 @@ namespace {
 
 constexpr int kPretrainPlan = -1;  // Update has plans >= 0
 
+std::vector<float>& ValuesOf(const std::string& name, std::vector<NamedArray>* arrays) {
+  return std::find_if(arrays->begin(), arrays->end(), [&](const NamedArray& array) { return array.name == name; })
+      ->values;
+}
+
+// Makes a layer of normalised inputs (x - mean) / std one of raw inputs x: W[i] / std[i], b - sum of mean[i] W[i] /
+// std[i].
+void FoldNormalisation(const std::vector<float>& mean, const std::vector<float>& std, const std::string& layer,
+                       std::vector<NamedArray>* arrays) {
+  std::vector<float>&weight = ValuesOf(layer + ".weight", arrays), &bias = ValuesOf(layer + ".bias", arrays);
+  const size_t width = bias.size();
+  for (size_t j = 0; j < width; ++j) {
+    double shift = 0;
+    for (size_t i = 0; i < mean.size(); ++i) {
+      const double scaled = weight[i * width + j] / static_cast<double>(std[i]);
+      shift += mean[i] * scaled;
+      weight[i * width + j] = static_cast<float>(scaled);
+    }
+    bias[j] = static_cast<float>(bias[j] - shift);
+  }
+}
+
 }  // namespace
 
 SoftActorCritic::SoftActorCritic(const AlgorithmConfig& config)
     : BlockUpdate(config), batch_(config.batch_size), sac_kernels_(kernels_->Group<SacKernels>()) {
   pretrain_ = [this] {
+    NormaliseObservations();
     EvaluateState();
     EvaluateStored();
     ValueGradients();
@@ -21,6 +45,7 @@ SoftActorCritic::SoftActorCritic(const AlgorithmConfig& config)
 }
 
 void SoftActorCritic::Compute() {
+  NormaliseObservations();
   EvaluateState();
   PolicyGradients();
   SaveForUndo(undo_);
@@ -35,6 +60,16 @@ void SoftActorCritic::Compute() {
 void SoftActorCritic::StepValues() {
   kernels_->Each(static_cast<int>(value_optimizers_.size()), [&](int i) { Step(value_optimizers_[i]); });
   PolyakTargets();
+  if (config_.normalise_observations) {
+    normaliser_.Add(parameters(), raw_, Block(active_), Block(normaliser_.statistics()));
+  }
+}
+
+void SoftActorCritic::NormaliseObservations() {
+  if (!config_.normalise_observations) return;
+  const FloatView stored = input_.rows.Rows(batch_, batch_).Cols(0, config_.obs_dim);
+  for (const FloatView& out : {Observation(), stored}) normaliser_.Normalise(parameters(), raw_, kNoLimit, out);
+  normaliser_.Normalise(parameters(), NextObservation(), kNoLimit, NextObservation());  // a published net has none
 }
 
 void SoftActorCritic::Pretrain(const Batch& batch) { RunBlocks(batch, kPretrainPlan, pretrain_); }
@@ -42,10 +77,13 @@ void SoftActorCritic::Pretrain(const Batch& batch) { RunBlocks(batch, kPretrainP
 void SoftActorCritic::DeclareActor() {
   const std::vector<int> widths = Widths(config_.obs_dim, config_.actor_hidden, config_.action_dim);
   actor_first_ = layout_.size();
+  WeightInit spread;
+  spread.last_bias = config_.initial_log_std;
   mean_ = layout_.AddMlp("actor.mean", widths, Activation::kRelu, {});
-  log_std_ = layout_.AddMlp("actor.log_std", widths, Activation::kRelu, {});
+  log_std_ = layout_.AddMlp("actor.log_std", widths, Activation::kRelu, spread);
   actor_end_ = layout_.size();
-  log_alpha_ = layout_.AddScalar("log_alpha");
+  log_alpha_ = layout_.AddVector("log_alpha", 1, std::log(config_.initial_alpha));
+  if (config_.normalise_observations) normaliser_.Declare(config_.obs_dim, &layout_);
 }
 
 void SoftActorCritic::MakeWorkspace() {
@@ -57,7 +95,7 @@ void SoftActorCritic::MakeWorkspace() {
   StepWithValues(critic_optimizer_);
   undo_ = NewUndoRange({actor_optimizer_, alpha_optimizer_});
   target_entropy_ = NewScalar(&v1::Hyper::target_entropy);
-  return_floor_ = NewScalar(&v1::Hyper::return_floor);
+  critic_settings_ = CriticSettings::Make(config_, kernels_.get());
   entropy_ = NewStatistic(v1::MemberEpoch::kEntropyFieldNumber);
   mean_log_pi_ = entropy_.value;
 
@@ -65,6 +103,11 @@ void SoftActorCritic::MakeWorkspace() {
   box_ = NewActionBox();
   const auto rows = [this, B](int cols) { return kernels_->NewFloats(block_, B, cols); };
   input_.Make(config_, block_, kernels_.get());
+  if (config_.normalise_observations) {
+    normaliser_.Make(members_, kernels_.get());
+    RegisterStatistics(normaliser_.statistics());
+    raw_ = rows(config_.obs_dim);
+  }
   y_ = rows(1);
   noise_now_ = rows(n), noise_next_ = rows(n), d_mean_ = rows(n), d_log_std_ = rows(n), d_action_ = rows(n);
   now_ = {rows(n), rows(n), rows(1)};
@@ -77,6 +120,7 @@ void SoftActorCritic::MakeWorkspace() {
 void SoftActorCritic::LoadTransitions(const Batch& batch) {
   const int B = batch_, n = config_.action_dim;
   input_.Load(batch, config_, batch_member(), kernels_.get());
+  if (config_.normalise_observations) kernels_->Upload(BlockOf(batch.observation, B * config_.obs_dim), raw_);
   kernels_->Upload(BlockOf(batch.action, B * n), input_.rows.Rows(B, B).Cols(config_.obs_dim, n));
   kernels_->Upload(BlockOf(batch.noise_actor, B * n), noise_now_);
   kernels_->Upload(BlockOf(batch.noise_next, B * n), noise_next_);
@@ -90,7 +134,7 @@ void SoftActorCritic::Sample(const FloatView& observation, const FloatView& nois
 
 void SoftActorCritic::EvaluateActor() {
   critics_.Evaluate(parameters(), input_);
-  sac_kernels_->ActorLoss(critics_.executed(0), critics_.executed(1), now_.log_pi, LogAlpha(), critics_.d_out(0),
+  sac_kernels_->ActorLoss(critics_.ExecutedTwins(Block(critic_settings_)), now_.log_pi, LogAlpha(), critics_.d_out(0),
                           critics_.d_out(1), policy_loss_.value, mean_log_pi_);
   critics_.ActionGradient(parameters(), critics_.nets(), /*add=*/false, d_action_);
 }
@@ -116,12 +160,12 @@ void SoftActorCritic::TemperatureGradient() {
 
 void SoftActorCritic::CriticGradient() {
   critics_.EvaluateTargets(targets(), input_);
-  sac_kernels_->SoftTarget(input_.reward, input_.absorbing, critics_.next(0), critics_.next(1), next_.log_pi,
-                           LogAlpha(), config_.discount, y_);
-  critic_kernels_->Floor(Block(return_floor_), y_);
+  const CriticSettings settings = Block(critic_settings_);
+  sac_kernels_->SoftTarget(settings.Step(input_, config_.discount), critics_.NextTwins(settings), next_.log_pi,
+                           LogAlpha(), y_);
   critics_.Regress(parameters(), input_, y_, gradients(), critic_loss_.value);
   CheckAndRecordLoss(critic_loss_);
-  RecordCritics(critics_.stored(0), critics_.stored(1));
+  RecordCritics(critics_.stored(0), critics_.stored(1), settings.reward_scale);
   CheckGradient(critic_optimizer_);
 }
 
@@ -134,6 +178,10 @@ Stats SoftActorCritic::GetStats() const {
 ActingParameters SoftActorCritic::GetActingParameters(int member) const {
   ActingParameters parameters;
   AddActingNet("actor", member, &parameters);
+  if (config_.normalise_observations) {
+    const std::vector<float> mean = ReadArray(member, "observation.mean"), std = ReadArray(member, "observation.std");
+    for (const char* net : {"actor.mean.0", "actor.log_std.0"}) FoldNormalisation(mean, std, net, &parameters.arrays);
+  }
   return parameters;
 }
 

@@ -13,6 +13,7 @@
 
 #include "learner/algorithms/block_update.h"
 #include "learner/algorithms/critic_ensemble.h"
+#include "learner/algorithms/observation_normaliser.h"
 #include "learner/algorithms/sac_kernels.h"
 
 namespace datacom::learner {
@@ -28,7 +29,9 @@ class SoftActorCritic : public BlockUpdate {
 
   // Building: critics first, so that their targets and the targets of the nets that the algorithm adds next are one
   // range. Call MakeWorkspace after Build.
-  void DeclareCritics() { critics_.Declare({"critic.0", "critic.1"}, CriticKind::kPlain, config_, &layout_); }
+  void DeclareCritics() {
+    critics_.Declare({"critic.0", "critic.1"}, CriticKind::kPlain, config_, &layout_, config_.critic_layer_norm);
+  }
   void DeclareActor();
   void MakeWorkspace();
   void LoadTransitions(const Batch& batch);
@@ -63,11 +66,13 @@ class SoftActorCritic : public BlockUpdate {
   const int batch_;
   ActionSample now_, next_;
   DoubleView target_entropy_;
-  DoubleView return_floor_;  // [M, 1, 1]
+  CriticSettings critic_settings_;
 
  private:
   FloatView Observation() const { return input_.rows.Rows(0, batch_).Cols(0, config_.obs_dim); }
   FloatView NextObservation() const { return input_.next.Cols(0, config_.obs_dim); }
+  // Both halves of the critics' input, and the next observations, from the raw ones (learner/algorithms/README.md 1.6).
+  void NormaliseObservations();
   FloatView LogAlpha() const { return parameters().Cols(static_cast<int>(log_alpha_), 1); }
   void Sample(const FloatView& observation, const FloatView& noise, const ActionSample& out);
   void StepValues();
@@ -79,6 +84,8 @@ class SoftActorCritic : public BlockUpdate {
   int64_t log_alpha_ = 0, actor_first_ = 0, actor_end_ = 0;
   Optimizer actor_optimizer_, critic_optimizer_, alpha_optimizer_;
   std::vector<Optimizer> value_optimizers_, policy_optimizers_;
+  ObservationNormaliser normaliser_;
+  FloatView raw_;   // [block, B, observation]; empty unless observations are normalised
   UndoRange undo_;  // actor and temperature
   Statistic entropy_;
   ActionBox box_;

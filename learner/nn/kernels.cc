@@ -28,10 +28,14 @@ FloatView Memory::NewFloats(int members, int rows, int cols) { return NewView<fl
 DoubleView Memory::NewDoubles(int members, int rows, int cols) { return NewView<double>(this, members, rows, cols); }
 
 MlpTape Memory::NewTape(const MlpLayout& net, int members, int rows) {
+  if (net.layer_norm && (net.hidden != Activation::kRelu || net.repeated > 0)) {
+    throw std::invalid_argument("layer normalisation needs ReLU units without repeated inputs");
+  }
   MlpTape tape;
   for (size_t i = 0; i + 1 < net.layers.size(); ++i) {
     tape.hidden.push_back(NewFloats(members, rows, net.layers[i + 1].in));
     tape.adjoint.push_back(NewFloats(members, rows, net.layers[i].out));
+    if (net.layer_norm) tape.inverse_deviation.push_back(NewFloats(members, rows, 1));
   }
   tape.out = NewFloats(members, rows, net.out());
   return tape;

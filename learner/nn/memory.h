@@ -29,6 +29,7 @@ class Memory {
 
   FloatView NewFloats(int members, int rows, int cols);
   DoubleView NewDoubles(int members, int rows, int cols);
+  // Throws std::invalid_argument if the net has layer_norm and cannot.
   MlpTape NewTape(const MlpLayout& net, int members, int rows);
 };
 

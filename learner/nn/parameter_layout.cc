@@ -30,6 +30,7 @@ MlpTape MlpTape::Rows(int first, int count) const {
   MlpTape part;
   for (const FloatView& view : hidden) part.hidden.push_back(view.Rows(first, count));
   for (const FloatView& view : adjoint) part.adjoint.push_back(view.Rows(first, count));
+  for (const FloatView& view : inverse_deviation) part.inverse_deviation.push_back(view.Rows(first, count));
   part.out = out.Rows(first, count);
   return part;
 }

@@ -22,6 +22,9 @@ struct MlpLayout {
   Activation hidden = Activation::kRelu;
   // The last `repeated` input columns are also the last inputs of the second layer (TD3's critics read actions twice).
   int repeated = 0;
+  // Hidden units are relu(LN(x W + b)); LN gives the units of a layer mean 0 and variance 1 in each row, without
+  // parameters (learner/algorithms/README.md 1.3). Only for ReLU units without repeated inputs.
+  bool layer_norm = false;
   int in() const { return layers.front().in; }
   int out() const { return layers.back().out; }
   // The same net in a block that lacks the first `first` floats (the block of targets is a part of the online block).
@@ -38,8 +41,9 @@ RepeatedColumns RepeatedOf(const MlpLayout& net, int first_col, int count);
 // Activations of a net's last evaluation, and the adjoints of its hidden pre-activations. They have the input's rows.
 struct MlpTape {
   std::vector<FloatView> hidden;  // per hidden layer [members, rows, width], after the activation, with repeated inputs
-  std::vector<FloatView> adjoint;  // [members, rows, width]: d(objective)/d(pre-activation)
-  FloatView out;                   // [members, rows, out], linear
+  std::vector<FloatView> adjoint;            // [members, rows, width]: d(objective)/d(pre-activation)
+  std::vector<FloatView> inverse_deviation;  // with layer_norm [members, rows, 1]: 1 / sqrt(variance + 1e-5)
+  FloatView out;                             // [members, rows, out], linear
   MlpTape Rows(int first, int count) const;
 };
 

@@ -14,7 +14,8 @@ class Perceptrons {
 
   virtual void Forward(const FloatView& block, const MlpLayout& net, const FloatView& x, const MlpTape& tape) = 0;
   // Adjoints of the hidden pre-activations, for an objective whose gradient for the output is d_out [members, rows,
-  // out]. For swish units once after each Forward, which leaves their slopes in tape.adjoint.
+  // out]. For swish units and with layer_norm once after each Forward on the same rows, which leaves the units' slopes
+  // or the normalised pre-activations in tape.adjoint.
   virtual void Adjoint(const FloatView& block, const MlpLayout& net, const FloatView& d_out, const MlpTape& tape) = 0;
   // Multiplies the rows of adjoints by d_out [members, rows, 1]: turns a unit output's adjoints into an objective's
   // adjoints.
@@ -24,15 +25,15 @@ class Perceptrons {
                              const FloatView& d_x) = 0;
   virtual void ParameterGradient(const MlpLayout& net, const FloatView& x, const FloatView& d_out, const MlpTape& tape,
                                  const FloatView& gradient_block) = 0;
-  // For a net with one output y and ReLU hidden units: the gradient of <d_value, y> + <d_slope, dy/dx> for the
-  // parameters, given the adjoints of a unit output in `tape`. `tangent` has the shape of tape; it and d_slope
-  // [members, rows, in] are overwritten.
+  // For a net with one output y and ReLU hidden units, without layer_norm: the gradient of <d_value, y> + <d_slope,
+  // dy/dx> for the parameters, given the adjoints of a unit output in `tape`. `tangent` has the shape of tape; it and
+  // d_slope [members, rows, in] are overwritten.
   virtual void SlopeGradient(const FloatView& block, const MlpLayout& net, const FloatView& x, const FloatView& d_value,
                              const FloatView& d_slope, const MlpTape& tape, const MlpTape& tangent,
                              const FloatView& gradient_block) = 0;
-  // Forward mode, for a net without repeated inputs and swish units: tangent.out [members, rows, out] = the derivative
-  // of the output along `direction`, a block like `block`: d/de net(block + e direction)(x) at e = 0. `tape` holds the
-  // hidden units at x. tangent.hidden is overwritten.
+  // Forward mode, for a net without repeated inputs, swish units and layer_norm: tangent.out [members, rows, out] = the
+  // derivative of the output along `direction`, a block like `block`: d/de net(block + e direction)(x) at e = 0. `tape`
+  // holds the hidden units at x. tangent.hidden is overwritten.
   virtual void Tangent(const FloatView& block, const FloatView& direction, const MlpLayout& net, const FloatView& x,
                        const MlpTape& tape, const MlpTape& tangent) = 0;
 };

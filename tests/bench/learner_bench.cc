@@ -235,7 +235,8 @@ int Main(int argc, char** argv) {
     for (const std::string& algorithm : RegisteredAlgorithms()) PrintUnchanged(algorithm, kHockey, options.unchanged);
     return 0;
   }
-  const Shape cartpole{"cartpole", 5, 1, 4}, joined{"obs16+17known", 16, 3, 6, 17};
+  const Shape cartpole{"cartpole", 5, 1, 4}, joined{"obs16+17known", 16, 3, 6, 17},
+      normalised{"obs16+critic_layer_norm", 16, 3, 6, 0, /*critic_layer_norm=*/true};
   const bool cpu = options.device == "cpu";
   double peak = 0;
   std::vector<Result> results;
@@ -251,6 +252,7 @@ int Main(int argc, char** argv) {
     for (const Shape& shape : {kHockey, cartpole}) measure(algorithm, shape);
   }
   measure("datacom", joined);
+  measure("sac", normalised);
   if (cpu) AddPeak(peak, &results);
   PrintJson(results);
   return 0;

@@ -17,6 +17,7 @@ struct Shape {
   const char* name;
   int obs, action, q;
   int known = 0;  // known rows added to the learned constraint
+  bool critic_layer_norm = false;
 };
 
 // An update is an epoch of 20,000 rows.
@@ -31,6 +32,7 @@ inline AlgorithmConfig ConfigOf(const std::string& algorithm, const Shape& shape
   config.action_low.assign(shape.action, -1), config.action_high.assign(shape.action, 1);
   config.horizon = 300;
   config.known.assign(shape.known, "row");
+  config.critic_layer_norm = shape.critic_layer_norm;
   config.quantiles = FindAlgorithm(algorithm)->quantiles;
   if (config.quantiles > 0) config.constraint_hidden = {128, 128, 128};
   if (IsOnPolicy(algorithm)) {

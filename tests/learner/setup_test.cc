@@ -57,6 +57,13 @@ TEST(RunSettings, OnlyAlgorithmsWithABudgetShowOne) {
   EXPECT_EQ(budget(), 7);
 }
 
+TEST(AlgorithmConfig, NormalisesTheCriticsIfTheExperimentSaysSo) {
+  v1::Experiment experiment = FakeExperiment();
+  EXPECT_FALSE(MakeAlgorithmConfig(experiment, FakeTaskModel())->critic_layer_norm);
+  experiment.mutable_network()->set_critic_layer_norm(true);
+  EXPECT_TRUE(MakeAlgorithmConfig(experiment, FakeTaskModel())->critic_layer_norm);
+}
+
 TEST(AlgorithmConfig, RefusesATaskInWhichTheAlgorithmCannotAct) {
   for (const auto& [algorithm, why] : {std::pair<const char*, const char*>{"atacom_nfi", "has no known constraints"},
                                        {"safe_loop", "has no known cost of an observation"}}) {

@@ -26,6 +26,13 @@ struct Loops {
                          float* adjoint, int64_t stride);
   // x = y + bias; y = x sigmoid(x), and slope, the derivative of that.
   void (*swish)(const float* bias, int rows, int n, int64_t stride, float* y, int64_t slope_stride, float* slope);
+  // x = y + bias; normal = (x - mean) inverse with inverse = 1 / sqrt(variance + 1e-5) over the n numbers of a row;
+  // y = relu(normal). inverse: [rows, 1]. NaN in a row whose squares overflow.
+  void (*normalised_relu)(const float* bias, int rows, int n, int64_t stride, float* y, int64_t normal_stride,
+                          float* normal, int64_t inverse_stride, float* inverse);
+  // Turns `normal` into the adjoint of x, for the gradient d of y.
+  void (*normalised_relu_adjoint)(const float* d, int64_t d_stride, const float* inverse, int64_t inverse_stride,
+                                  int rows, int n, float* normal, int64_t stride);
   // y *= x, entry by entry.
   void (*multiply_rows)(const float* x, int64_t x_stride, int rows, int n, float* y, int64_t stride);
   // y [rows, outputs] = (y +) (bias +) x w^T for few outputs; w: [outputs, n], dense; bias may be null.

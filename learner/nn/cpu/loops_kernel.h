@@ -5,6 +5,7 @@
 #define DATACOM_LEARNER_NN_CPU_LOOPS_KERNEL_H_
 
 #include "learner/nn/cpu/dense_loops.h"
+#include "learner/nn/cpu/layer_norm_loops.h"
 #include "learner/nn/cpu/loops.h"
 #include "learner/nn/cpu/swish_loops.h"
 
@@ -149,6 +150,8 @@ double FusedMultiplyAdds(int steps) {
 constexpr Loops kLoops = {Activate,
                           MultiplySlope,
                           Swish,
+                          NormalisedRelu,
+                          NormalisedReluAdjoint,
                           MultiplyRows,
                           NarrowProduct,
                           NarrowAdjoint,

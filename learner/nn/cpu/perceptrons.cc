@@ -167,6 +167,12 @@ void CpuKernels::Forward(const FloatView& block, const MlpLayout& net, const Flo
           loops_.swish(bias, x.rows, layer.out, out.row_stride, out.row(m, 0), slope.row_stride, slope.row(m, 0));
           continue;
         }
+        if (net.layer_norm) {
+          const FloatView &normal = tape.adjoint[i], &inverse = tape.inverse_deviation[i];
+          loops_.normalised_relu(bias, x.rows, layer.out, out.row_stride, out.row(m, 0), normal.row_stride,
+                                 normal.row(m, 0), inverse.row_stride, inverse.row(m, 0));
+          continue;
+        }
         loops_.activate(net.hidden, bias, x.rows, layer.out, out.row_stride, out.row(m, 0));
         if (i == 0 && net.repeated > 0) {
           CopyColumns(x.row(m, 0) + layer.in - net.repeated, x.row_stride, x.rows, net.repeated,
@@ -190,6 +196,20 @@ void CpuKernels::Adjoint(const FloatView& block, const MlpLayout& net, const Flo
       const FloatView& from = i == last ? d_out : tape.adjoint[i];
       const FloatView& hidden = tape.hidden[i - 1];
       const FloatView& to = tape.adjoint[i - 1];
+      if (net.layer_norm) {  // `to` holds the normalised pre-activations
+        float* const product = RowScratch(d_out.rows, to.cols);
+        const FloatView& inverse = tape.inverse_deviation[i - 1];
+        if (i == last && layer.out <= kNarrow) {
+          loops_.narrow_adjoint(net.hidden, from.row(m, 0), from.row_stride, layer.out, Columns(weight, layer),
+                                hidden.row(m, 0), hidden.row_stride, d_out.rows, to.cols, product, to.cols);
+        } else {
+          Multiply(Gemm::kTransposeB, d_out.rows, to.cols, layer.out, from.row(m, 0), static_cast<int>(from.row_stride),
+                   weight, layer.out, /*add=*/false, product, to.cols);
+        }
+        loops_.normalised_relu_adjoint(product, to.cols, inverse.row(m, 0), inverse.row_stride, d_out.rows, to.cols,
+                                       to.row(m, 0), to.row_stride);
+        continue;
+      }
       if (net.hidden == Activation::kSwish) {  // `to` holds the slopes
         float* const product = RowScratch(d_out.rows, to.cols);
         Multiply(Gemm::kTransposeB, d_out.rows, to.cols, layer.out, from.row(m, 0), static_cast<int>(from.row_stride),

@@ -41,6 +41,8 @@ class TorchImpl : public Group {
     return AsTensor(view, device_);
   }
 
+  const at::Device& device() const { return device_; }
+
  private:
   const at::Device device_;
 };

@@ -145,6 +145,14 @@ void TorchKernels::Forward(const FloatView& block, const MlpLayout& net, const F
       const at::Tensor share = at::sigmoid(linear);
       value = linear * share;
       Of(tape.adjoint[i].Rows(0, x.rows)).copy_(share + value * (1 - share));
+    } else if (i < last && net.layer_norm) {
+      const at::Tensor apart = linear - linear.mean(2, /*keepdim=*/true);
+      const at::Tensor variance = at::square(apart).mean(2, /*keepdim=*/true) + 1e-5;
+      const at::Tensor inverse = at::sqrt(variance) / variance;  // NaN if it overflows
+      const at::Tensor normal = apart * inverse;
+      value = at::relu(normal);
+      Of(tape.adjoint[i].Rows(0, x.rows)).copy_(normal);
+      Of(tape.inverse_deviation[i].Rows(0, x.rows)).copy_(inverse);
     } else {
       value = i == last ? linear : Activated(linear, net.hidden);
     }
@@ -162,6 +170,10 @@ void TorchKernels::Adjoint(const FloatView& block, const MlpLayout& net, const F
     const at::Tensor weight = Weight(block, net.layers[i]).narrow(1, 0, width);
     const at::Tensor to = Of(tape.adjoint[i - 1].Rows(0, d_out.rows));
     d = at::bmm(d, weight.transpose(1, 2)) * (net.hidden == Activation::kSwish ? to : Slope(hidden, net.hidden));
+    if (net.layer_norm) {  // `to` holds the normalised pre-activations
+      const at::Tensor along = to * (d * to).mean(2, /*keepdim=*/true);
+      d = Of(tape.inverse_deviation[i - 1].Rows(0, d_out.rows)) * (d - d.mean(2, /*keepdim=*/true) - along);
+    }
     to.copy_(d);
   }
 }

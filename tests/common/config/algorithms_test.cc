@@ -52,7 +52,8 @@ TEST(Algorithms, ThoseForTestsAreFoundButNotListed) {
 
 TEST(Algorithms, ReadTheSettingsOfTheAlgorithmThatTheyExtend) {
   EXPECT_THAT(HyperParametersOf(*FindAlgorithm("sac")),
-              ElementsAre("actor_lr", "critic_lr", "alpha_lr", "target_entropy", "return_floor"));
+              ElementsAre("actor_lr", "critic_lr", "alpha_lr", "target_entropy", "return_floor", "return_ceiling",
+                          "reward_scale", "critic_pessimism"));
   EXPECT_THAT(HyperParametersOf(*FindAlgorithm("wcsac")), ::testing::IsSupersetOf({"actor_lr", "cost_damping"}));
 }
 
@@ -80,7 +81,8 @@ TEST(Algorithms, ASettingThatTheAlgorithmDoesNotReadIsRefused) {
   experiment.set_algorithm("sac");
   ExpectInvalid(Validate(experiment),
                 {"hyper.barrier_margin: sac does not read it (cbf_sac does); the hyper-parameters that sac reads are "
-                 "actor_lr, critic_lr, alpha_lr, target_entropy, return_floor"});
+                 "actor_lr, critic_lr, alpha_lr, target_entropy, return_floor, return_ceiling, reward_scale, "
+                 "critic_pessimism"});
   ExpectInvalid(Validate(Minimal("members { seed: 1 } members { seed: 2 hyper { clip_ratio: 0.1 } }")),
                 {"members[1].hyper.clip_ratio: datacom does not read it"});
   ExpectInvalid(Validate(Minimal("planning { samples: 3 }")), {"planning: datacom does not read it (safe_loop does)"});
@@ -88,6 +90,22 @@ TEST(Algorithms, ASettingThatTheAlgorithmDoesNotReadIsRefused) {
   ExpectInvalid(Validate(Minimal("hyper { toy_weight: 1 }")),
                 {"hyper.toy_weight: datacom does not read it; the hyper-parameters that datacom reads are "});
   ExpectInvalid(Validate(Minimal("schedule { policy_delay: 3 }")), {"schedule.policy_delay: datacom"});
+}
+
+TEST(Algorithms, OnlySacAndTheAlgorithmsThatExtendItNormaliseTheirCritics) {
+  std::vector<std::string> reading;
+  for (const AlgorithmInfo& info : Algorithms()) {
+    v1::Experiment experiment = Minimal("network { critic_layer_norm: true }");
+    experiment.set_algorithm(info.name);
+    const absl::Status status = CheckSettingsAreRead(experiment);
+    if (status.ok()) {
+      reading.push_back(info.name);
+    } else {
+      ExpectInvalid(status, {"network.critic_layer_norm: " + info.name + " does not read it"});
+    }
+  }
+  EXPECT_THAT(reading, ::testing::UnorderedElementsAre("datacom", "iqn_datacom", "atacom_fi", "atacom_nfi", "sac",
+                                                       "lag_sac", "wcsac", "cbf_sac"));
 }
 
 TEST(Algorithms, ResolvingFillsOnlyWhatTheAlgorithmReads) {

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -76,20 +77,150 @@ TEST(Datacom, ActiveKnownRowsChangeActorAndCriticsOnly) {
   EXPECT_GT(a->GetStats()[0].entropy(), b->GetStats()[0].entropy()) << "active rows leave less of the tangent space";
 }
 
-// The critics start near 0, so a floor of 1,000 makes their error about 1,000. The two members differ only in the
-// floor.
-TEST(EveryAlgorithm, NoCriticTargetIsBelowTheReturnFloor) {
+// The critics start near 0, so a floor of 1,000 makes their error about 1,000, and so does a ceiling of -1,000. The
+// members differ only in these.
+TEST(EveryAlgorithm, NoCriticTargetIsOutsideOfTheRangeOfReturns) {
   for (const std::string& name : RegisteredAlgorithms()) {
-    if (IsOnPolicy(name)) continue;  // their targets have no floor
-    AlgorithmConfig config = SmallConfig(name, 2);
+    if (IsOnPolicy(name)) continue;  // their targets have no range
+    AlgorithmConfig config = SmallConfig(name, 3);
     config.policy_warmup = 0;
     config.members[1].hyper.set_return_floor(1000);
+    config.members[2].hyper.set_return_ceiling(-1000);
     const auto algorithm = MakeAlgorithm(config);
     algorithm->Update(RandomBatch(config, 1));
     const Stats stats = algorithm->GetStats();
     EXPECT_LT(stats[0].critic_loss(), 1e4) << name;
     EXPECT_NEAR(stats[1].critic_loss(), 1e6, 2e5) << name;
+    EXPECT_NEAR(stats[2].critic_loss(), 1e6, 2e5) << name;
   }
+}
+
+// The mean and standard deviation of each column of the first batches, as learner/algorithms/README.md 1.6 says.
+struct Columns {
+  std::vector<double> mean, deviation;
+  Columns(const std::vector<Batch>& batches, int cols) {
+    for (int c = 0; c < cols; ++c) {
+      std::vector<double> all;
+      for (const Batch& batch : batches) {
+        for (size_t i = c; i < batch.observation.size(); i += cols) all.push_back(batch.observation[i]);
+      }
+      double sum = 0, squares = 0;
+      for (const double value : all) sum += value;
+      mean.push_back(sum / static_cast<double>(all.size()));
+      for (const double value : all) squares += (value - mean.back()) * (value - mean.back());
+      deviation.push_back(std::sqrt(squares / static_cast<double>(all.size() - 1)));
+    }
+  }
+};
+
+TEST(SoftActorCritic, NormalisesAnUpdatesObservationsWithThoseOfTheUpdatesBefore) {
+  for (const std::string name : {"sac", "datacom"}) {
+    AlgorithmConfig plain = SmallConfig(name, 1), normalised = plain;
+    normalised.normalise_observations = true;
+    const auto expected = MakeAlgorithm(plain), actual = MakeAlgorithm(normalised);
+    std::vector<Batch> batches;
+    for (int update = 0; update < 4; ++update) {
+      Batch batch = RandomBatch(plain, update);
+      for (size_t i = 0; i < batch.observation.size(); i += 5) batch.observation[i] = 50 + 20 * batch.observation[i];
+      for (size_t i = 0; i < batch.observation.size(); i += 5)
+        batch.next_observation[i] = 50 + batch.next_observation[i];
+      actual->Update(batch);
+      Batch by_hand = batch;
+      if (update > 0) {
+        const Columns columns(batches, 5);
+        for (auto* values : {&by_hand.observation, &by_hand.next_observation}) {
+          for (size_t i = 0; i < values->size(); ++i) {
+            (*values)[i] = static_cast<float>(((*values)[i] - columns.mean[i % 5]) / columns.deviation[i % 5]);
+          }
+        }
+      }
+      expected->Update(by_hand);
+      batches.push_back(batch);
+    }
+    for (const std::string array : {"actor.mean.0.weight", "actor.log_std.1.weight", "critic.0.0.weight",
+                                    "critic.1.1.weight", "target_critic.0.0.weight"}) {
+      const std::vector<float> a = GetArray(*expected, 0, array), b = GetArray(*actual, 0, array);
+      ASSERT_EQ(a.size(), b.size());
+      for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 2e-5) << name << " " << array << " " << i;
+    }
+    const Columns columns(batches, 5);
+    for (int c = 0; c < 5; ++c) {
+      EXPECT_NEAR(GetArray(*actual, 0, "observation.mean")[c], columns.mean[c], 1e-4);
+      EXPECT_NEAR(GetArray(*actual, 0, "observation.std")[c], columns.deviation[c], 1e-4);
+    }
+  }
+}
+
+// Outputs of the first layer, before its activation.
+std::vector<double> FirstLayer(const std::vector<double>& x, const std::vector<float>& weight,
+                               const std::vector<float>& bias) {
+  std::vector<double> out(bias.begin(), bias.end());
+  for (size_t i = 0; i < x.size(); ++i) {
+    for (size_t j = 0; j < out.size(); ++j) out[j] += x[i] * weight[i * out.size() + j];
+  }
+  return out;
+}
+
+TEST(SoftActorCritic, PublishesAPolicyOfRawObservationsThatActsAsTheOneOfNormalisedOnes) {
+  AlgorithmConfig config = SmallConfig("datacom", 2);
+  config.normalise_observations = true;
+  const auto algorithm = MakeAlgorithm(config);
+  for (int update = 0; update < 3; ++update) {
+    Batch batch = RandomBatch(config, update);
+    for (float& value : batch.observation) value = 7 + 3 * value;
+    algorithm->Update(batch);
+  }
+  const ActingParameters published = algorithm->GetActingParameters(1);
+  const auto array = [&](const std::string& name) {
+    for (const NamedArray& each : published.arrays) {
+      if (each.name == name) return each.values;
+    }
+    throw std::invalid_argument(name);
+  };
+  const std::vector<float> mean = GetArray(*algorithm, 1, "observation.mean");
+  const std::vector<float> deviation = GetArray(*algorithm, 1, "observation.std");
+  EXPECT_NEAR(mean[0], 7, 2);
+  const std::vector<double> raw{1, 20, -3, 8, 7};
+  std::vector<double> normalised;
+  for (size_t i = 0; i < raw.size(); ++i) normalised.push_back((raw[i] - mean[i]) / deviation[i]);
+  for (const std::string net : {"actor.mean.", "actor.log_std."}) {
+    const auto own = [&](const std::string& name) { return GetArray(*algorithm, 1, net + name); };
+    const auto acts = FirstLayer(raw, array(net + "0.weight"), array(net + "0.bias"));
+    const auto learns = FirstLayer(normalised, own("0.weight"), own("0.bias"));
+    for (size_t i = 0; i < acts.size(); ++i) EXPECT_NEAR(acts[i], learns[i], 1e-5) << net << i;
+    EXPECT_EQ(array(net + "1.weight"), own("1.weight"));
+    EXPECT_EQ(array(net + "1.bias"), own("1.bias"));
+  }
+}
+
+TEST(SoftActorCritic, StartsWithTheDeviationAndTheTemperatureThatAreAsked) {
+  AlgorithmConfig config = SmallConfig("sac", 1);
+  config.initial_log_std = -1.5;
+  config.initial_alpha = 0.1;
+  const auto algorithm = MakeAlgorithm(config);
+  EXPECT_EQ(GetArray(*algorithm, 0, "actor.log_std.2.bias"), (std::vector<float>{-1.5f, -1.5f}));
+  EXPECT_NE(GetArray(*algorithm, 0, "actor.mean.2.bias")[0], -1.5f);
+  EXPECT_NEAR(algorithm->GetStats()[0].alpha(), 0.1, 1e-7);
+}
+
+// The same Q in another unit: with scale 1/4 the loss is 1/16, and what records show is the same.
+TEST(SoftActorCritic, RecordsItsCriticsInTheTasksUnit) {
+  AlgorithmConfig config = SmallConfig("sac", 2);
+  config.members[1] = config.members[0];
+  config.members[1].hyper.set_reward_scale(0.25);
+  const auto algorithm = MakeAlgorithm(config);
+  Batch batch = RandomBatch(config, 1);
+  const size_t rows = batch.reward.size() / 2;
+  for (auto* values : {&batch.observation, &batch.action, &batch.reward, &batch.next_observation, &batch.absorbing}) {
+    const size_t half = values->size() / 2;
+    for (size_t i = 0; i < half; ++i) (*values)[half + i] = (*values)[i];
+  }
+  for (float& reward : batch.reward) reward *= 1e4f;  // dominates the values that nets start with
+  ASSERT_EQ(rows, 12u);
+  algorithm->Update(batch);
+  const Stats stats = algorithm->GetStats();
+  EXPECT_NEAR(stats[1].critic_loss() * 16 / stats[0].critic_loss(), 1, 1e-3);
+  EXPECT_NEAR(stats[1].q_mean() / stats[0].q_mean(), 4, 1e-6) << "the nets start alike, so their unit differs";
 }
 
 TEST(Datacom, KeepsAFixedDeltaExactly) {
@@ -234,6 +365,68 @@ TEST(CbfSac, LearnsTheSamePolicyAsSac) {
     EXPECT_EQ(GetArray(*with, 0, name), GetArray(*without, 0, name)) << name;
   }
   EXPECT_EQ(GetArray(*MakeAlgorithm(SmallConfig("cbf_sac", 1)), 0, "barrier.2.bias"), std::vector<float>{-1});
+}
+
+TEST(CriticLayerNorm, ChangesTheNumbersOfTheCriticsButNotTheirFirstWeights) {
+  for (const std::string kernels : {"fused", "tensor"}) {
+    for (const std::string name : {"sac", "datacom", "wcsac"}) {
+      const auto plain = MakeAlgorithm(SmallConfig(name, 1, kernels));
+      const auto normalised = MakeAlgorithm(SmallConfig(name + "_layer_norm", 1, kernels));
+      EXPECT_EQ(AllValues(*plain, 0), AllValues(*normalised, 0)) << name;
+      const Batch batch = RandomBatch(SmallConfig(name, 1), 0);
+      plain->Update(batch);
+      normalised->Update(batch);
+      for (const std::string array : {"critic.0.0.weight", "critic.1.1.bias", "target_critic.0.2.weight"})
+        EXPECT_NE(GetArray(*plain, 0, array), GetArray(*normalised, 0, array)) << name << " " << array;
+    }
+  }
+}
+
+// A normalised layer does not notice the size of its weights and biases.
+TEST(CriticLayerNorm, TheSizeOfAHiddenLayerMattersOnlyToCriticsThatAreNotNormalised) {
+  for (const char* name : {"sac", "sac_layer_norm"}) {
+    const AlgorithmConfig config = SmallConfig(name, 1);
+    const auto loss = [&](const std::string& prefix) {
+      const auto algorithm = MakeAlgorithm(config);
+      for (const std::string array : {"0.0.weight", "0.0.bias", "1.1.weight", "1.1.bias"}) {
+        if (prefix.empty()) break;
+        std::vector<float> values = GetArray(*algorithm, 0, prefix + array);
+        for (float& value : values) value *= 16;
+        SetArray(algorithm.get(), 0, prefix + array, values);
+      }
+      algorithm->Update(RandomBatch(config, 0));
+      return algorithm->GetStats()[0].critic_loss();
+    };
+    for (const char* prefix : {"critic.", "target_critic."}) {
+      const double change = std::abs(loss(prefix) / loss("") - 1);
+      EXPECT_TRUE(config.critic_layer_norm ? change < 1e-4 : change > 0.1) << name << " " << prefix << " " << change;
+    }
+  }
+}
+
+// The actor stands still, so that the next actions are the same.
+TEST(CriticLayerNorm, DoesNotNormaliseACostCritic) {
+  std::vector<std::vector<float>> cost_critics;
+  for (const char* name : {"lag_sac", "lag_sac_layer_norm"}) {
+    AlgorithmConfig config = SmallConfig(name, 1);
+    config.members[0].hyper.set_actor_lr(0);
+    const auto algorithm = MakeAlgorithm(config);
+    for (int u = 0; u < 3; ++u) algorithm->Update(RandomBatch(config, u));
+    cost_critics.push_back(GetArray(*algorithm, 0, "cost_critic.1.weight"));
+  }
+  EXPECT_EQ(cost_critics[0], cost_critics[1]);
+}
+
+TEST(CriticLayerNorm, AStateOfOtherCriticsIsRefusedInBothDirections) {
+  const auto plain = MakeAlgorithm(SmallConfig("sac", 1)), normalised = MakeAlgorithm(SmallConfig("sac_layer_norm", 1));
+  for (const auto& [from, to] : {std::pair(plain.get(), normalised.get()), std::pair(normalised.get(), plain.get())}) {
+    try {
+      to->Load(from->Save());
+      ADD_FAILURE() << "accepted the state of other critics";
+    } catch (const std::invalid_argument& error) {
+      EXPECT_THAT(error.what(), AllOf(HasSubstr("'signature'"), HasSubstr("sac+critic_layer_norm members=1")));
+    }
+  }
 }
 
 TEST(SafeLayerTd3, RefusesCriticsWithoutASecondLayerForTheAction) {

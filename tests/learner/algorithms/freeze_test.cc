@@ -14,6 +14,8 @@ namespace {
 class FrozenMembers : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(All, FrozenMembers, ::testing::ValuesIn(RegisteredAlgorithms()),
                          [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Robust, FrozenMembers, ::testing::Values("datacom_robust"),
+                         [](const auto& info) { return info.param; });
 INSTANTIATE_TEST_SUITE_P(Joined, FrozenMembers, ::testing::Values("datacom_known", "iqn_datacom_known"),
                          [](const auto& info) { return info.param; });
 

@@ -1,7 +1,9 @@
 // Compares both implementations of the kernels with their definitions and with finite differences in float64.
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -61,6 +63,73 @@ TEST_P(EveryKernels, PerceptronGradientsMatchFiniteDifferences) {
         }
       }
     }
+  }
+}
+
+TEST_P(EveryKernels, NormalisedPerceptronsAndTheirGradientsAreThoseOfTheDefinition) {
+  for (const int out : {1, 3, 11}) {
+    const int members = 2, rows = 6, in = 5;
+    ParameterLayout layout;
+    layout.AddScalar("before");
+    MlpLayout net = layout.AddMlp("net", {in, 37, 16, out}, Activation::kRelu, {});
+    net.layer_norm = true;
+    const int size = static_cast<int>(layout.size());
+    const Numbers blocks = Random(1, members * size), inputs = Random(2, members * rows * in);
+    const Numbers d_outs = Random(3, members * rows * out);
+    const FloatView block = Upload(blocks, members, 1, size), x = Upload(inputs, members, rows, in);
+    const FloatView d_out = Upload(d_outs, members, rows, out), gradient = kernels_->NewFloats(members, 1, size);
+    const FloatView d_x = kernels_->NewFloats(members, rows, in);
+    const MlpTape tape = kernels_->NewTape(net, members, rows);
+    for (int repetition = 0; repetition < 2; ++repetition) {  // a new Forward follows the Adjoint
+      kernels_->Forward(block, net, x, tape);
+      kernels_->Adjoint(block, net, d_out, tape);
+    }
+    kernels_->InputGradient(block, net, tape, 0, /*add=*/false, d_x);
+    kernels_->ParameterGradient(net, x, d_out, tape, gradient);
+    const Numbers outputs = Download(tape.out), by_inputs = Download(d_x), by_blocks = Download(gradient);
+    for (int m = 0; m < members; ++m) {
+      const auto part = [m](const Numbers& all, int size) {
+        return Numbers(all.begin() + m * size, all.begin() + (m + 1) * size);
+      };
+      const Numbers p = part(blocks, size), z = part(inputs, rows * in), d = part(d_outs, rows * out);
+      ExpectNear(part(outputs, rows * out), Literal(net, p, z, rows), 1e-5, "output");
+      const Numbers by_x = Differences([&](const Numbers& v) { return Inner(d, Literal(net, p, v, rows)); }, z);
+      const Numbers by_p = Differences([&](const Numbers& v) { return Inner(d, Literal(net, v, z, rows)); }, p);
+      ExpectNear(part(by_inputs, rows * in), by_x, 5e-5, "input gradient");
+      ExpectNear(part(by_blocks, size), by_p, 5e-5, "parameter gradient");
+    }
+  }
+}
+
+// As the critics evaluate executed and stored actions in one pass, and take the gradients of each half by itself.
+TEST_P(EveryKernels, HalvesOfANormalisedTapeHaveTheGradientsOfTapesOfTheirOwn) {
+  ParameterLayout layout;
+  MlpLayout net = layout.AddMlp("net", {4, 33, 24, 1}, Activation::kRelu, {});
+  net.layer_norm = true;
+  const int half = 5, size = static_cast<int>(layout.size());
+  const FloatView block = Upload(Random(1, size), 1, 1, size), x = Upload(Random(2, 2 * half * 4), 1, 2 * half, 4);
+  const FloatView d_out = Upload(Random(3, half), 1, half, 1), gradient = kernels_->NewFloats(1, 1, size);
+  const MlpTape both = kernels_->NewTape(net, 1, 2 * half);
+  kernels_->Forward(block, net, x, both);
+  for (const int first : {0, half}) {
+    const MlpTape part = both.Rows(first, half), own = kernels_->NewTape(net, 1, half);
+    kernels_->Forward(block, net, x.Rows(first, half), own);
+    std::vector<Numbers> gradients;
+    for (const MlpTape* const tape : {&part, &own}) {
+      kernels_->Adjoint(block, net, d_out, *tape);
+      kernels_->ParameterGradient(net, x.Rows(first, half), d_out, *tape, gradient);
+      gradients.push_back(Download(gradient));
+    }
+    ExpectNear(gradients[0], gradients[1], 1e-6, "half");
+  }
+}
+
+TEST_P(EveryKernels, OnlyReluUnitsWithoutRepeatedInputsAreNormalised) {
+  for (const auto& [activation, repeated] : {std::pair(Activation::kTanh, 0), std::pair(Activation::kRelu, 2)}) {
+    ParameterLayout layout;
+    MlpLayout net = layout.AddMlp("net", {4, 8, 8, 1}, activation, {}, repeated);
+    net.layer_norm = true;
+    EXPECT_THROW(kernels_->NewTape(net, 1, 3), std::invalid_argument);
   }
 }
 
@@ -155,21 +224,72 @@ TEST_P(EveryKernels, DeterministicActionsFollowTheirDefinition) {
   EXPECT_GT(boxed, 0);
 }
 
-TEST_P(EveryKernels, MinTargetTakesTheSmallerCriticAndStopsAtAbsorbingStates) {
+TEST_P(EveryKernels, ATargetTakesTheSmallerCriticAndStopsAtAbsorbingStates) {
   const FloatView y = kernels_->NewFloats(1, 3, 1);
-  kernels_->Group<CriticKernels>()->MinTarget(Upload({1, 2, 3}, 1, 3, 1), Upload({0, 0, 1}, 1, 3, 1),
-                                              Upload({5, -1, 7}, 1, 3, 1), Upload({4, 2, 8}, 1, 3, 1), 0.5, y);
+  const DoubleView one = UploadDoubles({1}, 1, 1, 1);
+  const TargetStep step{Upload({1, 2, 3}, 1, 3, 1),     Upload({0, 0, 1}, 1, 3, 1),    one,
+                        UploadDoubles({-1e9}, 1, 1, 1), UploadDoubles({1e9}, 1, 1, 1), 0.5};
+  const TwinValues next{Upload({5, -1, 7}, 1, 3, 1), Upload({4, 2, 8}, 1, 3, 1), one};
+  kernels_->Group<CriticKernels>()->TwinTarget(step, next, y);
   EXPECT_EQ(Download(y), (Numbers{3, 1.5, 3}));
+  kernels_->Group<SacKernels>()->SoftTarget(step, next, Upload({2, -2, 1}, 1, 3, 1), Upload({0}, 1, 1, 1), y);
+  EXPECT_EQ(Download(y), (Numbers{2, 2.5, 3})) << "alpha is 1";
 }
 
-TEST_P(EveryKernels, FloorRaisesSmallerValuesAndKeepsNaN) {
-  const FloatView y = Upload({-5, -2, 3, -9, -7, NAN}, 2, 3, 1);
-  kernels_->Group<CriticKernels>()->Floor(UploadDoubles({-2.5, -8}, 2, 1, 1), y);
-  const auto values = Download(y);
-  ASSERT_EQ(values.size(), 6u);
-  const Numbers expected{-2.5, -2, 3, -8, -7};
-  for (size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(values[i], expected[i]) << i;
-  EXPECT_TRUE(std::isnan(values[5]));
+TEST_P(EveryKernels, ATargetHasScaledRewardsAndStaysInItsScaledRangeAndKeepsNaN) {
+  const FloatView y = kernels_->NewFloats(2, 3, 1), zero = Upload({0, 0, 0, 0, 0, 0}, 2, 3, 1);
+  const TargetStep step{Upload({4, -90, 90, 4, -7, NAN}, 2, 3, 1), zero,
+                        UploadDoubles({0.5, 2}, 2, 1, 1),          UploadDoubles({-10, -3}, 2, 1, 1),
+                        UploadDoubles({20, 5}, 2, 1, 1),           0.5};
+  const TwinValues next{Upload({2, 2, 2, -1, -1, -1}, 2, 3, 1), Upload({2, 2, 2, -1, -1, -1}, 2, 3, 1),
+                        UploadDoubles({1, 0}, 2, 1, 1)};
+  const Numbers expected{3, -5, 10, 7.5, -6};
+  for (const bool soft : {false, true}) {
+    if (soft) {
+      kernels_->Group<SacKernels>()->SoftTarget(step, next, zero, Upload({0, 0}, 2, 1, 1), y);
+    } else {
+      kernels_->Group<CriticKernels>()->TwinTarget(step, next, y);
+    }
+    const Numbers values = Download(y);
+    ASSERT_EQ(values.size(), 6u);
+    for (size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(values[i], expected[i]) << i;
+    EXPECT_TRUE(std::isnan(values[5]));
+  }
+}
+
+TEST_P(EveryKernels, TheValueOfAPairIsItsMeanMinusPessimismTimesHalfItsDifference) {
+  const FloatView y = kernels_->NewFloats(4, 2, 1), zero = Upload(Numbers(8, 0), 4, 2, 1);
+  const DoubleView one = UploadDoubles({1, 1, 1, 1}, 4, 1, 1);
+  const TargetStep step{
+      zero, zero, one, UploadDoubles(Numbers(4, -1e9), 4, 1, 1), UploadDoubles(Numbers(4, 1e9), 4, 1, 1), 1};
+  const TwinValues next{Upload({1, 6, 1, 6, 1, 6, 1, NAN}, 4, 2, 1), Upload({5, -2, 5, -2, 5, -2, NAN, 6}, 4, 2, 1),
+                        UploadDoubles({1, 0, 0.5, 0}, 4, 1, 1)};
+  kernels_->Group<CriticKernels>()->TwinTarget(step, next, y);
+  const Numbers values = Download(y);
+  EXPECT_EQ(Numbers(values.begin(), values.begin() + 6), (Numbers{1, -2, 3, 2, 2, 0}));
+  EXPECT_TRUE(std::isnan(values[6]) && std::isnan(values[7]));
+}
+
+TEST_P(EveryKernels, TheActorsGradientIsSharedByTheCriticsAsInTheValueOfThePair) {
+  const Numbers a{1, 6, -2}, b{5, -2, -2.5}, log_pi{0.5, -1, 2};
+  for (const double pessimism : {1.0, 0.25, 0.0}) {
+    const auto loss_of = [&](const Numbers& q0, const Numbers& q1) {
+      double sum = 0;
+      for (int r = 0; r < 3; ++r) {
+        sum += 0.5 * log_pi[r] - ((q0[r] + q1[r]) / 2 - pessimism * std::abs(q0[r] - q1[r]) / 2);
+      }
+      return sum / 3;
+    };
+    const FloatView d_q0 = kernels_->NewFloats(1, 3, 1), d_q1 = kernels_->NewFloats(1, 3, 1);
+    const DoubleView loss = kernels_->NewDoubles(1, 1, 1), mean = kernels_->NewDoubles(1, 1, 1);
+    kernels_->Group<SacKernels>()->ActorLoss(
+        {Upload(a, 1, 3, 1), Upload(b, 1, 3, 1), UploadDoubles({pessimism}, 1, 1, 1)}, Upload(log_pi, 1, 3, 1),
+        Upload({std::log(0.5)}, 1, 1, 1), d_q0, d_q1, loss, mean);
+    EXPECT_NEAR(Download(loss)[0], loss_of(a, b), 1e-6) << pessimism;
+    EXPECT_NEAR(Download(mean)[0], 0.5, 1e-7);
+    ExpectNear(Download(d_q0), Differences([&](const Numbers& q) { return loss_of(q, b); }, a), 1e-6, "first critic");
+    ExpectNear(Download(d_q1), Differences([&](const Numbers& q) { return loss_of(a, q); }, b), 1e-6, "second critic");
+  }
 }
 
 TEST_P(EveryKernels, RiskIsMeanPlusMarginTimesDeviation) {
@@ -234,14 +354,15 @@ TEST_P(EveryKernels, GradientNormIsEuclideanAndFindsEntriesThatAreNotFinite) {
   }
 }
 
-TEST_P(EveryKernels, CriticValuesAreMeanSmallestAndGapOfBothCritics) {
+TEST_P(EveryKernels, CriticValuesAreMeanSmallestAndGapOfBothCriticsInTheTasksUnit) {
   const DoubleView mean = kernels_->NewDoubles(2, 1, 1), least = kernels_->NewDoubles(2, 1, 1),
                    gap = kernels_->NewDoubles(2, 1, 1);
   kernels_->Group<CriticKernels>()->CriticValues(Upload({1, 2, 3, 5, 5, 5}, 2, 3, 1),
-                                                 Upload({4, -2, 4, 5, 6, 4}, 2, 3, 1), mean, least, gap);
-  EXPECT_EQ(Download(mean), (Numbers{2, 5}));
-  EXPECT_EQ(Download(least), (Numbers{-2, 4}));
-  EXPECT_NEAR(Download(gap)[0], 8.0 / 3, 1e-15);
+                                                 Upload({4, -2, 4, 5, 6, 4}, 2, 3, 1), UploadDoubles({0.5, 1}, 2, 1, 1),
+                                                 mean, least, gap);
+  EXPECT_EQ(Download(mean), (Numbers{4, 5}));
+  EXPECT_EQ(Download(least), (Numbers{-4, 4}));
+  EXPECT_NEAR(Download(gap)[0], 16.0 / 3, 1e-15);
   EXPECT_NEAR(Download(gap)[1], 2.0 / 3, 1e-15);
 }
 

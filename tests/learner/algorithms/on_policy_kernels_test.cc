@@ -5,6 +5,7 @@
 
 #include "gtest/gtest.h"
 #include "learner/algorithms/natural_gradient_kernels.h"
+#include "learner/algorithms/observation_kernels.h"
 #include "learner/algorithms/on_policy_kernels.h"
 #include "learner/algorithms/surrogate_kernels.h"
 #include "tests/learner/algorithms/on_policy_testing.h"
@@ -56,8 +57,8 @@ TEST_P(EveryKernels, AdvantagesAreDiscountedSumsUntilThePathEnds) {
 
 TEST_P(EveryKernels, NormaliseClampsAndGivesNoNumberForOneThatIsNotFinite) {
   const FloatView out = kernels_->NewFloats(1, 3, 2);
-  kernels_->Group<OnPolicyKernels>()->Normalise(Upload({1, 5, 100, -100, kInfinity, NAN}, 1, 3, 2),
-                                                Upload({2, 1}, 1, 1, 2), Upload({0.5, 8}, 1, 1, 2), 5, out);
+  kernels_->Group<ObservationKernels>()->Normalise(Upload({1, 5, 100, -100, kInfinity, NAN}, 1, 3, 2),
+                                                   Upload({2, 1}, 1, 1, 2), Upload({0.5, 8}, 1, 1, 2), 5, out);
   const Numbers values = Download(out);
   EXPECT_EQ(Numbers(values.begin(), values.begin() + 4), (Numbers{-2, 0.5, 5, -5}));
   EXPECT_TRUE(std::isnan(values[4]));
@@ -76,8 +77,8 @@ TEST_P(EveryKernels, ObservationStatisticsAreThoseOfAllRowsOfActiveMembers) {
     Numbers raw = Random(epoch, members * rows * obs, 3);
     for (size_t i = 0; i < raw.size(); i += obs) raw[i] = 1000 + 0.001 * raw[i];  // below the least deviation
     const Numbers narrow(raw.begin(), raw.end());
-    kernels_->Group<OnPolicyKernels>()->AddObservations(Upload(raw, members, rows, obs), active, 0.01, statistics, mean,
-                                                        deviation);
+    kernels_->Group<ObservationKernels>()->AddObservations(Upload(raw, members, rows, obs), active, 0.01, statistics,
+                                                           mean, deviation);
     for (int i = 0; i < rows * obs; ++i) all.push_back(static_cast<float>(raw[i]));
     for (int c = 0; c < obs; ++c) {
       double sum = 0, squares = 0;
@@ -97,8 +98,8 @@ TEST_P(EveryKernels, OneObservationGivesNoDeviation) {
                                          kernels_->NewDoubles(1, 1, 1)};
   const FloatView mean = Upload({0}, 1, 1, 1), deviation = Upload({1}, 1, 1, 1);
   const auto add = [&](double raw) {
-    kernels_->Group<OnPolicyKernels>()->AddObservations(Upload({raw}, 1, 1, 1), UploadDoubles({1}, 1, 1, 1), 0.01,
-                                                        statistics, mean, deviation);
+    kernels_->Group<ObservationKernels>()->AddObservations(Upload({raw}, 1, 1, 1), UploadDoubles({1}, 1, 1, 1), 0.01,
+                                                           statistics, mean, deviation);
   };
   add(3);
   EXPECT_EQ(Download(mean), (Numbers{0}));

@@ -41,9 +41,12 @@ inline std::string Differing(const State& a, const State& b) {
   return names;
 }
 
-// "datacom_known" is datacom with joined known rows, "datacom_controlled" datacom with a controlled delta.
+// "datacom_known" is datacom with joined known rows, "datacom_controlled" datacom with a controlled delta,
+// "datacom_robust" datacom with a scale of rewards, less pessimism and normalised observations, "datacom_layer_norm"
+// datacom with normalised critics.
 inline std::string AlgorithmOf(const std::string& name) {
-  return name.substr(0, std::min(name.find("_known"), name.find("_controlled")));
+  return name.substr(
+      0, std::min({name.find("_known"), name.find("_controlled"), name.find("_robust"), name.find("_layer_norm")}));
 }
 inline const AlgorithmInfo& InfoOf(const std::string& name) { return *FindAlgorithm(AlgorithmOf(name)); }
 
@@ -75,6 +78,7 @@ inline AlgorithmConfig SmallConfig(const std::string& name, int members, const s
   AlgorithmConfig config;
   config.algorithm = algorithm;
   if (name.find("_known") != std::string::npos) config.known = {"wall", "floor", "speed"};
+  config.critic_layer_norm = name.find("_layer_norm") != std::string::npos;
   config.kernels = kernels;
   config.run_seed = 7;
   config.members.resize(members);
@@ -91,6 +95,14 @@ inline AlgorithmConfig SmallConfig(const std::string& name, int members, const s
   if (algorithm == "cbf_sac") config.x_dim = 0;  // it refuses others
   if (FindAlgorithm(algorithm)->quantiles > 0) config.quantiles = 5, config.quantile_embedding = 7;
   config.tau = 0.01;
+  if (name.find("_robust") != std::string::npos) {
+    config.normalise_observations = true;
+    config.initial_log_std = -1;
+    for (MemberConfig& member : config.members) {
+      member.hyper.set_reward_scale(2);
+      member.hyper.set_critic_pessimism(0.3);
+    }
+  }
   if (IsOnPolicy(algorithm)) {
     config.epoch_rows = 40, config.passes = 3, config.epochs = 8;  // minibatches of 12, 12, 12 and 4 rows
     for (MemberConfig& member : config.members) member.hyper.set_multiplier_lr(0.035);

@@ -16,7 +16,11 @@ INSTANTIATE_TEST_SUITE_P(All, EveryAlgorithm, ::testing::ValuesIn(RegisteredAlgo
                          [](const auto& info) { return info.param; });
 INSTANTIATE_TEST_SUITE_P(Joined, EveryAlgorithm, ::testing::Values("datacom_known", "iqn_datacom_known"),
                          [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Robust, EveryAlgorithm, ::testing::Values("sac_robust", "datacom_robust"),
+                         [](const auto& info) { return info.param; });
 INSTANTIATE_TEST_SUITE_P(Controlled, EveryAlgorithm, ::testing::Values("datacom_controlled"),
+                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Normalised, EveryAlgorithm, ::testing::Values("sac_layer_norm", "datacom_layer_norm"),
                          [](const auto& info) { return info.param; });
 
 AlgorithmConfig ConfigOf(const std::string& algorithm, int members, int threads) {

@@ -14,8 +14,9 @@ namespace {
 struct Perceptron {
   std::vector<torch::Tensor> weights, biases;  // leaves
   Activation hidden;
+  bool layer_norm;
 
-  Perceptron(const MlpLayout& net, const Numbers& block) : hidden(net.hidden) {
+  Perceptron(const MlpLayout& net, const Numbers& block) : hidden(net.hidden), layer_norm(net.layer_norm) {
     for (const MlpLayer& layer : net.layers) {
       weights.push_back(Leaf(block.data() + layer.weight, {layer.in, layer.out}));
       biases.push_back(Leaf(block.data() + layer.bias, {layer.out}));
@@ -28,6 +29,7 @@ struct Perceptron {
     for (size_t i = 0; i < weights.size(); ++i) {
       x = torch::matmul(x, weights[i]) + biases[i];
       if (i + 1 == weights.size()) return x;
+      if (layer_norm) x = at::layer_norm(x, {x.size(-1)}, {}, {}, /*eps=*/1e-5);
       x = hidden == Activation::kRelu   ? torch::relu(x)
           : hidden == Activation::kTanh ? torch::tanh(x)
                                         : torch::sigmoid(x);
@@ -35,22 +37,6 @@ struct Perceptron {
     return x;
   }
 };
-
-class AutogradTest : public EveryKernels {
- protected:
-  static constexpr int kRows = 8, kIn = 5;
-  // dy/dx of a net with one output at x, by the kernels.
-  Numbers InputGradient(const MlpLayout& net, const FloatView& block, const Numbers& x) {
-    const MlpTape tape = kernels_->NewTape(net, 1, kRows);
-    const FloatView d_x = kernels_->NewFloats(1, kRows, kIn);
-    kernels_->Forward(block, net, Upload(x, 1, kRows, kIn), tape);
-    kernels_->Adjoint(block, net, Upload(Numbers(kRows, 1.0), 1, kRows, 1), tape);
-    kernels_->InputGradient(block, net, tape, 0, /*add=*/false, d_x);
-    return Download(d_x);
-  }
-};
-INSTANTIATE_TEST_SUITE_P(All, AutogradTest, ::testing::Values("fused", "tensor"),
-                         [](const auto& info) { return info.param; });
 
 Numbers Flat(torch::Tensor values) {
   values = values.detach().contiguous().view({-1});
@@ -69,24 +55,57 @@ void ExpectGradient(const Numbers& ours, const MlpLayout& net, const Perceptron&
   }
 }
 
-TEST_P(AutogradTest, FirstOrderGradientsMatchAutograd) {
-  for (Activation activation : {Activation::kRelu, Activation::kSigmoid, Activation::kTanh}) {
-    ParameterLayout layout;
-    const MlpLayout net = layout.AddMlp("net", {kIn, 32, 24, 2}, activation, {1.0});
-    const int size = static_cast<int>(layout.size());
-    const Numbers values = Random(1, size), inputs = Random(2, kRows * kIn), d_outs = Random(3, kRows * 2);
+class AutogradTest : public EveryKernels {
+ protected:
+  static constexpr int kRows = 8, kIn = 5;
+  // dy/dx of a net with one output at x, by the kernels.
+  Numbers InputGradient(const MlpLayout& net, const FloatView& block, const Numbers& x) {
+    const MlpTape tape = kernels_->NewTape(net, 1, kRows);
+    const FloatView d_x = kernels_->NewFloats(1, kRows, kIn);
+    kernels_->Forward(block, net, Upload(x, 1, kRows, kIn), tape);
+    kernels_->Adjoint(block, net, Upload(Numbers(kRows, 1.0), 1, kRows, 1), tape);
+    kernels_->InputGradient(block, net, tape, 0, /*add=*/false, d_x);
+    return Download(d_x);
+  }
+  void ExpectFirstOrderGradientsOfAutograd(const MlpLayout& net, int size) {
+    const int out = net.out();
+    const Numbers values = Random(1, size), inputs = Random(2, kRows * kIn), d_outs = Random(3, kRows * out);
     const FloatView block = Upload(values, 1, 1, size), x = Upload(inputs, 1, kRows, kIn),
-                    d_out = Upload(d_outs, 1, kRows, 2);
-    const FloatView gradient = kernels_->NewFloats(1, 1, size);
+                    d_out = Upload(d_outs, 1, kRows, out);
+    const FloatView gradient = kernels_->NewFloats(1, 1, size), d_x = kernels_->NewFloats(1, kRows, kIn);
     const MlpTape tape = kernels_->NewTape(net, 1, kRows);
     kernels_->Forward(block, net, x, tape);
     kernels_->Adjoint(block, net, d_out, tape);
     kernels_->ParameterGradient(net, x, d_out, tape, gradient);
+    kernels_->InputGradient(block, net, tape, 0, /*add=*/false, d_x);
 
     const Perceptron oracle(net, values);
-    const torch::Tensor leaf = Perceptron::Leaf(inputs.data(), {kRows, kIn});
-    (oracle(leaf) * Perceptron::Leaf(d_outs.data(), {kRows, 2}).detach()).sum().backward();
+    const torch::Tensor leaf = Perceptron::Leaf(inputs.data(), {kRows, kIn}), y = oracle(leaf);
+    ExpectNear(Download(tape.out), Flat(y), 1e-5, "output");
+    (y * Perceptron::Leaf(d_outs.data(), {kRows, out}).detach()).sum().backward();
     ExpectGradient(Download(gradient), net, oracle);
+    ExpectNear(Download(d_x), Flat(leaf.grad()), 1e-5, "input gradient");
+  }
+};
+INSTANTIATE_TEST_SUITE_P(All, AutogradTest, ::testing::Values("fused", "tensor"),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(AutogradTest, FirstOrderGradientsMatchAutograd) {
+  for (Activation activation : {Activation::kRelu, Activation::kSigmoid, Activation::kTanh}) {
+    ParameterLayout layout;
+    const MlpLayout net = layout.AddMlp("net", {kIn, 32, 24, 2}, activation, {1.0});
+    ExpectFirstOrderGradientsOfAutograd(net, static_cast<int>(layout.size()));
+  }
+}
+
+TEST_P(AutogradTest, GradientsOfNormalisedLayersMatchAutogradOfLayerNorm) {
+  for (const std::vector<int>& hidden : {std::vector<int>{128, 128}, {32, 24}, {19, 7, 40}}) {
+    for (const int out : {1, 2, 12}) {
+      ParameterLayout layout;
+      MlpLayout net = layout.AddMlp("net", Widths(kIn, hidden, out), Activation::kRelu, {1.4});
+      net.layer_norm = true;
+      ExpectFirstOrderGradientsOfAutograd(net, static_cast<int>(layout.size()));
+    }
   }
 }
 

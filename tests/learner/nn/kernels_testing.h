@@ -85,6 +85,20 @@ inline Numbers WithRepeated(const Numbers& hidden, const Numbers& x, int rows, i
   return joined;
 }
 
+// The rows of v [rows, width] with mean 0 and variance 1, by the definition of learner/algorithms/README.md 1.3.
+inline Numbers LiteralLayerNorm(const Numbers& v, int rows) {
+  const size_t width = v.size() / rows;
+  Numbers normal;
+  for (int r = 0; r < rows; ++r) {
+    const double* const row = v.data() + r * width;
+    double mean = 0, variance = 0;
+    for (size_t j = 0; j < width; ++j) mean += row[j] / width;
+    for (size_t j = 0; j < width; ++j) variance += (row[j] - mean) * (row[j] - mean) / width;
+    for (size_t j = 0; j < width; ++j) normal.push_back((row[j] - mean) / std::sqrt(variance + 1e-5));
+  }
+  return normal;
+}
+
 // A perceptron by its definition: [rows, out] from x [rows, in] and the member's block.
 inline Numbers Literal(const MlpLayout& net, const Numbers& block, const Numbers& x, int rows) {
   Numbers value = x;
@@ -95,10 +109,15 @@ inline Numbers Literal(const MlpLayout& net, const Numbers& block, const Numbers
       for (int o = 0; o < layer.out; ++o) {
         double sum = block[layer.bias + o];
         for (int i = 0; i < layer.in; ++i) sum += value[r * layer.in + i] * block[layer.weight + i * layer.out + o];
-        double active = net.hidden == Activation::kSigmoid ? 1 / (1 + std::exp(-sum)) : std::max(sum, 0.0);
-        if (net.hidden == Activation::kTanh) active = std::tanh(sum);
-        next[r * layer.out + o] = l + 1 == net.layers.size() ? sum : active;
+        next[r * layer.out + o] = sum;
       }
+    }
+    if (l + 1 == net.layers.size()) return next;
+    if (net.layer_norm) next = LiteralLayerNorm(next, rows);
+    for (double& unit : next) {
+      unit = net.hidden == Activation::kSigmoid ? 1 / (1 + std::exp(-unit))
+             : net.hidden == Activation::kTanh  ? std::tanh(unit)
+                                                : std::max(unit, 0.0);
     }
     value = l == 0 && net.repeated > 0 ? WithRepeated(next, x, rows, net.repeated) : next;
   }

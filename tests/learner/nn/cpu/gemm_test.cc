@@ -86,6 +86,11 @@ void RunDense(const Loops& loops, int n, Activation activation, Outputs* out) {
   loops.swish(bias.data(), rows, n, stride, swish.data(), n, slope.data());
   loops.multiply_rows(slope.data(), n, rows, n, swish.data(), stride);
   out->Add(swish);
+  Floats normalised = x, normal(rows * n), inverse(rows);
+  loops.normalised_relu(bias.data(), rows, n, stride, normalised.data(), n, normal.data(), 1, inverse.data());
+  out->Add(normalised), out->Add(normal), out->Add(inverse);
+  loops.normalised_relu_adjoint(x.data(), stride, inverse.data(), 1, rows, n, normal.data(), n);
+  out->Add(normal);
   loops.narrow_adjoint(activation, d.data(), outputs, outputs, w.data(), y.data(), stride, rows, n, adjoint.data(),
                        stride);
   out->Add(adjoint);
@@ -139,7 +144,7 @@ void RunFunctions(const Loops& loops, int n, Outputs* out) {
 
 TEST(Loops, GiveTheSameBitsForBothInstructionSets) {
   if (!HasAvx512()) GTEST_SKIP() << "this processor has no AVX-512";
-  for (int n : {16, 20, 128, 131}) {
+  for (int n : {7, 16, 20, 128, 131}) {
     Outputs narrow, wide;
     for (Activation activation : {Activation::kRelu, Activation::kSigmoid, Activation::kTanh}) {
       RunDense(kLoopsAvx2, n, activation, &narrow);
@@ -151,6 +156,69 @@ TEST(Loops, GiveTheSameBitsForBothInstructionSets) {
     EXPECT_TRUE(SameBits(step.all, wide_step.all)) << "optimisers of " << n;
     RunFunctions(kLoopsAvx2, n, &value), RunFunctions(kLoopsAvx512, n, &wide_value);
     EXPECT_TRUE(SameBits(value.all, wide_value.all)) << "functions of " << n;
+  }
+}
+
+// Normalises rows of n numbers, and turns d into the adjoint in place of them.
+struct Normalised {
+  Floats y, normal, inverse, adjoint;
+  Normalised(const Floats& x, const Floats& bias, const Floats& d, int rows, int n)
+      : y(x), normal(rows * n), inverse(rows) {
+    const Loops& loops = ChosenLoops();
+    loops.normalised_relu(bias.data(), rows, n, n, y.data(), n, normal.data(), 1, inverse.data());
+    adjoint = normal;
+    loops.normalised_relu_adjoint(d.data(), n, inverse.data(), 1, rows, n, adjoint.data(), n);
+  }
+};
+
+TEST(Loops, NormaliseRowsAsTheirDefinition) {
+  const int rows = 9;
+  for (const int n : {1, 2, 7, 16, 20, 128, 131}) {
+    for (const float offset : {0.0f, 100.0f}) {  // a mean that is large compared with the deviation
+      const Floats x = Random("x", rows * n, offset - 2, offset + 2), bias = Random("bias", n),
+                   d = Random("d", rows * n);
+      const Normalised ours(x, bias, d, rows, n);
+      for (int r = 0; r < rows; ++r) {
+        double mean = 0, variance = 0, sum = 0, product = 0;
+        const auto value = [&](int j) { return static_cast<double>(x[r * n + j] + bias[j]); };
+        for (int j = 0; j < n; ++j) mean += value(j) / n;
+        for (int j = 0; j < n; ++j) variance += (value(j) - mean) * (value(j) - mean) / n;
+        const double inverse = 1 / std::sqrt(variance + 1e-5), bound = offset > 0 ? 1e-3 : 1e-5;
+        const auto normal = [&](int j) { return (value(j) - mean) * inverse; };
+        const auto open = [&](int j) { return normal(j) > 0 ? static_cast<double>(d[r * n + j]) : 0.0; };
+        for (int j = 0; j < n; ++j) sum += open(j) / n, product += open(j) * normal(j) / n;
+        EXPECT_NEAR(ours.inverse[r] / inverse, 1, bound) << n;
+        for (int j = 0; j < n; ++j) {
+          EXPECT_NEAR(ours.normal[r * n + j], normal(j), bound) << n;
+          EXPECT_EQ(ours.y[r * n + j], std::max(ours.normal[r * n + j], 0.0f)) << n;
+          EXPECT_NEAR(ours.adjoint[r * n + j] / inverse, open(j) - sum - normal(j) * product, bound) << n;
+        }
+      }
+    }
+  }
+}
+
+TEST(Loops, NormaliseARowToTheSameBitsAloneAndAmongOthers) {
+  const int rows = 5;
+  for (const int n : {20, 128}) {
+    const Floats x = Random("x", rows * n), bias = Random("bias", n), d = Random("d", rows * n);
+    const Normalised all(x, bias, d, rows, n);
+    for (int r = 0; r < rows; ++r) {
+      const auto part = [&](const Floats& of) { return Floats(of.begin() + r * n, of.begin() + (r + 1) * n); };
+      const Normalised one(part(x), bias, part(d), 1, n);
+      EXPECT_TRUE(SameBits(one.y, part(all.y)) && SameBits(one.adjoint, part(all.adjoint))) << n;
+      EXPECT_EQ(one.inverse[0], all.inverse[r]);
+    }
+  }
+}
+
+TEST(Loops, ANormalisedRowIsNaNIfAnEntryIsNotFiniteOrItsSquareOverflows) {
+  for (const float entry : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), 1e25f}) {
+    Floats x = Random("x", 20);
+    x[17] = entry;
+    const Normalised row(x, Floats(20), Random("d", 20), 1, 20);
+    for (const float value : row.y) EXPECT_TRUE(std::isnan(value)) << entry;
+    for (const float value : row.adjoint) EXPECT_TRUE(std::isnan(value)) << entry;
   }
 }
 

@@ -199,7 +199,10 @@ Observer* Observer::current = nullptr;
 class EveryAlgorithm : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(All, EveryAlgorithm, ::testing::ValuesIn(RegisteredAlgorithms()),
                          [](const auto& info) { return info.param; });
-INSTANTIATE_TEST_SUITE_P(Joined, EveryAlgorithm, ::testing::Values("datacom_known", "iqn_datacom_known"),
+INSTANTIATE_TEST_SUITE_P(Joined, EveryAlgorithm,
+                         ::testing::Values("datacom_known", "iqn_datacom_known", "datacom_robust"),
+                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Normalised, EveryAlgorithm, ::testing::Values("sac_layer_norm", "datacom_layer_norm"),
                          [](const auto& info) { return info.param; });
 
 constexpr int kMembers = 2, kEager = 3;

@@ -1,0 +1,37 @@
+// Keeps the mean and standard deviation of each entry of the observations that updates have read, and normalises with
+// them (learner/algorithms/README.md 1.6 and 18.3). Both are arrays of the member's block, "observation.mean" and
+// "observation.std", so that they are saved with it. An update reads them as the updates before left them. The owner
+// registers the statistics, which are saved too. Not thread-safe; on the CPU only Make allocates.
+#ifndef DATACOM_LEARNER_ALGORITHMS_OBSERVATION_NORMALISER_H_
+#define DATACOM_LEARNER_ALGORITHMS_OBSERVATION_NORMALISER_H_
+
+#include "learner/algorithms/observation_kernels.h"
+#include "learner/nn/parameter_layout.h"
+
+namespace datacom::learner {
+
+class ObservationNormaliser {
+ public:
+  void Declare(int observation, ParameterLayout* layout);  // before the layout is built
+  void Make(int members, Kernels* kernels);
+  const ObservationStatistics& statistics() const { return statistics_; }  // [members]
+
+  // parameters: the block of the current members. out may be raw.
+  void Normalise(const FloatView& parameters, const FloatView& raw, double limit, const FloatView& out) const;
+  // Adds the rows of active members; `statistics`, `active`: of the current members.
+  void Add(const FloatView& parameters, const FloatView& raw, const DoubleView& active,
+           const ObservationStatistics& statistics) const;
+
+ private:
+  FloatView Mean(const FloatView& parameters) const { return parameters.Cols(mean_, observation_); }
+  FloatView Deviation(const FloatView& parameters) const { return parameters.Cols(deviation_, observation_); }
+
+  int observation_ = 0, mean_ = 0, deviation_ = 0;
+  ObservationKernels* kernels_ = nullptr;
+  ObservationStatistics statistics_;
+};
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_ALGORITHMS_OBSERVATION_NORMALISER_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -1,0 +1,32 @@
+// The parts of critic_kernels.h as LibTorch's operations: values and targets, [members, rows, 1], in float32.
+#ifndef DATACOM_LEARNER_ALGORITHMS_TWIN_TORCH_H_
+#define DATACOM_LEARNER_ALGORITHMS_TWIN_TORCH_H_
+
+#include "learner/algorithms/critic_kernels.h"
+#include "learner/nn/torch/torch_impl.h"
+
+namespace datacom::learner {
+
+// The share of the larger critic, [members, 1, 1].
+inline at::Tensor LargerShare(const TwinValues& twins, const at::Device& device) {
+  return ((1 - AsTensor(twins.pessimism, device)) / 2).to(at::kFloat);
+}
+
+inline at::Tensor ValueOf(const TwinValues& twins, const at::Device& device) {
+  const at::Tensor a = AsTensor(twins.q0, device), b = AsTensor(twins.q1, device), least = at::minimum(a, b);
+  return least + LargerShare(twins, device) * (at::maximum(a, b) - least);
+}
+
+inline at::Tensor TargetOf(const TargetStep& step, const at::Tensor& next_value, const at::Device& device) {
+  const at::Tensor scale = AsTensor(step.scale, device);
+  const at::Tensor left = step.discount * (1 - AsTensor(step.absorbing, device));
+  const at::Tensor y = scale.to(at::kFloat) * AsTensor(step.reward, device) + left * next_value;
+  const at::Tensor least = (scale * AsTensor(step.least, device)).to(at::kFloat);
+  const at::Tensor most = (scale * AsTensor(step.most, device)).to(at::kFloat);
+  return at::minimum(at::maximum(y, least), most);
+}
+
+}  // namespace datacom::learner
+
+#endif  // DATACOM_LEARNER_ALGORITHMS_TWIN_TORCH_H_
+// SPDX-License-Identifier: Apache-2.0
