@@ -22,7 +22,6 @@ DeltaControl::DeltaControl(const Settings& settings)
       scale_(std::max(settings.budget, settings.cost_unit)),
       discounted_(DiscountedBudget(scale_, settings.horizon, settings.discount)) {
   settings_.start = std::max(settings.start, discounted_);
-  state_.calibration = settings_.start - discounted_;
 }
 
 double DeltaControl::push() const {
@@ -34,7 +33,7 @@ double DeltaControl::push() const {
 DeltaControl::Bounds DeltaControl::bounds() const {
   Bounds bounds;
   const double calibration = state_.calibration * (scale_ / std::max(state_.cost, scale_));
-  bounds.base = std::max(discounted_ + calibration, discounted_ / 2);
+  bounds.base = std::max(settings_.start + calibration, discounted_ / 2);
   const double fade = scale_ / std::max(kFloorFades * state_.cost, scale_);
   bounds.low = std::min(std::max(state_.floor * fade * fade, kLeastShare * discounted_), bounds.base);
   bounds.high = 2 * std::max(settings_.start, bounds.base);

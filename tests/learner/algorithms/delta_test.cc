@@ -114,7 +114,6 @@ class Restated {
     C_ = 0;
     for (int t = 0; t < horizon; ++t) C_ += m_ / horizon * std::pow(gamma, t);
     start_ = std::max(start, C_);
-    b_ = start_ - C_;
   }
 
   void Add(const std::vector<float>& costs, const std::vector<double>& cvar) {
@@ -142,7 +141,7 @@ class Restated {
     }
     J_ = sum / weights;
     const double e = std::clamp((J_ - d_) / m_, -1.0, 1.0), push = e > 0 ? e : e / 5;
-    const double base = std::max(C_ + b_ * std::min(1.0, m_ / J_), C_ / 2);
+    const double base = std::max(start_ + b_ * std::min(1.0, m_ / J_), C_ / 2);
     const double floor = f_ * std::pow(std::min(1.0, m_ / (4 * J_)), 2);
     const double low = std::min(base, std::max(C_ / 100, floor)), high = 2 * std::max(start_, base);
     (*reached_)["base is half of C"] += base == C_ / 2;
@@ -328,11 +327,10 @@ std::string Named(int horizon, double budget, double ratio) {
 }
 
 // Far above its place, or with a large integral far below it.
-Delta ControlledFrom(bool open, int horizon, double budget, double gain = 0.02) {
+Delta ControlledFrom(bool open, int horizon, double budget) {
   AlgorithmConfig config = ConfigOf({"controlled"}, budget, horizon);
   v1::Hyper& hyper = config.members[0].hyper;
   hyper.set_init_delta(open ? RawOf(10 * DiscountedBudget(std::max(budget, 1.0), horizon, 0.99)) : 0);
-  hyper.set_delta_integral(gain);
   Delta delta(config);
   if (!open) delta.set_raw(0, 3);
   return delta;
@@ -366,7 +364,9 @@ TEST(ControlledDelta, StaysNearTheBudgetWithLateFeedbackOrManyLanesAndSwingsMore
   for (const int horizon : {100, 1000}) {
     for (const double ratio : {0.4, 1.6}) {
       const auto play = [&](double gain, int lanes, size_t delay) {
-        Delta delta = ControlledFrom(true, horizon, 40, gain);
+        AlgorithmConfig config = ConfigOf({"controlled"}, 40, horizon);  // starts at the converted budget
+        config.members[0].hyper.set_delta_integral(gain);
+        Delta delta(config);
         DeltaPlant plant = PlantOf(horizon, 40, ratio);
         return Play(&delta, &plant, 6000, lanes, delay);
       };
