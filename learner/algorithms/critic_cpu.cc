@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "learner/algorithms/critic_kernels.h"
-#include "learner/algorithms/twin_math.h"
+#include "learner/algorithms/twin_cpu.h"
 #include "learner/nn/cpu/cpu_impl.h"
 
 namespace datacom::learner {

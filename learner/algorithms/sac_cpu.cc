@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "learner/algorithms/sac_kernels.h"
-#include "learner/algorithms/twin_math.h"
+#include "learner/algorithms/twin_cpu.h"
 #include "learner/nn/cpu/cpu_impl.h"
 #include "learner/nn/cpu/row_math.h"
 

@@ -1,6 +1,6 @@
 // The loops' parts of critic_kernels.h: values and targets of one member, row by row, in float32.
-#ifndef DATACOM_LEARNER_ALGORITHMS_TWIN_MATH_H_
-#define DATACOM_LEARNER_ALGORITHMS_TWIN_MATH_H_
+#ifndef DATACOM_LEARNER_ALGORITHMS_TWIN_CPU_H_
+#define DATACOM_LEARNER_ALGORITHMS_TWIN_CPU_H_
 
 #include <cmath>
 
@@ -50,5 +50,5 @@ class MemberStep {
 
 }  // namespace datacom::learner
 
-#endif  // DATACOM_LEARNER_ALGORITHMS_TWIN_MATH_H_
+#endif  // DATACOM_LEARNER_ALGORITHMS_TWIN_CPU_H_
 // SPDX-License-Identifier: Apache-2.0
