@@ -25,7 +25,7 @@ class ObservationCpu : public CpuImpl<ObservationKernels> {
     }
   }
 
-  void AddObservations(const FloatView& raw, const DoubleView& active, double least,
+  void AddObservations(const FloatView& raw, const DoubleView& active, const LeastDeviation& bounds,
                        const ObservationStatistics& statistics, const FloatView& mean,
                        const FloatView& deviation) override {
     for (int m = 0; m < raw.members; ++m) {
@@ -43,9 +43,12 @@ class ObservationCpu : public CpuImpl<ObservationKernels> {
         double &all = statistics.squares.at(m, 0, i), &middle = statistics.mean.at(m, 0, i);
         all += squares + apart * apart * before * raw.rows / count;
         middle += apart * raw.rows / count;
+        double& reach = statistics.reach.at(m, 0, i);
+        for (int r = 0; r < raw.rows; ++r) reach = std::max(reach, std::abs(raw.at(m, r, i) - middle));
         if (count < 2) continue;
         mean.at(m, 0, i) = static_cast<float>(middle);
-        deviation.at(m, 0, i) = static_cast<float>(std::max(std::sqrt(all / (count - 1)), least));
+        deviation.at(m, 0, i) =
+            static_cast<float>(std::max({std::sqrt(all / (count - 1)), bounds.least, reach / bounds.reach}));
       }
     }
   }

@@ -13,10 +13,11 @@ void ObservationNormaliser::Declare(int observation, ParameterLayout* layout) {
   deviation_ = static_cast<int>(layout->AddVector("observation.std", observation, 1));
 }
 
-void ObservationNormaliser::Make(int members, Kernels* kernels) {
+void ObservationNormaliser::Make(int members, double reach, Kernels* kernels) {
+  bounds_ = {kLeastDeviation, reach};
   kernels_ = kernels->Group<ObservationKernels>();
   statistics_ = {kernels->NewDoubles(members, 1, 1), kernels->NewDoubles(members, 1, observation_),
-                 kernels->NewDoubles(members, 1, observation_)};
+                 kernels->NewDoubles(members, 1, observation_), kernels->NewDoubles(members, 1, observation_)};
 }
 
 void ObservationNormaliser::Normalise(const FloatView& parameters, const FloatView& raw, double limit,
@@ -26,7 +27,7 @@ void ObservationNormaliser::Normalise(const FloatView& parameters, const FloatVi
 
 void ObservationNormaliser::Add(const FloatView& parameters, const FloatView& raw, const DoubleView& active,
                                 const ObservationStatistics& statistics) const {
-  kernels_->AddObservations(raw, active, kLeastDeviation, statistics, Mean(parameters), Deviation(parameters));
+  kernels_->AddObservations(raw, active, bounds_, statistics, Mean(parameters), Deviation(parameters));
 }
 
 }  // namespace datacom::learner

@@ -13,7 +13,8 @@ namespace datacom::learner {
 class ObservationNormaliser {
  public:
   void Declare(int observation, ParameterLayout* layout);  // before the layout is built
-  void Make(int members, Kernels* kernels);
+  // reach: no normalised observation that was added is farther from 0; kNoLimit: no bound.
+  void Make(int members, double reach, Kernels* kernels);
   const ObservationStatistics& statistics() const { return statistics_; }  // [members]
 
   // parameters: the block of the current members. out may be raw.
@@ -27,6 +28,7 @@ class ObservationNormaliser {
   FloatView Deviation(const FloatView& parameters) const { return parameters.Cols(deviation_, observation_); }
 
   int observation_ = 0, mean_ = 0, deviation_ = 0;
+  LeastDeviation bounds_;
   ObservationKernels* kernels_ = nullptr;
   ObservationStatistics statistics_;
 };

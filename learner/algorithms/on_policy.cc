@@ -50,7 +50,7 @@ OnPolicy::OnPolicy(const AlgorithmConfig& config, bool keep_activations)
   mean_cost_value_ = NewStatistic(v1::MemberEpoch::kConstraintMeanFieldNumber);
   critic_.loss = &critic_loss_;
   cost_critic_.loss = &cost_loss_;
-  normaliser_.Make(members_, kernels_.get());
+  normaliser_.Make(members_, kNoLimit, kernels_.get());
   RegisterStatistics(normaliser_.statistics());
   unit_ = NewScalar([](const v1::Hyper&) { return 1.0; });
   gae_lambda_ = NewScalar(&v1::Hyper::gae_lambda);

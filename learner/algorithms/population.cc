@@ -181,6 +181,7 @@ void Population::RegisterStatistics(const ObservationStatistics& statistics) {
   Register("observation.count", statistics.count);
   Register("observation.mean", statistics.mean);
   Register("observation.squares", statistics.squares);
+  Register("observation.reach", statistics.reach);
 }
 
 void Population::RecordCritics(const FloatView& q0, const FloatView& q1, const DoubleView& scale) {

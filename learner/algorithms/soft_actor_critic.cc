@@ -8,6 +8,7 @@ namespace datacom::learner {
 namespace {
 
 constexpr int kPretrainPlan = -1;  // Update has plans >= 0
+constexpr double kReach = 10;      // of normalised observations
 
 std::vector<float>& ValuesOf(const std::string& name, std::vector<NamedArray>* arrays) {
   return std::find_if(arrays->begin(), arrays->end(), [&](const NamedArray& array) { return array.name == name; })
@@ -104,7 +105,7 @@ void SoftActorCritic::MakeWorkspace() {
   const auto rows = [this, B](int cols) { return kernels_->NewFloats(block_, B, cols); };
   input_.Make(config_, block_, kernels_.get());
   if (config_.normalise_observations) {
-    normaliser_.Make(members_, kernels_.get());
+    normaliser_.Make(members_, kReach, kernels_.get());
     RegisterStatistics(normaliser_.statistics());
     raw_ = rows(config_.obs_dim);
   }

@@ -69,7 +69,7 @@ TEST_P(EveryKernels, ObservationStatisticsAreThoseOfAllRowsOfActiveMembers) {
   const int members = 2, rows = 23, obs = 3;
   const DoubleView active = UploadDoubles({1, 0}, members, 1, 1);
   const ObservationStatistics statistics{kernels_->NewDoubles(members, 1, 1), kernels_->NewDoubles(members, 1, obs),
-                                         kernels_->NewDoubles(members, 1, obs)};
+                                         kernels_->NewDoubles(members, 1, obs), kernels_->NewDoubles(members, 1, obs)};
   const Numbers start{7, 8, 9, 7, 8, 9};
   const FloatView mean = Upload(start, members, 1, obs), deviation = Upload(start, members, 1, obs);
   Numbers all;
@@ -77,8 +77,8 @@ TEST_P(EveryKernels, ObservationStatisticsAreThoseOfAllRowsOfActiveMembers) {
     Numbers raw = Random(epoch, members * rows * obs, 3);
     for (size_t i = 0; i < raw.size(); i += obs) raw[i] = 1000 + 0.001 * raw[i];  // below the least deviation
     const Numbers narrow(raw.begin(), raw.end());
-    kernels_->Group<ObservationKernels>()->AddObservations(Upload(raw, members, rows, obs), active, 0.01, statistics,
-                                                           mean, deviation);
+    kernels_->Group<ObservationKernels>()->AddObservations(Upload(raw, members, rows, obs), active, {0.01, kNoLimit},
+                                                           statistics, mean, deviation);
     for (int i = 0; i < rows * obs; ++i) all.push_back(static_cast<float>(raw[i]));
     for (int c = 0; c < obs; ++c) {
       double sum = 0, squares = 0;
@@ -93,13 +93,33 @@ TEST_P(EveryKernels, ObservationStatisticsAreThoseOfAllRowsOfActiveMembers) {
   }
 }
 
+TEST_P(EveryKernels, ADeviationIsAtLeastAShareOfTheLargestDeviationSoFar) {
+  const ObservationStatistics statistics{kernels_->NewDoubles(1, 1, 1), kernels_->NewDoubles(1, 1, 2),
+                                         kernels_->NewDoubles(1, 1, 2), kernels_->NewDoubles(1, 1, 2)};
+  const FloatView mean = Upload({0, 0}, 1, 1, 2), deviation = Upload({1, 1}, 1, 1, 2);
+  Numbers raw(200, 0.0);  // one of 100 rows moves the first entry by 8, the second is 1 and -1 in turn
+  for (size_t r = 0; r < 100; ++r) raw[2 * r + 1] = r % 2 == 0 ? 1 : -1;
+  raw[0] = 8;
+  const auto add = [&] {
+    kernels_->Group<ObservationKernels>()->AddObservations(Upload(raw, 1, 100, 2), UploadDoubles({1}, 1, 1, 1),
+                                                           {0.01, 4}, statistics, mean, deviation);
+  };
+  add();
+  EXPECT_NEAR(Download(mean)[0], 0.08, 1e-7);
+  EXPECT_NEAR(Download(deviation)[0], 7.92 / 4, 1e-6) << "the standard deviation is 0.8";
+  EXPECT_NEAR(Download(deviation)[1], std::sqrt(100.0 / 99), 1e-6);
+  raw[0] = 0;
+  add();
+  EXPECT_NEAR(Download(deviation)[0], 7.92 / 4, 1e-6) << "the largest deviation is kept";
+}
+
 TEST_P(EveryKernels, OneObservationGivesNoDeviation) {
   const ObservationStatistics statistics{kernels_->NewDoubles(1, 1, 1), kernels_->NewDoubles(1, 1, 1),
-                                         kernels_->NewDoubles(1, 1, 1)};
+                                         kernels_->NewDoubles(1, 1, 1), kernels_->NewDoubles(1, 1, 1)};
   const FloatView mean = Upload({0}, 1, 1, 1), deviation = Upload({1}, 1, 1, 1);
   const auto add = [&](double raw) {
-    kernels_->Group<ObservationKernels>()->AddObservations(Upload({raw}, 1, 1, 1), UploadDoubles({1}, 1, 1, 1), 0.01,
-                                                           statistics, mean, deviation);
+    kernels_->Group<ObservationKernels>()->AddObservations(Upload({raw}, 1, 1, 1), UploadDoubles({1}, 1, 1, 1),
+                                                           {0.01, kNoLimit}, statistics, mean, deviation);
   };
   add(3);
   EXPECT_EQ(Download(mean), (Numbers{0}));
