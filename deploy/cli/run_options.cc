@@ -48,7 +48,8 @@ void AddExperimentOptions(CLI::App* verb, TrainOptions* options) {
 
 void AddAlgorithmOption(CLI::App* verb, TrainOptions* options) {
   verb->add_option("--algorithm", options->algorithm,
-                   "run this algorithm on a task, with default settings and a target entropy of -1 for each action");
+                   "run this algorithm on a task, with default settings, but a target entropy of -1 for each action and a "
+                   "controlled delta");
 }
 
 void AddProcessOptions(CLI::App* verb, TrainOptions* options) {

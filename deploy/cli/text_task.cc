@@ -83,9 +83,11 @@ absl::StatusOr<v1::Experiment> ExperimentOf(const std::string& task, const std::
   if (!model.ok()) return absl::InvalidArgumentError(model.status().message());
   experiment.set_name(absl::StrCat(experiment.task(), "-", algorithm));
   const AlgorithmInfo* const info = FindAlgorithm(algorithm);
-  if (info != nullptr && ReadsSetting(*info, *v1::Hyper::descriptor()->FindFieldByName("target_entropy"))) {
-    experiment.mutable_hyper()->set_target_entropy(-model->spec.action_dim);
-  }
+  const auto reads = [info](const char* name) {
+    return info != nullptr && ReadsSetting(*info, *v1::Hyper::descriptor()->FindFieldByName(name));
+  };
+  if (reads("target_entropy")) experiment.mutable_hyper()->set_target_entropy(-model->spec.action_dim);
+  if (reads("delta_mode")) experiment.mutable_hyper()->set_delta_mode("controlled");
   return experiment;
 }
 

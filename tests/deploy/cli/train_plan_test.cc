@@ -86,6 +86,23 @@ TEST(PlanExperiment, RefusesATaskInWhichTheAlgorithmCannotAct) {
   EXPECT_THAT(PlanExperiment(options), IsOk());
 }
 
+TEST(PlanExperiment, OfATaskAndAnAlgorithmHasATargetEntropyOfItsActionsAndAControlledDelta) {
+  TrainOptions options;
+  options.experiment = "air_hockey";
+  options.algorithm = "iqn_datacom";
+  const auto plan = PlanExperiment(options);
+  ASSERT_THAT(plan, IsOk());
+  EXPECT_EQ(plan->hyper().delta_mode(), "controlled");
+  EXPECT_EQ(plan->hyper().target_entropy(), -3);
+  options.overrides = {"hyper.delta_mode=learned"};
+  EXPECT_EQ(PlanExperiment(options)->hyper().delta_mode(), "learned");
+  options.overrides = {};
+  for (const char* algorithm : {"sac", "ppo_lag"}) {  // they refuse a delta_mode
+    options.algorithm = algorithm;
+    EXPECT_THAT(PlanExperiment(options), IsOk()) << algorithm;
+  }
+}
+
 TEST(PlanExperiment, MakesTheDatasetsPathAbsoluteAndChecksThatItExists) {
   const datacom::testing::TemporaryFolder folder;
   const std::string dataset = folder.path() + "/dataset";
