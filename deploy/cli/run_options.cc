@@ -47,9 +47,10 @@ void AddExperimentOptions(CLI::App* verb, TrainOptions* options) {
 }
 
 void AddAlgorithmOption(CLI::App* verb, TrainOptions* options) {
-  verb->add_option("--algorithm", options->algorithm,
-                   "run this algorithm on a task, with default settings, but a target entropy of -1 for each action and a "
-                   "controlled delta");
+  verb->add_option(
+      "--algorithm", options->algorithm,
+      "run this algorithm on a task, with default settings, but a target entropy of -1 for each action and a "
+      "controlled delta");
 }
 
 void AddProcessOptions(CLI::App* verb, TrainOptions* options) {
