@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/config/algorithms.h"
-#include "datacom/v1/experiment.pb.h"
+#include "google/protobuf/descriptor.h"
 #include "learner/algorithms/algorithm.h"
 #include "learner/nn/named_stream.h"
 
@@ -50,8 +50,10 @@ inline std::string AlgorithmOf(const std::string& name) {
 }
 inline const AlgorithmInfo& InfoOf(const std::string& name) { return *FindAlgorithm(AlgorithmOf(name)); }
 
+// By the name of the message, so that not every test of the core depends on the experiment.
 inline bool Pretrains(const AlgorithmInfo& info) {
-  return ReadsSetting(info, *v1::Experiment::descriptor()->FindFieldByName("pretrain"));
+  const auto* const pool = google::protobuf::DescriptorPool::generated_pool();
+  return ReadsSetting(info, *pool->FindMessageTypeByName("datacom.v1.Experiment")->FindFieldByName("pretrain"));
 }
 
 // The registered algorithms that can be pre-trained.
