@@ -24,7 +24,8 @@ class OwnTaskTest(RunTest):
         with open(task, "a", encoding="utf-8") as file:
             file.write('known { name: "track" site: "pole_tip" box { size { x: 4.5 } } viability_gain: 0.3 }\n')
         self.expect("train", task, "--algorithm", "datacom", "--steps", "1500", "--seeds", "0-1", "--run-dir", folder,
-                    "--set", "constraints.known=[track]", *SMALL)
+                    "--set", "constraints.known=[track]", "--set", "hyper.delta_mode=fixed", "--set", "hyper.init_delta=1000",
+                    *SMALL, "--set", "task_options.horizon=500")  # nothing is forbidden, and the pole has the time to fall
         experiment = os.path.join(self.folder, "mine.textproto")
         with open(experiment, "w", encoding="utf-8") as file:
             file.write('name: "mine"\ntask: "robot/task.textproto"\nalgorithm: "sac"\n')
