@@ -27,16 +27,18 @@ void CriticInput::Load(const Batch& batch, const AlgorithmConfig& config, int ba
 }
 
 CriticSettings CriticSettings::Make(const AlgorithmConfig& config, Kernels* kernels) {
-  // The defaults are no bounds: a target that overflows is not hidden.
-  constexpr double kNoBound = 1e9, kInfinity = std::numeric_limits<double>::infinity();
-  return {
-      NewScalar(config, kernels, &v1::Hyper::critic_pessimism), NewScalar(config, kernels, &v1::Hyper::reward_scale),
-      NewScalar(
-          config, kernels,
-          [](const v1::Hyper& hyper) { return hyper.return_floor() > -kNoBound ? hyper.return_floor() : -kInfinity; }),
-      NewScalar(config, kernels, [](const v1::Hyper& hyper) {
-        return hyper.return_ceiling() < kNoBound ? hyper.return_ceiling() : kInfinity;
-      })};
+  // The defaults are no bounds, so that a target that overflows is not hidden.
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const v1::Hyper& none = v1::Hyper::default_instance();
+  const auto floor = [&](const v1::Hyper& own) {
+    return own.return_floor() == none.return_floor() ? -kInfinity : own.return_floor();
+  };
+  const auto ceiling = [&](const v1::Hyper& own) {
+    return own.return_ceiling() == none.return_ceiling() ? kInfinity : own.return_ceiling();
+  };
+  return {NewScalar(config, kernels, &v1::Hyper::critic_pessimism),
+          NewScalar(config, kernels, &v1::Hyper::reward_scale), NewScalar(config, kernels, floor),
+          NewScalar(config, kernels, ceiling)};
 }
 
 CriticSettings CriticSettings::Members(int first, int count) const {

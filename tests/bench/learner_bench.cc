@@ -236,7 +236,8 @@ int Main(int argc, char** argv) {
     return 0;
   }
   const Shape cartpole{"cartpole", 5, 1, 4}, joined{"obs16+17known", 16, 3, 6, 17},
-      normalised{"obs16+critic_layer_norm", 16, 3, 6, 0, /*critic_layer_norm=*/true};
+      layer_norm{"obs16+critic_layer_norm", 16, 3, 6, 0, /*critic_layer_norm=*/true},
+      normalised{"obs16+normalise_observations", 16, 3, 6, 0, false, /*normalise_observations=*/true};
   const bool cpu = options.device == "cpu";
   double peak = 0;
   std::vector<Result> results;
@@ -252,7 +253,7 @@ int Main(int argc, char** argv) {
     for (const Shape& shape : {kHockey, cartpole}) measure(algorithm, shape);
   }
   measure("datacom", joined);
-  measure("sac", normalised);
+  for (const Shape& shape : {layer_norm, normalised}) measure("sac", shape);
   if (cpu) AddPeak(peak, &results);
   PrintJson(results);
   return 0;

@@ -17,7 +17,7 @@ struct Shape {
   const char* name;
   int obs, action, q;
   int known = 0;  // known rows added to the learned constraint
-  bool critic_layer_norm = false;
+  bool critic_layer_norm = false, normalise_observations = false;
 };
 
 // An update is an epoch of 20,000 rows.
@@ -33,6 +33,7 @@ inline AlgorithmConfig ConfigOf(const std::string& algorithm, const Shape& shape
   config.horizon = 300;
   config.known.assign(shape.known, "row");
   config.critic_layer_norm = shape.critic_layer_norm;
+  config.normalise_observations = shape.normalise_observations;
   config.quantiles = FindAlgorithm(algorithm)->quantiles;
   if (config.quantiles > 0) config.constraint_hidden = {128, 128, 128};
   if (IsOnPolicy(algorithm)) {

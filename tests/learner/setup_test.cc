@@ -57,6 +57,21 @@ TEST(RunSettings, OnlyAlgorithmsWithABudgetShowOne) {
   EXPECT_EQ(budget(), 7);
 }
 
+TEST(AlgorithmConfig, HasTheStartOfThePolicyAndNormalisedObservationsOfTheExperiment) {
+  v1::Experiment experiment = FakeExperiment();
+  const auto plain = MakeAlgorithmConfig(experiment, FakeTaskModel());
+  EXPECT_FALSE(plain->normalise_observations);
+  EXPECT_EQ(plain->initial_alpha, 1);
+  EXPECT_EQ(plain->initial_log_std, 0);
+  experiment.mutable_learner()->set_normalise_observations(true);
+  experiment.mutable_learner()->set_initial_alpha(0.25);
+  experiment.mutable_network()->set_initial_log_std(-1.5);
+  const auto asked = MakeAlgorithmConfig(experiment, FakeTaskModel());
+  EXPECT_TRUE(asked->normalise_observations);
+  EXPECT_EQ(asked->initial_alpha, 0.25);
+  EXPECT_EQ(asked->initial_log_std, -1.5);
+}
+
 TEST(AlgorithmConfig, NormalisesTheCriticsIfTheExperimentSaysSo) {
   v1::Experiment experiment = FakeExperiment();
   EXPECT_FALSE(MakeAlgorithmConfig(experiment, FakeTaskModel())->critic_layer_norm);

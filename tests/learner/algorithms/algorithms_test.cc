@@ -203,7 +203,7 @@ TEST(SoftActorCritic, StartsWithTheDeviationAndTheTemperatureThatAreAsked) {
   EXPECT_NEAR(algorithm->GetStats()[0].alpha(), 0.1, 1e-7);
 }
 
-// The same Q in another unit: with scale 1/4 the loss is 1/16, and what records show is the same.
+// Both members start with equal nets. With scale 1/4 the targets are a quarter, so the loss is 1/16.
 TEST(SoftActorCritic, RecordsItsCriticsInTheTasksUnit) {
   AlgorithmConfig config = SmallConfig("sac", 2);
   config.members[1] = config.members[0];
@@ -220,7 +220,7 @@ TEST(SoftActorCritic, RecordsItsCriticsInTheTasksUnit) {
   algorithm->Update(batch);
   const Stats stats = algorithm->GetStats();
   EXPECT_NEAR(stats[1].critic_loss() * 16 / stats[0].critic_loss(), 1, 1e-3);
-  EXPECT_NEAR(stats[1].q_mean() / stats[0].q_mean(), 4, 1e-6) << "the nets start alike, so their unit differs";
+  EXPECT_NEAR(stats[1].q_mean() / stats[0].q_mean(), 4, 1e-6) << "equal nets, read in quarters of the task's unit";
 }
 
 TEST(Datacom, KeepsAFixedDeltaExactly) {
