@@ -325,8 +325,11 @@ TEST_P(TaskContract, AViolatedKnownConstraintHasPositiveCost) {
       const double cost = task->Step(action.data(), observation_.data()).cost;
       model_.dynamics->Evaluate(observation_.data(), {q.data(), x.data(), nullptr, nullptr, nullptr});
       known->Evaluate({q.data(), x.data(), observation_.data()}, {k.data()});
-      double largest = k[0];
-      for (const double row : k) largest = testing::LargerOrNan(row, largest);
+      double largest = -1;
+      for (int i = 0; i < known->count(); ++i) {
+        if (known->groups()[i] == "approach") continue;  // navigation's speak up before the cost does
+        largest = testing::LargerOrNan(k[i], largest);
+      }
       if (largest <= 0) continue;
       EXPECT_LE(largest, cost + 4e-3)
           << "at 4 m/s a mallet whose position is reported a millisecond late moves by as much";

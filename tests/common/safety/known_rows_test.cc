@@ -151,8 +151,8 @@ TEST(SelectKnownRows, AnUnknownNameListsTheTasksRows) {
   v1::Constraints constraints;
   constraints.add_known("ceiling");
   EXPECT_THAT(std::string(SelectKnownRows(Model("navigation"), constraints).status().message()),
-              AllOf(HasSubstr("constraints.known"), HasSubstr("\"ceiling\""), HasSubstr("groups wall, opponent"),
-                    HasSubstr("wall_x_upper, wall_y_upper")));
+              AllOf(HasSubstr("constraints.known"), HasSubstr("\"ceiling\""),
+                    HasSubstr("groups wall, opponent, approach"), HasSubstr("wall_x_upper, wall_y_upper")));
   EXPECT_THAT(std::string(SelectKnownRows(Model("cartpole"), constraints).status().message()),
               AllOf(HasSubstr("ceiling"), HasSubstr("cartpole has no known constraints")));
 }

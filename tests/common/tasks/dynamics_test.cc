@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/tasks/cartpole/dynamics.h"
+#include "common/tasks/navigation/constraints.h"
 #include "common/tasks/navigation/dynamics.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/task_options.pb.h"
@@ -71,6 +72,32 @@ TEST(Golden, table_navigation_dynamics) {
       }
     }
   }
+}
+
+// TIAGo++ at (1, 0) with 0.6 m/s towards Fetch, whose base is at the origin with 0.2 m/s towards it, and whose hand is
+// at (0, 1) with 0.4 m/s towards it. The arm's point nearest to TIAGo++ is the base, so both rows see the same.
+TEST(NavigationConstraints, ApproachRowsAddTheBrakingDistanceToTheDistance) {
+  const navigation::Constraints constraints;
+  const double q[3] = {1, 0, 0}, x[5] = {0, 0, 0, 0, 1};
+  double observation[22] = {}, k[8], J_q[24], J_x[40];
+  observation[6] = -0.6, observation[13] = 0.2, observation[20] = 0.4;
+  constraints.Evaluate({q, x, observation}, {k, J_q, J_x});
+  const double braking = 0.8 * 0.8 / (2 * 1.21);
+  EXPECT_NEAR(k[4], -0.2, 1e-12) << "opponent_base ignores velocities";
+  EXPECT_NEAR(k[6], -0.2 + braking, 1e-12);
+  EXPECT_NEAR(k[7], -0.5 + braking, 1e-12);
+  observation[6] = 0.9;  // away from Fetch, faster than it comes
+  constraints.Evaluate({q, x, observation}, {k, nullptr, nullptr});
+  EXPECT_NEAR(k[6], -0.2, 1e-12);
+  // Beside the middle of an arm from (0, 0) to (0, 1), which moves at (0.2 + 0.4) / 2: the row moves half with each
+  // end.
+  const double beside[3] = {1, 0.5, 0};
+  observation[6] = -0.6;
+  constraints.Evaluate({beside, x, observation}, {k, J_q, J_x});
+  EXPECT_NEAR(k[7], -0.5 + 0.9 * 0.9 / (2 * 1.21), 1e-12);
+  EXPECT_NEAR(J_q[7 * 3], -1, 1e-12);
+  EXPECT_NEAR(J_x[7 * 5], 0.5, 1e-12);
+  EXPECT_NEAR(J_x[7 * 5 + 3], 0.5, 1e-12);
 }
 
 TEST(ControlAffine, SkipsThePartsThatAreNotRequested) {
