@@ -35,6 +35,11 @@ absl::StatusOr<Rollout::Parts> MakeParts(const v1::Experiment& experiment) {
   parts.lockstep = experiment.run().lockstep();
   parts.max_policy_lag = experiment.schedule().max_policy_lag();
   ASSIGN_OR_RETURN(parts.schema, ActingRuleSchema(algorithm->acting_rule, model.spec));
+  if (experiment.has_demonstrations()) {
+    const v1::Demonstrations& settings = experiment.demonstrations();
+    ASSIGN_OR_RETURN(const ScriptedPolicy* controller, FindScriptedPolicy(model, settings.controller()));
+    parts.demonstrations = {controller->act, settings.share(), settings.until_update()};
+  }
   parts.make_task = [task = experiment.task(), options = experiment.task_options()] { return MakeTask(task, options); };
   parts.make_rule = [model, rule = algorithm->acting_rule](
                         const Snapshot& snapshot, int max_batch) -> absl::StatusOr<std::unique_ptr<ActingRule>> {

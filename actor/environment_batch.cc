@@ -121,6 +121,12 @@ absl::Status EnvironmentBatch::Continue(const v1::OpenEpisode& open) {
   return absl::OkStatus();
 }
 
+bool EnvironmentBatch::EpisodeIsWithin(int index, double share) const {
+  RandomStream stream(StreamKey("actor.share", {seeds_.run, seeds_.member, seeds_.session, static_cast<uint64_t>(index),
+                                                environments_[index].episode}));
+  return stream.Uniform() < share;
+}
+
 void EnvironmentBatch::FillNoise(int index, int count, float* noise) const {
   const Environment& environment = environments_[index];
   FillNormal(StreamKey("actor.noise", {seeds_.run, seeds_.member, seeds_.session, static_cast<uint64_t>(index),

@@ -60,6 +60,8 @@ class EnvironmentBatch {
   const std::vector<float>& memory(int environment) const { return environments_[environment].memory; }
   // From now on every environment has this many numbers of memory. Memory of another size is lost.
   void SetMemory(int count);
+  // Whether the environment's episode belongs to a random share of all episodes; the same at every step of it.
+  bool EpisodeIsWithin(int environment, double share) const;
   // Writes standard normal noise, float32 [count], for the environment's next step.
   void FillNoise(int environment, int count, float* noise) const;
 

@@ -1,6 +1,7 @@
 #include "actor/rollout.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -22,7 +23,9 @@ Rollout::Rollout(Parts parts, InsertSession* session, SnapshotSubscriber* subscr
       session_(session),
       subscriber_(subscriber),
       metrics_(metrics),
-      options_(std::move(options)) {}
+      options_(std::move(options)),
+      seen_(parts_.schema.obs_dim()),
+      command_(parts_.schema.action_dim()) {}
 
 absl::StatusOr<std::unique_ptr<Rollout>> Rollout::Make(Parts parts, InsertSession* session,
                                                        SnapshotSubscriber* subscriber, ActorMetrics* metrics,
@@ -81,6 +84,7 @@ absl::Status Rollout::Serve(uint32_t member, uint32_t lanes) {
   observations_.resize(count * parts_.schema.obs_dim());
   costs_.resize(count);
   actions_.resize(count * parts_.schema.action_dim());
+  demonstrations_.resize(actions_.size());
   intervention_.resize(count);
   raw_actions_.resize(actions_.size());
   constraint_.resize(count);
@@ -251,11 +255,27 @@ void Rollout::Act(MemberState* state, int batch, bool timed) {
   diagnostics.log_prob = log_prob_.data();
   if (timed) diagnostics.intervention = intervention_.data();
   const Clock::Time before = timed ? options_.clock->Now() : Clock::Time{};
-  state->rule->Act(batch, {observations_.data(), noise_.data(), costs_.data(), memory_.data()}, actions_.data(),
-                   diagnostics);
+  state->rule->Act(batch,
+                   {observations_.data(), noise_.data(), costs_.data(), memory_.data(), Demonstrate(*state, batch)},
+                   actions_.data(), diagnostics);
   if (!timed) return;
   metrics_->safe_map.Observe(Seconds(options_.clock->Now() - before) / batch);
   for (int i = 0; i < batch; ++i) metrics_->intervention.Observe(intervention_[i]);
+}
+
+const float* Rollout::Demonstrate(const MemberState& state, int batch) {
+  const Demonstrations& with = parts_.demonstrations;
+  if (with.share <= 0 || state.snapshot->version.update >= with.until_update) return nullptr;
+  const size_t n = command_.size();
+  for (int i = 0; i < batch; ++i) {
+    float* const out = demonstrations_.data() + i * n;
+    *out = std::numeric_limits<float>::quiet_NaN();
+    if (!state.environments->EpisodeIsWithin(chosen_[i], with.share)) continue;
+    std::copy_n(observations_.data() + i * seen_.size(), seen_.size(), seen_.data());
+    with.act(seen_.data(), command_.data());
+    std::transform(command_.begin(), command_.end(), out, [](double value) { return static_cast<float>(value); });
+  }
+  return demonstrations_.data();
 }
 
 EnvironmentBatch::Decision Rollout::DecisionOf(const MemberState& state, int row) const {

@@ -48,6 +48,12 @@ class Rollout {
     std::function<bool()> stop = [] { return false; };
     std::function<void()> on_ready = [] {};  // once, when every member that acts has a snapshot
   };
+  // A controller that plays a share of the episodes (proto Demonstrations).
+  struct Demonstrations {
+    std::function<void(const double* observation, double* action)> act;
+    double share = 0;           // 0: none
+    uint64_t until_update = 0;  // policies from this update on act alone
+  };
   // The parts of the loop; tests supply their own.
   struct Parts {
     uint64_t run_seed = 0;
@@ -55,6 +61,7 @@ class Rollout {
     bool lockstep = false;
     uint64_t max_policy_lag = 0;  // updates
     RowSchema schema;
+    Demonstrations demonstrations = {};
     std::function<absl::StatusOr<std::unique_ptr<Task>>()> make_task;
     std::function<absl::StatusOr<std::unique_ptr<ActingRule>>(const Snapshot&, int max_batch)> make_rule;
   };
@@ -96,6 +103,8 @@ class Rollout {
   bool Fresh(const Snapshot* snapshot, const InsertSession::Allowance& allowance) const;
   absl::Status LoadSnapshot(MemberState* state, std::shared_ptr<const Snapshot> snapshot);
   void Act(MemberState* state, int batch, bool timed);
+  // Fills demonstrations_ for the environments that step now; null if the policy acts alone.
+  const float* Demonstrate(const MemberState& state, int batch);
   EnvironmentBatch::Decision DecisionOf(const MemberState& state, int row) const;  // the last Act's decision
   void CountAbandoned(uint32_t member, int count);  // logs each doubling, so that a broken task cannot flood the log
   absl::Status Flush(MemberState* state);
@@ -129,6 +138,8 @@ class Rollout {
   std::vector<float> costs_;               // [batch]: costs of the previous steps
   std::vector<float> memory_;              // [batch, memory_dim]
   std::vector<float> actions_;             // [batch, action_dim]
+  std::vector<float> demonstrations_;      // [batch, action_dim]
+  std::vector<double> seen_, command_;     // [obs_dim], [action_dim]: one row, for the controller of demonstrations
   std::vector<double> intervention_;       // [batch]
   std::vector<float> raw_actions_;         // [batch, action_dim], only for rules whose actions are already filtered
   std::vector<double> constraint_, cvar_;  // [batch], only for rules with a learned constraint

@@ -29,6 +29,9 @@ struct ActingInputs {
   // [batch, memory_dim()] what the rule keeps of each environment's episode: 0 at its start, afterwards as the last Act
   // left it. Null: every row is at the start of an episode, and nothing is kept.
   float* memory = nullptr;
+  // [batch, action_dim] takes the place of a Gaussian policy's sample, before any filter; a row whose first number is
+  // NaN has none. Null: no row has one. Other rules ignore it.
+  const float* demonstrations = nullptr;
 };
 
 // Per environment, for metrics, the safety ledger and overlays. Arrays may be null; else [batch].

@@ -28,7 +28,7 @@ class GaussianPolicy {
                                                    const TaskSpec& spec, int max_batch);
 
   void Set(const Snapshot& snapshot);
-  // Reads observations and noise of the inputs. actions: [batch, action].
+  // Reads observations, noise and demonstrations of the inputs. actions: [batch, action].
   void Act(int batch, const ActingInputs& inputs, float* actions);
   int noise_dim() const { return mean_.outputs(); }  // the number of actions
 

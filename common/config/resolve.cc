@@ -49,6 +49,14 @@ bool HasDefaults(const google::protobuf::Descriptor* descriptor) {
   return false;
 }
 
+// Whether a message cannot be without one of its scalars. Where such a message is absent, nothing of it is meant.
+bool HasRequired(const google::protobuf::Descriptor* descriptor) {
+  for (int i = 0; i < descriptor->field_count(); ++i) {
+    if (descriptor->field(i)->options().GetExtension(v1::rule).required()) return true;
+  }
+  return false;
+}
+
 // Fills every absent scalar that has a default and that the algorithm reads, recursively through singular messages.
 // Fields stay absent where absence has a meaning: in repeated messages (members: "as the experiment") and in those
 // without defaults (task options).
@@ -59,6 +67,7 @@ void FillDefaults(const AlgorithmInfo* algorithm, Message* message) {
     const FieldDescriptor* field = descriptor->field(i);
     if (field->is_repeated() || (algorithm != nullptr && !ReadsSetting(*algorithm, *field))) continue;
     if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      if (!reflection->HasField(*message, field) && HasRequired(field->message_type())) continue;
       if (HasDefaults(field->message_type())) FillDefaults(algorithm, reflection->MutableMessage(message, field));
     } else if (field->has_default_value() && !reflection->HasField(*message, field)) {
       SetDefault(field, message);

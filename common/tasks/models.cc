@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/named_register.h"
 #include "common/base/status.h"
 #include "common/tasks/register_task.h"
@@ -42,6 +44,16 @@ absl::StatusOr<TaskModel> MakeTaskModel(absl::string_view name, const v1::TaskOp
     model.spec = RepeatedSpec(std::move(model.spec), static_cast<int>(options.action_repeat()));
   }
   return model;
+}
+
+absl::StatusOr<const ScriptedPolicy*> FindScriptedPolicy(const TaskModel& model, absl::string_view name) {
+  std::vector<std::string> names;
+  for (const ScriptedPolicy& policy : model.scripted) {
+    if (policy.name == name) return &policy;
+    names.push_back(policy.name);
+  }
+  return absl::InvalidArgumentError(absl::StrCat("task ", model.spec.name, " has no scripted policy \"", name,
+                                                 "\"; it has ", names.empty() ? "none" : absl::StrJoin(names, ", ")));
 }
 
 }  // namespace datacom

@@ -123,6 +123,9 @@ class Task {
   virtual const Simulation* simulation() const = 0;
 };
 
+// The scripted policy of this name, which lives as long as the model. INVALID_ARGUMENT, naming the policies that exist.
+absl::StatusOr<const ScriptedPolicy*> FindScriptedPolicy(const TaskModel& model, absl::string_view name);
+
 // Needs MuJoCo (target datacom::tasks; the functions above are in datacom::task_models).
 absl::StatusOr<std::unique_ptr<Task>> MakeTask(absl::string_view name, const v1::TaskOptions& options);
 

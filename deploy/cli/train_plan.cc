@@ -101,6 +101,10 @@ absl::StatusOr<v1::Experiment> ResolveAndCheck(const v1::Experiment& experiment)
   ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(resolved.task(), resolved.task_options()));
   RETURN_IF_ERROR(SelectKnownRows(model, resolved.constraints()).status());
   RETURN_IF_ERROR(CheckActingRuleTask(FindAlgorithm(resolved.algorithm())->acting_rule, model));
+  if (resolved.has_demonstrations()) {
+    const auto controller = FindScriptedPolicy(model, resolved.demonstrations().controller());
+    RETURN_IF_ERROR(Annotate(controller.status(), "demonstrations.controller"));
+  }
   return resolved;
 }
 

@@ -135,6 +135,21 @@ class RememberingRule : public FakeRule {
   int memory_dim() const override { return 2; }
 };
 
+// Takes the demonstration of a row that has one, and kOwn elsewhere.
+class DemonstratedRule : public FakeRule {
+ public:
+  static constexpr float kOwn = 0.5;
+  static absl::StatusOr<std::unique_ptr<ActingRule>> Make(const Snapshot& /*snapshot*/, int /*max_batch*/) {
+    return std::make_unique<DemonstratedRule>();
+  }
+  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics&) override {
+    for (int i = 0; i < batch; ++i) {
+      const float* const given = inputs.demonstrations;
+      actions[i] = given == nullptr || std::isnan(given[i]) ? kOwn : given[i];
+    }
+  }
+};
+
 inline std::shared_ptr<const Snapshot> FakeSnapshot(uint32_t member, uint64_t update, uint32_t incarnation = 1) {
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->member = member;

@@ -1,6 +1,7 @@
 #include "common/acting/acting_rule.h"
 
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -72,6 +73,39 @@ TEST(GaussianPolicy, EqualsTheFormulaScaledToTheBox) {
       EXPECT_NEAR(actions[r * 2 + i], want, 1e-6);
     }
   }
+}
+
+TEST(GaussianPolicy, TakesADemonstrationInPlaceOfItsSample) {
+  Snapshot snapshot = Sample(1);
+  snapshot.acting_rule = "gaussian_policy";
+  const auto rule = MakeRule(snapshot, Navigation(), 3);
+  const RuleInputs in = Inputs(3);
+  const std::vector<float> own = Act(rule.get(), in).stored;
+  const float none = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> given = {none, 7, 0.25f, -0.75f, none, none};
+  ActingInputs inputs = in.From();
+  inputs.demonstrations = given.data();
+  std::vector<float> actions(6);
+  rule->Act(3, inputs, actions.data(), {});
+  EXPECT_THAT(actions, ::testing::ElementsAre(own[0], own[1], 0.25f, -0.75f, own[4], own[5]));
+}
+
+// The sample that a policy without a filter draws, given as a demonstration, with other noise.
+TEST(SafeMapRule, FiltersADemonstrationLikeASample) {
+  const TaskModel model = Navigation();
+  Snapshot plain = Sample(1);
+  plain.acting_rule = "gaussian_policy";
+  RuleInputs in = Inputs(8);
+  const std::vector<float> u = Act(MakeRule(plain, model, 8).get(), in).stored;
+  const auto rule = MakeRule(Sample(1), model, 8);
+  const std::vector<float> want = Act(rule.get(), in).stored;
+  FillNormal(9, in.noise.data(), in.noise.size());
+  EXPECT_NE(Act(rule.get(), in).stored, want);
+  ActingInputs inputs = in.From();
+  inputs.demonstrations = u.data();
+  std::vector<float> actions(16);
+  rule->Act(8, inputs, actions.data(), {});
+  EXPECT_EQ(actions, want);
 }
 
 // The learned constraint's value at z.

@@ -99,6 +99,7 @@ TEST(ValidateExperiment, AnOnPolicyAlgorithmMakesOneUpdateForEachWholeEpoch) {
   ExpectInvalid(Validate(OnPolicy(run + "replay { min_size: 100 }")), {"replay.min_size", "100", "needs 0"});
   ExpectInvalid(Validate(OnPolicy(run + "replay { capacity: 499 }")), {"replay.capacity", "499", "500"});
   ExpectInvalid(Validate(OnPolicy(run + "pretrain { dataset: 'd' updates: 5 }")), {"pretrain", "ppo_lag"});
+  ExpectInvalid(Validate(OnPolicy(run + "demonstrations { controller: 'back_off' }")), {"demonstrations", "ppo_lag"});
 }
 
 TEST(ValidateExperiment, TheScheduleOfAnOnPolicyRunIsExactAtAnyLength) {
@@ -122,6 +123,15 @@ TEST(ValidateExperiment, AllowsKnownConstraintsOnlyWithALearnedOne) {
   EXPECT_THAT(with("sac", ""), IsOk());
   ExpectInvalid(with("sac", "known: 'wall'"), {"constraints.known: sac does not read it (datacom, iqn_datacom do)"});
   ExpectInvalid(with("atacom_fi", "known: 'wall'"), {"constraints.known", "atacom_fi"});
+}
+
+TEST(ValidateExperiment, DemonstrationsNeedAController) {
+  const v1::Experiment experiment = Minimal("demonstrations { controller: 'back_off' }");
+  EXPECT_THAT(Validate(experiment), IsOk()) << "the task checks the name";
+  EXPECT_EQ(ResolveExperiment(experiment).demonstrations().share(), 0.5);
+  EXPECT_FALSE(ResolveExperiment(Minimal()).has_demonstrations());
+  ExpectInvalid(Validate(Minimal("demonstrations { share: 0.5 }")), {"demonstrations.controller: must be set"});
+  ExpectInvalid(Validate(Minimal("demonstrations { controller: 'c' share: 0 }")), {"demonstrations.share", "0"});
 }
 
 TEST(ValidateExperiment, PretrainingNeedsADatasetAndUpdates) {

@@ -103,6 +103,18 @@ TEST(PlanExperiment, OfATaskAndAnAlgorithmHasATargetEntropyOfItsActionsAndAContr
   }
 }
 
+TEST(PlanExperiment, RefusesAControllerThatTheTaskDoesNotHave) {
+  TrainOptions options = Typed();
+  options.overrides = {"demonstrations.controller=back_off"};
+  EXPECT_THAT(std::string(PlanExperiment(options).status().message()),
+              HasSubstr("demonstrations.controller: task cartpole has no scripted policy \"back_off\"; it has none"));
+  options.experiment = "deploy/experiments/navigation/datacom.textproto";
+  EXPECT_THAT(PlanExperiment(options), IsOk());
+  options.overrides = {"demonstrations.controller=park"};
+  EXPECT_THAT(std::string(PlanExperiment(options).status().message()),
+              HasSubstr("\"park\"; it has back_off, turn_and_drive"));
+}
+
 TEST(PlanExperiment, MakesTheDatasetsPathAbsoluteAndChecksThatItExists) {
   const datacom::testing::TemporaryFolder folder;
   const std::string dataset = folder.path() + "/dataset";
