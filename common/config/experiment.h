@@ -63,8 +63,8 @@ v1::Hyper MemberHyper(const v1::Experiment& resolved, int member);
 // `horizon` rows, or `min_size` (replay.min_size) if that is more, because updates must have begun.
 uint64_t DeltaWarmup(const v1::Hyper& hyper, uint64_t min_size, int horizon);
 
-// The weight of a row's reward in J, relative to the row before it: learner.discount for each control step that a
-// decision holds (common/tasks/README.md 4.2). Learners discount by learner.discount.
+// The weight of a row's reward in J, relative to the row before it: run.return_discount, or else learner.discount, for
+// each control step that a decision holds (common/tasks/README.md 4.2). Learners discount by learner.discount.
 double DiscountOfReturns(const v1::Experiment& resolved);
 
 // Rows of a member in a draw: learner.batch_size + learner.failure_batch_size, or the rows of an update.

@@ -149,7 +149,8 @@ std::string FixedSettings(v1::Experiment resolved) {
 }
 
 double DiscountOfReturns(const v1::Experiment& resolved) {
-  const double discount = resolved.learner().discount();
+  const double discount =
+      resolved.run().has_return_discount() ? resolved.run().return_discount() : resolved.learner().discount();
   const uint32_t steps = resolved.task_options().action_repeat();
   return steps > 1 ? std::pow(discount, steps) : discount;
 }

@@ -11,9 +11,11 @@
 namespace datacom {
 
 struct KnownConstraintsState {
-  const double* q = nullptr;            // [q] and [x] as the task's ControlAffine gives them; null for an empty part
-  const double* x = nullptr;            // [x]
-  const double* observation = nullptr;  // [obs]; closed forms do not need it
+  const double* q = nullptr;  // [q] and [x] as the task's ControlAffine gives them; null for an empty part
+  const double* x = nullptr;  // [x]
+  // [obs]. A closed form may take values from it as constants, such as the velocity of a braking distance, and must
+  // give finite numbers without it.
+  const double* observation = nullptr;
 };
 
 // Where Evaluate writes; the caller owns the arrays. Any pointer may be null: that part is skipped.

@@ -284,6 +284,25 @@ class BreaksNowAndThen : public Task {
   int episode_ = 0, step_ = 0;
 };
 
+TEST_P(ActorContract, EveryControllerOfATaskPlaysTheEpisodesThatTheExperimentGivesIt) {
+  v1::Experiment experiment = Experiment(kRepeated);
+  const TaskModel model = MakeTaskModel(experiment.task(), experiment.task_options()).value();
+  for (const ScriptedPolicy& controller : model.scripted) {
+    experiment.mutable_demonstrations()->set_controller(controller.name);
+    experiment.mutable_demonstrations()->set_share(1);
+    const std::vector<ReceivedRow> rows = Act(actor::MakeParts(experiment).value(), 2, 200);
+    ASSERT_EQ(rows.size(), 200u);
+    for (const ReceivedRow& row : rows) {
+      const std::vector<double> seen(row.observation.begin(), row.observation.end());
+      std::vector<double> command(row.action.size());
+      controller.act(seen.data(), command.data());
+      EXPECT_EQ(row.action, std::vector<float>(command.begin(), command.end())) << controller.name;
+    }
+  }
+  experiment.mutable_demonstrations()->set_controller("nobody");
+  EXPECT_THAT(std::string(actor::MakeParts(experiment).status().message()), ::testing::HasSubstr("\"nobody\""));
+}
+
 TEST_P(ActorContract, AnEpisodeWithAnInvalidStepIsAbandonedCountedAndTheStepNotInserted) {
   actor::Rollout::Parts parts = actor::MakeParts(Experiment(kNominal)).value();
   int broken = 0;

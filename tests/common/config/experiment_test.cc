@@ -150,6 +150,10 @@ TEST(DiscountOfReturns, CountsTheControlStepsOfADecision) {
   EXPECT_EQ(DiscountOfReturns(experiment), 0.99);
   experiment.mutable_task_options()->set_action_repeat(5);
   EXPECT_NEAR(DiscountOfReturns(experiment), 0.9509900499, 1e-12);
+  experiment.mutable_learner()->set_discount(0.5);
+  EXPECT_EQ(DiscountOfReturns(experiment), 0.03125);
+  experiment.mutable_run()->set_return_discount(0.99);
+  EXPECT_NEAR(DiscountOfReturns(experiment), 0.9509900499, 1e-12);
 }
 
 TEST(ParseSeeds, RefusesAnInvalidList) {

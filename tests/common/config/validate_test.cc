@@ -233,7 +233,7 @@ void ExpectRules(const google::protobuf::Descriptor* descriptor) {
                         field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_BOOL;
     EXPECT_TRUE(!number || field->name() == "seed" || rule.has_max() || rule.has_below()) << field->full_name();
     EXPECT_TRUE(field->is_repeated() || field->has_default_value() || rule.required() ||
-                field->name() == "description" || field->name() == "label" ||
+                field->name() == "description" || field->name() == "label" || field->name() == "return_discount" ||
                 field->containing_type() == v1::TaskOptions::descriptor())
         << field->full_name() << " has no default and no reason for that";
   }
