@@ -4,6 +4,7 @@ import importlib.machinery
 import importlib.util
 import lzma
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -220,10 +221,12 @@ class CollisionsTest(unittest.TestCase):
         for entry in entries():
             for folder in folders(entry, os.path.join(SOURCE, "deploy", "results")) if entry.name.startswith("navigation/") else []:
                 experiment, episodes = read(folder, "experiment.textproto"), rows(read(folder, "episodes.csv"))
+                held = re.search(r"action_repeat: (\d+)", experiment)
+                held = int(held[1]) if held else 1  # control steps of a row
                 for i, member in enumerate(members(folder)):
                     own = {int(row["env_steps"]): row for row in episodes if int(row["member"]) == i}
                     for end, collided in self.script.collisions("navigation", experiment, member.rows, list(own.values())) or []:
-                        length, gained = int(own[end]["length"]), float(own[end]["return"])
+                        length, gained = held * int(own[end]["length"]), float(own[end]["return"])
                         self.assertLessEqual(length, 500)
                         if collided:
                             self.assertLessEqual(gained, -1000 + 10 * length, own[end])
