@@ -8,8 +8,11 @@
 #include <vector>
 
 #include "actor/rollout.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
 #include "tests/testing/fake_actor_peers.h"
 #include "tests/testing/fake_actor_task.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom::testing {
 
@@ -96,6 +99,43 @@ class SteadyTask : public FakeTask {
     return result;
   }
 };
+
+// Lockstep: one row is granted at a time, for exactly the version of the update before it.
+inline std::vector<ReceivedRow> Lockstep(Actor* actor, uint64_t already, uint64_t rows) {
+  const auto grant = [actor, already] {
+    const uint64_t next = already + actor->session.produced(0);
+    actor->session.limit[0] = actor->session.produced(0) + 1;
+    actor->session.min_policy_update[0] = next > 50 ? next - 50 : 0;
+  };
+  actor->on_wait = [actor, grant, rows] {
+    if (actor->session.allowance(0).rows == 0) {
+      actor->session.run_finished = actor->session.produced(0) >= rows;
+      return grant();
+    }
+    // The learner first publishes an older version; acting with it would be detected.
+    const uint64_t wanted = actor->session.min_policy_update[0];
+    const auto latest = actor->subscriber.latest[0];
+    const bool older = wanted > 0 && (latest == nullptr || latest->version.update + 1 < wanted);
+    actor->subscriber.latest[0] = FakeSnapshot(0, older ? wanted - 1 : wanted);
+  };
+  grant();
+  EXPECT_THAT(actor->Run(), IsOk());
+  return actor->session.rows;
+}
+
+// What the replay tells a session about its open episode after `count` rows.
+inline v1::OpenEpisode OpenAfter(const std::vector<ReceivedRow>& rows, size_t count) {
+  v1::OpenEpisode open;
+  const ReceivedRow& last = rows[count - 1];
+  open.set_episode(last.last ? last.episode + 1 : last.episode);
+  for (size_t i = 0; i < count; ++i) {
+    if (rows[i].episode != open.episode()) continue;
+    open.set_steps(open.steps() + 1);
+    open.mutable_actions()->append(reinterpret_cast<const char*>(rows[i].executed.data()), sizeof(float));
+    open.set_memory(rows[i].memory.data(), rows[i].memory.size() * sizeof(float));
+  }
+  return open;
+}
 
 }  // namespace datacom::testing
 

@@ -1,10 +1,8 @@
 // Tests the acting loop against a replay and a learner that answer during its waits.
 #include "actor/rollout.h"
 
-#include <algorithm>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -16,12 +14,13 @@ namespace {
 
 using ::datacom::testing::IsOk;
 using testing::Actor;
-using testing::DemonstratedRule;
 using testing::FakeSnapshot;
 using testing::FakeTask;
 using testing::FilteringRule;
 using testing::FirstLength;
 using ::testing::HasSubstr;
+using testing::Lockstep;
+using testing::OpenAfter;
 using testing::ReceivedRow;
 using testing::RememberingRule;
 using testing::SteadyTask;
@@ -314,42 +313,6 @@ TEST(Rollout, CountsWaitsByReasonAndReportsReadiness) {
   EXPECT_DOUBLE_EQ(actor.series.wait_credit.Value(), 3);
 }
 
-// Lockstep: one row is granted at a time, for exactly the version of the update before it.
-std::vector<ReceivedRow> Lockstep(Actor* actor, uint64_t already, uint64_t rows) {
-  const auto grant = [actor, already] {
-    const uint64_t next = already + actor->session.produced(0);
-    actor->session.limit[0] = actor->session.produced(0) + 1;
-    actor->session.min_policy_update[0] = next > 50 ? next - 50 : 0;
-  };
-  actor->on_wait = [actor, grant, rows] {
-    if (actor->session.allowance(0).rows == 0) {
-      actor->session.run_finished = actor->session.produced(0) >= rows;
-      return grant();
-    }
-    // The learner first publishes an older version; acting with it would be detected.
-    const uint64_t wanted = actor->session.min_policy_update[0];
-    const auto latest = actor->subscriber.latest[0];
-    const bool older = wanted > 0 && (latest == nullptr || latest->version.update + 1 < wanted);
-    actor->subscriber.latest[0] = FakeSnapshot(0, older ? wanted - 1 : wanted);
-  };
-  grant();
-  EXPECT_THAT(actor->Run(), IsOk());
-  return actor->session.rows;
-}
-
-v1::OpenEpisode OpenAfter(const std::vector<ReceivedRow>& rows, size_t count) {
-  v1::OpenEpisode open;
-  const ReceivedRow& last = rows[count - 1];
-  open.set_episode(last.last ? last.episode + 1 : last.episode);
-  for (size_t i = 0; i < count; ++i) {
-    if (rows[i].episode != open.episode()) continue;
-    open.set_steps(open.steps() + 1);
-    open.mutable_actions()->append(reinterpret_cast<const char*>(rows[i].executed.data()), sizeof(float));
-    open.set_memory(rows[i].memory.data(), rows[i].memory.size() * sizeof(float));
-  }
-  return open;
-}
-
 TEST(Rollout, LockstepContinuesBitIdenticallyAfterAStopAtAnyRow) {
   Actor straight(1, 16, /*lockstep=*/true);
   const std::vector<ReceivedRow> rows = Lockstep(&straight, 0, 1500);
@@ -403,51 +366,6 @@ TEST(Rollout, KeepsTheMemoryOfAnEpisodeAndContinuesWithIt) {
   for (const size_t stopped : {5, 57, 131}) {
     Actor again(1, 1, /*lockstep=*/true, {OpenAfter(rows, stopped)}, 0, schema);
     again.parts.make_rule = RememberingRule::Make;
-    const std::vector<ReceivedRow> more = Lockstep(&again, stopped, 60);
-    ASSERT_EQ(more.size(), 60u);
-    for (size_t i = 0; i < more.size(); ++i) ASSERT_EQ(more[i], rows[stopped + i]) << stopped << ", row " << i;
-  }
-}
-
-// The fake controller commands the position that it sees, times 10.
-TEST(Rollout, AControllerPlaysAShareOfTheEpisodesUntilAPolicyActsAlone) {
-  const auto run = [](uint64_t policy, double share) {
-    Actor actor(2, 8);
-    actor.parts.make_rule = DemonstratedRule::Make;
-    actor.parts.demonstrations = {[](const double* seen, double* action) { *action = 10 * seen[0]; }, share, 50};
-    for (const uint32_t member : {0, 1}) actor.subscriber.latest[member] = FakeSnapshot(member, policy);
-    EXPECT_THAT(actor.RunFor(8000), IsOk());
-    std::map<std::tuple<uint32_t, uint32_t, uint32_t>, bool> episodes;
-    for (const ReceivedRow& row : actor.session.rows) {
-      const bool demonstrated = row.action[0] == static_cast<float>(10 * double{row.observation[0]});
-      const auto [at, fresh] = episodes.try_emplace({row.member, row.environment, row.episode}, demonstrated);
-      EXPECT_EQ(at->second, demonstrated) << "a whole episode has one player";
-      if (!demonstrated) {
-        EXPECT_EQ(row.action[0], DemonstratedRule::kOwn);
-      }
-    }
-    EXPECT_GT(episodes.size(), 100u);
-    const auto count = std::count_if(episodes.begin(), episodes.end(), [](const auto& each) { return each.second; });
-    return static_cast<double>(count) / episodes.size();
-  };
-  EXPECT_EQ(run(49, 1), 1);
-  EXPECT_NEAR(run(49, 0.3), 0.3, 0.12) << "binomial: 2.6 standard deviations of 100 episodes";
-  EXPECT_EQ(run(50, 1), 0);
-  EXPECT_EQ(run(49, 0), 0);
-}
-
-TEST(Rollout, AnEpisodeThatContinuesKeepsItsPlayer) {
-  const auto prepare = [](Actor* actor) {
-    actor->parts.make_rule = DemonstratedRule::Make;
-    actor->parts.demonstrations = {[](const double* seen, double* action) { *action = 10 * seen[0]; }, 0.5, 1000};
-  };
-  Actor straight(1, 1, /*lockstep=*/true);
-  prepare(&straight);
-  const std::vector<ReceivedRow> rows = Lockstep(&straight, 0, 300);
-  ASSERT_EQ(rows.size(), 300u);
-  for (const size_t stopped : {5, 57, 131}) {
-    Actor again(1, 1, /*lockstep=*/true, {OpenAfter(rows, stopped)});
-    prepare(&again);
     const std::vector<ReceivedRow> more = Lockstep(&again, stopped, 60);
     ASSERT_EQ(more.size(), 60u);
     for (size_t i = 0; i < more.size(); ++i) ASSERT_EQ(more[i], rows[stopped + i]) << stopped << ", row " << i;
