@@ -71,6 +71,9 @@ void EnvironmentBatch::Reset(int index) {
   for (size_t i = 0; i < wide_observation_.size(); ++i)
     environment.observation[i] = static_cast<float>(wide_observation_[i]);
   environment.previous_cost = 0;
+  environment.draw = RandomStream(StreamKey("actor.share", {seeds_.run, seeds_.member, seeds_.session,
+                                                            static_cast<uint64_t>(index), environment.episode}))
+                         .Uniform();
   std::fill(environment.memory.begin(), environment.memory.end(), 0.0f);
   environment.step = 0;
 }
@@ -119,12 +122,6 @@ absl::Status EnvironmentBatch::Continue(const v1::OpenEpisode& open) {
     std::memcpy(environment.memory.data(), open.memory().data(), environment.memory.size() * sizeof(float));
   }
   return absl::OkStatus();
-}
-
-bool EnvironmentBatch::EpisodeIsWithin(int index, double share) const {
-  RandomStream stream(StreamKey("actor.share", {seeds_.run, seeds_.member, seeds_.session, static_cast<uint64_t>(index),
-                                                environments_[index].episode}));
-  return stream.Uniform() < share;
 }
 
 void EnvironmentBatch::FillNoise(int index, int count, float* noise) const {

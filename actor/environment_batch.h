@@ -61,7 +61,7 @@ class EnvironmentBatch {
   // From now on every environment has this many numbers of memory. Memory of another size is lost.
   void SetMemory(int count);
   // Whether the environment's episode belongs to a random share of all episodes; the same at every step of it.
-  bool EpisodeIsWithin(int environment, double share) const;
+  bool EpisodeIsWithin(int environment, double share) const { return environments_[environment].draw < share; }
   // Writes standard normal noise, float32 [count], for the environment's next step.
   void FillNoise(int environment, int count, float* noise) const;
 
@@ -88,6 +88,7 @@ class EnvironmentBatch {
     std::vector<float> observation;       // [obs_dim]
     std::vector<float> next_observation;  // [obs_dim]
     float previous_cost = 0;
+    double draw = 0;  // of the episode, uniform in [0, 1)
     std::vector<float> memory;
     uint32_t episode = 0;  // number of its episode; while it does not act, of the next one
     uint32_t step = 0;

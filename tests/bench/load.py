@@ -94,19 +94,25 @@ def wait(train, folder, seconds):
         pass
 
 
-def wait_for_actors(train, folder, actors):
+def wait_until(train, folder, ready, missing):
+    """The run's targets, once ready(targets) is true; ends the program with what is missing otherwise."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         try:
             known = targets(folder)
-            ready = scrape(known["replay"])
-            acting = sum(name.startswith("actor-") for name in known)
-            if acting == actors and ready[("datacom_replay_sessions", "")] == actors:
+            if ready(known):
                 return known
         except (OSError, KeyError, ValueError):
             pass  # still starting
-        wait(train, folder, seconds=1)
-    give_up(folder, f"not all of {actors} actors connected in {PATIENCE:.0f} s")
+        wait(train, folder, seconds=0.5)
+    give_up(folder, f"{missing} in {PATIENCE:.0f} s")
+
+
+def wait_for_actors(train, folder, actors):
+    def connected(known):
+        acting = sum(name.startswith("actor-") for name in known)
+        return acting == actors and scrape(known["replay"])[("datacom_replay_sessions", "")] == actors
+    return wait_until(train, folder, connected, f"not all of {actors} actors connected")
 
 
 def measure(train, folder, known, seconds):

@@ -12,14 +12,13 @@ the processors that each role keeps busy. Epochs, evaluations and checkpoints li
 import argparse
 import json
 import os
-import signal
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
 
-from load import ROOT, give_up, scrape, targets, wait
-from patience import PATIENCE
+from load import ROOT, scrape, wait, wait_until
 
 EXPERIMENT = """
 name: "road"
@@ -64,17 +63,8 @@ def busy_seconds(folder):
     return found
 
 
-def wait_for_updates(train, folder):
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        try:
-            learner = targets(folder)["learner"]
-            if scrape(learner)[("datacom_learner_updates_total", "")] >= WARM_UP:
-                return learner
-        except (OSError, KeyError, ValueError):
-            pass  # still starting
-        wait(train, folder, seconds=0.5)
-    give_up(folder, f"no {WARM_UP} updates in {PATIENCE:.0f} s")
+def updates_of(known):
+    return scrape(known["learner"])[("datacom_learner_updates_total", "")]
 
 
 def whole_run(datacom, members, lanes, seconds):
@@ -87,12 +77,11 @@ def whole_run(datacom, members, lanes, seconds):
         train = subprocess.Popen([datacom, "train", path, "--seeds", f"0-{members - 1}", "--envs", str(members * lanes),
                                   "--run-dir", folder], stdout=log, stderr=subprocess.STDOUT)
     try:
-        learner = wait_for_updates(train, folder)
-        updates = lambda: members * scrape(learner)[("datacom_learner_updates_total", "")]
-        begin, busy, start = updates(), busy_seconds(folder), time.monotonic()
+        known = wait_until(train, folder, lambda known: updates_of(known) >= WARM_UP, f"fewer than {WARM_UP} updates")
+        begin, busy, start = updates_of(known), busy_seconds(folder), time.monotonic()
         wait(train, folder, seconds)
-        end, after, span = updates(), busy_seconds(folder), time.monotonic() - start
-        return (end - begin) / span, {role: (after[role] - busy[role]) / span for role in ROLES}
+        end, after, span = updates_of(known), busy_seconds(folder), time.monotonic() - start
+        return members * (end - begin) / span, {role: (after[role] - busy[role]) / span for role in ROLES}
     finally:
         train.send_signal(signal.SIGTERM)
         train.wait()
