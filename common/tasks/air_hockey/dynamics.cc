@@ -7,6 +7,7 @@
 #include "common/base/status.h"
 #include "common/tasks/air_hockey/arm.h"
 #include "common/tasks/air_hockey/constraints.h"
+#include "common/tasks/air_hockey/scripted.h"
 #include "common/tasks/options.h"
 #include "common/tasks/register_task.h"
 #include "datacom/v1/task_options.pb.h"
@@ -70,6 +71,7 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
     return Cost(observation + kJointPosition, observation + kJointVelocity, mallet);
   };
   model.slices.push_back(MalletSlice());
+  model.scripted = ScriptedPolicies();
   return model;
 }
 
