@@ -66,6 +66,7 @@ BatchDecoder::BatchDecoder(const AlgorithmConfig& config, const RowSchema& schem
       workspace.next_rows.resize(workspace.rows.size());
     }
     workspace.state.resize(z_dim_);
+    workspace.command.resize(config.action_dim);
     workspace.failure_observation.resize(config.failure_batch_size * row_dim());
     workspace.failure_next.resize(workspace.failure_observation.size());
   }
@@ -114,14 +115,17 @@ absl::Status BatchDecoder::DecodeMember(int member, const NewRows* rows, v1::Mem
   }
   for (int i = 0; i < from->episodes_size(); ++i)
     RETURN_IF_ERROR(DecodeEpisode(member, from->mutable_episodes(i), &episodes[i]));
+  if (rows != nullptr) return absl::OkStatus();
+  const size_t begin = static_cast<size_t>(member) * config_.batch_size * config_.obs_dim;
+  const Workspace& workspace = workspaces_[member];
+  const bool split = !workspace.rows.empty();
+  const float* const now = split ? workspace.rows.data() : &out->batch.observation[begin];
   if (dynamics_ != nullptr) {
-    const size_t begin = static_cast<size_t>(member) * config_.batch_size * config_.obs_dim;
-    const Workspace& workspace = workspaces_[member];
-    const bool split = !workspace.rows.empty();
-    Features(member, split ? workspace.rows.data() : &out->batch.observation[begin], &out->batch.now);
+    Features(member, now, &out->batch.now);
     Features(member, split ? workspace.next_rows.data() : &out->batch.next_observation[begin], &out->batch.next);
   }
-  if (rows == nullptr) FillNoise(member, out->update, &out->batch);
+  FillCommands(member, out->update, now, &out->batch);
+  FillNoise(member, out->update, &out->batch);
   return absl::OkStatus();
 }
 
@@ -263,6 +267,19 @@ void BatchDecoder::Features(int member, const float* rows, ControlAffineBatch* f
     for (int i = 0; i < z_dim_; ++i) features->z[at * z_dim_ + i] = static_cast<float>(state[i]);
     known.Evaluate({out.q, out.x, out.f, out.G, out.x_dot, wide.data()},
                    features->known.data() + at * known.count() * JoinedRowSize(config_.action_dim));
+  }
+}
+
+void BatchDecoder::FillCommands(int member, uint64_t update, const float* rows, Batch* batch) {
+  const Imitation& imitation = config_.imitation;
+  if (imitation.controller == nullptr) return;
+  batch->imitation[member] = update <= imitation.until_update ? imitation.weight : 0;
+  Workspace& workspace = workspaces_[member];
+  float* to = &batch->command[static_cast<size_t>(member) * config_.batch_size * config_.action_dim];
+  for (int row = 0; row < config_.batch_size; ++row) {
+    std::copy_n(rows + row * row_dim(), row_dim(), workspace.wide.data());
+    imitation.controller(workspace.wide.data(), workspace.command.data());
+    for (const double value : workspace.command) *to++ = static_cast<float>(value);
   }
 }
 

@@ -51,6 +51,7 @@ class BatchDecoder {
   struct Workspace {
     KnownRows known;
     std::vector<double> wide, state;                       // one observation, one [q, x], float64
+    std::vector<double> command;                           // one action
     std::vector<float> rows, next_rows;                    // rows of one batch; empty if networks see all of a row
     std::vector<float> failure_observation, failure_next;  // rows of one failure batch
     std::vector<float> column;                             // one column of an epoch, in the order of the rows
@@ -72,6 +73,8 @@ class BatchDecoder {
   absl::Status DecodeEpisode(int member, v1::Episode* episode, FinishedEpisode* out);
   void Features(int member, const float* rows, ControlAffineBatch* out);  // rows: [batch, row_dim()]
   void Z(const float* observation, float* z, Workspace* workspace) const;
+  // The commands of the controller that is imitated, if there is one. rows: [batch, row_dim()].
+  void FillCommands(int member, uint64_t update, const float* rows, Batch* batch);
   void FillNoise(int member, uint64_t update, Batch* batch) const;
 
   const AlgorithmConfig config_;

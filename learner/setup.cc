@@ -101,6 +101,11 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
   config.tau = resolved.learner().tau();
   config.normalise_observations = resolved.learner().normalise_observations();
   config.initial_alpha = resolved.learner().initial_alpha();
+  if (resolved.demonstrations().imitation() > 0) {
+    const v1::Demonstrations& demonstrations = resolved.demonstrations();
+    ASSIGN_OR_RETURN(const ScriptedPolicy* const controller, FindScriptedPolicy(task, demonstrations.controller()));
+    config.imitation = {controller->act, demonstrations.imitation(), demonstrations.until_update()};
+  }
   config.initial_log_std = resolved.network().initial_log_std();
   config.policy_delay = static_cast<int>(resolved.schedule().policy_delay());
   config.policy_warmup = UpdatesOf(resolved).UpdatesAt(resolved.schedule().policy_warmup());

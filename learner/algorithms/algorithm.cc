@@ -55,6 +55,9 @@ void Batch::Resize(const AlgorithmConfig& config) {
   failure_absorbing.resize(failures);
   noise_actor.resize(others * config.action_dim);
   noise_next.resize(others * config.action_dim);
+  const bool imitates = !new_rows && config.imitation.controller != nullptr;
+  command.resize(imitates ? rows * config.action_dim : 0);
+  imitation.resize(imitates ? members : 0);
   level.resize((others + failures) * config.quantiles);
   next_level.resize((others + failures) * config.quantiles);
 }

@@ -29,6 +29,14 @@ struct MemberConfig {
   v1::Hyper hyper;
 };
 
+// A controller whose commands the policy imitates (learner/algorithms/README.md 17).
+struct Imitation {
+  // Writes the command [action_dim] for a row's observation. Pure; thread-safe; allocates nothing. Null: no imitation.
+  std::function<void(const double* observation, double* command)> controller;
+  double weight = 0;
+  uint64_t until_update = 0;  // later updates have the weight 0
+};
+
 struct AlgorithmConfig {
   std::string algorithm;
   std::vector<MemberConfig> members;  // M of them
@@ -53,6 +61,7 @@ struct AlgorithmConfig {
   bool normalise_observations = false;  // SAC's family
   double initial_log_std = 0;           // SAC's family: bias of the last layer; 0: the default initialisation
   double initial_alpha = 1;             // SAC's family
+  Imitation imitation;                  // SAC's family
   int policy_delay = 2;                 // TD3: updates of the critics per update of the actor
   uint64_t policy_warmup = 0;           // TD3: updates before critics and actor learn
   std::string device = "cpu";           // or "cuda"
@@ -103,6 +112,8 @@ struct Batch {
   std::vector<float> level, next_level;        // [M, B + F, quantiles] uniform in [0, 1]
   std::vector<float> log_prob, path_end;       // [M, B] log-density of `action` under the policy that acted; 0/1
   std::vector<float> last;                     // [M, B] 0/1: terminated or at the time limit
+  std::vector<float> command;                  // [M, B, action] of the controller to imitate; empty without one
+  std::vector<double> imitation;               // [M] weight of the distance to `command`
   void Resize(const AlgorithmConfig& config);
 };
 

@@ -87,6 +87,23 @@ class SacCpu : public CpuImpl<SacKernels> {
     }
   }
 
+  void Imitate(const FloatView& u, const FloatView& command, const DoubleView& weight, const ActionBox& box,
+               const FloatView& d_u, const DoubleView& loss) override {
+    for (int m = 0; m < u.members; ++m) {
+      if (weight.at(m) == 0) continue;
+      const float share = static_cast<float>(weight.at(m) / u.rows);
+      double sum = 0;
+      for (int r = 0; r < u.rows; ++r) {
+        for (int i = 0; i < u.cols; ++i) {
+          const float half = box.half.at(0, 0, i), distance = (u.at(m, r, i) - command.at(m, r, i)) / half;
+          d_u.at(m, r, i) += 2 * share * distance / half;
+          sum += static_cast<double>(distance) * distance;
+        }
+      }
+      loss.at(m) += weight.at(m) * sum / u.rows;
+    }
+  }
+
   void TemperatureGradient(const DoubleView& mean_log_pi, const DoubleView& target_entropy, const FloatView& log_alpha,
                            const FloatView& gradient) override {
     for (int m = 0; m < log_alpha.members; ++m) {

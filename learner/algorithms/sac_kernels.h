@@ -28,6 +28,10 @@ class SacKernels : public KernelGroup {
   virtual void ActorLoss(const TwinValues& q, const FloatView& log_pi, const FloatView& log_alpha,
                          const FloatView& d_q0, const FloatView& d_q1, const DoubleView& loss,
                          const DoubleView& mean_log_pi) = 0;
+  // weight: [members, 1, 1]. Adds weight * mean over rows of |(u - command) / half of the box|^2 to the loss, and its
+  // gradient to d_u.
+  virtual void Imitate(const FloatView& u, const FloatView& command, const DoubleView& weight, const ActionBox& box,
+                       const FloatView& d_u, const DoubleView& loss) = 0;
   virtual void TemperatureGradient(const DoubleView& mean_log_pi, const DoubleView& target_entropy,
                                    const FloatView& log_alpha, const FloatView& gradient) = 0;
   // The target of a step whose next state has the value of the pair - alpha log pi.

@@ -42,6 +42,13 @@ class SacTorch : public TorchImpl<SacKernels> {
     Of(loss).copy_(at::exp(Of(log_alpha).to(at::kDouble)) * mean - MeanRows(ValueOf(q, device())));
   }
 
+  void Imitate(const FloatView& u, const FloatView& command, const DoubleView& weight, const ActionBox& box,
+               const FloatView& d_u, const DoubleView& loss) override {
+    const at::Tensor half = Of(box.half), distance = (Of(u) - Of(command)) / half, weights = Of(weight);
+    Of(d_u).add_((weights / u.rows).to(at::kFloat) * 2 * distance / half);
+    Of(loss).add_(weights * MeanRows((distance * distance).sum(2, /*keepdim=*/true)));
+  }
+
   void TemperatureGradient(const DoubleView& mean_log_pi, const DoubleView& target_entropy, const FloatView& log_alpha,
                            const FloatView& gradient) override {
     Of(gradient).copy_(-at::exp(Of(log_alpha).to(at::kDouble)) * (Of(mean_log_pi) + Of(target_entropy)));

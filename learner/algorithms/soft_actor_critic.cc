@@ -109,6 +109,7 @@ void SoftActorCritic::MakeWorkspace() {
     RegisterStatistics(normaliser_.statistics());
     raw_ = rows(config_.obs_dim);
   }
+  if (imitates()) command_ = rows(n), imitation_ = kernels_->NewDoubles(block_, 1, 1);
   y_ = rows(1);
   noise_now_ = rows(n), noise_next_ = rows(n), d_mean_ = rows(n), d_log_std_ = rows(n), d_action_ = rows(n);
   now_ = {rows(n), rows(n), rows(1)};
@@ -123,6 +124,10 @@ void SoftActorCritic::LoadTransitions(const Batch& batch) {
   input_.Load(batch, config_, batch_member(), kernels_.get());
   if (config_.normalise_observations) kernels_->Upload(BlockOf(batch.observation, B * config_.obs_dim), raw_);
   kernels_->Upload(BlockOf(batch.action, B * n), input_.rows.Rows(B, B).Cols(config_.obs_dim, n));
+  if (imitates()) {
+    kernels_->Upload(BlockOf(batch.command, B * n), command_);
+    kernels_->Upload(BlockOf(batch.imitation, 1), imitation_);
+  }
   kernels_->Upload(BlockOf(batch.noise_actor, B * n), noise_now_);
   kernels_->Upload(BlockOf(batch.noise_next, B * n), noise_next_);
 }
@@ -141,6 +146,7 @@ void SoftActorCritic::EvaluateActor() {
 }
 
 void SoftActorCritic::ActorGradient(const FloatView& d_u) {
+  if (imitates()) sac_kernels_->Imitate(now_.u, command_, imitation_, box_, d_u, policy_loss_.value);
   CheckAndRecordLoss(policy_loss_);
   Record(entropy_, /*sign=*/-1);
   sac_kernels_->SampleActionGradient(log_std_tape_.out, noise_now_, box_, now_, d_u, LogAlpha(), d_mean_, d_log_std_);

@@ -59,7 +59,7 @@ class SoftActorCritic : public BlockUpdate {
   // gradient for the executed action. An algorithm whose actor minimises more adds to both.
   void EvaluateActor();
   const FloatView& action_gradient() const { return d_action_; }  // [block, B, action]
-  void ActorGradient(const FloatView& d_u);                       // given the gradient for u
+  void ActorGradient(const FloatView& d_u);  // given the gradient for u, to which it adds that of imitation
   void TemperatureGradient();
   void CriticGradient();
 
@@ -73,6 +73,7 @@ class SoftActorCritic : public BlockUpdate {
   FloatView NextObservation() const { return input_.next.Cols(0, config_.obs_dim); }
   // Both halves of the critics' input, and the next observations, from the raw ones (learner/algorithms/README.md 1.6).
   void NormaliseObservations();
+  bool imitates() const { return config_.imitation.controller != nullptr; }
   FloatView LogAlpha() const { return parameters().Cols(static_cast<int>(log_alpha_), 1); }
   void Sample(const FloatView& observation, const FloatView& noise, const ActionSample& out);
   void StepValues();
@@ -90,6 +91,8 @@ class SoftActorCritic : public BlockUpdate {
   Statistic entropy_;
   ActionBox box_;
   CriticInput input_;
+  FloatView command_;  // [block, B, action]; empty unless a controller is imitated
+  DoubleView imitation_;
   FloatView noise_now_, noise_next_, y_, d_mean_, d_log_std_, d_action_;
   MlpTape mean_tape_, log_std_tape_;
   DoubleView mean_log_pi_;

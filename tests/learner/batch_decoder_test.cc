@@ -132,6 +132,24 @@ TEST_F(BatchDecoderTest, AMemberWithoutFailuresHasWeightZeroAndNothingOfTheLastB
   EXPECT_EQ(prepared_.batch.failure_z, std::vector<float>(2 * 2 * 2, 0.0f));
 }
 
+TEST_F(BatchDecoderTest, CommandsAreThoseOfTheControllerForEachRowAndCountUntilTheirLastUpdate) {
+  AlgorithmConfig config = replay_.config;
+  config.imitation = {[](const double* row, double* command) { *command = 3 * row[0] - row[1]; }, 0.25, 5};
+  BatchDecoder decoder(config, replay_.schema, FakeTaskModel().dynamics, KnownRows());
+  prepared_.batch.Resize(config);
+  for (const uint64_t update : {5, 6}) {
+    v1::DrawReply reply = replay_.Draw(update);
+    ASSERT_THAT(decoder.Decode(&reply, &prepared_), IsOk());
+    const Batch& batch = prepared_.batch;
+    ASSERT_EQ(batch.command.size(), 2u * 4);
+    for (size_t i = 0; i < 8; ++i) {
+      EXPECT_FLOAT_EQ(batch.command[i], 3 * batch.observation[2 * i] - batch.observation[2 * i + 1]);
+    }
+    EXPECT_EQ(batch.imitation, std::vector<double>(2, update == 5 ? 0.25 : 0.0));
+  }
+  ASSERT_THAT(Decode(replay_.Draw(5)), IsOk()) << "a decoder without a controller writes no commands";
+}
+
 TEST_F(BatchDecoderTest, NoiseDependsOnlyOnSeedUpdateAndPurpose) {
   ASSERT_THAT(Decode(replay_.Draw(5)), IsOk());
   const Batch first = prepared_.batch;

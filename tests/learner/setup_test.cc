@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -70,6 +71,25 @@ TEST(AlgorithmConfig, HasTheStartOfThePolicyAndNormalisedObservationsOfTheExperi
   EXPECT_TRUE(asked->normalise_observations);
   EXPECT_EQ(asked->initial_alpha, 0.25);
   EXPECT_EQ(asked->initial_log_std, -1.5);
+}
+
+TEST(AlgorithmConfig, HasTheControllerThatTheExperimentImitates) {
+  v1::Experiment experiment = FakeExperiment();
+  TaskModel task = FakeTaskModel();
+  task.scripted = {{"push", "Pushes.", [](const double* row, double* action) { *action = row[0] / 2; }}};
+  experiment.mutable_demonstrations()->set_controller("push");
+  EXPECT_EQ(MakeAlgorithmConfig(experiment, task)->imitation.controller, nullptr) << "it only demonstrates";
+  experiment.mutable_demonstrations()->set_imitation(2.5);
+  experiment.mutable_demonstrations()->set_until_update(70);
+  const Imitation imitation = MakeAlgorithmConfig(experiment, task)->imitation;
+  EXPECT_EQ(imitation.weight, 2.5);
+  EXPECT_EQ(imitation.until_update, 70u);
+  const double row[] = {3, 0};
+  double command = 0;
+  imitation.controller(row, &command);
+  EXPECT_EQ(command, 1.5);
+  experiment.mutable_demonstrations()->set_controller("pull");
+  EXPECT_THAT(std::string(MakeAlgorithmConfig(experiment, task).status().message()), ::testing::HasSubstr("pull"));
 }
 
 TEST(AlgorithmConfig, NormalisesTheCriticsIfTheExperimentSaysSo) {

@@ -132,6 +132,7 @@ TEST(ValidateExperiment, DemonstrationsNeedAController) {
   EXPECT_FALSE(ResolveExperiment(Minimal()).has_demonstrations());
   ExpectInvalid(Validate(Minimal("demonstrations { share: 0.5 }")), {"demonstrations.controller: must be set"});
   ExpectInvalid(Validate(Minimal("demonstrations { controller: 'c' share: 0 }")), {"demonstrations.share", "0"});
+  ExpectInvalid(Validate(Minimal("demonstrations { controller: 'c' imitation: -1 }")), {"demonstrations.imitation"});
 }
 
 TEST(ValidateExperiment, PretrainingNeedsADatasetAndUpdates) {

@@ -176,6 +176,33 @@ TEST_P(EveryKernels, SampleGradientMatchesFiniteDifferences) {
              "log std");
 }
 
+TEST_P(EveryKernels, ImitationIsTheMeanSquaredDistanceInHalvesOfTheBoxAndItsGradientMatchesFiniteDifferences) {
+  const int rows = 5, n = 2;
+  const Numbers u = Random(1, 2 * rows * n), command = Random(2, 2 * rows * n), half{0.5, 2};
+  const Numbers weights{3, 0}, d_before = Random(3, 2 * rows * n);
+  const auto loss_of = [&](int member, const Numbers& x) {
+    double sum = 0;
+    for (int i = 0; i < rows * n; ++i) {
+      sum += std::pow((x[i] - command[member * rows * n + i]) / half[i % n], 2);
+    }
+    return weights[member] * sum / rows;
+  };
+  const FloatView d_u = Upload(d_before, 2, rows, n);
+  const DoubleView loss = UploadDoubles({10, 20}, 2, 1, 1);
+  const ActionBox box{Upload(half, 1, 1, n), Upload({0, 0}, 1, 1, n)};
+  kernels_->Group<SacKernels>()->Imitate(Upload(u, 2, rows, n), Upload(command, 2, rows, n),
+                                         UploadDoubles(weights, 2, 1, 1), box, d_u, loss);
+  for (int m = 0; m < 2; ++m) {
+    const auto of_member = [&](const Numbers& all) {
+      return Numbers(all.begin() + m * rows * n, all.begin() + (m + 1) * rows * n);
+    };
+    EXPECT_NEAR(Download(loss)[m], (m == 0 ? 10 : 20) + loss_of(m, of_member(u)), 1e-5);
+    Numbers added = of_member(Download(d_u));
+    for (int i = 0; i < rows * n; ++i) added[i] -= of_member(d_before)[i];
+    ExpectNear(added, Differences([&](const Numbers& x) { return loss_of(m, x); }, of_member(u)), 1e-5, "gradient");
+  }
+}
+
 TEST_P(EveryKernels, LogStdOutsideItsRangePassesNoGradient) {
   const FloatView log_std = Upload({-21, 3, 0}, 1, 3, 1), zero = Upload({0, 0, 0}, 1, 3, 1), one = Upload({1}, 1, 1, 1);
   const ActionBox box{one, Upload({0}, 1, 1, 1)};

@@ -42,8 +42,8 @@ inline std::string Differing(const State& a, const State& b) {
 }
 
 // "datacom_known" is datacom with joined known rows, "datacom_controlled" datacom with a controlled delta,
-// "datacom_robust" datacom with a scale of rewards, less pessimism and normalised observations, "datacom_layer_norm"
-// datacom with normalised critics.
+// "datacom_robust" datacom with a scale of rewards, less pessimism, normalised observations and imitation,
+// "datacom_layer_norm" datacom with normalised critics.
 inline std::string AlgorithmOf(const std::string& name) {
   return name.substr(
       0, std::min({name.find("_known"), name.find("_controlled"), name.find("_robust"), name.find("_layer_norm")}));
@@ -100,6 +100,7 @@ inline AlgorithmConfig SmallConfig(const std::string& name, int members, const s
   if (name.find("_robust") != std::string::npos) {
     config.normalise_observations = true;
     config.initial_log_std = -1;
+    config.imitation = {[](const double*, double*) {}, 1, 1};
     for (MemberConfig& member : config.members) {
       member.hyper.set_reward_scale(2);
       member.hyper.set_critic_pessimism(0.3);
@@ -149,6 +150,8 @@ inline Batch RandomBatch(const AlgorithmConfig& config, uint64_t seed) {
                        &batch.noise_actor, &batch.noise_next}) {
     for (float& value : *values) value = static_cast<float>(stream.Uniform(-2, 2));
   }
+  for (float& value : batch.command) value = static_cast<float>(stream.Uniform(-1, 1));
+  for (double& value : batch.imitation) value = 0.7;
   for (float& value : batch.action) value = static_cast<float>(stream.Uniform(-1, 1));
   for (float& value : batch.absorbing) value = stream.Uniform() < 0.1 ? 1.0f : 0.0f;
   if (IsOnPolicy(config.algorithm)) MakePaths(config, &stream, &batch);
@@ -198,7 +201,9 @@ inline Batch MemberOf(const Batch& b, int members, int m) {
           part(b.next_level),
           part(b.log_prob),
           part(b.path_end),
-          part(b.last)};
+          part(b.last),
+          part(b.command),
+          PartOf(b.imitation, members, m)};
 }
 
 // Names of all arrays of a member that an update may change, including targets.
