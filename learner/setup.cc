@@ -26,6 +26,12 @@ int ThreadsOf(const v1::Experiment& resolved) {
   return std::min(threads > 0 ? threads : UsableProcessors(), 2 * resolved.members_size());
 }
 
+absl::StatusOr<Imitation> ImitationOf(const v1::Demonstrations& demonstrations, const TaskModel& task) {
+  if (demonstrations.imitation() == 0) return Imitation();
+  ASSIGN_OR_RETURN(const ScriptedPolicy* const controller, FindScriptedPolicy(task, demonstrations.controller()));
+  return Imitation{controller->act, demonstrations.imitation(), demonstrations.until_update()};
+}
+
 UpdateSchedule UpdatesOf(const v1::Experiment& resolved) {
   return {resolved.run().env_steps(), resolved.replay().min_size(), resolved.schedule().updates_per_step()};
 }
@@ -101,11 +107,7 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
   config.tau = resolved.learner().tau();
   config.normalise_observations = resolved.learner().normalise_observations();
   config.initial_alpha = resolved.learner().initial_alpha();
-  if (resolved.demonstrations().imitation() > 0) {
-    const v1::Demonstrations& demonstrations = resolved.demonstrations();
-    ASSIGN_OR_RETURN(const ScriptedPolicy* const controller, FindScriptedPolicy(task, demonstrations.controller()));
-    config.imitation = {controller->act, demonstrations.imitation(), demonstrations.until_update()};
-  }
+  ASSIGN_OR_RETURN(config.imitation, ImitationOf(resolved.demonstrations(), task));
   config.initial_log_std = resolved.network().initial_log_std();
   config.policy_delay = static_cast<int>(resolved.schedule().policy_delay());
   config.policy_warmup = UpdatesOf(resolved).UpdatesAt(resolved.schedule().policy_warmup());
