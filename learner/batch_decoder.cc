@@ -274,6 +274,7 @@ void BatchDecoder::FillCommands(int member, uint64_t update, const float* rows, 
   const Imitation& imitation = config_.imitation;
   if (imitation.controller == nullptr) return;
   batch->imitation[member] = update <= imitation.until_update ? imitation.weight : 0;
+  if (batch->imitation[member] == 0) return;  // nothing reads the commands
   Workspace& workspace = workspaces_[member];
   float* to = &batch->command[static_cast<size_t>(member) * config_.batch_size * config_.action_dim];
   for (int row = 0; row < config_.batch_size; ++row) {

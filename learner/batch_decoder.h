@@ -1,4 +1,5 @@
-// Turns a reply of the replay into a batch on the host: columns, control-affine features, noise.
+// Turns a reply of the replay into a batch on the host: columns, control-affine features, commands to
+// imitate, noise.
 //
 // Noise is a pure function of run seed, member seed and update. The members are divided among the threads of the
 // configuration's team that have nothing to do. Not thread-safe. Decode blocks until all members are decoded.

@@ -56,11 +56,13 @@ struct ObservationSlice {
   std::function<bool(double x, double y, double* observation)> at;
 };
 
-// A hand-written controller, as a baseline for learned policies. It uses only the observation.
+// A hand-written controller: a baseline for learned policies, which it can also teach (`demonstrations` of the
+// experiment). It uses only the observation.
 struct ScriptedPolicy {
   std::string name;     // one word, for --policy
   std::string summary;  // one sentence
-  // Writes the action [action_dim] for an observation [obs_dim]. Pure; thread-safe; allocates nothing.
+  // Writes the action [action_dim], finite and within its bounds, for an observation [obs_dim]. Pure; thread-safe;
+  // allocates nothing.
   std::function<void(const double* observation, double* action)> act;
 };
 

@@ -29,9 +29,11 @@ struct MemberConfig {
   v1::Hyper hyper;
 };
 
-// A controller whose commands the policy imitates (learner/algorithms/README.md 17).
+// A controller whose commands the policy imitates (learner/algorithms/README.md 17). The decoder of batches calls it
+// and knows until when; algorithms read Batch::command and Batch::imitation.
 struct Imitation {
-  // Writes the command [action_dim] for a row's observation. Pure; thread-safe; allocates nothing. Null: no imitation.
+  // Writes the command [action_dim] for a whole row's observation, of which networks may see only the first obs_dim
+  // numbers. Pure; thread-safe; allocates nothing. Null: no imitation.
   std::function<void(const double* observation, double* command)> controller;
   double weight = 0;
   uint64_t until_update = 0;  // later updates have the weight 0
@@ -92,9 +94,9 @@ inline int BatchRows(const AlgorithmConfig& config) {
 // Everything that one update of all members reads, including noise. Host memory, reused from update to update.
 //
 // The batch of an on-policy algorithm holds all rows of the member's epoch, made by the policy that the last update
-// left: in the order of time, one lane after the other. It fills the arrays of the first two lines and of the last two;
-// the others stay empty. `action` is the policy's Gaussian sample, before it is scaled to the action box. A path
-// is a lane's rows of one episode within the epoch. Its last row has path_end 1 and is of one of three kinds:
+// left: in the order of time, one lane after the other. It fills the arrays of the first two lines, log_prob, path_end
+// and last; the others stay empty. `action` is the policy's Gaussian sample, before it is scaled to the action box. A
+// path is a lane's rows of one episode within the epoch. Its last row has path_end 1 and is of one of three kinds:
 // terminated (absorbing 1), at the time limit, or cut by the end of the epoch (absorbing 0). Only the last row's
 // next_observation counts, which is the final observation of the episode or the newest one of the lane; in other rows
 // it must be finite.

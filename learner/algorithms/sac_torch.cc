@@ -44,7 +44,9 @@ class SacTorch : public TorchImpl<SacKernels> {
 
   void Imitate(const FloatView& u, const FloatView& command, const DoubleView& weight, const ActionBox& box,
                const FloatView& d_u, const DoubleView& loss) override {
-    const at::Tensor half = Of(box.half), distance = (Of(u) - Of(command)) / half, weights = Of(weight);
+    const at::Tensor half = Of(box.half), weights = Of(weight);
+    const at::Tensor apart = (Of(u) - Of(command)) / half;
+    const at::Tensor distance = at::where(weights.eq(0), at::zeros_like(apart), apart);  // commands of weight 0 are old
     Of(d_u).add_((weights / u.rows).to(at::kFloat) * 2 * distance / half);
     Of(loss).add_(weights * MeanRows((distance * distance).sum(2, /*keepdim=*/true)));
   }

@@ -83,6 +83,8 @@ TEST_F(BatchDecoderTest, NetworksSeeTheBeginningOfARowAndTheModelReadsItsEnd) {
   FakeReplay wide = replay_;
   wide.schema = RowSchema::For(5, 1);
   wide.episode_length = 1000000;
+  wide.config.imitation = {[](const double* row, double* command) { *command = row[4]; }, 1, 2};
+  prepared_.batch.Resize(wide.config);
   BatchDecoder decoder(wide.config, wide.schema, std::make_shared<TailModel>(), KnownRows());
   v1::DrawReply reply = wide.Draw(2);
   const v1::DrawReply kept = reply;
@@ -99,6 +101,7 @@ TEST_F(BatchDecoderTest, NetworksSeeTheBeginningOfARowAndTheModelReadsItsEnd) {
         EXPECT_EQ(batch.next.z[2 * at + i], At(block, 4, 8, 5 * row + 2 + i));
         EXPECT_EQ(batch.next.f[2 * at + i], At(block, 4, 8, 5 * row + 4));
       }
+      EXPECT_EQ(batch.command[at], At(block, 4, 0, 5 * row + 4)) << "the controller sees the whole row";
     }
     EXPECT_EQ(batch.failure_z[member * 4 + 3], At(failure, 2, 0, 5 + 3));
     EXPECT_EQ(batch.failure_next_z[member * 4], At(failure, 2, 8, 2));
@@ -143,11 +146,15 @@ TEST_F(BatchDecoderTest, CommandsAreThoseOfTheControllerForEachRowAndCountUntilT
     const Batch& batch = prepared_.batch;
     ASSERT_EQ(batch.command.size(), 2u * 4);
     for (size_t i = 0; i < 8; ++i) {
-      EXPECT_FLOAT_EQ(batch.command[i], 3 * batch.observation[2 * i] - batch.observation[2 * i + 1]);
+      const float command = 3 * batch.observation[2 * i] - batch.observation[2 * i + 1];
+      EXPECT_FLOAT_EQ(batch.command[i], update == 5 ? command : 0) << "not asked when nothing reads it";
     }
     EXPECT_EQ(batch.imitation, std::vector<double>(2, update == 5 ? 0.25 : 0.0));
+    prepared_.batch.command.assign(2 * 4, 0);
   }
-  ASSERT_THAT(Decode(replay_.Draw(5)), IsOk()) << "a decoder without a controller writes no commands";
+  prepared_.batch.command.assign(2 * 4, 9);
+  ASSERT_THAT(Decode(replay_.Draw(5)), IsOk());
+  EXPECT_EQ(prepared_.batch.command, std::vector<float>(2 * 4, 9)) << "a decoder without a controller writes none";
 }
 
 TEST_F(BatchDecoderTest, NoiseDependsOnlyOnSeedUpdateAndPurpose) {
@@ -246,6 +253,7 @@ TEST_F(BatchDecoderTest, KnownRowsOfBothStatesEqualThoseOfTheActor) {
 
 TEST_F(BatchDecoderTest, TheBatchIsTheSameOnAnyNumberOfThreads) {
   AlgorithmConfig config = replay_.config;
+  config.imitation = {[](const double* row, double* command) { *command = row[0]; }, 1, 50};
   config.team = nullptr;
   BatchDecoder alone(config, replay_.schema, FakeTaskModel().dynamics, KnownRows());
   config.team = std::make_shared<Team>(3);
@@ -262,6 +270,8 @@ TEST_F(BatchDecoderTest, TheBatchIsTheSameOnAnyNumberOfThreads) {
     EXPECT_EQ(a.batch.next.z, b.batch.next.z);
     EXPECT_EQ(a.batch.failure_z, b.batch.failure_z);
     EXPECT_EQ(a.batch.noise_next, b.batch.noise_next);
+    EXPECT_EQ(a.batch.command, b.batch.command);
+    EXPECT_EQ(a.batch.imitation, b.batch.imitation);
     ASSERT_EQ(a.episodes.size(), b.episodes.size());
     for (size_t i = 0; i < a.episodes.size(); ++i) {
       EXPECT_EQ(a.episodes[i].member, b.episodes[i].member);

@@ -28,7 +28,7 @@ class Inverse {
     for (int i = 0; i < kJoints; ++i) xx_ += x_[i] * x_[i], xy_ += x_[i] * y_[i], yy_ += y_[i] * y_[i];
     determinant_ = xx_ * yy_ - xy_ * xy_;
   }
-  // Adds the smallest motion of the joints that moves the mallet by (x, y).
+  // Adds a small motion of the joints that moves the mallet by about (x, y); by less where the arm is nearly stretched.
   void Add(double x, double y, double* joints) const {
     const double a = (yy_ * x - xy_ * y) / determinant_, b = (xx_ * y - xy_ * x) / determinant_;
     for (int i = 0; i < kJoints; ++i) joints[i] += a * x_[i] + b * y_[i];

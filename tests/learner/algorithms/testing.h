@@ -151,7 +151,7 @@ inline Batch RandomBatch(const AlgorithmConfig& config, uint64_t seed) {
     for (float& value : *values) value = static_cast<float>(stream.Uniform(-2, 2));
   }
   for (float& value : batch.command) value = static_cast<float>(stream.Uniform(-1, 1));
-  for (double& value : batch.imitation) value = 0.7;
+  for (double& value : batch.imitation) value = stream.Uniform(0.1, 1);
   for (float& value : batch.action) value = static_cast<float>(stream.Uniform(-1, 1));
   for (float& value : batch.absorbing) value = stream.Uniform() < 0.1 ? 1.0f : 0.0f;
   if (IsOnPolicy(config.algorithm)) MakePaths(config, &stream, &batch);
