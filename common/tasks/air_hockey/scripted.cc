@@ -96,15 +96,15 @@ void Strike(const double* observation, double* action) {
     aim = AimFor(observation + kPuckPosition, mallet);
   }
 
-  // Joint velocities: those that keep the mallet on the line come first, then the strike. What moves no mallet turns
-  // the arm to the start's posture.
+  // Joint velocities: those that keep the mallet on the line come first, then the strike. Motion that leaves the
+  // mallet in place turns the arm to the start's posture.
   double posture[kJoints], wanted[kJoints], ahead[kJoints] = {};
   for (int i = 0; i < kJoints; ++i) posture[i] = wanted[i] = kPostureGain * (kStartPosition[i] - q[i]);
   inverse.Add(-aim.aside * aim.y - inverse.X(posture), aim.aside * aim.x - inverse.Y(posture), wanted);
   inverse.Add(aim.ahead * aim.x, aim.ahead * aim.y, ahead);
   AddWithin(kVelocityLimits, kVelocityShare, ahead, wanted);
 
-  // Joint accelerations in the same order. The turning links accelerate the mallet inwards; that is made up for.
+  // Joint accelerations in the same order. The turning links accelerate the mallet inwards; this is compensated.
   double error[kJoints], acceleration[kJoints], faster[kJoints] = {};
   for (int i = 0; i < kJoints; ++i) acceleration[i] = error[i] = kVelocityGain * (wanted[i] - velocity[i]);
   const double error_ahead = inverse.X(error) * aim.x + inverse.Y(error) * aim.y;

@@ -14,8 +14,8 @@ namespace {
 
 constexpr size_t kRows = 12;
 
-// The mean over a batch's rows of the squared distance between the commands and tanh of a published net's outputs, in
-// halves of the box, which is 1 and 2.
+// The mean over a batch's rows of the squared distance between the commands and the policy's mean actions, computed
+// here from its weights. The unit is half of the action box: 1 for the first action, 2 for the second.
 double DistanceOfMeans(const Algorithm& algorithm, const Batch& batch) {
   std::vector<float> values(batch.observation);
   size_t width = values.size() / kRows;
