@@ -13,6 +13,7 @@
 #include "common/config/experiment.h"
 #include "common/records/best_epoch.h"
 #include "common/tasks/known_selection.h"
+#include "common/tasks/return_range.h"
 
 namespace datacom::learner {
 namespace {
@@ -30,6 +31,19 @@ absl::StatusOr<Imitation> ImitationOf(const v1::Demonstrations& demonstrations, 
   if (demonstrations.imitation() == 0) return Imitation();
   ASSIGN_OR_RETURN(const ScriptedPolicy* const controller, FindScriptedPolicy(task, demonstrations.controller()));
   return Imitation{controller->act, demonstrations.imitation(), demonstrations.until_update()};
+}
+
+// The bounds of targets that members without their own have (learner/algorithms/README.md 1.6).
+absl::Status BoundReturns(const TaskModel& task, double discount, std::vector<MemberConfig>* members) {
+  ASSIGN_OR_RETURN(const ReturnRange range, ReturnRangeOf(task.spec, discount));
+  const double room = (range.high - range.low) / 10;  // for the entropy
+  for (MemberConfig& member : *members) {
+    v1::Hyper& own = member.hyper;
+    const v1::Hyper& none = v1::Hyper::default_instance();
+    if (own.return_floor() == none.return_floor()) own.set_return_floor(range.low - room);
+    if (own.return_ceiling() == none.return_ceiling()) own.set_return_ceiling(range.high + room);
+  }
+  return absl::OkStatus();
 }
 
 UpdateSchedule UpdatesOf(const v1::Experiment& resolved) {
@@ -104,6 +118,9 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
   }
   config.passes = static_cast<int>(resolved.learner().passes());
   config.discount = resolved.learner().discount();
+  if (resolved.learner().bound_returns()) {
+    RETURN_IF_ERROR(Annotate(BoundReturns(task, config.discount, &config.members), "learner.bound_returns"));
+  }
   config.tau = resolved.learner().tau();
   config.normalise_observations = resolved.learner().normalise_observations();
   config.initial_alpha = resolved.learner().initial_alpha();

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "common/tasks/return_range.h"
 #include "common/tasks/task.h"
 
 namespace datacom {
@@ -20,6 +21,7 @@ namespace datacom {
 inline TaskSpec RepeatedSpec(TaskSpec spec, int repeat) {
   spec.horizon = (spec.horizon + repeat - 1) / repeat;
   spec.control_dt *= repeat;
+  if (spec.rewards) spec.rewards = RepeatedRewards(*spec.rewards, repeat);
   return spec;
 }
 

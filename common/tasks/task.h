@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,15 @@ namespace datacom {
 namespace v1 {
 class TaskOptions;
 }
+
+// What the rewards of a task can be. common/tasks/return_range.h bounds discounted returns with it.
+struct RewardRange {
+  double step_low = 0, step_high = 0;    // of a step that ends nothing
+  double final_low = 0, final_high = 0;  // of an absorbing step
+  // Rewards that are differences of a potential have a bounded discounted sum however long an episode is; they count
+  // here, not above.
+  double sum_low = 0, sum_high = 0;
+};
 
 struct TaskSpec {
   std::string name;
@@ -43,6 +53,7 @@ struct TaskSpec {
   double control_dt = 0;               // s per step
   std::vector<std::string> init_keys;  // what `rollout --init` may set
   std::string absorbing;               // what ends an episode early, as a noun for messages; empty: nothing does
+  std::optional<RewardRange> rewards;  // absent: not known
   int seen_dim() const { return obs_dim - model_dim; }  // what policies and critics see
 };
 

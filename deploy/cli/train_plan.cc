@@ -18,6 +18,7 @@
 #include "common/records/ledger.h"
 #include "common/safety/risk.h"
 #include "common/tasks/known_selection.h"
+#include "common/tasks/return_range.h"
 #include "common/tasks/task.h"
 #include "common/transitions/row_schema.h"
 #include "datacom/v1/task.pb.h"
@@ -101,6 +102,9 @@ absl::StatusOr<v1::Experiment> ResolveAndCheck(const v1::Experiment& experiment)
   ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(resolved.task(), resolved.task_options()));
   RETURN_IF_ERROR(SelectKnownRows(model, resolved.constraints()).status());
   RETURN_IF_ERROR(CheckActingRuleTask(FindAlgorithm(resolved.algorithm())->acting_rule, model));
+  if (resolved.learner().bound_returns()) {
+    RETURN_IF_ERROR(Annotate(ReturnRangeOf(model.spec, resolved.learner().discount()).status(), "learner.bound_returns"));
+  }
   if (resolved.has_demonstrations()) {
     const auto controller = FindScriptedPolicy(model, resolved.demonstrations().controller());
     RETURN_IF_ERROR(Annotate(controller.status(), "demonstrations.controller"));

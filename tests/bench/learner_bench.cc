@@ -237,7 +237,9 @@ int Main(int argc, char** argv) {
   }
   const Shape cartpole{"cartpole", 5, 1, 4}, joined{"obs16+17known", 16, 3, 6, 17},
       layer_norm{"obs16+critic_layer_norm", 16, 3, 6, 0, /*critic_layer_norm=*/true},
-      normalised{"obs16+normalise_observations", 16, 3, 6, 0, false, /*normalise_observations=*/true};
+      normalised{"obs16+normalise_observations", 16, 3, 6, 0, false, /*normalise_observations=*/true},
+      wide{"obs16+hidden256", 16, 3, 6, 0, false, false, /*hidden=*/256},
+      large{"obs16+batch256", 16, 3, 6, 0, false, false, 128, /*batch=*/256};
   const bool cpu = options.device == "cpu";
   double peak = 0;
   std::vector<Result> results;
@@ -252,7 +254,7 @@ int Main(int argc, char** argv) {
   for (const std::string& algorithm : RegisteredAlgorithms()) {
     for (const Shape& shape : {kHockey, cartpole}) measure(algorithm, shape);
   }
-  measure("datacom", joined);
+  for (const Shape& shape : {joined, wide, large}) measure("datacom", shape);
   for (const Shape& shape : {layer_norm, normalised}) measure("sac", shape);
   if (cpu) AddPeak(peak, &results);
   PrintJson(results);

@@ -18,6 +18,7 @@ struct Shape {
   int obs, action, q;
   int known = 0;  // known rows added to the learned constraint
   bool critic_layer_norm = false, normalise_observations = false;
+  int hidden = 128, batch = 64;  // of all nets and of SAC's family
 };
 
 // An update is an epoch of 20,000 rows.
@@ -34,6 +35,10 @@ inline AlgorithmConfig ConfigOf(const std::string& algorithm, const Shape& shape
   config.known.assign(shape.known, "row");
   config.critic_layer_norm = shape.critic_layer_norm;
   config.normalise_observations = shape.normalise_observations;
+  for (std::vector<int>* widths : {&config.actor_hidden, &config.critic_hidden, &config.constraint_hidden}) {
+    std::fill(widths->begin(), widths->end(), shape.hidden);
+  }
+  config.batch_size = shape.batch;
   config.quantiles = FindAlgorithm(algorithm)->quantiles;
   if (config.quantiles > 0) config.constraint_hidden = {128, 128, 128};
   if (IsOnPolicy(algorithm)) {

@@ -87,7 +87,12 @@ class OwnTaskTest(RunTest):
         printed = self.expect("task", "check", task, "--steps", "200", "--picture", picture)
         self.assertIn("All numbers were finite", printed)
         self.assertTrue(os.path.exists(picture) or "no picture: " in printed, printed)
-        self.expect("train", task, "--algorithm", "datacom", "--steps", "1500", "--seeds", "0", "--run-dir", folder, *SMALL)
+        bounded = ("--set", "learner.bound_returns=true", *SMALL)
+        trained = ("train", task, "--algorithm", "datacom", "--steps", "1500", "--seeds", "0", "--run-dir", folder)
+        self.assertIn("does not state the range of its rewards (reward_range of a task file)", self.expect(*trained, *bounded, code=2))
+        with open(task, "a", encoding="utf-8") as file:
+            file.write("reward_range { low: -20 high: 0 }\n")
+        self.expect(*trained, *bounded)
         with open(task, "a", encoding="utf-8") as file:
             file.write('success: "log(-1)"\nextra { name: "broken" sensor: "none" }\n')
         self.assertIn('extra[', self.expect("task", "check", task, code=2))

@@ -73,6 +73,27 @@ TEST(AlgorithmConfig, HasTheStartOfThePolicyAndNormalisedObservationsOfTheExperi
   EXPECT_EQ(asked->initial_log_std, -1.5);
 }
 
+TEST(AlgorithmConfig, BoundsReturnsByTheTasksRewardsWhereAMemberHasNoBoundsOfItsOwn) {
+  v1::Experiment experiment = FakeExperiment();
+  experiment.mutable_learner()->set_discount(0.75);
+  TaskModel task = FakeTaskModel();
+  task.spec.rewards = RewardRange{-5, 10, -5, 10};
+  const v1::Hyper& none = v1::Hyper::default_instance();
+  EXPECT_EQ(MakeAlgorithmConfig(experiment, task)->members[0].hyper.return_floor(), none.return_floor());
+  experiment.mutable_learner()->set_bound_returns(true);
+  // [-20, 40] for ever, and a tenth of the width on both sides.
+  const v1::Hyper bounded = MakeAlgorithmConfig(experiment, task)->members[0].hyper;
+  EXPECT_DOUBLE_EQ(bounded.return_floor(), -26);
+  EXPECT_DOUBLE_EQ(bounded.return_ceiling(), 46);
+  experiment.mutable_hyper()->set_return_floor(-7);
+  const v1::Hyper own = MakeAlgorithmConfig(experiment, task)->members[0].hyper;
+  EXPECT_DOUBLE_EQ(own.return_floor(), -7);
+  EXPECT_DOUBLE_EQ(own.return_ceiling(), 46);
+  task.spec.rewards.reset();
+  EXPECT_THAT(std::string(MakeAlgorithmConfig(experiment, task).status().message()),
+              ::testing::HasSubstr("learner.bound_returns: task"));
+}
+
 TEST(AlgorithmConfig, HasTheControllerThatTheExperimentImitates) {
   v1::Experiment experiment = FakeExperiment();
   TaskModel task = FakeTaskModel();

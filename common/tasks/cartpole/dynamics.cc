@@ -56,6 +56,7 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
   model.spec.horizon = options.has_horizon() ? static_cast<int>(options.horizon()) : 1000;
   model.spec.control_dt = 1.0 / 120;
   model.spec.init_keys = {"x", "theta"};
+  model.spec.rewards = RewardRange{0, 1, 0, 1};
   model.dynamics = std::make_shared<Dynamics>();
   ObservationSlice upright;
   upright.name = "pole";

@@ -36,6 +36,10 @@ absl::Status CheckDefinition(const v1::TaskDefinition& definition) {
   }
   if (definition.observation().empty()) return Wrong("observation", "at least one signal is needed");
   if (definition.cost().empty()) return Wrong("cost", "at least one cost is needed");
+  if (const v1::ValueRange& range = definition.reward_range();
+      definition.has_reward_range() && !(range.low() < range.high())) {
+    return Wrong("reward_range.high", absl::StrCat(range.high(), " is not above low, ", range.low()));
+  }
   std::set<std::string> names, groups;
   for (int i = 0; i < definition.known_size(); ++i) {
     const std::string field = absl::StrCat("known[", i, "].name");
@@ -183,7 +187,8 @@ absl::StatusOr<std::shared_ptr<const CompiledTask>> CompiledTask::Make(const v1:
 absl::StatusOr<Objective> Objective::Make(const CompiledTask& task, double* values) {
   const v1::TaskDefinition& definition = task.definition;
   ASSIGN_OR_RETURN(Expression reward, CompileField("reward", definition.reward(), task, values));
-  Objective made{std::move(reward), {}, {}, {}};
+  Objective made{std::move(reward), std::nullopt, {}, {}, {}};
+  if (definition.has_reward_range()) made.reward_range = definition.reward_range();
   for (int i = 0; i < definition.cost_size(); ++i) {
     ASSIGN_OR_RETURN(Expression cost,
                      CompileField(absl::StrCat("cost[", i, "].value"), definition.cost(i).value(), task, values));
@@ -196,6 +201,11 @@ absl::StatusOr<Objective> Objective::Make(const CompiledTask& task, double* valu
     ASSIGN_OR_RETURN(made.success, CompileField("success", definition.success(), task, values));
   }
   return made;
+}
+
+double Objective::Reward() const {
+  const double value = reward.Value();
+  return reward_range ? std::clamp(value, reward_range->low(), reward_range->high()) : value;
 }
 
 absl::Status Resolve(v1::TextTask* task) {

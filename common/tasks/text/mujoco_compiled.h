@@ -65,7 +65,10 @@ struct Objective {
   // `values` [names] must outlive it. INVALID_ARGUMENT "field: column N: why".
   static absl::StatusOr<Objective> Make(const CompiledTask& task, double* values);
 
+  double Reward() const;
+
   Expression reward;
+  std::optional<v1::ValueRange> reward_range;  // the reward is clipped to it
   std::vector<Expression> costs;
   std::optional<Expression> absorbing, success;
 };

@@ -81,7 +81,7 @@ StepResult TextTask::Step(const double* action, double* observation) {
   });
   values_[task.time_at()] += spec_.control_dt;
   result.valid &= Observe(spec_.control_dt, observation);
-  result.reward = objective_->reward.Value();
+  result.reward = objective_->Reward();
   result.cost = cost_;
   result.absorbing = objective_->absorbing.has_value() && objective_->absorbing->Value() != 0;
   return result;

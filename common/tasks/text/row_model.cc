@@ -280,6 +280,10 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
   if (definition.has_absorbing()) {
     spec.absorbing = definition.has_absorbing_noun() ? definition.absorbing_noun() : "the task's condition";
   }
+  if (definition.has_reward_range()) {
+    const double low = definition.reward_range().low(), high = definition.reward_range().high();
+    spec.rewards = RewardRange{low, high, low, high};
+  }
   model.dynamics = std::make_shared<RowDynamics>(task);
   if (task.resolved().known_size() > 0) model.known_constraints = std::make_shared<RowConstraints>(task);
   for (int i = 0; i < definition.slice_size(); ++i) {
