@@ -103,7 +103,8 @@ absl::StatusOr<v1::Experiment> ResolveAndCheck(const v1::Experiment& experiment)
   RETURN_IF_ERROR(SelectKnownRows(model, resolved.constraints()).status());
   RETURN_IF_ERROR(CheckActingRuleTask(FindAlgorithm(resolved.algorithm())->acting_rule, model));
   if (resolved.learner().bound_returns()) {
-    RETURN_IF_ERROR(Annotate(ReturnRangeOf(model.spec, resolved.learner().discount()).status(), "learner.bound_returns"));
+    RETURN_IF_ERROR(
+        Annotate(ReturnRangeOf(model.spec, resolved.learner().discount()).status(), "learner.bound_returns"));
   }
   if (resolved.has_demonstrations()) {
     const auto controller = FindScriptedPolicy(model, resolved.demonstrations().controller());

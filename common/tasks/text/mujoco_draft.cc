@@ -247,7 +247,9 @@ class Draft {
       Line(
           absl::StrCat("reward: ", Quoted(terms.empty() ? "0" : absl::StrCat("-(", absl::StrJoin(terms, " + "), ")"))));
     }
-    Line("# The reward is clipped to this range; learner.bound_returns=true then keeps the critics within what it allows.");
+    Line(
+        "# The reward is clipped to this range; learner.bound_returns=true then keeps the critics within what it "
+        "allows.");
     Line("# reward_range { low: -10 high: 0 }");
     Cost();
     Line("# An episode ends early where this is not 0:");
