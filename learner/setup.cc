@@ -121,6 +121,11 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
   if (resolved.learner().bound_returns()) {
     RETURN_IF_ERROR(Annotate(BoundReturns(task, config.discount, &config.members), "learner.bound_returns"));
   }
+  for (const MemberConfig& member : config.members) {
+    if (member.hyper.return_floor() < member.hyper.return_ceiling()) continue;
+    return absl::InvalidArgumentError(absl::StrCat("hyper.return_floor: ", member.hyper.return_floor(),
+                                                   " is not below the ceiling, ", member.hyper.return_ceiling()));
+  }
   config.tau = resolved.learner().tau();
   config.normalise_observations = resolved.learner().normalise_observations();
   config.initial_alpha = resolved.learner().initial_alpha();

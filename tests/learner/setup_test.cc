@@ -89,6 +89,9 @@ TEST(AlgorithmConfig, BoundsReturnsByTheTasksRewardsWhereAMemberHasNoBoundsOfIts
   const v1::Hyper own = MakeAlgorithmConfig(experiment, task)->members[0].hyper;
   EXPECT_DOUBLE_EQ(own.return_floor(), -7);
   EXPECT_DOUBLE_EQ(own.return_ceiling(), 46);
+  experiment.mutable_hyper()->set_return_floor(50);
+  EXPECT_THAT(std::string(MakeAlgorithmConfig(experiment, task).status().message()),
+              ::testing::HasSubstr("hyper.return_floor: 50 is not below the ceiling, 46"));
   task.spec.rewards.reset();
   EXPECT_THAT(std::string(MakeAlgorithmConfig(experiment, task).status().message()),
               ::testing::HasSubstr("learner.bound_returns: task"));

@@ -1,7 +1,7 @@
 """Fake of `datacom train` and `datacom sweep` for the tests of deploy/dev/reproduce.
 
 The folder in DATACOM_FAKE controls it. `exit` holds an entry's name and its exit code. While `wait` exists it writes half a
-run, waits for SIGTERM and exits with 75. It adds a line to `starts`: its arguments, its niceness, its autogroup's niceness
+run (of a sweep the first population and half of the second), waits for SIGTERM and exits with 75. It adds a line to `starts`: its arguments, its niceness, its autogroup's niceness
 ("none" without autogroups) and whether it leads a session. Each member gets two rows of progress and four episodes.
 """
 import json
@@ -61,7 +61,7 @@ def main():
         runs = [os.path.join(value("--run-dir"), name) for name in ("first", "second")]
         write(value("--run-dir"), "populations.txt", ["first", "second"])
     for run in runs:
-        leave_run(run, int(value("--steps")), not waits)
+        leave_run(run, int(value("--steps")), not waits or run != runs[-1])
     if waits:
         signal.sigwait([signal.SIGTERM])
         write(control, "drained", [])

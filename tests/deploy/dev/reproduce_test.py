@@ -149,6 +149,21 @@ class ReproduceTest(unittest.TestCase):
                 self.assertFalse(os.path.exists(os.path.join(self.results, "hockey")))
                 shutil.rmtree(os.path.join(self.runs, "hockey"))
 
+    def test_the_finished_populations_of_an_interrupted_sweep_are_copied_once(self):
+        self.tell("wait")
+        process = self.start("hockey/two")
+        second = os.path.join(self.runs, "hockey", "two", "second", "episodes.csv")
+        self.wait(lambda: os.path.exists(second) and "\n1,1,0,3," in self.read(second), "half a run", process.pid)
+        process.send_signal(signal.SIGTERM)
+        output, errors = process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 75, output + errors)
+        kept = os.path.join(self.results, "hockey", "two")
+        self.assertEqual(sorted(os.listdir(kept)), ["first", "populations.txt"])
+        self.assertIn("1,1,1,2000,", self.read(kept, "first", "progress.csv"))
+        os.unlink(os.path.join(self.control, "wait"))
+        self.assertNotIn("already done", self.reproduce("hockey/two"))
+        self.assertEqual(sorted(os.listdir(kept)), ["first", "populations.txt", "second"])
+
     def test_a_resumed_training_gets_resume_and_a_sweep_the_same_command(self):
         for name in ("hockey/one", "hockey/two"):
             self.write(os.path.join(self.runs, name, "experiment.textproto"), "members {\n}\n")
