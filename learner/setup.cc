@@ -33,15 +33,25 @@ absl::StatusOr<Imitation> ImitationOf(const v1::Demonstrations& demonstrations, 
   return Imitation{controller->act, demonstrations.imitation(), demonstrations.until_update()};
 }
 
-// The bounds of targets that members without their own have (learner/algorithms/README.md 1.6).
-absl::Status BoundReturns(const TaskModel& task, double discount, std::vector<MemberConfig>* members) {
-  ASSIGN_OR_RETURN(const ReturnRange range, ReturnRangeOf(task.spec, discount));
-  const double room = (range.high - range.low) / 10;  // for the entropy
+// With learner.bound_returns gives members without bounds of their own those of the task (learner/algorithms/README.md
+// 1.6). Refuses a floor that is not below the ceiling.
+absl::Status BoundReturns(const v1::LearnerOptions& learner, const TaskModel& task,
+                          std::vector<MemberConfig>* members) {
+  const v1::Hyper& none = v1::Hyper::default_instance();
+  double low = none.return_floor(), high = none.return_ceiling();
+  if (learner.bound_returns()) {
+    const absl::StatusOr<ReturnRange> range = ReturnRangeOf(task.spec, learner.discount());
+    RETURN_IF_ERROR(Annotate(range.status(), "learner.bound_returns"));
+    const double room = (range->high - range->low) / 10;  // for the entropy
+    low = range->low - room, high = range->high + room;
+  }
   for (MemberConfig& member : *members) {
     v1::Hyper& own = member.hyper;
-    const v1::Hyper& none = v1::Hyper::default_instance();
-    if (own.return_floor() == none.return_floor()) own.set_return_floor(range.low - room);
-    if (own.return_ceiling() == none.return_ceiling()) own.set_return_ceiling(range.high + room);
+    if (own.return_floor() == none.return_floor()) own.set_return_floor(low);
+    if (own.return_ceiling() == none.return_ceiling()) own.set_return_ceiling(high);
+    if (own.return_floor() < own.return_ceiling()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("hyper.return_floor: ", own.return_floor(), " is not below the ceiling, ", own.return_ceiling()));
   }
   return absl::OkStatus();
 }
@@ -118,14 +128,7 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
   }
   config.passes = static_cast<int>(resolved.learner().passes());
   config.discount = resolved.learner().discount();
-  if (resolved.learner().bound_returns()) {
-    RETURN_IF_ERROR(Annotate(BoundReturns(task, config.discount, &config.members), "learner.bound_returns"));
-  }
-  for (const MemberConfig& member : config.members) {
-    if (member.hyper.return_floor() < member.hyper.return_ceiling()) continue;
-    return absl::InvalidArgumentError(absl::StrCat("hyper.return_floor: ", member.hyper.return_floor(),
-                                                   " is not below the ceiling, ", member.hyper.return_ceiling()));
-  }
+  RETURN_IF_ERROR(BoundReturns(resolved.learner(), task, &config.members));
   config.tau = resolved.learner().tau();
   config.normalise_observations = resolved.learner().normalise_observations();
   config.initial_alpha = resolved.learner().initial_alpha();
