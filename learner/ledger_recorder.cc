@@ -53,14 +53,11 @@ LedgerRecorder::Place LedgerRecorder::Find(absl::string_view name) const {
 
 absl::StatusOr<std::unique_ptr<LedgerRecorder>> LedgerRecorder::Open(const std::string& run_dir,
                                                                      const std::vector<uint64_t>& seeds,
-                                                                     const RowSchema& schema,
-                                                                     const std::vector<v1::FileOffset>& offsets,
+                                                                     const RowSchema& schema, const FileEnds& ends,
                                                                      RowSource source) {
-  std::map<std::string, uint64_t> at;
-  for (const v1::FileOffset& offset : offsets) at[offset.path()] = offset.bytes();
   std::unique_ptr<LedgerRecorder> ledger(new LedgerRecorder(seeds, schema, std::move(source)));
   ASSIGN_OR_RETURN(ledger->writer_,
-                   LedgerWriter::Open({run_dir, static_cast<uint32_t>(seeds.size()), schema.action_dim()}, at));
+                   LedgerWriter::Open({run_dir, static_cast<uint32_t>(seeds.size()), schema.action_dim()}, ends));
   ledger->rows_ = ledger->writer_->transitions(0);
   return ledger;
 }
@@ -149,16 +146,6 @@ absl::Status LedgerRecorder::Write(uint32_t member, uint64_t row, const v1::RowR
   floats(places_.raw, &violation.raw_action);
   violation.executed_action = step_.execution;
   return writer_->AppendViolation(violation);
-}
-
-std::vector<v1::FileOffset> LedgerRecorder::Offsets() const {
-  std::vector<v1::FileOffset> offsets;
-  for (const auto& [path, bytes] : writer_->Offsets()) {
-    offsets.emplace_back();
-    offsets.back().set_path(path);
-    offsets.back().set_bytes(bytes);
-  }
-  return offsets;
 }
 
 }  // namespace datacom::learner

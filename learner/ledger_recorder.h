@@ -1,7 +1,7 @@
 // Writes the run's safety ledger (common/records/ledger.h): reads from the replay the rows that the learner has seen
 // and records their steps and violations.
 //
-// The files are a pure function of the first rows() rows of every member. So a checkpoint holds only their lengths.
+// The files are a pure function of the first rows() rows of every member. So a checkpoint holds only their ends.
 // Rows of episodes that were cut short are included; evaluations make no rows. Rows that the learner has not seen yet
 // stay in the replay's rings until a later Advance. Not thread-safe. Advance blocks on the replay and, when a buffer is
 // full, on the disk; Flush(true) blocks on the disk.
@@ -18,7 +18,6 @@
 #include "absl/status/statusor.h"
 #include "common/records/ledger.h"
 #include "common/transitions/row_schema.h"
-#include "datacom/v1/checkpoint.pb.h"
 #include "datacom/v1/replay.pb.h"
 
 namespace datacom::learner {
@@ -30,12 +29,11 @@ using RowSource = std::function<absl::Status(uint32_t member, uint64_t from, uin
 
 class LedgerRecorder {
  public:
-  // `seeds` belong to the members; `offsets` come from the checkpoint that is continued, empty for a new run. The
-  // errors of LedgerWriter::Open.
+  // `seeds` belong to the members; `ends` come from the checkpoint that is continued, empty for a new run. The errors
+  // of LedgerWriter::Open. Changes nothing before a Flush.
   static absl::StatusOr<std::unique_ptr<LedgerRecorder>> Open(const std::string& run_dir,
                                                               const std::vector<uint64_t>& seeds,
-                                                              const RowSchema& schema,
-                                                              const std::vector<v1::FileOffset>& offsets,
+                                                              const RowSchema& schema, const FileEnds& ends,
                                                               RowSource source);
 
   uint64_t rows() const { return rows_; }  // written, of every member
@@ -46,7 +44,7 @@ class LedgerRecorder {
   // and the errors of the disk.
   absl::Status Advance(uint64_t rows);
   absl::Status Flush(bool sync) { return writer_->Flush(sync); }
-  std::vector<v1::FileOffset> Offsets() const;
+  FileEnds Ends() const { return writer_->Ends(); }
 
  private:
   // A column of RowSchema::stored(). In a range of r rows it begins at byte r * before; each row has `bytes` bytes.

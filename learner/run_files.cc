@@ -1,7 +1,6 @@
 #include "learner/run_files.h"
 
 #include <utility>
-#include <vector>
 
 #include "common/base/failpoint.h"
 #include "common/base/status.h"
@@ -11,14 +10,13 @@ namespace datacom::learner {
 absl::StatusOr<std::unique_ptr<RunFiles>> RunFiles::Open(const std::string& run_dir, const RunSettings& settings,
                                                          const RowSchema& schema,
                                                          const v1::LearnerCheckpoint& checkpoint, RowSource source) {
-  DATACOM_FAILPOINT("records.uncut");
-  const std::vector<v1::FileOffset> offsets(checkpoint.files().begin(), checkpoint.files().end());
+  FileEnds ends;
+  for (const v1::FileEnd& file : checkpoint.files()) ends[file.path()] = {file.bytes(), file.crc32c()};
   RunRecords::Options options{
       run_dir, settings.algorithm, {}, settings.schedule.updates().min_size, schema.named_costs().names};
   for (const RunSettings::Member& member : settings.members) options.seeds.push_back(member.seed);
-  ASSIGN_OR_RETURN(auto records, RunRecords::Open(options, offsets));
-  DATACOM_FAILPOINT("records.cut");
-  ASSIGN_OR_RETURN(auto ledger, LedgerRecorder::Open(run_dir, options.seeds, schema, offsets, std::move(source)));
+  ASSIGN_OR_RETURN(auto records, RunRecords::Open(options, ends));
+  ASSIGN_OR_RETURN(auto ledger, LedgerRecorder::Open(run_dir, options.seeds, schema, ends, std::move(source)));
   return std::unique_ptr<RunFiles>(new RunFiles(run_dir, std::move(records), std::move(ledger)));
 }
 
@@ -26,13 +24,26 @@ RunFiles::RunFiles(const std::string& run_dir, std::unique_ptr<RunRecords> recor
                    std::unique_ptr<LedgerRecorder> ledger)
     : records_(std::move(records)), ledger_(std::move(ledger)), checkpoints_(CheckpointFolder(run_dir)) {}
 
+absl::Status RunFiles::Begin() {
+  DATACOM_FAILPOINT("records.uncut");
+  RETURN_IF_ERROR(records_->Begin());
+  DATACOM_FAILPOINT("records.cut");
+  return ledger_->Flush(/*sync=*/false);
+}
+
 absl::Status RunFiles::Save(Checkpoint checkpoint) {
   RETURN_IF_ERROR(records_->Sync());
   RETURN_IF_ERROR(ledger_->Flush(/*sync=*/true));
   DATACOM_FAILPOINT("records.flushed");
   checkpoint.learner.clear_files();
-  for (v1::FileOffset& file : records_->Offsets()) *checkpoint.learner.add_files() = std::move(file);
-  for (v1::FileOffset& file : ledger_->Offsets()) *checkpoint.learner.add_files() = std::move(file);
+  for (const FileEnds& ends : {records_->Ends(), ledger_->Ends()}) {
+    for (const auto& [path, end] : ends) {
+      v1::FileEnd* const file = checkpoint.learner.add_files();
+      file->set_path(path);
+      file->set_bytes(end.bytes);
+      file->set_crc32c(end.crc32c);
+    }
+  }
   return Annotate(checkpoints_.Save(std::move(checkpoint)), "checkpoint");
 }
 

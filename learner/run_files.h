@@ -1,7 +1,7 @@
 // The files that the learner writes for a run and that a checkpoint continues: records, ledger, checkpoints.
 //
-// A checkpoint holds the lengths of records and ledger. Open cuts the files to those lengths, so that a resumed run
-// writes every row once. Not thread-safe; Open and Save block on the disk.
+// A checkpoint holds the ends of records and ledger, with a checksum of what comes before. A resumed run continues
+// there, so that it writes every row once. Not thread-safe; Open, Begin and Save block on the disk.
 #ifndef DATACOM_LEARNER_RUN_FILES_H_
 #define DATACOM_LEARNER_RUN_FILES_H_
 
@@ -21,16 +21,18 @@ namespace datacom::learner {
 
 class RunFiles {
  public:
-  // Continues the files of the checkpoint; begins new ones if it is empty. `source`: where the ledger reads rows. The
-  // errors of RunRecords::Open and LedgerRecorder::Open.
+  // Continues the files of the checkpoint; begins new ones if it is empty. `source`: where the ledger reads rows. A
+  // resumed run changes nothing before Begin. The errors of RunRecords::Open and LedgerRecorder::Open.
   static absl::StatusOr<std::unique_ptr<RunFiles>> Open(const std::string& run_dir, const RunSettings& settings,
                                                         const RowSchema& schema,
                                                         const v1::LearnerCheckpoint& checkpoint, RowSource source);
   static std::string CheckpointFolder(const std::string& run_dir) { return run_dir + "/checkpoints"; }
 
+  absl::Status Begin();  // cuts the files to their ends
+
   RunRecords& records() { return *records_; }
   LedgerRecorder& ledger() { return *ledger_; }
-  // Syncs records and ledger to the disk and writes the checkpoint with their lengths.
+  // Syncs records and ledger to the disk and writes the checkpoint with their ends.
   absl::Status Save(Checkpoint checkpoint);
 
  private:

@@ -68,6 +68,7 @@ struct AcceptedRun {
   RowSchema schema;                               // rows as the acting rule stores them
   std::shared_ptr<const ControlAffine> dynamics;  // null: the algorithm needs none
   std::unique_ptr<Prefetch> pretraining;          // null: no pre-training updates are left
+  std::unique_ptr<RunFiles> files;
   std::shared_ptr<std::atomic<uint64_t>> signs_of_life = std::make_shared<std::atomic<uint64_t>>(0);
   bool resumed() const { return !checkpoint.algorithm.empty(); }
 };
@@ -88,6 +89,8 @@ absl::StatusOr<AcceptedRun> Accept(const ProcessOptions& options, const TaskMode
   if (options.settings.needs_dynamics) run.dynamics = task.dynamics;
   ASSIGN_OR_RETURN(run.pretraining, OpenPretraining(options.settings, run.schema, run.config, run.dynamics,
                                                     options.known, run.checkpoint.learner.pretrain_update()));
+  ASSIGN_OR_RETURN(run.files, RunFiles::Open(options.run_dir, options.settings, run.schema, run.checkpoint.learner,
+                                             seams.read_rows));
   return run;
 }
 
@@ -109,14 +112,14 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
   // All checks have passed. From here on the run's records change.
   ASSIGN_OR_RETURN(const uint32_t incarnation, NextIncarnation(CheckpointFolder(options) + "/incarnation"));
   const RunIdentity run{options.run_id, incarnation, settings};
-  ASSIGN_OR_RETURN(const std::unique_ptr<RunFiles> files, RunFiles::Open(options.run_dir, settings, accepted.schema,
-                                                                         accepted.checkpoint.learner, seams.read_rows));
+  RETURN_IF_ERROR(accepted.files->Begin());
   ASSIGN_OR_RETURN(const std::unique_ptr<Metrics> metrics, StartMetrics(options));
   LearnerMetrics learner_metrics(metrics.get(), settings.member_count(), settings.algorithm, options.run_dir,
                                  accepted.config.team);
   ServedState served(run, options.run_dir, Clock::Real());
   served.status.SetSignsOfLife(accepted.signs_of_life);
-  Trainer trainer(run, *accepted.algorithm, served, *files, learner_metrics, Clock::Real(), seams.wait_for_stop);
+  Trainer trainer(run, *accepted.algorithm, served, *accepted.files, learner_metrics, Clock::Real(),
+                  seams.wait_for_stop);
   if (accepted.resumed()) trainer.Restore(accepted.checkpoint.learner);
   RETURN_IF_ERROR(WriteFileAtomically(options.run_dir + "/experiment.textproto", settings.experiment));
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <map>
 #include <thread>
 #include <utility>
 
@@ -79,6 +78,9 @@ double Shown(const EpochStatistic& statistic, const v1::EpochRecord& record, int
   return Mean(static_cast<double>(record.updates()), rows > min_size ? rows - min_size : 0);
 }
 
+std::string EventFolder(size_t member) { return absl::StrCat("tensorboard/member_", member); }
+std::string EventFile(size_t member) { return absl::StrCat(EventFolder(member), "/", kEventFile); }
+
 constexpr absl::string_view kSimulators = "simulators ";
 
 // The simulators of the run, oldest first: those in the text before, and this build's.
@@ -101,28 +103,29 @@ RunRecords::RunRecords(Options options, std::unique_ptr<CsvWriter> progress, std
       episodes_(std::move(episodes)),
       events_(std::move(events)) {}
 
-absl::StatusOr<std::unique_ptr<RunRecords>> RunRecords::Open(const Options& options,
-                                                             const std::vector<v1::FileOffset>& offsets) {
-  std::map<std::string, uint64_t> at;
-  for (const v1::FileOffset& offset : offsets) at[offset.path()] = offset.bytes();
+absl::StatusOr<std::unique_ptr<RunRecords>> RunRecords::Open(const Options& options, const FileEnds& ends) {
   RETURN_IF_ERROR(MakeFolders(options.run_dir));
   const std::vector<std::string> columns = ProgressHeader(StatisticsOf(options.algorithm));
-  ASSIGN_OR_RETURN(auto progress,
-                   CsvWriter::Resume(options.run_dir + "/progress.csv",
-                                     WithNamedCosts(columns, options.cost_names, "eval_"), at["progress.csv"]));
-  ASSIGN_OR_RETURN(auto episodes,
-                   CsvWriter::Resume(options.run_dir + "/episodes.csv",
-                                     WithNamedCosts(EpisodesHeader(), options.cost_names, ""), at["episodes.csv"]));
+  ASSIGN_OR_RETURN(auto progress, CsvWriter::Resume(options.run_dir + "/progress.csv",
+                                                    WithNamedCosts(columns, options.cost_names, "eval_"),
+                                                    EndOf(ends, "progress.csv")));
+  ASSIGN_OR_RETURN(auto episodes, CsvWriter::Resume(options.run_dir + "/episodes.csv",
+                                                    WithNamedCosts(EpisodesHeader(), options.cost_names, ""),
+                                                    EndOf(ends, "episodes.csv")));
   Events events;
   for (size_t member = 0; member < options.seeds.size(); ++member) {
-    const std::string folder = absl::StrCat("tensorboard/member_", member);
-    ASSIGN_OR_RETURN(auto writer, EventWriter::Open(absl::StrCat(options.run_dir, "/", folder), at[folder]));
-    events.emplace_back(folder, std::move(writer));
+    ASSIGN_OR_RETURN(auto writer, EventWriter::Open(absl::StrCat(options.run_dir, "/", EventFolder(member)),
+                                                    EndOf(ends, EventFile(member))));
+    events.push_back(std::move(writer));
   }
-  const std::string build = options.run_dir + "/build.txt";
-  RETURN_IF_ERROR(WriteFileAtomically(build, BuildText(ReadFile(build).value_or(""))));
   return std::unique_ptr<RunRecords>(
       new RunRecords(options, std::move(progress), std::move(episodes), std::move(events)));
+}
+
+absl::Status RunRecords::Begin() {
+  RETURN_IF_ERROR(Flush(/*sync=*/false));
+  const std::string build = options_.run_dir + "/build.txt";
+  return WriteFileAtomically(build, BuildText(ReadFile(build).value_or("")));
 }
 
 absl::Status RunRecords::AppendEpisode(int member, const v1::Episode& episode) {
@@ -173,7 +176,7 @@ absl::Status RunRecords::AppendEpoch(const v1::EpochRecord& record) {
     }
     RETURN_IF_ERROR(progress_->Append(row));
     const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-    RETURN_IF_ERROR(events_[i].second->Append(static_cast<int64_t>(record.env_steps()), now, scalars));
+    RETURN_IF_ERROR(events_[i]->Append(static_cast<int64_t>(record.env_steps()), now, scalars));
   }
   return Flush(/*sync=*/false);
 }
@@ -183,21 +186,14 @@ absl::Status RunRecords::Sync() { return Flush(/*sync=*/true); }
 absl::Status RunRecords::Flush(bool sync) {
   RETURN_IF_ERROR(progress_->Flush(sync));
   RETURN_IF_ERROR(episodes_->Flush(sync));
-  for (const auto& [folder, writer] : events_) RETURN_IF_ERROR(writer->Flush(sync));
+  for (const auto& writer : events_) RETURN_IF_ERROR(writer->Flush(sync));
   return absl::OkStatus();
 }
 
-std::vector<v1::FileOffset> RunRecords::Offsets() const {
-  std::vector<v1::FileOffset> offsets;
-  const auto add = [&offsets](const std::string& path, uint64_t bytes) {
-    offsets.emplace_back();
-    offsets.back().set_path(path);
-    offsets.back().set_bytes(bytes);
-  };
-  add("progress.csv", progress_->Offset());
-  add("episodes.csv", episodes_->Offset());
-  for (const auto& [folder, writer] : events_) add(folder, writer->Offset());
-  return offsets;
+FileEnds RunRecords::Ends() const {
+  FileEnds ends = {{"progress.csv", progress_->end()}, {"episodes.csv", episodes_->end()}};
+  for (size_t member = 0; member < events_.size(); ++member) ends[EventFile(member)] = events_[member]->end();
+  return ends;
 }
 
 const char* StatusOf(bool diverged, bool runaway) { return diverged ? "diverged" : runaway ? "runaway" : "ok"; }

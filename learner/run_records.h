@@ -1,10 +1,10 @@
 // The records of a run for people: progress.csv, episodes.csv, TensorBoard events, build.txt; and the rule for critics
 // that run away.
 //
-// The learner is the only writer. A checkpoint holds the lengths of the files (Offsets), and Open cuts the files to
-// them, so that a resumed run writes every row once. The columns of progress.csv and the tags of TensorBoard follow the
-// table of statistics (common/metrics/statistics.h). Not thread-safe. Appending blocks when a buffer is full, Sync
-// blocks on the disk.
+// The learner is the only writer. A checkpoint holds the ends of the files (Ends), and a resumed run continues there,
+// so that it writes every row once. The columns of progress.csv and the tags of TensorBoard follow the table of
+// statistics (common/metrics/statistics.h). Not thread-safe. Appending blocks when a buffer is full, Sync blocks on the
+// disk.
 #ifndef DATACOM_LEARNER_RUN_RECORDS_H_
 #define DATACOM_LEARNER_RUN_RECORDS_H_
 
@@ -32,18 +32,17 @@ class RunRecords {
     uint64_t min_size = 0;                // rows before the rows of the first update
     std::vector<std::string> cost_names;  // RowSchema::named_costs
   };
-  // Writes build.txt, too. `offsets` come from the checkpoint that is continued, empty for a new run. DATA_LOSS
-  // naming a file that is shorter than its offset.
-  static absl::StatusOr<std::unique_ptr<RunRecords>> Open(const Options& options,
-                                                          const std::vector<v1::FileOffset>& offsets);
+  // `ends` come from the checkpoint that is continued, empty for a new run. The errors of CsvWriter::Resume. A resumed
+  // run changes nothing before Begin.
+  static absl::StatusOr<std::unique_ptr<RunRecords>> Open(const Options& options, const FileEnds& ends);
+  absl::Status Begin();  // cuts the files to their ends and writes build.txt
   absl::Status AppendEpisode(int member, const v1::Episode& episode);
   absl::Status AppendEpoch(const v1::EpochRecord& record);  // one row and one event per member
-  absl::Status Sync();                                      // before a checkpoint holds the lengths
-  std::vector<v1::FileOffset> Offsets() const;
+  absl::Status Sync();                                      // before a checkpoint holds the ends
+  FileEnds Ends() const;
 
  private:
-  using Events =
-      std::vector<std::pair<std::string, std::unique_ptr<EventWriter>>>;  // [member]: relative folder, writer
+  using Events = std::vector<std::unique_ptr<EventWriter>>;  // one per member
   RunRecords(Options options, std::unique_ptr<CsvWriter> progress, std::unique_ptr<CsvWriter> episodes, Events events);
   absl::Status Flush(bool sync);
 

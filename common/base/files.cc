@@ -1,19 +1,49 @@
 #include "common/base/files.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <filesystem>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/failpoint.h"
 #include "common/base/status.h"
 
 namespace datacom {
 namespace {
+
+constexpr size_t kLongestBelow = 200;  // bytes of the longest path below a run folder, with room
+
+// Whether all bytes form code points of UTF-8, in the shortest form and without surrogates (RFC 3629).
+bool IsUtf8(absl::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[at + i]); };
+    const unsigned char first = byte(0);
+    const size_t size = first < 0x80   ? 1
+                        : first < 0xc2 ? 0
+                        : first < 0xe0 ? 2
+                        : first < 0xf0 ? 3
+                        : first < 0xf5 ? 4
+                                       : 0;
+    if (size == 0 || at + size > text.size()) return false;
+    for (size_t i = 1; i < size; ++i) {
+      if ((byte(i) & 0xc0) != 0x80) return false;
+    }
+    if (size >= 3) {
+      const unsigned char second = byte(1);
+      if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f)) return false;
+      if ((first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f)) return false;
+    }
+    at += size;
+  }
+  return true;
+}
 
 absl::Status WriteAndSync(int fd, absl::string_view content, const std::string& path) {
   const size_t bytes = content.size();
@@ -30,6 +60,22 @@ absl::Status WriteAndSync(int fd, absl::string_view content, const std::string& 
   return absl::OkStatus();
 }
 
+absl::Status CheckReadable(int fd, const std::string& path, uint64_t most) {
+  struct stat info = {};
+  if (::fstat(fd, &info) != 0) return ErrnoStatus(errno, "stat " + path);
+  if (!S_ISREG(info.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file"));
+  if (static_cast<uint64_t>(info.st_size) <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(path, " has ", info.st_size, " bytes; at most ", most, " are read"));
+}
+
+// Opens a file that did not exist. One that a killed process or somebody else left there is removed first.
+int OpenNew(const std::string& path) {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;  // O_EXCL: links are not followed
+  const int fd = ::open(path.c_str(), kFlags, 0644);
+  if (fd >= 0 || errno != EEXIST || ::unlink(path.c_str()) != 0) return fd;
+  return ::open(path.c_str(), kFlags, 0644);
+}
+
 // Syncs the entry of a file or folder in the folder that holds it.
 absl::Status SyncName(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
@@ -38,9 +84,13 @@ absl::Status SyncName(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t most) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe without a writer would block
   if (fd < 0) return ErrnoStatus(errno, "open " + path);
+  if (const absl::Status status = CheckReadable(fd, path, most); !status.ok()) {
+    ::close(fd);
+    return status;
+  }
   std::string content;
   char buffer[1 << 16];
   while (true) {
@@ -74,9 +124,28 @@ absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path) {
   return names;
 }
 
+absl::Status CheckFolderName(const std::string& option, const std::string& path) {
+  const auto wrong = [&](const std::string& what) {
+    return absl::InvalidArgumentError(absl::StrCat(option, ": ", what, ": \"", absl::Utf8SafeCHexEscape(path), "\""));
+  };
+  for (const std::filesystem::path& name : std::filesystem::path(path)) {
+    if (name.native().size() > NAME_MAX) {
+      return wrong(absl::StrCat("a name of ", name.native().size(), " bytes, file systems take ", NAME_MAX));
+    }
+  }
+  if (path.size() >= PATH_MAX - kLongestBelow) {
+    return wrong(
+        absl::StrCat("a path of ", path.size(), " bytes, at most ", PATH_MAX - kLongestBelow - 1, " are taken"));
+  }
+  if (std::any_of(path.begin(), path.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; })) {
+    return wrong("a control character");
+  }
+  return IsUtf8(path) ? absl::OkStatus() : wrong("bytes that are not UTF-8");
+}
+
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content) {
   const std::string temporary = path + ".tmp";
-  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const int fd = OpenNew(temporary);
   if (fd < 0) return ErrnoStatus(errno, "open " + temporary);
   absl::Status status = WriteAndSync(fd, content, temporary);
   ::close(fd);

@@ -13,12 +13,17 @@
 
 namespace datacom {
 
-absl::StatusOr<std::string> ReadFile(const std::string& path);
+// INVALID_ARGUMENT for what is not a regular file (a folder, a pipe, a device), which is not opened for reading, and
+// for a file of more than `most` bytes.
+absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t most = UINT64_MAX);
 // False also when that cannot be found out; the call that needs the file then names the error.
 bool FileExists(const std::string& path);
 // Names in a folder, sorted. An empty list for a folder that does not exist.
 absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path);
-// Replaces `path` atomically; on error the old content stays.
+// INVALID_ARGUMENT, naming `option` and what is wrong, for a folder that a run cannot have: a name of more than 255
+// bytes, a control character, or bytes that are not UTF-8.
+absl::Status CheckFolderName(const std::string& option, const std::string& path);
+// Replaces `path` atomically; on error the old content stays. Never writes through a link that has the temporary name.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content);
 absl::Status SyncFile(const std::string& path);     // also for folders
 absl::Status MakeFolders(const std::string& path);  // with all parents; syncs the names of those that it makes

@@ -26,9 +26,11 @@ absl::Status NotARunFolder(const std::string& path) {
                    "of a run, e.g. runs/cartpole-datacom-1"));
 }
 
+constexpr uint64_t kMostBytes = uint64_t{256} << 20;  // a run's experiment holds the files of its text task
+
 absl::StatusOr<v1::Experiment> LoadExperiment(const std::string& name_or_path, const std::string& folder) {
   ASSIGN_OR_RETURN(const std::string path, FindTextproto("experiment", name_or_path, folder));
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMostBytes));
   return ParseExperiment(text, path);
 }
 

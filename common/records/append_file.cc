@@ -1,13 +1,15 @@
 #include "common/records/append_file.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/checksum.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
 
@@ -15,29 +17,57 @@ namespace datacom {
 namespace {
 
 constexpr size_t kBufferBytes = 1 << 16;
+constexpr size_t kPieceBytes = 1 << 20;
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<AppendFile>> AppendFile::Open(const std::string& path, uint64_t offset) {
-  const int flags = O_WRONLY | O_CLOEXEC | (offset == 0 ? O_CREAT : 0);
+FileEnd EndOf(const FileEnds& ends, const std::string& path) {
+  const auto found = ends.find(path);
+  return found == ends.end() ? FileEnd() : found->second;
+}
+
+absl::Status CheckFileEnd(const std::string& path, const FileEnd& end) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return absl::DataLossError(absl::StrCat(path, " is missing, but ", end.bytes, " bytes were recorded"));
+  std::string piece(kPieceBytes, '\0');
+  uint64_t read = 0;
+  uint32_t crc = 0;
+  while (read < end.bytes) {
+    const auto wanted = static_cast<std::streamsize>(std::min<uint64_t>(piece.size(), end.bytes - read));
+    file.read(piece.data(), wanted);
+    crc = Crc32c(absl::string_view(piece).substr(0, file.gcount()), crc);
+    read += file.gcount();
+    if (file.gcount() < wanted) {
+      return absl::DataLossError(absl::StrCat(path, " has ", read, " bytes, but ", end.bytes, " were recorded"));
+    }
+  }
+  if (crc == end.crc32c) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(path, ": its first ", end.bytes,
+                                          " bytes are not those that were recorded (their checksum differs)"));
+}
+
+absl::StatusOr<std::unique_ptr<AppendFile>> AppendFile::Open(const std::string& path, const FileEnd& end) {
+  if (end.bytes > 0) RETURN_IF_ERROR(CheckFileEnd(path, end));
+  const int flags = O_WRONLY | O_CLOEXEC | (end.bytes == 0 ? O_CREAT : 0);
   const int fd = ::open(path.c_str(), flags, 0644);
   if (fd < 0) return ErrnoStatus(errno, "open " + path);
-  std::unique_ptr<AppendFile> file(new AppendFile(path, fd, offset));
-  struct stat info = {};
-  if (::fstat(fd, &info) != 0) return ErrnoStatus(errno, "stat " + path);
-  if (static_cast<uint64_t>(info.st_size) < offset) {
-    return absl::DataLossError(absl::StrCat(path, " has ", info.st_size, " bytes, but ", offset, " were recorded"));
-  }
-  if (::ftruncate(fd, static_cast<off_t>(offset)) != 0) return ErrnoStatus(errno, "truncate " + path);
-  if (::lseek(fd, 0, SEEK_END) < 0) return ErrnoStatus(errno, "seek " + path);
+  std::unique_ptr<AppendFile> file(new AppendFile(path, fd, end));
+  if (::lseek(fd, static_cast<off_t>(end.bytes), SEEK_SET) < 0) return ErrnoStatus(errno, "seek " + path);
   const std::string folder = std::filesystem::path(path).parent_path().string();
-  if (offset == 0) RETURN_IF_ERROR(SyncFile(folder.empty() ? "." : folder));
+  if (end.bytes == 0) RETURN_IF_ERROR(SyncFile(folder.empty() ? "." : folder));
   return file;
 }
 
 AppendFile::~AppendFile() {
-  (void)Flush(false);
+  if (!buffer_.empty()) (void)Flush(false);
   ::close(fd_);
+}
+
+absl::Status AppendFile::Cut() {
+  const uint64_t written = end_.bytes - buffer_.size();
+  if (!cut_ && ::ftruncate(fd_, static_cast<off_t>(written)) != 0) return ErrnoStatus(errno, "truncate " + path_);
+  cut_ = true;
+  return absl::OkStatus();
 }
 
 bool AppendFile::Writes(size_t bytes) const { return buffer_.size() + bytes >= kBufferBytes; }
@@ -45,11 +75,12 @@ bool AppendFile::Writes(size_t bytes) const { return buffer_.size() + bytes >= k
 absl::Status AppendFile::Append(absl::string_view data) {
   const bool full = Writes(data.size());
   buffer_.append(data.data(), data.size());
-  offset_ += data.size();
+  end_ = {end_.bytes + data.size(), Crc32c(data, end_.crc32c)};
   return full ? Flush(false) : absl::OkStatus();
 }
 
 absl::Status AppendFile::Flush(bool sync) {
+  RETURN_IF_ERROR(Cut());
   size_t done = 0;
   while (done < buffer_.size()) {
     const ssize_t written = ::write(fd_, buffer_.data() + done, buffer_.size() - done);

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr FileFormat kFormat = {"checkpoint file", "DCCHECKP", 3,
+constexpr FileFormat kFormat = {"checkpoint file", "DCCHECKP", 4,
                                 "; resume with the build named in build.txt, or start "
                                 "a new run"};
 constexpr size_t kKept = 2;

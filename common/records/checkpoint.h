@@ -1,6 +1,6 @@
 // The learner's state on disk: checkpoints/<update>/ in the run folder.
 //
-//   learner.state     v1::LearnerCheckpoint: counters, record offsets, open and pending epochs
+//   learner.state     v1::LearnerCheckpoint: counters, ends of record files, open and pending epochs
 //   algorithm.state   the algorithm's named tensors, sorted by name
 //   state.sha256      StateHash: equal for equal numbers, whatever the run's name, place or time
 //

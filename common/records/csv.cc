@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <fstream>
 #include <limits>
 #include <utility>
 
@@ -35,7 +36,7 @@ bool ParseNumber(const std::string& cell, NumberType* value) {
 
 absl::StatusOr<std::unique_ptr<CsvWriter>> CsvWriter::Create(const std::string& path,
                                                              const std::vector<std::string>& header) {
-  ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, AppendFile::Open(path, 0));
+  ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, AppendFile::Open(path));
   std::unique_ptr<CsvWriter> writer(new CsvWriter(std::move(file), header.size()));
   RETURN_IF_ERROR(writer->Append(header));
   RETURN_IF_ERROR(writer->Flush(/*sync=*/false));
@@ -43,16 +44,17 @@ absl::StatusOr<std::unique_ptr<CsvWriter>> CsvWriter::Create(const std::string& 
 }
 
 absl::StatusOr<std::unique_ptr<CsvWriter>> CsvWriter::Resume(const std::string& path,
-                                                             const std::vector<std::string>& header, uint64_t offset) {
-  if (offset == 0) return Create(path, header);
-  ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
+                                                             const std::vector<std::string>& header,
+                                                             const FileEnd& end) {
+  if (end.bytes == 0) return Create(path, header);
+  ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, AppendFile::Open(path, end));
+  std::string found;
+  std::getline(std::ifstream(path), found);
   const std::string expected = absl::StrJoin(header, ",");
-  const std::string found = content.substr(0, content.find('\n'));
   if (found != expected) {
     return absl::FailedPreconditionError(
         absl::StrCat(path, " has the header \"", found, "\", this build writes \"", expected, "\""));
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, AppendFile::Open(path, offset));
   return std::unique_ptr<CsvWriter>(new CsvWriter(std::move(file), header.size()));
 }
 

@@ -27,15 +27,15 @@ class CsvWriter {
   // Empties or creates the file and writes the header.
   static absl::StatusOr<std::unique_ptr<CsvWriter>> Create(const std::string& path,
                                                            const std::vector<std::string>& header);
-  // Continues at `offset` (an earlier Offset()) and drops what follows. FAILED_PRECONDITION when the file's header
-  // differs, DATA_LOSS when the file is shorter. Offset 0 is Create.
+  // Continues after `end` (an earlier end()); Create if that is empty. FAILED_PRECONDITION when the file's header
+  // differs, and the errors of AppendFile::Open. Changes nothing before a Flush.
   static absl::StatusOr<std::unique_ptr<CsvWriter>> Resume(const std::string& path,
-                                                           const std::vector<std::string>& header, uint64_t offset);
+                                                           const std::vector<std::string>& header, const FileEnd& end);
 
   // INVALID_ARGUMENT, naming both counts, when the row is not as wide as the header.
   absl::Status Append(const std::vector<std::string>& cells);
   absl::Status Flush(bool sync) { return file_->Flush(sync); }
-  uint64_t Offset() const { return file_->Offset(); }
+  const FileEnd& end() const { return file_->end(); }
 
  private:
   CsvWriter(std::unique_ptr<AppendFile> file, size_t width) : file_(std::move(file)), width_(width) {}

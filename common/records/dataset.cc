@@ -90,8 +90,7 @@ uint32_t ChecksumOf(v1::DatasetManifest manifest) {
 absl::Status WriteMember(const std::string& folder, const RowSchema& schema, const std::vector<const char*>& rows,
                          v1::DatasetMember* member) {
   member->set_file(absl::StrCat("member_", member->member(), ".rows"));
-  ASSIGN_OR_RETURN(const std::unique_ptr<AppendFile> file,
-                   AppendFile::Open(absl::StrCat(folder, "/", member->file()), 0));
+  ASSIGN_OR_RETURN(const std::unique_ptr<AppendFile> file, AppendFile::Open(absl::StrCat(folder, "/", member->file())));
   const size_t cost = schema.offset("cost");
   uint64_t failures = 0;
   uint32_t crc = 0;
@@ -110,7 +109,7 @@ absl::Status WriteMember(const std::string& folder, const RowSchema& schema, con
   RETURN_IF_ERROR(file->Flush(/*sync=*/true));
   member->set_rows(rows.size());
   member->set_failures(failures);
-  member->set_bytes(file->Offset());
+  member->set_bytes(file->end().bytes);
   member->set_crc32c(crc);
   return absl::OkStatus();
 }

@@ -78,11 +78,10 @@ class LedgerWriter {
     std::string run_dir;
     uint32_t members = 1, action_dim = 1;
   };
-  // Continues at `offsets` (an earlier Offsets(), by path) and drops what follows; a file without an offset starts
-  // empty. DATA_LOSS, naming the files, when one is shorter or step files have unequal numbers of transitions;
-  // FAILED_PRECONDITION for another header.
-  static absl::StatusOr<std::unique_ptr<LedgerWriter>> Open(const Options& options,
-                                                            const std::map<std::string, uint64_t>& offsets);
+  // Continues after `ends` (an earlier Ends()); a file without an end starts empty. The errors of AppendFile::Open;
+  // DATA_LOSS, naming the files, when step files have unequal numbers of transitions; FAILED_PRECONDITION for another
+  // header. Changes nothing before a Flush.
+  static absl::StatusOr<std::unique_ptr<LedgerWriter>> Open(const Options& options, const FileEnds& ends);
 
   uint64_t transitions(uint32_t member) const;  // in its step file
   absl::Status AppendStep(uint32_t member, const LedgerStep& step);
@@ -90,12 +89,12 @@ class LedgerWriter {
   // characters in the actor's name become '_'.
   absl::Status AppendViolation(const LedgerViolation& violation);
   absl::Status Flush(bool sync);
-  std::vector<std::pair<std::string, uint64_t>> Offsets() const;  // path below the run folder, length
+  FileEnds Ends() const;
 
  private:
   explicit LedgerWriter(const Options& options) : options_(options) {}
-  absl::Status OpenSteps(uint32_t member, uint64_t offset);
-  absl::Status OpenViolations(uint64_t offset);
+  absl::Status OpenSteps(uint32_t member, const FileEnd& end);
+  absl::Status OpenViolations(const FileEnd& end);
   absl::Status FlushSteps(bool sync);
 
   const Options options_;

@@ -51,53 +51,43 @@ absl::StatusOr<uint64_t> LastId(const std::string& path, uint64_t header, uint64
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<LedgerWriter>> LedgerWriter::Open(const Options& options,
-                                                                 const std::map<std::string, uint64_t>& offsets) {
-  const auto at = [&offsets](const std::string& path) {
-    const auto found = offsets.find(path);
-    return found == offsets.end() ? 0 : found->second;
-  };
-  RETURN_IF_ERROR(MakeFolders(options.run_dir + "/ledger"));
+absl::StatusOr<std::unique_ptr<LedgerWriter>> LedgerWriter::Open(const Options& options, const FileEnds& ends) {
+  if (ends.empty()) RETURN_IF_ERROR(MakeFolders(options.run_dir + "/ledger"));
   std::unique_ptr<LedgerWriter> writer(new LedgerWriter(options));
   for (uint32_t member = 0; member < options.members; ++member) {
-    RETURN_IF_ERROR(writer->OpenSteps(member, at(ledger::StepsPath(member))));
+    RETURN_IF_ERROR(writer->OpenSteps(member, EndOf(ends, ledger::StepsPath(member))));
     if (writer->transitions(member) != writer->transitions(0)) {
       return absl::DataLossError(absl::StrCat(options.run_dir, "/ledger: member 0 has ", writer->transitions(0),
                                               " transitions, member ", member, " has ", writer->transitions(member)));
     }
   }
-  RETURN_IF_ERROR(writer->OpenViolations(at(ledger::kViolationsPath)));
+  RETURN_IF_ERROR(writer->OpenViolations(EndOf(ends, ledger::kViolationsPath)));
   return writer;
 }
 
-absl::Status LedgerWriter::OpenSteps(uint32_t member, uint64_t offset) {
+absl::Status LedgerWriter::OpenSteps(uint32_t member, const FileEnd& end) {
   const std::string path = absl::StrCat(options_.run_dir, "/", ledger::StepsPath(member));
-  const std::string header = ledger::StepHeader(member, options_.action_dim);
-  if (offset > 0) {
-    ASSIGN_OR_RETURN(const std::string found, ReadBytes(path, 0, std::min<uint64_t>(kStepHeaderBytes, offset)));
-    RETURN_IF_ERROR(ledger::CheckStepHeader(path, found, member, options_.action_dim));
-    if ((offset - kStepHeaderBytes) % ledger::StepBytes(options_.action_dim) != 0) {
-      return absl::DataLossError(absl::StrCat(path, ": no record ends at the recorded length of ", offset, " bytes"));
-    }
-  }
-  ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, AppendFile::Open(path, offset));
+  ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, AppendFile::Open(path, end));
   steps_.push_back(std::move(file));
-  return offset > 0 ? absl::OkStatus() : steps_.back()->Append(header);
+  if (end.bytes == 0) return steps_.back()->Append(ledger::StepHeader(member, options_.action_dim));
+  ASSIGN_OR_RETURN(const std::string found, ReadBytes(path, 0, std::min<uint64_t>(kStepHeaderBytes, end.bytes)));
+  RETURN_IF_ERROR(ledger::CheckStepHeader(path, found, member, options_.action_dim));
+  if ((end.bytes - kStepHeaderBytes) % ledger::StepBytes(options_.action_dim) == 0) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(path, ": no record ends at the recorded length of ", end.bytes, " bytes"));
 }
 
-absl::Status LedgerWriter::OpenViolations(uint64_t offset) {
+absl::Status LedgerWriter::OpenViolations(const FileEnd& end) {
   const std::string path = absl::StrCat(options_.run_dir, "/", ledger::kViolationsPath);
   const std::string header = absl::StrCat(absl::StrJoin(ledger::ViolationColumns(options_.action_dim), ","), "\n");
-  if (offset > 0) {
-    RETURN_IF_ERROR(CheckStart(path, header, offset));
-    ASSIGN_OR_RETURN(last_id_, LastId(path, header.size(), offset));
-  }
-  ASSIGN_OR_RETURN(violations_, AppendFile::Open(path, offset));
-  return offset > 0 ? absl::OkStatus() : violations_->Append(header);
+  ASSIGN_OR_RETURN(violations_, AppendFile::Open(path, end));
+  if (end.bytes == 0) return violations_->Append(header);
+  RETURN_IF_ERROR(CheckStart(path, header, end.bytes));
+  ASSIGN_OR_RETURN(last_id_, LastId(path, header.size(), end.bytes));
+  return absl::OkStatus();
 }
 
 uint64_t LedgerWriter::transitions(uint32_t member) const {
-  return (steps_[member]->Offset() - kStepHeaderBytes) / ledger::StepBytes(options_.action_dim);
+  return (steps_[member]->end().bytes - kStepHeaderBytes) / ledger::StepBytes(options_.action_dim);
 }
 
 absl::Status LedgerWriter::AppendStep(uint32_t member, const LedgerStep& step) {
@@ -128,11 +118,12 @@ absl::Status LedgerWriter::Flush(bool sync) {
   return violations_->Flush(sync);
 }
 
-std::vector<std::pair<std::string, uint64_t>> LedgerWriter::Offsets() const {
-  std::vector<std::pair<std::string, uint64_t>> offsets = {{ledger::kViolationsPath, violations_->Offset()}};
-  for (uint32_t member = 0; member < options_.members; ++member)
-    offsets.emplace_back(ledger::StepsPath(member), steps_[member]->Offset());
-  return offsets;
+FileEnds LedgerWriter::Ends() const {
+  FileEnds ends = {{ledger::kViolationsPath, violations_->end()}};
+  for (uint32_t member = 0; member < options_.members; ++member) {
+    ends[ledger::StepsPath(member)] = steps_[member]->end();
+  }
+  return ends;
 }
 
 }  // namespace datacom

@@ -15,11 +15,11 @@ uint32_t MaskedCrc32c(absl::string_view data) {
   return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
 }
 
-absl::StatusOr<std::unique_ptr<EventWriter>> EventWriter::Open(const std::string& folder, uint64_t offset) {
-  RETURN_IF_ERROR(MakeFolders(folder));
-  ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, AppendFile::Open(folder + "/" + kEventFile, offset));
+absl::StatusOr<std::unique_ptr<EventWriter>> EventWriter::Open(const std::string& folder, const FileEnd& end) {
+  if (end.bytes == 0) RETURN_IF_ERROR(MakeFolders(folder));
+  ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, AppendFile::Open(folder + "/" + kEventFile, end));
   std::unique_ptr<EventWriter> writer(new EventWriter(std::move(file)));
-  if (offset == 0) {
+  if (end.bytes == 0) {
     v1::TensorboardEvent event;
     event.set_file_version("brain.Event:2");
     RETURN_IF_ERROR(writer->AppendRecord(event));

@@ -26,14 +26,13 @@ class TensorboardEvent;
 class EventWriter {
  public:
   // Creates the folder if needed; the file in it has a fixed name, so that a resumed run continues the same file.
-  // Continues at `offset` (an earlier Offset()) and drops what follows; 0 starts an empty file. DATA_LOSS when the file
-  // is shorter.
-  static absl::StatusOr<std::unique_ptr<EventWriter>> Open(const std::string& folder, uint64_t offset);
+  // Continues after `end` (an earlier end()); starts an empty file if that is empty. The errors of AppendFile::Open.
+  static absl::StatusOr<std::unique_ptr<EventWriter>> Open(const std::string& folder, const FileEnd& end = {});
 
   // Appends one event of several scalars, e.g. {"eval/discounted_return", 3.5}. Omits NaN. wall_time: Unix seconds.
   absl::Status Append(int64_t step, double wall_time, const std::vector<std::pair<std::string, double>>& scalars);
   absl::Status Flush(bool sync) { return file_->Flush(sync); }
-  uint64_t Offset() const { return file_->Offset(); }
+  const FileEnd& end() const { return file_->end(); }
   const std::string& path() const { return file_->path(); }
 
  private:

@@ -301,6 +301,7 @@ absl::StatusOr<int> Sweep(const SweepOptions& options) {
   const TrainOptions& run = options.run;
   ASSIGN_OR_RETURN(const SweepInput input, ReadInput(options));
   RETURN_IF_ERROR(LoadSecurity(run.tls).status());
+  RETURN_IF_ERROR(CheckFolderName("--run-dir", run.run_dir));
   ASSIGN_OR_RETURN(const std::vector<SweepRun> populations, ExpandSweep(input));
   const std::string dir =
       !run.run_dir.empty() ? run.run_dir : absl::StrCat("runs/", absl::StrReplaceAll(input.sweep.name(), {{"/", "-"}}));

@@ -108,6 +108,7 @@ struct Prepared {
 absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
   Prepared run;
   ASSIGN_OR_RETURN(run.security, LoadSecurity(options.tls));
+  RETURN_IF_ERROR(CheckFolderName("--run-dir", options.run_dir));
   TrainOptions wanted = options;
   run.run_dir = options.run_dir;
   v1::Experiment stored;

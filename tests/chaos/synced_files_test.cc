@@ -77,7 +77,7 @@ TEST_F(SyncedFilesTest, ANewFolderIsOnTheDiskWithItsParents) {
 }
 
 TEST_F(SyncedFilesTest, ANewFileIsOnTheDiskWithItsNameOnceItIsFlushedWithSync) {
-  const auto file = AppendFile::Open(root() + "/rows.csv", 0);
+  const auto file = AppendFile::Open(root() + "/rows.csv");
   ASSERT_THAT(file, IsOk());
   ASSERT_THAT((*file)->Append("one\n"), IsOk());
   ASSERT_THAT((*file)->Flush(/*sync=*/false), IsOk());

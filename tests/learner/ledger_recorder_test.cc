@@ -17,8 +17,8 @@ using datacom::testing::IsOk;
 class LedgerTest : public ::testing::Test {
  protected:
   std::string Folder(const std::string& name) const { return temporary_.path() + "/" + name; }
-  std::unique_ptr<LedgerRecorder> Open(const std::string& folder, const std::vector<v1::FileOffset>& offsets = {}) {
-    auto ledger = LedgerRecorder::Open(folder, {100, 101}, replay_.schema, offsets,
+  std::unique_ptr<LedgerRecorder> Open(const std::string& folder, const FileEnds& ends = {}) {
+    auto ledger = LedgerRecorder::Open(folder, {100, 101}, replay_.schema, ends,
                                        [this](uint32_t member, uint64_t from, uint64_t to, const auto& consume) {
                                          return replay_.ReadRows(member, from, to, consume);
                                        });
@@ -84,12 +84,12 @@ TEST_F(LedgerTest, TheBytesDoNotDependOnTheStepsOfAdvance) {
   ASSERT_THAT(once->Advance(250), IsOk());
   ASSERT_THAT(once->Flush(false), IsOk());
   const std::string pieces = Folder("pieces");
-  std::vector<v1::FileOffset> offsets;
+  FileEnds ends;
   for (const uint64_t rows : {1, 20, 5, 21, 100, 250}) {
-    auto ledger = Open(pieces, offsets);
+    auto ledger = Open(pieces, ends);
     ASSERT_THAT(ledger->Advance(rows), IsOk());
     ASSERT_THAT(ledger->Flush(false), IsOk());
-    offsets = ledger->Offsets();
+    ends = ledger->Ends();
   }
   EXPECT_EQ(Content(pieces), Content(whole));
 }

@@ -174,6 +174,31 @@ TEST_F(LearnerProcessTest, ARefusedResumeLeavesTheFolderAsItWas) {
   EXPECT_TRUE(absl::IsInvalidArgument(refused(options_))) << "a state of another size";
 }
 
+// The checkpoint names a checksum of every record file.
+TEST_F(LearnerProcessTest, AResumeWithAChangedShortenedOrMissingRecordIsRefusedByNameAndLeavesTheFolderAsItWas) {
+  Stop();
+  EXPECT_TRUE(absl::IsCancelled(RunLearner(options_, FakeTaskModel(), seams_)));
+  for (const std::string file : {"progress.csv", "episodes.csv", "ledger/violations.csv", "ledger/member_1.steps",
+                                 "tensorboard/member_0/events.out.tfevents.0.datacom"}) {
+    const std::string path = folder_ + "/" + file, whole = ReadFile(path).value();
+    std::string changed = whole;
+    changed[changed.size() - 2] ^= 1;
+    for (const std::string& content : {changed, whole.substr(0, whole.size() - 1), std::string()}) {
+      if (content.empty()) {
+        fs::remove(path);
+      } else {
+        std::ofstream(path, std::ios::binary) << content;
+      }
+      const std::map<std::string, std::string> before = Contents();
+      const absl::Status status = RunLearner(options_, FakeTaskModel(), seams_);
+      EXPECT_TRUE(absl::IsDataLoss(status)) << file << ": " << status;
+      EXPECT_NE(status.message().find(file), absl::string_view::npos) << status;
+      EXPECT_EQ(Contents(), before) << file;
+    }
+    std::ofstream(path, std::ios::binary) << whole;
+  }
+}
+
 TEST_F(LearnerProcessTest, AResumeWithoutACheckpointMakesNoFolder) {
   options_.must_resume = true;
   const absl::Status status = RunLearner(options_, FakeTaskModel(), seams_);

@@ -132,7 +132,7 @@ class ModelFiles {
     const std::string key = fs::weakly_canonical(path).string();
     if (const auto known = names_.find(key); known != names_.end()) return known->second;
     const std::string name = NewName(path);  // known from here on, so that an include of itself ends
-    ASSIGN_OR_RETURN(std::string content, ReadFile(path.string()));
+    ASSIGN_OR_RETURN(std::string content, ReadFile(path.string(), kMaxTaskBytes));
     if (path.extension() == ".xml" || path.extension() == ".urdf") {
       ASSIGN_OR_RETURN(content, Rewrite(content));
     }
@@ -188,7 +188,7 @@ absl::Status AddModelFiles(const std::string& path, v1::TextTask* task) {
   if (!fs::is_regular_file(model, error)) {
     return absl::InvalidArgumentError(absl::StrCat("model: there is no file ", model.lexically_normal().string()));
   }
-  ASSIGN_OR_RETURN(const std::string xml, ReadFile(model.string()));
+  ASSIGN_OR_RETURN(const std::string xml, ReadFile(model.string(), kMaxTaskBytes));
   ModelFiles files(model);
   ASSIGN_OR_RETURN(std::string rewritten, files.Rewrite(xml));
   v1::TaskFile* main = task->add_file();
@@ -209,7 +209,7 @@ absl::Status AddModelFiles(const std::string& path, v1::TextTask* task) {
 bool IsTaskFile(absl::string_view task) { return absl::EndsWith(task, ".textproto"); }
 
 absl::StatusOr<v1::TextTask> ReadTaskFile(const std::string& path) {
-  const absl::StatusOr<std::string> content = ReadFile(path);
+  const absl::StatusOr<std::string> content = ReadFile(path, kMaxTaskBytes);
   if (!content.ok()) return absl::InvalidArgumentError(content.status().message());
   v1::TextTask task;
   TextFormat::Parser parser;

@@ -57,8 +57,8 @@ void CheckOne(VerifiedRun* run, uint64_t update, const v1::LearnerCheckpoint& le
     run->report->Damage("experiment.textproto",
                         absl::StrCat("differs from the experiment of ", file, " in more than ", kFreeOnResume));
   }
-  for (const v1::FileOffset& kept : learner.files()) {
-    const std::string name = RecordFile(*run, kept.path());
+  for (const v1::FileEnd& kept : learner.files()) {
+    const std::string& name = kept.path();
     std::error_code error;
     const uint64_t bytes = fs::file_size(run->Path(name), error);
     if (error) {
@@ -66,6 +66,8 @@ void CheckOne(VerifiedRun* run, uint64_t update, const v1::LearnerCheckpoint& le
     } else if (bytes < kept.bytes()) {
       run->report->Damage(name, absl::StrCat("byte ", bytes, ": the file ends; ", file, " was written when it had ",
                                              kept.bytes(), " bytes"));
+    } else if (!CheckFileEnd(run->Path(name), {kept.bytes(), kept.crc32c()}).ok()) {
+      run->report->Damage(name, absl::StrCat("its first ", kept.bytes(), " bytes are not those that ", file, " names"));
     }
   }
   const uint64_t seen = update == 0 ? 0 : run->updates().RowsSeen(update);

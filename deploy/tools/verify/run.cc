@@ -8,7 +8,6 @@
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
-#include "common/records/tensorboard.h"
 #include "replay/setup.h"
 
 namespace datacom::verify {
@@ -55,7 +54,7 @@ uint64_t VerifiedRun::RowsLearned() const {
 
 uint64_t VerifiedRun::KeptLength(const std::string& file) const {
   if (!checkpoint.has_value()) return 0;
-  for (const v1::FileOffset& kept : checkpoint->learner.files()) {
+  for (const v1::FileEnd& kept : checkpoint->learner.files()) {
     if (kept.path() == file) return kept.bytes();
   }
   return 0;
@@ -107,15 +106,10 @@ absl::StatusOr<std::unique_ptr<VerifiedRun>> OpenRun(const std::string& dir, Rep
   return run;
 }
 
-std::string RecordFile(const VerifiedRun& run, const std::string& name) {
-  std::error_code error;
-  return fs::is_directory(run.Path(name), error) ? absl::StrCat(name, "/", kEventFile) : name;
-}
-
 Report::Repair CutTail(const VerifiedRun& run, const std::string& file, uint64_t bytes) {
   for (int i = 0; run.checkpoint.has_value() && i < run.checkpoint->learner.files_size(); ++i) {
-    const v1::FileOffset& kept = run.checkpoint->learner.files(i);
-    if (RecordFile(run, kept.path()) == file && kept.bytes() > bytes) return nullptr;
+    const v1::FileEnd& kept = run.checkpoint->learner.files(i);
+    if (kept.path() == file && kept.bytes() > bytes) return nullptr;
   }
   const std::string path = run.Path(file);
   return [path, file, bytes]() -> absl::StatusOr<std::string> {

@@ -52,8 +52,6 @@ struct VerifiedRun {
 // INVALID_ARGUMENT when the folder is not a run folder. A damaged experiment is reported as damage, and null returned.
 absl::StatusOr<std::unique_ptr<VerifiedRun>> OpenRun(const std::string& dir, Report* report, Progress* progress);
 
-// The file that a name in a checkpoint stands for: a TensorBoard folder stands for the file in it.
-std::string RecordFile(const VerifiedRun& run, const std::string& name);
 // Cuts the file to `bytes`; for files whose tail is unfinished. Nothing when the checkpoint names a larger length.
 Report::Repair CutTail(const VerifiedRun& run, const std::string& file, uint64_t bytes);
 // "2 rings", "1 ring".

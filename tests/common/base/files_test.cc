@@ -1,5 +1,7 @@
 #include "common/base/files.h"
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -26,6 +28,50 @@ TEST_F(Files, WritesAtomicallyAndLeavesNoTemporaryFile) {
   ASSERT_THAT(WriteFileAtomically(path, std::string("sec\0nd", 6)), IsOk());
   EXPECT_EQ(ReadFile(path).value(), std::string("sec\0nd", 6));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+}
+
+TEST_F(Files, ALinkWithTheTemporaryNameIsReplacedAndItsTargetStays) {
+  const std::string path = folder_ + "/state", victim = folder_ + "/victim";
+  ASSERT_THAT(WriteFileAtomically(victim, "precious"), IsOk());
+  std::filesystem::create_symlink(victim, path + ".tmp");
+  ASSERT_THAT(WriteFileAtomically(path, "new"), IsOk());
+  EXPECT_EQ(ReadFile(victim).value(), "precious");
+  EXPECT_EQ(ReadFile(path).value(), "new");
+  EXPECT_FALSE(std::filesystem::is_symlink(path));
+}
+
+TEST_F(Files, WhatIsNotARegularFileOrTooLargeIsNotRead) {
+  const std::string pipe = folder_ + "/pipe", file = folder_ + "/file";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {pipe, std::string("/dev/zero"), folder_}) {
+    const absl::Status status = ReadFile(path).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_TRUE(absl::StrContains(status.message(), path + " is not a regular file")) << status;
+  }
+  ASSERT_THAT(WriteFileAtomically(file, "12345"), IsOk());
+  EXPECT_THAT(ReadFile(file, 5), IsOk());
+  EXPECT_TRUE(absl::StrContains(ReadFile(file, 4).status().message(), "has 5 bytes; at most 4 are read"));
+}
+
+TEST_F(Files, FoldersThatARunCannotHaveAreNamed) {
+  for (const std::string good : {"runs/a-1", "/tmp/\xc3\xa4 \xe2\x82\xac \xf0\x9f\xa4\x96", "", "a'b\"$(c)"}) {
+    EXPECT_THAT(CheckFolderName("--run-dir", good), IsOk()) << good;
+  }
+  const auto message = [](const std::string& path) {
+    const absl::Status status = CheckFolderName("--run-dir", path);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    return std::string(status.message());
+  };
+  EXPECT_THAT(CheckFolderName("--run-dir", std::string(255, 'a')), IsOk());
+  EXPECT_EQ(message("runs/" + std::string(256, 'a')).find("--run-dir: a name of 256 bytes, file systems take 255"), 0u);
+  EXPECT_EQ(message("a\nb"), "--run-dir: a control character: \"a\\nb\"");
+  // Not a byte of UTF-8, cut short, the long form of '/', a surrogate, beyond the last code point.
+  for (const char* bad : {"a\xff", "a\xe2\x82", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80"}) {
+    EXPECT_EQ(message(bad).find("--run-dir: bytes that are not UTF-8: "), 0u);
+  }
+  std::string deep;
+  for (int i = 0; i < 400; ++i) deep += "/123456789";
+  EXPECT_EQ(message(deep).find("--run-dir: a path of 4000 bytes"), 0u);
 }
 
 TEST_F(Files, KeepsTheOldContentWhenWritingFails) {

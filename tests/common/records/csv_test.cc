@@ -6,6 +6,7 @@
 #include <fstream>
 #include <limits>
 
+#include "common/base/checksum.h"
 #include "common/base/files.h"
 #include "common/base/random.h"
 #include "common/records/best_epoch.h"
@@ -36,20 +37,22 @@ TEST_F(CsvFile, WritesHeaderAndRows) {
   EXPECT_EQ(Content(), "epoch,delta\n") << "rows are written at a flush";
   ASSERT_THAT(writer->Flush(/*sync=*/true), IsOk());
   EXPECT_EQ(Content(), "epoch,delta\n1,0.1\n18446744073709551615,\n");
-  EXPECT_EQ(writer->Offset(), Content().size());
+  EXPECT_EQ(writer->end().bytes, Content().size());
 }
 
-TEST_F(CsvFile, ResumeTruncatesToTheOffset) {
-  uint64_t offset = 0;
+TEST_F(CsvFile, AResumedFileIsCutToItsEndWhenItIsFirstWritten) {
+  FileEnd end;
   {
     auto writer = CsvWriter::Create(path_, {"a"}).value();
     ASSERT_THAT(writer->Append({"1"}), IsOk());
-    offset = writer->Offset();
+    end = writer->end();
     ASSERT_THAT(writer->Append({"lost"}), IsOk());
   }
   EXPECT_EQ(Content(), "a\n1\nlost\n") << "the destructor flushes";
   {
-    auto writer = CsvWriter::Resume(path_, {"a"}, offset).value();
+    { ASSERT_THAT(CsvWriter::Resume(path_, {"a"}, end), IsOk()); }
+    EXPECT_EQ(Content(), "a\n1\nlost\n") << "a resume that is given up changes nothing";
+    auto writer = CsvWriter::Resume(path_, {"a"}, end).value();
     ASSERT_THAT(writer->Append({"2"}), IsOk());
   }
   EXPECT_EQ(Content(), "a\n1\n2\n");
@@ -57,15 +60,21 @@ TEST_F(CsvFile, ResumeTruncatesToTheOffset) {
 
 TEST_F(CsvFile, ResumeRefusesAnotherHeaderAndAShorterFileAndKeepsTheFile) {
   { ASSERT_THAT(CsvWriter::Create(path_, {"a", "b"}), IsOk()); }
-  const absl::Status header = CsvWriter::Resume(path_, {"a", "c"}, 4).status();
+  const uint32_t crc = Crc32c("a,b\n");
+  const absl::Status header = CsvWriter::Resume(path_, {"a", "c"}, {4, crc}).status();
   EXPECT_EQ(header.code(), absl::StatusCode::kFailedPrecondition) << header;
   EXPECT_THAT(std::string(header.message()),
               ::testing::AllOf(::testing::HasSubstr("a,b"), ::testing::HasSubstr("a,c")));
-  const absl::Status length = CsvWriter::Resume(path_, {"a", "b"}, 100).status();
+  const absl::Status length = CsvWriter::Resume(path_, {"a", "b"}, {100, crc}).status();
   EXPECT_EQ(length.code(), absl::StatusCode::kDataLoss) << length;
   EXPECT_THAT(std::string(length.message()),
               ::testing::AllOf(::testing::HasSubstr("100"), ::testing::HasSubstr("has 4")));
-  EXPECT_EQ(CsvWriter::Resume(folder_ + "/none.csv", {"a"}, 10).status().code(), absl::StatusCode::kNotFound);
+  const absl::Status content = CsvWriter::Resume(path_, {"a", "b"}, {4, crc + 1}).status();
+  EXPECT_EQ(content.code(), absl::StatusCode::kDataLoss) << content;
+  EXPECT_THAT(std::string(content.message()), ::testing::HasSubstr("its first 4 bytes are not those"));
+  const absl::Status missing = CsvWriter::Resume(folder_ + "/none.csv", {"a"}, {10, crc}).status();
+  EXPECT_EQ(missing.code(), absl::StatusCode::kDataLoss) << missing;
+  EXPECT_THAT(std::string(missing.message()), ::testing::HasSubstr("none.csv is missing, but 10 bytes"));
   EXPECT_EQ(Content(), "a,b\n");
 }
 

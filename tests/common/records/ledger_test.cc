@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 
+#include "common/base/checksum.h"
 #include "common/base/files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -55,8 +56,8 @@ class LedgerFiles : public ::testing::Test {
     violation.executed_action = step.execution;
     return violation;
   }
-  std::unique_ptr<LedgerWriter> Open(const std::map<std::string, uint64_t>& offsets = {}) {
-    auto writer = LedgerWriter::Open({folder_, /*members=*/2, kActions}, offsets);
+  std::unique_ptr<LedgerWriter> Open(const FileEnds& ends = {}) {
+    auto writer = LedgerWriter::Open({folder_, /*members=*/2, kActions}, ends);
     EXPECT_THAT(writer, IsOk());
     return *std::move(writer);
   }
@@ -135,14 +136,14 @@ TEST_F(LedgerFiles, AResumedLedgerHasTheBytesOfAnUninterruptedOne) {
   Append(0, 6, Open().get());
   const std::string violations = Content("violations.csv"), steps = Content("member_0.steps");
   for (uint32_t cut = 0; cut <= 6; ++cut) {
-    std::map<std::string, uint64_t> offsets;
+    FileEnds ends;
     {
       auto writer = Open();
       Append(0, cut, writer.get());
-      for (const auto& [path, bytes] : writer->Offsets()) offsets[path] = bytes;
+      ends = writer->Ends();
       Append(cut, 5, writer.get());  // rows after the checkpoint
     }
-    auto writer = Open(offsets);
+    auto writer = Open(ends);
     EXPECT_EQ(writer->transitions(0), cut);
     Append(cut, 6, writer.get());
     EXPECT_EQ(Content("violations.csv"), violations) << "cut at " << cut;
@@ -245,28 +246,34 @@ TEST_F(LedgerFiles, DamageIsRefusedNamingFileAndPosition) {
 }
 
 TEST_F(LedgerFiles, ALedgerThatContradictsItsCheckpointIsNotContinued) {
-  std::map<std::string, uint64_t> offsets;
+  FileEnds ends;
   {
     auto writer = Open();
     Append(0, 6, writer.get());
-    for (const auto& [path, bytes] : writer->Offsets()) offsets[path] = bytes;
+    ends = writer->Ends();
   }
+  // An end `more` bytes further, with the checksum of the bytes that are there.
   const auto refusal = [&](const std::string& path, int64_t more) {
-    auto wrong = offsets;
-    wrong[path] += more;
+    FileEnds wrong = ends;
+    FileEnd& end = wrong.at(path);
+    end.bytes += more;
+    end.crc32c = Crc32c(ReadFile(folder_ + "/" + path).value().substr(0, end.bytes));
     const absl::Status status = LedgerWriter::Open({folder_, 2, kActions}, wrong).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << path << " " << more;
     return std::string(status.message());
   };
-  EXPECT_THAT(refusal("ledger/violations.csv", 1), HasSubstr("is shorter than the"));
+  EXPECT_THAT(refusal("ledger/violations.csv", 1), HasSubstr("were recorded"));
   EXPECT_THAT(refusal("ledger/violations.csv", -1), HasSubstr("no row ends at"));
   EXPECT_THAT(refusal("ledger/member_1.steps", -1), HasSubstr("no record ends at"));
   EXPECT_THAT(refusal("ledger/member_1.steps", 36), HasSubstr("were recorded"));
   EXPECT_THAT(refusal("ledger/member_1.steps", -36), HasSubstr("member 0 has 6 transitions, member 1 has 5"));
-  EXPECT_THAT(std::string(LedgerWriter::Open({folder_, 2, kActions + 1}, offsets).status().message()),
+  EXPECT_THAT(std::string(LedgerWriter::Open({folder_, 2, kActions + 1}, ends).status().message()),
               HasSubstr("not of member 0 with 3 action values"));
   Damage("member_0.steps", [](std::string* content) { *content = testing::WithVersion(*content, 1); });
-  EXPECT_THAT(std::string(LedgerWriter::Open({folder_, 2, kActions}, offsets).status().message()),
+  EXPECT_THAT(std::string(LedgerWriter::Open({folder_, 2, kActions}, ends).status().message()),
+              HasSubstr("member_0.steps: its first"));
+  ends.at("ledger/member_0.steps").crc32c = Crc32c(Content("member_0.steps"));
+  EXPECT_THAT(std::string(LedgerWriter::Open({folder_, 2, kActions}, ends).status().message()),
               HasSubstr("format version 1, this build reads version 2"));
 }
 

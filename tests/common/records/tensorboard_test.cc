@@ -112,14 +112,14 @@ TEST(MaskedCrc32c, GivesTheValueOfItsDefinition) {
 TEST_F(Events, DecodeToTheWrittenValues) {
   std::string path;
   {
-    auto writer = EventWriter::Open(folder_ + "/tensorboard/member_0", 0).value();
+    auto writer = EventWriter::Open(folder_ + "/tensorboard/member_0").value();
     path = writer->path();
     ASSERT_THAT(writer->Append(10000, 1700000000.25, {{"eval/return", 3.5}, {"delta", -1e-3}, {"none", std::nan("")}}),
                 IsOk());
     ASSERT_THAT(writer->Append(3000000000, 2, {{"delta", 1}}), IsOk());
     ASSERT_THAT(writer->Append(1, 3, {{"none", std::nan("")}}), IsOk());
     ASSERT_THAT(writer->Flush(/*sync=*/true), IsOk());
-    EXPECT_EQ(writer->Offset(), std::filesystem::file_size(path));
+    EXPECT_EQ(writer->end().bytes, std::filesystem::file_size(path));
   }
   EXPECT_THAT(path, ::testing::HasSubstr("/tensorboard/member_0/events.out.tfevents."));
   const std::vector<Event> events = ReadEvents(path);
@@ -132,17 +132,17 @@ TEST_F(Events, DecodeToTheWrittenValues) {
   EXPECT_EQ(events[2].step, 3000000000);
 }
 
-TEST_F(Events, ResumeTruncatesToTheOffsetAndContinuesTheSameFile) {
-  uint64_t offset = 0;
+TEST_F(Events, ResumeCutsToTheEndAndContinuesTheSameFile) {
+  FileEnd end;
   {
-    auto writer = EventWriter::Open(folder_, 0).value();
+    auto writer = EventWriter::Open(folder_).value();
     ASSERT_THAT(writer->Append(1, 1, {{"x", 1}}), IsOk());
-    offset = writer->Offset();
+    end = writer->end();
     ASSERT_THAT(writer->Append(2, 1, {{"x", 2}}), IsOk());
   }
   std::string path;
   {
-    auto writer = EventWriter::Open(folder_, offset).value();
+    auto writer = EventWriter::Open(folder_, end).value();
     path = writer->path();
     ASSERT_THAT(writer->Append(3, 1, {{"x", 3}}), IsOk());
   }
@@ -152,9 +152,9 @@ TEST_F(Events, ResumeTruncatesToTheOffsetAndContinuesTheSameFile) {
   EXPECT_EQ(events[2].step, 3);
 }
 
-TEST_F(Events, RefuseAFileShorterThanTheOffset) {
-  { ASSERT_THAT(EventWriter::Open(folder_, 0), IsOk()); }
-  EXPECT_EQ(EventWriter::Open(folder_, 1000).status().code(), absl::StatusCode::kDataLoss);
+TEST_F(Events, RefuseAFileShorterThanItsEnd) {
+  { ASSERT_THAT(EventWriter::Open(folder_), IsOk()); }
+  EXPECT_EQ(EventWriter::Open(folder_, {1000, 0}).status().code(), absl::StatusCode::kDataLoss);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/acting/policy_file.h"
+#include "common/base/checksum.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/records/checkpoint.h"
@@ -252,6 +253,11 @@ class OtherTextVersions : public ::testing::Test {
   }
 
   const TemporaryFolder temporary_;
+  // As a checkpoint names a file that is whole.
+  FileEnd End(const std::string& file) const {
+    const std::string content = ReadFile(folder_ + "/" + file).value();
+    return {content.size(), Crc32c(content)};
+  }
   const std::string folder_;
 };
 
@@ -268,10 +274,9 @@ TEST_F(OtherTextVersions, ADatasetOfAnotherLayoutIsRefusedNamingBoth) {
 
 TEST_F(OtherTextVersions, ARunThatIsResumedRefusesViolationsWithOtherColumns) {
   Replace("ledger/violations.csv", "policy_version", "policy_update");
-  const auto bytes = [&](const std::string& file) { return uint64_t{fs::file_size(folder_ + "/" + file)}; };
   const absl::Status status =
-      LedgerWriter::Open({folder_, 1, 2}, {{"ledger/violations.csv", bytes("ledger/violations.csv")},
-                                           {"ledger/member_0.steps", bytes("ledger/member_0.steps")}})
+      LedgerWriter::Open({folder_, 1, 2}, {{"ledger/violations.csv", End("ledger/violations.csv")},
+                                           {"ledger/member_0.steps", End("ledger/member_0.steps")}})
           .status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("ledger/violations.csv: its header differs"));
@@ -280,10 +285,8 @@ TEST_F(OtherTextVersions, ARunThatIsResumedRefusesViolationsWithOtherColumns) {
 TEST_F(OtherTextVersions, ARunThatIsResumedRefusesRecordsWithOtherColumnsNamingBothHeaders) {
   for (const std::string file : {"progress.csv", "episodes.csv"}) {
     Replace(file, "member,", "agent,");
-    v1::FileOffset offset;
-    offset.set_path(file);
-    offset.set_bytes(fs::file_size(folder_ + "/" + file));
-    const absl::Status status = learner::RunRecords::Open({folder_, "datacom", {0}, 10, {}}, {offset}).status();
+    const absl::Status status =
+        learner::RunRecords::Open({folder_, "datacom", {0}, 10, {}}, {{file, End(file)}}).status();
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
     EXPECT_THAT(std::string(status.message()),
                 ::testing::ContainsRegex(file + " has the header \"agent,.*\", this build writes \"member,"));

@@ -120,9 +120,10 @@ absl::Status WriteCheckpoint(const std::string& folder) {
   checkpoint.learner.set_last_epoch_update(10);
   checkpoint.learner.set_last_epoch_steps(20);
   checkpoint.learner.set_wall_seconds(1.5);
-  v1::FileOffset* file = checkpoint.learner.add_files();
+  v1::FileEnd* file = checkpoint.learner.add_files();
   file->set_path("progress.csv");
   file->set_bytes(512);
+  file->set_crc32c(0x89abcdef);
   *checkpoint.learner.add_pending() = MakeEpoch();
   v1::MemberTotals* totals = checkpoint.learner.add_totals();
   totals->set_episodes(2);

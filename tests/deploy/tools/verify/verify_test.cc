@@ -126,7 +126,7 @@ class VerifyTest : public ::testing::Test {
       table->SetCredit(*session, member, {rows, rows});
     }
     ASSERT_THAT((*episodes)->Flush(false), IsOk());
-    files_.emplace_back("episodes.csv", (*episodes)->Offset());
+    files_["episodes.csv"] = (*episodes)->end();
   }
 
   void MakeLedger(uint64_t rows) {
@@ -148,7 +148,7 @@ class VerifyTest : public ::testing::Test {
       }
     }
     ASSERT_THAT(writer->Flush(false), IsOk());
-    for (const auto& [file, bytes] : writer->Offsets()) files_.emplace_back(file, bytes);
+    files_.merge(writer->Ends());
   }
 
   void MakeCheckpoint(uint64_t rows) {
@@ -156,10 +156,11 @@ class VerifyTest : public ::testing::Test {
     checkpoint.learner.set_run_id("run");
     checkpoint.learner.set_experiment(PrintExperiment(experiment_));
     checkpoint.learner.set_update(on_policy_ ? rows / kEpochRows : rows - 200);
-    for (const auto& [file, bytes] : files_) {
-      v1::FileOffset* offset = checkpoint.learner.add_files();
-      offset->set_path(file);
-      offset->set_bytes(bytes);
+    for (const auto& [path, end] : files_) {
+      v1::FileEnd* const file = checkpoint.learner.add_files();
+      file->set_path(path);
+      file->set_bytes(end.bytes);
+      file->set_crc32c(end.crc32c);
     }
     for (uint32_t member = 0; member < kMembers; ++member)
       checkpoint.learner.add_totals()->set_episodes(episodes_[member]);
@@ -198,7 +199,7 @@ class VerifyTest : public ::testing::Test {
   bool on_policy_ = false;           // every epoch is acted by the policy of the update before,
   uint64_t wrong_row_ = UINT64_MAX;  // but this row by an older one
   uint64_t episodes_[kMembers] = {};
-  std::vector<std::pair<std::string, uint64_t>> files_;
+  FileEnds files_;
 };
 
 TEST_F(VerifyTest, ASoundRunWhoseRingsHaveWrappedHasCounts) {
@@ -247,6 +248,8 @@ TEST_F(VerifyTest, AChangedFileIsFoundOrChangesNothing) {
       const Verification verified = Verify();
       if (verified.sound) {
         ASSERT_EQ(verified.text, sound) << name << ", " << change;
+        const bool recorded = absl::StartsWith(name, "ledger") || name == "episodes.csv";
+        ASSERT_TRUE(!recorded || absl::StartsWith(content, whole)) << name << ", " << change;
       } else {
         ASSERT_THAT(verified.text, HasSubstr("damage: " + named)) << name << ", " << change;
         ++found;
