@@ -55,9 +55,29 @@ absl::StatusOr<std::unique_ptr<MemberTable>> MemberTable::Open(const RowSchema& 
   ring.path = table->path_ + ".failures";
   ring.record_bytes = layout.failure_bytes();
   ring.kept = layout.kept_failures();
+  if (!Ring::HasContent(ring.path)) {  // Open would make a new one
+    RETURN_IF_ERROR(table->CheckAllRestored(table->CountFailures(table->rows_->first())));
+  }
   ASSIGN_OR_RETURN(table->failures_, Ring::Open(ring));
   RETURN_IF_ERROR(table->Recover());
   return table;
+}
+
+uint64_t MemberTable::CountFailures(uint64_t from) const {
+  uint64_t failures = 0;
+  for (uint64_t number = from; number < rows_->cursor(); ++number) {
+    failures += At<float>(rows_->record(number), offsets_.cost) > 0 ? 1 : 0;
+  }
+  return failures;
+}
+
+absl::Status MemberTable::CheckAllRestored(uint64_t failures) const {
+  const uint64_t made = rows_->counter(kFailures);
+  if (failures >= made || rows_->counter(kCountedUpTo) > rows_->cursor()) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      "ring ", path_, ".failures: ", made, " copies of rows with cost > 0 were made, only ", failures,
+      " can be restored, and the rows of the others are overwritten; restore the file from a copy, or start a new run "
+      "folder"));
 }
 
 absl::Status MemberTable::Recover() {
@@ -80,15 +100,11 @@ absl::Status MemberTable::Recover() {
                                             " failures are newer; restore both from one copy, or start a new run "
                                             "folder"));
   }
-  RETURN_IF_ERROR(failures_->Truncate(failures));
   staged_ = rows_->cursor();
   staged_failures_ = failures;
-  const uint64_t indexed = failures == 0 ? 0 : At<uint64_t>(failures_->record(failures - 1), 0) + 1;
-  for (uint64_t from = std::max(rows_->first(), indexed); from < rows_->cursor(); from += layout_.guard) {
-    Index(from, std::min(from + layout_.guard, rows_->cursor()));
-    RETURN_IF_ERROR(failures_->Commit(staged_failures_));
-  }
-  const uint64_t counted = std::min(rows_->counter(kFinishedUpTo), rows_->cursor());
+  indexed_ = failures == 0 ? 0 : At<uint64_t>(failures_->record(failures - 1), 0) + 1;
+  RETURN_IF_ERROR(CheckAllRestored(failures + CountFailures(std::max(rows_->first(), indexed_))));
+  const uint64_t counted = std::min(rows_->counter(kCountedUpTo), rows_->cursor());
   for (uint64_t number = rows_->first(); number < rows_->cursor(); ++number) {
     const char* row = rows_->record(number);
     const auto sequence = At<uint64_t>(row, offsets_.sequence);
@@ -99,6 +115,15 @@ absl::Status MemberTable::Recover() {
     episodes_.Feed(number, row);
     next_sequences_[At<uint32_t>(row, offsets_.session)] = sequence + 1;
     if (number + 1 == counted) episodes_.set_finished_count(rows_->counter(kFinishedEpisodes));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MemberTable::Complete() {
+  RETURN_IF_ERROR(failures_->Truncate(staged_failures_));
+  for (uint64_t from = std::max(rows_->first(), indexed_); from < rows_->cursor(); from += layout_.guard) {
+    Index(from, std::min(from + layout_.guard, rows_->cursor()));
+    RETURN_IF_ERROR(failures_->Commit(staged_failures_));
   }
   return absl::OkStatus();
 }
@@ -204,7 +229,8 @@ void MemberTable::Finish() {
   rows_->Finish();
   failures_->Finish();
   rows_->set_counter(kFinishedEpisodes, prepared_.finished_episodes);
-  rows_->set_counter(kFinishedUpTo, prepared_.rows);
+  rows_->set_counter(kFailures, prepared_.failures);
+  rows_->set_counter(kCountedUpTo, prepared_.rows);
   // No draw that can still be answered needs episodes that ended before the oldest row.
   if (rows_->first() > 0) episodes_.Forget(rows_->first());
 }

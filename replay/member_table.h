@@ -25,16 +25,21 @@
 
 namespace datacom::replay {
 
-// Counters of the ring of rows: the episodes that ended within the rows [0, kFinishedUpTo).
-enum RowsCounter { kFinishedEpisodes = 0, kFinishedUpTo = 1 };
+// Counters of the ring of rows: the episodes that ended, and the failures, within the rows [0, kCountedUpTo).
+enum RowsCounter { kFinishedEpisodes = 0, kCountedUpTo = 1, kFailures = 2 };
 
 inline constexpr size_t kPlaceBytes = 4 * sizeof(uint32_t);  // bytes of a row in proto MemberBatch::places
 
 class MemberTable {
  public:
-  // Creates or opens the files of this member in options.folder.
+  // Creates or opens the files of this member in options.folder. DATA_LOSS, naming the file, when it lacks copies of
+  // failures whose rows are overwritten. Does not change a file that holds something; call Complete before other
+  // functions.
   static absl::StatusOr<std::unique_ptr<MemberTable>> Open(const RowSchema& schema, const Options& options,
                                                            uint32_t member);
+
+  // Drops copies of rows that were not committed, and adds the copies that a crash has left out.
+  absl::Status Complete();
 
   // Open created the file of rows, or found it without content.
   bool fresh() const { return rows_->fresh(); }
@@ -87,6 +92,10 @@ class MemberTable {
  private:
   MemberTable(const RowSchema& schema, const Options& options, uint32_t member);
   absl::Status Recover();
+  // The failures among the rows [from, inserted()).
+  uint64_t CountFailures(uint64_t from) const;
+  // DATA_LOSS if `failures`, which are all that can be restored, are fewer than were made.
+  absl::Status CheckAllRestored(uint64_t failures) const;
   // Writes rows [from, from + rows) of a chunk of `count` rows as row `number` and following, which must be contiguous
   // in the ring.
   void Transpose(const std::string& columns, uint32_t count, uint32_t from, uint32_t rows, uint64_t number,
@@ -116,6 +125,7 @@ class MemberTable {
   std::map<uint32_t, uint64_t> next_sequences_;  // by session; Recover takes them from rows
   uint64_t staged_ = 0;
   uint64_t staged_failures_ = 0;  // records in failures_, including copies of staged rows
+  uint64_t indexed_ = 0;          // rows whose failures were copied when Open found them
   struct {
     uint64_t rows = 0, failures = 0, finished_episodes = 0;
   } prepared_;

@@ -1,8 +1,10 @@
 #include "replay/ring.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstring>
+#include <fstream>
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
@@ -17,7 +19,7 @@ namespace datacom::replay {
 namespace {
 
 constexpr char kAdvice[] = "; resume with the build and the experiment that wrote it, or start a new run folder";
-constexpr FileFormat kFormat = {"ring", "DCRINGS\n", 2, kAdvice};
+constexpr FileFormat kFormat = {"ring", "DCRINGS\n", 3, kAdvice};
 constexpr uint64_t kCursorPlace = 0;  // the counters follow
 
 struct Identity {
@@ -32,7 +34,7 @@ struct Header {
   FrameHeader frame;
   Identity identity;
   alignas(64) uint64_t cursor;  // checked words
-  uint64_t counters[2];
+  uint64_t counters[Ring::kCounters];
 };
 static_assert(sizeof(Header) <= kRingHeaderBytes && std::is_trivially_copyable_v<Header>);
 
@@ -53,7 +55,7 @@ Header MakeHeader(const Ring::Options& options) {
   std::memcpy(header.identity.run_id, options.run_id.data(), options.run_id.size());
   header.frame = FrameOf(header.identity);
   header.cursor = CheckedWord(0, kCursorPlace);
-  for (int i = 0; i < 2; ++i) header.counters[i] = CheckedWord(0, kCursorPlace + 1 + i);
+  for (int i = 0; i < Ring::kCounters; ++i) header.counters[i] = CheckedWord(0, kCursorPlace + 1 + i);
   return header;
 }
 
@@ -189,6 +191,13 @@ absl::StatusOr<std::unique_ptr<const Ring>> Ring::OpenShared(Options options) {
   std::unique_ptr<Ring> ring(new Ring(std::move(file), options));
   RETURN_IF_ERROR(ring->LoadNumbers());
   return ring;
+}
+
+bool Ring::HasContent(const std::string& path) {
+  char start[kRingHeaderBytes] = {};
+  std::ifstream file(path, std::ios::binary);
+  file.read(start, sizeof start);
+  return std::any_of(std::begin(start), std::end(start), [](char byte) { return byte != 0; });
 }
 
 Ring::Ring(std::unique_ptr<MappedFile> file, const Options& options)

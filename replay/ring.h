@@ -2,7 +2,7 @@
 // newest kept() records are readable. A 64-bit cursor, stored with release order after the records, commits them.
 //
 // File: one header page (a frame, common/base/framed_file.h, around the ring's identity; then, on a cache line of their
-// own, the cursor and two counters), then blocks. A block is a header of 16 bytes and 64 records; record r lies in
+// own, the cursor and three counters), then blocks. A block is a header of 16 bytes and 64 records; record r lies in
 // block r / 64 modulo the number of blocks. The block's header holds two sums, each {number of records u32, CRC-32C of
 // the block's number and of these records u32}. A commit overwrites the older sum, so that the other one always fits
 // the committed records. Records being written never share a block with readable ones of an earlier round: a crash in
@@ -31,6 +31,8 @@ namespace datacom::replay {
 
 class Ring {
  public:
+  static constexpr int kCounters = 3;
+
   struct Options {
     std::string path;
     std::string run_id;  // at most 255 bytes
@@ -50,6 +52,9 @@ class Ring {
   // The same for a ring that a running replay may write. Checks the header, the cursor and the counters, and no block.
   // Such a ring is read with StoredCursor and CopyBlock.
   static absl::StatusOr<std::unique_ptr<const Ring>> OpenShared(Options options);
+
+  // Whether the file exists and holds more than zeros at its start: Open does not make a new ring there.
+  static bool HasContent(const std::string& path);
 
   uint64_t cursor() const { return cursor_; }  // records committed since the start of the run
   uint64_t first() const { return cursor_ > kept_ ? cursor_ - kept_ : 0; }  // oldest readable
@@ -86,7 +91,6 @@ class Ring {
   void set_counter(int index, uint64_t value);
 
  private:
-  static constexpr int kCounters = 2;
   struct Sum {  // checksum of the first records of a block
     uint32_t records = 0, crc = 0;
   };

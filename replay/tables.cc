@@ -41,11 +41,15 @@ absl::Status Tables::Recover(const RowSchema& schema, const Options& options) {
                                                   options.sync, options.lease, options.clock}));
   if (!known) RETURN_IF_ERROR(SyncFile(folder_));
   RETURN_IF_ERROR(CheckSessionNumbers());
+  for (const auto& [number, session] : sessions_->living()) {
+    for (uint32_t member = 0; member < members; ++member) RETURN_IF_ERROR(CheckCredit(session, member));
+  }
+  for (auto& table : members_) RETURN_IF_ERROR(table->Complete());  // nothing is refused from here on
   std::vector<uint32_t> living;
   for (auto& [number, session] : sessions_->living()) {
     living.push_back(number);
     for (uint32_t member = 0; member < members; ++member) {
-      RETURN_IF_ERROR(RecoverCredit(session, member));
+      RecoverCredit(session, member);
       session.min_policy_update[member] =
           limiter_.MinPolicyUpdate(members_[member]->inserted(), /*completed=*/0);  // the learner has announced nothing
     }
@@ -69,8 +73,8 @@ absl::Status Tables::CheckSessionNumbers() const {
 
 // A process that died after the rows and before the credit left the smaller number here. A larger one means that rows
 // are lost.
-absl::Status Tables::RecoverCredit(const Session& session, uint32_t member) {
-  CreditFile::Entry entry = sessions_->credit(session, member);
+absl::Status Tables::CheckCredit(const Session& session, uint32_t member) const {
+  const CreditFile::Entry entry = sessions_->credit(session, member);
   const MemberTable& table = *members_[member];
   const uint64_t held = table.NextSequence(session.number);
   const bool all_held = table.held() == table.inserted();  // no row was overwritten
@@ -80,10 +84,15 @@ absl::Status Tables::RecoverCredit(const Session& session, uint32_t member) {
                                             ", the ring has them up to ", held,
                                             "; restore the run folder from a copy, or start a new one"));
   }
+  return absl::OkStatus();
+}
+
+void Tables::RecoverCredit(const Session& session, uint32_t member) {
+  CreditFile::Entry entry = sessions_->credit(session, member);
+  const uint64_t held = members_[member]->NextSequence(session.number);
   entry.next_sequence = std::max(entry.next_sequence, held);
   entry.limit = std::max(entry.limit, entry.next_sequence);
   sessions_->SetCredit(session, member, entry);
-  return absl::OkStatus();
 }
 
 bool Tables::AllHold(uint64_t rows) const {

@@ -53,7 +53,8 @@ class Tables {
   Tables(const Options& options, std::unique_ptr<FolderLock> lock);
   absl::Status Recover(const RowSchema& schema, const Options& options);
   absl::Status CheckSessionNumbers() const;
-  absl::Status RecoverCredit(const Session& session, uint32_t member);
+  absl::Status CheckCredit(const Session& session, uint32_t member) const;
+  void RecoverCredit(const Session& session, uint32_t member);
 
   const std::string folder_;
   const std::unique_ptr<FolderLock> lock_;

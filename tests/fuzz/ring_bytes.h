@@ -18,7 +18,7 @@ namespace datacom::fuzz {
 
 // Places in the header.
 inline constexpr size_t kRingIdentity = 24, kRingIdentityBytes = 288, kRingKept = kRingIdentity + 16, kRingWords = 320,
-                        kRingHeaderUsed = 344;
+                        kRingWordCount = 4, kRingHeaderUsed = kRingWords + 8 * kRingWordCount;
 
 inline uint64_t WordAt(const std::string& file, size_t at) {
   uint64_t value = 0;
@@ -46,7 +46,7 @@ inline void SealRingHeader(absl::string_view sample, std::string* file) {
 
 // Recomputes the checks of the cursor and the counters.
 inline void SealRingWords(std::string* file) {
-  for (uint64_t place = 0; place < 3; ++place) {
+  for (uint64_t place = 0; place < kRingWordCount; ++place) {
     const size_t at = kRingWords + 8 * place;
     PutWord(replay::CheckedWord(WordAt(*file, at) & replay::kLargestCheckedNumber, place), at, file);
   }

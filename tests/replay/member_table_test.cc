@@ -28,7 +28,10 @@ class MemberRingsTest : public ::testing::Test {
     options_.layout.guard = 8;
     EXPECT_THAT(Open(), IsOk());
   }
-  absl::Status Open() const { return MemberTable::Open(schema_, options_, 0).status(); }
+  absl::Status Open() const {
+    const auto table = MemberTable::Open(schema_, options_, 0);
+    return table.ok() ? (*table)->Complete() : table.status();
+  }
   // Appends `count` records of zeros, with number(i) at `place` of record i.
   template <typename Number>
   void Append(const std::string& name, uint64_t record_bytes, int count, size_t place, const Number& number) const {

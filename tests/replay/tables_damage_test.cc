@@ -104,6 +104,38 @@ TEST_F(DamageTest, AnErasedPageOfRowsIsRefusedNamingTheRecords) {
   EXPECT_THAT(std::string(Open().message()), ::testing::ContainsRegex("member_0.rows: records [0-9]+ to [0-9]+"));
 }
 
+// 80 of the 240 rows of the second session and 2 of the 5 of the first have cost > 0; about 120 rows are held.
+TEST_F(DamageTest, AFailureRingThatCannotBeRestoredInFullIsRefusedAndStaysAsItWas) {
+  const std::string path = Folder() + "/member_0.failures", whole = ReadFile(path).value();
+  const std::string headless = std::string(4096, '\0') + whole.substr(4096);
+  for (const std::string& content : {std::string("no file"), std::string(), headless}) {
+    content == "no file" ? (void)fs::remove(path) : WriteInPlace(path, content);
+    const absl::Status status = Open();
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("member_0.failures: 82 copies of rows with cost > 0 were made, only "));
+    EXPECT_EQ(ReadFile(path).value_or("no file"), content);
+  }
+  WriteInPlace(path, whole);
+  EXPECT_EQ(Content(*MustOpen(options_, Folder(), &clock_)), kept_);
+}
+
+TEST_F(DamageTest, AnOlderFailureRingIsRefusedOnceRowsThatItLacksAreOverwritten) {
+  const std::string path = Folder() + "/member_0.failures", older = ReadFile(path).value();
+  {
+    auto store = MustOpen(options_, Folder(), &clock_);
+    ASSERT_THAT(store->Announce(MemberOf(*store, 0).inserted() - 10), IsOk());
+    second_.Reconnect(store.get());
+    for (int round = 0; round < 60; ++round) Send(store.get(), &second_, 5);
+  }
+  const std::string whole = ReadFile(path).value();
+  WriteInPlace(path, older);
+  EXPECT_THAT(std::string(Open().message()), HasSubstr("member_0.failures: "));
+  EXPECT_EQ(ReadFile(path).value(), older);
+  WriteInPlace(path, whole);
+  EXPECT_THAT(Open(), IsOk());
+}
+
 TEST_F(DamageTest, RowsOlderThanTheCreditAreRefused) {
   const std::string path = Folder() + "/member_0.rows", older = ReadFile(path).value();
   {
@@ -112,10 +144,12 @@ TEST_F(DamageTest, RowsOlderThanTheCreditAreRefused) {
     second_.Reconnect(store.get());
     Send(store.get(), &second_, 1);
   }
+  const std::string failures = ReadFile(Folder() + "/member_0.failures").value();
   WriteInPlace(path, older);
   const absl::Status status = Open();
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("member_0.rows is older than the credit: session 2"));
+  EXPECT_EQ(ReadFile(Folder() + "/member_0.failures").value(), failures) << "a refusal changes nothing";
 }
 
 TEST_F(DamageTest, AReplayOlderThanTheLearnersCheckpointIsRefusedNamingBothPositions) {

@@ -15,6 +15,7 @@
 #include "common/base/files.h"
 #include "common/config/experiment.h"
 #include "common/nn/snapshot.h"
+#include "common/records/append_file.h"
 #include "deploy/tools/verify/learner_files.h"
 #include "deploy/tools/verify/repair.h"
 

@@ -8,12 +8,17 @@
 #include "common/base/checksum.h"
 #include "common/transitions/replay_layout.h"
 #include "common/transitions/row_schema.h"
+#include "replay/member_table.h"
 
 namespace datacom::verify {
 
-FailureCopies::FailureCopies(VerifiedRun* run, std::string file, const replay::Ring* ring, uint64_t complete_below,
+FailureCopies::FailureCopies(VerifiedRun* run, std::string file, const replay::Ring* ring, const replay::Ring& rows,
                              Report::Repair repair)
-    : run_(run), file_(std::move(file)), complete_below_(complete_below), repair_(std::move(repair)) {
+    : run_(run),
+      file_(std::move(file)),
+      complete_below_(rows.counter(replay::kCountedUpTo)),
+      made_(rows.counter(replay::kFailures)),
+      repair_(std::move(repair)) {
   if (ring != nullptr) Read(*ring);
 }
 
@@ -25,6 +30,9 @@ void FailureCopies::Read(const replay::Ring& ring) {
   const absl::StatusOr<uint64_t> end = ring.StoredCursor();
   if (!end.ok()) return Damage(end.status().message());
   sound_ = true;
+  if (*end < made_) {
+    Damage(absl::StrCat("record ", *end, ": the ring ends, but ", made_, " copies of rows with cost > 0 were made"));
+  }
   const uint64_t first = *end - std::min(*end, ring.kept());
   bool cut = first > 0;
   std::string records;

@@ -14,8 +14,9 @@ namespace datacom::verify {
 
 class FailureCopies {
  public:
-  // Reads the ring (null: unknown) and reports damage. `complete_below`: rows with cost > 0 below it have their copies.
-  FailureCopies(VerifiedRun* run, std::string file, const replay::Ring* ring, uint64_t complete_below,
+  // Reads the ring (null: unknown) and reports damage. `rows`: the ring of rows, whose counters say how many copies
+  // were made.
+  FailureCopies(VerifiedRun* run, std::string file, const replay::Ring* ring, const replay::Ring& rows,
                 Report::Repair repair);
 
   // Before the first row and after rows that are not known: copies of rows below `row` are not compared.
@@ -37,10 +38,11 @@ class FailureCopies {
 
   VerifiedRun* const run_;
   const std::string file_;
-  const uint64_t complete_below_;
-  Report::Repair repair_;       // repairs the whole file; given with the first finding
-  bool sound_ = false;          // every held record was read
-  uint64_t complete_from_ = 0;  // older copies were overwritten
+  const uint64_t complete_below_;  // rows with cost > 0 below it have their copies
+  const uint64_t made_;            // copies of these rows
+  Report::Repair repair_;          // repairs the whole file; given with the first finding
+  bool sound_ = false;             // every held record was read
+  uint64_t complete_from_ = 0;     // older copies were overwritten
   std::vector<Copy> copies_;
   size_t next_ = 0;
 };

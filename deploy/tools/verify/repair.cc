@@ -34,9 +34,10 @@ Report::Repair RebuildFailures(const VerifiedRun& run, uint32_t member) {
     if (exists) RETURN_IF_ERROR(Rename(path, aside));
     const absl::StatusOr<std::unique_ptr<replay::MemberTable>> table =
         replay::MemberTable::Open(schema, settings, member);
-    if (!table.ok()) {
+    const absl::Status status = table.ok() ? (*table)->Complete() : table.status();
+    if (!status.ok()) {
       if (exists) (void)Rename(aside, path);
-      return table.status();
+      return status;
     }
     RETURN_IF_ERROR(SyncFile(path));
     return absl::StrCat("replay/", name, ": rebuilt from the ", (*table)->inserted(), " rows that are held; ",

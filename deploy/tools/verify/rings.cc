@@ -111,7 +111,7 @@ bool MemberPass::Begin(uint64_t* end) {
 
 HeldSessions MemberPass::Go() {
   // The failure ring first: its copies are of rows that are committed by then.
-  FailureCopies copies(run_, FailuresFile(member_), rings_.failures.get(), ring_.counter(replay::kFinishedUpTo),
+  FailureCopies copies(run_, FailuresFile(member_), rings_.failures.get(), ring_,
                        ring_.first() == 0 ? RebuildFailures(*run_, member_) : nullptr);
   uint64_t end = 0;
   if (!Begin(&end)) return sessions_;

@@ -108,6 +108,7 @@ class VerifyTest : public ::testing::Test {
                                        "discounted_return", "return", "max_violation", "sum_cost", "policy_version"});
     for (uint32_t member = 0; member < kMembers; ++member) {
       auto rings = replay::MemberTable::Open(setup_.schema, setup_.options, member).value();
+      ASSERT_THAT(rings->Complete(), IsOk());
       for (uint64_t from = 0; from < rows; from += kChunk) {
         const auto count = static_cast<uint32_t>(std::min(rows - from, kChunk));
         std::string columns;
@@ -344,6 +345,23 @@ TEST_F(VerifyTest, AFailureRingIsNotRebuiltWhenRowsWereOverwritten) {
   EXPECT_FALSE(found.sound);
   EXPECT_THAT(found.text, HasSubstr("damage: replay/member_0.failures: "));
   EXPECT_FALSE(fs::exists(Path("replay/member_0.failures")));
+}
+
+TEST_F(VerifyTest, AFailureRingThatWasMadeAnewIsDamage) {
+  const auto layout = [this](uint32_t member) {
+    replay::Ring::Options ring;
+    ring.path = Path("replay/member_" + std::to_string(member) + ".failures");
+    ring.run_id = "run";
+    ring.schema_fingerprint = setup_.schema.fingerprint();
+    ring.record_bytes = setup_.schema.stored_row_bytes() + kFailureHeaderBytes;
+    ring.kept = 64;
+    ring.guard = 64;
+    return ring;
+  };
+  fs::remove(layout(1).path);
+  ASSERT_THAT(replay::Ring::Open(layout(1)), IsOk());
+  EXPECT_THAT(Verify().text, ::testing::ContainsRegex("damage: replay/member_1.failures: record 0: the ring ends, but "
+                                                      "[0-9]+ copies of rows with cost > 0 were made"));
 }
 
 TEST_F(VerifyTest, ACutLineAndLeftoversAreRepaired) {
