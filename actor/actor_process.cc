@@ -1,7 +1,5 @@
 #include "actor/actor_process.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -15,6 +13,7 @@
 #include "common/base/changes.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
+#include "common/base/random.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/metrics/metrics.h"
@@ -27,13 +26,6 @@ namespace datacom::actor {
 namespace {
 
 constexpr std::chrono::milliseconds kDrainGrace{5000};
-
-uint64_t NewIncarnation() {
-  uint64_t value = 0;
-  while (::getrandom(&value, sizeof value, 0) != static_cast<ssize_t>(sizeof value)) {
-  }
-  return value;
-}
 
 absl::StatusOr<std::unique_ptr<Server>> StartHealth(const ActorOptions& options) {
   ASSIGN_OR_RETURN(std::unique_ptr<Server> server, Server::Start(options.listen, {}));
@@ -71,7 +63,7 @@ absl::StatusOr<std::unique_ptr<InsertSession>> Register(const ActorOptions& opti
   session.channel = acting->replay;
   session.run_id = options.run_id;
   session.actor = options.name;
-  session.incarnation = NewIncarnation();
+  session.incarnation = SystemRandomNumber();
   session.environments = options.environments;
   return InsertSession::Register(session);
 }

@@ -41,6 +41,7 @@ class Prefetch {
   absl::StatusOr<PreparedUpdate*> Next(std::chrono::milliseconds timeout);
   void Release(PreparedUpdate* prepared);  // gives back what Next returned
   void Announce(uint64_t completed_update) { stream_->Announce(completed_update); }
+  uint64_t replay_start() const { return stream_->replay_start(); }
   std::string waiting_for() const;  // what the replay waits for; empty: it does not say
   bool decoding() const;            // rows have arrived and are being decoded
 

@@ -97,7 +97,7 @@ absl::StatusOr<AcceptedRun> Accept(const ProcessOptions& options, const TaskMode
 absl::Status Train(AcceptedRun& accepted, const KnownRows& known, const RunIdentity& run, const ProcessSeams& seams,
                    Trainer* trainer) {
   Prefetch prefetch(
-      seams.open_draws(accepted.schema.fingerprint(), run.incarnation),
+      seams.open_draws(accepted.schema.fingerprint(), run.incarnation, accepted.checkpoint.learner.replay_start()),
       BatchDecoder(accepted.config, accepted.schema, accepted.dynamics, known), accepted.config,
       {trainer->update() + 1, run.settings.schedule.last_update(), DrawsAhead(run.settings, accepted.schema)});
   RETURN_IF_ERROR(trainer->Pretrain(std::move(accepted.pretraining)));

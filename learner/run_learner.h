@@ -31,7 +31,8 @@ struct ProcessOptions : RoleFlags {
 
 // The parts that tests replace: the replay, the algorithm and the signal to stop.
 struct ProcessSeams {
-  std::function<std::unique_ptr<DrawStream>(uint64_t schema_fingerprint, uint32_t incarnation)> open_draws;
+  std::function<std::unique_ptr<DrawStream>(uint64_t schema_fingerprint, uint32_t incarnation, uint64_t replay_start)>
+      open_draws;
   RowSource read_rows;
   CheckedAlgorithm::Maker make_algorithm;
   Trainer::WaitForStop wait_for_stop;

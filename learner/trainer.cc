@@ -51,6 +51,7 @@ double Trainer::WallSeconds() const { return wall_before_ + Seconds(clock_.Now()
 void Trainer::Restore(const v1::LearnerCheckpoint& learner) {
   update_ = learner.update();
   pretrain_update_ = learner.pretrain_update();
+  replay_start_ = learner.replay_start();
   next_epoch_ = learner.next_epoch();
   last_epoch_update_ = learner.last_epoch_update();
   last_epoch_steps_ = learner.last_epoch_steps();
@@ -123,6 +124,7 @@ absl::Status Trainer::Train(Prefetch* prefetch) {
     const uint32_t epoch = next_epoch_;
     PreparedUpdate* prepared = nullptr;
     RETURN_IF_ERROR(NextUpdate(prefetch, &prepared));
+    replay_start_ = prefetch->replay_start();
     served_.status.SetPhase("learning", "");
     RETURN_IF_ERROR(Step(*prepared));
     prefetch->Release(prepared);
@@ -377,6 +379,7 @@ absl::Status Trainer::SaveCheckpoint() {
   learner.set_experiment(run_.settings.experiment);
   learner.set_update(update_);
   learner.set_pretrain_update(pretrain_update_);
+  learner.set_replay_start(replay_start_);
   learner.set_next_epoch(next_epoch_);
   learner.set_last_epoch_update(last_epoch_update_);
   learner.set_last_epoch_steps(last_epoch_steps_);

@@ -81,6 +81,7 @@ class Trainer {
   const EpochSchedule schedule_;
   const int members_;
   uint64_t update_ = 0, pretrain_update_ = 0;
+  uint64_t replay_start_ = 0;  // proto LearnerCheckpoint
   uint32_t next_epoch_ = 0;
   uint64_t last_epoch_update_ = 0, last_epoch_steps_ = 0;
   double wall_before_ = 0;  // seconds of earlier starts

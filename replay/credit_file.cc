@@ -13,7 +13,9 @@ namespace datacom::replay {
 namespace {
 
 constexpr char kAdvice[] = "; resume with the build and the experiment that wrote it, or start a new run folder";
-constexpr FileFormat kFormat = {"credit file", "DCCREDIT", 2, kAdvice};
+constexpr FileFormat kFormat = {"credit file", "DCCREDIT", 3, kAdvice};
+
+constexpr uint64_t kStartPlace = uint64_t{1} << 63;  // of the checked word; entries have smaller ones
 
 struct Identity {
   uint32_t slots, members;
@@ -23,6 +25,7 @@ struct Identity {
 struct Header {
   FrameHeader frame;
   Identity identity;
+  alignas(64) uint64_t start;  // a checked word
 };
 static_assert(sizeof(Header) <= kCreditHeaderBytes);
 
@@ -34,6 +37,7 @@ Header MakeHeader(const CreditFile::Options& options) {
   std::memcpy(header.identity.run_id, options.run_id.data(), options.run_id.size());
   header.frame = MakeFrameHeader(
       kFormat, absl::string_view(reinterpret_cast<const char*>(&header.identity), sizeof header.identity));
+  header.start = CheckedWord(0, kStartPlace);
   return header;
 }
 
@@ -104,11 +108,26 @@ absl::StatusOr<std::unique_ptr<CreditFile>> CreditFile::Open(const Options& opti
   return std::unique_ptr<CreditFile>(new CreditFile(std::move(file), options));
 }
 
+absl::StatusOr<uint64_t> CreditFile::StartOf(const MappedFile& file) {
+  const auto* header = reinterpret_cast<const Header*>(file.data());
+  const auto start = NumberOf(header->start, kStartPlace);
+  if (start.has_value()) return *start;
+  return absl::DataLossError(absl::StrCat(Where(file), "its start is damaged; restore the file from a copy, or start a ",
+                                          "new run folder"));
+}
+
+absl::StatusOr<uint64_t> CreditFile::start() const { return StartOf(*file_); }
+
+void CreditFile::SetStart(uint64_t start) {
+  reinterpret_cast<Header*>(file_->data())->start = CheckedWord(start, kStartPlace);
+}
+
 absl::StatusOr<CreditFile::Content> CreditFile::Read(const std::string& path) {
   ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file, MappedFile::OpenReadOnly(path));
   ASSIGN_OR_RETURN(const Identity found, IdentityOf(*file));
   RETURN_IF_ERROR(CheckSize(*file, found));
-  Content content{RunOf(found), found.slots, found.members, {}, {}};
+  ASSIGN_OR_RETURN(const uint64_t start, StartOf(*file));
+  Content content{RunOf(found), found.slots, found.members, start, {}, {}};
   auto* words = reinterpret_cast<uint64_t*>(file->data() + kCreditHeaderBytes);
   for (uint64_t i = 0; i < uint64_t{2} * found.slots * found.members; ++i) {
     const uint64_t word = std::atomic_ref<uint64_t>(words[i]).load(std::memory_order_acquire);

@@ -1,8 +1,8 @@
 // Credit limit and next sequence per (session slot, member), in a memory-mapped file. After a crash the replay still
 // honours the credit it granted and knows the next sequence of sessions whose rows were overwritten.
 //
-// File: one header page (a frame, common/base/framed_file.h, around the file's identity), then two checked words
-// (replay/checked_word.h) per slot and member.
+// File: one header page (a frame, common/base/framed_file.h, around the file's identity; then, at byte 320, the newest
+// start as a checked word, replay/checked_word.h), then two checked words per slot and member.
 //
 // With `sync` an entry that is set stays in memory until a commit takes it: a stored next sequence says that its rows
 // are on the disk. Not thread-safe (the store's mutex guards it), except that SyncTaken runs without the mutex. Open
@@ -45,11 +45,15 @@ class CreditFile {
   struct Content {
     std::string run_id;
     uint32_t slots = 0, members = 0;
+    uint64_t start = 0;
     std::vector<std::optional<uint64_t>> words;  // limit at 2 (slot members + member), then next sequence
     std::vector<bool> unused;                    // by word: whether it was never written
   };
   static absl::StatusOr<Content> Read(const std::string& path);
 
+  // The newest start of the replay (replay/starts.h); DATA_LOSS if it is damaged.
+  absl::StatusOr<uint64_t> start() const;
+  void SetStart(uint64_t start);
   // Reads the entries of a session that continues; DATA_LOSS, naming slot and member, when one is damaged.
   absl::Status Load(uint32_t slot);
   void Clear(uint32_t slot);  // at once: entries of the former session are no longer stored or committed
@@ -76,6 +80,7 @@ class CreditFile {
   };
 
   CreditFile(std::unique_ptr<MappedFile> file, const Options& options);
+  static absl::StatusOr<uint64_t> StartOf(const MappedFile& file);
   size_t Index(uint32_t slot, uint32_t member) const { return size_t{slot} * members_ + member; }
   void Store(size_t index, const Entry& entry);
 

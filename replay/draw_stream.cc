@@ -21,6 +21,7 @@ absl::StatusOr<bool> ReplayDrawStream::Handle(const v1::DrawRequest& request) {
   RETURN_IF_ERROR(streams_->CheckOpen());
   if (!greeted_) {
     RETURN_IF_ERROR(CheckHello(request.hello(), store->options().run_id, store->schema().fingerprint()));
+    RETURN_IF_ERROR(store->CheckStart("the learner's state", request.replay_start()));
     store->SetLearnerConnected(true);
     greeted_ = true;
     incarnation_ = request.incarnation();
@@ -43,6 +44,7 @@ bool ReplayDrawStream::Next(bool tick) {
   reply_.Clear();
   const Clock::Time start = Clock::Real().Now();
   const absl::Status drawn = store->Draw(queued_.front(), &reply_, &place_);
+  reply_.set_replay_start(store->start());
   if (drawn.ok() && reply_.ByteSizeLong() > kMaxMessageBytes) {  // sending it would break the stream at every retry
     End(absl::FailedPreconditionError(absl::StrCat("draw of update ", queued_.front(), ": ", reply_.ByteSizeLong(),
                                                    " bytes with the finished episodes; a message holds at most ",
@@ -73,6 +75,7 @@ bool ReplayDrawStream::Next(bool tick) {
   if (sent_wait_.empty()) spdlog::info("draw waits update={} for={:?}", queued_.front(), wait);
   if (wait == sent_wait_) return false;
   reply_.Clear();
+  reply_.set_replay_start(store->start());
   reply_.set_waiting_for(sent_wait_ = wait);
   return true;
 }

@@ -14,6 +14,7 @@
 #include "common/rpc/role_flags.h"
 #include "replay/replay_service.h"
 #include "replay/setup.h"
+#include "replay/starts.h"
 
 namespace datacom::replay {
 namespace {
@@ -29,6 +30,7 @@ absl::StatusOr<std::unique_ptr<Store>> OpenStore(const Flags& flags, const v1::E
   ASSIGN_OR_RETURN(ReplaySetup setup, SetUp(experiment));
   setup.options.run_id = flags.run_id;
   setup.options.folder = flags.folder;
+  setup.options.start = DrawStart();
   return Store::Open(setup.schema, setup.options);
 }
 

@@ -7,6 +7,7 @@
 #include "common/base/failpoint.h"
 #include "common/base/status.h"
 #include "common/transitions/draw_rows.h"
+#include "replay/starts.h"
 
 namespace datacom::replay {
 namespace {
@@ -119,7 +120,14 @@ absl::Status MemberTable::Recover() {
   return absl::OkStatus();
 }
 
-absl::Status MemberTable::Complete() {
+absl::Status MemberTable::CheckStarts(const std::vector<uint64_t>& known) const {
+  RETURN_IF_ERROR(CheckStart(absl::StrCat("ring ", path_, ".rows"), rows_->counter(kStart), known));
+  return CheckStart(absl::StrCat("ring ", path_, ".failures"), failures_->counter(kStart), known);
+}
+
+absl::Status MemberTable::Complete(uint64_t start) {
+  rows_->set_counter(kStart, start);
+  failures_->set_counter(kStart, start);
   RETURN_IF_ERROR(failures_->Truncate(staged_failures_));
   for (uint64_t from = std::max(rows_->first(), indexed_); from < rows_->cursor(); from += layout_.guard) {
     Index(from, std::min(from + layout_.guard, rows_->cursor()));

@@ -25,8 +25,9 @@
 
 namespace datacom::replay {
 
-// Counters of the ring of rows: the episodes that ended, and the failures, within the rows [0, kCountedUpTo).
-enum RowsCounter { kFinishedEpisodes = 0, kCountedUpTo = 1, kFailures = 2 };
+// Counters of the ring of rows: the episodes that ended, and the failures, within the rows [0, kCountedUpTo). Of both
+// rings: the newest start of the replay (replay/starts.h).
+enum RowsCounter { kFinishedEpisodes = 0, kCountedUpTo = 1, kFailures = 2, kStart = 3 };
 
 inline constexpr size_t kPlaceBytes = 4 * sizeof(uint32_t);  // bytes of a row in proto MemberBatch::places
 
@@ -38,8 +39,11 @@ class MemberTable {
   static absl::StatusOr<std::unique_ptr<MemberTable>> Open(const RowSchema& schema, const Options& options,
                                                            uint32_t member);
 
-  // Drops copies of rows that were not committed, and adds the copies that a crash has left out.
-  absl::Status Complete();
+  // FAILED_PRECONDITION, naming the file, if its start is none of `known` (replay/starts.h).
+  absl::Status CheckStarts(const std::vector<uint64_t>& known) const;
+  uint64_t start() const { return rows_->counter(kStart); }  // the newest one that the rows name
+  // Drops copies of rows that were not committed, adds the copies that a crash has left out, and names this start.
+  absl::Status Complete(uint64_t start);
 
   // Open created the file of rows, or found it without content.
   bool fresh() const { return rows_->fresh(); }

@@ -22,6 +22,7 @@ struct Options {
 
   std::string folder;
   std::string run_id;
+  uint64_t start = 1;  // number of this start (replay/starts.h)
   std::string task, algorithm;  // their names, for Store::Info
   std::string experiment_text;  // sent to actors
   std::vector<Member> members;

@@ -2,7 +2,7 @@
 // newest kept() records are readable. A 64-bit cursor, stored with release order after the records, commits them.
 //
 // File: one header page (a frame, common/base/framed_file.h, around the ring's identity; then, on a cache line of their
-// own, the cursor and three counters), then blocks. A block is a header of 16 bytes and 64 records; record r lies in
+// own, the cursor and four counters), then blocks. A block is a header of 16 bytes and 64 records; record r lies in
 // block r / 64 modulo the number of blocks. The block's header holds two sums, each {number of records u32, CRC-32C of
 // the block's number and of these records u32}. A commit overwrites the older sum, so that the other one always fits
 // the committed records. Records being written never share a block with readable ones of an earlier round: a crash in
@@ -31,7 +31,7 @@ namespace datacom::replay {
 
 class Ring {
  public:
-  static constexpr int kCounters = 3;
+  static constexpr int kCounters = 4;
 
   struct Options {
     std::string path;

@@ -11,12 +11,13 @@
 #include "common/transitions/replay_layout.h"
 #include "replay/division.h"
 #include "replay/episodes.h"
+#include "replay/starts.h"
 
 namespace datacom::replay {
 namespace {
 
 constexpr char kAdvice[] = "; resume with the build that wrote it, or start a new run folder";
-constexpr FileFormat kFormat = {"file of sessions", "DCSESSNS", 3, kAdvice};
+constexpr FileFormat kFormat = {"file of sessions", "DCSESSNS", 4, kAdvice};
 
 std::string CreditPath(const std::string& folder) { return folder + "/credit"; }
 std::string SessionsPath(const std::string& folder) { return folder + "/sessions"; }
@@ -102,6 +103,7 @@ absl::Status SessionTable::Load() {
         absl::StrCat("file ", path(), ": session ", invalid.front(), " is invalid; start a new run folder"));
   }
   next_session_ = stored.next_session();
+  starts_.assign(stored.starts().begin(), stored.starts().end());
   actors_.insert(stored.actors().begin(), stored.actors().end());
   for (const v1::ReplaySession& from : stored.living()) {
     Session& session = living_[from.session()];
@@ -129,6 +131,7 @@ absl::Status SessionTable::Save() const {
   v1::ReplaySessions stored;
   stored.set_run_id(options_.run_id);
   stored.set_next_session(next_session_);
+  for (const uint64_t start : starts_) stored.add_starts(start);
   for (const auto& [number, actor] : actors_) (*stored.mutable_actors())[number] = actor;
   for (const auto& [number, session] : living_) {
     v1::ReplaySession* to = stored.add_living();
@@ -140,6 +143,27 @@ absl::Status SessionTable::Save() const {
     *to->mutable_assignment() = session.Assigned();
   }
   return WriteFramedFile(kFormat, path(), stored.SerializeAsString());
+}
+
+absl::Status SessionTable::CheckStart(const std::string& part, uint64_t start) const {
+  return replay::CheckStart(part, start, starts_);
+}
+
+absl::Status SessionTable::CheckCreditStart() const {
+  ASSIGN_OR_RETURN(const uint64_t start, credit_->start());
+  return CheckStart("file " + CreditPath(options_.folder), start);
+}
+
+absl::Status SessionTable::Start(uint64_t start) {
+  if (starts_.size() >= 2 * kKeptStarts) starts_.erase(starts_.begin(), starts_.end() - kKeptStarts);
+  starts_.push_back(start);
+  const absl::Status saved = Save();
+  if (!saved.ok()) {
+    starts_.pop_back();
+    if (!absl::IsResourceExhausted(saved) || starts_.empty()) return saved;
+  }
+  credit_->SetStart(starts_.back());  // the file of sessions knows it
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Session*> SessionTable::Find(uint32_t number) {

@@ -80,8 +80,14 @@ class SessionTable {
   // The numbers of the living sessions that Open refuses in a run of so many members: number, slot or members are
   // invalid, or an earlier session has the same number or slot.
   static std::vector<uint32_t> Invalid(const v1::ReplaySessions& sessions, uint32_t members);
-  // Whether no actor has registered yet: there is no file of sessions.
+  // Whether no replay has started yet: there was no file of sessions.
   bool empty() const { return empty_; }
+  const std::vector<uint64_t>& starts() const { return starts_; }  // replay/starts.h
+  absl::Status CheckStart(const std::string& part, uint64_t start) const;
+  absl::Status CheckCreditStart() const;
+  // Adds this start to the file of sessions, then to the credit. On a full disk the start before counts as this one, if
+  // there is one. Blocks on the disk.
+  absl::Status Start(uint64_t start);
   uint32_t next_session() const { return next_session_; }  // larger than all numbers used so far
 
   // Returns the session of this start, and divides the members; a retry gets the same session. `ended` receives the
@@ -137,6 +143,7 @@ class SessionTable {
   std::map<uint32_t, Session> living_;
   std::map<uint32_t, std::string> actors_;  // names by session, including the latest ended ones
   std::set<uint32_t> replaced_;             // sessions that newer starts of their actors have ended in this process
+  std::vector<uint64_t> starts_;            // the newest last
   bool unsaved_ = false;                    // whether the file is out of date
   bool undivided_ = false;                  // whether sessions came or went since the members were divided
   bool empty_ = true;

@@ -18,6 +18,7 @@ Store::Store(const RowSchema& schema, const Options& options, std::unique_ptr<Ta
     : schema_(schema),
       options_(options),
       tables_(std::move(tables)),
+      start_(tables_->sessions().starts().back()),
       commit_(tables_.get(), options.sync),
       draws_(tables_.get(), schema, options),
       statistics_(static_cast<uint32_t>(options.members.size()), options.clock) {}
@@ -28,6 +29,11 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const RowSchema& schema, cons
   std::unique_ptr<Store> store(new Store(schema, options, std::move(tables)));
   RETURN_IF_ERROR(store->Commit());  // what Tables::Open has completed
   return store;
+}
+
+absl::Status Store::CheckStart(const std::string& part, uint64_t start) const {
+  MutexLock lock(&mutex_);
+  return tables_->sessions().CheckStart(part, start);
 }
 
 void Store::Grant(uint32_t member) {

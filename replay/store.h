@@ -105,6 +105,8 @@ class Store {
   bool LearnerWaits() const;  // the newest draw lacked rows
   const RowSchema& schema() const { return schema_; }
   const Options& options() const { return options_; }
+  uint64_t start() const { return start_; }  // the newest start (replay/starts.h)
+  absl::Status CheckStart(const std::string& part, uint64_t start) const;
 
  private:
   Store(const RowSchema& schema, const Options& options, std::unique_ptr<Tables> tables);
@@ -125,6 +127,7 @@ class Store {
   const Options options_;
   mutable Mutex mutex_;
   const std::unique_ptr<Tables> tables_ ABSL_PT_GUARDED_BY(mutex_);
+  const uint64_t start_;
   GroupCommit commit_ ABSL_GUARDED_BY(mutex_);
   Draws draws_ ABSL_GUARDED_BY(mutex_);
   Statistics statistics_ ABSL_GUARDED_BY(mutex_);

@@ -41,10 +41,14 @@ absl::Status Tables::Recover(const RowSchema& schema, const Options& options) {
                                                   options.sync, options.lease, options.clock}));
   if (!known) RETURN_IF_ERROR(SyncFile(folder_));
   RETURN_IF_ERROR(CheckSessionNumbers());
+  RETURN_IF_ERROR(sessions_->CheckCreditStart());
+  for (const auto& table : members_) RETURN_IF_ERROR(table->CheckStarts(sessions_->starts()));
   for (const auto& [number, session] : sessions_->living()) {
     for (uint32_t member = 0; member < members; ++member) RETURN_IF_ERROR(CheckCredit(session, member));
   }
-  for (auto& table : members_) RETURN_IF_ERROR(table->Complete());  // nothing is refused from here on
+  // Nothing is refused from here on. Other files name a start only once the file of sessions does.
+  RETURN_IF_ERROR(sessions_->Start(options.start));
+  for (auto& table : members_) RETURN_IF_ERROR(table->Complete(sessions_->starts().back()));
   std::vector<uint32_t> living;
   for (auto& [number, session] : sessions_->living()) {
     living.push_back(number);

@@ -1,5 +1,7 @@
 #include "common/base/random.h"
 
+#include <sys/random.h>
+
 #include <cmath>
 
 namespace datacom {
@@ -33,6 +35,13 @@ std::array<uint32_t, 4> Philox(uint64_t counter, uint64_t key) {
 }
 
 }  // namespace
+
+uint64_t SystemRandomNumber() {
+  uint64_t value = 0;
+  while (::getrandom(&value, sizeof value, 0) != static_cast<ssize_t>(sizeof value)) {
+  }
+  return value;
+}
 
 uint64_t StreamKey(std::string_view purpose, std::initializer_list<uint64_t> parts) {
   uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a over the purpose

@@ -16,6 +16,9 @@ namespace datacom {
 // 64-bit key of a named stream: purpose and parts hashed with a fixed function (stable across builds and machines).
 uint64_t StreamKey(std::string_view purpose, std::initializer_list<uint64_t> parts);
 
+// A number that the operating system draws: another one in every process. Thread-safe.
+uint64_t SystemRandomNumber();
+
 class RandomStream {
  public:
   explicit RandomStream(uint64_t key) : key_(key) {}

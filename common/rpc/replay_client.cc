@@ -75,6 +75,11 @@ class DrawStreamImpl final : public DrawStream {
     }
   }
 
+  uint64_t replay_start() const override {
+    MutexLock lock(&mutex_);
+    return replay_start_ != 0 ? replay_start_ : options_.replay_start;
+  }
+
   void Cancel() override {
     MutexLock lock(&mutex_);
     cancelled_ = true;
@@ -118,6 +123,7 @@ class DrawStreamImpl final : public DrawStream {
     }
     *request.mutable_hello() = MakeHello(options_.run_id, options_.schema_fingerprint);
     request.set_incarnation(options_.incarnation);
+    request.set_replay_start(replay_start());
     const std::unique_ptr<Stream> stream = stub_->Draw(&context);
     const bool greeted = stream->Write(request);
     {
@@ -162,6 +168,7 @@ class DrawStreamImpl final : public DrawStream {
       MutexLock lock(&mutex_);
       backoff_.Reset();
       waiting_for_ = reply.waiting_for();
+      replay_start_ = reply.replay_start();
       if (reply.batches_size() > 0 && !outstanding_.empty() && outstanding_.front() == reply.update()) Add(&reply);
       changed_.NotifyAll();
     }
@@ -183,7 +190,7 @@ class DrawStreamImpl final : public DrawStream {
 
   const Options options_;
   const std::unique_ptr<v1::Replay::Stub> stub_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar changed_;
   std::deque<uint64_t> outstanding_ ABSL_GUARDED_BY(mutex_);  // requested but not answered, in order
   size_t sent_ ABSL_GUARDED_BY(mutex_) = 0;                   // number of outstanding requests sent on this stream
@@ -194,6 +201,7 @@ class DrawStreamImpl final : public DrawStream {
   Backoff backoff_ ABSL_GUARDED_BY(mutex_);
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   std::string waiting_for_ ABSL_GUARDED_BY(mutex_);
+  uint64_t replay_start_ ABSL_GUARDED_BY(mutex_) = 0;
   std::string last_error_ ABSL_GUARDED_BY(mutex_) = "not connected yet";
   grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;

@@ -27,7 +27,8 @@ class DrawStream {
     std::shared_ptr<grpc::Channel> channel;
     std::string run_id;
     uint64_t schema_fingerprint = 0;
-    uint32_t incarnation = 1;  // of the learner; Next returns ALREADY_EXISTS when a larger one draws
+    uint32_t incarnation = 1;   // of the learner; Next returns ALREADY_EXISTS when a larger one draws
+    uint64_t replay_start = 0;  // the newest start of the replay that the learner's state has seen; 0: none
   };
   static std::unique_ptr<DrawStream> Open(const Options& options);
   virtual ~DrawStream() = default;
@@ -38,6 +39,9 @@ class DrawStream {
   // waiting_for, or that it cannot be reached); CANCELLED after Cancel; permanent errors as they are. Requests stay
   // outstanding on a timeout.
   virtual absl::StatusOr<v1::DrawReply> Next(std::chrono::milliseconds timeout) = 0;
+  // The newest start of the replay that has replied (proto DrawReply), or Options::replay_start; 0 without a replay.
+  // Callable from any thread.
+  virtual uint64_t replay_start() const { return 0; }
   virtual void Cancel() = 0;  // ends this and every later Next; callable from any thread
 };
 

@@ -39,7 +39,7 @@ class LearnerProcessTest : public ::testing::Test {
     options_.address_file = folder_ + "/address";
     options_.metrics_listen = "127.0.0.1:0";
     options_.metrics_address_file = folder_ + "/metrics_address";
-    seams_.open_draws = [this](uint64_t fingerprint, uint32_t) {
+    seams_.open_draws = [this](uint64_t fingerprint, uint32_t, uint64_t) {
       EXPECT_EQ(fingerprint, replay_.schema.fingerprint());
       return std::make_unique<FakeDrawStream>(&replay_);
     };
@@ -230,7 +230,7 @@ class SilentDrawStream : public DrawStream {
 };
 
 TEST_F(LearnerProcessTest, AWaitingLearnerAlwaysSaysForWhat) {
-  seams_.open_draws = [](uint64_t, uint32_t) { return std::make_unique<SilentDrawStream>(); };
+  seams_.open_draws = [](uint64_t, uint32_t, uint64_t) { return std::make_unique<SilentDrawStream>(); };
   std::thread observer([this] {
     absl::StatusOr<std::string> address = absl::NotFoundError("");
     while (!(address = ReadFile(options_.address_file)).ok()) std::this_thread::yield();

@@ -30,7 +30,7 @@ class MemberRingsTest : public ::testing::Test {
   }
   absl::Status Open() const {
     const auto table = MemberTable::Open(schema_, options_, 0);
-    return table.ok() ? (*table)->Complete() : table.status();
+    return table.ok() ? (*table)->Complete(1) : table.status();
   }
   // Appends `count` records of zeros, with number(i) at `place` of record i.
   template <typename Number>

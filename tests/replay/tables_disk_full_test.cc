@@ -58,8 +58,11 @@ TEST(ReplayDiskFullTest, ItAcceptsRowsRefusesNewActorsAndLosesNoAcknowledgedRow)
               ContainsRegex("no disk space for " + disk.path() + "/sessions.tmp: [0-9]+ bytes are needed, 0 are free"));
   EXPECT_THAT(store->health(), IsOk()) << "registered actors may continue";
   store.reset();
-  store = MustOpen(SmallOptions(1), disk.path(), &clock);  // while the disk is still full
+  Options again = SmallOptions(1);
+  again.start = 2;
+  store = MustOpen(again, disk.path(), &clock);  // while the disk is still full
   ASSERT_NE(store, nullptr);
+  EXPECT_EQ(store->start(), 1u) << "the new start could not be stored, so it counts as the one before";
   EXPECT_EQ(MemberOf(*store, 0).inserted(), client.next[0]);
   client.Reconnect(store.get());
   EXPECT_EQ(client.Send(store.get(), MakeChunk(0, client.next[0], SimpleRows(client.next[0], 1))),

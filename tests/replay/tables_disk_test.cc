@@ -12,7 +12,7 @@ using ::datacom::testing::IsOk;
 using ::testing::HasSubstr;
 
 // Offsets in a ring's file.
-constexpr int64_t kChecksum = 12, kKept = 40, kUnused = 312, kCursor = 320;
+constexpr int64_t kChecksum = 12, kKept = 40, kUnused = 312, kCursor = 320, kStartWord = 352;
 
 TEST(StoreTest, TwoReplaysInOneFolderAndFilesOfAnotherRunAreRefused) {
   TemporaryFolder folder;
@@ -82,10 +82,12 @@ TEST(StoreTest, ARunWhoseRingsHaveNoChecksumYetCanStart) {
   TemporaryFolder folder;
   ManualClock clock;
   MustOpen(SmallOptions(1), folder.path(), &clock).reset();
-  std::filesystem::remove(folder.path() + "/credit");  // is written after the rings
+  for (const char* later : {"/credit", "/sessions"}) std::filesystem::remove(folder.path() + later);
   std::fstream file(folder.path() + "/member_0.rows", std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(kChecksum);
   file.write("\0\0\0\0", 4);
+  file.seekp(kStartWord);
+  file.write("\0\0\0\0\0\0\0\0", 8);
   file.flush();
   auto store = MustOpen(SmallOptions(1), folder.path(), &clock);
   ASSERT_NE(store, nullptr);

@@ -34,7 +34,7 @@ Report::Repair RebuildFailures(const VerifiedRun& run, uint32_t member) {
     if (exists) RETURN_IF_ERROR(Rename(path, aside));
     const absl::StatusOr<std::unique_ptr<replay::MemberTable>> table =
         replay::MemberTable::Open(schema, settings, member);
-    const absl::Status status = table.ok() ? (*table)->Complete() : table.status();
+    const absl::Status status = table.ok() ? (*table)->Complete((*table)->start()) : table.status();
     if (!status.ok()) {
       if (exists) (void)Rename(aside, path);
       return status;

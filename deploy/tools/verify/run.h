@@ -32,7 +32,7 @@ struct VerifiedRun {
   // The newest sound checkpoint when the verification began. What it names exists in all that is read later.
   std::optional<Checkpoint> checkpoint;
   bool rings_elsewhere = false;  // on a cluster the replay has a volume of its own
-  bool has_sessions = false;     // actors had registered when the verification began
+  bool has_sessions = false;     // a replay had started when the verification began
   Report* report = nullptr;
   Progress* progress = nullptr;
 

@@ -4,7 +4,9 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "replay/member_table.h"
 #include "replay/sessions.h"
+#include "replay/starts.h"
 #include "replay/validate_chunk.h"
 
 namespace datacom::verify {
@@ -75,6 +77,25 @@ void SessionFiles::CheckWords(const v1::ReplaySessions& sessions, const replay::
   }
   run_->report->Part("sessions", absl::StrCat(sessions.living_size(), " live of ", sessions.next_session() - 1, ", ",
                                               Count(valid, "valid word"), " of credit"));
+}
+
+// Parts name a start after the file of sessions does, so that file is read last.
+void SessionFiles::CheckStarts(const std::vector<MemberRings>& rings) const {
+  const absl::StatusOr<v1::ReplaySessions> now = replay::SessionTable::Read(run_->Path("replay"));
+  if (!now.ok()) return;  // reported
+  const std::vector<uint64_t> known(now->starts().begin(), now->starts().end());
+  const auto check = [&](const std::string& file, uint64_t start) {
+    const absl::Status status = replay::CheckStart("it", start, known);
+    if (!status.ok()) run_->report->Damage(file, status.message());
+  };
+  if (credit_.has_value()) check(kCreditFile, credit_->start);
+  for (size_t member = 0; member < rings.size(); ++member) {
+    const std::string name = absl::StrCat("replay/member_", member);
+    if (rings[member].rows != nullptr) check(name + ".rows", rings[member].rows->counter(replay::kStart));
+    if (rings[member].failures != nullptr) check(name + ".failures", rings[member].failures->counter(replay::kStart));
+  }
+  if (!run_->checkpoint.has_value()) return;
+  check(absl::StrCat("checkpoints/", run_->checkpoint->learner.update()), run_->checkpoint->learner.replay_start());
 }
 
 void SessionFiles::Compare(const std::vector<HeldSessions>& held) {

@@ -22,6 +22,8 @@ class SessionFiles {
   explicit SessionFiles(VerifiedRun* run);
   // Names of actors by session.
   std::map<uint32_t, std::string> Actors() const;
+  // Compares the starts that the other parts name (replay/starts.h) with those of the file of sessions.
+  void CheckStarts(const std::vector<MemberRings>& rings) const;
   // Compares with the rows.
   void Compare(const std::vector<HeldSessions>& held);
 

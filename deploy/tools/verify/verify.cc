@@ -20,6 +20,7 @@ void VerifyParts(VerifiedRun* run) {
   const std::vector<MemberRings> rings = OpenRings(run);
   LedgerState ledger = VerifyLedger(run, FirstRows(rings), sessions.Actors(), &episodes);
   sessions.Compare(VerifyRings(run, rings, &ledger, &episodes));
+  sessions.CheckStarts(rings);
   run->report->Part(
       "episodes", absl::StrCat(Count(episodes.rows(), "row"), ", ", episodes.recounted, " recounted from the ledger, ",
                                episodes.assembled, " assembled from the rings"));

@@ -101,6 +101,7 @@ class VerifyTest : public ::testing::Test {
 
   void MakeRows(uint64_t rows) {
     auto table = OpenSessions().value();
+    ASSERT_THAT(table->Start(1), IsOk());
     std::vector<uint32_t> ended;
     replay::Session* session = table->Register("actor-0", 1, kEnvironments * kMembers, &ended).value();
     auto episodes = CsvWriter::Create(Path("episodes.csv"),
@@ -108,7 +109,7 @@ class VerifyTest : public ::testing::Test {
                                        "discounted_return", "return", "max_violation", "sum_cost", "policy_version"});
     for (uint32_t member = 0; member < kMembers; ++member) {
       auto rings = replay::MemberTable::Open(setup_.schema, setup_.options, member).value();
-      ASSERT_THAT(rings->Complete(), IsOk());
+      ASSERT_THAT(rings->Complete(1), IsOk());
       for (uint64_t from = 0; from < rows; from += kChunk) {
         const auto count = static_cast<uint32_t>(std::min(rows - from, kChunk));
         std::string columns;
