@@ -8,6 +8,7 @@
 
 #include "common/base/random.h"
 #include "common/tasks/task.h"
+#include "common/transitions/check_columns.h"
 
 namespace datacom::actor {
 
@@ -25,14 +26,14 @@ inline RandomStream FirstEpisodeLength(uint64_t run_seed, uint64_t member_seed, 
                                    : StreamKey(kName, {run_seed, member_seed, session, environment, episode}));
 }
 
-// Task::Step that also reports a step as invalid when reward, cost or observation is not finite in float32, so that no
-// row, episode or network sees such a value.
+// Task::Step that also reports a step as invalid when reward, cost or observation is larger than kLargestValue or not
+// finite, so that no row, episode or network sees such a value.
 inline StepResult CheckedStep(Task* task, const double* action, double* observation) {
   StepResult result = task->Step(action, observation);
-  const auto finite = [](double value) { return std::isfinite(static_cast<float>(value)); };
-  result.valid = result.valid && finite(result.reward) && finite(result.cost);
+  const auto sane = [](double value) { return std::abs(value) <= kLargestValue; };
+  result.valid = result.valid && sane(result.reward) && sane(result.cost);
   const int dim = task->spec().obs_dim;
-  for (int i = 0; i < dim; ++i) result.valid = result.valid && finite(observation[i]);
+  for (int i = 0; i < dim; ++i) result.valid = result.valid && sane(observation[i]);
   return result;
 }
 

@@ -47,6 +47,12 @@ bool Evaluations::Remembers(const std::string& evaluator) {
   return evaluators_.size() < kMaxEvaluators;
 }
 
+bool Evaluations::OthersAsk(const std::string& evaluator, Clock::Time now) const {
+  return std::any_of(evaluators_.begin(), evaluators_.end(), [&](const auto& entry) {
+    return entry.first != evaluator && Seconds(now - entry.second.asked) < options_.lease_seconds;
+  });
+}
+
 v1::LeaseReply Evaluations::Lease(const std::string& evaluator) {
   MutexLock lock(&mutex_);
   const Clock::Time now = options_.clock->Now();
@@ -60,6 +66,11 @@ v1::LeaseReply Evaluations::Lease(const std::string& evaluator) {
     for (size_t member = 0; member < epoch.items.size(); ++member) {
       Item& item = epoch.items[member];
       if (epoch.record.members(member).evaluated() || item.lease == 0 || item.evaluator != evaluator) continue;
+      if (Seconds(now - item.since) >= options_.longest_seconds) {
+        item.lease = 0;
+        item.failed = evaluator;
+        continue;
+      }
       Grant(&item, evaluator);
       return Reply(epoch, member);
     }
@@ -71,6 +82,8 @@ v1::LeaseReply Evaluations::Lease(const std::string& evaluator) {
       if (epoch.record.members(member).evaluated()) continue;
       open = true;
       if (item.lease != 0 && now < item.expires) continue;
+      if (item.failed == evaluator && OthersAsk(evaluator, now)) continue;
+      item.since = now;
       item.lease = (static_cast<uint64_t>(options_.incarnation) << 32) | ++leases_;
       Grant(&item, evaluator);
       return Reply(epoch, member);
@@ -97,6 +110,12 @@ absl::StatusOr<bool> Evaluations::Report(const v1::ReportRequest& request) {
         !finite(episode.named_max_violation()) || !finite(episode.named_sum_cost())) {
       return absl::InvalidArgumentError(absl::StrCat("evaluation of member ", request.member(), ", epoch ",
                                                      request.epoch(), ": an episode's value is not finite"));
+    }
+    if (episode.max_violation() < 0 || episode.sum_cost() < episode.max_violation() * (1 - 1e-9)) {
+      return absl::InvalidArgumentError(absl::StrCat("evaluation of member ", request.member(), ", epoch ",
+                                                     request.epoch(), ": an episode with the largest violation ",
+                                                     episode.max_violation(), " and the cost sum ",
+                                                     episode.sum_cost()));
     }
   }
   MutexLock lock(&mutex_);

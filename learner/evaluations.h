@@ -1,9 +1,9 @@
 // The work of evaluators: one item per epoch and member, leased to one evaluator at a time, reported exactly once.
 //
 // An epoch that has ended is added with its record. Its items are handed out by epoch, then member. An item whose lease
-// has expired is handed out again; a late report counts only if nobody else has been given the item. An epoch is popped
-// once all its items are reported, in order of epochs, so that the rows of progress.csv keep their order. Thread-safe;
-// blocks nowhere.
+// has expired, or was renewed for an hour, is handed out again, then not to the same evaluator if there is another; a
+// late report counts only if nobody else has been given the item. An epoch is popped once all its items are reported,
+// in order of epochs, so that the rows of progress.csv keep their order. Thread-safe; blocks nowhere.
 #ifndef DATACOM_LEARNER_EVALUATIONS_H_
 #define DATACOM_LEARNER_EVALUATIONS_H_
 
@@ -28,6 +28,7 @@ class Evaluations {
     const Clock* clock = &Clock::Real();
     uint32_t episodes = 25;  // of one item
     double lease_seconds = 60;
+    double longest_seconds = 3600;  // of a lease with its renewals; then another evaluator gets the item
     double retry_seconds = 1;
     uint32_t incarnation = 1;  // the learner's; makes lease numbers unique over its restarts
     std::string experiment;    // the resolved experiment as text, for evaluators
@@ -45,7 +46,7 @@ class Evaluations {
   v1::LeaseReply Lease(const std::string& evaluator);
   // True: the lease's item is reported, by this report or by an earlier one of the same lease, whose episodes then
   // count. False: the lease is stale, and nothing was stored. INVALID_ARGUMENT: the number of episodes is wrong, or a
-  // value is not finite.
+  // value is not finite, a violation is negative, or a cost sum is below the largest violation.
   absl::StatusOr<bool> Report(const v1::ReportRequest& request);
 
   // The oldest epoch, once every item of it is reported.
@@ -60,7 +61,8 @@ class Evaluations {
   struct Item {
     uint64_t lease = 0;  // 0: free
     std::string evaluator;
-    Clock::Time expires{};
+    Clock::Time since{}, expires{};
+    std::string failed;  // the evaluator that held it for longest_seconds
   };
   struct Epoch {
     v1::EpochRecord record;
@@ -69,6 +71,8 @@ class Evaluations {
   v1::LeaseReply Reply(const Epoch& epoch, uint32_t member) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // True if the evaluator is known or may become so.
   bool Remembers(const std::string& evaluator) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether another evaluator has asked within the last `lease_seconds`.
+  bool OthersAsk(const std::string& evaluator, Clock::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Grant(Item* item, const std::string& evaluator) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;

@@ -21,12 +21,14 @@ absl::StatusOr<bool> ReplayDrawStream::Handle(const v1::DrawRequest& request) {
   RETURN_IF_ERROR(streams_->CheckOpen());
   if (!greeted_) {
     RETURN_IF_ERROR(CheckHello(request.hello(), store->options().run_id, store->schema().fingerprint()));
+    incarnation_ = request.incarnation();
+  }
+  RETURN_IF_ERROR(store->Announce(request.completed_update(), incarnation_));  // says more of an older replay
+  if (!greeted_) {
     RETURN_IF_ERROR(store->CheckStart("the learner's state", request.replay_start()));
     store->SetLearnerConnected(true);
     greeted_ = true;
-    incarnation_ = request.incarnation();
   }
-  RETURN_IF_ERROR(store->Announce(request.completed_update(), incarnation_));
   const bool visible = !store->options().sync;
   if (request.draw_update() == 0) return visible;
   if (queued_.size() >= kMaxQueuedDraws) {

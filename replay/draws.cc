@@ -30,9 +30,14 @@ void Draws::SetLearnerConnected(bool connected) {
 }
 
 absl::Status Draws::Announce(uint64_t completed_update, uint32_t incarnation) {
-  if (incarnation < incarnation_) {
+  // Without a connected learner any start may draw: a number that a stranger made up locks nobody out.
+  if (learners_ > 0 && incarnation < incarnation_) {
     return absl::AlreadyExistsError(absl::StrCat("start ", incarnation, " of the learner: start ", incarnation_,
                                                  " draws now; end the older process"));
+  }
+  if (learners_ > 0 && incarnation - incarnation_ > kMostSkippedStarts) {
+    return absl::InvalidArgumentError(absl::StrCat("start ", incarnation, " of the learner: start ", incarnation_,
+                                                   " draws now, and no start skips more than ", kMostSkippedStarts));
   }
   incarnation_ = incarnation;
   if (completed_update_ == completed_update) return absl::OkStatus();

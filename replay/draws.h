@@ -15,7 +15,8 @@
 
 namespace datacom::replay {
 
-inline constexpr uint64_t kMaxDrawBytes = 12 << 20;  // rows of one update; leaves 4 MiB of a message for episodes
+inline constexpr uint32_t kMostSkippedStarts = 1000;  // of the learner, between two of its starts that draw
+inline constexpr uint64_t kMaxDrawBytes = 12 << 20;   // rows of one update; leaves 4 MiB of a message for episodes
 // Rows in one reply to a draw of new rows: few, because the mutex is held while they are copied.
 inline constexpr uint64_t kNewRowsBytes = 1 << 20;
 
@@ -56,7 +57,7 @@ class Draws {
   uint64_t waiting_ = 0;
   uint64_t answered_ = 0;
   int learners_ = 0;          // connected streams
-  uint32_t incarnation_ = 0;  // the largest that called
+  uint32_t incarnation_ = 0;  // the newest start that called
 };
 
 }  // namespace datacom::replay

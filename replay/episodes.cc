@@ -27,7 +27,9 @@ void EpisodeTracker::Feed(uint64_t number, const char* row) {
     episode.named_sum_cost.assign(offsets_.named_costs, 0);
     lane.discount_power = 1;
   }
-  lane.next_episode = episode_number + 1;
+  has_gap_ = has_gap_ || (is_empty_ && number > 0);
+  is_empty_ = false;
+  lane.newest = {true, At<uint8_t>(row, offsets_.last) != 0, episode_number, step};
   if (!lane.open) return;  // its first rows were overwritten before a restart
   const double reward = At<float>(row, offsets_.reward);
   const double cost = std::max(0.0, static_cast<double>(At<float>(row, offsets_.cost)));
@@ -78,6 +80,12 @@ std::vector<EpisodeSummary> EpisodeTracker::Finished(uint64_t after, uint64_t up
   return {begin, std::upper_bound(begin, finished_.end(), up_to, above)};
 }
 
+NewestRow EpisodeTracker::Newest(uint32_t session, uint32_t environment) const {
+  const auto lanes = lanes_.find(session);
+  if (lanes == lanes_.end() || environment >= lanes->second.size()) return {};
+  return lanes->second[environment].newest;
+}
+
 EpisodeSummary EpisodeTracker::OpenOrNext(uint32_t session, uint32_t environment) const {
   EpisodeSummary next;
   next.session = session;
@@ -86,7 +94,7 @@ EpisodeSummary EpisodeTracker::OpenOrNext(uint32_t session, uint32_t environment
   if (lanes == lanes_.end() || environment >= lanes->second.size()) return next;
   const Lane& lane = lanes->second[environment];
   if (lane.open) return lane.episode;
-  next.episode = lane.next_episode;
+  if (lane.newest.known) next.episode = lane.newest.episode + 1;
   return next;
 }
 

@@ -34,6 +34,13 @@ struct EpisodeSummary {
   uint64_t policy_update = 0;
 };
 
+// The newest row of an environment.
+struct NewestRow {
+  bool known = false;  // false: none that is held
+  bool last = false;   // it ended its episode
+  uint32_t episode = 0, step = 0;
+};
+
 class EpisodeTracker {
  public:
   EpisodeTracker(const RowOffsets& offsets, double discount) : offsets_(offsets), discount_(discount) {}
@@ -52,6 +59,10 @@ class EpisodeTracker {
   // The environment's open episode; when none is open, the next one, with length 0.
   EpisodeSummary OpenOrNext(uint32_t session, uint32_t environment) const;
 
+  NewestRow Newest(uint32_t session, uint32_t environment) const;
+  // Whether rows were overwritten before this process read them: an environment that is not known may be anywhere.
+  bool has_gap() const { return has_gap_; }
+
   uint64_t finished_count() const { return finished_count_; }
   uint64_t abandoned_count() const { return abandoned_count_; }
   void set_finished_count(uint64_t count) { finished_count_ = count; }  // for recovery; includes forgotten episodes
@@ -61,7 +72,7 @@ class EpisodeTracker {
     bool open = false;
     EpisodeSummary episode;     // the open episode
     double discount_power = 1;  // discount^length
-    uint32_t next_episode = 0;  // newest number seen + 1
+    NewestRow newest;
   };
 
   const RowOffsets offsets_;
@@ -70,6 +81,7 @@ class EpisodeTracker {
   std::deque<EpisodeSummary> finished_;
   uint64_t finished_count_ = 0;
   uint64_t abandoned_count_ = 0;
+  bool is_empty_ = true, has_gap_ = false;
 };
 
 }  // namespace datacom::replay

@@ -33,7 +33,8 @@ MemberTable::MemberTable(const RowSchema& schema, const Options& options, uint32
       batch_(options.batch),
       failure_batch_(options.failure_batch),
       run_seed_(options.run_seed),
-      episodes_(offsets_, options.discount) {
+      episodes_(offsets_, options.discount),
+      order_(schema, {options.limits.schedule.LastUpdate(), options.horizon}) {
   for (const Column& column : schema.stored()) column_offsets_.push_back(schema.offset(column.name));
   const size_t most = std::max(batch_, failure_batch_);
   numbers_.resize(most);

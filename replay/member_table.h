@@ -21,6 +21,7 @@
 #include "replay/episodes.h"
 #include "replay/options.h"
 #include "replay/ring.h"
+#include "replay/row_order.h"
 #include "replay/sampler.h"
 
 namespace datacom::replay {
@@ -57,6 +58,10 @@ class MemberTable {
   const EpisodeTracker& episodes() const { return episodes_; }
   EpisodeTracker* mutable_episodes() { return &episodes_; }
   // Next sequence of a session according to the rows that Open found; 0 when it had none.
+  // Whether rows [from, count) of a chunk can follow the rows of this session. The errors of RowOrder::Check.
+  absl::Status CheckOrder(uint32_t session, const std::string& columns, uint32_t count, uint32_t from) {
+    return order_.Check(episodes_, session, columns, count, from);
+  }
   uint64_t NextSequence(uint32_t session) const;
 
   // The largest session number among the rows that Open found; 0 without rows.
@@ -127,6 +132,7 @@ class MemberTable {
   std::unique_ptr<Ring> failures_;  // record: u64 row number, row
   EpisodeTracker episodes_;
   std::map<uint32_t, uint64_t> next_sequences_;  // by session; Recover takes them from rows
+  RowOrder order_;
   uint64_t staged_ = 0;
   uint64_t staged_failures_ = 0;  // records in failures_, including copies of staged rows
   uint64_t indexed_ = 0;          // rows whose failures were copied when Open found them

@@ -22,7 +22,7 @@ struct Options {
 
   std::string folder;
   std::string run_id;
-  uint64_t start = 1;  // number of this start (replay/starts.h)
+  uint64_t start = 1;           // number of this start (replay/starts.h)
   std::string task, algorithm;  // their names, for Store::Info
   std::string experiment_text;  // sent to actors
   std::vector<Member> members;
@@ -30,6 +30,7 @@ struct Options {
   ReplayLayout layout;  // of a member's rings; they take env_steps from `limits`, row_bytes from the schema
   uint32_t batch = 0, failure_batch = 0;  // rows of a draw
   bool new_rows = false;                  // draws hold all new rows instead of a sample (AlgorithmInfo)
+  uint32_t horizon = 0;                   // steps of an episode; 0: not known
   double discount = 0.99;  // weight of a row's reward in J, relative to the row before (DiscountOfReturns)
   uint64_t run_seed = 0;
   bool sync = false;  // acknowledged rows survive a loss of power

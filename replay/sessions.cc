@@ -27,6 +27,13 @@ absl::Status Replaced(const std::string& actor) {
                                                " now; actors that run at the same time need different names (--name)"));
 }
 
+// The other process may have died with its host: its stream then ends within 30 seconds (common/rpc/channel.cc).
+absl::Status Taken(const std::string& actor) {
+  return absl::UnavailableError(absl::StrCat("another process acts as ", actor,
+                                             " and is connected; actors that run at the same time need different names "
+                                             "(--name)"));
+}
+
 }  // namespace
 
 std::vector<uint32_t> Session::members() const {
@@ -275,6 +282,7 @@ absl::StatusOr<Session*> SessionTable::Register(const std::string& actor, uint64
   if (same != living_.end()) {
     Session& session = same->second;
     if (session.incarnation == incarnation) return &session;
+    if (session.connected()) return Taken(actor);
     if (options_.lockstep) {  // the new process continues the session
       const uint64_t former = std::exchange(session.incarnation, incarnation);
       const absl::Status saved = Save();
@@ -331,7 +339,7 @@ absl::StatusOr<bool> SessionTable::Expire(std::vector<uint32_t>* ended) {
   if (options_.lockstep) return false;
   const Clock::Time now = options_.clock->Now();
   for (const auto& [number, session] : living_) {
-    if (!session.connected() && now - session.last_seen > options_.lease) ended->push_back(number);
+    if (session.silent || (!session.connected() && now - session.last_seen > options_.lease)) ended->push_back(number);
   }
   for (const uint32_t number : *ended) living_.erase(number);
   const bool presence = UpdatePresence();

@@ -1,7 +1,8 @@
 // The sessions of actors: the members that each serves, and its lease. Survives restarts of the replay.
 //
-// A session is one start (incarnation) of one actor; a new incarnation of the same name ends the old session. A session
-// without a stream for longer than the lease is ended. Numbers are never reused.
+// A session is one start (incarnation) of one actor; a new incarnation of the same name ends the old session, unless
+// that has a stream. A session without a stream for longer than the lease is ended, and so is a silent one
+// (replay/waits.h). Numbers are never reused.
 //
 // The members are divided over the sessions (replay/division.h) when one comes or goes. A session without a stream for
 // a third of the lease counts as absent: it gets no lanes until it is back. A member that leaves a session remains
@@ -49,6 +50,7 @@ struct Session {
   Clock::Time last_seen{};                  // when the stream was lost; valid without a stream
   Clock::Time last_row{};                   // when it last inserted
   Clock::Time no_credit_since{};            // valid with has_no_credit
+  bool silent = false;                      // to be ended: others wait for rows that it could send
   bool has_no_credit = false;               // connected, but all credit is used up
   std::string waiting_for;                  // message for people, once the wait is longer than expected
   uint64_t rows = 0;                        // rows inserted since this process started
@@ -82,6 +84,7 @@ class SessionTable {
   static std::vector<uint32_t> Invalid(const v1::ReplaySessions& sessions, uint32_t members);
   // Whether no replay has started yet: there was no file of sessions.
   bool empty() const { return empty_; }
+  bool lockstep() const { return options_.lockstep; }
   const std::vector<uint64_t>& starts() const { return starts_; }  // replay/starts.h
   absl::Status CheckStart(const std::string& part, uint64_t start) const;
   absl::Status CheckCreditStart() const;

@@ -40,6 +40,7 @@ absl::StatusOr<ReplaySetup> SetUp(const v1::Experiment& resolved) {
   options.batch = resolved.learner().batch_size();
   options.failure_batch = resolved.learner().failure_batch_size();
   options.new_rows = algorithm.new_rows;
+  options.horizon = static_cast<uint32_t>(model.spec.horizon);
   options.discount = DiscountOfReturns(resolved);
   options.run_seed = resolved.run().seed();
   options.sync = resolved.replay().sync();

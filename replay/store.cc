@@ -185,6 +185,12 @@ absl::Status Store::Insert(uint32_t session_number, uint64_t stream, const v1::C
     }
   }
   const uint64_t known = std::min(end, next) - first;
+  if (const absl::Status follows = tables_->member(member).CheckOrder(session_number, chunk.columns(),
+                                                                      chunk.row_count(), static_cast<uint32_t>(known));
+      !follows.ok()) {
+    Reject(chunk, follows, reply);
+    return absl::OkStatus();
+  }
   statistics_.CountDuplicates(member, known);
   while (tables_->sessions().credit(*session, member).next_sequence < end) {
     if (const absl::Status stored = StoreRows(session, chunk); !stored.ok()) return commit_.Fail(stored);
@@ -311,8 +317,9 @@ void Store::Info(v1::ReplayInfo* info) const {
 absl::Status Store::Tick() {
   MutexLock lock(&mutex_);
   std::vector<uint32_t> ended;
+  FindSilent(draws_, *options_.clock, tables_.get());
   const absl::StatusOr<bool> divided = tables_->sessions().Expire(&ended);
-  for (const uint32_t session : ended) spdlog::warn("session ended session={} reason=lease", session);
+  for (const uint32_t session : ended) spdlog::warn("session ended session={} reason=lease_or_silent", session);
   EndSessions(ended, divided.ok() && *divided);
   UpdateWaits(draws_, *options_.clock, tables_.get());
   statistics_.Tick();

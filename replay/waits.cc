@@ -63,6 +63,22 @@ std::string DescribeMissingRows(const Tables& tables, uint64_t update, const Clo
   return absl::StrJoin(parts, ", ");
 }
 
+void FindSilent(const Draws& draws, const Clock& clock, Tables* tables) {
+  if (tables->sessions().lockstep() || !draws.learner_connected() || draws.waiting() == 0) return;
+  const uint64_t seen = tables->schedule().RowsSeen(draws.waiting());
+  auto& living = tables->sessions().living();
+  const auto connected =
+      std::count_if(living.begin(), living.end(), [](const auto& entry) { return entry.second.connected(); });
+  if (connected < 2) return;
+  for (auto& [number, session] : living) {
+    if (!session.connected() || Seconds(clock.Now() - session.last_row) < kSilentSeconds) continue;
+    for (const uint32_t member : session.members()) {
+      const CreditFile::Entry& entry = tables->sessions().credit(session, member);
+      if (tables->member(member).inserted() < seen && entry.limit > entry.next_sequence) session.silent = true;
+    }
+  }
+}
+
 void UpdateWaits(const Draws& draws, const Clock& clock, Tables* tables) {
   const Clock::Time now = clock.Now();
   const bool finished = tables->Finished();

@@ -16,6 +16,12 @@ inline constexpr double kExpectedWaitSeconds = 2;  // a longer wait is explained
 
 // The members that lack rows for the draw of `update`, and their sessions; empty if none does.
 std::string DescribeMissingRows(const Tables& tables, uint64_t update, const Clock& clock);
+// After so many seconds without a row a connected session counts as silent if the learner waits for rows of a member
+// that it serves and has credit for, while another session is connected. Not in lockstep.
+inline constexpr double kSilentSeconds = 120;
+
+// Sets Session::silent.
+void FindSilent(const Draws& draws, const Clock& clock, Tables* tables);
 // Sets Session::has_no_credit and, once a wait is longer than expected, Session::waiting_for of every living session.
 void UpdateWaits(const Draws& draws, const Clock& clock, Tables* tables);
 

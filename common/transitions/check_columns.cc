@@ -1,6 +1,7 @@
 #include "common/transitions/check_columns.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -8,19 +9,22 @@
 namespace datacom {
 namespace {
 
-// True when any of `count` float32 is infinite or NaN: its bits without the sign are then at or above infinity's. One
-// pass without branches, which the compiler vectorizes.
-bool AnyNonFinite(const char* data, size_t count) {
+// True when any of `count` float32 is too large, infinite or NaN: its bits without the sign are then above the limit's.
+// One pass without branches, which the compiler vectorizes.
+bool AnyTooLarge(const char* data, size_t count) {
   uint32_t largest = 0;
   for (size_t i = 0; i < count; ++i) largest = std::max(largest, At<uint32_t>(data, 4 * i) & 0x7fffffffu);
-  return largest >= 0x7f800000u;
+  return largest > std::bit_cast<uint32_t>(kLargestValue);
 }
 
 absl::Status CheckFloats(const Column& column, const char* data, size_t count) {
-  if (!AnyNonFinite(data, count)) return absl::OkStatus();
+  if (!AnyTooLarge(data, count)) return absl::OkStatus();
   size_t i = 0;
-  while (std::isfinite(At<float>(data, 4 * i))) ++i;
-  return WrongValue(column, i, absl::StrCat(At<float>(data, 4 * i), " is not finite"));
+  while (std::abs(At<float>(data, 4 * i)) <= kLargestValue) ++i;
+  const auto value = At<float>(data, 4 * i);
+  return WrongValue(column, i,
+                    std::isfinite(value) ? absl::StrCat(value, " is larger than ", kLargestValue)
+                                         : absl::StrCat(value, " is not finite"));
 }
 
 absl::Status CheckFlags(const Column& column, const char* data, size_t count) {

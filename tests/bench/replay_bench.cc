@@ -15,6 +15,7 @@
 #include "replay/replay_service.h"
 #include "tests/testing/temporary_folder.h"
 #include "tests/testing/tls_files.h"
+#include "tests/testing/wire_rows.h"
 
 namespace datacom {
 namespace {
@@ -27,10 +28,15 @@ RowSchema BenchSchema() { return RowSchema::For(/*obs_dim=*/16, /*action_dim=*/3
 
 uint32_t ChunkRows() { return static_cast<uint32_t>(kChunkBytes / BenchSchema().wire_row_bytes()); }
 
-v1::Chunk BenchChunk(uint64_t first_sequence) {
+// Makes the chunk's rows those from `first_sequence` on.
+void MoveTo(const RowSchema& schema, uint64_t first_sequence, v1::Chunk* chunk) {
+  chunk->set_first_sequence(first_sequence);
+  testing::NumberEpisodes(schema, first_sequence, ChunkRows(), chunk->mutable_columns());
+}
+
+v1::Chunk BenchChunk() {
   const RowSchema schema = BenchSchema();
   v1::Chunk chunk;
-  chunk.set_first_sequence(first_sequence);
   chunk.set_row_count(ChunkRows());
   chunk.set_columns(std::string(ChunkRows() * schema.wire_row_bytes(), '\0'));
   // Every fourth row is a failure (cost > 0).
@@ -75,10 +81,10 @@ class BenchStore {
     store_ = std::move(*store);
     session_ = store_->Register("bench", 1, 16)->session();
     const uint64_t stream = *store_->Connect(session_, 1);
-    v1::Chunk chunk = BenchChunk(0);
+    v1::Chunk chunk = BenchChunk();
     v1::InsertReply reply;
     for (; rows_ < kFillRows && reply.rejections_size() == 0; rows_ += ChunkRows()) {
-      chunk.set_first_sequence(rows_);
+      MoveTo(BenchSchema(), rows_, &chunk);
       if (!store_->Insert(session_, stream, chunk, &reply).ok()) break;
       LearnFrom(store_.get(), rows_ + ChunkRows());
     }
@@ -101,10 +107,11 @@ class BenchStore {
 void InsertStore(benchmark::State& state) {
   BenchStore bench;
   const uint64_t stream = *bench.store()->Connect(bench.session(), 1);
-  v1::Chunk chunk = BenchChunk(0);
+  const RowSchema schema = BenchSchema();
+  v1::Chunk chunk = BenchChunk();
   uint64_t rows = bench.rows();
   for (auto _ : state) {
-    chunk.set_first_sequence(rows);
+    MoveTo(schema, rows, &chunk);
     v1::InsertReply reply;
     if (!bench.store()->Insert(bench.session(), stream, chunk, &reply).ok() || reply.rejections_size() > 0)
       state.SkipWithError("refused");
@@ -178,7 +185,8 @@ double Stream(benchmark::State& state, const std::string& address, uint32_t sess
   request.mutable_open()->set_session(session);
   request.mutable_open()->set_incarnation(1);
   stream->Write(request);
-  *request.mutable_chunk() = BenchChunk(0);
+  const RowSchema schema = BenchSchema();
+  *request.mutable_chunk() = BenchChunk();
   uint64_t sent = 0, acknowledged = 0;
   v1::InsertReply reply;
   const auto read = [&] {
@@ -192,7 +200,7 @@ double Stream(benchmark::State& state, const std::string& address, uint32_t sess
   const Clock::Time start = Clock::Real().Now();
   for (auto _ : state) {
     while (sent - acknowledged >= kWindow * ChunkRows()) read();
-    request.mutable_chunk()->set_first_sequence(sent);
+    MoveTo(schema, sent, request.mutable_chunk());
     stream->Write(request);
     sent += ChunkRows();
   }

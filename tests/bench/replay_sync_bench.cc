@@ -24,6 +24,7 @@
 #include "replay/replay_service.h"
 #include "spdlog/spdlog.h"
 #include "tests/testing/temporary_folder.h"
+#include "tests/testing/wire_rows.h"
 
 namespace datacom {
 namespace {
@@ -108,14 +109,16 @@ class Actor {
   void Step() {
     if (session_->allowance(0).rows < kChunkRows) {
       session_->changes().Wait(milliseconds(10));
-    } else if (const absl::Status sent = session_->Append(0, kChunkRows, columns_); !sent.ok()) {
-      Fail(sent);
+    } else {
+      testing::NumberEpisodes(schema_, session_->allowance(0).next_sequence, kChunkRows, &columns_);
+      if (const absl::Status sent = session_->Append(0, kChunkRows, columns_); !sent.ok()) Fail(sent);
     }
   }
   uint64_t acknowledged() const { return session_->acknowledged(0); }
 
  private:
-  const std::string columns_ = BenchColumns();
+  const RowSchema schema_ = BenchSchema();
+  std::string columns_ = BenchColumns();
   std::unique_ptr<InsertSession> session_;
 };
 

@@ -10,6 +10,7 @@
 #include "tests/chaos/replay_process.h"
 #include "tests/testing/patience.h"
 #include "tests/testing/temporary_folder.h"
+#include "tests/testing/wire_rows.h"
 
 namespace datacom {
 namespace {
@@ -55,7 +56,7 @@ class HostilePeersTest : public ::testing::Test {
           static_cast<uint32_t>(std::min<uint64_t>({allowance.rows, rows - allowance.next_sequence, 64}));
       if (count == 0) {
         honest_->changes().Wait(std::chrono::milliseconds(50));
-      } else if (!honest_->Append(0, count, std::string(count * CartPole().wire_row_bytes(), '\0')).ok()) {
+      } else if (!honest_->Append(0, count, testing::WireRows(CartPole(), allowance.next_sequence, count)).ok()) {
         return false;
       }
     }

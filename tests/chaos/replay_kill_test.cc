@@ -10,6 +10,7 @@
 #include "tests/testing/is_ok.h"
 #include "tests/testing/patience.h"
 #include "tests/testing/temporary_folder.h"
+#include "tests/testing/wire_rows.h"
 
 namespace datacom {
 namespace {
@@ -43,7 +44,7 @@ void Act(InsertSession* session, const RowSchema& schema, const std::atomic<uint
       session->changes().Wait(milliseconds(50));
       continue;
     }
-    std::string columns(rows * schema.wire_row_bytes(), '\0');
+    std::string columns = testing::WireRows(schema, allowance.next_sequence, rows);
     for (uint32_t i = 0; i < rows; ++i) {
       const float value = static_cast<float>(allowance.next_sequence + i);
       std::memcpy(columns.data() + i * schema.wire()[0].bytes(), &value, sizeof value);

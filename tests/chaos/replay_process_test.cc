@@ -7,6 +7,7 @@
 #include "tests/testing/is_ok.h"
 #include "tests/testing/patience.h"
 #include "tests/testing/temporary_folder.h"
+#include "tests/testing/wire_rows.h"
 
 namespace datacom {
 namespace {
@@ -35,7 +36,7 @@ bool Produce(InsertSession* session, uint32_t member, uint64_t rows) {
     const auto count = static_cast<uint32_t>(std::min<uint64_t>({allowance.rows, rows - allowance.next_sequence, 64}));
     if (count == 0) {
       session->changes().Wait(milliseconds(50));
-    } else if (!session->Append(member, count, std::string(count * CartPoleSchema().wire_row_bytes(), '\0')).ok()) {
+    } else if (!session->Append(member, count, testing::WireRows(CartPoleSchema(), allowance.next_sequence, count)).ok()) {
       return false;
     }
   }

@@ -57,6 +57,48 @@ TEST_F(EvaluationsTest, AskingAgainRenewsTheLeaseOfTheSameItem) {
   EXPECT_EQ(evaluations_.Lease("c").lease(), 0u);
 }
 
+TEST_F(EvaluationsTest, ALeaseThatIsRenewedForAnHourGoesToAnotherEvaluator) {
+  evaluations_.Add(Epoch(0, 1));
+  const uint64_t held = evaluations_.Lease("a").lease();
+  for (int i = 0; i < 119; ++i) {
+    clock_.Advance(std::chrono::seconds(30));
+    ASSERT_EQ(evaluations_.Lease("a").lease(), held);
+    ASSERT_EQ(evaluations_.Lease("b").lease(), 0u);
+  }
+  clock_.Advance(std::chrono::seconds(30));
+  EXPECT_EQ(evaluations_.Lease("a").lease(), 0u) << "b asks, too";
+  const v1::LeaseReply other = evaluations_.Lease("b");
+  EXPECT_NE(other.lease(), 0u);
+  EXPECT_TRUE(*Report(other));
+}
+
+TEST_F(EvaluationsTest, TheOnlyEvaluatorGetsAnItemBackThatItHeldForAnHour) {
+  evaluations_.Add(Epoch(0, 1));
+  const uint64_t held = evaluations_.Lease("a").lease();
+  for (int i = 0; i < 120; ++i) {
+    clock_.Advance(std::chrono::seconds(30));
+    if (i < 119) ASSERT_EQ(evaluations_.Lease("a").lease(), held);
+  }
+  const uint64_t again = evaluations_.Lease("a").lease();
+  EXPECT_NE(again, 0u);
+  EXPECT_NE(again, held);
+}
+
+TEST_F(EvaluationsTest, AReportWhoseCostsCannotBeIsRefused) {
+  evaluations_.Add(Epoch(0, 1));
+  const v1::LeaseReply item = evaluations_.Lease("a");
+  for (const auto& [violation, cost] : {std::pair(-0.5, 1.0), std::pair(2.0, 1.0)}) {
+    v1::ReportRequest request;
+    request.set_lease(item.lease());
+    for (int i = 0; i < 2; ++i) {
+      request.add_episodes()->set_max_violation(violation);
+      request.mutable_episodes(i)->set_sum_cost(cost);
+    }
+    EXPECT_TRUE(absl::IsInvalidArgument(evaluations_.Report(request).status())) << violation << " " << cost;
+  }
+  EXPECT_TRUE(*Report(item));
+}
+
 TEST_F(EvaluationsTest, ALeaseThatRanOutIsHandedOutAgainAndTheLateReportIsStale) {
   evaluations_.Add(Epoch(0, 1));
   const v1::LeaseReply late = evaluations_.Lease("a");

@@ -65,6 +65,20 @@ TEST_F(StoreDrawTest, DrawsAreTheSameAfterReopeningInAnyOrderAndWithMoreRows) {
     EXPECT_EQ(testing::PureBytes(Draw(update)), first[update - 1]) << update;
 }
 
+TEST_F(StoreDrawTest, ANumberThatAStrangerMadeUpLocksTheLearnerOutOnlyWhileItIsConnected) {
+  Fill(60);
+  store_->SetLearnerConnected(true);
+  EXPECT_THAT(store_->Announce(completed_, 3), IsOk());
+  const absl::Status absurd = store_->Announce(completed_, 4294967295u);
+  EXPECT_TRUE(absl::IsInvalidArgument(absurd)) << absurd;
+  EXPECT_THAT(store_->Announce(completed_, 3), IsOk()) << "the learner goes on";
+  store_->SetLearnerConnected(false);
+  EXPECT_THAT(store_->Announce(completed_, 4294967295u), IsOk()) << "nothing is known of it";
+  EXPECT_THAT(store_->Announce(completed_, 4), IsOk()) << "the stranger has left";
+  store_->SetLearnerConnected(true);
+  EXPECT_TRUE(absl::IsAlreadyExists(store_->Announce(completed_, 3)));
+}
+
 // Sum of (observed - expected)^2 / expected over ages 1 .. `ages`; a draw of another age fails the test.
 double ChiSquare(const std::map<int, int>& counts, int ages, double expected) {
   double sum = 0;
@@ -167,6 +181,7 @@ TEST_F(StoreDrawTest, EpisodesComeOnceInRowOrderWithDataForDelta) {
 // Environment 0 takes one step, stands still for 498 rows of environment 1, and then ends its episode. Rings keep 100
 // rows (replay.capacity), and the slack for learners that resume.
 TEST_F(StoreDrawTest, AnEpisodeOverMoreRowsThanTheCapacityComesWithoutDataForDelta) {
+  client_.Leave(store_.get());
   client_.Open(store_.get(), "actor-0", 2, 2);
   Fill(500, [](uint64_t first, uint32_t count) {
     std::vector<TestRow> rows = SimpleRows(first, count);

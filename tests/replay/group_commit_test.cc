@@ -96,6 +96,7 @@ TEST_F(PowerLossTest, ANewSessionDoesNotGetTheCreditOfTheOneItReplaced) {
   Client old, fresh;
   old.Open(store_.get(), "actor-0", 1, 1);
   SendAll(&old);
+  old.Leave(store_.get());
   const auto registered = store_->Register("actor-0", 2, 1);
   ASSERT_THAT(registered, IsOk());
   fresh.session = registered->session();
@@ -192,6 +193,7 @@ TEST_F(PowerLossTest, ASessionThatEndsWhileItsCreditIsWrittenLeavesNoneToItsSucc
     old.Open(store_.get(), "actor-0", 10 * sync + 1, 1);
     ASSERT_EQ(old.Send(store_.get(), MakeChunk(0, 0, SimpleRows(0, 1))), absl::StatusCode::kOk);
     const auto replace = [&] {
+      old.Leave(store_.get());
       const auto registered = store_->Register("actor-0", 10 * sync + 2, 1);
       ASSERT_THAT(registered, IsOk());
       fresh.session = registered->session();
@@ -211,6 +213,7 @@ TEST_F(PowerLossTest, ASessionThatEndsWhileItsCreditIsWrittenLeavesNoneToItsSucc
     LosePower();
     fresh.Reconnect(store_.get());
     EXPECT_EQ(fresh.next[0], 0u) << "replaced in sync " << sync;
+    fresh.Leave(store_.get());
   }
 }
 
@@ -223,6 +226,7 @@ TEST_F(PowerLossTest, ALockstepActorContinuesAfterTheRowsThatItsFormerProcessHad
   Client former, now;
   former.Open(store_.get(), "actor-0", 1, 1);
   ASSERT_EQ(former.Send(store_.get(), MakeChunk(0, 0, SimpleRows(0, 3))), absl::StatusCode::kOk);
+  former.Leave(store_.get());
   const auto registered = store_->Register("actor-0", 2, 1);
   ASSERT_THAT(registered, IsOk());
   EXPECT_EQ(registered->open_episodes(0).steps(), 3u);

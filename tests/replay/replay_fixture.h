@@ -120,6 +120,13 @@ inline std::vector<TestRow> SimpleRows(uint64_t first_sequence, uint32_t count, 
   return rows;
 }
 
+// Rows that are an episode each.
+inline std::vector<TestRow> ShortEpisodes(uint64_t first_sequence, uint64_t count) {
+  std::vector<TestRow> rows(count);
+  for (uint64_t i = 0; i < count; ++i) rows[i].episode = static_cast<uint32_t>(first_sequence + i);
+  return rows;
+}
+
 inline std::unique_ptr<Store> MustOpen(const Options& options, const std::string& folder, const Clock* clock) {
   auto store = Store::Open(SmallSchema(), StoreOptions(options, folder, clock));
   if (!store.ok()) ADD_FAILURE() << store.status();
@@ -141,6 +148,7 @@ struct Client {
     incarnation = start;
     Reconnect(store);
   }
+  void Leave(Store* store) const { store->Disconnect(session, stream); }
   void Reconnect(Store* store) {
     const auto connected = store->Connect(session, incarnation);
     ASSERT_THAT(connected, ::datacom::testing::IsOk());

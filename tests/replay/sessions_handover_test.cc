@@ -433,7 +433,7 @@ TEST(Handover, AMemberThatReturnsContinuesItsSequence) {
   first.Hear(store);
   EXPECT_EQ(first.next[1], 1u);
   ASSERT_GT(first.limit[1], 1u);
-  EXPECT_EQ(first.Send(store, MakeChunk(1, 1, std::vector<TestRow>(1))), absl::StatusCode::kOk);
+  EXPECT_EQ(first.Send(store, MakeChunk(1, 1, testing::ShortEpisodes(1, 1))), absl::StatusCode::kOk);
   EXPECT_EQ(MemberOf(*store, 1).inserted(), 2u);
 }
 
@@ -442,7 +442,7 @@ TEST(Handover, AMemberThatReturnsBeforeACommitDoesNotBringBackTheCreditThatItsRe
   Store* const store = actors.store.get();
   testing::Client& first = actors.first;
   for (const auto& [from, rows] : {std::pair(0, 8), std::pair(8, 6)}) {
-    ASSERT_EQ(first.Send(store, MakeChunk(1, from, std::vector<TestRow>(rows))), absl::StatusCode::kOk);
+    ASSERT_EQ(first.Send(store, MakeChunk(1, from, testing::ShortEpisodes(from, rows))), absl::StatusCode::kOk);
     first.Hear(store);
   }
   ASSERT_EQ(first.next[1], 14u);
@@ -457,7 +457,7 @@ TEST(Handover, AMemberThatReturnsBeforeACommitDoesNotBringBackTheCreditThatItsRe
   EXPECT_EQ(first.limit[1], 18u) << "26 rows are allowed before update 1, and the second actor has credit for 8";
   const auto credit = static_cast<uint32_t>(first.limit[1] - 14);
   std::string refusal;
-  EXPECT_EQ(first.Send(store, MakeChunk(1, 14, std::vector<TestRow>(credit)), &refusal), absl::StatusCode::kOk)
+  EXPECT_EQ(first.Send(store, MakeChunk(1, 14, testing::ShortEpisodes(14, credit)), &refusal), absl::StatusCode::kOk)
       << refusal;
 }
 

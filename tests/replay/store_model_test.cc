@@ -61,6 +61,7 @@ class StoreModel {
     const uint64_t action = random_.Below(200);
     const auto who = static_cast<int>(random_.Below(kClients));
     if (action < 1) {
+      if (clients_[who].stream != 0) clients_[who].Leave(store_.get());
       clients_[who] = Client{};
       sent_[who].clear();
       clients_[who].Open(store_.get(), "actor-" + std::to_string(who), ++incarnation_, 2);
@@ -172,7 +173,7 @@ class StoreModel {
     // It may exceed the credit by one if it knows all of it.
     const auto count = static_cast<uint32_t>(back + random_.Below(room + 1 + hears));
     if (count == 0) return;
-    std::vector<TestRow> rows(count);
+    std::vector<TestRow> rows = testing::ShortEpisodes(next - back, count);
     for (uint32_t i = 0; i < count; ++i) rows[i].value = i < back ? -1 : value_ + static_cast<float>(i - back);
     for (TestRow& row : rows) row.cost = random_.Below(4) == 0 ? 1.0f : 0.0f;
     const bool fits = next - back + count <= client->limit[member];
@@ -292,7 +293,8 @@ class Schedule {
     for (auto& [member, limit] : client.limit) {
       const auto count = static_cast<uint32_t>(random_.Below(limit - client.next[member] + 1));
       if (count == 0) continue;
-      ASSERT_EQ(client.Send(store_.get(), MakeChunk(member, client.next[member], std::vector<TestRow>(count))),
+      ASSERT_EQ(client.Send(store_.get(),
+                            MakeChunk(member, client.next[member], testing::ShortEpisodes(client.next[member], count))),
                 absl::StatusCode::kOk);
       client.next[member] += count;
     }

@@ -164,12 +164,29 @@ TEST(StoreTest, LockstepGrantsOneRowPerUpdateAndAKilledActorContinuesItsEpisode)
   EXPECT_THAT(actions, ::testing::ElementsAre(10 / 8.0f, 11 / 8.0f, 12 / 8.0f, 13 / 8.0f));
 }
 
-TEST(StoreTest, OfTwoProcessesWithOneNameTheOlderMustExit) {
+TEST(StoreTest, AConnectedActorKeepsItsNameAndAnotherProcessOfThisNameWaits) {
+  for (const Options& options : {SmallOptions(1), LockstepOptions(1)}) {
+    TemporaryFolder folder;
+    ManualClock clock;
+    auto store = MustOpen(options, folder.path(), &clock);
+    Client actor, other;
+    actor.Open(store.get(), "actor-0", 1, 1);
+    const absl::Status taken = store->Register("actor-0", 2, 1).status();
+    EXPECT_TRUE(absl::IsUnavailable(taken)) << taken;  // it tries again
+    EXPECT_THAT(std::string(taken.message()), ::testing::HasSubstr("another process acts as actor-0 and is connected"));
+    EXPECT_EQ(actor.Send(store.get(), MakeChunk(0, 0, SimpleRows(0, 1))), absl::StatusCode::kOk);
+    actor.Leave(store.get());
+    other.Open(store.get(), "actor-0", 2, 1);
+  }
+}
+
+TEST(StoreTest, OfTwoProcessesWithOneNameTheOlderMustExitOnceItLostItsStream) {
   TemporaryFolder folder;
   ManualClock clock;
   auto store = MustOpen(SmallOptions(1), folder.path(), &clock);
   Client older, newer;
   older.Open(store.get(), "actor-0", 1, 1);
+  older.Leave(store.get());
   newer.Open(store.get(), "actor-0", 2, 1);
   EXPECT_EQ(older.Send(store.get(), MakeChunk(0, 0, SimpleRows(0, 1))), absl::StatusCode::kAlreadyExists);
   const absl::Status refused = store->Connect(older.session, older.incarnation).status();
@@ -185,6 +202,7 @@ TEST(StoreTest, InLockstepTheOlderOfTwoProcessesCannotTakeTheSessionBack) {
   auto store = MustOpen(options, folder.path(), &clock);
   Client older, newer;
   older.Open(store.get(), "actor-0", 1, 1);
+  older.Leave(store.get());
   newer.Open(store.get(), "actor-0", 2, 1);
   EXPECT_EQ(newer.session, older.session);
   EXPECT_EQ(store->Connect(older.session, older.incarnation).status().code(), absl::StatusCode::kAlreadyExists);

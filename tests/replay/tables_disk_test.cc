@@ -82,7 +82,8 @@ TEST(StoreTest, ARunWhoseRingsHaveNoChecksumYetCanStart) {
   TemporaryFolder folder;
   ManualClock clock;
   MustOpen(SmallOptions(1), folder.path(), &clock).reset();
-  for (const char* later : {"/credit", "/sessions"}) std::filesystem::remove(folder.path() + later);
+  for (const char* later : {"/member_0.failures", "/credit", "/sessions"})
+    std::filesystem::remove(folder.path() + later);
   std::fstream file(folder.path() + "/member_0.rows", std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(kChecksum);
   file.write("\0\0\0\0", 4);
