@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/failpoint.h"
 #include "common/base/status.h"
 
@@ -12,6 +13,10 @@ absl::StatusOr<std::unique_ptr<RunFiles>> RunFiles::Open(const std::string& run_
                                                          const v1::LearnerCheckpoint& checkpoint, RowSource source) {
   FileEnds ends;
   for (const v1::FileEnd& file : checkpoint.files()) ends[file.path()] = {file.bytes(), file.crc32c()};
+  if (ends.empty() && !checkpoint.run_id().empty()) {
+    return absl::DataLossError(
+        absl::StrCat(CheckpointFolder(run_dir), "/", checkpoint.update(), ": it names no record files"));
+  }
   RunRecords::Options options{
       run_dir, settings.algorithm, {}, settings.schedule.updates().min_size, schema.named_costs().names};
   for (const RunSettings::Member& member : settings.members) options.seeds.push_back(member.seed);

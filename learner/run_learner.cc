@@ -14,6 +14,7 @@
 #include "common/base/log.h"
 #include "common/base/status.h"
 #include "common/metrics/metrics.h"
+#include "common/records/resume.h"
 #include "common/transitions/row_schema.h"
 #include "learner/dataset_draws.h"
 #include "learner/learner_metrics.h"
@@ -82,7 +83,10 @@ absl::StatusOr<AcceptedRun> Accept(const ProcessOptions& options, const TaskMode
   };
   ASSIGN_OR_RETURN(run.lock, LockCheckpoints(options));
   ASSIGN_OR_RETURN(run.checkpoint, LoadCheckpoint(options));
-  if (run.resumed()) RETURN_IF_ERROR(CheckResume(run.checkpoint.learner, options.run_id, options.settings));
+  if (run.resumed()) {
+    RETURN_IF_ERROR(CheckResume(run.checkpoint.learner, options.run_id, options.settings.fixed,
+                                options.settings.schedule.updates()));
+  }
   ASSIGN_OR_RETURN(run.algorithm, CheckedAlgorithm::Make(seams.make_algorithm, run.config));
   if (run.resumed()) RETURN_IF_ERROR(run.algorithm->Load(run.checkpoint.algorithm));
   ASSIGN_OR_RETURN(run.schema, ActingRuleSchema(options.settings.acting_rule, task.spec));

@@ -106,16 +106,18 @@ RunRecords::RunRecords(Options options, std::unique_ptr<CsvWriter> progress, std
 absl::StatusOr<std::unique_ptr<RunRecords>> RunRecords::Open(const Options& options, const FileEnds& ends) {
   RETURN_IF_ERROR(MakeFolders(options.run_dir));
   const std::vector<std::string> columns = ProgressHeader(StatisticsOf(options.algorithm));
-  ASSIGN_OR_RETURN(auto progress, CsvWriter::Resume(options.run_dir + "/progress.csv",
-                                                    WithNamedCosts(columns, options.cost_names, "eval_"),
-                                                    EndOf(ends, "progress.csv")));
-  ASSIGN_OR_RETURN(auto episodes, CsvWriter::Resume(options.run_dir + "/episodes.csv",
-                                                    WithNamedCosts(EpisodesHeader(), options.cost_names, ""),
-                                                    EndOf(ends, "episodes.csv")));
+  ASSIGN_OR_RETURN(const FileEnd end_of_progress, EndOf(ends, "progress.csv"));
+  ASSIGN_OR_RETURN(const FileEnd end_of_episodes, EndOf(ends, "episodes.csv"));
+  ASSIGN_OR_RETURN(auto progress,
+                   CsvWriter::Resume(options.run_dir + "/progress.csv",
+                                     WithNamedCosts(columns, options.cost_names, "eval_"), end_of_progress));
+  ASSIGN_OR_RETURN(auto episodes,
+                   CsvWriter::Resume(options.run_dir + "/episodes.csv",
+                                     WithNamedCosts(EpisodesHeader(), options.cost_names, ""), end_of_episodes));
   Events events;
   for (size_t member = 0; member < options.seeds.size(); ++member) {
-    ASSIGN_OR_RETURN(auto writer, EventWriter::Open(absl::StrCat(options.run_dir, "/", EventFolder(member)),
-                                                    EndOf(ends, EventFile(member))));
+    ASSIGN_OR_RETURN(const FileEnd end, EndOf(ends, EventFile(member)));
+    ASSIGN_OR_RETURN(auto writer, EventWriter::Open(absl::StrCat(options.run_dir, "/", EventFolder(member)), end));
     events.push_back(std::move(writer));
   }
   return std::unique_ptr<RunRecords>(

@@ -56,10 +56,6 @@ absl::Status BoundReturns(const v1::LearnerOptions& learner, const TaskModel& ta
   return absl::OkStatus();
 }
 
-UpdateSchedule UpdatesOf(const v1::Experiment& resolved) {
-  return {resolved.run().env_steps(), resolved.replay().min_size(), resolved.schedule().updates_per_step()};
-}
-
 }  // namespace
 
 RunSettings MakeRunSettings(const v1::Experiment& resolved) {
@@ -152,28 +148,6 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
 absl::StatusOr<KnownRows> MakeKnownRows(const v1::Experiment& resolved, const TaskModel& task) {
   ASSIGN_OR_RETURN(std::vector<int> rows, SelectKnownRows(task, resolved.constraints()));
   return KnownRows(task.known_constraints, std::move(rows), task.dynamics->dims());
-}
-
-absl::Status CheckResume(const v1::LearnerCheckpoint& checkpoint, const std::string& run_id,
-                         const RunSettings& settings) {
-  if (checkpoint.run_id() != run_id) {
-    return absl::FailedPreconditionError(absl::StrCat("the checkpoint at update ", checkpoint.update(),
-                                                      " belongs to run ", checkpoint.run_id(),
-                                                      ", but this learner belongs to run ", run_id));
-  }
-  ASSIGN_OR_RETURN(v1::Experiment written, ParseExperiment(checkpoint.experiment(), "the checkpoint's experiment"));
-  // Resolved again: the build that wrote it may have known fewer settings.
-  if (FixedSettings(ResolveExperiment(std::move(written))) != settings.fixed) {
-    return absl::InvalidArgumentError(absl::StrCat("the experiment differs from the one of the checkpoint at update ",
-                                                   checkpoint.update(), ": a resumed run may change only ",
-                                                   kFreeOnResume));
-  }
-  if (const uint64_t last = settings.schedule.last_update(); checkpoint.update() > last) {
-    return absl::InvalidArgumentError(absl::StrCat("run.env_steps=", settings.schedule.env_steps(), " ends at update ",
-                                                   last, ", but the checkpoint is already at update ",
-                                                   checkpoint.update()));
-  }
-  return absl::OkStatus();
 }
 
 int DrawsAhead(const RunSettings& settings, const RowSchema& schema) {

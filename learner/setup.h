@@ -10,7 +10,6 @@
 #include "common/safety/known_rows.h"
 #include "common/tasks/task.h"
 #include "common/transitions/row_schema.h"
-#include "datacom/v1/checkpoint.pb.h"
 #include "learner/algorithms/algorithm.h"
 #include "learner/run_settings.h"
 
@@ -26,12 +25,6 @@ RunSettings MakeRunSettings(const v1::Experiment& resolved);
 absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolved, const TaskModel& task);
 // The rows of AlgorithmConfig::known.
 absl::StatusOr<KnownRows> MakeKnownRows(const v1::Experiment& resolved, const TaskModel& task);
-
-// OK if a run may continue from a checkpoint. FAILED_PRECONDITION naming both runs: the checkpoint is of another run.
-// INVALID_ARGUMENT: the experiment differs from the checkpoint's in a setting of FixedSettings (common/config), or it
-// ends before the checkpoint's update.
-absl::Status CheckResume(const v1::LearnerCheckpoint& checkpoint, const std::string& run_id,
-                         const RunSettings& settings);
 
 // The number of draws that may be requested before they are trained on. One in lockstep, because the rows of the next
 // batch do not exist yet. Otherwise enough to keep the learner busy over a network's round trip, as long as the answers

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/files.h"
 #include "common/base/framed_file.h"
 #include "common/base/status.h"
 #include "replay/checked_word.h"
@@ -87,6 +88,10 @@ absl::Status Check(const MappedFile& file, const CreditFile::Options& options, c
 absl::StatusOr<std::unique_ptr<CreditFile>> CreditFile::Open(const Options& options) {
   const size_t entries = size_t{options.slots} * options.members;
   bool created = false;
+  if (options.must_have_content && !FileExists(options.path)) {
+    return absl::DataLossError(
+        absl::StrCat("credit file ", options.path, ": missing, although the run has sessions", kAdvice));
+  }
   ASSIGN_OR_RETURN(auto file,
                    MappedFile::OpenOrCreate(options.path, kCreditHeaderBytes + entries * kCreditEntryBytes, &created));
   if (file->size() < kCreditHeaderBytes) {
@@ -112,8 +117,8 @@ absl::StatusOr<uint64_t> CreditFile::StartOf(const MappedFile& file) {
   const auto* header = reinterpret_cast<const Header*>(file.data());
   const auto start = NumberOf(header->start, kStartPlace);
   if (start.has_value()) return *start;
-  return absl::DataLossError(absl::StrCat(Where(file), "its start is damaged; restore the file from a copy, or start a ",
-                                          "new run folder"));
+  return absl::DataLossError(
+      absl::StrCat(Where(file), "its start is damaged; restore the file from a copy, or start a ", "new run folder"));
 }
 
 absl::StatusOr<uint64_t> CreditFile::start() const { return StartOf(*file_); }

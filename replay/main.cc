@@ -1,6 +1,7 @@
 // datacom-replay: serves the replay of one run folder until it is stopped.
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
@@ -23,7 +24,7 @@ constexpr std::chrono::milliseconds kTick{250};
 constexpr std::chrono::milliseconds kDrainGrace{3000};
 
 struct Flags : RoleFlags {
-  std::string folder;
+  std::string folder, checkpoint_start;
 };
 
 absl::StatusOr<std::unique_ptr<Store>> OpenStore(const Flags& flags, const v1::Experiment& experiment) {
@@ -31,6 +32,10 @@ absl::StatusOr<std::unique_ptr<Store>> OpenStore(const Flags& flags, const v1::E
   setup.options.run_id = flags.run_id;
   setup.options.folder = flags.folder;
   setup.options.start = DrawStart();
+  if (!flags.checkpoint_start.empty() && !absl::SimpleAtoi(flags.checkpoint_start, &setup.options.checkpoint_start)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--checkpoint-start: \"", flags.checkpoint_start, "\" is not a number"));
+  }
   return Store::Open(setup.schema, setup.options);
 }
 
@@ -85,7 +90,9 @@ int Main(int argc, char** argv) {
   role.about = "The replay service of one run: keeps transitions, grants credit, serves draws.";
   role.name = "replay";
   role.flags = &flags;
-  role.own = {{"--dir", &flags.folder, "Folder of the stored rows"}};
+  role.own = {{"--dir", &flags.folder, "Folder of the stored rows"},
+              {"--checkpoint-start", &flags.checkpoint_start,
+               "Start of the replay that the newest checkpoint names. Refuses rows of another copy of the run"}};
   role.run = [&flags](const std::string&) { return Serve(flags); };
   return RunRole(argc, argv, role);
 }

@@ -57,11 +57,11 @@ class MemberTable {
   uint64_t held() const { return rows_->cursor() - rows_->first(); }
   const EpisodeTracker& episodes() const { return episodes_; }
   EpisodeTracker* mutable_episodes() { return &episodes_; }
-  // Next sequence of a session according to the rows that Open found; 0 when it had none.
   // Whether rows [from, count) of a chunk can follow the rows of this session. The errors of RowOrder::Check.
   absl::Status CheckOrder(uint32_t session, const std::string& columns, uint32_t count, uint32_t from) {
     return order_.Check(episodes_, session, columns, count, from);
   }
+  // Next sequence of a session according to the rows that Open found; 0 when it had none.
   uint64_t NextSequence(uint32_t session) const;
 
   // The largest session number among the rows that Open found; 0 without rows.

@@ -22,9 +22,10 @@ struct Options {
 
   std::string folder;
   std::string run_id;
-  uint64_t start = 1;           // number of this start (replay/starts.h)
-  std::string task, algorithm;  // their names, for Store::Info
-  std::string experiment_text;  // sent to actors
+  uint64_t start = 1;             // number of this start (replay/starts.h)
+  uint64_t checkpoint_start = 0;  // that the learner's newest checkpoint names; 0: not known, or none
+  std::string task, algorithm;    // their names, for Store::Info
+  std::string experiment_text;    // sent to actors
   std::vector<Member> members;
   Limiter::Options limits;
   ReplayLayout layout;  // of a member's rings; they take env_steps from `limits`, row_bytes from the schema

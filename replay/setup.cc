@@ -30,9 +30,7 @@ absl::StatusOr<ReplaySetup> SetUp(const v1::Experiment& resolved) {
                                .episode_rows = algorithm.learns_delta && DeltaModeOf(hyper) != DeltaMode::kFixed,
                                .delta_warmup = DeltaWarmup(hyper, resolved.replay().min_size(), model.spec.horizon)});
   }
-  options.limits.schedule.env_steps = resolved.run().env_steps();
-  options.limits.schedule.min_size = resolved.replay().min_size();
-  options.limits.schedule.updates_per_step = resolved.schedule().updates_per_step();
+  options.limits.schedule = UpdatesOf(resolved);
   options.limits.tolerance = resolved.schedule().tolerance_steps();
   options.limits.max_policy_lag = resolved.schedule().max_policy_lag();
   options.limits.lockstep = resolved.run().lockstep();

@@ -42,6 +42,7 @@ absl::Status Tables::Recover(const RowSchema& schema, const Options& options) {
   if (!known) RETURN_IF_ERROR(SyncFile(folder_));
   RETURN_IF_ERROR(CheckSessionNumbers());
   RETURN_IF_ERROR(sessions_->CheckCreditStart());
+  RETURN_IF_ERROR(sessions_->CheckStart("the newest checkpoint", options.checkpoint_start));
   for (const auto& table : members_) RETURN_IF_ERROR(table->CheckStarts(sessions_->starts()));
   for (const auto& [number, session] : sessions_->living()) {
     for (uint32_t member = 0; member < members; ++member) RETURN_IF_ERROR(CheckCredit(session, member));

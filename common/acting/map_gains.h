@@ -12,7 +12,7 @@
 namespace datacom {
 
 inline void DeclareGains(SnapshotForm* form) {
-  form->scalars.push_back({"atacom_gain", /*example=*/60});
+  form->scalars.push_back({"atacom_gain", /*example=*/60, /*above=*/0});
   form->scalars.push_back({"slack_beta", /*example=*/3, /*above=*/0});
 }
 

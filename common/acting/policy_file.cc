@@ -16,6 +16,7 @@ absl::StatusOr<Policy> Decode(const std::string& payload) {
   }
   ASSIGN_OR_RETURN(policy.snapshot, DecodeSnapshot(policy.about.snapshot()));
   policy.about.clear_snapshot();
+  RETURN_IF_ERROR(policy.snapshot.CheckFinite());
   return policy;
 }
 

@@ -21,7 +21,7 @@ struct Policy {
 
 absl::Status WritePolicyFile(const std::string& path, const Policy& policy);
 // NOT_FOUND and other disk errors; DATA_LOSS, naming the defect, for a file that is truncated, damaged or not a policy
-// file; FAILED_PRECONDITION, naming both versions, for a file of another version.
+// file, or has a weight that is not finite; FAILED_PRECONDITION, naming both versions, for a file of another version.
 absl::StatusOr<Policy> ReadPolicyFile(const std::string& path);
 
 }  // namespace datacom

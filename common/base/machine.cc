@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
 namespace datacom {
@@ -27,6 +28,19 @@ uint64_t RaiseOpenFileLimit() {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
   const rlimit raised{limit.rlim_max, limit.rlim_max};
   return ::setrlimit(RLIMIT_NOFILE, &raised) == 0 ? raised.rlim_cur : limit.rlim_cur;
+}
+
+absl::Status CheckProcessLimits(uint64_t largest_file) {
+  rlimit files{}, size{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_max < kLeastOpenFiles) {
+    return absl::ResourceExhaustedError(absl::StrCat("this process may have ", files.rlim_max,
+                                                     " files open (ulimit -Hn), it needs at least ", kLeastOpenFiles));
+  }
+  if (::getrlimit(RLIMIT_FSIZE, &size) == 0 && size.rlim_cur < largest_file) {
+    return absl::ResourceExhaustedError(absl::StrCat("this process may write files of ", size.rlim_cur,
+                                                     " bytes (ulimit -f), its largest has ", largest_file));
+  }
+  return absl::OkStatus();
 }
 
 void ReturnLargeBlocks(int threshold_bytes) {

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/status/status.h"
+
 namespace datacom {
 
 // The processor's model; "unknown" when the kernel does not name it.
@@ -13,6 +15,11 @@ std::string ProcessorName();
 // Raises the soft limit of open files to the hard limit and returns it. The usual soft limit of 1024 is too low for a
 // learner, which keeps two files per member open. Call it first in main; a limit that cannot be raised stays.
 uint64_t RaiseOpenFileLimit();
+
+// RESOURCE_EXHAUSTED, naming the limit and its value, when this process may have fewer than kLeastOpenFiles files open,
+// or may not write a file of `largest_file` bytes.
+inline constexpr uint64_t kLeastOpenFiles = 64;
+absl::Status CheckProcessLimits(uint64_t largest_file = 0);
 
 // Makes the memory of large messages return to the system when they are freed: malloc maps each block of
 // `threshold_bytes` or more by itself. The threshold is fixed, because glibc otherwise raises it whenever a mapped

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "common/config/textproto.h"
 #include "common/transitions/replay_layout.h"
+#include "common/transitions/update_schedule.h"
 #include "datacom/v1/experiment.pb.h"
 #include "google/protobuf/message.h"
 
@@ -66,6 +67,9 @@ uint64_t DeltaWarmup(const v1::Hyper& hyper, uint64_t min_size, int horizon);
 // The weight of a row's reward in J, relative to the row before it: run.return_discount, or else learner.discount, for
 // each control step that a decision holds (common/tasks/README.md 4.2). Learners discount by learner.discount.
 double DiscountOfReturns(const v1::Experiment& resolved);
+
+// When the run updates.
+UpdateSchedule UpdatesOf(const v1::Experiment& resolved);
 
 // Rows of a member in a draw: learner.batch_size + learner.failure_batch_size, or the rows of an update.
 uint64_t RowsPerDraw(const v1::Experiment& resolved);

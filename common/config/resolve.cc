@@ -155,6 +155,10 @@ double DiscountOfReturns(const v1::Experiment& resolved) {
   return steps > 1 ? std::pow(discount, steps) : discount;
 }
 
+UpdateSchedule UpdatesOf(const v1::Experiment& resolved) {
+  return {resolved.run().env_steps(), resolved.replay().min_size(), resolved.schedule().updates_per_step()};
+}
+
 uint64_t RowsPerDraw(const v1::Experiment& resolved) {
   const AlgorithmInfo* const algorithm = FindAlgorithm(resolved.algorithm());
   if (algorithm == nullptr || !algorithm->new_rows)

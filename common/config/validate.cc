@@ -41,7 +41,7 @@ absl::Status CheckOnPolicy(const v1::Experiment& experiment) {
   const auto fixed = [&](const char* path, const std::string& value, const std::string& needed) {
     return WrongField(path, absl::StrCat(value, ": ", experiment.algorithm(), " needs ", needed, "; leave it out"));
   };
-  UpdateSchedule updates{experiment.run().env_steps(), experiment.replay().min_size(), schedule.updates_per_step()};
+  const UpdateSchedule updates = UpdatesOf(experiment);
   const uint64_t epochs = experiment.run().env_steps() / epoch;
   if (experiment.replay().min_size() != 0) return fixed("replay.min_size", absl::StrCat(updates.min_size), "0");
   if (updates.LastUpdate() != epochs || updates.RowsSeen(1) != epoch) {

@@ -2,6 +2,8 @@
 // snapshot with its length u64 in front.
 #include "common/nn/snapshot.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <set>
 
@@ -70,6 +72,16 @@ absl::StatusOr<double> Snapshot::Scalar(absl::string_view name) const {
   if (it != scalars.end()) return it->second;
   return absl::NotFoundError(
       absl::StrCat("snapshot for acting rule \"", acting_rule, "\" has no scalar \"", name, "\""));
+}
+
+absl::Status Snapshot::CheckFinite() const {
+  for (const NamedArray& array : arrays) {
+    const auto bad =
+        std::find_if_not(array.values.begin(), array.values.end(), [](float v) { return std::isfinite(v); });
+    if (bad == array.values.end()) continue;
+    return absl::DataLossError(absl::StrCat("member ", member, ": array ", array.name, " holds ", *bad));
+  }
+  return absl::OkStatus();
 }
 
 v1::SnapshotManifest MakeManifest(const Snapshot& snapshot, std::string* data) {

@@ -42,6 +42,8 @@ struct Snapshot {
   const NamedArray* Find(absl::string_view name) const;  // null when absent
   // NOT_FOUND naming the scalar and the rule.
   absl::StatusOr<double> Scalar(absl::string_view name) const;
+  // DATA_LOSS naming the first array with a number that is not finite, as those of a diverged member.
+  absl::Status CheckFinite() const;
 };
 
 // A multi-layer perceptron `net` of L linear layers has the arrays "<net>.<i>.weight" [in, out] and "<net>.<i>.bias"

@@ -21,9 +21,11 @@ constexpr size_t kPieceBytes = 1 << 20;
 
 }  // namespace
 
-FileEnd EndOf(const FileEnds& ends, const std::string& path) {
+absl::StatusOr<FileEnd> EndOf(const FileEnds& ends, const std::string& path) {
+  if (ends.empty()) return FileEnd();
   const auto found = ends.find(path);
-  return found == ends.end() ? FileEnd() : found->second;
+  if (found != ends.end() && found->second.bytes > 0) return found->second;
+  return absl::DataLossError(absl::StrCat("the checkpoint does not name the end of ", path));
 }
 
 absl::Status CheckFileEnd(const std::string& path, const FileEnd& end) {

@@ -25,8 +25,8 @@ struct FileEnd {
 };
 using FileEnds = std::map<std::string, FileEnd>;  // by path below the run folder
 
-// That of `path`; an empty one if there is none.
-FileEnd EndOf(const FileEnds& ends, const std::string& path);
+// That of `path`; an empty one in a new run, which has no ends. DATA_LOSS when only other files have ends.
+absl::StatusOr<FileEnd> EndOf(const FileEnds& ends, const std::string& path);
 
 // Reads the bytes before `end`. DATA_LOSS, naming the file, when it is missing, shorter, or has other bytes.
 absl::Status CheckFileEnd(const std::string& path, const FileEnd& end);

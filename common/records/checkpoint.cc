@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -171,16 +172,19 @@ absl::StatusOr<Checkpoint> CheckpointStore::LoadNewest(std::vector<std::string>*
                                           "; restore the folder from a copy, or start a new run"));
 }
 
-absl::StatusOr<uint32_t> NextIncarnation(const std::string& path) {
+absl::StatusOr<uint32_t> LastIncarnation(const std::string& path) {
   uint32_t last = 0;
-  absl::StatusOr<std::string> text = ReadFile(path);
-  if (text.ok()) {
-    if (!absl::SimpleAtoi(absl::StripSuffix(*text, "\n"), &last) || last == std::numeric_limits<uint32_t>::max()) {
-      return absl::DataLossError(absl::StrCat(path, ": not the number of a start: '", *text, "'"));
-    }
-  } else if (!absl::IsNotFound(text.status())) {
-    return text.status();
-  }
+  const absl::StatusOr<std::string> text = ReadFile(path);
+  if (absl::IsNotFound(text.status())) return 0;
+  RETURN_IF_ERROR(text.status());
+  if (absl::SimpleAtoi(absl::StripSuffix(*text, "\n"), &last) && last < std::numeric_limits<uint32_t>::max())
+    return last;
+  return absl::DataLossError(
+      absl::StrCat(path, ": not the number of a start: '", absl::Utf8SafeCHexEscape(*text), "'"));
+}
+
+absl::StatusOr<uint32_t> NextIncarnation(const std::string& path) {
+  ASSIGN_OR_RETURN(const uint32_t last, LastIncarnation(path));
   RETURN_IF_ERROR(WriteFileAtomically(path, absl::StrCat(last + 1, "\n")));
   return last + 1;
 }

@@ -54,8 +54,11 @@ class CheckpointStore {
   std::string folder_;
 };
 
+// The number of the learner's last start that is kept in `path`; 0 without a file. DATA_LOSS when the file does not
+// hold a number.
+absl::StatusOr<uint32_t> LastIncarnation(const std::string& path);
 // The number of this start of the learner: one more than the last one kept in `path`, kept there before it is returned.
-// DATA_LOSS when the file does not hold a number.
+// The errors of LastIncarnation.
 absl::StatusOr<uint32_t> NextIncarnation(const std::string& path);
 
 }  // namespace datacom

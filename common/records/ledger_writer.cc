@@ -55,13 +55,15 @@ absl::StatusOr<std::unique_ptr<LedgerWriter>> LedgerWriter::Open(const Options& 
   if (ends.empty()) RETURN_IF_ERROR(MakeFolders(options.run_dir + "/ledger"));
   std::unique_ptr<LedgerWriter> writer(new LedgerWriter(options));
   for (uint32_t member = 0; member < options.members; ++member) {
-    RETURN_IF_ERROR(writer->OpenSteps(member, EndOf(ends, ledger::StepsPath(member))));
+    ASSIGN_OR_RETURN(const FileEnd end, EndOf(ends, ledger::StepsPath(member)));
+    RETURN_IF_ERROR(writer->OpenSteps(member, end));
     if (writer->transitions(member) != writer->transitions(0)) {
       return absl::DataLossError(absl::StrCat(options.run_dir, "/ledger: member 0 has ", writer->transitions(0),
                                               " transitions, member ", member, " has ", writer->transitions(member)));
     }
   }
-  RETURN_IF_ERROR(writer->OpenViolations(EndOf(ends, ledger::kViolationsPath)));
+  ASSIGN_OR_RETURN(const FileEnd end, EndOf(ends, ledger::kViolationsPath));
+  RETURN_IF_ERROR(writer->OpenViolations(end));
   return writer;
 }
 

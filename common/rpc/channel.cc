@@ -9,6 +9,7 @@
 #include "common/base/random.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
+#include "common/rpc/call_limit.h"
 #include "datacom/v1/health.pb.h"
 #include "datacom/v1/learner.grpc.pb.h"
 #include "datacom/v1/replay.grpc.pb.h"
@@ -66,7 +67,7 @@ struct Silence {
 // UNAVAILABLE naming the address. *bound: host:port.
 absl::StatusOr<std::unique_ptr<grpc::Server>> Listen(const std::string& address,
                                                      const std::vector<grpc::Service*>& services,
-                                                     const Security& security, std::string* bound) {
+                                                     const Security& security, const Clock* clock, std::string* bound) {
   EnableHealthAndReflection();
   grpc::ServerBuilder builder;
   int port = 0;
@@ -78,6 +79,7 @@ absl::StatusOr<std::unique_ptr<grpc::Server>> Listen(const std::string& address,
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kKeepaliveMs / 4);
+  LimitCalls(&builder, clock);
   builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
   builder.SetResourceQuota(grpc::ResourceQuota("server").Resize(kTransportBytes));
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
@@ -189,9 +191,10 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const std::string& address
                  address);
   }
   std::unique_ptr<Server> server(new Server);
-  ASSIGN_OR_RETURN(server->server_, Listen(address, services, options.security, &server->address_));
+  ASSIGN_OR_RETURN(server->server_, Listen(address, services, options.security, options.clock, &server->address_));
   if (!options.health_listen.empty()) {
-    ASSIGN_OR_RETURN(server->health_, Listen(options.health_listen, {}, Security(), &server->health_address_));
+    ASSIGN_OR_RETURN(server->health_,
+                     Listen(options.health_listen, {}, Security(), options.clock, &server->health_address_));
   }
   server->service_names_ = ServiceNames(services);
   server->SetServing(true);

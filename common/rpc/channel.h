@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/base/clock.h"
 #include "common/rpc/security.h"
 #include "datacom/v1/common.pb.h"
 
@@ -63,6 +64,7 @@ absl::Status CheckHello(const v1::Hello& hello, const std::string& run_id, uint6
 struct ServerOptions {
   Security security;
   std::string health_listen;  // a second port without TLS, for health checks only: probes speak no TLS. Empty: none
+  const Clock* clock = &Clock::Real();  // counts the calls of a connection (call_limit.h)
 };
 
 // A listening server with gRPC health and reflection; allows keepalive pings.

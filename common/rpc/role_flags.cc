@@ -99,6 +99,11 @@ int RunRole(int argc, char** argv, const Role& role) {
     return health.ok() ? kExitOk : kExitFailure;  // Docker gives other codes no meaning
   }
   RaiseOpenFileLimit();
+  if (const absl::Status limits = CheckProcessLimits(); !limits.ok()) {
+    std::fprintf(stderr, "%s: %s\n", role.program, limits.ToString().c_str());
+    return ExitCode(limits);
+  }
+  ::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit of file sizes is an error that names the file
   const RoleCommand* command = role.commands.empty() ? nullptr : &role.commands.front();
   for (const RoleCommand& one : role.commands) {
     if (app.got_subcommand(one.name)) command = &one;

@@ -84,6 +84,7 @@ std::vector<std::string> Cluster::Arguments(const Child& child) const {
   switch (child.role) {
     case Role::kReplay:
       add({"--experiment", experiment, "--dir", options_.run_dir + "/replay"});
+      if (options_.checkpoint_start != 0) add({"--checkpoint-start", absl::StrCat(options_.checkpoint_start)});
       break;
     case Role::kLearner:
       add({"--experiment", experiment, "--run-dir", options_.run_dir, "--replay", replay_address()});

@@ -22,7 +22,11 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
+#include "common/config/experiment.h"
+#include "common/records/append_file.h"
+#include "common/records/checkpoint.h"
 #include "common/records/csv.h"
+#include "common/records/resume.h"
 #include "deploy/report/groups.h"
 
 namespace datacom::cli {
@@ -32,6 +36,7 @@ namespace fs = std::filesystem;
 
 // A role that is being started shares the lock of its `datacom train` between fork and exec, also when that is killed.
 constexpr std::chrono::milliseconds kForkPatience{2000};
+constexpr char kRestore[] = "; restore it from a copy, or start a new run in another --run-dir";
 
 absl::StatusOr<int> OpenLock(const std::string& path, int flags) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | flags, 0644);
@@ -173,16 +178,47 @@ std::optional<uint64_t> NewestCheckpoint(const std::string& run_dir) {
   return newest;
 }
 
+// The checkpoint that the learner will continue: the newest one that is sound. Nothing when there is none, or when only
+// a second name is left of one, which the learner restores.
+absl::StatusOr<std::optional<v1::LearnerCheckpoint>> SoundCheckpoint(const std::string& run_dir) {
+  const CheckpointStore store(run_dir + "/checkpoints");
+  absl::Status damaged;
+  for (const uint64_t update : store.List()) {
+    absl::StatusOr<Checkpoint> checkpoint = store.Load(update);
+    if (checkpoint.ok()) return std::move(checkpoint->learner);
+    if (absl::IsFailedPrecondition(checkpoint.status())) return checkpoint.status();  // of another version
+    if (!absl::IsNotFound(checkpoint.status())) damaged.Update(checkpoint.status());
+  }
+  if (damaged.ok()) return std::nullopt;
+  return absl::DataLossError(absl::StrCat("--resume: no checkpoint is sound: ", damaged.message(), kRestore));
+}
+
+absl::StatusOr<uint64_t> CheckRecords(const std::string& run_dir, const v1::Experiment& resolved) {
+  ASSIGN_OR_RETURN(const std::optional<v1::LearnerCheckpoint> checkpoint, SoundCheckpoint(run_dir));
+  if (!checkpoint.has_value()) return 0;
+  const absl::Status same = CheckResume(*checkpoint, ReadRunId(run_dir), FixedSettings(resolved), UpdatesOf(resolved));
+  if (!same.ok()) return Annotate(same, "--resume: " + run_dir);
+  RETURN_IF_ERROR(LastIncarnation(run_dir + "/checkpoints/incarnation").status());
+  if (checkpoint->files().empty()) {
+    return absl::DataLossError(absl::StrCat("--resume: ", run_dir, "/checkpoints/", checkpoint->update(),
+                                            ": it names no record files", kRestore));
+  }
+  for (const v1::FileEnd& file : checkpoint->files()) {
+    const absl::Status status = CheckFileEnd(run_dir + "/" + file.path(), {file.bytes(), file.crc32c()});
+    if (!status.ok()) return absl::DataLossError(absl::StrCat("--resume: ", status.message(), kRestore));
+  }
+  return checkpoint->replay_start();
+}
+
 absl::Status CheckStateKept(const std::string& run_dir, int members) {
   const auto lost = [&run_dir](const std::string& what) {
-    return absl::DataLossError(absl::StrCat("--resume: ", run_dir, " has lost ", what,
-                                            "; restore it from a copy, or start a new run in another --run-dir"));
+    return absl::DataLossError(absl::StrCat("--resume: ", run_dir, " has lost ", what, kRestore));
   };
   if (!NewestCheckpoint(run_dir)) {
     ASSIGN_OR_RETURN(const bool learned, RecordsShowUpdates(run_dir));
     return learned ? lost("every checkpoint in checkpoints/, although its records show updates") : absl::OkStatus();
   }
-  std::vector<std::string> files = {"progress.csv", "episodes.csv"};
+  std::vector<std::string> files = {"run_id", "progress.csv", "episodes.csv"};
   for (int member = 0; member < members; ++member) files.push_back(absl::StrCat("replay/member_", member, ".rows"));
   const auto kept = std::remove_if(files.begin(), files.end(), [&run_dir](const std::string& file) {
     std::error_code error;

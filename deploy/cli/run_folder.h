@@ -13,6 +13,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+namespace datacom::v1 {
+class Experiment;
+}
+
 namespace datacom::cli {
 
 // runs/<experiment with "-" for "/">-<n>: the first that does not exist or, for a resume, the last that does.
@@ -46,6 +50,11 @@ std::optional<uint64_t> NewestCheckpoint(const std::string& run_dir);
 // show updates but there is no checkpoint. The learner writes its first checkpoint before its first update, and the
 // rings and records exist by then, so a run killed at any moment passes. Call it only while holding the lock.
 absl::Status CheckStateKept(const std::string& run_dir, int members);
+
+// What the learner checks later, before anything changes: the newest sound checkpoint is one of this run, whose
+// resolved experiment is given, and all records up to it are those that it names. DATA_LOSS naming the file, or the
+// errors of CheckResume. Returns the start of the replay that the checkpoint names; 0 without one.
+absl::StatusOr<uint64_t> CheckRecords(const std::string& run_dir, const v1::Experiment& resolved);
 
 // Makes the sub-folders, writes `experiment`, a text, to experiment.textproto (always) and run_id (once). Returns the
 // run id.

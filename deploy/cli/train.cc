@@ -101,6 +101,7 @@ struct Prepared {
   Layout layout;
   std::string run_dir, run_id;
   bool made_folder = false;
+  uint64_t checkpoint_start = 0;
   Security security;
   std::unique_ptr<RunLock> lock;
 };
@@ -144,7 +145,10 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
   run.made_folder = !std::filesystem::exists(run.run_dir);
   RETURN_IF_ERROR(MakeFolders(run.run_dir));
   ASSIGN_OR_RETURN(run.lock, RunLock::Take(run.run_dir, kLockPatience));
-  if (options.resume) RETURN_IF_ERROR(CheckStateKept(run.run_dir, run.experiment.members_size()));
+  if (options.resume) {
+    RETURN_IF_ERROR(CheckStateKept(run.run_dir, run.experiment.members_size()));
+    ASSIGN_OR_RETURN(run.checkpoint_start, CheckRecords(run.run_dir, run.experiment));
+  }
   ASSIGN_OR_RETURN(run.run_id, PrepareRunFolder(run.run_dir, PrintExperiment(run.experiment)));
   RETURN_IF_ERROR(WriteLayout(run.run_dir, {run.layout.actors, run.layout.environments}));
   return run;
@@ -265,6 +269,7 @@ int Train(const TrainOptions& options) {
   cluster_options.run_dir = run->run_dir;
   cluster_options.run_id = run->run_id;
   cluster_options.tls = options.tls;
+  cluster_options.checkpoint_start = run->checkpoint_start;
   cluster_options.actors = run->layout.actors;
   cluster_options.environments = run->layout.environments;
   cluster_options.stall_minutes = options.stall_minutes / 2;  // leaves the restarted role the other half

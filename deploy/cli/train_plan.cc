@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "common/acting/acting_rule.h"
 #include "common/base/files.h"
+#include "common/base/machine.h"
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
@@ -282,7 +283,9 @@ absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout
   const v1::Network& network = resolved.network();
   RETURN_IF_ERROR(CheckDrawSize(resolved, members, schema));
   Needs needs;
-  needs.ring_bytes = ReplayLayoutOf(resolved, schema.stored_row_bytes()).Bytes(members);
+  const ReplayLayout rings = ReplayLayoutOf(resolved, schema.stored_row_bytes());
+  needs.ring_bytes = rings.Bytes(members);
+  needs.largest_file_bytes = RingBytes(rings.kept_rows(), rings.guard, rings.row_bytes);
   const uint64_t actor = 2 * DenseParameters(obs, network.actor_hidden(), action);
   const uint64_t critics = 2 * DenseParameters(obs + action, network.critic_hidden(), 1);
   const uint64_t constraints = 2 * DenseParameters(obs, network.constraint_hidden(), 1);
@@ -315,6 +318,7 @@ absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout
 }
 
 absl::Status CheckResources(const Needs& needs, const std::string& run_dir) {
+  RETURN_IF_ERROR(CheckProcessLimits(needs.largest_file_bytes));
   fs::path existing = fs::absolute(run_dir);
   while (!existing.empty() && !fs::exists(existing)) existing = existing.parent_path();
   ASSIGN_OR_RETURN(const uint64_t free_bytes, FreeBytes(existing.string()));

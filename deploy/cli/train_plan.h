@@ -63,13 +63,14 @@ struct Needs {
   uint64_t ledger_bytes = 0;      // ledger/, its steps; a violation adds a few hundred bytes
   uint64_t replay_memory_bytes = 0, learner_memory_bytes = 0;  // resident
   uint64_t actor_memory_bytes = 0;                             // one actor's, while it is the only one
+  uint64_t largest_file_bytes = 0;                             // a member's ring
   uint64_t memory_bytes = 0;  // all processes together, the evaluator included, while each actor has its share
   uint64_t disk_bytes() const { return ring_bytes + policy_bytes + checkpoint_bytes + ledger_bytes; }
 };
 absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout& layout);
 
-// RESOURCE_EXHAUSTED with the numbers when the disk of `run_dir` or the memory is too small. Bytes already in the run
-// folder (of a resumed run) count as free.
+// RESOURCE_EXHAUSTED with the numbers when the disk of `run_dir`, the memory or a limit of this process is too small.
+// Bytes already in the run folder (of a resumed run) count as free.
 absl::Status CheckResources(const Needs& needs, const std::string& run_dir);
 
 // "1.2 GB".

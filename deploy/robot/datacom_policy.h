@@ -29,7 +29,7 @@ typedef struct datacom_policy datacom_policy;
 enum {
   DATACOM_POLICY_OK = 0,
   DATACOM_POLICY_UNREADABLE = 1,  /* the file does not exist or cannot be read */
-  DATACOM_POLICY_DAMAGED = 2,     /* truncated, changed, or not a policy file */
+  DATACOM_POLICY_DAMAGED = 2,     /* truncated, changed, no policy file, or a weight that is not finite */
   DATACOM_POLICY_UNSUPPORTED = 3, /* file format, task, acting rule or processor unknown to this library */
   DATACOM_POLICY_BAD_INPUT = 4,   /* a null pointer, or a number that is not finite */
   DATACOM_POLICY_FAILED = 5       /* out of memory, or the policy computed an action that is not finite */

@@ -136,10 +136,7 @@ void AddTask(CLI::App* app, int* exit_code) {
       ->capture_default_str()
       ->check(WholeNumber<uint64_t>(0));
   check->add_option("--picture", flags->picture, "PNG of the start; default: start.png next to the file");
-  check->callback([flags, exit_code] {
-    Stop::InstallSignalHandlers();
-    *exit_code = Finish(RunCheckTask(*flags));
-  });
+  check->callback([flags, exit_code] { *exit_code = Finish(RunCheckTask(*flags)); });
 }
 
 }  // namespace datacom::tools

@@ -370,7 +370,10 @@ TEST_P(ActorContract, APolicyCanBeEvaluatedWithOtherTaskOptions) {
   const fs::path folder = fs::path(::testing::TempDir()) / ("eval_" + GetParam());
   fs::create_directories(folder / "policies");
   std::ofstream((folder / "experiment.textproto").string()) << PrintExperiment(Experiment("horizon: 400"));
-  ASSERT_THAT(WriteSnapshotFile((folder / "policies" / "epoch_0001.snapshot").string(), {Policy()}), IsOk());
+  Snapshot policy = Policy();
+  policy.version.update = 0;
+  policy.member_seed = Experiment("").members(0).seed();
+  ASSERT_THAT(WriteSnapshotFile((folder / "policies" / "epoch_0000.snapshot").string(), {policy}), IsOk());
   const auto evaluate = [&](const std::vector<std::string>& set, bool csv, std::string* text) {
     tools::EvalCommand command;
     command.what = folder.string();

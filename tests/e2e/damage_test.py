@@ -32,7 +32,7 @@ class DamageTest(RunTest):
         training.finish(75)
         os.rename(replay, replay + ".newer")
         os.rename(replay + ".older", replay)
-        self.refused(training, "the learner's state was last used by start", "or one is older")
+        self.refused(training, "the newest checkpoint was last used by start", "or one is older")
         shutil.rmtree(replay)
         os.rename(replay + ".newer", replay)
         training.start("--resume").finish()

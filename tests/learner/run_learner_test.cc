@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -12,6 +13,7 @@
 #include "common/base/files.h"
 #include "common/base/version.h"
 #include "common/config/experiment.h"
+#include "common/records/checkpoint.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/learner_client.h"
 #include "learner/run_learner.h"
@@ -28,6 +30,16 @@ using datacom::testing::IsOk;
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
+// Each call of the server begins in a second of its own, because Evaluate asks without a pause
+// (common/rpc/call_limit.h).
+class PatientClock : public Clock {
+ public:
+  Time Now() const override { return Time(std::chrono::seconds(++seconds_)); }
+
+ private:
+  mutable std::atomic<int64_t> seconds_{0};
+};
+
 class LearnerProcessTest : public ::testing::Test {
  protected:
   LearnerProcessTest() : experiment_(FakeExperiment()), replay_(MakeFakeReplay(experiment_)) {
@@ -37,6 +49,7 @@ class LearnerProcessTest : public ::testing::Test {
     options_.run_id = "run";
     options_.run_dir = folder_;
     options_.address_file = folder_ + "/address";
+    options_.server.clock = &server_clock_;
     options_.metrics_listen = "127.0.0.1:0";
     options_.metrics_address_file = folder_ + "/metrics_address";
     seams_.open_draws = [this](uint64_t fingerprint, uint32_t, uint64_t) {
@@ -110,6 +123,7 @@ class LearnerProcessTest : public ::testing::Test {
   const std::string folder_ = temporary_.path() + "/run";
   const v1::Experiment experiment_;
   const FakeReplay replay_;
+  const PatientClock server_clock_;
   ProcessOptions options_;
   ProcessSeams seams_;
   Mutex mutex_;
@@ -197,6 +211,29 @@ TEST_F(LearnerProcessTest, AResumeWithAChangedShortenedOrMissingRecordIsRefusedB
     }
     std::ofstream(path, std::ios::binary) << whole;
   }
+}
+
+TEST_F(LearnerProcessTest, ACheckpointThatNamesNotAllRecordsIsRefusedAndLeavesTheFolderAsItWas) {
+  Stop();
+  EXPECT_TRUE(absl::IsCancelled(RunLearner(options_, FakeTaskModel(), seams_)));
+  const CheckpointStore store(folder_ + "/checkpoints");
+  const Checkpoint whole = store.Load(store.List().front()).value();
+  const auto refusal = [&](const Checkpoint& checkpoint) {
+    EXPECT_THAT(store.Save(checkpoint), IsOk());
+    const std::map<std::string, std::string> before = Contents();
+    const absl::Status status = RunLearner(options_, FakeTaskModel(), seams_);
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    EXPECT_EQ(Contents(), before);
+    return std::string(status.message());
+  };
+  for (int i = 0; i < whole.learner.files_size(); ++i) {
+    Checkpoint less = whole;
+    less.learner.mutable_files()->DeleteSubrange(i, 1);
+    EXPECT_EQ(refusal(less), "the checkpoint does not name the end of " + whole.learner.files(i).path());
+  }
+  Checkpoint none = whole;
+  none.learner.clear_files();
+  EXPECT_THAT(refusal(none), ::testing::HasSubstr("it names no record files"));
 }
 
 TEST_F(LearnerProcessTest, AResumeWithoutACheckpointMakesNoFolder) {

@@ -94,6 +94,20 @@ TEST_F(StartsTest, AllPartsOfAnotherCopyAreRefusedByTheLearnersState) {
                         "knows 3 starts, the newest is 0000000000d4"));
 }
 
+TEST_F(StartsTest, AReplayThatIsToldTheCheckpointsStartRefusesAnotherCopyBeforeAnythingChanges) {
+  for (const auto& [name, content] : Content("theirs")) WriteInPlace(Folder("ours") + "/" + name, content);
+  const auto before = Content("ours");
+  Options options = OptionsOf("ours", 0xd4);
+  options.checkpoint_start = kOurs;
+  const absl::Status status = Store::Open(SmallSchema(), options).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("the newest checkpoint was last used by start 0000000000b2 of the replay"));
+  EXPECT_EQ(Content("ours"), before);
+  options.checkpoint_start = kFirst;
+  EXPECT_THAT(Store::Open(SmallSchema(), options).status(), IsOk());
+}
+
 TEST_F(StartsTest, AStartThatDiedBeforeItNamedItselfEverywhereIsContinued) {
   const auto before = Content("ours");
   ASSERT_THAT(Open(0xd4).status(), IsOk());

@@ -11,6 +11,7 @@
 
 #include "common/base/status.h"
 #include "common/config/experiment.h"
+#include "common/records/resume.h"
 #include "learner/dataset_draws.h"
 #include "learner/setup.h"
 #include "learner/trainer.h"
@@ -125,7 +126,7 @@ class FakeRun {
     std::vector<std::string> notes;
     const absl::StatusOr<Checkpoint> loaded = CheckpointStore(RunFiles::CheckpointFolder(folder_)).LoadNewest(&notes);
     if (loaded.ok()) {
-      RETURN_IF_ERROR(CheckResume(loaded->learner, run_.run_id, run_.settings));
+      RETURN_IF_ERROR(CheckResume(loaded->learner, run_.run_id, run_.settings.fixed, run_.settings.schedule.updates()));
       RETURN_IF_ERROR(algorithm.Load(loaded->algorithm));
     }
     const v1::LearnerCheckpoint checkpoint = loaded.ok() ? loaded->learner : v1::LearnerCheckpoint();

@@ -26,6 +26,10 @@ inline Snapshot SafePolicy(const TaskModel& model, uint32_t member, uint64_t see
   return snapshot;
 }
 
+// The last update of an epoch of MakeRunFolder: epochs have 1,000 steps, and an update comes with each row after these
+// of the first.
+inline uint64_t LastUpdateOf(uint32_t epoch) { return epoch == 0 ? 0 : 1000 * (uint64_t{epoch} - 1); }
+
 // Makes <temporary>/<name>, after removing it, with two members of `task` at each of `epochs`.
 inline std::string MakeRunFolder(const std::string& name, const std::string& task, const std::vector<uint32_t>& epochs,
                                  uint32_t horizon) {
@@ -38,15 +42,19 @@ inline std::string MakeRunFolder(const std::string& name, const std::string& tas
   experiment.set_algorithm("datacom");
   experiment.mutable_task_options()->set_horizon(horizon);
   experiment.mutable_run()->set_seed(5);
+  experiment.mutable_run()->set_env_steps(20000);
+  experiment.mutable_run()->set_steps_per_epoch(1000);
+  experiment.mutable_replay()->set_min_size(1000);
+  for (const uint64_t seed : {40, 41}) experiment.add_members()->set_seed(seed);
   experiment = ResolveExperiment(experiment);
   std::ofstream((folder / "experiment.textproto").string()) << PrintExperiment(experiment);
   const TaskModel model = MakeTaskModel(task, experiment.task_options()).value();
   for (const uint32_t epoch : epochs) {
     char file[32];
     std::snprintf(file, sizeof file, "epoch_%04u.snapshot", epoch);
-    EXPECT_THAT(WriteSnapshotFile((folder / "policies" / file).string(),
-                                  {SafePolicy(model, 0, 10 * epoch), SafePolicy(model, 1, 10 * epoch + 1)}),
-                IsOk());
+    std::vector<Snapshot> policies = {SafePolicy(model, 0, 10 * epoch), SafePolicy(model, 1, 10 * epoch + 1)};
+    for (Snapshot& policy : policies) policy.version.update = LastUpdateOf(epoch);
+    EXPECT_THAT(WriteSnapshotFile((folder / "policies" / file).string(), policies), IsOk());
   }
   return folder.string();
 }

@@ -16,6 +16,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
+#include "common/tasks/text/model_copies.h"
 #include "common/tasks/text/python_package.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
@@ -84,6 +85,7 @@ class ModelFiles {
 
   // The XML with new names of files; adds these files.
   absl::StatusOr<std::string> Rewrite(const std::string& xml) {
+    RETURN_IF_ERROR(CheckCopies(xml));
     RETURN_IF_ERROR(ForEachAttribute(xml, [&](const Attribute& attribute) {
       if (NamesFolder(attribute.name)) folders_.push_back(xml.substr(attribute.value, attribute.end - attribute.value));
       return absl::OkStatus();

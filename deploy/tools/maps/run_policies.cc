@@ -12,6 +12,7 @@
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/records/best_epoch.h"
+#include "deploy/tools/maps/epoch_policies.h"
 
 namespace datacom::tools {
 namespace {
@@ -47,7 +48,12 @@ absl::StatusOr<std::vector<MemberPolicy>> ReadEpoch(const std::string& run_dir, 
     return absl::NotFoundError(absl::StrCat((fs::path(run_dir) / "policies").string(), ": no policy of epoch ", epoch,
                                             "; the epochs are ", files.begin()->first, " to ", files.rbegin()->first));
   }
-  ASSIGN_OR_RETURN(std::vector<Snapshot> snapshots, ReadSnapshotFile(found->second.string()));
+  const std::string path = found->second.string();
+  ASSIGN_OR_RETURN(std::vector<Snapshot> snapshots, ReadSnapshotFile(path));
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadRunExperiment(run_dir, {}));
+  const absl::Status status = CheckEpoch(ReadRunOfPolicies(run_dir, experiment), epoch, snapshots,
+                                         [&run_dir] { return NewestCheckpoint(run_dir); });
+  if (!status.ok()) return Annotate(status, path);
   std::vector<MemberPolicy> policies;
   for (Snapshot& snapshot : snapshots) policies.push_back({epoch, std::move(snapshot)});
   return policies;

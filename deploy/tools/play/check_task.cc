@@ -287,6 +287,7 @@ absl::Status RunCheckTaskCommand(const CheckTaskCommand& command, std::ostream* 
                    text::CompiledTask::Shared(options.GetExtension(v1::text_task)));
   ASSIGN_OR_RETURN(TaskModel model, MakeTaskModel(named.name, options));
   ASSIGN_OR_RETURN(std::unique_ptr<Task> task, MakeTask(named.name, options));
+  Stop::InstallSignalHandlers();  // MuJoCo's compiler cannot be asked to stop, so until here a signal ends the process
   return Check(command, options, std::move(compiled), std::move(model), std::move(task), out).Run();
 }
 

@@ -124,8 +124,13 @@ absl::Status EvaluateRun(const EvalCommand& command, const v1::Experiment& exper
   ASSIGN_OR_RETURN(const std::vector<MemberPolicy> policies,
                    ReadPolicies(command.what, command.epoch.value_or("last")));
   if (command.member.has_value()) RETURN_IF_ERROR(FindMember(policies, *command.member).status());
+  absl::Status diverged;  // the other members are evaluated
   for (const auto& [epoch, snapshot] : policies) {
     if (command.member.has_value() && snapshot.member != *command.member) continue;
+    if (const absl::Status status = snapshot.CheckFinite(); !status.ok()) {
+      diverged.Update(status);
+      continue;
+    }
     ASSIGN_OR_RETURN(const std::unique_ptr<actor::EpisodePlayer> player,
                      actor::MakeEpisodePlayer(experiment, snapshot, count));
     const actor::EpisodePlayer::Seeds seeds = {command.seed.value_or(experiment.run().seed()), snapshot.member_seed,
@@ -133,7 +138,7 @@ absl::Status EvaluateRun(const EvalCommand& command, const v1::Experiment& exper
     ASSIGN_OR_RETURN(const std::vector<v1::EvaluationEpisode> episodes, Play(seeds, count, player.get()));
     output->Print(snapshot.member, snapshot.member_seed, epoch, episodes);
   }
-  return absl::OkStatus();
+  return diverged;
 }
 
 absl::Status EvaluateUntrained(const EvalCommand& command, const v1::Experiment& experiment, const TaskModel& model,

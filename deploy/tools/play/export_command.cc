@@ -17,6 +17,7 @@ absl::Status RunExportCommand(const ExportCommand& command, std::ostream* out) {
   ASSIGN_OR_RETURN(const std::vector<MemberPolicy> policies, ReadPolicies(command.run_dir, command.epoch));
   ASSIGN_OR_RETURN(const MemberPolicy* const chosen, FindMember(policies, command.member));
   const Snapshot& snapshot = chosen->snapshot;
+  RETURN_IF_ERROR(snapshot.CheckFinite());
   ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(experiment.task(), experiment.task_options()));
   RETURN_IF_ERROR(MakeActingRule(snapshot, model, /*max_batch=*/1).status());
   Policy policy;

@@ -36,6 +36,7 @@ absl::StatusOr<Playback> OfRun(const PlaybackOptions& options) {
                    ReadPolicies(options.what, options.epoch.value_or("last")));
   ASSIGN_OR_RETURN(const MemberPolicy* const policy, FindMember(policies, options.member.value_or(0)));
   const Snapshot& snapshot = policy->snapshot;
+  RETURN_IF_ERROR(snapshot.CheckFinite());
   ASSIGN_OR_RETURN(std::shared_ptr<actor::EpisodePlayer> player, actor::MakeEpisodePlayer(experiment, snapshot, 1));
   const actor::EpisodePlayer::Seeds seeds = {options.seed.value_or(experiment.run().seed()), snapshot.member_seed,
                                              policy->epoch};

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -16,6 +17,8 @@
 #include "common/config/experiment.h"
 #include "common/nn/snapshot.h"
 #include "common/records/append_file.h"
+#include "common/records/checkpoint.h"
+#include "deploy/tools/maps/epoch_policies.h"
 #include "deploy/tools/verify/learner_files.h"
 #include "deploy/tools/verify/repair.h"
 
@@ -58,6 +61,7 @@ void CheckOne(VerifiedRun* run, uint64_t update, const v1::LearnerCheckpoint& le
     run->report->Damage("experiment.textproto",
                         absl::StrCat("differs from the experiment of ", file, " in more than ", kFreeOnResume));
   }
+  if (learner.files().empty()) run->report->Damage(file, "it names no record files");
   for (const v1::FileEnd& kept : learner.files()) {
     const std::string& name = kept.path();
     std::error_code error;
@@ -100,10 +104,8 @@ bool FindOthers(VerifiedRun* run) {
 
 void CheckIncarnation(VerifiedRun* run) {
   const std::string file = absl::StrCat(kFolder, "/incarnation");
-  const absl::StatusOr<std::string> text = ReadFile(run->Path(file));
-  uint32_t number = 0;
-  if (text.ok() && !absl::SimpleAtoi(absl::StripSuffix(*text, "\n"), &number))
-    run->report->Damage(file, absl::StrCat("not a number: \"", *text, "\""));
+  const absl::Status status = LastIncarnation(run->Path(file)).status();
+  if (!status.ok()) run->report->Damage(file, status.message());
 }
 
 std::map<uint64_t, std::string> PolicyFiles(const VerifiedRun& run) {
@@ -120,39 +122,14 @@ std::map<uint64_t, std::string> PolicyFiles(const VerifiedRun& run) {
   return files;
 }
 
-// True if the epoch ends at this update. The file of an epoch that an earlier end of the run cut short stays until a
-// longer run has ended the epoch again.
-bool IsOfEpoch(const VerifiedRun& run, uint64_t epoch, uint64_t update) {
-  const uint64_t steps = epoch * run.steps_per_epoch;
-  const UpdateSchedule& updates = run.updates();
-  if (update == updates.UpdatesAt(steps) || update == updates.UpdatesAt(std::min(steps, updates.env_steps)))
-    return true;
-  if (!run.checkpoint.has_value()) return false;
-  const v1::LearnerCheckpoint& learner = run.checkpoint->learner;
-  // While a longer run continues the last epoch, next_epoch is that epoch.
-  return (epoch + 1 == learner.next_epoch() || epoch == learner.next_epoch()) && update == learner.last_epoch_update();
-}
-
 void CheckSnapshots(VerifiedRun* run, uint64_t epoch, const std::string& file) {
   const absl::StatusOr<std::vector<Snapshot>> snapshots = ReadSnapshotFile(run->Path(file));
   if (!snapshots.ok()) return run->report->Damage(file, snapshots.status().message());
-  if (snapshots->size() != run->members()) {
-    run->report->Damage(
-        file, absl::StrCat("holds ", snapshots->size(), " snapshots, the run has ", run->members(), " members"));
-    return;
-  }
-  for (uint32_t member = 0; member < snapshots->size(); ++member) {
-    const Snapshot& snapshot = (*snapshots)[member];
-    run->CheckRunId(file, snapshot.run_id);
-    if (snapshot.member != member || snapshot.task != run->settings.task ||
-        snapshot.member_seed != run->settings.members[member].seed) {
-      run->report->Damage(file, absl::StrCat("snapshot ", member, ": of member ", snapshot.member, ", seed ",
-                                             snapshot.member_seed, ", task ", snapshot.task));
-    } else if (!IsOfEpoch(*run, epoch, snapshot.version.update)) {
-      run->report->Damage(file, absl::StrCat("snapshot ", member, ": of update ", snapshot.version.update,
-                                             ", which does not end epoch ", epoch));
-    }
-  }
+  if (run->settings.run_id.empty() && !snapshots->empty()) run->settings.run_id = snapshots->front().run_id;
+  tools::RunOfPolicies expected = {run->settings.run_id, run->settings.task, {}, run->updates(), run->steps_per_epoch};
+  for (const auto& member : run->settings.members) expected.seeds.push_back(member.seed);
+  const absl::Status status = tools::CheckEpoch(expected, epoch, *snapshots, [run] { return run->checkpoint; });
+  if (!status.ok()) run->report->Damage(file, status.message());
 }
 
 }  // namespace
@@ -186,7 +163,7 @@ void VerifyCheckpoints(VerifiedRun* run, const std::vector<MemberRings>& rings, 
 }
 
 void VerifyPolicies(VerifiedRun* run) {
-  const uint64_t ended = run->checkpoint.has_value() ? run->checkpoint->learner.next_epoch() : 0;
+  const uint64_t ended = run->checkpoint.has_value() ? run->checkpoint->next_epoch() : 0;
   const std::map<uint64_t, std::string> files = PolicyFiles(*run);
   const uint64_t epochs = std::max(ended, files.empty() ? 0 : files.rbegin()->first + 1);
   for (uint64_t epoch = 0; epoch < epochs; ++epoch) {

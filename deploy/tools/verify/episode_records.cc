@@ -137,8 +137,8 @@ void EpisodeRecords::CompareWithCheckpoint(absl::string_view text, uint64_t kept
   }
   const auto lines = static_cast<uint64_t>(std::count(text.begin(), text.begin() + static_cast<int64_t>(kept), '\n'));
   for (uint32_t member = 0; member < rows_.size(); ++member) {
-    if (static_cast<int>(member) >= run_->checkpoint->learner.totals_size()) break;
-    const uint64_t counted = run_->checkpoint->learner.totals(static_cast<int>(member)).episodes();
+    if (static_cast<int>(member) >= run_->checkpoint->totals_size()) break;
+    const uint64_t counted = run_->checkpoint->totals(static_cast<int>(member)).episodes();
     const auto held = static_cast<uint64_t>(std::count_if(rows_[member].begin(), rows_[member].end(),
                                                           [&](const EpisodeRow& row) { return row.line <= lines; }));
     if (held == counted) continue;

@@ -103,8 +103,8 @@ class ProgressPass {
     const auto lines = static_cast<size_t>(std::count(text_.begin(), text_.begin() + static_cast<int64_t>(kept), '\n'));
     std::set<uint64_t> ended;
     for (size_t row = 0; row + 1 < lines; ++row) ended.insert(Whole(row, "epoch"));
-    for (const v1::EpochRecord& record : run_->checkpoint->learner.pending()) ended.insert(record.epoch());
-    for (uint64_t epoch = 0; epoch < run_->checkpoint->learner.next_epoch(); ++epoch) {
+    for (const v1::EpochRecord& record : run_->checkpoint->pending()) ended.insert(record.epoch());
+    for (uint64_t epoch = 0; epoch < run_->checkpoint->next_epoch(); ++epoch) {
       if (ended.count(epoch) > 0) continue;
       run_->report->Damage(kProgressFile, absl::StrCat("lines 2 to ", lines, ": no row of epoch ", epoch,
                                                        ", which the newest checkpoint has ended"));

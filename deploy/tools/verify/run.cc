@@ -8,6 +8,7 @@
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
+#include "deploy/tools/maps/epoch_policies.h"
 #include "replay/setup.h"
 
 namespace datacom::verify {
@@ -34,27 +35,16 @@ absl::StatusOr<bool> TakeLocks(VerifiedRun* run) {
   return true;
 }
 
-std::optional<Checkpoint> NewestSound(const VerifiedRun& run) {
-  const CheckpointStore store(run.Path("checkpoints"));
-  for (const uint64_t update : store.List()) {
-    absl::StatusOr<Checkpoint> checkpoint = store.Load(update);
-    if (!checkpoint.ok()) continue;
-    checkpoint->algorithm.clear();  // large
-    return *std::move(checkpoint);
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 uint64_t VerifiedRun::RowsLearned() const {
-  const uint64_t update = checkpoint.has_value() ? checkpoint->learner.update() : 0;
+  const uint64_t update = checkpoint.has_value() ? checkpoint->update() : 0;
   return update == 0 ? 0 : updates().RowsSeen(update);
 }
 
 uint64_t VerifiedRun::KeptLength(const std::string& file) const {
   if (!checkpoint.has_value()) return 0;
-  for (const v1::FileEnd& kept : checkpoint->learner.files()) {
+  for (const v1::FileEnd& kept : checkpoint->files()) {
     if (kept.path() == file) return kept.bytes();
   }
   return 0;
@@ -94,7 +84,7 @@ absl::StatusOr<std::unique_ptr<VerifiedRun>> OpenRun(const std::string& dir, Rep
     report->Damage("experiment.textproto", status.message());
     return nullptr;
   }
-  run->checkpoint = NewestSound(*run);
+  run->checkpoint = tools::NewestCheckpoint(dir);
   // `train` writes run_id and keeps the rings below the run folder.
   run->rings_elsewhere = !fs::exists(run->Path("replay"), error) && !fs::exists(run->Path("run_id"), error);
   run->has_sessions = fs::exists(run->Path("replay/sessions"), error);
@@ -107,8 +97,8 @@ absl::StatusOr<std::unique_ptr<VerifiedRun>> OpenRun(const std::string& dir, Rep
 }
 
 Report::Repair CutTail(const VerifiedRun& run, const std::string& file, uint64_t bytes) {
-  for (int i = 0; run.checkpoint.has_value() && i < run.checkpoint->learner.files_size(); ++i) {
-    const v1::FileEnd& kept = run.checkpoint->learner.files(i);
+  for (int i = 0; run.checkpoint.has_value() && i < run.checkpoint->files_size(); ++i) {
+    const v1::FileEnd& kept = run.checkpoint->files(i);
     if (kept.path() == file && kept.bytes() > bytes) return nullptr;
   }
   const std::string path = run.Path(file);

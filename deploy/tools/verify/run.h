@@ -13,9 +13,9 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/folder_lock.h"
-#include "common/records/checkpoint.h"
 #include "common/transitions/row_schema.h"
 #include "common/transitions/update_schedule.h"
+#include "datacom/v1/checkpoint.pb.h"
 #include "deploy/tools/verify/report.h"
 #include "replay/options.h"
 
@@ -30,7 +30,7 @@ struct VerifiedRun {
   std::string fixed_settings;  // those that a resume may not change (FixedSettings)
   RowSchema schema;
   // The newest sound checkpoint when the verification began. What it names exists in all that is read later.
-  std::optional<Checkpoint> checkpoint;
+  std::optional<v1::LearnerCheckpoint> checkpoint;
   bool rings_elsewhere = false;  // on a cluster the replay has a volume of its own
   bool has_sessions = false;     // a replay had started when the verification began
   Report* report = nullptr;

@@ -95,7 +95,7 @@ void SessionFiles::CheckStarts(const std::vector<MemberRings>& rings) const {
     if (rings[member].failures != nullptr) check(name + ".failures", rings[member].failures->counter(replay::kStart));
   }
   if (!run_->checkpoint.has_value()) return;
-  check(absl::StrCat("checkpoints/", run_->checkpoint->learner.update()), run_->checkpoint->learner.replay_start());
+  check(absl::StrCat("checkpoints/", run_->checkpoint->update()), run_->checkpoint->replay_start());
 }
 
 void SessionFiles::Compare(const std::vector<HeldSessions>& held) {

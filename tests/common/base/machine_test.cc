@@ -4,8 +4,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <string>
 
 #include "gtest/gtest.h"
@@ -24,6 +26,32 @@ TEST(RaiseOpenFileLimit, LetsAProcessOpenMoreFilesThanItsSoftLimit) {
   EXPECT_EQ(::dup2(0, 100), 100);
   ::close(100);
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+TEST(CheckProcessLimits, NamesTheLimitOfFileSizesAndItsValue) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit low{1 << 20, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &low), 0);
+  EXPECT_TRUE(CheckProcessLimits(1 << 20).ok());
+  const absl::Status status = CheckProcessLimits((1 << 20) + 1);
+  EXPECT_TRUE(absl::IsResourceExhausted(status));
+  EXPECT_EQ(status.message(), "this process may write files of 1048576 bytes (ulimit -f), its largest has 1048577");
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+}
+
+// A hard limit cannot be raised again, so another process has it.
+void SayLimitsWithFewFiles() {
+  rlimit low{};
+  low.rlim_cur = low.rlim_max = 63;
+  if (::setrlimit(RLIMIT_NOFILE, &low) == 0) std::cerr << CheckProcessLimits().message();
+  std::exit(0);
+}
+
+TEST(CheckProcessLimits, NamesTheLimitOfOpenFilesAndItsValue) {
+  EXPECT_TRUE(CheckProcessLimits().ok());
+  EXPECT_EXIT(SayLimitsWithFewFiles(), ::testing::ExitedWithCode(0),
+              "this process may have 63 files open .ulimit -Hn., it needs at least 64");
 }
 
 // A machine with control groups, as files below a folder.

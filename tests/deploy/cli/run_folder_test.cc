@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/config/experiment.h"
+#include "common/records/checkpoint.h"
 #include "deploy/cli/summary.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -136,6 +137,7 @@ void LeaveBegunRun() {
   fs::create_directories("r/replay");
   fs::create_directories("r/checkpoints/0");
   for (const char* file : {"r/replay/member_0.rows", "r/replay/member_1.rows"}) std::ofstream(file) << "rows";
+  std::ofstream("r/run_id") << "r-1\n";
   std::ofstream("r/progress.csv") << "member,env_steps,updates\n";
   std::ofstream("r/episodes.csv") << "member,env_steps\n";
 }
@@ -154,13 +156,67 @@ TEST_F(RunFolderTest, ARunWithACheckpointNeedsItsRingsAndRecords) {
   EXPECT_THAT(CheckStateKept("r", 2), IsOk());
   fs::rename("r/checkpoints/0", "r/checkpoints/0.old");  // killed between the two renames that replace a checkpoint
   EXPECT_THAT(CheckStateKept("r", 2), IsOk());
-  for (const std::string lost : {"replay/member_1.rows", "episodes.csv", "progress.csv"}) {
+  for (const std::string lost : {"replay/member_1.rows", "episodes.csv", "progress.csv", "run_id"}) {
     fs::rename("r/" + lost, "r/kept");
     const absl::Status status = CheckStateKept("r", 2);
     EXPECT_TRUE(absl::IsDataLoss(status)) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr("r has lost " + lost + ", which its checkpoints need"));
     fs::rename("r/kept", "r/" + lost);
   }
+}
+
+// CRC-32C of "123456789" (RFC 3720, B.4).
+TEST_F(RunFolderTest, RecordsAreThoseThatTheNewestCheckpointNames) {
+  const v1::Experiment experiment = ResolveExperiment(v1::Experiment());
+  EXPECT_EQ(CheckRecords("r", experiment).value(), 0u) << "a run without a checkpoint";
+  fs::create_directories("r/ledger");
+  fs::create_directories("r/checkpoints");
+  std::ofstream("r/run_id") << "r-1\n";
+  Checkpoint checkpoint;
+  checkpoint.learner.set_update(5);
+  checkpoint.learner.set_run_id("r-1");
+  checkpoint.learner.set_experiment(PrintExperiment(experiment));
+  checkpoint.learner.set_replay_start(0xa1);
+  checkpoint.algorithm["weights"] = "1234";
+  ASSERT_THAT(CheckpointStore("r/checkpoints").Save(checkpoint), IsOk());
+  EXPECT_THAT(std::string(CheckRecords("r", experiment).status().message()),
+              HasSubstr("checkpoints/5: it names no record files"));
+  v1::FileEnd* const file = checkpoint.learner.add_files();
+  file->set_path("ledger/violations.csv");
+  file->set_bytes(9);
+  file->set_crc32c(0xe3069283);
+  ASSERT_THAT(CheckpointStore("r/checkpoints").Save(checkpoint), IsOk());
+  const auto refusal = [&experiment](const std::string& content) {
+    std::ofstream("r/ledger/violations.csv") << content;
+    const absl::Status status = CheckRecords("r", experiment).status();
+    EXPECT_EQ(absl::IsDataLoss(status), !status.ok()) << status;
+    return std::string(status.message());
+  };
+  EXPECT_EQ(refusal("123456789"), "");
+  EXPECT_EQ(refusal("123456789, written after the checkpoint"), "");
+  EXPECT_EQ(CheckRecords("r", experiment).value(), 0xa1u);
+  EXPECT_THAT(refusal("123456780"), HasSubstr("--resume: r/ledger/violations.csv: its first 9 bytes are not those"));
+  EXPECT_THAT(refusal("12345678"), HasSubstr("r/ledger/violations.csv has 8 bytes, but 9 were recorded"));
+  std::ofstream("r/ledger/violations.csv") << "123456789";
+  std::ofstream("r/checkpoints/incarnation") << "1x\n";
+  EXPECT_THAT(std::string(CheckRecords("r", experiment).status().message()),
+              HasSubstr("incarnation: not the number of a start"));
+  std::ofstream("r/checkpoints/incarnation") << "1\n";
+  EXPECT_THAT(CheckRecords("r", experiment).status(), IsOk());
+  v1::Experiment other = experiment;
+  other.mutable_learner()->set_tau(0.5);
+  EXPECT_THAT(std::string(CheckRecords("r", other).status().message()),
+              HasSubstr("the experiment differs from the one of the checkpoint at update 5"));
+  std::ofstream("r/run_id") << "r-2\n";
+  EXPECT_THAT(std::string(CheckRecords("r", experiment).status().message()),
+              HasSubstr("--resume: r: the checkpoint at update 5 belongs to run r-1, not to run r-2"));
+  std::ofstream("r/run_id") << "r-1\n";
+  std::ofstream("r/checkpoints/5/algorithm.state") << "x";
+  EXPECT_THAT(std::string(CheckRecords("r", experiment).status().message()), HasSubstr("no checkpoint is sound"));
+  ASSERT_THAT(CheckpointStore("r/checkpoints").Save(checkpoint), IsOk());
+  fs::remove("r/ledger/violations.csv");
+  EXPECT_THAT(std::string(CheckRecords("r", experiment).status().message()),
+              HasSubstr("r/ledger/violations.csv is missing"));
 }
 
 TEST_F(RunFolderTest, ARunWhoseRecordsShowUpdatesNeedsACheckpoint) {

@@ -1,6 +1,7 @@
 // Calls the C interface in this process and tests its refusals and guarantees.
 #include "deploy/robot/datacom_policy.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -144,9 +145,22 @@ TEST_F(PolicyInterface, BadInputDoesNotChangeTheAction) {
   EXPECT_LT(std::abs(action), 77);
 }
 
-TEST_F(PolicyInterface, AnActionThatIsNotFiniteIsNotReturned) {
+TEST_F(PolicyInterface, AWeightThatIsNotFiniteIsRefusedByName) {
   for (NamedArray& array : policy_.snapshot.arrays) {
     if (array.name == "actor.mean.2.bias") array.values[0] = std::numeric_limits<float>::quiet_NaN();
+  }
+  EXPECT_EQ(LoadPolicy(), DATACOM_POLICY_DAMAGED);
+  EXPECT_NE(std::string(why_).find("array actor.mean.2.bias holds nan"), std::string::npos) << why_;
+}
+
+TEST_F(PolicyInterface, AnActionThatIsNotFiniteIsNotReturned) {
+  constexpr float kLarge = 3e38f;
+  for (NamedArray& array : policy_.snapshot.arrays) {
+    if (array.name == "actor.mean.0.bias") std::fill(array.values.begin(), array.values.end(), kLarge);
+    if (array.name != "actor.mean.1.weight") continue;  // the sum of inf and -inf is no number
+    for (size_t i = 0; i < array.values.size(); ++i) {
+      array.values[i] = i / array.shape[1] % 2 == 0 ? kLarge : -kLarge;
+    }
   }
   ASSERT_EQ(LoadPolicy(), DATACOM_POLICY_OK) << why_;
   const std::vector<double> observation = {0, 0.1, 0.99, 0, 0};

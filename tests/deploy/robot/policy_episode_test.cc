@@ -115,7 +115,7 @@ std::string RunOf(const Case& c) {
     snapshots.back().task = c.task;
     snapshots.back().member = member;
     snapshots.back().member_seed = 40 + member;
-    snapshots.back().version = {2, 1234};
+    snapshots.back().version = {2, testing::LastUpdateOf(3)};
   }
   EXPECT_THAT(WriteSnapshotFile(folder + "/policies/epoch_0003.snapshot", snapshots), IsOk());
   return folder;
@@ -126,7 +126,7 @@ std::string Export(const std::string& run_dir) {
   std::ostringstream out;
   const absl::Status status = tools::RunExportCommand({run_dir, /*member=*/1, "last", file}, &out);
   EXPECT_THAT(status, IsOk());
-  EXPECT_THAT(out.str(), ::testing::HasSubstr("member 1 (seed 41), epoch 3, update 1234"));
+  EXPECT_THAT(out.str(), ::testing::HasSubstr("member 1 (seed 41), epoch 3, update 2000"));
   return file;
 }
 
@@ -170,7 +170,7 @@ TEST_P(ExportedPolicy, PlaysAnEvaluationEpisodeWithTheActorsActions) {
   const int n = model.spec.action_dim;
   OwnRule own(snapshot, model);
   Driver driver(Export(run_dir));
-  EXPECT_EQ(driver.Line(), absl::StrCat(model.spec.name, " ", snapshot.acting_rule, " 1 1234 ", model.spec.obs_dim, " ",
+  EXPECT_EQ(driver.Line(), absl::StrCat(model.spec.name, " ", snapshot.acting_rule, " 1 2000 ", model.spec.obs_dim, " ",
                                         n, " ", own.noise_dim()));
 
   // Plays episode 0 of epoch 3 as EpisodePlayer does.

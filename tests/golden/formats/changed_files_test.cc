@@ -284,9 +284,13 @@ TEST_F(OtherTextVersions, ARunThatIsResumedRefusesViolationsWithOtherColumns) {
 
 TEST_F(OtherTextVersions, ARunThatIsResumedRefusesRecordsWithOtherColumnsNamingBothHeaders) {
   for (const std::string file : {"progress.csv", "episodes.csv"}) {
+    std::filesystem::remove_all(folder_);
+    ASSERT_THAT(Unpack(std::string(kGoldenFolder) + "/" + kNewest, folder_), IsOk());
     Replace(file, "member,", "agent,");
     const absl::Status status =
-        learner::RunRecords::Open({folder_, "datacom", {0}, 10, {}}, {{file, End(file)}}).status();
+        learner::RunRecords::Open({folder_, "datacom", {}, 10, {}},
+                                  {{"progress.csv", End("progress.csv")}, {"episodes.csv", End("episodes.csv")}})
+            .status();
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
     EXPECT_THAT(std::string(status.message()),
                 ::testing::ContainsRegex(file + " has the header \"agent,.*\", this build writes \"member,"));

@@ -1,6 +1,7 @@
 // Tests of the commands: rollout against the golden trajectories, eval against the evaluator's player.
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 #include "absl/strings/str_split.h"
@@ -195,15 +196,21 @@ class EvalCommandTest : public ::testing::Test {
     experiment_.mutable_task_options()->set_horizon(300);
     experiment_.mutable_run()->set_seed(5);
     experiment_.mutable_run()->set_eval_episodes(3);
+    experiment_.mutable_run()->set_env_steps(30);
+    experiment_.mutable_run()->set_steps_per_epoch(10);
+    experiment_.mutable_replay()->set_min_size(10);
+    for (const uint64_t seed : {40, 41}) experiment_.add_members()->set_seed(seed);
     experiment_ = ResolveExperiment(experiment_);
     std::ofstream((folder_ / "experiment.textproto").string()) << PrintExperiment(experiment_);
     for (const uint32_t epoch : {0u, 2u}) {
-      const std::string name = epoch == 0 ? "epoch_0000.snapshot" : "epoch_0002.snapshot";
-      EXPECT_THAT(WriteSnapshotFile((folder_ / "policies" / name).string(), {Policy(0, epoch), Policy(1, epoch)}),
-                  IsOk());
+      Write(epoch, {Policy(0, epoch == 0 ? 0 : 10), Policy(1, epoch == 0 ? 0 : 10)});
     }
     command_.what = folder_.string();
     command_.csv = true;
+  }
+  void Write(uint32_t epoch, const std::vector<Snapshot>& policies) const {
+    const std::string name = epoch == 0 ? "epoch_0000.snapshot" : "epoch_0002.snapshot";
+    EXPECT_THAT(WriteSnapshotFile((folder_ / "policies" / name).string(), policies), IsOk());
   }
   std::string Output() {
     std::ostringstream out;
@@ -222,7 +229,7 @@ class EvalCommandTest : public ::testing::Test {
 };
 
 TEST_F(EvalCommandTest, RepeatsTheEvaluationEpisodesOfTheRun) {
-  const auto player = actor::MakeEpisodePlayer(experiment_, Policy(1, 2), 3).value();
+  const auto player = actor::MakeEpisodePlayer(experiment_, Policy(1, 10), 3).value();
   const auto episodes = player->Play({5, 41, 2}, 3, [] { return absl::OkStatus(); }).value();
   const testing::GoldenTable table = Parse(Output());
   ASSERT_EQ(table.rows.size(), 6u);  // every member, three episodes
@@ -293,6 +300,37 @@ TEST_F(EvalCommandTest, NamesTheMissingEpochMemberOrRun) {
   EXPECT_THAT(Error(), HasSubstr("--member: 7"));
   command_.what = "absent_run";
   EXPECT_THAT(Error(), HasSubstr("absent_run is not a run folder"));
+}
+
+// An update for each row after the first ten: epoch 2 ends with update 10.
+TEST_F(EvalCommandTest, RefusesPoliciesThatAreNotOfThisRunOrEpoch) {
+  std::ofstream((folder_ / "run_id").string()) << "run\n";
+  EXPECT_NE(Output(), "");
+  Write(2, {Policy(0, 10)});
+  EXPECT_THAT(Error(), HasSubstr("epoch_0002.snapshot: holds 1 snapshots, the run has 2 members"));
+  Write(2, {Policy(0, 10), Policy(1, 9)});
+  EXPECT_THAT(Error(), HasSubstr("epoch_0002.snapshot: snapshot 1: of update 9, which does not end epoch 2"));
+  Snapshot other = Policy(1, 10);
+  other.run_id = "fork";
+  Write(2, {Policy(0, 10), other});
+  EXPECT_THAT(Error(), HasSubstr("epoch_0002.snapshot: snapshot 1: belongs to run \"fork\", not to \"run\""));
+  other = Policy(1, 10);
+  other.member_seed = 7;
+  Write(2, {Policy(0, 10), other});
+  EXPECT_THAT(Error(), HasSubstr("snapshot 1: of member 1, seed 7, task cartpole"));
+}
+
+TEST_F(EvalCommandTest, EvaluatesTheOtherMembersAndRefusesADivergedOne) {
+  Snapshot diverged = Policy(0, 10);
+  diverged.arrays[2].values[3] = std::numeric_limits<float>::quiet_NaN();
+  Write(2, {diverged, Policy(1, 10)});
+  std::ostringstream out;
+  const absl::Status status = RunEvalCommand(command_, &out);
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("member 0: array actor.mean.1.weight holds nan"));
+  const testing::GoldenTable table = Parse(out.str());
+  ASSERT_EQ(table.rows.size(), 3u);
+  EXPECT_EQ(table.value(0, "member"), 1);
 }
 
 TEST_F(EvalCommandTest, RefusesToSetAnythingButTaskOptions) {
