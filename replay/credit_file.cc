@@ -108,6 +108,7 @@ absl::StatusOr<std::unique_ptr<CreditFile>> CreditFile::Open(const Options& opti
     RETURN_IF_ERROR(file->Sync(0, kCreditHeaderBytes));
   }
   RETURN_IF_ERROR(Check(*file, options, wanted));
+  RETURN_IF_ERROR(StartOf(*file).status());
   // The process before may have died, or met a failing disk, before it synced what it stored.
   if (options.sync) RETURN_IF_ERROR(file->Rewrite(0, file->size()));
   return std::unique_ptr<CreditFile>(new CreditFile(std::move(file), options));

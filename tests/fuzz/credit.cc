@@ -41,6 +41,7 @@ std::string FileOf(uint8_t flags, absl::string_view bytes) {
   if (flags & kRaw) return std::string(bytes);
   std::string file = Sound().substr(0, kCreditIdentity) + std::string(bytes.substr(0, kCreditIdentityBytes));
   file.resize(kCreditWords);
+  if (flags & kSealHeader) file.replace(kCreditStart, 8, Sound().substr(kCreditStart, 8));
   if (bytes.size() > kCreditIdentityBytes) file.append(std::string(bytes.substr(kCreditIdentityBytes)));
   if (flags & kPad) file.resize(Sound().size());
   if (flags & kSealWords) SealCreditWords(&file);

@@ -11,8 +11,8 @@
 
 namespace datacom::fuzz {
 
-// Places in the header: slots u32, members u32, run 256 bytes.
-inline constexpr size_t kCreditIdentity = 24, kCreditIdentityBytes = 264, kCreditWords = 4096;
+// Places in the header: slots u32, members u32, run 256 bytes; the newest start, a checked word.
+inline constexpr size_t kCreditIdentity = 24, kCreditIdentityBytes = 264, kCreditStart = 320, kCreditWords = 4096;
 
 // Recomputes the checksum of the header. `sample` begins with the frame of a sound credit file.
 inline void SealCreditHeader(absl::string_view sample, std::string* file) {
