@@ -54,8 +54,8 @@ absl::Status Run(Flags flags) {
   };
   seams.alive = [&watchdog] { watchdog.Mark(); };
   seams.open_draws = [&flags](uint64_t fingerprint, uint32_t incarnation, uint64_t replay_start) {
-    return DrawStream::Open({MakeChannel(flags.replay, flags.process.server.security), flags.process.run_id, fingerprint,
-                             incarnation, replay_start});
+    return DrawStream::Open({MakeChannel(flags.replay, flags.process.server.security), flags.process.run_id,
+                             fingerprint, incarnation, replay_start});
   };
   const std::shared_ptr<grpc::Channel> replay = MakeChannel(flags.replay, flags.process.server.security);
   seams.read_rows = [&flags, replay](uint32_t member, uint64_t from, uint64_t to, const auto& consume) {

@@ -23,7 +23,8 @@ absl::Status CheckStart(const std::string& part, uint64_t start, const std::vect
   return absl::FailedPreconditionError(absl::StrCat(
       part, " was last used by start ", StartName(start), " of the replay; the file of sessions knows ",
       known.empty() ? "no start" : absl::StrCat(known.size(), " starts, the newest is ", StartName(known.back())),
-      ": the two are not from the same copy of the run, or one is older; restore the run folder from one copy, or start a new one"));
+      ": the two are not from the same copy of the run, or one is older; restore the run folder from one copy, or "
+      "start a new one"));
 }
 
 }  // namespace datacom::replay
