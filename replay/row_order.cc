@@ -1,5 +1,7 @@
 #include "replay/row_order.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 
@@ -33,12 +35,29 @@ RowOrder::RowOrder(const RowSchema& schema, const Limits& limits)
 
 absl::Status RowOrder::Check(const EpisodeTracker& held, uint32_t session, const std::string& columns, uint32_t count,
                              uint32_t from) {
-  ++calls_;
   const char* const data = columns.data();
-  const auto number = [&](size_t before, uint32_t row) { return At<uint32_t>(data + before * count, 4 * row); };
-  const auto flag = [&](size_t before, uint32_t row) { return At<uint8_t>(data + before * count, row) != 0; };
+  const char* const environments = data + environment_ * count;
+  const char* const episodes = data + episode_ * count;
+  const char* const steps = data + step_ * count;
+  const char* const absorbing = data + absorbing_ * count;
+  const char* const lasts = data + last_ * count;
+  const char* const updates = data + policy_update_ * count;
+  // One pass for each column, without branches, which the compiler vectorizes.
+  uint32_t largest_step = 0;
+  uint64_t largest_update = 0;
+  uint8_t endless = 0;
+  for (uint32_t row = from; row < count; ++row) largest_step = std::max(largest_step, At<uint32_t>(steps, 4 * row));
+  for (uint32_t row = from; row < count; ++row)
+    largest_update = std::max(largest_update, At<uint64_t>(updates, 8 * row));
+  for (uint32_t row = from; row < count; ++row) endless |= absorbing[row] & ~lasts[row];
+  const bool too_late = limits_.horizon > 0 && largest_step >= limits_.horizon;
+  if (too_late || largest_update > limits_.last_update || endless != 0) {
+    for (uint32_t row = from; row < count; ++row) RETURN_IF_ERROR(CheckRow(columns, count, row));
+  }
+  ++calls_;
   for (uint32_t row = from; row < count; ++row) {
-    const uint32_t environment = number(environment_, row), episode = number(episode_, row), step = number(step_, row);
+    const auto environment = At<uint32_t>(environments, 4 * row), episode = At<uint32_t>(episodes, 4 * row),
+               step = At<uint32_t>(steps, 4 * row);
     if (environment >= places_.size()) places_.resize(environment + 1);
     Place& place = places_[environment];
     if (place.call != calls_) place = {calls_, held.Newest(session, environment)};
@@ -51,19 +70,22 @@ absl::Status RowOrder::Check(const EpisodeTracker& held, uint32_t session, const
                                                before.episode, before.last ? ", its last" : "");
       return Wrong("step", row, step, follows);
     }
-    const bool last = flag(last_, row);
-    if (flag(absorbing_, row) && !last) return Wrong("absorbing", row, 1, "in a row that is not its episode's last");
-    if (limits_.horizon > 0 && step >= limits_.horizon) {
-      return Wrong("step", row, step, absl::StrCat("is beyond the horizon of ", limits_.horizon, " steps"));
-    }
-    const auto update = At<uint64_t>(data + policy_update_ * count, 8 * row);
-    if (update > limits_.last_update) {
-      return Wrong("policy_update", row, update,
-                   absl::StrCat("is beyond the run's last update, ", limits_.last_update));
-    }
-    place.row = {true, last, episode, step};
+    place.row = {true, lasts[row] != 0, episode, step};
   }
   return absl::OkStatus();
+}
+
+absl::Status RowOrder::CheckRow(const std::string& columns, uint32_t count, uint32_t row) const {
+  const char* const data = columns.data();
+  const auto step = At<uint32_t>(data + step_ * count, 4 * row);
+  const auto update = At<uint64_t>(data + policy_update_ * count, 8 * row);
+  const bool absorbing = (data + absorbing_ * count)[row] != 0, last = (data + last_ * count)[row] != 0;
+  if (absorbing && !last) return Wrong("absorbing", row, 1, "in a row that is not its episode's last");
+  if (limits_.horizon > 0 && step >= limits_.horizon) {
+    return Wrong("step", row, step, absl::StrCat("is beyond the horizon of ", limits_.horizon, " steps"));
+  }
+  if (update <= limits_.last_update) return absl::OkStatus();
+  return Wrong("policy_update", row, update, absl::StrCat("is beyond the run's last update, ", limits_.last_update));
 }
 
 }  // namespace datacom::replay

@@ -38,6 +38,9 @@ class RowOrder {
     NewestRow row;
   };
 
+  // The part that needs no other row.
+  absl::Status CheckRow(const std::string& columns, uint32_t count, uint32_t row) const;
+
   const Limits limits_;
   size_t environment_ = 0, episode_ = 0, step_ = 0, absorbing_ = 0, last_ = 0,
          policy_update_ = 0;   // bytes of a row before

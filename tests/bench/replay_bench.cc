@@ -31,7 +31,7 @@ uint32_t ChunkRows() { return static_cast<uint32_t>(kChunkBytes / BenchSchema().
 // Makes the chunk's rows those from `first_sequence` on.
 void MoveTo(const RowSchema& schema, uint64_t first_sequence, v1::Chunk* chunk) {
   chunk->set_first_sequence(first_sequence);
-  testing::NumberEpisodes(schema, first_sequence, ChunkRows(), chunk->mutable_columns());
+  testing::NumberRows(schema, "step", first_sequence, ChunkRows(), chunk->mutable_columns());
 }
 
 v1::Chunk BenchChunk() {

@@ -110,7 +110,7 @@ class Actor {
     if (session_->allowance(0).rows < kChunkRows) {
       session_->changes().Wait(milliseconds(10));
     } else {
-      testing::NumberEpisodes(schema_, session_->allowance(0).next_sequence, kChunkRows, &columns_);
+      testing::NumberRows(schema_, "step", session_->allowance(0).next_sequence, kChunkRows, &columns_);
       if (const absl::Status sent = session_->Append(0, kChunkRows, columns_); !sent.ok()) Fail(sent);
     }
   }

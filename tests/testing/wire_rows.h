@@ -11,23 +11,25 @@
 
 namespace datacom::testing {
 
-// Gives rows [first, first + count) of a session the numbers of their episodes.
-inline void NumberEpisodes(const RowSchema& schema, uint64_t first, uint32_t count, std::string* columns) {
+// Gives rows [first, first + count) of a session their numbers in a column: "episode" for episodes of one step, "step"
+// for an episode without an end.
+inline void NumberRows(const RowSchema& schema, absl::string_view numbered, uint64_t first, uint32_t count,
+                       std::string* columns) {
   size_t before = 0;
   for (const Column& column : schema.wire()) {
-    if (absl::string_view(column.name) == "episode") break;
+    if (numbered == column.name) break;
     before += count * column.bytes();
   }
   for (uint32_t i = 0; i < count; ++i) {
-    const auto episode = static_cast<uint32_t>(first + i);
-    std::memcpy(&(*columns)[before + i * sizeof episode], &episode, sizeof episode);
+    const auto number = static_cast<uint32_t>(first + i);
+    std::memcpy(&(*columns)[before + i * sizeof number], &number, sizeof number);
   }
 }
 
 // The columns of these rows: zeros, but for the numbers of the episodes.
 inline std::string WireRows(const RowSchema& schema, uint64_t first, uint32_t count) {
   std::string columns(count * schema.wire_row_bytes(), '\0');
-  NumberEpisodes(schema, first, count, &columns);
+  NumberRows(schema, "episode", first, count, &columns);
   return columns;
 }
 
