@@ -21,7 +21,7 @@
 namespace datacom {
 namespace {
 
-// A run's peer begins at most a few dozen: leases, and reading back the rows of violations.
+// The run's peers begin a call for a stream, a lease, a report of an evaluation, or to read back rows of violations.
 constexpr uint32_t kCallsPerSecond = 1000;
 constexpr int kConcurrentStreams = 1000;  // of a connection; a role has a handful open
 

@@ -10,7 +10,6 @@ import argparse
 import concurrent.futures
 import os
 import random
-import select
 import shutil
 import signal
 import sys
@@ -20,9 +19,9 @@ import unittest
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "e2e")]
 import formats  # noqa: E402  the path comes first
 import run_checks  # noqa: E402
-from running import Training  # noqa: E402
+from running import PATIENCE, Training, wait_for_end  # noqa: E402
 
-MEMBERS, STEPS = 2, 900
+MEMBERS, STEPS = 2, 1500  # 650 updates; the run is interrupted at 100 and 200, long before its end
 READER = formats.RowReader(observation=5, actions=1)  # of cartpole
 SETTINGS = ["network.actor_hidden=[16,16]", "network.critic_hidden=[16,16]", "network.constraint_hidden=[16,16]", "replay.min_size=200",
             "run.steps_per_epoch=200", "run.eval_episodes=1", "run.checkpoint_updates=50", "task_options.horizon=60",
@@ -35,6 +34,8 @@ PARTS = ["replay/member_0.rows", "replay/member_1.rows", "replay/member_0.failur
          "replay/sessions", "progress.csv", "episodes.csv", "ledger/violations.csv", "ledger/member_0.steps", "ledger/member_1.steps",
          "tensorboard/member_0/events.out.tfevents.0.datacom", "checkpoints/NEWEST/learner.state", "checkpoints/NEWEST/algorithm.state",
          "checkpoints/NEWEST/state.sha256", "checkpoints/OLDER/learner.state", "checkpoints/incarnation", "run_id", "experiment.textproto"]
+NAMES = ("member_", "credit", "sessions", "progress.csv", "episodes.csv", "violations.csv", "tensorboard/", "checkpoint", "incarnation",
+         "belongs to run", "experiment", "--resume may change only")  # a refusal has one of them
 FOLDERS = ["replay", "ledger", "checkpoints", "tensorboard"]
 
 
@@ -59,15 +60,6 @@ class Run(Training):
     def content(self):
         """The state of the run as an independent reader finds it."""
         return run_checks.lockstep_records(self.folder, MEMBERS), formats.check_run(self.folder, MEMBERS, READER)
-
-
-def wait_for_end(process):
-    try:
-        end = os.pidfd_open(process)
-    except ProcessLookupError:
-        return
-    select.select([end], [], [], 60)
-    os.close(end)
 
 
 def copy(source, target):
@@ -194,13 +186,13 @@ class Change:
         """What happened: "refused" or "undisturbed"; raises otherwise."""
         before = files_of(self.run.folder)
         process = self.run.start("--resume").process
-        output, _ = process.communicate(timeout=600)
+        output, _ = process.communicate(timeout=PATIENCE)
         text = output + self.run.logs()
         if process.returncode == 2:
             after = files_of(self.run.folder)
             different = sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
             run_checks.require(not different, "the refused resume changed", different, text)
-            named = any(part in output for part in ("replay", "ledger", "checkpoint", "csv", "tensorboard", "run_id", "experiment", "--resume may change only"))
+            named = any(word in output for word in NAMES)
             run_checks.require(named, "the refusal names no file:", output)
             return "refused"
         run_checks.require(process.returncode == 0, "exit code", process.returncode, text)

@@ -15,7 +15,6 @@ import collections
 import concurrent.futures
 import os
 import random
-import select
 import shutil
 import signal
 import subprocess
@@ -28,7 +27,7 @@ import unittest
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "e2e")]
 import run_checks  # noqa: E402  the path comes first
 from lost_power import Disk  # noqa: E402
-from running import BIN, FAILING_DISK, SOURCE, RunFolder, Training, run  # noqa: E402
+from running import BIN, FAILING_DISK, SOURCE, RunFolder, Training, run, wait_for_end  # noqa: E402
 from watching import Watch  # noqa: E402
 
 KINDS = ("kill", "failpoint", "power", "disk", "failpoint", "stop")  # in turn
@@ -276,16 +275,6 @@ def signal_process(process, number):
     except ProcessLookupError:
         return False
     return True
-
-
-def wait_for_end(process, seconds=LIMIT):
-    """Waits for the end of a process, which need not be a child of this one."""
-    try:
-        end = os.pidfd_open(process)
-    except ProcessLookupError:
-        return
-    select.select([end], [], [], seconds)
-    os.close(end)
 
 
 def leave(*_):

@@ -3,6 +3,7 @@ import collections
 import csv
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -26,6 +27,16 @@ ROLES = {"replay": "datacom-replay", "learner": "datacom-learner", "actor": "act
 def run(*arguments, **options):
     return subprocess.run([os.path.join(BIN, "datacom"), *arguments], capture_output=True, text=True, timeout=PATIENCE,
                           check=False, cwd=SOURCE, **options)
+
+
+def wait_for_end(process, seconds=PATIENCE):
+    """Waits for the end of a process, which need not be a child of this one."""
+    try:
+        end = os.pidfd_open(process)
+    except ProcessLookupError:
+        return
+    select.select([end], [], [], seconds)
+    os.close(end)
 
 
 class RunFolder:
