@@ -26,11 +26,14 @@ void EpisodeTracker::Feed(uint64_t number, const char* row) {
     episode.named_max_violation.assign(offsets_.named_costs, 0);
     episode.named_sum_cost.assign(offsets_.named_costs, 0);
     lane.discount_power = 1;
+    has_gap_ = has_gap_ || (is_empty_ && number > 0);
+    is_empty_ = false;
   }
-  has_gap_ = has_gap_ || (is_empty_ && number > 0);
-  is_empty_ = false;
-  lane.newest = {true, At<uint8_t>(row, offsets_.last) != 0, episode_number, step};
-  if (!lane.open) return;  // its first rows were overwritten before a restart
+  const bool last = At<uint8_t>(row, offsets_.last) != 0;
+  if (!lane.open) {  // its first rows were overwritten before a restart
+    lane.newest = {true, last, episode_number, step};
+    return;
+  }
   const double reward = At<float>(row, offsets_.reward);
   const double cost = std::max(0.0, static_cast<double>(At<float>(row, offsets_.cost)));
   episode.discounted_return += lane.discount_power * reward;
@@ -47,7 +50,8 @@ void EpisodeTracker::Feed(uint64_t number, const char* row) {
   ++episode.length;
   episode.last_row = number + 1;
   episode.policy_update = At<uint64_t>(row, offsets_.policy_update);
-  if (At<uint8_t>(row, offsets_.last) != 0) {
+  if (last) {
+    lane.newest = {true, last, episode_number, step};
     finished_.push_back(episode);
     ++finished_count_;
     lane.open = false;
@@ -83,7 +87,9 @@ std::vector<EpisodeSummary> EpisodeTracker::Finished(uint64_t after, uint64_t up
 NewestRow EpisodeTracker::Newest(uint32_t session, uint32_t environment) const {
   const auto lanes = lanes_.find(session);
   if (lanes == lanes_.end() || environment >= lanes->second.size()) return {};
-  return lanes->second[environment].newest;
+  const Lane& lane = lanes->second[environment];
+  if (lane.open) return {true, false, lane.episode.episode, lane.episode.length - 1};
+  return lane.newest;
 }
 
 EpisodeSummary EpisodeTracker::OpenOrNext(uint32_t session, uint32_t environment) const {

@@ -72,7 +72,7 @@ class EpisodeTracker {
     bool open = false;
     EpisodeSummary episode;     // the open episode
     double discount_power = 1;  // discount^length
-    NewestRow newest;
+    NewestRow newest;           // while no episode is open
   };
 
   const RowOffsets offsets_;

@@ -42,25 +42,44 @@ absl::Status RowOrder::Check(const EpisodeTracker& held, uint32_t session, const
   const char* const absorbing = data + absorbing_ * count;
   const char* const lasts = data + last_ * count;
   const char* const updates = data + policy_update_ * count;
-  // One pass for each column, without branches, which the compiler vectorizes.
+  // One pass for each column, without branches and with indices of 64 bits, which the compiler vectorizes.
   uint32_t largest_step = 0;
   uint64_t largest_update = 0;
   uint8_t endless = 0;
-  for (uint32_t row = from; row < count; ++row) largest_step = std::max(largest_step, At<uint32_t>(steps, 4 * row));
-  for (uint32_t row = from; row < count; ++row)
-    largest_update = std::max(largest_update, At<uint64_t>(updates, 8 * row));
-  for (uint32_t row = from; row < count; ++row) endless |= absorbing[row] & ~lasts[row];
+  for (size_t row = from; row < count; ++row) largest_step = std::max(largest_step, At<uint32_t>(steps, 4 * row));
+  for (size_t row = from; row < count; ++row) largest_update = std::max(largest_update, At<uint64_t>(updates, 8 * row));
+  for (size_t row = from; row < count; ++row) endless |= absorbing[row] & ~lasts[row];
   const bool too_late = limits_.horizon > 0 && largest_step >= limits_.horizon;
   if (too_late || largest_update > limits_.last_update || endless != 0) {
     for (uint32_t row = from; row < count; ++row) RETURN_IF_ERROR(CheckRow(columns, count, row));
   }
   ++calls_;
+  // Whether each row continues or begins an episode of the environment `lanes` rows before it.
+  const auto repeats = [&](size_t first, size_t lanes) {
+    uint32_t wrong = 0;
+    for (size_t row = first, before = first - lanes; row < count; ++row, ++before) {
+      const uint32_t step = At<uint32_t>(steps, 4 * row), episode = At<uint32_t>(episodes, 4 * row);
+      const uint32_t step_before = At<uint32_t>(steps, 4 * before), episode_before = At<uint32_t>(episodes, 4 * before);
+      const uint32_t last_before = static_cast<uint8_t>(lasts[before]);
+      const bool continues = ((episode ^ episode_before) | (step ^ (step_before + 1)) | last_before) == 0;
+      const bool begins = (step == 0) & (episode > episode_before);
+      wrong |= (continues | begins) ? 0 : 1;
+      wrong |= At<uint32_t>(environments, 4 * row) ^ At<uint32_t>(environments, 4 * before);
+    }
+    return wrong == 0;
+  };
+  bool repeated = false;  // an environment of this chunk
   for (uint32_t row = from; row < count; ++row) {
     const auto environment = At<uint32_t>(environments, 4 * row), episode = At<uint32_t>(episodes, 4 * row),
                step = At<uint32_t>(steps, 4 * row);
     if (environment >= places_.size()) places_.resize(environment + 1);
     Place& place = places_[environment];
-    if (place.call != calls_) place = {calls_, held.Newest(session, environment)};
+    if (place.call != calls_) {
+      place = {calls_, held.Newest(session, environment)};
+    } else if (!repeated) {  // the rows so far are of different environments, which usually take turns
+      repeated = true;
+      if (repeats(row, row - from)) return absl::OkStatus();
+    }
     const NewestRow& before = place.row;
     const bool continues = before.known && !before.last && episode == before.episode && step == before.step + 1;
     const bool begins = step == 0 && (!before.known || episode > before.episode);

@@ -26,7 +26,10 @@ constexpr uint64_t kFillRows = 400000;  // more than the ring holds
 
 RowSchema BenchSchema() { return RowSchema::For(/*obs_dim=*/16, /*action_dim=*/3); }
 
-uint32_t ChunkRows() { return static_cast<uint32_t>(kChunkBytes / BenchSchema().wire_row_bytes()); }
+uint32_t ChunkRows() {
+  static const auto rows = static_cast<uint32_t>(kChunkBytes / BenchSchema().wire_row_bytes());
+  return rows;
+}
 
 // Makes the chunk's rows those from `first_sequence` on.
 void MoveTo(const RowSchema& schema, uint64_t first_sequence, v1::Chunk* chunk) {

@@ -1,9 +1,12 @@
 // Rows that cannot follow those that a member holds are refused by name, and none of their chunk is stored.
 #include "replay/row_order.h"
 
+#include <map>
+#include <random>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "tests/replay/replay_fixture.h"
 #include "tests/testing/is_ok.h"
@@ -101,6 +104,56 @@ TEST_F(RowOrderTest, AReplayThatStartsAgainKnowsWhereItsEnvironmentsAre) {
   EXPECT_EQ(Send({Row(4, 0)}), "column step, row 0: 0 of episode 4 follows step 1 of episode 4");
   EXPECT_EQ(Send({Row(2, 1, false, 1)}), "column step, row 0: 1 of episode 2 follows step 0 of episode 2, its last");
   EXPECT_EQ(Send({Row(4, 2), Row(3, 0, false, 1)}), "");
+}
+
+// The number of the first row that cannot follow, from the rule alone; the count if there is none.
+size_t FirstWrong(const std::vector<TestRow>& rows) {
+  std::map<uint32_t, TestRow> newest;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto before = newest.find(rows[i].environment);
+    const bool begins = rows[i].step == 0 && (before == newest.end() || rows[i].episode > before->second.episode);
+    const bool continues = before != newest.end() && !before->second.last &&
+                           rows[i].episode == before->second.episode && rows[i].step == before->second.step + 1;
+    if (!begins && !continues) return i;
+    newest[rows[i].environment] = rows[i];
+  }
+  return rows.size();
+}
+
+TEST(RowOrder, AgreesWithTheRuleOnChunksOfEnvironmentsThatTakeTurnsWithOneChange) {
+  const RowSchema schema = SmallSchema();
+  const EpisodeTracker held(RowOffsets(schema), 0.99);
+  std::mt19937 random(7);
+  const auto below = [&random](uint32_t limit) { return static_cast<uint32_t>(random() % limit); };
+  int sound = 0, wrong = 0;
+  for (int trial = 0; trial < 4000; ++trial) {
+    const uint32_t lanes = 1 + below(5);
+    std::vector<TestRow> newest(lanes), rows(1 + below(60));
+    for (size_t i = 0; i < rows.size(); ++i) {
+      TestRow& lane = newest[i % lanes];
+      const bool begins = i < lanes || lane.last || below(9) == 0;
+      lane.episode += begins && i >= lanes ? 1 + below(2) : 0;
+      lane.step = begins ? 0 : lane.step + 1;
+      lane.last = below(9) == 0;
+      lane.environment = static_cast<uint32_t>(i % lanes);
+      rows[i] = lane;
+    }
+    TestRow& changed = rows[below(static_cast<uint32_t>(rows.size()))];
+    const uint32_t change = below(6);
+    if (change == 0) changed.step = below(3);
+    if (change == 1) changed.episode = below(4) == 0 ? 0xffffffffu : below(4);
+    if (change == 2) changed.last = !changed.last;
+    if (change == 3) changed.environment = below(lanes + 1);
+    RowOrder order(schema, {1000, 0});
+    const absl::Status status = order.Check(held, 1, Columns(rows), static_cast<uint32_t>(rows.size()), 0);
+    const size_t first = FirstWrong(rows);
+    (first == rows.size() ? sound : wrong) += 1;
+    ASSERT_EQ(status.ok(), first == rows.size()) << "trial " << trial << ": " << status;
+    if (status.ok()) continue;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(absl::StrCat(", row ", first, ":")));
+  }
+  EXPECT_GT(sound, 1000);
+  EXPECT_GT(wrong, 1000);
 }
 
 // The learner waits for rows that a connected session could send and does not.
