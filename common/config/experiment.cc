@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
+#include "common/base/shared_files.h"
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
 #include "datacom/v1/task.pb.h"
@@ -36,17 +36,7 @@ absl::StatusOr<v1::Experiment> LoadExperiment(const std::string& name_or_path, c
 
 std::string ExperimentFolder() {
   if (const char* folder = std::getenv("DATACOM_EXPERIMENTS")) return folder;
-  std::error_code error;
-  std::filesystem::path at = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  while (!error && at.has_relative_path()) {
-    for (const char* inside : {"deploy/experiments", "share/datacom/experiments"}) {
-      const std::filesystem::path candidate = at / inside;
-      if (std::filesystem::is_directory(candidate, error)) return candidate.string();
-      error.clear();
-    }
-    at = at.parent_path();
-  }
-  return DATACOM_SOURCE_DIR "/deploy/experiments";
+  return FindSharedFile("experiments", "deploy/experiments");
 }
 
 v1::Hyper MemberHyper(const v1::Experiment& resolved, int member) {

@@ -23,8 +23,7 @@ absl::StatusOr<v1::Experiment> ParseExperiment(const std::string& text, const st
 inline std::string PrintExperiment(const v1::Experiment& experiment) { return PrintTextproto(experiment); }
 // INVALID_ARGUMENT: the folder has no experiment.textproto, so no run wrote it.
 absl::Status NotARunFolder(const std::string& path);
-// Folder of the shipped experiments: $DATACOM_EXPERIMENTS, else found from the executable's folder upwards, else that
-// of the source tree.
+// Folder of the shipped experiments: $DATACOM_EXPERIMENTS, else the one that came with the program (shared_files.h).
 std::string ExperimentFolder();
 
 // "hyper.delta_warmup=3000", "network.actor_hidden=[64,64]", "members[1].hyper.actor_lr=1e-3".

@@ -66,7 +66,10 @@ if [[ "$target" == tools ]]; then
   mkdir -p "$root/usr/share/datacom"
   cp -r "$source/deploy/experiments" "$source/deploy/sweeps" "$source/deploy/kubernetes" "$root/usr/share/datacom/"
   install -D -m 644 /usr/share/javascript/chart.js/chart.min.js "$root/usr/share/javascript/chart.js/chart.min.js"  # reports embed it
-  add_licences libjs-chart.js
+  for font in DejaVuSans.ttf DejaVuSans-Bold.ttf; do  # pictures are labelled with them
+    install -D -m 644 "/usr/share/fonts/truetype/dejavu/$font" "$root/usr/share/fonts/truetype/dejavu/$font"
+  done
+  add_licences libjs-chart.js fonts-dejavu-core
 fi
 if [[ "$target" == learner-cuda ]]; then  # copied whole: ldd does not list the libraries that CUDA loads by name at run time
   mkdir -p "$root/opt/site/torch"

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/files.h"
+#include "common/base/shared_files.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
 #include "common/config/algorithms.h"
@@ -228,7 +229,9 @@ absl::StatusOr<json> ReportData(const std::vector<std::string>& folders, const M
 
 absl::StatusOr<Plotting> ReadPlotting() {
   const char* configured = std::getenv("DATACOM_CHART_JS");
-  const std::string path = configured != nullptr ? configured : "/usr/share/javascript/chart.js/chart.min.js";
+  const std::string path = configured != nullptr
+                               ? configured
+                               : FindSharedFile("chart.min.js", "/usr/share/javascript/chart.js/chart.min.js");
   absl::StatusOr<std::string> script = ReadFile(path);
   if (!script.ok()) {
     return absl::NotFoundError(
@@ -237,7 +240,8 @@ absl::StatusOr<Plotting> ReadPlotting() {
   }
   Plotting plotting;
   plotting.script = *std::move(script);
-  const absl::StatusOr<std::string> licence = ReadFile("/usr/share/doc/libjs-chart.js/copyright");
+  const absl::StatusOr<std::string> licence =
+      ReadFile(FindSharedFile("licenses/libjs-chart.js", "/usr/share/doc/libjs-chart.js/copyright"));
   if (licence.ok()) plotting.licence = *licence;
   if (plotting.licence.empty()) plotting.licence = plotting.script.substr(0, plotting.script.find("*/"));
   return plotting;

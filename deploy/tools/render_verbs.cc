@@ -39,7 +39,7 @@ struct CheckFlags {
   std::string picture;
 };
 
-// The picture comes before the verdict: it shows why a task fails. Without OpenGL there is none, which is no error.
+// The picture comes before the verdict: it shows why a task fails. Without fonts there is none, which is no error.
 absl::Status RunCheckTask(const CheckFlags& flags) {
   const absl::Status checked = RunCheckTaskCommand(flags.check, &std::cout);
   if (!checked.ok() && !absl::IsInternal(checked)) return checked;

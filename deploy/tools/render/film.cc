@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 
@@ -25,11 +26,17 @@ absl::StatusOr<std::unique_ptr<Film>> Film::Make(Playback playback, const Look& 
 }
 
 absl::Status Film::RecordHistory() {
-  ASSIGN_OR_RETURN(gl_, GlContext::Make());
+  absl::StatusOr<std::unique_ptr<GlContext>> gl = GlContext::Make();
+  if (gl.ok()) {
+    gl_ = *std::move(gl);
+  } else {
+    note_ = absl::StrCat("drawn by rays, without textures, because ", gl.status().message(), "\n");
+  }
   return playback_.play([this](const actor::EpisodeState& state) {
     if (renderer_ == nullptr) {
       const mjModel& model = state.task->simulation()->model();
-      ASSIGN_OR_RETURN(renderer_, Renderer::Make(model, look_.camera, look_.width, look_.height));
+      const auto make = gl_ != nullptr ? &Renderer::WithOpenGl : &Renderer::WithRays;
+      ASSIGN_OR_RETURN(renderer_, make(model, look_.camera, look_.width, look_.height));
       control_dt_ = state.task->spec().control_dt;
     }
     HistoryPoint point;

@@ -1,5 +1,5 @@
 // Turns an episode into pictures: chooses the states to show and draws each with its overlay.
-// Must be used by one thread; owns the GL context. Make and Draw block while they play the episode.
+// Must be used by one thread; owns the GL context, if there is one. Make and Draw block while they play the episode.
 #ifndef DATACOM_DEPLOY_TOOLS_RENDER_FILM_H_
 #define DATACOM_DEPLOY_TOOLS_RENDER_FILM_H_
 
@@ -19,15 +19,17 @@ namespace datacom::tools {
 class Film {
  public:
   struct Look {
-    std::string camera;  // name as for Renderer::Make
+    std::string camera;  // name as for SceneView::Make
     int width = 0, height = 0;
     bool curves = true, title = true;  // drawn in addition to the numbers
   };
-  // Plays the episode once to record its length and history. Errors of GlContext, Renderer and the playback.
+  // Plays the episode once to record its length and history. Errors of Renderer and the playback. Without OpenGL the
+  // pictures are drawn by rays, and note() says so.
   static absl::StatusOr<std::unique_ptr<Film>> Make(Playback playback, const Look& look);
 
   uint32_t last_step() const { return static_cast<uint32_t>(history_.size() - 1); }
   double control_dt() const { return control_dt_; }
+  const std::string& note() const { return note_; }  // a line for the user, or nothing
 
   // Plays the episode again and passes the picture of every step in `steps` (ascending, each at most last_step()) to
   // `take`. CANCELLED when the process must stop.
@@ -39,7 +41,8 @@ class Film {
 
   const Playback playback_;
   const Look look_;
-  std::unique_ptr<GlContext> gl_;
+  std::unique_ptr<GlContext> gl_;  // null: there is no OpenGL
+  std::string note_;
   std::unique_ptr<Renderer> renderer_;
   std::vector<HistoryPoint> history_;  // one point per step
   double control_dt_ = 0;              // s

@@ -188,8 +188,8 @@ absl::StatusOr<std::unique_ptr<GlContext>> GlContext::Make() {
   absl::StatusOr<std::unique_ptr<GlContext>> mesa = OsMesaContext::Make();
   if (mesa.ok()) return mesa;
   return absl::UnavailableError(absl::StrCat(
-      "cannot render without a display: ", egl.status().message(), "; ", mesa.status().message(),
-      "; install Debian's packages libegl1 and libgl1-mesa-dri (or a graphics card's driver), or libosmesa6"));
+      "there is no OpenGL: ", egl.status().message(), "; ", mesa.status().message(),
+      "; for it install Debian's packages libegl1 and libgl1-mesa-dri (or a graphics card's driver), or libosmesa6"));
 }
 
 }  // namespace datacom::tools

@@ -68,13 +68,12 @@ struct Box {
 void DrawBoundary(const FeasibilityMap& map, const MapPanel& panel, const Box& box, Picture* picture) {
   const int n = map.resolution;
   const double cell_width = box.width / n, cell_height = box.height / n;
-  cairo_t* const cairo = picture->cairo();
   const auto value = [&](int column, int row) { return panel.constraint[row * n + column]; };
   for (int row = 0; row + 1 < n; ++row) {
     for (int column = 0; column + 1 < n; ++column) {
       // Corners of the square in order. The line crosses each side whose ends differ in sign.
       const int corners[4][2] = {{column, row}, {column + 1, row}, {column + 1, row + 1}, {column, row + 1}};
-      double crossings[4][2];
+      Point crossings[4];
       int count = 0;
       for (int i = 0; i < 4; ++i) {
         const int* const a = corners[i];
@@ -82,19 +81,14 @@ void DrawBoundary(const FeasibilityMap& map, const MapPanel& panel, const Box& b
         const double at_a = value(a[0], a[1]), at_b = value(b[0], b[1]);
         if (!(at_a < 0 && at_b >= 0) && !(at_a >= 0 && at_b < 0)) continue;  // also when one is NaN
         const double part = at_a / (at_a - at_b);
-        crossings[count][0] = box.left + (a[0] + part * (b[0] - a[0]) + 0.5) * cell_width;
-        crossings[count++][1] = box.top + box.height - (a[1] + part * (b[1] - a[1]) + 0.5) * cell_height;
+        crossings[count++] = {box.left + (a[0] + part * (b[0] - a[0]) + 0.5) * cell_width,
+                              box.top + box.height - (a[1] + part * (b[1] - a[1]) + 0.5) * cell_height};
       }
       for (int i = 0; i + 1 < count; i += 2) {
-        cairo_move_to(cairo, crossings[i][0], crossings[i][1]);
-        cairo_line_to(cairo, crossings[i + 1][0], crossings[i + 1][1]);
+        picture->StrokeLine({crossings[i], crossings[i + 1]}, 1.6, {0, 0, 0, 1});
       }
     }
   }
-  picture->SetColour({0, 0, 0, 1});
-  cairo_set_line_width(cairo, 1.6);
-  cairo_set_line_cap(cairo, CAIRO_LINE_CAP_ROUND);
-  cairo_stroke(cairo);
 }
 
 void DrawValues(const FeasibilityMap& map, const MapPanel& panel, double limit, const Box& box, Picture* picture) {
@@ -110,21 +104,12 @@ void DrawValues(const FeasibilityMap& map, const MapPanel& panel, double limit, 
       pixel[2] = static_cast<uint8_t>(std::lround(255 * colour.red));
     }
   }
-  cells.Changed();
-  cairo_t* const cairo = picture->cairo();
-  cairo_save(cairo);
-  cairo_translate(cairo, box.left, box.top);
-  cairo_scale(cairo, box.width / n, box.height / n);
-  picture->Paste(cells, 0, 0);
-  cairo_restore(cairo);
+  picture->PasteStretched(cells, box.left, box.top, box.width, box.height);
 }
 
 void DrawFrame(const FeasibilityMap& map, const Box& box, bool y_axis, Picture* picture) {
   const ObservationSlice& slice = map.slice;
-  picture->SetColour(kInk);
-  cairo_rectangle(picture->cairo(), box.left, box.top, box.width, box.height);
-  cairo_set_line_width(picture->cairo(), 1);
-  cairo_stroke(picture->cairo());
+  picture->StrokeRectangle(box.left, box.top, box.width, box.height, 1, kInk);
   const double bottom = box.top + box.height;
   for (const double tick : Ticks(slice.x_low, slice.x_high)) {
     const double x = box.left + (tick - slice.x_low) / (slice.x_high - slice.x_low) * box.width;
@@ -147,10 +132,7 @@ void DrawScale(double limit, const Box& box, Picture* picture) {
     const double value = limit * (1 - 2 * (i + 0.5) / lines);
     picture->FillRectangle(box.left, box.top + i, kBar, 1, MapColour(value, limit));
   }
-  picture->SetColour(kInk);
-  cairo_rectangle(picture->cairo(), box.left, box.top, kBar, lines);
-  cairo_set_line_width(picture->cairo(), 1);
-  cairo_stroke(picture->cairo());
+  picture->StrokeRectangle(box.left, box.top, kBar, lines, 1, kInk);
   for (const double tick : Ticks(-limit, limit)) {
     const double y = box.top + (1 - tick / limit) / 2 * lines;
     picture->FillRectangle(box.left + kBar, y - 0.5, 4, 1, kInk);

@@ -58,15 +58,12 @@ std::vector<Entry> Entries(const actor::EpisodeState& state) {
 template <typename Value>
 void DrawCurve(size_t count, double left, double step_width, double zero, double unit, const Colour& colour,
                double width, Picture* picture, Value&& value) {
-  cairo_t* const cairo = picture->cairo();
-  cairo_new_path(cairo);
+  std::vector<Point> points;
   for (size_t i = 0; i < count; ++i) {
     const std::optional<double> v = value(i);
-    if (v.has_value() && std::isfinite(*v)) cairo_line_to(cairo, left + i * step_width, zero - *v * unit);
+    if (v.has_value() && std::isfinite(*v)) points.push_back({left + i * step_width, zero - *v * unit});
   }
-  picture->SetColour(colour);
-  cairo_set_line_width(cairo, width);
-  cairo_stroke(cairo);
+  picture->StrokeLine(points, width, colour);
 }
 
 }  // namespace
@@ -92,10 +89,7 @@ void DrawNumbers(const actor::EpisodeState& state, Picture* picture) {
   }
   if (state.reached.cost > 0) {
     const double edge = std::max(2.0, size / 4);
-    picture->SetColour(kEdge);
-    cairo_rectangle(picture->cairo(), edge / 2, edge / 2, picture->width() - edge, picture->height() - edge);
-    cairo_set_line_width(picture->cairo(), edge);
-    cairo_stroke(picture->cairo());
+    picture->StrokeRectangle(edge / 2, edge / 2, picture->width() - edge, picture->height() - edge, edge, kEdge);
   }
 }
 

@@ -70,6 +70,7 @@ absl::Status WriteFilm(const RenderCommand& command, std::ostream* out) {
   ASSIGN_OR_RETURN(Playback playback, MakePlayback(command.playback));
   *out << playback.note;
   ASSIGN_OR_RETURN(const std::unique_ptr<Film> film, Film::Make(std::move(playback), look));
+  *out << film->note();
   ASSIGN_OR_RETURN(const uint32_t last, LastStep(command, *film, film->last_step()));
   const Pace pace = RealTimePace(last, film->control_dt(), command.fps);
   ASSIGN_OR_RETURN(const std::unique_ptr<Video> video,
@@ -89,6 +90,7 @@ absl::Status WriteStill(const RenderCommand& command, std::ostream* out) {
   *out << playback.note;
   const std::optional<uint32_t> still_step = playback.still_step;
   ASSIGN_OR_RETURN(const std::unique_ptr<Film> film, Film::Make(std::move(playback), look));
+  *out << film->note();
   ASSIGN_OR_RETURN(const uint32_t last,
                    LastStep(command, *film, frames == 1 ? still_step.value_or(film->last_step()) : film->last_step()));
   const std::vector<uint32_t> steps = EvenSteps(last, frames);
@@ -131,6 +133,7 @@ absl::Status RunRenderCommand(const RenderCommand& command, std::ostream* out) {
         absl::StrCat("--out: ", command.out, " ends in none of ", absl::StrJoin(types, ", ")));
   }
   RETURN_IF_ERROR(CheckFolder(command.out));
+  RETURN_IF_ERROR(FontStatus());
   if (command.map) return WriteMap(command, type, out);
   return type == ".mp4" ? WriteFilm(command, out) : WriteStill(command, out);
 }

@@ -72,47 +72,54 @@ std::string Draw(Renderer* renderer, const Task& task) {
   return Bytes(picture);
 }
 
+// Every renderer, which needs a GL context.
+constexpr decltype(&Renderer::WithRays) kRenderers[] = {&Renderer::WithOpenGl, &Renderer::WithRays};
+
 TEST(Renderer, ShowsEveryTaskThroughEveryCameraAndMovesWithIt) {
   NEEDS_GL(gl);
-  for (const std::string& name : TaskNames()) {
-    const std::unique_ptr<Task> task = StartedTask(name, 1);
-    const mjModel& model = task->simulation()->model();
-    std::vector<std::string> cameras = CameraNames(model);
-    EXPECT_FALSE(cameras.empty()) << name;
-    const auto usual = Renderer::Make(model, "", kWidth, kHeight).value();
-    const std::string start = Draw(usual.get(), *task);
-    for (const std::string& camera : cameras) {
-      SCOPED_TRACE(absl::StrCat(name, " ", camera));
-      const auto renderer = Renderer::Make(model, camera, kWidth, kHeight).value();
-      const std::string picture = Draw(renderer.get(), *task);
-      std::map<std::string, int> colours;
-      for (size_t i = 0; i < picture.size(); i += 3) ++colours[picture.substr(i, 3)];
-      EXPECT_GT(colours.size(), 100u);  // neither blank nor a silhouette
+  for (const auto make : kRenderers) {
+    for (const std::string& name : TaskNames()) {
+      const std::unique_ptr<Task> task = StartedTask(name, 1);
+      const mjModel& model = task->simulation()->model();
+      std::vector<std::string> cameras = CameraNames(model);
+      EXPECT_FALSE(cameras.empty()) << name;
+      const auto usual = make(model, "", kWidth, kHeight).value();
+      const std::string start = Draw(usual.get(), *task);
+      for (const std::string& camera : cameras) {
+        SCOPED_TRACE(absl::StrCat(name, " ", camera));
+        const auto renderer = make(model, camera, kWidth, kHeight).value();
+        const std::string picture = Draw(renderer.get(), *task);
+        std::map<std::string, int> colours;
+        for (size_t i = 0; i < picture.size(); i += 3) ++colours[picture.substr(i, 3)];
+        EXPECT_GT(colours.size(), 100u);  // neither blank nor a silhouette
+      }
+      Drive(task.get(), 40);
+      EXPECT_GT(DifferentPixels(start, Draw(usual.get(), *task)), 20) << name;
     }
-    Drive(task.get(), 40);
-    EXPECT_GT(DifferentPixels(start, Draw(usual.get(), *task)), 20) << name;
   }
 }
 
 TEST(Renderer, GivesEqualPixelsForEqualStatesAndDoesNotChangeTheSimulation) {
   NEEDS_GL(gl);
-  for (const std::string& name : TaskNames()) {
-    SCOPED_TRACE(name);
-    std::string pictures[2];
-    for (std::string& picture : pictures) {
-      const std::unique_ptr<Task> task = StartedTask(name, 2), alone = StartedTask(name, 2);
-      const mjModel& model = task->simulation()->model();
-      const auto renderer = Renderer::Make(model, "", kWidth, kHeight).value();
-      Drive(task.get(), 10);
-      Drive(alone.get(), 10);
-      picture = Draw(renderer.get(), *task);
-      const mjData& drawn = *task->simulation()->data();
-      EXPECT_EQ(std::memcmp(drawn.buffer, alone->simulation()->data()->buffer, drawn.nbuffer), 0);
-      Drive(task.get(), 10);
-      Drive(alone.get(), 10);
-      EXPECT_EQ(std::memcmp(drawn.qpos, alone->simulation()->data()->qpos, sizeof(mjtNum) * model.nq), 0);
+  for (const auto make : kRenderers) {
+    for (const std::string& name : TaskNames()) {
+      SCOPED_TRACE(name);
+      std::string pictures[2];
+      for (std::string& picture : pictures) {
+        const std::unique_ptr<Task> task = StartedTask(name, 2), alone = StartedTask(name, 2);
+        const mjModel& model = task->simulation()->model();
+        const auto renderer = make(model, "", kWidth, kHeight).value();
+        Drive(task.get(), 10);
+        Drive(alone.get(), 10);
+        picture = Draw(renderer.get(), *task);
+        const mjData& drawn = *task->simulation()->data();
+        EXPECT_EQ(std::memcmp(drawn.buffer, alone->simulation()->data()->buffer, drawn.nbuffer), 0);
+        Drive(task.get(), 10);
+        Drive(alone.get(), 10);
+        EXPECT_EQ(std::memcmp(drawn.qpos, alone->simulation()->data()->qpos, sizeof(mjtNum) * model.nq), 0);
+      }
+      EXPECT_EQ(pictures[0], pictures[1]);
     }
-    EXPECT_EQ(pictures[0], pictures[1]);
   }
 }
 
@@ -123,9 +130,8 @@ TEST(Renderer, UsesTheAvailableLibrary) {
 }
 
 TEST(Renderer, ListsTheCamerasWhenOneIsUnknown) {
-  NEEDS_GL(gl);
   const std::unique_ptr<Task> task = StartedTask("cartpole", 0);
-  const auto renderer = Renderer::Make(task->simulation()->model(), "moon", kWidth, kHeight);
+  const auto renderer = Renderer::WithRays(task->simulation()->model(), "moon", kWidth, kHeight);
   EXPECT_THAT(std::string(renderer.status().message()), AllOf(HasSubstr("\"moon\""), HasSubstr("side, goal_view")));
 }
 
