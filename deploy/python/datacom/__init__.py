@@ -1,3 +1,70 @@
-"""D-ATACOM from Python: tasks as Gymnasium environments, trained policies, and the records of runs."""
+"""Safe reinforcement learning with D-ATACOM from Python.
 
+* `make_vec`, `make`: the tasks as Gymnasium environments, stepped by C++ threads;
+* `Policy`: a trained policy with its safety filter;
+* `Run`, `frame`: the records of runs as pandas frames, the transitions as NumPy arrays;
+* `train`, `sweep`: runs of the `datacom` command, with progress;
+* `interquartile_mean`: the report's mean and interval.
+
+Names are loaded when they are first used, so `import datacom` needs only NumPy where a part is used that needs it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from datacom.commands import CommandFailed as CommandFailed
+    from datacom.commands import Progress as Progress
+    from datacom.commands import Training as Training
+    from datacom.commands import sweep as sweep
+    from datacom.commands import train as train
+    from datacom.envs import Dynamics as Dynamics
+    from datacom.envs import Env as Env
+    from datacom.envs import SafetyGymnasium as SafetyGymnasium
+    from datacom.envs import VectorEnv as VectorEnv
+    from datacom.envs import make as make
+    from datacom.envs import make_vec as make_vec
+    from datacom.policy import Decision as Decision
+    from datacom.policy import Policy as Policy
+    from datacom.runs import Run as Run
+    from datacom.runs import Transitions as Transitions
+    from datacom.runs import frame as frame
+    from datacom.runs import interquartile_mean as interquartile_mean
+
+_MODULE_OF = {
+    **dict.fromkeys(["CommandFailed", "Progress", "Training", "sweep", "train"], "commands"),
+    **dict.fromkeys(["Dynamics", "Env", "SafetyGymnasium", "VectorEnv", "make", "make_vec"], "envs"),
+    **dict.fromkeys(["Decision", "Policy"], "policy"),
+    **dict.fromkeys(["Run", "Transitions", "frame", "interquartile_mean"], "runs"),
+}
+__all__ = sorted(_MODULE_OF)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'datacom' has no attribute {name!r}; it has {', '.join(__all__)}")
+    return getattr(importlib.import_module(f"datacom.{_MODULE_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]
+
+
+def register() -> None:
+    """Registers the tasks with Gymnasium as datacom/CartPole-v0, datacom/AirHockey-v0 and datacom/Navigation-v0.
+
+    Importing datacom after gymnasium does this; so does gymnasium.make("datacom:datacom/CartPole-v0")."""
+    import gymnasium
+
+    for task in ["CartPole", "AirHockey", "Navigation"]:
+        name = f"datacom/{task}-v0"
+        if name not in gymnasium.registry:
+            gymnasium.register(name, entry_point="datacom.envs:Env", vector_entry_point="datacom.envs:VectorEnv", kwargs={"task": task})
+
+
+if "gymnasium" in sys.modules:
+    register()
 # SPDX-License-Identifier: Apache-2.0

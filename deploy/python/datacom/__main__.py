@@ -25,5 +25,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
-
 # SPDX-License-Identifier: Apache-2.0

@@ -84,8 +84,8 @@ class Wheel(unittest.TestCase):
 
     def test_trains_evaluates_and_reports(self):
         self.assertRegex(self.inside("/venv/bin/datacom", "eval", "/work/run", "--episodes", "2"), r"(?i)return")
-        self.inside("/venv/bin/datacom", "report", "/work/run")
-        page = (self.root / "work/run/report.html").read_text()
+        self.inside("/venv/bin/datacom", "report", "/work/run", "--out", "/work/report.html")
+        page = (self.root / "work/report.html").read_text()
         self.assertIn("Chart.js v", page)  # the plotting library came with the wheel
         self.assertIn("6,000", page)
 
@@ -111,9 +111,8 @@ class Wheel(unittest.TestCase):
     def test_holds_the_licence_and_the_entry_of_each_bundled_library(self):
         names = zipfile.ZipFile(self.wheel).namelist()
         licences = {name.rsplit("/", 1)[1] for name in names if ".dist-info/licenses/" in name}
-        for expected in ["LICENSE", "mujoco-LICENSE", "libgrpc29", "libprotobuf32", "libssl3", "libjs-chart.js", "fonts-dejavu-core", "libisal2"]:
-            self.assertTrue(expected in licences or expected == "libgrpc29" and any(name.startswith("libgrpc") for name in licences),
-                            f"{expected} is not among {sorted(licences)}")
+        for library in ["LICENSE", "mujoco-LICENSE", "libgrpc", "libprotobuf", "libssl", "libisal", "libjs-chart.js", "fonts-dejavu-core"]:
+            self.assertTrue(any(licence.startswith(library) for licence in licences), f"{library} is not among {sorted(licences)}")
         self.assertTrue(any(name.endswith(".cdx.json") for name in names), "auditwheel's list of components is missing")
 
     def test_holds_no_graphics_learning_or_linear_algebra_library(self):
@@ -122,5 +121,5 @@ class Wheel(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)
 # SPDX-License-Identifier: Apache-2.0

@@ -1,0 +1,136 @@
+"""Trained policies with their safety filters."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from datacom import _files, _native
+
+_CODES = {1: OSError, 2: ValueError, 3: NotImplementedError, 4: ValueError, 5: FloatingPointError}
+
+
+class Decision(NamedTuple):
+    """What the filter says of an action; arrays [batch] for a batch of observations. NaN where the rule has no learned constraint."""
+
+    action: NDArray[np.float64]  # [action_dim] or [batch, action_dim]
+    cvar: NDArray[np.float64] | float  # conditional value at risk of the discounted future cost
+    delta: NDArray[np.float64] | float  # its learned threshold
+    constraint: NDArray[np.float64] | float  # k = cvar - delta; unsafe above 0
+    intervention: NDArray[np.float64] | float  # |a - u|: how far the filter moved the policy's action; 0 without a filter
+
+
+class Policy:
+    """A policy file's nets and filter. An action equals, bit for bit, the one that an actor of the run would execute.
+
+    Use one object from one thread at a time; objects are independent of each other.
+    """
+
+    def __init__(self, file: str | os.PathLike[str]) -> None:
+        """Loads a file of `datacom export`. Raises OSError if it cannot be read, ValueError if it is damaged, and
+        NotImplementedError if this version, or this processor, cannot use it."""
+        self._library = _native.library()
+        self._handle = ctypes.c_void_p()
+        message = ctypes.create_string_buffer(_native.MESSAGE_BYTES)
+        code = self._library.datacom_policy_load(os.fsencode(file), ctypes.byref(self._handle), message, len(message))
+        if code != 0:
+            raise _CODES[code](message.value.decode())
+        info = self._library.datacom_policy_describe(self._handle).contents
+        self.task: str = info.task.decode()  #: defines the meaning of observation and action
+        self.experiment: str = info.experiment.decode()
+        self.algorithm: str = info.algorithm.decode()
+        self.acting_rule: str = info.acting_rule.decode()  #: the filter
+        self.build: str = info.build.decode()  #: version and revision that exported the file
+        self.member: int = info.member
+        self.epoch: int = info.epoch
+        self.update: int = info.update  #: gradient updates of the policy
+        self.observation_dim: int = info.observation_dim
+        self.action_dim: int = info.action_dim
+        self.noise_dim: int = info.noise_dim
+        self.control_period: float = info.control_period  #: seconds from one action to the next
+        #: Bounds to which the task's environment clips. `act` does not clip: a robot must.
+        self.action_low: NDArray[np.float64] = _native.numbers(info.action_low, info.action_dim)
+        self.action_high: NDArray[np.float64] = _native.numbers(info.action_high, info.action_dim)
+
+    @classmethod
+    def load(cls, source: str | os.PathLike[str], member: int = 0, epoch: str | int = "best") -> Policy:
+        """The policy of a file, or of a run folder: its member, and its epoch: "best" (highest return within the budget), "last" or a
+        number. Raises ValueError with the command's words if the run has no such policy."""
+        if not os.path.isdir(source):
+            return cls(source)
+        with tempfile.TemporaryDirectory(prefix="datacom-") as folder:
+            file = Path(folder) / "policy"
+            done = subprocess.run([str(_files.program("datacom")), "export", os.fspath(source), "--member", str(member), "--epoch",
+                                   str(epoch), "--out", str(file)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            if done.returncode != 0:
+                raise ValueError(done.stdout.strip())
+            return cls(file)
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None):
+            self._library.datacom_policy_free(self._handle)
+            self._handle = None
+
+    def __repr__(self) -> str:
+        return f"Policy({self.experiment}, member {self.member}, epoch {self.epoch})"
+
+    def begin(self) -> None:
+        """Forgets the episode so far; call it where an episode begins. Only the rule `planner` remembers anything."""
+        self._library.datacom_policy_begin(self._handle)
+
+    def act(self, observation: ArrayLike, noise: ArrayLike | None = None, previous_cost: ArrayLike = 0.0) -> NDArray[np.float64]:
+        """The action [action_dim] for an observation [observation_dim], or [batch, action_dim] for a batch. See `decide`."""
+        return self.decide(observation, noise, previous_cost).action
+
+    def decide(self, observation: ArrayLike, noise: ArrayLike | None = None, previous_cost: ArrayLike = 0.0) -> Decision:
+        """The action and what the filter says of it.
+
+        observation: [observation_dim] or [batch, observation_dim], units of the task, rounded to float32 once.
+        noise: standard normal numbers [noise_dim] or [batch, noise_dim], as in training; None gives the deterministic action.
+        previous_cost: the cost of the present state, 0 at the start of an episode; only the rule `safe_layer` reads it.
+
+        Raises ValueError for a wrong shape or a number that is not finite, and FloatingPointError if the policy computed such an action;
+        a robot must then act without the policy.
+        """
+        rows = np.ascontiguousarray(observation, dtype=np.float64)
+        single = rows.ndim == 1
+        rows = np.atleast_2d(rows)
+        if rows.ndim != 2 or rows.shape[1] != self.observation_dim:
+            raise ValueError(f"the observation has shape {np.shape(observation)}, not [{self.observation_dim}] or [batch, {self.observation_dim}]")
+        if not single and self.acting_rule == "planner":
+            raise ValueError("the rule planner remembers an episode, so it takes one observation at a time")
+        draws = None
+        if noise is not None:
+            draws = np.atleast_2d(np.ascontiguousarray(noise, dtype=np.float32))
+            if draws.shape != (len(rows), self.noise_dim):
+                raise ValueError(f"the noise has shape {np.shape(noise)}, not [{self.noise_dim}] for each observation")
+        costs = np.broadcast_to(np.asarray(previous_cost, dtype=np.float64), (len(rows),))
+        action = np.empty((len(rows), self.action_dim))
+        said = np.empty((len(rows), 3))
+        given, judgement = _native.PolicyInput(), _native.PolicyJudgement()
+        for i in range(len(rows)):
+            given.observation, given.previous_cost = rows[i].ctypes.data, costs[i]
+            given.noise = None if draws is None else draws[i].ctypes.data
+            code = self._library.datacom_policy_act(self._handle, ctypes.byref(given), action[i].ctypes.data, ctypes.byref(judgement))
+            if code == 4:
+                raise ValueError(f"observation {i} has a number that is not finite: {rows[i]}, noise {None if draws is None else draws[i]}, "
+                                 f"previous cost {costs[i]}")
+            if code != 0:
+                raise FloatingPointError(f"the policy computed an action that is not finite for the observation {rows[i]}")
+            said[i] = judgement.cvar, judgement.constraint, judgement.intervention
+        cvar, constraint, intervention = said.T
+        if single:
+            return Decision(action[0], float(cvar[0]), float(cvar[0] - constraint[0]), float(constraint[0]), float(intervention[0]))
+        return Decision(action, cvar, cvar - constraint, constraint, intervention)
+
+    def clip(self, action: ArrayLike) -> NDArray[np.float64]:
+        """The action within the task's bounds, as the environment clips it."""
+        return np.clip(action, self.action_low, self.action_high)
+# SPDX-License-Identifier: Apache-2.0

@@ -1,0 +1,73 @@
+// Environments of one task for a caller that chooses the actions: automatic resets, time limits, seeds.
+//
+// Not thread-safe; owns the tasks and the threads. Step blocks until all environments have stepped and allocates
+// nothing.
+#ifndef DATACOM_DEPLOY_PYTHON_NATIVE_ENVIRONMENTS_H_
+#define DATACOM_DEPLOY_PYTHON_NATIVE_ENVIRONMENTS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/base/team.h"
+#include "common/tasks/task.h"
+#include "deploy/python/native/datacom_env.h"
+
+namespace datacom::python {
+
+class Environments {
+ public:
+  struct Settings {
+    std::string task;     // name or path of a task file
+    std::string options;  // TaskOptions as text
+    int count = 1, threads = 1;
+    int autoreset = DATACOM_ENV_NEXT_STEP;
+  };
+  // INVALID_ARGUMENT or NOT_FOUND, naming what is wrong; INTERNAL when the simulator cannot start.
+  static absl::StatusOr<std::unique_ptr<Environments>> Make(const Settings& settings);
+
+  const TaskModel& model() const { return model_; }
+  int count() const { return static_cast<int>(slots_.size()); }
+
+  // Where has_seed, the environment's episodes count from 0 again with that seed.
+  struct Start {
+    const uint8_t* mask = nullptr;
+    const uint64_t* seeds = nullptr;
+    const uint8_t* has_seed = nullptr;
+    std::map<std::string, double> init;
+  };
+  // INVALID_ARGUMENT for an unknown start value, naming those that exist.
+  absl::Status Reset(const Start& start, const datacom_env_result& out);
+  // FAILED_PRECONDITION, naming the environment, if its episode has ended and resets are disabled; INVALID_ARGUMENT if
+  // an action is not finite. Then nothing has stepped.
+  absl::Status Step(const float* action, const datacom_env_result& out);
+
+ private:
+  struct Slot {
+    std::unique_ptr<Task> task;
+    std::vector<double> observation, action;
+    uint64_t seed = 0, episode = 0;  // `episode` is the number of the next one
+    int step = 0;
+    bool finished = true;  // before the first reset, too
+    double cost = 0;       // of the last valid state
+  };
+  Environments(TaskModel model, std::vector<Slot> slots, const Settings& settings);
+  absl::Status Begin(const std::map<std::string, double>* init, Slot* slot);
+  void WriteStart(int index, const datacom_env_result& out);
+  void WriteNamedCosts(int index, const datacom_env_result& out) const;
+  void StepOne(int index, const float* action, const datacom_env_result& out);
+
+  const TaskModel model_;
+  const int autoreset_;
+  std::vector<Slot> slots_;
+  std::unique_ptr<Team> team_;
+};
+
+}  // namespace datacom::python
+
+#endif  // DATACOM_DEPLOY_PYTHON_NATIVE_ENVIRONMENTS_H_
+// SPDX-License-Identifier: Apache-2.0
