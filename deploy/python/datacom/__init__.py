@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from datacom.commands import Progress as Progress
     from datacom.commands import Training as Training
     from datacom.commands import sweep as sweep
+    from datacom.commands import sweep_runs as sweep_runs
     from datacom.commands import train as train
     from datacom.envs import Dynamics as Dynamics
     from datacom.envs import Env as Env
@@ -33,12 +34,13 @@ if TYPE_CHECKING:
     from datacom.runs import Transitions as Transitions
     from datacom.runs import frame as frame
     from datacom.runs import interquartile_mean as interquartile_mean
+    from datacom.runs import plot as plot
 
 _MODULE_OF = {
-    **dict.fromkeys(["CommandFailed", "Progress", "Training", "sweep", "train"], "commands"),
+    **dict.fromkeys(["CommandFailed", "Progress", "Training", "sweep", "sweep_runs", "train"], "commands"),
     **dict.fromkeys(["Dynamics", "Env", "SafetyGymnasium", "VectorEnv", "make", "make_vec"], "envs"),
     **dict.fromkeys(["Decision", "Policy"], "policy"),
-    **dict.fromkeys(["Run", "Transitions", "frame", "interquartile_mean"], "runs"),
+    **dict.fromkeys(["Run", "Transitions", "frame", "interquartile_mean", "plot"], "runs"),
 }
 __all__ = sorted(_MODULE_OF)
 

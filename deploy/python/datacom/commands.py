@@ -1,0 +1,162 @@
+"""Runs of the `datacom` command: starts it, yields its progress, drains it on Ctrl-C."""
+
+from __future__ import annotations
+
+import collections
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Iterable, Iterator, Mapping, NamedTuple
+
+from datacom import _files
+from datacom.runs import Run
+
+_DRAINED = 75  # exit code of a run that was interrupted and can be resumed
+_LINE = re.compile(r"(?P<elapsed>[\d:]+) +(?P<share>[\d.]+) % +(?P<steps>[\d,]+) steps/member +(?P<rate>[\d.]+) steps/s +(?P<updates>[\d.]+) updates/s +ETA (?P<eta>\S+)")
+_NUMBER = re.compile(r"  (return|violation|cost|delta) (-?[\d.]+)")
+_FOLDER = re.compile(r"(?:training|resuming) .* in (.+)")
+
+
+class CommandFailed(RuntimeError):
+    """The command ended with an error; the message has its last lines. `code` is its exit code."""
+
+    def __init__(self, code: int, words: list[str], lines: Iterable[str]) -> None:
+        super().__init__(f"{' '.join(words)} ended with {code}:\n" + "\n".join(lines))
+        self.code = code
+
+
+class Progress(NamedTuple):
+    """A line of progress, about every 10 s. NaN where the line does not have the number."""
+
+    share: float  # of the run, 0 to 1
+    env_steps: int  # of the slowest member
+    steps_per_second: float  # of all members
+    updates_per_second: float
+    train_return: float  # means over the members of the newest training episodes: discounted return,
+    train_violation: float  # largest cost,
+    train_cost: float  # sum of the positive costs
+    delta: float
+    line: str  # as printed
+
+
+class Training:
+    """A running command. Iterate over it for Progress, or call wait().
+
+    Ctrl-C (KeyboardInterrupt) while it is iterated drains the run: it saves everything, and `resume=True` continues it. Leaving a `with`
+    block early does the same.
+    """
+
+    def __init__(self, words: list[str], folder: Path | None) -> None:
+        self._words = words
+        self.folder = folder  #: of the run; known at the latest with the first progress
+        self.drained = False  #: whether the run was interrupted before its end
+        self._tail: collections.deque[str] = collections.deque(maxlen=15)
+        # A session of its own: Ctrl-C in a terminal must reach the command once, from here.
+        self._process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True,
+                                         start_new_session=True)
+
+    def __enter__(self) -> Training:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self._process.poll() is None:
+            self.drain()
+
+    def _lines(self) -> Iterator[str]:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._tail.append(line.rstrip("\n"))
+            if self.folder is None:
+                match = _FOLDER.match(self._tail[-1])
+                self.folder = Path(match.group(1)) if match else None
+            yield self._tail[-1]
+        code = self._process.wait()
+        self._process.stdout.close()
+        self.drained = code == _DRAINED
+        if code not in (0, _DRAINED):
+            raise CommandFailed(code, self._words, self._tail)
+
+    def __iter__(self) -> Iterator[Progress]:
+        """Raises CommandFailed when the command fails."""
+        try:
+            for line in self._lines():
+                match = _LINE.match(line)
+                if match:
+                    has = {name: float(number) for name, number in _NUMBER.findall(line)}
+                    yield Progress(float(match["share"]) / 100, int(match["steps"].replace(",", "")), float(match["rate"]), float(match["updates"]),
+                                   *(has.get(name, float("nan")) for name in ("return", "violation", "cost", "delta")), line)
+        except KeyboardInterrupt:
+            self.drain()
+            raise
+
+    def drain(self) -> None:
+        """Ends the run after saving it. Returns when its processes have ended."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)
+        for _ in self._lines():
+            pass
+
+    def wait(self, show: bool = False) -> Run:
+        """Waits for the end and returns the run; `show` prints the progress. Raises CommandFailed when the command fails."""
+        for progress in self:
+            if show:
+                print(progress.line, file=sys.stderr)
+        return self.run
+
+    @property
+    def run(self) -> Run:
+        """The run, once its folder is known. Raises RuntimeError before."""
+        if self.folder is None:
+            raise RuntimeError("the run has no folder yet: iterate over the training first")
+        return Run(self.folder)
+
+
+def _words(verb: str, what: str | os.PathLike[str] | None, run_dir: str | os.PathLike[str] | None, settings: Mapping[str, Any] | None,
+           flags: Mapping[str, Any]) -> list[str]:
+    words = [str(_files.program("datacom")), verb]
+    if what is not None:
+        words.append(os.fspath(what))
+    if run_dir is not None:
+        words += ["--run-dir", os.fspath(run_dir)]
+    for name, value in (settings or {}).items():
+        text = str(value).lower() if isinstance(value, bool) else str(list(value)) if isinstance(value, tuple) else str(value)
+        words += ["--set", f"{name}={text}"]
+    for name, value in flags.items():
+        if value is None or value is False:
+            continue
+        words.append("--" + name.replace("_", "-"))
+        if value is not True:
+            words.append(",".join(str(one) for one in value) if isinstance(value, (list, tuple, range)) else str(value))
+    return words
+
+
+def train(experiment: str | os.PathLike[str] | None = None, *, run_dir: str | os.PathLike[str] | None = None, settings: Mapping[str, Any] | None = None,
+          algorithm: str | None = None, seeds: str | Iterable[int] | None = None, steps: int | None = None, resume: bool = False,
+          lockstep: bool = False, **flags: Any) -> Training:
+    """Starts `datacom train`: a population of seeds on this machine.
+
+    experiment: a shipped one ("cartpole/robust"), a file, or with `algorithm` a task ("cartpole", "robot/task.textproto").
+    settings: {"hyper.cost_budget": 10, "members[1].hyper.actor_lr": 1e-3}.
+    seeds: "0-4" or numbers, a member for each. steps: environment steps of each member. resume: go on with the run in run_dir.
+    flags: other flags of the command with underscores, for example actors=2, max_hours=1.5, device="cuda".
+
+    The command checks everything before it starts; what it refuses raises CommandFailed, with its words, at the first iteration.
+    """
+    words = _words("train", experiment, run_dir, settings, dict(algorithm=algorithm, seeds=seeds, steps=steps, resume=resume, lockstep=lockstep, **flags))
+    return Training(words, None if run_dir is None else Path(run_dir))
+
+
+def sweep(file: str | os.PathLike[str], *, run_dir: str | os.PathLike[str], settings: Mapping[str, Any] | None = None,
+          seeds: str | Iterable[int] | None = None, steps: int | None = None, **flags: Any) -> Iterator[Progress]:
+    """Runs `datacom sweep` and yields the progress of its populations; the same call resumes it. The runs are folders below run_dir
+    (`sweep_runs`). Ctrl-C drains. Raises CommandFailed when the command fails."""
+    return iter(Training(_words("sweep", file, run_dir, settings, dict(seeds=seeds, steps=steps, **flags)), Path(run_dir)))
+
+
+def sweep_runs(run_dir: str | os.PathLike[str]) -> list[Run]:
+    """The runs below a folder, in the order of their names."""
+    return [Run(file.parent) for file in sorted(Path(run_dir).rglob("experiment.textproto")) if (file.parent / "run_id").is_file()]
+# SPDX-License-Identifier: Apache-2.0
