@@ -1,0 +1,47 @@
+import datacom
+import pytest
+
+SMALL = {"run.steps_per_epoch": 1000, "run.eval_episodes": 1}
+
+
+def test_a_training_yields_progress_and_ends_with_its_run(tmp_path):
+    training = datacom.train("cartpole", algorithm="sac", steps=4000, run_dir=tmp_path / "run", settings=SMALL)
+    seen = list(training)
+    assert seen and seen[-1].share == 1 and seen[-1].env_steps == 4000
+    assert training.run.progress["env_steps"].max() == 4000 and not training.drained
+
+
+def test_an_interrupted_training_is_drained_and_resumes(tmp_path):
+    with datacom.train("cartpole", algorithm="sac", steps=2_000_000, run_dir=tmp_path / "run", settings=SMALL) as training:
+        for progress in training:
+            if progress.env_steps > 0:
+                break
+    assert training.drained
+    before = training.run.progress["env_steps"].max()
+    steps = int(datacom.Run(tmp_path / "run").transitions().end) + 1000
+    resumed = datacom.train(run_dir=tmp_path / "run", resume=True, steps=steps).wait()
+    assert resumed.progress["env_steps"].max() == steps > before
+
+
+def test_a_keyboard_interrupt_drains_too(tmp_path):
+    training = datacom.train("cartpole", algorithm="sac", steps=2_000_000, run_dir=tmp_path / "run", settings=SMALL)
+    lines = iter(training)
+    while next(lines).env_steps == 0:
+        pass
+    with pytest.raises(KeyboardInterrupt):
+        lines.throw(KeyboardInterrupt())
+    assert training.drained and training._process.poll() == 75
+
+
+def test_what_the_command_refuses_is_said_in_its_words(tmp_path):
+    with pytest.raises(datacom.CommandFailed, match="hyper.speed") as refused:
+        datacom.train("cartpole/datacom", run_dir=tmp_path / "run", settings={"hyper.speed": 3}).wait()
+    assert refused.value.code == 2
+
+
+def test_a_sweep_makes_its_runs(tmp_path):
+    for _ in datacom.sweep("cartpole/cost_budgets", run_dir=tmp_path, seeds=[0], steps=2100, settings=SMALL):
+        pass
+    runs = datacom.sweep_runs(tmp_path)
+    assert runs and all(run.task == "cartpole" for run in runs)
+# SPDX-License-Identifier: Apache-2.0

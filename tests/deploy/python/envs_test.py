@@ -1,0 +1,210 @@
+import gc
+from pathlib import Path
+
+import datacom
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+ROOT = Path(__file__).resolve().parents[3]
+ARM = ROOT / "deploy/examples/arm_reach/task.textproto"
+NAMES = ["CartPole", "AirHockey", "Navigation"]
+
+
+def play(env, actions, seed=5):
+    """Observations, rewards, costs and ends of the steps."""
+    observation, info = env.reset(seed=seed)
+    told = [(observation, np.zeros(env.num_envs), info["cost"], np.zeros(env.num_envs, bool))]
+    for action in actions:
+        observation, reward, terminated, truncated, info = env.step(action)
+        told.append((observation, reward, info["cost"], terminated | truncated))
+    return [np.array(column) for column in zip(*told)]
+
+
+def draws(env, steps, seed=0):
+    return np.random.default_rng(seed).uniform(-1, 1, (steps, *env.action_space.shape)).astype(np.float32)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.filterwarnings("ignore")
+def test_gymnasiums_checker_accepts_every_task(name):
+    env = gymnasium.make(f"datacom:datacom/{name}-v0")
+    check_env(env.unwrapped, skip_render_check=True)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_make_vec_of_gymnasium_makes_our_vector_environment(name):
+    env = gymnasium.make_vec(f"datacom/{name}-v0", num_envs=3, vectorization_mode="vector_entry_point")
+    assert isinstance(env.unwrapped, datacom.VectorEnv) and env.num_envs == 3
+
+
+def test_a_step_equals_the_recorded_trajectory(golden):
+    rows = golden("cartpole_const_plus1.csv")
+    env = datacom.make("CartPole")
+    observation, _ = env.reset(options={"init": {"x": -1, "theta": 0}})
+    for row in rows[1:200]:
+        observation, reward, terminated, _, info = env.step([float(row["action"])])
+        expected = [float(row[name]) for name in ("obs0_x", "obs1_sin", "obs2_cos", "obs3_xdot", "obs4_thetadot")]
+        np.testing.assert_allclose(observation, expected, rtol=1e-5, atol=1e-6)
+        assert info["cost"] == pytest.approx(float(row["cost"]), abs=1e-6)
+        assert terminated == bool(int(row["absorbing"]))
+
+
+def test_threads_do_not_change_a_number():
+    env = datacom.make_vec("AirHockey", 7, threads=1)
+    actions = draws(env, 150)
+    for one, many in zip(play(env, actions), play(datacom.make_vec("AirHockey", 7, threads=4), actions)):
+        np.testing.assert_array_equal(one, many)
+
+
+def test_environment_i_of_a_seed_is_the_single_environment_of_seed_plus_i():
+    many = datacom.make_vec("CartPole", 3)
+    actions = draws(many, 50)
+    observations = play(many, actions, seed=11)[0]
+    for i in range(3):
+        single = datacom.make("CartPole")
+        np.testing.assert_array_equal(single.reset(seed=11 + i)[0], observations[0, i])
+        for step, action in enumerate(actions):
+            np.testing.assert_array_equal(single.step(action[i])[0], observations[step + 1, i])
+
+
+def test_without_a_seed_environments_differ():
+    first, _ = datacom.make_vec("AirHockey", 4).reset()
+    second, _ = datacom.make_vec("AirHockey", 4).reset()
+    assert not np.array_equal(first, second)
+    assert len(np.unique(first[:, 0])) == 4
+
+
+def test_an_episode_is_truncated_at_the_horizon_and_the_next_step_resets():
+    env = datacom.make_vec("CartPole", 2, options={"horizon": 4})
+    env.reset(seed=0)
+    zeros = np.zeros((2, 1))
+    for step in range(1, 5):
+        observation, _, terminated, truncated, _ = env.step(zeros)
+        assert list(truncated) == [step == 4] * 2 and not terminated.any()
+    start, reward, terminated, truncated, info = env.step(np.ones((2, 1)))
+    assert not truncated.any() and not reward.any()
+    np.testing.assert_allclose(start[:, 3:], 0, atol=1e-9)  # at rest
+    assert not np.array_equal(start, observation)
+
+
+def test_the_same_step_resets_and_keeps_the_last_observation():
+    waiting = datacom.make_vec("CartPole", 2, options={"horizon": 4})
+    env = datacom.make_vec("CartPole", 2, options={"horizon": 4}, autoreset_mode="same_step")
+    assert env.metadata["autoreset_mode"] == gymnasium.vector.AutoresetMode.SAME_STEP
+    waiting.reset(seed=0)
+    env.reset(seed=0)
+    action = np.full((2, 1), 0.5)
+    for _ in range(4):
+        last, _, _, _, last_info = waiting.step(action)
+        observation, _, _, truncated, info = env.step(action)
+    assert truncated.all()
+    for i in range(2):
+        np.testing.assert_array_equal(info["final_obs"][i], last[i])
+    np.testing.assert_array_equal(info["cost"], last_info["cost"])
+    np.testing.assert_array_equal(info["final_info"]["cost"], last_info["cost"])
+    np.testing.assert_array_equal(observation, waiting.step(action)[0])  # the start of the second episode
+    assert "final_obs" not in env.step(action)[4]
+
+
+def test_without_automatic_resets_a_mask_chooses_who_starts():
+    env = datacom.make_vec("CartPole", 2, options={"horizon": 2}, autoreset_mode=gymnasium.vector.AutoresetMode.DISABLED)
+    env.reset(seed=0)
+    env.step(np.zeros((2, 1)))
+    before = env.step(np.zeros((2, 1)))[0]
+    with pytest.raises(RuntimeError, match="environment 0 has ended"):
+        env.step(np.zeros((2, 1)))
+    after, _ = env.reset(options={"reset_mask": np.array([False, True])})
+    np.testing.assert_array_equal(after[0], before[0])
+    assert not np.array_equal(after[1], before[1])
+
+
+def test_gymnasiums_wrappers_work():
+    env = gymnasium.wrappers.vector.RecordEpisodeStatistics(datacom.make_vec("CartPole", 2, options={"horizon": 5}))
+    env.reset(seed=0)
+    for _ in range(5):
+        info = env.step(np.zeros((2, 1)))[4]
+    np.testing.assert_array_equal(info["episode"]["l"], [5, 5])
+
+
+def test_results_are_copies_unless_told_otherwise():
+    env = datacom.make_vec("CartPole", 2)
+    first, _ = env.reset(seed=0)
+    kept = first.copy()
+    env.step(np.ones((2, 1)))
+    np.testing.assert_array_equal(first, kept)
+    shared = datacom.make_vec("CartPole", 2, copy=False)
+    assert shared.reset(seed=0)[0] is shared.step(np.ones((2, 1)))[0]
+
+
+def test_a_task_file_has_named_costs_and_dynamics():
+    env = datacom.make_vec(ARM, 3)
+    observation, info = env.reset(seed=0)
+    for _ in range(20):
+        observation, _, _, _, info = env.step(draws(env, 1)[0])
+    named = [info[f"cost/{name}"] for name in env.cost_names]
+    if named:
+        np.testing.assert_allclose(np.max(named, axis=0), info["cost"], rtol=1e-6, atol=1e-7)
+    model = env.dynamics(observation)
+    assert model.G.shape == (3, model.q.shape[1], env.single_action_space.shape[0])
+
+
+def test_the_dynamics_of_cartpole_predict_its_next_step():
+    env = datacom.make_vec("CartPole", 8)
+    observation, _ = env.reset(seed=1)
+    for _ in range(40):
+        observation = env.step(draws(env, 1)[0])[0]
+    model = env.dynamics(observation)
+    action = np.full((8, 1), 0.7, np.float32)
+    after = env.dynamics(env.step(action)[0])
+    slope = (after.q - model.q) / env.control_period
+    np.testing.assert_allclose(slope, model.f + np.einsum("nqa,na->nq", model.G, action), rtol=0.1, atol=0.3)
+    single = env.dynamics(observation[2])
+    np.testing.assert_array_equal(single.G, model.G[2])
+
+
+def test_safety_gymnasiums_interface_has_six_values():
+    env = datacom.SafetyGymnasium(datacom.make("CartPole"))
+    env.reset(seed=0)
+    values = env.step([0.0])
+    assert len(values) == 6 and values[2] >= 0
+
+
+@pytest.mark.parametrize("call, error, words", [
+    (lambda: datacom.make_vec("Tennis"), ValueError, 'task "tennis" does not exist; there are: air_hockey, cartpole, navigation'),
+    (lambda: datacom.make_vec("CartPole", options={"frames": 3}), ValueError, 'no field named "frames"'),
+    (lambda: datacom.make_vec("CartPole", 0), ValueError, "num_envs is 0"),
+    (lambda: datacom.make_vec("CartPole", 2, threads=0), ValueError, "threads is 0"),
+    (lambda: datacom.make_vec("CartPole", autoreset_mode="never"), ValueError, "'never'"),
+    (lambda: datacom.make_vec("missing/task.textproto"), ValueError, "missing/task.textproto"),
+    (lambda: datacom.make("CartPole").reset(options={"init": {"mass": 1}}), ValueError, "mass"),
+    (lambda: datacom.make("CartPole").reset(options={"start": 1}), ValueError, "start"),
+    (lambda: datacom.make_vec("CartPole", 2).reset(seed=[1]), ValueError, "1 seeds for 2"),
+    (lambda: stepped([[np.nan]]), ValueError, "the action of environment 0 has the value nan at index 0"),
+    (lambda: stepped([[0.0], [0.0]]), ValueError, r"shape \(2, 1\)"),
+])
+def test_an_error_names_the_thing(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def stepped(actions):
+    env = datacom.make_vec("CartPole")
+    env.reset()
+    env.step(actions)
+
+
+def test_ids_name_every_task_of_the_library():
+    with pytest.raises(ValueError) as refused:
+        datacom.make("nothing")
+    tasks = str(refused.value).split("there are: ")[1].split(", ")
+    registered = [spec.kwargs["task"] for name, spec in gymnasium.registry.items() if name.startswith("datacom/")]
+    assert sorted(datacom.make(name)._environments.info.task.decode() for name in registered) == tasks
+
+
+def test_a_thousand_vectors_are_freed():
+    for _ in range(1000):
+        datacom.make_vec("CartPole", 2, threads=1)
+    gc.collect()
+# SPDX-License-Identifier: Apache-2.0

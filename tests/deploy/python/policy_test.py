@@ -1,0 +1,132 @@
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import datacom
+import numpy as np
+import pytest
+from datacom import _files, _native
+
+RAW = """
+import ctypes, sys
+ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_GLOBAL)
+import os
+if sys.argv[2] == "visible":
+    os.RTLD_DEEPBIND = 0
+import datacom
+env = datacom.make_vec("AirHockey", 2, options={"horizon": 5})
+env.reset(seed=0)
+print(datacom.Policy(sys.argv[3]).task)
+"""
+
+
+@pytest.fixture(scope="module")
+def file(run, tmp_path_factory):
+    path = tmp_path_factory.mktemp("policy") / "policy"
+    subprocess.run([str(_files.program("datacom")), "export", str(run.path), "--member", "1", "--epoch", "0", "--out", str(path)], check=True)
+    return path
+
+
+def test_cvar_equals_bit_for_bit_what_the_actor_wrote_into_its_rows(run):
+    for member in (0, 1):
+        rows = run.transitions(member)
+        first = rows["policy_update"] == 0
+        assert first.sum() > 1500
+        said = datacom.Policy.load(run.path, member, epoch=0).decide(rows["observation"][first])
+        np.testing.assert_array_equal(said.cvar.astype(np.float32), rows["cvar"][first])
+        np.testing.assert_array_equal(said.delta.astype(np.float32), rows["delta"][first])
+
+
+def test_an_action_equals_that_of_the_robots_library(run, file):
+    policy = datacom.Policy(file)
+    robot = ctypes.CDLL(str(_files.library("libdatacom_policy.so")))
+    handle = ctypes.c_void_p()
+    assert robot.datacom_policy_load(os.fsencode(file), ctypes.byref(handle), None, 0) == 0
+    observations = run.transitions(1)["observation"][:200]
+    noise = np.random.default_rng(0).standard_normal((200, policy.noise_dim)).astype(np.float32)
+    decided = policy.decide(observations, noise)
+    action, said = (ctypes.c_double * policy.action_dim)(), _native.PolicyJudgement()
+    for i, row in enumerate(observations.astype(np.float64)):
+        given = _native.PolicyInput(row.ctypes.data, noise[i].ctypes.data, 0)
+        assert robot.datacom_policy_act(handle, ctypes.byref(given), action, ctypes.byref(said)) == 0
+        np.testing.assert_array_equal(decided.action[i], np.array(action))
+        assert (decided.cvar[i], decided.constraint[i], decided.intervention[i]) == (said.cvar, said.constraint, said.intervention)
+
+
+def test_one_observation_is_a_batch_of_one(run, file):
+    policy = datacom.Policy(file)
+    observations = run.transitions(1)["observation"][:5]
+    batch = policy.decide(observations)
+    single = policy.decide(observations[3])
+    np.testing.assert_array_equal(single.action, batch.action[3])
+    assert single.constraint == batch.constraint[3] and isinstance(single.cvar, float)
+    np.testing.assert_array_equal(policy.act(observations), batch.action)
+
+
+def test_a_policy_says_where_it_comes_from(run):
+    policy = datacom.Policy.load(run.path, member=1, epoch="last")
+    assert (policy.task, policy.experiment, policy.algorithm, policy.acting_rule) == ("cartpole", "cartpole/datacom", "datacom", "safe_map")
+    assert (policy.member, policy.epoch, policy.observation_dim, policy.action_dim) == (1, 3, 5, 1)
+    np.testing.assert_array_equal(policy.clip([3.0]), [1.0])
+
+
+@pytest.mark.parametrize("call, error, words", [
+    (lambda policy: policy.act([1.0, 2.0]), ValueError, r"shape \(2,\), not \[5\]"),
+    (lambda policy: policy.act([1, 2, 3, 4, np.inf]), ValueError, "not finite"),
+    (lambda policy: policy.act([1, 2, 3, 4, 5], noise=[1, 2, 3]), ValueError, r"noise has shape \(3,\)"),
+    (lambda policy: datacom.Policy("/nonexistent"), OSError, "/nonexistent"),
+    (lambda policy: datacom.Policy(__file__), ValueError, "policy_test.py"),
+])
+def test_an_error_names_the_thing(file, call, error, words):
+    with pytest.raises(error, match=words):
+        call(datacom.Policy(file))
+
+
+def test_a_run_without_the_epoch_is_refused_with_the_commands_words(run):
+    with pytest.raises(ValueError, match="99"):
+        datacom.Policy.load(run.path, epoch=99)
+
+
+@pytest.fixture(scope="module")
+def impostor(tmp_path_factory):
+    """A library that defines every symbol of Protocol Buffers and Abseil that ours uses; calling one ends the process."""
+    folder = tmp_path_factory.mktemp("impostor")
+    listed = subprocess.run(["nm", "-D", "--undefined-only", str(_files.library("libdatacom_python.so"))], check=True, text=True, stdout=subprocess.PIPE).stdout
+    symbols = [line.split()[-1] for line in listed.splitlines() if "8protobuf" in line or "4absl" in line]
+    assert len(symbols) > 50
+    source = "#include <stdlib.h>\n" + "".join(
+        f'void f{i}(void) __asm__("{name}");\nvoid f{i}(void) {{ _Exit(99); }}\n' for i, name in enumerate(symbols))
+    (folder / "impostor.c").write_text(source)
+    subprocess.run([shutil.which("cc") or "c++", "-shared", "-fPIC", "-x", "c", "-o", folder / "impostor.so", folder / "impostor.c"], check=True)
+    return folder / "impostor.so"
+
+
+def load_beside(impostor, how, file):
+    return subprocess.run([sys.executable, "-c", RAW, impostor, how, file], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+
+
+def test_another_protocol_buffers_in_the_process_is_not_used(impostor, file):
+    done = load_beside(impostor, "bound", file)
+    assert (done.returncode, done.stdout.strip()) == (0, "cartpole"), done.stderr
+
+
+def test_the_impostor_would_be_used_without_deep_binding(impostor, file):
+    assert load_beside(impostor, "visible", file).returncode not in (0, 1)
+
+
+def test_the_library_shows_only_its_own_names():
+    listed = subprocess.run(["nm", "-D", "--defined-only", str(_files.library("libdatacom_python.so"))], check=True, text=True, stdout=subprocess.PIPE).stdout
+    names = [line.split()[-1] for line in listed.splitlines()]
+    assert names and all(name.startswith("datacom_") for name in names)
+    assert sorted(names) == sorted(_native._SIGNATURES)
+
+
+def test_the_process_loads_no_grpc():
+    script = "import datacom; datacom.make('CartPole'); print(open('/proc/self/maps').read())"
+    maps = subprocess.run([sys.executable, "-c", script], check=True, text=True, stdout=subprocess.PIPE).stdout
+    assert "libdatacom_python" in maps and "libgrpc" not in maps
+    assert not Path("/proc/self/maps").read_text().count("libgrpc")
+# SPDX-License-Identifier: Apache-2.0
