@@ -7,6 +7,7 @@
 #include "actor/episode.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
+#include "common/tasks/checked_step.h"
 
 namespace datacom::actor {
 

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "actor/episode.h"
 #include "common/base/log.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
+#include "common/tasks/checked_step.h"
 
 namespace datacom::actor {
 namespace {

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/clock.h"
@@ -46,7 +47,14 @@ constexpr std::chrono::milliseconds kReplayDeadline{2000};
 constexpr double kLineSeconds = 10, kTableSeconds = 0.5, kRateWindowSeconds = 15;
 constexpr int kMaxMembers = 16;
 
-// Shows the state of a run: a live table on a terminal, otherwise one line every kLineSeconds; nothing when quiet.
+// Seconds between two lines: $DATACOM_PROGRESS_SECONDS if that is a positive number.
+double LinePeriod() {
+  const char* const text = std::getenv("DATACOM_PROGRESS_SECONDS");
+  double seconds = 0;
+  return text != nullptr && absl::SimpleAtod(text, &seconds) && seconds > 0 ? seconds : kLineSeconds;
+}
+
+// Shows the state of a run: a live table on a terminal, otherwise lines (LinePeriod); nothing when quiet.
 class Display {
  public:
   Display(std::string title, bool quiet, bool learns_delta)
@@ -64,7 +72,7 @@ class Display {
     ProgressView view = MakeProgress(replay, last_learner_);
     if (learner) updates_.Add(view.update + view.pretrain_update);
     const Clock::Time now = clock_.Now();
-    if (Seconds(now - drawn_) < (terminal_ ? kTableSeconds : kLineSeconds)) return;
+    if (Seconds(now - drawn_) < (terminal_ ? kTableSeconds : line_period_)) return;
     drawn_ = now;
     if (!learner && last_learner_) view.phase = "learner not answering";  // it restarts, or has just finished
     view.title = title_;
@@ -89,6 +97,7 @@ class Display {
   const Clock& clock_ = Clock::Real();
   const std::string title_;
   const bool quiet_, terminal_, learns_delta_;
+  const double line_period_ = LinePeriod();
   const Clock::Time start_ = clock_.Now();
   Clock::Time drawn_ = start_;
   RateMeter updates_{&clock_, kRateWindowSeconds};

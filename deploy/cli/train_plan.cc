@@ -43,12 +43,13 @@ constexpr uint64_t kStateCopies = 8;   // in the learner: in use, in a checkpoin
 constexpr uint64_t kBatchCopies = 16;  // draws on their way, decoded batches, workspaces
 
 absl::Status ApplyOptions(const TrainOptions& options, v1::Experiment* experiment) {
-  for (const std::string& assignment : options.overrides) RETURN_IF_ERROR(ApplyOverride(assignment, experiment));
   if (!options.seeds.empty()) {
     absl::StatusOr<std::vector<uint64_t>> seeds = ParseSeeds(options.seeds);
     if (!seeds.ok()) return Annotate(seeds.status(), "--seeds");
     RETURN_IF_ERROR(SetSeeds(*seeds, experiment));
   }
+  // After the seeds, so that an override can name a member that they made.
+  for (const std::string& assignment : options.overrides) RETURN_IF_ERROR(ApplyOverride(assignment, experiment));
   if (options.steps > 0) experiment->mutable_run()->set_env_steps(options.steps);
   if (options.lockstep) experiment->mutable_run()->set_lockstep(true);
   if (!options.device.empty()) experiment->mutable_learner()->set_device(options.device);

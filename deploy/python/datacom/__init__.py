@@ -6,13 +6,13 @@
 * `train`, `sweep`: runs of the `datacom` command, with progress;
 * `interquartile_mean`: the report's mean and interval.
 
-Names are loaded when they are first used, so `import datacom` needs only NumPy where a part is used that needs it.
+Names are loaded when they are first used. Where Gymnasium is installed, importing this package registers datacom/CartPole-v0,
+datacom/AirHockey-v0 and datacom/Navigation-v0.
 """
 
 from __future__ import annotations
 
 import importlib
-import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -55,18 +55,14 @@ def __dir__() -> list[str]:
     return [*globals(), *__all__]
 
 
-def register() -> None:
-    """Registers the tasks with Gymnasium as datacom/CartPole-v0, datacom/AirHockey-v0 and datacom/Navigation-v0.
-
-    Importing datacom after gymnasium does this; so does gymnasium.make("datacom:datacom/CartPole-v0")."""
-    import gymnasium
-
+def _register() -> None:
+    try:
+        import gymnasium
+    except ImportError:
+        return
     for task in ["CartPole", "AirHockey", "Navigation"]:
-        name = f"datacom/{task}-v0"
-        if name not in gymnasium.registry:
-            gymnasium.register(name, entry_point="datacom.envs:Env", vector_entry_point="datacom.envs:VectorEnv", kwargs={"task": task})
+        gymnasium.register(f"datacom/{task}-v0", entry_point="datacom.envs:Env", vector_entry_point="datacom.envs:VectorEnv", kwargs={"task": task})
 
 
-if "gymnasium" in sys.modules:
-    register()
+_register()
 # SPDX-License-Identifier: Apache-2.0

@@ -29,7 +29,7 @@ class CommandFailed(RuntimeError):
 
 
 class Progress(NamedTuple):
-    """A line of progress, about every 10 s. NaN where the line does not have the number."""
+    """A line of progress, every second ($DATACOM_PROGRESS_SECONDS). NaN where the line does not have the number."""
 
     share: float  # of the run, 0 to 1
     env_steps: int  # of the slowest member
@@ -56,7 +56,7 @@ class Training:
         self._tail: collections.deque[str] = collections.deque(maxlen=15)
         # A session of its own: Ctrl-C in a terminal must reach the command once, from here.
         self._process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True,
-                                         start_new_session=True)
+                                         start_new_session=True, env={"DATACOM_PROGRESS_SECONDS": "1", **os.environ})
 
     def __enter__(self) -> Training:
         return self

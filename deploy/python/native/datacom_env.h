@@ -1,5 +1,5 @@
-/* Many environments of one task, stepped by threads: what `datacom.make_vec` in Python stands on. C99; the library holds
- * its own Protocol Buffers and exports only the names of this header.
+/* Many environments of one task, stepped by threads: what `datacom.make_vec` in Python stands on. C99; the library
+ * holds its own Protocol Buffers and exports only the names of this header.
  *
  * An observation is float32 and an action is float32, as in the rows of a run; the values are the ones that an actor
  * would see. Every episode is a pure function of (seed of its environment, number of the episode, actions).
@@ -36,10 +36,10 @@ enum {
 
 typedef struct datacom_env_info {
   const char *task, *summary, *absorbing; /* absorbing: what ends an episode early; empty: nothing does */
-  const char *build;                      /* version, revision, simulator */
+  const char* build;                      /* version, revision, simulator */
   int environments, observation_dim, action_dim;
-  int horizon;            /* steps of an episode: a longer one is truncated */
-  double control_period;  /* seconds from one action to the next */
+  int horizon;                            /* steps of an episode: a longer one is truncated */
+  double control_period;                  /* seconds from one action to the next */
   const double *action_low, *action_high; /* [action_dim] */
   int costs;                              /* number of named costs; 0: the task has one cost without a name */
   const char* const* cost_names;          /* [costs] */
@@ -73,8 +73,8 @@ void datacom_env_free(datacom_env* env); /* does nothing for NULL */
 const datacom_env_info* datacom_env_describe(const datacom_env* env);
 
 /* Starts an episode in the environments where mask [environments] is not 0 (NULL: in all). seeds [environments]: where
- * has_seed is not 0, episodes count from 0 again with this seed; seeds NULL: none has. init: start values, `inits` names
- * and numbers, for every environment that starts. Writes the rows of these environments only. */
+ * has_seed is not 0, episodes count from 0 again with this seed; seeds NULL: none has. init: start values, `inits`
+ * names and numbers, for every environment that starts. Writes the rows of these environments only. */
 typedef struct datacom_env_start {
   const uint8_t* mask;
   const uint64_t* seeds;

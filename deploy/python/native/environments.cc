@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "actor/episode.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/config/textproto.h"
+#include "common/tasks/checked_step.h"
 #include "common/tasks/text/mujoco_compiled.h"
 #include "datacom/v1/task_options.pb.h"
 
@@ -114,7 +114,7 @@ void Environments::StepOne(int index, const float* action, const datacom_env_res
   }
   const size_t actions = slot.action.size(), observations = slot.observation.size();
   std::copy_n(action + index * actions, actions, slot.action.begin());
-  const StepResult result = actor::CheckedStep(slot.task.get(), slot.action.data(), slot.observation.data());
+  const StepResult result = CheckedStep(slot.task.get(), slot.action.data(), slot.observation.data());
   ++slot.step;
   const bool limit = slot.step >= model_.spec.horizon;
   if (result.valid) {
@@ -153,7 +153,8 @@ absl::Status Environments::Step(const float* action, const datacom_env_result& o
   const int pieces = team_ == nullptr ? 1 : std::min(count(), kPieces * team_->threads());
   Share(team_.get(), pieces, [&](int piece) {
     const int end = static_cast<int>(static_cast<int64_t>(count()) * (piece + 1) / pieces);
-    for (int i = static_cast<int>(static_cast<int64_t>(count()) * piece / pieces); i < end; ++i) StepOne(i, action, out);
+    for (int i = static_cast<int>(static_cast<int64_t>(count()) * piece / pieces); i < end; ++i)
+      StepOne(i, action, out);
   });
   return absl::OkStatus();
 }

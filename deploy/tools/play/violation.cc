@@ -10,6 +10,7 @@
 #include "actor/episode.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
+#include "common/tasks/checked_step.h"
 #include "datacom/v1/experiment.pb.h"
 #include "deploy/tools/maps/run_policies.h"
 #include "deploy/tools/play/step_table.h"
@@ -77,7 +78,7 @@ absl::Status ViolationEpisode::Play(const StateWatcher& watcher) {
   RETURN_IF_ERROR(watcher(state, nullptr, wide.data()));
   for (uint32_t step = 0; step < steps(); ++step) {
     std::copy(recorded_[step].execution.begin(), recorded_[step].execution.end(), action.begin());
-    state.reached = actor::CheckedStep(task_.get(), action.data(), wide.data());
+    state.reached = CheckedStep(task_.get(), action.data(), wide.data());
     std::transform(wide.begin(), wide.end(), after.begin(), round);
     RETURN_IF_ERROR(Compare(step, before, after, state.reached));
     state.sum_reward += state.reached.reward;

@@ -102,7 +102,9 @@ absl::StatusOr<std::unique_ptr<Video>> Video::Make(const std::string& path, int 
     ::close(ends[1]);
     ::close(messages);
     if (error != ENOENT) return ErrnoStatus(error, "start ffmpeg");
-    return absl::UnavailableError("ffmpeg, which writes films, is not installed; install Debian's package ffmpeg or PyPI's imageio-ffmpeg, or name its "
+    return absl::UnavailableError(
+        "ffmpeg, which writes films, is not installed; install Debian's package ffmpeg or PyPI's imageio-ffmpeg, or "
+        "name its "
         "file in DATACOM_FFMPEG");
   }
   return std::unique_ptr<Video>(new Video(path, child, ends[1], messages));

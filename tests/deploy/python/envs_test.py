@@ -79,9 +79,8 @@ def test_without_a_seed_environments_differ():
 def test_an_episode_is_truncated_at_the_horizon_and_the_next_step_resets():
     env = datacom.make_vec("CartPole", 2, options={"horizon": 4})
     env.reset(seed=0)
-    zeros = np.zeros((2, 1))
     for step in range(1, 5):
-        observation, _, terminated, truncated, _ = env.step(zeros)
+        observation, _, terminated, truncated, _ = env.step(np.ones((2, 1)))
         assert list(truncated) == [step == 4] * 2 and not terminated.any()
     start, reward, terminated, truncated, info = env.step(np.ones((2, 1)))
     assert not truncated.any() and not reward.any()
@@ -109,12 +108,12 @@ def test_the_same_step_resets_and_keeps_the_last_observation():
 
 
 def test_without_automatic_resets_a_mask_chooses_who_starts():
-    env = datacom.make_vec("CartPole", 2, options={"horizon": 2}, autoreset_mode=gymnasium.vector.AutoresetMode.DISABLED)
+    env = datacom.make_vec("AirHockey", 2, options={"horizon": 2}, autoreset_mode=gymnasium.vector.AutoresetMode.DISABLED)
     env.reset(seed=0)
-    env.step(np.zeros((2, 1)))
-    before = env.step(np.zeros((2, 1)))[0]
+    env.step(np.zeros((2, 3)))
+    before = env.step(np.zeros((2, 3)))[0]
     with pytest.raises(RuntimeError, match="environment 0 has ended"):
-        env.step(np.zeros((2, 1)))
+        env.step(np.zeros((2, 3)))
     after, _ = env.reset(options={"reset_mask": np.array([False, True])})
     np.testing.assert_array_equal(after[0], before[0])
     assert not np.array_equal(after[1], before[1])
@@ -200,7 +199,7 @@ def test_ids_name_every_task_of_the_library():
         datacom.make("nothing")
     tasks = str(refused.value).split("there are: ")[1].split(", ")
     registered = [spec.kwargs["task"] for name, spec in gymnasium.registry.items() if name.startswith("datacom/")]
-    assert sorted(datacom.make(name)._environments.info.task.decode() for name in registered) == tasks
+    assert sorted(datacom.make(task)._environments.info.task.decode() for task in registered) == tasks
 
 
 def test_a_thousand_vectors_are_freed():

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the tests of the Python package with pytest, in a virtual environment of the build folder.
 
-  run_pytest.py BUILD [PYTEST ARGUMENTS]
+  run_pytest.py BUILD [FILE...]   files relative to tests/deploy
 
 The environment, BUILD/python/package, has the package's optional dependencies from PyPI. Exit code 77: PyPI cannot be reached.
 """
@@ -34,8 +34,8 @@ def main(build, arguments):
         stamp.write_text(wanted)
     environment = {**os.environ, "DATACOM_BUILD": str(build), "PYTHONPATH": str(ROOT / "deploy/python"), "MPLBACKEND": "Agg",
                    "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error::UserWarning:datacom", TESTS, *arguments],
-                          env=environment, check=False).returncode
+    return subprocess.run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error::UserWarning:datacom", *arguments],
+                          env=environment, cwd=TESTS.parent, check=False).returncode
 
 
 if __name__ == "__main__":

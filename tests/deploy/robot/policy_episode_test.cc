@@ -14,11 +14,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "actor/actor_setup.h"
-#include "actor/episode.h"
 #include "actor/episode_player.h"
 #include "common/acting/policy_file.h"
 #include "common/base/files.h"
 #include "common/base/random.h"
+#include "common/tasks/checked_step.h"
 #include "datacom/v1/experiment.pb.h"
 #include "deploy/tools/maps/run_policies.h"
 #include "deploy/tools/play/export_command.h"
@@ -192,7 +192,7 @@ TEST_P(ExportedPolicy, PlaysAnEvaluationEpisodeWithTheActorsActions) {
     ASSERT_THAT(answer, ::testing::Pointwise(::testing::NanSensitiveDoubleEq(), expected)) << "step " << step;
     ASSERT_TRUE(std::equal(answer.begin(), answer.begin() + n, expected.begin())) << "step " << step;
     interventions += answer.back();
-    reached = actor::CheckedStep(task.get(), answer.data(), observation.data());
+    reached = CheckedStep(task.get(), answer.data(), observation.data());
     ASSERT_TRUE(reached.valid);
     driven.set_return_(driven.return_() + reached.reward);
     driven.set_sum_cost(driven.sum_cost() + std::max(reached.cost, 0.0));
