@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from datacom import _files, _native
 
+ROOT = Path(__file__).resolve().parents[3]
 RAW = """
 import ctypes, sys
 ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_GLOBAL)
@@ -65,6 +66,19 @@ def test_an_action_equals_that_of_the_robots_library(run, file, tmp_path):
     told = np.load(tmp_path / "told.npy")
     decided = policy.decide(observations, noise)
     np.testing.assert_array_equal(told, np.column_stack([decided.action, decided.cvar, decided.constraint, decided.intervention]))
+
+
+def test_a_control_loop_decides_at_every_tick(file):
+    for program in ([_files.program("datacom-bench-control-loop")], [sys.executable, ROOT / "tests/bench/control_loop.py"]):
+        told = subprocess.run([*program, file, "2000", "0.5"], check=True, text=True, stdout=subprocess.PIPE).stdout
+        assert "cartpole/datacom, 2000 Hz, 1000 decisions" in told and "worst" in told
+
+
+def test_a_decision_does_not_depend_on_the_ones_before(run, file):
+    observations = run.transitions(1)["observation"][:50]
+    policy = datacom.Policy(file)
+    told = [policy.act(row) for row in observations]
+    np.testing.assert_array_equal([policy.act(row) for row in observations[::-1]], told[::-1])
 
 
 def test_one_observation_is_a_batch_of_one(run, file):

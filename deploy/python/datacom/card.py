@@ -1,0 +1,82 @@
+"""Writes a model card of a run: what was trained on what, how it scores, what it costs, and what it must not be used for.
+
+  python -m datacom.card RUN [--out CARD.md]
+
+The card is Markdown with the metadata that Hugging Face's hub reads. Numbers come from the run's records alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from datacom.runs import Run, interquartile_mean
+
+
+def _line(values: object) -> str:
+    mean = interquartile_mean(values)  # type: ignore[arg-type]
+    return f"{mean.mean:.4g} [{mean.low:.4g}, {mean.high:.4g}]" if mean.count else "not recorded"
+
+
+def card(run: Run) -> str:
+    """The card of a run as Markdown."""
+    rows, episodes = run.progress, run.episodes
+    last = rows.sort_values("epoch").groupby("member").last()
+    build = (run.path / "build.txt").read_text() if (run.path / "build.txt").is_file() else ""
+    facts = dict(line.split(" ", 1) for line in build.splitlines() if " " in line)
+    steps, goal = int(last["env_steps"].min()), run.experiment["run"]["env_steps"]
+    budget = run.experiment.get("hyper", {}).get("cost_budget")
+    cost = episodes.groupby("member")["sum_cost"].sum().reindex(range(len(run.seeds)), fill_value=0)
+    worst = episodes["max_violation"].max()
+    table = [
+        ("discounted return J", _line(last["eval_discounted_return"])),
+        ("return", _line(last["eval_return"])),
+        ("cost per episode", _line(last["eval_sum_cost"])),
+        ("largest violation of an episode", _line(last["eval_max_violation"])),
+        ("episodes with success", _line(last["eval_success_rate"])),
+        ("cost of the whole training, a seed", _line(cost)),
+    ]
+    over = "no cost budget" if budget is None else f"a cost budget of {budget:g} an episode; {int((last['eval_sum_cost'] > budget).sum())} of {len(last)} seeds end above it"
+    trouble = last[last["status"] != "ok"]
+    limits = [
+        f"Trained and evaluated in simulation only ({facts.get('simulators', 'simulator not recorded')}). Nothing here was measured on a robot.",
+        f"While learning it violated its constraints: the largest violation of a training episode is {worst:.4g}." if worst > 0
+        else f"No training episode violated its constraints ({len(episodes)} episodes). That is no proof for the next one.",
+        "The filter returns an action without clipping it; a robot must clip it to its own limits and must act without the policy when it fails.",
+    ]
+    if "init_delta" in run.experiment.get("hyper", {}):
+        limits.append("The learned constraint is an estimate from the states of this task. In states unlike them it can be wrong.")
+    if steps < goal:
+        limits.insert(0, f"The run is not finished: {steps:,} of {goal:,} steps.")
+    if len(run.seeds) < 5:
+        limits.append(f"{len(run.seeds)} seeds say little about the spread; intervals over so few are narrow by construction.")
+    if len(trouble):
+        limits.append("Seeds that ended in trouble: " + ", ".join(f"{row.seed} ({row.status})" for row in trouble.itertuples()) + ".")
+    return "\n".join([
+        "---", "library_name: datacom", f"tags: [safe-reinforcement-learning, {run.task}, {run.algorithm}]", "---", "", f"# {run.name}", "",
+        run.experiment.get("description", "").replace("\n", " "), "",
+        f"Task `{run.task}`, algorithm `{run.algorithm}`, {over}. Seeds {', '.join(map(str, run.seeds))}; {steps:,} environment steps each; "
+        f"datacom {facts.get('version', '')} {facts.get('revision', '')}.", "",
+        "## Results", "", f"The last evaluation of each seed, {int(last['eval_episodes'].max())} episodes. Interquartile mean over the seeds and its 95 % bootstrap interval.", "",
+        "| | |", "|---|---:|", *(f"| {name} | {value} |" for name, value in table), "",
+        "## Limits", "", *(f"* {limit}" for limit in limits), "",
+        "## Use", "", "    import datacom", "    policy = datacom.Policy(\"FILE\")  # written by: datacom export RUN --out FILE", "    action = policy.clip(policy.act(observation))", "",
+        "## Settings", "", "The resolved experiment:", "", *("    " + line for line in (run.path / "experiment.textproto").read_text().splitlines()), ""])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m datacom.card", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", help="run folder")
+    parser.add_argument("--out", type=Path, help="file to write (standard output)")
+    flags = parser.parse_args()
+    text = card(Run(flags.run))
+    if flags.out is None:
+        sys.stdout.write(text)
+    else:
+        flags.out.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
+# SPDX-License-Identifier: Apache-2.0

@@ -1,0 +1,81 @@
+"""Writes the transitions that a run still holds as a Minari dataset (HDF5). Needs minari and h5py.
+
+  python -m datacom.minari RUN DATASET_ID [--member 0 ...]      for example datacom/cartpole/mixed-v0
+
+An episode is what the replay holds of it from its first step on. Rewards are those of the task; infos have the cost of every state ("cost": after
+the reset 0, then of the state that a step reached) and, of rules that filter, the policy's own action ("raw_action"). MINARI_DATASETS_PATH is
+where Minari keeps its datasets.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, Iterable, Iterator
+
+import numpy as np
+
+from datacom.envs import make
+from datacom.runs import Run, Transitions
+
+
+def episodes(rows: Transitions) -> Iterator[np.ndarray]:
+    """The rows of each episode, in the order of its steps; episodes whose beginning the replay has overwritten are left out."""
+    key = np.stack([rows[name].astype(np.int64) for name in ("session", "environment", "episode", "step")])
+    order = np.lexsort(key[::-1])
+    ends = np.flatnonzero(np.diff(key[:3, order], axis=1).any(axis=0)) + 1
+    for part in np.split(order, ends):
+        if len(part) and key[3, part[0]] == 0:
+            yield rows[part]
+
+
+def write(run: Run, dataset_id: str, members: Iterable[int] | None = None) -> Any:
+    """Writes the dataset and returns it. Raises ValueError if Minari has one of this name, or if the replay holds no whole beginning of an episode."""
+    import minari
+    from minari.data_collector import EpisodeBuffer
+
+    buffers = []
+    for member in range(len(run.seeds)) if members is None else members:
+        for rows in episodes(run.transitions(member)):
+            executed = "executed_action" if "executed_action" in rows.dtype.names else "action"
+            infos = {"cost": np.concatenate([np.zeros(1, np.float32), rows["cost"]])}
+            if "raw_action" in rows.dtype.names:  # an info has a value for each observation, and the last one has no action
+                raw = rows["raw_action"].reshape(len(rows), -1)
+                infos["raw_action"] = np.concatenate([raw, np.zeros_like(raw[:1])])
+            ended, absorbed = rows["last"].astype(bool), rows["absorbing"].astype(bool)
+            buffers.append(EpisodeBuffer(id=len(buffers), seed=None, observations=np.concatenate([rows["observation"], rows["next_observation"][-1:]]),
+                                         actions=rows[executed].reshape(len(rows), -1), rewards=list(rows["reward"].astype(float)),
+                                         terminations=list(absorbed), truncations=list(ended & ~absorbed), infos=infos))
+            buffers[-1].truncations[-1] |= not ended[-1]  # of an episode that the run did not finish
+    if not buffers:
+        raise ValueError(f"the replay of {run.path} holds no beginning of an episode")
+    observation = buffers[0].observations.shape[1]
+    action = buffers[0].actions.shape[1]
+    spaces = _spaces(run, observation, action)
+    return minari.create_dataset_from_buffers(dataset_id, buffers, observation_space=spaces[0], action_space=spaces[1], algorithm_name=run.algorithm,
+                                              data_format="hdf5", description=f"{run.name}, seeds {', '.join(map(str, run.seeds))}")
+
+
+def _spaces(run: Run, observation: int, action: int) -> tuple[Any, Any]:
+    import gymnasium
+
+    try:
+        env = make(run.task)
+        return env.observation_space, env.action_space
+    except ValueError:  # a task that is a text file; its bounds are in the run's experiment
+        unbounded = [gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32) for size in (observation, action)]
+        return unbounded[0], unbounded[1]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m datacom.minari", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", help="run folder")
+    parser.add_argument("dataset_id", help="Minari's name, for example datacom/cartpole/mixed-v0")
+    parser.add_argument("--member", type=int, action="append", help="may be repeated; default: all members")
+    flags = parser.parse_args()
+    dataset = write(Run(flags.run), flags.dataset_id, flags.member)
+    print(f"{dataset.total_episodes} episodes with {dataset.total_steps} steps in {dataset.storage.data_path}")
+
+
+if __name__ == "__main__":
+    main()
+# SPDX-License-Identifier: Apache-2.0

@@ -1,0 +1,37 @@
+import re
+import subprocess
+import sys
+
+import pytest
+from datacom import card
+
+
+def test_a_card_has_the_numbers_of_the_records(run):
+    text = card.card(run)
+    rows = run.progress[run.progress["epoch"] == 3]
+    mean = rows["eval_return"].mean()  # the interquartile mean of two values
+    assert f"| return | {mean:.4g} [" in text
+    total = run.episodes.groupby("member")["sum_cost"].sum().mean()
+    assert f"| cost of the whole training, a seed | {total:.4g} [" in text
+    assert "a cost budget of 12 an episode" in text and "Seeds 3, 7; 3,000 environment steps each" in text
+    assert "cost_budget: 12" in text  # the resolved experiment
+
+
+def test_a_card_says_what_limits_the_run(run, monkeypatch):
+    text = card.card(run)
+    assert f"largest violation of a training episode is {run.episodes['max_violation'].max():.4g}" in text
+    assert "2 seeds say little" in text and "The learned constraint is an estimate" in text and "not finished" not in text
+    monkeypatch.setitem(run.experiment["run"], "env_steps", 5000)
+    rows = run.progress.assign(status="runaway")
+    monkeypatch.setattr(type(run), "progress", property(lambda _: rows))
+    text = card.card(run)
+    assert "not finished: 3,000 of 5,000 steps" in text and "3 (runaway), 7 (runaway)" in text
+
+
+def test_the_command_writes_a_file_with_metadata(run, tmp_path):
+    file = tmp_path / "CARD.md"
+    subprocess.run([sys.executable, "-m", "datacom.card", str(run.path), "--out", str(file)], check=True)
+    assert re.match(r"---\nlibrary_name: datacom\ntags: \[[\w, -]+\]\n---\n", file.read_text())
+    with pytest.raises(subprocess.CalledProcessError):
+        subprocess.run([sys.executable, "-m", "datacom.card", str(tmp_path)], check=True, stderr=subprocess.DEVNULL)
+# SPDX-License-Identifier: Apache-2.0

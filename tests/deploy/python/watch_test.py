@@ -1,0 +1,68 @@
+import subprocess
+import sys
+import types
+
+import minari
+import numpy as np
+import pytest
+from datacom import watch
+
+
+def test_an_epoch_has_every_seed_and_the_interquartile_mean(run):
+    sent = list(watch.epochs(run))
+    assert [epoch for epoch, _, _ in sent] == [0, 1, 2, 3] and [steps for _, steps, _ in sent] == [0, 1000, 2000, 3000]
+    rows = run.progress[run.progress["epoch"] == 3]
+    values = sent[-1][2]
+    assert values["eval_return/seed_7"] == rows[rows["seed"] == 7]["eval_return"].item()
+    assert values["eval_return/iqm"] == pytest.approx(rows["eval_return"].mean())  # of two values
+    assert "critic_loss/iqm" not in sent[0][2]  # nothing was learned yet
+
+
+def test_an_epoch_that_one_member_has_not_finished_waits(run, monkeypatch):
+    rows = run.progress
+    monkeypatch.setattr(type(run), "progress", property(lambda _: rows.drop(rows[(rows["epoch"] == 2) & (rows["member"] == 1)].index)))
+    assert [epoch for epoch, _, _ in watch.epochs(run)] == [0, 1]
+
+
+def test_every_epoch_is_sent_once_and_the_last_one_ends_it(run, monkeypatch):
+    rows, looks, sent = run.progress, [], []
+    monkeypatch.setattr(type(run), "progress", property(lambda _: rows[rows["epoch"] <= len(looks)]))
+    monkeypatch.setattr(watch.time, "sleep", looks.append)
+    assert watch.watch(run, lambda values, steps: sent.append(steps), seconds=5, once=False) == 4
+    assert sent == [0, 1000, 2000, 3000] and looks == [5, 5, 5]
+
+
+@pytest.mark.parametrize("tracker", ["wandb", "trackio", "mlflow"])
+def test_each_tracker_gets_configuration_and_values(run, monkeypatch, tracker):
+    calls = []
+    fake = types.ModuleType(tracker)
+    said = types.SimpleNamespace(log=lambda values: calls.append(("log", values)), finish=lambda: calls.append(("end",)),
+                                 define_metric=lambda *names, **more: None)
+    fake.init = lambda **given: calls.append(("config", given["config"])) or said
+    fake.log = lambda values, step: calls.append(("log", {"env_steps": step, **values}))
+    fake.log_metrics = fake.log
+    fake.log_params = lambda given: calls.append(("config", given))
+    fake.finish = fake.end_run = said.finish
+    fake.start_run = fake.set_experiment = lambda *_, **__: None
+    monkeypatch.setitem(sys.modules, tracker, fake)
+    monkeypatch.setattr(sys, "argv", ["watch", str(run.path), f"--{tracker}", "--once"])
+    watch.main()
+    assert calls[0][0] == "config" and str(calls[0][1]["hyper.cost_budget"]) == "12"
+    logs = [values for kind, *rest in calls if kind == "log" for values in rest]
+    assert [values["env_steps"] for values in logs] == [0, 1000, 2000, 3000] and calls[-1] == ("end",)
+
+
+def test_minari_reads_back_the_episodes_of_the_rows(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    subprocess.run([sys.executable, "-m", "datacom.minari", str(run.path), "datacom/test-v0", "--member", "1"], check=True)
+    dataset = minari.load_dataset("datacom/test-v0")
+    rows = run.transitions(1)
+    assert dataset.total_steps == 3000
+    first = dataset[0]
+    length = len(first.rewards)
+    np.testing.assert_array_equal(first.observations[:-1], rows["observation"][:length])
+    np.testing.assert_array_equal(first.infos["cost"][1:], rows["cost"][:length])
+    np.testing.assert_array_equal(np.ravel(first.actions), np.ravel(rows["action"][:length]))
+    assert first.truncations[-1] and not first.truncations[:-1].any()
+    assert sum(len(dataset[i].rewards) for i in range(dataset.total_episodes)) == 3000
+# SPDX-License-Identifier: Apache-2.0
