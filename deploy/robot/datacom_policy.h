@@ -11,9 +11,9 @@
  * The action equals, bit for bit, the one that an actor of the training run would execute: same nets, same filter, same
  * rounding. The library needs an x86-64-v3 processor (AVX2, FMA), as every role does.
  *
- * Time: the library has no clock. An action is a function of the observation alone (of the plan so far, too, for the rule
- * planner), so a late call gives the action for the state that it is given. Whether that state is too old is for the
- * robot to judge, against control_period. A number that is not finite is refused and leaves the action unchanged.
+ * Time: the library has no clock. An action is a function of the observation alone (of the plan so far, too, for the
+ * rule planner), so a late call gives the action for the state that it is given. Whether that state is too old is for
+ * the robot to judge, against control_period. A number that is not finite is refused and leaves the action unchanged.
  *
  * Threads: policies are independent of each other; use one policy from one thread at a time. datacom_policy_act
  * allocates no memory, takes no lock and never blocks; loading reads the file and allocates. No function throws. */

@@ -29,9 +29,11 @@ class EnvInfo(Structure):
     ]
 
 
+RESULT_ARRAYS = ("observation", "final_observation", "reward", "cost", "named_cost", "terminated", "truncated", "success", "invalid")
+
+
 class EnvResult(Structure):
-    _fields_ = [(name, c_void_p) for name in ("observation", "final_observation", "reward", "cost", "named_cost", "terminated",
-                                              "truncated", "success", "invalid")]
+    _fields_ = [(name, c_void_p) for name in RESULT_ARRAYS]
 
 
 class EnvStart(Structure):

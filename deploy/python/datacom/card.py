@@ -16,7 +16,7 @@ from datacom.runs import Run, interquartile_mean
 
 def _line(values: object) -> str:
     mean = interquartile_mean(values)  # type: ignore[arg-type]
-    return f"{mean.mean:.4g} [{mean.low:.4g}, {mean.high:.4g}]" if mean.count else "not recorded"
+    return f"{mean.mean:.4g} [{mean.low:.4g}, {mean.high:.4g}]" if mean.n else "not recorded"
 
 
 def card(run: Run) -> str:

@@ -86,8 +86,9 @@ class Training:
                 match = _LINE.match(line)
                 if match:
                     has = {name: float(number) for name, number in _NUMBER.findall(line)}
+                    value, violation, cost, delta = (has.get(name, float("nan")) for name in ("return", "violation", "cost", "delta"))
                     yield Progress(float(match["share"]) / 100, int(match["steps"].replace(",", "")), float(match["rate"]), float(match["updates"]),
-                                   *(has.get(name, float("nan")) for name in ("return", "violation", "cost", "delta")), line)
+                                   value, violation, cost, delta, line)
         except KeyboardInterrupt:
             self.drain()
             raise

@@ -71,7 +71,7 @@ class _Environments:
         if mode not in _MODES:
             raise ValueError(f"autoreset_mode is {mode!r}, not one of {', '.join(_MODES)}")
         self._library = _native.library()
-        self._handle = ctypes.c_void_p()
+        self._handle: ctypes.c_void_p | None = ctypes.c_void_p()
         self._message = ctypes.create_string_buffer(_native.MESSAGE_BYTES)
         threads = min(count, len(os.sched_getaffinity(0))) if threads is None else threads
         self._check(self._library.datacom_env_make(os.fsencode(_task_name(task)), _text(options or {}).encode(), count, threads,
@@ -85,7 +85,7 @@ class _Environments:
         self.reward, self.cost = np.zeros(count), np.zeros(count)
         self.named_cost = np.zeros((count, info.costs), np.float32)
         self.terminated, self.truncated, self.success, self.invalid = np.zeros((4, count), np.bool_)
-        self._result = _native.EnvResult(*(_native.address(getattr(self, name)) for name, _ in _native.EnvResult._fields_))
+        self._result = _native.EnvResult(*(_native.address(getattr(self, name)) for name in _native.RESULT_ARRAYS))
         self._result_pointer = ctypes.byref(self._result)
         self._action_address = self.action.ctypes.data
 

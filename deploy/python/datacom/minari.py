@@ -33,12 +33,12 @@ def write(run: Run, dataset_id: str, members: Iterable[int] | None = None) -> An
     import minari
     from minari.data_collector import EpisodeBuffer
 
-    buffers = []
+    buffers: list[Any] = []
     for member in range(len(run.seeds)) if members is None else members:
         for rows in episodes(run.transitions(member)):
-            executed = "executed_action" if "executed_action" in rows.dtype.names else "action"
+            executed = "executed_action" if "executed_action" in (rows.dtype.names or ()) else "action"
             infos = {"cost": np.concatenate([np.zeros(1, np.float32), rows["cost"]])}
-            if "raw_action" in rows.dtype.names:  # an info has a value for each observation, and the last one has no action
+            if "raw_action" in (rows.dtype.names or ()):  # an info has a value for each observation, and the last one has no action
                 raw = rows["raw_action"].reshape(len(rows), -1)
                 infos["raw_action"] = np.concatenate([raw, np.zeros_like(raw[:1])])
             ended, absorbed = rows["last"].astype(bool), rows["absorbing"].astype(bool)

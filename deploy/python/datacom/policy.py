@@ -37,7 +37,7 @@ class Policy:
         """Loads a file of `datacom export`. Raises OSError if it cannot be read, ValueError if it is damaged, and
         NotImplementedError if this version, or this processor, cannot use it."""
         self._library = _native.library()
-        self._handle = ctypes.c_void_p()
+        self._handle: ctypes.c_void_p | None = ctypes.c_void_p()
         message = ctypes.create_string_buffer(_native.MESSAGE_BYTES)
         code = self._library.datacom_policy_load(os.fsencode(file), ctypes.byref(self._handle), message, len(message))
         if code != 0:

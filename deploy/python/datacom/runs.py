@@ -30,7 +30,7 @@ class InterquartileMean(NamedTuple):
     mean: float
     low: float
     high: float
-    count: int  # finite values
+    n: int  # finite values
 
 
 def interquartile_mean(values: ArrayLike) -> InterquartileMean:
@@ -39,7 +39,7 @@ def interquartile_mean(values: ArrayLike) -> InterquartileMean:
     numbers = np.ascontiguousarray(values, np.float64).ravel()
     out = (ctypes.c_double * 3)()
     count = _native.library().datacom_records_interquartile_mean(numbers.ctypes.data_as(ctypes.POINTER(ctypes.c_double)), len(numbers), out)
-    return InterquartileMean(*out, count)
+    return InterquartileMean(out[0], out[1], out[2], count)
 
 
 def _value(token: str) -> Any:
@@ -128,17 +128,20 @@ class Transitions:
         number = np.arange(self.begin, self.end)
         self.order: NDArray[np.int64] = number // _BLOCK % count * _BLOCK + number % _BLOCK
         self.dtype = row
+        self.columns: tuple[str, ...] = tuple(name for name, *_ in columns)
 
     def __len__(self) -> int:
         return self.end - self.begin
 
     def __getitem__(self, key: Any) -> NDArray[Any]:
         if isinstance(key, str):
-            if key not in self.dtype.names:
-                raise KeyError(f"{key!r} is no column; there are {', '.join(self.dtype.names)}")
-            return self.blocks[key][self.order // _BLOCK, self.order % _BLOCK]
+            if key not in self.columns:
+                raise KeyError(f"{key!r} is no column; there are {', '.join(self.columns)}")
+            column: NDArray[Any] = self.blocks[key][self.order // _BLOCK, self.order % _BLOCK]
+            return column
         at = self.order[key]
-        return self.blocks[at // _BLOCK, at % _BLOCK]
+        rows: NDArray[Any] = self.blocks[at // _BLOCK, at % _BLOCK]
+        return rows
 
 
 class Run:

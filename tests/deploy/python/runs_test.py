@@ -56,7 +56,7 @@ def test_a_row_and_a_slice_are_structured(run):
 
 def test_the_interquartile_mean_drops_a_quarter_on_each_side():
     result = datacom.interquartile_mean([100, 1, 2, 3, 4, 5, 6, -50, np.nan])
-    assert (result.mean, result.count) == (3.5, 8)
+    assert (result.mean, result.n) == (3.5, 8)
     assert result.low <= 3.5 <= result.high
     assert np.isnan(datacom.interquartile_mean([np.nan]).mean)
     assert datacom.interquartile_mean([2, 2, 2])[:3] == (2, 2, 2)
