@@ -329,6 +329,7 @@ class Habits(unittest.TestCase):
 
     def test_tests_wait_for_conditions_and_never_sleep(self):
         paths = [path for path in files(".h", ".cc", ".py", ".sh") if path.parts[0] == "tests"]
+        paths.remove(pathlib.Path("tests/bench/control_loop.py"))  # it measures how late a sleep ends
         wrong = self.search(r"\b(sleep_for|sleep_until|usleep|nanosleep|SleepFor|time\.sleep|sleep\s*\(|sleep [0-9.]+)", paths)
         self.assertFalse(wrong, listing(wrong))
 

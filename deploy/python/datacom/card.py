@@ -1,6 +1,6 @@
 """Writes a model card of a run: what was trained on what, how it scores, what it costs, and what it must not be used for.
 
-  python -m datacom.card RUN [--out CARD.md]
+  python -m datacom.card RUN [--out README.md]
 
 The card is Markdown with the metadata that Hugging Face's hub reads. Numbers come from the run's records alone.
 """

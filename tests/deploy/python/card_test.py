@@ -29,7 +29,7 @@ def test_a_card_says_what_limits_the_run(run, monkeypatch):
 
 
 def test_the_command_writes_a_file_with_metadata(run, tmp_path):
-    file = tmp_path / "CARD.md"
+    file = tmp_path / "README.md"
     subprocess.run([sys.executable, "-m", "datacom.card", str(run.path), "--out", str(file)], check=True)
     assert re.match(r"---\nlibrary_name: datacom\ntags: \[[\w, -]+\]\n---\n", file.read_text())
     with pytest.raises(subprocess.CalledProcessError):
