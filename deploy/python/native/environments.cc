@@ -23,6 +23,10 @@ RandomStream EpisodeStream(uint64_t seed, uint64_t episode) {
   return RandomStream(StreamKey("python.episode", {seed, episode}));
 }
 
+void Round(const std::vector<double>& values, float* out) {
+  std::transform(values.begin(), values.end(), out, [](double value) { return static_cast<float>(value); });
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Environments>> Environments::Make(const Settings& settings) {
@@ -73,14 +77,6 @@ void Environments::WriteNamedCosts(int index, const datacom_env_result& out) con
   std::transform(from, from + costs, out.named_cost + static_cast<int64_t>(index) * costs,
                  [](double value) { return static_cast<float>(value); });
 }
-
-namespace {
-
-void Round(const std::vector<double>& values, float* out) {
-  std::transform(values.begin(), values.end(), out, [](double value) { return static_cast<float>(value); });
-}
-
-}  // namespace
 
 void Environments::WriteStart(int index, const datacom_env_result& out) {
   const Slot& slot = slots_[index];
