@@ -72,6 +72,9 @@ class Wheel(unittest.TestCase):
     def setUpClass(cls):
         if subprocess.run([*UNSHARE, "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
             skip("this system allows no mount namespace")
+        loaded = subprocess.run(["ldd", BUILD / "lib/libdatacom_python.so"], check=True, text=True, stdout=subprocess.PIPE).stdout
+        if re.search("lib[at]san", loaded) or "/usr/lib" in re.search(r"libmujoco\S+ => (\S+)", loaded).group(1):
+            skip("a wheel has neither sanitizers nor the system's MuJoCo")
         packing = subprocess.run([ROOT / "deploy/dev/wheel", "--build", BUILD, "--out", FOLDER], text=True, check=False,
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         cls.skip_without_pypi(packing)

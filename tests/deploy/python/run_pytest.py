@@ -3,10 +3,12 @@
 
   run_pytest.py BUILD [FILE...]   files relative to tests/deploy
 
-The environment, BUILD/python/package, has the package's optional dependencies from PyPI. Exit code 77: PyPI cannot be reached.
+The environment, BUILD/python/package, has the package's optional dependencies from PyPI. Exit code 77: PyPI cannot be reached, or the build has a
+sanitizer.
 """
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +22,9 @@ PACKAGES = ["numpy==2.2.6", "gymnasium==1.2.0", "pandas==2.3.3", "matplotlib==3.
 
 
 def main(build, arguments):
+    if re.search("lib[at]san", subprocess.run(["ldd", build / "lib/libdatacom_python.so"], check=True, text=True, stdout=subprocess.PIPE).stdout):
+        print("skipped: Python cannot load a library with a sanitizer")
+        return SKIPPED
     folder = build / "python/package"
     python, stamp = folder / "bin/python", folder / "installed.txt"
     wanted = "\n".join(PACKAGES)
@@ -29,8 +34,8 @@ def main(build, arguments):
                        "--only-binary", ":all:", *PACKAGES]):
             done = subprocess.run(words, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
             if done.returncode != 0:
-                print(f"{SKIPPED}: {' '.join(map(str, words))}\n{done.stdout[-2000:]}")
-                return 77
+                print(f"skipped: {' '.join(map(str, words))}\n{done.stdout[-2000:]}")
+                return SKIPPED
         stamp.write_text(wanted)
     environment = {**os.environ, "DATACOM_BUILD": str(build), "PYTHONPATH": str(ROOT / "deploy/python"), "MPLBACKEND": "Agg",
                    "PYTHONDONTWRITEBYTECODE": "1"}
