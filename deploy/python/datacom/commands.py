@@ -46,7 +46,7 @@ class Training:
     """A running command. Iterate over it for Progress, or call wait().
 
     Ctrl-C (KeyboardInterrupt) while it is iterated drains the run: it saves everything, and `resume=True` continues it. Leaving a `with`
-    block early does the same.
+    block early does the same. Keep the object until the command has ended: it reads what the command prints.
     """
 
     def __init__(self, words: list[str], folder: Path | None) -> None:

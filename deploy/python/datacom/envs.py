@@ -221,7 +221,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
                 final = np.full(self.num_envs, None, dtype=object)
                 for i in np.flatnonzero(ended):
                     final[i] = self._environments.final_observation[i].copy()
-                of_end = {name: np.where(ended, values, 0) for name, values in info.items() if not name.startswith("_")}
+                of_end = {name: np.where(ended, values, np.zeros_like(values)) for name, values in info.items() if not name.startswith("_")}
                 info.update(final_obs=final, _final_obs=ended, final_info={**of_end, **{f"_{name}": ended for name in of_end}}, _final_info=ended)
         return observation, reward, terminated, truncated, info
 
