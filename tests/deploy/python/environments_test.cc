@@ -20,9 +20,8 @@ struct Arrays {
         reward(count),
         cost(count),
         flags(4 * count) {
-    out = {observation.data(),  final_observation.data(),   reward.data(),
-           cost.data(),         nullptr,                    flags.data(),
-           &flags[1 * count],   &flags[2 * count],          &flags[3 * count]};
+    out = {observation.data(), final_observation.data(), reward.data(),     cost.data(),      nullptr,
+           flags.data(),       &flags[1 * count],        &flags[2 * count], &flags[3 * count]};
   }
   std::vector<float> observation, final_observation;
   std::vector<double> reward, cost;
@@ -80,7 +79,8 @@ TEST(Environments, AreUntouchedWhenAStepIsRefused) {
 }
 
 TEST(Environments, NamesWhatCannotBeMade) {
-  EXPECT_THAT(std::string(Environments::Make({"cartpole", "", 2, 0}).status().message()), testing::HasSubstr("threads is 0"));
+  EXPECT_THAT(std::string(Environments::Make({"cartpole", "", 2, 0}).status().message()),
+              testing::HasSubstr("threads is 0"));
   EXPECT_THAT(std::string(Environments::Make({"tennis", ""}).status().message()), testing::HasSubstr("\"tennis\""));
 }
 
