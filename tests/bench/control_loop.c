@@ -4,7 +4,6 @@
  *
  * Sleeps until each tick of an absolute clock, decides once, and prints percentiles in microseconds. The observations
  * change from tick to tick, so that caches are as cold as the pause leaves them. Exit code 1: a decision failed. */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
