@@ -1,0 +1,103 @@
+#include "deploy/tools/onnx/graph.h"
+
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace datacom::onnx {
+namespace {
+
+// rows: empty for no dimension of that kind; columns: 0 for none.
+void Describe(const std::string& name, const std::string& rows, int columns, const std::string& about,
+              v1::OnnxValue* value) {
+  value->set_name(name);
+  value->set_doc_string(about);
+  v1::OnnxTensorType* const type = value->mutable_type()->mutable_tensor_type();
+  type->set_elem_type(Type::FLOAT);
+  type->mutable_shape()->add_dim()->set_dim_param(rows);
+  if (columns > 0) type->mutable_shape()->add_dim()->set_dim_value(columns);
+}
+
+}  // namespace
+
+Value Graph::Input(const std::string& name, const std::string& rows, int columns, const std::string& about,
+                   bool optional) {
+  Describe(name, rows, columns, about, graph_.add_input());
+  if (optional) Constant(name, Type::FLOAT, {1, columns}, std::vector<float>(columns));
+  return name;
+}
+
+void Graph::Output(const std::string& name, const Value& value, int columns, const std::string& about) {
+  v1::OnnxNode* const node = graph_.add_node();
+  node->set_name(name);
+  if (columns > 0) {
+    node->set_op_type("Identity");
+    node->add_input(value);
+  } else {
+    node->set_op_type("Squeeze");
+    node->add_input(value);
+    node->add_input(Indices({1}));
+  }
+  node->add_output(name);
+  Describe(name, "batch", columns, about, graph_.add_output());
+}
+
+Value Graph::Apply(const std::string& operation, std::vector<Value> inputs, const Attributes& attributes) {
+  const Value name = absl::StrCat(operation, "_", graph_.node_size());
+  v1::OnnxNode* const node = graph_.add_node();
+  node->set_name(name);
+  node->set_op_type(operation);
+  for (Value& input : inputs) node->add_input(std::move(input));
+  node->add_output(name);
+  for (const auto& [key, number] : attributes) {
+    v1::OnnxAttribute* const attribute = node->add_attribute();
+    attribute->set_name(key);
+    attribute->set_type(v1::OnnxAttribute::INT);
+    attribute->set_i(number);
+  }
+  return name;
+}
+
+template <class Number>
+Value Graph::Constant(const std::string& name, Type::Type type, std::vector<int64_t> shape,
+                      const std::vector<Number>& numbers) {
+  const std::string data(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(Number));
+  const std::string key = absl::StrCat(name, " ", type, " ", absl::StrJoin(shape, ","), " ", data);
+  const auto [found, added] = constants_.try_emplace(key, name);
+  if (!added) return found->second;
+  if (name.empty()) found->second = absl::StrCat("constant_", constants_.size());
+  v1::OnnxTensor* const tensor = graph_.add_initializer();
+  tensor->set_name(found->second);
+  tensor->set_data_type(type);
+  for (const int64_t extent : shape) tensor->add_dims(extent);
+  tensor->set_raw_data(data);
+  return found->second;
+}
+
+Value Graph::Floats(const std::string& name, std::vector<int64_t> shape, const std::vector<float>& numbers) {
+  return Constant(name, Type::FLOAT, std::move(shape), numbers);
+}
+
+Value Graph::Doubles(std::vector<int64_t> shape, const std::vector<double>& numbers) {
+  return Constant("", Type::DOUBLE, std::move(shape), numbers);
+}
+
+Value Graph::Indices(const std::vector<int64_t>& numbers) {
+  return Constant("", Type::INT64, {static_cast<int64_t>(numbers.size())}, numbers);
+}
+
+Value Graph::Columns(const Value& value, const std::vector<int64_t>& columns) {
+  return Apply("Gather", {value, Indices(columns)}, {{"axis", 1}});
+}
+
+Value Graph::Columns(const Value& value, int first, int count) {
+  std::vector<int64_t> columns(count);
+  std::iota(columns.begin(), columns.end(), first);
+  return Columns(value, columns);
+}
+
+Value Graph::Sum(const Value& value) { return Apply("ReduceSum", {value, Indices({1})}, {{"keepdims", 1}}); }
+
+}  // namespace datacom::onnx
+// SPDX-License-Identifier: Apache-2.0

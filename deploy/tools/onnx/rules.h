@@ -1,0 +1,28 @@
+// Acting rules (common/acting/acting_rule.h) as ONNX graphs. Functions; thread-safe.
+//
+//   inputs   observation [batch, columns] float32; noise [batch or 1, noise_dim] float32, optional: zeros, which give
+//            the deterministic action
+//   outputs  action [batch, action_dim] float32, the one to execute; for safe_map also constraint (CVaR - delta), cvar
+//            and intervention |a - u|, float32 [batch]
+#ifndef DATACOM_DEPLOY_TOOLS_ONNX_RULES_H_
+#define DATACOM_DEPLOY_TOOLS_ONNX_RULES_H_
+
+#include "absl/status/status.h"
+#include "common/nn/snapshot.h"
+#include "common/tasks/task.h"
+#include "datacom/v1/task_options.pb.h"
+#include "deploy/tools/onnx/graph.h"
+
+namespace datacom::onnx {
+
+// How many numbers of an observation, from its first on, the graph of a rule takes.
+int ObservationColumns(const Snapshot& snapshot, const TaskSpec& spec);
+
+// The snapshot has been checked (MakeActingRule). UNIMPLEMENTED, naming the rule, the known rows or the task that has
+// no graph.
+absl::Status AddRule(const Snapshot& snapshot, const TaskModel& model, const v1::TaskOptions& options, Graph* graph);
+
+}  // namespace datacom::onnx
+
+#endif  // DATACOM_DEPLOY_TOOLS_ONNX_RULES_H_
+// SPDX-License-Identifier: Apache-2.0
