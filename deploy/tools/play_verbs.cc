@@ -60,6 +60,13 @@ void AddExport(CLI::App* app, int* exit_code) {
   verb->add_option("--member", exported->member, "Member")->capture_default_str()->check(WholeNumber<uint32_t>(0));
   verb->add_option("--epoch", exported->epoch, "Epoch number, last or best")->capture_default_str();
   verb->add_option("--out", exported->file, "File to write")->required();
+  verb->add_option("--format", exported->format,
+                   "policy: for the C library and datacom.Policy; onnx: policy and safety filter as an ONNX graph")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"policy", "onnx"}));
+  verb->add_option("--pairs", exported->pairs, "Recorded inputs and outputs beside an ONNX file, OUT.pairs.csv")
+      ->capture_default_str()
+      ->check(WholeNumber<uint32_t>(0));
   verb->footer(BestEpochRule());
   verb->callback([exported, exit_code] { *exit_code = Finish(RunExportCommand(*exported, &std::cout)); });
 }

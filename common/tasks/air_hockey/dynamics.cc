@@ -56,6 +56,23 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
   model.spec.summary =
       "Score with a planar three-joint arm; keep its joints within limits and its mallet over its own half.";
   model.spec.obs_dim = kObservation;
+  model.spec.observation_names = {"puck x / m",
+                                  "puck y / m",
+                                  "puck yaw / rad",
+                                  "puck velocity x / m/s",
+                                  "puck velocity y / m/s",
+                                  "puck yaw rate / rad/s",
+                                  "joint 1 / rad",
+                                  "joint 2 / rad",
+                                  "joint 3 / rad",
+                                  "joint 1 velocity / rad/s",
+                                  "joint 2 velocity / rad/s",
+                                  "joint 3 velocity / rad/s",
+                                  "mallet x from puck / m",
+                                  "mallet y from puck / m",
+                                  "mallet velocity x from puck / m/s",
+                                  "mallet velocity y from puck / m/s"};
+  model.spec.action_names = {"joint 1 acceleration", "joint 2 acceleration", "joint 3 acceleration"};
   model.spec.action_dim = kJoints;
   model.spec.action_low = {-1.0, -1.0, -1.0};
   model.spec.action_high = {1.0, 1.0, 1.0};

@@ -50,6 +50,9 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
   model.spec.summary =
       "Drive a cart so that the tip of its pole reaches a goal 5 m away; never let the pole fall below horizontal.";
   model.spec.obs_dim = 5;
+  model.spec.observation_names = {"cart x / m", "sin pole angle", "cos pole angle", "cart velocity / m/s",
+                                  "pole angular velocity / rad/s"};
+  model.spec.action_names = {"force on the cart / 2 N"};
   model.spec.action_dim = 1;
   model.spec.action_low = {-1.0};
   model.spec.action_high = {1.0};

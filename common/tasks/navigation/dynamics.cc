@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "common/base/status.h"
 #include "common/tasks/navigation/constraints.h"
@@ -86,6 +88,34 @@ void Dynamics::Evaluate(const double* obs, const ControlAffineOut& out) const {
   }
 }
 
+namespace {
+
+std::vector<std::string> ObservationNames(Frame frame) {
+  const bool room = frame == Frame::kWorld;
+  std::vector<std::string> names = {room ? "target x / m" : "target ahead / m",
+                                    room ? "target y / m" : "target left / m"};
+  for (const std::string robot : {"TIAGo++", "Fetch"}) {
+    for (const char* part :
+         {" x / m", " y / m", " cos yaw", " sin yaw", " velocity x / m/s", " velocity y / m/s", " yaw rate / rad/s"}) {
+      names.push_back(robot + part);
+    }
+  }
+  for (const char* name : {"last speed / m/s", "last turn rate / rad/s", "hand x / m", "hand y / m",
+                           "hand velocity x / m/s", "hand velocity y / m/s"}) {
+    names.emplace_back(name);
+  }
+  if (frame != Frame::kRobotAll) return names;
+  names.emplace_back("TIAGo++ speed ahead / m/s");
+  for (const std::string object : {"Fetch", "hand"}) {
+    for (const char* part : {" ahead / m", " left / m", " velocity ahead / m/s", " velocity left / m/s"}) {
+      names.push_back(object + part);
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
 Frame FrameOf(const v1::TaskOptions& options) {
   if (options.observation() == "robot_frame_all") return Frame::kRobotAll;
   return options.observation() == "robot_frame" ? Frame::kRobot : Frame::kWorld;
@@ -98,6 +128,8 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
   model.spec.name = "navigation";
   model.spec.summary = "Drive TIAGo++ to a target in a room where a Fetch robot drives around and waves its arm.";
   model.spec.obs_dim = ObservationSize(frame);
+  model.spec.observation_names = ObservationNames(frame);
+  model.spec.action_names = {"speed / m/s", "turn rate / rad/s"};
   model.spec.action_dim = 2;
   model.spec.action_low = {-1.0, -M_PI / 3};
   model.spec.action_high = {1.0, M_PI / 3};

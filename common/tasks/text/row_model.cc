@@ -95,6 +95,23 @@ absl::StatusOr<ObservationSlice> MakeSlice(const std::string& field, const v1::S
   return made;
 }
 
+// Names of an observation's numbers; those of the model columns say what the control-affine model reads.
+std::vector<std::string> ObservationNames(const v1::TextTask& task, const RowLayout& layout) {
+  const v1::ResolvedTask& resolved = task.resolved();
+  std::vector<std::string> names(resolved.observation().begin(), resolved.observation().end());
+  for (const std::string& state : resolved.state()) names.push_back(absl::StrCat("state ", state));
+  for (int i = 0; i < layout.x; ++i) names.push_back(absl::StrCat("rate of ", resolved.state(layout.q + i)));
+  const int torques = layout.mode == RowLayout::Mode::kTorque ? layout.velocities : 0;
+  for (int i = 0; i < torques; ++i) names.push_back(absl::StrCat("acceleration ", i, " without action"));
+  for (int i = 0; i < torques * layout.action; ++i) {
+    names.push_back(absl::StrCat("acceleration ", i / layout.action, " by ", resolved.action(i % layout.action)));
+  }
+  for (int i = 0; i < layout.costs; ++i) names.push_back(absl::StrCat("cost ", task.definition().cost(i).name()));
+  for (int i = layout.known_at; i < layout.size; ++i)
+    names.push_back(absl::StrCat("known row column ", i - layout.known_at));
+  return names;
+}
+
 }  // namespace
 
 RowLayout RowLayout::Of(const v1::TextTask& task) {
@@ -271,6 +288,8 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
   spec.model_dim = layout.size - layout.policy;
   for (int i = 0; i < layout.costs; ++i) spec.cost_names.push_back(definition.cost(i).name());
   spec.costs_at = layout.costs_at;
+  spec.observation_names = ObservationNames(task, layout);
+  spec.action_names.assign(task.resolved().action().begin(), task.resolved().action().end());
   spec.action_dim = layout.action;
   spec.action_low.assign(layout.action, -1.0);
   spec.action_high.assign(layout.action, 1.0);

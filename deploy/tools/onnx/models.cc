@@ -26,8 +26,7 @@ struct Matrix {
 // atan2(sine, cosine) of a vector of about unit length. The float32 arc tangent of the half angle starts one Newton
 // step in float64: ONNX Runtime has no float64 arc tangent. Its error is the start's, about 3e-7, cubed.
 Value Angle(const Value& sine, const Value& cosine, Graph* graph) {
-  const Value length = graph->Apply(
-      "Sqrt", {graph->Add(graph->Multiply(sine, sine), graph->Multiply(cosine, cosine))});
+  const Value length = graph->Apply("Sqrt", {graph->Add(graph->Multiply(sine, sine), graph->Multiply(cosine, cosine))});
   const Value s = graph->Divide(sine, length), c = graph->Divide(cosine, length), one = graph->Double(1);
   // tan(angle / 2) = s / (1 + c) where c >= 0, else (1 - c) / s.
   const Value right = graph->Apply("Atan", {graph->ToFloat(graph->Divide(s, graph->Add(one, c)))});
@@ -51,8 +50,8 @@ ModelValues CartPole(const Value& obs, Graph* graph) {
   const Value m12 = graph->Multiply(number(kPoleMass * kHalfLength), cosine);
   const Value m22 = number(kPoleMass * kHalfLength * kHalfLength + kPoleInertia);
   const Value determinant = graph->Subtract(graph->Multiply(m11, m22), graph->Multiply(m12, m12));
-  const Value b0 = graph->Multiply(
-      number(kPoleMass * kHalfLength), graph->Multiply(graph->Multiply(theta_dot, theta_dot), sine));
+  const Value b0 =
+      graph->Multiply(number(kPoleMass * kHalfLength), graph->Multiply(graph->Multiply(theta_dot, theta_dot), sine));
   const Value b1 = graph->Multiply(number(kPoleMass * kGravity * kHalfLength), sine);
   const Value f2 = graph->Divide(graph->Subtract(graph->Multiply(m22, b0), graph->Multiply(m12, b1)), determinant);
   const Value f3 = graph->Divide(graph->Subtract(graph->Multiply(m11, b1), graph->Multiply(m12, b0)), determinant);
@@ -95,8 +94,8 @@ ModelValues Navigation(const Value& obs, Graph* graph) {
   Matrix places(2, 6);  // G = [cos, 0; sin, 0; 0, 1], row-major
   places.at(0, 0) = places.at(1, 2) = 1;
   const Value turns = graph->Join({graph->Apply("Cos", {heading}), graph->Apply("Sin", {heading})});
-  const Value rows = graph->Add(graph->Apply("MatMul", {turns, places.AddTo(graph)}),
-                                graph->Doubles({1, 6}, {0, 0, 0, 0, 0, 1}));
+  const Value rows =
+      graph->Add(graph->Apply("MatMul", {turns, places.AddTo(graph)}), graph->Doubles({1, 6}, {0, 0, 0, 0, 0, 1}));
   values.G = graph->Apply("Reshape", {rows, graph->Indices({-1, 3, 2})});
   return values;
 }
@@ -135,8 +134,8 @@ Value TextDrift(const RowLayout& layout, const v1::ResolvedTask& resolved, const
   for (const v1::DirectDrive& drive : resolved.drive()) {
     constant[(positions_follow ? layout.positions : 0) + drive.dof()] = drive.drift();
   }
-  const Value sum = graph->Add(graph->Apply("MatMul", {obs, linear.AddTo(graph)}),
-                               graph->Doubles({1, layout.q}, constant));
+  const Value sum =
+      graph->Add(graph->Apply("MatMul", {obs, linear.AddTo(graph)}), graph->Doubles({1, layout.q}, constant));
   if (left.empty()) return sum;
   Matrix gathered(static_cast<int>(places.size()), layout.q);
   for (size_t i = 0; i < places.size(); ++i) gathered.at(static_cast<int>(i), places[i].first) = places[i].second;
@@ -180,7 +179,8 @@ absl::StatusOr<ModelValues> AddModel(const TaskModel& model, const v1::TaskOptio
   if (name == "cartpole") return CartPole(observation, graph);
   if (name == "air_hockey") return AirHockey(observation, graph);
   if (name == "navigation") return Navigation(observation, graph);
-  return absl::UnimplementedError(absl::StrCat("task ", name, ": its control-affine model has no ONNX graph; there are ",
+  return absl::UnimplementedError(absl::StrCat("task ", name,
+                                               ": its control-affine model has no ONNX graph; there are ",
                                                "graphs of cartpole, air_hockey, navigation and text tasks"));
 }
 

@@ -46,10 +46,18 @@ Layers Forward(const Context& at, const MlpSpec& net, Value x) {
     const bool last = at.snapshot.Find(absl::StrCat(net.net, ".", i + 1, ".weight")) == nullptr;
     if (!last) {
       switch (net.hidden) {
-        case Mlp::Hidden::kRelu: x = at.graph->Apply("Relu", {x}); break;
-        case Mlp::Hidden::kSigmoid: x = at.graph->Apply("Sigmoid", {x}); break;
-        case Mlp::Hidden::kTanh: x = at.graph->Apply("Tanh", {x}); break;
-        case Mlp::Hidden::kSwish: x = at.graph->Multiply(x, at.graph->Apply("Sigmoid", {x})); break;
+        case Mlp::Hidden::kRelu:
+          x = at.graph->Apply("Relu", {x});
+          break;
+        case Mlp::Hidden::kSigmoid:
+          x = at.graph->Apply("Sigmoid", {x});
+          break;
+        case Mlp::Hidden::kTanh:
+          x = at.graph->Apply("Tanh", {x});
+          break;
+        case Mlp::Hidden::kSwish:
+          x = at.graph->Multiply(x, at.graph->Apply("Sigmoid", {x}));
+          break;
       }
     }
     layers.values.push_back(x);
@@ -127,8 +135,8 @@ absl::Status AddNormalised(const Context& at) {
   Graph* const graph = at.graph;
   const auto limit = static_cast<float>(ScalarOf(at.snapshot, "observation_limit"));
   const Value centred = graph->Subtract(Seen(at), Array(at, "observation.mean"));
-  const Value x = graph->Apply("Clip", {graph->Divide(centred, Array(at, "observation.std")), graph->Float(-limit),
-                                        graph->Float(limit)});
+  const Value x = graph->Apply(
+      "Clip", {graph->Divide(centred, Array(at, "observation.std")), graph->Float(-limit), graph->Float(limit)});
   const Value mean = Forward(at, at.form.Net("actor.mean"), x).values.back();
   const Value std = graph->Apply("Exp", {Array(at, "actor.log_std")});
   OutputAction(at, Scaled(at, graph->Add(mean, graph->Multiply(std, at.noise))));
@@ -166,8 +174,7 @@ Value MappedAction(const Value& k, const Value& J_G, const Value& drift, const S
   const Value clipped = graph->Apply("Clip", {u, number(-1), number(1)});
   const Value offset = graph->Divide(graph->Multiply(j_a, residual), norm);
   const Value along = graph->Divide(graph->Sum(graph->Multiply(j_a, clipped)), graph->Add(number(1), j_s));
-  const Value tangent = n == 1 ? graph->Multiply(j_s, clipped)
-                               : graph->Subtract(clipped, graph->Multiply(j_a, along));
+  const Value tangent = n == 1 ? graph->Multiply(j_s, clipped) : graph->Subtract(clipped, graph->Multiply(j_a, along));
   const Value raw = graph->Subtract(tangent, offset);
   const Value sizes = graph->Apply("Abs", {raw});
   std::vector<Value> largest = {number(1)};
@@ -195,8 +202,7 @@ absl::Status AddSafeMap(const Context& at) {
   if (dims.x > 0) {
     drift = graph->Add(drift, graph->Sum(graph->Multiply(graph->Columns(gradient, dims.q, dims.x), m.x_dot)));
   }
-  const Value action =
-      graph->ToFloat(MappedAction(k, J_G, drift, GainsOf(at.snapshot), dims.action, u, graph));
+  const Value action = graph->ToFloat(MappedAction(k, J_G, drift, GainsOf(at.snapshot), dims.action, u, graph));
   OutputAction(at, action);
   graph->Output("constraint", graph->ToFloat(k), 0, "cvar - delta; above 0 the state is judged unsafe");
   graph->Output("cvar", graph->ToFloat(cvar), 0, "conditional value at risk of the future discounted cost");
@@ -224,8 +230,7 @@ absl::Status AddRule(const Snapshot& snapshot, const TaskModel& model, const v1:
   for (const RuleGraph& entry : kGraphs) {
     names.emplace_back(entry.rule);
     if (names.back() != snapshot.acting_rule) continue;
-    ASSIGN_OR_RETURN(const SnapshotForm form,
-                     ActingRuleForm(snapshot.acting_rule, SnapshotDims::Of(model), snapshot));
+    ASSIGN_OR_RETURN(const SnapshotForm form, ActingRuleForm(snapshot.acting_rule, SnapshotDims::Of(model), snapshot));
     Context at{snapshot, form, model, options, graph, "", ""};
     at.observation = graph->Input("observation", "batch", ObservationColumns(snapshot, model.spec),
                                   "numbers as in the property observation_names");

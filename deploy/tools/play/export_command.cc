@@ -4,13 +4,28 @@
 
 #include "common/acting/acting_rule.h"
 #include "common/acting/policy_file.h"
+#include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/experiment.pb.h"
 #include "deploy/tools/maps/run_policies.h"
+#include "deploy/tools/onnx/export_onnx.h"
 
 namespace datacom::tools {
+namespace {
+
+absl::Status WriteOnnx(const ExportCommand& command, const Policy& policy, const TaskModel& model, std::ostream* out) {
+  ASSIGN_OR_RETURN(const std::string graph, onnx::EncodeOnnx(policy, model));
+  ASSIGN_OR_RETURN(const std::string pairs, onnx::RecordPairs(policy, model, command.pairs));
+  const std::string pairs_file = onnx::PairsFile(command.file);
+  RETURN_IF_ERROR(WriteFileAtomically(command.file, graph));
+  RETURN_IF_ERROR(WriteFileAtomically(pairs_file, pairs));
+  *out << pairs_file << ": " << command.pairs << " recorded inputs and outputs of the acting rule\n";
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::Status RunExportCommand(const ExportCommand& command, std::ostream* out) {
   ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadRunExperiment(command.run_dir, {}));
@@ -27,7 +42,11 @@ absl::Status RunExportCommand(const ExportCommand& command, std::ostream* out) {
   policy.about.set_epoch(chosen->epoch);
   policy.about.set_build(BuildName());
   policy.snapshot = snapshot;
-  RETURN_IF_ERROR(WritePolicyFile(command.file, policy));
+  if (command.format == "onnx") {
+    RETURN_IF_ERROR(WriteOnnx(command, policy, model, out));
+  } else {
+    RETURN_IF_ERROR(WritePolicyFile(command.file, policy));
+  }
   *out << command.file << ": " << experiment.name() << ", member " << snapshot.member << " (seed "
        << snapshot.member_seed << "), epoch " << chosen->epoch << ", update " << snapshot.version.update
        << ", acting rule " << snapshot.acting_rule << '\n';

@@ -1,4 +1,5 @@
-// `export`: writes a policy of a run to one file for a robot. Thread-safe; blocks on the disk.
+// `export`: writes a policy of a run to one file, for the C library or as an ONNX model. Thread-safe; blocks on the
+// disk.
 #ifndef DATACOM_DEPLOY_TOOLS_PLAY_EXPORT_COMMAND_H_
 #define DATACOM_DEPLOY_TOOLS_PLAY_EXPORT_COMMAND_H_
 
@@ -13,8 +14,10 @@ namespace datacom::tools {
 struct ExportCommand {
   std::string run_dir;
   uint32_t member = 0;
-  std::string epoch = "last";  // number, last or best
-  std::string file;            // the file to write
+  std::string epoch = "last";     // number, last or best
+  std::string file;               // the file to write
+  std::string format = "policy";  // or onnx
+  uint32_t pairs = 1000;          // recorded inputs and outputs beside an ONNX file
 };
 
 // Checks that the policy's acting rule can be made, writes the file and prints on `out` what it holds. NOT_FOUND or
