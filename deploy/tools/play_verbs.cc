@@ -64,6 +64,8 @@ void AddExport(CLI::App* app, int* exit_code) {
                    "policy: for the C library and datacom.Policy; onnx: policy and safety filter as an ONNX graph")
       ->capture_default_str()
       ->check(CLI::IsMember({"policy", "onnx"}));
+  verb->add_flag("--noise", exported->noise,
+                 "The ONNX graph takes standard normal numbers, too, as in training; otherwise it is deterministic");
   verb->add_option("--pairs", exported->pairs, "Recorded inputs and outputs beside an ONNX file, OUT.pairs.csv")
       ->capture_default_str()
       ->check(WholeNumber<uint32_t>(0));

@@ -64,13 +64,15 @@ std::vector<std::string> Header(int observations, int noises, int actions, bool 
 // One environment that plays the policy and restarts at the end of each episode.
 class Player {
  public:
-  Player(std::unique_ptr<Task> task, std::unique_ptr<ActingRule> rule, bool judged)
+  Player(std::unique_ptr<Task> task, std::unique_ptr<ActingRule> rule, bool judged, bool noise)
       : task_(std::move(task)),
         rule_(std::move(rule)),
         judged_(judged),
+        noisy_(noise),
         observation_(task_->spec().obs_dim),
         seen_(observation_.size()),
         noise_(rule_->noise_dim()),
+        zeros_(noise_.size()),
         action_(task_->spec().action_dim),
         executed_(action_.size()) {}
 
@@ -83,14 +85,16 @@ class Player {
     std::copy(observation_.begin(), observation_.end(), seen_.begin());
     FillNormal(StreamKey("onnx.noise", {index}), noise_.data(), static_cast<int64_t>(noise_.size()));
     double constraint = 0, cvar = 0, intervention = 0;
-    rule_->Act(1, {seen_.data(), noise_.data()}, action_.data(), {&constraint, &cvar, &intervention});
-    const float* const action = rule_->executed() != nullptr ? rule_->executed() : action_.data();
+    const std::vector<float>& recorded = noisy_ ? noise_ : zeros_;
+    rule_->Act(1, {seen_.data(), recorded.data()}, action_.data(), {&constraint, &cvar, &intervention});
     std::vector<std::string> cells;
     for (int i = 0; i < columns; ++i) cells.push_back(Cell(seen_[i]));
-    for (const float number : noise_) cells.push_back(Cell(number));
-    for (size_t i = 0; i < action_.size(); ++i) cells.push_back(Cell(action[i]));
+    for (size_t i = 0; noisy_ && i < noise_.size(); ++i) cells.push_back(Cell(noise_[i]));
+    for (size_t i = 0; i < action_.size(); ++i) cells.push_back(Cell(Executed()[i]));
     if (judged_) cells.insert(cells.end(), {Cell(cvar), Cell(constraint), Cell(intervention)});
-    std::copy_n(action, executed_.size(), executed_.begin());
+    // Episodes always have noise, which leads to more states.
+    rule_->Act(1, {seen_.data(), noise_.data()}, action_.data(), {});
+    std::copy_n(Executed(), executed_.size(), executed_.begin());
     const StepResult result = CheckedStep(task_.get(), executed_.data(), observation_.data());
     const bool over = result.absorbing || !result.valid || steps_ + 1 == task_->spec().horizon;
     steps_ = over ? 0 : steps_ + 1;
@@ -98,12 +102,14 @@ class Player {
   }
 
  private:
+  const float* Executed() const { return rule_->executed() != nullptr ? rule_->executed() : action_.data(); }
+
   std::unique_ptr<Task> task_;
   std::unique_ptr<ActingRule> rule_;
-  bool judged_;
+  bool judged_, noisy_;
   int steps_ = 0;
   std::vector<double> observation_;
-  std::vector<float> seen_, noise_, action_;
+  std::vector<float> seen_, noise_, zeros_, action_;
   std::vector<double> executed_;
 };
 
@@ -111,9 +117,9 @@ class Player {
 
 std::string PairsFile(const std::string& path) { return absl::StrCat(absl::StripSuffix(path, ".onnx"), ".pairs.csv"); }
 
-absl::StatusOr<std::string> EncodeOnnx(const Policy& policy, const TaskModel& model) {
+absl::StatusOr<std::string> EncodeOnnx(const Policy& policy, const TaskModel& model, bool noise) {
   Graph graph;
-  RETURN_IF_ERROR(AddRule(policy.snapshot, model, policy.about.task_options(), &graph));
+  RETURN_IF_ERROR(AddRule(policy.snapshot, model, policy.about.task_options(), noise, &graph));
   v1::OnnxModel onnx;
   onnx.set_ir_version(kIrVersion);
   onnx.set_producer_name("datacom");
@@ -131,14 +137,14 @@ absl::StatusOr<std::string> EncodeOnnx(const Policy& policy, const TaskModel& mo
   return onnx.SerializeAsString();
 }
 
-absl::StatusOr<std::string> RecordPairs(const Policy& policy, const TaskModel& model, uint32_t pairs) {
+absl::StatusOr<std::string> RecordPairs(const Policy& policy, const TaskModel& model, bool noise, uint32_t pairs) {
   const Snapshot& snapshot = policy.snapshot;
   ASSIGN_OR_RETURN(std::unique_ptr<ActingRule> rule, MakeActingRule(snapshot, model, /*max_batch=*/1));
   ASSIGN_OR_RETURN(std::unique_ptr<Task> task, MakeTask(snapshot.task, policy.about.task_options()));
   const bool judged = rule->has_constraint();
   const int columns = ObservationColumns(snapshot, model.spec);
-  std::string text = absl::StrJoin(Header(columns, rule->noise_dim(), model.spec.action_dim, judged), ",") + "\n";
-  Player player(std::move(task), std::move(rule), judged);
+  std::string text = absl::StrJoin(Header(columns, noise ? rule->noise_dim() : 0, model.spec.action_dim, judged), ",") + "\n";
+  Player player(std::move(task), std::move(rule), judged, noise);
   for (uint32_t i = 0; i < pairs; ++i) absl::StrAppend(&text, player.Line(i, columns), "\n");
   return text;
 }

@@ -21,11 +21,12 @@ std::string PairsFile(const std::string& path);
 
 // The model in binary form: graph (rules.h) and metadata_props, whose keys and values PYTHON.md lists.
 // UNIMPLEMENTED, naming rule, known rows or task, if there is no graph.
-absl::StatusOr<std::string> EncodeOnnx(const Policy& policy, const TaskModel& model);
+// noise: the graph takes noise as an input.
+absl::StatusOr<std::string> EncodeOnnx(const Policy& policy, const TaskModel& model, bool noise);
 
-// Columns: observation_I and noise_I, the inputs; action_I, cvar, constraint and intervention, the outputs, those
+// Columns: observation_I and, on request, noise_I, the inputs; action_I, cvar, constraint and intervention, the outputs, those
 // that the graph has. `pairs` lines; the same for the same policy.
-absl::StatusOr<std::string> RecordPairs(const Policy& policy, const TaskModel& model, uint32_t pairs);
+absl::StatusOr<std::string> RecordPairs(const Policy& policy, const TaskModel& model, bool noise, uint32_t pairs);
 
 }  // namespace datacom::onnx
 

@@ -8,23 +8,20 @@
 namespace datacom::onnx {
 namespace {
 
-// rows: empty for no dimension of that kind; columns: 0 for none.
-void Describe(const std::string& name, const std::string& rows, int columns, const std::string& about,
-              v1::OnnxValue* value) {
+// float32 [batch, columns], or [batch] if columns is 0.
+void Describe(const std::string& name, int columns, const std::string& about, v1::OnnxValue* value) {
   value->set_name(name);
   value->set_doc_string(about);
   v1::OnnxTensorType* const type = value->mutable_type()->mutable_tensor_type();
   type->set_elem_type(Type::FLOAT);
-  type->mutable_shape()->add_dim()->set_dim_param(rows);
+  type->mutable_shape()->add_dim()->set_dim_param("batch");
   if (columns > 0) type->mutable_shape()->add_dim()->set_dim_value(columns);
 }
 
 }  // namespace
 
-Value Graph::Input(const std::string& name, const std::string& rows, int columns, const std::string& about,
-                   bool optional) {
-  Describe(name, rows, columns, about, graph_.add_input());
-  if (optional) Constant(name, Type::FLOAT, {1, columns}, std::vector<float>(columns));
+Value Graph::Input(const std::string& name, int columns, const std::string& about) {
+  Describe(name, columns, about, graph_.add_input());
   return name;
 }
 
@@ -40,7 +37,7 @@ void Graph::Output(const std::string& name, const Value& value, int columns, con
     node->add_input(Indices({1}));
   }
   node->add_output(name);
-  Describe(name, "batch", columns, about, graph_.add_output());
+  Describe(name, columns, about, graph_.add_output());
 }
 
 Value Graph::Apply(const std::string& operation, std::vector<Value> inputs, const Attributes& attributes) {

@@ -23,9 +23,8 @@ using Attributes = std::vector<std::pair<std::string, int64_t>>;
 
 class Graph {
  public:
-  // [rows, columns] float32. `optional`: zeros [1, columns] unless the caller gives it. rows: name of the dimension.
-  Value Input(const std::string& name, const std::string& rows, int columns, const std::string& about,
-              bool optional = false);
+  // float32 [batch, columns].
+  Value Input(const std::string& name, int columns, const std::string& about);
   // Names `value`, float32 [batch, columns], or [batch] if columns is 0, as the graph's next output.
   void Output(const std::string& name, const Value& value, int columns, const std::string& about);
 

@@ -26,7 +26,7 @@ struct Context {
   const TaskModel& model;
   const v1::TaskOptions& options;
   Graph* graph;
-  Value observation, noise;  // float32
+  Value observation, noise;  // float32; noise is empty if there is none
 };
 
 Value Array(const Context& at, const std::string& name) {
@@ -110,13 +110,19 @@ Value Seen(const Context& at) {
   return at.graph->Columns(at.observation, 0, seen);
 }
 
+// mean + exp(log_std) * noise.
+Value Sample(const Context& at, const Value& mean, const Value& log_std) {
+  return at.graph->Add(mean, at.graph->Multiply(at.graph->Apply("Exp", {log_std}), at.noise));
+}
+
 // common/acting/gaussian_policy.h.
 Value GaussianAction(const Context& at) {
   const Value seen = Seen(at);
-  const Value mean = Forward(at, at.form.Net("actor.mean"), seen).values.back();
-  const Value log_std = at.graph->Apply("Clip", {Forward(at, at.form.Net("actor.log_std"), seen).values.back(),
-                                                 at.graph->Float(kMinLogStd), at.graph->Float(kMaxLogStd)});
-  const Value raw = at.graph->Add(mean, at.graph->Multiply(at.graph->Apply("Exp", {log_std}), at.noise));
+  Value raw = Forward(at, at.form.Net("actor.mean"), seen).values.back();
+  if (!at.noise.empty()) {
+    const Value log_std = Forward(at, at.form.Net("actor.log_std"), seen).values.back();
+    raw = Sample(at, raw, at.graph->Apply("Clip", {log_std, at.graph->Float(kMinLogStd), at.graph->Float(kMaxLogStd)}));
+  }
   return Scaled(at, at.graph->Apply("Tanh", {raw}));
 }
 
@@ -137,9 +143,9 @@ absl::Status AddNormalised(const Context& at) {
   const Value centred = graph->Subtract(Seen(at), Array(at, "observation.mean"));
   const Value x = graph->Apply(
       "Clip", {graph->Divide(centred, Array(at, "observation.std")), graph->Float(-limit), graph->Float(limit)});
-  const Value mean = Forward(at, at.form.Net("actor.mean"), x).values.back();
-  const Value std = graph->Apply("Exp", {Array(at, "actor.log_std")});
-  OutputAction(at, Scaled(at, graph->Add(mean, graph->Multiply(std, at.noise))));
+  Value action = Forward(at, at.form.Net("actor.mean"), x).values.back();
+  if (!at.noise.empty()) action = Sample(at, action, Array(at, "actor.log_std"));
+  OutputAction(at, Scaled(at, action));
   return absl::OkStatus();
 }
 
@@ -225,17 +231,16 @@ int ObservationColumns(const Snapshot& snapshot, const TaskSpec& spec) {
   return snapshot.acting_rule == kSafeMap ? spec.obs_dim : spec.seen_dim();
 }
 
-absl::Status AddRule(const Snapshot& snapshot, const TaskModel& model, const v1::TaskOptions& options, Graph* graph) {
+absl::Status AddRule(const Snapshot& snapshot, const TaskModel& model, const v1::TaskOptions& options, bool noise, Graph* graph) {
   std::vector<std::string> names;
   for (const RuleGraph& entry : kGraphs) {
     names.emplace_back(entry.rule);
     if (names.back() != snapshot.acting_rule) continue;
     ASSIGN_OR_RETURN(const SnapshotForm form, ActingRuleForm(snapshot.acting_rule, SnapshotDims::Of(model), snapshot));
     Context at{snapshot, form, model, options, graph, "", ""};
-    at.observation = graph->Input("observation", "batch", ObservationColumns(snapshot, model.spec),
+    at.observation = graph->Input("observation", ObservationColumns(snapshot, model.spec),
                                   "numbers as in the property observation_names");
-    at.noise = graph->Input("noise", "noise_rows", model.spec.action_dim,
-                            "standard normal numbers; zeros give the deterministic action", /*optional=*/true);
+    if (noise) at.noise = graph->Input("noise", model.spec.action_dim, "standard normal numbers");
     return entry.add(at);
   }
   return absl::UnimplementedError(absl::StrCat("acting rule ", snapshot.acting_rule,

@@ -1,7 +1,7 @@
 // Acting rules (common/acting/acting_rule.h) as ONNX graphs. Functions; thread-safe.
 //
-//   inputs   observation [batch, columns] float32; noise [batch or 1, noise_dim] float32, optional: zeros, which give
-//            the deterministic action
+//   inputs   observation [batch, columns] float32; on request noise [batch, action_dim] float32, standard normal, as
+//            in training and evaluation; without it the action is the deterministic one
 //   outputs  action [batch, action_dim] float32, the one to execute; for safe_map also constraint (CVaR - delta), cvar
 //            and intervention |a - u|, float32 [batch]
 #ifndef DATACOM_DEPLOY_TOOLS_ONNX_RULES_H_
@@ -20,7 +20,8 @@ int ObservationColumns(const Snapshot& snapshot, const TaskSpec& spec);
 
 // The snapshot has been checked (MakeActingRule). UNIMPLEMENTED, naming the rule, the known rows or the task that has
 // no graph.
-absl::Status AddRule(const Snapshot& snapshot, const TaskModel& model, const v1::TaskOptions& options, Graph* graph);
+absl::Status AddRule(const Snapshot& snapshot, const TaskModel& model, const v1::TaskOptions& options, bool noise,
+                     Graph* graph);
 
 }  // namespace datacom::onnx
 

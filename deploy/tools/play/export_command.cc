@@ -16,8 +16,8 @@ namespace datacom::tools {
 namespace {
 
 absl::Status WriteOnnx(const ExportCommand& command, const Policy& policy, const TaskModel& model, std::ostream* out) {
-  ASSIGN_OR_RETURN(const std::string graph, onnx::EncodeOnnx(policy, model));
-  ASSIGN_OR_RETURN(const std::string pairs, onnx::RecordPairs(policy, model, command.pairs));
+  ASSIGN_OR_RETURN(const std::string graph, onnx::EncodeOnnx(policy, model, command.noise));
+  ASSIGN_OR_RETURN(const std::string pairs, onnx::RecordPairs(policy, model, command.noise, command.pairs));
   const std::string pairs_file = onnx::PairsFile(command.file);
   RETURN_IF_ERROR(WriteFileAtomically(command.file, graph));
   RETURN_IF_ERROR(WriteFileAtomically(pairs_file, pairs));

@@ -17,6 +17,7 @@ struct ExportCommand {
   std::string epoch = "last";     // number, last or best
   std::string file;               // the file to write
   std::string format = "policy";  // or onnx
+  bool noise = false;             // the ONNX graph takes noise as an input
   uint32_t pairs = 1000;          // recorded inputs and outputs beside an ONNX file
 };
 

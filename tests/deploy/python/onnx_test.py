@@ -1,0 +1,93 @@
+"""`export --format onnx`: policy and filter as a graph, against the actor's own numbers in ONNX Runtime."""
+
+import json
+import subprocess
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+ROWS = 10000
+# Experiments with a graph; the last two are text tasks, with scalar joints and with a free one.
+TRAINED = ["cartpole/datacom", "air_hockey/datacom", "navigation/datacom", "cartpole/iqn_datacom", "air_hockey/sac", "cartpole/ppo_lag",
+           "arm_reach/datacom.textproto", "quadrotor/datacom.textproto"]
+
+
+def run(program, *words):
+    done = subprocess.run([program, *map(str, words)], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    return done.returncode, done.stdout
+
+
+@pytest.fixture(scope="module")
+def exported(datacom_program, examples, tmp_path_factory):
+    """Trains an experiment for a few updates and exports it; returns the exit code, what it printed, and the file."""
+    folder = tmp_path_factory.mktemp("onnx")
+
+    def export(experiment, *words, seeds=1):
+        name = experiment.replace("/", "_").replace(".textproto", "")
+        what = examples / experiment if experiment.endswith(".textproto") else experiment
+        if not (folder / name).is_dir():
+            code, said = run(datacom_program, "train", what, "--seeds", seeds, "--steps", 4500, "--run-dir", folder / name)
+            assert code == 0, said
+        file = folder / f"{name}{'_noise' if '--noise' in words else ''}.onnx"
+        return (*run(datacom_program, "export", folder / name, "--format", "onnx", "--out", file, *words), file)
+
+    return export
+
+
+def pairs(file):
+    path = file.with_suffix(".pairs.csv")
+    names = path.read_text().split("\n", 1)[0].split(",")
+    rows = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
+    return lambda prefix: rows[:, [i for i, name in enumerate(names) if name.rsplit("_", 1)[0] == prefix or name == prefix]]
+
+
+def play(file, recorded):
+    session = onnxruntime.InferenceSession(str(file))
+    inputs = {each.name: recorded(each.name).astype(np.float32) for each in session.get_inputs()}
+    return dict(zip([each.name for each in session.get_outputs()], session.run(None, inputs)))
+
+
+@pytest.mark.parametrize("experiment", TRAINED)
+@pytest.mark.parametrize("noise", [False, True])
+def test_the_graph_acts_as_the_actor(exported, experiment, noise):
+    code, said, file = exported(experiment, "--pairs", ROWS, *(["--noise"] if noise else []))
+    assert code == 0, said
+    onnx.checker.check_model(onnx.load(file), full_check=True)
+    recorded = pairs(file)
+    assert len(recorded("action")) == ROWS
+    outputs = play(file, recorded)
+    difference = np.abs(outputs["action"] - recorded("action")).max(axis=1)
+    # Where the learned constraint is active, the map multiplies the float32 rounding of the nets by its gain.
+    assert np.quantile(difference, 0.9) <= 1e-6
+    assert difference.max() <= 1e-4
+    for name in set(outputs) - {"action"}:
+        want = recorded(name)[:, 0]
+        assert np.abs(outputs[name] - want).max() <= 1e-5 * max(1, np.abs(want).max()), name
+
+
+def test_the_file_says_what_its_numbers_are(exported):
+    code, said, file = exported("cartpole/datacom")
+    assert code == 0, said
+    model = onnx.load(file)
+    about = {each.key: each.value for each in model.metadata_props}
+    assert json.loads(about["observation_names"])[3:] == ["cart velocity / m/s", "pole angular velocity / rad/s"]
+    assert json.loads(about["action_low"]) == [-1.0]
+    assert float(about["control_period_s"]) == 1 / 120
+    assert about["task"] == "cartpole" and about["acting_rule"] == "safe_map" and len(about["weights_sha256"]) == 64
+    assert [each.name for each in model.graph.input] == ["observation"]
+    assert [each.name for each in model.graph.output] == ["action", "constraint", "cvar", "intervention"]
+    assert [each.version for each in model.opset_import] == [13]
+    assert len(pairs(file)("action")) == 1000
+
+
+@pytest.mark.parametrize("experiment, named", [
+    ("air_hockey/atacom_fi", "acting rule atacom_fi has no ONNX graph"),
+    ("air_hockey/datacom_known", "joins the known rows"),
+])
+def test_a_rule_without_a_graph_is_refused_by_name(exported, experiment, named):
+    code, said, file = exported(experiment)
+    assert code == 2 and named in said
+    assert not file.exists() and not file.with_suffix(".pairs.csv").exists()
+# SPDX-License-Identifier: Apache-2.0
