@@ -20,7 +20,7 @@ namespace datacom::onnx {
 std::string PairsFile(const std::string& path);
 
 // The model in binary form: graph (rules.h) and metadata_props, whose keys and values PYTHON.md lists.
-// UNIMPLEMENTED, naming rule, known rows or task, if there is no graph.
+// INVALID_ARGUMENT, naming rule, known rows or task, if there is no graph.
 // noise: the graph takes noise as an input.
 absl::StatusOr<std::string> EncodeOnnx(const Policy& policy, const TaskModel& model, bool noise);
 

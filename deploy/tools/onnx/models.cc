@@ -179,7 +179,7 @@ absl::StatusOr<ModelValues> AddModel(const TaskModel& model, const v1::TaskOptio
   if (name == "cartpole") return CartPole(observation, graph);
   if (name == "air_hockey") return AirHockey(observation, graph);
   if (name == "navigation") return Navigation(observation, graph);
-  return absl::UnimplementedError(absl::StrCat("task ", name,
+  return absl::InvalidArgumentError(absl::StrCat("task ", name,
                                                ": its control-affine model has no ONNX graph; there are ",
                                                "graphs of cartpole, air_hockey, navigation and text tasks"));
 }

@@ -17,7 +17,7 @@ struct ModelValues {
   Value G;         // [batch, q, action] or [q, action]
 };
 
-// observation: float64 [batch, obs_dim]. UNIMPLEMENTED, naming the task and those that have a graph.
+// observation: float64 [batch, obs_dim]. INVALID_ARGUMENT, naming the task and those that have a graph.
 absl::StatusOr<ModelValues> AddModel(const TaskModel& model, const v1::TaskOptions& options, const Value& observation,
                                      Graph* graph);
 

@@ -192,7 +192,7 @@ Value MappedAction(const Value& k, const Value& J_G, const Value& drift, const S
 absl::Status AddSafeMap(const Context& at) {
   const std::vector<std::string> known = KnownConstraintNames(at.snapshot);
   if (!known.empty()) {
-    return absl::UnimplementedError(absl::StrCat("the safe map joins the known rows ", absl::StrJoin(known, ", "),
+    return absl::InvalidArgumentError(absl::StrCat("the safe map joins the known rows ", absl::StrJoin(known, ", "),
                                                  ", and only a map with the learned row alone has an ONNX graph"));
   }
   Graph* const graph = at.graph;
@@ -243,7 +243,7 @@ absl::Status AddRule(const Snapshot& snapshot, const TaskModel& model, const v1:
     if (noise) at.noise = graph->Input("noise", model.spec.action_dim, "standard normal numbers");
     return entry.add(at);
   }
-  return absl::UnimplementedError(absl::StrCat("acting rule ", snapshot.acting_rule,
+  return absl::InvalidArgumentError(absl::StrCat("acting rule ", snapshot.acting_rule,
                                                " has no ONNX graph; rules with one: ", absl::StrJoin(names, ", ")));
 }
 

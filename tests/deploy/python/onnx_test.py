@@ -1,7 +1,9 @@
 """`export --format onnx`: policy and filter as a graph, against the actor's own numbers in ONNX Runtime."""
 
 import json
+import os
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -9,9 +11,27 @@ import onnxruntime
 import pytest
 
 ROWS = 10000
-# Experiments with a graph; the last two are text tasks, with scalar joints and with a free one.
-TRAINED = ["cartpole/datacom", "air_hockey/datacom", "navigation/datacom", "cartpole/iqn_datacom", "air_hockey/sac", "cartpole/ppo_lag",
-           "arm_reach/datacom.textproto", "quadrotor/datacom.textproto"]
+# What has a graph, with the settings of a short training. The last two are text tasks: with motors and with a free joint.
+SHORT = ["run.eval_episodes=2", "run.steps_per_epoch=2000"]
+TRAINED = {"cartpole/datacom": SHORT, "air_hockey/datacom": SHORT, "navigation/datacom": SHORT, "cartpole/iqn_datacom": SHORT,
+           "air_hockey/sac": [*SHORT, "replay.min_size=2000"], "cartpole/ppo_lag": SHORT, "arm_reach": SHORT, "flyer": SHORT}
+ROOT = Path(__file__).resolve().parents[3]
+FLYER = {
+    "model.xml": """<mujoco>
+      <option timestep="0.01"><flag contact="disable"/></option>
+      <worldbody><body name="hull" pos="0 0 1"><freejoint name="float"/>
+        <geom type="box" size="0.2 0.1 0.05" mass="1"/><site name="left" pos="0 0.2 0"/><site name="right" pos="0 -0.2 0"/>
+        <site name="centre"/></body></worldbody>
+      <actuator><motor name="left" site="left" gear="0 0 10 0 1 0" ctrllimited="true" ctrlrange="0 1"/>
+        <motor name="right" site="right" gear="0 0 10 1 0 0" ctrllimited="true" ctrlrange="0 1"/></actuator>
+    </mujoco>""",
+    "task.textproto": """name: "flyer" model: "model.xml" horizon: 50
+      observation { joint: "float" } observation { joint: "float" quantity: "velocity" }
+      extra { name: "height" site: "centre" quantity: "position" axes: "z" }
+      reward: "height" cost { name: "low" value: "0.9 - height" }
+      control { period: 0.02 }
+      start { joint { joint: "float" velocity { low: -1 high: 1 } } }""",
+}
 
 
 def run(program, *words):
@@ -20,18 +40,26 @@ def run(program, *words):
 
 
 @pytest.fixture(scope="module")
-def exported(datacom_program, examples, tmp_path_factory):
+def exported(tmp_path_factory):
     """Trains an experiment for a few updates and exports it; returns the exit code, what it printed, and the file."""
     folder = tmp_path_factory.mktemp("onnx")
+    program = Path(os.environ["DATACOM_BUILD"]) / "bin/datacom"
 
-    def export(experiment, *words, seeds=1):
-        name = experiment.replace("/", "_").replace(".textproto", "")
-        what = examples / experiment if experiment.endswith(".textproto") else experiment
+    def export(experiment, *words):
+        name = experiment.replace("/", "_")
+        what = [experiment]
+        if experiment == "arm_reach":
+            what = [ROOT / "deploy/examples/arm_reach/task.textproto", "--algorithm", "datacom"]
+        elif experiment == "flyer":
+            for part, text in FLYER.items():
+                (folder / part).write_text(text)
+            what = [folder / "task.textproto", "--algorithm", "datacom"]
         if not (folder / name).is_dir():
-            code, said = run(datacom_program, "train", what, "--seeds", seeds, "--steps", 4500, "--run-dir", folder / name)
+            settings = [word for setting in TRAINED.get(experiment, SHORT) for word in ("--set", setting)]
+            code, said = run(program, "train", *what, "--seeds", 1, "--steps", 4000, "--run-dir", folder / name, *settings)
             assert code == 0, said
         file = folder / f"{name}{'_noise' if '--noise' in words else ''}.onnx"
-        return (*run(datacom_program, "export", folder / name, "--format", "onnx", "--out", file, *words), file)
+        return (*run(program, "export", folder / name, "--format", "onnx", "--out", file, *words), file)
 
     return export
 

@@ -18,7 +18,8 @@ ROOT = TESTS.parents[2]
 sys.path.insert(0, str(ROOT / "tests/testing"))
 from skipped import SKIPPED  # noqa: E402  the path comes first
 
-PACKAGES = ["numpy==2.2.6", "gymnasium==1.2.0", "pandas==2.3.3", "matplotlib==3.10.7", "pytest==8.4.2", "minari==0.5.4", "h5py==3.16.0"]
+PACKAGES = ["numpy==2.2.6", "gymnasium==1.2.0", "pandas==2.3.3", "matplotlib==3.10.7", "pytest==8.4.2", "minari==0.5.4", "h5py==3.16.0",
+            "onnx==1.19.1", "onnxruntime==1.23.2"]
 
 
 def main(build, arguments):
