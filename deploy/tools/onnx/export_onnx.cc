@@ -143,7 +143,8 @@ absl::StatusOr<std::string> RecordPairs(const Policy& policy, const TaskModel& m
   ASSIGN_OR_RETURN(std::unique_ptr<Task> task, MakeTask(snapshot.task, policy.about.task_options()));
   const bool judged = rule->has_constraint();
   const int columns = ObservationColumns(snapshot, model.spec);
-  std::string text = absl::StrJoin(Header(columns, noise ? rule->noise_dim() : 0, model.spec.action_dim, judged), ",") + "\n";
+  std::string text =
+      absl::StrJoin(Header(columns, noise ? rule->noise_dim() : 0, model.spec.action_dim, judged), ",") + "\n";
   Player player(std::move(task), std::move(rule), judged, noise);
   for (uint32_t i = 0; i < pairs; ++i) absl::StrAppend(&text, player.Line(i, columns), "\n");
   return text;

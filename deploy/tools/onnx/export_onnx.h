@@ -24,8 +24,8 @@ std::string PairsFile(const std::string& path);
 // noise: the graph takes noise as an input.
 absl::StatusOr<std::string> EncodeOnnx(const Policy& policy, const TaskModel& model, bool noise);
 
-// Columns: observation_I and, on request, noise_I, the inputs; action_I, cvar, constraint and intervention, the outputs, those
-// that the graph has. `pairs` lines; the same for the same policy.
+// Columns: observation_I and, on request, noise_I, the inputs; action_I, cvar, constraint and intervention, the
+// outputs, those that the graph has. `pairs` lines; the same for the same policy.
 absl::StatusOr<std::string> RecordPairs(const Policy& policy, const TaskModel& model, bool noise, uint32_t pairs);
 
 }  // namespace datacom::onnx

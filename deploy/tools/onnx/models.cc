@@ -23,20 +23,21 @@ struct Matrix {
   std::vector<double> numbers;
 };
 
-// atan2(sine, cosine) of a vector of about unit length. The float32 arc tangent of the half angle starts one Newton
-// step in float64: ONNX Runtime has no float64 arc tangent. Its error is the start's, about 3e-7, cubed.
-Value Angle(const Value& sine, const Value& cosine, Graph* graph) {
-  const Value length = graph->Apply("Sqrt", {graph->Add(graph->Multiply(sine, sine), graph->Multiply(cosine, cosine))});
-  const Value s = graph->Divide(sine, length), c = graph->Divide(cosine, length), one = graph->Double(1);
-  // tan(angle / 2) = s / (1 + c) where c >= 0, else (1 - c) / s.
-  const Value right = graph->Apply("Atan", {graph->ToFloat(graph->Divide(s, graph->Add(one, c)))});
-  const Value left = graph->Apply("Atan", {graph->ToFloat(graph->Divide(graph->Subtract(one, c), s))});
-  const Value ahead = graph->Apply("Less", {c, graph->Double(0)});
-  const Value half = graph->ToDouble(graph->Apply("Where", {ahead, left, right}));
-  const Value angle = graph->Multiply(graph->Double(2), half);
-  const Value error = graph->Subtract(graph->Multiply(s, graph->Apply("Cos", {angle})),
-                                      graph->Multiply(c, graph->Apply("Sin", {angle})));
-  return graph->Add(angle, error);
+// An angle given by its sine and cosine, which observations round.
+struct Turn {
+  Value angle;         // as exact as a float32 arc tangent: ONNX Runtime has no float64 one
+  Value sine, cosine;  // of the angle, float64
+};
+
+Turn AngleOf(const Value& y, const Value& x, Graph* graph) {
+  const Value length = graph->Apply("Sqrt", {graph->Add(graph->Multiply(y, y), graph->Multiply(x, x))});
+  const Value sine = graph->Divide(y, length), cosine = graph->Divide(x, length), one = graph->Double(1);
+  // tan(angle / 2) = sine / (1 + cosine) where cosine >= 0, else (1 - cosine) / sine.
+  const Value right = graph->Divide(sine, graph->Add(one, cosine));
+  const Value left = graph->Divide(graph->Subtract(one, cosine), sine);
+  const Value half_tangent = graph->Apply("Where", {graph->Apply("Less", {cosine, graph->Double(0)}), left, right});
+  const Value half = graph->ToDouble(graph->Apply("Atan", {graph->ToFloat(half_tangent)}));
+  return {graph->Multiply(graph->Double(2), half), sine, cosine};
 }
 
 // common/tasks/cartpole/dynamics.cc: [m11, m12; m12, m22] of cart and pole, solved in closed form.
@@ -44,8 +45,8 @@ ModelValues CartPole(const Value& obs, Graph* graph) {
   using namespace cartpole;  // NOLINT(google-build-using-namespace): its constants
   const auto column = [&](int i) { return graph->Columns(obs, i, 1); };
   const auto number = [&](double n) { return graph->Double(n); };
-  const Value theta = Angle(column(1), column(2), graph), x_dot = column(3), theta_dot = column(4);
-  const Value sine = graph->Apply("Sin", {theta}), cosine = graph->Apply("Cos", {theta});
+  const auto [theta, sine, cosine] = AngleOf(column(1), column(2), graph);
+  const Value x_dot = column(3), theta_dot = column(4);
   const Value m11 = number(kCartMass + kPoleMass);
   const Value m12 = graph->Multiply(number(kPoleMass * kHalfLength), cosine);
   const Value m22 = number(kPoleMass * kHalfLength * kHalfLength + kPoleInertia);
@@ -85,15 +86,15 @@ ModelValues AirHockey(const Value& obs, Graph* graph) {
 // Entries as in common/tasks/navigation/observation.h.
 ModelValues Navigation(const Value& obs, Graph* graph) {
   const auto column = [&](int i) { return graph->Columns(obs, i, 1); };
-  const Value heading = Angle(column(5), column(4), graph);
+  const auto [heading, sine, cosine] = AngleOf(column(5), column(4), graph);
   ModelValues values;
   values.q = graph->Join({column(2), column(3), heading});
-  values.x = graph->Join({column(9), column(10), Angle(column(12), column(11), graph), column(18), column(19)});
+  values.x = graph->Join({column(9), column(10), AngleOf(column(12), column(11), graph).angle, column(18), column(19)});
   values.x_dot = graph->Columns(obs, {13, 14, 15, 20, 21});
   values.f = graph->Doubles({1, 3}, {0, 0, 0});
   Matrix places(2, 6);  // G = [cos, 0; sin, 0; 0, 1], row-major
   places.at(0, 0) = places.at(1, 2) = 1;
-  const Value turns = graph->Join({graph->Apply("Cos", {heading}), graph->Apply("Sin", {heading})});
+  const Value turns = graph->Join({cosine, sine});
   const Value rows =
       graph->Add(graph->Apply("MatMul", {turns, places.AddTo(graph)}), graph->Doubles({1, 6}, {0, 0, 0, 0, 0, 1}));
   values.G = graph->Apply("Reshape", {rows, graph->Indices({-1, 3, 2})});
@@ -180,8 +181,8 @@ absl::StatusOr<ModelValues> AddModel(const TaskModel& model, const v1::TaskOptio
   if (name == "air_hockey") return AirHockey(observation, graph);
   if (name == "navigation") return Navigation(observation, graph);
   return absl::InvalidArgumentError(absl::StrCat("task ", name,
-                                               ": its control-affine model has no ONNX graph; there are ",
-                                               "graphs of cartpole, air_hockey, navigation and text tasks"));
+                                                 ": its control-affine model has no ONNX graph; there are ",
+                                                 "graphs of cartpole, air_hockey, navigation and text tasks"));
 }
 
 }  // namespace datacom::onnx

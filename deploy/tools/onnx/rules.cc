@@ -193,7 +193,7 @@ absl::Status AddSafeMap(const Context& at) {
   const std::vector<std::string> known = KnownConstraintNames(at.snapshot);
   if (!known.empty()) {
     return absl::InvalidArgumentError(absl::StrCat("the safe map joins the known rows ", absl::StrJoin(known, ", "),
-                                                 ", and only a map with the learned row alone has an ONNX graph"));
+                                                   ", and only a map with the learned row alone has an ONNX graph"));
   }
   Graph* const graph = at.graph;
   const ControlAffineDims dims = at.model.dynamics->dims();
@@ -231,7 +231,8 @@ int ObservationColumns(const Snapshot& snapshot, const TaskSpec& spec) {
   return snapshot.acting_rule == kSafeMap ? spec.obs_dim : spec.seen_dim();
 }
 
-absl::Status AddRule(const Snapshot& snapshot, const TaskModel& model, const v1::TaskOptions& options, bool noise, Graph* graph) {
+absl::Status AddRule(const Snapshot& snapshot, const TaskModel& model, const v1::TaskOptions& options, bool noise,
+                     Graph* graph) {
   std::vector<std::string> names;
   for (const RuleGraph& entry : kGraphs) {
     names.emplace_back(entry.rule);
@@ -244,7 +245,7 @@ absl::Status AddRule(const Snapshot& snapshot, const TaskModel& model, const v1:
     return entry.add(at);
   }
   return absl::InvalidArgumentError(absl::StrCat("acting rule ", snapshot.acting_rule,
-                                               " has no ONNX graph; rules with one: ", absl::StrJoin(names, ", ")));
+                                                 " has no ONNX graph; rules with one: ", absl::StrJoin(names, ", ")));
 }
 
 }  // namespace datacom::onnx

@@ -18,8 +18,8 @@ namespace datacom::onnx {
 // How many numbers of an observation, from its first on, the graph of a rule takes.
 int ObservationColumns(const Snapshot& snapshot, const TaskSpec& spec);
 
-// The snapshot has been checked (MakeActingRule). INVALID_ARGUMENT, naming the rule, the known rows or the task that has
-// no graph.
+// The snapshot has been checked (MakeActingRule). INVALID_ARGUMENT, naming the rule, the known rows or the task that
+// has no graph.
 absl::Status AddRule(const Snapshot& snapshot, const TaskModel& model, const v1::TaskOptions& options, bool noise,
                      Graph* graph);
 
