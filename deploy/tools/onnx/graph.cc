@@ -57,7 +57,7 @@ Value Graph::Apply(const std::string& operation, std::vector<Value> inputs, cons
 }
 
 template <class Number>
-Value Graph::Constant(const std::string& name, Type::Type type, std::vector<int64_t> shape,
+Value Graph::Constant(const std::string& name, Type::Type type, const std::vector<int64_t>& shape,
                       const std::vector<Number>& numbers) {
   const std::string data(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(Number));
   const std::string key = absl::StrCat(name, " ", type, " ", absl::StrJoin(shape, ","), " ", data);
@@ -72,12 +72,12 @@ Value Graph::Constant(const std::string& name, Type::Type type, std::vector<int6
   return found->second;
 }
 
-Value Graph::Floats(const std::string& name, std::vector<int64_t> shape, const std::vector<float>& numbers) {
-  return Constant(name, Type::FLOAT, std::move(shape), numbers);
+Value Graph::Floats(const std::string& name, const std::vector<int64_t>& shape, const std::vector<float>& numbers) {
+  return Constant(name, Type::FLOAT, shape, numbers);
 }
 
-Value Graph::Doubles(std::vector<int64_t> shape, const std::vector<double>& numbers) {
-  return Constant("", Type::DOUBLE, std::move(shape), numbers);
+Value Graph::Doubles(const std::vector<int64_t>& shape, const std::vector<double>& numbers) {
+  return Constant("", Type::DOUBLE, shape, numbers);
 }
 
 Value Graph::Indices(const std::vector<int64_t>& numbers) {

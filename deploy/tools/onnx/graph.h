@@ -29,8 +29,8 @@ class Graph {
   void Output(const std::string& name, const Value& value, int columns, const std::string& about);
 
   Value Apply(const std::string& operation, std::vector<Value> inputs, const Attributes& attributes = {});
-  Value Floats(const std::string& name, std::vector<int64_t> shape, const std::vector<float>& numbers);
-  Value Doubles(std::vector<int64_t> shape, const std::vector<double>& numbers);
+  Value Floats(const std::string& name, const std::vector<int64_t>& shape, const std::vector<float>& numbers);
+  Value Doubles(const std::vector<int64_t>& shape, const std::vector<double>& numbers);
   Value Indices(const std::vector<int64_t>& numbers);
   Value Float(float number) { return Floats("", {}, {number}); }
   Value Double(double number) { return Doubles({}, {number}); }
@@ -51,7 +51,7 @@ class Graph {
 
  private:
   template <class Number>
-  Value Constant(const std::string& name, Type::Type type, std::vector<int64_t> shape,
+  Value Constant(const std::string& name, Type::Type type, const std::vector<int64_t>& shape,
                  const std::vector<Number>& numbers);
 
   v1::OnnxGraph graph_;
