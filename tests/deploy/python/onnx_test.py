@@ -18,14 +18,14 @@ TRAINED = {"cartpole/datacom": SHORT, "air_hockey/datacom": SHORT, "navigation/d
 ROOT = Path(__file__).resolve().parents[3]
 FLYER = {
     "model.xml": """<mujoco>
-      <option timestep="0.01"><flag contact="disable"/></option>
+      <option timestep="0.01" gravity="0 0 -1"><flag contact="disable"/></option>
       <worldbody><body name="hull" pos="0 0 1"><freejoint name="float"/>
         <geom type="box" size="0.2 0.1 0.05" mass="1"/><site name="left" pos="0 0.2 0"/><site name="right" pos="0 -0.2 0"/>
         <site name="centre"/></body></worldbody>
       <actuator><motor name="left" site="left" gear="0 0 10 0 1 0" ctrllimited="true" ctrlrange="0 1"/>
         <motor name="right" site="right" gear="0 0 10 1 0 0" ctrllimited="true" ctrlrange="0 1"/></actuator>
     </mujoco>""",
-    "task.textproto": """name: "flyer" model: "model.xml" horizon: 50
+    "task.textproto": """name: "flyer" model: "model.xml" horizon: 25
       observation { joint: "float" } observation { joint: "float" quantity: "velocity" }
       extra { name: "height" site: "centre" quantity: "position" axes: "z" }
       reward: "height.z" cost { name: "low" value: "0.9 - height.z" }
