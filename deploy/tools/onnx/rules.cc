@@ -34,6 +34,13 @@ Value Array(const Context& at, const std::string& name) {
   return at.graph->Floats(name, {array.shape.begin(), array.shape.end()}, array.values);
 }
 
+// 1 / (1 + exp(-x)), spelt out: ONNX Runtime's Sigmoid is 0 below about -18, and with it a gradient whose direction the
+// safe map needs however small it is.
+Value Sigmoid(const Value& x, Graph* graph) {
+  const Value growth = graph->Apply("Exp", {graph->Apply("Neg", {x})});
+  return graph->Divide(graph->Float(1), graph->Add(graph->Float(1), growth));
+}
+
 // A net (common/nn/mlp.h): the value of each layer, float32 [batch, width]; the last before its output function.
 struct Layers {
   std::vector<Value> weights, values;
@@ -50,13 +57,13 @@ Layers Forward(const Context& at, const MlpSpec& net, Value x) {
           x = at.graph->Apply("Relu", {x});
           break;
         case Mlp::Hidden::kSigmoid:
-          x = at.graph->Apply("Sigmoid", {x});
+          x = Sigmoid(x, at.graph);
           break;
         case Mlp::Hidden::kTanh:
           x = at.graph->Apply("Tanh", {x});
           break;
         case Mlp::Hidden::kSwish:
-          x = at.graph->Multiply(x, at.graph->Apply("Sigmoid", {x}));
+          x = at.graph->Multiply(x, Sigmoid(x, at.graph));
           break;
       }
     }
@@ -73,7 +80,7 @@ std::pair<Value, Value> ValueAndGradient(const Context& at, const MlpSpec& net, 
   const bool softplus = net.output == Mlp::Output::kSoftplus;
   const Value value = softplus ? graph->Apply("Softplus", {raw}) : raw;
   Value slope;  // of the output by the last layer's values; without softplus it is 1
-  if (softplus) slope = graph->Apply("Sigmoid", {raw});
+  if (softplus) slope = Sigmoid(raw, graph);
   for (size_t i = layers.weights.size(); i-- > 0;) {
     const Value weight = layers.weights[i];
     slope = slope.empty()

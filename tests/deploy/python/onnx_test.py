@@ -18,14 +18,14 @@ TRAINED = {"cartpole/datacom": SHORT, "air_hockey/datacom": SHORT, "navigation/d
 ROOT = Path(__file__).resolve().parents[3]
 FLYER = {
     "model.xml": """<mujoco>
-      <option timestep="0.01" gravity="0 0 -1"><flag contact="disable"/></option>
+      <option timestep="0.01"><flag contact="disable"/></option>
       <worldbody><body name="hull" pos="0 0 1"><freejoint name="float"/>
         <geom type="box" size="0.2 0.1 0.05" mass="1"/><site name="left" pos="0 0.2 0"/><site name="right" pos="0 -0.2 0"/>
         <site name="centre"/></body></worldbody>
       <actuator><motor name="left" site="left" gear="0 0 10 0 1 0" ctrllimited="true" ctrlrange="0 1"/>
         <motor name="right" site="right" gear="0 0 10 1 0 0" ctrllimited="true" ctrlrange="0 1"/></actuator>
     </mujoco>""",
-    "task.textproto": """name: "flyer" model: "model.xml" horizon: 25
+    "task.textproto": """name: "flyer" model: "model.xml" horizon: 50
       observation { joint: "float" } observation { joint: "float" quantity: "velocity" }
       extra { name: "height" site: "centre" quantity: "position" axes: "z" }
       reward: "height.z" cost { name: "low" value: "0.9 - height.z" }
@@ -88,11 +88,13 @@ def test_the_graph_acts_as_the_actor(exported, experiment, noise):
     outputs = play(file, recorded)
     difference = np.abs(outputs["action"] - recorded("action")).max(axis=1)
     # Where the learned constraint is active, the map multiplies the float32 rounding of the nets by its gain.
-    assert np.quantile(difference, 0.9) <= (1e-5 if experiment == "flyer" else 1e-6)  # a flyer falls out of the usual range
-    assert difference.max() <= 1e-4
+    assert np.quantile(difference, 0.9) <= (1e-5 if experiment == "flyer" else 1e-6)
+    # The flyer falls to where units saturate. A runtime that flushes their small gradients to 0 turns the action around: 2.
+    limit = 1e-2 if experiment == "flyer" else 1e-4
+    assert difference.max() <= limit
     for name in set(outputs) - {"action"}:
         want = recorded(name)[:, 0]
-        assert np.abs(outputs[name] - want).max() <= (2e-4 if name == "intervention" else 1e-5 * max(1, np.abs(want).max())), name
+        assert np.abs(outputs[name] - want).max() <= (2 * limit if name == "intervention" else 1e-5 * max(1, np.abs(want).max())), name
 
 
 def test_the_file_says_what_its_numbers_are(exported):
