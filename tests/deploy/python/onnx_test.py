@@ -90,7 +90,7 @@ def test_the_graph_acts_as_the_actor(exported, experiment, noise):
     # Where the learned constraint is active, the map multiplies the float32 rounding of the nets by its gain.
     assert np.quantile(difference, 0.9) <= (1e-5 if experiment == "flyer" else 1e-6)
     # The flyer falls to where units saturate. A runtime that flushes their small gradients to 0 turns the action around: 2.
-    limit = 1e-2 if experiment == "flyer" else 1e-4
+    limit = 1e-2 if experiment == "flyer" else 1e-3
     assert difference.max() <= limit
     for name in set(outputs) - {"action"}:
         want = recorded(name)[:, 0]
