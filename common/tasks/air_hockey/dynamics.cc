@@ -72,7 +72,8 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
                                   "mallet y from puck / m",
                                   "mallet velocity x from puck / m/s",
                                   "mallet velocity y from puck / m/s"};
-  model.spec.action_names = {"joint 1 acceleration", "joint 2 acceleration", "joint 3 acceleration"};
+  model.spec.action_names = {"joint 1 acceleration / its limit", "joint 2 acceleration / its limit",
+                             "joint 3 acceleration / its limit"};
   model.spec.action_dim = kJoints;
   model.spec.action_low = {-1.0, -1.0, -1.0};
   model.spec.action_high = {1.0, 1.0, 1.0};

@@ -82,19 +82,26 @@ def play(file, recorded):
 def test_the_graph_acts_as_the_actor(exported, experiment, noise):
     code, said, file = exported(experiment, "--pairs", ROWS, *(["--noise"] if noise else []))
     assert code == 0, said
-    onnx.checker.check_model(onnx.load(file), full_check=True)
+    model = onnx.load(file)
+    onnx.checker.check_model(model, full_check=True)
     recorded = pairs(file)
+    about = {each.key: each.value for each in model.metadata_props}
+    for names, numbers in (("observation_names", "observation"), ("action_names", "action")):
+        named = json.loads(about[names])
+        assert all(named) and len(set(named)) == len(named) == recorded(numbers).shape[1]
     assert len(recorded("action")) == ROWS
     outputs = play(file, recorded)
     difference = np.abs(outputs["action"] - recorded("action")).max(axis=1)
     # Where the learned constraint is active, the map multiplies the float32 rounding of the nets by its gain.
     assert np.quantile(difference, 0.9) <= (1e-5 if experiment == "flyer" else 1e-6)
-    # The flyer falls to where units saturate. A runtime that flushes their small gradients to 0 turns the action around: 2.
-    limit = 1e-2 if experiment == "flyer" else 1e-3
-    assert difference.max() <= limit
+    # The flyer falls to where units saturate, and the map normalises gradients of mere rounding: a few rows may differ.
+    # Where a runtime flushes these gradients to 0, about 20 rows of 10,000 get the opposite action.
+    allowed = 5 if experiment == "flyer" else 0
+    assert (difference > 1e-3).sum() <= allowed
     for name in set(outputs) - {"action"}:
         want = recorded(name)[:, 0]
-        assert np.abs(outputs[name] - want).max() <= (2 * limit if name == "intervention" else 1e-5 * max(1, np.abs(want).max())), name
+        limit = 2e-3 if name == "intervention" else 1e-5 * max(1, np.abs(want).max())
+        assert (np.abs(outputs[name] - want) > limit).sum() <= (allowed if name == "intervention" else 0), name
 
 
 def test_the_file_says_what_its_numbers_are(exported):
