@@ -37,7 +37,7 @@ absl::Status EnvironmentBatch::Start(int index) {
   environment.limit = 1 + static_cast<uint32_t>(stream.Below(Horizon(environment)));
   environment.memory.resize(memory_);
   Reset(index);
-  return absl::OkStatus();
+  return environment.task->status();
 }
 
 void EnvironmentBatch::SetMemory(int count) {
@@ -79,8 +79,18 @@ void EnvironmentBatch::Reset(int index) {
   environment.step = 0;
 }
 
+void EnvironmentBatch::Prepare(int index, const float* action) {
+  std::copy_n(action, wide_action_.size(), wide_action_.begin());
+  environments_[index].task->Prepare(wide_action_.data());
+}
+
+absl::Status EnvironmentBatch::status() const {
+  for (const int index : acting_) RETURN_IF_ERROR(environments_[index].task->status());
+  return absl::OkStatus();
+}
+
 StepResult EnvironmentBatch::Advance(Environment* environment, const float* action) {
-  for (size_t i = 0; i < wide_action_.size(); ++i) wide_action_[i] = action[i];
+  std::copy_n(action, wide_action_.size(), wide_action_.begin());
   const StepResult result = CheckedStep(environment->task.get(), wide_action_.data(), wide_observation_.data());
   for (size_t i = 0; i < wide_observation_.size(); ++i) {
     environment->next_observation[i] = static_cast<float>(wide_observation_[i]);
@@ -112,7 +122,7 @@ absl::Status EnvironmentBatch::Continue(const v1::OpenEpisode& open) {
     std::memcpy(action.data(), open.actions().data() + step * action_bytes, action_bytes);
     const StepResult result = Advance(&environment, action.data());
     CommitStep(result, &environment);
-    if (!result.valid || result.absorbing || environment.step >= environment.limit) {
+    if (!result.valid || result.ends() || environment.step >= environment.limit) {
       return absl::InternalError(absl::StrCat("open episode ", open.episode(), " of environment ", open.environment(),
                                               " has ", open.steps(), " steps, but its replay ends at step ",
                                               environment.step));
@@ -153,7 +163,7 @@ EnvironmentBatch::Outcome EnvironmentBatch::Step(int index, const Decision& deci
   row.cost = static_cast<float>(result.cost);
   row.previous_cost = environment.previous_cost;
   row.absorbing = result.absorbing;
-  row.last = result.absorbing || environment.step + 1 >= environment.limit;
+  row.last = result.ends() || environment.step + 1 >= environment.limit;
   row.environment = static_cast<uint32_t>(index);
   row.episode = environment.episode;
   row.step = environment.step;

@@ -11,7 +11,7 @@
 // The number of environments that act may change. One that is no longer wanted finishes its episode; one that is wanted
 // again continues the numbers of its episodes, so that no random stream repeats.
 //
-// Not thread-safe; owns the tasks. Nothing blocks; a step allocates nothing.
+// Not thread-safe; owns the tasks. Blocks only as the tasks do; a step allocates nothing.
 #ifndef DATACOM_ACTOR_ENVIRONMENT_BATCH_H_
 #define DATACOM_ACTOR_ENVIRONMENT_BATCH_H_
 
@@ -75,12 +75,16 @@ class EnvironmentBatch {
     float log_prob = 0;                 // log-density of `action`, set only by rules that store it
     SnapshotVersion policy;
   };
+  // Tells an environment the action [action_dim] of its next step: Decision::executed (Task::Prepare).
+  void Prepare(int environment, const float* action);
   enum class Outcome { kContinues, kEnded, kAbandoned };
   // Applies decision.executed and appends the transition to `rows`. When the episode ends, the environment begins the
   // next one, or stops acting if it is no longer wanted. An invalid step (a simulator warning or a value that is not
   // finite) appends nothing and ends the episode, which stays unfinished in the row stream. REQUIRES that the
   // environment acts and rows->rows() < rows->capacity().
   Outcome Step(int environment, const Decision& decision, RowChunk* rows);
+  // Not OK: a task cannot go on (Task::status).
+  absl::Status status() const;
 
  private:
   struct Environment {

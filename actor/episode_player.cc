@@ -111,7 +111,7 @@ bool EpisodePlayer::Step(const float* action, Slot* slot, v1::EvaluationEpisode*
   result->set_reached(result->reached() || success);
   result->set_absorbed(reached.absorbing);
   slot->discount *= discount_;
-  return !reached.absorbing && slot->step < static_cast<uint32_t>(slot->task->spec().horizon);
+  return !reached.ends() && slot->step < static_cast<uint32_t>(slot->task->spec().horizon);
 }
 
 bool EpisodePlayer::BeginAgain(const Seeds& seeds, Slot* slot, v1::EvaluationEpisode* result) {
@@ -142,6 +142,10 @@ absl::StatusOr<std::vector<v1::EvaluationEpisode>> EpisodePlayer::Play(const See
     const float* const actions = Act(seeds, ActingDiagnostics());
     size_t kept = 0;
     for (size_t i = 0; i < active_.size(); ++i) {
+      std::copy_n(actions + i * action_dim, action_dim, wide_action_.begin());
+      active_[i]->task->Prepare(wide_action_.data());
+    }
+    for (size_t i = 0; i < active_.size(); ++i) {
       Slot* const slot = active_[i];
       v1::EvaluationEpisode* const result = &results[slot->episode];
       bool continues = Step(actions + i * action_dim, slot, result) || BeginAgain(seeds, slot, result);
@@ -149,6 +153,7 @@ absl::StatusOr<std::vector<v1::EvaluationEpisode>> EpisodePlayer::Play(const See
         Begin(seeds, begun++, 0, slot);
         continues = true;
       }
+      RETURN_IF_ERROR(slot->task->status());
       if (continues) active_[kept++] = slot;
     }
     active_.resize(kept);
@@ -181,6 +186,7 @@ absl::Status EpisodePlayer::Watch(const Seeds& seeds, uint32_t episode, const Wa
     RETURN_IF_ERROR(watcher(state));
     if (!continues) return absl::OkStatus();
     continues = Step(action, slot, &result);
+    RETURN_IF_ERROR(slot->task->status());
   }
 }
 

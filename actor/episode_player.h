@@ -25,7 +25,7 @@ struct EpisodeState {
   uint32_t step = 0;
   StepResult reached;  // result of the step that led here; at the start reward 0 and the start's cost
   double sum_reward = 0;
-  bool last = false;  // no state follows: absorbing, invalid or the horizon
+  bool last = false;  // no state follows: absorbing, truncated, invalid or the horizon
   // The acting rule's diagnostics in this state; absent without an acting rule that has a learned constraint.
   struct Judgement {
     double constraint = 0, cvar = 0, intervention = 0;  // same meaning as in ActingDiagnostics

@@ -204,6 +204,7 @@ absl::StatusOr<int> Rollout::StepMember(MemberState* state) {
   Act(state, batch, timed);
   const Clock::Time before = timed ? options_.clock->Now() : Clock::Time{};
   int ended = 0, abandoned = 0;
+  for (int i = 0; i < batch; ++i) state->environments->Prepare(chosen_[i], Executed(*state, i));
   for (int i = 0; i < batch; ++i) {
     const EnvironmentBatch::Outcome outcome =
         state->environments->Step(chosen_[i], DecisionOf(*state, i), &state->chunk);
@@ -219,6 +220,7 @@ absl::StatusOr<int> Rollout::StepMember(MemberState* state) {
     metrics_->abandoned_invalid.Increment(abandoned);
     CountAbandoned(state->member, abandoned);
   }
+  RETURN_IF_ERROR(state->environments->status());
   if (state->chunk.rows() == state->chunk.capacity() || ++state->chunk_age >= options_.flush_iterations) {
     RETURN_IF_ERROR(Flush(state));
   }
@@ -278,12 +280,16 @@ const float* Rollout::Demonstrate(const MemberState& state, int batch) {
   return demonstrations_.data();
 }
 
+const float* Rollout::Executed(const MemberState& state, int row) const {
+  const float* const executed = state.rule->executed();
+  return (executed != nullptr ? executed : actions_.data()) + static_cast<size_t>(row) * parts_.schema.action_dim();
+}
+
 EnvironmentBatch::Decision Rollout::DecisionOf(const MemberState& state, int row) const {
   const size_t at = static_cast<size_t>(row) * parts_.schema.action_dim();
-  const float* const executed = state.rule->executed();
   EnvironmentBatch::Decision decision;
   decision.action = actions_.data() + at;
-  decision.executed = (executed != nullptr ? executed : actions_.data()) + at;
+  decision.executed = Executed(state, row);
   decision.raw_action = raw_actions_.data() + at;
   decision.memory = memory_.data() + static_cast<size_t>(row) * state.rule->memory_dim();
   decision.cvar = static_cast<float>(cvar_[row]);

@@ -105,6 +105,7 @@ class Rollout {
   void Act(MemberState* state, int batch, bool timed);
   // Fills demonstrations_ for the environments that step now; null if the policy acts alone.
   const float* Demonstrate(const MemberState& state, int batch);
+  const float* Executed(const MemberState& state, int row) const;                  // the last Act's action to execute
   EnvironmentBatch::Decision DecisionOf(const MemberState& state, int row) const;  // the last Act's decision
   void CountAbandoned(uint32_t member, int count);  // logs each doubling, so that a broken task cannot flood the log
   absl::Status Flush(MemberState* state);

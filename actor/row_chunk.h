@@ -27,7 +27,7 @@ struct TransitionRow {
   float cost = 0;           // raw, signed, of the reached state
   float previous_cost = 0;  // cost of the previous state; 0 at an episode's first step
   bool absorbing = false;
-  bool last = false;  // absorbing or time limit
+  bool last = false;  // absorbing, truncated or time limit
   uint32_t environment = 0;
   uint32_t episode = 0;
   uint32_t step = 0;

@@ -85,7 +85,7 @@ absl::StatusOr<std::unique_ptr<SnapshotRule>> Make(const Snapshot& snapshot, con
 }
 
 absl::Status CheckTask(const TaskModel& model) {
-  if (model.known_constraints != nullptr) return CheckActionsOfMap(model);
+  if (model.known_constraints != nullptr) return CheckTaskOfMap(model);
   return absl::InvalidArgumentError(absl::StrCat("task ", model.spec.name, " has no known constraints"));
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/acting/filtered_action.h"
 #include "common/acting/gaussian_policy.h"
+#include "common/acting/map_gains.h"
 #include "common/acting/register_rule.h"
 #include "common/base/status.h"
 #include "common/safety/barrier_qp.h"
@@ -116,6 +117,7 @@ absl::StatusOr<std::unique_ptr<SnapshotRule>> Make(const Snapshot& snapshot, con
 }
 
 absl::Status CheckTask(const TaskModel& model) {
+  RETURN_IF_ERROR(CheckHasModel(model));
   const int uncontrolled = model.dynamics->dims().x;
   if (uncontrolled == 0) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("task ", model.spec.name, " has ", uncontrolled,

@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/acting/snapshot_form.h"
+#include "common/base/status.h"
 #include "common/safety/safe_map.h"
 #include "common/tasks/task.h"
 
@@ -20,7 +21,15 @@ inline SafeMapGains GainsOf(const Snapshot& snapshot) {
   return {ScalarOf(snapshot, "atacom_gain"), ScalarOf(snapshot, "slack_beta")};
 }
 
-inline absl::Status CheckActionsOfMap(const TaskModel& model) {
+// A Python environment may have no control-affine model.
+inline absl::Status CheckHasModel(const TaskModel& model) {
+  if (model.dynamics->dims().q > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("task ", model.spec.name, " has no control-affine model (q, f, G), which this algorithm needs"));
+}
+
+inline absl::Status CheckTaskOfMap(const TaskModel& model) {
+  RETURN_IF_ERROR(CheckHasModel(model));
   const int actions = model.dynamics->dims().action;
   if (actions <= kMaxSafeMapActions) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("task ", model.spec.name, " has ", actions,

@@ -146,7 +146,7 @@ std::vector<Column> Columns(uint32_t action_dim) {
   return columns;
 }
 
-const RegisterActingRule kRegistered("safe_map", {&Form, &Make, &Columns, &CheckActionsOfMap});
+const RegisterActingRule kRegistered("safe_map", {&Form, &Make, &Columns, &CheckTaskOfMap});
 
 }  // namespace
 }  // namespace datacom

@@ -8,6 +8,7 @@
 #include "common/base/shared_files.h"
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
+#include "datacom/v1/python_task.pb.h"
 #include "datacom/v1/task.pb.h"
 #include "google/protobuf/extension_set.h"
 
@@ -15,6 +16,7 @@ namespace datacom {
 
 absl::StatusOr<v1::Experiment> ParseExperiment(const std::string& text, const std::string& where) {
   google::protobuf::LinkExtensionReflection(v1::text_task);  // the text may have one
+  google::protobuf::LinkExtensionReflection(v1::python_task);
   v1::Experiment experiment;
   RETURN_IF_ERROR(ParseTextproto(text, where, &experiment));
   return experiment;

@@ -6,10 +6,10 @@
 #include "absl/strings/str_split.h"
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
+#include "common/config/carried_task.h"
 #include "common/config/experiment.h"
 #include "common/config/rules.h"
 #include "common/transitions/update_schedule.h"
-#include "datacom/v1/task.pb.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 #include "google/protobuf/text_format.h"
@@ -219,10 +219,8 @@ absl::Status CheckSettingsAreRead(const v1::Experiment& experiment) {
 absl::Status ValidateExperiment(const v1::Experiment& experiment, const std::vector<std::string>& tasks,
                                 const std::vector<std::string>& algorithms) {
   RETURN_IF_ERROR(CheckRules(experiment));
-  const v1::TaskOptions& options = experiment.task_options();
-  const bool is_text = options.HasExtension(v1::text_task) &&
-                       options.GetExtension(v1::text_task).definition().name() == experiment.task();
-  if (!is_text) RETURN_IF_ERROR(CheckRegistered("task", experiment.task(), tasks));
+  const bool carried = !experiment.task().empty() && experiment.task() == CarriedTask(experiment.task_options());
+  if (!carried) RETURN_IF_ERROR(CheckRegistered("task", experiment.task(), tasks));
   RETURN_IF_ERROR(CheckRegistered("algorithm", experiment.algorithm(), algorithms));
   RETURN_IF_ERROR(CheckSettingsAreRead(experiment));
   RETURN_IF_ERROR(CheckTogether(ResolveExperiment(experiment)));

@@ -7,11 +7,12 @@
 #include "absl/strings/str_join.h"
 #include "common/base/named_register.h"
 #include "common/base/status.h"
+#include "common/config/carried_task.h"
+#include "common/tasks/python/python_model.h"
 #include "common/tasks/register_task.h"
 #include "common/tasks/repeated_task.h"
 #include "common/tasks/task.h"
 #include "common/tasks/text/row_model.h"
-#include "datacom/v1/task.pb.h"
 #include "datacom/v1/task_options.pb.h"
 
 namespace datacom {
@@ -27,8 +28,9 @@ NamedRegister<Maker>& Registered() {
 
 absl::StatusOr<TaskModel> MakeNominal(absl::string_view name, const v1::TaskOptions& options) {
   if (const Maker* const make = Registered().Find(name)) return (*make)(options);
-  if (options.HasExtension(v1::text_task) && name == options.GetExtension(v1::text_task).definition().name())
-    return text::MakeModel(options);
+  if (!name.empty() && name == CarriedTask(options)) {
+    return options.HasExtension(v1::text_task) ? text::MakeModel(options) : python::MakeModel(options);
+  }
   return Registered().Unknown(name);
 }
 

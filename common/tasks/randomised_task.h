@@ -32,6 +32,7 @@ class RandomisedTask : public Task {
   bool Success() const override { return task_->Success(); }
   void ScalePhysics(const PhysicsScale& scale) override { base_ = scale; }  // multiplied by the drawn factors
   const Simulation* simulation() const override { return task_->simulation(); }
+  absl::Status status() const override { return task_->status(); }
 
  private:
   void Draw(const RandomStream& episode);

@@ -45,13 +45,14 @@ StepResult RepeatedTask::Step(const double* action, double* observation) {
   double* const named = observation + spec_.costs_at;
   StepResult decision = task_->Step(action, observation);
   // A NaN cost ends the decision too, because the next cost would hide it from the caller.
-  for (int i = 1; i < steps && decision.valid && !decision.absorbing && !std::isnan(decision.cost); ++i) {
+  for (int i = 1; i < steps && decision.valid && !decision.ends() && !std::isnan(decision.cost); ++i) {
     std::copy_n(named, named_.size(), named_.begin());
     const StepResult step = task_->Step(action, observation);
     for (size_t c = 0; c < named_.size(); ++c) named[c] = Larger(named_[c], named[c]);
     decision.reward += step.reward;
     decision.cost = Larger(decision.cost, step.cost);
     decision.absorbing = step.absorbing;
+    decision.truncated = step.truncated;
     decision.valid = step.valid;
   }
   cost_ = decision.cost;

@@ -38,7 +38,9 @@ class RepeatedTask : public Task {
   double Cost() const override { return cost_; }
   bool Success() const override { return task_->Success(); }
   void ScalePhysics(const PhysicsScale& scale) override { task_->ScalePhysics(scale); }
+  void Prepare(const double* action) override { task_->Prepare(action); }
   const Simulation* simulation() const override { return task_->simulation(); }
+  absl::Status status() const override { return task_->status(); }
 
  private:
   void Begin();

@@ -2,7 +2,8 @@
 // the simulator (Task).
 //
 // A task of the register is one folder common/tasks/<name>/, which registers itself (register_task.h). A task that is a
-// text file comes in the extension text_task of TaskOptions (common/tasks/text/task_file.h).
+// text file comes in the extension text_task of TaskOptions (common/tasks/text/task_file.h), one that is a Python
+// environment in python_task (common/tasks/python/python_task.h).
 #ifndef DATACOM_COMMON_TASKS_TASK_H_
 #define DATACOM_COMMON_TASKS_TASK_H_
 
@@ -94,8 +95,8 @@ struct TaskModel {
 
 // Names of the register, sorted. The model side links without MuJoCo.
 std::vector<std::string> TaskNames();
-// `name` is a task of the register, or the name of the text task in the extension text_task of `options`. NOT_FOUND,
-// naming the task and the tasks that exist; INVALID_ARGUMENT for options that the task does not have.
+// `name` is a task of the register, or the name of the task that `options` carry (common/config/carried_task.h).
+// NOT_FOUND, naming the task and the tasks that exist; INVALID_ARGUMENT for options that the task does not have.
 absl::StatusOr<TaskModel> MakeTaskModel(absl::string_view name, const v1::TaskOptions& options);
 
 struct StepResult {
@@ -103,6 +104,8 @@ struct StepResult {
   double cost = 0;         // raw, signed, of the state reached; > 0 is a violation
   bool absorbing = false;  // the environment ended; the caller enforces the time limit (TaskSpec::horizon)
   bool valid = true;  // false: the simulator warned (bad qacc, contact buffer full): abandon the episode, keep no row
+  bool truncated = false;  // the episode ends here, but its value goes on, as at a time limit
+  bool ends() const { return absorbing || truncated; }
 };
 
 // Factors on the compiled physics; all 1 is the task as specified.
@@ -127,6 +130,9 @@ class Task {
   // init_keys).
   virtual absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream,
                                double* observation) = 0;
+  // Tells the action of the next Step. A caller of several tasks prepares all before it steps the first, so that those
+  // that run in another process need not wait for each other.
+  virtual void Prepare(const double* action) {}
   // action: [action_dim] float64, clipped as the task specifies. observation: [obs_dim] of the reached state.
   virtual StepResult Step(const double* action, double* observation) = 0;
   // Raw cost of the current state: after a step its StepResult::cost, after a reset the cost of the start.
@@ -135,8 +141,10 @@ class Task {
   virtual bool Success() const = 0;
   // Scales the physics from the next reset on. May allocate (its own model, the first time).
   virtual void ScalePhysics(const PhysicsScale& scale) = 0;
-  // Renderers use it; null for tasks without MuJoCo (test fakes).
+  // Renderers use it; null for tasks without MuJoCo (Python environments, test fakes).
   virtual const Simulation* simulation() const = 0;
+  // Not OK: the task cannot go on, and its steps are invalid. Simulations in this process have no such end.
+  virtual absl::Status status() const { return absl::OkStatus(); }
 };
 
 // The scripted policy of this name, which lives as long as the model. INVALID_ARGUMENT, naming the policies that exist.

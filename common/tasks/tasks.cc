@@ -8,12 +8,13 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/named_register.h"
 #include "common/base/status.h"
+#include "common/config/carried_task.h"
+#include "common/tasks/python/python_task.h"
 #include "common/tasks/randomised_task.h"
 #include "common/tasks/register_task.h"
 #include "common/tasks/repeated_task.h"
 #include "common/tasks/task.h"
 #include "common/tasks/text/mujoco_task.h"
-#include "datacom/v1/task.pb.h"
 #include "datacom/v1/task_options.pb.h"
 
 namespace datacom {
@@ -29,8 +30,9 @@ NamedRegister<Maker>& Registered() {
 
 absl::StatusOr<std::unique_ptr<Task>> MakeNominal(absl::string_view name, const v1::TaskOptions& options) {
   if (const Maker* const make = Registered().Find(name)) return (*make)(options);
-  if (options.HasExtension(v1::text_task) && name == options.GetExtension(v1::text_task).definition().name())
-    return text::MakeTask(options);
+  if (!name.empty() && name == CarriedTask(options)) {
+    return options.HasExtension(v1::text_task) ? text::MakeTask(options) : python::MakeTask(options);
+  }
   const std::vector<std::string> models = TaskNames();
   if (std::find(models.begin(), models.end(), name) != models.end()) {
     return absl::InternalError(

@@ -18,7 +18,7 @@
 #include "common/config/experiment.h"
 #include "common/config/rules.h"
 #include "common/tasks/task.h"
-#include "deploy/cli/text_task.h"
+#include "deploy/cli/load_task.h"
 
 namespace datacom::cli {
 namespace {
@@ -288,7 +288,7 @@ absl::StatusOr<SweepInput> LoadSweep(const std::string& name_or_path) {
       return absl::InvalidArgumentError(absl::StrCat(input.file, ": experiments: ", experiment.status().message()));
     }
     ASSIGN_OR_RETURN(const std::string file, FindTextproto("experiment", name, ExperimentFolder()));
-    RETURN_IF_ERROR(LoadTextTask(file, &*experiment));
+    RETURN_IF_ERROR(LoadTask(file, &*experiment));
     input.experiments.push_back(*std::move(experiment));
   }
   return input;

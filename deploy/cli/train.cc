@@ -25,11 +25,11 @@
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
 #include "deploy/cli/cluster.h"
+#include "deploy/cli/load_task.h"
 #include "deploy/cli/progress.h"
 #include "deploy/cli/run_folder.h"
 #include "deploy/cli/run_options.h"
 #include "deploy/cli/summary.h"
-#include "deploy/cli/text_task.h"
 #include "deploy/cli/train_plan.h"
 #include "deploy/cli/verbs.h"
 #include "deploy/cli/watch.h"
@@ -125,8 +125,8 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
   if (options.resume) {
     if (run.run_dir.empty()) {
       std::string name = options.experiment;
-      if (!options.algorithm.empty()) {
-        ASSIGN_OR_RETURN(const v1::Experiment named, ExperimentOf(options.experiment, options.algorithm));
+      if (NamesTask(options)) {
+        ASSIGN_OR_RETURN(const v1::Experiment named, ExperimentOf(options));
         name = named.name();
       }
       ASSIGN_OR_RETURN(run.run_dir, DefaultRunFolder(name, true));
@@ -307,6 +307,13 @@ void AddTrain(CLI::App* app, int* exit_code) {
   verb->add_option("experiment", options->experiment,
                    "name under deploy/experiments, or a file; with --algorithm a task: its name or its task.textproto");
   AddAlgorithmOption(verb, options.get());
+  const auto python = [options](const std::string& environment) { options->experiment = "python:" + environment; };
+  verb->add_option_function<std::string>(
+          "--python", python,
+          "MODULE:CALLABLE, which makes a Gymnasium environment, instead of an experiment; "
+          "the same as the task python:MODULE:CALLABLE. DATACOM_PYTHON names the "
+          "interpreter (python3)")
+      ->excludes("experiment");
   verb->add_flag("--resume", options->resume,
                  "resume the run in its folder; of the experiment only the steps, the device and the threads of the "
                  "learner may change");

@@ -22,8 +22,9 @@
 #include "common/tasks/return_range.h"
 #include "common/tasks/task.h"
 #include "common/transitions/row_schema.h"
+#include "datacom/v1/python_task.pb.h"
 #include "datacom/v1/task.pb.h"
-#include "deploy/cli/text_task.h"
+#include "deploy/cli/load_task.h"
 #include "google/protobuf/text_format.h"
 #include "google/protobuf/util/message_differencer.h"
 
@@ -69,7 +70,7 @@ bool IsTask(const std::string& path) {
 
 // The experiment that the command names, or the experiment of its task and algorithm.
 absl::StatusOr<v1::Experiment> NamedExperiment(const TrainOptions& options) {
-  if (!options.algorithm.empty()) return ExperimentOf(options.experiment, options.algorithm);
+  if (NamesTask(options)) return ExperimentOf(options);
   absl::StatusOr<v1::Experiment> experiment = LoadExperiment(options.experiment, ExperimentFolder());
   if (!experiment.ok()) {
     if (!IsTask(options.experiment)) return absl::InvalidArgumentError(experiment.status().message());
@@ -77,7 +78,7 @@ absl::StatusOr<v1::Experiment> NamedExperiment(const TrainOptions& options) {
                                                    options.experiment, " --algorithm datacom"));
   }
   ASSIGN_OR_RETURN(const std::string file, FindTextproto("experiment", options.experiment, ExperimentFolder()));
-  RETURN_IF_ERROR(LoadTextTask(file, &*experiment));
+  RETURN_IF_ERROR(LoadTask(file, &*experiment));
   return experiment;
 }
 
@@ -103,6 +104,13 @@ absl::StatusOr<v1::Experiment> ResolveAndCheck(const v1::Experiment& experiment)
   // Refuse options and known constraints that the task does not have, and algorithms that cannot act in it.
   ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(resolved.task(), resolved.task_options()));
   RETURN_IF_ERROR(SelectKnownRows(model, resolved.constraints()).status());
+  const v1::PythonTask& python = resolved.task_options().GetExtension(v1::python_task);
+  if (!python.environment().empty() && resolved.run().lockstep() && !python.repeatable()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "run.lockstep: ", python.environment(),
+        " is not repeatable: two environments gave different "
+        "numbers after reset(seed=0) and the same actions; leave out --lockstep, or seed all that it draws"));
+  }
   RETURN_IF_ERROR(CheckActingRuleTask(FindAlgorithm(resolved.algorithm())->acting_rule, model));
   if (resolved.learner().bound_returns()) {
     RETURN_IF_ERROR(

@@ -12,6 +12,7 @@
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/records/best_epoch.h"
+#include "datacom/v1/python_task.pb.h"
 #include "datacom/v1/task.pb.h"
 
 namespace datacom::report {
@@ -29,6 +30,8 @@ void Describe(const v1::Experiment& experiment, Run* run) {
   for (int i = 0; i < experiment.members_size(); ++i)
     run->members.push_back({experiment.members(i).label(), CostBudget(experiment, i)});
   run->cost_budget = CostBudget(experiment, experiment.members_size());
+  const auto& named = experiment.task_options().GetExtension(v1::python_task).cost();
+  run->cost_names.assign(named.begin(), named.end());
   const auto& costs = experiment.task_options().GetExtension(v1::text_task).definition().cost();
   for (int i = 0; i < costs.size() && costs.size() > 1; ++i) run->cost_names.push_back(costs[i].name());
   run->experiment = PrintExperiment(experiment);

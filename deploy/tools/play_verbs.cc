@@ -8,7 +8,7 @@
 #include "common/base/stop.h"
 #include "common/base/whole_number.h"
 #include "common/records/best_epoch.h"
-#include "common/tasks/text/mujoco_compiled.h"
+#include "common/tasks/load_task.h"
 #include "datacom/v1/task.pb.h"
 #include "deploy/tools/about.h"
 #include "deploy/tools/play/eval_command.h"
@@ -73,20 +73,20 @@ void AddExport(CLI::App* app, int* exit_code) {
   verb->callback([exported, exit_code] { *exit_code = Finish(RunExportCommand(*exported, &std::cout)); });
 }
 
-// `datacom` links no MuJoCo. This verb prints the TextTask in binary form or, on stdout too, what is wrong with it.
+// `datacom` links no MuJoCo. This verb prints TaskOptions with the task, in binary form, or on stdout too what is
+// wrong.
 void AddLoadTask(CLI::App* app, int* exit_code) {
   struct Flags {
-    std::string file, folder;
+    std::string task, folder;
   };
   auto flags = std::make_shared<Flags>();
-  CLI::App* verb = app->add_subcommand("load-task", "Compiles a task file and prints it for other programs")->group("");
-  verb->add_option("file", flags->file, "task.textproto")->required();
+  CLI::App* verb = app->add_subcommand("load-task", "Loads a task and prints it for other programs")->group("");
+  verb->add_option("task", flags->task, "task.textproto, or python:MODULE:CALLABLE")->required();
   verb->add_option("--folder", flags->folder, "Folder of the experiment that names the file");
   verb->callback([flags, exit_code] {
     v1::TaskOptions options;
-    const absl::Status status = text::LoadTaskOf(flags->folder, &flags->file, &options);
-    std::cout << (status.ok() ? options.GetExtension(v1::text_task).SerializeAsString()
-                              : std::string(status.message()));
+    const absl::Status status = LoadTaskOf(flags->folder, &flags->task, &options);
+    std::cout << (status.ok() ? options.SerializeAsString() : std::string(status.message()));
     *exit_code = ExitCode(status);
   });
 }

@@ -396,6 +396,66 @@ TEST(Rollout, MeasuresTheFiltersChangeInOneIterationOf64) {
   EXPECT_LE(measured.sample_sum, 1.5 * measured.sample_count);  // 1.5 |tanh|
 }
 
+// What a task in another process has to tell apart: prepared actions, and when its first step comes.
+class OtherProcess : public SteadyTask {
+ public:
+  struct Record {
+    int prepared = 0, most = 0;
+    bool fails = false;
+  };
+  explicit OtherProcess(Record* record) : record_(record) {}
+  void Prepare(const double* action) override {
+    action_ = action[0];
+    record_->most = std::max(record_->most, ++record_->prepared);
+  }
+  StepResult Step(const double* action, double* observation) override {
+    EXPECT_EQ(action[0], action_);
+    record_->prepared = 0;
+    StepResult result = SteadyTask::Step(action, observation);
+    result.truncated = observation[0] > 0.25;
+    result.valid = !record_->fails;
+    return result;
+  }
+  absl::Status status() const override {
+    return record_->fails ? absl::InternalError("the other process is gone") : absl::OkStatus();
+  }
+
+ private:
+  Record* const record_;
+  double action_ = 0;
+};
+
+TEST(Rollout, PreparesAllEnvironmentsBeforeItStepsTheFirst) {
+  OtherProcess::Record record;
+  Actor actor(1, 5);
+  actor.parts.make_task = [&record] { return std::make_unique<OtherProcess>(&record); };
+  ASSERT_THAT(actor.RunFor(1000), IsOk());
+  EXPECT_EQ(record.most, 5);
+}
+
+TEST(Rollout, ATruncatedStepIsTheLastAndNotAbsorbing) {
+  OtherProcess::Record record;
+  Actor actor(1, 2);
+  actor.parts.make_task = [&record] { return std::make_unique<OtherProcess>(&record); };
+  ASSERT_THAT(actor.RunFor(2000), IsOk());
+  int truncated = 0;
+  for (const ReceivedRow& row : actor.session.rows) {
+    EXPECT_FALSE(row.absorbing);
+    if (row.next_observation[0] <= 0.25f) continue;
+    EXPECT_TRUE(row.last);
+    ++truncated;
+  }
+  EXPECT_GT(truncated, 10);
+}
+
+TEST(Rollout, ATaskThatCannotGoOnEndsTheRunWithItsStatus) {
+  OtherProcess::Record record;
+  Actor actor(1, 2);
+  actor.parts.make_task = [&record] { return std::make_unique<OtherProcess>(&record); };
+  record.fails = true;
+  EXPECT_EQ(actor.RunFor(2000), absl::InternalError("the other process is gone"));
+}
+
 TEST(Rollout, NamesAColumnThatTheActorCannotFill) {
   Actor actor(1, 1, false, {}, 0, RowSchema::For(2, 1, {{"moon_phase", ColumnType::kFloat32, 1, true}}));
   const absl::Status status = actor.Run();

@@ -13,9 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "common/tasks/load_task.h"
 #include "common/tasks/task.h"
-#include "common/tasks/text/mujoco_compiled.h"
 #include "common/tasks/text/task_file.h"
+#include "datacom/v1/python_task.pb.h"
 #include "datacom/v1/task.pb.h"
 #include "datacom/v1/task_options.pb.h"
 #include "gmock/gmock.h"
@@ -38,6 +39,10 @@ constexpr char kRepeated[] = "action_repeat: 3";
 constexpr char kRandomised[] =
     "randomisation { mass { low: 0.8 high: 1.25 } damping { low: 0.5 high: 2 } friction { low: 0.5 high: 1.5 } "
     "action_delay { low: 0 high: 4 } observation_noise { low: 0.001 high: 0.01 } }";
+
+// What a Python environment leaves to datacom.
+constexpr char kRandomisedPython[] =
+    "randomisation { action_delay { low: 0 high: 4 } observation_noise { low: 0.001 high: 0.01 } }";
 
 v1::TaskOptions Options(const std::string& text) {
   v1::TaskOptions options;
@@ -63,7 +68,7 @@ constexpr char kKnownTask[] = "tests/contract/known_task/task.textproto";
 // Name and options of a task; of a task file with the text task.
 std::pair<std::string, v1::TaskOptions> LoadTask(std::string task) {
   v1::TaskOptions options;
-  const absl::Status loaded = text::LoadTaskOf("", &task, &options);
+  const absl::Status loaded = LoadTaskOf("", &task, &options);
   EXPECT_THAT(loaded, IsOk());
   return {task, options};
 }
@@ -73,6 +78,7 @@ class TaskContract : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     std::tie(name_, base_) = LoadTask(GetParam());
+    if (base_.HasExtension(v1::python_task)) randomised_ = kRandomisedPython;
     model_ = MakeTaskModel(name_, base_).value();
     observation_.resize(model_.spec.obs_dim);
   }
@@ -111,6 +117,7 @@ class TaskContract : public ::testing::TestWithParam<std::string> {
 
   std::string name_;
   v1::TaskOptions base_;  // with the text task
+  const char* randomised_ = kRandomised;
   TaskModel model_;
   std::vector<double> observation_;
 };
@@ -135,7 +142,7 @@ TEST_P(TaskContract, TheSpecificationIsCompleteAndTheModelHasItsDimensions) {
 }
 
 TEST_P(TaskContract, TheSameStreamAndActionsGiveTheSameBitsInAnyInstanceAndEpisode) {
-  for (const std::string options : {"", kRandomised, kRepeated}) {
+  for (const std::string options : {"", randomised_, kRepeated}) {
     const auto one = Make(options), two = Make(options);
     Play(two.get(), 99, 50);  // has played another episode before
     for (const uint64_t episode : {3, 4}) EXPECT_EQ(Play(one.get(), episode), Play(two.get(), episode)) << options;
@@ -188,7 +195,7 @@ TEST_P(TaskContract, AnUnknownStartValueIsRefusedAndTheKnownOnesListed) {
 TEST_P(TaskContract, StepsResetsAndModelEvaluationsAllocateNothing) {
   const ControlAffineDims dims = model_.dynamics->dims();
   std::vector<double> q(dims.q), x(dims.x), x_dot(dims.x), f(dims.q), G(dims.q * dims.action);
-  for (const std::string options : {"", kRandomised, kRepeated}) {
+  for (const std::string options : {"", randomised_, kRepeated}) {
     const auto task = Make(options);
     RandomStream actions(2);
     const auto action = RandomAction(&actions);
@@ -346,16 +353,18 @@ TEST_P(TaskContract, EveryOptionIsTakenOrRefusedByNameAndTheHorizonAlwaysTaken) 
       {"puck_region", "puck_region: 'adjusted'"},
       {"reward", "reward: 'paper'"},
       {"mismatch_sigma", "mismatch_sigma: 0.5"},
-      {"randomisation", kRandomised},
+      {"randomisation", randomised_},
       {"observation", "observation: 'robot_frame'"},
       {"action_repeat", "action_repeat: 4"},
-      {"text_task", "[datacom.v1.text_task] { definition { name: 'other' } }"}};
+      {"text_task", "[datacom.v1.text_task] { definition { name: 'other' } }"},
+      {"python_task", "[datacom.v1.python_task] { name: 'other' }"}};
   const google::protobuf::Descriptor* schema = v1::TaskOptions::descriptor();
-  std::vector<std::string> names = {"text_task"};  // an extension
+  std::vector<std::string> names = {"text_task", "python_task"};  // extensions
   for (int i = 0; i < schema->field_count(); ++i) names.push_back(schema->field(i)->name());
   for (const std::string& name : names) {
     ASSERT_EQ(values.count(name), 1u) << "give the new option " << name << " a value here";
     if (name == "text_task" && base_.HasExtension(v1::text_task)) continue;
+    if (name == "python_task" && base_.HasExtension(v1::python_task)) continue;
     const v1::TaskOptions options = With(values.at(name));
     const auto model = MakeTaskModel(name_, options);
     const auto task = MakeTask(name_, options);
@@ -428,7 +437,8 @@ INSTANTIATE_TEST_SUITE_P(AllTasks, TaskContract, ::testing::ValuesIn(TaskNames()
 INSTANTIATE_TEST_SUITE_P(KnownTask, TaskContract, ::testing::Values(kKnownTask),
                          [](const auto&) { return "known_task"; });
 INSTANTIATE_TEST_SUITE_P(TextTasks, TaskContract, ::testing::ValuesIn(ExampleTasks()), [](const auto& info) {
-  return std::filesystem::path(info.param).parent_path().filename().string();
+  const std::string folder = std::filesystem::path(info.param).parent_path().filename().string();
+  return folder.empty() ? "python_environment" : folder;  // DATACOM_EXAMPLE=python:MODULE:CALLABLE
 });
 
 // Tests above have nothing to check for tasks without these.

@@ -13,8 +13,8 @@
 #include "common/nn/snapshot.h"
 #include "common/rpc/insert_session.h"
 #include "common/rpc/learner_client.h"
+#include "common/tasks/load_task.h"
 #include "common/tasks/task.h"
-#include "common/tasks/text/mujoco_compiled.h"
 #include "tests/testing/snapshots.h"
 
 namespace datacom::testing {
@@ -74,7 +74,7 @@ inline v1::Experiment ExperimentOf(const std::string& task) {
   v1::Experiment experiment;
   experiment.set_task(task);
   experiment.set_algorithm("datacom");
-  const absl::Status loaded = text::LoadTaskOf("", experiment.mutable_task(), experiment.mutable_task_options());
+  const absl::Status loaded = LoadTaskOf("", experiment.mutable_task(), experiment.mutable_task_options());
   if (!loaded.ok()) throw std::runtime_error(loaded.ToString());
   experiment.set_name(experiment.task());
   return ResolveExperiment(experiment);

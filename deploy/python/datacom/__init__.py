@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from datacom.envs import make as make
     from datacom.envs import make_vec as make_vec
     from datacom.policy import Decision as Decision
+    from datacom.policy import EnvPolicy as EnvPolicy
     from datacom.policy import Policy as Policy
     from datacom.runs import Run as Run
     from datacom.runs import Transitions as Transitions
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 _MODULE_OF = {
     **dict.fromkeys(["CommandFailed", "Progress", "Training", "sweep", "sweep_runs", "train"], "commands"),
     **dict.fromkeys(["Dynamics", "Env", "SafetyGymnasium", "VectorEnv", "make", "make_vec"], "envs"),
-    **dict.fromkeys(["Decision", "Policy"], "policy"),
+    **dict.fromkeys(["Decision", "EnvPolicy", "Policy"], "policy"),
     **dict.fromkeys(["Run", "Transitions", "frame", "interquartile_mean", "plot"], "runs"),
 }
 __all__ = sorted(_MODULE_OF)

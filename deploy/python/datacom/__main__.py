@@ -19,6 +19,7 @@ def main() -> None:
             os.environ["DATACOM_FFMPEG"] = imageio_ffmpeg.get_ffmpeg_exe()
         except (ImportError, RuntimeError):
             pass  # the program says what is missing when it films
+    os.environ.setdefault("DATACOM_PYTHON", sys.executable)  # for environments in Python
     program = str(_files.program(name))
     os.execv(program, [program, *sys.argv[1:]])
 

@@ -56,7 +56,7 @@ class Training:
         self._tail: collections.deque[str] = collections.deque(maxlen=15)
         # A session of its own: Ctrl-C in a terminal must reach the command once, from here.
         self._process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True,
-                                         start_new_session=True, env={"DATACOM_PROGRESS_SECONDS": "1", **os.environ})
+                                         start_new_session=True, env={"DATACOM_PROGRESS_SECONDS": "1", "DATACOM_PYTHON": sys.executable, **os.environ})
 
     def __enter__(self) -> Training:
         return self

@@ -7,7 +7,7 @@ import os
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Mapping, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -81,6 +81,10 @@ class Policy:
     def __repr__(self) -> str:
         return f"Policy({self.experiment}, member {self.member}, epoch {self.epoch})"
 
+    def bind(self, env: Any) -> EnvPolicy:
+        """This policy for the Python environment that it was trained in: takes the environment's observations, gives its actions."""
+        return EnvPolicy(self, env)
+
     def begin(self) -> None:
         """Forgets the episode so far; call it where an episode begins. Only the rule `planner` remembers anything."""
         self._library.datacom_policy_begin(self._handle)
@@ -133,4 +137,40 @@ class Policy:
     def clip(self, action: ArrayLike) -> NDArray[np.float64]:
         """The action within the task's bounds, as the environment clips it."""
         return np.clip(action, self.action_low, self.action_high)
+
+
+class EnvPolicy:
+    """A policy and an environment of `datacom train --python`. Reads the environment's control-affine model, as training did."""
+
+    def __init__(self, policy: Policy, env: Any) -> None:
+        self.policy = policy
+        space = env.action_space
+        self._low, self._high = (np.asarray(side, np.float64).ravel() for side in (space.low, space.high))
+        if self._low.size != policy.action_dim:
+            raise ValueError(f"the environment has {self._low.size} actions, the policy {policy.action_dim}")
+        self._shape = space.shape
+        while not hasattr(env, "dynamics") and hasattr(env, "env"):  # wrappers of Gymnasium 1 hide it
+            env = env.env
+        self._dynamics = getattr(env, "dynamics", None)
+
+    def _row(self, observation: ArrayLike, info: Mapping[str, Any] | None) -> NDArray[np.float64]:
+        """[observation | q | x | x_dot | f | G | costs], with f and G for actions of -1 to 1."""
+        parts = [np.asarray(observation, np.float64).ravel()]
+        terms = (info or {}).get("dynamics") if self._dynamics is None else self._dynamics(observation)
+        if terms is not None:
+            get = terms.get if isinstance(terms, Mapping) else lambda name: getattr(terms, name, None)
+            q, x, x_dot, f = (np.asarray([] if get(name) is None else get(name), np.float64).ravel() for name in ("q", "x", "x_dot", "f"))
+            gain = np.asarray(get("G"), np.float64).reshape(q.size, self._low.size)
+            parts += [q, x, x_dot, f + gain @ ((self._high + self._low) / 2), (gain * (self._high - self._low) / 2).ravel()]
+        row = np.concatenate(parts)
+        return np.concatenate([row, np.zeros(max(0, self.policy.observation_dim - row.size))])  # no policy reads the costs
+
+    def decide(self, observation: ArrayLike, info: Mapping[str, Any] | None = None, noise: ArrayLike | None = None) -> Decision:
+        """The action in the environment's units and within its bounds, ready for `step`, and the filter's judgement (Policy.decide).
+
+        info: of the step or reset that gave the observation; only for environments that put their model into info["dynamics"].
+        """
+        decision = self.policy.decide(self._row(observation, info), noise)
+        action = (self._high + self._low) / 2 + (self._high - self._low) / 2 * np.clip(decision.action, -1, 1)
+        return decision._replace(action=action.reshape(self._shape))
 # SPDX-License-Identifier: Apache-2.0

@@ -10,7 +10,7 @@
 #include "common/config/experiment.h"
 #include "common/config/textproto.h"
 #include "common/tasks/checked_step.h"
-#include "common/tasks/text/mujoco_compiled.h"
+#include "common/tasks/load_task.h"
 #include "datacom/v1/task_options.pb.h"
 
 namespace datacom::python {
@@ -38,7 +38,7 @@ absl::StatusOr<std::unique_ptr<Environments>> Environments::Make(const Settings&
   v1::TaskOptions options;
   RETURN_IF_ERROR(ParseTextproto(settings.options, "options", &options));
   RETURN_IF_ERROR(ValidateTaskOptions(options));
-  RETURN_IF_ERROR(text::LoadTaskOf("", &name, &options));
+  RETURN_IF_ERROR(LoadTaskOf("", &name, &options));
   ASSIGN_OR_RETURN(TaskModel model, MakeTaskModel(name, options));
   std::vector<Slot> slots(settings.count);
   for (Slot& slot : slots) {
@@ -121,7 +121,7 @@ void Environments::StepOne(int index, const float* action, const datacom_env_res
   out.reward[index] = result.valid ? result.reward : 0;
   out.cost[index] = slot.cost;
   out.terminated[index] = result.valid && result.absorbing ? 1 : 0;
-  out.truncated[index] = !result.valid || (limit && !result.absorbing) ? 1 : 0;
+  out.truncated[index] = !result.valid || ((limit || result.truncated) && !result.absorbing) ? 1 : 0;
   out.invalid[index] = result.valid ? 0 : 1;
   out.success[index] = slot.task->Success() ? 1 : 0;
   slot.finished = out.terminated[index] != 0 || out.truncated[index] != 0;

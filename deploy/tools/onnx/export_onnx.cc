@@ -96,7 +96,7 @@ class Player {
     rule_->Act(1, {seen_.data(), noise_.data()}, action_.data(), {});
     std::copy_n(Executed(), executed_.size(), executed_.begin());
     const StepResult result = CheckedStep(task_.get(), executed_.data(), observation_.data());
-    const bool over = result.absorbing || !result.valid || steps_ + 1 == task_->spec().horizon;
+    const bool over = result.ends() || !result.valid || steps_ + 1 == task_->spec().horizon;
     steps_ = over ? 0 : steps_ + 1;
     return absl::StrJoin(cells, ",");
   }

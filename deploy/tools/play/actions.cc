@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/status.h"
 #include "common/records/csv.h"
-#include "common/tasks/text/mujoco_compiled.h"
+#include "common/tasks/load_task.h"
 #include "datacom/v1/experiment.pb.h"
 #include "deploy/tools/maps/run_policies.h"
 
@@ -74,7 +74,7 @@ absl::StatusOr<std::map<std::string, double>> ParseInit(const std::string& text)
 absl::StatusOr<NamedTask> FindTask(const std::string& task, const std::vector<std::string>& set) {
   v1::Experiment experiment;
   experiment.set_task(task);
-  RETURN_IF_ERROR(text::LoadTaskOf("", experiment.mutable_task(), experiment.mutable_task_options()));
+  RETURN_IF_ERROR(LoadTaskOf("", experiment.mutable_task(), experiment.mutable_task_options()));
   RETURN_IF_ERROR(ApplyTaskOptions(set, &experiment));
   return NamedTask{experiment.task(), experiment.task_options()};
 }

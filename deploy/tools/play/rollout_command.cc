@@ -69,11 +69,12 @@ absl::Status RunRolloutCommand(const RolloutCommand& command, std::ostream* out)
   for (uint64_t step = 0; source(step, observation.data(), action.data()); ++step) {
     result = task->Step(action.data(), observation.data());
     if (!result.valid) {
+      RETURN_IF_ERROR(task->status());
       return absl::InternalError(
           absl::StrCat("step ", step + 1, ": the simulator reports it as invalid (", spec.name, ")"));
     }
     table.Step(static_cast<uint32_t>(step + 1), action.data(), observation.data(), result);
-    if (result.absorbing && !recorded) break;
+    if (result.ends() && !recorded) break;
   }
   return absl::OkStatus();
 }

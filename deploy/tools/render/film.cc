@@ -33,6 +33,9 @@ absl::Status Film::RecordHistory() {
     note_ = absl::StrCat("drawn by rays, without textures, because ", gl.status().message(), "\n");
   }
   return playback_.play([this](const actor::EpisodeState& state) {
+    if (state.task->simulation() == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat("task ", state.task->spec().name, " has no simulation to draw"));
+    }
     if (renderer_ == nullptr) {
       const mjModel& model = state.task->simulation()->model();
       const auto make = gl_ != nullptr ? &Renderer::WithOpenGl : &Renderer::WithRays;

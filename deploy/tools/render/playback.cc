@@ -96,7 +96,7 @@ absl::StatusOr<ActionSource> RecordedActions(const std::string& path, const Task
 }
 
 // Plays `source` from the start. Recorded actions continue after an absorbing state, as in `rollout`.
-absl::Status PlayActions(Task* task, const std::map<std::string, double>& init, uint64_t seed, bool stop_at_absorbing,
+absl::Status PlayActions(Task* task, const std::map<std::string, double>& init, uint64_t seed, bool stop_at_end,
                          const ActionSource& source, const actor::Watcher& watcher) {
   std::vector<double> action(task->spec().action_dim), observation(task->spec().obs_dim);
   RandomStream stream(StreamKey("render.reset", {seed}));
@@ -105,8 +105,7 @@ absl::Status PlayActions(Task* task, const std::map<std::string, double>& init, 
   state.task = task;
   state.reached.cost = task->Cost();
   while (true) {
-    state.last =
-        !source(state.step, action.data()) || !state.reached.valid || (stop_at_absorbing && state.reached.absorbing);
+    state.last = !source(state.step, action.data()) || !state.reached.valid || (stop_at_end && state.reached.ends());
     RETURN_IF_ERROR(watcher(state));
     if (state.last) return absl::OkStatus();
     state.reached = task->Step(action.data(), observation.data());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/base/random.h"
+#include "common/tasks/load_task.h"
 #include "common/tasks/text/task_file.h"
 #include "datacom/v1/task_options.pb.h"
 #include "gmock/gmock.h"
@@ -119,7 +120,7 @@ TEST(ReturnRange, HoldsWhatEpisodesOfEveryTaskEarnFromEachOfTheirSteps) {
       SCOPED_TRACE(file);
       std::string name = file;
       v1::TaskOptions options;
-      ASSERT_THAT(text::LoadTaskOf("", &name, &options), datacom::testing::IsOk());
+      ASSERT_THAT(LoadTaskOf("", &name, &options), datacom::testing::IsOk());
       options.set_action_repeat(repeat);
       const TaskModel model = MakeTaskModel(name, options).value();
       const std::unique_ptr<Task> task = MakeTask(name, options).value();

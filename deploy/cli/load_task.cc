@@ -1,4 +1,4 @@
-#include "deploy/cli/text_task.h"
+#include "deploy/cli/load_task.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,12 +10,15 @@
 #include <filesystem>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
+#include "common/config/carried_task.h"
+#include "common/config/experiment.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/experiment.pb.h"
-#include "datacom/v1/task.pb.h"
+#include "datacom/v1/task_options.pb.h"
 #include "deploy/cli/verbs.h"
 
 extern char** environ;  // NOLINT: declared by POSIX
@@ -23,7 +26,7 @@ extern char** environ;  // NOLINT: declared by POSIX
 namespace datacom::cli {
 namespace {
 
-constexpr char kSuffix[] = ".textproto";
+constexpr char kSuffix[] = ".textproto", kPython[] = "python:";  // as common/tasks/load_task.h
 
 // Runs a program and returns what it prints on stdout; `code` is its exit code.
 absl::StatusOr<std::string> Output(std::vector<std::string> argv, int* code) {
@@ -56,33 +59,41 @@ absl::StatusOr<std::string> Output(std::vector<std::string> argv, int* code) {
 
 }  // namespace
 
-absl::Status LoadTextTask(const std::string& experiment_file, v1::Experiment* experiment) {
-  const std::string& file = experiment->task();
-  if (std::filesystem::path(file).extension() != kSuffix) return absl::OkStatus();
+absl::Status LoadTask(const std::string& experiment_file, v1::Experiment* experiment) {
+  const std::string& task = experiment->task();
+  if (!absl::EndsWith(task, kSuffix) && !absl::StartsWith(task, kPython)) return absl::OkStatus();
   int code = 0;
-  ASSIGN_OR_RETURN(const std::string output, Output({BinFolder() + "/datacom-tools", "load-task", file, "--folder",
+  ASSIGN_OR_RETURN(const std::string output, Output({BinFolder() + "/datacom-tools", "load-task", task, "--folder",
                                                      std::filesystem::path(experiment_file).parent_path().string()},
                                                     &code));
   if (code == kExitUsage) return absl::InvalidArgumentError(output);
-  v1::TextTask task;
-  if (code != kExitOk || !task.ParseFromString(output)) {
+  v1::TaskOptions loaded;
+  if (code != kExitOk || !loaded.ParseFromString(output) || CarriedTask(loaded).empty()) {
     return absl::InternalError(
-        absl::StrCat(file, ": datacom-tools could not load it: ", code == kExitOk ? "" : output));
+        absl::StrCat(task, ": datacom-tools could not load it: ", code == kExitOk ? "" : output));
   }
-  experiment->set_task(task.definition().name());
-  *experiment->mutable_task_options()->MutableExtension(v1::text_task) = std::move(task);
+  experiment->set_task(CarriedTask(loaded));
+  experiment->mutable_task_options()->MergeFrom(loaded);
   return absl::OkStatus();
 }
 
-absl::StatusOr<v1::Experiment> ExperimentOf(const std::string& task, const std::string& algorithm) {
+bool NamesTask(const TrainOptions& options) {
+  return !options.algorithm.empty() || absl::StartsWith(options.experiment, kPython);
+}
+
+absl::StatusOr<v1::Experiment> ExperimentOf(const TrainOptions& options) {
   v1::Experiment experiment;
-  experiment.set_task(task);
-  experiment.set_algorithm(algorithm);
-  RETURN_IF_ERROR(LoadTextTask("", &experiment));
+  experiment.set_task(options.experiment);
+  RETURN_IF_ERROR(LoadTask("", &experiment));
+  for (const std::string& assignment : options.overrides) {
+    if (absl::StartsWith(assignment, "task_options.")) RETURN_IF_ERROR(ApplyOverride(assignment, &experiment));
+  }
   const absl::StatusOr<TaskModel> model = MakeTaskModel(experiment.task(), experiment.task_options());
   if (!model.ok()) return absl::InvalidArgumentError(model.status().message());
-  experiment.set_name(absl::StrCat(experiment.task(), "-", algorithm));
-  const AlgorithmInfo* const info = FindAlgorithm(algorithm);
+  const bool has_model = model->dynamics->dims().q > 0;
+  experiment.set_algorithm(!options.algorithm.empty() ? options.algorithm : has_model ? "datacom" : "lag_sac");
+  experiment.set_name(absl::StrCat(experiment.task(), "-", experiment.algorithm()));
+  const AlgorithmInfo* const info = FindAlgorithm(experiment.algorithm());
   const auto reads = [info](const char* name) {
     return info != nullptr && ReadsSetting(*info, *v1::Hyper::descriptor()->FindFieldByName(name));
   };

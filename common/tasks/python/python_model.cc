@@ -1,0 +1,145 @@
+#include "common/tasks/python/python_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+#include "common/tasks/options.h"
+
+namespace datacom::python {
+namespace {
+
+constexpr uint32_t kMostNumbers = 65536, kMostParts = 4096;  // of an observation; of an action, q, x, costs
+
+int ModelNumbers(const v1::PythonTask& task) {
+  return static_cast<int>(2 * task.q() + 2 * task.x() + task.q() * task.action_low_size());
+}
+
+// The facts arrive in files and messages: they must fit together before anything is computed from them.
+absl::Status Check(const v1::PythonTask& task) {
+  const auto wrong = [&](const char* field, const std::string& why) {
+    return absl::InvalidArgumentError(absl::StrCat("task ", task.name(), ": python_task.", field, ": ", why));
+  };
+  if (task.environment().empty()) return wrong("environment", "must be set");
+  if (task.observation() == 0 || task.observation() > kMostNumbers) {
+    return wrong("observation", absl::StrCat(task.observation(), " is not 1 to ", kMostNumbers));
+  }
+  const int actions = task.action_low_size();
+  if (actions == 0 || actions > static_cast<int>(kMostParts) || task.action_high_size() != actions) {
+    return wrong("action_low", "needs as many numbers as action_high, and at least one");
+  }
+  for (int i = 0; i < actions; ++i) {
+    const double low = task.action_low(i), high = task.action_high(i);
+    if (!(low < high) || !std::isfinite(low) || !std::isfinite(high)) {
+      return wrong("action_low", absl::StrCat("action ", i, " has the bounds ", low, " and ", high));
+    }
+  }
+  const auto names = [](int count, int numbers) { return count == 0 || count == numbers; };
+  if (!names(task.observation_name_size(), static_cast<int>(task.observation()))) {
+    return wrong("observation_name", "needs one name for each number, or none");
+  }
+  if (!names(task.action_name_size(), actions)) return wrong("action_name", "needs one name for each number, or none");
+  if (task.q() > kMostParts || task.x() > kMostParts || ModelNumbers(task) > static_cast<int>(kMostNumbers)) {
+    return wrong("q", "the control-affine model is too large");
+  }
+  if (task.cost_size() == 1 || task.cost_size() > static_cast<int>(kMostParts)) {
+    return wrong("cost", "has one name; a single cost has none");
+  }
+  if (!(task.control_dt() > 0)) return wrong("control_dt", "must be above 0");
+  return absl::OkStatus();
+}
+
+absl::Status CheckOptions(const v1::TaskOptions& options, const v1::PythonTask& task) {
+  RETURN_IF_ERROR(RejectOtherOptions(task.name(), options, {"python_task"}));
+  const v1::Randomisation& ranges = options.randomisation();
+  if (ranges.has_mass() || ranges.has_damping() || ranges.has_friction()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("task_options.randomisation: ", task.name(),
+                     " is a Python environment, which draws mass, damping and friction itself; action_delay and "
+                     "observation_noise can be set"));
+  }
+  if (task.horizon() > 0 || options.has_horizon()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("task ", task.name(),
+                   ": the environment states no time limit; set the steps of an episode with --set "
+                   "task_options.horizon=N, or give the environment max_episode_steps"));
+}
+
+std::vector<std::string> Names(const google::protobuf::RepeatedPtrField<std::string>& given, const char* kind,
+                               int count) {
+  std::vector<std::string> names(given.begin(), given.end());
+  for (int i = static_cast<int>(names.size()); i < count; ++i) names.push_back(absl::StrCat(kind, " ", i));
+  return names;
+}
+
+// Actions are -1 to 1 for everything outside the environment; the name says what that means.
+std::vector<std::string> ActionNames(const v1::PythonTask& task) {
+  std::vector<std::string> names = Names(task.action_name(), "action", task.action_low_size());
+  for (int i = 0; i < task.action_low_size(); ++i) {
+    if (task.action_low(i) == -1 && task.action_high(i) == 1) continue;
+    absl::StrAppend(&names[i], ", -1 to 1 for ", task.action_low(i), " to ", task.action_high(i));
+  }
+  return names;
+}
+
+void AppendModelNames(const v1::PythonTask& task, std::vector<std::string>* names) {
+  const auto numbers = [names](const char* of, int count) {
+    for (int i = 0; i < count; ++i) names->push_back(absl::StrCat(of, "[", i, "]"));
+  };
+  const int q = static_cast<int>(task.q()), x = static_cast<int>(task.x());
+  numbers("q", q), numbers("x", x), numbers("x_dot", x), numbers("f", q);
+  for (int i = 0; i < q; ++i) numbers(absl::StrCat("G[", i, "]").c_str(), task.action_low_size());
+  for (const std::string& cost : task.cost()) names->push_back(absl::StrCat("cost ", cost));
+}
+
+}  // namespace
+
+PythonDynamics::PythonDynamics(const v1::PythonTask& task)
+    : dims_{.action = task.action_low_size(), .q = static_cast<int>(task.q()), .x = static_cast<int>(task.x())},
+      at_(static_cast<int>(task.observation())) {
+  dims_.obs = at_ + ModelNumbers(task) + task.cost_size();
+}
+
+void PythonDynamics::Evaluate(const double* obs, const ControlAffineOut& out) const {
+  const double* from = obs + at_;
+  const auto take = [&from](int count, double* to) {
+    if (to != nullptr) std::copy_n(from, count, to);
+    from += count;
+  };
+  take(dims_.q, out.q);
+  take(dims_.x, out.x);
+  take(dims_.x, out.x_dot);
+  take(dims_.q, out.f);
+  take(dims_.q * dims_.action, out.G);
+}
+
+absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
+  const v1::PythonTask& task = options.GetExtension(v1::python_task);
+  RETURN_IF_ERROR(Check(task));
+  RETURN_IF_ERROR(CheckOptions(options, task));
+  TaskModel model;
+  TaskSpec& spec = model.spec;
+  spec.name = task.name();
+  spec.summary = absl::StrCat("The Python environment ", task.environment(), ".");
+  spec.model_dim = ModelNumbers(task) + task.cost_size();
+  spec.obs_dim = static_cast<int>(task.observation()) + spec.model_dim;
+  spec.cost_names.assign(task.cost().begin(), task.cost().end());
+  spec.costs_at = spec.obs_dim - task.cost_size();
+  spec.observation_names = Names(task.observation_name(), "observation", static_cast<int>(task.observation()));
+  AppendModelNames(task, &spec.observation_names);
+  spec.action_dim = task.action_low_size();
+  spec.action_names = ActionNames(task);
+  spec.action_low.assign(spec.action_dim, -1.0);
+  spec.action_high.assign(spec.action_dim, 1.0);
+  spec.horizon = static_cast<int>(options.has_horizon() ? options.horizon() : task.horizon());
+  spec.control_dt = task.control_dt();
+  spec.absorbing = "the environment's end";
+  model.dynamics = std::make_shared<PythonDynamics>(task);
+  return model;
+}
+
+}  // namespace datacom::python
+// SPDX-License-Identifier: Apache-2.0

@@ -1,0 +1,39 @@
+// The static side of a task that is a Python environment: specification and a control-affine model that reads its terms
+// from the row. Needs no Python.
+//
+// An observation of such a task is [policy's observation | q | x | x_dot | f | G, row-major | named costs]. The
+// environment evaluates the numbers after the policy's observation; rows hold them as float32. Without a model of its
+// own (q and x of size 0) only the named costs follow. Actions are -1 to 1, whatever bounds the environment has; f and
+// G in rows belong to such actions.
+//
+// Pure functions; the model is immutable and thread-safe.
+#ifndef DATACOM_COMMON_TASKS_PYTHON_PYTHON_MODEL_H_
+#define DATACOM_COMMON_TASKS_PYTHON_PYTHON_MODEL_H_
+
+#include "absl/status/statusor.h"
+#include "common/safety/control_affine.h"
+#include "common/tasks/task.h"
+#include "datacom/v1/python_task.pb.h"
+#include "datacom/v1/task_options.pb.h"
+
+namespace datacom::python {
+
+class PythonDynamics : public ControlAffine {
+ public:
+  explicit PythonDynamics(const v1::PythonTask& task);
+  ControlAffineDims dims() const override { return dims_; }
+  void Evaluate(const double* obs, const ControlAffineOut& out) const override;
+
+ private:
+  ControlAffineDims dims_;
+  int at_ = 0;  // where q begins
+};
+
+// INVALID_ARGUMENT for facts that do not fit together, for options that no Python environment has, and without a
+// horizon.
+absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options);
+
+}  // namespace datacom::python
+
+#endif  // DATACOM_COMMON_TASKS_PYTHON_PYTHON_MODEL_H_
+// SPDX-License-Identifier: Apache-2.0

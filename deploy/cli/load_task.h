@@ -1,0 +1,34 @@
+// Tasks that are text files or Python environments, for the command: it links no MuJoCo and starts no Python, so
+// datacom-tools loads them.
+// Functions; they start a process and block until it ends.
+#ifndef DATACOM_DEPLOY_CLI_LOAD_TASK_H_
+#define DATACOM_DEPLOY_CLI_LOAD_TASK_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "deploy/cli/train_plan.h"
+
+namespace datacom::v1 {
+class Experiment;
+}
+
+namespace datacom::cli {
+
+// If the experiment's task is a task file or "python:MODULE:CALLABLE": loads it into task_options and replaces it by
+// the task's name (common/tasks/load_task.h). A relative path belongs to the working directory, or else to the folder
+// of `experiment_file`. INVALID_ARGUMENT for a wrong task.
+absl::Status LoadTask(const std::string& experiment_file, v1::Experiment* experiment);
+
+// The experiment of a task (a name of the register, or one that LoadTask loads) and an algorithm, with their defaults.
+// Its name is TASK-ALGORITHM. Without an algorithm: D-ATACOM if the task has a control-affine model, else LagSAC.
+// Of `options.overrides` it applies those of task_options, so that the task can be made.
+absl::StatusOr<v1::Experiment> ExperimentOf(const TrainOptions& options);
+// Whether the options name a task instead of an experiment.
+bool NamesTask(const TrainOptions& options);
+
+}  // namespace datacom::cli
+
+#endif  // DATACOM_DEPLOY_CLI_LOAD_TASK_H_
+// SPDX-License-Identifier: Apache-2.0
