@@ -3,8 +3,9 @@
 
   python3 tests/bench/python_actor.py MODULE:CALLABLE [--envs 1,16] [--rounds 5] [--seconds 2] [--build build/release]
 
-Run it with the environment's Python, in its folder or with PYTHONPATH. The loop steps one environment with random actions and resets it at its
-end; the actor also evaluates policy and safety filter, and fills rows. Both are measured in turn in each round; the medians are printed.
+Run it with the environment's Python, in its folder or with PYTHONPATH. The loop steps as many environments as the actor with random actions
+and resets them at their ends; the actor also evaluates policy and safety filter, and fills rows. Both are measured in turn in each round; the
+medians are printed.
 """
 
 import argparse
@@ -19,17 +20,21 @@ from pathlib import Path
 import numpy as np
 
 
-def bare(make, seconds):
-    env = make()
-    env.reset(seed=0)
-    actions = np.random.default_rng(0).uniform(env.action_space.low, env.action_space.high, (1024,) + env.action_space.shape).astype(np.float32)
+def bare(make, envs, seconds):
+    """Steps per second of the loop that a user would write, over `envs` environments in turn."""
+    all_envs = [make() for _ in range(envs)]
+    for env in all_envs:
+        env.reset(seed=0)
+    space = all_envs[0].action_space
+    actions = np.random.default_rng(0).uniform(space.low, space.high, (256,) + space.shape).astype(np.float32)
     count, start = 0, time.perf_counter()
     while time.perf_counter() - start < seconds:
-        for action in actions[:256]:
+        action = actions[count // envs % 256]
+        for env in all_envs:
             outcome = env.step(action)
-            count += 1
             if outcome[-3] or outcome[-2]:
                 env.reset()
+        count += envs
     return count / (time.perf_counter() - start)
 
 
@@ -45,17 +50,18 @@ def main():
     module, _, name = flags.environment.partition(":")
     make = getattr(importlib.import_module(module), name)
     environment = {**os.environ, "DATACOM_PYTHON": sys.executable}
-    rates = {"bare loop": []}
+    counts = [int(count) for count in flags.envs.split(",")]
+    rates = {count: ([], []) for count in counts}
     for _ in range(flags.rounds):
-        rates["bare loop"].append(bare(make, flags.seconds))
-        for envs in flags.envs.split(","):
-            done = subprocess.run([flags.build / "bin/datacom-bench-python-actor", flags.environment, envs, str(flags.seconds)], text=True,
+        for envs, (loops, actors) in rates.items():
+            loops.append(bare(make, envs, flags.seconds))
+            done = subprocess.run([flags.build / "bin/datacom-bench-python-actor", flags.environment, str(envs), str(flags.seconds)], text=True,
                                   stdout=subprocess.PIPE, check=True, env=environment)
-            rates.setdefault(f"actor, {envs} environments", []).append(float(done.stdout))
-    loop = statistics.median(rates["bare loop"])
-    for peer, values in rates.items():
-        rate = statistics.median(values)
-        print(f"{peer:24} {rate:10,.0f} steps/s  {1e6 / rate:8.1f} us a step  {1e6 / rate - 1e6 / loop:+8.1f} us")
+            actors.append(float(done.stdout))
+    print(f"{'environments':>12} {'bare loop':>16} {'actor':>16} {'difference':>16}")
+    for envs, values in rates.items():
+        loop, actor = (1e6 / statistics.median(rate) for rate in values)
+        print(f"{envs:12} {loop:10,.1f} us/step {actor:8,.1f} us/step {actor - loop:8,.1f} us/step")
 
 
 if __name__ == "__main__":

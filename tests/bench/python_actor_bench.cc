@@ -9,6 +9,7 @@
 
 #include "actor/actor_metrics.h"
 #include "actor/actor_setup.h"
+#include "common/base/log.h"
 #include "common/metrics/metrics.h"
 #include "tests/testing/endless_actor_peers.h"
 
@@ -20,6 +21,7 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "usage: datacom-bench-python-actor MODULE:CALLABLE [ENVS [SECONDS]]\n");
     return 2;
   }
+  InitLog("bench");
   const uint32_t environments = argc > 2 ? static_cast<uint32_t>(std::atoi(argv[2])) : 1;
   const double seconds = argc > 3 ? std::atof(argv[3]) : 2;
   v1::Experiment experiment = testing::ExperimentOf(std::string("python:") + argv[1]);
@@ -30,12 +32,12 @@ int Main(int argc, char** argv) {
   const std::unique_ptr<Metrics> metrics = Metrics::Start({"actor", "bench", experiment.task(), "datacom", ""}).value();
   actor::ActorMetrics series(metrics.get());
   const auto now = [] { return std::chrono::steady_clock::now(); };
-  const auto start = now();
+  auto begin = now();
   actor::Rollout::Options options;
-  options.stop = [&] { return std::chrono::duration<double>(now() - start).count() > seconds; };
+  options.stop = [&] { return std::chrono::duration<double>(now() - begin).count() > seconds; };
   const auto rollout =
       actor::Rollout::Make(actor::MakeParts(experiment).value(), &session, &subscriber, &series, options).value();
-  const auto begin = now();
+  begin = now();
   const absl::Status status = rollout->Run();
   if (!absl::IsCancelled(status)) {
     std::fprintf(stderr, "%s\n", status.ToString().c_str());
