@@ -2,12 +2,14 @@
 
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/tasks/air_hockey/dynamics.h"
 #include "common/tasks/cartpole/dynamics.h"
 #include "common/tasks/text/row_model.h"
+#include "datacom/v1/python_task.pb.h"
 
 namespace datacom::onnx {
 namespace {
@@ -171,18 +173,35 @@ ModelValues Text(const v1::TextTask& task, const Value& obs, Graph* graph) {
   return values;
 }
 
+// The environment has put all terms into the observation (common/tasks/python/python_model.h).
+ModelValues Python(const v1::PythonTask& task, const Value& obs, Graph* graph) {
+  const int q = static_cast<int>(task.q()), x = static_cast<int>(task.x()), n = task.action_low_size();
+  int at = static_cast<int>(task.observation());
+  const auto take = [&](int count) { return graph->Columns(obs, std::exchange(at, at + count), count); };
+  ModelValues values;
+  values.q = take(q);
+  if (x > 0) {
+    values.x = take(x);
+    values.x_dot = take(x);
+  }
+  values.f = take(q);
+  values.G = graph->Apply("Reshape", {take(q * n), graph->Indices({-1, q, n})});
+  return values;
+}
+
 }  // namespace
 
 absl::StatusOr<ModelValues> AddModel(const TaskModel& model, const v1::TaskOptions& options, const Value& observation,
                                      Graph* graph) {
   if (options.HasExtension(v1::text_task)) return Text(options.GetExtension(v1::text_task), observation, graph);
+  if (options.HasExtension(v1::python_task)) return Python(options.GetExtension(v1::python_task), observation, graph);
   const std::string& name = model.spec.name;
   if (name == "cartpole") return CartPole(observation, graph);
   if (name == "air_hockey") return AirHockey(observation, graph);
   if (name == "navigation") return Navigation(observation, graph);
-  return absl::InvalidArgumentError(absl::StrCat("task ", name,
-                                                 ": its control-affine model has no ONNX graph; there are ",
-                                                 "graphs of cartpole, air_hockey, navigation and text tasks"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("task ", name, ": its control-affine model has no ONNX graph; there are ",
+                   "graphs of cartpole, air_hockey, navigation, text tasks and Python environments"));
 }
 
 }  // namespace datacom::onnx

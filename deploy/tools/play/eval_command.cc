@@ -16,6 +16,7 @@
 #include "common/records/evaluation_means.h"
 #include "common/records/named_costs.h"
 #include "common/tasks/text/task_file.h"
+#include "datacom/v1/python_task.pb.h"
 #include "datacom/v1/task.pb.h"
 #include "deploy/tools/maps/run_policies.h"
 #include "deploy/tools/play/actions.h"
@@ -30,6 +31,7 @@ class Output {
   Output(const EvalCommand& command, const v1::Experiment& experiment, const TaskSpec& spec, std::ostream* out)
       : csv_(command.csv), options_(experiment.task_options()), cost_names_(spec.cost_names), out_(out) {
     options_.ClearExtension(v1::text_task);  // too long to print
+    options_.ClearExtension(v1::python_task);
   }
 
   void Print(uint32_t member, uint64_t seed, uint32_t epoch, const std::vector<v1::EvaluationEpisode>& episodes) {

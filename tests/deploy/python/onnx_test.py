@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,11 @@ import onnxruntime
 import pytest
 
 ROWS = 10000
-# What has a graph, with the settings of a short training. The last two are text tasks: with motors and with a free joint.
+# What has a graph, with the settings of a short training. The last three are text tasks, with motors and with a free joint, and a Python
+# environment.
 SHORT = ["run.eval_episodes=2", "run.steps_per_epoch=2000"]
 TRAINED = {"cartpole/datacom": SHORT, "air_hockey/datacom": SHORT, "navigation/datacom": SHORT, "cartpole/iqn_datacom": SHORT,
-           "air_hockey/sac": [*SHORT, "replay.min_size=2000"], "cartpole/ppo_lag": SHORT, "arm_reach": SHORT, "flyer": SHORT}
+           "air_hockey/sac": [*SHORT, "replay.min_size=2000"], "cartpole/ppo_lag": SHORT, "arm_reach": SHORT, "flyer": SHORT, "point_env": SHORT}
 ROOT = Path(__file__).resolve().parents[3]
 FLYER = {
     "model.xml": """<mujoco>
@@ -35,7 +37,8 @@ FLYER = {
 
 
 def run(program, *words):
-    done = subprocess.run([program, *map(str, words)], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    done = subprocess.run([program, *map(str, words)], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+                          env={**os.environ, "DATACOM_PYTHON": sys.executable, "PYTHONPATH": str(ROOT / "deploy/examples/python")})
     return done.returncode, done.stdout
 
 
@@ -54,6 +57,8 @@ def exported(tmp_path_factory):
             for part, text in FLYER.items():
                 (folder / part).write_text(text)
             what = [folder / "task.textproto", "--algorithm", "datacom"]
+        elif experiment == "point_env":
+            what = ["--python", "point_env:make"]
         if not (folder / name).is_dir():
             settings = [word for setting in TRAINED.get(experiment, SHORT) for word in ("--set", setting)]
             code, said = run(program, "train", *what, "--seeds", 1, "--steps", 4000, "--run-dir", folder / name, *settings)
