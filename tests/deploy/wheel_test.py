@@ -128,9 +128,9 @@ class Wheel(unittest.TestCase):
 
     def test_trains_in_a_python_environment(self):
         shutil.copy(ROOT / "deploy/examples/python/point_env.py", self.root / "work")
-        script = ("import os, datacom; os.chdir('/work'); run = datacom.train(python='point_env:make', steps=1500, run_dir='point').wait();"
+        script = ("import os, datacom; os.chdir('/work'); run = datacom.train(python='point_env:make', steps=2500, run_dir='point').wait();"
                   "print(run.algorithm, run.transitions().end)")
-        self.assertEqual(self.inside("/venv/bin/python", "-c", script).split()[-2:], ["datacom", "1500"])
+        self.assertEqual(self.inside("/venv/bin/python", "-c", script).split()[-2:], ["datacom", "2500"])
 
     def test_draws_without_opengl(self):
         printed = self.inside("/venv/bin/datacom", "render", "/work/run", "--step", "5", "--out", "/work/frame.png")
