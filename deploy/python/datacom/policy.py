@@ -158,9 +158,9 @@ class EnvPolicy:
         parts = [np.asarray(observation, np.float64).ravel()]
         terms = (info or {}).get("dynamics") if self._dynamics is None else self._dynamics(observation)
         if terms is not None:
-            get = terms.get if isinstance(terms, Mapping) else lambda name: getattr(terms, name, None)
-            q, x, x_dot, f = (np.asarray([] if get(name) is None else get(name), np.float64).ravel() for name in ("q", "x", "x_dot", "f"))
-            gain = np.asarray(get("G"), np.float64).reshape(q.size, self._low.size)
+            given = {name: terms.get(name) if isinstance(terms, Mapping) else getattr(terms, name, None) for name in ("q", "x", "x_dot", "f", "G")}
+            q, x, x_dot, f, gain = (np.asarray([] if value is None else value, np.float64).ravel() for value in given.values())
+            gain = gain.reshape(q.size, self._low.size)
             parts += [q, x, x_dot, f + gain @ ((self._high + self._low) / 2), (gain * (self._high - self._low) / 2).ravel()]
         row = np.concatenate(parts)
         return np.concatenate([row, np.zeros(max(0, self.policy.observation_dim - row.size))])  # no policy reads the costs
