@@ -160,8 +160,8 @@ class EnvPolicy:
         if terms is not None:
             given = {name: terms.get(name) if isinstance(terms, Mapping) else getattr(terms, name, None) for name in ("q", "x", "x_dot", "f", "G")}
             q, x, x_dot, f, gain = (np.asarray([] if value is None else value, np.float64).ravel() for value in given.values())
-            gain = gain.reshape(q.size, self._low.size)
-            parts += [q, x, x_dot, f + gain @ ((self._high + self._low) / 2), (gain * (self._high - self._low) / 2).ravel()]
+            by_action = gain.reshape(q.size, self._low.size)
+            parts += [q, x, x_dot, f + by_action @ ((self._high + self._low) / 2), (by_action * (self._high - self._low) / 2).ravel()]
         row = np.concatenate(parts)
         return np.concatenate([row, np.zeros(max(0, self.policy.observation_dim - row.size))])  # no policy reads the costs
 
