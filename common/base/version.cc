@@ -18,9 +18,13 @@ bool HasOtherSimulator(const std::string& build) {
 }
 
 bool CheckProcessor(std::string* message) {
+#ifdef __x86_64__
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) return true;
   *message = "this build needs an x86-64-v3 processor (AVX2, FMA, BMI2); this one lacks at least one of them";
   return false;
+#else
+  return true;  // the build uses what every 64-bit ARM processor has
+#endif
 }
 
 }  // namespace datacom

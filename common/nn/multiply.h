@@ -14,7 +14,7 @@ inline constexpr int kVectorFloats = 8;  // rows of w and y are padded to a mult
 void Multiply(int batch, int depth, const float* x, int x_stride, const float* w, int stride, const float* bias,
               float* y);
 
-// The same with one instruction set; MultiplyAvx512 may be called only if HasAvx512().
+// The same with one instruction set; MultiplyAvx512 may be called only if HasAvx512(). On ARM MultiplyAvx2 uses NEON.
 void MultiplyAvx2(int batch, int depth, const float* x, int x_stride, const float* w, int stride, const float* bias,
                   float* y);
 void MultiplyAvx512(int batch, int depth, const float* x, int x_stride, const float* w, int stride, const float* bias,

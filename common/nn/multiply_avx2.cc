@@ -9,8 +9,12 @@ void MultiplyAvx2(int batch, int depth, const float* x, int x_stride, const floa
 }
 
 bool HasAvx512() {
+#ifdef __x86_64__
   static const bool has = __builtin_cpu_supports("avx512f");
   return has;
+#else
+  return false;
+#endif
 }
 
 void Multiply(int batch, int depth, const float* x, int x_stride, const float* w, int stride, const float* bias,

@@ -5,6 +5,7 @@
 namespace datacom {
 namespace {
 
+#ifdef __x86_64__
 struct Wide {
   using Vector = __m512;
   static constexpr int kLanes = 16;
@@ -14,6 +15,9 @@ struct Wide {
   static Vector Add(Vector a, Vector b, Vector sum) { return _mm512_fmadd_ps(a, b, sum); }
   static void Store(float* to, Vector value) { _mm512_storeu_ps(to, value); }
 };
+#else
+using Wide = Narrow;  // never called
+#endif
 
 }  // namespace
 

@@ -3,11 +3,16 @@
 #ifndef DATACOM_COMMON_NN_MULTIPLY_KERNEL_H_
 #define DATACOM_COMMON_NN_MULTIPLY_KERNEL_H_
 
+#ifdef __x86_64__
 #include <immintrin.h>
+#else
+#include <arm_neon.h>
+#endif
 
 namespace datacom {
 namespace {
 
+#ifdef __x86_64__
 struct Narrow {
   using Vector = __m256;
   static constexpr int kLanes = 8;
@@ -17,6 +22,17 @@ struct Narrow {
   static Vector Add(Vector a, Vector b, Vector sum) { return _mm256_fmadd_ps(a, b, sum); }
   static void Store(float* to, Vector value) { _mm256_storeu_ps(to, value); }
 };
+#else
+struct Narrow {
+  using Vector = float32x4_t;
+  static constexpr int kLanes = 4;
+  static constexpr int kTile = 16;  // of 32 registers
+  static Vector Load(const float* from) { return vld1q_f32(from); }
+  static Vector Fill(float value) { return vdupq_n_f32(value); }
+  static Vector Add(Vector a, Vector b, Vector sum) { return vfmaq_f32(sum, a, b); }
+  static void Store(float* to, Vector value) { vst1q_f32(to, value); }
+};
+#endif
 
 // The arguments of Multiply.
 struct Product {

@@ -1,10 +1,14 @@
 #include "common/nn/normals.h"
 
+#ifdef __x86_64__
 #include <immintrin.h>
+#endif
 
 #include <algorithm>
+#include <array>
 
 #include "Eigen/Core"
+#include "common/base/philox.h"
 
 namespace datacom {
 namespace {
@@ -14,12 +18,13 @@ constexpr int kBlock = 4 * kLanes;  // numbers in one block
 constexpr float kTwoPi = 6.28318531f;
 using Vector = Eigen::Array<float, kLanes, 1>;
 
+#ifdef __x86_64__
 // The four words of four counters, each in the lower half of 64 bits.
 struct Words {
   __m256i word[4];
 };
 
-Words Philox(uint64_t first_counter, uint64_t key) {
+Words FourCounters(uint64_t first_counter, uint64_t key) {
   const __m256i low = _mm256_set1_epi64x(0xffffffff);
   const __m256i counter =
       _mm256_add_epi64(_mm256_set1_epi64x(static_cast<int64_t>(first_counter)), _mm256_set_epi64x(3, 2, 1, 0));
@@ -48,9 +53,30 @@ Vector Uniform(__m256i even, __m256i odd) {
   _mm256_storeu_ps(uniform.data(), _mm256_cvtepi32_ps(_mm256_srli_epi32(words, 8)));
   return uniform * 0x1p-24f;
 }
+#else
+using Word = std::array<uint32_t, 4>;  // of four counters
+struct Words {
+  Word word[4];
+};
+
+Words FourCounters(uint64_t first_counter, uint64_t key) {
+  Words words;
+  for (int i = 0; i < 4; ++i) {
+    const std::array<uint32_t, 4> drawn = Philox(first_counter + i, key);
+    for (int w = 0; w < 4; ++w) words.word[w][i] = drawn[w];
+  }
+  return words;
+}
+
+Vector Uniform(const Word& even, const Word& odd) {
+  Vector uniform;
+  for (int i = 0; i < kLanes; ++i) uniform[i] = static_cast<float>((i % 2 == 0 ? even : odd)[i / 2] >> 8);
+  return uniform * 0x1p-24f;
+}
+#endif
 
 void Block(uint64_t key, uint64_t first_counter, float* out) {
-  const Words even = Philox(first_counter, key), odd = Philox(first_counter + 4, key);
+  const Words even = FourCounters(first_counter, key), odd = FourCounters(first_counter + 4, key);
   for (int pair = 0; pair < 2; ++pair) {
     const Vector first = Uniform(even.word[2 * pair], odd.word[2 * pair]);
     const Vector angle = kTwoPi * Uniform(even.word[2 * pair + 1], odd.word[2 * pair + 1]);
