@@ -8,8 +8,9 @@
  *   datacom_policy_act(policy, &in, action, NULL);
  *   datacom_policy_free(policy);
  *
- * The action equals, bit for bit, the one that an actor of the training run would execute: same nets, same filter, same
- * rounding. The library needs an x86-64-v3 processor (AVX2, FMA), as every role does.
+ * On an x86-64-v3 processor (AVX2, FMA), which every role needs, the action equals, bit for bit, the one that an actor
+ * of the training run would execute: same nets, same filter, same rounding. On a 64-bit ARM processor it may differ by
+ * rounding (deploy/PLATFORMS.md).
  *
  * Time: the library has no clock. An action is a function of the observation alone (of the plan so far, too, for the
  * rule planner), so a late call gives the action for the state that it is given. Whether that state is too old is for
