@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -53,6 +54,7 @@ absl::StatusOr<std::string> Output(std::vector<std::string> argv, int* code) {
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) return absl::CancelledError("interrupted");
   *code = WIFEXITED(status) ? WEXITSTATUS(status) : kExitFailure;
   return output;
 }

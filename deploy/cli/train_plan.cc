@@ -19,6 +19,7 @@
 #include "common/records/ledger.h"
 #include "common/safety/risk.h"
 #include "common/tasks/known_selection.h"
+#include "common/tasks/python/python_model.h"
 #include "common/tasks/return_range.h"
 #include "common/tasks/task.h"
 #include "common/transitions/row_schema.h"
@@ -265,6 +266,13 @@ absl::StatusOr<Layout> PlanLayout(const TrainOptions& options, const v1::Experim
   if (options.environments > 0 && layout.environments != asked) {
     layout.note = absl::StrCat("using --envs ", layout.environments, " instead of ", asked, ", so that the ", members,
                                " members have equally many environments");
+  }
+  if (resolved.task_options().HasExtension(v1::python_task)) {
+    const int most = python::MostEnvironments(resolved.task_options().GetExtension(v1::python_task));
+    if (layout.environments > most) {
+      return absl::InvalidArgumentError(absl::StrCat("--envs ", layout.environments, ": an actor steps at most ", most,
+                                                     " environments in Python; use more --actors"));
+    }
   }
   return layout;
 }

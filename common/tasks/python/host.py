@@ -8,6 +8,10 @@ what their slot asks for. "r" and a text: the environment is refused; "f" and a 
 observation with the numbers of the model (common/tasks/python/python_model.h). Needs Python 3.8 and NumPy.
 """
 
+import sys
+
+sys.path[:] = [folder for folder in sys.path if folder]  # a file in the working directory replaces no module that is imported here
+
 import importlib
 import json
 import mmap
@@ -16,7 +20,6 @@ import select
 import signal
 import socket
 import struct
-import sys
 import threading
 import time
 import traceback
@@ -26,9 +29,13 @@ try:
 except ImportError:
     np = None  # main says so
 
-MAKE, RESET, STEP, CLOSE = range(1, 5)
+sys.path.insert(0, os.getcwd())  # from here on as for every script
+
+MAKE, RESET, STEP = range(1, 4)
 OPERATION, SEED, REWARD, COST, TERMINATED, TRUNCATED, SUCCESS, SLOT_HEAD = 0, 1, 2, 3, 4, 5, 6, 8
 TRIED_STEPS = 10  # of two equal environments, which tell whether it is repeatable
+MOST_STEPS = 1_000_000  # of an episode
+LONGEST_ANSWER = 100_000  # bytes; of an error: a tenth
 
 
 class Refused(Exception):
@@ -73,6 +80,18 @@ def flat(value, size, what):
     return numbers
 
 
+def scalar(value, what):
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise Refused(f"{what} is {value!r}, no number") from None
+
+
+def check_finite(numbers, what):
+    if not np.all(np.isfinite(numbers)):
+        raise Refused(f"{what} is not finite: {numbers}")
+
+
 class Terms:
     """Reads the control-affine model from env.dynamics(observation), or from info["dynamics"]."""
 
@@ -109,7 +128,9 @@ class Environment:
         outcome = self.env.reset(seed=seed)
         if not (isinstance(outcome, tuple) and len(outcome) == 2):
             raise Refused("reset returns no pair of observation and info, as Gymnasium asks for")
-        return outcome
+        observation, info = outcome
+        check_finite(np.asarray(observation, np.float64), f"its observation after reset(seed={seed})")
+        return observation, info or {}
 
     def step(self, action):
         """observation, reward, cost, terminated, truncated, info"""
@@ -119,13 +140,16 @@ class Environment:
         if len(outcome) != 5:
             raise Refused(f"step returns {len(outcome)} values, not 5 or, with the cost after the reward, 6")
         observation, reward, terminated, truncated, info = outcome
-        if "cost" not in info:
+        if not info or "cost" not in info:
             raise Refused('the info of step has no "cost": put a number there, above 0 for a violation, or return six values')
         return observation, reward, info["cost"], terminated, truncated, info
 
     def close(self):
-        if hasattr(self.env, "close"):
-            self.env.close()
+        try:
+            if hasattr(self.env, "close"):
+                self.env.close()
+        except Exception:  # it has nothing to do with the training
+            traceback.print_exc()
 
 
 def success(info):
@@ -157,7 +181,7 @@ class Host:
                 state[at:at + size] = flat(terms[name], size, f"{name} of its dynamics")
                 at += size
         for cost in self.costs:
-            state[at] = info.get(cost, 0.0)
+            state[at] = scalar(info.get(cost, 0.0), cost)
             at += 1
 
     def run(self, slot):
@@ -167,29 +191,27 @@ class Host:
             environment = self.environments[slot]
             observation, reward, cost, terminated, truncated, info = environment.step(self.actions[slot])
             self.write(slot, environment, observation, info)
-            head[REWARD:SUCCESS + 1] = reward, cost, terminated, truncated, success(info)
+            head[REWARD:SUCCESS + 1] = scalar(reward, "its reward"), scalar(cost, "its cost"), bool(terminated), bool(truncated), success(info)
         elif operation == RESET:
             environment = self.environments[slot]
             observation, info = environment.reset(int(head[SEED]))
             self.write(slot, environment, observation, info)
-            head[REWARD:SUCCESS + 1] = 0, info.get("cost", 0), 0, 0, success(info)
-        elif operation == MAKE:
-            self.environments[slot] = Environment(self.make)
+            head[REWARD:SUCCESS + 1] = 0, scalar(info.get("cost", 0), "its cost"), 0, 0, success(info)
         else:
-            self.environments.pop(slot).close()
+            self.environments[slot] = Environment(self.make)
 
     def serve(self, connection):
-        try:
-            while True:
-                message = connection.recv(1 << 18)
-                if not message:
-                    return
-                for (slot,) in struct.iter_unpack("=I", message):
-                    self.run(slot)
-                connection.send(b"k")
-        finally:
-            for environment in self.environments.values():
-                environment.close()
+        while True:
+            message = connection.recv(1 << 18)
+            if not message:
+                return
+            for (slot,) in struct.iter_unpack("=I", message):
+                self.run(slot)
+            connection.send(b"k")
+
+    def close(self):
+        for environment in self.environments.values():
+            environment.close()
 
 
 def facts(name):
@@ -197,10 +219,12 @@ def facts(name):
     make = load(name)
     environment, twin = Environment(make), Environment(make)
     space = environment.env.action_space
+    if np.issubdtype(environment.action_type, np.integer):
+        raise Refused(f"its action space, {space}, has whole numbers; wrap the environment so that it takes real ones")
     low, high = (np.asarray(getattr(space, side, ()), np.float64).ravel() for side in ("low", "high"))
     if low.size == 0 or not np.all(np.isfinite(low) & np.isfinite(high) & (low < high)):
         raise Refused(f"its action space, {space}, is no Box with finite bounds")
-    if getattr(environment.env.observation_space, "shape", None) is None:
+    if not hasattr(environment.env.observation_space, "low"):
         raise Refused(f"its observation space, {environment.env.observation_space}, is no Box; "
                       "wrap the environment in gymnasium.wrappers.FlattenObservation")
     observation, info = environment.reset(0)
@@ -216,13 +240,19 @@ def facts(name):
     costs = []
     for action in actions:
         one, other = environment.step(action), twin.step(action)
+        numbers = flat(one[0], first.size, "the observation of a step")
+        for what, value in (("its observation", numbers), ("its reward", scalar(one[1], "its reward")), ("its cost", scalar(one[2], "its cost"))):
+            check_finite(value, what)
         costs = costs or [key[5:] for key in one[5] if key.startswith("cost/")]
-        same = np.array_equal(np.asarray(one[0]), np.asarray(other[0])) and one[1:5] == other[1:5]
+        same = np.array_equal(numbers, np.asarray(other[0], np.float64).ravel()) and [float(value) for value in one[1:5]] == [
+            float(value) for value in other[1:5]]
         repeatable = repeatable and same
         if one[3] or one[4] or not same:
             break
     spec = find(environment.env, "spec")
     horizon = find(environment.env, "max_episode_steps", "_max_episode_steps", "horizon") or getattr(spec, "max_episode_steps", None)
+    if horizon is not None and not 1 <= int(horizon) <= MOST_STEPS:
+        raise Refused(f"its time limit is {horizon} steps, not 1 to {MOST_STEPS:,}")
     period = find(environment.env, "control_dt", "dt")
     if period is None:
         rate = (find(environment.env, "metadata") or {}).get("render_fps")
@@ -231,8 +261,13 @@ def facts(name):
         period = 1 / rate
     environment.close()
     twin.close()
-    return {"environment": name, "observation": first.size, "observation_name": find(environment.env, "observation_names") or [],
-            "action_low": low.tolist(), "action_high": high.tolist(), "action_name": find(environment.env, "action_names") or [],
+
+    def names(attribute):
+        given = find(environment.env, attribute)
+        return [] if given is None else [str(one) for one in given]
+
+    return {"environment": name, "observation": first.size, "observation_name": names("observation_names"),
+            "action_low": low.tolist(), "action_high": high.tolist(), "action_name": names("action_names"),
             "horizon": None if horizon is None else int(horizon), "control_dt": float(period), "cost": costs if len(costs) > 1 else [],
             "q": int(q), "x": int(x), "repeatable": bool(repeatable)}
 
@@ -242,16 +277,19 @@ def as_text(fields):
     for field, value in fields.items():
         for one in value if isinstance(value, list) else [] if value is None else [value]:
             lines.append(f"{field}: {json.dumps(one, ensure_ascii=False)}")
-    return "\n".join(lines)
+    text = "\n".join(lines)
+    if len(text.encode()) > LONGEST_ANSWER:
+        raise Refused("its names have too many characters")
+    return text
 
 
 def end_with(connection):
-    """Ends this process when its peer is gone, even if an environment never returns."""
+    """Ends this process, and what it has started, when its peer is gone, even if an environment never returns."""
     poll = select.poll()
     poll.register(connection, 0)  # only hang-ups
     poll.poll()
     time.sleep(5)  # for environments that close in good order
-    os._exit(1)
+    os.killpg(0, signal.SIGKILL)  # this process leads its group
 
 
 def last_frame(error):
@@ -264,24 +302,35 @@ def main():
     name, descriptor, *rest = sys.argv[1:]
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the peer, which ends this process in its own time
     connection = socket.socket(fileno=int(descriptor))
+    connection.set_inheritable(False)
+    os.register_at_fork(after_in_child=connection.close)  # or the peer would not see the end of this process
     threading.Thread(target=end_with, args=(connection,), daemon=True).start()
+    host = None
+
+    def answer(kind, text):
+        connection.send(kind + text.encode(errors="replace")[:LONGEST_ANSWER // 10])
+
     try:
         if np is None:
             raise Refused(f"{sys.executable} has no NumPy")
         if rest:
             memory, slots, observation, action, q, x = map(int, rest[:6])
-            Host(name, memory, slots, observation, action, q, x, rest[6:]).serve(connection)
+            host = Host(name, memory, slots, observation, action, q, x, rest[6:])
+            host.serve(connection)
         else:
             connection.send(b"k" + as_text(facts(name)).encode())
     except Refused as error:
-        connection.send(f"r{name}: {error}".encode())
+        answer(b"r", f"{name}: {error}")
         return 2
     except (BrokenPipeError, ConnectionResetError):
         return 1
     except Exception as error:
         traceback.print_exc()
-        connection.send(f"f{name} raised {type(error).__name__}: {error} ({last_frame(error)})".encode())
+        answer(b"f", f"{name} raised {type(error).__name__}: {error} ({last_frame(error)})")
         return 1
+    finally:
+        if host is not None:
+            host.close()
     return 0
 
 

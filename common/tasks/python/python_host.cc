@@ -21,6 +21,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
+#include "common/base/stop.h"
 #include "common/config/textproto.h"
 #include "common/tasks/python/python_model.h"
 
@@ -32,27 +33,23 @@ extern const char kHostSource[];  // host.py, compiled in
 
 namespace {
 
-constexpr int kHead = 8;                        // numbers of a slot before the action (host.py, SLOT_HEAD)
-constexpr int kOperationAt = 0;                 // (host.py, OPERATION)
-constexpr int kMostSlots = 4096;                // environments of a process
-constexpr size_t kMostBytes = size_t{1} << 30;  // of all slots; only those in use take memory
+constexpr int kHead = 8;         // numbers of a slot before the action (host.py, SLOT_HEAD)
+constexpr int kOperationAt = 0;  // (host.py, OPERATION)
 constexpr size_t kLongestAnswer = size_t{1} << 18;
-constexpr std::chrono::milliseconds kPatience{5000}, kPoll{10}, kGrace{10000};
+constexpr int kSocket = 3, kMemory = 4, kFirstFree = 10;  // file descriptors of the child
+constexpr std::chrono::milliseconds kPatience{5000}, kPoll{10}, kLook{1000}, kGrace{10000};
+constexpr int kStopLooks = 5;  // so often a wait looks again after a stop was requested
 
-std::string Ending(int state) {
-  return WIFSIGNALED(state) ? absl::StrCat("killed by signal ", WTERMSIG(state))
-                            : absl::StrCat("with exit code ", WEXITSTATUS(state));
-}
-
-// Waits for a child that should end by itself, and kills it when it does not.
-int Reap(pid_t pid) {
-  int state = 0;
+// Waits for a child that should end by itself, and kills it when it does not, and all that it has started.
+void Reap(pid_t pid) {
   const auto deadline = Clock::Real().Now() + kGrace;
-  while (::waitpid(pid, &state, WNOHANG) == 0) {
+  siginfo_t ended = {};
+  while (::waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT | WNOHANG) == 0 && ended.si_pid == 0) {
     if (Clock::Real().Now() > deadline) ::kill(pid, SIGKILL);
     std::this_thread::sleep_for(kPoll);
   }
-  return state;
+  ::kill(-pid, SIGKILL);  // its group, whose number is not free before it has been reaped
+  ::waitpid(pid, nullptr, 0);
 }
 
 struct SpawnSettings {
@@ -68,22 +65,33 @@ struct SpawnSettings {
   posix_spawnattr_t attributes;
 };
 
-// Starts the interpreter with `kept` as its open files besides the standard ones. Its output goes to the standard
-// error.
-absl::StatusOr<pid_t> Spawn(std::vector<std::string> words, std::initializer_list<int> kept) {
+// A copy of a file descriptor, above those that the child gets; -1 for -1. Closes itself.
+struct Copy {
+  explicit Copy(int of) : file(of < 0 ? -1 : ::fcntl(of, F_DUPFD_CLOEXEC, kFirstFree)) {}
+  ~Copy() {
+    if (file >= 0) ::close(file);
+  }
+  const int file;
+};
+
+// Starts the interpreter as the leader of a process group, with these open files only: its socket, its memory if there
+// is one, and the standard ones. Its output goes to the standard error.
+absl::StatusOr<pid_t> Spawn(std::vector<std::string> words, int socket, int memory) {
   SpawnSettings settings;
   posix_spawn_file_actions_addopen(&settings.actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&settings.actions, STDERR_FILENO, STDOUT_FILENO);
-  for (const int file : kept) {
-    if (file >= 0) posix_spawn_file_actions_adddup2(&settings.actions, file, file);  // stays open
-  }
+  const Copy own_socket(socket), own_memory(memory);
+  posix_spawn_file_actions_adddup2(&settings.actions, own_socket.file, kSocket);
+  if (memory >= 0) posix_spawn_file_actions_adddup2(&settings.actions, own_memory.file, kMemory);
+  posix_spawn_file_actions_addclosefrom_np(&settings.actions, memory >= 0 ? kMemory + 1 : kMemory);
   sigset_t none, restored;
   ::sigemptyset(&none);
   ::sigemptyset(&restored);
   for (const int number : {SIGINT, SIGTERM, SIGPIPE}) ::sigaddset(&restored, number);
   posix_spawnattr_setsigmask(&settings.attributes, &none);
   posix_spawnattr_setsigdefault(&settings.attributes, &restored);
-  posix_spawnattr_setflags(&settings.attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  posix_spawnattr_setflags(&settings.attributes,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   std::vector<char*> raw;
   for (std::string& word : words) raw.push_back(word.data());
   raw.push_back(nullptr);
@@ -108,9 +116,9 @@ absl::StatusOr<std::unique_ptr<PythonHost::Child>> PythonHost::Child::Start(std:
   std::unique_ptr<Child> child(new Child);
   child->socket_ = ends[0];
   child->answer_.resize(kLongestAnswer);
-  arguments.insert(arguments.begin() + 1, absl::StrCat(ends[1]));
+  arguments.insert(arguments.begin() + 1, absl::StrCat(kSocket));
   arguments.insert(arguments.begin(), {interpreter, "-c", kHostSource});
-  const absl::StatusOr<pid_t> pid = Spawn(std::move(arguments), {ends[1], memory});
+  const absl::StatusOr<pid_t> pid = Spawn(std::move(arguments), ends[1], memory);
   ::close(ends[1]);
   RETURN_IF_ERROR(pid.status());
   child->pid_ = *pid;
@@ -141,9 +149,16 @@ absl::Status PythonHost::Child::Send(const void* message, size_t bytes) {
 absl::StatusOr<std::string> PythonHost::Child::Receive(const std::string& what) {
   const Clock::Time start = Clock::Real().Now();
   pollfd ready = {socket_, POLLIN, 0};
-  for (auto logged = start; ::poll(&ready, 1, static_cast<int>(kPatience.count())) <= 0;) {
+  int after_stop = 0;
+  for (auto logged = start; ::poll(&ready, 1, static_cast<int>(kLook.count())) <= 0;) {
+    siginfo_t ended = {};  // what it has started may hold its socket
+    ::waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOWAIT | WNOHANG);
+    if (ended.si_pid != 0) return Gone();
+    if (Stop::Process().requested() && ++after_stop > kStopLooks) {
+      return absl::CancelledError(absl::StrCat("stopping was requested, and ", what, " does not answer"));
+    }
     const Clock::Time now = Clock::Real().Now();
-    if (now - logged < kPatience) continue;  // a signal
+    if (now - logged < kPatience) continue;
     logged = now;
     spdlog::info("waiting seconds={:.0f} for=environment detail=\"{}, process {}\"", Seconds(now - start), what, pid_);
   }
@@ -170,17 +185,15 @@ int PythonHost::action_at() const { return kHead; }
 
 absl::StatusOr<std::shared_ptr<PythonHost>> PythonHost::Shared(const v1::PythonTask& task) {
   static Mutex mutex;
-  static auto* const hosts = new std::map<std::string, std::weak_ptr<PythonHost>>();
+  static auto* const hosts = new std::map<std::string, std::shared_ptr<PythonHost>>();
   const MutexLock lock(&mutex);
-  std::weak_ptr<PythonHost>& known = (*hosts)[task.SerializeAsString()];
-  if (std::shared_ptr<PythonHost> host = known.lock()) return host;
+  std::shared_ptr<PythonHost>& known = (*hosts)[task.SerializeAsString()];
+  if (known != nullptr && known->status().ok()) return known;
   const int observation = PythonDynamics(task).dims().obs;
-  const size_t bytes = sizeof(double) * (kHead + task.action_low_size() + observation);
-  std::shared_ptr<PythonHost> host(
-      new PythonHost(task, static_cast<int>(std::min<size_t>(kMostSlots, kMostBytes / bytes))));
+  std::shared_ptr<PythonHost> host(new PythonHost(task, MostEnvironments(task)));
   RETURN_IF_ERROR(host->Start(task, observation));
-  known = host;
-  return host;
+  known = std::move(host);
+  return known;
 }
 
 absl::Status PythonHost::Start(const v1::PythonTask& task, int observation) {
@@ -197,7 +210,7 @@ absl::Status PythonHost::Start(const v1::PythonTask& task, int observation) {
     memory_ = static_cast<double*>(mapped);
   }
   std::vector<std::string> arguments = {environment_};
-  for (const int number : {memory, slots_, static_cast<int>(task.observation()), action_, static_cast<int>(task.q()),
+  for (const int number : {kMemory, slots_, static_cast<int>(task.observation()), action_, static_cast<int>(task.q()),
                            static_cast<int>(task.x())})
     arguments.push_back(absl::StrCat(number));
   arguments.insert(arguments.end(), task.cost().begin(), task.cost().end());
@@ -205,11 +218,14 @@ absl::Status PythonHost::Start(const v1::PythonTask& task, int observation) {
   if (status.ok()) {
     absl::StatusOr<std::unique_ptr<Child>> child = Child::Start(std::move(arguments), memory);
     status = child.status();
-    if (child.ok()) child_ = *std::move(child);
+    if (child.ok()) {
+      child_ = *std::move(child);
+      spdlog::info("started environment={} interpreter={} process={}", environment_, std::getenv("DATACOM_PYTHON"),
+                   child_->pid());
+    }
   }
   ::close(memory);
   waiting_.reserve(slots_);
-  for (int i = slots_ - 1; i >= 0; --i) free_.push_back(static_cast<uint32_t>(i));
   return status;
 }
 
@@ -225,26 +241,30 @@ absl::StatusOr<uint32_t> PythonHost::Open() {
   uint32_t slot = 0;
   {
     const MutexLock lock(&mutex_);
-    if (free_.empty()) {
+    if (!free_.empty()) {
+      slot = free_.back();
+      free_.pop_back();
+      return slot;
+    }
+    if (made_ == slots_) {
       return absl::ResourceExhaustedError(absl::StrCat(environment_, ": a process steps at most ", slots_,
                                                        " of these environments; use more --actors with fewer --envs"));
     }
-    slot = free_.back();
-    free_.pop_back();
+    slot = static_cast<uint32_t>(made_++);
   }
   Begin(slot, kMake);
   RETURN_IF_ERROR(Finish(slot));
   return slot;
 }
 
-void PythonHost::Close(uint32_t slot) {
-  Begin(slot, kClose);
-  if (const absl::Status status = Finish(slot); !status.ok()) {
-    spdlog::debug("closing an environment: {}", status.ToString());
-    return;
-  }
+void PythonHost::GiveBack(uint32_t slot) {
   const MutexLock lock(&mutex_);
   free_.push_back(slot);
+}
+
+absl::Status PythonHost::status() {
+  const MutexLock lock(&mutex_);
+  return status_;
 }
 
 void PythonHost::Begin(uint32_t index, Operation operation) {

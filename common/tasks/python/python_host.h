@@ -6,8 +6,8 @@
 // All slots share one process, which works on one slot after the other. Slots that wait when the first of them needs
 // its result go to Python together: stepping n environments wakes each side once.
 //
-// Thread-safe. Finish blocks until Python has answered; it logs what it waits for. The process ends with this object,
-// or when this process dies.
+// Thread-safe. Finish blocks until Python has answered; it logs what it waits for. The Python process lives as long as
+// this process, because importing takes seconds; environments that are given back serve whoever opens the next.
 #ifndef DATACOM_COMMON_TASKS_PYTHON_PYTHON_HOST_H_
 #define DATACOM_COMMON_TASKS_PYTHON_PYTHON_HOST_H_
 
@@ -34,7 +34,7 @@ absl::StatusOr<v1::PythonTask> AskEnvironment(const std::string& environment);
 
 class PythonHost {
  public:
-  enum Operation { kMake = 1, kReset = 2, kStep = 3, kClose = 4 };
+  enum Operation { kMake = 1, kReset = 2, kStep = 3 };
 
   // A child process and its end of the conversation. Closing the socket ends the child.
   class Child {
@@ -46,6 +46,7 @@ class PythonHost {
     absl::Status Send(const void* message, size_t bytes);
     // What follows the "k" of the answer. Logs each `kPatience` of waiting "for `what`".
     absl::StatusOr<std::string> Receive(const std::string& what);
+    pid_t pid() const { return pid_; }
 
    private:
     Child() = default;
@@ -55,13 +56,13 @@ class PythonHost {
     std::vector<char> answer_;
   };
 
-  // The process's host of this environment; a new one if there is none.
+  // The process's host of this environment; a new one if there is none, or if it has failed.
   static absl::StatusOr<std::shared_ptr<PythonHost>> Shared(const v1::PythonTask& task);
   ~PythonHost();
 
-  // A slot of a new environment; RESOURCE_EXHAUSTED when there are too many.
+  // The slot of an environment that nobody uses; RESOURCE_EXHAUSTED when there are too many.
   absl::StatusOr<uint32_t> Open();
-  void Close(uint32_t slot);  // logs failures
+  void GiveBack(uint32_t slot);
   // Numbers of a slot: [head | action | observation], float64. Only between Finish and the next Begin.
   double* slot(uint32_t slot) { return memory_ + static_cast<size_t>(slot) * stride_; }
   int action_at() const;
@@ -70,6 +71,7 @@ class PythonHost {
   void Begin(uint32_t slot, Operation operation);
   // Waits for the slot's operation. INVALID_ARGUMENT or INTERNAL with Python's words; from then on every call fails.
   absl::Status Finish(uint32_t slot);
+  absl::Status status();  // of the last Finish
 
  private:
   PythonHost(const v1::PythonTask& task, int slots);
@@ -84,7 +86,8 @@ class PythonHost {
   Mutex mutex_;
   std::unique_ptr<Child> child_ ABSL_GUARDED_BY(mutex_);
   std::vector<uint32_t> waiting_ ABSL_GUARDED_BY(mutex_);  // begun, not sent
-  std::vector<uint32_t> free_ ABSL_GUARDED_BY(mutex_);     // slots without an environment
+  std::vector<uint32_t> free_ ABSL_GUARDED_BY(mutex_);     // slots with environments that nobody uses
+  int made_ ABSL_GUARDED_BY(mutex_) = 0;                   // slots that have had an environment: the first ones
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -12,6 +12,7 @@
 namespace datacom::python {
 namespace {
 
+constexpr uint32_t kMostSteps = 1000000;
 constexpr uint32_t kMostNumbers = 65536, kMostParts = 4096;  // of an observation; of an action, q, x, costs
 
 int ModelNumbers(const v1::PythonTask& task) {
@@ -48,6 +49,7 @@ absl::Status Check(const v1::PythonTask& task) {
   if (task.cost_size() == 1 || task.cost_size() > static_cast<int>(kMostParts)) {
     return wrong("cost", "has one name; a single cost has none");
   }
+  if (task.horizon() > kMostSteps) return wrong("horizon", absl::StrCat(task.horizon(), " is above ", kMostSteps));
   if (!(task.control_dt() > 0)) return wrong("control_dt", "must be above 0");
   return absl::OkStatus();
 }
@@ -114,6 +116,12 @@ void PythonDynamics::Evaluate(const double* obs, const ControlAffineOut& out) co
   take(dims_.x, out.x_dot);
   take(dims_.q, out.f);
   take(dims_.q * dims_.action, out.G);
+}
+
+int MostEnvironments(const v1::PythonTask& task) {
+  constexpr size_t kMost = 4096, kMostBytes = size_t{1} << 30, kHead = 8;
+  const size_t numbers = kHead + task.action_low_size() + static_cast<size_t>(PythonDynamics(task).dims().obs);
+  return static_cast<int>(std::min(kMost, kMostBytes / (sizeof(double) * numbers)));
 }
 
 absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {

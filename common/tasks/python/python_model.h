@@ -29,6 +29,10 @@ class PythonDynamics : public ControlAffine {
   int at_ = 0;  // where q begins
 };
 
+// How many environments a process steps at most: a number of slots that fit into 1 GiB, of which only those in use take
+// memory.
+int MostEnvironments(const v1::PythonTask& task);
+
 // INVALID_ARGUMENT for facts that do not fit together, for options that no Python environment has, and without a
 // horizon.
 absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options);

@@ -58,6 +58,8 @@ PythonTask::PythonTask(TaskSpec spec, const v1::PythonTask& task, std::shared_pt
       q_(static_cast<int>(task.q())),
       drift_at_(static_cast<int>(task.observation() + task.q() + 2 * task.x())) {
   for (int i = 0; i < spec_.action_dim; ++i) {
+    low_.push_back(task.action_low(i));
+    high_.push_back(task.action_high(i));
     half_.push_back((task.action_high(i) - task.action_low(i)) / 2);
     middle_.push_back((task.action_high(i) + task.action_low(i)) / 2);
     rescales_ = rescales_ || half_[i] != 1 || middle_[i] != 0;
@@ -85,7 +87,7 @@ void PythonTask::Prepare(const double* action) {
   finite_ = std::all_of(action, action + spec_.action_dim, [](double value) { return std::isfinite(value); });
   if (!finite_) return;
   double* const to = numbers_ + host_->action_at();
-  for (int i = 0; i < spec_.action_dim; ++i) to[i] = middle_[i] + half_[i] * std::clamp(action[i], -1.0, 1.0);
+  for (int i = 0; i < spec_.action_dim; ++i) to[i] = std::clamp(middle_[i] + half_[i] * action[i], low_[i], high_[i]);
   host_->Begin(slot_, PythonHost::kStep);
 }
 

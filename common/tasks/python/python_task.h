@@ -28,7 +28,7 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options);
 class PythonTask : public Task {
  public:
   PythonTask(TaskSpec spec, const v1::PythonTask& task, std::shared_ptr<PythonHost> host, uint32_t slot);
-  ~PythonTask() override { host_->Close(slot_); }
+  ~PythonTask() override { host_->GiveBack(slot_); }
 
   const TaskSpec& spec() const override { return spec_; }
   void Reset(RandomStream* stream, double* observation) override;
@@ -52,7 +52,7 @@ class PythonTask : public Task {
   double* const numbers_;  // of the slot
   const int q_, drift_at_;
   bool rescales_ = false;
-  std::vector<double> half_, middle_;  // [action] of the environment's bounds
+  std::vector<double> low_, high_, half_, middle_;  // [action] of the environment's bounds
   bool prepared_ = false;
   bool finite_ = true;  // the prepared action; another never reaches the environment
   double cost_ = 0;

@@ -148,7 +148,8 @@ class EnvPolicy:
         self._low, self._high = (np.asarray(side, np.float64).ravel() for side in (space.low, space.high))
         if self._low.size != policy.action_dim:
             raise ValueError(f"the environment has {self._low.size} actions, the policy {policy.action_dim}")
-        self._shape = space.shape
+        self._space = space
+        self._observations = int(np.prod(env.observation_space.shape))
         while not hasattr(env, "dynamics") and hasattr(env, "env"):  # wrappers of Gymnasium 1 hide it
             env = env.env
         self._dynamics = getattr(env, "dynamics", None)
@@ -156,21 +157,30 @@ class EnvPolicy:
     def _row(self, observation: ArrayLike, info: Mapping[str, Any] | None) -> NDArray[np.float64]:
         """[observation | q | x | x_dot | f | G | costs], with f and G for actions of -1 to 1."""
         parts = [np.asarray(observation, np.float64).ravel()]
+        if parts[0].size != self._observations:
+            raise ValueError(f"the observation has {parts[0].size} numbers, the environment's have {self._observations}")
         terms = (info or {}).get("dynamics") if self._dynamics is None else self._dynamics(observation)
         if terms is not None:
             given = {name: terms.get(name) if isinstance(terms, Mapping) else getattr(terms, name, None) for name in ("q", "x", "x_dot", "f", "G")}
             q, x, x_dot, f, gain = (np.asarray([] if value is None else value, np.float64).ravel() for value in given.values())
             by_action = gain.reshape(q.size, self._low.size)
             parts += [q, x, x_dot, f + by_action @ ((self._high + self._low) / 2), (by_action * (self._high - self._low) / 2).ravel()]
+        elif self.policy.acting_rule in ("safe_map", "cbf_qp"):
+            raise ValueError(f'the rule {self.policy.acting_rule} reads the control-affine model: pass the info that has info["dynamics"]')
         row = np.concatenate(parts)
-        return np.concatenate([row, np.zeros(max(0, self.policy.observation_dim - row.size))])  # no policy reads the costs
+        if row.size > self.policy.observation_dim:
+            raise ValueError(f"the observation and its model have {row.size} numbers, the policy reads {self.policy.observation_dim}")
+        return np.concatenate([row, np.zeros(self.policy.observation_dim - row.size)])  # what follows is not read by the policy
 
-    def decide(self, observation: ArrayLike, info: Mapping[str, Any] | None = None, noise: ArrayLike | None = None) -> Decision:
-        """The action in the environment's units and within its bounds, ready for `step`, and the filter's judgement (Policy.decide).
+    def decide(self, observation: ArrayLike, info: Mapping[str, Any] | None = None, noise: ArrayLike | None = None,
+               previous_cost: float = 0.0) -> Decision:
+        """The action in the environment's units and type and within its bounds, ready for `step`, and the filter's judgement.
 
-        info: of the step or reset that gave the observation; only for environments that put their model into info["dynamics"].
+        info: of the step or reset that gave the observation, for environments that put their model into info["dynamics"].
+        noise, previous_cost: as for Policy.decide; previous_cost is info["cost"] of the step before, 0 after a reset.
+        Raises ValueError if the observation or the model does not fit the policy.
         """
-        decision = self.policy.decide(self._row(observation, info), noise)
-        action = (self._high + self._low) / 2 + (self._high - self._low) / 2 * np.clip(decision.action, -1, 1)
-        return decision._replace(action=action.reshape(self._shape))
+        decision = self.policy.decide(self._row(observation, info), noise, previous_cost)
+        action = np.clip((self._high + self._low) / 2 + (self._high - self._low) / 2 * decision.action, self._low, self._high)
+        return decision._replace(action=action.reshape(self._space.shape).astype(self._space.dtype))
 # SPDX-License-Identifier: Apache-2.0

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
@@ -11,6 +12,7 @@
 #include "common/config/textproto.h"
 #include "common/tasks/checked_step.h"
 #include "common/tasks/load_task.h"
+#include "common/tasks/python/python_host.h"
 #include "datacom/v1/task_options.pb.h"
 
 namespace datacom::python {
@@ -35,6 +37,9 @@ absl::StatusOr<std::unique_ptr<Environments>> Environments::Make(const Settings&
     return absl::InvalidArgumentError(absl::StrCat("threads is ", settings.threads, ", not >= 1"));
   }
   std::string name = settings.task;
+  if (absl::StartsWith(name, python::kPythonTask)) {
+    return absl::InvalidArgumentError(absl::StrCat(name, " is an environment in Python already; use it directly"));
+  }
   v1::TaskOptions options;
   RETURN_IF_ERROR(ParseTextproto(settings.options, "options", &options));
   RETURN_IF_ERROR(ValidateTaskOptions(options));

@@ -77,10 +77,11 @@ class Player {
         executed_(action_.size()) {}
 
   // One line of the pairs, of the first `columns` numbers of the observation; then a step of the task.
-  std::string Line(uint64_t index, int columns) {
+  absl::StatusOr<std::string> Line(uint64_t index, int columns) {
     if (steps_ == 0) {
       RandomStream stream(StreamKey("onnx.reset", {index}));
       task_->Reset(&stream, observation_.data());
+      RETURN_IF_ERROR(task_->status());
     }
     std::copy(observation_.begin(), observation_.end(), seen_.begin());
     FillNormal(StreamKey("onnx.noise", {index}), noise_.data(), static_cast<int64_t>(noise_.size()));
@@ -96,6 +97,7 @@ class Player {
     rule_->Act(1, {seen_.data(), noise_.data()}, action_.data(), {});
     std::copy_n(Executed(), executed_.size(), executed_.begin());
     const StepResult result = CheckedStep(task_.get(), executed_.data(), observation_.data());
+    RETURN_IF_ERROR(task_->status());
     const bool over = result.ends() || !result.valid || steps_ + 1 == task_->spec().horizon;
     steps_ = over ? 0 : steps_ + 1;
     return absl::StrJoin(cells, ",");
@@ -146,7 +148,10 @@ absl::StatusOr<std::string> RecordPairs(const Policy& policy, const TaskModel& m
   std::string text =
       absl::StrJoin(Header(columns, noise ? rule->noise_dim() : 0, model.spec.action_dim, judged), ",") + "\n";
   Player player(std::move(task), std::move(rule), judged, noise);
-  for (uint32_t i = 0; i < pairs; ++i) absl::StrAppend(&text, player.Line(i, columns), "\n");
+  for (uint32_t i = 0; i < pairs; ++i) {
+    ASSIGN_OR_RETURN(const std::string line, player.Line(i, columns));
+    absl::StrAppend(&text, line, "\n");
+  }
   return text;
 }
 

@@ -79,6 +79,7 @@ absl::Status ViolationEpisode::Play(const StateWatcher& watcher) {
   for (uint32_t step = 0; step < steps(); ++step) {
     std::copy(recorded_[step].execution.begin(), recorded_[step].execution.end(), action.begin());
     state.reached = CheckedStep(task_.get(), action.data(), wide.data());
+    RETURN_IF_ERROR(task_->status());
     std::transform(wide.begin(), wide.end(), after.begin(), round);
     RETURN_IF_ERROR(Compare(step, before, after, state.reached));
     state.sum_reward += state.reached.reward;

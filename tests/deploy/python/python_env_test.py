@@ -111,8 +111,10 @@ def test_rows_hold_the_model_for_actions_of_one(cart):
     assert abs(rows["action"]).max() <= 1
     policy = datacom.Policy.load("run")
     in_units = policy.bind(runpy.run_path("cart_env.py")["make"]()).decide(rows["observation"][-1, :2]).action
-    np.testing.assert_allclose(in_units, 2 + 2 * policy.decide(rows["observation"][-1]).action, rtol=1e-12)
-    assert in_units.shape == (1,)
+    np.testing.assert_allclose(in_units, 2 + 2 * policy.decide(rows["observation"][-1]).action, rtol=1e-6)
+    assert in_units.shape == (1,) and in_units.dtype == np.float32
+    with pytest.raises(ValueError, match="has 1 numbers"):
+        policy.bind(runpy.run_path("cart_env.py")["make"]()).decide([0.5])
 
 
 def test_six_values_and_a_truncation_make_rows_that_end_without_being_absorbing(cart):
@@ -159,9 +161,64 @@ def test_an_exception_ends_the_training_with_its_words(cart):
         train("run", algorithm="sac")
 
 
+@pytest.mark.parametrize("message, expected", [("'x' * 400_000", "xxxx"), ("chr(0xdcff)", r"raised ValueError: \?")], ids=["long", "odd"])
+def test_an_error_is_reported_whatever_its_text_and_however_the_environment_closes(cart, message, expected):
+    cart(f"""
+    def step(self, action):
+        Traits.total = getattr(Traits, "total", 0) + 1
+        if Traits.total > 200:
+            raise ValueError({message})
+        return super().step(action)
+
+    def close(self):
+        raise RuntimeError("closed badly")
+""")
+    with pytest.raises(datacom.CommandFailed, match=expected):
+        train("run", algorithm="sac")
+
+
+def test_the_end_of_a_python_process_is_noticed_while_its_children_live(cart):
+    cart(ENDS % "os.getpid()", """
+    def __init__(self):
+        if os.fork() == 0:
+            os.execvp("sleep", ["sleep", "1000"])
+""")
+    run = train("run", algorithm="sac", settings={"run.steps_per_epoch": 1000}, steps=1000)
+    assert os.path.exists("ended") and run.transitions().end == 1000
+
+
+def test_a_model_in_info_must_reach_the_policy(cart):
+    cart("""
+    def reset(self, **more):
+        observation, info = super().reset(**more)
+        return observation, {**info, "dynamics": self.model(observation)}
+
+    def step(self, action):
+        *rest, info = super().step(action)
+        return (*rest, {**info, "dynamics": self.model(rest[0])})
+
+    def model(self, observation):
+        return {"q": observation, "f": [observation[1], 0.0], "G": [[0.0], [1.0]]}
+""")
+    rows = train("run").transitions()
+    policy = datacom.Policy.load("run")
+    bound = policy.bind(runpy.run_path("cart_env.py")["make"]())
+    x, v = rows["observation"][-1, :2]
+    with pytest.raises(ValueError, match="pass the info that has"):
+        bound.decide([x, v])
+    decision = bound.decide([x, v], {"dynamics": {"q": [x, v], "f": [v, 0.0], "G": [[0.0], [1.0]]}})
+    assert decision.constraint == policy.decide(rows["observation"][-1]).constraint
+
+
 @pytest.mark.parametrize("trait, words", [
+    ("    def step(self, action):\n        self.x = float('nan')\n        return super().step(action)\n", "its observation is not finite"),
+    ("    def cost(self):\n        return None\n", "its cost is None, no number"),
+    ("    observation_space = gymnasium.spaces.Discrete(3)\n", "is no Box; wrap the environment"),
+    ("    action_space = gymnasium.spaces.Box(-1, 1, (1,), np.int32)\n", "has whole numbers"),
+    ("    max_episode_steps = -3\n", "its time limit is -3 steps"),
     ("    def step(self, action):\n        return super().step(action)[:4] + ({},)\n", 'the info of step has no "cost"'),
-    ("    action_space = gymnasium.spaces.Discrete(3)\n", "is no Box with finite bounds"),
+    ("    action_space = gymnasium.spaces.Discrete(3)\n", "its action space, Discrete(3), has whole numbers"),
+    ("    action_space = gymnasium.spaces.Box(-np.inf, 1, (1,), np.float32)\n", "is no Box with finite bounds"),
     ("    control_dt = None\n", "it states no control period"),
     ("    def dynamics(self, observation):\n        return {'q': observation, 'f': [0.0]}\n", "its dynamics have no G"),
     ("    def dynamics(self, observation):\n        return {'q': observation, 'f': [0.0], 'G': [1.0, 1.0]}\n", "f of its dynamics has 1 numbers, not 2"),
@@ -222,8 +279,7 @@ def test_several_actors_have_a_python_process_each(cart):
         return super().step(action)
 """)
     train("run", algorithm="sac", seeds="0-3", actors=2, steps=1000)
-    evaluator_and_actors = [name for name in os.listdir() if name.startswith("pid-")]
-    assert len(evaluator_and_actors) >= 3  # and the one that stated the facts
+    assert len([name for name in os.listdir() if name.startswith("pid-")]) >= 4  # two actors, the evaluator, and the one that stated the facts
 
 
 def test_a_run_is_played_violated_and_exported_like_any_other(cart):
@@ -252,6 +308,19 @@ def test_the_example_keeps_the_promises_of_every_task():
                               **os.environ, "DATACOM_EXAMPLE": "python:point_env:make", "DATACOM_PYTHON": sys.executable,
                               "PYTHONPATH": str(root / "deploy/examples/python"), "GTEST_TOTAL_SHARDS": "1", "GTEST_SHARD_INDEX": "0"})
     assert done.returncode == 0 and "[  PASSED  ] 10 tests" in done.stdout, done.stdout
+
+
+def test_too_many_environments_are_refused_before_anything_starts(cart):
+    cart()
+    with pytest.raises(datacom.CommandFailed, match="--envs 5000: an actor steps at most 4096 environments in Python") as refused:
+        train("run", algorithm="sac", envs=5000)
+    assert refused.value.code == 2
+
+
+def test_a_file_in_the_working_directory_replaces_no_module_of_python(cart):
+    cart()
+    Path("json.py").write_text("raise SystemExit('the wrong json')")
+    assert train("run", algorithm="sac").task == "cart_env"
 
 
 def test_the_peer_of_an_experiment_cannot_choose_to_run_python(cart):
