@@ -116,7 +116,7 @@ class Terms:
 class Environment:
     """One environment. Its methods return what a slot holds."""
 
-    def __init__(self, make, action_type=None):
+    def __init__(self, make):
         self.env = make()
         for name in ("reset", "step", "action_space", "observation_space"):
             if not hasattr(self.env, name):

@@ -33,7 +33,6 @@ extern const char kHostSource[];  // host.py, compiled in
 
 namespace {
 
-constexpr int kHead = 8;         // numbers of a slot before the action (host.py, SLOT_HEAD)
 constexpr int kOperationAt = 0;  // (host.py, OPERATION)
 constexpr size_t kLongestAnswer = size_t{1} << 18;
 constexpr int kSocket = 3, kMemory = 4, kFirstFree = 10;  // file descriptors of the child
@@ -181,7 +180,7 @@ absl::StatusOr<v1::PythonTask> AskEnvironment(const std::string& environment) {
 PythonHost::PythonHost(const v1::PythonTask& task, int slots)
     : environment_(task.environment()), action_(task.action_low_size()), slots_(slots) {}
 
-int PythonHost::action_at() const { return kHead; }
+int PythonHost::action_at() const { return kSlotHead; }
 
 absl::StatusOr<std::shared_ptr<PythonHost>> PythonHost::Shared(const v1::PythonTask& task) {
   static Mutex mutex;
@@ -197,7 +196,7 @@ absl::StatusOr<std::shared_ptr<PythonHost>> PythonHost::Shared(const v1::PythonT
 }
 
 absl::Status PythonHost::Start(const v1::PythonTask& task, int observation) {
-  stride_ = kHead + action_ + observation;
+  stride_ = kSlotHead + action_ + observation;
   const int memory = ::memfd_create("datacom-environments", MFD_CLOEXEC);
   if (memory < 0) return ErrnoStatus(errno, "memfd_create");
   const size_t bytes = sizeof(double) * stride_ * slots_;

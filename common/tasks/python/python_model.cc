@@ -119,8 +119,8 @@ void PythonDynamics::Evaluate(const double* obs, const ControlAffineOut& out) co
 }
 
 int MostEnvironments(const v1::PythonTask& task) {
-  constexpr size_t kMost = 4096, kMostBytes = size_t{1} << 30, kHead = 8;
-  const size_t numbers = kHead + task.action_low_size() + static_cast<size_t>(PythonDynamics(task).dims().obs);
+  constexpr size_t kMost = 4096, kMostBytes = size_t{1} << 30;
+  const size_t numbers = kSlotHead + task.action_low_size() + static_cast<size_t>(PythonDynamics(task).dims().obs);
   return static_cast<int>(std::min(kMost, kMostBytes / (sizeof(double) * numbers)));
 }
 

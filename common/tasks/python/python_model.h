@@ -29,6 +29,8 @@ class PythonDynamics : public ControlAffine {
   int at_ = 0;  // where q begins
 };
 
+inline constexpr int kSlotHead = 8;  // numbers of an environment's slot before the action (host.py, SLOT_HEAD)
+
 // How many environments a process steps at most: a number of slots that fit into 1 GiB, of which only those in use take
 // memory.
 int MostEnvironments(const v1::PythonTask& task);

@@ -1,4 +1,7 @@
-"""A point mass drives to a target and must stay out of a disc: datacom train --python point_env:make, in this folder."""
+"""A point mass drives to a target and must stay out of a disc. In this folder:
+
+    datacom train --python point_env:make --steps 30000 --set hyper.cost_budget=0.02
+"""
 
 import gymnasium
 import numpy as np

@@ -15,8 +15,11 @@ def test_every_cell_of_the_tour_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     names = {}
     cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    for number, cell in enumerate(cells):
-        exec(compile(cell, f"cell {number}", "exec"), names)
+    try:
+        for number, cell in enumerate(cells):
+            exec(compile(cell, f"cell {number}", "exec"), names)
+    finally:
+        names["plt"].close("all")  # other tests draw, too
     assert names["run"].task == "point_env" and names["run"].progress["env_steps"].max() == 3000
     assert "random actions violate a limit" in capsys.readouterr().out
 # SPDX-License-Identifier: Apache-2.0
