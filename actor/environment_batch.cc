@@ -121,6 +121,7 @@ absl::Status EnvironmentBatch::Continue(const v1::OpenEpisode& open) {
   for (uint32_t step = 0; step < open.steps(); ++step) {
     std::memcpy(action.data(), open.actions().data() + step * action_bytes, action_bytes);
     const StepResult result = Advance(&environment, action.data());
+    RETURN_IF_ERROR(environment.task->status());
     CommitStep(result, &environment);
     if (!result.valid || result.ends() || environment.step >= environment.limit) {
       return absl::InternalError(absl::StrCat("open episode ", open.episode(), " of environment ", open.environment(),

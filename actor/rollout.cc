@@ -215,12 +215,14 @@ absl::StatusOr<int> Rollout::StepMember(MemberState* state) {
   metrics_->env_steps.Increment(batch);
   metrics_->rows.Increment(batch - abandoned);
   if (ended > 0) metrics_->episodes.Increment(ended);
-  if (ended + abandoned > 0) ReportEnvironments();  // those that are no longer wanted stop
+  if (ended + abandoned > 0) {
+    RETURN_IF_ERROR(state->environments->status());  // a task that breaks abandons its episode, or fails in a reset
+    ReportEnvironments();                            // those that are no longer wanted stop
+  }
   if (abandoned > 0) {
     metrics_->abandoned_invalid.Increment(abandoned);
     CountAbandoned(state->member, abandoned);
   }
-  RETURN_IF_ERROR(state->environments->status());
   if (state->chunk.rows() == state->chunk.capacity() || ++state->chunk_age >= options_.flush_iterations) {
     RETURN_IF_ERROR(Flush(state));
   }

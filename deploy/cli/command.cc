@@ -102,8 +102,8 @@ int RunCommand(int argc, const char* const* argv) {
   AddList(&app, &exit_code);
   AddBench(&app, &exit_code);
   InitLog("datacom");
-  ::setenv("DATACOM_PYTHON", "python3",
-           /*overwrite=*/0);  // whoever types the command trusts the interpreter on the PATH
+  // Whoever types the command trusts the interpreter on the PATH.
+  ::setenv("DATACOM_PYTHON", "python3", /*overwrite=*/0);
   if (first == "help") {
     std::printf("%s", app.help().c_str());
     return kExitOk;

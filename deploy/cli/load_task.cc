@@ -17,6 +17,7 @@
 #include "common/config/algorithms.h"
 #include "common/config/carried_task.h"
 #include "common/config/experiment.h"
+#include "common/tasks/python/python_model.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/experiment.pb.h"
 #include "datacom/v1/task_options.pb.h"
@@ -27,7 +28,7 @@ extern char** environ;  // NOLINT: declared by POSIX
 namespace datacom::cli {
 namespace {
 
-constexpr char kSuffix[] = ".textproto", kPython[] = "python:";  // as common/tasks/load_task.h
+constexpr char kSuffix[] = ".textproto";
 
 // Runs a program and returns what it prints on stdout; `code` is its exit code.
 absl::StatusOr<std::string> Output(std::vector<std::string> argv, int* code) {
@@ -63,7 +64,7 @@ absl::StatusOr<std::string> Output(std::vector<std::string> argv, int* code) {
 
 absl::Status LoadTask(const std::string& experiment_file, v1::Experiment* experiment) {
   const std::string& task = experiment->task();
-  if (!absl::EndsWith(task, kSuffix) && !absl::StartsWith(task, kPython)) return absl::OkStatus();
+  if (!absl::EndsWith(task, kSuffix) && !absl::StartsWith(task, python::kPythonTask)) return absl::OkStatus();
   int code = 0;
   ASSIGN_OR_RETURN(const std::string output, Output({BinFolder() + "/datacom-tools", "load-task", task, "--folder",
                                                      std::filesystem::path(experiment_file).parent_path().string()},
@@ -80,7 +81,7 @@ absl::Status LoadTask(const std::string& experiment_file, v1::Experiment* experi
 }
 
 bool NamesTask(const TrainOptions& options) {
-  return !options.algorithm.empty() || absl::StartsWith(options.experiment, kPython);
+  return !options.algorithm.empty() || absl::StartsWith(options.experiment, python::kPythonTask);
 }
 
 absl::StatusOr<v1::Experiment> ExperimentOf(const TrainOptions& options) {

@@ -24,6 +24,7 @@
 #include "common/config/experiment.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
+#include "common/tasks/python/python_model.h"
 #include "deploy/cli/cluster.h"
 #include "deploy/cli/load_task.h"
 #include "deploy/cli/progress.h"
@@ -307,7 +308,9 @@ void AddTrain(CLI::App* app, int* exit_code) {
   verb->add_option("experiment", options->experiment,
                    "name under deploy/experiments, or a file; with --algorithm a task: its name or its task.textproto");
   AddAlgorithmOption(verb, options.get());
-  const auto python = [options](const std::string& environment) { options->experiment = "python:" + environment; };
+  const auto python = [options](const std::string& environment) {
+    options->experiment = python::kPythonTask + environment;
+  };
   verb->add_option_function<std::string>(
           "--python", python,
           "MODULE:CALLABLE, which makes a Gymnasium environment, instead of an experiment; "

@@ -3,9 +3,10 @@
   host.py MODULE:CALLABLE SOCKET                      answers with the environment's facts, as text of a datacom.v1.PythonTask
   host.py MODULE:CALLABLE SOCKET MEMORY SLOTS OBSERVATION ACTION Q X [COST...]
 
-SOCKET and MEMORY are file descriptors. A message names slots, as uint32; the answer "k" says that the environments of all of them have done
-what their slot asks for. "r" and a text: the environment is refused; "f" and a text: it failed. A slot is a row of float64 in MEMORY: SLOT_HEAD numbers, the action, then the
-observation with the numbers of the model (common/tasks/python/python_model.h). Needs Python 3.8 and NumPy.
+SOCKET and MEMORY are file descriptors. A message names slots, as uint32. The answer "k" says that the environments of all of them have done
+what their slots ask for; "r" and a text, that the environment is refused; "f" and a text, that it failed. A slot is a row of float64 in MEMORY:
+SLOT_HEAD numbers, the action, then the observation with the numbers of the model (common/tasks/python/python_model.h). Needs Python 3.8 and
+NumPy.
 """
 
 import sys
@@ -129,7 +130,6 @@ class Environment:
         if not (isinstance(outcome, tuple) and len(outcome) == 2):
             raise Refused("reset returns no pair of observation and info, as Gymnasium asks for")
         observation, info = outcome
-        check_finite(np.asarray(observation, np.float64), f"its observation after reset(seed={seed})")
         return observation, info or {}
 
     def step(self, action):
@@ -196,6 +196,7 @@ class Host:
             environment = self.environments[slot]
             observation, info = environment.reset(int(head[SEED]))
             self.write(slot, environment, observation, info)
+            check_finite(self.states[slot], f"its observation, or its dynamics, after reset(seed={int(head[SEED])})")
             head[REWARD:SUCCESS + 1] = 0, scalar(info.get("cost", 0), "its cost"), 0, 0, success(info)
         else:
             self.environments[slot] = Environment(self.make)
@@ -229,12 +230,12 @@ def facts(name):
                       "wrap the environment in gymnasium.wrappers.FlattenObservation")
     observation, info = environment.reset(0)
     first = np.asarray(observation, np.float64).ravel()
+    check_finite(first, "its observation after reset(seed=0)")
     terms = environment.terms(observation, info)
     q, x = (0, 0) if terms is None else (np.size(terms["q"]), np.size(terms["x"]))
     if terms is not None:
-        flat(terms["x_dot"], x, "x_dot of its dynamics")
-        flat(terms["f"], q, "f of its dynamics")
-        flat(terms["G"], q * low.size, "G of its dynamics")
+        for term, size in {"q": q, "x": x, "x_dot": x, "f": q, "G": q * low.size}.items():
+            check_finite(flat(terms[term], size, f"{term} of its dynamics"), f"{term} of its dynamics")
     repeatable = np.array_equal(first, np.asarray(twin.reset(0)[0], np.float64).ravel())
     actions = np.random.default_rng(0).uniform(low, high, (TRIED_STEPS, low.size))
     costs = []

@@ -23,7 +23,6 @@
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/config/textproto.h"
-#include "common/tasks/python/python_model.h"
 
 extern char** environ;  // NOLINT: declared by POSIX
 
@@ -179,8 +178,6 @@ absl::StatusOr<v1::PythonTask> AskEnvironment(const std::string& environment) {
 
 PythonHost::PythonHost(const v1::PythonTask& task, int slots)
     : environment_(task.environment()), action_(task.action_low_size()), slots_(slots) {}
-
-int PythonHost::action_at() const { return kSlotHead; }
 
 absl::StatusOr<std::shared_ptr<PythonHost>> PythonHost::Shared(const v1::PythonTask& task) {
   static Mutex mutex;

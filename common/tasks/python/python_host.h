@@ -21,12 +21,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/mutex.h"
+#include "common/tasks/python/python_model.h"
 #include "datacom/v1/python_task.pb.h"
 
 namespace datacom::python {
-
-// Beginning of a task's name that stands for a Python environment: "python:MODULE:CALLABLE".
-inline constexpr char kPythonTask[] = "python:";
 
 // Asks the environment MODULE:CALLABLE for its facts. INVALID_ARGUMENT, with what it has to change; INTERNAL when it
 // raises. Blocks until Python has imported, made and tried it.
@@ -65,7 +63,7 @@ class PythonHost {
   void GiveBack(uint32_t slot);
   // Numbers of a slot: [head | action | observation], float64. Only between Finish and the next Begin.
   double* slot(uint32_t slot) { return memory_ + static_cast<size_t>(slot) * stride_; }
-  int action_at() const;
+  static int action_at() { return kSlotHead; }
   int observation_at() const { return action_at() + action_; }
   // Asks for an operation, which starts with the next Finish of any slot.
   void Begin(uint32_t slot, Operation operation);

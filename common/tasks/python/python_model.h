@@ -18,6 +18,9 @@
 
 namespace datacom::python {
 
+// Beginning of a task's name that stands for a Python environment: "python:MODULE:CALLABLE".
+inline constexpr char kPythonTask[] = "python:";
+
 class PythonDynamics : public ControlAffine {
  public:
   explicit PythonDynamics(const v1::PythonTask& task);

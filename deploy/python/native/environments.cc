@@ -12,7 +12,7 @@
 #include "common/config/textproto.h"
 #include "common/tasks/checked_step.h"
 #include "common/tasks/load_task.h"
-#include "common/tasks/python/python_host.h"
+#include "common/tasks/python/python_model.h"
 #include "datacom/v1/task_options.pb.h"
 
 namespace datacom::python {

@@ -213,6 +213,7 @@ def test_a_model_in_info_must_reach_the_policy(cart):
 @pytest.mark.parametrize("trait, words", [
     ("    def step(self, action):\n        self.x = float('nan')\n        return super().step(action)\n", "its observation is not finite"),
     ("    def cost(self):\n        return None\n", "its cost is None, no number"),
+    ("    def dynamics(self, observation):\n        return {'q': observation, 'f': [float('nan'), 0.0], 'G': [1.0, 1.0]}\n", "f of its dynamics is not finite"),
     ("    observation_space = gymnasium.spaces.Discrete(3)\n", "is no Box; wrap the environment"),
     ("    action_space = gymnasium.spaces.Box(-1, 1, (1,), np.int32)\n", "has whole numbers"),
     ("    max_episode_steps = -3\n", "its time limit is -3 steps"),
@@ -323,7 +324,7 @@ def test_a_file_in_the_working_directory_replaces_no_module_of_python(cart):
     assert train("run", algorithm="sac").task == "cart_env"
 
 
-def test_the_peer_of_an_experiment_cannot_choose_to_run_python(cart):
+def test_no_program_runs_python_without_the_variable(cart):
     cart()
     environment = {name: value for name, value in os.environ.items() if name != "DATACOM_PYTHON"}
     done = subprocess.run([str(_files.program("datacom-tools")), "load-task", "python:cart_env:make"], text=True, stdout=subprocess.PIPE,
