@@ -15,7 +15,6 @@
 namespace datacom::cli {
 namespace {
 
-constexpr char kAnyPort[] = "127.0.0.1:0";
 constexpr int kTailLines = 8;
 
 const char* Binary(Role role) {
@@ -78,7 +77,7 @@ std::string Cluster::LogFile(const Child& child) const {
 }
 
 std::vector<std::string> Cluster::Arguments(const Child& child) const {
-  const std::string experiment = ExperimentFile(options_.run_dir);
+  const std::string experiment = ExperimentFile(options_.run_dir), any_port = options_.host + ":0";
   std::vector<std::string> argv = {absl::StrCat(options_.bin, "/", Binary(child.role))};
   auto add = [&argv](std::initializer_list<std::string> more) { argv.insert(argv.end(), more); };
   switch (child.role) {
@@ -97,9 +96,9 @@ std::vector<std::string> Cluster::Arguments(const Child& child) const {
       add({"evaluate", "--learner", learner_address(), "--name", child.name});
       break;
   }
-  add({"--run-id", options_.run_id, "--listen", child.address.empty() ? kAnyPort : child.address, "--address-file",
+  add({"--run-id", options_.run_id, "--listen", child.address.empty() ? any_port : child.address, "--address-file",
        AddressFile(options_.run_dir, child.name, "address"), "--metrics-listen",
-       child.metrics.empty() ? kAnyPort : child.metrics, "--metrics-address-file",
+       child.metrics.empty() ? any_port : child.metrics, "--metrics-address-file",
        AddressFile(options_.run_dir, child.name, "metrics"), "--die-with-parent", "--stall-minutes",
        absl::StrCat(options_.stall_minutes)});
   if (!options_.tls.empty()) add({"--tls", options_.tls});

@@ -24,8 +24,9 @@ class Cluster {
     std::string bin;  // folder of the role binaries
     std::string run_dir;
     std::string run_id;
-    std::string tls;                // passed to every role as --tls; empty: plain text
-    uint64_t checkpoint_start = 0;  // start of the replay that the checkpoint of a resumed run names; 0: none
+    std::string host = "127.0.0.1";  // where every role listens
+    std::string tls;                 // passed to every role as --tls; empty: plain text
+    uint64_t checkpoint_start = 0;   // start of the replay that the checkpoint of a resumed run names; 0: none
     int actors = 1;
     int environments = 16;  // per actor
     const Clock* clock = &Clock::Real();

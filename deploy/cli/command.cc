@@ -95,6 +95,7 @@ int RunCommand(int argc, const char* const* argv) {
   int exit_code = kExitOk;
   AddTrain(&app, &exit_code);
   AddSweep(&app, &exit_code);
+  AddJoin(&app, &exit_code);
   AddStatus(&app, &exit_code);
   AddForwarded(&app);
   AddReport(&app, &exit_code);

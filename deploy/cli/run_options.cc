@@ -12,6 +12,7 @@ namespace {
 
 constexpr char kExperiment[] = "Options of the experiment";  // headings in the help
 constexpr char kProcesses[] = "Options of the processes";
+constexpr char kBatch[] = "Options of --backend slurm and list";
 
 // CLI11's own check would print the range of a double.
 CLI::Validator AboveZero() {
@@ -80,6 +81,20 @@ void AddProcessOptions(CLI::App* verb, TrainOptions* options) {
           "folder with ca.crt, tls.crt, tls.key and token (deploy/dev/make_tls.sh): mutual TLS between the roles")
       ->group(kProcesses);
   verb->add_flag("--quiet", options->quiet, "print only failures and the final table")->group(kProcesses);
+}
+
+void AddBatchOptions(CLI::App* verb, BatchOptions* options) {
+  verb->add_option("--program", options->program,
+                   "what starts this command on a node, e.g. \"apptainer run /shared/datacom.sif\" (this program)")
+      ->group(kBatch);
+  verb->add_option("--sbatch", options->sbatch,
+                   "options of sbatch for the scripts, e.g. --sbatch=\"--partition=long --time=2-0\"")
+      ->group(kBatch);
+  verb->add_option("--join", options->join,
+                   "Slurm: also write actors.sbatch, with this many actors in jobs of their own, and certificates for "
+                   "mutual TLS between the nodes")
+      ->check(CLI::Range(1, 10000))
+      ->group(kBatch);
 }
 
 void RefuseOptions(CLI::App* verb, const std::vector<std::string>& flags, const std::string& reason) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "deploy/cli/batch.h"
 #include "deploy/cli/train_plan.h"
 
 namespace datacom::cli {
@@ -21,6 +22,9 @@ void AddAlgorithmOption(CLI::App* verb, TrainOptions* options);
 
 // --actors, --envs, --run-dir, --max-hours, --stall-minutes, --tls and --quiet.
 void AddProcessOptions(CLI::App* verb, TrainOptions* options);
+
+// --program, --sbatch and --join: options of --backend slurm and list.
+void AddBatchOptions(CLI::App* verb, BatchOptions* options);
 
 // Refuses options that only other verbs have: wrong usage, with a reason that says what to type instead. The verb's
 // help does not list them.

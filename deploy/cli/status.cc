@@ -20,6 +20,8 @@
 #include "deploy/cli/progress.h"
 #include "deploy/cli/run_folder.h"
 #include "deploy/cli/summary.h"
+#include "deploy/cli/sweep_folder.h"
+#include "deploy/cli/sweep_status.h"
 #include "deploy/cli/verbs.h"
 
 namespace datacom::cli {
@@ -100,6 +102,7 @@ absl::Status CheckRunId(const std::string& run_dir, const Answers& answers) {
 }
 
 absl::Status StatusOfFolder(const std::string& run_dir, const Security& security) {
+  if (IsSweepFolder(run_dir)) return PrintSweepStatus(run_dir);
   if (!std::filesystem::exists(ExperimentFile(run_dir))) return NotARunFolder(run_dir);
   const Answers answers =
       Ask(ReadAddress(run_dir, "replay", "address"), ReadAddress(run_dir, "learner", "address"), security);
@@ -141,8 +144,10 @@ absl::Status StatusOf(const std::string& target, const std::string& tls) {
 void AddStatus(CLI::App* app, int* exit_code) {
   auto target = std::make_shared<std::string>();
   auto tls = std::make_shared<std::string>();
-  CLI::App* verb = app->add_subcommand("status", "Shows which processes of a run are up and what they wait for");
-  verb->add_option("target", *target, "run folder, or address host:port of a replay or learner")->required();
+  CLI::App* verb = app->add_subcommand(
+      "status", "Shows which processes of a run are up and what they wait for; how far the runs of a sweep are");
+  verb->add_option("target", *target, "folder of a run or sweep, or address host:port of a replay or learner")
+      ->required();
   verb->add_option("--tls", *tls, "folder with ca.crt, tls.crt, tls.key and token, for a run that uses TLS");
   verb->footer("Example: datacom status runs/five");
   verb->callback([target, tls, exit_code] { *exit_code = Finish(StatusOf(*target, *tls)); });

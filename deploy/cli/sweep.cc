@@ -22,6 +22,7 @@
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/rpc/channel.h"
+#include "deploy/cli/batch.h"
 #include "deploy/cli/process.h"
 #include "deploy/cli/progress.h"
 #include "deploy/cli/run_options.h"
@@ -30,6 +31,7 @@
 #include "deploy/cli/sweep_folder.h"
 #include "deploy/cli/sweep_manifests.h"
 #include "deploy/cli/sweep_plan.h"
+#include "deploy/cli/sweep_status.h"
 #include "deploy/cli/verbs.h"
 #include "deploy/report/report.h"
 #include "deploy/tools/maps/feasibility_map.h"
@@ -40,15 +42,20 @@ namespace {
 constexpr std::chrono::milliseconds kTick{100};
 constexpr double kLineSeconds = 10;
 constexpr int kTailLines = 8;
-constexpr char kKubernetes[] = "kubernetes";
+constexpr char kLocal[] = "local", kKubernetes[] = "kubernetes", kSlurm[] = "slurm", kList[] = "list";
 
 // The options as they were typed; zero or empty = not given.
 struct SweepOptions {
   TrainOptions run;  // those that `train` has too; run_dir is the folder of the sweep
+  BatchOptions batch;
   std::string file, images, backend = "local";
   int max_members = 0, jobs = 0;
-  bool render_only = false;
+  bool render_only = false, status = false;
 };
+
+// A node that fails takes the rows with it that its page cache holds, and a run whose rows are older than its
+// checkpoint cannot resume.
+constexpr char kSync[] = "replay.sync=true";
 
 // The schema's defaults are for one machine; in a cluster messages cross a network.
 void UseClusterSchedule(v1::Schedule* schedule) {
@@ -58,14 +65,27 @@ void UseClusterSchedule(v1::Schedule* schedule) {
 
 // Refuses the options that the chosen backend cannot follow.
 absl::Status CheckBackend(const SweepOptions& options) {
-  if (options.backend == "local") {
-    if (options.images.empty()) return absl::OkStatus();
-    return absl::InvalidArgumentError("--images: a sweep on this machine uses no images; add --backend kubernetes");
+  const BatchOptions& batch = options.batch;
+  const bool is_batch = options.backend == kSlurm || options.backend == kList;
+  if (!is_batch && options.backend != kLocal && options.backend != kKubernetes) {
+    return absl::InvalidArgumentError(absl::StrCat("--backend ", options.backend, ": unknown backend; use ", kLocal,
+                                                   ", ", kSlurm, ", ", kList, " or ", kKubernetes));
   }
-  if (options.backend != kKubernetes) {
+  if (!options.images.empty() && options.backend != kKubernetes) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--backend ", options.backend, ": unknown backend; use local or ", kKubernetes));
+        absl::StrCat("--images: --backend ", options.backend, " uses no images; use --backend kubernetes"));
   }
+  if (!batch.program.empty() && !is_batch) {
+    return absl::InvalidArgumentError("--program: use it with --backend slurm or list");
+  }
+  if ((!batch.sbatch.empty() || batch.join > 0) && options.backend != kSlurm) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(batch.join > 0 ? "--join" : "--sbatch", ": use it with --backend slurm"));
+  }
+  if (options.backend == kList && options.jobs > 0) {
+    return absl::InvalidArgumentError("--jobs: the program that reads the list decides how many run at a time");
+  }
+  if (options.backend != kKubernetes) return absl::OkStatus();
   if (options.jobs > 0) {
     return absl::InvalidArgumentError(
         "--jobs: the queue of the cluster decides how many JobSets run; set the quota in "
@@ -93,8 +113,9 @@ absl::StatusOr<SweepInput> ReadInput(const SweepOptions& options) {
   RETURN_IF_ERROR(CheckBackend(options));
   ASSIGN_OR_RETURN(SweepInput input, LoadSweep(options.file));
   if (!run.seeds.empty()) input.sweep.set_seeds(run.seeds);
+  if (options.backend == kSlurm) input.sweep.add_set(kSync);
   for (const std::string& assignment : run.overrides) input.sweep.add_set(assignment);
-  if (options.backend == kKubernetes) {
+  if (options.backend == kKubernetes || options.batch.join > 0) {
     for (v1::Experiment& experiment : input.experiments) UseClusterSchedule(experiment.mutable_schedule());
   }
   if (!run.device.empty()) input.sweep.add_set(absl::StrCat("learner.device=", run.device));
@@ -305,6 +326,10 @@ absl::StatusOr<int> Sweep(const SweepOptions& options) {
   ASSIGN_OR_RETURN(const std::vector<SweepRun> populations, ExpandSweep(input));
   const std::string dir =
       !run.run_dir.empty() ? run.run_dir : absl::StrCat("runs/", absl::StrReplaceAll(input.sweep.name(), {{"/", "-"}}));
+  if (options.status) {
+    RETURN_IF_ERROR(PrintSweepStatus(dir));
+    return kExitOk;
+  }
   RETURN_IF_ERROR(CheckSweepFolder(dir, populations));
   RETURN_IF_ERROR(MakeFolders(dir));
   ASSIGN_OR_RETURN(const std::unique_ptr<FolderLock> lock, FolderLock::Take(dir));
@@ -315,6 +340,20 @@ absl::StatusOr<int> Sweep(const SweepOptions& options) {
     RETURN_IF_ERROR(WriteManifests(dir, manifests, populations));
     std::printf("start with: kubectl apply -k %s (apply deploy/kubernetes/overlays/sweep once per cluster first)\n",
                 dir.c_str());
+    return kExitOk;
+  }
+  if (options.backend == kSlurm) {
+    const SlurmJob job{"sweep", input.sweep.name(), options.jobs, MaxArraySize()};
+    ASSIGN_OR_RETURN(const auto scripts, WriteSlurmScripts(dir, job, options.batch, run, populations));
+    PrintSlurmHints(dir, scripts);
+    return kExitOk;
+  }
+  if (options.backend == kList) {
+    ASSIGN_OR_RETURN(const std::string file, WriteJobList(dir, options.batch, run, populations));
+    std::printf(
+        "%zu commands in %s; each resumes its run and exits with 75 when it was interrupted, e.g.\n"
+        "parallel --jobs 4 <%s\n",
+        populations.size(), file.c_str(), ShellWord(file).c_str());
     return kExitOk;
   }
   if (options.render_only) return kExitOk;
@@ -333,16 +372,21 @@ void AddSweep(CLI::App* app, int* exit_code) {
       "sweep", "Trains every population of a sweep file; running the same command again resumes it");
   verb->add_option("file", options->file, "name under deploy/sweeps, or a file")->required();
   verb->add_option("--backend", options->backend,
-                   "local trains here; kubernetes writes one JobSet per population, for kubectl apply -k (local)");
+                   "local trains here; slurm writes an array of jobs for sbatch; list writes one command per line, for "
+                   "GNU parallel and other schedulers; kubernetes writes one JobSet per population, for kubectl apply "
+                   "-k (local)");
   verb->add_flag("--render-only", options->render_only, "write the experiments and print the plan, but train nothing");
+  verb->add_flag("--status", options->status, "print how far the sweep is, and do nothing else");
   verb->add_option("--images", options->images,
                    "registry of the images, e.g. registry.example.org/team:tag; needs --backend kubernetes");
-  verb->add_option("--jobs", options->jobs, "populations trained at a time (1); needs --backend local")
+  verb->add_option("--jobs", options->jobs,
+                   "populations trained at a time (1); with --backend slurm the limit of the array")
       ->check(CLI::Range(1, 1024));
   verb->add_option("--max-members", options->max_members, "most members of one population, instead of the file's limit")
       ->check(CLI::Range(1, 65536));
   AddExperimentOptions(verb, &options->run);
   AddProcessOptions(verb, &options->run);
+  AddBatchOptions(verb, &options->batch);
   RefuseOptions(verb, {"--resume"}, "a sweep resumes by itself; run the same command again without --resume");
   verb->footer("Example: datacom sweep cartpole/cost_budgets --seeds 0-2 --steps 200000");
   verb->callback([options, exit_code] {

@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
@@ -64,6 +65,20 @@ std::optional<double> RateOf(const std::string& run_dir, const v1::Experiment& l
 
 std::string RunFolder(const std::string& dir, const SweepRun& population) {
   return absl::StrCat(dir, "/", population.name);
+}
+
+bool IsSweepFolder(const std::string& folder) { return fs::exists(NamesFile(folder)); }
+
+absl::StatusOr<std::vector<std::string>> RunsOfFolder(const std::string& folder) {
+  if (!IsSweepFolder(folder)) {
+    if (fs::exists(ExperimentFile(folder))) return std::vector<std::string>{folder};
+    return NotARunFolder(folder);
+  }
+  ASSIGN_OR_RETURN(const std::string names, ReadFile(NamesFile(folder)));
+  std::vector<std::string> runs;
+  for (const absl::string_view name : absl::StrSplit(names, '\n', absl::SkipEmpty()))
+    runs.push_back(absl::StrCat(folder, "/", name));
+  return runs;
 }
 
 absl::Status CheckSweepFolder(const std::string& dir, const std::vector<SweepRun>& populations) {

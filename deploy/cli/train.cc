@@ -1,8 +1,11 @@
 // datacom train: runs a local cluster on loopback and supervises it until the report is written.
+#include <netdb.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -25,6 +28,7 @@
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
 #include "common/tasks/python/python_model.h"
+#include "deploy/cli/batch.h"
 #include "deploy/cli/cluster.h"
 #include "deploy/cli/load_task.h"
 #include "deploy/cli/progress.h"
@@ -113,12 +117,41 @@ struct Prepared {
   bool made_folder = false;
   uint64_t checkpoint_start = 0;
   Security security;
+  std::string host;
   std::unique_ptr<RunLock> lock;
 };
+
+// The address where the roles listen, for a name of this machine.
+absl::StatusOr<std::string> HostAddress(const std::string& host, const Security& security) {
+  constexpr char kLoopback[] = "127.0.0.1";
+  if (host.empty() || host == kLoopback) return kLoopback;
+  addrinfo hints = {};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (const int error = ::getaddrinfo(host.c_str(), nullptr, &hints, &found); error != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("--host ", host, ": ", ::gai_strerror(error)));
+  }
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owned(found, ::freeaddrinfo);
+  std::array<char, NI_MAXHOST> text = {};
+  ::getnameinfo(found->ai_addr, found->ai_addrlen, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
+  const std::string address = found->ai_family == AF_INET6 ? absl::StrCat("[", text.data(), "]") : text.data();
+  if (IsLoopback(address + ":0")) {
+    return absl::InvalidArgumentError(absl::StrCat("--host ", host, " is ", address,
+                                                   " on this machine, which no other machine reaches; name one of ",
+                                                   "its other addresses"));
+  }
+  if (!security.enabled()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--host ", host, ": roles that other machines reach need --tls FOLDER (deploy/dev/make_tls.sh makes one)"));
+  }
+  return address;
+}
 
 absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
   Prepared run;
   ASSIGN_OR_RETURN(run.security, LoadSecurity(options.tls));
+  ASSIGN_OR_RETURN(run.host, HostAddress(options.host, run.security));
   RETURN_IF_ERROR(CheckFolderName("--run-dir", options.run_dir));
   TrainOptions wanted = options;
   run.run_dir = options.run_dir;
@@ -279,6 +312,7 @@ int Train(const TrainOptions& options) {
   cluster_options.run_dir = run->run_dir;
   cluster_options.run_id = run->run_id;
   cluster_options.tls = options.tls;
+  cluster_options.host = run->host;
   cluster_options.checkpoint_start = run->checkpoint_start;
   cluster_options.actors = run->layout.actors;
   cluster_options.environments = run->layout.environments;
@@ -299,10 +333,47 @@ int Train(const TrainOptions& options) {
   return code == kExitOk ? Finish(FinishRun(*run)) : code;
 }
 
+int TrainHere(const TrainOptions& options, const BatchOptions& batch) {
+  if (!batch.program.empty() || !batch.sbatch.empty() || batch.join > 0) {
+    return Finish(absl::InvalidArgumentError("--program, --sbatch and --join need --backend slurm"));
+  }
+  return Train(options);
+}
+
+// Writes the folder of a run and the script that trains it.
+absl::Status WriteSlurmRun(TrainOptions options, const BatchOptions& batch) {
+  if (options.resume || !options.host.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(options.resume ? "--resume" : "--host",
+                                                   ": the script for Slurm resumes and names its host by itself; ",
+                                                   "submit it again"));
+  }
+  options.overrides.insert(options.overrides.begin(), "replay.sync=true");  // a node that fails must not lose rows
+  RETURN_IF_ERROR(LoadSecurity(options.tls).status());
+  RETURN_IF_ERROR(CheckFolderName("--run-dir", options.run_dir));
+  SweepRun run;
+  ASSIGN_OR_RETURN(run.experiment, PlanExperiment(options));
+  ASSIGN_OR_RETURN(const Layout layout, PlanLayout(options, run.experiment));
+  ASSIGN_OR_RETURN(run.needs, EstimateNeeds(run.experiment, layout));
+  std::string dir = options.run_dir;
+  if (dir.empty()) {
+    ASSIGN_OR_RETURN(dir, DefaultRunFolder(run.experiment.name(), false));
+  }
+  RETURN_IF_ERROR(CheckRunFolder(dir, false));
+  RETURN_IF_ERROR(MakeFolders(dir + "/logs"));
+  const SlurmJob job{"train", run.experiment.name(), 0, MaxArraySize()};
+  ASSIGN_OR_RETURN(const auto scripts, WriteSlurmScripts(dir, job, batch, options, {run}));
+  RETURN_IF_ERROR(WriteFileAtomically(ExperimentFile(dir), PrintExperiment(run.experiment)));
+  for (const std::string& note : PlanNotes(run.experiment)) std::printf("%s\n", note.c_str());
+  PrintSlurmHints(dir, scripts);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 void AddTrain(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<TrainOptions>();
+  auto batch = std::make_shared<BatchOptions>();
+  auto backend = std::make_shared<std::string>("local");
   CLI::App* verb =
       app->add_subcommand("train", "Trains a population on a local cluster: replay, actors, learner, evaluator");
   verb->add_option("experiment", options->experiment,
@@ -322,14 +393,23 @@ void AddTrain(CLI::App* app, int* exit_code) {
                  "learner may change");
   AddExperimentOptions(verb, options.get());
   AddProcessOptions(verb, options.get());
+  verb->add_option("--host", options->host,
+                   "name or address of this machine where other machines reach the roles, for `datacom join`; needs "
+                   "--tls (default: loopback)");
+  verb->add_option("--backend", *backend,
+                   "local trains here; slurm writes the run's folder with a script for sbatch (local)")
+      ->check(CLI::IsMember({"local", "slurm"}));
+  AddBatchOptions(verb, batch.get());
   RefuseOptions(verb, {"--jobs", "--max-members"},
                 "train runs one population and does not split it; use `datacom sweep FILE` for several");
-  RefuseOptions(verb, {"--backend", "--images"},
-                "train runs on this machine; for a cluster use `datacom sweep FILE --backend kubernetes`, or the "
-                "overlays in deploy/kubernetes");
+  RefuseOptions(verb, {"--images"},
+                "train uses no images; use `datacom sweep FILE --backend kubernetes`, or the overlays in "
+                "deploy/kubernetes");
   RefuseOptions(verb, {"--render-only"}, "train has no plan to print; use `datacom config EXPERIMENT`");
   verb->footer("Example: datacom train cartpole/datacom --seeds 0-4 --steps 200000 --run-dir runs/five");
-  verb->callback([options, exit_code] { *exit_code = Train(*options); });
+  verb->callback([options, batch, backend, exit_code] {
+    *exit_code = *backend == "slurm" ? Finish(WriteSlurmRun(*options, *batch)) : TrainHere(*options, *batch);
+  });
 }
 
 }  // namespace datacom::cli

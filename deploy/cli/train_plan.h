@@ -33,7 +33,8 @@ struct TrainOptions {
   double max_hours = 0;
   double stall_minutes = kStallMinutes;
   bool quiet = false;
-  std::string tls;  // folder of LoadSecurity
+  std::string tls;   // folder of LoadSecurity
+  std::string host;  // where the roles listen, a name or an address; empty: loopback
 };
 
 // The validated and resolved experiment of a command: the named file, or for a resume `stored` (from the run

@@ -64,7 +64,7 @@ for path in "${writable[@]}"; do
 done
 if [[ "$target" == tools ]]; then
   mkdir -p "$root/usr/share/datacom"
-  cp -r "$source/deploy/experiments" "$source/deploy/sweeps" "$source/deploy/kubernetes" "$root/usr/share/datacom/"
+  cp -r "$source/deploy/experiments" "$source/deploy/sweeps" "$source/deploy/kubernetes" "$source/deploy/slurm" "$root/usr/share/datacom/"
   install -D -m 644 /usr/share/javascript/chart.js/chart.min.js "$root/usr/share/javascript/chart.js/chart.min.js"  # reports embed it
   for font in DejaVuSans.ttf DejaVuSans-Bold.ttf; do  # pictures are labelled with them
     install -D -m 644 "/usr/share/fonts/truetype/dejavu/$font" "$root/usr/share/fonts/truetype/dejavu/$font"

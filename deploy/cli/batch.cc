@@ -1,0 +1,204 @@
+#include "deploy/cli/batch.h"
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "common/base/files.h"
+#include "common/base/status.h"
+#include "deploy/cli/run_folder.h"
+#include "deploy/cli/supervise.h"
+#include "deploy/cli/sweep_folder.h"
+#include "deploy/cli/verbs.h"
+
+namespace datacom::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kDefaultMaxArraySize = 1001;  // of Slurm
+constexpr uint64_t kMiB = 1 << 20;
+
+bool IsPlain(char c) { return absl::ascii_isalnum(c) || std::string_view("_-./,:=@+%").find(c) != std::string::npos; }
+
+std::string Absolute(const std::string& path) { return fs::absolute(path).lexically_normal().string(); }
+
+std::string FolderOf(const std::string& dir, const SweepRun& population) {
+  return population.name.empty() ? dir : RunFolder(dir, population);
+}
+
+// sbatch replaces "%" in file names, and splits its lines at blanks.
+absl::Status CheckSlurmPath(const std::string& dir) {
+  const auto wrong = std::find_if(dir.begin(), dir.end(), [](char c) { return !IsPlain(c) || c == '%'; });
+  if (wrong == dir.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--run-dir ", dir, ": Slurm's scripts cannot name a folder with \"",
+                                                 std::string(1, *wrong), "\" in its path; choose another --run-dir"));
+}
+
+std::string ProgramOf(const BatchOptions& batch) {
+  return batch.program.empty() ? ShellWord(Absolute(BinFolder() + "/datacom")) : batch.program;
+}
+
+// Whole mebibytes, with a margin of a quarter.
+uint64_t MebibytesFor(uint64_t bytes) { return (bytes + bytes / 4 + kMiB - 1) / kMiB; }
+
+// A name as Slurm's tables show it.
+std::string JobName(const std::string& name) {
+  std::string job = "datacom-";
+  for (const char c : name) job.push_back(absl::ascii_isalnum(c) ? c : '-');
+  return job;
+}
+
+std::string OptionLines(const std::string& options) {
+  const absl::string_view text = absl::StripAsciiWhitespace(options);
+  return text.empty() ? "" : absl::StrCat("#SBATCH ", text, "\n");
+}
+
+absl::StatusOr<std::string> Template(const std::string& name) {
+  const fs::path folder = fs::path(SweepFolder()).parent_path() / "slurm";
+  ASSIGN_OR_RETURN(const std::string text, ReadFile((folder / name).string()));
+  ASSIGN_OR_RETURN(std::string end, ReadFile((folder / "end.sh.in").string()));
+  end.resize(end.rfind("# SPDX"));  // the script has that line too
+  return absl::StrReplaceAll(text, {{"@DRAIN@", end}});
+}
+
+absl::Status MakeCertificates(const std::string& folder) {
+  if (fs::exists(folder + "/token")) return absl::OkStatus();
+  const std::string script = (fs::path(SweepFolder()).parent_path() / "dev" / "make_tls.sh").string();
+  const std::string command = absl::StrCat("bash ", ShellWord(script), " ", ShellWord(folder), " >/dev/null");
+  const int result = std::system(command.c_str());
+  if (result == 0) return absl::OkStatus();
+  return absl::InternalError(
+      absl::StrCat(script, " ", folder, " failed (", DescribeExit(WIFEXITED(result) ? WEXITSTATUS(result) : result),
+                   "); it needs openssl. Actors of other jobs are reached over mutual TLS only"));
+}
+
+}  // namespace
+
+std::string ShellWord(const std::string& word) {
+  if (!word.empty() && std::all_of(word.begin(), word.end(), IsPlain)) return word;
+  return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
+}
+
+std::string TrainCommand(const BatchOptions& batch, const TrainOptions& options, const std::string& run_dir,
+                         uint64_t steps) {
+  std::string command =
+      absl::StrCat(ProgramOf(batch), " train --resume --run-dir ", ShellWord(Absolute(run_dir)), " --steps ", steps);
+  if (options.actors > 0) absl::StrAppend(&command, " --actors ", options.actors);
+  if (options.environments > 0) absl::StrAppend(&command, " --envs ", options.environments);
+  if (!options.tls.empty()) absl::StrAppend(&command, " --tls ", ShellWord(Absolute(options.tls)));
+  if (options.max_hours > 0) absl::StrAppend(&command, " --max-hours ", options.max_hours);
+  return absl::StrCat(command, " --stall-minutes ", options.stall_minutes);
+}
+
+absl::StatusOr<std::string> WriteJobList(const std::string& dir, const BatchOptions& batch, const TrainOptions& options,
+                                         const std::vector<SweepRun>& populations) {
+  std::string lines;
+  for (const SweepRun& population : populations) {
+    absl::StrAppend(
+        &lines, TrainCommand(batch, options, FolderOf(dir, population), population.experiment.run().env_steps()), "\n");
+  }
+  const std::string file = Absolute(dir) + "/jobs.txt";
+  RETURN_IF_ERROR(WriteFileAtomically(file, lines));
+  return file;
+}
+
+int MaxArraySize() {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen("scontrol show config 2>/dev/null", "re"), ::pclose);
+  std::array<char, 256> line = {};
+  while (pipe != nullptr && std::fgets(line.data(), line.size(), pipe.get()) != nullptr) {
+    const std::vector<std::string> parts = absl::StrSplit(line.data(), '=');
+    int size = 0;
+    if (parts.size() == 2 && absl::StripAsciiWhitespace(parts[0]) == "MaxArraySize" &&
+        absl::SimpleAtoi(parts[1], &size) && size > 1) {
+      return size;
+    }
+  }
+  return kDefaultMaxArraySize;
+}
+
+absl::StatusOr<std::vector<std::string>> WriteSlurmScripts(const std::string& dir, const SlurmJob& job,
+                                                           const BatchOptions& batch, const TrainOptions& options,
+                                                           const std::vector<SweepRun>& populations) {
+  const std::string folder = Absolute(dir);
+  RETURN_IF_ERROR(CheckSlurmPath(folder));
+  RETURN_IF_ERROR(MakeFolders(folder + "/slurm"));
+  TrainOptions own = options;
+  if (batch.join > 0 && own.tls.empty()) {
+    own.tls = folder + "/tls";
+    RETURN_IF_ERROR(MakeCertificates(own.tls));
+  }
+  RETURN_IF_ERROR(WriteJobList(folder, batch, own, populations).status());
+  ASSIGN_OR_RETURN(const std::string run_template, Template("run.sbatch.in"));
+  uint64_t memory = 0, actor_memory = 0;
+  bool cuda = false;
+  for (const SweepRun& population : populations) {
+    // The rings are mapped files: their cached pages count.
+    memory = std::max(memory, population.needs.memory_bytes + population.needs.ring_bytes);
+    actor_memory = std::max(actor_memory, population.needs.actor_memory_bytes);
+    cuda = cuda || population.experiment.learner().device() == "cuda";
+  }
+  const bool array = populations.size() > 1 || !populations.front().name.empty();
+  const size_t fits = static_cast<size_t>(job.max_array_size);
+  std::vector<std::string> scripts;
+  for (size_t first = 0; first < populations.size(); first += fits) {
+    const size_t last = std::min(fits, populations.size() - first) - 1;
+    const std::string text = absl::StrReplaceAll(
+        run_template,
+        {{"@VERB@", job.verb},
+         {"@NAME@", JobName(job.name)},
+         {"@ARRAY@",
+          array ? absl::StrCat("#SBATCH --array=0-", last, job.at_once > 0 ? absl::StrCat("%", job.at_once) : "", "\n")
+                : ""},
+         {"@PROCESSORS@", absl::StrCat(1 + std::max(1, options.actors))},
+         {"@MEMORY@", absl::StrCat(MebibytesFor(memory))},
+         {"@GPU@", cuda ? " --gres=gpu:1" : ""},
+         {"@OPTIONS@", OptionLines(batch.sbatch)},
+         {"@FOLDER@", folder},
+         {"@FIRST@", absl::StrCat(first + 1)},
+         {"@RUN@", array ? "\"$folder/$(sed -n \"${number}p\" \"$folder/populations.txt\")\"" : "$folder"},
+         {"@HOST@",
+          batch.join > 0
+              ? "# Actors of other jobs reach this node where Slurm reaches it.\n"
+                "host=\"$(scontrol show node \"$SLURMD_NODENAME\" | sed -n 's/.*NodeAddr=\\([^ ]*\\).*/\\1/p')\"\n"
+              : ""},
+         {"@HOST_OPTION@", batch.join > 0 ? " --host \"$host\"" : ""}});
+    const std::string file =
+        absl::StrCat(folder, "/", job.verb, first == 0 ? "" : absl::StrCat("-", first / fits + 1), ".sbatch");
+    RETURN_IF_ERROR(WriteFileAtomically(file, text));
+    scripts.push_back(file);
+  }
+  if (batch.join > 0) {
+    ASSIGN_OR_RETURN(const std::string actors, Template("actors.sbatch.in"));
+    scripts.push_back(folder + "/actors.sbatch");
+    RETURN_IF_ERROR(WriteFileAtomically(
+        scripts.back(), absl::StrReplaceAll(actors, {{"@VERB@", job.verb},
+                                                     {"@NAME@", JobName(job.name)},
+                                                     {"@ACTORS@", absl::StrCat(batch.join)},
+                                                     {"@MEMORY@", absl::StrCat(MebibytesFor(actor_memory))},
+                                                     {"@OPTIONS@", ""},
+                                                     {"@FOLDER@", folder},
+                                                     {"@PROGRAM@", ProgramOf(batch)},
+                                                     {"@TLS@", own.tls}})));
+  }
+  return scripts;
+}
+
+void PrintSlurmHints(const std::string& dir, const std::vector<std::string>& scripts) {
+  std::printf("start with:\n");
+  for (const std::string& script : scripts) std::printf("  sbatch %s\n", script.c_str());
+  std::printf("follow with: datacom status %s\n", dir.c_str());
+}
+
+}  // namespace datacom::cli
+// SPDX-License-Identifier: Apache-2.0

@@ -1,0 +1,62 @@
+// Writes the runs of a sweep, or a single run, for schedulers of batch jobs: a list with one command per line, and
+// scripts for Slurm's sbatch (deploy/slurm/*.in). Every command resumes its run and exits with 75 when it was
+// interrupted, so a scheduler may start it any number of times.
+//
+// The functions block on the disk. The same input gives the same files, apart from certificates.
+#ifndef DATACOM_DEPLOY_CLI_BATCH_H_
+#define DATACOM_DEPLOY_CLI_BATCH_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "deploy/cli/sweep_plan.h"
+#include "deploy/cli/train_plan.h"
+
+namespace datacom::cli {
+
+// The options of --backend slurm and list, as they were typed.
+struct BatchOptions {
+  std::string program;  // starts this command on a node; empty: this program
+  std::string sbatch;   // options of sbatch, separated by spaces
+  int join = 0;         // actors in jobs of their own
+};
+
+// A word of a shell's command line: in single quotes unless it needs none.
+std::string ShellWord(const std::string& word);
+
+// The command that starts or resumes one run.
+std::string TrainCommand(const BatchOptions& batch, const TrainOptions& options, const std::string& run_dir,
+                         uint64_t steps);
+
+// Writes <dir>/jobs.txt and returns its absolute path. `dir` is the folder of the sweep or, for a population without a
+// name, of the run.
+absl::StatusOr<std::string> WriteJobList(const std::string& dir, const BatchOptions& batch, const TrainOptions& options,
+                                         const std::vector<SweepRun>& populations);
+
+struct SlurmJob {
+  std::string verb;           // that was typed: "sweep" or "train"
+  std::string name;           // of the sweep or the experiment
+  int at_once = 0;            // populations that train at a time; 0: as many as the cluster has room for
+  int max_array_size = 1001;  // slurm.conf's MaxArraySize: an index is below it
+};
+
+// MaxArraySize as `scontrol` reports it; Slurm's default where there is no scontrol.
+int MaxArraySize();
+
+// Writes <dir>/jobs.txt, <dir>/NAME.sbatch (NAME is the verb; sweeps that exceed an array get further files) and, with
+// batch.join, actors.sbatch and the certificates of <dir>/tls. Returns the absolute paths of the scripts in the order
+// in which they are submitted. INVALID_ARGUMENT when the path of `dir` has characters that Slurm would interpret.
+absl::StatusOr<std::vector<std::string>> WriteSlurmScripts(const std::string& dir, const SlurmJob& job,
+                                                           const BatchOptions& batch, const TrainOptions& options,
+                                                           const std::vector<SweepRun>& populations);
+
+// Says how to submit the scripts and how to follow the jobs.
+void PrintSlurmHints(const std::string& dir, const std::vector<std::string>& scripts);
+
+}  // namespace datacom::cli
+
+#endif  // DATACOM_DEPLOY_CLI_BATCH_H_
+// SPDX-License-Identifier: Apache-2.0
