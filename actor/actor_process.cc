@@ -26,6 +26,7 @@ namespace datacom::actor {
 namespace {
 
 constexpr std::chrono::milliseconds kDrainGrace{5000};
+constexpr std::chrono::seconds kStay{30};  // between two looks for work
 
 absl::StatusOr<std::unique_ptr<Server>> StartHealth(const ActorOptions& options) {
   ASSIGN_OR_RETURN(std::unique_ptr<Server> server, Server::Start(options.listen, {}));
@@ -127,7 +128,13 @@ absl::Status RunActor(const ActorOptions& options) {
     bool ended = false;
     const absl::Status status = ActOneSession(options, &acting, &ended);
     acting.health->SetServing(false);
-    if (!ended) return status;
+    if (!ended) {
+      if (!options.stay || !status.ok()) return status;
+      spdlog::info("the run has all its rows; waiting");
+      acting.health->SetServing(true);
+      if (Stop::Process().WaitFor(kStay)) return absl::CancelledError("stopping was requested");
+      continue;
+    }
     acting.series->abandoned_session.Increment(acting.series->environments.Value());  // each had an open episode
     acting.series->environments.Set(0);
     spdlog::warn("session ended, registering again: {}", status.ToString());

@@ -38,7 +38,9 @@ int Main(int argc, char** argv) {
   role.own = {{"--replay", &options.replay, "Replay service, host:port", RoleFlag::Is::kAddress},
               {"--learner", &options.learner, "Learner service, host:port", RoleFlag::Is::kAddress},
               {"--name", &options.name, "Name of this process, stable over restarts; default: the host name"},
-              {"--envs", &options.environments, "Environments to step"}};
+              {"--envs", &options.environments, "Environments to step"},
+              {"--stay", &options.stay,
+               "Acting: when the run has all its rows, wait instead of ending, for a manager that restarts what ends"}};
   role.commands = {{"run", "Act until the run has all its rows (default)"},
                    {kEvaluate, "Play evaluations until the run is finished", "evaluator"}};
   role.run = [&](const std::string& command) { return Run(options, command == kEvaluate); };

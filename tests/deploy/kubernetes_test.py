@@ -97,7 +97,14 @@ FAKE_KUBECTL = """#!/bin/sh
 echo "$@" >>"$FAKE/said"
 case "$*" in
   *apply*) cat >>"$FAKE/applied" ;;
-  *exec*) [ ! -e "$FAKE/broken" ] && tar -C "$FAKE/pod" -c . ;;
+  *"exec copy -- ls -A /run/datacom/run") [ ! -e "$FAKE/broken" ] && ls -A "$FAKE/pod" ;;
+  *"exec copy -- tar"*)
+    shift 5
+    for word in "$@"; do
+      case "$word" in --*) echo "tar: unrecognized option '$word'" >&2; exit 1 ;; esac  # as a BusyBox without long options
+    done
+    shift 3
+    tar -C "$FAKE/pod" "$@" ;;
 esac
 """
 
@@ -107,7 +114,7 @@ class Fetch(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="datacom-fetch-")
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
-        for name in ("bin", "pod/policies"):
+        for name in ("bin", "pod/policies", "pod/checkpoints"):
             os.makedirs(self.path(name))
         for name, text in (("bin/kubectl", FAKE_KUBECTL), ("pod/progress.csv", "member\n"), ("pod/policies/epoch_0000.snapshot", "x")):
             with open(self.path(name), "w", encoding="utf-8") as file:
@@ -126,8 +133,10 @@ class Fetch(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(read(self.path("mine/progress.csv")), "member\n")
         self.assertTrue(os.path.exists(self.path("mine/policies/epoch_0000.snapshot")))
+        self.assertFalse(os.path.exists(self.path("mine/checkpoints")))
+        self.assertEqual(read(self.path("mine/not_fetched")), "checkpoints\n")
         calls = [line.split() for line in read(self.path("said")).splitlines()]
-        self.assertEqual([call[2] for call in calls], ["apply", "wait", "exec", "delete"])
+        self.assertEqual([call[2] for call in calls], ["apply", "wait", "exec", "exec", "delete"])
         self.assertEqual({tuple(call[:2]) for call in calls}, {("--namespace", "hockey-1")})
         self.assertIn("claimName: run}", read(self.path("applied")))
 

@@ -217,6 +217,10 @@ class DamageTest(RunTest):
             self.put_back(name)
         shutil.rmtree(self.path("checkpoints"))
         self.expect_damage("checkpoints", "missing", "has begun to learn")
+        write(self.path("not_fetched"), b"checkpoints\n")
+        fetched = run("verify", self.copy)
+        self.assertEqual(fetched.returncode, 0, fetched.stdout)
+        self.assertRegex(fetched.stdout, r"checkpoints +not fetched")
 
     def test_an_experiment_that_differs_from_the_checkpoints_is_named(self):
         name = "experiment.textproto"

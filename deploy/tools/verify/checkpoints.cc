@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -132,6 +133,12 @@ void CheckSnapshots(VerifiedRun* run, uint64_t epoch, const std::string& file) {
   if (!status.ok()) run->report->Damage(file, status.message());
 }
 
+// Whether deploy/kubernetes/fetch has left the checkpoints behind.
+bool NotFetched(const VerifiedRun& run) {
+  const absl::StatusOr<std::string> names = ReadFile(run.Path("not_fetched"));
+  return names.ok() && absl::StripAsciiWhitespace(*names) == kFolder;
+}
+
 }  // namespace
 
 void VerifyCheckpoints(VerifiedRun* run, const std::vector<MemberRings>& rings, bool learned) {
@@ -155,6 +162,7 @@ void VerifyCheckpoints(VerifiedRun* run, const std::vector<MemberRings>& rings, 
   }
   const bool others = FindOthers(run);
   CheckIncarnation(run);
+  if (updates.empty() && !others && NotFetched(*run)) return run->report->Part("checkpoints", "not fetched");
   if (updates.empty() && !others && (learned || run->RowsLearned() > 0))
     run->report->Damage(kFolder, "there is none, although the records show that the run has begun to learn");
   std::string names;
