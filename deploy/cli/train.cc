@@ -394,8 +394,8 @@ void AddTrain(CLI::App* app, int* exit_code) {
   AddExperimentOptions(verb, options.get());
   AddProcessOptions(verb, options.get());
   verb->add_option("--host", options->host,
-                   "name or address of this machine where other machines reach the roles, for `datacom join`; needs "
-                   "--tls (default: loopback)");
+                   "name or address of this machine where other machines reach the roles, for `datacom join`; only "
+                   "with mutual TLS (default: loopback)");
   verb->add_option("--backend", *backend,
                    "local trains here; slurm writes the run's folder with a script for sbatch (local)")
       ->check(CLI::IsMember({"local", "slurm"}));

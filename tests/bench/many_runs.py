@@ -10,7 +10,6 @@ import glob
 import json
 import os
 import re
-import resource
 import shutil
 import subprocess
 import sys
@@ -37,14 +36,14 @@ axes {{ name: "H" {points} }}
 
 
 def timed(words):
-    """Seconds, peak resident bytes and output of a command."""
+    """Seconds, processor seconds and peak resident bytes of a command."""
     start = time.monotonic()
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-    output = process.stdout.read()
+    process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0, (words, process.returncode)
-    return time.monotonic() - start, usage.ru_maxrss * 1024, output
+    return time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
 
 
 def seconds_of(process):
@@ -83,11 +82,11 @@ def main():
         start = time.monotonic()
         job = slurm.submit(os.path.join(runs, "sweep.sbatch"))
         found["sbatch, s"] = time.monotonic() - start
-        slowest = 0
+        slowest = most = 0
         while True:
             states = [state[0] for state in slurm.states(job).values()]
-            seconds, _, _ = timed([datacom, "status", runs])
-            slowest = max(slowest, seconds)
+            seconds, used, _ = timed([datacom, "status", runs])
+            slowest, most = max(slowest, seconds), max(most, used)
             done = states.count("COMPLETED")
             print(f"{time.monotonic() - start:6.0f} s  {done} of {flags.populations} complete, status took {seconds:.2f} s", flush=True)
             if not any(state in ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING") for state in states):
@@ -96,15 +95,14 @@ def main():
                         or not any(state[0] in ("PENDING", "RUNNING", "COMPLETING") for state in slurm.states(job).values()), folder=slurm.path("log"))
         found["whole array, s"] = time.monotonic() - start
         assert done == flags.populations, slurm.run("squeue", "--states=all", "--array")
-        found["slowest status, s"] = slowest
+        found["slowest status, s"], found["status, most processor s"] = slowest, most
         found["launch: started to training, s (median)"] = median_launch(runs)
         controller = subprocess.run(["pidof", "-s", "slurmctld"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
         found["slurmctld, processor s"] = seconds_of(controller)
         files, taken = size(runs)
         found["files of a run"], found["MB of a run"] = files / flags.populations, taken / flags.populations / 1e6
-        found["report, s"], memory, _ = timed([datacom, "report", runs, "--out", os.path.join(folder, "report.html")])
+        found["report, s"], found["report, processor s"], memory = timed([datacom, "report", runs, "--out", os.path.join(folder, "report.html")])
         found["report, MB of memory"], found["report, MB of page"] = memory / 1e6, os.path.getsize(os.path.join(folder, "report.html")) / 1e6
-        found["this driver and all jobs, processor s"] = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
         for name, value in found.items():
             print(f"{name:45s} {value:10.3f}" if isinstance(value, float) else f"{name:45s} {value:10d}")
         if flags.json:

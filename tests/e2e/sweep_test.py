@@ -1,6 +1,7 @@
 """Tests `datacom sweep` with real roles: its refusals, its files, and resuming."""
 import csv
 import os
+import re
 import signal
 import subprocess
 import unittest
@@ -119,6 +120,19 @@ class SweepTest(RunTest):
         again = self.sweep("--render-only", "--steps", "600")
         self.assertEqual([again.stdout.count("  complete"), again.stdout.count("  not started")], [1, 1])
 
+    def test_a_list_has_a_command_for_each_population_that_trains_and_resumes_it(self):
+        result = self.sweep("--backend", "list", "--steps", "1000", "--envs", "8")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        with open(os.path.join(self.dir, "jobs.txt"), encoding="utf-8") as file:
+            commands = file.read().splitlines()
+        self.assertEqual([re.search(r"--run-dir (\S+)", command).group(1) for command in commands], [os.path.join(self.dir, name) for name in POPULATIONS])
+        for command in [*commands, commands[0]]:  # a complete run that is started again ends at once
+            done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=PATIENCE, check=False, cwd=self.folder)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        shown = run("status", self.dir)
+        self.assertIn("2 populations, 8 members: 2 complete\n", shown.stdout)
+        self.assertEqual(shown.stdout.count("100 %  complete\n"), 2, shown.stdout)
+
     def test_each_population_has_the_given_number_of_environments(self):
         result = self.sweep("--steps", "1000", "--envs", "8", "--jobs", "2")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
@@ -142,6 +156,10 @@ class SweepTest(RunTest):
         for result, parts in ((self.sweep("--backend", "moon"), ("moon", "local")),
                               (self.sweep(file=wrong), ("wrong.textproto", 'axis "budget", point "high"', "-9 is below 0")),
                               (self.sweep(file=other), (POPULATIONS[0], "members[2].hyper.cost_budget", "choose another --run-dir")),
+                              (self.sweep("--join", "2"), ("--join", "--backend slurm")),
+                              (self.sweep("--backend", "list", "--jobs", "2"), ("--jobs", "the program that reads the list")),
+                              (self.sweep("--backend", "slurm", "--images", "x"), ("--images", "slurm", "kubernetes")),
+                              (self.sweep("--program", "x"), ("--program", "--backend slurm or list")),
                               (self.sweep("--max-members", "2"), ("other populations", POPULATIONS[0] + "_part-1")),
                               (self.sweep("--seeds", "0-1-2"), ("mine.textproto", "seeds")),
                               (self.sweep(file="cartpole/none"), ("unknown sweep", "cartpole/cost_budgets"))):

@@ -41,7 +41,7 @@ class WrongUsageTest(unittest.TestCase):
 
     def sections(self, verb):
         """The parts of a verb's help by their headings."""
-        parts = re.split(r"(?m)^([A-Z][a-z ]*):\n", self.run_it("datacom", verb, "--help").stdout.split("\nExample:")[0])
+        parts = re.split(r"(?m)^([A-Z][-a-z ]*):\n", self.run_it("datacom", verb, "--help").stdout.split("\nExample:")[0])
         return dict(zip(parts[1::2], parts[2::2]))
 
     def test_all_verbs_have_the_same_options_of_a_run(self):
@@ -51,16 +51,16 @@ class WrongUsageTest(unittest.TestCase):
         for heading, flags in shared.items():
             self.assertEqual(re.findall(r"(?m)^  (--[a-z-]+)", train[heading]), flags)
             self.assertEqual(train[heading].strip(), sweep[heading].strip())
+        self.assertEqual(train["Options of --backend slurm and list"].strip(), sweep["Options of --backend slurm and list"].strip())
         self.assertEqual(train["Options of the experiment"].strip(), config["Options of the experiment"].strip())
         self.assertNotIn("Options of the processes", config)
-        self.assertEqual(re.findall(r"--[a-z-]+", train["Options"]), ["--help", "--algorithm", "--python", "--resume"])
+        self.assertEqual(re.findall(r"--[a-z-]+", train["Options"]), ["--help", "--algorithm", "--python", "--resume", "--host", "--backend"])
 
     def test_an_option_of_another_verb_is_refused_with_what_to_type_instead(self):
         for verb, flags, reason in (
                 ("sweep", ("--resume",), "a sweep resumes by itself; run the same command again without --resume"),
                 ("train", ("--jobs", "--max-members"), "train runs one population and does not split it; use `datacom sweep FILE` for several"),
-                ("train", ("--backend", "--images"), "train runs on this machine; for a cluster use `datacom sweep FILE --backend kubernetes`, "
-                                                     "or the overlays in deploy/kubernetes"),
+                ("train", ("--images",), "train uses no images; use `datacom sweep FILE --backend kubernetes`, or the overlays in deploy/kubernetes"),
                 ("train", ("--render-only",), "train has no plan to print; use `datacom config EXPERIMENT`"),
                 ("config", ("--actors", "--envs", "--run-dir", "--max-hours", "--stall-minutes", "--tls", "--quiet", "--resume"),
                  "config starts no process; give this option to `datacom train`")):
@@ -72,7 +72,7 @@ class WrongUsageTest(unittest.TestCase):
         overview = self.run_it("datacom", "help").stdout
         self.assertEqual(overview, self.run_it("datacom", "--help").stdout)
         verbs = re.findall(r"(?m)^  ([a-z-]+) ", overview.split("Subcommands:\n")[1].split("\n\n")[0])
-        self.assertEqual(len(verbs), 15)
+        self.assertEqual(len(verbs), 16)
         for verb in verbs:
             with self.subTest(verb):
                 text = self.run_it("datacom", verb, "--help").stdout
@@ -113,9 +113,9 @@ class WrongUsageTest(unittest.TestCase):
                 (("train", "cartpole/datacom", "--set", "task=moon"), "air_hockey, cartpole, navigation"),
                 (("train", "cartpole/datacom", "--set", "algorithm=moon"), "datacom, "),
                 (("sweep", "moon"), 'unknown sweep "moon"; those in '),
-                (("sweep", "cartpole/cost_budgets", "--backend", "moon"), "--backend moon: unknown backend; use local or kubernetes"),
+                (("sweep", "cartpole/cost_budgets", "--backend", "moon"), "--backend moon: unknown backend; use local, slurm, list or kubernetes"),
                 (("sweep", "cartpole/cost_budgets", "--images", "x"),
-                 "--images: a sweep on this machine uses no images; add --backend kubernetes"),
+                 "--images: --backend local uses no images; use --backend kubernetes"),
                 (("sweep", "cartpole/cost_budgets", "--backend", "kubernetes", "--max-hours", "1"),
                  "stop it with kubectl delete -k, or use --backend local"),
                 (("sweep", "cartpole/cost_budgets", "--backend", "kubernetes", "--tls", self.folder), "--backend local"),
@@ -123,7 +123,7 @@ class WrongUsageTest(unittest.TestCase):
                 (("status", self.folder), "is not a run folder: it has no experiment.textproto; name the --run-dir of a run, e.g. "
                                           "runs/cartpole-datacom-1"),
                 (("report", self.run_dir, "--out", "/nonexistent/r.html"), "; make it with: mkdir -p /nonexistent"),
-                (("frobnicate",), 'unknown verb "frobnicate"; the verbs are: train, sweep, status,')):
+                (("frobnicate",), 'unknown verb "frobnicate"; the verbs are: train, sweep, join, status,')):
             self.expect(*arguments, words=[words])
         with socket.socket() as closed:
             closed.bind(("127.0.0.1", 0))
@@ -169,8 +169,8 @@ class WrongUsageTest(unittest.TestCase):
             self.expect("--experiment", "/nonexistent/e", "--run-id", "x", *more, program=program, words=["--experiment", "/nonexistent/e"])
 
     def test_an_unknown_verb_is_named_and_the_verbs_listed(self):
-        self.expect("frobnicate", words=['unknown verb "frobnicate"; the verbs are: train, sweep, status,'])
-        self.expect(words=["name a verb; the verbs are: train, sweep, status,"])
+        self.expect("frobnicate", words=['unknown verb "frobnicate"; the verbs are: train, sweep, join, status,'])
+        self.expect(words=["name a verb; the verbs are: train, sweep, join, status,"])
 
     def test_an_invalid_address_is_named_with_the_expected_form(self):
         roles = {"datacom-replay": ("--listen", "--metrics-listen", "--health-listen", "--healthcheck"),
