@@ -62,6 +62,7 @@ LearnerMetrics::LearnerMetrics(Metrics* metrics, int members, const std::string&
       checkpoints_(metrics->counter("datacom_learner_checkpoints_total")),
       checkpoint_seconds_(metrics->histogram("datacom_learner_checkpoint_seconds")),
       checkpoint_time_(metrics->gauge("datacom_learner_checkpoint_timestamp_seconds")),
+      repeated_(metrics->gauge("datacom_learner_repeated_updates")),
       pending_(metrics->gauge("datacom_learner_pending_evaluations")),
       subscribers_(metrics->gauge("datacom_learner_subscribers")),
       diverged_(metrics->gauge("datacom_learner_diverged_members")),
@@ -110,6 +111,7 @@ void LearnerMetrics::Checkpointed(double seconds) {
   checkpoint_time_.Set(std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count());
 }
 
+void LearnerMetrics::SetRepeatedUpdates(uint64_t updates) { repeated_.Set(static_cast<double>(updates)); }
 void LearnerMetrics::SetPendingEvaluations(uint32_t items) { pending_.Set(items); }
 void LearnerMetrics::SetSubscribers(int count) { subscribers_.Set(count); }
 

@@ -34,6 +34,7 @@ class LearnerMetrics {
   void Waited(double seconds, bool for_draw);
   void Published(int snapshots);
   void Checkpointed(double seconds);
+  void SetRepeatedUpdates(uint64_t updates);
   void SetPendingEvaluations(uint32_t items);
   void SetSubscribers(int count);  // thread-safe
   void Episode(int member, const v1::Episode& episode);
@@ -82,6 +83,7 @@ class LearnerMetrics {
   prometheus::Counter& checkpoints_;
   prometheus::Histogram& checkpoint_seconds_;
   prometheus::Gauge& checkpoint_time_;
+  prometheus::Gauge& repeated_;
   prometheus::Gauge& pending_;
   prometheus::Gauge& subscribers_;
   prometheus::Gauge& diverged_;

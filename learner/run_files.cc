@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/failpoint.h"
+#include "common/base/files.h"
 #include "common/base/status.h"
 
 namespace datacom::learner {
@@ -22,18 +23,26 @@ absl::StatusOr<std::unique_ptr<RunFiles>> RunFiles::Open(const std::string& run_
   for (const RunSettings::Member& member : settings.members) options.seeds.push_back(member.seed);
   ASSIGN_OR_RETURN(auto records, RunRecords::Open(options, ends));
   ASSIGN_OR_RETURN(auto ledger, LedgerRecorder::Open(run_dir, options.seeds, schema, ends, std::move(source)));
-  return std::unique_ptr<RunFiles>(new RunFiles(run_dir, std::move(records), std::move(ledger)));
+  return std::unique_ptr<RunFiles>(
+      new RunFiles(run_dir, checkpoint.pretrain_update() + checkpoint.update(), std::move(records), std::move(ledger)));
 }
 
-RunFiles::RunFiles(const std::string& run_dir, std::unique_ptr<RunRecords> records,
+RunFiles::RunFiles(const std::string& run_dir, uint64_t resumed, std::unique_ptr<RunRecords> records,
                    std::unique_ptr<LedgerRecorder> ledger)
-    : records_(std::move(records)), ledger_(std::move(ledger)), checkpoints_(CheckpointFolder(run_dir)) {}
+    : run_dir_(run_dir),
+      resumed_(resumed),
+      records_(std::move(records)),
+      ledger_(std::move(ledger)),
+      checkpoints_(CheckpointFolder(run_dir)) {}
 
 absl::Status RunFiles::Begin() {
   DATACOM_FAILPOINT("records.uncut");
   RETURN_IF_ERROR(records_->Begin());
   DATACOM_FAILPOINT("records.cut");
-  return ledger_->Flush(/*sync=*/false);
+  RETURN_IF_ERROR(ledger_->Flush(/*sync=*/false));
+  RETURN_IF_ERROR(MakeFolders(CheckpointFolder(run_dir_)));
+  ASSIGN_OR_RETURN(updates_, UpdatesMadeWriter::Open(UpdatesMadeFile(run_dir_), resumed_));
+  return absl::OkStatus();
 }
 
 absl::Status RunFiles::Save(Checkpoint checkpoint) {

@@ -1,16 +1,19 @@
-// The files that the learner writes for a run and that a checkpoint continues: records, ledger, checkpoints.
+// The files that the learner writes for a run: records and ledger, which a checkpoint continues, checkpoints, and the
+// count of updates.
 //
 // A checkpoint holds the ends of records and ledger, with a checksum of what comes before. A resumed run continues
 // there, so that it writes every row once. Not thread-safe; Open, Begin and Save block on the disk.
 #ifndef DATACOM_LEARNER_RUN_FILES_H_
 #define DATACOM_LEARNER_RUN_FILES_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/records/checkpoint.h"
+#include "common/records/updates_made.h"
 #include "common/transitions/row_schema.h"
 #include "datacom/v1/checkpoint.pb.h"
 #include "learner/ledger_recorder.h"
@@ -28,19 +31,24 @@ class RunFiles {
                                                         const v1::LearnerCheckpoint& checkpoint, RowSource source);
   static std::string CheckpointFolder(const std::string& run_dir) { return run_dir + "/checkpoints"; }
 
-  absl::Status Begin();  // cuts the files to their ends
+  absl::Status Begin();  // cuts the files to their ends, counts the updates that this start repeats
 
   RunRecords& records() { return *records_; }
   LedgerRecorder& ledger() { return *ledger_; }
+  UpdatesMadeWriter& updates() { return *updates_; }  // after Begin
   // Syncs records and ledger to the disk and writes the checkpoint with their ends.
   absl::Status Save(Checkpoint checkpoint);
 
  private:
-  RunFiles(const std::string& run_dir, std::unique_ptr<RunRecords> records, std::unique_ptr<LedgerRecorder> ledger);
+  RunFiles(const std::string& run_dir, uint64_t resumed, std::unique_ptr<RunRecords> records,
+           std::unique_ptr<LedgerRecorder> ledger);
 
+  const std::string run_dir_;
+  const uint64_t resumed_;  // updates of the checkpoint
   const std::unique_ptr<RunRecords> records_;
   const std::unique_ptr<LedgerRecorder> ledger_;
   const CheckpointStore checkpoints_;
+  std::unique_ptr<UpdatesMadeWriter> updates_;
 };
 
 }  // namespace datacom::learner

@@ -44,6 +44,9 @@ Trainer::Trainer(RunIdentity run, CheckedAlgorithm& algorithm, ServedState& serv
     const RunSettings::Member& own = run_.settings.members[member];
     metrics_.Introduce(member, own.seed, own.label, own.cost_budget);
   }
+  const uint64_t repeated = files_.updates().repeated();
+  metrics_.SetRepeatedUpdates(repeated);
+  served_.status.Edit([&](v1::LearnerInfo* info) { info->set_repeated_updates(repeated); });
 }
 
 double Trainer::WallSeconds() const { return wall_before_ + Seconds(clock_.Now() - start_); }
@@ -107,6 +110,7 @@ absl::Status Trainer::PretrainUpdates(Prefetch* prefetch) {
     RETURN_IF_ERROR(algorithm_.Pretrain(prepared->batch));
     metrics_.PretrainUpdate(Seconds(clock_.Now() - begin));
     pretrain_update_ = prepared->update;
+    files_.updates().Reach(pretrain_update_);
     prefetch->Release(prepared);
     served_.status.SetPretrainUpdate(pretrain_update_);
     if (pretrain_update_ % run_.settings.checkpoint_updates == 0) RETURN_IF_ERROR(SaveCheckpoint());
@@ -189,6 +193,7 @@ absl::Status Trainer::Step(const PreparedUpdate& prepared) {
   RETURN_IF_ERROR(algorithm_.Update(prepared.batch));
   metrics_.Update(Seconds(clock_.Now() - begin));
   update_ = prepared.update;
+  files_.updates().Reach(pretrain_update_ + update_);
   return absl::OkStatus();
 }
 

@@ -33,7 +33,7 @@ class Trainer {
  public:
   // Waits at most so long; true when the process was asked to stop.
   using WaitForStop = std::function<bool(std::chrono::milliseconds)>;
-  // Everything passed by reference must outlive the trainer.
+  // Everything passed by reference must outlive the trainer. `files` has begun.
   Trainer(RunIdentity run, CheckedAlgorithm& algorithm, ServedState& served, RunFiles& files, LearnerMetrics& metrics,
           const Clock& clock, WaitForStop wait_for_stop);
 

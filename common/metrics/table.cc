@@ -86,6 +86,8 @@ std::vector<MetricInfo> Learner() {
       Counter("datacom_learner_checkpoints_total", "Checkpoints written"),
       Histogram("datacom_learner_checkpoint_seconds", "Time to write a checkpoint", Writes()),
       Gauge("datacom_learner_checkpoint_timestamp_seconds", "Unix time of the newest checkpoint; 0 before the first"),
+      Gauge("datacom_learner_repeated_updates",
+            "Updates made again because no checkpoint held them when the learner ended, over all its starts"),
       Gauge("datacom_learner_pending_evaluations", "Evaluation items not reported yet"),
       Gauge("datacom_learner_subscribers", "Open snapshot streams"),
       Gauge("datacom_learner_diverged_members", "Members frozen because a loss was not finite"),

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "common/records/updates_made.h"
 
 namespace datacom::cli {
 namespace {
@@ -84,6 +85,7 @@ ProgressView MakeProgress(const std::optional<v1::ReplayInfo>& replay, const std
     view.target_update = learner->target_update();
     view.pretrain_update = learner->pretrain_update();
     view.pretrain_target = learner->pretrain_target();
+    view.repeated_updates = learner->repeated_updates();
     view.updates_per_second = learner->updates_per_second();
     view.pending_evaluations = learner->pending_evaluations();
     view.members.assign(learner->members().begin(), learner->members().end());
@@ -144,6 +146,13 @@ std::string FormatCount(uint64_t value) {
   return text;
 }
 
+std::string RepeatedWork(uint64_t repeated, uint64_t done, uint32_t incarnation) {
+  if (incarnation < 2) return "";
+  return absl::StrFormat("work repeated: %s update%s (%.1f %%) in %s restart%s of the learner\n", FormatCount(repeated),
+                         repeated == 1 ? "" : "s", 100 * RepeatedShare(repeated, done), FormatCount(incarnation - 1),
+                         incarnation == 2 ? "" : "s");
+}
+
 std::string RenderTable(const ProgressView& view, int width, int max_members) {
   std::string text = Clip(view.title, width) + "\n";
   const double fraction = FractionDone(view);
@@ -160,6 +169,7 @@ std::string RenderTable(const ProgressView& view, int width, int max_members) {
   }
   absl::StrAppend(&rates, view.actors, view.actors == 1 ? " actor" : " actors");
   rates += Pretraining(view, ", ");
+  if (view.repeated_updates > 0) absl::StrAppend(&rates, ", ", FormatCount(view.repeated_updates), " repeated");
   if (view.pending_evaluations > 0) absl::StrAppend(&rates, ", ", view.pending_evaluations, " evaluations pending");
   if (view.restarts > 0) absl::StrAppend(&rates, ", ", view.restarts, " restarts");
   text += Clip(rates, width) + "\n";

@@ -20,6 +20,7 @@ struct ProgressView {
   uint64_t goal_steps = 0;  // per member
   uint64_t update = 0, target_update = 0;
   uint64_t pretrain_update = 0, pretrain_target = 0;  // both 0 when the run does not pre-train
+  uint64_t repeated_updates = 0;                      // over all starts of the learner
   double steps_per_second = 0;                        // sum over the members
   double updates_per_second = 0;
   std::string phase;        // the learner's phase; "starting" before it answers
@@ -43,6 +44,9 @@ std::optional<double> EtaSeconds(const ProgressView& view);
 std::string FormatDuration(double seconds);
 // "12,345,678".
 std::string FormatCount(uint64_t value);
+// "work repeated: 730 updates (1.7 %) in 3 restarts of the learner\n"; empty for the first start. `done`: the updates
+// of the run's state, `incarnation`: the number of the learner's start.
+std::string RepeatedWork(uint64_t repeated, uint64_t done, uint32_t incarnation);
 
 // A bar, the rates and one line for each of the first `max_members` members. Lines end with "\n" and are cut to
 // `width`.

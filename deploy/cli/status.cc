@@ -79,7 +79,14 @@ void PrintAnswers(const std::string& title, const Answers& answers) {
     view.learns_delta = algorithm == nullptr || algorithm->learns_delta;
   }
   std::printf("%s", RenderTable(view, kWidth, kMaxMembers).c_str());
-  if (!answers.learner) std::printf("learner: no answer\n");
+  if (answers.learner) {
+    const v1::LearnerInfo& learner = *answers.learner;
+    std::printf("%s", RepeatedWork(learner.repeated_updates(), learner.pretrain_update() + learner.update(),
+                                   learner.incarnation())
+                          .c_str());
+  } else {
+    std::printf("learner: no answer\n");
+  }
   if (answers.replay) {
     PrintReplay(*answers.replay);
   } else {
@@ -115,6 +122,7 @@ absl::Status StatusOfFolder(const std::string& run_dir, const Security& security
   if (const std::optional<uint64_t> update = NewestCheckpoint(run_dir)) {
     std::printf("newest checkpoint, where --resume continues: update %s\n", FormatCount(*update).c_str());
   }
+  std::printf("%s", RepeatedWorkOf(run_dir).c_str());
   if (!std::filesystem::exists(run_dir + "/progress.csv")) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::string table, FinalTable(run_dir));
   std::printf("values of the last evaluated epoch:\n%s", table.c_str());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,8 +11,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/status.h"
+#include "common/records/checkpoint.h"
 #include "common/records/csv.h"
+#include "common/records/updates_made.h"
 #include "deploy/cli/progress.h"
+#include "deploy/cli/run_folder.h"
 #include "deploy/report/groups.h"
 #include "deploy/report/statistics.h"
 
@@ -103,6 +107,23 @@ absl::StatusOr<std::string> FinalTable(const std::string& run_dir) {
         std::string(shown.column) == "seed" ? absl::StrFormat("%12s", "") : Cell(sum / members.size(), shown.decimals);
   }
   return table + "\n";
+}
+
+std::string RepeatedWorkOf(const std::string& run_dir) {
+  const std::string folder = run_dir + "/checkpoints";
+  const absl::StatusOr<UpdatesMade> made = ReadUpdatesMade(UpdatesMadeFile(run_dir));
+  const absl::StatusOr<uint32_t> incarnation = LastIncarnation(folder + "/incarnation");
+  const std::optional<uint64_t> newest = NewestCheckpoint(run_dir);
+  if (!made.ok() || !incarnation.ok() || !newest) return "";
+  const absl::StatusOr<Checkpoint> checkpoint = CheckpointStore(folder).Load(*newest);
+  if (!checkpoint.ok()) return "";
+  const uint64_t kept = checkpoint->learner.pretrain_update() + checkpoint->learner.update();
+  std::string text = RepeatedWork(made->repeated, kept, *incarnation);
+  if (made->reached > kept) {
+    absl::StrAppend(&text, "a resume repeats ", FormatCount(made->reached - kept),
+                    " updates, which no checkpoint holds\n");
+  }
+  return text;
 }
 
 absl::Status CheckStepsLeft(const std::string& run_dir, uint64_t env_steps) {

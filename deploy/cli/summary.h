@@ -14,6 +14,10 @@ namespace datacom::cli {
 // One line per member: seed, steps, evaluation, violation, cost, delta, status; then their means.
 absl::StatusOr<std::string> FinalTable(const std::string& run_dir);
 
+// What a run that does not run has repeated (RepeatedWork), and what a resume will repeat from the newest checkpoint.
+// Empty for a run that has made no updates twice and will make none, or when its files do not tell.
+std::string RepeatedWorkOf(const std::string& run_dir);
+
 // One line per group of the runs in the folders (deploy/report/groups.h): mean and 95 % interval over the newest values
 // of its members, from evaluation and over the whole training, and the inter-quartile mean of J.
 absl::StatusOr<std::string> GroupTable(const std::vector<std::string>& folders);

@@ -294,7 +294,7 @@ int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster
 
 absl::Status FinishRun(const Prepared& run) {
   ASSIGN_OR_RETURN(const std::string table, FinalTable(run.run_dir));
-  std::printf("%s", table.c_str());
+  std::printf("%s%s", table.c_str(), RepeatedWorkOf(run.run_dir).c_str());
   const std::string file = run.run_dir + "/report.html";
   if (absl::Status status = report::WriteReport({run.run_dir}, file, &tools::WriteReportMap); !status.ok()) {
     return Annotate(status, "the run is complete, but its report could not be written");

@@ -300,6 +300,8 @@ TEST_F(LearnerProcessTest, AStoppedRunIsContinuedUnderANewIncarnation) {
   EXPECT_THAT(status, IsOk());
   EXPECT_EQ(ProgressRows(), 8);
   EXPECT_EQ(*ReadFile(folder_ + "/checkpoints/incarnation"), "2\n");
+  EXPECT_EQ(*ReadFile(folder_ + "/checkpoints/updates"),
+            "reached 00000000000000000230\nrepeated 00000000000000000000\n");
   const auto snapshots = ReadSnapshotFile(folder_ + "/policies/epoch_0003.snapshot");
   ASSERT_THAT(snapshots, IsOk());
   EXPECT_TRUE(snapshots->at(0).version == (SnapshotVersion{2, 230}));

@@ -129,6 +129,7 @@ TEST_F(TrainerTest, ARunThatWasInterruptedAnywhereEqualsOneThatWasNot) {
     EXPECT_EQ(first.update, at);
     const RunOutcome second = RunFake(folder, FakeExperiment());
     ASSERT_THAT(second.status, IsOk());
+    EXPECT_EQ(second.info.repeated_updates(), 0u);
     EXPECT_EQ(Progress(folder), Progress(whole)) << "stopped at update " << at;
     EXPECT_EQ(*ReadFile(folder + "/episodes.csv"), *ReadFile(whole + "/episodes.csv"));
     EXPECT_EQ(FinalHash(folder), FinalHash(whole));
@@ -139,7 +140,8 @@ TEST_F(TrainerTest, ARunThatWasInterruptedAnywhereEqualsOneThatWasNot) {
 TEST_F(TrainerTest, ARunThatWasKilledAnywhereEqualsOneThatWasNot) {
   const std::string whole = Folder("whole");
   ASSERT_THAT(RunFake(whole, FakeExperiment()).status, IsOk());
-  for (const uint64_t at : {1, 80, 181, 230}) {
+  // The fake throws before it makes the update. Checkpoints are at 0, 70, 80, 140, 180, 210 and 230.
+  for (const auto& [at, repeated] : std::vector<std::pair<uint64_t, uint64_t>>{{1, 0}, {80, 9}, {181, 0}, {230, 19}}) {
     const std::string folder = Folder(absl::StrCat("killed", at));
     // In half of the cases evaluations are still open at the kill.
     const RunOutcome first =
@@ -148,10 +150,30 @@ TEST_F(TrainerTest, ARunThatWasKilledAnywhereEqualsOneThatWasNot) {
     EXPECT_NE(first.status.message().find("the fake was told to fail"), absl::string_view::npos);
     const RunOutcome second = RunFake(folder, FakeExperiment());
     ASSERT_THAT(second.status, IsOk());
+    EXPECT_EQ(second.info.repeated_updates(), repeated) << "killed in update " << at;
+    EXPECT_EQ(second.repeated_gauge, static_cast<double>(repeated));
     EXPECT_EQ(Progress(folder), Progress(whole)) << "killed in update " << at;
     EXPECT_EQ(*ReadFile(folder + "/episodes.csv"), *ReadFile(whole + "/episodes.csv"));
     EXPECT_EQ(FinalHash(folder), FinalHash(whole));
   }
+}
+
+TEST_F(TrainerTest, RepeatedUpdatesAddUpOverSeveralKillsAndStops) {
+  const std::string folder = Folder("killed");
+  RunPlan kill, stop;
+  const auto repeated_after = [&](const RunPlan& plan) {
+    return RunFake(folder, FakeExperiment(), plan).info.repeated_updates();
+  };
+  kill.throw_at_update = 60;
+  EXPECT_EQ(repeated_after(kill), 0u);
+  kill.throw_at_update = 70;
+  EXPECT_EQ(repeated_after(kill), 59u);
+  stop.stop_at_update = 100;
+  EXPECT_EQ(repeated_after(stop), 59u + 69u);
+  kill.throw_at_update = 131;
+  EXPECT_EQ(repeated_after(kill), 59u + 69u) << "the stop before wrote a checkpoint";
+  EXPECT_EQ(repeated_after({}), 59u + 69u + 30u) << "130 was reached, 100 was the newest checkpoint";
+  EXPECT_EQ(*ReadFile(UpdatesMadeFile(folder)), "reached 00000000000000000230\nrepeated 00000000000000000158\n");
 }
 
 TEST_F(TrainerTest, AKillAfterEpochsThatEndBeforeTheFirstUpdateRepeatsNoEpisode) {
@@ -393,7 +415,9 @@ TEST_F(PretrainingTest, EpochZeroHasThePretrainedState) {
 TEST_F(PretrainingTest, PretrainingThatIsInterruptedOrKilledEndsInTheSameState) {
   const std::string whole = Folder("whole");
   ASSERT_THAT(RunFake(whole, experiment_).status, IsOk());
-  for (const uint64_t at : {1, 69, 70, 71, 100}) {  // checkpoints are written every 70 updates
+  // Checkpoints are written every 70 updates.
+  for (const auto& [at, repeated] :
+       std::vector<std::pair<uint64_t, uint64_t>>{{1, 0}, {69, 68}, {70, 69}, {71, 0}, {100, 29}}) {
     RunPlan stop, kill;
     stop.stop_at_pretrain_update = at;
     kill.throw_at_pretrain_update = at;
@@ -403,6 +427,7 @@ TEST_F(PretrainingTest, PretrainingThatIsInterruptedOrKilledEndsInTheSameState) 
       ASSERT_FALSE(first.status.ok());
       const RunOutcome second = RunFake(folder, experiment_);
       ASSERT_THAT(second.status, IsOk());
+      EXPECT_EQ(second.info.repeated_updates(), plan.throw_at_pretrain_update > 0 ? repeated : 0) << "cut at " << at;
       EXPECT_EQ(FinalHash(folder), FinalHash(whole)) << "cut at " << at;
       EXPECT_EQ(Progress(folder), Progress(whole)) << "cut at " << at;
     }

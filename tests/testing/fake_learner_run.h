@@ -68,6 +68,7 @@ struct RunOutcome {
   size_t most_asked = 0;          // most unanswered draws at once
   std::vector<double> abandoned;  // gauge of abandoned evaluation episodes, per member
   std::vector<double> runaway;    // gauge of runaway critics, per member
+  double repeated_gauge = 0;      // of repeated updates
 };
 
 struct RunPlan {
@@ -152,6 +153,7 @@ class FakeRun {
     outcome.published = served.snapshots.Latest(0) != nullptr;
     outcome.info = served.status.Info();
     outcome.applied = fake.applied;
+    outcome.repeated_gauge = metrics->gauge("datacom_learner_repeated_updates").Value();
     for (int m = 0; m < run_.settings.member_count(); ++m) {
       const Metrics::Labels member = {{"member", std::to_string(m)}};
       outcome.abandoned.push_back(metrics->gauge("datacom_member_eval_abandoned_episodes", member).Value());

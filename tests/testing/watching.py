@@ -7,7 +7,8 @@ import time
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _CLOSE_ON_EXEC = 0o2000000
-_WRITTEN_MOVED_OR_MADE = 0x2 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200  # IN_MODIFY, _CLOSE_WRITE, _MOVED_*, _CREATE, _DELETE
+_MODIFIED = 0x2
+_WRITTEN_MOVED_OR_MADE = _MODIFIED | 0x8 | 0x40 | 0x80 | 0x100 | 0x200  # IN_MODIFY, _CLOSE_WRITE, _MOVED_*, _CREATE, _DELETE
 
 
 class Watch:
@@ -30,7 +31,9 @@ class Watch:
 
     def _cover(self):
         for folder, _, _ in os.walk(self._folder):
-            status = _LIBC.inotify_add_watch(self._events, os.fsencode(folder), _WRITTEN_MOVED_OR_MADE)
+            # The learner writes the file checkpoints/updates at every update. All else in that folder comes by a rename.
+            changes = _WRITTEN_MOVED_OR_MADE & ~(_MODIFIED if os.path.basename(folder) == "checkpoints" else 0)
+            status = _LIBC.inotify_add_watch(self._events, os.fsencode(folder), changes)
             if status < 0 and ctypes.get_errno() != errno.ENOENT:  # removed in the meantime
                 raise OSError(ctypes.get_errno(), "inotify_add_watch", folder)
 

@@ -19,6 +19,7 @@
 #include "common/nn/snapshot.h"
 #include "common/records/append_file.h"
 #include "common/records/checkpoint.h"
+#include "common/records/updates_made.h"
 #include "deploy/tools/maps/epoch_policies.h"
 #include "deploy/tools/verify/learner_files.h"
 #include "deploy/tools/verify/repair.h"
@@ -109,6 +110,12 @@ void CheckIncarnation(VerifiedRun* run) {
   if (!status.ok()) run->report->Damage(file, status.message());
 }
 
+// It decides nothing, and a learner begins it again.
+void CheckUpdatesMade(VerifiedRun* run) {
+  const absl::Status status = ReadUpdatesMade(UpdatesMadeFile(run->dir)).status();
+  if (!status.ok() && !absl::IsNotFound(status)) run->report->Note(std::string(status.message()));
+}
+
 std::map<uint64_t, std::string> PolicyFiles(const VerifiedRun& run) {
   std::map<uint64_t, std::string> files;
   std::error_code error;
@@ -162,6 +169,7 @@ void VerifyCheckpoints(VerifiedRun* run, const std::vector<MemberRings>& rings, 
   }
   const bool others = FindOthers(run);
   CheckIncarnation(run);
+  CheckUpdatesMade(run);
   if (updates.empty() && !others && NotFetched(*run)) return run->report->Part("checkpoints", "not fetched");
   if (updates.empty() && !others && (learned || run->RowsLearned() > 0))
     run->report->Damage(kFolder, "there is none, although the records show that the run has begun to learn");

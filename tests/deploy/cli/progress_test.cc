@@ -120,6 +120,17 @@ TEST(Progress, TheTableHasOneLinePerMemberAndFitsTheTerminal) {
   EXPECT_THAT(RenderTable(view, 200, 1), HasSubstr("and 1 more member\n"));
 }
 
+TEST(Progress, RepeatedWorkIsShownWithItsShareOnceTheLearnerWasRestarted) {
+  EXPECT_EQ(RepeatedWork(0, 8000, 1), "");
+  EXPECT_EQ(RepeatedWork(1, 999, 2), "work repeated: 1 update (0.1 %) in 1 restart of the learner\n");
+  EXPECT_EQ(RepeatedWork(2000, 8000, 4), "work repeated: 2,000 updates (20.0 %) in 3 restarts of the learner\n");
+  EXPECT_EQ(RepeatedWork(0, 0, 3), "work repeated: 0 updates (0.0 %) in 2 restarts of the learner\n");
+  v1::LearnerInfo learner = Learner();
+  EXPECT_THAT(RenderTable(MakeProgress(Replay(10000, 9000), learner), 200, 16), Not(HasSubstr("repeated")));
+  learner.set_repeated_updates(2000);
+  EXPECT_THAT(RenderTable(MakeProgress(Replay(10000, 9000), learner), 200, 16), HasSubstr(", 2,000 repeated\n"));
+}
+
 TEST(Progress, AnAlgorithmWithoutDeltaShowsNone) {
   ProgressView view = MakeProgress(Replay(10000, 9000), Learner());
   EXPECT_THAT(RenderLine(view), HasSubstr("delta 5.5000"));

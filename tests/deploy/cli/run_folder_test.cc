@@ -103,6 +103,25 @@ TEST_F(RunFolderTest, TheFinalTableHasTheNewestRowOfEachMemberAndTheMean) {
   EXPECT_TRUE(absl::IsInvalidArgument(CheckStepsLeft("r", 499)));
 }
 
+TEST_F(RunFolderTest, AnEndedRunTellsWhatItRepeatedAndWhatAResumeWillRepeat) {
+  EXPECT_EQ(RepeatedWorkOf("r"), "");
+  fs::create_directories("r/checkpoints");
+  std::ofstream("r/checkpoints/incarnation") << "3\n";
+  std::ofstream("r/checkpoints/updates") << "reached 00000000000000003250\nrepeated 00000000000000000300\n";
+  EXPECT_EQ(RepeatedWorkOf("r"), "") << "no checkpoint";
+  Checkpoint checkpoint;
+  checkpoint.learner.set_update(2000);
+  checkpoint.learner.set_pretrain_update(700);
+  ASSERT_THAT(CheckpointStore("r/checkpoints").Save(checkpoint), IsOk());
+  EXPECT_EQ(RepeatedWorkOf("r"),
+            "work repeated: 300 updates (10.0 %) in 2 restarts of the learner\n"
+            "a resume repeats 550 updates, which no checkpoint holds\n");
+  std::ofstream("r/checkpoints/updates") << "reached 00000000000000002700\nrepeated 00000000000000000300\n";
+  EXPECT_EQ(RepeatedWorkOf("r"), "work repeated: 300 updates (10.0 %) in 2 restarts of the learner\n");
+  fs::remove("r/checkpoints/updates");
+  EXPECT_EQ(RepeatedWorkOf("r"), "") << "a run of an older build";
+}
+
 TEST_F(RunFolderTest, DamagedProgressIsAnErrorOfTheFinalTableButNotOfAResume) {
   fs::create_directories("r");
   EXPECT_THAT(CheckStepsLeft("r", 500), IsOk());

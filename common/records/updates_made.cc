@@ -1,0 +1,79 @@
+#include "common/records/updates_made.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "common/base/files.h"
+#include "common/base/log.h"
+#include "common/base/status.h"
+
+namespace datacom {
+namespace {
+
+constexpr size_t kDigits = 20;  // of the largest number, so that a later content covers an earlier one
+
+std::string Text(const UpdatesMade& made) {
+  return absl::StrFormat("reached %020d\nrepeated %020d\n", made.reached, made.repeated);
+}
+
+// Takes "NAME NUMBER\n" from the beginning of the text.
+bool TakeLine(absl::string_view name, absl::string_view* text, uint64_t* number) {
+  if (!absl::ConsumePrefix(text, name) || !absl::ConsumePrefix(text, " ") || text->size() < kDigits) return false;
+  if (!absl::SimpleAtoi(text->substr(0, kDigits), number)) return false;
+  text->remove_prefix(kDigits);
+  return absl::ConsumePrefix(text, "\n");
+}
+
+}  // namespace
+
+std::string UpdatesMadeFile(const std::string& run_dir) { return run_dir + "/checkpoints/updates"; }
+
+absl::StatusOr<UpdatesMade> ReadUpdatesMade(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  absl::string_view rest = text;
+  UpdatesMade made;
+  if (TakeLine("reached", &rest, &made.reached) && TakeLine("repeated", &rest, &made.repeated) && rest.empty())
+    return made;
+  return absl::DataLossError(
+      absl::StrCat(path, ": not the numbers of reached and repeated updates: '", absl::Utf8SafeCHexEscape(text), "'"));
+}
+
+double RepeatedShare(uint64_t repeated, uint64_t done) {
+  return repeated == 0 ? 0 : static_cast<double>(repeated) / (static_cast<double>(repeated) + static_cast<double>(done));
+}
+
+absl::StatusOr<std::unique_ptr<UpdatesMadeWriter>> UpdatesMadeWriter::Open(const std::string& path, uint64_t resumed) {
+  UpdatesMade made;
+  absl::StatusOr<UpdatesMade> before = ReadUpdatesMade(path);
+  if (absl::IsDataLoss(before.status())) {
+    spdlog::warn("the count of repeated updates begins again: {}", std::string(before.status().message()));
+  } else if (before.ok()) {
+    made.repeated = before->repeated + (before->reached > resumed ? before->reached - resumed : 0);
+  } else if (!absl::IsNotFound(before.status())) {
+    return before.status();
+  }
+  made.reached = resumed;
+  RETURN_IF_ERROR(WriteFileAtomically(path, Text(made)));
+  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file < 0) return ErrnoStatus(errno, "open " + path);
+  return std::unique_ptr<UpdatesMadeWriter>(new UpdatesMadeWriter(file, made));
+}
+
+UpdatesMadeWriter::~UpdatesMadeWriter() { ::close(file_); }
+
+void UpdatesMadeWriter::Reach(uint64_t updates) {
+  made_.reached = updates;
+  const std::string text = Text(made_);
+  [[maybe_unused]] const ssize_t written = ::pwrite(file_, text.data(), text.size(), 0);
+}
+
+}  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0
