@@ -1,13 +1,18 @@
-"""Several hosts on one machine: network namespaces connected by a switch that delays every frame and can cut hosts apart.
+"""Several hosts on one machine: network namespaces connected by a switch that can delay, lose, double, reorder and slow down frames
+and cut hosts apart.
 
 Each host is a namespace with one Ethernet interface (a tap) whose other end this process holds. The switch is a thread that
-moves frames between them after `delay` seconds in each direction. It replaces `tc netem` and a firewall on kernels that have
+moves frames between them. A Link says how they travel between two hosts. It replaces `tc netem` and a firewall on kernels that have
 neither. As in a real network that is cut, packets vanish in both directions without an error. Needs root, iproute2 and
 /dev/net/tun; unavailable() names what is missing.
 """
 import collections
+import dataclasses
 import fcntl
+import heapq
+import itertools
 import os
+import random
 import select
 import shutil
 import struct
@@ -39,6 +44,52 @@ def unavailable():
     return None
 
 
+@dataclasses.dataclass(frozen=True)
+class Link:
+    """How IP packets travel between two hosts, in each direction. The shares are probabilities of a frame."""
+    delay: float = 0  # seconds
+    loss: float = 0
+    duplication: float = 0
+    reordering: float = 0  # these frames arrive `held` seconds late, after others that were sent later
+    held: float = 0.02
+    rate: float = 0  # bits per second; 0: no limit
+    queue: int = 65536  # bytes that may wait for their turn; a frame for which there is no room is dropped
+
+
+class Direction:
+    """One direction of a link. It is told the time, so its decisions follow from the link, the seed and the frames."""
+
+    def __init__(self, link, seed):
+        self.link = link
+        self.counts = collections.Counter()  # sent, lost, overflowed, duplicated, reordered
+        self._random = random.Random(seed)
+        self._free = 0.0  # when the last bit of all accepted frames has left
+
+    def arrivals(self, now, size):
+        """When a frame of `size` bytes that is sent now arrives: no time when it is dropped, two when it is doubled."""
+        link, counts = self.link, self.counts
+        lost, doubled, reordered = (self._random.random() for _ in range(3))  # always three, so that no share changes another's frames
+        counts["sent"] += 1
+        if lost < link.loss:
+            counts["lost"] += 1
+            return []
+        left = now
+        if link.rate > 0:
+            start = max(now, self._free)
+            if (start - now) * link.rate / 8 + size > link.queue:
+                counts["overflowed"] += 1
+                return []
+            left = self._free = start + 8 * size / link.rate
+        first = left + link.delay
+        if reordered < link.reordering:
+            counts["reordered"] += 1
+            first += link.held
+        if doubled >= link.duplication:
+            return [first]
+        counts["duplicated"] += 1
+        return [first, first]
+
+
 class Host:
     def __init__(self, number):
         self.address = f"10.213.0.{number}"
@@ -63,12 +114,12 @@ class Host:
 
 
 class Network:
-    """Hosts 10.213.0.1 and up. cut and heal may be called from any thread; close stops the switch and removes the hosts."""
+    """Hosts 10.213.0.1 and up. connect, cut and heal may be called from any thread; close stops the switch and removes the hosts."""
 
-    def __init__(self, hosts, delay):
+    def __init__(self, hosts, link, seed=0):
         self.hosts = []
-        self.dropped = 0  # frames, since the start
-        self._delay = delay
+        self.dropped = 0  # frames between hosts that are cut apart, since the start
+        self.seed = seed
         self._cut = frozenset()  # of pairs (mac, mac)
         self._end, self._told = os.pipe()
         try:
@@ -77,8 +128,24 @@ class Network:
         except BaseException:
             self._remove()
             raise
+        self._directions = {}  # by the pair (mac of the sender, mac of the receiver)
+        self.connect(link)
         self._switch = threading.Thread(target=self._run)
         self._switch.start()
+
+    def connect(self, link, some=None, others=None):
+        """Frames that are sent from now on between `some` and `others` (without them: between all hosts) travel as the link says."""
+        pairs = [(a.mac, b.mac) for a in some or self.hosts for b in others or self.hosts if a is not b]
+        pairs += [(b, a) for a, b in pairs]
+        self._directions = self._directions | {pair: Direction(link, f"{self.seed} {pair[0][-1]} {pair[1][-1]}") for pair in pairs}
+
+    def counts(self, sender=None, receiver=None):
+        """The counts of Direction since the newest connect: of one direction, or of all together."""
+        total = collections.Counter()
+        for (a, b), direction in self._directions.items():
+            if (sender is None or a == sender.mac) and (receiver is None or b == receiver.mac):
+                total += direction.counts
+        return total
 
     def cut(self, some, others):
         """Drops all packets between hosts of `some` and hosts of `others` from now on."""
@@ -99,7 +166,7 @@ class Network:
         os.close(self._told)
 
     def _run(self):
-        under_way = collections.deque()  # (arrival time, wire, frame)
+        under_way, numbers = [], itertools.count()  # a heap of (arrival time, number of the frame, wire, frame)
         wires = {host.wire for host in self.hosts}
         while True:
             left = max(0.0, under_way[0][0] - time.monotonic()) if under_way else None
@@ -108,19 +175,24 @@ class Network:
                 return
             now = time.monotonic()
             while under_way and under_way[0][0] <= now:
-                _, wire, frame = under_way.popleft()
+                _, _, wire, frame = heapq.heappop(under_way)
                 _send(wire, frame)
             for wire in ready:
                 for frame in _frames(wire):
-                    under_way.extend((now + self._delay, to, frame) for to in self._targets(wire, frame))
+                    for arrival, to in self._targets(wire, frame, now):
+                        heapq.heappush(under_way, (arrival, next(numbers), to, frame))
 
-    def _targets(self, wire, frame):
+    def _targets(self, wire, frame, now):
+        """Pairs (arrival time, wire)."""
         to, sender = frame[:6], frame[6:12]
-        # Only IP packets are dropped: a failed address resolution would tell the host about the cut.
-        if frame[12:14] == _IPV4 and (sender, to) in self._cut:
+        # Only IP packets are dropped or delayed: a failed address resolution would tell the host about the cut.
+        if frame[12:14] != _IPV4 or (sender, to) not in self._directions:
+            return [(now, host.wire) for host in self.hosts if host.wire != wire and to in (host.mac, _BROADCAST)]
+        if (sender, to) in self._cut:
             self.dropped += 1
             return []
-        return [host.wire for host in self.hosts if host.wire != wire and to in (host.mac, _BROADCAST)]
+        target = next(host.wire for host in self.hosts if host.mac == to)
+        return [(arrival, target) for arrival in self._directions[sender, to].arrivals(now, len(frame))]
 
 
 def _frames(wire):
