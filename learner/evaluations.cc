@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 namespace datacom::learner {
 
@@ -158,6 +159,21 @@ uint32_t Evaluations::pending_items() const {
     for (const v1::MemberEpoch& member : epoch.record.members()) count += !member.evaluated();
   }
   return count;
+}
+
+std::string Evaluations::WaitingFor(double seconds) const {
+  const uint32_t items = pending_items();
+  if (items == 0) return "";
+  MutexLock lock(&mutex_);
+  const Clock::Time now = options_.clock->Now();
+  const auto newest = std::max_element(evaluators_.begin(), evaluators_.end(),
+                                       [](const auto& a, const auto& b) { return a.second.asked < b.second.asked; });
+  const std::string what = absl::StrCat(items, items == 1 ? " evaluation" : " evaluations", " to be reported (");
+  const double silent = Seconds(now - (newest == evaluators_.end() ? start_ : newest->second.asked));
+  if (silent < seconds) return "";
+  if (newest == evaluators_.end()) return absl::StrCat(what, "no evaluator has connected)");
+  return absl::StrCat(what, newest->first, absl::StrFormat(" asked %.0f s ago", silent),
+                      evaluators_.size() > 1 ? ", the others earlier)" : ")");
 }
 
 bool Evaluations::asked() const {

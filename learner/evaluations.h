@@ -33,7 +33,7 @@ class Evaluations {
     uint32_t incarnation = 1;  // the learner's; makes lease numbers unique over its restarts
     std::string experiment;    // the resolved experiment as text, for evaluators
   };
-  explicit Evaluations(Options options) : options_(std::move(options)) {}
+  explicit Evaluations(Options options) : options_(std::move(options)), start_(options_.clock->Now()) {}
 
   void Add(v1::EpochRecord record);
   // No epoch will be added any more, and a checkpoint holds every report. Evaluators that ask are told to leave as soon
@@ -54,6 +54,11 @@ class Evaluations {
   std::vector<v1::EpochRecord> Pending() const;  // for a checkpoint
   uint32_t pending_items() const;
   bool asked() const;  // whether an evaluator has ever asked for work
+  // What waits for evaluators, in words for people: "2 evaluations to be reported (evaluator-0 asked 12 s ago)". Empty
+  // without open items, while an evaluator has asked within the last `seconds`, and in the learner's first `seconds`.
+  std::string WaitingFor(double seconds) const;
+  // Longer than a busy evaluator is silent: it renews its lease after a third of the time.
+  double longest_silence() const { return options_.lease_seconds / 2; }
   // True if all evaluators that asked within the last `lease_seconds` were told to leave.
   bool everyone_told() const;
 
@@ -76,6 +81,7 @@ class Evaluations {
   void Grant(Item* item, const std::string& evaluator) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
+  const Clock::Time start_;
   mutable Mutex mutex_;
   std::deque<Epoch> epochs_ ABSL_GUARDED_BY(mutex_);
   uint32_t leases_ ABSL_GUARDED_BY(mutex_) = 0;

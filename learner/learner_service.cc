@@ -106,6 +106,9 @@ grpc::ServerUnaryReactor* LearnerService::Info(grpc::CallbackServerContext* cont
     RETURN_IF_ERROR(CheckRun(hello));
     *reply = served_.status.Info();
     reply->set_pending_evaluations(served_.evaluations.pending_items());
+    if (reply->waiting_for().empty()) {
+      reply->set_waiting_for(served_.evaluations.WaitingFor(served_.evaluations.longest_silence()));
+    }
     return absl::OkStatus();
   };
   return Answer(context, run());

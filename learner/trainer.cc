@@ -330,13 +330,12 @@ absl::Status Trainer::WaitForEvaluations() {
     const uint32_t pending = served_.evaluations.pending_items();
     metrics_.SetPendingEvaluations(pending);
     if (pending == 0 && all_rows) break;
-    const std::string what = pending > 0 ? absl::StrCat(pending, " evaluations to be reported")
+    const std::string what = pending > 0 ? served_.evaluations.WaitingFor(/*seconds=*/0)
                                          : absl::StrCat("rows from ", files_.ledger().rows(), " for the ledger");
     served_.status.SetPhase(pending > 0 ? "evaluating" : "waiting", what);
     const Clock::Time now = clock_.Now();
     if (Seconds(now - logged) >= kWaitLogSeconds) {
-      spdlog::warn("waiting for {} for {:.0f} s{}", what, Seconds(now - begin),
-                   pending == 0 || served_.evaluations.asked() ? "" : ": no evaluator has connected");
+      spdlog::warn("waiting for {} for {:.0f} s", what, Seconds(now - begin));
       logged = now;
     }
     if (wait_for_stop_(kPoll)) return absl::CancelledError("asked to stop");

@@ -24,6 +24,10 @@ absl::Status Wrong(const char* column, uint32_t row, uint64_t value, const std::
 
 }  // namespace
 
+uint64_t LastPolicyUpdate(const RowSchema& schema, const std::string& columns, uint32_t count) {
+  return At<uint64_t>(columns.data() + BytesBefore(schema, "policy_update") * count, 8 * (count - 1));
+}
+
 RowOrder::RowOrder(const RowSchema& schema, const Limits& limits)
     : limits_(limits),
       environment_(BytesBefore(schema, "environment")),

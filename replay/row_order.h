@@ -19,6 +19,9 @@
 
 namespace datacom::replay {
 
+// The update of the policy that made the last row of a chunk with at least one row, which is valid for ValidateChunk.
+uint64_t LastPolicyUpdate(const RowSchema& schema, const std::string& columns, uint32_t count);
+
 class RowOrder {
  public:
   struct Limits {

@@ -128,6 +128,7 @@ absl::Status SessionTable::Load() {
     }
     session.last_seen = session.last_row = now;
     session.min_policy_update.resize(options_.members);
+    session.last_policy.resize(options_.members, kNoRow);
     RETURN_IF_ERROR(credit_->Load(session.slot));
   }
   undivided_ = true;  // sessions that were absent count again
@@ -312,6 +313,7 @@ absl::StatusOr<Session*> SessionTable::Begin(Session session) {
   session.lanes.resize(options_.members);
   session.served_since.resize(options_.members);
   session.min_policy_update.resize(options_.members);
+  session.last_policy.resize(options_.members, kNoRow);
   if (options_.lockstep) RETURN_IF_ERROR(AssignLockstep(&session));
   ASSIGN_OR_RETURN(session.slot, FreeSlot());
   next_session_ = std::max(next_session_, session.number + 1);

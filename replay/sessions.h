@@ -34,6 +34,7 @@ namespace datacom::replay {
 
 // At least so many names of ended sessions are kept; their rows are overwritten long before.
 inline constexpr int kKeptNames = 4096;
+inline constexpr uint64_t kNoRow = UINT64_MAX;  // Session::last_policy
 
 struct Session {
   uint32_t number = 0;
@@ -55,6 +56,7 @@ struct Session {
   std::string waiting_for;                  // message for people, once the wait is longer than expected
   uint64_t rows = 0;                        // rows inserted since this process started
   std::vector<uint64_t> min_policy_update;  // per member of the run: oldest policy that the newest credit allows
+  std::vector<uint64_t> last_policy;        // per member of the run: policy of its newest row; kNoRow before the first
 
   bool connected() const { return stream != 0; }
   bool serves(uint32_t member) const { return member < served_since.size() && served_since[member] != 0; }

@@ -162,6 +162,7 @@ absl::Status Store::StoreRows(Session* session, const v1::Chunk& chunk) {
   DATACOM_FAILPOINT("store.credit");
   session->rows += to - from;
   session->last_row = options_.clock->Now();
+  session->last_policy[member] = LastPolicyUpdate(schema_, chunk.columns(), chunk.row_count());
   statistics_.CountInserted(to - from);
   Grant(member);
   return absl::OkStatus();

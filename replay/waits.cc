@@ -1,6 +1,8 @@
 #include "replay/waits.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -39,12 +41,35 @@ std::string DescribeMissingCredit(const Tables& tables, const Draws& draws, cons
                       ")");
 }
 
+// The member for which the actor has credit that the policy of its newest row may not use any more, while no row comes:
+// no newer policy has reached it. Nothing when there is none.
+std::optional<uint32_t> LacksPolicy(const Tables& tables, const Session& session, const Clock& clock) {
+  if (!session.connected() || Seconds(clock.Now() - session.last_row) < kExpectedWaitSeconds) return std::nullopt;
+  for (const uint32_t member : session.members()) {
+    const CreditFile::Entry& entry = tables.sessions().credit(session, member);
+    if (entry.limit > entry.next_sequence && session.min_policy_update[member] > session.last_policy[member])
+      return member;
+  }
+  return std::nullopt;
+}
+
+std::string DescribeMissingPolicy(const Session& session, uint32_t member) {
+  return absl::StrCat("learner: member ", member, " needs the policy of update ", session.min_policy_update[member],
+                      " or newer; its newest row has the one of update ", session.last_policy[member]);
+}
+
 bool HasCredit(const Tables& tables, const Session& session) {
   const std::vector<uint32_t> members = session.members();
   return members.empty() || std::any_of(members.begin(), members.end(), [&](uint32_t member) {
            const CreditFile::Entry& entry = tables.sessions().credit(session, member);
            return entry.limit > entry.next_sequence;
          });
+}
+
+void SetWait(std::string reason, Session* session) {
+  if (session->waiting_for.empty())
+    spdlog::info("actor waits actor={} session={} for={:?}", session->actor, session->number, reason);
+  session->waiting_for = std::move(reason);
 }
 
 }  // namespace
@@ -83,6 +108,12 @@ void UpdateWaits(const Draws& draws, const Clock& clock, Tables* tables) {
   const Clock::Time now = clock.Now();
   const bool finished = tables->Finished();
   for (auto& [number, session] : tables->sessions().living()) {
+    const std::optional<uint32_t> lacking = LacksPolicy(*tables, session, clock);
+    if (!finished && lacking.has_value()) {
+      SetWait(DescribeMissingPolicy(session, *lacking), &session);
+      session.has_no_credit = false;
+      continue;
+    }
     if (finished || !session.connected() || HasCredit(*tables, session)) {
       session.has_no_credit = false;
       session.waiting_for.clear();
@@ -91,10 +122,7 @@ void UpdateWaits(const Draws& draws, const Clock& clock, Tables* tables) {
     if (!session.has_no_credit) session.no_credit_since = now;
     session.has_no_credit = true;
     if (Seconds(now - session.no_credit_since) < kExpectedWaitSeconds) continue;
-    const std::string reason = DescribeMissingCredit(*tables, draws, session, clock);
-    if (session.waiting_for.empty())
-      spdlog::info("actor waits actor={} session={} for={:?}", session.actor, number, reason);
-    session.waiting_for = reason;
+    SetWait(DescribeMissingCredit(*tables, draws, session, clock), &session);
   }
 }
 

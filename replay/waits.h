@@ -22,7 +22,8 @@ inline constexpr double kSilentSeconds = 120;
 
 // Sets Session::silent.
 void FindSilent(const Draws& draws, const Clock& clock, Tables* tables);
-// Sets Session::has_no_credit and, once a wait is longer than expected, Session::waiting_for of every living session.
+// Sets Session::has_no_credit and, once a wait is longer than expected, Session::waiting_for of every living session:
+// it lacks credit, or a policy that may use it.
 void UpdateWaits(const Draws& draws, const Clock& clock, Tables* tables);
 
 }  // namespace datacom::replay

@@ -47,7 +47,8 @@ absl::StatusOr<UpdatesMade> ReadUpdatesMade(const std::string& path) {
 }
 
 double RepeatedShare(uint64_t repeated, uint64_t done) {
-  return repeated == 0 ? 0 : static_cast<double>(repeated) / (static_cast<double>(repeated) + static_cast<double>(done));
+  return repeated == 0 ? 0
+                       : static_cast<double>(repeated) / (static_cast<double>(repeated) + static_cast<double>(done));
 }
 
 absl::StatusOr<std::unique_ptr<UpdatesMadeWriter>> UpdatesMadeWriter::Open(const std::string& path, uint64_t resumed) {

@@ -181,6 +181,23 @@ TEST_F(EvaluationsTest, MoreEvaluatorsThanItRemembersGetNoWorkUntilOthersStopAsk
   EXPECT_NE(evaluations_.Lease("one more").lease(), 0u);
 }
 
+TEST_F(EvaluationsTest, WhatWaitsForEvaluatorsNamesTheOneThatAskedLast) {
+  EXPECT_EQ(evaluations_.WaitingFor(0), "");
+  evaluations_.Add(Epoch(0, 2));
+  EXPECT_EQ(evaluations_.WaitingFor(30), "");
+  clock_.Advance(std::chrono::seconds(30));
+  EXPECT_EQ(evaluations_.WaitingFor(30), "2 evaluations to be reported (no evaluator has connected)");
+  const v1::LeaseReply item = evaluations_.Lease("a");
+  EXPECT_EQ(evaluations_.WaitingFor(30), "");
+  EXPECT_EQ(evaluations_.WaitingFor(0), "2 evaluations to be reported (a asked 0 s ago)");
+  clock_.Advance(std::chrono::seconds(31));
+  EXPECT_EQ(evaluations_.WaitingFor(30), "2 evaluations to be reported (a asked 31 s ago)");
+  EXPECT_TRUE(*Report(item));
+  evaluations_.Lease("b");
+  clock_.Advance(std::chrono::seconds(40));
+  EXPECT_EQ(evaluations_.WaitingFor(30), "1 evaluation to be reported (b asked 40 s ago, the others earlier)");
+}
+
 TEST_F(EvaluationsTest, LeasesOfAnEarlierStartOfTheLearnerAreStale) {
   evaluations_.Add(Epoch(0, 1));
   const v1::LeaseReply now = evaluations_.Lease("a");

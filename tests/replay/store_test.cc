@@ -134,6 +134,49 @@ TEST(StoreTest, ADeadActorsCreditReturnsAndItsOpenEpisodeIsAbandoned) {
   EXPECT_EQ(store->counters().abandoned_episodes, 1u);
 }
 
+TEST(StoreTest, AnActorWhosePolicyMayNotActAnyMoreIsNamedWithThePolicyThatItNeeds) {
+  Options options = SmallOptions(1);
+  options.limits.max_policy_lag = 5;
+  options.limits.tolerance = 8;
+  TemporaryFolder folder;
+  ManualClock clock;
+  auto store = MustOpen(options, folder.path(), &clock);
+  Client client;
+  client.Open(store.get(), "actor-0", 1, 1);
+  const auto waits_after = [&](int seconds) {
+    clock.Advance(std::chrono::seconds(seconds));
+    EXPECT_THAT(store->Tick(), IsOk());
+    v1::ReplayInfo info;
+    store->Info(&info);
+    return std::vector<std::string>(info.waits().begin(), info.waits().end());
+  };
+  store->SetLearnerConnected(true);
+  EXPECT_THAT(waits_after(3), ::testing::IsEmpty()) << "no row has told of a policy";
+  for (uint64_t sent = 0; sent < 18; sent = client.next[0]) {
+    client.Hear(store.get());
+    ASSERT_GT(client.limit[0], sent);
+    const auto count = static_cast<uint32_t>(std::min<uint64_t>(18, client.limit[0]) - sent);
+    ASSERT_EQ(client.Send(store.get(), MakeChunk(0, sent, SimpleRows(sent, count))), absl::StatusCode::kOk);
+    client.Hear(store.get());
+  }
+  ASSERT_THAT(store->Announce(5), IsOk());
+  EXPECT_THAT(waits_after(3), ::testing::IsEmpty()) << "policy 0 may still act";
+  ASSERT_THAT(store->Announce(8), IsOk());
+  client.Hear(store.get());
+  const auto left = static_cast<uint32_t>(client.limit[0] - 18);  // granted while policy 0 might act
+  ASSERT_EQ(client.Send(store.get(), MakeChunk(0, 18, SimpleRows(18, left))), absl::StatusCode::kOk);
+  client.Hear(store.get());
+  EXPECT_EQ(client.oldest_policy[0], 3u);
+  EXPECT_THAT(waits_after(3),
+              ::testing::ElementsAre("actor-0 waits for learner: member 0 needs the policy of update 3 or "
+                                     "newer; its newest row has the one of update 0"));
+  std::vector<TestRow> row = SimpleRows(client.next[0], 1);
+  row[0].policy_update = 4;
+  EXPECT_EQ(client.Send(store.get(), MakeChunk(0, client.next[0], row)), absl::StatusCode::kOk);
+  EXPECT_THAT(waits_after(1), ::testing::IsEmpty()) << "a newer policy acts";
+  EXPECT_THAT(waits_after(10), ::testing::IsEmpty());
+}
+
 TEST(StoreTest, LockstepGrantsOneRowPerUpdateAndAKilledActorContinuesItsEpisode) {
   const Options options = LockstepOptions(1);
   TemporaryFolder folder;
