@@ -24,19 +24,19 @@ class RunOnHosts(RunFolder):
         self.addresses = {role: f"{host.address}:7000" for role, host in self.hosts.items()}
         os.makedirs(os.path.join(self.folder, "logs"))
 
-    def start(self, steps, *settings):
-        overrides = [*TINY, f"run.env_steps={steps}", *settings]
-        experiment = os.path.join(self.folder, "experiment.textproto")
-        with open(experiment, "w", encoding="utf-8") as file:
-            file.write(run("config", "cartpole/datacom", *(word for item in overrides for word in ("--set", item))).stdout)
+    def start(self, steps, *settings, base=TINY, experiment="cartpole/datacom"):
+        overrides = [*base, f"run.env_steps={steps}", *settings]
+        resolved = os.path.join(self.folder, "experiment.textproto")
+        with open(resolved, "w", encoding="utf-8") as file:
+            file.write(run("config", experiment, *(word for item in overrides for word in ("--set", item))).stdout)
             file.write("members { seed: 1 }\n")
-        self.start_role("replay", "datacom-replay", "--experiment", experiment, "--dir", os.path.join(self.folder, "replay"))
-        self.start_role("learner", "datacom-learner", "--experiment", experiment, "--run-dir", self.folder, "--replay",
+        self.start_role("replay", "datacom-replay", "--experiment", resolved, "--dir", os.path.join(self.folder, "replay"))
+        self.start_role("learner", "datacom-learner", "--experiment", resolved, "--run-dir", self.folder, "--replay",
                         self.addresses["replay"])
         for role in ("actor-0", "actor-1"):
             self.start_role(role, "datacom-actor", "run", "--replay", self.addresses["replay"], "--learner", self.addresses["learner"],
                             "--name", role)
-        self.start_role("evaluator-0", "datacom-actor", "evaluate", "--learner", self.addresses["learner"])
+        self.start_role("evaluator-0", "datacom-actor", "evaluate", "--learner", self.addresses["learner"], "--name", "evaluator-0")
 
     def start_role(self, role, binary, *arguments):
         command = [os.path.join(BIN, binary), *arguments, "--run-id", "a", "--listen", self.addresses[role], "--die-with-parent"]
@@ -46,14 +46,14 @@ class RunOnHosts(RunFolder):
         self.test.addCleanup(process.wait)
         self.test.addCleanup(process.kill)
 
-    def ended(self):
-        return [role for role, process in self.processes.items() if process.poll() is not None]
+    def ended(self, roles=ROLES):
+        return [role for role in roles if self.processes[role].poll() is not None]
 
-    def wait(self, condition, seconds=PATIENCE):
-        """True when the condition became true in time; a role that exits before that fails the test."""
+    def wait(self, condition, seconds=PATIENCE, running=ROLES):
+        """True when the condition became true in time; if one of the roles `running` exits before that, the test fails."""
         with Watch(self.folder) as watch:
-            in_time = watch.wait(lambda: self.ended() or condition(), seconds, *(process.pid for process in self.processes.values()))
-        self.test.assertEqual(self.ended(), [], self.logs())
+            in_time = watch.wait(lambda: self.ended(running) or condition(), seconds, *(self.processes[role].pid for role in running))
+        self.test.assertEqual(self.ended(running), [], self.logs())
         return in_time
 
     def wait_for_episodes(self, count):
