@@ -45,7 +45,7 @@ def measure(link, tolerance, publish, seconds, experiment):
         lag = max(128, 2 * (tolerance + publish))
         run_.start(1000000, f"schedule.tolerance_steps={tolerance}", f"schedule.publish_period={publish}", f"schedule.max_policy_lag={lag}",
                    base=BASE, experiment=experiment)
-        run_.wait_for_episodes(1)
+        run_.wait(lambda: os.path.exists(os.path.join(run_.folder, "checkpoints", "updates")))
         while made(run_)[0] < 500:
             run_.wait(lambda: False, 0.5)
         begin, before = time.monotonic(), made(run_)
