@@ -1,16 +1,21 @@
 #include "common/metrics/http_server.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <deque>
 #include <optional>
 #include <thread>
 #include <type_traits>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "boost/asio/io_context.hpp"
 #include "boost/asio/ip/tcp.hpp"
+#include "boost/asio/post.hpp"
 #include "boost/asio/ssl/stream.hpp"
 #include "boost/asio/steady_timer.hpp"
+#include "boost/asio/write.hpp"
 #include "boost/beast/core/flat_buffer.hpp"
 #include "boost/beast/core/tcp_stream.hpp"
 #include "boost/beast/http.hpp"
@@ -30,42 +35,86 @@ using boost::system::error_code;
 // How long to wait before the next connection is accepted when accepting failed, such as for lack of descriptors.
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
-http::response<http::string_body> Answer(const HttpServer::Options& options,
-                                         const http::request<http::empty_body>& request) {
-  http::response<http::string_body> answer(http::status::ok, 11);
-  const std::string target(request.target());
-  if (target.substr(0, target.find('?')) != options.path) {
-    answer.result(http::status::not_found);
-  } else if (request.method() != http::verb::get) {
-    answer.result(http::status::method_not_allowed);
-    answer.set(http::field::allow, "GET");
-  } else {
-    answer.set(http::field::content_type, options.content_type);
-    answer.body() = options.page();
-  }
-  answer.keep_alive(false);
-  answer.prepare_payload();
-  return answer;
-}
+using Request = http::request<http::empty_body>;
+using Response = http::response<http::string_body>;
 
 class Connection {
  public:
   virtual ~Connection() = default;
-  virtual void Close() = 0;  // its pending operation fails, which ends it
+  virtual void Close() = 0;  // its pending operations fail, which ends it
+  virtual bool IsStream() const = 0;
+  virtual void Send(bool beat) = 0;  // on a stream: the newest state if the client lacks it, else a comment if `beat`
 };
 
-// One connection over a stream of TCP or TLS: handshake, request, answer, end. Its pending operation keeps it alive; an
-// operation that fails or exceeds the patience is the last one.
+// What the connections of a server share. Only the server's thread uses it.
+struct Site {
+  explicit Site(const HttpServer::Options& given) : options(given) {}
+
+  const HttpServer::Options options;
+  std::vector<std::weak_ptr<Connection>> streams;
+  uint64_t version = 0;  // number of states published
+  std::shared_ptr<const HttpServer::State> state;
+};
+
+std::string PathOf(const Request& request) {
+  const std::string target(request.target());
+  return target.substr(0, target.find('?'));
+}
+
+bool AsksForStream(const HttpServer::Options& options, const Request& request) {
+  return !options.events.empty() && PathOf(request) == options.events;
+}
+
+// Whether the request comes from a page of this server, or from no page at all.
+bool IsAllowed(const HttpServer::Options& options, const Request& request) {
+  if (options.hosts.empty()) return true;
+  if (request.count(http::field::host) != 1) return false;
+  const std::string host = absl::AsciiStrToLower(std::string(request[http::field::host]));
+  const std::string name = host.substr(0, host.find(':', host.rfind(']') == std::string::npos ? 0 : host.rfind(']')));
+  if (std::find(options.hosts.begin(), options.hosts.end(), name) == options.hosts.end()) return false;
+  const auto site = request["Sec-Fetch-Site"];
+  return !AsksForStream(options, request) || site.empty() || site == "same-origin" || site == "none";
+}
+
+http::status Judge(const Site& site, const Request& request) {
+  if (!IsAllowed(site.options, request)) return http::status::forbidden;
+  const bool stream = AsksForStream(site.options, request);
+  if (!stream && PathOf(request) != site.options.path) return http::status::not_found;
+  if (request.method() != http::verb::get) return http::status::method_not_allowed;
+  if (stream && site.streams.size() >= HttpServer::kMaxStreams) return http::status::service_unavailable;
+  return http::status::ok;
+}
+
+// The answer to a request; of a stream only the header.
+Response Answer(const Site& site, const Request& request) {
+  Response answer(Judge(site, request), 11);
+  for (const auto& [name, value] : site.options.headers) answer.set(name, value);
+  answer.keep_alive(false);
+  if (answer.result() == http::status::ok && AsksForStream(site.options, request)) {
+    answer.set(http::field::content_type, "text/event-stream");
+    return answer;
+  }
+  if (answer.result() == http::status::method_not_allowed) answer.set(http::field::allow, "GET");
+  if (answer.result() == http::status::ok) {
+    answer.set(http::field::content_type, site.options.content_type);
+    answer.body() = site.options.page();
+  }
+  answer.prepare_payload();
+  return answer;
+}
+
+// One connection over a stream of TCP or TLS: handshake, request, answer, end; or, instead of the end, events. Its
+// pending operations keep it alive. An operation that fails or exceeds the patience ends it.
 template <class Stream>
 class Conversation : public Connection, public std::enable_shared_from_this<Conversation<Stream>> {
  public:
-  Conversation(const HttpServer::Options& options, Stream stream, CertificateFiles::Context context)
-      : options_(options), context_(std::move(context)), stream_(std::move(stream)) {
+  Conversation(Site* site, Stream stream, CertificateFiles::Context context)
+      : site_(site), context_(std::move(context)), stream_(std::move(stream)) {
     parser_.header_limit(HttpServer::kMaxRequestBytes);
   }
 
   void Start() {
-    beast::get_lowest_layer(stream_).expires_after(options_.patience);  // for all operations together
+    beast::get_lowest_layer(stream_).expires_after(site_->options.patience);  // for all operations together
     if constexpr (kTls) {
       stream_.async_handshake(asio::ssl::stream_base::server, [self = this->shared_from_this()](error_code error) {
         if (!error) self->Read();
@@ -77,8 +126,31 @@ class Conversation : public Connection, public std::enable_shared_from_this<Conv
 
   void Close() override { beast::get_lowest_layer(stream_).close(); }
 
+  bool IsStream() const override { return serializer_.has_value(); }
+
+  void Send(bool beat) override {
+    if (sending_ || (sent_ == site_->version && !beat)) return;
+    asio::const_buffer text(kComment, sizeof kComment - 1);
+    if (sent_ < site_->version) {
+      event_ = site_->state;
+      const bool next = sent_ > 0 && sent_ + 1 == site_->version && !event_->change.empty();
+      text = asio::buffer(next ? event_->change : event_->whole);
+    }
+    sending_ = true;
+    beast::get_lowest_layer(stream_).expires_after(site_->options.patience);  // not for the pending read
+    asio::async_write(stream_, text,
+                      [self = this->shared_from_this(), version = site_->version](error_code error, size_t) {
+                        self->sending_ = false;
+                        self->sent_ = version;
+                        self->event_ = nullptr;
+                        if (error) return self->Close();
+                        self->Send(false);
+                      });
+  }
+
  private:
   static constexpr bool kTls = !std::is_same_v<Stream, beast::tcp_stream>;
+  static constexpr char kComment[] = ":\n\n";
 
   void Read() {
     http::async_read_header(stream_, buffer_, parser_, [self = this->shared_from_this()](error_code error, size_t) {
@@ -87,9 +159,24 @@ class Conversation : public Connection, public std::enable_shared_from_this<Conv
   }
 
   void Write() {
-    answer_ = Answer(options_, parser_.get());
+    answer_ = Answer(*site_, parser_.get());
+    if (answer_.result() == http::status::ok && AsksForStream(site_->options, parser_.get())) return BeginStream();
     http::async_write(stream_, answer_, [self = this->shared_from_this()](error_code error, size_t) {
       if (!error) self->End();
+    });
+  }
+
+  void BeginStream() {
+    site_->streams.push_back(this->shared_from_this());
+    sending_ = true;
+    serializer_.emplace(answer_);
+    http::async_write_header(stream_, *serializer_, [self = this->shared_from_this()](error_code error, size_t) {
+      if (error) return self->Close();
+      self->sending_ = false;
+      beast::get_lowest_layer(self->stream_).expires_never();
+      // A client has nothing more to say: whatever it sends, or its end, ends the stream.
+      self->stream_.async_read_some(asio::buffer(self->said_), [self](error_code, size_t) { self->Close(); });
+      self->Send(false);
     });
   }
 
@@ -102,17 +189,22 @@ class Conversation : public Connection, public std::enable_shared_from_this<Conv
     }
   }
 
-  const HttpServer::Options& options_;
+  Site* const site_;
   const CertificateFiles::Context context_;  // null without TLS; outlives the stream
   Stream stream_;
   beast::flat_buffer buffer_{HttpServer::kMaxRequestBytes};
   http::request_parser<http::empty_body> parser_;
-  http::response<http::string_body> answer_;
+  Response answer_;
+  std::optional<http::response_serializer<http::string_body>> serializer_;  // of a stream
+  bool sending_ = false;
+  uint64_t sent_ = 0;                               // version of the newest state that the client has
+  std::shared_ptr<const HttpServer::State> event_;  // which is being sent
+  char said_[1];
 };
 
 class BeastServer : public HttpServer {
  public:
-  explicit BeastServer(const Options& options) : options_(options), acceptor_(io_), pause_(io_) {}
+  explicit BeastServer(const Options& options) : site_(options), acceptor_(io_), pause_(io_), beat_(io_) {}
 
   ~BeastServer() override {
     io_.stop();
@@ -120,22 +212,32 @@ class BeastServer : public HttpServer {
   }
 
   absl::Status Start() {
-    if (!options_.tls.empty()) {
-      ASSIGN_OR_RETURN(files_, CertificateFiles::Open(options_.tls));
+    if (!site_.options.tls.empty()) {
+      ASSIGN_OR_RETURN(files_, CertificateFiles::Open(site_.options.tls));
     }
-    const size_t colon = options_.listen.rfind(':');
-    const std::string host = options_.listen.substr(0, colon);
-    error_code error =
-        colon == std::string::npos ? asio::error::invalid_argument : Listen(host, options_.listen.substr(colon + 1));
+    const size_t colon = site_.options.listen.rfind(':');
+    const std::string host = site_.options.listen.substr(0, colon);
+    error_code error = colon == std::string::npos ? asio::error::invalid_argument
+                                                  : Listen(host, site_.options.listen.substr(colon + 1));
     const tcp::endpoint bound = error ? tcp::endpoint() : acceptor_.local_endpoint(error);
-    if (error) return absl::UnavailableError(absl::StrCat("cannot listen on ", options_.listen, ": ", error.message()));
+    if (error)
+      return absl::UnavailableError(absl::StrCat("cannot listen on ", site_.options.listen, ": ", error.message()));
     address_ = absl::StrCat(host, ":", bound.port());
     Accept();
+    if (!site_.options.events.empty()) Beat();
     thread_ = std::thread([this] { io_.run(); });
     return absl::OkStatus();
   }
 
   const std::string& address() const override { return address_; }
+
+  void Publish(State state) override {
+    asio::post(io_, [this, state = std::make_shared<const State>(std::move(state))] {
+      site_.state = state;
+      ++site_.version;
+      SendToStreams(false);
+    });
+  }
 
  private:
   error_code Listen(const std::string& host, const std::string& port) {
@@ -162,6 +264,20 @@ class BeastServer : public HttpServer {
     });
   }
 
+  void Beat() {
+    beat_.expires_after(site_.options.heartbeat);
+    beat_.async_wait([this](error_code /*error*/) {
+      SendToStreams(true);
+      Beat();
+    });
+  }
+
+  void SendToStreams(bool beat) {
+    for (const std::weak_ptr<Connection>& one : site_.streams) {
+      if (const std::shared_ptr<Connection> stream = one.lock()) stream->Send(beat);
+    }
+  }
+
   void Serve(tcp::socket socket) {
     beast::tcp_stream stream(std::move(socket));
     if (!files_.has_value()) return Begin(std::move(stream), nullptr);
@@ -171,27 +287,35 @@ class BeastServer : public HttpServer {
 
   template <class Stream>
   void Begin(Stream stream, const CertificateFiles::Context& context) {
-    std::erase_if(connections_, [](const std::weak_ptr<Connection>& one) { return one.expired(); });
+    std::erase_if(site_.streams, [](const std::weak_ptr<Connection>& one) { return one.expired(); });
+    std::erase_if(connections_, [](const std::weak_ptr<Connection>& one) {
+      const std::shared_ptr<Connection> connection = one.lock();
+      return connection == nullptr || connection->IsStream();
+    });
     if (connections_.size() >= kMaxConnections) {
       if (const std::shared_ptr<Connection> oldest = connections_.front().lock()) oldest->Close();
       connections_.pop_front();
     }
-    const auto connection = std::make_shared<Conversation<Stream>>(options_, std::move(stream), context);
+    const auto connection = std::make_shared<Conversation<Stream>>(&site_, std::move(stream), context);
     connections_.push_back(connection);
     connection->Start();
   }
 
-  const Options options_;
+  Site site_;
   std::string address_;
   std::optional<CertificateFiles> files_;              // with TLS
-  std::deque<std::weak_ptr<Connection>> connections_;  // oldest first
+  std::deque<std::weak_ptr<Connection>> connections_;  // without the streams; oldest first
   asio::io_context io_{1};  // destroyed before what its pending operations use: it ends the conversations
   tcp::acceptor acceptor_;
-  asio::steady_timer pause_;
+  asio::steady_timer pause_, beat_;
   std::thread thread_;
 };
 
 }  // namespace
+
+std::string HttpServer::FormatEvent(const std::string& name, const std::string& data) {
+  return absl::StrCat("event: ", name, "\ndata: ", data, "\n\n");
+}
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const Options& options) {
   auto server = std::make_unique<BeastServer>(options);

@@ -77,9 +77,9 @@ inline std::string Get(const std::string& address, const std::string& path = "/m
 
 // The answer to GET /metrics over TLS; empty if the handshake or the server's check of the client fails. `folder` has
 // the client's certificate and the authority that the server's one is checked against; empty: neither. *fingerprint
-// receives the fingerprint of the server's certificate.
+// receives the fingerprint of the server's certificate. Reads to the end, or until the answer has `until`.
 inline std::string GetOverTls(const std::string& address, const std::string& folder, int version = TLS1_3_VERSION,
-                              std::string* fingerprint = nullptr) {
+                              std::string* fingerprint = nullptr, const std::string& until = "") {
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
   SSL_CTX_set_cipher_list(context.get(), "DEFAULT:@SECLEVEL=0");  // allows the old versions
   SSL_CTX_set_min_proto_version(context.get(), version);
@@ -105,8 +105,10 @@ inline std::string GetOverTls(const std::string& address, const std::string& fol
   SSL_write(tls.get(), request.data(), static_cast<int>(request.size()));
   std::string answer;
   char buffer[4096];
-  for (int count; (count = SSL_read(tls.get(), buffer, sizeof buffer)) > 0;)
+  for (int count; (count = SSL_read(tls.get(), buffer, sizeof buffer)) > 0;) {
     answer.append(buffer, static_cast<size_t>(count));
+    if (!until.empty() && answer.find(until) != std::string::npos) break;
+  }
   return answer;
 }
 
