@@ -95,6 +95,10 @@ Response Answer(const Site& site, const Request& request) {
     return answer;
   }
   if (answer.result() == http::status::method_not_allowed) answer.set(http::field::allow, "GET");
+  if (answer.result() == http::status::forbidden) {
+    answer.set(http::field::content_type, "text/plain");
+    answer.body() = "Refused: use the address under which this server was announced.\n";
+  }
   if (answer.result() == http::status::ok) {
     answer.set(http::field::content_type, site.options.content_type);
     answer.body() = site.options.page();

@@ -97,6 +97,7 @@ int RunCommand(int argc, const char* const* argv) {
   AddSweep(&app, &exit_code);
   AddJoin(&app, &exit_code);
   AddStatus(&app, &exit_code);
+  AddWatch(&app, &exit_code);
   AddForwarded(&app);
   AddReport(&app, &exit_code);
   AddConfig(&app, &exit_code);

@@ -44,7 +44,7 @@ void AddReport(CLI::App* app, int* exit_code) {
     std::error_code error;
     if (std::filesystem::is_directory(folder, error)) {
       const report::Shown shown = *epoch == "best" ? report::Shown::kBest : report::Shown::kLast;
-      status = report::WriteReport(*folders, *out, &tools::WriteReportMap, {shown, *baselines});
+      status = report::WriteReport(*folders, *out, &tools::WriteReportMap, {.shown = shown, .baselines = *baselines});
     }
     if (status.ok()) std::printf("report: %s\n", out->c_str());
     *exit_code = Finish(status);

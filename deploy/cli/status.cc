@@ -1,5 +1,4 @@
 // datacom status: which processes run, which of them wait, and for what.
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -14,9 +13,8 @@
 #include "common/config/experiment.h"
 #include "common/rpc/address.h"
 #include "common/rpc/assignment.h"
-#include "common/rpc/channel.h"
-#include "common/rpc/learner_client.h"
-#include "common/rpc/replay_client.h"
+#include "common/rpc/security.h"
+#include "deploy/cli/answers.h"
 #include "deploy/cli/progress.h"
 #include "deploy/cli/run_folder.h"
 #include "deploy/cli/summary.h"
@@ -27,26 +25,7 @@
 namespace datacom::cli {
 namespace {
 
-constexpr std::chrono::milliseconds kDeadline{3000};
 constexpr int kWidth = 120, kMaxMembers = 128;
-
-struct Answers {
-  std::optional<v1::ReplayInfo> replay;
-  std::optional<v1::LearnerInfo> learner;
-};
-
-Answers Ask(const std::string& replay, const std::string& learner, const Security& security) {
-  Answers answers;
-  if (!replay.empty()) {
-    if (auto info = GetReplayInfo(MakeChannel(replay, security), kDeadline); info.ok())
-      answers.replay = *std::move(info);
-  }
-  if (!learner.empty()) {
-    if (auto info = GetLearnerInfo(MakeChannel(learner, security), kDeadline); info.ok())
-      answers.learner = *std::move(info);
-  }
-  return answers;
-}
 
 void PrintReplay(const v1::ReplayInfo& replay) {
   std::printf("replay %s, up %s: learner %s, %d actor session%s%s\n", replay.build().c_str(),
@@ -94,26 +73,10 @@ void PrintAnswers(const std::string& title, const Answers& answers) {
   }
 }
 
-// The port of a run that has ended may belong to another run now.
-absl::Status CheckRunId(const std::string& run_dir, const Answers& answers) {
-  const std::string own = ReadRunId(run_dir);
-  const auto check = [&](const char* process, const std::string& answered) -> absl::Status {
-    if (own.empty() || answered == own) return absl::OkStatus();
-    return absl::FailedPreconditionError(absl::StrCat(
-        run_dir, " is run ", own, ", but the ", process, " at its address ", ReadAddress(run_dir, process, "address"),
-        " belongs to run ", answered, "; this run does not listen there any more"));
-  };
-  if (answers.replay) RETURN_IF_ERROR(check("replay", answers.replay->run_id()));
-  if (answers.learner) RETURN_IF_ERROR(check("learner", answers.learner->run_id()));
-  return absl::OkStatus();
-}
-
 absl::Status StatusOfFolder(const std::string& run_dir, const Security& security) {
   if (IsSweepFolder(run_dir)) return PrintSweepStatus(run_dir);
   if (!std::filesystem::exists(ExperimentFile(run_dir))) return NotARunFolder(run_dir);
-  const Answers answers =
-      Ask(ReadAddress(run_dir, "replay", "address"), ReadAddress(run_dir, "learner", "address"), security);
-  RETURN_IF_ERROR(CheckRunId(run_dir, answers));
+  ASSIGN_OR_RETURN(const Answers answers, AskRun(run_dir, security));
   if (answers.replay || answers.learner) {
     PrintAnswers(run_dir, answers);
     return absl::OkStatus();

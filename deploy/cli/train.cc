@@ -37,7 +37,7 @@
 #include "deploy/cli/summary.h"
 #include "deploy/cli/train_plan.h"
 #include "deploy/cli/verbs.h"
-#include "deploy/cli/watch.h"
+#include "deploy/cli/poller.h"
 #include "deploy/report/report.h"
 #include "deploy/tools/maps/feasibility_map.h"
 
@@ -213,13 +213,13 @@ bool NothingStored(const Cluster& cluster, const Security& security) {
 class ProgressWatch {
  public:
   ProgressWatch(double stall_minutes, const Security& security)
-      : stall_minutes_(stall_minutes), watch_(security), timer_(&Clock::Real(), Minutes(stall_minutes)) {}
+      : stall_minutes_(stall_minutes), poller_(security), timer_(&Clock::Real(), Minutes(stall_minutes)) {}
 
   // False when nothing has changed for the stated time.
   bool Continues(Cluster* cluster) {
-    watch_.SetAddresses(cluster->replay_address(), cluster->learner_address());
-    replay_ = watch_.replay();
-    learner_ = watch_.learner();
+    poller_.SetAddresses(cluster->replay_address(), cluster->learner_address());
+    replay_ = poller_.replay();
+    learner_ = poller_.learner();
     const uint64_t before = progress_.advances();
     progress_.Observe(replay_, learner_);
     if (progress_.advances() != before) cluster->OnProgress();
@@ -241,7 +241,7 @@ class ProgressWatch {
 
  private:
   const double stall_minutes_;
-  Watch watch_;
+  Poller poller_;
   std::optional<v1::ReplayInfo> replay_;
   std::optional<v1::LearnerInfo> learner_;
   RunProgress progress_;

@@ -20,6 +20,7 @@ void AddTrain(CLI::App* app, int* exit_code);
 void AddSweep(CLI::App* app, int* exit_code);
 void AddJoin(CLI::App* app, int* exit_code);
 void AddStatus(CLI::App* app, int* exit_code);
+void AddWatch(CLI::App* app, int* exit_code);
 void AddReport(CLI::App* app, int* exit_code);
 void AddConfig(CLI::App* app, int* exit_code);
 void AddList(CLI::App* app, int* exit_code);

@@ -37,6 +37,8 @@ void Describe(const v1::Experiment& experiment, Run* run) {
   run->experiment = PrintExperiment(experiment);
 }
 
+bool IsSweep(const std::string& folder) { return fs::exists(absl::StrCat(folder, "/", kPopulationsFile)); }
+
 absl::StatusOr<Run> ReadRun(const std::string& folder) {
   Run run;
   const std::string file = folder + "/experiment.textproto";
@@ -62,15 +64,10 @@ bool HasRecords(const std::string& folder) {
 }
 
 // `folder` itself, or the runs of the sweep in it that have records.
-absl::StatusOr<std::vector<std::string>> RunFolders(const std::string& folder) {
-  const std::string list = absl::StrCat(folder, "/", kPopulationsFile);
-  if (!fs::exists(list)) return std::vector<std::string>{folder};
-  ASSIGN_OR_RETURN(const std::string names, ReadFile(list));
-  std::vector<std::string> folders;
-  for (const absl::string_view name : absl::StrSplit(names, '\n', absl::SkipEmpty())) {
-    const std::string run = absl::StrCat(folder, "/", name);
-    if (HasRecords(run)) folders.push_back(run);
-  }
+absl::StatusOr<std::vector<std::string>> RecordedFolders(const std::string& folder) {
+  ASSIGN_OR_RETURN(std::vector<std::string> folders, RunFolders(folder));
+  if (!IsSweep(folder)) return folders;
+  std::erase_if(folders, [](const std::string& run) { return !HasRecords(run); });
   if (folders.empty()) return absl::NotFoundError(absl::StrCat("no run of the sweep in ", folder, " has records yet"));
   return folders;
 }
@@ -110,10 +107,20 @@ size_t ShownRow(const Run& run, int member, const std::vector<size_t>& rows, Sho
 
 }  // namespace
 
+absl::StatusOr<std::vector<std::string>> RunFolders(const std::string& folder) {
+  if (!IsSweep(folder)) return std::vector<std::string>{folder};
+  ASSIGN_OR_RETURN(const std::string names, ReadFile(absl::StrCat(folder, "/", kPopulationsFile)));
+  std::vector<std::string> folders;
+  for (const absl::string_view name : absl::StrSplit(names, '\n', absl::SkipEmpty())) {
+    folders.push_back(absl::StrCat(folder, "/", name));
+  }
+  return folders;
+}
+
 absl::StatusOr<std::vector<Run>> ReadRuns(const std::vector<std::string>& folders) {
   std::vector<Run> runs;
   for (const std::string& folder : folders) {
-    ASSIGN_OR_RETURN(const std::vector<std::string> own, RunFolders(folder));
+    ASSIGN_OR_RETURN(const std::vector<std::string> own, RecordedFolders(folder));
     for (const std::string& run_folder : own) {
       ASSIGN_OR_RETURN(Run run, ReadRun(run_folder));
       runs.push_back(std::move(run));
@@ -142,6 +149,18 @@ std::vector<Group> GroupRuns(const std::vector<Run>& runs, Shown shown) {
   }
   SetTitles(&groups);
   return groups;
+}
+
+std::vector<Group> SplitMembers(const std::vector<Group>& groups) {
+  std::vector<Group> split;
+  for (const Group& group : groups) {
+    for (const RunMember& member : group.members) {
+      // The label makes the colours of one algorithm's groups differ (colours.h).
+      const std::string seed = member.run->progress.Text(member.rows.back(), "seed");
+      split.push_back({absl::StrCat(group.title, ", seed ", seed), /*labelled=*/true, {member}});
+    }
+  }
+  return split;
 }
 
 }  // namespace datacom::report

@@ -41,6 +41,9 @@ struct Run {
   std::string build;
 };
 
+// The run folders of a sweep's folder; of any other folder, the folder itself.
+absl::StatusOr<std::vector<std::string>> RunFolders(const std::string& folder);
+
 // Reads run folders; for a sweep's folder, its runs that have records. INVALID_ARGUMENT for any other folder, NOT_FOUND
 // naming missing records.
 absl::StatusOr<std::vector<Run>> ReadRuns(const std::vector<std::string>& folders);
@@ -65,6 +68,9 @@ struct Group {
 enum class Shown { kLast, kBest };
 // Ordered by run and, within a run, by member. The result points into `runs`.
 std::vector<Group> GroupRuns(const std::vector<Run>& runs, Shown shown = Shown::kLast);
+
+// A group for each member, with its seed in the title.
+std::vector<Group> SplitMembers(const std::vector<Group>& groups);
 
 // (environment steps, value) for every progress row of a member; NaN where there is no value. `quantity` is a column of
 // progress.csv or derived: "updates_per_second" from consecutive rows; from episodes.csv "cumulative_cost", the cost of

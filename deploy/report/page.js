@@ -1,6 +1,7 @@
-// Draws the report from the data embedded in the page: one chart per quantity, one line and band per group of members.
+// Draws the data of a report: one chart per quantity, one line and band per group of members. A function that is called
+// again shows newer data in the place of older data.
 
-const data = JSON.parse(document.getElementById('report-data').textContent);
+let data;
 const byId = (id) => document.getElementById(id);
 
 const translucent = (hex) => hex + '2e';
@@ -8,10 +9,20 @@ const translucent = (hex) => hex + '2e';
 function element(name, attributes, ...children) {
   const node = document.createElement(name);
   for (const [key, value] of Object.entries(attributes || {})) {
-    if (key === 'text') node.textContent = value; else node.setAttribute(key, value);
+    if (key === 'text') node.textContent = value;
+    else if (key === 'style') node.style.cssText = value;  // a live page's policy forbids the attribute
+    else node.setAttribute(key, value);
   }
   node.append(...children);
   return node;
+}
+
+// Replaces what a section shows below its heading. What was open stays open.
+function fill(id, ...children) {
+  const section = byId(id);
+  const open = new Set([...section.querySelectorAll('details[open] > summary')].map((summary) => summary.textContent));
+  section.replaceChildren(...[...section.children].filter((child) => child.tagName === 'H2'), ...children);
+  for (const summary of section.querySelectorAll('details > summary')) summary.parentNode.open = open.has(summary.textContent);
 }
 
 function number(value) {
@@ -73,7 +84,7 @@ function showHeader() {
   byId('subtitle').textContent = [...new Set(data.runs.map((run) => run.description).filter(Boolean))].join(' — ');
   byId('made').textContent = 'Written by ' + data.build + '. Lines are means over the members of a group; bands and ± are 95 % ' +
       'confidence intervals of that mean (Student t). Brackets are 95 % intervals of a percentile bootstrap over members.';
-  for (const group of data.groups) {
+  fill('runs', ...data.groups.map((group) => {
     const members = group.members;
     const steps = Math.max(...members.map((member) => member.env_steps));
     const trouble = ['diverged', 'runaway'].map((status) => [members.filter((member) => member.status === status).length, status]);
@@ -81,27 +92,26 @@ function showHeader() {
         `(seed${members.length === 1 ? '' : 's'} ${members.map((member) => member.seed).join(', ')}); ` +
         `${number(steps)} of ${number(group.goal)} steps each; ${number(group.episodes)} training episodes; ${duration(wallSeconds(group))}` +
         (group.lockstep ? '; lockstep' : '') + trouble.filter(([count]) => count).map(([count, status]) => `; ${count} ${status}`).join('');
-    byId('runs').append(element('div', {class: 'run'}, swatch(group), element('b', {text: group.title}),
-        element('span', {class: 'soft', text: facts})));
-  }
+    return element('div', {class: 'run'}, swatch(group), element('b', {text: group.title}), element('span', {class: 'soft', text: facts}));
+  }));
 }
 
 function showSummary() {
   const columns = data.quantities.filter((q) => q.summary && data.groups.some((group) => group.summary[q.column]));
   const title = (q) => (q.group === 'Training episodes' ? 'Training: ' : '') + q.title;
-  const section = byId('summary');
+  const shown = [];
   if (data.rule) {
     byId('shown').textContent = 'Values of the best epoch of each member';
     const totals = ' The largest violation so far and the total cost so far cover the whole training.';
-    section.append(element('p', {class: 'soft', text: data.rule + totals}));
+    shown.push(element('p', {class: 'soft', text: data.rule + totals}));
   }
-  section.append(table(['', ...columns.map(title), 'Wall time'], [
+  shown.push(table(['', ...columns.map(title), 'Wall time'], [
       ...data.groups.map((group) => (
           {cells: [named(group), ...columns.map((q) => withHalf(group.summary[q.column])), duration(wallSeconds(group))]})),
       ...data.baselines.map((one) => (
           {cells: [`${one.label} (${one.episodes} episodes)`, ...columns.map((q) => number(one.means[q.column])), '–']}))]));
   if (data.groups.some((group) => group.members.length > 3)) {
-    section.append(element('h3', {text: 'Inter-quartile means'}),
+    shown.push(element('h3', {text: 'Inter-quartile means'}),
         table(['', ...columns.map(title)], data.groups.map((group) => (
             {cells: [named(group), ...columns.map((q) => withRange(group.summary[q.column]))]}))));
   }
@@ -109,8 +119,9 @@ function showSummary() {
     trouble: ['diverged', 'runaway'].includes(member.status),
     cells: [group.title, member.seed, number(member.epoch), number(member.env_steps), number(member.updates),
             ...columns.map((q) => number(member[q.column])), member.status]})));
-  section.append(element('details', {}, element('summary', {text: 'Each member'}),
+  shown.push(element('details', {}, element('summary', {text: 'Each member'}),
       table(['', 'Seed', 'Epoch shown', 'Steps', 'Updates', ...columns.map(title), 'Status'], members)));
+  fill('summary', ...shown);
 }
 
 // One horizontal line per baseline, as long as the longest curve.
@@ -151,25 +162,27 @@ function axisBegin(quantity) {
   return means.length ? 10 ** Math.floor(Math.log10(Math.min(...means))) : undefined;
 }
 
+const lines = (quantity) => [...datasets(quantity, quantity.logarithmic ? axisBegin(quantity) : -Infinity), ...baselines(quantity)];
+const severalLines = () => data.groups.length + data.baselines.length > 1;
+
 function chart(quantity) {
-  const begin = axisBegin(quantity);
   const canvas = element('canvas', {role: 'img', 'aria-label': `${quantity.group}: ${quantity.title}`});
   const figure = element('figure', {}, element('figcaption', {text: quantity.title}), element('div', {class: 'plot'}, canvas));
   const grid = {color: '#e9edf1'};
   const draw = () => new Chart(canvas, {
     type: 'line',
-    data: {datasets: [...datasets(quantity, quantity.logarithmic ? begin : -Infinity), ...baselines(quantity)]},
+    data: {datasets: lines(quantity)},
     options: {
       animation: false, maintainAspectRatio: false, parsing: false, normalized: true,
       interaction: {mode: 'nearest', axis: 'x', intersect: false},
       scales: {
         x: {type: 'linear', grid, ticks: {callback: axisNumber, maxTicksLimit: 7, maxRotation: 0},
             title: {display: true, text: 'environment steps'}, min: 0},
-        y: {type: quantity.logarithmic ? 'logarithmic' : 'linear', grid, min: begin,
+        y: {type: quantity.logarithmic ? 'logarithmic' : 'linear', grid, min: axisBegin(quantity),
             ticks: {callback: axisNumber, maxTicksLimit: 6}},
       },
       plugins: {
-        legend: {display: data.groups.length + data.baselines.length > 1,
+        legend: {display: severalLines(),
                  labels: {boxWidth: 14, boxHeight: 2, filter: (item, all) => !all.datasets[item.datasetIndex].band}},
         tooltip: {filter: (item) => !item.dataset.band,
                   callbacks: {title: (items) => items.length ? `${number(items[0].raw.x)} steps` : '',
@@ -181,20 +194,31 @@ function chart(quantity) {
   return {figure, draw};
 }
 
+// The charts in the page, by the column of their quantity.
+let charts = new Map();
+
+// Changes a chart in place. Its datasets stay the same objects, so that a line that the reader has hidden stays hidden.
+function redraw(shown, quantity) {
+  const newer = lines(quantity);
+  newer.forEach((one, i) => { shown.data.datasets[i] = Object.assign(shown.data.datasets[i] || {}, one); });
+  shown.data.datasets.length = newer.length;
+  shown.options.scales.y.min = axisBegin(quantity);
+  shown.options.plugins.legend.display = severalLines();
+  shown.update();
+}
+
 function showCurves() {
-  const drawn = [];
-  for (const group of [...new Set(data.quantities.map((q) => q.group))]) {
-    const shown = data.quantities.filter((q) => q.group === group && data.groups.some((one) => one.series[q.column]));
-    if (!shown.length) continue;
-    const grid = element('div', {class: 'grid'});
-    for (const quantity of shown) {
-      const {figure, draw} = chart(quantity);
-      grid.append(figure);
-      drawn.push(draw);
-    }
-    byId('curves').append(element('section', {}, element('h2', {text: group}), grid));
+  const quantities = data.quantities.filter((q) => data.groups.some((one) => one.series[q.column]));
+  if (quantities.length === charts.size && quantities.every((q) => charts.has(q.column))) {
+    quantities.forEach((quantity) => redraw(charts.get(quantity.column), quantity));
+    return;
   }
-  drawn.forEach((draw) => draw());
+  charts.forEach((one) => one.destroy());
+  const made = quantities.map((quantity) => ({quantity, ...chart(quantity)}));
+  byId('curves').replaceChildren(...[...new Set(quantities.map((q) => q.group))].map((group) => (
+      element('section', {}, element('h2', {text: group}),
+              element('div', {class: 'grid'}, ...made.filter(({quantity}) => quantity.group === group).map(({figure}) => figure))))));
+  charts = new Map(made.map(({quantity, draw}) => [quantity.column, draw()]));
 }
 
 function showData() {
@@ -222,9 +246,12 @@ function showData() {
   }
 }
 
-showHeader();
-showSummary();
-showCurves();
-showMaps();
-showData();
+function showReport(report) {
+  data = report;
+  showHeader();
+  showSummary();
+  showCurves();
+  showMaps();
+  showData();
+}
 // SPDX-License-Identifier: Apache-2.0

@@ -31,9 +31,14 @@ using nlohmann::json;
 // JSON has no NaN.
 json Finite(double value) { return std::isfinite(value) ? json(value) : json(); }
 
-json SeriesJson(const Series& series) {
+// Of more than `most` points every second, fourth, ... one, and the last one; 0: all. So that a growing curve keeps its
+// points, the distance doubles.
+json SeriesJson(const Series& series, size_t most) {
   json points = json::array();
+  size_t distance = 1;
+  while (most > 0 && series.steps.size() / distance > most) distance *= 2;
   for (size_t i = 0; i < series.steps.size(); ++i) {
+    if (i % distance != 0 && i + 1 != series.steps.size()) continue;
     const Interval& value = series.values[i];
     points.push_back({series.steps[i], Finite(value.mean), Finite(value.half), value.count});
   }
@@ -94,11 +99,11 @@ json RunData(const Run& run, const MapMaker& map) {
                {"experiment", run.experiment},
                {"build", run.build}};
   const AlgorithmInfo* algorithm = FindAlgorithm(run.algorithm);
-  if (algorithm != nullptr && algorithm->learns_delta) data["map"] = MapData(run.folder, map);
+  if (map && algorithm != nullptr && algorithm->learns_delta) data["map"] = MapData(run.folder, map);
   return data;
 }
 
-json GroupData(const Group& group, const std::vector<Quantity>& quantities) {
+json GroupData(const Group& group, const std::vector<Quantity>& quantities, size_t most) {
   const Run& run = group.run();
   json data;
   data["title"] = group.title;
@@ -114,7 +119,7 @@ json GroupData(const Group& group, const std::vector<Quantity>& quantities) {
   json series = json::object();
   for (const Quantity& quantity : quantities) {
     const Series curve = GroupSeries(group, quantity.column);
-    if (!curve.steps.empty()) series[quantity.column] = SeriesJson(curve);
+    if (!curve.steps.empty()) series[quantity.column] = SeriesJson(curve, most);
   }
   data["series"] = series;
   return data;
@@ -215,10 +220,13 @@ absl::StatusOr<json> ReportData(const std::vector<std::string>& folders, const M
   data["runs"] = json::array();
   for (const Run& run : runs) data["runs"].push_back(RunData(run, map));
   data["groups"] = json::array();
-  const std::vector<Group> groups = GroupRuns(runs, options.shown);
+  std::vector<Group> groups = GroupRuns(runs, options.shown);
+  if (options.each_member) groups = SplitMembers(groups);
   const std::vector<Look> looks = LooksOf(groups);
+  const size_t curves = std::max<size_t>(1, groups.size() * quantities.size());
+  const size_t most = options.points > 0 ? std::max<size_t>(2, options.points / curves) : 0;
   for (size_t i = 0; i < groups.size(); ++i) {
-    json one = GroupData(groups[i], quantities);
+    json one = GroupData(groups[i], quantities, most);
     one["colour"] = looks[i].colour;
     one["dashes"] = looks[i].dashes;
     data["groups"].push_back(std::move(one));
@@ -247,15 +255,21 @@ absl::StatusOr<Plotting> ReadPlotting() {
   return plotting;
 }
 
+std::string ScriptText(const Plotting& plotting) {
+  return absl::StrReplaceAll(plotting.script, {{"</script", "<\\/script"}});
+}
+
+std::string LicenceText(const Plotting& plotting) {
+  return absl::StrReplaceAll(plotting.licence, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
+}
+
 std::string RenderPage(const json& data, const Plotting& plotting) {
   // Inside <script> only "</" and "<!--" could end or change the element.
   const std::string embedded =
       absl::StrReplaceAll(data.dump(-1, ' ', false, json::error_handler_t::replace), {{"<", "\\u003c"}});
-  const std::string script = absl::StrReplaceAll(plotting.script, {{"</script", "<\\/script"}});
-  const std::string licence = absl::StrReplaceAll(plotting.licence, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
   return absl::StrReplaceAll(kPageTemplate, {{"{{STYLE}}", kStyle},
-                                             {"{{PLOTTING}}", script},
-                                             {"{{LICENCE}}", licence},
+                                             {"{{PLOTTING}}", ScriptText(plotting)},
+                                             {"{{LICENCE}}", LicenceText(plotting)},
                                              {"{{DATA}}", embedded},
                                              {"{{MAPS}}", kMapScript},
                                              {"{{SCRIPT}}", kScript}});

@@ -33,11 +33,13 @@ std::vector<Quantity> Quantities(const std::vector<Run>& runs);
 using MapMaker = std::function<absl::StatusOr<std::string>(const std::string& run_dir)>;
 
 struct ReportOptions {
-  Shown shown = Shown::kLast;          // the epoch that tables show; curves show all
-  std::vector<std::string> baselines;  // files of ReadBaselines
+  Shown shown = Shown::kLast;               // the epoch that tables show; curves show all
+  std::vector<std::string> baselines = {};  // files of ReadBaselines
+  bool each_member = false;                 // a curve for each member instead of each group's mean
+  size_t points = 0;  // at most about so many points of all curves together, evenly; 0: all points
 };
-// All data of the page: the runs of the folders (ReadRuns) and their groups. Calls `map` for every run whose algorithm
-// learns a constraint; where that fails, the page shows the reason.
+// All data of the page: the runs of the folders (ReadRuns) and their groups. Calls `map`, if there is one, for every
+// run whose algorithm learns a constraint; where that fails, the page shows the reason.
 absl::StatusOr<nlohmann::json> ReportData(const std::vector<std::string>& folders, const MapMaker& map,
                                           const ReportOptions& options = {});
 
@@ -47,6 +49,10 @@ struct Plotting {
 };
 // Reads $DATACOM_CHART_JS or the package's file; NOT_FOUND naming the package to install.
 absl::StatusOr<Plotting> ReadPlotting();
+
+// The script and the licence as they stand in a page.
+std::string ScriptText(const Plotting& plotting);
+std::string LicenceText(const Plotting& plotting);
 
 std::string RenderPage(const nlohmann::json& data, const Plotting& plotting);
 

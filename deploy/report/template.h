@@ -1,4 +1,4 @@
-// The parts of the report page, embedded at build time from page.html, style.css, page.js and maps.js of this folder.
+// The parts of the report page and of the live page, embedded at build time from the files of this folder.
 #ifndef DATACOM_DEPLOY_REPORT_TEMPLATE_H_
 #define DATACOM_DEPLOY_REPORT_TEMPLATE_H_
 
@@ -8,6 +8,8 @@ extern const char kPageTemplate[];  // with {{STYLE}}, {{DATA}}, {{PLOTTING}}, {
 extern const char kStyle[];
 extern const char kMapScript[];
 extern const char kScript[];
+extern const char kLiveTemplate[];  // with {{STYLE}}, {{PLOTTING}}, {{LICENCE}}, {{SCRIPT}}, {{LIVE}}
+extern const char kLiveScript[];
 
 }  // namespace datacom::report
 

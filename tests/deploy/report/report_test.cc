@@ -189,7 +189,7 @@ TEST(ShownValues, TrainingTotalsAreAlwaysThoseOfTheNewestRow) {
 
 TEST_F(ReportTest, TablesOfBestEpochsNameTheEpochsAndTheRule) {
   Write("progress.csv", kEvaluated);
-  const auto best = ReportData({folder_.string()}, kNoMap, {Shown::kBest, {}});
+  const auto best = ReportData({folder_.string()}, kNoMap, {.shown = Shown::kBest});
   ASSERT_THAT(best, IsOk());
   EXPECT_THAT((*best)["rule"].get<std::string>(), HasSubstr("hyper.cost_budget"));
   const auto& members = (*best)["groups"][0]["members"];
@@ -260,7 +260,7 @@ TEST_F(ReportTest, ABaselineIsTheMeanOfItsCompleteEpisodes) {
         "0,0,-10,0.5,4,1,0,1\n0,1,-30,0,0,0,0,1\n0,2,-900,9,9,1,1,1\n");
   Write("plain.csv", "discounted_return\n7\n");
   const auto data = ReportData({folder_.string()}, kNoMap,
-                               {Shown::kLast, {(folder_ / "back_off.csv").string(), (folder_ / "plain.csv").string()}});
+                               {.baselines = {(folder_ / "back_off.csv").string(), (folder_ / "plain.csv").string()}});
   ASSERT_THAT(data, IsOk());
   const nlohmann::json expected = {{"label", "back_off"},
                                    {"episodes", 2},
@@ -279,7 +279,7 @@ TEST_F(ReportTest, AnInvalidBaselineIsNamed) {
   Write("other.csv", "step,x\n1,2\n");
   Write("none.csv", "discounted_return\n");
   const auto error = [this](const std::string& name) {
-    return ReportData({folder_.string()}, kNoMap, {Shown::kLast, {(folder_ / name).string()}}).status().ToString();
+    return ReportData({folder_.string()}, kNoMap, {.baselines = {(folder_ / name).string()}}).status().ToString();
   };
   EXPECT_THAT(error("absent.csv"), HasSubstr("absent.csv"));
   EXPECT_THAT(error("other.csv"), HasSubstr("other.csv: there is no column discounted_return"));

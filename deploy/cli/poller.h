@@ -1,8 +1,8 @@
 // Polls the state of replay and learner in the background, so that a slow answer never delays supervision.
 //
 // Thread-safe. Owns one thread that ends with the object (at most one RPC deadline later).
-#ifndef DATACOM_DEPLOY_CLI_WATCH_H_
-#define DATACOM_DEPLOY_CLI_WATCH_H_
+#ifndef DATACOM_DEPLOY_CLI_POLLER_H_
+#define DATACOM_DEPLOY_CLI_POLLER_H_
 
 #include <map>
 #include <memory>
@@ -21,10 +21,10 @@ class Channel;
 
 namespace datacom::cli {
 
-class Watch {
+class Poller {
  public:
-  explicit Watch(const Security& security);
-  ~Watch();
+  explicit Poller(const Security& security);
+  ~Poller();
   // Empty = not known yet. Cheap to call again.
   void SetAddresses(const std::string& replay, const std::string& learner);
   // The newest answers; nothing for a service that did not answer the last time.
@@ -48,5 +48,5 @@ class Watch {
 
 }  // namespace datacom::cli
 
-#endif  // DATACOM_DEPLOY_CLI_WATCH_H_
+#endif  // DATACOM_DEPLOY_CLI_POLLER_H_
 // SPDX-License-Identifier: Apache-2.0
