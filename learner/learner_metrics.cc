@@ -7,18 +7,28 @@
 #include <utility>
 
 #include "common/base/files.h"
+#include "common/records/named_costs.h"
 
 namespace datacom::learner {
+namespace {
 
-LearnerMetrics::MemberGauge::MemberGauge(Metrics* metrics, const std::string& name, int members)
+Metrics::Labels With(Metrics::Labels labels, const std::string& member) {
+  labels["member"] = member;
+  return labels;
+}
+
+}  // namespace
+
+LearnerMetrics::MemberGauge::MemberGauge(Metrics* metrics, const std::string& name, int members,
+                                         const Metrics::Labels& labels)
     : values_(members, std::nan("")), quantiles_(members > kMaxMembers) {
   if (quantiles_) {
     for (const char* quantile : {"min", "median", "max"})
-      gauges_.push_back(&metrics->gauge(name, {{"member", quantile}}));
+      gauges_.push_back(&metrics->gauge(name, With(labels, quantile)));
     return;
   }
   for (int member = 0; member < members; ++member) {
-    gauges_.push_back(&metrics->gauge(name, {{"member", std::to_string(member)}}));
+    gauges_.push_back(&metrics->gauge(name, With(labels, std::to_string(member))));
   }
 }
 
@@ -38,19 +48,21 @@ void LearnerMetrics::MemberGauge::Publish() {
   gauges_[2]->Set(sorted.back());
 }
 
-LearnerMetrics::MemberCounter::MemberCounter(Metrics* metrics, const std::string& name, int members) {
+LearnerMetrics::MemberCounter::MemberCounter(Metrics* metrics, const std::string& name, int members,
+                                             const Metrics::Labels& labels) {
   if (members > kMaxMembers) {
-    counters_.push_back(&metrics->counter(name, {{"member", "all"}}));
+    counters_.push_back(&metrics->counter(name, With(labels, "all")));
     return;
   }
   for (int member = 0; member < members; ++member) {
-    counters_.push_back(&metrics->counter(name, {{"member", std::to_string(member)}}));
+    counters_.push_back(&metrics->counter(name, With(labels, std::to_string(member))));
   }
 }
 
 LearnerMetrics::LearnerMetrics(Metrics* metrics, int members, const std::string& algorithm, const std::string& run_dir,
                                std::shared_ptr<const Team> team)
     : metrics_(metrics),
+      members_(members),
       run_dir_(run_dir),
       team_(std::move(team)),
       updates_(metrics->counter("datacom_learner_updates_total")),
@@ -115,6 +127,17 @@ void LearnerMetrics::SetRepeatedUpdates(uint64_t updates) { repeated_.Set(static
 void LearnerMetrics::SetPendingEvaluations(uint32_t items) { pending_.Set(items); }
 void LearnerMetrics::SetSubscribers(int count) { subscribers_.Set(count); }
 
+void LearnerMetrics::NameCosts(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    named_costs_.push_back({MemberCounter(metrics_, "datacom_member_named_cost_total", members_, {{"cost", name}}),
+                            MemberGauge(metrics_, "datacom_member_eval_named_cost", members_, {{"cost", name}})});
+  }
+}
+
+void LearnerMetrics::SetDevice(const std::string& device) {
+  metrics_->gauge("datacom_learner_device_info", {{"device", device}}).Set(1);
+}
+
 void LearnerMetrics::Introduce(int member, uint64_t seed, const std::string& label, double cost_budget) {
   budget_.Set(member, cost_budget);
   if (budget_.quantiles()) return;
@@ -127,6 +150,10 @@ void LearnerMetrics::Episode(int member, const v1::Episode& episode) {
   violations_.Add(member, episode.violations());
   cost_.Add(member, episode.sum_cost());
   return_.Set(member, episode.return_());
+  const NamedCostValues named = NamedCostsOf(episode);
+  for (size_t i = 0; i < std::min(named.size(), named_costs_.size()); ++i) {
+    named_costs_[i].total.Add(member, named[i].second);
+  }
 }
 
 void LearnerMetrics::Evaluated(int member, const EvaluationMeans& means) {
@@ -134,6 +161,9 @@ void LearnerMetrics::Evaluated(int member, const EvaluationMeans& means) {
   eval_violation_.Set(member, means.max_violation);
   eval_cost_.Set(member, means.sum_cost);
   eval_abandoned_.Set(member, means.abandoned);
+  for (size_t i = 0; i < std::min(means.named.size(), named_costs_.size()); ++i) {
+    named_costs_[i].eval.Set(member, means.named[i].second);
+  }
 }
 
 void LearnerMetrics::SetCriticRunaway(int member, bool runaway) { critic_runaway_.Set(member, runaway ? 1 : 0); }
@@ -169,6 +199,7 @@ void LearnerMetrics::Refresh(uint64_t env_steps, double progress, const Stats& s
     gauge->Publish();
   }
   for (auto& [statistic, gauge] : statistics_) gauge.Publish();
+  for (NamedCost& cost : named_costs_) cost.eval.Publish();
 }
 
 }  // namespace datacom::learner

@@ -39,6 +39,9 @@ class LearnerMetrics {
   void SetSubscribers(int count);  // thread-safe
   void Episode(int member, const v1::Episode& episode);
   void Evaluated(int member, const EvaluationMeans& means);
+  // Called once. Series of tasks with several costs; others have none. device: that computes the updates.
+  void NameCosts(const std::vector<std::string>& names);
+  void SetDevice(const std::string& device);
   // Called once per member. `label` names its setting in a sweep.
   void Introduce(int member, uint64_t seed, const std::string& label, double cost_budget);
   void SetCriticRunaway(int member, bool runaway);  // shown by the next Refresh
@@ -49,7 +52,7 @@ class LearnerMetrics {
   // One gauge per member, or three quantiles over the members that have a value.
   class MemberGauge {
    public:
-    MemberGauge(Metrics* metrics, const std::string& name, int members);
+    MemberGauge(Metrics* metrics, const std::string& name, int members, const Metrics::Labels& labels = {});
     void Set(int member, double value);
     void Publish();  // the quantiles
     bool quantiles() const { return quantiles_; }
@@ -61,7 +64,7 @@ class LearnerMetrics {
   };
   class MemberCounter {
    public:
-    MemberCounter(Metrics* metrics, const std::string& name, int members);
+    MemberCounter(Metrics* metrics, const std::string& name, int members, const Metrics::Labels& labels = {});
     void Add(int member, double value) { counters_[counters_.size() == 1 ? 0 : member]->Increment(value); }
 
    private:
@@ -71,6 +74,7 @@ class LearnerMetrics {
   void RefreshThreads();
 
   Metrics* const metrics_;
+  const int members_;
   const std::string run_dir_;
   const std::shared_ptr<const Team> team_;
   Team::Times team_times_;  // at the last refresh
@@ -95,6 +99,11 @@ class LearnerMetrics {
       eval_abandoned_;
   std::vector<std::pair<EpochStatistic, MemberGauge>> statistics_;
   MemberCounter episodes_, violations_, cost_;
+  struct NamedCost {
+    MemberCounter total;
+    MemberGauge eval;
+  };
+  std::vector<NamedCost> named_costs_;
 };
 
 }  // namespace datacom::learner

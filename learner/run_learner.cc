@@ -120,6 +120,8 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
   ASSIGN_OR_RETURN(const std::unique_ptr<Metrics> metrics, StartMetrics(options));
   LearnerMetrics learner_metrics(metrics.get(), settings.member_count(), settings.algorithm, options.run_dir,
                                  accepted.config.team);
+  learner_metrics.NameCosts(accepted.schema.named_costs().names);
+  learner_metrics.SetDevice(settings.device);
   ServedState served(run, options.run_dir, Clock::Real());
   served.status.SetSignsOfLife(accepted.signs_of_life);
   Trainer trainer(run, *accepted.algorithm, served, *accepted.files, learner_metrics, Clock::Real(),

@@ -102,9 +102,9 @@ def statistic(name, about):
     return member("datacom_member_" + name, about["title"], "short", about["help"] + ".")
 
 
-def quantiles(name, title, unit, text):
-    """Median and 99th percentile of a histogram over all processes of a run."""
-    rate = f"sum by (run, le) (rate({name}_bucket{{{RUN}}}[$__rate_interval]))"
+def quantiles(name, title, unit, text, runs=""):
+    """Median and 99th percentile of a histogram over all processes of a run. runs: " and on (run) ..." chooses runs."""
+    rate = f"sum by (run, le) (rate({name}_bucket{{{RUN}}}[$__rate_interval])){runs}"
     return panel(title, unit, text, *[(f"histogram_quantile({q}, {rate})", f"{{{{run}}}} {label}") for q, label in ((0.5, "p50"), (0.99, "p99"))])
 
 
@@ -150,6 +150,10 @@ def safety():
                (f"{cost}{{{MEMBER}}}", "{{algorithm}} {{run}} member {{member}}"),
                (f"max by (run, algorithm) (datacom_member_cost_budget{{{MEMBER}}})", "budget of {{algorithm}} {{run}}")),
          member("datacom_member_eval_sum_cost", "Cost of the newest evaluation", "short", "Mean cost sum of its episodes.")],
+        [panel("Cost by name", "short", "Sum of each cost per training episode, mean over 30 minutes. Empty for tasks with one cost.",
+               (f"member:datacom_named_cost_per_episode:rate30m{{{MEMBER}}}", "{{cost}} {{algorithm}} {{run}} member {{member}}")),
+         panel("Cost by name, newest evaluation", "short", "Mean sum of each cost per episode. Empty for tasks with one cost.",
+               (f"max by (run, algorithm, member, cost) (datacom_member_eval_named_cost{{{MEMBER}}})", "{{cost}} {{algorithm}} {{run}} member {{member}}"))],
         [member("datacom_member_delta", "δ", "short", "Threshold of the learned constraint k = CVaR - δ."),
          member("datacom_member_cvar", "CVaR", "short", "CVaR of the long-term cost, mean over recent batches."),
          panel("k = CVaR - δ", "short", "Mean over recent batches. Above 0 the safe map overrides the policy almost everywhere.",
@@ -191,6 +195,12 @@ def gauge(name, title, unit, text, by="run, process", legend="{{run}} {{process}
     return panel(title, unit, text, (f"max by ({by}) ({name}{{{RUN}}})", legend))
 
 
+def gpus(name, title, unit, text):
+    """A metric of NVIDIA's dcgm-exporter, one line per GPU."""
+    return panel(title, unit, text + " Of every GPU that Prometheus knows; needs NVIDIA's dcgm-exporter.",
+                 (f"max by (Hostname, gpu) ({name})", "{{Hostname}} GPU {{gpu}}"))
+
+
 def throughput():
     return dashboard("throughput", "Throughput", "How fast a run is, what it waits for and which resources it uses.", [
         [panel("Environment steps", "ops", "Per second, over all actors.", (f"run:datacom_env_steps:rate5m{{{RUN}}}", "{{run}}")),
@@ -208,6 +218,11 @@ def throughput():
         [waits("datacom_actor_wait_seconds_total", "reason", "Actors blocked by reason", "Sum over actors: 2 means that two actors wait all the time."),
          waits("datacom_learner_wait_seconds_total", "reason", "Learner blocked by reason", "draw: waits for the replay; features: waits for decoding."),
          waits("datacom_replay_blocked_seconds_total", "side", "Replay blocks by side", "insert: the actors are ahead; draw: the learner is ahead.")],
+        [quantiles("datacom_learner_update_seconds", "Update duration on GPUs", "s",
+                   "One update of all members, in runs whose learner computes on a GPU. Empty for other runs.",
+                   f' and on (run) datacom_learner_device_info{{{RUN},device!="cpu"}}'),
+         gpus("DCGM_FI_DEV_GPU_UTIL", "GPU utilisation", "percent", "Share of the time in which something ran."),
+         gpus("DCGM_FI_DEV_FB_USED", "GPU memory in use", "mbytes", "By all processes.")],
         [quantiles("datacom_actor_safe_map_seconds", "Acting time per step", "s", "Policy and safe map."),
          quantiles("datacom_actor_step_seconds", "Simulation time per step", "s", "One environment."),
          panel("Processes", "short", "Processes that answer Prometheus.", (f"count by (run, role) (datacom_build_info{{{RUN}}})", "{{run}} {{role}}"))],
@@ -226,6 +241,11 @@ def throughput():
     ])
 
 
+def who(waiting, name):
+    """Share of the time by run and "WAITING: REASON"."""
+    return f'label_replace(avg by (run, reason) (rate({name}{{{RUN}}}[$__rate_interval])), "who", "{waiting}: $1", "reason", "(.*)")'
+
+
 def sweep():
     return dashboard("sweep", "Sweep", "Compares the members of all chosen runs: which setting is best, and do its seeds agree?", [
         [panel("Progress of the populations", "percentunit", "Updates done, as a share of the whole run.",
@@ -235,6 +255,16 @@ def sweep():
                (f"avg by (task, setting) ({seeds('datacom_member_eval_discounted_return')})", "{{task}} {{setting}}")),
          panel("Cost of a setting", "short", "Mean over its seeds, newest evaluations.",
                (f"avg by (task, setting) ({seeds('datacom_member_eval_sum_cost')})", "{{task}} {{setting}}"))],
+        [panel("Actors wait, by reason", "percentunit",
+               "Mean share of the time over all actors. credit: for the learner; snapshot: for a policy; register: for lanes of the replay.",
+               (f"avg by (reason) (rate(datacom_actor_wait_seconds_total{{{RUN}}}[$__rate_interval]))", "{{reason}}"), min=0),
+         panel("Learners wait, by reason", "percentunit",
+               "Mean share of the time over all learners. draw: for rows of the actors; features: for decoding.",
+               (f"avg by (reason) (rate(datacom_learner_wait_seconds_total{{{RUN}}}[$__rate_interval]))", "{{reason}}"), min=0),
+         panel("Waiting, run by reason", "percentunit", "Mean share of the time in which an actor, or the learner, of a run waits.",
+               (f"{who('actors', 'datacom_actor_wait_seconds_total')} or {who('learner', 'datacom_learner_wait_seconds_total')}", ""),
+               kind="table", color=COLOURS, custom=BACKGROUND,
+               transformations=[{"id": "groupingToMatrix", "options": {"rowField": "run", "columnField": "who", "valueField": "Value"}}])],
         [ranked("Discounted return", "short", "Members ranked, newest evaluation.", seeds("datacom_member_eval_discounted_return")),
          ranked("Cost", "short", "Members ranked, newest evaluation; the worst first.", seeds("datacom_member_eval_sum_cost"))],
         [matrix("Cost, setting by seed", "short", "Newest evaluation.", "datacom_member_eval_sum_cost"),

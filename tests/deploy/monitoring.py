@@ -18,6 +18,15 @@ def read(*path):
         return file.read()
 
 
+# Metrics of NVIDIA's dcgm-exporter: no process of a run exports them, and they do not name a run.
+OF_GPUS = {"DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_FB_USED"}
+
+
+def about_gpus(expression):
+    """Whether a query has no data without a GPU."""
+    return bool(OF_GPUS & set(re.findall(r"\bDCGM_\w+", expression))) or 'device!="cpu"' in expression
+
+
 def table():
     """Every metric with its type: those of common/metrics/table.cc and the gauges of statistics."""
     text = read("common", "metrics", "table.cc")
@@ -50,7 +59,8 @@ def unknown_names(expression):
     """Names in an expression that no process exports and no rule records."""
     names = set(re.findall(r"\b(?:member|run):\w+(?::\w+)?|\bdatacom_\w+", re.sub(r'"[^"]*"', "", expression)))
     names = {name for name in names if not any(name != other and name in other and other.startswith(("member:", "run:")) for other in names)}
-    return names - series() - recorded()
+    names |= set(re.findall(r"\b[A-Z]+_[A-Z_]+\b", expression))
+    return names - series() - recorded() - OF_GPUS
 
 
 def dashboards():

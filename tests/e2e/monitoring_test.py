@@ -15,7 +15,7 @@ import urllib.request
 from running import PATIENCE, SOURCE, RunTest, Training
 
 sys.path.insert(0, os.path.join(SOURCE, "tests", "deploy"))
-from monitoring import PROMETHEUS, alert_expression, alerts, expressions, recorded, selectors  # noqa: E402
+from monitoring import PROMETHEUS, about_gpus, alert_expression, alerts, expressions, recorded, selectors  # noqa: E402
 
 
 @unittest.skipUnless(shutil.which("prometheus"), "prometheus is not installed (apt-get install prometheus)")
@@ -45,6 +45,14 @@ class MonitoringTest(RunTest):
         training.wait(address, "address of Prometheus")
         return "http://" + address().group(1)
 
+    def task_with_two_costs(self):
+        folder = os.path.join(self.folder, "robot")
+        shutil.copytree(os.path.join(SOURCE, "deploy", "examples", "cartpole"), folder)
+        task = os.path.join(folder, "task.textproto")
+        with open(task, "a", encoding="utf-8") as file:
+            file.write('cost { name: "right" value: "slider + 1" }\n')
+        return task
+
     def ask(self, query):
         """The values of an instant query, without NaN."""
         url = self.url + "/api/v1/query?" + urllib.parse.urlencode({"query": query})
@@ -58,12 +66,14 @@ class MonitoringTest(RunTest):
         return [value for value in (float(series["value"][1]) for series in result) if not math.isnan(value)]
 
     def test_every_panel_and_every_alert_finds_its_data_in_a_real_run(self):
-        # The controller of delta has panels of its own.
-        training = Training(self, "a", "--seeds", "0-1", "--steps", "1000000",
-                            overrides=["hyper.delta_mode=controlled", "hyper.delta_warmup=2000"]).start()
+        # The controller of delta has panels of its own, and so have the costs of a task with several.
+        training = Training(self, "a", "--algorithm", "datacom", "--seeds", "0-1", "--steps", "1000000",
+                            overrides=["hyper.delta_mode=controlled", "hyper.delta_warmup=2000"])
+        training.experiment = self.task_with_two_costs()
+        training.start()
         training.wait(lambda: os.path.exists(os.path.join(training.folder, "targets.json")), "targets.json")
         self.url = self.prometheus(training)
-        wanted = {f"{uid}, panel {title}: {text}": text for (uid, title), text in expressions()}
+        wanted = {f"{uid}, panel {title}: {text}": text for (uid, title), text in expressions() if not about_gpus(text)}
         wanted.update({f"alert {name}: {text}": text for name, block in alerts() for text in selectors(alert_expression(block))})
         wanted.update({f"rule {name}": name for name in recorded()})
         self.assertGreater(len(wanted), 80)
@@ -80,6 +90,11 @@ class MonitoringTest(RunTest):
             with open(os.path.join(training.folder, "run_id"), encoding="utf-8") as file:
                 run = file.read().strip()
             self.assertEqual(self.ask(f'count(count by (member) (datacom_member_delta{{run="{run}"}}))'), [2])
+        with self.subTest("a learner on the CPU shows nothing about GPUs"):
+            self.assertEqual([self.ask(text) for _, text in expressions() if about_gpus(text)], [[]] * 4)
+            self.assertEqual(self.ask('datacom_learner_device_info{device="cpu"}'), [1])
+        with self.subTest("each cost has its name"):
+            self.assertEqual(self.ask('count(count by (cost) (datacom_member_named_cost_total{cost=~"pole|right"}))'), [2])
         with self.subTest("a healthy run sends no alert"):
             self.assertEqual(self.ask('ALERTS{alertstate="firing"}'), [])
         training.process.send_signal(signal.SIGINT)

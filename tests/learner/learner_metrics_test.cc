@@ -55,6 +55,55 @@ TEST(LearnerMetricsTest, ShowsTheThreadsAndTheShareOfTheirTimeInWhichTheyWait) {
   EXPECT_EQ(single->gauge("datacom_learner_thread_wait_ratio").Value(), 0);
 }
 
+TEST(LearnerMetricsTest, EachNamedCostOfATaskWithSeveralHasItsSeries) {
+  const auto metrics = StartMetrics();
+  LearnerMetrics learner(metrics.get(), 2, "datacom", ".");
+  learner.NameCosts({"wall", "speed"});
+  v1::Episode episode;
+  for (const double sum : {1.5, 0.25}) {
+    episode.add_named_max_violation(1);
+    episode.add_named_sum_cost(sum);
+  }
+  learner.Episode(1, episode);
+  learner.Episode(1, episode);
+  EvaluationMeans means;
+  means.named = {{0.5, 8}, {0.25, 4}};
+  learner.Evaluated(0, means);
+  const auto total = [&](const char* member, const char* cost) {
+    return metrics->counter("datacom_member_named_cost_total", {{"member", member}, {"cost", cost}}).Value();
+  };
+  EXPECT_EQ(total("1", "wall"), 3);
+  EXPECT_EQ(total("1", "speed"), 0.5);
+  EXPECT_EQ(total("0", "wall"), 0);
+  EXPECT_EQ(metrics->gauge("datacom_member_eval_named_cost", {{"member", "0"}, {"cost", "speed"}}).Value(), 4);
+
+  const auto others = StartMetrics();
+  LearnerMetrics unnamed(others.get(), 2, "datacom", ".");
+  unnamed.NameCosts({});
+  unnamed.Episode(1, v1::Episode());
+  EXPECT_THAT(others->Scrape(), ::testing::Not(::testing::HasSubstr("named_cost")));
+}
+
+TEST(LearnerMetricsTest, ALargePopulationHasQuantilesOfItsNamedCosts) {
+  const auto metrics = StartMetrics();
+  const int members = LearnerMetrics::kMaxMembers + 1;
+  LearnerMetrics learner(metrics.get(), members, "datacom", ".");
+  learner.NameCosts({"wall"});
+  EvaluationMeans means;
+  for (int member = 0; member < members; ++member) {
+    means.named = {{0, member}};
+    learner.Evaluated(member, means);
+  }
+  learner.Refresh(1, 0.5, StatsOf(members, 0, 1));
+  EXPECT_EQ(metrics->gauge("datacom_member_eval_named_cost", {{"member", "median"}, {"cost", "wall"}}).Value(), 64);
+}
+
+TEST(LearnerMetricsTest, NamesTheDevice) {
+  const auto metrics = StartMetrics();
+  LearnerMetrics(metrics.get(), 1, "datacom", ".").SetDevice("cuda");
+  EXPECT_THAT(metrics->Scrape(), ::testing::HasSubstr("datacom_learner_device_info{device=\"cuda\"} 1"));
+}
+
 TEST(LearnerMetricsTest, ViolationsCountTransitionsAndCostsTheirSum) {
   const auto metrics = StartMetrics();
   LearnerMetrics learner(metrics.get(), 2, "datacom", ".");
