@@ -8,7 +8,8 @@ import subprocess
 import unittest
 import urllib.request
 
-from running import BIN, PATIENCE, SOURCE, RunTest, Training, run
+from running import BIN, PATIENCE, SOURCE, RunTest, Training, run  # also makes tests/testing importable
+from watched_runs import Stream, Watching
 
 
 class TlsTest(RunTest):
@@ -19,6 +20,10 @@ class TlsTest(RunTest):
         training.wait_for_episodes(2)
         self.assertIn("samples/insert", run("status", training.folder, "--tls", tls).stdout)
         self.assertIn("not running", run("status", training.folder).stdout)
+        for options, running in ((["--tls", tls], True), ([], False)):
+            with Watching(os.path.join(BIN, "datacom"), training.folder, *options) as watching, Stream(watching.address) as stream:
+                state, = stream.wait(lambda state: state["runs"])["runs"]
+                self.assertEqual((state["state"] != "not running", len(state["sessions"]) > 0), (running, running))
 
         addresses = {}
         for role in ("replay", "learner"):
