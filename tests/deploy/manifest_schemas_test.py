@@ -176,7 +176,7 @@ class Promises(unittest.TestCase):
                 for argument in container["args"]:
                     word = argument.split("=")[0]
                     self.assertRegex(flags[program], rf"(?m)^\s+{word}\b", f"{file} {role}")
-                    self.assertTrue(word.startswith("--") == ("=" in argument), argument)
+                    self.assertTrue((word.startswith("--") and word != "--stay") == ("=" in argument), argument)
 
     def test_ports_probes_and_peers_match(self):
         for file, item in objects():
@@ -189,6 +189,8 @@ class Promises(unittest.TestCase):
                 for probe in ("startupProbe", "readinessProbe"):
                     if probe in container:
                         self.assertEqual(container[probe], {**container[probe], "grpc": {"port": int(health)}})
+                probes = [container[probe] for probe in ("startupProbe", "readinessProbe", "livenessProbe") if probe in container]
+                self.assertEqual({probe["timeoutSeconds"] for probe in probes}, {5}, f"{file} {role}")  # the default second is too short on a busy node
                 # An actor without a policy is not ready but must not be killed: its liveness probe checks only the port.
                 self.assertEqual(container["livenessProbe"]["tcpSocket"], {"port": "grpc"})
                 self.assertEqual("--tls" in given and role != "actor" and role != "evaluator", "--health-listen" in given)

@@ -89,6 +89,29 @@ class RolesTest(RunTest):
         played = run("eval", self.file("kept"), "--member", "0", "--epoch", "last", "--episodes", "1")
         self.assertEqual(played.returncode, 0, played.stderr)
 
+    def test_an_actor_that_stays_is_healthy_after_the_end_and_leaves_at_a_signal(self):
+        settings = [*TINY, "run.env_steps=1000"]
+        config = run("config", "cartpole/datacom", *(word for item in settings for word in ("--set", item)))
+        with open(self.file("given.textproto"), "w", encoding="utf-8") as file:
+            file.write(config.stdout)
+        replay, replay_address = self.service("replay", "--dir", self.file("rings"))
+        learner, learner_address = self.service("learner", "--run-dir", self.file("kept"), "--replay", replay_address)
+        peers = ["--learner", learner_address, "--envs", "4"]
+        stays = self.start("host-a", "datacom-actor", "run", "--replay", replay_address, *peers, "--stay", "--address-file", self.file("health"))
+        evaluator = self.start("host-c", "datacom-actor", "evaluate", *peers)
+        self.wait(lambda: learner.poll() is not None, learner)
+        self.assertEqual([learner.returncode, evaluator.wait(PATIENCE)], [0, 0], self.read("learner.log"))
+        self.wait(lambda: "the run has all its rows; waiting" in self.read("host-a.log"), stays)
+        late = self.start("host-b", "datacom-actor", "run", "--replay", replay_address, *peers)  # without --stay it ends at once
+        self.assertEqual(late.wait(PATIENCE), 0, self.read("host-b.log"))
+        asked = subprocess.run([os.path.join(BIN, "datacom-actor"), "--healthcheck", self.read("health").strip()], capture_output=True,
+                               text=True, timeout=PATIENCE, check=False)
+        self.assertEqual(asked.returncode, 0, asked.stderr)
+        self.assertIsNone(stays.poll())
+        self.assertIn("left session=", self.read("host-a.log"))
+        stays.send_signal(signal.SIGTERM)
+        self.assertEqual(stays.wait(PATIENCE), 75, self.read("host-a.log"))
+
 
 if __name__ == "__main__":
     unittest.main()
