@@ -124,7 +124,9 @@ absl::StatusOr<LiveRuns> LiveRuns::Open(const std::vector<std::string>& folders,
     }
     normal.push_back(std::move(path));
   }
-  return LiveRuns(std::move(normal), each_member, security);
+  LiveRuns runs(std::move(normal), each_member, security);
+  ASSIGN_OR_RETURN(runs.report_, report::ReportData({}, nullptr));
+  return runs;
 }
 
 const LiveRuns::Recorded& LiveRuns::Read(const std::string& run_dir) {
