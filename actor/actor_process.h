@@ -17,7 +17,7 @@ struct ActorOptions : RoleFlags {  // `listen` serves gRPC health without TLS
   std::string learner;             // host:port
   std::string name;                // the process keeps it over restarts
   uint32_t environments = 16;
-  bool stay = false;  // acting only: wait when the run has all its rows, and look from time to time whether it needs more
+  bool stay = false;  // acting only: when the run has all its rows, wait and look again instead of ending
 };
 
 // OK: every member has all its rows. CANCELLED: stopped; all rows are acknowledged, or the grace period of 5 s ran out.
