@@ -29,6 +29,16 @@ TOOL = os.path.join(SOURCE, "deploy", "dev", "kubernetes_cluster")
 KUBERNETES = os.path.join(SOURCE, "deploy", "kubernetes")
 ROLES = ("replay", "learner", "actor")
 STRANGERS = ("monitoring", "elsewhere")  # namespaces of pods that are not of the run
+CONNECT = """
+import socket, sys
+for name in sys.argv[1:]:
+    address, port = name.split(":")
+    try:
+        socket.create_connection((address, int(port)), timeout=5).close()
+        print(name)
+    except OSError:
+        pass
+"""  # prints the addresses of its arguments that accept a connection
 TINY = ["network.actor_hidden=[16,16]", "network.critic_hidden=[16,16]", "network.constraint_hidden=[16,16]", "replay.min_size=500",
         "run.steps_per_epoch=1000", "run.eval_episodes=2", "task_options.horizon=50", "run.checkpoint_updates=2000"]
 
@@ -393,13 +403,16 @@ class ClusterTest(unittest.TestCase):
         """(role, role, port): who can connect to whom, tried from inside of the pods' networks."""
         pods = [(role, pod) for role in ("replay", "learner", "actor", "evaluator") for pod in self.pods(role)]
         pods += [(pod["metadata"]["namespace"], pod) for pod in self.strangers()]
+        targets = [f"{pod['status']['podIP']}:{port}" for role, pod in pods if role not in STRANGERS for port in (7000, 9100)]
+        roles = {pod["status"]["podIP"]: role for role, pod in pods}
         found = set()
         for source, pod in pods:
-            inside = ["nsenter", f"--net=/proc/{self.process_of(pod['status']['podIP'])}/ns/net"]
-            for target, other in pods:
-                for port in (7000, 9100):
-                    if other is not pod and target not in STRANGERS and self.connects(inside, other["status"]["podIP"], port):
-                        found.add((source, target, port))
+            own = pod["status"]["podIP"]
+            words = ["nsenter", f"--net=/proc/{self.process_of(own)}/ns/net", sys.executable, "-c", CONNECT, *targets]
+            for reached in subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout.split():
+                address, port = reached.split(":")
+                if address != own:
+                    found.add((source, roles[address], int(port)))
         return found
 
     @staticmethod
@@ -420,11 +433,6 @@ class ClusterTest(unittest.TestCase):
             except OSError:  # it has ended
                 continue
         return None
-
-    @staticmethod
-    def connects(inside, address, port):
-        tried = subprocess.run([*inside, "busybox", "nc", "-w", "2", address, str(port)], stdin=subprocess.DEVNULL, capture_output=True, check=False)
-        return tried.returncode == 0
 
 
 if __name__ == "__main__":
