@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -28,6 +30,10 @@ namespace fs = std::filesystem;
 
 constexpr int kDefaultMaxArraySize = 1001;  // of Slurm
 constexpr uint64_t kMiB = 1 << 20;
+constexpr char kRunOfLine[] = "\"$folder/$(sed -n \"${number}p\" \"$folder/populations.txt\")\"";
+constexpr char kFindHost[] =
+    "# Actors of other jobs reach this node where Slurm reaches it.\n"
+    "host=\"$(scontrol show node \"$SLURMD_NODENAME\" | sed -n 's/.*NodeAddr=\\([^ ]*\\).*/\\1/p')\"\n";
 
 bool IsPlain(char c) { return absl::ascii_isalnum(c) || std::string_view("_-./,:=@+%").find(c) != std::string::npos; }
 
@@ -81,6 +87,28 @@ absl::Status MakeCertificates(const std::string& folder) {
   return absl::InternalError(
       absl::StrCat(script, " ", folder, " failed (", DescribeExit(WIFEXITED(result) ? WEXITSTATUS(result) : result),
                    "); it needs openssl. Actors of other jobs are reached over mutual TLS only"));
+}
+
+using Words = std::vector<std::pair<std::string, std::string>>;  // @WORD@ of a template and what stands there
+
+// What all scripts of a sweep or run share.
+Words CommonWords(const std::string& folder, const SlurmJob& job, const BatchOptions& batch,
+                  const std::vector<SweepRun>& populations) {
+  uint64_t memory = 0, actor_memory = 0;
+  bool cuda = false;
+  for (const SweepRun& population : populations) {
+    // The rings are mapped files: their cached pages count.
+    memory = std::max(memory, population.needs.memory_bytes + population.needs.ring_bytes);
+    actor_memory = std::max(actor_memory, population.needs.actor_memory_bytes);
+    cuda = cuda || population.experiment.learner().device() == "cuda";
+  }
+  return {{"@VERB@", job.verb},
+          {"@NAME@", JobName(job.name)},
+          {"@FOLDER@", folder},
+          {"@ACTORS@", absl::StrCat(batch.join)},
+          {"@MEMORY@", absl::StrCat(MebibytesFor(memory))},
+          {"@ACTOR_MEMORY@", absl::StrCat(MebibytesFor(actor_memory))},
+          {"@GPU@", cuda ? " --gres=gpu:1" : ""}};
 }
 
 }  // namespace
@@ -139,57 +167,31 @@ absl::StatusOr<std::vector<std::string>> WriteSlurmScripts(const std::string& di
     RETURN_IF_ERROR(MakeCertificates(own.tls));
   }
   RETURN_IF_ERROR(WriteJobList(folder, batch, own, populations).status());
-  ASSIGN_OR_RETURN(const std::string run_template, Template("run.sbatch.in"));
-  uint64_t memory = 0, actor_memory = 0;
-  bool cuda = false;
-  for (const SweepRun& population : populations) {
-    // The rings are mapped files: their cached pages count.
-    memory = std::max(memory, population.needs.memory_bytes + population.needs.ring_bytes);
-    actor_memory = std::max(actor_memory, population.needs.actor_memory_bytes);
-    cuda = cuda || population.experiment.learner().device() == "cuda";
-  }
+  ASSIGN_OR_RETURN(const std::string text, Template("run.sbatch.in"));
+  const Words common = CommonWords(folder, job, batch, populations);
   const bool array = populations.size() > 1 || !populations.front().name.empty();
   const size_t fits = static_cast<size_t>(job.max_array_size);
   std::vector<std::string> scripts;
   for (size_t first = 0; first < populations.size(); first += fits) {
     const size_t last = std::min(fits, populations.size() - first) - 1;
-    const std::string text = absl::StrReplaceAll(
-        run_template,
-        {{"@VERB@", job.verb},
-         {"@NAME@", JobName(job.name)},
-         {"@ARRAY@",
-          array ? absl::StrCat("#SBATCH --array=0-", last, job.at_once > 0 ? absl::StrCat("%", job.at_once) : "", "\n")
-                : ""},
-         {"@PROCESSORS@", absl::StrCat(1 + std::max(1, options.actors))},
-         {"@MEMORY@", absl::StrCat(MebibytesFor(memory))},
-         {"@GPU@", cuda ? " --gres=gpu:1" : ""},
-         {"@OPTIONS@", OptionLines(batch.sbatch)},
-         {"@FOLDER@", folder},
-         {"@FIRST@", absl::StrCat(first + 1)},
-         {"@RUN@", array ? "\"$folder/$(sed -n \"${number}p\" \"$folder/populations.txt\")\"" : "$folder"},
-         {"@HOST@",
-          batch.join > 0
-              ? "# Actors of other jobs reach this node where Slurm reaches it.\n"
-                "host=\"$(scontrol show node \"$SLURMD_NODENAME\" | sed -n 's/.*NodeAddr=\\([^ ]*\\).*/\\1/p')\"\n"
-              : ""},
-         {"@HOST_OPTION@", batch.join > 0 ? " --host \"$host\"" : ""}});
-    const std::string file =
-        absl::StrCat(folder, "/", job.verb, first == 0 ? "" : absl::StrCat("-", first / fits + 1), ".sbatch");
-    RETURN_IF_ERROR(WriteFileAtomically(file, text));
-    scripts.push_back(file);
+    const std::string limit = job.at_once > 0 ? absl::StrCat("%", job.at_once) : "";
+    const Words words = {{"@ARRAY@", array ? absl::StrCat("#SBATCH --array=0-", last, limit, "\n") : ""},
+                         {"@PROCESSORS@", absl::StrCat(1 + std::max(1, options.actors))},
+                         {"@OPTIONS@", OptionLines(batch.sbatch)},
+                         {"@FIRST@", absl::StrCat(first + 1)},
+                         {"@RUN@", array ? kRunOfLine : "$folder"},
+                         {"@HOST@", batch.join > 0 ? kFindHost : ""},
+                         {"@HOST_OPTION@", batch.join > 0 ? " --host \"$host\"" : ""}};
+    const std::string number = first == 0 ? "" : absl::StrCat("-", first / fits + 1);
+    scripts.push_back(absl::StrCat(folder, "/", job.verb, number, ".sbatch"));
+    RETURN_IF_ERROR(WriteFileAtomically(scripts.back(), absl::StrReplaceAll(absl::StrReplaceAll(text, words), common)));
   }
   if (batch.join > 0) {
     ASSIGN_OR_RETURN(const std::string actors, Template("actors.sbatch.in"));
+    const Words words = {{"@OPTIONS@", ""}, {"@PROGRAM@", ProgramOf(batch)}, {"@TLS@", own.tls}};
     scripts.push_back(folder + "/actors.sbatch");
-    RETURN_IF_ERROR(WriteFileAtomically(
-        scripts.back(), absl::StrReplaceAll(actors, {{"@VERB@", job.verb},
-                                                     {"@NAME@", JobName(job.name)},
-                                                     {"@ACTORS@", absl::StrCat(batch.join)},
-                                                     {"@MEMORY@", absl::StrCat(MebibytesFor(actor_memory))},
-                                                     {"@OPTIONS@", ""},
-                                                     {"@FOLDER@", folder},
-                                                     {"@PROGRAM@", ProgramOf(batch)},
-                                                     {"@TLS@", own.tls}})));
+    RETURN_IF_ERROR(
+        WriteFileAtomically(scripts.back(), absl::StrReplaceAll(absl::StrReplaceAll(actors, words), common)));
   }
   return scripts;
 }
