@@ -126,7 +126,7 @@ class TrainSupervisionTest(unittest.TestCase):
     def test_killed_roles_restart_at_their_addresses(self):
         process = self.train()
         self.wait_until_all_run()
-        self.wait(lambda: '"evaluator"' in self.targets(), "targets")
+        self.wait(lambda: all(f'"{role}"' in self.targets() for role in ("actor", "replay", "learner", "evaluator")), "targets")
         for name, port in (("actor-0", 20003), ("replay", 20001), ("learner", 20002), ("evaluator-0", 20004)):
             self.kill(name)
             self.wait(lambda name=name: len(self.starts(name)) == 2, "restart of " + name)
