@@ -23,7 +23,6 @@ using ::datacom::testing::IsOk;
 using ::datacom::testing::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
-using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::Pair;
@@ -68,7 +67,7 @@ TEST(TrainCommandTest, TheCommandNamesTheRunAndEveryOptionThatWasGiven) {
 
 class SlurmScriptsTest : public ::testing::Test {
  protected:
-  std::vector<std::string> Write(const std::vector<SweepRun>& populations, SlurmJob job = {"sweep", "my/sweep"},
+  std::vector<std::string> Write(const std::vector<SweepRun>& populations, const SlurmJob& job = {"sweep", "my/sweep"},
                                  const BatchOptions& batch = {}) {
     const absl::StatusOr<std::vector<std::string>> scripts = WriteSlurmScripts(dir_, job, batch, {}, populations);
     EXPECT_THAT(scripts, IsOk());
