@@ -21,12 +21,14 @@
 #include "common/rpc/channel.h"
 #include "common/rpc/insert_session.h"
 #include "common/rpc/learner_client.h"
+#include "common/rpc/replay_client.h"
 
 namespace datacom::actor {
 namespace {
 
 constexpr std::chrono::milliseconds kDrainGrace{5000};
-constexpr std::chrono::seconds kStay{30};  // between two looks for work
+constexpr std::chrono::seconds kStay{30};  // between two questions whether there is work
+constexpr std::chrono::milliseconds kAnswerDeadline{5000};
 
 absl::StatusOr<std::unique_ptr<Server>> StartHealth(const ActorOptions& options) {
   ASSIGN_OR_RETURN(std::unique_ptr<Server> server, Server::Start(options.listen, {}));
@@ -116,6 +118,19 @@ absl::Status ActOneSession(const ActorOptions& options, Acting* acting, bool* en
   return status;
 }
 
+// Asks the replay from time to time, and returns OK when a member may get rows again: a replay or learner that lost
+// power may have lost some. CANCELLED when a stop is requested. A replay that has ended is no error.
+absl::Status WaitForWork(const std::shared_ptr<grpc::Channel>& replay) {
+  while (!Stop::Process().WaitFor(kStay)) {
+    const auto info = GetReplayInfo(replay, kAnswerDeadline);
+    if (info.ok() && std::any_of(info->members().begin(), info->members().end(),
+                                 [](const v1::MemberInfo& member) { return member.inserted() < member.allowed(); })) {
+      return absl::OkStatus();
+    }
+  }
+  return absl::CancelledError("stopping was requested");
+}
+
 }  // namespace
 
 absl::Status RunActor(const ActorOptions& options) {
@@ -132,7 +147,7 @@ absl::Status RunActor(const ActorOptions& options) {
       if (!options.stay || !status.ok()) return status;
       spdlog::info("the run has all its rows; waiting");
       acting.health->SetServing(true);
-      if (Stop::Process().WaitFor(kStay)) return absl::CancelledError("stopping was requested");
+      RETURN_IF_ERROR(WaitForWork(acting.replay));
       continue;
     }
     acting.series->abandoned_session.Increment(acting.series->environments.Value());  // each had an open episode

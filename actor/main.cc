@@ -1,22 +1,14 @@
 // datacom-actor: acts (run) and evaluates (evaluate) for a run.
-#include <unistd.h>
-
-#include <array>
 #include <string>
 
 #include "actor/actor_process.h"
+#include "common/base/machine.h"
 #include "common/base/status.h"
 
 namespace datacom::actor {
 namespace {
 
 constexpr char kEvaluate[] = "evaluate";
-
-// In a container or pod this is its own name.
-std::string HostName() {
-  std::array<char, 256> name = {};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "actor";
-}
 
 absl::Status Run(const ActorOptions& options, bool evaluate) {
   RETURN_IF_ERROR(RequireFlags({{"--learner", &options.learner}, {"--run-id", &options.run_id}}));

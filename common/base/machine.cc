@@ -3,8 +3,10 @@
 #include <malloc.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <vector>
 
@@ -21,6 +23,11 @@ std::string ProcessorName() {
     if (absl::StartsWith(line, "model name")) return line.substr(line.find(':') + 2);
   }
   return "unknown";
+}
+
+std::string HostName() {
+  std::array<char, 256> name = {};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
 uint64_t RaiseOpenFileLimit() {

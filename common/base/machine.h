@@ -12,6 +12,8 @@ namespace datacom {
 
 // The processor's model; "unknown" when the kernel does not name it.
 std::string ProcessorName();
+// The name of this host; in a container or pod its own.
+std::string HostName();
 // Raises the soft limit of open files to the hard limit and returns it. The usual soft limit of 1024 is too low for a
 // learner, which keeps two files per member open. Call it first in main; a limit that cannot be raised stays.
 uint64_t RaiseOpenFileLimit();

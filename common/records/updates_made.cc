@@ -3,12 +3,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <cinttypes>
+#include <cstdio>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "common/base/files.h"
@@ -20,8 +22,14 @@ namespace {
 
 constexpr size_t kDigits = 20;  // of the largest number, so that a later content covers an earlier one
 
+constexpr char kForm[] = "reached %020" PRIu64 "\nrepeated %020" PRIu64 "\n";
+constexpr size_t kBytes = sizeof "reached " - 1 + sizeof "repeated " - 1 + 2 * (kDigits + 1);
+
 std::string Text(const UpdatesMade& made) {
-  return absl::StrFormat("reached %020d\nrepeated %020d\n", made.reached, made.repeated);
+  std::string text(kBytes + 1, '\0');
+  std::snprintf(text.data(), text.size(), kForm, made.reached, made.repeated);
+  text.resize(kBytes);
+  return text;
 }
 
 // Takes "NAME NUMBER\n" from the beginning of the text.
@@ -72,8 +80,9 @@ UpdatesMadeWriter::~UpdatesMadeWriter() { ::close(file_); }
 
 void UpdatesMadeWriter::Reach(uint64_t updates) {
   made_.reached = updates;
-  const std::string text = Text(made_);
-  [[maybe_unused]] const ssize_t written = ::pwrite(file_, text.data(), text.size(), 0);
+  std::array<char, kBytes + 1> text;  // at every update: no allocation
+  std::snprintf(text.data(), text.size(), kForm, made_.reached, made_.repeated);
+  [[maybe_unused]] const ssize_t written = ::pwrite(file_, text.data(), kBytes, 0);
 }
 
 }  // namespace datacom

@@ -3,7 +3,6 @@
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -18,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
+#include "deploy/cli/process.h"
 #include "deploy/cli/run_folder.h"
 #include "deploy/cli/supervise.h"
 #include "deploy/cli/sweep_folder.h"
@@ -142,10 +142,9 @@ absl::StatusOr<std::string> WriteJobList(const std::string& dir, const BatchOpti
 }
 
 int MaxArraySize() {
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen("scontrol show config 2>/dev/null", "re"), ::pclose);
-  std::array<char, 256> line = {};
-  while (pipe != nullptr && std::fgets(line.data(), line.size(), pipe.get()) != nullptr) {
-    const std::vector<std::string> parts = absl::StrSplit(line.data(), '=');
+  const std::string text = OutputOf("scontrol show config 2>/dev/null").value_or("");
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    const std::vector<absl::string_view> parts = absl::StrSplit(line, '=');
     int size = 0;
     if (parts.size() == 2 && absl::StripAsciiWhitespace(parts[0]) == "MaxArraySize" &&
         absl::SimpleAtoi(parts[1], &size) && size > 1) {

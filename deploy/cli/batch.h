@@ -17,6 +17,10 @@
 
 namespace datacom::cli {
 
+// Set in every run for Slurm. A node that fails takes the rows with it that its page cache holds, and a run whose rows
+// are older than its checkpoint cannot resume.
+inline constexpr char kSlurmSetting[] = "replay.sync=true";
+
 // The options of --backend slurm and list, as they were typed.
 struct BatchOptions {
   std::string program;  // starts this command on a node; empty: this program

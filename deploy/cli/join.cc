@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -19,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
+#include "common/base/machine.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/config/experiment.h"
@@ -41,11 +41,6 @@ struct JoinOptions {
   std::string folder, name, tls;
   int environments = 0;  // 0: as many as the run's own actors have
 };
-
-std::string HostName() {
-  std::array<char, 256> name = {};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "actor";
-}
 
 // A run that can be joined, and where it is now.
 struct Place {
@@ -101,18 +96,20 @@ class Joiner {
     return place;
   }
 
+  static bool IsComplete(const std::string& run_dir) {
+    if (!std::filesystem::exists(run_dir + "/report.html")) return false;
+    const absl::StatusOr<v1::Experiment> experiment = LoadExperiment(ExperimentFile(run_dir), "");
+    return experiment.ok() && ReadRunState(run_dir, *experiment).complete;
+  }
+
   // A run that trains now. Actors with different names begin their search at different runs.
   absl::StatusOr<std::optional<Place>> Find() {
     const size_t begin = std::hash<std::string>()(options_.name) % runs_.size();
     for (size_t i = 0; i < runs_.size(); ++i) {
       const size_t index = (begin + i) % runs_.size();
       const std::string& run_dir = runs_[index];
-      if (complete_[index] || !std::filesystem::exists(ExperimentFile(run_dir))) continue;
-      if (std::filesystem::exists(run_dir + "/report.html")) {
-        ASSIGN_OR_RETURN(const v1::Experiment experiment, LoadExperiment(ExperimentFile(run_dir), ""));
-        complete_[index] = ReadRunState(run_dir, experiment).complete;
-        if (complete_[index]) continue;
-      }
+      complete_[index] = complete_[index] || IsComplete(run_dir);
+      if (complete_[index]) continue;
       const std::optional<Place> place = Look(run_dir);
       if (!place) continue;
       const auto info = GetReplayInfo(MakeChannel(place->replay, security_), kDeadline);
@@ -145,6 +142,7 @@ class Joiner {
                                       absl::StrCat(environments),
                                       "--listen",
                                       "127.0.0.1:0",
+                                      "--stay",
                                       "--die-with-parent"};
     if (!options_.tls.empty()) words.insert(words.end(), {"--tls", options_.tls});
     actor_ = std::make_unique<Process>();
@@ -174,9 +172,13 @@ class Joiner {
     if (clock_.Now() - looked_ < kLook) return absl::OkStatus();
     looked_ = clock_.Now();
     const std::optional<Place> now = Look(place_.run_dir);
-    if (!now || *now == place_) return absl::OkStatus();
-    Say(absl::StrCat(place_.run_dir, " goes on at ", now->replay));
-    End();
+    if (IsComplete(place_.run_dir)) {  // the actor itself would wait for more work
+      Say(absl::StrCat(place_.run_dir, " is complete"));
+      End();
+    } else if (now && !(*now == place_)) {
+      Say(absl::StrCat(place_.run_dir, " goes on at ", now->replay, ", learner at ", now->learner));
+      End();
+    }
     return absl::OkStatus();
   }
 

@@ -117,11 +117,7 @@ absl::StatusOr<LiveRuns> LiveRuns::Open(const std::vector<std::string>& folders,
   for (const std::string& folder : folders) {
     std::string path = fs::path(folder).lexically_normal().string();
     if (path.size() > 1 && path.back() == '/') path.pop_back();
-    std::error_code none;
-    if (!fs::exists(ExperimentFile(path), none) &&
-        !fs::exists(absl::StrCat(path, "/", report::kPopulationsFile), none)) {
-      return NotARunFolder(folder);
-    }
+    RETURN_IF_ERROR(RunsOfFolder(path).status());
     normal.push_back(std::move(path));
   }
   LiveRuns runs(std::move(normal), each_member, security);

@@ -8,6 +8,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -77,6 +80,15 @@ std::optional<int> Process::Poll() {
 
 void Process::Signal(int signal) {
   if (running()) ::kill(pid_, signal);
+}
+
+std::optional<std::string> OutputOf(const std::string& command) {
+  FILE* const pipe = ::popen(command.c_str(), "re");
+  if (pipe == nullptr) return std::nullopt;
+  std::string text;
+  std::array<char, 4096> block = {};
+  while (const size_t read = std::fread(block.data(), 1, block.size(), pipe)) text.append(block.data(), read);
+  return ::pclose(pipe) == 0 ? std::optional<std::string>(std::move(text)) : std::nullopt;
 }
 
 std::string TailOfFile(const std::string& path, int lines) {

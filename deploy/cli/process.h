@@ -35,6 +35,9 @@ class Process {
   pid_t pid_ = -1;
 };
 
+// The standard output of a shell command; nothing when it fails. Blocks until it ends.
+std::optional<std::string> OutputOf(const std::string& command);
+
 // The last `lines` lines of a file, each indented by two spaces; empty when it cannot be read.
 std::string TailOfFile(const std::string& path, int lines);
 

@@ -53,10 +53,6 @@ struct SweepOptions {
   bool render_only = false, status = false;
 };
 
-// A node that fails takes the rows with it that its page cache holds, and a run whose rows are older than its
-// checkpoint cannot resume.
-constexpr char kSync[] = "replay.sync=true";
-
 // The schema's defaults are for one machine; in a cluster messages cross a network.
 void UseClusterSchedule(v1::Schedule* schedule) {
   if (!schedule->has_tolerance_steps()) schedule->set_tolerance_steps(64);
@@ -113,7 +109,7 @@ absl::StatusOr<SweepInput> ReadInput(const SweepOptions& options) {
   RETURN_IF_ERROR(CheckBackend(options));
   ASSIGN_OR_RETURN(SweepInput input, LoadSweep(options.file));
   if (!run.seeds.empty()) input.sweep.set_seeds(run.seeds);
-  if (options.backend == kSlurm) input.sweep.add_set(kSync);
+  if (options.backend == kSlurm) input.sweep.add_set(kSlurmSetting);
   for (const std::string& assignment : run.overrides) input.sweep.add_set(assignment);
   if (options.backend == kKubernetes || options.batch.join > 0) {
     for (v1::Experiment& experiment : input.experiments) UseClusterSchedule(experiment.mutable_schedule());

@@ -7,7 +7,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
@@ -70,15 +69,8 @@ std::string RunFolder(const std::string& dir, const SweepRun& population) {
 bool IsSweepFolder(const std::string& folder) { return fs::exists(NamesFile(folder)); }
 
 absl::StatusOr<std::vector<std::string>> RunsOfFolder(const std::string& folder) {
-  if (!IsSweepFolder(folder)) {
-    if (fs::exists(ExperimentFile(folder))) return std::vector<std::string>{folder};
-    return NotARunFolder(folder);
-  }
-  ASSIGN_OR_RETURN(const std::string names, ReadFile(NamesFile(folder)));
-  std::vector<std::string> runs;
-  for (const absl::string_view name : absl::StrSplit(names, '\n', absl::SkipEmpty()))
-    runs.push_back(absl::StrCat(folder, "/", name));
-  return runs;
+  if (!IsSweepFolder(folder) && !fs::exists(ExperimentFile(folder))) return NotARunFolder(folder);
+  return report::RunFolders(folder);
 }
 
 absl::Status CheckSweepFolder(const std::string& dir, const std::vector<SweepRun>& populations) {

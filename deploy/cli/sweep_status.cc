@@ -31,16 +31,6 @@ constexpr char kScript[] = "/sweep", kEnding[] = ".sbatch";
 constexpr char kSqueue[] =
     "timeout 10 squeue --me --array --noheader --format '%o|%K|%T|%r|%N|%M' 2>/dev/null";  // command|index|state|...
 
-// The output of a command; nothing when it fails.
-std::optional<std::string> OutputOf(const char* command) {
-  FILE* pipe = ::popen(command, "re");
-  if (pipe == nullptr) return std::nullopt;
-  std::string text;
-  std::array<char, 4096> block = {};
-  while (const size_t read = std::fread(block.data(), 1, block.size(), pipe)) text.append(block.data(), read);
-  return ::pclose(pipe) == 0 ? std::optional<std::string>(std::move(text)) : std::nullopt;
-}
-
 // The place of a script among those of a sweep: 0 for sweep.sbatch, 1 for sweep-2.sbatch.
 std::optional<size_t> ScriptNumber(absl::string_view path, const std::string& folder) {
   if (!absl::ConsumePrefix(&path, folder + kScript) || !absl::ConsumeSuffix(&path, kEnding)) return std::nullopt;
@@ -86,7 +76,9 @@ absl::Status PrintSweepStatus(const std::string& folder) {
   const std::string absolute = fs::absolute(folder).lexically_normal().string();
   std::optional<QueueStates> queue;
   if (fs::exists(absolute + kScript + kEnding)) {
-    if (const auto text = OutputOf(kSqueue)) queue = ParseQueue(*text, absolute, static_cast<size_t>(MaxArraySize()));
+    const bool one_array = !fs::exists(absl::StrCat(absolute, kScript, "-2", kEnding));
+    const size_t array_size = one_array ? runs.size() : static_cast<size_t>(MaxArraySize());
+    if (const auto text = OutputOf(kSqueue)) queue = ParseQueue(*text, absolute, array_size);
   }
   std::vector<std::string> lines;
   std::map<std::string, int> totals;

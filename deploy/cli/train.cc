@@ -347,7 +347,7 @@ absl::Status WriteSlurmRun(TrainOptions options, const BatchOptions& batch) {
                                                    ": the script for Slurm resumes and names its host by itself; ",
                                                    "submit it again"));
   }
-  options.overrides.insert(options.overrides.begin(), "replay.sync=true");  // a node that fails must not lose rows
+  options.overrides.insert(options.overrides.begin(), kSlurmSetting);
   RETURN_IF_ERROR(LoadSecurity(options.tls).status());
   RETURN_IF_ERROR(CheckFolderName("--run-dir", options.run_dir));
   SweepRun run;
