@@ -66,6 +66,13 @@ absl::Status Run(Flags flags) {
     request.set_to(to);
     return ReadRange(replay, request, kReadDeadline, consume);
   };
+  seams.finish_run = [&flags, replay](uint64_t completed_update, uint32_t incarnation) {
+    v1::FinishRequest request;
+    *request.mutable_hello() = MakeHello(flags.process.run_id, 0);
+    request.set_completed_update(completed_update);
+    request.set_incarnation(incarnation);
+    return FinishRun(replay, request, kReadDeadline);
+  };
   return RunLearner(flags.process, task, seams);
 }
 

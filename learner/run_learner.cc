@@ -25,6 +25,9 @@
 namespace datacom::learner {
 namespace {
 
+constexpr double kFarewellSeconds = 300;  // longer than a cluster takes to move the replay
+constexpr std::chrono::milliseconds kFarewellPoll{500};
+
 absl::StatusOr<std::unique_ptr<Metrics>> StartMetrics(const ProcessOptions& options) {
   Metrics::Options metrics;
   metrics.role = "learner";
@@ -108,6 +111,20 @@ absl::Status Train(AcceptedRun& accepted, const KnownRows& known, const RunIdent
   return trainer->Run(&prefetch);
 }
 
+// Returns after kFarewellSeconds also when the replay has not answered: it may have been told by a former process of
+// this learner, and have ended. Every record is written, so that no error of the replay matters to the run.
+void FinishRun(const ProcessSeams& seams, uint64_t update, uint32_t incarnation, ServedState* served) {
+  if (!seams.finish_run) return;
+  const Clock::Time begin = Clock::Real().Now();
+  absl::Status told;
+  do {
+    told = seams.finish_run(update, incarnation);
+    if (!absl::IsUnavailable(told) && !absl::IsDeadlineExceeded(told)) break;
+    served->status.SetPhase("finished", absl::StrCat("the replay does not know yet: ", std::string(told.message())));
+  } while (Seconds(Clock::Real().Now() - begin) < kFarewellSeconds && !seams.wait_for_stop(kFarewellPoll));
+  if (!told.ok()) spdlog::warn("the replay was not told that the run is finished: {}", std::string(told.message()));
+}
+
 }  // namespace
 
 absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, const ProcessSeams& seams) {
@@ -138,6 +155,7 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
                run.run_id, incarnation, trainer.update(), settings.schedule.last_update(), settings.member_count(),
                threads, accepted.resumed() ? " resumed" : "");
   const absl::Status status = Train(accepted, options.known, run, seams, &trainer);
+  if (status.ok()) FinishRun(seams, trainer.update(), incarnation, &served);
   served.snapshots.Close();
   server->Shutdown(std::chrono::milliseconds(1000));
   return status;

@@ -34,6 +34,9 @@ struct ProcessSeams {
   std::function<std::unique_ptr<DrawStream>(uint64_t schema_fingerprint, uint32_t incarnation, uint64_t replay_start)>
       open_draws;
   RowSource read_rows;
+  // Tells the replay that the run is finished (proto Finish); asked again while it answers UNAVAILABLE or
+  // DEADLINE_EXCEEDED. Null: there is nobody to tell.
+  std::function<absl::Status(uint64_t completed_update, uint32_t incarnation)> finish_run;
   CheckedAlgorithm::Maker make_algorithm;
   Trainer::WaitForStop wait_for_stop;
   std::function<void()> alive;  // AlgorithmConfig::alive

@@ -1,4 +1,4 @@
-// datacom-replay: serves the replay of one run folder until it is stopped.
+// datacom-replay: serves the replay of one run folder until it is stopped, or until the run is finished.
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -25,6 +25,7 @@ constexpr std::chrono::milliseconds kDrainGrace{3000};
 
 struct Flags : RoleFlags {
   std::string folder, checkpoint_start;
+  bool end_with_run = false;
 };
 
 absl::StatusOr<std::unique_ptr<Store>> OpenStore(const Flags& flags, const v1::Experiment& experiment) {
@@ -32,6 +33,7 @@ absl::StatusOr<std::unique_ptr<Store>> OpenStore(const Flags& flags, const v1::E
   setup.options.run_id = flags.run_id;
   setup.options.folder = flags.folder;
   setup.options.start = DrawStart();
+  setup.options.end_with_run = flags.end_with_run;
   if (!flags.checkpoint_start.empty() && !absl::SimpleAtoi(flags.checkpoint_start, &setup.options.checkpoint_start)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--checkpoint-start: \"", flags.checkpoint_start, "\" is not a number"));
@@ -47,6 +49,10 @@ absl::Status Serve(const Flags& flags) {
     return absl::InvalidArgumentError(absl::StrCat("--experiment: no such file: ", flags.experiment_file));
   ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadExperiment(flags.experiment_file));
   ASSIGN_OR_RETURN(const std::unique_ptr<Store> store, OpenStore(flags, experiment));
+  if (store->WasFinished()) {
+    spdlog::info("the run was finished before; nothing to serve run={} folder={}", flags.run_id, flags.folder);
+    return absl::OkStatus();
+  }
   ServerOptions server_options;
   ASSIGN_OR_RETURN(server_options.security, LoadSecurity(flags.tls));
   Metrics::Options metrics_options;
@@ -68,7 +74,7 @@ absl::Status Serve(const Flags& flags) {
   // A store whose disk has failed accepts nothing more. The next process reads what is durable.
   // A hung commit leaves the mutex free, so health() does not show it.
   uint64_t group = 0;
-  while (store->health().ok() && !Stop::Process().WaitFor(kTick)) {
+  while (store->health().ok() && !(flags.end_with_run && service.finished()) && !Stop::Process().WaitFor(kTick)) {
     const uint64_t former = std::exchange(group, store->GroupInProgress());
     if (group == 0 || group != former) watchdog.Mark();
   }
@@ -92,7 +98,8 @@ int Main(int argc, char** argv) {
   role.flags = &flags;
   role.own = {{"--dir", &flags.folder, "Folder of the stored rows"},
               {"--checkpoint-start", &flags.checkpoint_start,
-               "Start of the replay that the newest checkpoint names. Refuses rows of another copy of the run"}};
+               "Start of the replay that the newest checkpoint names. Refuses rows of another copy of the run"},
+              {"--end-with-run", &flags.end_with_run, "End, with exit code 0, when the learner has finished the run"}};
   role.run = [&flags](const std::string&) { return Serve(flags); };
   return RunRole(argc, argv, role);
 }

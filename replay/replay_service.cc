@@ -93,6 +93,17 @@ grpc::ServerUnaryReactor* ReplayService::Info(grpc::CallbackServerContext* conte
   return Answer(context, absl::OkStatus());
 }
 
+grpc::ServerUnaryReactor* ReplayService::Finish(grpc::CallbackServerContext* context, const v1::FinishRequest* request,
+                                                v1::FinishReply* reply) {
+  const auto run = [&]() -> absl::Status {
+    RETURN_IF_ERROR(CheckHello(request->hello(), store_->options().run_id, 0));
+    RETURN_IF_ERROR(store_->Finish(request->completed_update(), request->incarnation()));
+    finished_ = true;
+    return absl::OkStatus();
+  };
+  return Answer(context, run());
+}
+
 void ReplayService::Tick() {
   const absl::Status status = store_->Tick();
   bool changed = false;

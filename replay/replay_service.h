@@ -6,6 +6,7 @@
 #ifndef DATACOM_REPLAY_REPLAY_SERVICE_H_
 #define DATACOM_REPLAY_REPLAY_SERVICE_H_
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -32,6 +33,10 @@ class ReplayService : public v1::Replay::CallbackService {
   grpc::ServerUnaryReactor* Info(grpc::CallbackServerContext* context, const v1::ReplayInfoRequest* request,
                                  v1::ReplayInfo* reply) override;
 
+  grpc::ServerUnaryReactor* Finish(grpc::CallbackServerContext* context, const v1::FinishRequest* request,
+                                   v1::FinishReply* reply) override;
+
+  bool finished() const { return finished_; }  // the learner has finished the run
   // Calls Store::Tick, logs its errors and ticks the streams, which then send wait messages.
   void Tick();
   void Drain() { streams_.Drain(); }  // see OpenStreams
@@ -47,6 +52,7 @@ class ReplayService : public v1::Replay::CallbackService {
   CondVar stop_changed_;
   absl::Status tick_status_ ABSL_GUARDED_BY(mutex_);  // result of the newest Store::Tick; logged when it changes
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  std::atomic<bool> finished_ = false;
   std::thread ticker_;
   std::thread committer_;  // with replay.sync
 };

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/failpoint.h"
+#include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
 #include "replay/validate_chunk.h"
@@ -13,6 +14,11 @@
 #include "spdlog/spdlog.h"
 
 namespace datacom::replay {
+namespace {
+
+std::string FinishedFile(const Options& options) { return options.folder + "/finished"; }
+
+}  // namespace
 
 Store::Store(const RowSchema& schema, const Options& options, std::unique_ptr<Tables> tables)
     : schema_(schema),
@@ -266,6 +272,22 @@ absl::Status Store::Announce(uint64_t completed_update, uint32_t incarnation) {
   RETURN_IF_ERROR(draws_.Announce(completed_update, incarnation));
   if (completed_update != before) GrantAll();
   return absl::OkStatus();
+}
+
+absl::Status Store::Finish(uint64_t completed_update, uint32_t incarnation) {
+  RETURN_IF_ERROR(Announce(completed_update, incarnation));
+  if (!Complete()) {
+    return absl::FailedPreconditionError(absl::StrCat("the run is not complete at update ", completed_update, " of ",
+                                                      options_.limits.schedule.LastUpdate()));
+  }
+  if (!options_.end_with_run) return absl::OkStatus();
+  return WriteFileAtomically(FinishedFile(options_), absl::StrCat(completed_update, "\n"));
+}
+
+bool Store::WasFinished() const {
+  if (!options_.end_with_run) return false;
+  const absl::StatusOr<std::string> update = ReadFile(FinishedFile(options_));
+  return update.ok() && *update == absl::StrCat(options_.limits.schedule.LastUpdate(), "\n");
 }
 
 bool Store::Ready(uint64_t update) const {

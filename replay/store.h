@@ -73,6 +73,10 @@ class Store {
   // called; INVALID_ARGUMENT beyond the run's last update; FAILED_PRECONDITION, naming both positions, when the update
   // has seen more rows than the replay holds: the replay is older than the learner's checkpoint.
   absl::Status Announce(uint64_t completed_update, uint32_t incarnation = 0);
+  // The learner has written all records of the run. With Options::end_with_run it blocks once on the disk. Errors as
+  // Announce, and FAILED_PRECONDITION when the run is not complete.
+  absl::Status Finish(uint64_t completed_update, uint32_t incarnation);
+  bool WasFinished() const;           // by a former process, with Options::end_with_run; blocks on the disk
   bool Ready(uint64_t update) const;  // every member has n(update) rows
   // INVALID_ARGUMENT beyond the last update; FAILED_PRECONDITION when rows are overwritten; UNAVAILABLE when not Ready,
   // or after the disk failed. With Options::new_rows it fills one reply with the rows after `place` and moves `place`;

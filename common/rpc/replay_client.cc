@@ -229,6 +229,14 @@ absl::StatusOr<v1::ReplayInfo> GetReplayInfo(const std::shared_ptr<grpc::Channel
   return info;
 }
 
+absl::Status FinishRun(const std::shared_ptr<grpc::Channel>& channel, const v1::FinishRequest& request,
+                       std::chrono::milliseconds deadline) {
+  grpc::ClientContext context;
+  context.set_deadline(DeadlineIn(deadline));
+  v1::FinishReply reply;
+  return FromGrpc(v1::Replay::NewStub(channel)->Finish(&context, request, &reply));
+}
+
 absl::Status ReadRange(const std::shared_ptr<grpc::Channel>& channel, const v1::ReadRangeRequest& request,
                        std::chrono::milliseconds deadline,
                        const std::function<absl::Status(const v1::RowRange&)>& consume) {

@@ -47,6 +47,9 @@ class DrawStream {
 
 absl::StatusOr<v1::ReplayInfo> GetReplayInfo(const std::shared_ptr<grpc::Channel>& channel,
                                              std::chrono::milliseconds deadline);
+// Tells the replay that the run is finished (proto Finish).
+absl::Status FinishRun(const std::shared_ptr<grpc::Channel>& channel, const v1::FinishRequest& request,
+                       std::chrono::milliseconds deadline);
 // Calls `consume` for each message in order until all of [from, to) arrived. DEADLINE_EXCEEDED when that takes longer;
 // UNAVAILABLE when the replay cannot be reached or the call broke; errors of `consume`; the permanent errors of proto
 // ReadRange.

@@ -50,7 +50,7 @@ struct SweepOptions {
   BatchOptions batch;
   std::string file, images, backend = "local";
   int max_members = 0, jobs = 0;
-  bool render_only = false, status = false;
+  bool render_only = false, status = false, plain = false;
 };
 
 // The schema's defaults are for one machine; in a cluster messages cross a network.
@@ -71,6 +71,9 @@ absl::Status CheckBackend(const SweepOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("--images: --backend ", options.backend, " uses no images; use --backend kubernetes"));
   }
+  if (options.plain && options.backend != kKubernetes) {
+    return absl::InvalidArgumentError("--plain: use it with --backend kubernetes");
+  }
   if (!batch.program.empty() && !is_batch) {
     return absl::InvalidArgumentError("--program: use it with --backend slurm or list");
   }
@@ -84,7 +87,7 @@ absl::Status CheckBackend(const SweepOptions& options) {
   if (options.backend != kKubernetes) return absl::OkStatus();
   if (options.jobs > 0) {
     return absl::InvalidArgumentError(
-        "--jobs: the queue of the cluster decides how many JobSets run; set the quota in "
+        "--jobs: the cluster decides how many populations run; set the quota in "
         "deploy/kubernetes/overlays/sweep/quota.yaml, or use --backend local");
   }
   if (options.run.max_hours > 0) {
@@ -98,7 +101,7 @@ absl::Status CheckBackend(const SweepOptions& options) {
   }
   if (!options.run.tls.empty()) {
     return absl::InvalidArgumentError(
-        "--tls: the JobSets of a sweep have no secret; start single runs with deploy/kubernetes/overlays/secure, or "
+        "--tls: the Jobs of a sweep have no secret; start single runs with deploy/kubernetes/overlays/secure, or "
         "use --backend local");
   }
   return options.images.empty() ? absl::OkStatus() : CheckImages(options.images);
@@ -332,10 +335,11 @@ absl::StatusOr<int> Sweep(const SweepOptions& options) {
   RETURN_IF_ERROR(PrepareSweepFolder(dir, input.sweep, populations));
   if (!run.quiet || options.render_only) PrintPlan(input, dir, populations);
   if (options.backend == kKubernetes) {
-    const ManifestOptions manifests{input.sweep.name(), options.images, std::max(1, run.actors), run.environments};
+    const ManifestOptions manifests{input.sweep.name(), options.images, std::max(1, run.actors), run.environments,
+                                    options.plain};
     RETURN_IF_ERROR(WriteManifests(dir, manifests, populations));
-    std::printf("start with: kubectl apply -k %s (apply deploy/kubernetes/overlays/sweep once per cluster first)\n",
-                dir.c_str());
+    std::printf("start with: kubectl apply -k %s (apply deploy/kubernetes/overlays/%s once per cluster first)\n",
+                dir.c_str(), options.plain ? "plain" : "sweep");
     return kExitOk;
   }
   if (options.backend == kSlurm) {
@@ -375,6 +379,8 @@ void AddSweep(CLI::App* app, int* exit_code) {
   verb->add_flag("--status", options->status, "print how far the sweep is, and do nothing else");
   verb->add_option("--images", options->images,
                    "registry of the images, e.g. registry.example.org/team:tag; needs --backend kubernetes");
+  verb->add_flag("--plain", options->plain,
+                 "with --backend kubernetes: Jobs and Services, for clusters with neither JobSet nor Kueue");
   verb->add_option("--jobs", options->jobs,
                    "populations trained at a time (1); with --backend slurm the limit of the array")
       ->check(CLI::Range(1, 1024));

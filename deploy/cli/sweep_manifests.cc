@@ -26,7 +26,8 @@ constexpr uint64_t kRecordBytes = 1ull << 28;  // progress, episodes, TensorBoar
 constexpr uint64_t kViolationBytes = 30;       // ledger bytes per step: a few hundred per violation, one step in ten
 constexpr char kHead[] =
     "# Written by `datacom sweep --backend kubernetes`. deploy/kubernetes/overlays/sweep makes the namespace and its "
-    "queue.\n"
+    "queue;\n"
+    "# with --plain, overlays/plain makes the namespace.\n"
     "apiVersion: kustomize.config.k8s.io/v1beta1\n"
     "kind: Kustomization\n"
     "namespace: datacom-sweeps\n"
@@ -40,8 +41,29 @@ absl::StatusOr<std::string> Template() {
 // Whole mebibytes, with a margin of a quarter.
 std::string Quantity(uint64_t bytes) { return absl::StrCat((bytes + bytes / 4 + (1 << 20) - 1) >> 20, "Mi"); }
 
-absl::StatusOr<std::string> JobSet(const std::string& text, const std::string& name, const SweepRun& population,
-                                   const ManifestOptions& options) {
+// The Jobs of a JobSet's template without the set, and Services under whose names their pods are found. The Job of the
+// actors is complete once one of them has ended, because all end for the same reason.
+std::string WithoutSet(const std::string& text) {
+  static constexpr char kSet[] = "apiVersion: jobset.x-k8s.io/v1alpha2\n", kJobs[] = "  replicatedJobs:\n";
+  static const std::regex* const kJob = new std::regex("    - name: (\\w+)\n      replicas: 1\n      template:\n        spec:\n");
+  const size_t set = text.find(kSet), jobs = text.find(kJobs);
+  std::string plain = absl::StrCat(text.substr(0, set), "apiVersion: v1\nkind: List\nitems:\n");
+  for (const char* role : {"replay", "learner"}) {
+    absl::StrAppend(&plain, "    - apiVersion: v1\n      kind: Service\n      metadata: {name: @NAME@-", role,
+                    ", labels: {app.kubernetes.io/part-of: datacom}}\n      spec:\n          publishNotReadyAddresses: true\n",
+                    "          selector: {job-name: @NAME@-", role,
+                    "}\n          ports: [{name: grpc, port: 7000, targetPort: grpc}]\n");
+  }
+  absl::StrAppend(
+      &plain, std::regex_replace(text.substr(jobs + sizeof kJobs - 1), *kJob,
+                                 "    - apiVersion: batch/v1\n      kind: Job\n      metadata: {name: @NAME@-$1, labels: "
+                                 "{app.kubernetes.io/part-of: datacom, datacom/task: @TASK@, datacom/algorithm: "
+                                 "@ALGORITHM@}}\n      spec:\n"));
+  return absl::StrReplaceAll(plain, {{"          completions: @ACTORS@\n", ""}});
+}
+
+absl::StatusOr<std::string> Manifest(const std::string& text, const std::string& name, const SweepRun& population,
+                                     const ManifestOptions& options) {
   const v1::Experiment& experiment = population.experiment;
   TrainOptions train;
   train.actors = options.actors;
@@ -51,12 +73,15 @@ absl::StatusOr<std::string> JobSet(const std::string& text, const std::string& n
   const Needs& needs = population.needs;
   const uint64_t steps = experiment.run().env_steps() * experiment.members_size();
   const uint64_t run_bytes = needs.disk_bytes() - needs.ring_bytes + kRecordBytes + steps * kViolationBytes;
+  const std::string host = options.plain ? absl::StrCat(name, "-%s") : absl::StrCat(name, "-%s-0-0.", name);
   return absl::StrReplaceAll(text, {{"@NAME@", name},
+                                    {"@REPLAY@", absl::StrReplaceAll(host, {{"%s", "replay"}})},
+                                    {"@LEARNER@", absl::StrReplaceAll(host, {{"%s", "learner"}})},
                                     {"@TASK@", experiment.task()},
                                     {"@ALGORITHM@", experiment.algorithm()},
                                     {"@ACTORS@", absl::StrCat(layout.actors)},
                                     {"@ENVIRONMENTS@", absl::StrCat(layout.environments)},
-                                    {"@LEARNER@", cuda ? "datacom-learner-cuda" : "datacom-learner"},
+                                    {"@IMAGE@", cuda ? "datacom-learner-cuda" : "datacom-learner"},
                                     {"@PROCESSOR@", cuda ? "nvidia.com/gpu: \"1\"" : "cpu: \"1\""},
                                     {"@REPLAY_MEMORY@", Quantity(needs.replay_memory_bytes + needs.ring_bytes)},
                                     {"@LEARNER_MEMORY@", Quantity(needs.learner_memory_bytes)},
@@ -104,7 +129,8 @@ absl::Status CheckImages(const std::string& images) {
 
 absl::Status WriteManifests(const std::string& dir, const ManifestOptions& options,
                             const std::vector<SweepRun>& populations) {
-  ASSIGN_OR_RETURN(const std::string text, Template());
+  ASSIGN_OR_RETURN(std::string text, Template());
+  if (options.plain) text = WithoutSet(text);
   std::string resources = "resources:\n", experiments = "configMapGenerator:\n";
   std::set<std::string> names;
   for (const SweepRun& population : populations) {
@@ -121,11 +147,11 @@ absl::Status WriteManifests(const std::string& dir, const ManifestOptions& optio
           population.experiment.task_options().HasExtension(v1::text_task) ? " or make the model's files smaller"
                                                                            : ""));
     }
-    ASSIGN_OR_RETURN(const std::string jobset, JobSet(text, name, population, options));
+    ASSIGN_OR_RETURN(const std::string manifest, Manifest(text, name, population, options));
     const std::string folder = RunFolder(dir, population);
     RETURN_IF_ERROR(WriteFileAtomically(ExperimentFile(folder), experiment));
-    RETURN_IF_ERROR(WriteFileAtomically(folder + "/jobset.yaml", jobset));
-    absl::StrAppend(&resources, "  - ", population.name, "/jobset.yaml\n");
+    RETURN_IF_ERROR(WriteFileAtomically(folder + "/population.yaml", manifest));
+    absl::StrAppend(&resources, "  - ", population.name, "/population.yaml\n");
     absl::StrAppend(&experiments, "  - name: ", name, "\n    files: [", population.name, "/experiment.textproto]\n");
   }
   return WriteFileAtomically(dir + "/kustomization.yaml",

@@ -1,4 +1,4 @@
-// Writes a sweep as Kubernetes manifests: one JobSet with volumes per population, from
+// Writes a sweep as Kubernetes manifests: one JobSet (or its Jobs) with volumes per population, from
 // deploy/kubernetes/jobset.yaml.in, and one kustomization over all of them, with the experiments as ConfigMaps.
 //
 // Blocks on the disk. The same populations give the same files.
@@ -25,9 +25,10 @@ struct ManifestOptions {
   std::string images;    // registry of the images, "registry.example.org/team:tag"; empty: the nodes' default
   int actors = 1;        // per population
   int environments = 0;  // per actor; 0: the default of `train`
+  bool plain = false;    // Jobs and Services, which need neither JobSet nor Kueue in the cluster
 };
 
-// Writes <dir>/<population>/{experiment.textproto,jobset.yaml} and <dir>/kustomization.yaml. INVALID_ARGUMENT when two
+// Writes <dir>/<population>/{experiment.textproto,population.yaml} and <dir>/kustomization.yaml. INVALID_ARGUMENT when two
 // populations would get the same name, or an experiment is too large for a ConfigMap.
 absl::Status WriteManifests(const std::string& dir, const ManifestOptions& options,
                             const std::vector<SweepRun>& populations);

@@ -22,8 +22,13 @@ def sweep_files(folder):
     """Name of golden manifests -> the text that the sweep wrote."""
     files = {"sweep-kustomization": read(folder, "kustomization.yaml")}
     for population in read(folder, "populations.txt").split():
-        files[f"sweep-{population}"] = read(folder, population, "jobset.yaml")
+        files[f"sweep-{population}"] = read(folder, population, "population.yaml")
     return files
+
+
+def plain_file(folder):
+    """The same for a population that was written with --plain."""
+    return {"sweep-plain": read(folder, "cartpole-datacom_device-cpu", "population.yaml")}
 
 
 class Files(unittest.TestCase):
@@ -43,6 +48,16 @@ class Files(unittest.TestCase):
         again = write_sweep(DATACOM, self.folder)
         self.assertEqual((said, written), (again, sweep_files(self.folder)))
 
+    def test_a_plain_sweep_writes_the_golden_jobs_and_needs_no_controller(self):
+        said = write_sweep(DATACOM, self.folder, "--plain")
+        self.assertIn("apply deploy/kubernetes/overlays/plain once", said)
+        written = plain_file(self.folder)["sweep-plain"]
+        self.assertEqual(written, golden("sweep-plain"))
+        self.assertNotRegex(written.split("apiVersion", 1)[1], "(?i)jobset|kueue|@")
+        refused = subprocess.run([DATACOM, "sweep", "cartpole/cost_budgets", "--plain", "--run-dir", self.folder], capture_output=True, text=True,
+                                 timeout=PATIENCE, check=False, cwd=SOURCE)
+        self.assertEqual((refused.returncode, refused.stderr), (2, "datacom: --plain: use it with --backend kubernetes\n"))
+
     def test_options_apply_to_every_population_and_must_be_repeated(self):
         def sweep(*more):
             return subprocess.run([DATACOM, "sweep", "cartpole/cost_budgets", "--seeds", "0", "--backend", "kubernetes", "--run-dir", self.folder,
@@ -53,7 +68,7 @@ class Files(unittest.TestCase):
         experiment = read(self.folder, "cartpole-datacom", "experiment.textproto")
         self.assertRegex(experiment, r'(?s)learner \{.*  batch_size: 48\n.*  device: "cuda"\n')
         self.assertIn("  slack_beta: 5\n", experiment)
-        jobset = read(self.folder, "cartpole-datacom", "jobset.yaml")
+        jobset = read(self.folder, "cartpole-datacom", "population.yaml")
         self.assertIn("image: datacom-learner-cuda", jobset)
         self.assertIn("- --envs=12\n", jobset)  # the next multiple of four members
         self.assertEqual(sweep(*typed).returncode, 0)
@@ -141,13 +156,15 @@ class Fetch(unittest.TestCase):
         self.assertIn("claimName: run}", read(self.path("applied")))
 
     def test_every_run_of_a_sweep_is_copied_into_its_populations_folder(self):
-        write_sweep(DATACOM, self.path("sweep"))
-        result = self.fetch(self.path("sweep"))
-        self.assertEqual(result.returncode, 0, result.stderr)
-        for population in read(self.path("sweep/populations.txt")).split():
-            self.assertEqual(read(self.path(f"sweep/{population}/progress.csv")), "member\n")
-            claim = re.search(r"name: (\S+-run)\n", read(self.path(f"sweep/{population}/jobset.yaml"))).group(1)
-            self.assertIn(f"claimName: {claim}}}", read(self.path("applied")))
+        for folder, *more in (["sweep"], ["plain", "--plain"]):
+            write_sweep(DATACOM, self.path(folder), *more)
+            result = self.fetch(self.path(folder))
+            self.assertEqual(result.returncode, 0, result.stderr)
+            for population in read(self.path(f"{folder}/populations.txt")).split():
+                self.assertEqual(read(self.path(f"{folder}/{population}/progress.csv")), "member\n")
+                claim = re.search(r"name: (\S+-run)\n", read(self.path(f"{folder}/{population}/population.yaml"))).group(1)
+                self.assertIn(f"claimName: {claim}}}", read(self.path("applied")))
+            os.remove(self.path("applied"))
         self.assertIn("--namespace datacom-sweeps apply", read(self.path("said")))
 
     def test_a_failed_copy_is_named_and_its_pod_deleted(self):
@@ -197,12 +214,23 @@ class Rendered(unittest.TestCase):
                 experiment = read(folder, population, "experiment.textproto")
                 self.assertIn("".join(f"    {line}\n" for line in experiment.splitlines()), text)
 
+    def test_a_plain_sweep_renders_to_four_jobs_and_two_services_per_population(self):
+        with tempfile.TemporaryDirectory(prefix="datacom-manifests-") as folder:
+            write_sweep(DATACOM, folder, "--plain")
+            text = render(folder)
+        counts = {kind: len(re.findall(f"^kind: {kind}$", text, re.MULTILINE)) for kind in ("Job", "Service", "PersistentVolumeClaim", "ConfigMap")}
+        self.assertEqual(counts, {"Job": 8, "Service": 4, "PersistentVolumeClaim": 4, "ConfigMap": 2})
+        self.assertEqual(text.count("\n  namespace: datacom-sweeps\n"), 18)
+        self.assertEqual(text.count("podFailurePolicy:"), 8)
+
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--write"]:
         with tempfile.TemporaryDirectory(prefix="datacom-manifests-") as made:
             write_sweep(DATACOM, made)
-            write_golden({**{name: render(os.path.join(KUBERNETES, folder)) for name, folder in FOLDERS.items()}, **sweep_files(made)})
+            texts = sweep_files(made)
+            write_sweep(DATACOM, made, "--plain")
+            write_golden({**{name: render(os.path.join(KUBERNETES, folder)) for name, folder in FOLDERS.items()}, **texts, **plain_file(made)})
         sys.exit()
     unittest.main(verbosity=2)  # tests/allowed_skips.txt has the names of skipped tests
 # SPDX-License-Identifier: Apache-2.0

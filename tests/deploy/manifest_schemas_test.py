@@ -36,8 +36,9 @@ def objects():
     """(file, object) of every golden file and of the copying pod."""
     yield "copy.yaml.in", yaml.safe_load(read(KUBERNETES, "copy.yaml.in").replace("@IMAGE@", "busybox").replace("@CLAIM@", "run"))
     for name in golden_names():
-        for item in yaml.safe_load_all(golden(name)):
-            yield name + ".yaml", item
+        for document in yaml.safe_load_all(golden(name)):
+            for item in document["items"] if document["kind"] == "List" else [document]:
+                yield name + ".yaml", item
 
 
 def pods(item):
@@ -48,7 +49,8 @@ def pods(item):
     elif item["kind"] == "Pod":
         yield item["metadata"]["name"], item["spec"]
     elif item["kind"] in ("Job", "Deployment", "StatefulSet"):
-        yield item["metadata"]["name"], item["spec"]["template"]["spec"]
+        template = item["spec"]["template"]
+        yield template["metadata"]["labels"]["app.kubernetes.io/component"], template["spec"]
 
 
 def roles(item):
@@ -163,7 +165,7 @@ class Promises(unittest.TestCase):
                         self.assertIs(rights["allowPrivilegeEscalation"], False)
                         self.assertIs(rights["readOnlyRootFilesystem"], True)
                         self.assertIn("memory", container["resources"]["limits"])
-        self.assertEqual(count, 4 * 4 + 2 * 4 + 1)
+        self.assertEqual(count, 4 * 4 + 2 * 4 + 4 + 1)
 
     def test_every_argument_is_a_flag_of_its_binary(self):
         flags = {}
@@ -176,7 +178,7 @@ class Promises(unittest.TestCase):
                 for argument in container["args"]:
                     word = argument.split("=")[0]
                     self.assertRegex(flags[program], rf"(?m)^\s+{word}\b", f"{file} {role}")
-                    self.assertTrue((word.startswith("--") and word != "--stay") == ("=" in argument), argument)
+                    self.assertTrue((word.startswith("--") and word not in ("--stay", "--end-with-run")) == ("=" in argument), argument)
 
     def test_ports_probes_and_peers_match(self):
         for file, item in objects():
@@ -200,7 +202,11 @@ class Promises(unittest.TestCase):
                         self.assertEqual(given[flag], f"{name}-{peer}-0-0.{name}:7000")
                         self.assertLessEqual(len(f"{name}-evaluator-0-0-xxxxx"), 63)
                     elif flag in given:
-                        self.assertEqual(given[flag], peer + ":7000")
+                        services = {service["metadata"]["name"]: service["spec"]["selector"] for name, service in objects()
+                                    if name == file and service["kind"] == "Service"}
+                        host = given[flag].removesuffix(":7000")
+                        self.assertIn(host, (peer, given["--run-id"] + "-" + peer))
+                        self.assertIn(services[host], ({"app.kubernetes.io/component": peer}, {"job-name": host}))
 
     def test_the_operator_scrapes_over_tls_where_the_roles_use_it(self):
         secure = set()
@@ -216,7 +222,7 @@ class Promises(unittest.TestCase):
     def test_interrupted_pods_are_restarted_and_misconfigured_ones_are_not(self):
         jobs = [item["spec"] for _, item in objects() if item["kind"] == "Job"]
         jobs += [job["template"]["spec"] for _, item in objects() if item["kind"] == "JobSet" for job in item["spec"]["replicatedJobs"]]
-        self.assertEqual(len(jobs), 4 * 2 + 2 * 4)
+        self.assertEqual(len(jobs), 4 * 2 + 2 * 4 + 4)
         for job in jobs:
             self.assertEqual(job["template"]["spec"]["restartPolicy"], "Never")  # required by a pod failure policy
             rules = [(rule["action"], rule.get("onExitCodes", {}).get("values"), bool(rule.get("onPodConditions")))
@@ -226,7 +232,7 @@ class Promises(unittest.TestCase):
     def test_policies_allow_only_necessary_connections(self):
         roles = ("replay", "learner", "actor", "evaluator")
         wanted = {("actor", "replay", 7000), ("learner", "replay", 7000), ("actor", "learner", 7000), ("evaluator", "learner", 7000)}
-        for name in ("dev", "cpu", "gpu", "secure", "sweep"):
+        for name in ("dev", "cpu", "gpu", "secure", "sweep", "plain"):
             policies = [item["spec"] for item in yaml.safe_load_all(golden(name)) if item["kind"] == "NetworkPolicy"]
             reached = {(source, target, port) for source in roles for target in roles for port in (7000, 7001, 9100)
                        if allows(policies, "egress", source, target, port) and allows(policies, "ingress", target, source, port)}

@@ -14,9 +14,10 @@ from skipped import SKIPPED  # noqa: E402, F401  for the tests
 KUBERNETES = os.path.join(SOURCE, "deploy", "kubernetes")
 GOLDEN = os.path.join(SOURCE, "tests", "deploy", "kubernetes")
 FOLDERS = {"dev": "overlays/dev", "cpu": "overlays/cpu", "gpu": "overlays/gpu", "secure": "overlays/secure",
-           "sweep": "overlays/sweep", "rules": "rules"}
+           "sweep": "overlays/sweep", "plain": "overlays/plain", "rules": "rules"}
 # Golden manifests that are kept as a difference from others.
-BASES = {"dev": "cpu", "gpu": "cpu", "secure": "cpu", "sweep-cartpole-datacom_device-cuda": "sweep-cartpole-datacom_device-cpu"}
+BASES = {"dev": "cpu", "gpu": "cpu", "secure": "cpu", "plain": "sweep", "sweep-cartpole-datacom_device-cuda": "sweep-cartpole-datacom_device-cpu",
+         "sweep-plain": "sweep-cartpole-datacom_device-cpu"}
 
 
 def read(*path):
@@ -75,10 +76,10 @@ def render(folder):
     return result.stdout
 
 
-def write_sweep(binary, folder):
-    """Writes the golden sweep's manifests into a folder."""
+def write_sweep(binary, folder, *more):
+    """Writes the golden sweep's manifests into a folder, with more options."""
     result = subprocess.run([binary, "sweep", os.path.join(GOLDEN, "sweep.textproto"), "--backend", "kubernetes", "--actors", "4",
-                             "--images", "registry.example.org:5000/team:1.0", "--run-dir", folder],
+                             "--images", "registry.example.org:5000/team:1.0", "--run-dir", folder, *more],
                             capture_output=True, text=True, timeout=PATIENCE, check=False, cwd=SOURCE)
     if result.returncode != 0:
         raise AssertionError(result.stdout + result.stderr)

@@ -206,7 +206,7 @@ class ClusterTest(unittest.TestCase):
         self.assertEqual(max(collections.Counter(keys).values()), 1, "an episode was recorded twice")
 
     def test_the_server_accepts_every_overlay(self):
-        for overlay in ("dev", "cpu", "gpu", "secure"):
+        for overlay in ("dev", "cpu", "gpu", "secure", "plain"):
             with self.subTest(overlay):
                 text = rendered(os.path.join(KUBERNETES, "overlays", overlay))
                 space = re.search(r"^kind: Namespace\n(?:.*\n)*?  name: (\S+)$", text, re.MULTILINE).group(1)
@@ -260,6 +260,36 @@ class ClusterTest(unittest.TestCase):
         self.assertRegex(checked.stdout, r"checkpoints +not fetched")
         actor = self.pods("actor")[0]["status"]["containerStatuses"][0]
         self.assertEqual((actor["restartCount"], actor["ready"]), (restarts, True))
+
+    def test_a_plain_sweep_ends_by_itself_and_is_fetched(self):
+        self.space = "datacom-sweeps"
+        sweep = os.path.join(self.folder, "sweep")
+        file = os.path.join(self.folder, "sweep.textproto")
+        with open(file, "w", encoding="utf-8") as text:
+            text.write('name: "plain"\nexperiments: "cartpole/datacom"\nseeds: "0-1"\naxes { name: "batch" '
+                       'points { label: "32" set: "learner.batch_size=32" } points { label: "64" set: "learner.batch_size=64" } }\n')
+        settings = [word for setting in [*TINY, "run.env_steps=3000"] for word in ("--set", setting)]
+        subprocess.run([os.path.join(BIN, "datacom"), "sweep", file, "--backend", "kubernetes", "--plain", "--actors", "2", "--images",
+                        "docker.io/library:dev", "--run-dir", sweep, *settings], check=True, stdout=subprocess.DEVNULL)
+        kubectl("apply", "-f", "-", input=rendered(os.path.join(KUBERNETES, "overlays", "plain")))
+        self.addCleanup(kubectl, "delete", "namespace", self.space, check=False)
+        with open(os.path.join(sweep, "populations.txt"), encoding="utf-8") as names:
+            populations = names.read().split()
+        self.assertEqual(len(populations), 2)
+        manifests = re.sub(r"(requests:\n +cpu: )\S+", r"\g<1>50m", rendered(sweep))  # two processors for eight pods and more
+        done = kubectl("apply", "-f", "-", input=manifests)
+        self.assertNotIn("Warning", done.stderr)
+        jobs = [job["metadata"]["name"] for job in self.get("jobs")["items"]]
+        self.assertEqual(len(jobs), 8)
+        self.until("all jobs complete, those of the replays too", lambda: all(self.complete(job) for job in jobs))
+        done = subprocess.run([os.path.join(KUBERNETES, "fetch"), sweep], text=True, capture_output=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for population in populations:
+            checked = subprocess.run([os.path.join(BIN, "datacom"), "verify", os.path.join(sweep, population)], text=True, capture_output=True, check=False)
+            self.assertEqual(checked.returncode, 0, checked.stdout)
+            with open(os.path.join(sweep, population, "progress.csv"), encoding="utf-8") as progress:
+                ends = [row["member"] for row in csv.DictReader(progress) if row["env_steps"] == "3000"]
+            self.assertEqual(sorted(ends), ["0", "1"])
 
     def check_rights(self):
         """Checks what the kernel says of a pod's process; 1.20 has no admission for the namespace's restricted pod security."""

@@ -35,7 +35,7 @@ class SlurmTest(RunTest):
     def setUpClass(cls):
         folder = tempfile.mkdtemp(prefix="datacom-slurm-")
         cls.addClassCleanup(shutil.rmtree, folder)
-        cls.slurm = Slurm(folder, nodes=3, processors=3)
+        cls.slurm = Slurm(folder, nodes=3, processors=3, settings=["MaxArraySize=3"])
         cls.addClassCleanup(cls.slurm.close)
 
     def until(self, what, condition):
@@ -122,6 +122,28 @@ class SlurmTest(RunTest):
         self.assertIn("2 populations, 4 members: 2 complete", shown.stdout)
         figure = run("report", folder, "--out", os.path.join(self.folder, "report.html"))
         self.assertEqual(figure.returncode, 0, figure.stderr)
+
+    def test_a_sweep_that_is_larger_than_an_array_gets_a_second_one(self):
+        folder = os.path.join(self.folder, "sweep")
+        path = os.path.join(self.folder, "mine.textproto")
+        with open(path, "w", encoding="utf-8") as file:
+            points = "".join(f'points {{ label: "{size}" set: "learner.batch_size={size}" }} ' for size in (8, 16, 24, 32))
+            file.write(f'name: "mine" experiments: "cartpole/datacom" seeds: "0-1" axes {{ name: "batch" {points} }}\n'
+                       + "".join(f'set: "{item}"\n' for item in TINY))
+        made = run("sweep", path, "--run-dir", folder, "--backend", "slurm", "--steps", str(SHORT))
+        self.assertEqual(made.returncode, 0, made.stdout + made.stderr)
+        scripts = re.findall(r"^  sbatch (\S+)$", made.stdout, re.MULTILINE)
+        self.assertEqual([os.path.basename(script) for script in scripts], ["sweep.sbatch", "sweep-2.sbatch"])
+        second = self.slurm.submit("--hold", scripts[1])
+        shown = run("status", folder)
+        self.assertIn("4 populations, 8 members: 3 not started, 1 waiting", shown.stdout)
+        self.assertRegex(shown.stdout, r"cartpole-datacom_batch-32 +2 +10,000 +0 %  waiting: JobHeldUser")
+        first = self.slurm.submit(scripts[0])
+        self.slurm.run("scontrol", "release", second)
+        self.until("the jobs have ended", lambda: all(state[0] == "COMPLETED" for one in (first, second) for state in self.slurm.states(one).values()))
+        self.assertIn("4 populations, 8 members: 4 complete", run("status", folder).stdout)
+        for size in (8, 32):
+            self.check_complete(os.path.join(folder, f"cartpole-datacom_batch-{size}"), SHORT)
 
     def test_a_cancelled_run_stays_away_and_a_new_job_resumes_it_and_a_failed_one_is_not_repeated(self):
         folder = os.path.join(self.folder, "run")

@@ -149,6 +149,40 @@ TEST_F(LearnerProcessTest, ARunCompletesAndTellsItsEvaluatorsToLeave) {
       ::testing::ContainsRegex("\nrevision .+\n(.*\n)*machine .+, [1-9][0-9]* processors\nstarted 20..-..-..\n"));
 }
 
+TEST_F(LearnerProcessTest, TheReplayIsToldOnceEveryRecordIsWrittenAndAskedAgainWhileItIsAway) {
+  std::vector<int> rows;
+  seams_.finish_run = [&](uint64_t completed_update, uint32_t incarnation) -> absl::Status {
+    EXPECT_EQ(completed_update, 230u);
+    EXPECT_EQ(incarnation, 1u);
+    rows.push_back(ProgressRows());
+    return rows.size() < 3 ? absl::UnavailableError("moving") : absl::OkStatus();
+  };
+  std::thread evaluator([&] { Evaluate(); });
+  EXPECT_THAT(RunLearner(options_, FakeTaskModel(), seams_), IsOk());
+  evaluator.join();
+  EXPECT_THAT(rows, ::testing::ElementsAre(8, 8, 8));
+}
+
+TEST_F(LearnerProcessTest, ARefusalOfTheReplayDoesNotSpoilACompleteRunAndAnInterruptedOneTellsNothing) {
+  int told = 0;
+  seams_.finish_run = [&](uint64_t, uint32_t) {
+    ++told;
+    return absl::FailedPreconditionError("no");
+  };
+  Stop();
+  EXPECT_TRUE(absl::IsCancelled(RunLearner(options_, FakeTaskModel(), seams_)));
+  EXPECT_EQ(told, 0);
+  {
+    MutexLock lock(&mutex_);
+    stop_ = false;
+  }
+  fs::remove(options_.address_file);
+  std::thread evaluator([&] { Evaluate(); });
+  EXPECT_THAT(RunLearner(options_, FakeTaskModel(), seams_), IsOk());
+  evaluator.join();
+  EXPECT_EQ(told, 1);
+}
+
 TEST(BuildText, KeepsEverySimulatorThatTheRunHasUsed) {
   const std::string own = Simulator();
   const auto line = [](const std::string& simulators) {
