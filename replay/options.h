@@ -35,7 +35,7 @@ struct Options {
   double discount = 0.99;  // weight of a row's reward in J, relative to the row before (DiscountOfReturns)
   uint64_t run_seed = 0;
   bool end_with_run = false;  // the replay ends when the learner has finished the run; a file remembers that
-  bool sync = false;  // acknowledged rows survive a loss of power
+  bool sync = false;          // acknowledged rows survive a loss of power
   Clock::Time::duration lease = std::chrono::seconds(30);
   const Clock* clock = &Clock::Real();
 };

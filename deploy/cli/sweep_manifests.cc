@@ -45,20 +45,22 @@ std::string Quantity(uint64_t bytes) { return absl::StrCat((bytes + bytes / 4 + 
 // actors is complete once one of them has ended, because all end for the same reason.
 std::string WithoutSet(const std::string& text) {
   static constexpr char kSet[] = "apiVersion: jobset.x-k8s.io/v1alpha2\n", kJobs[] = "  replicatedJobs:\n";
-  static const std::regex* const kJob = new std::regex("    - name: (\\w+)\n      replicas: 1\n      template:\n        spec:\n");
+  static const std::regex* const kJob =
+      new std::regex("    - name: (\\w+)\n      replicas: 1\n      template:\n        spec:\n");
   const size_t set = text.find(kSet), jobs = text.find(kJobs);
   std::string plain = absl::StrCat(text.substr(0, set), "apiVersion: v1\nkind: List\nitems:\n");
   for (const char* role : {"replay", "learner"}) {
-    absl::StrAppend(&plain, "    - apiVersion: v1\n      kind: Service\n      metadata: {name: @NAME@-", role,
-                    ", labels: {app.kubernetes.io/part-of: datacom}}\n      spec:\n          publishNotReadyAddresses: true\n",
-                    "          selector: {job-name: @NAME@-", role,
-                    "}\n          ports: [{name: grpc, port: 7000, targetPort: grpc}]\n");
+    absl::StrAppend(
+        &plain, "    - apiVersion: v1\n      kind: Service\n      metadata: {name: @NAME@-", role,
+        ", labels: {app.kubernetes.io/part-of: datacom}}\n      spec:\n          publishNotReadyAddresses: true\n",
+        "          selector: {job-name: @NAME@-", role,
+        "}\n          ports: [{name: grpc, port: 7000, targetPort: grpc}]\n");
   }
-  absl::StrAppend(
-      &plain, std::regex_replace(text.substr(jobs + sizeof kJobs - 1), *kJob,
-                                 "    - apiVersion: batch/v1\n      kind: Job\n      metadata: {name: @NAME@-$1, labels: "
-                                 "{app.kubernetes.io/part-of: datacom, datacom/task: @TASK@, datacom/algorithm: "
-                                 "@ALGORITHM@}}\n      spec:\n"));
+  absl::StrAppend(&plain, std::regex_replace(
+                              text.substr(jobs + sizeof kJobs - 1), *kJob,
+                              "    - apiVersion: batch/v1\n      kind: Job\n      metadata: {name: @NAME@-$1, labels: "
+                              "{app.kubernetes.io/part-of: datacom, datacom/task: @TASK@, datacom/algorithm: "
+                              "@ALGORITHM@}}\n      spec:\n"));
   return absl::StrReplaceAll(plain, {{"          completions: @ACTORS@\n", ""}});
 }
 

@@ -28,8 +28,8 @@ struct ManifestOptions {
   bool plain = false;    // Jobs and Services, which need neither JobSet nor Kueue in the cluster
 };
 
-// Writes <dir>/<population>/{experiment.textproto,population.yaml} and <dir>/kustomization.yaml. INVALID_ARGUMENT when two
-// populations would get the same name, or an experiment is too large for a ConfigMap.
+// Writes <dir>/<population>/{experiment.textproto,population.yaml} and <dir>/kustomization.yaml. INVALID_ARGUMENT when
+// two populations would get the same name, or an experiment is too large for a ConfigMap.
 absl::Status WriteManifests(const std::string& dir, const ManifestOptions& options,
                             const std::vector<SweepRun>& populations);
 

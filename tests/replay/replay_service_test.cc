@@ -22,24 +22,6 @@ class ReplayServiceTest : public ServedReplay {
   std::unique_ptr<DrawStream> Learner(uint32_t incarnation = 1) {
     return DrawStream::Open({channel_, "run", SmallSchema().fingerprint(), incarnation});
   }
-
-  // Appends rows within the credit until there are `rows` in total.
-  void Produce(InsertSession* session, uint64_t rows) {
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
-    while (std::chrono::steady_clock::now() < deadline) {
-      const auto allowance = session->allowance(0);
-      if (allowance.next_sequence >= rows) break;
-      const auto count = static_cast<uint32_t>(std::min<uint64_t>({allowance.rows, rows - allowance.next_sequence, 7}));
-      if (count == 0) {
-        session->changes().Wait(milliseconds(100));
-        continue;
-      }
-      const auto chunk = MakeChunk(0, 0, SimpleRows(allowance.next_sequence, count));
-      ASSERT_THAT(session->Append(0, count, chunk.columns()), IsOk());
-    }
-    const absl::Status flushed = session->Flush(kPatience);
-    ASSERT_THAT(flushed, IsOk());
-  }
 };
 
 TEST_F(ReplayServiceTest, ARunCompletesOverRealStreams) {
@@ -72,41 +54,6 @@ TEST_F(ReplayServiceTest, ARunCompletesOverRealStreams) {
   ASSERT_THAT(info, IsOk());
   EXPECT_EQ(info->members(0).inserted(), 200u);
   EXPECT_EQ(info->members(0).samples_per_insert(), 1.0);
-}
-
-TEST_F(ReplayServiceTest, ARunFinishesOnlyWithAllRowsAndItsLastUpdateAndALaterProcessKnowsIt) {
-  Options options = SmallOptions(1);
-  options.limits.schedule.env_steps = 12;  // updates 1 and 2
-  options.end_with_run = true;
-  Serve(options);
-  auto session = Join("actor-0");
-  Produce(session.get(), 11);
-  v1::FinishRequest request;
-  *request.mutable_hello() = MakeHello("run", 0);
-  request.set_incarnation(1);
-  request.set_completed_update(1);
-  absl::Status finished = FinishRun(channel_, request, kPatience);
-  EXPECT_EQ(finished.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(finished.message()), HasSubstr("not complete at update 1 of 2"));
-  EXPECT_FALSE(service_->finished());
-  Produce(session.get(), 12);
-  request.set_completed_update(2);
-  *request.mutable_hello() = MakeHello("another", 0);
-  EXPECT_FALSE(FinishRun(channel_, request, kPatience).ok());
-  EXPECT_FALSE(service_->finished() || store_->WasFinished());
-  *request.mutable_hello() = MakeHello("run", 0);
-  for (int time = 0; time < 2; ++time) ASSERT_THAT(FinishRun(channel_, request, kPatience), IsOk());
-  EXPECT_TRUE(service_->finished());
-  session.reset();
-
-  Stop();
-  Serve(options);
-  EXPECT_TRUE(store_->WasFinished());
-  EXPECT_FALSE(service_->finished());
-  Stop();
-  options.limits.schedule.env_steps = 13;  // the run was extended
-  Serve(options);
-  EXPECT_FALSE(store_->WasFinished());
 }
 
 TEST_F(ReplayServiceTest, InvalidRowsEndOnlyTheSendersSessionWithTheReason) {

@@ -56,6 +56,24 @@ class ServedReplay : public ::testing::Test {
     return std::move(*session);
   }
 
+  // Appends rows within the credit until there are `rows` in total.
+  void Produce(InsertSession* session, uint64_t rows) {
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    while (std::chrono::steady_clock::now() < deadline) {
+      const auto allowance = session->allowance(0);
+      if (allowance.next_sequence >= rows) break;
+      const auto count = static_cast<uint32_t>(std::min<uint64_t>({allowance.rows, rows - allowance.next_sequence, 7}));
+      if (count == 0) {
+        session->changes().Wait(std::chrono::milliseconds(100));
+        continue;
+      }
+      const auto chunk = MakeChunk(0, 0, SimpleRows(allowance.next_sequence, count));
+      ASSERT_THAT(session->Append(0, count, chunk.columns()), IsOk());
+    }
+    const absl::Status flushed = session->Flush(kPatience);
+    ASSERT_THAT(flushed, IsOk());
+  }
+
   TemporaryFolder folder_;
   ManualClock clock_;
   std::unique_ptr<Store> store_;

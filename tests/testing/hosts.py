@@ -91,11 +91,14 @@ class Direction:
 
 
 class Host:
+    _made = itertools.count(1)  # over all networks of the process: several may exist at a time
+
     def __init__(self, number):
         self.address = f"10.213.0.{number}"
-        self.namespace = f"datacom-{os.getpid()}-{number}"
+        made = next(self._made)
+        self.namespace = f"datacom-{os.getpid()}-{made}"
         self.mac = bytes([2, 0, 0, 0, 0, number])
-        interface = f"dc{os.getpid()}h{number}"
+        interface = f"dc{os.getpid()}h{made}"
         self.wire = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
         fcntl.ioctl(self.wire, _TUNSETIFF, struct.pack("16sH22x", interface.encode(), _TAP_WITHOUT_HEADER))
         for command in (f"ip netns add {self.namespace}", f"ip link set {interface} netns {self.namespace}",
