@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Writes Safety-Gymnasium's velocity tasks with the models of the installed Gymnasium: write_tasks.py FOLDER [NAME...]
+
+FOLDER/NAME/ then has model.xml, task.textproto, whose cost is the package's 0 or 1, and signed.textproto, whose cost is
+speed / limit - 1, for methods that learn from the size of a cost. The names are those of the folder `tasks`.
+
+The models belong to Gymnasium (any version from 0.28 on) and are not in this tree. In the copy
+* actuators without a name get their joint's,
+* places in the world (coordinate="global", which MuJoCo dropped in 2.3.4) are those in the parent's frame,
+* geoms that never collide (collision="predefined", dropped as well) say so themselves,
+* the floor has no contact margin: newer versions of MuJoCo add the margins of two geoms, older ones took the larger,
+* sensors clip velocities, for tasks that observe NAME_velocity.
+The physics stays that of the original (tests/common/tasks/safety_gymnasium_test.py).
+"""
+import argparse
+import importlib.util
+import os
+import shutil
+import sys
+import xml.etree.ElementTree as xml
+
+TASKS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tasks")
+NAMES = sorted(name.removesuffix(".textproto") for name in os.listdir(TASKS))
+INDICATOR, SIGNED = ' > limit"', ' / limit - 1"'
+
+
+def numbers(text):
+    return [float(number) for number in text.split()]
+
+
+def to_parents_frames(body, origin):
+    """Replaces places in the world, in bodies that are not turned, by places in the parent's frame."""
+    for element in body:
+        if element.tag == "body" and set(element.attrib) & {"quat", "euler", "axisangle", "xyaxes", "zaxis"}:
+            raise ValueError(f"body {element.get('name')} is turned")
+        place = numbers(element.get("pos", "0 0 0"))
+        for name in ("pos", "fromto"):
+            if name in element.attrib:
+                places = numbers(element.get(name))
+                element.set(name, " ".join(repr(value - origin[i % 3]) for i, value in enumerate(places)))
+        if element.tag == "body":
+            to_parents_frames(element, place)
+
+
+def model(source, clipped):
+    tree = xml.parse(source)
+    root = tree.getroot()
+    compiler = root.find("compiler")
+    if compiler.attrib.pop("coordinate", "local") == "global":
+        to_parents_frames(root.find("worldbody"), [0, 0, 0])
+    if root.find("option").attrib.pop("collision", "all") == "predefined":
+        for geom in root.iter("geom"):
+            geom.attrib.update(contype="0", conaffinity="0")
+    for geom in root.iter("geom"):
+        if geom.get("type") == "plane":
+            geom.set("margin", "0")
+    for actuator in root.find("actuator"):
+        actuator.attrib.setdefault("name", actuator.get("joint"))
+    if clipped:
+        sensors = xml.SubElement(root, "sensor")
+        for joint in root.find("worldbody").iter("joint"):
+            xml.SubElement(sensors, "jointvel", name=joint.get("name") + "_velocity", joint=joint.get("name"), cutoff="10")
+    return tree
+
+
+def write(assets, folder, name):
+    with open(os.path.join(TASKS, name + ".textproto"), encoding="utf-8") as file:
+        text = file.read()
+    os.makedirs(folder, exist_ok=True)
+    model(os.path.join(assets, name + ".xml"), 'sensor: "*_velocity"' in text).write(os.path.join(folder, "model.xml"))
+    shutil.copy(os.path.join(TASKS, name + ".textproto"), os.path.join(folder, "task.textproto"))
+    with open(os.path.join(folder, "signed.textproto"), "w", encoding="utf-8") as file:
+        file.write(text.replace(INDICATOR, SIGNED))
+
+
+def main():
+    about, details = __doc__.split("\n\n", 1)
+    parser = argparse.ArgumentParser(description=about.split(": ")[0], epilog=details, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)} (all)")
+    options = parser.parse_args()
+    unknown = set(options.names) - set(NAMES)
+    if unknown:
+        parser.error(f"unknown task {', '.join(sorted(unknown))}; the tasks are: {', '.join(NAMES)}")
+    package = importlib.util.find_spec("gymnasium")
+    if package is None:
+        parser.error("Gymnasium, which has the models, is not installed: python3 -m pip install gymnasium")
+    assets = os.path.join(os.path.dirname(package.origin), "envs", "mujoco", "assets")
+    for name in options.names or NAMES:
+        write(assets, os.path.join(options.folder, name), name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
+# SPDX-License-Identifier: Apache-2.0
