@@ -2,24 +2,25 @@
 """Writes Safety-Gymnasium's velocity tasks with the models of the installed Gymnasium: write_tasks.py FOLDER [NAME...]
 
 FOLDER/NAME/ then has model.xml, task.textproto, whose cost is the package's 0 or 1, and signed.textproto, whose cost is
-speed / limit - 1, for methods that learn from the size of a cost. The names are those of the folder `tasks`.
+speed / limit - 1, for methods that learn from the size of a cost. The names are those of the folder `tasks`. The experiments of the
+folder `experiments` lie beside them.
 
 The models belong to Gymnasium (any version from 0.28 on) and are not in this tree. In the copy
 * actuators without a name get their joint's,
 * places in the world (coordinate="global", which MuJoCo dropped in 2.3.4) are those in the parent's frame,
 * geoms that never collide (collision="predefined", dropped as well) say so themselves,
 * the floor has no contact margin: newer versions of MuJoCo add the margins of two geoms, older ones took the larger,
-* sensors clip velocities, for tasks that observe NAME_velocity.
+* sensors clip velocities and keep the sign of an orientation, for tasks that observe them.
 The physics stays that of the original (tests/common/tasks/safety_gymnasium_test.py).
 """
 import argparse
 import importlib.util
 import os
-import shutil
 import sys
 import xml.etree.ElementTree as xml
 
-TASKS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tasks")
+HERE = os.path.dirname(os.path.abspath(__file__))
+TASKS, EXPERIMENTS = os.path.join(HERE, "tasks"), os.path.join(HERE, "experiments")
 NAMES = sorted(name.removesuffix(".textproto") for name in os.listdir(TASKS))
 INDICATOR, SIGNED = ' > limit"', ' / limit - 1"'
 
@@ -42,7 +43,8 @@ def to_parents_frames(body, origin):
             to_parents_frames(element, place)
 
 
-def model(source, clipped):
+def model(source, text):
+    """The copy of a model for the task with this text."""
     tree = xml.parse(source)
     root = tree.getroot()
     compiler = root.find("compiler")
@@ -56,21 +58,33 @@ def model(source, clipped):
             geom.set("margin", "0")
     for actuator in root.find("actuator"):
         actuator.attrib.setdefault("name", actuator.get("joint"))
-    if clipped:
-        sensors = xml.SubElement(root, "sensor")
+    sensors = xml.SubElement(root, "sensor")
+    if 'sensor: "*_velocity"' in text:
         for joint in root.find("worldbody").iter("joint"):
             xml.SubElement(sensors, "jointvel", name=joint.get("name") + "_velocity", joint=joint.get("name"), cutoff="10")
+    if 'sensor: "torso_orientation"' in text:
+        xml.SubElement(sensors, "framequat", name="torso_orientation", objtype="xbody", objname="torso")
     return tree
 
 
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
 def write(assets, folder, name):
-    with open(os.path.join(TASKS, name + ".textproto"), encoding="utf-8") as file:
-        text = file.read()
+    text = read(os.path.join(TASKS, name + ".textproto"))
+    tree = model(os.path.join(assets, name + ".xml"), text)
+    entropy = str(-len(tree.getroot().find("actuator")))  # -1 for each action
+    files = {"task": text, "signed": text.replace(INDICATOR, SIGNED)}
+    for experiment in os.listdir(EXPERIMENTS):
+        content = read(os.path.join(EXPERIMENTS, experiment))
+        files[experiment.removesuffix(".textproto")] = content.replace("TASK", name).replace("ENTROPY", entropy)
     os.makedirs(folder, exist_ok=True)
-    model(os.path.join(assets, name + ".xml"), 'sensor: "*_velocity"' in text).write(os.path.join(folder, "model.xml"))
-    shutil.copy(os.path.join(TASKS, name + ".textproto"), os.path.join(folder, "task.textproto"))
-    with open(os.path.join(folder, "signed.textproto"), "w", encoding="utf-8") as file:
-        file.write(text.replace(INDICATOR, SIGNED))
+    tree.write(os.path.join(folder, "model.xml"))
+    for file, content in files.items():
+        with open(os.path.join(folder, file + ".textproto"), "w", encoding="utf-8") as out:
+            out.write(content)
 
 
 def main():
