@@ -5,9 +5,11 @@
 tests/golden/tasks/safety_gymnasium.csv.xz holds observations, rewards, costs and terminations of the package with its own MuJoCo,
 2.3.3, and safety_gymnasium_ant.csv.xz those of its Ant with MuJoCo 4.0.0 (safety_gymnasium_record.py). The package reads the Ant's
 place as the last stage of Runge-Kutta left it. So does the task with `refresh: "nothing"`, and then the rewards are equal; as
-written the task reads the place reached, and a reward may differ by REWARD_OF_ANT. The models come from Gymnasium, which pip unpacks into the build folder. Exit code 77, with
-the reason: pip cannot fetch it, and nothing was compared. DATACOM_SAFETY_GYMNASIUM_PYTHON may name a Python that has
-Safety-Gymnasium; then the recording is made again and must be the same to the same tolerance.
+written the task reads the place reached, and a reward may differ by REWARD_OF_ANT.
+
+The models come from Gymnasium, which pip unpacks into the build folder. Exit code 77, with the reason: pip cannot fetch it, and
+nothing was compared. DATACOM_SAFETY_GYMNASIUM_PYTHON may name a Python that has Safety-Gymnasium; then the first recording is made
+again and must be the same to the same tolerance.
 """
 import collections
 import csv
@@ -47,8 +49,8 @@ def gymnasium():
     folder = os.path.join(os.getcwd(), "python", "safety_gymnasium")
     if not os.path.exists(os.path.join(folder, "gymnasium", "envs", "mujoco", "assets", "hopper.xml")):
         try:
-            call(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1", "--no-deps", "--no-compile",
-                 "--target", folder, GYMNASIUM)
+            call(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1", "--no-deps",
+                 "--no-compile", "--target", folder, GYMNASIUM)
         except RuntimeError as error:
             print(error)
             return None
