@@ -125,6 +125,9 @@ void AddTask(CLI::App* app, int* exit_code) {
   CLI::App* create = verb->add_subcommand("new", "Makes a folder with a copy of a model and a task file to edit");
   create->add_option("name", making->folder, "Folder to make; its name is the task's")->required();
   create->add_option("--model", making->model, "MJCF file")->required();
+  create->add_flag("--no-visual", making->no_visual,
+                   "Leave out geoms that only draw a mesh (contype 0 and conaffinity 0), skins, and the files that "
+                   "nothing uses then");
   create->callback([making, exit_code] { *exit_code = Finish(RunNewTaskCommand(*making, &std::cout)); });
   auto flags = std::make_shared<CheckFlags>();
   CLI::App* check = verb->add_subcommand("check", "Plays random actions in a task and prints what happens");

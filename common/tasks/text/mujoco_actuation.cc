@@ -83,7 +83,8 @@ absl::Status Actuation::AddChannels(const mjModel& model, const v1::Control& con
       const bool beyond = limited && mode_ != Mode::kAcceleration && (range.low() < own[0] || range.high() > own[1]);
       if (beyond) {
         return Wrong(absl::StrCat("control.range[", i, "]"),
-                     absl::StrCat("goes beyond the control range of actuator ", name));
+                     absl::StrCat("goes beyond the control range of actuator ", name, ", which is ", own[0], " to ",
+                                  own[1], " in the model"));
       }
       low = range.low(), high = range.high(), ranged = true;
     }

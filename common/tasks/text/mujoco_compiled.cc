@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "common/config/rules.h"
@@ -147,7 +148,11 @@ absl::StatusOr<MujocoModel> CompileFiles(const std::string& name, const v1::Text
   std::vector<std::pair<std::string, std::string>> assets;
   for (int i = 1; i < task.file_size(); ++i) assets.emplace_back(task.file(i).name(), task.file(i).content());
   absl::StatusOr<MujocoModel> model = CompileMujocoModel(name, task.file(0).content(), assets);
-  if (!model.ok()) return Wrong("model", std::string(model.status().message()));
+  if (!model.ok()) {
+    absl::string_view why = model.status().message();
+    absl::ConsumePrefix(&why, absl::StrCat("model ", name, ": "));
+    return Wrong("model", absl::StrCat(task.file(0).name(), ": ", why));
+  }
   RETURN_IF_ERROR(CheckControls(**model));
   return model;
 }

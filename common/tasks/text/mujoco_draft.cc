@@ -20,17 +20,42 @@ namespace {
 
 constexpr double kPeriod = 0.02, kEpisode = 10;  // s
 constexpr double kInside = 0.9;                  // share of a joint's range without cost
-constexpr double kStartInside = 0.8;             // share of a joint's range where episodes may start
-constexpr double kStartHalf = 0.05;              // half of the start's interval: rad, m, or this share of a range
-constexpr size_t kMostTerms = 8;                 // of an expression
+constexpr double kStartInside = 0.78;  // share of a joint's range where starts are centred; they stay in kInside
+constexpr double kStartHalf = 0.05;    // half of the start's interval: rad, m, or this share of a range
+constexpr size_t kWidth = 110;         // of an expression's line
 
-std::string Quoted(const std::string& text) { return absl::StrCat("\"", absl::CEscape(text), "\""); }
+std::string Quoted(const std::string& text) { return absl::StrCat("\"", absl::Utf8SafeCEscape(text), "\""); }
 std::string Number(double value) {
   const std::string text = absl::StrFormat("%.4g", value);
   return text == "-0" ? "0" : text;
 }
 std::string Interval(double low, double high) {
   return absl::StrCat("{ low: ", Number(low), " high: ", Number(high), " }");
+}
+
+// The terms with a separator between them, as one text in quotes or, where that is long, several, which the format
+// joins.
+std::string QuotedTerms(const std::string& head, const std::vector<std::string>& terms, const std::string& separator,
+                        const std::string& tail) {
+  std::string written, line = head;
+  for (size_t i = 0; i < terms.size(); ++i) {
+    if (line.size() + terms[i].size() > kWidth) {
+      absl::StrAppend(&written, Quoted(line), "\n    ");
+      line.clear();
+    }
+    absl::StrAppend(&line, terms[i], i + 1 < terms.size() ? separator : tail);
+  }
+  return written + Quoted(line);
+}
+
+// "a - 0.5", "a + 0.5" or "a".
+std::string Less(const std::string& name, double value) {
+  const std::string size = Number(std::abs(value));
+  return size == "0" ? name : absl::StrCat(name, value > 0 ? " - " : " + ", size);
+}
+std::string SquareOf(const std::string& name, double at) {
+  const std::string off = Less(name, at);
+  return off == name ? name + "^2" : absl::StrCat("(", off, ")^2");
 }
 
 // Empty for an element without a name.
@@ -43,7 +68,8 @@ class Draft {
  public:
   explicit Draft(const mjModel& model) : model_(model) {}
 
-  absl::StatusOr<std::string> Write(const std::string& name, const std::string& file) {
+  absl::StatusOr<std::string> Write(const std::string& name, const std::string& file,
+                                    const std::vector<std::string>& named) {
     ASSIGN_OR_RETURN(data_, MakeMujocoData(model_));
     FindJoints();
     RETURN_IF_ERROR(FindActuators());
@@ -51,7 +77,7 @@ class Draft {
       if (keyframe_ >= 0) mj_resetDataKeyframe(&model_, data_.get(), keyframe_);
       mj_forward(&model_, data_.get());
     }));
-    Head(name, file);
+    Head(name, file, named);
     Observation();
     Extra();
     Objective();
@@ -109,25 +135,41 @@ class Draft {
       if (!NameOf(model_, mjOBJ_ACTUATOR, id).empty() && IsAffine(model_, id)) actuators_.push_back(id);
     }
     if (!actuators_.empty()) return absl::OkStatus();
+    if (model_.nu > 0) {
+      std::vector<std::string> names;
+      for (int id = 0; id < model_.nu; ++id) names.push_back(PlainName(model_, mjOBJ_ACTUATOR, id));
+      return Wrong("model",
+                   absl::StrCat("a task needs an actuator with a name whose force is an affine function of its "
+                                "control (no activation, delay, muscle or user dynamics); it has: ",
+                                absl::StrJoin(names, ", ")));
+    }
     std::string motors;
     for (const Joint& joint : joints_) {
       if (!joint.scalar || joint.name.empty()) continue;
       absl::StrAppend(&motors, "    <motor name=", Quoted(joint.name), " joint=", Quoted(joint.name),
                       " gear=\"1\" ctrllimited=\"true\" ctrlrange=\"-1 1\"/>\n");
     }
-    return Wrong("model",
-                 absl::StrCat(model_.nu == 0 ? "it has no actuator"
-                                             : "none of its actuators has both a name and a force that is an affine "
-                                               "function of the control (no activation, no muscle)",
-                              ". For example, write this before </mujoco> (gear: the largest force, N or Nm):\n"
-                              "  <actuator>\n",
-                              motors, "  </actuator>"));
+    return Wrong("model", absl::StrCat("it has no actuator. For example, write this before </mujoco> (gear: the "
+                                       "largest force, N or Nm):\n  <actuator>\n",
+                                       motors, "  </actuator>"));
   }
 
-  void Head(const std::string& name, const std::string& file) {
+  void Head(const std::string& name, const std::string& file, const std::vector<std::string>& named) {
     Line(absl::StrCat("# A task of the model ", file, ". Made by `datacom task new`; edit it, then see what it does:"));
     Line("#   datacom task check task.textproto");
     Line("# proto/datacom/v1/task.proto explains every field. Units are MuJoCo's: m, rad, s, N, kg.");
+    if (!named.empty()) {
+      Line("# These names are new in this copy of the model, because the original has none there:");
+      std::string line = "#  ";
+      for (size_t i = 0; i < named.size(); ++i) {
+        if (line.size() + named[i].size() > kWidth) {
+          Line(line);
+          line = "#  ";
+        }
+        absl::StrAppend(&line, " ", named[i], i + 1 < named.size() ? "," : "");
+      }
+      Line(line);
+    }
     Line(absl::StrCat("name: ", Quoted(name)));
     Line(absl::StrCat("model: ", Quoted(file)));
     substeps_ = std::max(1, static_cast<int>(std::lround(kPeriod / model_.opt.timestep)));
@@ -201,31 +243,57 @@ class Draft {
     }
   }
 
-  // Numbers that are 0 when the model is at its reference.
+  // For each joint what is 0 where episodes start in the mean, and above 0 elsewhere.
   std::vector<std::string> Deviations() const {
     std::vector<std::string> terms;
     for (const Joint& joint : joints_) {
-      if (joint.name.empty() || terms.size() >= kMostTerms) continue;
+      if (joint.name.empty()) continue;
       const std::string& n = joint.position;
+      const mjtNum* const at = data_->qpos + model_.jnt_qposadr[joint.id];
       switch (model_.jnt_type[joint.id]) {
         case mjJNT_FREE:
-          terms.push_back(absl::StrCat(n, ".x^2 + ", n, ".y^2"));
+          for (int i = 0; i < 3; ++i) terms.push_back(SquareOf(absl::StrCat(n, ".", std::string(1, "xyz"[i])), at[i]));
+          terms.push_back(Turned(n, at + 3, {"qw", "qx", "qy", "qz"}));
           break;
         case mjJNT_BALL:
-          terms.push_back(absl::StrCat("1 - ", n, ".w^2"));
+          terms.push_back(Turned(n, at, {"w", "x", "y", "z"}));
           break;
         case mjJNT_HINGE:
-          terms.push_back(joint.limited ? absl::StrCat(n, "^2") : absl::StrCat("1 - ", n, ".cos"));
-          break;
+          if (!joint.limited) {
+            terms.push_back("1 - " + Product(n, {std::sin(at[0]), std::cos(at[0])}, {"sin", "cos"}));
+            break;
+          }
+          [[fallthrough]];
         default:
-          terms.push_back(n + "^2");
+          terms.push_back(SquareOf(n, joint.Start(at[0])));
       }
     }
     return terms;
   }
 
+  // "(0.6 * n.w + 0.8 * n.x)", without the products with 0; "n.w" alone.
+  static std::string Product(const std::string& n, const std::vector<double>& factors,
+                             const std::vector<std::string>& parts) {
+    std::string sum;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const std::string size = Number(std::abs(factors[i]));
+      if (size == "0") continue;
+      const std::string number = absl::StrCat(size == "1" ? "" : size + " * ", n, ".", parts[i]);
+      const bool minus = factors[i] < 0;
+      absl::StrAppend(&sum, sum.empty() ? minus ? "-" : "" : minus ? " - " : " + ", number);
+    }
+    return sum.find(' ') == std::string::npos && sum[0] != '-' ? sum : absl::StrCat("(", sum, ")");
+  }
+  // 0 for the orientation at the start, 1 for half a turn from it.
+  static std::string Turned(const std::string& n, const mjtNum* at, const std::vector<std::string>& parts) {
+    return absl::StrCat("1 - ", Product(n, {at[0], at[1], at[2], at[3]}, parts), "^2");
+  }
+
   void Objective() {
-    Line("\n# The reward of a control step: an expression over the numbers above, action.NAME in [-1, 1], time and");
+    Line(
+        "\n# The reward of a control step: an expression over the numbers above, before.NUMBER (its value one control "
+        "step");
+    Line("# earlier), action.NAME in [-1, 1], time and");
     if (!distance_.empty()) {
       Line("# constants. This one brings the last moving site to the first fixed one. Edit it.");
       Line(absl::StrCat("reward: \"-", distance_, "\""));
@@ -242,10 +310,9 @@ class Draft {
       Line(absl::StrCat("reward: \"-sqrt(", squares, ")\""));
       Line(absl::StrCat("# success: \"", squares, " < 0.0025\"  # nearer than 5 cm"));
     } else {
-      Line("# constants. This one brings all joints to 0. Edit it.");
+      Line("# constants. This one brings every joint to where episodes start. Edit it.");
       const std::vector<std::string> terms = Deviations();
-      Line(
-          absl::StrCat("reward: ", Quoted(terms.empty() ? "0" : absl::StrCat("-(", absl::StrJoin(terms, " + "), ")"))));
+      Line(absl::StrCat("reward: ", terms.empty() ? Quoted("0") : QuotedTerms("-(", terms, " + ", ")")));
     }
     Line(
         "# The reward is clipped to this range; learner.bound_returns=true then keeps the critics within what it "
@@ -263,22 +330,19 @@ class Draft {
     for (const Joint& joint : joints_) {
       if (joint.limited && !joint.name.empty()) {
         const double centre = (joint.low + joint.high) / 2, half = (joint.high - joint.low) / 2;
-        if (half <= 0 || range.size() >= kMostTerms) continue;
-        const std::string off =
-            centre == 0 ? joint.position
-                        : absl::StrCat(joint.position, centre > 0 ? " - " : " + ", Number(std::abs(centre)));
-        range.push_back(absl::StrCat("abs(", off, ") / ", Number(half)));
-      } else if (joint.scalar && !joint.name.empty() && speed.size() < kMostTerms) {
+        if (half <= 0) continue;
+        range.push_back(absl::StrCat("abs(", Less(joint.position, centre), ") / ", Number(half)));
+      } else if (joint.scalar && !joint.name.empty()) {
         speed.push_back(absl::StrCat("abs(", joint.velocity, ")"));
       }
     }
     if (!range.empty()) {
       Line(absl::StrCat("# This one is above 0 where a joint leaves the middle ", 100 * kInside, " % of its range."));
-      Line(absl::StrCat("cost { name: \"joint_range\" value: \"max(", absl::StrJoin(range, ", "), ") - ", kInside,
-                        "\" }"));
+      Line(absl::StrCat("cost { name: \"joint_range\" value: ",
+                        QuotedTerms("max(", range, ", ", absl::StrCat(") - ", kInside)), " }"));
     } else if (!speed.empty()) {
       Line("# This one is above 0 where a joint is faster than 5 rad/s or m/s.");
-      Line(absl::StrCat("cost { name: \"speed\" value: \"max(", absl::StrJoin(speed, ", "), ") / 5 - 1\" }"));
+      Line(absl::StrCat("cost { name: \"speed\" value: ", QuotedTerms("max(", speed, ", ", ") / 5 - 1"), " }"));
     } else {
       Line("# This one is never above 0. Edit it.");
       Line("cost { name: \"none\" value: \"-1\" }");
@@ -333,28 +397,39 @@ class Draft {
     }
   }
 
-  // The body that an actuator pushes; -1 for one on a tendon.
-  int Driven(int actuator) const {
+  // The bodies that an actuator pushes.
+  std::vector<int> Driven(int actuator) const {
     const int target = model_.actuator_trnid[2 * actuator];
     switch (model_.actuator_trntype[actuator]) {
       case mjTRN_JOINT:
       case mjTRN_JOINTINPARENT:
-        return model_.jnt_bodyid[target];
+        return {model_.jnt_bodyid[target]};
       case mjTRN_SITE:
-        return model_.site_bodyid[target];
+      case mjTRN_SLIDERCRANK:
+        return {model_.site_bodyid[target]};
+      case mjTRN_TENDON:
+        break;
       default:
-        return -1;
+        return {};
     }
+    std::vector<int> bodies;
+    for (int i = model_.tendon_adr[target]; i < model_.tendon_adr[target] + model_.tendon_num[target]; ++i) {
+      if (model_.wrap_type[i] == mjWRAP_JOINT) bodies.push_back(model_.jnt_bodyid[model_.wrap_objid[i]]);
+      if (model_.wrap_type[i] == mjWRAP_SITE) bodies.push_back(model_.site_bodyid[model_.wrap_objid[i]]);
+    }
+    return bodies;
   }
 
   void State() {
     std::set<int> trees;
-    bool all = false;
     for (const int actuator : actuators_) {
-      const int body = Driven(actuator);
-      all |= body < 0;
-      if (body >= 0) trees.insert(model_.body_rootid[body]);
+      for (const int body : Driven(actuator)) trees.insert(model_.body_rootid[body]);
     }
+    const auto has_joints = [&](int tree) {
+      return std::any_of(joints_.begin(), joints_.end(),
+                         [&](const Joint& joint) { return model_.body_rootid[model_.jnt_bodyid[joint.id]] == tree; });
+    };
+    const bool all = std::none_of(trees.begin(), trees.end(), has_joints);
     std::vector<std::string> mine, others;
     for (const Joint& joint : joints_) {
       if (joint.name.empty()) continue;
@@ -420,8 +495,9 @@ class Draft {
 
 }  // namespace
 
-absl::StatusOr<std::string> DraftTask(const mjModel& model, const std::string& name, const std::string& file) {
-  return Draft(model).Write(name, file);
+absl::StatusOr<std::string> DraftTask(const mjModel& model, const std::string& name, const std::string& file,
+                                      const std::vector<std::string>& named) {
+  return Draft(model).Write(name, file, named);
 }
 
 }  // namespace datacom::text

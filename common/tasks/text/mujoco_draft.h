@@ -5,6 +5,7 @@
 #define DATACOM_COMMON_TASKS_TEXT_MUJOCO_DRAFT_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "mujoco/mujoco.h"
@@ -12,8 +13,10 @@
 namespace datacom::text {
 
 // `name`: of the task. `file`: of the model, relative to the folder of the task file. INVALID_ARGUMENT for a model
-// without a joint, or without an actuator that a task can use; the message has lines to add to the model.
-absl::StatusOr<std::string> DraftTask(const mjModel& model, const std::string& name, const std::string& file);
+// without a joint, without an actuator (the message has lines to add to the model), or without one that a task can use.
+// `named`: names that the model got in its copy (model_copy.h), for a comment.
+absl::StatusOr<std::string> DraftTask(const mjModel& model, const std::string& name, const std::string& file,
+                                      const std::vector<std::string>& named = {});
 
 }  // namespace datacom::text
 

@@ -1,6 +1,7 @@
 #include "common/tasks/text/mujoco_names.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -38,6 +39,19 @@ std::string Listed(const mjModel& model, mjtObj type) {
   return named.empty() ? "none with a name" : absl::StrJoin(named, ", ");
 }
 
+// Whether a character is in the set behind "[", such as "1-5" or "abc"; `end` is its "]".
+bool InSet(const char* set, const char* end, char c) {
+  for (; set < end; ++set) {
+    if (set + 2 < end && set[1] == '-') {
+      if (set[0] <= c && c <= set[2]) return true;
+      set += 2;
+    } else if (*set == c) {
+      return true;
+    }
+  }
+  return false;
+}
+
 bool MatchesFrom(const char* glob, const char* name) {
   for (; *glob != '\0'; ++glob, ++name) {
     if (*glob == '*') {
@@ -46,7 +60,13 @@ bool MatchesFrom(const char* glob, const char* name) {
         if (*name == '\0') return false;
       }
     }
-    if (*name == '\0' || (*glob != '?' && *glob != *name)) return false;
+    if (*name == '\0') return false;
+    if (const char* const end = *glob == '[' ? std::strchr(glob, ']') : nullptr; end != nullptr) {
+      if (!InSet(glob + 1, end, *name)) return false;
+      glob = end;
+    } else if (*glob != '?' && *glob != *name) {
+      return false;
+    }
   }
   return *name == '\0';
 }
@@ -72,17 +92,39 @@ std::vector<std::string> NamesOf(const mjModel& model, mjtObj type) {
   return names;
 }
 
-std::string PlainName(const mjModel& model, mjtObj type, int id) {
-  const char* given = mj_id2name(&model, type, id);
-  if (given == nullptr || *given == '\0') return absl::StrCat(mju_type2Str(type), "_", id);
-  std::string name = given;
-  for (char& c : name) {
-    if (!absl::ascii_isalnum(static_cast<unsigned char>(c))) c = '_';
+namespace {
+
+// One '_' for each character that an expression cannot have, also for one of several bytes.
+std::string Plain(const std::string& given) {
+  std::string name;
+  for (const char c : given) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (absl::ascii_isalnum(byte)) {
+      name.push_back(c);
+    } else if ((byte & 0xC0) != 0x80) {  // not a further byte of a UTF-8 character
+      name.push_back('_');
+    }
   }
   return absl::ascii_isdigit(static_cast<unsigned char>(name[0])) ? "_" + name : name;
 }
 
-bool MatchesGlob(const std::string& glob, const std::string& name) { return MatchesFrom(glob.c_str(), name.c_str()); }
+}  // namespace
+
+std::string PlainName(const mjModel& model, mjtObj type, int id) {
+  const char* given = mj_id2name(&model, type, id);
+  if (given == nullptr || *given == '\0') return absl::StrCat(mju_type2Str(type), "_", id);
+  const std::string name = Plain(given);
+  if (name == given) return name;
+  for (int other = 0; other < CountOf(model, type); ++other) {  // another name may look the same
+    const char* const its = other == id ? nullptr : mj_id2name(&model, type, other);
+    if (its != nullptr && *its != '\0' && Plain(its) == name) return absl::StrCat(name, "_", id);
+  }
+  return name;
+}
+
+bool MatchesGlob(const std::string& glob, const std::string& name) {
+  return glob == name || MatchesFrom(glob.c_str(), name.c_str());
+}
 
 absl::StatusOr<std::vector<int>> Match(const mjModel& model, mjtObj type, const std::string& glob,
                                        const std::string& field) {

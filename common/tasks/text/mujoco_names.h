@@ -18,11 +18,12 @@ bool IsIdentifier(const std::string& name);
 
 // Names of a type in the model's order; an element without a name has an empty one.
 std::vector<std::string> NamesOf(const mjModel& model, mjtObj type);
-// "slide_joint" for "slide-joint": as expressions write it. An element without a name is called after type and number.
+// "slide_joint" for "slide-joint": as expressions write it. An element without a name is called after type and number;
+// its number also follows a changed name that another element of the type would have, too.
 std::string PlainName(const mjModel& model, mjtObj type, int id);
 
-// Elements that match a glob (`*`, `?`), in the model's order. INVALID_ARGUMENT if there is none; the message lists the
-// names of the type.
+// Elements that match a glob (`*`, `?`, `[1-5]`, `[abc]`), in the model's order. INVALID_ARGUMENT if there is none; the
+// message lists the names of the type.
 absl::StatusOr<std::vector<int>> Match(const mjModel& model, mjtObj type, const std::string& glob,
                                        const std::string& field);
 bool MatchesGlob(const std::string& glob, const std::string& name);

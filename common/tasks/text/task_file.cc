@@ -116,25 +116,30 @@ class ModelFiles {
     absl::ConsumePrefix(&plain, "file://");
     const fs::path given{std::string(plain)};
     std::vector<fs::path> candidates;
-    for (const std::string& folder : folders_) candidates.push_back(folder_ / folder / given);
-    candidates.push_back(folder_ / given);
-    for (const std::string& folder : folders_) candidates.push_back(folder_ / folder / given.filename());
-    candidates.push_back(folder_ / given.filename());
+    const auto consider = [&candidates](const fs::path& path) {
+      const fs::path plain_path = path.lexically_normal();
+      if (std::find(candidates.begin(), candidates.end(), plain_path) == candidates.end())
+        candidates.push_back(plain_path);
+    };
+    for (const std::string& folder : folders_) consider(folder_ / folder / given);
+    consider(folder_ / given);
+    for (const std::string& folder : folders_) consider(folder_ / folder / given.filename());
+    consider(folder_ / given.filename());
     for (const fs::path& candidate : candidates) {
       std::error_code error;
       if (fs::is_regular_file(candidate, error)) return AddFile(candidate);
     }
-    return absl::InvalidArgumentError(absl::StrCat(
-        "model: it needs the file ", reference, ", which is neither ",
-        absl::StrJoin(candidates, " nor ",
-                      [](std::string* out, const fs::path& path) { out->append(path.lexically_normal().string()); })));
+    return absl::InvalidArgumentError(
+        absl::StrCat("model: it needs the file ", reference, ", which is neither ",
+                     absl::StrJoin(candidates, " nor ",
+                                   [](std::string* out, const fs::path& path) { out->append(path.string()); })));
   }
 
   absl::StatusOr<std::string> AddFile(const fs::path& path) {
     const std::string key = fs::weakly_canonical(path).string();
     if (const auto known = names_.find(key); known != names_.end()) return known->second;
     const std::string name = NewName(path);  // known from here on, so that an include of itself ends
-    ASSIGN_OR_RETURN(std::string content, ReadFile(path.string(), kMaxTaskBytes));
+    ASSIGN_OR_RETURN(std::string content, ReadFile(path.string(), kMaxFileBytes));
     if (path.extension() == ".xml" || path.extension() == ".urdf") {
       ASSIGN_OR_RETURN(content, Rewrite(content));
     }
@@ -190,7 +195,7 @@ absl::Status AddModelFiles(const std::string& path, v1::TextTask* task) {
   if (!fs::is_regular_file(model, error)) {
     return absl::InvalidArgumentError(absl::StrCat("model: there is no file ", model.lexically_normal().string()));
   }
-  ASSIGN_OR_RETURN(const std::string xml, ReadFile(model.string(), kMaxTaskBytes));
+  ASSIGN_OR_RETURN(const std::string xml, ReadFile(model.string(), kMaxFileBytes));
   ModelFiles files(model);
   ASSIGN_OR_RETURN(std::string rewritten, files.Rewrite(xml));
   v1::TaskFile* main = task->add_file();
@@ -201,11 +206,26 @@ absl::Status AddModelFiles(const std::string& path, v1::TextTask* task) {
     file->set_name(name);
     file->set_content(std::move(content));
   }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSize(const v1::TextTask& task) {
+  constexpr size_t kNamed = 5;
   size_t bytes = 0;
-  for (const v1::TaskFile& file : task->file()) bytes += file.content().size();
+  std::vector<std::pair<size_t, std::string>> largest;
+  for (const v1::TaskFile& file : task.file()) {
+    bytes += file.content().size();
+    largest.emplace_back(file.content().size(), file.name());
+  }
   if (bytes <= kMaxTaskBytes) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("model: its files have ", bytes, " bytes together; at most ", kMaxTaskBytes, " travel with a run"));
+  std::sort(largest.rbegin(), largest.rend());
+  if (largest.size() > kNamed) largest.resize(kNamed);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "model: its files have ", bytes, " bytes together; at most ", kMaxTaskBytes, " travel with a run. The largest: ",
+      absl::StrJoin(
+          largest, ", ",
+          [](std::string* out, const auto& file) { absl::StrAppend(out, file.second, " (", file.first, " bytes)"); }),
+      ". `datacom task new FOLDER --model FILE --no-visual` makes a copy without the meshes that only draw"));
 }
 
 bool IsTaskFile(absl::string_view task) { return absl::EndsWith(task, ".textproto"); }
@@ -228,6 +248,7 @@ absl::StatusOr<v1::TextTask> ReadTaskFile(const std::string& path) {
     model = *std::move(found);
   }
   if (const absl::Status status = AddModelFiles(model, &task); !status.ok()) return AtLine(path, status);
+  if (const absl::Status status = CheckSize(task); !status.ok()) return AtLine(path, status);
   return task;
 }
 

@@ -16,6 +16,8 @@ namespace datacom::text {
 
 // All files of a task together; they travel inside of messages.
 inline constexpr size_t kMaxTaskBytes = 4 << 20;
+// One file that is read, also when `task new --no-visual` then leaves it out.
+inline constexpr size_t kMaxFileBytes = size_t{1} << 30;
 
 // Whether `task` is the path of a task file, not the name of a task: it ends in ".textproto".
 bool IsTaskFile(absl::string_view task);
@@ -26,6 +28,9 @@ absl::StatusOr<v1::TextTask> ReadTaskFile(const std::string& path);
 
 // Appends a model and the files that it needs to `task`, the model first. INVALID_ARGUMENT "model: why" as above.
 absl::Status AddModelFiles(const std::string& model, v1::TextTask* task);
+
+// INVALID_ARGUMENT "model: why" if the files have more than kMaxTaskBytes together; it names the largest ones.
+absl::Status CheckSize(const v1::TextTask& task);
 
 // The status, with "PATH:LINE:COLUMN: " before a message that begins with a field of the definition ("cost[1].value:
 // ").

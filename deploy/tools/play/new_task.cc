@@ -5,10 +5,13 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
+#include "common/config/textproto.h"
 #include "common/tasks/mujoco.h"
 #include "common/tasks/task.h"
+#include "common/tasks/text/model_copy.h"
 #include "common/tasks/text/mujoco_compiled.h"
 #include "common/tasks/text/mujoco_draft.h"
 #include "common/tasks/text/task_file.h"
@@ -40,6 +43,13 @@ absl::Status Write(const fs::path& folder, const v1::TextTask& task, const std::
   return WriteFileAtomically((folder / "task.textproto").string(), text);
 }
 
+// The draft must load, or it helps nobody. Nothing is written before.
+absl::Status CheckDraft(v1::TextTask task, const std::string& draft) {
+  RETURN_IF_ERROR(Annotate(ParseTextproto(draft, "task.textproto", task.mutable_definition()),
+                           "the draft of a task for this model does not load"));
+  return Annotate(text::Resolve(&task), "the draft of a task for this model does not load");
+}
+
 }  // namespace
 
 absl::Status RunNewTaskCommand(const NewTaskCommand& command, std::ostream* out) {
@@ -53,14 +63,31 @@ absl::Status RunNewTaskCommand(const NewTaskCommand& command, std::ostream* out)
   v1::TextTask task;
   RETURN_IF_ERROR(text::AddModelFiles(command.model, &task));
   const std::string name = TaskName(folder.filename().string());
-  ASSIGN_OR_RETURN(const MujocoModel model, text::CompileFiles(name, task));
-  const absl::StatusOr<std::string> draft = text::DraftTask(*model, name, task.file(0).name());
+  text::WithoutVisual visual;
+  if (command.no_visual) {
+    absl::StatusOr<text::WithoutVisual> removed = text::RemoveVisual(&task);
+    if (!removed.ok()) return Annotate(removed.status(), command.model);
+    visual = *removed;
+  }
+  RETURN_IF_ERROR(text::CheckSize(task));
+  const std::vector<std::string> named = text::NameElements(&task);
+  const absl::StatusOr<MujocoModel> model = text::CompileFiles(name, task);
+  if (!model.ok()) return Annotate(model.status(), command.model);
+  const absl::StatusOr<std::string> draft = text::DraftTask(**model, name, task.file(0).name(), named);
   if (!draft.ok()) return Annotate(draft.status(), command.model);
+  RETURN_IF_ERROR(CheckDraft(task, *draft));
   RETURN_IF_ERROR(Write(folder, task, *draft));
   const std::string file = (folder / "task.textproto").string();
   for (const v1::TaskFile& each : task.file()) *out << "wrote " << (folder / each.name()).string() << '\n';
   *out << "wrote " << file << '\n';
-  RETURN_IF_ERROR(Annotate(text::LoadTask(file).status(), "the written task does not load; edit it"));
+  if (!named.empty()) {
+    *out << "\nNamed in the copy of the model, because a task refers to names: " << absl::StrJoin(named, ", ") << '\n';
+  }
+  if (command.no_visual) {
+    *out << "\nWithout " << visual.geoms - visual.kept << " of " << visual.geoms
+         << " geoms that only draw a mesh: " << visual.left << " bytes instead of " << visual.bytes << ".\n";
+    if (visual.kept > 0) *out << visual.kept << " stay, because the mass of their body comes from them.\n";
+  }
   *out << "\nEdit reward, cost and start in " << file << ", then:\n"
        << "  datacom task check " << file << '\n'
        << "  datacom train " << file << " --algorithm datacom --steps 20000 --run-dir runs/" << name << '\n';

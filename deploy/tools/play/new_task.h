@@ -11,8 +11,9 @@
 namespace datacom::tools {
 
 struct NewTaskCommand {
-  std::string folder;  // the folder to make; the task is named after it
-  std::string model;   // MJCF file; the files that it needs are copied next to it
+  std::string folder;      // the folder to make; the task is named after it
+  std::string model;       // MJCF file; the files that it needs are copied next to it
+  bool no_visual = false;  // without meshes that only draw
 };
 
 // Prints what was written. INVALID_ARGUMENT, naming what is wrong with the model; FAILED_PRECONDITION if the folder

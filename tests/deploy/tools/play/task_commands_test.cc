@@ -188,6 +188,112 @@ TEST_F(TaskCommands, AModelWithoutActuatorsIsRefusedWithLinesToAdd) {
               HasSubstr("there is no file"));
 }
 
+TEST_F(TaskCommands, CostAndRewardOfANewTaskHaveEveryJoint) {
+  std::string chain, ends, motors;
+  for (int i = 1; i <= 20; ++i) {
+    const std::string n = std::to_string(i);
+    chain += "<body pos='0.1 0 0'><joint name='hinge_with_a_long_name_" + n +
+             "' axis='0 1 0' limited='true' range='10 100'/><geom size='0.02' pos='0.05 0 0' contype='0'/>";
+    ends += "</body>";
+    motors += "<motor name='m" + n + "' joint='hinge_with_a_long_name_" + n + "' ctrllimited='true' ctrlrange='-1 1'/>";
+  }
+  const std::string file =
+      New("chain", "<mujoco><worldbody>" + chain + ends + "</worldbody><actuator>" + motors + "</actuator></mujoco>");
+  const auto task = text::LoadTask(file);
+  ASSERT_THAT(task, IsOk());
+  for (int i = 1; i <= 20; ++i) {
+    const std::string name = "hinge_with_a_long_name_" + std::to_string(i) + " - ";
+    EXPECT_THAT(task->definition().cost(0).value(),
+                HasSubstr("abs(" + name + "0.9599) / 0.7854"));  // 55 and 45 degrees
+    EXPECT_THAT(task->definition().reward(),
+                HasSubstr("(" + name + "0.3473)^2"));  // 19.9 degrees
+  }
+  std::istringstream lines(Read("chain/task.textproto"));
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 150u) << line;
+  ASSERT_THAT(Check(file), IsOk()) << printed_;
+  EXPECT_THAT(printed_, HasSubstr("cost joint_range: violated in"));
+  EXPECT_THAT(printed_, Not(HasSubstr("starts violate it already")));
+}
+
+TEST_F(TaskCommands, TheRewardOfANewTaskIsLargestAtTheKeyframe) {
+  const std::string file = New("pose", R"(<mujoco><worldbody><body pos="0 0 1">
+    <joint name="free" type="free"/><geom size="0.1"/><body><joint name="hip" axis="0 1 0" limited="true" range="0 60"/>
+    <geom size="0.1" pos="0.2 0 0"/><body><joint name="ball" type="ball"/><geom size="0.1" pos="0.1 0 0"/>
+    <body><joint name="wheel" axis="0 1 0"/><geom size="0.1" pos="0.3 0 0"/></body></body></body></body></worldbody>
+    <actuator><motor name="m" joint="hip"/></actuator><keyframe>
+    <key name="home" qpos="1 2 3 0.6 0 0.8 0 0.5 0.8 0.6 0 0 2"/></keyframe></mujoco>)");
+  const auto task = text::LoadTask(file);
+  ASSERT_THAT(task, IsOk()) << Read("pose/task.textproto");
+  EXPECT_EQ(task->definition().reward(),
+            "-((free.x - 1)^2 + (free.y - 2)^2 + (free.z - 3)^2 + 1 - (0.6 * free.qw + 0.8 * free.qy)^2 + (hip - 0.5)^2"
+            " + 1 - (0.8 * ball.w + 0.6 * ball.x)^2 + 1 - (0.9093 * wheel.sin - 0.4161 * wheel.cos))");
+}
+
+TEST_F(TaskCommands, WhatHasNoNameIsNamedInTheCopyOfTheModel) {
+  Write("source/legs.xml", R"(<mujoco><worldbody><body name="torso" pos="0 0 1"><freejoint/><geom size="0.1"/>
+    <body name="thigh"><!-- <joint/> --><joint axis="0 1 0"/><joint name="torso" axis="1 0 0"/><geom size="0.1" pos="0.2 0 0"/>
+    </body></body></worldbody></mujoco>)");
+  const std::string file = New("ant", R"(<mujoco><default><joint damping="1"/></default><include file="legs.xml"/>
+    <actuator><motor joint="torso" gear="150"/><motor joint="torso" gear="50"/></actuator></mujoco>)");
+  EXPECT_THAT(Read("ant/legs.xml"), AllOf(HasSubstr("<freejoint name=\"torso_2\"/>"), HasSubstr("<!-- <joint/> -->"),
+                                          HasSubstr("<joint name=\"thigh\" axis=\"0 1 0\"/>")));
+  EXPECT_THAT(Read("ant/model.xml"), AllOf(HasSubstr("<motor name=\"torso\" joint=\"torso\" gear=\"150\"/>"),
+                                           HasSubstr("<motor name=\"torso_2\" joint=\"torso\" gear=\"50\"/>"),
+                                           HasSubstr("<default><joint damping=\"1\"/></default>")));
+  EXPECT_THAT(Read("ant/task.textproto"),
+              HasSubstr("#   joint torso_2, joint thigh, actuator torso, actuator torso_2\n"));
+  EXPECT_EQ(Read("source/legs.xml").find("torso_2"), std::string::npos) << "the original stays as it is";
+  const auto task = text::LoadTask(file);
+  ASSERT_THAT(task, IsOk());
+  EXPECT_THAT(task->resolved().action(), ElementsAre("torso", "torso_2"));
+  EXPECT_THAT(Check(file), IsOk()) << printed_;
+}
+
+TEST_F(TaskCommands, AModelWhoseActuatorsCannotBeUsedIsRefusedWithoutAdviceToAddMore) {
+  std::ostringstream out;
+  const std::string model = Write("model.xml", R"(<mujoco><worldbody><body><joint name="knee"/><geom size="0.1"/></body>
+    </worldbody><actuator><general name="slow" joint="knee" dyntype="filter" dynprm="1"/></actuator></mujoco>)");
+  const std::string message(RunNewTaskCommand({Path("legs"), model}, &out).message());
+  EXPECT_THAT(message, AllOf(HasSubstr("it has: slow"), Not(HasSubstr("<motor"))));
+  EXPECT_FALSE(fs::exists(folder_ / "legs"));
+}
+
+TEST_F(TaskCommands, NamesThatLookTheSameInExpressionsStayDifferent) {
+  const std::string file = New("two", R"(<mujoco><worldbody><body><joint name="плечо" type="slide"/><geom size="0.1"/>
+    <body><joint name="кисть" axis="0 1 0"/><geom size="0.1" pos="0.2 0 0"/></body></body></worldbody>
+    <actuator><motor name="m" joint="плечо"/></actuator></mujoco>)");
+  const auto task = text::LoadTask(file);
+  ASSERT_THAT(task, IsOk());
+  EXPECT_THAT(task->resolved().state(), ElementsAre("______0", "______1", "______0_velocity", "______1_velocity"));
+  EXPECT_THAT(Read("two/task.textproto"), HasSubstr("joint: \"плечо\""));
+}
+
+TEST_F(TaskCommands, VisualMeshesStayBehindUnlessABodysMassComesFromThem) {
+  const std::string tetrahedron = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n";
+  for (const char* const name : {"shell.obj", "skin.obj", "heavy.obj", "hull.obj", "seen.obj"}) {
+    Write(std::string("source/meshes/") + name, tetrahedron);
+  }
+  const std::string model = Write("source/model.xml", R"(<mujoco><compiler meshdir="meshes"/>
+    <default><default class="visual"><geom type="mesh" contype="0" conaffinity="0" group="2"/></default></default>
+    <asset><material name="paint" rgba="1 0 0 1"/><mesh name="outside" file="shell.obj"/><mesh file="skin.obj"/>
+    <mesh file="heavy.obj"/><mesh file="hull.obj"/><mesh file="seen.obj"/></asset>
+    <worldbody><geom class="visual" mesh="skin"/><body name="a"><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>
+    <joint name="a" type="slide"/><geom class="visual" mesh="outside" material="paint"/><geom name="hull" type="mesh" mesh="hull"/>
+    <geom class="visual" name="seen" mesh="seen"/></body>
+    <body name="b" pos="5 0 0"><joint name="b" type="slide"/><geom class="visual" mesh="heavy"/></body></worldbody>
+    <sensor><framepos objtype="geom" objname="seen"/></sensor>
+    <actuator><motor name="m" joint="a"/></actuator></mujoco>)");
+  std::ostringstream out;
+  ASSERT_THAT(RunNewTaskCommand({Path("light"), model, true}, &out), IsOk());
+  EXPECT_THAT(out.str(),
+              AllOf(HasSubstr("Without 2 of 3 geoms that only draw a mesh"), HasSubstr("1 stay, because the mass")));
+  EXPECT_EQ(ListFolder(Path("light")).value(),
+            (std::vector<std::string>{"heavy.obj", "hull.obj", "model.xml", "seen.obj", "task.textproto"}));
+  EXPECT_THAT(Read("light/model.xml"),
+              AllOf(Not(HasSubstr("outside")), Not(HasSubstr("paint")), HasSubstr("heavy.obj")));
+  EXPECT_THAT(Check(Path("light/task.textproto")), IsOk()) << printed_;
+}
+
 TEST_F(TaskCommands, TheCheckFindsNumbersThatAreNotFiniteAndViolatedStarts) {
   const std::string file = New("arm", kArm);
   std::string text = Read("arm/task.textproto");
