@@ -125,8 +125,7 @@ std::set<int> Differing(const mjModel& before, const mjModel& after) {
   return bodies;
 }
 
-v1::TextTask Without(const v1::TextTask& task, const std::vector<XmlElement>& elements,
-                     const GeomBodies& geoms) {
+v1::TextTask Without(const v1::TextTask& task, const std::vector<XmlElement>& elements, const GeomBodies& geoms) {
   ModelEdits edits;
   for (const auto& [index, body] : geoms) edits.Remove(elements[index]);
   for (const XmlElement& element : elements) {
@@ -174,7 +173,8 @@ void RemoveUnusedFiles(v1::TextTask* task) {
   for (int i = 0; i < task->file_size(); ++i) {
     const std::string& name = task->file(i).name();
     const bool used = std::any_of(task->file().begin(), task->file().end(), [&](const v1::TaskFile& file) {
-      const bool xml = absl::EndsWith(file.name(), ".xml") || absl::EndsWith(file.name(), ".urdf") || &file == &task->file(0);
+      const bool xml =
+          absl::EndsWith(file.name(), ".xml") || absl::EndsWith(file.name(), ".urdf") || &file == &task->file(0);
       return xml && (absl::StrContains(file.content(), absl::StrCat("\"", name, "\"")) ||
                      absl::StrContains(file.content(), absl::StrCat("'", name, "'")));
     });

@@ -17,10 +17,10 @@ namespace datacom::text {
 std::vector<std::string> NameElements(v1::TextTask* task);
 
 struct WithoutVisual {
-  int geoms = 0;           // meshes that only draw: contype 0 and conaffinity 0
-  int kept = 0;            // of these, the ones that stay because mass or inertia of their body comes from them
-  uint64_t bytes = 0;      // of the files before ...
-  uint64_t left = 0;       // ... and after
+  int geoms = 0;       // meshes that only draw: contype 0 and conaffinity 0
+  int kept = 0;        // of these, the ones that stay because mass or inertia of their body comes from them
+  uint64_t bytes = 0;  // of the files before ...
+  uint64_t left = 0;   // ... and after
 };
 // Removes geoms that only draw a mesh, skins, and the meshes, materials, textures and files that nothing uses then. No
 // body's mass, centre of mass or inertia changes. INVALID_ARGUMENT "model: why" if the model does not compile.

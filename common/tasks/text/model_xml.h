@@ -27,8 +27,8 @@ struct XmlElement {
   bool In(absl::string_view section) const { return !path.empty() && path.front() == section; }
 };
 
-// The elements below the root of the task's first file in the text's order, with those of the included files in place of
-// the <include>. XML that MuJoCo would refuse gives any part of them.
+// The elements below the root of the task's first file in the text's order, with those of the included files in place
+// of the <include>. XML that MuJoCo would refuse gives any part of them.
 std::vector<XmlElement> ModelElements(const v1::TextTask& task);
 
 // Changes of the task's files, applied together.

@@ -22,7 +22,7 @@ constexpr double kPeriod = 0.02, kEpisode = 10;  // s
 constexpr double kInside = 0.9;                  // share of a joint's range without cost
 constexpr double kStartInside = 0.78;  // share of a joint's range where starts are centred; they stay in kInside
 constexpr double kStartHalf = 0.05;    // half of the start's interval: rad, m, or this share of a range
-constexpr size_t kWidth = 110;         // of an expression's line
+constexpr size_t kWidth = 85;          // of an expression's line
 
 std::string Quoted(const std::string& text) { return absl::StrCat("\"", absl::Utf8SafeCEscape(text), "\""); }
 std::string Number(double value) {
@@ -291,16 +291,16 @@ class Draft {
 
   void Objective() {
     Line(
-        "\n# The reward of a control step: an expression over the numbers above, before.NUMBER (its value one control "
-        "step");
-    Line("# earlier), action.NAME in [-1, 1], time and");
+        "\n# The reward of a control step: an expression over the numbers above, their values one control step "
+        "earlier");
+    Line("# (before.NUMBER), action.NAME in [-1, 1], time and constants.");
     if (!distance_.empty()) {
-      Line("# constants. This one brings the last moving site to the first fixed one. Edit it.");
+      Line("# This one brings the last moving site to the first fixed one. Edit it.");
       Line(absl::StrCat("reward: \"-", distance_, "\""));
       Line(absl::StrCat("# success: \"", distance_, " < 0.05\""));
     } else if (hand_id_ >= 0) {
       const mjtNum* at = &data_->site_xpos[3 * hand_id_];
-      Line("# constants. This one brings a site to a goal, which is now the place where the site starts. Edit both.");
+      Line("# This one brings a site to a goal, which is now the place where the site starts. Edit both.");
       for (int i = 0; i < 3; ++i) {
         Line(absl::StrCat("constant { name: \"goal_", std::string(1, "xyz"[i]), "\" value: ", Number(at[i]), " }"));
       }
@@ -310,7 +310,7 @@ class Draft {
       Line(absl::StrCat("reward: \"-sqrt(", squares, ")\""));
       Line(absl::StrCat("# success: \"", squares, " < 0.0025\"  # nearer than 5 cm"));
     } else {
-      Line("# constants. This one brings every joint to where episodes start. Edit it.");
+      Line("# This one brings every joint to where episodes start. Edit it.");
       const std::vector<std::string> terms = Deviations();
       Line(absl::StrCat("reward: ", terms.empty() ? Quoted("0") : QuotedTerms("-(", terms, " + ", ")")));
     }
