@@ -17,6 +17,7 @@ AlgorithmInfo InfoOf(const v1::AlgorithmInfo& facts) {
   info.new_rows = facts.new_rows(), info.on_policy = facts.on_policy();
   info.needs_dynamics = facts.needs_dynamics(), info.test_only = facts.test_only();
   info.discounted_budget = facts.discounted_budget();
+  info.defaults = facts.defaults();
   info.quantiles = static_cast<int>(facts.quantiles());
   return info;
 }

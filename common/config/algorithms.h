@@ -16,7 +16,7 @@ class Hyper;
 
 struct AlgorithmInfo {
   // The fields of proto AlgorithmInfo, which explains them.
-  std::string name, title, colour, summary, acting_rule, extends;
+  std::string name, title, colour, summary, acting_rule, extends, defaults;
   bool new_rows = false, on_policy = false, needs_dynamics = false, test_only = false, discounted_budget = false;
   int quantiles = 0;
 

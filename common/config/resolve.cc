@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,7 @@
 #include "common/transitions/update_schedule.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
+#include "google/protobuf/text_format.h"
 
 namespace datacom {
 namespace {
@@ -75,6 +77,15 @@ void FillDefaults(const AlgorithmInfo* algorithm, Message* message) {
   }
 }
 
+// Sets what is absent as AlgorithmInfo.defaults says.
+void FillOwnDefaults(const AlgorithmInfo& algorithm, v1::Experiment* experiment) {
+  if (algorithm.defaults.empty()) return;
+  v1::Experiment defaults;
+  google::protobuf::TextFormat::ParseFromString(algorithm.defaults, &defaults);  // experiment_test.cc parses all
+  defaults.MergeFrom(*experiment);                                               // what the experiment sets counts
+  *experiment = std::move(defaults);
+}
+
 // The defaults of algorithms that learn from whole epochs (proto Schedule).
 void FillOnPolicy(v1::Experiment* experiment) {
   const uint64_t epoch = experiment->run().steps_per_epoch();
@@ -121,6 +132,7 @@ absl::Status ParseSeedRange(const std::string& part, std::vector<uint64_t>* seed
 
 v1::Experiment ResolveExperiment(v1::Experiment experiment) {
   const AlgorithmInfo* const algorithm = FindAlgorithm(experiment.algorithm());
+  if (algorithm != nullptr) FillOwnDefaults(*algorithm, &experiment);
   if (algorithm != nullptr && algorithm->on_policy) FillOnPolicy(&experiment);
   FillDefaults(algorithm, &experiment);
   if (experiment.has_planning()) FillPlanning(experiment.mutable_planning());

@@ -36,7 +36,8 @@ absl::Status CheckOnPolicy(const v1::Experiment& experiment) {
   if (experiment.run().env_steps() % epoch != 0) {
     return WrongField("run.env_steps",
                       absl::StrCat(experiment.run().env_steps(), " is not a multiple of run.steps_per_epoch ", epoch,
-                                   ": ", experiment.algorithm(), " learns from whole epochs"));
+                                   ": ", experiment.algorithm(), " learns from whole epochs; the next multiple is ",
+                                   (experiment.run().env_steps() / epoch + 1) * epoch));
   }
   const auto fixed = [&](const char* path, const std::string& value, const std::string& needed) {
     return WrongField(path, absl::StrCat(value, ": ", experiment.algorithm(), " needs ", needed, "; leave it out"));

@@ -36,6 +36,42 @@ TEST(ShippedExperiments, ParseValidateResolveAndHaveTheirFilesName) {
   }
 }
 
+TEST(AlgorithmDefaults, AreValidExperimentsAndHoldWhereNothingElseIsSet) {
+  int with = 0;
+  for (const AlgorithmInfo& algorithm : Algorithms()) {
+    SCOPED_TRACE(algorithm.name);
+    with += !algorithm.defaults.empty();
+    const absl::StatusOr<v1::Experiment> defaults = ParseExperiment(algorithm.defaults, "defaults");
+    ASSERT_THAT(defaults, IsOk());
+    v1::Experiment experiment = Minimal();
+    experiment.clear_run(), experiment.clear_hyper();
+    experiment.set_algorithm(algorithm.name);
+    EXPECT_THAT(Validate(experiment), IsOk());
+    v1::Experiment all = *defaults;
+    all.MergeFrom(experiment);
+    EXPECT_THAT(Validate(all), IsOk()) << "a default that the algorithm does not read";
+  }
+  EXPECT_EQ(with, 3);
+  v1::Experiment experiment = Minimal();
+  experiment.clear_run(), experiment.clear_hyper();
+  experiment.set_algorithm("ppo_lag");
+  v1::Experiment resolved = ResolveExperiment(experiment);
+  EXPECT_EQ(resolved.hyper().multiplier_lr(), 0.035);
+  EXPECT_EQ(resolved.hyper().actor_lr(), 1e-4);
+  EXPECT_EQ(resolved.run().steps_per_epoch(), 20000u);
+  EXPECT_EQ(resolved.schedule().updates_per_step(), 1 / 20000.0);
+  EXPECT_EQ(resolved.learner().passes(), 40u);
+  experiment.mutable_hyper()->set_multiplier_lr(0.01);
+  EXPECT_EQ(ResolveExperiment(experiment).hyper().multiplier_lr(), 0.01) << "what the experiment sets counts";
+  experiment.set_algorithm("rcpo");
+  resolved = ResolveExperiment(experiment);
+  EXPECT_EQ(resolved.learner().batch_size(), 128u);
+  EXPECT_EQ(resolved.learner().passes(), 10u);
+  EXPECT_EQ(resolved.hyper().target_kl(), 0.01);
+  experiment.set_algorithm("lag_sac");
+  EXPECT_EQ(ResolveExperiment(experiment).run().steps_per_epoch(), 10000u) << "another algorithm has the schema's";
+}
+
 // "learner.tau" -> "tau: 0.001". Values of a repeated field are joined.
 using Settings = std::map<std::string, std::string>;
 
