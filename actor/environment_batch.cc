@@ -147,6 +147,9 @@ EnvironmentBatch::Outcome EnvironmentBatch::Step(int index, const Decision& deci
   Environment& environment = environments_[index];
   const StepResult result = Advance(&environment, decision.executed);
   if (!result.valid) {
+    if (first_fault_.empty()) {
+      first_fault_ = WhatIsInvalid(environment.task->spec(), result, wide_observation_.data());
+    }
     BeginEpisode(index, environment.episode + 1);
     return Outcome::kAbandoned;
   }

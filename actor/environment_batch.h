@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -83,6 +84,8 @@ class EnvironmentBatch {
   // finite) appends nothing and ends the episode, which stays unfinished in the row stream. REQUIRES that the
   // environment acts and rows->rows() < rows->capacity().
   Outcome Step(int environment, const Decision& decision, RowChunk* rows);
+  // Why the first episode that was abandoned was; empty if none was.
+  const std::string& first_fault() const { return first_fault_; }
   // Not OK: a task cannot go on (Task::status).
   absl::Status status() const;
 
@@ -113,6 +116,7 @@ class EnvironmentBatch {
   std::vector<int> acting_;
   int wanted_ = 0;
   int memory_ = 0;
+  std::string first_fault_;
   std::vector<double> wide_observation_;  // [obs_dim] workspace
   std::vector<double> wide_action_;       // [action_dim] workspace
 };

@@ -12,8 +12,9 @@
 namespace datacom::actor {
 namespace {
 
-constexpr uint64_t kTimedEvery = 64;    // one iteration in so many is timed, which keeps the hot path cheap
-constexpr uint64_t kGaugesEvery = 256;  // iterations between updates of the gauges of snapshot age and lag
+constexpr uint64_t kTimedEvery = 64;        // one iteration in so many is timed, which keeps the hot path cheap
+constexpr uint64_t kGaugesEvery = 256;      // iterations between updates of the gauges of snapshot age and lag
+constexpr uint64_t kMostWithoutRow = 1000;  // abandoned episodes after which a task without any row is given up
 
 }  // namespace
 
@@ -214,6 +215,7 @@ absl::StatusOr<int> Rollout::StepMember(MemberState* state) {
   if (timed) metrics_->step.Observe(Seconds(options_.clock->Now() - before) / batch);
   metrics_->env_steps.Increment(batch);
   metrics_->rows.Increment(batch - abandoned);
+  rows_ += batch - abandoned;
   if (ended > 0) metrics_->episodes.Increment(ended);
   if (ended + abandoned > 0) {
     RETURN_IF_ERROR(state->environments->status());  // a task that breaks abandons its episode, or fails in a reset
@@ -221,7 +223,7 @@ absl::StatusOr<int> Rollout::StepMember(MemberState* state) {
   }
   if (abandoned > 0) {
     metrics_->abandoned_invalid.Increment(abandoned);
-    CountAbandoned(state->member, abandoned);
+    RETURN_IF_ERROR(CountAbandoned(*state, abandoned));
   }
   if (state->chunk.rows() == state->chunk.capacity() || ++state->chunk_age >= options_.flush_iterations) {
     RETURN_IF_ERROR(Flush(state));
@@ -229,11 +231,19 @@ absl::StatusOr<int> Rollout::StepMember(MemberState* state) {
   return batch;
 }
 
-void Rollout::CountAbandoned(uint32_t member, int count) {
+absl::Status Rollout::CountAbandoned(const MemberState& state, int count) {
   abandoned_ += count;
-  if (abandoned_ < abandoned_logged_) return;
+  const std::string& why = state.environments->first_fault();
+  if (rows_ == 0 && abandoned_ >= kMostWithoutRow) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(abandoned_, " episodes were abandoned and none gave a row: at the first step of the first one, ",
+                     why, ". `datacom task check` plays a task file and names every such number"));
+  }
+  if (abandoned_ < abandoned_logged_) return absl::OkStatus();
   abandoned_logged_ = 2 * abandoned_;
-  spdlog::warn("episodes abandoned so far={} last_member={}: invalid simulator step", abandoned_, member);
+  spdlog::warn("episodes abandoned so far={} last_member={}: {} (in the member's first such episode)", abandoned_,
+               state.member, why);
+  return absl::OkStatus();
 }
 
 void Rollout::Act(MemberState* state, int batch, bool timed) {

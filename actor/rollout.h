@@ -107,7 +107,9 @@ class Rollout {
   const float* Demonstrate(const MemberState& state, int batch);
   const float* Executed(const MemberState& state, int row) const;                  // the last Act's action to execute
   EnvironmentBatch::Decision DecisionOf(const MemberState& state, int row) const;  // the last Act's decision
-  void CountAbandoned(uint32_t member, int count);  // logs each doubling, so that a broken task cannot flood the log
+  // Logs each doubling, so that a broken task cannot flood the log. INVALID_ARGUMENT, naming what is wrong, for a task
+  // that has given no row yet.
+  absl::Status CountAbandoned(const MemberState& state, int count);
   absl::Status Flush(MemberState* state);
   absl::Status FlushAll();
   absl::Status CheckPeers() const;
@@ -128,7 +130,7 @@ class Rollout {
   std::vector<MemberState> members_;  // served now or before
   uint64_t iteration_ = 0;
   uint64_t discarded_ = 0;
-  uint64_t abandoned_ = 0, abandoned_logged_ = 0;
+  uint64_t rows_ = 0, abandoned_ = 0, abandoned_logged_ = 0;
   bool waiting_ = false;
   Clock::Time wait_started_{};
   Clock::Time wait_logged_{};

@@ -47,6 +47,7 @@ struct TaskSpec {
   // With several costs their names, and where their values begin in an observation. The task's cost is the largest.
   std::vector<std::string> cost_names;
   int costs_at = 0;
+  std::string only_cost;  // the name of a single cost; empty if the task gives it none
   // What each number of observation and action is, with its unit: "cart x / m"; without a unit where there is none or
   // a text task does not know it.
   std::vector<std::string> observation_names, action_names;  // [obs_dim], [action_dim]

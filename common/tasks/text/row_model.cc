@@ -288,6 +288,7 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
   spec.model_dim = layout.size - layout.policy;
   for (int i = 0; i < layout.costs; ++i) spec.cost_names.push_back(definition.cost(i).name());
   spec.costs_at = layout.costs_at;
+  if (layout.costs == 0) spec.only_cost = definition.cost(0).name();
   spec.observation_names = ObservationNames(task, layout);
   spec.action_names.assign(task.resolved().action().begin(), task.resolved().action().end());
   spec.action_dim = layout.action;
