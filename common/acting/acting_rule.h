@@ -58,6 +58,8 @@ class ActingRule {
   // the policy: the agent learns from the policy's actions, and the rule declares the column executed_action. Null:
   // execute the actions as they are.
   virtual const float* executed() const { return nullptr; }
+  // Whether Act reads the numbers that policies do not see (TaskSpec::model_dim).
+  virtual bool reads_model() const { return true; }
   // True if Act writes diagnostics.constraint and cvar.
   virtual bool has_constraint() const { return false; }
 };

@@ -61,6 +61,7 @@ class GaussianPolicyRule : public SnapshotRule {
     policy_.Act(batch, inputs, actions);
   }
   int noise_dim() const override { return policy_.noise_dim(); }
+  bool reads_model() const override { return false; }
 
  protected:
   void Set(const Snapshot& snapshot) override { policy_.Set(snapshot); }

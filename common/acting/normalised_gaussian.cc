@@ -30,6 +30,7 @@ class NormalisedGaussian : public ExecutingRule {
 
   void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
   int noise_dim() const override { return mean_.outputs(); }
+  bool reads_model() const override { return false; }
 
  protected:
   void Set(const Snapshot& snapshot) override;

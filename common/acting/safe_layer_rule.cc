@@ -28,6 +28,7 @@ class SafeLayerRule : public ExecutingRule {
   // Leaves diagnostics.constraint and cvar unchanged: the model predicts only the next step.
   void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
   int noise_dim() const override { return actor_.outputs(); }
+  bool reads_model() const override { return false; }
 
  protected:
   void Set(const Snapshot& snapshot) override {

@@ -23,11 +23,21 @@ struct datacom_policy {
   std::unique_ptr<datacom::ActingRule> rule;
   std::vector<float> observation, noise, action;  // workspace
   std::vector<float> memory;                      // numbers that the acting rule keeps of the episode
+  std::vector<double> G;                          // of the observation; empty for a rule that reads no model columns
+  std::vector<const char*> observation_names, action_names;
   datacom_policy_info info;
+  char why[256] = "";
 };
 
 namespace datacom {
 namespace {
+
+// [count] C strings of the names; "" for each that there is not.
+std::vector<const char*> NamesOf(const std::vector<std::string>& names, size_t count) {
+  std::vector<const char*> list(count, "");
+  for (size_t i = 0; i < std::min(count, names.size()); ++i) list[i] = names[i].c_str();
+  return list;
+}
 
 datacom_policy_info Describe(const datacom_policy& policy) {
   const v1::PolicyFile& about = policy.file.about;
@@ -42,7 +52,10 @@ datacom_policy_info Describe(const datacom_policy& policy) {
   info.member = snapshot.member;
   info.epoch = about.epoch();
   info.update = snapshot.version.update;
-  info.observation_dim = spec.obs_dim;
+  info.observation_dim = static_cast<int>(policy.observation_names.size());
+  info.seen_dim = spec.seen_dim();
+  info.observation_names = policy.observation_names.data();
+  info.action_names = policy.action_names.data();
   info.action_dim = spec.action_dim;
   info.noise_dim = policy.rule->noise_dim();
   info.control_period = spec.control_dt;
@@ -67,6 +80,11 @@ absl::StatusOr<std::unique_ptr<datacom_policy>> Load(const char* path) {
   policy->noise.resize(policy->rule->noise_dim());
   policy->memory.resize(policy->rule->memory_dim());
   policy->action.resize(policy->model.spec.action_dim);
+  const TaskSpec& spec = policy->model.spec;
+  const bool reads_model = policy->rule->reads_model();
+  policy->observation_names = NamesOf(spec.observation_names, reads_model ? spec.obs_dim : spec.seen_dim());
+  policy->action_names = NamesOf(spec.action_names, spec.action_dim);
+  if (reads_model && spec.model_dim > 0) policy->G.resize(policy->model.dynamics->dims().q * spec.action_dim);
   policy->info = Describe(*policy);
   return policy;
 }
@@ -83,22 +101,51 @@ void CopyMessage(const char* what, char* message, size_t message_bytes) {
   if (message != nullptr && message_bytes > 0) std::snprintf(message, message_bytes, "%s", what);
 }
 
-// Rounds to float32; false when a rounded value is not finite.
-bool Round(const double* values, std::vector<float>* rounded) {
-  std::transform(values, values + rounded->size(), rounded->begin(), [](double v) { return static_cast<float>(v); });
-  return std::all_of(rounded->begin(), rounded->end(), [](float v) { return std::isfinite(v); });
+template <typename... Values>
+int Refuse(datacom_policy* policy, int code, const char* format, Values... values) {
+  std::snprintf(policy->why, sizeof policy->why, format, values...);
+  return code;
+}
+
+// Rounds the observation to float32. What the rule does not read stays 0.
+int Round(datacom_policy* policy, const double* values) {
+  for (size_t i = 0; i < policy->observation_names.size(); ++i) {
+    policy->observation[i] = static_cast<float>(values[i]);
+    if (std::isfinite(policy->observation[i])) continue;
+    return Refuse(policy, DATACOM_POLICY_BAD_INPUT, "number %zu of the observation, %s, is %g", i,
+                  policy->observation_names[i], values[i]);
+  }
+  return DATACOM_POLICY_OK;
+}
+
+// A robot that leaves the model columns at 0 would get actions without a filter.
+int CheckModel(datacom_policy* policy, const double* observation) {
+  if (policy->G.empty()) return DATACOM_POLICY_OK;
+  policy->model.dynamics->Evaluate(observation, {nullptr, nullptr, nullptr, nullptr, policy->G.data()});
+  if (std::any_of(policy->G.begin(), policy->G.end(), [](double v) { return v != 0; })) return DATACOM_POLICY_OK;
+  const int seen = policy->info.seen_dim;
+  return Refuse(
+      policy, DATACOM_POLICY_NO_MODEL,
+      "G is 0, so the rule %s could filter nothing: the robot must fill in numbers %d to %d of the observation, "
+      "from %s on, of its present model",
+      policy->info.acting_rule, seen, policy->info.observation_dim - 1, policy->observation_names[seen]);
 }
 
 int Act(datacom_policy* policy, const datacom_policy_input& input, double* action,
         datacom_policy_judgement* judgement) {
+  policy->why[0] = '\0';
   const auto finite = [](float v) { return std::isfinite(v); };
   const auto previous_cost = static_cast<float>(input.previous_cost);
-  if (!Round(input.observation, &policy->observation) || !finite(previous_cost)) return DATACOM_POLICY_BAD_INPUT;
+  if (const int code = Round(policy, input.observation); code != DATACOM_POLICY_OK) return code;
+  if (!finite(previous_cost)) return Refuse(policy, DATACOM_POLICY_BAD_INPUT, "previous_cost is not finite");
+  if (const int code = CheckModel(policy, input.observation); code != DATACOM_POLICY_OK) return code;
   if (input.noise == nullptr) {
     std::fill(policy->noise.begin(), policy->noise.end(), 0.0f);
   } else {
     std::copy_n(input.noise, policy->noise.size(), policy->noise.begin());
-    if (!std::all_of(policy->noise.begin(), policy->noise.end(), finite)) return DATACOM_POLICY_BAD_INPUT;
+    if (!std::all_of(policy->noise.begin(), policy->noise.end(), finite)) {
+      return Refuse(policy, DATACOM_POLICY_BAD_INPUT, "the noise has a number that is not finite");
+    }
   }
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   datacom_policy_judgement said = {kNone, kNone, 0};
@@ -106,7 +153,9 @@ int Act(datacom_policy* policy, const datacom_policy_input& input, double* actio
                                      policy->memory.data()};
   policy->rule->Act(1, inputs, policy->action.data(), {&said.constraint, &said.cvar, &said.intervention});
   const float* const executed = policy->rule->executed() != nullptr ? policy->rule->executed() : policy->action.data();
-  if (!std::all_of(executed, executed + policy->action.size(), finite)) return DATACOM_POLICY_FAILED;
+  if (!std::all_of(executed, executed + policy->action.size(), finite)) {
+    return Refuse(policy, DATACOM_POLICY_FAILED, "the policy computed an action that is not finite");
+  }
   std::copy_n(executed, policy->action.size(), action);
   if (judgement != nullptr) *judgement = said;
   return DATACOM_POLICY_OK;
@@ -146,12 +195,15 @@ void datacom_policy_begin(datacom_policy* policy) {
 int datacom_policy_act(datacom_policy* policy, const datacom_policy_input* input, double* action,
                        datacom_policy_judgement* judgement) {
   if (policy == nullptr || input == nullptr || input->observation == nullptr || action == nullptr) {
+    if (policy != nullptr) datacom::Refuse(policy, DATACOM_POLICY_BAD_INPUT, "a pointer is null");
     return DATACOM_POLICY_BAD_INPUT;
   }
   try {
     return datacom::Act(policy, *input, action, judgement);
-  } catch (const std::exception&) {
-    return DATACOM_POLICY_FAILED;
+  } catch (const std::exception& error) {
+    return datacom::Refuse(policy, DATACOM_POLICY_FAILED, "%s", error.what());
   }
 }
+
+const char* datacom_policy_why(const datacom_policy* policy) { return policy->why; }
 // SPDX-License-Identifier: Apache-2.0

@@ -37,7 +37,8 @@ enum {
   DATACOM_POLICY_DAMAGED = 2,     /* truncated, changed, no policy file, or a weight that is not finite */
   DATACOM_POLICY_UNSUPPORTED = 3, /* file format, task, acting rule or processor unknown to this library */
   DATACOM_POLICY_BAD_INPUT = 4,   /* a null pointer, or a number that is not finite */
-  DATACOM_POLICY_FAILED = 5       /* out of memory, or the policy computed an action that is not finite */
+  DATACOM_POLICY_FAILED = 5,      /* out of memory, or the policy computed an action that is not finite */
+  DATACOM_POLICY_NO_MODEL = 6     /* G of the observation is 0: its model columns are missing (since 1.1) */
 };
 
 typedef struct datacom_policy_info {
@@ -52,6 +53,13 @@ typedef struct datacom_policy_info {
   double control_period;     /* seconds from one action to the next */
   const double* action_low;  /* [action_dim] bounds to which the task's environment clips an action. This library */
   const double* action_high; /* returns the filter's output unclipped: the robot must clip it, too */
+
+  /* Since 1.1. The policy's nets see the first seen_dim numbers of an observation. The others, up to observation_dim,
+   * are what the safety filter reads of the robot's model: state, f and G, of the present moment. The robot must fill
+   * them in, or the filter filters nothing. A policy whose rule reads no model has none: seen_dim = observation_dim. */
+  int seen_dim;
+  const char* const* observation_names; /* [observation_dim] what each number is, "" where the task does not say */
+  const char* const* action_names;      /* [action_dim] */
 } datacom_policy_info;
 
 typedef struct datacom_policy_input {
@@ -84,6 +92,10 @@ void datacom_policy_begin(datacom_policy* policy);
  * act without the policy. judgement: output, may be NULL. */
 int datacom_policy_act(datacom_policy* policy, const datacom_policy_input* input, double* action,
                        datacom_policy_judgement* judgement);
+
+/* Why the last datacom_policy_act of this policy did not return DATACOM_POLICY_OK, as a sentence; "" if it did. Valid
+ * until its next call. Since 1.1. */
+const char* datacom_policy_why(const datacom_policy* policy);
 
 #ifdef __cplusplus
 }

@@ -47,6 +47,7 @@ class PolicyInfo(Structure):
         ("member", c_uint32), ("epoch", c_uint32), ("update", c_uint64),
         ("observation_dim", c_int), ("action_dim", c_int), ("noise_dim", c_int),
         ("control_period", c_double), ("action_low", POINTER(c_double)), ("action_high", POINTER(c_double)),
+        ("seen_dim", c_int), ("observation_names", POINTER(c_char_p)), ("action_names", POINTER(c_char_p)),
     ]
 
 
@@ -69,6 +70,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "datacom_policy_free": (None, [c_void_p]),
     "datacom_policy_describe": (POINTER(PolicyInfo), [c_void_p]),
     "datacom_policy_begin": (None, [c_void_p]),
+    "datacom_policy_why": (c_char_p, [c_void_p]),
     "datacom_policy_act": (c_int, [c_void_p, POINTER(PolicyInput), c_void_p, POINTER(PolicyJudgement)]),
     "datacom_records_columns": (c_int, [c_char_p, c_char_p, c_size_t]),
     "datacom_records_interquartile_mean": (c_int, [POINTER(c_double), c_int, POINTER(c_double)]),

@@ -54,6 +54,10 @@ class Policy:
         self.observation_dim: int = info.observation_dim
         self.action_dim: int = info.action_dim
         self.noise_dim: int = info.noise_dim
+        #: The policy sees the first seen_dim numbers of an observation; the others are what the filter reads of the robot's model.
+        self.seen_dim: int = info.seen_dim
+        self.observation_names: list[str] = [info.observation_names[i].decode() for i in range(info.observation_dim)]
+        self.action_names: list[str] = [info.action_names[i].decode() for i in range(info.action_dim)]
         self.control_period: float = info.control_period  #: seconds from one action to the next
         #: Bounds to which the task's environment clips. `act` does not clip: a robot must.
         self.action_low: NDArray[np.float64] = _native.numbers(info.action_low, info.action_dim)
@@ -100,8 +104,8 @@ class Policy:
         noise: standard normal numbers [noise_dim] or [batch, noise_dim], as in training; None gives the deterministic action.
         previous_cost: the cost of the present state, 0 at the start of an episode; only the rule `safe_layer` reads it.
 
-        Raises ValueError for a wrong shape or a number that is not finite, and FloatingPointError if the policy computed such an action;
-        a robot must then act without the policy.
+        Raises ValueError for a wrong shape, a number that is not finite, or a G of 0 (the model's numbers are missing), and
+        FloatingPointError if the policy computed an action that is not finite; a robot must then act without the policy.
         """
         rows = np.ascontiguousarray(observation, dtype=np.float64)
         single = rows.ndim == 1
@@ -123,11 +127,9 @@ class Policy:
             given.observation, given.previous_cost = rows[i].ctypes.data, costs[i]
             given.noise = None if draws is None else draws[i].ctypes.data
             code = self._library.datacom_policy_act(self._handle, ctypes.byref(given), action[i].ctypes.data, ctypes.byref(judgement))
-            if code == 4:
-                raise ValueError(f"observation {i} has a number that is not finite: {rows[i]}, noise {None if draws is None else draws[i]}, "
-                                 f"previous cost {costs[i]}")
             if code != 0:
-                raise FloatingPointError(f"the policy computed an action that is not finite for the observation {rows[i]}")
+                error = ValueError if code in (4, 6) else FloatingPointError
+                raise error(f"observation {i}: {self._library.datacom_policy_why(self._handle).decode()}")
             said[i] = judgement.cvar, judgement.constraint, judgement.intervention
         cvar, constraint, intervention = said.T
         if single:
@@ -160,6 +162,8 @@ class EnvPolicy:
         if parts[0].size != self._observations:
             raise ValueError(f"the observation has {parts[0].size} numbers, the environment's have {self._observations}")
         terms = (info or {}).get("dynamics") if self._dynamics is None else self._dynamics(observation)
+        if self.policy.seen_dim == self.policy.observation_dim:
+            return parts[0]  # the rule reads no model
         if terms is not None:
             given = {name: terms.get(name) if isinstance(terms, Mapping) else getattr(terms, name, None) for name in ("q", "x", "x_dot", "f", "G")}
             q, x, x_dot, f, gain = (np.asarray([] if value is None else value, np.float64).ravel() for value in given.values())

@@ -137,7 +137,7 @@ class Library(unittest.TestCase):
         self.assertEqual(sorted(names), [f"datacom_policy_{verb}" for verb in ("act", "begin", "describe", "free", "load")])
 
     def test_the_script_names_what_is_missing(self):
-        self.assertIn("none/lib/libdatacom_policy.so.1.0.0 is missing: run ./datacom build", run(SCRIPT, "--build", FOLDER / "none", code=1))
+        self.assertIn("none/lib/libdatacom_policy.so.1.1.0 is missing: run ./datacom build", run(SCRIPT, "--build", FOLDER / "none", code=1))
 
 
 if __name__ == "__main__":

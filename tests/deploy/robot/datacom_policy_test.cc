@@ -12,8 +12,10 @@
 #include "common/acting/policy_file.h"
 #include "common/base/files.h"
 #include "common/tasks/task.h"
+#include "datacom/v1/task.pb.h"
 #include "datacom/v1/task_options.pb.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "tests/testing/counting_allocator.h"
 #include "tests/testing/framed_files.h"
@@ -25,6 +27,7 @@ namespace {
 
 using ::datacom::testing::IsOk;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class PolicyInterface : public ::testing::Test {
@@ -143,6 +146,61 @@ TEST_F(PolicyInterface, BadInputDoesNotChangeTheAction) {
   EXPECT_EQ(action, 77);
   EXPECT_EQ(datacom_policy_act(loaded_, &input, &action, nullptr), DATACOM_POLICY_OK);
   EXPECT_LT(std::abs(action), 77);
+}
+
+// A text task with one joint: observations are [angle | state: angle, angle_velocity | f | G].
+v1::TaskOptions OneJoint() {
+  v1::TaskOptions options;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      R"(definition { name: "pivot" model: "pivot.xml" reward: "0" cost { name: "c" value: "0" } }
+         resolved { observation: "angle" state: ["angle", "angle_velocity"] start_state: [0, 0] action: "motor"
+                    control_dt: 0.02 joint { kind: SCALAR } })",
+      options.MutableExtension(v1::text_task)));
+  return options;
+}
+
+TEST_F(PolicyInterface, AnObservationWithoutTheRobotsModelIsRefusedAndSaysWhichNumbersAreMissing) {
+  policy_.snapshot = testing::SafeMapSnapshot(1, 1, 2, {8, 8}, 3);
+  policy_.snapshot.task = "pivot";
+  *policy_.about.mutable_task_options() = OneJoint();
+  ASSERT_EQ(LoadPolicy(), DATACOM_POLICY_OK) << why_;
+  const datacom_policy_info* const info = datacom_policy_describe(loaded_);
+  EXPECT_EQ(info->seen_dim, 1);
+  ASSERT_EQ(info->observation_dim, 5);
+  const std::vector<std::string> names(info->observation_names, info->observation_names + 5);
+  EXPECT_THAT(names, ElementsAre("angle", "state angle", "state angle_velocity", "acceleration 0 without action",
+                                 "acceleration 0 by motor"));
+  EXPECT_STREQ(info->action_names[0], "motor");
+  std::vector<double> observation = {0.3, 0, 0, 0, 0};
+  const datacom_policy_input input = {observation.data(), nullptr, 0};
+  double action = 77;
+  EXPECT_EQ(datacom_policy_act(loaded_, &input, &action, nullptr), DATACOM_POLICY_NO_MODEL);
+  EXPECT_EQ(action, 77);
+  EXPECT_THAT(datacom_policy_why(loaded_), HasSubstr("numbers 1 to 4 of the observation, from state angle on"));
+  observation = {0.3, 0.3, 0.1, -2, 12};
+  int status = DATACOM_POLICY_FAILED;
+  EXPECT_EQ(testing::CountAllocations([&] { status = datacom_policy_act(loaded_, &input, &action, nullptr); }), 0u);
+  EXPECT_EQ(status, DATACOM_POLICY_OK);
+  EXPECT_STREQ(datacom_policy_why(loaded_), "");
+  EXPECT_LE(std::abs(action), 10);
+  observation[2] = std::nan("");
+  EXPECT_EQ(datacom_policy_act(loaded_, &input, &action, nullptr), DATACOM_POLICY_BAD_INPUT);
+  EXPECT_THAT(datacom_policy_why(loaded_), HasSubstr("number 2 of the observation, state angle_velocity, is nan"));
+}
+
+TEST_F(PolicyInterface, APolicyThatReadsNoModelAsksForNone) {
+  for (const char* const rule : {"gaussian_policy", "normalised_gaussian", "safe_layer"}) {
+    policy_.snapshot = testing::SnapshotForRule(rule, 1, 1, 2, {8, 8}, 3);
+    policy_.snapshot.task = "pivot";
+    *policy_.about.mutable_task_options() = OneJoint();
+    ASSERT_EQ(LoadPolicy(), DATACOM_POLICY_OK) << why_;
+    EXPECT_EQ(datacom_policy_describe(loaded_)->observation_dim, 1) << rule;
+    EXPECT_EQ(datacom_policy_describe(loaded_)->seen_dim, 1) << rule;
+    const double observation[1] = {0.3};
+    const datacom_policy_input input = {observation, nullptr, 0};
+    double action = 77;
+    EXPECT_EQ(datacom_policy_act(loaded_, &input, &action, nullptr), DATACOM_POLICY_OK) << rule;
+  }
 }
 
 TEST_F(PolicyInterface, AWeightThatIsNotFiniteIsRefusedByName) {
