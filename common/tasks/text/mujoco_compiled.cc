@@ -118,7 +118,11 @@ absl::Status FillStart(const CompiledTask& task, const RowLayout& layout, v1::Re
   ASSIGN_OR_RETURN(Terms terms,
                    Terms::Make(task.unconstrained, task.joints, *task.actuation, task.definition.constraint_state()));
   std::vector<double> state(layout.q + layout.x);
+  absl::Status kept;
+  RETURN_IF_ERROR(GuardMujoco([&] { kept = task.start->CheckKeeps(*task.model, data.get()); }));
+  RETURN_IF_ERROR(kept);
   RETURN_IF_ERROR(GuardMujoco([&] {
+    mj_resetData(task.model.get(), data.get());
     task.start->Apply(*task.model, nullptr, data.get());
     mj_step1(task.model.get(), data.get());
     terms.WriteState(*task.model, *data, state.data());
@@ -146,8 +150,12 @@ absl::Status CheckControls([[maybe_unused]] const mjModel& model) {
 absl::StatusOr<MujocoModel> CompileFiles(const std::string& name, const v1::TextTask& task) {
   if (task.file().empty()) return Wrong("model", "no file");
   std::vector<std::pair<std::string, std::string>> assets;
-  for (int i = 1; i < task.file_size(); ++i) assets.emplace_back(task.file(i).name(), task.file(i).content());
-  absl::StatusOr<MujocoModel> model = CompileMujocoModel(name, task.file(0).content(), assets);
+  ASSIGN_OR_RETURN(const std::string xml, ContentOf(task.file(0)));
+  for (int i = 1; i < task.file_size(); ++i) {
+    ASSIGN_OR_RETURN(std::string content, ContentOf(task.file(i)));
+    assets.emplace_back(task.file(i).name(), std::move(content));
+  }
+  absl::StatusOr<MujocoModel> model = CompileMujocoModel(name, xml, assets);
   if (!model.ok()) {
     absl::string_view why = model.status().message();
     absl::ConsumePrefix(&why, absl::StrCat("model ", name, ": "));

@@ -63,6 +63,8 @@ absl::Status Signals::Add(const mjModel& model, const v1::Signal& signal, const 
       RETURN_IF_ERROR(AddJoint(model, signal, field, id, &suffixes));
     } else if (measured.type == mjOBJ_SENSOR) {
       if (signal.has_quantity()) return Wrong(field + ".quantity", "a sensor has none; leave it out");
+      if (signal.has_axes()) return Wrong(field + ".axes", "a sensor has none; leave it out");
+      if (signal.has_relative_to()) return Wrong(field + ".relative_to", "a sensor has none; leave it out");
       Reading reading;
       reading.address = model.sensor_adr[id];
       reading.count = model.sensor_dim[id];
@@ -84,6 +86,13 @@ absl::Status Signals::Add(const mjModel& model, const v1::Signal& signal, const 
 absl::Status Signals::AddJoint(const mjModel& model, const v1::Signal& signal, const std::string& field, int id,
                                std::vector<std::string>* suffixes) {
   const int type = model.jnt_type[id];
+  if (signal.has_relative_to())
+    return Wrong(field + ".relative_to", "joints have none; leave it out, or name a body or site");
+  if (signal.has_axes()) {
+    const std::string body = PlainName(model, mjOBJ_BODY, model.jnt_bodyid[id]);
+    return Wrong(field + ".axes", absl::StrCat("joints have none; for some axes of a free joint write body: \"", body,
+                                               "\" instead of joint: \"", PlainName(model, mjOBJ_JOINT, id), "\""));
+  }
   const std::string quantity = signal.has_quantity() ? signal.quantity() : "position";
   const bool scalar = type == mjJNT_SLIDE || type == mjJNT_HINGE;
   Reading reading;
@@ -123,6 +132,9 @@ absl::Status Signals::AddPlace(const mjModel& model, const v1::Signal& signal, c
   if (signal.has_relative_to()) {
     ASSIGN_OR_RETURN(reading.frame, FindPlace(model, signal.relative_to(), field + ".relative_to"));
     reading.moved_by_joints &= model.body_mocapid[model.body_rootid[reading.frame.body(model)]] < 0;
+  }
+  if (signal.has_axes() && (quantity == "distance" || quantity == "orientation")) {
+    return Wrong(field + ".axes", absl::StrCat("the quantity ", quantity, " has none; leave it out"));
   }
   if (quantity == "distance") {
     if (!signal.has_relative_to()) return Wrong(field + ".relative_to", "must be set: the distance to what");

@@ -17,11 +17,15 @@ namespace datacom::text {
 
 class StartRules {
  public:
-  // INVALID_ARGUMENT "start.field: why".
+  // INVALID_ARGUMENT "start.field: why", also for a position beyond a joint's limits, and for a joint or body given
+  // twice.
   static absl::StatusOr<StartRules> Make(const mjModel& model, const v1::Start& start);
 
   // Sets the start state of data that mj_resetData has reset. Null stream: the middle of every interval.
   void Apply(const mjModel& model, const RandomStream* episode, mjData* data) const;
+
+  // INVALID_ARGUMENT "start.body[0].keep: why" if in no one of 100 episodes the body found a place that is far enough.
+  absl::Status CheckKeeps(const mjModel& model, mjData* data) const;
 
   // Positions of slide and hinge joints that may be set by name.
   const std::map<std::string, int>& keys() const { return keys_; }  // address in qpos by joint
@@ -46,12 +50,16 @@ class StartRules {
     int mocap = -1;     // index, or -1
     Value at[3];
     std::vector<Keep> keep;
-    std::string stream;
+    std::string stream, field;
   };
   static absl::StatusOr<Value> ValueOf(const v1::Interval& interval, const std::string& field);
   absl::Status AddJoints(const mjModel& model, const v1::JointStart& start, const std::string& field);
   absl::Status AddBody(const mjModel& model, const v1::BodyStart& start, const std::string& field);
-  static void PlaceBody(const mjModel& model, const BodyRule& rule, const RandomStream* episode, mjData* data);
+  // Apply, which calls `held` with the number of each body whose distances hold.
+  template <typename Held>
+  void Begin(const mjModel& model, const RandomStream* episode, mjData* data, Held held) const;
+  // False if no try was far enough.
+  static bool PlaceBody(const mjModel& model, const BodyRule& rule, const RandomStream* episode, mjData* data);
 
   int keyframe_ = -1;
   std::vector<JointRule> joints_;

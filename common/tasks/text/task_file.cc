@@ -1,6 +1,7 @@
 #include "common/tasks/text/task_file.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -18,7 +19,9 @@
 #include "common/base/status.h"
 #include "common/tasks/text/model_copies.h"
 #include "common/tasks/text/python_package.h"
+#include "google/protobuf/io/gzip_stream.h"
 #include "google/protobuf/io/tokenizer.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/text_format.h"
 
 namespace datacom::text {
@@ -27,6 +30,9 @@ namespace {
 namespace fs = std::filesystem;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::TextFormat;
+
+constexpr size_t kLarge = 64 << 10;  // a file of more bytes travels compressed
+constexpr size_t kNamed = 5;         // files in a message
 
 class FirstError : public google::protobuf::io::ErrorCollector {
  public:
@@ -163,6 +169,38 @@ class ModelFiles {
   std::map<std::string, std::string> files_;
 };
 
+size_t SizeOf(const v1::TaskFile& file) { return file.content().size() + file.gzip().size(); }
+
+std::string Compressed(const std::string& content) {
+  std::string out;
+  google::protobuf::io::StringOutputStream end(&out);
+  google::protobuf::io::GzipOutputStream stream(&end);
+  void* block = nullptr;
+  int size = 0;
+  for (size_t at = 0; at < content.size() && stream.Next(&block, &size);) {
+    const size_t count = std::min(content.size() - at, static_cast<size_t>(size));
+    std::memcpy(block, content.data() + at, count);
+    stream.BackUp(size - static_cast<int>(count));
+    at += count;
+  }
+  stream.Close();
+  return out;
+}
+
+absl::Status TooLarge(const v1::TextTask& task, const std::string& how, size_t bytes, size_t most) {
+  std::vector<std::pair<size_t, std::string>> largest;
+  for (const v1::TaskFile& file : task.file()) largest.emplace_back(SizeOf(file), file.name());
+  std::sort(largest.rbegin(), largest.rend());
+  if (largest.size() > kNamed) largest.resize(kNamed);
+  const auto list = [](std::string* out, const auto& file) {
+    absl::StrAppend(out, file.second, " (", file.first, " bytes)");
+  };
+  return absl::InvalidArgumentError(absl::StrCat(
+      "model: its files have ", how, bytes, " bytes together; at most ", most, " travel with a run. The largest ", how,
+      "are: ", absl::StrJoin(largest, ", ", list),
+      ". `datacom task new FOLDER --model FILE --no-visual` makes a copy without the meshes that only draw"));
+}
+
 // Position of the field that `path` ("cost[1].value") names; false if the file does not set it.
 bool Locate(const std::string& path, const google::protobuf::Descriptor* type, TextFormat::ParseInfoTree* tree,
             TextFormat::ParseLocation* location) {
@@ -209,29 +247,42 @@ absl::Status AddModelFiles(const std::string& path, v1::TextTask* task) {
   return absl::OkStatus();
 }
 
-absl::Status CheckSize(const v1::TextTask& task) {
-  constexpr size_t kNamed = 5;
+absl::Status CompressFiles(v1::TextTask* task) {
   size_t bytes = 0;
-  std::vector<std::pair<size_t, std::string>> largest;
-  for (const v1::TaskFile& file : task.file()) {
-    bytes += file.content().size();
-    largest.emplace_back(file.content().size(), file.name());
+  for (const v1::TaskFile& file : task->file()) bytes += file.content().size();
+  if (bytes > kMaxTaskBytes) return TooLarge(*task, "", bytes, kMaxTaskBytes);
+  bytes = 0;
+  for (v1::TaskFile& file : *task->mutable_file()) {
+    if (file.content().size() > kLarge) {
+      *file.mutable_gzip() = Compressed(file.content());
+      file.clear_content();
+    }
+    bytes += SizeOf(file);
   }
-  if (bytes <= kMaxTaskBytes) return absl::OkStatus();
-  std::sort(largest.rbegin(), largest.rend());
-  if (largest.size() > kNamed) largest.resize(kNamed);
-  return absl::InvalidArgumentError(absl::StrCat(
-      "model: its files have ", bytes, " bytes together; at most ", kMaxTaskBytes, " travel with a run. The largest: ",
-      absl::StrJoin(
-          largest, ", ",
-          [](std::string* out, const auto& file) { absl::StrAppend(out, file.second, " (", file.first, " bytes)"); }),
-      ". `datacom task new FOLDER --model FILE --no-visual` makes a copy without the meshes that only draw"));
+  return bytes > kMaxCarriedBytes ? TooLarge(*task, "compressed ", bytes, kMaxCarriedBytes) : absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ContentOf(const v1::TaskFile& file) {
+  if (!file.has_gzip()) return file.content();
+  google::protobuf::io::ArrayInputStream compressed(file.gzip().data(), static_cast<int>(file.gzip().size()));
+  google::protobuf::io::GzipInputStream stream(&compressed);
+  std::string content;
+  const void* block = nullptr;
+  int size = 0;
+  while (stream.Next(&block, &size)) {
+    content.append(static_cast<const char*>(block), size);
+    if (content.size() > kMaxTaskBytes) break;
+  }
+  if (content.size() > kMaxTaskBytes || stream.ZlibErrorCode() < 0) {
+    return absl::DataLossError(absl::StrCat("model: the file ", file.name(), " cannot be decompressed"));
+  }
+  return content;
 }
 
 bool IsTaskFile(absl::string_view task) { return absl::EndsWith(task, ".textproto"); }
 
 absl::StatusOr<v1::TextTask> ReadTaskFile(const std::string& path) {
-  const absl::StatusOr<std::string> content = ReadFile(path, kMaxTaskBytes);
+  const absl::StatusOr<std::string> content = ReadFile(path, kMaxCarriedBytes);
   if (!content.ok()) return absl::InvalidArgumentError(content.status().message());
   v1::TextTask task;
   TextFormat::Parser parser;
@@ -248,7 +299,7 @@ absl::StatusOr<v1::TextTask> ReadTaskFile(const std::string& path) {
     model = *std::move(found);
   }
   if (const absl::Status status = AddModelFiles(model, &task); !status.ok()) return AtLine(path, status);
-  if (const absl::Status status = CheckSize(task); !status.ok()) return AtLine(path, status);
+  if (const absl::Status status = CompressFiles(&task); !status.ok()) return AtLine(path, status);
   return task;
 }
 

@@ -14,8 +14,8 @@
 
 namespace datacom::text {
 
-// All files of a task together; they travel inside of messages.
-inline constexpr size_t kMaxTaskBytes = 4 << 20;
+// All files of a task together, and what may travel of them inside of messages: large files are compressed.
+inline constexpr size_t kMaxTaskBytes = 64 << 20, kMaxCarriedBytes = 4 << 20;
 // One file that is read, also when `task new --no-visual` then leaves it out.
 inline constexpr size_t kMaxFileBytes = size_t{1} << 30;
 
@@ -29,8 +29,11 @@ absl::StatusOr<v1::TextTask> ReadTaskFile(const std::string& path);
 // Appends a model and the files that it needs to `task`, the model first. INVALID_ARGUMENT "model: why" as above.
 absl::Status AddModelFiles(const std::string& model, v1::TextTask* task);
 
-// INVALID_ARGUMENT "model: why" if the files have more than kMaxTaskBytes together; it names the largest ones.
-absl::Status CheckSize(const v1::TextTask& task);
+// Compresses the large files. INVALID_ARGUMENT "model: why" if the files have more than kMaxTaskBytes together, or more
+// than kMaxCarriedBytes then; it names the largest ones.
+absl::Status CompressFiles(v1::TextTask* task);
+// The content of a file, compressed or not. DATA_LOSS if it cannot be decompressed.
+absl::StatusOr<std::string> ContentOf(const v1::TaskFile& file);
 
 // The status, with "PATH:LINE:COLUMN: " before a message that begins with a field of the definition ("cost[1].value:
 // ").

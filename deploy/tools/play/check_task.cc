@@ -29,6 +29,7 @@ namespace {
 constexpr int kMostHeld = 20;            // most control steps under one action
 constexpr double kIllConditioned = 1e3;  // condition number of G above which the safe map asks for large actions
 constexpr double kSpeedSeconds = 2;
+constexpr size_t kLargeRow = 16 << 10;  // bytes
 
 // The values that one number took.
 struct Seen {
@@ -94,8 +95,10 @@ class Check {
           << "action       " << Counted(resolved.action()) << ", " << compiled_->definition.control().mode()
           << " control\n"
           << "observation  " << Counted(resolved.observation()) << '\n'
-          << absl::StrFormat("row          %d more numbers for f, G and known rows: %d bytes of a stored transition\n",
-                             spec.model_dim, 2 * sizeof(float) * spec.model_dim)
+          << absl::StrFormat(
+                 "row          %d bytes of observations in a stored transition, %d of them for f, G and known rows%s\n",
+                 2 * sizeof(float) * spec.obs_dim, 2 * sizeof(float) * spec.model_dim,
+                 2 * sizeof(float) * spec.obs_dim > kLargeRow ? "; such rows make training slow" : "")
           << "q            " << Counted(Names(0, uncontrolled_at)) << '\n'
           << "x            " << Counted(Names(uncontrolled_at, resolved.state_size())) << '\n'
           << "known rows   " << Counted(KnownNames()) << '\n';

@@ -69,13 +69,14 @@ absl::Status RunNewTaskCommand(const NewTaskCommand& command, std::ostream* out)
     if (!removed.ok()) return Annotate(removed.status(), command.model);
     visual = *removed;
   }
-  RETURN_IF_ERROR(text::CheckSize(task));
   const std::vector<std::string> named = text::NameElements(&task);
   const absl::StatusOr<MujocoModel> model = text::CompileFiles(name, task);
   if (!model.ok()) return Annotate(model.status(), command.model);
+  v1::TextTask small = task;  // as it travels
   const absl::StatusOr<std::string> draft = text::DraftTask(**model, name, task.file(0).name(), named);
   if (!draft.ok()) return Annotate(draft.status(), command.model);
-  RETURN_IF_ERROR(CheckDraft(task, *draft));
+  RETURN_IF_ERROR(text::CompressFiles(&small));
+  RETURN_IF_ERROR(CheckDraft(std::move(small), *draft));
   RETURN_IF_ERROR(Write(folder, task, *draft));
   const std::string file = (folder / "task.textproto").string();
   for (const v1::TaskFile& each : task.file()) *out << "wrote " << (folder / each.name()).string() << '\n';
