@@ -1,7 +1,6 @@
 // Tests the acting loop against a replay and a learner that answer during its waits.
 #include "actor/rollout.h"
 
-#include <cmath>
 #include <map>
 #include <set>
 
@@ -70,38 +69,6 @@ TEST(Rollout, RowsOfAnEnvironmentAreInOrderAndHaveTheirIdentity) {
   EXPECT_GT(abandoned, 0);
   EXPECT_EQ(actor.series.episodes.Value(), time_limits + absorbed);
   EXPECT_GE(actor.series.abandoned_invalid.Value(), abandoned);
-}
-
-// The cost becomes a number that is not finite after some episodes.
-class BrokenCost : public SteadyTask {
- public:
-  explicit BrokenCost(int sound_steps) : sound_steps_(sound_steps) {}
-  StepResult Step(const double* action, double* observation) override {
-    StepResult result = SteadyTask::Step(action, observation);
-    if (sound_steps_-- <= 0) result.cost = std::nan("");
-    return result;
-  }
-
- private:
-  int sound_steps_;
-};
-
-TEST(Rollout, GivesUpATaskThatNeverGivesARowAndNamesWhatIsNotFinite) {
-  Actor actor(1, 4);
-  actor.parts.make_task = []() -> absl::StatusOr<std::unique_ptr<Task>> { return std::make_unique<BrokenCost>(0); };
-  const absl::Status status = actor.RunFor(100);
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("1000 episodes were abandoned and none gave a row"));
-  EXPECT_THAT(std::string(status.message()), HasSubstr("the cost is not finite"));
-  EXPECT_EQ(actor.session.rows.size(), 0u);
-}
-
-TEST(Rollout, DoesNotGiveUpATaskThatHasGivenARow) {
-  Actor actor(1, 1);
-  actor.parts.make_task = []() -> absl::StatusOr<std::unique_ptr<Task>> { return std::make_unique<BrokenCost>(1); };
-  actor.options.stop = [&actor] { return actor.series.abandoned_invalid.Value() >= 2500; };
-  EXPECT_EQ(actor.RunFor(100).code(), absl::StatusCode::kCancelled);
-  EXPECT_EQ(actor.series.rows.Value(), 1);
 }
 
 TEST(Rollout, ActsOnTheObservationRoundedToFloat32) {

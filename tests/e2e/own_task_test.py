@@ -98,6 +98,18 @@ class OwnTaskTest(RunTest):
         self.assertIn('extra[', self.expect("task", "check", task, code=2))
         self.assertEqual(run("task").returncode, 2)
 
+    def test_a_training_whose_cost_is_never_finite_ends_and_names_the_cost(self):
+        robot, folder = os.path.join(self.folder, "robot"), os.path.join(self.folder, "run")
+        shutil.copytree(EXAMPLE, robot)
+        task = os.path.join(robot, "task.textproto")
+        with open(task, encoding="utf-8") as file:
+            text = re.sub(r"^cost .*$", 'cost { name: "speed" value: "0/0" }', file.read(), flags=re.MULTILINE)
+        with open(task, "w", encoding="utf-8") as file:
+            file.write(text)
+        printed = self.expect("train", task, "--algorithm", "datacom", "--steps", "1500", "--run-dir", folder, *SMALL, code=2)
+        self.assertIn("1000 episodes were abandoned and none gave a row", printed)
+        self.assertIn("cost speed is not finite", printed)
+
     def test_a_task_file_next_to_an_experiment_is_found_by_the_experiments_name(self):
         shutil.copytree(EXAMPLE, os.path.join(self.folder, "experiments", "mine"))
         for name, text in (("experiments/mine/run.textproto", 'name: "mine/run"\ntask: "task.textproto"\nalgorithm: "sac"\n'),

@@ -11,8 +11,9 @@ from running import PATIENCE, RunTest, run
 assert PATIENCE > 0  # run() ends a command that hangs
 
 MODEL = """<mujoco model="runner"><compiler angle="radian"/><option timestep="0.01"/><worldbody>
-  <body name="torso" pos="0 0 0.7"><joint name="rootx" type="slide" axis="1 0 0"/><joint name="rootz" type="slide" axis="0 0 1" stiffness="2000"
-    damping="50"/><joint name="rooty" axis="0 1 0" stiffness="50" damping="5"/><geom name="torso" type="capsule" fromto="-0.5 0 0 0.5 0 0" size="0.05"/>
+  <body name="torso" pos="0 0 0.7"><joint name="rootx" type="slide" axis="1 0 0"/><joint name="rootz" type="slide" axis="0 0 1" 
+    stiffness="2000" damping="50"/><joint name="rooty" axis="0 1 0" stiffness="50" damping="5"/>
+    <geom name="torso" type="capsule" fromto="-0.5 0 0 0.5 0 0" size="0.05"/>
     <body name="bthigh" pos="-0.5 0 0"><joint name="bthigh" axis="0 1 0" limited="true" range="-0.5 1" damping="6" armature="0.1"/>
       <geom type="capsule" fromto="0 0 0 0.1 0 -0.3" size="0.05"/></body>
     <body name="fthigh" pos="0.5 0 0"><joint name="fthigh" axis="0 1 0" limited="true" range="-1 0.7" damping="4.5" armature="0.1"/>
@@ -58,7 +59,7 @@ def begin(line):
     return put(START, START + " " + line)
 
 
-# Refused, exit code 2: a name for the edit, the edit, words of the message, and the line that it names (None: no line of the file is wrong).
+# Refused, exit code 2: the name of the edit, the edit, words of the message, and the line that it names (None: no line is wrong).
 REFUSED = [
     ("a typo in a field", put("reward:", "reawrd:"), 'no field named "reawrd"', 10),
     ("a typo in a joint", put('"rooty" }', '"roooty" }'), "there are: rootx, rootz, rooty, bthigh, fthigh", 5),
@@ -89,7 +90,8 @@ REFUSED = [
     ("an actuator glob without a match", put("control { period", 'control { actuator: "foo*" period'), "there are: bthigh, fthigh", 12),
     ("an actuator range with low above high", put("period: 0.05 }", 'period: 0.05 range { actuator: "*" low: 1 high: -1 } }'),
      "must be above low", 12),
-    ("a range beyond the actuator's", put("period: 0.05 }", 'period: 0.05 range { actuator: "*" low: -2 high: 2 } }'),
+    ("a range beyond the actuator's",
+     put("period: 0.05 }", 'period: 0.05 range { actuator: "*" low: -2 high: 2 } }'),
      "goes beyond the control range of actuator bthigh, which is -1 to 1", 12),
     ("a missing brace", put("control { period: 0.05 }", "control { period: 0.05 "), "task.textproto:1", None),
     ("a missing quote", put('name: "runner"', 'name: "runner'), "task.textproto:1", None),
@@ -124,7 +126,7 @@ REFUSED = [
     ("a distance that is never kept", begin('body { body: "rock" x { low: 2 high: 4 } keep { from: "torso" at_least: 50 } }'),
      "never holds: in 100 episodes", 13),
     ("a distance below 0", begin('body { body: "rock" x { low: 2 high: 4 } keep { from: "torso" at_least: -1 } }'), "at_least", 13),
-    ("a signal twice", put('observation { joint: "rootz" }', 'observation { joint: "rootz" }\nobservation { joint: "rootz" }'), "rootz is used twice", 4),
+    ("a signal twice", put('observation { joint: "rooty" }', 'observation { joint: "rootz" }'), "rootz is used twice", 4),
     ("axes of a joint", put('joint: "rooty" }', 'joint: "rooty" axes: "z" }'), "joints have none", 5),
     ("relative_to of a joint", put('joint: "rooty" }', 'joint: "rooty" relative_to: "torso" }'), "joints have none", 5),
 ]

@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
 #include "common/tasks/mujoco.h"
+#include "common/tasks/text/draft_terms.h"
 #include "common/tasks/text/mujoco_actuation.h"
 #include "common/tasks/text/mujoco_names.h"
 
@@ -22,41 +22,6 @@ constexpr double kPeriod = 0.02, kEpisode = 10;  // s
 constexpr double kInside = 0.9;                  // share of a joint's range without cost
 constexpr double kStartInside = 0.78;  // share of a joint's range where starts are centred; they stay in kInside
 constexpr double kStartHalf = 0.05;    // half of the start's interval: rad, m, or this share of a range
-constexpr size_t kWidth = 85;          // of an expression's line
-
-std::string Quoted(const std::string& text) { return absl::StrCat("\"", absl::Utf8SafeCEscape(text), "\""); }
-std::string Number(double value) {
-  const std::string text = absl::StrFormat("%.4g", value);
-  return text == "-0" ? "0" : text;
-}
-std::string Interval(double low, double high) {
-  return absl::StrCat("{ low: ", Number(low), " high: ", Number(high), " }");
-}
-
-// The terms with a separator between them, as one text in quotes or, where that is long, several, which the format
-// joins.
-std::string QuotedTerms(const std::string& head, const std::vector<std::string>& terms, const std::string& separator,
-                        const std::string& tail) {
-  std::string written, line = head;
-  for (size_t i = 0; i < terms.size(); ++i) {
-    if (line.size() + terms[i].size() > kWidth) {
-      absl::StrAppend(&written, Quoted(line), "\n    ");
-      line.clear();
-    }
-    absl::StrAppend(&line, terms[i], i + 1 < terms.size() ? separator : tail);
-  }
-  return written + Quoted(line);
-}
-
-// "a - 0.5", "a + 0.5" or "a".
-std::string Less(const std::string& name, double value) {
-  const std::string size = Number(std::abs(value));
-  return size == "0" ? name : absl::StrCat(name, value > 0 ? " - " : " + ", size);
-}
-std::string SquareOf(const std::string& name, double at) {
-  const std::string off = Less(name, at);
-  return off == name ? name + "^2" : absl::StrCat("(", off, ")^2");
-}
 
 // Empty for an element without a name.
 std::string NameOf(const mjModel& model, mjtObj type, int id) {
@@ -162,7 +127,7 @@ class Draft {
       Line("# These names are new in this copy of the model, because the original has none there:");
       std::string line = "#  ";
       for (size_t i = 0; i < named.size(); ++i) {
-        if (line.size() + named[i].size() > kWidth) {
+        if (line.size() + named[i].size() > kDraftWidth) {
           Line(line);
           line = "#  ";
         }
@@ -269,24 +234,6 @@ class Draft {
       }
     }
     return terms;
-  }
-
-  // "(0.6 * n.w + 0.8 * n.x)", without the products with 0; "n.w" alone.
-  static std::string Product(const std::string& n, const std::vector<double>& factors,
-                             const std::vector<std::string>& parts) {
-    std::string sum;
-    for (size_t i = 0; i < parts.size(); ++i) {
-      const std::string size = Number(std::abs(factors[i]));
-      if (size == "0") continue;
-      const std::string number = absl::StrCat(size == "1" ? "" : size + " * ", n, ".", parts[i]);
-      const bool minus = factors[i] < 0;
-      absl::StrAppend(&sum, sum.empty() ? minus ? "-" : "" : minus ? " - " : " + ", number);
-    }
-    return sum.find(' ') == std::string::npos && sum[0] != '-' ? sum : absl::StrCat("(", sum, ")");
-  }
-  // 0 for the orientation at the start, 1 for half a turn from it.
-  static std::string Turned(const std::string& n, const mjtNum* at, const std::vector<std::string>& parts) {
-    return absl::StrCat("1 - ", Product(n, {at[0], at[1], at[2], at[3]}, parts), "^2");
   }
 
   void Objective() {

@@ -14,7 +14,7 @@ namespace datacom::text {
 
 // `name`: of the task. `file`: of the model, relative to the folder of the task file. INVALID_ARGUMENT for a model
 // without a joint, without an actuator (the message has lines to add to the model), or without one that a task can use.
-// `named`: names that the model got in its copy (model_copy.h), for a comment.
+// `named`: names that the model got in its copy (mujoco_copy.h), for a comment.
 absl::StatusOr<std::string> DraftTask(const mjModel& model, const std::string& name, const std::string& file,
                                       const std::vector<std::string>& named = {});
 

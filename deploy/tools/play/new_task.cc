@@ -11,8 +11,8 @@
 #include "common/config/textproto.h"
 #include "common/tasks/mujoco.h"
 #include "common/tasks/task.h"
-#include "common/tasks/text/model_copy.h"
 #include "common/tasks/text/mujoco_compiled.h"
+#include "common/tasks/text/mujoco_copy.h"
 #include "common/tasks/text/mujoco_draft.h"
 #include "common/tasks/text/task_file.h"
 

@@ -1,4 +1,4 @@
-#include "common/tasks/text/model_copy.h"
+#include "common/tasks/text/mujoco_copy.h"
 
 #include <algorithm>
 #include <cmath>

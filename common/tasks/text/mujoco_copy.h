@@ -1,7 +1,7 @@
 // Changes of a model's copy that `task new` makes: names for what has none, and no visual meshes. The original stays as
 // it is. Pure functions; thread-safe; they compile models.
-#ifndef DATACOM_COMMON_TASKS_TEXT_MODEL_COPY_H_
-#define DATACOM_COMMON_TASKS_TEXT_MODEL_COPY_H_
+#ifndef DATACOM_COMMON_TASKS_TEXT_MUJOCO_COPY_H_
+#define DATACOM_COMMON_TASKS_TEXT_MUJOCO_COPY_H_
 
 #include <cstdint>
 #include <string>
@@ -28,5 +28,5 @@ absl::StatusOr<WithoutVisual> RemoveVisual(v1::TextTask* task);
 
 }  // namespace datacom::text
 
-#endif  // DATACOM_COMMON_TASKS_TEXT_MODEL_COPY_H_
+#endif  // DATACOM_COMMON_TASKS_TEXT_MUJOCO_COPY_H_
 // SPDX-License-Identifier: Apache-2.0
