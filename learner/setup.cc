@@ -91,7 +91,10 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
   RETURN_IF_ERROR(CheckActingRuleTask(info.acting_rule, task));
   AlgorithmConfig config;
   ASSIGN_OR_RETURN(const std::vector<int> known, SelectKnownRows(task, resolved.constraints()));
-  for (const int row : known) config.known.push_back(task.known_constraints->names()[row]);
+  for (const int row : known) {
+    config.known.push_back(task.known_constraints->names()[row]);
+    config.known_equalities += task.known_constraints->equality(row) ? 1 : 0;
+  }
   config.algorithm = resolved.algorithm();
   for (int member = 0; member < resolved.members_size(); ++member) {
     MemberConfig& own = config.members.emplace_back();

@@ -66,7 +66,7 @@ SafeMapRule::SafeMapRule(GaussianPolicy policy, LearnedConstraint constraint, Kn
       dynamics_(model.dynamics),
       dims_(model.dynamics->dims()),
       known_(std::move(known)),
-      map_(SafeMapDims{1 + known_.count(), dims_.action, dims_.q, dims_.x}),
+      map_(SafeMapDims{1 + known_.count(), dims_.action, dims_.q, dims_.x, known_.equalities()}),
       filter_(dims_.action) {
   const int width = dims_.q + dims_.x;
   z_.resize(max_batch * width);

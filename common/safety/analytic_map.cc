@@ -18,7 +18,7 @@ std::vector<int> AllRows(int count) {
 AnalyticMap::AnalyticMap(const std::shared_ptr<const KnownConstraints>& constraints, std::vector<double> gains,
                          const ControlAffineDims& dims)
     : rows_(constraints, AllRows(constraints->count()), dims, KnownRowsForm{std::move(gains), /*published=*/true}),
-      map_(SafeMapDims{rows_.count(), dims.action, dims.q, dims.x}),
+      map_(SafeMapDims{rows_.count(), dims.action, dims.q, dims.x, rows_.equalities()}),
       records_(rows_.count() * JoinedRowSize(dims.action)),
       c_(rows_.count()),
       drift_(rows_.count()),

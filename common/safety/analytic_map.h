@@ -27,8 +27,11 @@ class AnalyticMap {
               const ControlAffineDims& dims);
 
   void Set(const KnownRowsInput& at, const SafeMapGains& gains);
-  // action [n] = B_top clip(u) + offset, not rescaled, because the environment limits it.
-  void Apply(const double* u, double* action) const { map_.ApplyUnscaled(u, action); }
+  // action [n] = B_top clip(u) + offset, not rescaled, because the environment limits it. With equations it is
+  // rescaled: an environment that clips entries would leave them.
+  void Apply(const double* u, double* action) const {
+    map_.dims().equalities > 0 ? static_cast<void>(map_.Apply(u, action)) : map_.ApplyUnscaled(u, action);
+  }
 
  private:
   KnownRows rows_;

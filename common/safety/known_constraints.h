@@ -1,7 +1,7 @@
-// A task's known constraints: K rows k_i <= 0 with their Jacobians. The analytic ATACOM baselines use them, and they
-// can be joined to the learned constraint (common/safety/README.md 3). The rows are closed forms of the constraint
-// state [q, x], or they are read from the observation, where the simulator wrote them. Implementations are immutable,
-// hence re-entrant and shared by any number of threads; Evaluate allocates nothing.
+// A task's known constraints: K rows k_i <= 0, or k_i = 0, with their Jacobians. The analytic ATACOM baselines use
+// them, and they can be joined to the learned constraint (common/safety/README.md 3). The rows are closed forms of the
+// constraint state [q, x], or they are read from the observation, where the simulator wrote them. Implementations are
+// immutable, hence re-entrant and shared by any number of threads; Evaluate allocates nothing.
 #ifndef DATACOM_COMMON_SAFETY_KNOWN_CONSTRAINTS_H_
 #define DATACOM_COMMON_SAFETY_KNOWN_CONSTRAINTS_H_
 
@@ -20,7 +20,7 @@ struct KnownConstraintsState {
 
 // Where Evaluate writes; the caller owns the arrays. Any pointer may be null: that part is skipped.
 struct KnownConstraintsOut {
-  double* k = nullptr;    // [K], > 0 is a violation
+  double* k = nullptr;    // [K], > 0 is a violation, and of equations each value but 0
   double* J_q = nullptr;  // [K, q] row-major
   double* J_x = nullptr;  // [K, x] row-major
   // Only for rows that are read from the observation (KnownConstraints::observed). The rate of such a row is
@@ -38,6 +38,8 @@ class KnownConstraints {
   // Whether the rows are read from the observation, together with how they move. Closed forms give k and its Jacobians
   // anywhere, and their users derive the motion.
   virtual bool observed() const { return false; }
+  // Whether row i is an equation, k_i = 0.
+  virtual bool equality(int row) const { return false; }
   // [K] gain of each row's derivative in the forward-invariant (viability) form k + gain * k_dot; 0 = the row as it is.
   // Only a row that the action affects through the velocity may have a gain: in a state q = [positions, velocities] it
   // depends only on the positions, not on x.

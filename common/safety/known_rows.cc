@@ -21,6 +21,9 @@ KnownRows::KnownRows(std::shared_ptr<const KnownConstraints> constraints, std::v
   if (form_.gains.empty()) form_.gains = constraints_->viability_gains();
   assert(form_.gains.size() == K);
   for (const int row : rows_) has_gains_ |= form_.gains[row] > 0;
+  const auto inequality = [this](int row) { return !constraints_->equality(row); };
+  const auto first = std::stable_partition(rows_.begin(), rows_.end(), inequality);
+  equalities_ = static_cast<int>(rows_.end() - first);
   assert(!has_gains_ || constraints_->observed() || dims.q % 2 == 0);
   k_.resize(K);
   J_q_.resize(K * dims.q);
@@ -30,25 +33,33 @@ KnownRows::KnownRows(std::shared_ptr<const KnownConstraints> constraints, std::v
   own_acceleration_.resize(K);
   acceleration_.resize(K);
   moved_.resize(dims.q);
-  J_moved_.resize(K * dims.q);
+  J_later_.resize(K * dims.q);
+  J_earlier_.resize(K * dims.q);
   c_q_.resize(dims.q);
+}
+
+void KnownRows::EvaluateMoved(const KnownRowsInput& at, double time, std::vector<double>* J) {
+  const int positions = dims_.q / 2;
+  std::copy_n(at.q, dims_.q, moved_.data());
+  for (int j = 0; j < positions; ++j) moved_[j] += time * at.f[j];
+  constraints_->Evaluate({moved_.data(), at.x}, {nullptr, J->data(), nullptr});
 }
 
 // For closed forms: J_v and own_acceleration. f holds the velocities of the positions.
 void KnownRows::EvaluateOwnMotion(const KnownRowsInput& at) {
   const int q = dims_.q, positions = q / 2;
-  const double later = kDifferenceStep, before = form_.published ? 0 : -kDifferenceStep;
-  std::fill(own_acceleration_.begin(), own_acceleration_.end(), 0.0);
-  for (const double time : {later, before}) {
-    std::copy_n(at.q, q, moved_.data());
-    for (int j = 0; j < positions; ++j) moved_[j] += time * at.f[j];
-    constraints_->Evaluate({moved_.data(), at.x}, {nullptr, J_moved_.data(), nullptr});
-    const double weight = (time > 0 ? 1 : -1) / (later - before);
-    for (size_t row = 0; row < k_.size(); ++row) {
-      for (int j = 0; j < positions; ++j) own_acceleration_[row] += weight * J_moved_[row * q + j] * at.f[j];
+  EvaluateMoved(at, kDifferenceStep, &J_later_);
+  if (!form_.published || equalities_ > 0) EvaluateMoved(at, -kDifferenceStep, &J_earlier_);
+  for (const int row : rows_) {
+    const bool forward = form_.published && !constraints_->equality(row);
+    const double* const from = forward ? &J_q_[row * q] : &J_earlier_[row * q];
+    const double weight = (forward ? 1 : 0.5) / kDifferenceStep;
+    own_acceleration_[row] = 0;
+    for (int j = 0; j < positions; ++j) {
+      own_acceleration_[row] += weight * (J_later_[row * q + j] - from[j]) * at.f[j];
     }
+    std::copy_n(&J_q_[row * q], positions, &J_v_[row * q + positions]);
   }
-  for (size_t row = 0; row < k_.size(); ++row) std::copy_n(&J_q_[row * q], positions, &J_v_[row * q + positions]);
 }
 
 void KnownRows::Evaluate(const KnownRowsInput& at, double* records) {
@@ -59,7 +70,8 @@ void KnownRows::Evaluate(const KnownRowsInput& at, double* records) {
                           own_acceleration_.data(), acceleration_.data()});
   if (has_gains_ && !constraints_->observed()) EvaluateOwnMotion(at);
   for (const int row : rows_) {
-    const double gain = form_.gains[row], inner = form_.published && gain > 0 ? 1 : gain;
+    const bool equality = constraints_->equality(row);
+    const double gain = form_.gains[row], inner = form_.published && gain > 0 && !equality ? 1 : gain;
     const double *const J = &J_q_[row * q], *const J_v = &J_v_[row * q];
     double k_dot = rate_[row], own = inner * own_acceleration_[row];
     for (int j = 0; j < q; ++j) {
@@ -70,7 +82,7 @@ void KnownRows::Evaluate(const KnownRowsInput& at, double* records) {
     double others = rate_[row] + inner * acceleration_[row];
     for (int j = 0; j < x; ++j) others += J_x_[row * x + j] * at.x_dot[j];
     records[0] = gain > 0 ? k_[row] + gain * k_dot : k_[row];
-    records[1] = (own < 0 ? 0 : own) + others;
+    records[1] = (own < 0 && !equality ? 0 : own) + others;
     for (int i = 0; i < n; ++i) {
       records[2 + i] = 0;
       for (int j = 0; j < q; ++j) records[2 + i] += c_q_[j] * at.G[j * n + i];

@@ -5,10 +5,11 @@
 // times keeps k <= 0 at all times. A row with g = 0 is unchanged, c = k. With J = dk/dp, along the nominal model
 //   g > 0: c = k + g (J p_dot + r),  own = J p_dot + g (a + J v_dot at u = 0),  J_G = g J dv_dot/du
 //   g = 0: c = k,                    own = dk/dq f,                             J_G = dk/dq G
-// and drift = max(own, 0) + dk/dx x_dot + r + g b: as in ReduceTerms the own drift is truncated, the motion of x and of
-// the rest is not. a is the rate of k_dot by the motion of p at constant velocity; r and b are the rates of k and k_dot
-// by what is neither in q nor in x. They come with rows that are read from the observation. For closed forms r = b = 0,
-// and a is a central difference of J p_dot of step 1e-4 s.
+// and drift = max(own, 0) + dk/dx x_dot + r + g b: as in ReduceTerms the own drift of inequalities is truncated, that
+// of equations and the motion of x and of the rest are not. The records of equations come last. a is the rate of k_dot
+// by the motion of p at constant velocity; r and b are the rates of k and k_dot by what is neither in q nor in x. They
+// come with rows that are read from the observation. For closed forms r = b = 0, and a is a central difference of J
+// p_dot of step 1e-4 s.
 #ifndef DATACOM_COMMON_SAFETY_KNOWN_ROWS_H_
 #define DATACOM_COMMON_SAFETY_KNOWN_ROWS_H_
 
@@ -34,6 +35,7 @@ struct KnownRowsForm {
   std::vector<double> gains;  // [K] of all of the constraints' rows; empty = their own
   // The published baseline (analytic_map.h): rows with a gain have g = 1 in the action's row and in the own drift and
   // the gain only in c; a is a forward difference.
+  // Equations always have the exact form: the published baseline has none.
   bool published = false;
 };
 
@@ -47,22 +49,26 @@ class KnownRows {
             KnownRowsForm form = {});
 
   int count() const { return static_cast<int>(rows_.size()); }
+  int equalities() const { return equalities_; }
   // records: [count, n + 2] of safe_map.h.
   void Evaluate(const KnownRowsInput& at, double* records);
 
  private:
+  // J of all rows after `time` seconds of the own motion.
+  void EvaluateMoved(const KnownRowsInput& at, double time, std::vector<double>* J);
   void EvaluateOwnMotion(const KnownRowsInput& at);
 
   std::shared_ptr<const KnownConstraints> constraints_;
-  std::vector<int> rows_;
+  std::vector<int> rows_;  // equations last
+  int equalities_ = 0;
   ControlAffineDims dims_;
   KnownRowsForm form_;
   bool has_gains_ = false;  // some row has a gain
   // The values of all K rows of the constraints, laid out as in KnownConstraintsOut.
   std::vector<double> k_, J_q_, J_x_, rate_, J_v_, own_acceleration_, acceleration_;
-  std::vector<double> moved_;    // [q]
-  std::vector<double> J_moved_;  // [K, q]: J at moved_
-  std::vector<double> c_q_;      // [q]: dc/dq of one row
+  std::vector<double> moved_;                // [q]
+  std::vector<double> J_later_, J_earlier_;  // [K, q]: J after and before a step of the own motion
+  std::vector<double> c_q_;                  // [q]: dc/dq of one row
 };
 
 }  // namespace datacom

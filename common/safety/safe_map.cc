@@ -18,6 +18,11 @@ double Dot(const double* a, const double* b, int count) {
   return sum;
 }
 
+// y -= factor x
+void Subtract(double factor, const double* x, int count, double* y) {
+  for (int i = 0; i < count; ++i) y[i] -= factor * x[i];
+}
+
 void Rotate(double* a, double* b, int count, double c, double s) {
   for (int i = 0; i < count; ++i) {
     const double x = a[i], y = b[i];
@@ -35,8 +40,10 @@ double SafeMapSlackSlope(double slack, double beta) { return std::min(std::expm1
 
 SafeMap::SafeMap(const SafeMapDims& dims) : dims_(dims) {
   assert(dims.constraints >= 1 && dims.action >= 1 && dims.action <= kMaxSafeMapActions && dims.q >= 0 && dims.x >= 0);
+  assert(dims.equalities >= 0 && dims.equalities <= dims.constraints);
   const int K = dims.constraints, n = dims.action;
   reduced_.resize(K * (n + 2));
+  if (dims.equalities > 0) projected_.resize(inequalities() * (n + 1));
   columns_.resize(n * K);
   residual_.resize(K);
   std::fill(std::begin(basis_), std::end(basis_), 0.0);
@@ -52,9 +59,10 @@ void ReduceTerms(const SafeMapDims& dims, const SafeMapTerms& terms, double* J_G
       for (int d = 0; d < dims.q; ++d) sum += row[d] * terms.G[d * n + j];
       J_G[i * n + j] = sum;
     }
-    // Helpful drift of the controlled part is dropped; the motion of uncontrolled objects counts in full.
+    // Helpful drift of the controlled part is dropped, except in equations; the motion of uncontrolled objects counts
+    // in full.
     const double own = Dot(row, terms.f, dims.q);
-    drift[i] = own < 0 ? 0 : own;
+    drift[i] = own < 0 && i < K - dims.equalities ? 0 : own;
     if (dims.x > 0) drift[i] += Dot(terms.J_x + i * dims.x, terms.x_dot, dims.x);
   }
 }
@@ -71,6 +79,7 @@ void SafeMap::Set(const SafeMapTerms& terms, const double* joined, const SafeMap
   double* const J_G = reduced_.data();
   double* const drift = J_G + K * n;
   double* const k = drift + K;
+  assert(inequalities() >= 1);
   ReduceTerms({1, n, dims_.q, dims_.x}, terms, J_G, drift);
   k[0] = terms.k[0];
   for (int i = 1; i < K; ++i, joined += JoinedRowSize(n)) {
@@ -82,11 +91,73 @@ void SafeMap::Set(const SafeMapTerms& terms, const double* joined, const SafeMap
 }
 
 void SafeMap::Set(const SafeMapReduced& reduced, const SafeMapGains& gains) {
-  if (dims_.constraints == 1) {
+  if (dims_.equalities > 0) {
+    SetInTangentSpace(reduced, gains);
+  } else {
+    SetInequalities(reduced, gains);
+  }
+}
+
+void SafeMap::SetInequalities(const SafeMapReduced& reduced, const SafeMapGains& gains) {
+  if (inequalities() == 1) {
     SetSingle(reduced.k[0], reduced.J_G, reduced.drift[0], gains);
   } else {
     SetBySingularValues(reduced, gains);
   }
+}
+
+// Writes fixed_, the smallest a with J_G a + drift + lambda k = 0 for every equation, and normals_, an orthonormal
+// basis of the span of their J_G, by Gram-Schmidt with one repetition; returns the number of normals. A row that the
+// earlier ones determine to 1e-9 is left out: no action could serve it.
+int SafeMap::SolveEquations(const SafeMapReduced& reduced, double lambda) {
+  const int n = dims_.action;
+  int count = 0;
+  std::fill_n(fixed_, n, 0.0);
+  for (int i = inequalities(); i < dims_.constraints; ++i) {
+    const double* const row = reduced.J_G + i * n;
+    double v[kMaxSafeMapActions];
+    std::copy_n(row, n, v);
+    for (int pass = 0; pass < 2; ++pass) {
+      for (int j = 0; j < count; ++j) Subtract(Dot(normals_ + j * n, v, n), normals_ + j * n, n, v);
+    }
+    const double left = std::sqrt(Dot(v, v, n));
+    if (left <= 1e-9 * std::sqrt(Dot(row, row, n)) || count == n) continue;
+    double* const normal = normals_ + count * n;
+    for (int j = 0; j < n; ++j) normal[j] = v[j] / left;
+    const double missing = reduced.drift[i] + lambda * reduced.k[i] + Dot(row, fixed_, n);
+    Subtract(missing / Dot(row, normal, n), normal, n, fixed_);
+    ++count;
+  }
+  return count;
+}
+
+// common/safety/README.md 2.7: the map of the inequalities, with rows J_G P and residuals that contain the effect of
+// fixed_; P projects on the tangent space of the equations. Across it that map is the identity, which is taken out.
+void SafeMap::SetInTangentSpace(const SafeMapReduced& reduced, const SafeMapGains& gains) {
+  const int n = dims_.action, rows = inequalities();
+  const int count = SolveEquations(reduced, gains.lambda);
+  double* const J_G = projected_.data();
+  double* const drift = J_G + rows * n;
+  for (int i = 0; i < rows; ++i) {
+    double* const row = J_G + i * n;
+    std::copy_n(reduced.J_G + i * n, n, row);
+    drift[i] = reduced.drift[i] + Dot(row, fixed_, n);
+    for (int j = 0; j < count; ++j) Subtract(Dot(normals_ + j * n, row, n), normals_ + j * n, n, row);
+  }
+  if (rows > 0) {
+    SetInequalities({reduced.k, J_G, drift}, gains);
+  } else {
+    std::fill_n(offset_, n, 0.0);
+    std::fill_n(basis_, n * n, 0.0);
+    for (int i = 0; i < n; ++i) basis_[i * n + i] = 1;
+    log_det_ = n * std::log1p(kLogDetRegularisation);
+  }
+  for (int j = 0; j < count; ++j) {
+    const double* const normal = normals_ + j * n;
+    for (int a = 0; a < n; ++a) Subtract(normal[a], normal, n, basis_ + a * n);
+    Subtract(Dot(normal, offset_, n), normal, n, offset_);
+  }
+  log_det_ -= count * std::log1p(kLogDetRegularisation);
 }
 
 // common/safety/README.md 2.4, with the unit row j = [j_a, j_s] of [J_G, slope].
@@ -112,7 +183,7 @@ void SafeMap::SetSingle(double k, const double* J_G, double drift, const SafeMap
 //   B_top = V (1 + S^2)^-1/2 V^T = I - sum_j w_j w_j^T / (t_j (1 + t_j));  (J_u^+)_top r = sum_j w_j y_j / t_j^2.
 // Nothing is divided by a singular value, so rank does not matter.
 void SafeMap::SetBySingularValues(const SafeMapReduced& reduced, const SafeMapGains& gains) {
-  const int K = dims_.constraints, n = dims_.action;
+  const int K = inequalities(), n = dims_.action;
   for (int i = 0; i < K; ++i) {
     const double slack = SafeMapSlack(reduced.k[i]);
     const double slope = SafeMapSlackSlope(slack, gains.beta);
@@ -142,7 +213,7 @@ void SafeMap::SetBySingularValues(const SafeMapReduced& reduced, const SafeMapGa
 // it first keeps each row's digits (Powell and Reid, "On applying Householder transformations to linear least squares
 // problems", 1968).
 void SafeMap::Triangularise() {
-  const int K = dims_.constraints, n = dims_.action, rank = std::min(K, n);
+  const int K = inequalities(), n = dims_.action, rank = std::min(K, n);
   int place[kMaxSafeMapActions];
   for (int j = 0; j < n; ++j) place[j] = j;
   double* const W = columns_.data();
@@ -186,7 +257,7 @@ void SafeMap::Triangularise() {
 // One-sided Jacobi: rotates pairs of rows of R (and the residual with them) until all are orthogonal: w_j = s_j V_j.
 // The number of sweeps is fixed, which fixes the run time; an orthogonal pair costs three scalar products.
 void SafeMap::OrthogonaliseRows() {
-  const int n = dims_.action, rank = std::min(dims_.constraints, n);
+  const int n = dims_.action, rank = std::min(inequalities(), n);
   for (int sweep = 0; sweep < SafeMapSweeps(rank); ++sweep) {
     for (int a = 0; a + 1 < rank; ++a) {
       for (int b = a + 1; b < rank; ++b) {
@@ -215,21 +286,32 @@ void ApplyRaw(int n, const double* basis, const double* offset, const double* u,
 
 }  // namespace
 
-double ApplySafeMap(int n, const double* basis, const double* offset, const double* u, double* action) {
+double ApplySafeMap(int n, const double* basis, const double* offset, const double* fixed, const double* u,
+                    double* action) {
   ApplyRaw(n, basis, offset, u, action);
-  double largest = 1;
-  for (int i = 0; i < n; ++i) largest = std::max(largest, std::abs(action[i]));
-  const double scale = 1 / largest;
-  for (int i = 0; i < n; ++i) action[i] *= scale;
+  double largest = 1, scale = 1;
+  if (fixed == nullptr) {
+    for (int i = 0; i < n; ++i) largest = std::max(largest, std::abs(action[i]));
+    scale = 1 / largest;
+    for (int i = 0; i < n; ++i) action[i] *= scale;
+    return scale;
+  }
+  for (int i = 0; i < n; ++i) largest = std::max(largest, std::abs(fixed[i]));
+  for (int i = 0; i < n; ++i) {
+    const double room = 1 - std::copysign(fixed[i] / largest, fixed[i] * action[i]);
+    if (std::abs(action[i]) > room) scale = std::min(scale, room / std::abs(action[i]));
+  }
+  for (int i = 0; i < n; ++i) action[i] = fixed[i] / largest + scale * action[i];
   return scale;
 }
 
 void SafeMap::ApplyUnscaled(const double* u, double* action) const {
   ApplyRaw(dims_.action, basis_, offset_, u, action);
+  for (int i = 0; i < dims_.action && dims_.equalities > 0; ++i) action[i] += fixed_[i];
 }
 
 double SafeMap::Apply(const double* u, double* action) const {
-  return ApplySafeMap(dims_.action, basis_, offset_, u, action);
+  return ApplySafeMap(dims_.action, basis_, offset_, dims_.equalities > 0 ? fixed_ : nullptr, u, action);
 }
 
 }  // namespace datacom

@@ -1,11 +1,12 @@
-// The safe map W(s, u): tangent action u of the policy -> environment action a that keeps K constraints k(s) <= 0
-// (common/safety/README.md 2). Closed forms, float64, no factorisation library.
+// The safe map W(s, u): tangent action u of the policy -> environment action a that keeps constraints k(s) <= 0 and
+// equations k(s) = 0 (common/safety/README.md 2). Closed forms, float64, no factorisation library.
 //
 // Two forms of input:
 //   SafeMapTerms    a task's control-affine model and the constraint's gradient; the map forms J_G, the truncated drift
 //                   and the residual (steps 3 to 5 of common/safety/README.md 2.1);
 //   SafeMapReduced  J_G and drift already formed, for constraints that supply their own rows.
 // Rows of both kinds join in one map: Set with `joined`.
+// Of the K rows the last SafeMapDims::equalities are equations. They have no slack, and their drift is not truncated.
 // Set() computes the state-dependent part; then Apply() may be called for any number of tangent actions.
 //
 // Degenerate cases, all finite:
@@ -15,6 +16,7 @@
 //                  -J_G^+ r, log_det to rank * log(e); the learner clamps it at the target entropy.
 //   far inside     slack slopes saturate at 1e5 - 1: the constraint is almost ignored.
 //   a_raw = 0      scale is 1.
+//   an equation whose J_G is 0 or depends on those of earlier equations has no effect.
 // NaN or infinite inputs give a NaN or infinite action, which the simulator rejects, and have no other effect.
 // Expects |J_G| / slope below 1e150.
 //
@@ -54,9 +56,10 @@ struct SafeMapTerms {
 };
 
 struct SafeMapReduced {
-  const double* k = nullptr;      // [K]
-  const double* J_G = nullptr;    // [K, n]
-  const double* drift = nullptr;  // [K], added to lambda (k + mu): J_x x_dot + max(J_k f, 0)
+  const double* k = nullptr;    // [K]
+  const double* J_G = nullptr;  // [K, n]
+  // [K], added to lambda (k + mu): J_x x_dot + max(J_k f, 0); of equations to lambda k: J_x x_dot + J_k f
+  const double* drift = nullptr;
 };
 
 // A row of SafeMapReduced as one record: k, drift, J_G [n].
@@ -68,16 +71,22 @@ struct SafeMapDims {
   int action = 1;       // n, 1 .. kMaxSafeMapActions
   int q = 0;
   int x = 0;
+  int equalities = 0;  // how many of the K are equations
   friend bool operator==(const SafeMapDims& a, const SafeMapDims& b) {
-    return a.constraints == b.constraints && a.action == b.action && a.q == b.q && a.x == b.x;
+    return a.constraints == b.constraints && a.action == b.action && a.q == b.q && a.x == b.x &&
+           a.equalities == b.equalities;
   }
 };
 
-// J_G = J_k G [K, n] and drift = J_x x_dot + max(J_k f, 0) [K], K = dims.constraints. Pure.
+// J_G = J_k G [K, n] and drift = J_x x_dot + max(J_k f, 0) [K], without the max for equations, K = dims.constraints.
+// Pure.
 void ReduceTerms(const SafeMapDims& dims, const SafeMapTerms& terms, double* J_G, double* drift);
 
-// action [n] = scale * (basis clip(u) + offset), scale = min(1, min_i 1 / |.|_i); returns scale.
-double ApplySafeMap(int n, const double* basis, const double* offset, const double* u, double* action);
+// action [n] = fixed + scale * (basis clip(u) + offset) with the largest scale in [0, 1] that keeps it in [-1, 1];
+// returns scale. `fixed` [n] is what equations leave no choice about; where it exceeds the box itself, it is shrunk
+// into it. Without equations it is 0, or null.
+double ApplySafeMap(int n, const double* basis, const double* offset, const double* fixed, const double* u,
+                    double* action);
 
 class SafeMap {
  public:
@@ -86,9 +95,10 @@ class SafeMap {
   void Set(const SafeMapTerms& terms, const SafeMapGains& gains);
   // One constraint from terms, then K - 1 records joined [K - 1, n + 2]; all rows have equal priority.
   void Set(const SafeMapTerms& terms, const double* joined, const SafeMapGains& gains);
-  // K = 1 uses the form of common/safety/README.md 2.4, K > 1 the singular values of A^-1 J_G (2.3 there).
+  // One inequality uses the form of common/safety/README.md 2.4, more the singular values of A^-1 J_G (2.3 there), both
+  // in the tangent space of the equations (2.7 there).
   void Set(const SafeMapReduced& reduced, const SafeMapGains& gains);
-  // The singular-value form for every K, so that the two forms can be compared.
+  // The singular-value form for every number of inequalities, so that the two forms can be compared. Without equations.
   void SetBySingularValues(const SafeMapReduced& reduced, const SafeMapGains& gains);
 
   // ApplySafeMap with this state's basis and offset.
@@ -97,13 +107,19 @@ class SafeMap {
   // Like Apply, without rescaling (for the analytic baselines, whose actions the environment limits).
   void ApplyUnscaled(const double* u, double* action) const;
 
-  const double* basis() const { return basis_; }    // B_top [n, n] row-major, symmetric, eigenvalues in (0, 1]
-  const double* offset() const { return offset_; }  // [n], -(J_u^+ r)_top
-  // log det(B_top + e I), before any clamp.
+  // B_top [n, n] row-major, symmetric, eigenvalues in (0, 1], and 0 across the equations
+  const double* basis() const { return basis_; }
+  const double* offset() const { return offset_; }  // [n], -(J_u^+ r)_top without `fixed`, along the equations
+  const double* fixed() const { return fixed_; }    // [n], the smallest solution of the equations; 0 without any
+  // log det(B_top + e I) in the tangent space of the equations, before any clamp.
   double log_det() const { return log_det_; }
   const SafeMapDims& dims() const { return dims_; }
 
  private:
+  int inequalities() const { return dims_.constraints - dims_.equalities; }
+  void SetInequalities(const SafeMapReduced& reduced, const SafeMapGains& gains);
+  int SolveEquations(const SafeMapReduced& reduced, double lambda);
+  void SetInTangentSpace(const SafeMapReduced& reduced, const SafeMapGains& gains);
   void SetSingle(double k, const double* J_G, double drift, const SafeMapGains& gains);
   void Triangularise();
   void OrthogonaliseRows();
@@ -111,8 +127,11 @@ class SafeMap {
   SafeMapDims dims_;
   double basis_[kMaxSafeMapActions * kMaxSafeMapActions];
   double offset_[kMaxSafeMapActions];
+  double fixed_[kMaxSafeMapActions] = {};
+  double normals_[kMaxSafeMapActions * kMaxSafeMapActions] = {};  // [m, n]: orthonormal, across the equations
   double log_det_ = 0;
   std::vector<double> reduced_;                                // [K, n] J_G, then [K] drift, [K] k
+  std::vector<double> projected_;                              // [K - m, n] J_G, then [K - m] drift; empty if m = 0
   std::vector<double> columns_;                                // [n, K]: columns of A^-1 J_G
   std::vector<double> residual_;                               // [K]: A^-1 r, rotated along
   double rows_[kMaxSafeMapActions * kMaxSafeMapActions] = {};  // [min(K, n), n]

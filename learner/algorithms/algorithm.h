@@ -46,6 +46,7 @@ struct AlgorithmConfig {
   int obs_dim = 0, action_dim = 0, q_dim = 0, x_dim = 0;
   std::vector<double> action_low, action_high;  // [action_dim]
   std::vector<std::string> known;               // known constraints joined to the learned one
+  int known_equalities = 0;                     // how many of them are equations; their records come last
   int horizon = 0;
   std::vector<int> actor_hidden{128, 128}, critic_hidden{128, 128}, constraint_hidden{128, 128};
   bool critic_layer_norm = false;  // of the twin critics of SAC and the algorithms that extend it

@@ -81,7 +81,8 @@ void Datacom::JoinMaps() {
   kernels_->Ranges(2 * batch_, [&](int first, int count) {
     const Dynamics dynamics = dynamics_.Rows(first, count);
     const DoubleView k = feasibility_->k().Rows(first, count), J = feasibility_->J().Rows(first, count);
-    joined_map_kernels_->JoinMap({MapInput(dynamics, k, J), dynamics.known}, map_.Rows(first, count));
+    joined_map_kernels_->JoinMap({MapInput(dynamics, k, J), dynamics.known, config_.known_equalities},
+                                 map_.Rows(first, count));
   });
 }
 

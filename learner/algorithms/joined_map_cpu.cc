@@ -15,7 +15,7 @@ class JoinedMapCpu : public CpuImpl<JoinedMapKernels> {
   void JoinMap(const JoinedMapInput& in, const DoubleView& map) override {
     const SafeMapInput& learned = in.learned;
     const int q = learned.f.cols, n = learned.G.cols / q;
-    const SafeMapDims dims{1 + in.known.cols / JoinedRowSize(n), n, q, learned.x_dot.cols};
+    const SafeMapDims dims{1 + in.known.cols / JoinedRowSize(n), n, q, learned.x_dot.cols, in.equalities};
     thread_local std::unique_ptr<datacom::SafeMap> joined_map;  // of this thread, because calls may run together
     if (joined_map == nullptr || !(joined_map->dims() == dims)) joined_map = std::make_unique<datacom::SafeMap>(dims);
     for (int m = 0; m < map.members; ++m) {
@@ -28,7 +28,8 @@ class JoinedMapCpu : public CpuImpl<JoinedMapKernels> {
         double* const out = map.row(m, r);
         std::copy_n(joined_map->basis(), n * n, out);
         std::copy_n(joined_map->offset(), n, out + n * n);
-        out[n * n + n] = joined_map->log_det();
+        std::copy_n(joined_map->fixed(), n, out + n * n + n);
+        out[n * n + 2 * n] = joined_map->log_det();
       }
     }
   }
@@ -42,9 +43,9 @@ class JoinedMapCpu : public CpuImpl<JoinedMapKernels> {
       for (int r = 0; r < u.rows; ++r) {
         const double* const basis = map.row(m, r);
         for (int i = 0; i < n; ++i) tangent[i] = u.at(m, r, i);
-        const double scale = ApplySafeMap(n, basis, basis + n * n, tangent, action);
+        const double scale = ApplySafeMap(n, basis, basis + n * n, basis + n * n + n, tangent, action);
         for (int i = 0; i < n; ++i) out.action.at(m, r, i) = static_cast<float>(action[i]);
-        const double log_det = basis[n * n + n];
+        const double log_det = basis[n * n + 2 * n];
         out.log_pi.at(m, r) -= static_cast<float>(log_det < floor ? floor : log_det);
         out.record.at(m, r) = scale;
       }

@@ -11,9 +11,10 @@ namespace datacom::learner {
 struct JoinedMapInput {
   SafeMapInput learned;  // target_entropy is not read
   DoubleView known;      // [members, rows, K * (action + 2)]: records
+  int equalities = 0;    // how many of the K are equations: the last ones
 };
-// The state's part: B_top [action, action], offset [action], log-determinant.
-inline int JoinedMapSize(int action) { return action * action + action + 1; }
+// The state's part: B_top [action, action], offset [action], fixed [action], log-determinant.
+inline int JoinedMapSize(int action) { return action * action + 2 * action + 1; }
 
 class JoinedMapKernels : public KernelGroup {
  public:

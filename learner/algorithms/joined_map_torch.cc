@@ -53,6 +53,37 @@ TriangleRow Reflect(int64_t n, at::Tensor* rest, at::Tensor* place) {
   return result;
 }
 
+// What the equations fix: SafeMap::SolveEquations. Batches of rows have the shape [.., n].
+struct Equations {
+  at::Tensor fixed;                 // [n]
+  std::vector<at::Tensor> normals;  // [n] each; 0 for an equation that is left out
+  at::Tensor count;                 // [1] of the others
+};
+
+at::Tensor Along(const at::Tensor& a, const at::Tensor& b) { return (a * b).sum(-1, true); }
+
+// J_G: [m, n]; demand: [m], drift + lambda k.
+Equations Solve(const at::Tensor& J_G, const at::Tensor& demand) {
+  const int64_t members = J_G.size(0), rows = J_G.size(1), n = J_G.size(3);
+  Equations solved{at::zeros({members, rows, n}, J_G.options()), {}, at::zeros({members, rows, 1}, J_G.options())};
+  for (int64_t i = 0; i < J_G.size(2); ++i) {
+    const at::Tensor row = J_G.select(2, i);
+    at::Tensor v = row;
+    for (int pass = 0; pass < 2; ++pass) {
+      for (const at::Tensor& normal : solved.normals) v = v - Along(normal, v) * normal;
+    }
+    const at::Tensor left = Along(v, v).sqrt();
+    at::Tensor skip = left.le(1e-9 * Along(row, row).sqrt()).logical_or(solved.count.ge(static_cast<double>(n)));
+    const at::Tensor normal = at::where(skip, at::zeros_like(v), v / at::where(skip, at::ones_like(left), left));
+    const at::Tensor missing = demand.narrow(2, i, 1) + Along(row, solved.fixed);
+    const at::Tensor size = at::where(skip, at::ones_like(left), Along(row, normal));
+    solved.fixed = solved.fixed - at::where(skip, at::zeros_like(v), missing / size * normal);
+    solved.count = solved.count + skip.logical_not().to(demand.scalar_type());
+    solved.normals.push_back(normal);
+  }
+  return solved;
+}
+
 void Rotate(at::Tensor* a, at::Tensor* b, const at::Tensor& c, const at::Tensor& s) {
   const at::Tensor x = *a, y = *b;
   *a = c * x - s * y;
@@ -78,14 +109,22 @@ class JoinedMapTorch : public TorchImpl<JoinedMapKernels> {
   void JoinMap(const JoinedMapInput& in, const DoubleView& map) override {
     const SafeMapInput& learned = in.learned;
     const int64_t q = learned.f.cols, n = learned.G.cols / q, x = learned.x_dot.cols;
-    const int64_t known = in.known.cols / JoinedRowSize(static_cast<int>(n)), K = 1 + known;
+    const int64_t known = in.known.cols / JoinedRowSize(static_cast<int>(n)), K = 1 + known - in.equalities;
     const at::Tensor J = Of(learned.J), J_q = J.narrow(2, 0, q), records = AsMatrix(Of(in.known), known, n + 2);
     at::Tensor drift = at::clamp_min((J_q * Of(learned.f)).sum(2, true), 0);
     if (x > 0) drift = drift + (J.narrow(2, q, x) * Of(learned.x_dot)).sum(2, true);
-    drift = at::cat({drift, records.select(3, 1)}, 2);
-    const at::Tensor k = at::cat({Of(learned.k), records.select(3, 0)}, 2);
+    const at::Tensor inequalities = records.narrow(2, 0, K - 1), equations = records.narrow(2, K - 1, in.equalities);
+    drift = at::cat({drift, inequalities.select(3, 1)}, 2);
+    const at::Tensor k = at::cat({Of(learned.k), inequalities.select(3, 0)}, 2);
     const at::Tensor g = at::matmul(J_q.unsqueeze(2), AsMatrix(Of(learned.G), q, n));
-    const at::Tensor J_G = at::cat({g, records.narrow(3, 2, n)}, 2);
+    at::Tensor J_G = at::cat({g, inequalities.narrow(3, 2, n)}, 2);
+    const Equations solved =
+        Solve(equations.narrow(3, 2, n), equations.select(3, 1) + Of(learned.gain) * equations.select(3, 0));
+    if (in.equalities > 0) drift = drift + Along(J_G, solved.fixed.unsqueeze(2)).squeeze(3);
+    for (const at::Tensor& normal : solved.normals) {
+      const at::Tensor across = normal.unsqueeze(2);
+      J_G = J_G - Along(across, J_G) * across;
+    }
 
     const at::Tensor mu = at::clamp_min(-k, kMinSlack);
     const at::Tensor slope = at::clamp_max(at::expm1(Of(learned.slack_beta) * mu), 1e5 - 1);
@@ -110,7 +149,12 @@ class JoinedMapTorch : public TorchImpl<JoinedMapKernels> {
       basis = basis - (w.row / t).unsqueeze(3) * (w.row / (1 + t)).unsqueeze(2);
       log_det = log_det + at::log(1 / t + kLogDetRegularisation);
     }
-    Of(map).copy_(at::cat({basis.flatten(2), offset, log_det}, 2));
+    for (const at::Tensor& normal : solved.normals) {
+      basis = basis - normal.unsqueeze(3) * normal.unsqueeze(2);
+      offset = offset - Along(normal, offset) * normal;
+    }
+    log_det = log_det - solved.count * std::log1p(kLogDetRegularisation);
+    Of(map).copy_(at::cat({basis.flatten(2), offset, solved.fixed, log_det}, 2));
   }
 
   void JoinedMap(const DoubleView& map, const DoubleView& target_entropy, const FloatView& u,
@@ -118,11 +162,14 @@ class JoinedMapTorch : public TorchImpl<JoinedMapKernels> {
     const int64_t n = u.cols;
     const at::Tensor state = Of(map), basis = AsMatrix(state.narrow(2, 0, n * n), n, n);
     const at::Tensor clipped = at::clamp(Of(u).to(at::kDouble), -1, 1);
-    const at::Tensor raw = (basis * clipped.unsqueeze(2)).sum(3) + state.narrow(2, n * n, n);
-    const at::Tensor scale = 1 / at::clamp_min(at::amax(at::abs(raw), 2, true), 1);
+    const at::Tensor raw = (basis * clipped.unsqueeze(2)).sum(3) + state.narrow(2, n * n, n), size = at::abs(raw);
+    const at::Tensor beyond = state.narrow(2, n * n + n, n);
+    const at::Tensor fixed = beyond / at::clamp_min(at::amax(at::abs(beyond), 2, true), 1);
+    const at::Tensor room = 1 - fixed * at::sign(raw);
+    const at::Tensor scale = at::amin(at::where(size.gt(room), room / size, at::ones_like(size)), 2, true);
     Of(out.record).copy_(scale);
-    Of(out.action).copy_(raw * scale);
-    const at::Tensor log_det = state.narrow(2, n * n + n, 1);
+    Of(out.action).copy_(fixed + raw * scale);
+    const at::Tensor log_det = state.narrow(2, n * n + 2 * n, 1);
     Of(out.log_pi).sub_(at::maximum(log_det, Of(target_entropy)).to(at::kFloat));
   }
 

@@ -34,8 +34,9 @@ double LimitOf(int K, int n) {
   return 0;
 }
 
-// Map of K constraints and n actions: state part and one action. The cases vary, so that branches are not predicted.
-void SafeMapOfCases(benchmark::State& state) {
+// Map of K constraints, of which the last `equalities` are equations, and n actions: state part and one action. The
+// cases vary, so that branches are not predicted.
+void SafeMapOfCases(benchmark::State& state, int equalities) {
   const int K = static_cast<int>(state.range(0)), n = static_cast<int>(state.range(1));
   constexpr int kCases = 64;
   RandomStream random(StreamKey("bench.safe_map", {static_cast<uint64_t>(K), static_cast<uint64_t>(n)}));
@@ -44,7 +45,7 @@ void SafeMapOfCases(benchmark::State& state) {
   for (std::vector<double>* values : {&J_G, &drift, &u}) {
     for (double& v : *values) v = random.Normal();
   }
-  SafeMap map({K, n, 0, 0});
+  SafeMap map({K, n, 0, 0, equalities});
   int i = 0;
   const double start = CpuNanoseconds();
   for (auto _ : state) {
@@ -56,13 +57,19 @@ void SafeMapOfCases(benchmark::State& state) {
   if (LimitOf(K, n) > 0) state.counters["floor"] = LimitOf(K, n);
   state.SetLabel(LimitOf(K, n) > 0 ? "ns < limit" : "ns");
 }
-BENCHMARK(SafeMapOfCases)
+BENCHMARK_CAPTURE(SafeMapOfCases, inequalities, 0)
     ->Name("safety/map")
     ->ArgNames({"K", "n"})
     ->Args({1, 1})
     ->Args({1, 3})
     ->Args({3, 3})
     ->Args({17, 3});
+BENCHMARK_CAPTURE(SafeMapOfCases, equation, 1)
+    ->Name("safety/map_equation")
+    ->ArgNames({"K", "n"})
+    ->Args({1, 7})
+    ->Args({2, 7})
+    ->Args({35, 7});
 
 // The products of two layers of 128 and an output, `forward` times towards the output and `backward` times back.
 class Products {

@@ -54,7 +54,19 @@ absl::Status AddJoints(const mjModel& model, const v1::KnownConstraint& known, c
     const std::string name = PlainName(model, mjOBJ_JOINT, joint);
     const Entries entries(joints, joint);
     if (entries.position < 0) return Wrong(at, absl::StrCat("joint ", name, " is no slide or hinge of q"));
-    if (position && model.jnt_limited[joint] == 0) return Wrong(at, absl::StrCat("joint ", name, " has no limits"));
+    if (position && !known.equality() && model.jnt_limited[joint] == 0)
+      return Wrong(at, absl::StrCat("joint ", name, " has no limits"));
+    if (known.equality()) {
+      v1::KnownRow& row = rows->emplace_back();
+      row.set_name(absl::StrCat(known.name(), "_", name));
+      row.set_group(known.name());
+      row.set_entry(static_cast<uint32_t>(entries.position));
+      row.set_sign(1);
+      row.set_bound(known.value());
+      row.set_viability_gain(direct ? 0 : known.viability_gain());
+      row.set_equality(true);
+      continue;
+    }
     double low = -known.share() * known.limit(), high = known.share() * known.limit();
     if (position) {
       const double centre = (model.jnt_range[2 * joint] + model.jnt_range[2 * joint + 1]) / 2;
@@ -76,6 +88,7 @@ absl::Status AddGeometry(const mjModel& model, const v1::KnownConstraint& known,
     row.set_group(known.name());
     row.set_viability_gain(mode == Actuation::Mode::kVelocity ? 0 : known.viability_gain());
     row.set_evaluated(true);
+    if (known.equality()) row.set_equality(true);
     made->geometry.push_back(std::move(each));
   }
   return absl::OkStatus();
@@ -93,6 +106,21 @@ absl::Status CheckKind(const v1::KnownConstraint& known, const std::string& fiel
   RETURN_IF_ERROR(only(known.has_limit(), "limit", known.has_joint_velocity(), "joint_velocity"));
   RETURN_IF_ERROR(only(known.has_share(), "share", known.has_joint_position() || known.has_joint_velocity(),
                        "joint_position and joint_velocity"));
+  RETURN_IF_ERROR(only(known.has_share(), "share", !known.equality(), "inequalities"));
+  RETURN_IF_ERROR(
+      only(known.has_value(), "value", known.has_joint_position() && known.equality(), "joint_position with equality"));
+  if (known.equality() && known.has_joint_position() && !known.has_value()) {
+    return Wrong(field + ".value", "must be set: the position that the equality keeps");
+  }
+  const char* const wrong = known.has_joint_velocity() ? "joint_velocity"
+                            : known.has_sphere()       ? "sphere"
+                            : known.has_box()          ? "box"
+                                                       : nullptr;
+  if (known.equality() && wrong != nullptr) {
+    return Wrong(field + ".equality", absl::StrCat("a ", wrong,
+                                                   " cannot be an equality; joint_position, half_space and distance "
+                                                   "can"));
+  }
   RETURN_IF_ERROR(only(known.has_half_space(), "half_space", known.has_site(), "site"));
   RETURN_IF_ERROR(only(known.has_sphere(), "sphere", known.has_site(), "site"));
   RETURN_IF_ERROR(only(known.has_box(), "box", known.has_site(), "site"));

@@ -210,7 +210,8 @@ void RowDynamics::Gain(const double* obs, double* G) const {
 RowConstraints::RowConstraints(const v1::TextTask& task) : layout_(RowLayout::Of(task)) {
   int column = layout_.known_at;
   for (const v1::KnownRow& row : task.resolved().known()) {
-    rows_.push_back({row.evaluated() ? column : -1, static_cast<int>(row.entry()), row.sign(), row.bound()});
+    rows_.push_back(
+        {row.evaluated() ? column : -1, static_cast<int>(row.entry()), row.sign(), row.bound(), row.equality()});
     column += row.evaluated() ? layout_.known_width : 0;
     gains_.push_back(row.viability_gain());
     names_.push_back(row.name());

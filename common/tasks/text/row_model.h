@@ -77,6 +77,7 @@ class RowConstraints : public KnownConstraints {
   const std::vector<double>& viability_gains() const override { return gains_; }
   const std::vector<std::string>& names() const override { return names_; }
   const std::vector<std::string>& groups() const override { return groups_; }
+  bool equality(int row) const override { return rows_[row].equality; }
   void Evaluate(const KnownConstraintsState& at, const KnownConstraintsOut& out) const override;
 
  private:
@@ -84,6 +85,7 @@ class RowConstraints : public KnownConstraints {
     int column = -1;  // of the observation, where its numbers begin; -1: the limit of a joint
     int entry = 0;
     double sign = 1, bound = 0;
+    bool equality = false;
   };
   void EvaluateLimit(const Row& row, int index, const KnownConstraintsState& at, const KnownConstraintsOut& out) const;
   void EvaluateColumns(const Row& row, int index, const KnownConstraintsState& at,

@@ -167,16 +167,17 @@ TEST_P(EveryKernels, BarrierLossFollowsItsDefinitionAndItsGradientsMatchFiniteDi
   }
 }
 
-// Adds `known` records to the case's own rows. One map has slacks from 1e-5 to large ones.
+// Adds `known` records to the case's own rows, the last `equalities` of them equations. One map has slacks from 1e-5 to
+// large ones.
 struct JoinedCase {
   MapCase map;
-  int known = 5;
+  int known = 5, equalities = 0;
   Numbers records;
 };
 
-JoinedCase RandomJoined(int n, int known) {
+JoinedCase RandomJoined(int n, int known, int equalities = 0) {
   JoinedCase c;
-  c.map.n = n, c.known = known;
+  c.map.n = n, c.known = known, c.equalities = equalities;
   const int rows = c.map.rows;
   MapCase& m = c.map;
   m.k = Random(11, rows, 2), m.J = Random(12, rows * (m.q + m.x)), m.f = Random(13, rows * m.q);
@@ -222,7 +223,8 @@ JoinedRun RunJoined(Kernels* kernels, const JoinedCase& c) {
   const std::vector<float> narrow(m.u.begin(), m.u.end());
   kernels->Upload(narrow.data(), run.u);
   run.out = {kernels->NewFloats(1, m.rows, m.n), kernels->NewFloats(1, m.rows, 1), kernels->NewDoubles(1, m.rows, 1)};
-  kernels->Group<JoinedMapKernels>()->JoinMap({learned, doubles(c.records, m.rows, c.known * (m.n + 2))}, run.map);
+  kernels->Group<JoinedMapKernels>()->JoinMap({learned, doubles(c.records, m.rows, c.known * (m.n + 2)), c.equalities},
+                                              run.map);
   kernels->Group<JoinedMapKernels>()->JoinedMap(run.map, floor, run.u, run.out);
   return run;
 }
@@ -232,25 +234,30 @@ JoinedRun RunJoined(Kernels* kernels, const JoinedCase& c) {
 TEST_P(EveryKernels, TheJoinedMapEqualsTheActorsMap) {
   const bool fused = GetParam() == "fused";
   for (const int n : {1, 2, 3, 5}) {
-    for (const int known : {1, 2, 17}) {
-      const JoinedCase c = RandomJoined(n, known);
+    for (const auto& [known, equalities] :
+         std::vector<std::pair<int, int>>{{1, 0}, {2, 0}, {17, 0}, {1, 1}, {2, 1}, {5, 2}, {17, 1}}) {
+      const JoinedCase c = RandomJoined(n, known, equalities);
       const MapCase& m = c.map;
       const JoinedRun run = RunJoined(kernels_.get(), c);
       const Numbers states = Download(run.map), actions = Download(run.out.action), log_pi = Download(run.out.log_pi);
-      SafeMap map(SafeMapDims{1 + known, n, m.q, m.x});
+      SafeMap map(SafeMapDims{1 + known, n, m.q, m.x, equalities});
       for (int r = 0; r < m.rows; ++r) {
         const double* const J = &m.J[r * (m.q + m.x)];
         map.Set({&m.k[r], J, J + m.q, &m.f[r * m.q], &m.G[r * m.q * n], &m.x_dot[r * m.x]},
                 &c.records[r * known * (n + 2)], SafeMapGains{25, 3});
         const double* const state = &states[r * JoinedMapSize(n)];
-        const std::string what =
-            "row " + std::to_string(r) + ", n " + std::to_string(n) + ", known " + std::to_string(known);
+        const std::string what = "row " + std::to_string(r) + ", n " + std::to_string(n) + ", known " +
+                                 std::to_string(known) + ", equalities " + std::to_string(equalities);
         for (int i = 0; i < n * n; ++i) EXPECT_NEAR(state[i], map.basis()[i], fused ? 1e-12 : 1e-9) << what;
         for (int i = 0; i < n; ++i) {
           const double offset = map.offset()[i];
           EXPECT_NEAR(state[n * n + i], offset, (fused ? 1e-12 : 1e-7) * (1 + std::abs(offset))) << what;
         }
-        EXPECT_NEAR(state[n * n + n], map.log_det(), fused ? 1e-12 : 1e-6) << what;
+        for (int i = 0; i < n; ++i) {
+          const double fixed = map.fixed()[i];
+          EXPECT_NEAR(state[n * n + n + i], fixed, (fused ? 1e-12 : 1e-7) * (1 + std::abs(fixed))) << what;
+        }
+        EXPECT_NEAR(state[n * n + 2 * n], map.log_det(), fused ? 1e-12 : 1e-6) << what;
         Numbers action(n);
         map.Apply(&m.u[r * n], action.data());
         for (int i = 0; i < n; ++i) EXPECT_NEAR(actions[r * n + i], action[i], 1e-6) << what;
@@ -261,7 +268,7 @@ TEST_P(EveryKernels, TheJoinedMapEqualsTheActorsMap) {
 }
 
 TEST_P(EveryKernels, TheJoinedMapsGradientMatchesFiniteDifferencesAtConstantScale) {
-  const JoinedCase c = RandomJoined(3, 4);
+  const JoinedCase c = RandomJoined(3, 4, 1);
   const int rows = c.map.rows, n = 3;
   const JoinedRun run = RunJoined(kernels_.get(), c);
   const Numbers d_action = Random(7, rows * n);
@@ -273,9 +280,12 @@ TEST_P(EveryKernels, TheJoinedMapsGradientMatchesFiniteDifferencesAtConstantScal
     const double* const state = &states[r * JoinedMapSize(n)];
     const auto objective = [&](const Numbers& u) {
       Numbers action(n);
-      const double scale = ApplySafeMap(n, state, state + n * n, u.data(), action.data());
+      for (int i = 0; i < n; ++i) action[i] = state[n * n + i];
       double sum = 0;
-      for (int i = 0; i < n; ++i) sum += d_action[r * n + i] * scales[r] * action[i] / scale;
+      for (int i = 0; i < n; ++i) {
+        for (int j = 0; j < n; ++j) action[i] += state[i * n + j] * std::clamp(u[j], -1.0, 1.0);
+        sum += d_action[r * n + i] * scales[r] * action[i];
+      }
       return sum;
     };
     const Numbers at(c.map.u.begin() + r * n, c.map.u.begin() + (r + 1) * n);
