@@ -96,16 +96,25 @@ bool EpisodePlayer::Step(const float* action, Slot* slot, v1::EvaluationEpisode*
   result->set_return_(result->return_() + reached.reward);
   result->set_max_violation(std::max(result->max_violation(), violation));
   result->set_sum_cost(result->sum_cost() + violation);
+  result->set_violating_steps(result->violating_steps() + (violation > 0 ? 1 : 0));
   const TaskSpec& spec = slot->task->spec();
   const int named = static_cast<int>(spec.cost_names.size());
   result->mutable_named_max_violation()->Resize(named, 0);
   result->mutable_named_sum_cost()->Resize(named, 0);
+  result->mutable_named_violating_steps()->Resize(named, 0);
   for (int i = 0; i < named; ++i) {
     const double part = std::max(slot->observation[spec.costs_at + i], 0.0);
     result->set_named_max_violation(i, std::max(result->named_max_violation(i), part));
     result->set_named_sum_cost(i, result->named_sum_cost(i) + part);
+    result->set_named_violating_steps(i, result->named_violating_steps(i) + (part > 0 ? 1 : 0));
   }
   result->set_length(++slot->step);
+  const int logs = static_cast<int>(spec.log_names.size());
+  result->mutable_log_mean()->Resize(logs, 0);
+  for (int i = 0; i < logs; ++i) {
+    const double mean = result->log_mean(i);
+    result->set_log_mean(i, mean + (slot->observation[spec.logs_at + i] - mean) / slot->step);
+  }
   const bool success = slot->task->Success();
   result->set_success(success);
   result->set_reached(result->reached() || success);
@@ -178,6 +187,7 @@ absl::Status EpisodePlayer::Watch(const Seeds& seeds, uint32_t episode, const Wa
     const float* const action = Act(seeds, {&judgement.constraint, &judgement.cvar, &judgement.intervention});
     EpisodeState state;
     state.task = slot->task.get();
+    state.observation = slot->observation.data();
     state.step = slot->step;
     state.reached = slot->reached;
     state.sum_reward = result.return_();

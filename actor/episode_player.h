@@ -23,7 +23,8 @@ namespace datacom::actor {
 struct EpisodeState {
   const Task* task = nullptr;  // is in that state
   uint32_t step = 0;
-  StepResult reached;  // result of the step that led here; at the start reward 0 and the start's cost
+  const double* observation = nullptr;  // [obs_dim] of the task in that state
+  StepResult reached;                   // result of the step that led here; at the start reward 0 and the start's cost
   double sum_reward = 0;
   bool last = false;  // no state follows: absorbing, truncated, invalid or the horizon
   // The acting rule's diagnostics in this state; absent without an acting rule that has a learned constraint.

@@ -108,7 +108,7 @@ absl::StatusOr<bool> Evaluations::Report(const v1::ReportRequest& request) {
   for (const v1::EvaluationEpisode& episode : request.episodes()) {
     if (!std::isfinite(episode.discounted_return()) || !std::isfinite(episode.return_()) ||
         !std::isfinite(episode.max_violation()) || !std::isfinite(episode.sum_cost()) ||
-        !finite(episode.named_max_violation()) || !finite(episode.named_sum_cost())) {
+        !finite(episode.named_max_violation()) || !finite(episode.named_sum_cost()) || !finite(episode.log_mean())) {
       return absl::InvalidArgumentError(absl::StrCat("evaluation of member ", request.member(), ", epoch ",
                                                      request.epoch(), ": an episode's value is not finite"));
     }
@@ -117,6 +117,11 @@ absl::StatusOr<bool> Evaluations::Report(const v1::ReportRequest& request) {
                                                      request.epoch(), ": an episode with the largest violation ",
                                                      episode.max_violation(), " and the cost sum ",
                                                      episode.sum_cost()));
+    }
+    if (episode.violating_steps() > episode.length()) {
+      return absl::InvalidArgumentError(absl::StrCat("evaluation of member ", request.member(), ", epoch ",
+                                                     request.epoch(), ": an episode with ", episode.length(),
+                                                     " steps, of which ", episode.violating_steps(), " violate"));
     }
   }
   MutexLock lock(&mutex_);

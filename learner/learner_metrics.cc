@@ -90,6 +90,7 @@ LearnerMetrics::LearnerMetrics(Metrics* metrics, int members, const std::string&
       eval_return_(metrics, "datacom_member_eval_discounted_return", members),
       eval_violation_(metrics, "datacom_member_eval_max_violation", members),
       eval_cost_(metrics, "datacom_member_eval_sum_cost", members),
+      eval_violating_steps_(metrics, "datacom_member_eval_violating_steps", members),
       eval_abandoned_(metrics, "datacom_member_eval_abandoned_episodes", members),
       episodes_(metrics, "datacom_member_episodes_total", members),
       violations_(metrics, "datacom_member_violations_total", members),
@@ -129,8 +130,10 @@ void LearnerMetrics::SetSubscribers(int count) { subscribers_.Set(count); }
 
 void LearnerMetrics::NameCosts(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
-    named_costs_.push_back({MemberCounter(metrics_, "datacom_member_named_cost_total", members_, {{"cost", name}}),
-                            MemberGauge(metrics_, "datacom_member_eval_named_cost", members_, {{"cost", name}})});
+    named_costs_.push_back(
+        {MemberCounter(metrics_, "datacom_member_named_cost_total", members_, {{"cost", name}}),
+         MemberGauge(metrics_, "datacom_member_eval_named_cost", members_, {{"cost", name}}),
+         MemberCounter(metrics_, "datacom_member_named_violations_total", members_, {{"cost", name}})});
   }
 }
 
@@ -147,12 +150,13 @@ void LearnerMetrics::Introduce(int member, uint64_t seed, const std::string& lab
 
 void LearnerMetrics::Episode(int member, const v1::Episode& episode) {
   episodes_.Add(member, 1);
-  violations_.Add(member, episode.violations());
+  violations_.Add(member, episode.violating_steps());
   cost_.Add(member, episode.sum_cost());
   return_.Set(member, episode.return_());
   const NamedCostValues named = NamedCostsOf(episode);
   for (size_t i = 0; i < std::min(named.size(), named_costs_.size()); ++i) {
-    named_costs_[i].total.Add(member, named[i].second);
+    named_costs_[i].total.Add(member, named[i].sum_cost);
+    named_costs_[i].violations.Add(member, named[i].violating_steps);
   }
 }
 
@@ -160,9 +164,10 @@ void LearnerMetrics::Evaluated(int member, const EvaluationMeans& means) {
   eval_return_.Set(member, means.discounted_return);
   eval_violation_.Set(member, means.max_violation);
   eval_cost_.Set(member, means.sum_cost);
+  eval_violating_steps_.Set(member, means.violating_steps);
   eval_abandoned_.Set(member, means.abandoned);
   for (size_t i = 0; i < std::min(means.named.size(), named_costs_.size()); ++i) {
-    named_costs_[i].eval.Set(member, means.named[i].second);
+    named_costs_[i].eval.Set(member, means.named[i].sum_cost);
   }
 }
 
@@ -195,7 +200,7 @@ void LearnerMetrics::Refresh(uint64_t env_steps, double progress, const Stats& s
   }
   diverged_.Set(diverged);
   for (MemberGauge* gauge : {&env_steps_, &budget_, &return_, &cvar_, &critic_runaway_, &eval_return_, &eval_violation_,
-                             &eval_cost_, &eval_abandoned_}) {
+                             &eval_cost_, &eval_violating_steps_, &eval_abandoned_}) {
     gauge->Publish();
   }
   for (auto& [statistic, gauge] : statistics_) gauge.Publish();

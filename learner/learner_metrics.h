@@ -96,12 +96,13 @@ class LearnerMetrics {
   prometheus::Gauge& threads_;
   prometheus::Gauge& thread_wait_;
   MemberGauge env_steps_, budget_, return_, cvar_, critic_runaway_, eval_return_, eval_violation_, eval_cost_,
-      eval_abandoned_;
+      eval_violating_steps_, eval_abandoned_;
   std::vector<std::pair<EpochStatistic, MemberGauge>> statistics_;
   MemberCounter episodes_, violations_, cost_;
   struct NamedCost {
     MemberCounter total;
     MemberGauge eval;
+    MemberCounter violations;
   };
   std::vector<NamedCost> named_costs_;
 };

@@ -18,8 +18,12 @@ absl::StatusOr<std::unique_ptr<RunFiles>> RunFiles::Open(const std::string& run_
     return absl::DataLossError(
         absl::StrCat(CheckpointFolder(run_dir), "/", checkpoint.update(), ": it names no record files"));
   }
-  RunRecords::Options options{
-      run_dir, settings.algorithm, {}, settings.schedule.updates().min_size, schema.named_costs().names};
+  RunRecords::Options options{run_dir,
+                              settings.algorithm,
+                              {},
+                              settings.schedule.updates().min_size,
+                              schema.named_costs().names,
+                              schema.logs().names};
   for (const RunSettings::Member& member : settings.members) options.seeds.push_back(member.seed);
   ASSIGN_OR_RETURN(auto records, RunRecords::Open(options, ends));
   ASSIGN_OR_RETURN(auto ledger, LedgerRecorder::Open(run_dir, options.seeds, schema, ends, std::move(source)));

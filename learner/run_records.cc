@@ -35,6 +35,7 @@ constexpr EvaluationMean kEvaluationMeans[] = {{"discounted_return", &Evaluation
                                                {"return", &EvaluationMeans::return_},
                                                {"max_violation", &EvaluationMeans::max_violation},
                                                {"sum_cost", &EvaluationMeans::sum_cost},
+                                               {"violating_steps", &EvaluationMeans::violating_steps},
                                                {"mean_cost", &EvaluationMeans::mean_cost},
                                                {"success_rate", &EvaluationMeans::success_rate}};
 // The statistic before the column status.
@@ -53,15 +54,16 @@ std::vector<std::string> ProgressHeader(const std::vector<EpochStatistic>& stati
 
 const std::vector<std::string>& EpisodesHeader() {
   static const auto* const kHeader = new std::vector<std::string>{
-      "member", "session",       "environment", "episode",       "env_steps", "length", "discounted_return",
-      "return", "max_violation", "sum_cost",    "policy_version"};
+      "member", "session",       "environment", "episode",         "env_steps",     "length", "discounted_return",
+      "return", "max_violation", "sum_cost",    "violating_steps", "policy_version"};
   return *kHeader;
 }
 
-// Adds a pair of columns for each named cost to a header.
-std::vector<std::string> WithNamedCosts(std::vector<std::string> header, const std::vector<std::string>& names,
-                                        const std::string& prefix) {
-  for (std::string& column : NamedCostColumns(names, prefix)) header.push_back(std::move(column));
+// Adds the columns that the task names to a header.
+std::vector<std::string> WithNamed(std::vector<std::string> header, const RunRecords::Options& options,
+                                   const std::string& prefix) {
+  for (std::string& column : NamedCostColumns(options.cost_names, prefix)) header.push_back(std::move(column));
+  for (std::string& column : LogColumns(options.log_names, prefix)) header.push_back(std::move(column));
   return header;
 }
 
@@ -108,12 +110,10 @@ absl::StatusOr<std::unique_ptr<RunRecords>> RunRecords::Open(const Options& opti
   const std::vector<std::string> columns = ProgressHeader(StatisticsOf(options.algorithm));
   ASSIGN_OR_RETURN(const FileEnd end_of_progress, EndOf(ends, "progress.csv"));
   ASSIGN_OR_RETURN(const FileEnd end_of_episodes, EndOf(ends, "episodes.csv"));
-  ASSIGN_OR_RETURN(auto progress,
-                   CsvWriter::Resume(options.run_dir + "/progress.csv",
-                                     WithNamedCosts(columns, options.cost_names, "eval_"), end_of_progress));
-  ASSIGN_OR_RETURN(auto episodes,
-                   CsvWriter::Resume(options.run_dir + "/episodes.csv",
-                                     WithNamedCosts(EpisodesHeader(), options.cost_names, ""), end_of_episodes));
+  ASSIGN_OR_RETURN(auto progress, CsvWriter::Resume(options.run_dir + "/progress.csv",
+                                                    WithNamed(columns, options, "eval_"), end_of_progress));
+  ASSIGN_OR_RETURN(auto episodes, CsvWriter::Resume(options.run_dir + "/episodes.csv",
+                                                    WithNamed(EpisodesHeader(), options, ""), end_of_episodes));
   Events events;
   for (size_t member = 0; member < options.seeds.size(); ++member) {
     ASSIGN_OR_RETURN(const FileEnd end, EndOf(ends, EventFile(member)));
@@ -141,8 +141,10 @@ absl::Status RunRecords::AppendEpisode(int member, const v1::Episode& episode) {
                                     Cell(episode.return_()),
                                     Cell(episode.max_violation()),
                                     Cell(episode.sum_cost()),
+                                    Cell(episode.violating_steps()),
                                     Cell(episode.policy_update())};
   AppendNamedCosts(NamedCostsOf(episode), options_.cost_names.size(), &cells);
+  AppendLogs(episode.log_mean(), options_.log_names.size(), &cells);
   return episodes_->Append(cells);
 }
 
@@ -173,8 +175,13 @@ absl::Status RunRecords::AppendEpoch(const v1::EpochRecord& record) {
     }
     AppendNamedCosts(eval.named, options_.cost_names.size(), &row);
     for (size_t c = 0; c < std::min(eval.named.size(), options_.cost_names.size()); ++c) {
-      scalars.emplace_back("eval/max_violation." + options_.cost_names[c], eval.named[c].first);
-      scalars.emplace_back("eval/sum_cost." + options_.cost_names[c], eval.named[c].second);
+      scalars.emplace_back("eval/max_violation." + options_.cost_names[c], eval.named[c].max_violation);
+      scalars.emplace_back("eval/sum_cost." + options_.cost_names[c], eval.named[c].sum_cost);
+      scalars.emplace_back("eval/violating_steps." + options_.cost_names[c], eval.named[c].violating_steps);
+    }
+    AppendLogs(eval.logs, options_.log_names.size(), &row);
+    for (size_t l = 0; l < std::min(eval.logs.size(), options_.log_names.size()); ++l) {
+      scalars.emplace_back("eval/log." + options_.log_names[l], eval.logs[l]);
     }
     RETURN_IF_ERROR(progress_->Append(row));
     const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();

@@ -224,6 +224,7 @@ absl::Status Trainer::RecordEpisodes(const PreparedUpdate& prepared) {
     epoch.set_train_return(epoch.train_return() + facts.return_());
     epoch.set_train_max_violation(epoch.train_max_violation() + facts.max_violation());
     epoch.set_train_sum_cost(epoch.train_sum_cost() + facts.sum_cost());
+    epoch.set_train_violating_steps(epoch.train_violating_steps() + facts.violating_steps());
     // Updates between the last policy that acted in the episode and the newest policy before this update.
     epoch.set_policy_lag(epoch.policy_lag() + static_cast<double>(prepared.update - 1) -
                          static_cast<double>(facts.policy_update()));
@@ -234,6 +235,7 @@ absl::Status Trainer::RecordEpisodes(const PreparedUpdate& prepared) {
       member->set_train_return(facts.return_());
       member->set_train_max_violation(facts.max_violation());
       member->set_train_sum_cost(facts.sum_cost());
+      member->set_train_violating_steps(facts.violating_steps());
       member->set_episodes(totals.episodes());
     });
   }
@@ -313,6 +315,7 @@ absl::Status Trainer::WriteCompletedEpochs() {
       served_.status.Edit([&](v1::LearnerInfo* info) {
         info->mutable_members(i)->set_eval_discounted_return(means.discounted_return);
         info->mutable_members(i)->set_eval_sum_cost(means.sum_cost);
+        info->mutable_members(i)->set_eval_violating_steps(means.violating_steps);
       });
     }
   }

@@ -25,6 +25,8 @@ void EpisodeTracker::Feed(uint64_t number, const char* row) {
     episode.first_row = number;
     episode.named_max_violation.assign(offsets_.named_costs, 0);
     episode.named_sum_cost.assign(offsets_.named_costs, 0);
+    episode.named_violating_steps.assign(offsets_.named_costs, 0);
+    episode.log_sum.assign(offsets_.logs, 0);
     lane.discount_power = 1;
     has_gap_ = has_gap_ || (is_empty_ && number > 0);
     is_empty_ = false;
@@ -41,11 +43,15 @@ void EpisodeTracker::Feed(uint64_t number, const char* row) {
   episode.return_ += reward;
   episode.max_violation = std::max(episode.max_violation, cost);
   episode.sum_cost += cost;
-  if (cost > 0) ++episode.violations;
+  if (cost > 0) ++episode.violating_steps;
   for (size_t i = 0; i < offsets_.named_costs; ++i) {
     const double named = std::max(0.0, static_cast<double>(At<float>(row, offsets_.named_cost + i * sizeof(float))));
     episode.named_max_violation[i] = std::max(episode.named_max_violation[i], named);
     episode.named_sum_cost[i] += named;
+    if (named > 0) ++episode.named_violating_steps[i];
+  }
+  for (size_t i = 0; i < offsets_.logs; ++i) {
+    episode.log_sum[i] += static_cast<double>(At<float>(row, offsets_.log + i * sizeof(float)));
   }
   ++episode.length;
   episode.last_row = number + 1;

@@ -29,8 +29,10 @@ struct EpisodeSummary {
   double return_ = 0;
   double max_violation = 0;
   double sum_cost = 0;
-  uint32_t violations = 0;                                  // rows with cost > 0
+  uint32_t violating_steps = 0;                             // rows with cost > 0
   std::vector<double> named_max_violation, named_sum_cost;  // per named cost
+  std::vector<uint32_t> named_violating_steps;
+  std::vector<double> log_sum;  // per quantity that the task logs
   uint64_t policy_update = 0;
 };
 

@@ -361,9 +361,11 @@ void MemberTable::AddEpisode(const EpisodeSummary& summary, uint64_t oldest, v1:
   episode->set_return_(summary.return_);
   episode->set_max_violation(summary.max_violation);
   episode->set_sum_cost(summary.sum_cost);
-  episode->set_violations(summary.violations);
+  episode->set_violating_steps(summary.violating_steps);
   for (const double violation : summary.named_max_violation) episode->add_named_max_violation(violation);
   for (const double cost : summary.named_sum_cost) episode->add_named_sum_cost(cost);
+  for (const uint32_t steps : summary.named_violating_steps) episode->add_named_violating_steps(steps);
+  for (const double sum : summary.log_sum) episode->add_log_mean(sum / summary.length);
   episode->set_policy_update(summary.policy_update);
   if (!settings_.episode_rows || summary.last_row - 1 <= settings_.delta_warmup || summary.first_row < oldest) return;
   const size_t width = schema_.obs_dim() * sizeof(float);

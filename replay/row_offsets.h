@@ -24,12 +24,15 @@ class RowOffsets {
         session(schema.offset("session")),
         sequence(schema.offset("sequence")),
         named_cost(next_observation + schema.named_costs().at * sizeof(float)),
-        named_costs(schema.named_costs().names.size()) {}
+        named_costs(schema.named_costs().names.size()),
+        log(next_observation + schema.logs().at * sizeof(float)),
+        logs(schema.logs().names.size()) {}
 
   const size_t observation, executed, reward, cost, next_observation, last, environment, episode, step, policy_update,
       session, sequence;
   const size_t named_cost;   // offset of the first named cost, a number of next_observation
   const size_t named_costs;  // their number
+  const size_t log, logs;    // the same of the quantities that the task logs
 };
 
 }  // namespace datacom::replay

@@ -64,7 +64,8 @@ absl::StatusOr<std::vector<Column>> ActingRuleColumns(absl::string_view rule, ui
 
 absl::StatusOr<RowSchema> ActingRuleSchema(absl::string_view rule, const TaskSpec& task) {
   ASSIGN_OR_RETURN(const std::vector<Column> extra, ActingRuleColumns(rule, task.action_dim));
-  return RowSchema::For(task.obs_dim, task.action_dim, extra, {task.cost_names, static_cast<uint32_t>(task.costs_at)});
+  return RowSchema::For(task.obs_dim, task.action_dim, extra, {task.cost_names, static_cast<uint32_t>(task.costs_at)},
+                        {task.log_names, static_cast<uint32_t>(task.logs_at)});
 }
 
 }  // namespace datacom

@@ -10,6 +10,7 @@
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/transitions/update_schedule.h"
+#include "datacom/v1/task.pb.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 #include "google/protobuf/text_format.h"
@@ -101,6 +102,15 @@ void FillOnPolicy(v1::Experiment* experiment) {
   if (!experiment->learner().has_failure_batch_size()) experiment->mutable_learner()->set_failure_batch_size(0);
 }
 
+// A task whose costs have budgets measures its cost in shares of them (proto Cost.budget).
+void FillBudget(const AlgorithmInfo& algorithm, v1::Experiment* experiment) {
+  const auto& costs = experiment->task_options().GetExtension(v1::text_task).definition().cost();
+  const bool shares = !costs.empty() && costs[0].has_budget();
+  if (shares && algorithm.has_budget && !experiment->hyper().has_cost_budget()) {
+    experiment->mutable_hyper()->set_cost_budget(1);
+  }
+}
+
 void FillHidden(google::protobuf::RepeatedField<uint32_t>* hidden) {
   if (!hidden->empty()) return;
   hidden->Add(128);
@@ -134,6 +144,7 @@ v1::Experiment ResolveExperiment(v1::Experiment experiment) {
   const AlgorithmInfo* const algorithm = FindAlgorithm(experiment.algorithm());
   if (algorithm != nullptr) FillOwnDefaults(*algorithm, &experiment);
   if (algorithm != nullptr && algorithm->on_policy) FillOnPolicy(&experiment);
+  if (algorithm != nullptr) FillBudget(*algorithm, &experiment);
   FillDefaults(algorithm, &experiment);
   if (experiment.has_planning()) FillPlanning(experiment.mutable_planning());
   FillHidden(experiment.mutable_network()->mutable_actor_hidden());

@@ -4,6 +4,7 @@
 #define DATACOM_COMMON_RECORDS_EVALUATION_MEANS_H_
 
 #include <cmath>
+#include <vector>
 
 #include "common/records/named_costs.h"
 #include "datacom/v1/learner.pb.h"
@@ -13,6 +14,7 @@ namespace datacom {
 struct EvaluationMeans {
   int episodes = 0;  // that count; if 0, the means are NaN
   double discounted_return = 0, return_ = 0, max_violation = 0, sum_cost = 0;
+  double violating_steps = 0;
   double mean_cost = 0;  // mean over episodes of the mean cost per step
   double length = 0;
   double success_rate = 0;
@@ -20,6 +22,7 @@ struct EvaluationMeans {
   double violated_rate = 0;  // of episodes with a cost above 0
   double absorbed_rate = 0;  // of episodes that the task ended
   NamedCostValues named;     // means of each named cost; empty if not every episode has them
+  std::vector<double> logs;  // means of each quantity that the task logs; empty if not every episode has them
   int abandoned = 0;         // episodes with an invalid simulator step in every attempt
 };
 
@@ -37,9 +40,22 @@ NamedCostValues NamedMeansOf(const Episodes& episodes, double count) {
     if (means.empty()) means.resize(values.size());
     if (values.size() != means.size()) return {};
     for (size_t i = 0; i < values.size(); ++i) {
-      means[i].first += values[i].first / count;
-      means[i].second += values[i].second / count;
+      means[i].max_violation += values[i].max_violation / count;
+      means[i].sum_cost += values[i].sum_cost / count;
+      means[i].violating_steps += values[i].violating_steps / count;
     }
+  }
+  return means;
+}
+
+template <typename Episodes>
+std::vector<double> LogMeansOf(const Episodes& episodes, double count) {
+  std::vector<double> means;
+  for (const v1::EvaluationEpisode& episode : episodes) {
+    if (episode.abandoned()) continue;
+    if (means.empty()) means.resize(episode.log_mean_size());
+    if (static_cast<size_t>(episode.log_mean_size()) != means.size()) return {};
+    for (int i = 0; i < episode.log_mean_size(); ++i) means[i] += episode.log_mean(i) / count;
   }
   return means;
 }
@@ -54,7 +70,7 @@ EvaluationMeans MeansOf(const Episodes& episodes) {
   const double count = means.episodes;
   if (means.episodes == 0) {
     means.discounted_return = means.return_ = means.max_violation = means.sum_cost = std::nan("");
-    means.mean_cost = means.length = means.success_rate = std::nan("");
+    means.violating_steps = means.mean_cost = means.length = means.success_rate = std::nan("");
     means.reached_rate = means.violated_rate = means.absorbed_rate = std::nan("");
   }
   for (const v1::EvaluationEpisode& episode : episodes) {
@@ -63,6 +79,7 @@ EvaluationMeans MeansOf(const Episodes& episodes) {
     means.return_ += episode.return_() / count;
     means.max_violation += episode.max_violation() / count;
     means.sum_cost += episode.sum_cost() / count;
+    means.violating_steps += episode.violating_steps() / count;
     means.mean_cost += MeanCost(episode) / count;
     means.length += episode.length() / count;
     means.success_rate += (episode.success() ? 1.0 : 0.0) / count;
@@ -71,6 +88,7 @@ EvaluationMeans MeansOf(const Episodes& episodes) {
     means.absorbed_rate += (episode.absorbed() ? 1.0 : 0.0) / count;
   }
   means.named = NamedMeansOf(episodes, count);
+  means.logs = LogMeansOf(episodes, count);
   return means;
 }
 

@@ -40,6 +40,8 @@ class KnownConstraints {
   virtual bool observed() const { return false; }
   // Whether row i is an equation, k_i = 0.
   virtual bool equality(int row) const { return false; }
+  // Whether the numbers of this row come from the simulator, so that no closed form gives them.
+  virtual bool simulated(int row) const { return false; }
   // [K] gain of each row's derivative in the forward-invariant (viability) form k + gain * k_dot; 0 = the row as it is.
   // Only a row that the action affects through the velocity may have a gain: in a state q = [positions, velocities] it
   // depends only on the positions, not on x.

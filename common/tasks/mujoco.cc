@@ -66,6 +66,23 @@ void ScaleStatistics(const mjModel& nominal, double mass, mjModel* scaled) {
 #endif
 }
 
+void ScaleElements(const mjModel& nominal, const ElementScale& elements, mjModel* scaled) {
+  for (int body = 0; body < nominal.nbody; ++body) {
+    scaled->body_mass[body] *= elements.mass[body];
+    mju_scl3(scaled->body_inertia + 3 * body, scaled->body_inertia + 3 * body, elements.mass[body]);
+  }
+  for (int dof = 0; dof < nominal.nv; ++dof) scaled->dof_damping[dof] *= elements.damping[dof];
+  for (int geom = 0; geom < nominal.ngeom; ++geom) {
+    mju_scl3(scaled->geom_friction + 3 * geom, scaled->geom_friction + 3 * geom, elements.friction[geom]);
+  }
+  for (int id = 0; id < nominal.nu; ++id) {
+    mju_scl(scaled->actuator_gainprm + mjNGAIN * id, nominal.actuator_gainprm + mjNGAIN * id, elements.force[id],
+            mjNGAIN);
+    mju_scl(scaled->actuator_biasprm + mjNBIAS * id, nominal.actuator_biasprm + mjNBIAS * id, elements.force[id],
+            mjNBIAS);
+  }
+}
+
 // MuJoCo 2 sorts all bodies for collisions, a third of a small model's step, even if only the pairs that the model
 // lists can collide.
 void SkipBroadPhase(mjModel* model) {
@@ -119,8 +136,8 @@ absl::StatusOr<Simulation> Simulation::Make(MujocoModel model) {
   return Simulation(std::move(model), *std::move(data));
 }
 
-void Simulation::Scale(const PhysicsScale& scale) {
-  nominal_ = scale.mass == 1 && scale.damping == 1 && scale.friction == 1;
+void Simulation::Scale(const PhysicsScale& scale, const ElementScale* elements) {
+  nominal_ = scale.mass == 1 && scale.damping == 1 && scale.friction == 1 && elements == nullptr;
   if (nominal_) return;
   if (scaled_ == nullptr) scaled_ = std::shared_ptr<mjModel>(mj_copyModel(nullptr, model_.get()), &mj_deleteModel);
   const mjModel& nominal = *model_;
@@ -129,9 +146,13 @@ void Simulation::Scale(const PhysicsScale& scale) {
   mju_scl(scaled_->dof_damping, nominal.dof_damping, scale.damping, nominal.nv);
   mju_scl(scaled_->geom_friction, nominal.geom_friction, scale.friction, 3 * nominal.ngeom);
   mju_scl(scaled_->pair_friction, nominal.pair_friction, scale.friction, 5 * nominal.npair);
+  if (elements != nullptr) ScaleElements(nominal, *elements, scaled_.get());
   mj_resetData(scaled_.get(), data_.get());
   mj_setConst(scaled_.get(), data_.get());  // cannot fail: the compiler ran it with the same memory
-  ScaleStatistics(nominal, scale.mass, scaled_.get());
+  const double mass = elements == nullptr
+                          ? scale.mass
+                          : mju_sum(scaled_->body_mass, nominal.nbody) / mju_sum(nominal.body_mass, nominal.nbody);
+  ScaleStatistics(nominal, mass, scaled_.get());
   // mj_setConst overwrites these, which the XML may set; they do not depend on mass.
   scaled_->stat.extent = nominal.stat.extent;
   scaled_->stat.meansize = nominal.stat.meansize;

@@ -78,6 +78,12 @@ bool RunMujoco(const mjData& data, Call&& call) {
 // Calls mj_step `substeps` times; false as for RunMujoco.
 bool StepMujoco(const mjModel& model, int substeps, mjData* data);
 
+// Factors on single elements of a model: masses and inertias of bodies [nbody], damping of joints [nv], friction of
+// geoms [ngeom] and forces of actuators [nu].
+struct ElementScale {
+  std::vector<double> mass, damping, friction, force;
+};
+
 // One environment's physics: the shared compiled model, or its own scaled copy, and its mjData.
 class Simulation {
  public:
@@ -102,8 +108,9 @@ class Simulation {
     return started_ && RunMujoco(*data_, [this, &call] { call(model(), data_.get()); });
   }
   // From the next Start on, masses and inertias, joint damping and contact friction are `scale` times the compiled
-  // ones, and the model's derived constants match them. Uses data() as scratch memory.
-  void Scale(const PhysicsScale& scale);
+  // ones, times the factors of single elements if there are some, and the model's derived constants match them. Uses
+  // data() as scratch memory.
+  void Scale(const PhysicsScale& scale, const ElementScale* elements = nullptr);
 
  private:
   Simulation(MujocoModel model, MujocoData data) : model_(std::move(model)), data_(std::move(data)) {}

@@ -1,9 +1,10 @@
 // Action repeat (proto TaskOptions.action_repeat): a decorator for a policy that decides once in several control steps.
 //
 // One Step is a decision: action_repeat steps of the task with the same action. Reward: the sum. Cost: the largest, and
-// so is each named cost in the observation. A step that is absorbing or invalid or whose cost is NaN is the decision's
-// last. A decision never goes beyond the task's horizon. In the spec, steps are decisions: `horizon` is their number
-// per episode, `control_dt` their duration. Without the option MakeTask omits the decorator.
+// so is each named cost in the observation. A quantity that the task logs: the mean. A step that is absorbing or
+// invalid or whose cost is NaN is the decision's last. A decision never goes beyond the task's horizon. In the spec,
+// steps are decisions: `horizon` is their number per episode, `control_dt` their duration. Without the option MakeTask
+// omits the decorator.
 #ifndef DATACOM_COMMON_TASKS_REPEATED_TASK_H_
 #define DATACOM_COMMON_TASKS_REPEATED_TASK_H_
 
@@ -51,6 +52,7 @@ class RepeatedTask : public Task {
   int left_ = 0;               // control steps up to the horizon; 0 beyond it
   double cost_ = 0;            // of the last decision, or of the start
   std::vector<double> named_;  // costs of the decision so far
+  std::vector<double> logs_;   // sums of what the task logs over the decision so far
 };
 
 }  // namespace datacom

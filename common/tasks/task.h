@@ -48,6 +48,9 @@ struct TaskSpec {
   std::vector<std::string> cost_names;
   int costs_at = 0;
   std::string only_cost;  // the name of a single cost; empty if the task gives it none
+  // Quantities that are only recorded, as means over an episode's steps, and where they begin in an observation.
+  std::vector<std::string> log_names;
+  int logs_at = 0;
   // What each number of observation and action is, with its unit: "cart x / m"; without a unit where there is none or
   // a text task does not know it.
   std::vector<std::string> observation_names, action_names;  // [obs_dim], [action_dim]

@@ -40,11 +40,12 @@ std::vector<Column> JudgementColumns() {
 Column LogProbColumn() { return {std::string(kLogProb), ColumnType::kFloat32, 1, true}; }
 
 RowSchema RowSchema::For(uint32_t obs_dim, uint32_t action_dim, const std::vector<Column>& extra,
-                         const NamedCosts& costs) {
+                         const NamedNumbers& costs, const NamedNumbers& logs) {
   RowSchema schema;
   schema.obs_dim_ = obs_dim;
   schema.action_dim_ = action_dim;
   schema.named_costs_ = costs;
+  schema.logs_ = logs;
   schema.wire_ = {
       {"observation", ColumnType::kFloat32, obs_dim, true},
       {"action", ColumnType::kFloat32, action_dim, true},

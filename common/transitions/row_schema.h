@@ -60,8 +60,8 @@ Column MemoryColumn(uint32_t width);
 std::vector<Column> JudgementColumns();  // cvar, delta
 Column LogProbColumn();
 
-// Numbers of an observation that are the costs of a task with several; the column `cost` is the largest of them.
-struct NamedCosts {
+// Numbers of an observation that records know by name.
+struct NamedNumbers {
   std::vector<std::string> names;
   uint32_t at = 0;  // where they begin in the observation
 };
@@ -75,7 +75,7 @@ class RowSchema {
   //   0 within the episode), policy_incarnation u32, policy_update u64 (of the snapshot that acted); stored only:
   //   session u32, sequence u64.
   static RowSchema For(uint32_t obs_dim, uint32_t action_dim, const std::vector<Column>& extra = {},
-                       const NamedCosts& costs = {});
+                       const NamedNumbers& costs = {}, const NamedNumbers& logs = {});
 
   const std::vector<Column>& wire() const { return wire_; }          // what an actor sends
   const std::vector<Column>& learning() const { return learning_; }  // what a draw carries
@@ -94,13 +94,14 @@ class RowSchema {
 
   uint32_t obs_dim() const { return obs_dim_; }
   uint32_t action_dim() const { return action_dim_; }
-  const NamedCosts& named_costs() const { return named_costs_; }  // without names if the task has one cost
+  const NamedNumbers& named_costs() const { return named_costs_; }  // without names if the task has one cost
+  const NamedNumbers& logs() const { return logs_; }                // quantities that are only recorded
   // Hash of names, types, widths and order. The handshake fails when the peers' differ. Never 0.
   uint64_t fingerprint() const { return fingerprint_; }
 
  private:
   uint32_t obs_dim_ = 0, action_dim_ = 0;
-  NamedCosts named_costs_;
+  NamedNumbers named_costs_, logs_;
   std::vector<Column> wire_, learning_, stored_;
   std::vector<size_t> offsets_;
   size_t wire_row_bytes_ = 0, learning_row_bytes_ = 0, stored_row_bytes_ = 0;

@@ -57,9 +57,9 @@ double Mean(const ProgressView& view, double (v1::MemberProgress::*field)() cons
 
 std::string MemberLine(const v1::MemberProgress& m, bool learns_delta, bool learner_known) {
   if (!learner_known) return absl::StrFormat("%6d %6s %11s %6s", m.member(), "-", FormatCount(m.env_steps()), "-");
-  return absl::StrFormat("%6d %6d %11s %6d %9.2f %9.3f %9.2f %9.3f %9.2f %8s %8s %11s  %s", m.member(), m.seed(),
+  return absl::StrFormat("%6d %6d %11s %6d %9.2f %9.3f %9.2f %9.0f %9.3f %9.2f %8s %8s %11s  %s", m.member(), m.seed(),
                          FormatCount(m.env_steps()), m.epoch(), m.train_return(), m.train_max_violation(),
-                         m.train_sum_cost(), m.eval_discounted_return(), m.eval_sum_cost(),
+                         m.train_sum_cost(), m.train_violating_steps(), m.eval_discounted_return(), m.eval_sum_cost(),
                          learns_delta ? absl::StrFormat("%.4f", m.delta()) : "-",
                          std::isnan(m.alpha()) ? "-" : absl::StrFormat("%.4f", m.alpha()),
                          learns_delta ? FormatCount(m.delta_steps()) : "-", m.status());
@@ -176,7 +176,8 @@ std::string RenderTable(const ProgressView& view, int width, int max_members) {
   if (!view.waiting_for.empty()) text += Clip("waiting: " + view.waiting_for, width) + "\n";
   if (view.members.empty()) return text;
   text += Clip(
-              "member   seed       steps  epoch    return violation  sum cost    eval J eval cost    delta    alpha "
+              "member   seed       steps  epoch    return violation  sum cost violating    eval J eval cost    delta   "
+              " alpha "
               "delta steps",
               width) +
           "\n";
@@ -199,8 +200,9 @@ std::string RenderLine(const ProgressView& view) {
   }
   if (view.learner_known) {
     absl::StrAppendFormat(
-        &line, "  return %.2f  violation %.3f  cost %.2f", Mean(view, &v1::MemberProgress::train_return),
-        Mean(view, &v1::MemberProgress::train_max_violation), Mean(view, &v1::MemberProgress::train_sum_cost));
+        &line, "  return %.2f  violation %.3f  cost %.2f  violating steps %.0f",
+        Mean(view, &v1::MemberProgress::train_return), Mean(view, &v1::MemberProgress::train_max_violation),
+        Mean(view, &v1::MemberProgress::train_sum_cost), Mean(view, &v1::MemberProgress::train_violating_steps));
   }
   if (view.learner_known && view.learns_delta)
     absl::StrAppendFormat(&line, "  delta %.4f", Mean(view, &v1::MemberProgress::delta));

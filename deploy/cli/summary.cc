@@ -37,6 +37,7 @@ constexpr Shown kShown[] = {
     {"eval_return", "return", 2},
     {"eval_max_violation", "violation", 3},
     {"eval_sum_cost", "sum cost", 2},
+    {"eval_violating_steps", "violating", 2},
     {"eval_success_rate", "success", 2},
     {"delta", "delta", 4},
     {"samples_per_insert", "spi", 3},
@@ -49,9 +50,13 @@ std::string Cell(double value, int decimals) {
 
 // The same for the table of groups.
 constexpr Shown kShownOfGroup[] = {
-    {"eval_discounted_return", "eval J", 2},    {"eval_max_violation", "max violation", 3},
-    {"eval_sum_cost", "sum cost", 2},           {"worst_violation", "worst in training", 3},
+    {"eval_discounted_return", "eval J", 2},
+    {"eval_max_violation", "max violation", 3},
+    {"eval_sum_cost", "sum cost", 2},
+    {"worst_violation", "worst in training", 3},
     {"cumulative_cost", "cost of training", 0},
+    {"eval_violating_steps", "violating steps", 2},
+    {"cumulative_violating_steps", "violating in train.", 0},
 };
 
 std::string CellOfGroup(const std::vector<double>& values, int decimals) {

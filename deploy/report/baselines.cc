@@ -16,6 +16,7 @@ constexpr std::pair<const char*, const char*> kColumns[] = {
     {"return", "eval_return"},
     {"max_violation", "eval_max_violation"},
     {"sum_cost", "eval_sum_cost"},
+    {"violating_steps", "eval_violating_steps"},
     {"mean_cost", "eval_mean_cost"},
     {"success", "eval_success_rate"},
 };

@@ -34,6 +34,8 @@ void Describe(const v1::Experiment& experiment, Run* run) {
   run->cost_names.assign(named.begin(), named.end());
   const auto& costs = experiment.task_options().GetExtension(v1::text_task).definition().cost();
   for (int i = 0; i < costs.size() && costs.size() > 1; ++i) run->cost_names.push_back(costs[i].name());
+  for (const v1::Log& log : experiment.task_options().GetExtension(v1::text_task).definition().log())
+    run->log_names.push_back(log.name());
   run->experiment = PrintExperiment(experiment);
 }
 

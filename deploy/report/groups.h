@@ -35,6 +35,7 @@ struct Run {
   std::vector<Member> members;
   double cost_budget = 0;               // of members that records name and the experiment does not have
   std::vector<std::string> cost_names;  // only of tasks with several costs
+  std::vector<std::string> log_names;   // quantities that the task logs
   std::string experiment;               // all settings, text format
   Csv progress;
   std::optional<Csv> episodes;
@@ -73,8 +74,9 @@ std::vector<Group> GroupRuns(const std::vector<Run>& runs, Shown shown = Shown::
 std::vector<Group> SplitMembers(const std::vector<Group>& groups);
 
 // (environment steps, value) for every progress row of a member; NaN where there is no value. `quantity` is a column of
-// progress.csv or derived: "updates_per_second" from consecutive rows; from episodes.csv "cumulative_cost", the cost of
-// all training episodes so far, and "worst_violation", the largest violation in any of them.
+// progress.csv or derived: "updates_per_second" from consecutive rows; from episodes.csv "cumulative_cost" and
+// "cumulative_violating_steps", the sums over all training episodes so far, "worst_violation", the largest violation in
+// any of them, and "newest_COLUMN", the mean of a column over the newest 50.
 std::vector<std::pair<double, double>> MemberCurve(const RunMember& member, const std::string& quantity);
 
 // The points of a curve: for each number of environment steps, the mean over the members and its 95 % interval.

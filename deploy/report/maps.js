@@ -1,6 +1,6 @@
 'use strict';
 // Draws the feasibility maps: one panel per epoch, one colour scale per run. Blue is feasible (k < 0), red is infeasible,
-// the black line is the boundary k = 0, grey points have no state. page.js, loaded next, holds the data and the helpers.
+// the black line is the boundary k = 0, the green one is where a known row is 0, grey points have no state. page.js, loaded next, holds the data and the helpers.
 
 const FEASIBLE = [33, 102, 171], INFEASIBLE = [178, 24, 43], MIDDLE = [247, 247, 247], NO_STATE = [230, 232, 235];
 const PANEL = {width: 230, height: 230, left: 40, top: 6, right: 8, bottom: 22};
@@ -31,8 +31,8 @@ function drawCells(context, map, panel, limit) {
 }
 
 // Lines where the values change sign, between the middles of neighbouring cells (marching squares).
-function drawBoundary(context, map, panel) {
-  const n = map.resolution, value = (x, y) => panel.constraint[y * n + x];
+function drawBoundary(context, map, values, colour) {
+  const n = map.resolution, value = (x, y) => values[y * n + x];
   context.beginPath();
   for (let y = 0; y + 1 < n; ++y) {
     for (let x = 0; x + 1 < n; ++x) {
@@ -50,7 +50,7 @@ function drawBoundary(context, map, panel) {
       }
     }
   }
-  context.strokeStyle = '#000000';
+  context.strokeStyle = colour;
   context.lineWidth = 1.5;
   context.stroke();
 }
@@ -80,7 +80,9 @@ function readout(canvas, map, panel, line, resting) {
     const y = Math.floor((1 - (event.clientY - box.top - PANEL.top) / PANEL.height) * n);
     if (x < 0 || x >= n || y < 0 || y >= n) return;
     const at = (low, high, cell) => number(low + (high - low) * (cell + 0.5) / n);
-    line.textContent = `(${at(map.x_low, map.x_high, x)}, ${at(map.y_low, map.y_high, y)}): k = ${number(panel.constraint[y * n + x])}`;
+    const row = map.known ? map.known.row[y * n + x] : -1;
+    const known = row >= 0 ? `; nearest known row ${map.known.names[row]}: ${number(map.known.distance[y * n + x])}` : '';
+    line.textContent = `(${at(map.x_low, map.x_high, x)}, ${at(map.y_low, map.y_high, y)}): k = ${number(panel.constraint[y * n + x])}${known}`;
   });
 }
 
@@ -95,7 +97,8 @@ function mapPanel(map, panel, limit) {
   const context = canvas.getContext('2d');
   context.scale(fine, fine);
   drawCells(context, map, panel, limit);
-  drawBoundary(context, map, panel);
+  if (map.known) drawBoundary(context, map, map.known.distance, '#1a8c33');
+  drawBoundary(context, map, panel.constraint, '#000000');
   drawAxes(context, map);
   const resting = `horizontal: ${map.x_label}; vertical: ${map.y_label}`;
   const line = element('p', {class: 'soft small', text: resting});
@@ -116,7 +119,7 @@ function showMaps() {
     const limit = mapLimit(map), ends = [-limit, -limit / 4, 0, limit / 4, limit];
     const stops = ends.map((value) => `rgb(${mapColour(value, limit).join(' ')}) ${(50 + 50 * value / limit)}%`).join(', ');
     const scale = element('span', {class: 'soft'}, `k from ${number(-limit)} `,
-        element('span', {class: 'scale', style: `background: linear-gradient(to right, ${stops})`}), ` to ${number(limit)}; blue is feasible, black the boundary`);
+        element('span', {class: 'scale', style: `background: linear-gradient(to right, ${stops})`}), ` to ${number(limit)}; blue is feasible, black the boundary${map.known ? ', green where a known row is 0' : ''}`);
     byId('maps').append(element('p', {}, element('b', {text: label(run)}), ` member ${map.member}: ${map.title}. `, scale));
     byId('maps').append(element('div', {class: 'panels'}, ...map.panels.map((panel) => mapPanel(map, panel, limit))));
   }

@@ -126,10 +126,10 @@ json GroupData(const Group& group, const std::vector<Quantity>& quantities, size
 }
 
 // The names of the costs of tasks with several, each once, in the order of the runs.
-std::vector<std::string> NamedCosts(const std::vector<Run>& runs) {
+std::vector<std::string> NamesOf(const std::vector<Run>& runs, std::vector<std::string> Run::*list) {
   std::vector<std::string> names;
   for (const Run& run : runs) {
-    for (const std::string& name : run.cost_names) {
+    for (const std::string& name : run.*list) {
       if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }
   }
@@ -177,6 +177,7 @@ std::vector<Quantity> Quantities(const std::vector<Run>& runs) {
       {"eval_return", "Return", "Evaluation", true, false, false},
       {"eval_max_violation", "Largest violation per episode", "Evaluation", true, true, false},
       {"eval_sum_cost", "Cost sum per episode", "Evaluation", true, true, false},
+      {"eval_violating_steps", "Violating steps per episode", "Evaluation", true, true, false},
       {"eval_mean_cost", "Mean cost per step", "Evaluation", false, true, false},
       {"eval_success_rate", "Success rate", "Evaluation", true, true, false},
   };
@@ -184,19 +185,28 @@ std::vector<Quantity> Quantities(const std::vector<Run>& runs) {
   for (const Quantity& derived : std::vector<Quantity>{
            {"newest_discounted_return", "Discounted return J, newest 50 episodes", kTraining, false, false, false},
            {"newest_sum_cost", "Cost sum per episode, newest 50 episodes", kTraining, false, true, false},
+           {"newest_violating_steps", "Violating steps per episode, newest 50 episodes", kTraining, false, true, false},
            {"worst_violation", "Largest violation so far", kTraining, true, true, false},
-           {"cumulative_cost", "Total cost so far", kTraining, true, true, false}}) {
+           {"cumulative_cost", "Total cost so far", kTraining, true, true, false},
+           {"cumulative_violating_steps", "Violating steps so far", kTraining, true, true, false}}) {
     quantities.push_back(derived);
   }
   AddStatistics(v1::Statistic::LEARNING, "Safety and learning", &quantities);
   AddStatistics(v1::Statistic::CRITICS, "Critics and gradients", &quantities);
   quantities.push_back({"updates_per_second", "Updates per second", kSystem, false, true, false});
   AddStatistics(v1::Statistic::SYSTEM, kSystem, &quantities);
-  for (const std::string& name : NamedCosts(runs)) {
+  for (const std::string& name : NamesOf(runs, &Run::cost_names)) {
     const std::string cost = absl::StrCat("Cost ", name, ": ");
     quantities.push_back(
         {"eval_max_violation." + name, cost + "largest violation per episode", "Evaluation", true, true, false});
     quantities.push_back({"eval_sum_cost." + name, cost + "sum per episode", "Evaluation", true, true, false});
+    quantities.push_back(
+        {"eval_violating_steps." + name, cost + "violating steps per episode", "Evaluation", true, true, false});
+  }
+  for (const std::string& name : NamesOf(runs, &Run::log_names)) {
+    quantities.push_back({"eval_log." + name, absl::StrCat("Mean of ", name), "Evaluation", true, false, false});
+    quantities.push_back(
+        {"newest_log." + name, absl::StrCat("Mean of ", name, ", newest 50 episodes"), kTraining, false, false, false});
   }
   return quantities;
 }

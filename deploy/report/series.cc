@@ -3,7 +3,11 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <string>
 
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "deploy/report/groups.h"
 
 namespace datacom::report {
@@ -30,7 +34,7 @@ using Ended = std::vector<std::pair<double, double>>;  // training episodes: env
 template <typename Value>
 std::vector<double> AfterEpisodes(const RunMember& member, const std::string& column, Value value) {
   std::vector<double> values(member.rows.size(), kNone);
-  if (!member.run->episodes) return values;
+  if (!member.run->episodes || !member.run->episodes->has(column)) return values;
   const Csv& episodes = *member.run->episodes;
   Ended ended;
   for (const size_t row : member.episode_rows) {
@@ -71,16 +75,17 @@ std::vector<double> OfNewestEpisodes(const RunMember& member, const std::string&
 std::vector<std::pair<double, double>> MemberCurve(const RunMember& member, const std::string& quantity) {
   const Csv& progress = member.run->progress;
   std::vector<double> values;
+  absl::string_view column = quantity;
   if (quantity == "updates_per_second") {
     values = UpdatesPerSecond(progress, member.rows);
   } else if (quantity == "cumulative_cost") {
     values = OverEpisodes(member, "sum_cost", [](double sum, double cost) { return sum + cost; });
+  } else if (quantity == "cumulative_violating_steps") {
+    values = OverEpisodes(member, "violating_steps", [](double sum, double steps) { return sum + steps; });
   } else if (quantity == "worst_violation") {
     values = OverEpisodes(member, "max_violation", [](double worst, double one) { return std::max(worst, one); });
-  } else if (quantity == "newest_discounted_return") {
-    values = OfNewestEpisodes(member, "discounted_return");
-  } else if (quantity == "newest_sum_cost") {
-    values = OfNewestEpisodes(member, "sum_cost");
+  } else if (absl::ConsumePrefix(&column, "newest_")) {
+    values = OfNewestEpisodes(member, std::string(column));
   } else {
     for (const size_t row : member.rows) values.push_back(progress.Number(row, quantity));
   }
@@ -108,7 +113,7 @@ Series GroupSeries(const Group& group, const std::string& quantity) {
 
 std::vector<double> ShownValues(const Group& group, const std::string& quantity) {
   std::vector<double> values;
-  const bool of_all_training = quantity == "cumulative_cost" || quantity == "worst_violation";
+  const bool of_all_training = absl::StartsWith(quantity, "cumulative_") || quantity == "worst_violation";
   for (const RunMember& member : group.members) {
     const auto curve = MemberCurve(member, quantity);
     values.push_back((of_all_training ? curve.back() : curve[member.shown]).second);

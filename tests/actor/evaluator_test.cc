@@ -60,7 +60,7 @@ TEST(EpisodePlayer, MeasuresWhatAlgorithmsSection18Defines) {
                                      : StreamKey("eval.episode.again", {7, 100, 3, e, attempt}));
     double wide[2], j = 0, total = 0, worst = 0, sum = 0;
     task.Reset(&stream, wide);
-    uint32_t length = 0;
+    uint32_t length = 0, violating = 0;
     bool success = false, cut = false;
     for (uint32_t t = 0; t < 40; ++t) {
       const float seen[2] = {static_cast<float>(wide[0]), static_cast<float>(wide[1])};
@@ -78,7 +78,7 @@ TEST(EpisodePlayer, MeasuresWhatAlgorithmsSection18Defines) {
       j += std::pow(0.9, t) * result.reward;
       total += result.reward;
       worst = std::max(worst, std::max(result.cost, 0.0));
-      sum += std::max(result.cost, 0.0);
+      sum += std::max(result.cost, 0.0), violating += result.cost > 0 ? 1 : 0;
       length = t + 1;
       success = task.Success();
       if (result.absorbing) break;
@@ -92,6 +92,7 @@ TEST(EpisodePlayer, MeasuresWhatAlgorithmsSection18Defines) {
     EXPECT_NEAR(episodes[e].return_(), total, 1e-12);
     EXPECT_EQ(episodes[e].max_violation(), worst);
     EXPECT_NEAR(episodes[e].sum_cost(), sum, 1e-12);
+    EXPECT_EQ(episodes[e].violating_steps(), violating);
     EXPECT_EQ(episodes[e].length(), length);
     EXPECT_EQ(episodes[e].success(), success);
     EXPECT_EQ(episodes[e].absorbed(), success) << "the fake task ends exactly when it succeeds";

@@ -43,16 +43,25 @@ class OwnTaskTest(RunTest):
         shutil.copytree(EXAMPLE, robot)
         task = os.path.join(robot, "task.textproto")
         with open(task, "a", encoding="utf-8") as file:
-            file.write('cost { name: "right" value: "slider + 1" }\n')
+            file.write('cost { name: "right" value: "slider + 1" }\n'
+                       'log { name: "effort" value: "norm1(\\"action.*\\")" } log { name: "goal" value: "command.goal" }\n'
+                       'command { name: "goal" low: 2 high: 3 }\n'
+                       'observation { joint: "slider" scale: 0.5 history: 2 name: "past" } observation { number: "command.*" }\n'
+                       'push { joint: "slider" every { low: 0.1 high: 0.5 } velocity { low: -1 high: 1 } }\n'
+                       'randomise { body: "*" factor { low: 0.9 high: 1.1 } }\n')
         self.expect("train", task, "--algorithm", "datacom", "--steps", "1500", "--seeds", "0-1", "--run-dir", folder, *SMALL)
         self.expect("train", "--run-dir", folder, "--resume", "--steps", "2000")
         records = RunFolder(self, "run")
-        columns = [f"{kind}.{name}" for name in self.costs(task) for kind in ("max_violation", "sum_cost")]
-        self.assertEqual(list(records.rows("episodes.csv")[0])[-4:], columns)
+        columns = [f"{kind}.{name}" for name in self.costs(task) for kind in ("max_violation", "sum_cost", "violating_steps")]
+        logs = ["log.effort", "log.goal"]
+        self.assertEqual(list(records.rows("episodes.csv")[0])[-8:], columns + logs)
         for row in records.rows("episodes.csv"):
-            largest = [float(row[column]) for column in columns[::2]]
+            self.assertTrue(0 <= float(row["log.effort"]) <= 1 and 2 <= float(row["log.goal"]) <= 3, row)
+            violating = [int(row[column]) for column in columns[2::3]]
+            self.assertTrue(max(violating) <= int(row["violating_steps"]) <= min(sum(violating), int(row["length"])), row)
+            largest = [float(row[column]) for column in columns[::3]]
             self.assertEqual(max(largest), float(row["max_violation"]))
-            sums = [float(row[column]) for column in columns[1::2]]
+            sums = [float(row[column]) for column in columns[1::3]]
             self.assertLessEqual(max(sums), float(row["sum_cost"]))
             self.assertGreaterEqual(sum(sums) * (1 + 1e-12), float(row["sum_cost"]))
         self.assertTrue(any(float(row["sum_cost.right"]) > 0 for row in records.rows("episodes.csv")))
@@ -60,18 +69,22 @@ class OwnTaskTest(RunTest):
         self.assertEqual(len(last), 2)
         played = list(csv.DictReader(self.expect("eval", folder, "--episodes", "2", "--csv").splitlines()))
         for member, row in enumerate(last):  # eval plays the episodes of the evaluation again
-            for column in columns:
+            for column in [*columns, *logs, "violating_steps"]:
                 mean = sum(float(one[column]) for one in played if int(one["member"]) == member) / 2
                 self.assertAlmostEqual(float(row["eval_" + column]), mean, places=9)
         self.assertIn("  right\n", self.expect("eval", folder, "--episodes", "1"))
+        self.assertIn("  effort\n", self.expect("eval", folder, "--episodes", "1"))
         self.assertIn("no damage", self.expect("verify", folder))
+        self.assertIn("bit for bit", self.expect("replay-violation", folder, "1"))  # with command, pushes and factors
         path = os.path.join(folder, "episodes.csv")
         with open(path, encoding="utf-8") as file:
             lines = file.read().splitlines()
-        lines[1] = lines[1].rsplit(",", 1)[0] + ",77"
+        cells = lines[1].split(",")
+        cells[lines[0].split(",").index("violating_steps.right")] = "77"
+        lines[1] = ",".join(cells)
         with open(path, "w", encoding="utf-8") as file:
             file.write("\n".join(lines) + "\n")
-        self.assertIn("column sum_cost.right: 77, the rows of the ring say", self.expect("verify", folder, code=1))
+        self.assertIn("column violating_steps.right: 77, the rows of the ring say", self.expect("verify", folder, code=1))
 
     def costs(self, task):
         with open(task, encoding="utf-8") as file:

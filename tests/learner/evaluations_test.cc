@@ -96,6 +96,13 @@ TEST_F(EvaluationsTest, AReportWhoseCostsCannotBeIsRefused) {
     }
     EXPECT_TRUE(absl::IsInvalidArgument(evaluations_.Report(request).status())) << violation << " " << cost;
   }
+  v1::ReportRequest more_than_all;
+  more_than_all.set_lease(item.lease());
+  for (int i = 0; i < 2; ++i) {
+    more_than_all.add_episodes()->set_length(3);
+    more_than_all.mutable_episodes(i)->set_violating_steps(4);
+  }
+  EXPECT_TRUE(absl::IsInvalidArgument(evaluations_.Report(more_than_all).status()));
   EXPECT_TRUE(*Report(item));
 }
 

@@ -63,11 +63,12 @@ TEST(LearnerMetricsTest, EachNamedCostOfATaskWithSeveralHasItsSeries) {
   for (const double sum : {1.5, 0.25}) {
     episode.add_named_max_violation(1);
     episode.add_named_sum_cost(sum);
+    episode.add_named_violating_steps(static_cast<uint32_t>(4 * sum));
   }
   learner.Episode(1, episode);
   learner.Episode(1, episode);
   EvaluationMeans means;
-  means.named = {{0.5, 8}, {0.25, 4}};
+  means.named = {{0.5, 8, 3}, {0.25, 4, 2}};
   learner.Evaluated(0, means);
   const auto total = [&](const char* member, const char* cost) {
     return metrics->counter("datacom_member_named_cost_total", {{"member", member}, {"cost", cost}}).Value();
@@ -75,6 +76,7 @@ TEST(LearnerMetricsTest, EachNamedCostOfATaskWithSeveralHasItsSeries) {
   EXPECT_EQ(total("1", "wall"), 3);
   EXPECT_EQ(total("1", "speed"), 0.5);
   EXPECT_EQ(total("0", "wall"), 0);
+  EXPECT_EQ(metrics->counter("datacom_member_named_violations_total", {{"member", "1"}, {"cost", "wall"}}).Value(), 12);
   EXPECT_EQ(metrics->gauge("datacom_member_eval_named_cost", {{"member", "0"}, {"cost", "speed"}}).Value(), 4);
 
   const auto others = StartMetrics();
@@ -91,7 +93,7 @@ TEST(LearnerMetricsTest, ALargePopulationHasQuantilesOfItsNamedCosts) {
   learner.NameCosts({"wall"});
   EvaluationMeans means;
   for (int member = 0; member < members; ++member) {
-    means.named = {{0, member}};
+    means.named = {{0, static_cast<double>(member), 0}};
     learner.Evaluated(member, means);
   }
   learner.Refresh(1, 0.5, StatsOf(members, 0, 1));
@@ -108,7 +110,7 @@ TEST(LearnerMetricsTest, ViolationsCountTransitionsAndCostsTheirSum) {
   const auto metrics = StartMetrics();
   LearnerMetrics learner(metrics.get(), 2, "datacom", ".");
   v1::Episode episode;
-  episode.set_violations(7);
+  episode.set_violating_steps(7);
   episode.set_max_violation(0.5);
   episode.set_sum_cost(1.25);
   learner.Episode(1, episode);
@@ -186,7 +188,7 @@ TEST(LearnerMetricsTest, LargePopulationsShowQuantilesAndSums) {
     EXPECT_EQ(metrics->gauge("datacom_member_cvar", {{"member", quantile}}).Value(), value) << quantile;
   }
   v1::Episode episode;
-  episode.set_violations(2);
+  episode.set_violating_steps(2);
   for (int m = 0; m < members; ++m) learner.Episode(m, episode);
   EXPECT_EQ(metrics->counter("datacom_member_violations_total", {{"member", "all"}}).Value(), 2 * members);
   for (int m = 0; m < members; ++m) learner.Introduce(m, m, "", 1);

@@ -82,6 +82,7 @@ TEST_F(TrainerTest, ARunWritesOneRowPerMemberAndEpochAlsoForAShortLastEpoch) {
   EXPECT_EQ(rows[3][column("train_episodes")], "10");
   EXPECT_EQ(rows[3][column("train_return")], "55");  // mean of 10, 20, .. 100
   EXPECT_EQ(rows[3][column("train_max_violation")], "0.25");
+  EXPECT_EQ(rows[3][column("train_violating_steps")], "3");
   EXPECT_EQ(rows[3][column("samples_per_insert")], "1");
   EXPECT_EQ(rows[3][column("policy_lag")], "0");
   EXPECT_EQ(rows[7][column("train_episodes")], "5");
@@ -94,7 +95,7 @@ TEST_F(TrainerTest, EpisodesAreRecordedInTheOrderOfTheirRows) {
   ASSERT_EQ(rows.size(), 1u + 25);
   EXPECT_EQ(absl::StrJoin(rows[0], ","),
             "member,session,environment,episode,env_steps,length,discounted_return,return,max_violation,sum_cost,"
-            "policy_version");
+            "violating_steps,policy_version");
   for (size_t i = 1; i < rows.size(); ++i) EXPECT_EQ(rows[i][4], std::to_string(10 * i));
 }
 
@@ -228,10 +229,10 @@ TEST_F(TrainerTest, EpochsThatEndBeforeTheFirstUpdateKeepTheirEpisodes) {
   ASSERT_EQ(rows.size(), 1u + 8);  // epochs 0 .. 6 of 40 steps and a seventh of 10
   EXPECT_EQ(rows[2][3], "40");     // env_steps
   EXPECT_EQ(rows[2][4], "0");      // updates
-  EXPECT_EQ(rows[2][13], "4");     // train_episodes
+  EXPECT_EQ(rows[2][14], "4");     // train_episodes
   EXPECT_EQ(rows[4][3], "120");
   EXPECT_EQ(rows[4][4], "20");
-  EXPECT_EQ(rows[4][13], "4");
+  EXPECT_EQ(rows[4][14], "4");
 }
 
 TEST_F(TrainerTest, ALongerRunContinuesTheEpochThatTheOldEndCut) {

@@ -157,7 +157,7 @@ TEST_F(StoreDrawTest, EpisodesComeOnceInRowOrderWithDataForDelta) {
       EXPECT_EQ(episode.max_violation(), 0.25);
       uint32_t violations = 0;  // every third row has a cost
       for (uint64_t row = episode.last_row() - 10; row < episode.last_row(); ++row) violations += row % 3 == 0;
-      EXPECT_EQ(episode.violations(), violations);
+      EXPECT_EQ(episode.violating_steps(), violations);
       if (episode.last_row() - 1 <= 15) {  // delta_warmup
         EXPECT_TRUE(episode.observations().empty());
         continue;

@@ -39,7 +39,7 @@ class Rows {
   std::vector<char> row_;
 };
 
-TEST(Episodes, HaveTheLargestViolationAndTheSumOfEachNamedCost) {
+TEST(Episodes, HaveTheLargestViolationTheSumAndTheViolatingStepsOfEachNamedCost) {
   Rows rows(RowSchema::For(4, 1, {}, {{"wall", "speed"}, 1}));
   EpisodeTracker tracker(rows.offsets(), 0.5);
   tracker.Feed(0, rows.Row(0, 0, -1, {99, -1, -2, 99}, false));
@@ -51,7 +51,22 @@ TEST(Episodes, HaveTheLargestViolationAndTheSumOfEachNamedCost) {
   EXPECT_THAT(episodes[0].named_max_violation, ElementsAre(0.5, 1.5));
   EXPECT_THAT(episodes[0].named_sum_cost, ElementsAre(0.5, 1.75));
   EXPECT_EQ(episodes[0].sum_cost, 2);
+  EXPECT_EQ(episodes[0].violating_steps, 2u) << "a step in which both are above 0 counts once";
+  EXPECT_THAT(episodes[0].named_violating_steps, ElementsAre(1, 2));
   EXPECT_THAT(episodes[1].named_sum_cost, ElementsAre(0, 0)) << "a new episode begins with nothing";
+  EXPECT_THAT(episodes[1].named_violating_steps, ElementsAre(0, 0));
+}
+
+TEST(Episodes, SumUpWhatTheTaskLogs) {
+  Rows rows(RowSchema::For(4, 1, {}, {}, {{"speed", "effort"}, 2}));
+  EpisodeTracker tracker(rows.offsets(), 0.5);
+  tracker.Feed(0, rows.Row(0, 0, -1, {99, 99, -1, 0.5}, false));
+  tracker.Feed(1, rows.Row(0, 1, -1, {99, 99, 2, 0.25}, true));
+  tracker.Feed(2, rows.Row(1, 0, -1, {99, 99, 8, 1}, true));
+  const std::vector<EpisodeSummary> episodes = tracker.Finished(0, 3);
+  ASSERT_EQ(episodes.size(), 2u);
+  EXPECT_THAT(episodes[0].log_sum, ElementsAre(1, 0.75));
+  EXPECT_THAT(episodes[1].log_sum, ElementsAre(8, 1));
 }
 
 TEST(Episodes, OfATaskWithOneCostHaveNoNamedOnes) {

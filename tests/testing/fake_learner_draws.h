@@ -128,6 +128,7 @@ struct FakeReplay {
     episode.set_discounted_return(static_cast<double>(row) / 3);
     episode.set_max_violation(row % 20 == 0 ? 0.5 : 0);
     episode.set_sum_cost(row % 20 == 0 ? 1.5 : 0);
+    episode.set_violating_steps(row % 20 == 0 ? 6 : 0);
     episode.set_policy_update(update - 1);
     if (row - 1 <= config.members[member].hyper.delta_warmup()) return episode;
     const std::vector<float> observations((episode_length + 1) * config.obs_dim, static_cast<float>(row));

@@ -9,6 +9,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "common/tasks/text/mujoco_names.h"
 #include "muParser.h"
 
 namespace datacom::text {
@@ -18,6 +20,22 @@ double Clip(double value, double low, double high) { return value < low ? low : 
 double Hypot(double a, double b) { return std::hypot(a, b); }
 double Wrap(double angle) { return std::atan2(std::sin(angle), std::cos(angle)); }
 double Not(double value) { return value == 0 ? 1 : 0; }
+double Norm1(const double* values, int count) {
+  double sum = 0;
+  for (int i = 0; i < count; ++i) sum += std::abs(values[i]);
+  return sum;
+}
+double Norm2(const double* values, int count) {
+  double sum = 0;
+  for (int i = 0; i < count; ++i) sum += values[i] * values[i];
+  return std::sqrt(sum);
+}
+double Distance(const double* values, int count) {
+  if (count % 2 != 0) throw mu::ParserError("distance needs two lists of the same length");
+  double sum = 0;
+  for (int i = 0; i < count / 2; ++i) sum += (values[i] - values[count / 2 + i]) * (values[i] - values[count / 2 + i]);
+  return std::sqrt(sum);
+}
 
 absl::Status AtColumn(size_t column, const std::string& why) {
   return absl::InvalidArgumentError(absl::StrCat("column ", column, ": ", why));
@@ -34,14 +52,51 @@ absl::Status RefuseAssignment(const std::string& text) {
   return absl::OkStatus();
 }
 
-absl::Status Explain(const mu::ParserError& error, const std::vector<std::string>& names) {
-  const size_t column = error.GetPos() + 1;
+bool IsBefore(absl::string_view name) { return absl::StartsWith(name, "before."); }
+
+std::string Listed(const std::vector<std::string>& names) {
+  std::vector<std::string> listed;  // each signal once
+  std::copy_if(names.begin(), names.end(), std::back_inserter(listed),
+               [](const std::string& name) { return !IsBefore(name); });
+  return absl::StrCat("the names are: ", absl::StrJoin(listed, ", "));
+}
+
+// A text without globs, and the column of the original for each of its characters and its end.
+struct Expanded {
+  std::string text;
+  std::vector<size_t> columns;
+};
+
+absl::StatusOr<Expanded> ExpandGlobs(const std::string& text, const std::vector<std::string>& names) {
+  Expanded expanded;
+  const auto add = [&expanded](absl::string_view part, size_t column) {
+    absl::StrAppend(&expanded.text, part);
+    expanded.columns.resize(expanded.text.size(), column);
+  };
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '"') {
+      add(text.substr(i, 1), i + 1);
+      continue;
+    }
+    const size_t end = text.find('"', i + 1);
+    if (end == std::string::npos) return AtColumn(i + 1, "the quote does not end");
+    const std::string glob = text.substr(i + 1, end - i - 1);
+    std::vector<std::string> found;
+    for (const std::string& name : names) {
+      if (IsBefore(name) == IsBefore(glob) && MatchesGlob(glob, name)) found.push_back(name);
+    }
+    if (found.empty()) return AtColumn(i + 1, absl::StrCat("no name matches \"", glob, "\"; ", Listed(names)));
+    add(absl::StrJoin(found, ","), i + 1);
+    i = end;
+  }
+  expanded.columns.push_back(text.size() + 1);
+  return expanded;
+}
+
+absl::Status Explain(const mu::ParserError& error, const Expanded& expanded, const std::vector<std::string>& names) {
+  const size_t column = expanded.columns[std::min<size_t>(std::max(error.GetPos(), 0), expanded.columns.size() - 1)];
   if (error.GetCode() == mu::ecUNASSIGNABLE_TOKEN) {
-    std::vector<std::string> listed;  // each signal once
-    std::copy_if(names.begin(), names.end(), std::back_inserter(listed),
-                 [](const std::string& name) { return !absl::StartsWith(name, "before."); });
-    return AtColumn(
-        column, absl::StrCat("unknown name \"", error.GetToken(), "\"; the names are: ", absl::StrJoin(listed, ", ")));
+    return AtColumn(column, absl::StrCat("unknown name \"", error.GetToken(), "\"; ", Listed(names)));
   }
   return AtColumn(column, error.GetMsg());
 }
@@ -60,6 +115,8 @@ Expression::~Expression() = default;
 absl::StatusOr<Expression> Expression::Compile(const std::string& text, const std::vector<std::string>& names,
                                                double* values) {
   if (const absl::Status status = RefuseAssignment(text); !status.ok()) return status;
+  absl::StatusOr<Expanded> expanded = ExpandGlobs(text, names);
+  if (!expanded.ok()) return expanded.status();
   auto compiled = std::make_unique<Compiled>();
   mu::Parser& parser = compiled->parser;
   try {
@@ -68,13 +125,16 @@ absl::StatusOr<Expression> Expression::Compile(const std::string& text, const st
     parser.DefineFun("hypot", &Hypot);
     parser.DefineFun("wrap", &Wrap);
     parser.DefineFun("not", &Not);
+    parser.DefineFun("norm1", &Norm1);
+    parser.DefineFun("norm2", &Norm2);
+    parser.DefineFun("distance", &Distance);
     parser.DefineConst("pi", M_PI);
     for (size_t i = 0; i < names.size(); ++i) parser.DefineVar(names[i], values + i);
-    parser.SetExpr(text);
+    parser.SetExpr(expanded->text);
     parser.Eval();  // compiles
     if (parser.GetNumResults() != 1) return AtColumn(1, "there are several values, separated by commas");
   } catch (const mu::ParserError& error) {
-    return Explain(error, names);
+    return Explain(error, *expanded, names);
   }
   return Expression(std::move(compiled));
 }

@@ -17,6 +17,9 @@
 #include "common/tasks/task.h"
 #include "common/tasks/text/mujoco_motion.h"
 #include "common/tasks/text/mujoco_names.h"
+#include "common/tasks/text/mujoco_push.h"
+#include "common/tasks/text/mujoco_randomise.h"
+#include "common/tasks/text/observed.h"
 #include "common/tasks/text/row_model.h"
 #include "common/tasks/text/task_file.h"
 
@@ -41,7 +44,12 @@ absl::Status CheckDefinition(const v1::TaskDefinition& definition) {
       definition.has_reward_range() && !(range.low() < range.high())) {
     return Wrong("reward_range.high", absl::StrCat(range.high(), " is not above low, ", range.low()));
   }
-  std::set<std::string> names, groups;
+  std::set<std::string> names, groups, logs;
+  for (int i = 0; i < definition.log_size(); ++i) {
+    const std::string field = absl::StrCat("log[", i, "].name");
+    if (!IsIdentifier(definition.log(i).name())) return Wrong(field, "letters, digits and _ only");
+    if (!logs.insert(definition.log(i).name()).second) return Wrong(field, "is used twice");
+  }
   for (int i = 0; i < definition.known_size(); ++i) {
     const std::string field = absl::StrCat("known[", i, "].name");
     if (!IsIdentifier(definition.known(i).name())) return Wrong(field, "letters, digits and _ only");
@@ -51,6 +59,9 @@ absl::Status CheckDefinition(const v1::TaskDefinition& definition) {
     const std::string field = absl::StrCat("cost[", i, "].name");
     if (!IsIdentifier(definition.cost(i).name())) return Wrong(field, "letters, digits and _ only");
     if (!names.insert(definition.cost(i).name()).second) return Wrong(field, "is used twice");
+    if (definition.cost(i).has_budget() != definition.cost(0).has_budget()) {
+      return Wrong(absl::StrCat("cost[", i, "].budget"), "either all costs have a budget or none has");
+    }
   }
   return absl::OkStatus();
 }
@@ -65,6 +76,15 @@ absl::Status AddNames(CompiledTask* task) {
   }
   for (const Actuation::Channel& channel : task->actuation->channels()) add("action." + channel.name, 0);
   add(kTime, 0);
+  for (int i = 0; i < task->definition.command_size(); ++i) {
+    const v1::Command& command = task->definition.command(i);
+    const std::string field = absl::StrCat("command[", i, "]");
+    if (!IsIdentifier(command.name())) return Wrong(field + ".name", "letters, digits and _ only");
+    if (command.high() < command.low()) {
+      return Wrong(field + ".high", absl::StrCat(command.high(), " is below low, ", command.low()));
+    }
+    add(CommandKey(command), (command.low() + command.high()) / 2);
+  }
   for (int i = 0; i < task->definition.constant_size(); ++i) {
     const v1::Constant& constant = task->definition.constant(i);
     if (!IsIdentifier(constant.name()))
@@ -74,11 +94,15 @@ absl::Status AddNames(CompiledTask* task) {
   for (const Signals* signals : {&task->observation, &task->extra}) {
     for (const std::string& name : signals->names()) add(absl::StrCat(kBefore, name), 0);
   }
+  for (const Actuation::Channel& channel : task->actuation->channels()) {
+    add(absl::StrCat(kBefore, "action.", channel.name), 0);
+  }
   std::set<std::string> seen;
   for (const std::string& name : task->names) {
     if (name == "pi" || !seen.insert(name).second) {
-      return Wrong("observation", absl::StrCat("the name ", name,
-                                               " is used twice among signals and constants; set `name` of one signal"));
+      return Wrong("observation",
+                   absl::StrCat("the name ", name,
+                                " is used twice among signals, commands and constants; set `name` of one signal"));
     }
   }
   return absl::OkStatus();
@@ -193,6 +217,8 @@ absl::StatusOr<std::shared_ptr<const CompiledTask>> CompiledTask::Make(const v1:
   ASSIGN_OR_RETURN(made->joints, StateJoints::Make(model, state));
   ASSIGN_OR_RETURN(made->known, KnownOfTask::Make(model, task.definition(), made->joints, made->actuation->mode()));
   RETURN_IF_ERROR(Motions::Make(model, task.definition()).status());
+  RETURN_IF_ERROR(Pushes::Make(model, task.definition(), made->actuation->period()).status());
+  RETURN_IF_ERROR(ElementFactors::Make(model, task.definition()).status());
   RETURN_IF_ERROR(AddNames(made.get()));
   return std::shared_ptr<const CompiledTask>(std::move(made));
 }
@@ -200,15 +226,24 @@ absl::StatusOr<std::shared_ptr<const CompiledTask>> CompiledTask::Make(const v1:
 absl::StatusOr<Objective> Objective::Make(const CompiledTask& task, double* values) {
   const v1::TaskDefinition& definition = task.definition;
   ASSIGN_OR_RETURN(Expression reward, CompileField("reward", definition.reward(), task, values));
-  Objective made{std::move(reward), std::nullopt, {}, {}, {}};
+  Objective made{std::move(reward), std::nullopt, {}, {}, {}, {}, {}, {}};
   if (definition.has_reward_range()) made.reward_range = definition.reward_range();
   for (int i = 0; i < definition.cost_size(); ++i) {
     ASSIGN_OR_RETURN(Expression cost,
                      CompileField(absl::StrCat("cost[", i, "].value"), definition.cost(i).value(), task, values));
     made.costs.push_back(std::move(cost));
+    made.weights.push_back(definition.cost(i).has_budget() ? 1 / definition.cost(i).budget() : 1);
+  }
+  for (int i = 0; i < definition.log_size(); ++i) {
+    ASSIGN_OR_RETURN(Expression log,
+                     CompileField(absl::StrCat("log[", i, "].value"), definition.log(i).value(), task, values));
+    made.logs.push_back(std::move(log));
   }
   if (definition.has_absorbing()) {
     ASSIGN_OR_RETURN(made.absorbing, CompileField("absorbing", definition.absorbing(), task, values));
+  }
+  if (definition.has_truncated()) {
+    ASSIGN_OR_RETURN(made.truncated, CompileField("truncated", definition.truncated(), task, values));
   }
   if (definition.has_success()) {
     ASSIGN_OR_RETURN(made.success, CompileField("success", definition.success(), task, values));
@@ -227,7 +262,9 @@ absl::Status Resolve(v1::TextTask* task) {
   std::vector<double> values = compiled->initial;
   RETURN_IF_ERROR(Objective::Make(*compiled, values.data()).status());
   v1::ResolvedTask* resolved = task->mutable_resolved();
-  for (const std::string& name : compiled->observation.names()) resolved->add_observation(name);
+  ASSIGN_OR_RETURN(const Observed observed, Observed::Make(compiled->definition, compiled->observation.begins(),
+                                                           compiled->names, values.data()));
+  for (const std::string& name : observed.names()) resolved->add_observation(name);
   for (const std::string& name : compiled->joints.PositionNames(*compiled->model)) resolved->add_state(name);
   if (compiled->actuation->mode() != Actuation::Mode::kVelocity) {
     for (const std::string& name : compiled->joints.VelocityNames(*compiled->model)) resolved->add_state(name);
@@ -238,6 +275,7 @@ absl::Status Resolve(v1::TextTask* task) {
   for (const v1::ConstraintJoint::Kind kind : compiled->joints.kinds) resolved->add_joint()->set_kind(kind);
   resolved->set_uncontrolled(static_cast<uint32_t>(compiled->uncontrolled.size()));
   for (const auto& [name, address] : compiled->start->keys()) resolved->add_start_key(name);
+  for (const v1::Command& command : compiled->definition.command()) resolved->add_start_key(CommandKey(command));
   RETURN_IF_ERROR(FillDrives(*compiled, resolved));
   for (const v1::KnownRow& row : compiled->known.rows) *resolved->add_known() = row;
   RETURN_IF_ERROR(FillStart(*compiled, RowLayout::Of(*task), resolved));

@@ -45,20 +45,24 @@ struct CompiledTask {
 
   int action_at() const { return observation.size() + extra.size(); }  // in the numbers of the expressions
   int time_at() const { return action_at() + static_cast<int>(actuation->channels().size()); }
-  int before_at() const { return time_at() + 1 + definition.constant_size(); }
+  int command_at() const { return time_at() + 1; }
+  int before_at() const { return command_at() + definition.command_size() + definition.constant_size(); }
 
   v1::TaskDefinition definition;
   MujocoModel model, unconstrained;
-  Signals observation, extra, uncontrolled;
+  Signals observation, extra, uncontrolled;  // observation: its measured entries
   std::optional<Actuation> actuation;
   std::optional<StartRules> start;
   StateJoints joints;
   KnownOfTask known;
-  // Numbers of the expressions: observation, extra, action, time, constants, then observation and extra of one control
-  // step earlier; and the start values, which matter for constants.
+  // Numbers of the expressions: observation, extra, action, time, commands, constants, then observation, extra and
+  // action of one control step earlier; and the start values, which matter for constants.
   std::vector<std::string> names;
   std::vector<double> initial;
 };
+
+// The name of a command in expressions and among the start values.
+inline std::string CommandKey(const v1::Command& command) { return "command." + command.name(); }
 
 // The expressions of a definition over the numbers of a CompiledTask.
 struct Objective {
@@ -70,7 +74,9 @@ struct Objective {
   Expression reward;
   std::optional<v1::ValueRange> reward_range;  // the reward is clipped to it
   std::vector<Expression> costs;
-  std::optional<Expression> absorbing, success;
+  std::vector<double> weights;  // of the costs: the task's cost is the largest weight * cost
+  std::vector<Expression> logs;
+  std::optional<Expression> absorbing, truncated, success;
 };
 
 }  // namespace datacom::text

@@ -136,7 +136,7 @@ Measured Measure(const mjModel& model, mjData* data, const GeometryRow& row) {
   Measured measured;
   if (row.kind == Kind::kDistance) {
     const Closest found = ClosestPoints(model, data, row.frame.id, row.place.id);
-    measured.k = row.bound - found.distance;
+    measured.k = row.bound - found.distance + row.margin;
     mju_scl3(measured.gradient, found.normal, -1);
     mju_copy3(measured.points[0], found.points[1]);
     mju_copy3(measured.points[1], found.points[0]);
@@ -150,12 +150,12 @@ Measured Measure(const mjModel& model, mjData* data, const GeometryRow& row) {
     mju_mulMatTVec(p, row.frame.axes(*data), from, 3, 3);
   }
   if (row.kind == Kind::kPlane) {
-    measured.k = mju_dot3(row.vector.data(), p) - row.bound;
+    measured.k = mju_dot3(row.vector.data(), p) - row.bound + row.margin;
     mju_copy3(gradient, row.vector.data());
   } else {
     mju_sub3(from, p, row.vector.data());
     const double length = mju_norm3(from);
-    measured.k = row.sign * (length - row.bound);
+    measured.k = row.sign * (length - row.bound) + row.margin;
     mju_scl3(gradient, from, length > 0 ? row.sign / length : 0);
   }
   mju_copy3(measured.gradient, gradient);

@@ -25,6 +25,7 @@ struct GeometryRow {
   std::array<double, 3> vector = {};   // the plane's normal, of length 1, or the sphere's centre
   // kPlane: k = vector p - bound. kSphere: k = sign (|p - vector| - bound). kDistance: k = bound - distance.
   double bound = 0, sign = 1;
+  double margin = 0;  // is added to k
 };
 
 // The rows of a constraint on a site or a distance. INVALID_ARGUMENT "field.part: why", listing what there is to choose

@@ -73,6 +73,8 @@ absl::Status AddJoints(const mjModel& model, const v1::KnownConstraint& known, c
       const double half = known.share() * (model.jnt_range[2 * joint + 1] - model.jnt_range[2 * joint]) / 2;
       low = centre - half, high = centre + half;
     }
+    low += known.margin(), high -= known.margin();
+    if (low > high) return Wrong(field + ".margin", absl::StrCat("leaves joint ", name, " no range"));
     AddLimits(known.name(), name, position ? entries.position : entries.velocity, low, high,
               position && !direct ? known.viability_gain() : 0, rows);
   }
@@ -83,6 +85,7 @@ absl::Status AddGeometry(const mjModel& model, const v1::KnownConstraint& known,
                          const StateJoints& joints, Actuation::Mode mode, KnownOfTask* made) {
   ASSIGN_OR_RETURN(std::vector<GeometryRow> geometry, MakeGeometryRows(model, known, field, joints));
   for (GeometryRow& each : geometry) {
+    each.margin = known.margin();
     v1::KnownRow& row = made->rows.emplace_back();
     row.set_name(each.name);
     row.set_group(known.name());

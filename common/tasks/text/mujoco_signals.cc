@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <map>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -31,9 +32,24 @@ absl::StatusOr<Measured> WhatIsMeasured(const v1::Signal& signal, const std::str
   return named.front();
 }
 
+// Of the place's origin, along the world's axes: angular, then linear.
+void WorldVelocity(const mjModel& model, const mjData& data, const Place& place, mjtNum* six) {
+  mj_objectVelocity(&model, &data, place.type == mjOBJ_BODY ? mjOBJ_XBODY : place.type, place.id, six, 0);
+}
+
 absl::Status WrongQuantity(const v1::Signal& signal, const std::string& field, const std::string& what,
                            const std::string& choice) {
   return Wrong(field + ".quantity", absl::StrCat(what, " has no ", signal.quantity(), "; it has: ", choice));
+}
+
+// Fields that only an observation has.
+absl::Status RefuseObserved(const v1::Signal& signal, const std::string& field) {
+  for (const auto& [has, part] : {std::pair(signal.has_number(), "number"), std::pair(signal.has_value(), "value"),
+                                  std::pair(signal.has_clip(), "clip"), std::pair(signal.has_scale(), "scale"),
+                                  std::pair(signal.has_history(), "history")}) {
+    if (has) return Wrong(absl::StrCat(field, ".", part), "is only for observations");
+  }
+  return absl::OkStatus();
 }
 
 std::string DefaultName(const v1::Signal& signal, const std::string& element) {
@@ -47,7 +63,14 @@ std::string DefaultName(const v1::Signal& signal, const std::string& element) {
 absl::StatusOr<Signals> Signals::Make(const mjModel& model, const google::protobuf::RepeatedPtrField<v1::Signal>& list,
                                       const std::string& field) {
   Signals signals;
-  for (int i = 0; i < list.size(); ++i) RETURN_IF_ERROR(signals.Add(model, list[i], absl::StrCat(field, "[", i, "]")));
+  for (int i = 0; i < list.size(); ++i) {
+    const std::string entry = absl::StrCat(field, "[", i, "]");
+    signals.begins_.push_back(signals.size());
+    if (field != "observation") RETURN_IF_ERROR(RefuseObserved(list[i], entry));
+    if (IsDerived(list[i])) continue;
+    RETURN_IF_ERROR(signals.Add(model, list[i], entry));
+  }
+  signals.begins_.push_back(signals.size());
   return signals;
 }
 
@@ -125,6 +148,13 @@ absl::Status Signals::AddJoint(const mjModel& model, const v1::Signal& signal, c
 
 absl::Status Signals::AddPlace(const mjModel& model, const v1::Signal& signal, const std::string& field, Place place,
                                std::vector<std::string>* suffixes) {
+  static const auto& kVectors =
+      *new std::map<std::string, Kind>{{"position", Kind::kPosition},
+                                       {"velocity", Kind::kVelocity},
+                                       {"angular_velocity", Kind::kAngularVelocity},
+                                       {"local_velocity", Kind::kLocalVelocity},
+                                       {"local_angular_velocity", Kind::kLocalAngularVelocity},
+                                       {"gravity", Kind::kGravity}};
   const std::string quantity = signal.has_quantity() ? signal.quantity() : "position";
   Reading reading;
   reading.place = place;
@@ -143,10 +173,13 @@ absl::Status Signals::AddPlace(const mjModel& model, const v1::Signal& signal, c
   } else if (quantity == "orientation" && place.type != mjOBJ_GEOM) {
     reading.kind = Kind::kOrientation;
     *suffixes = {"w", "x", "y", "z"};
-  } else if (quantity == "position" || quantity == "velocity" || quantity == "angular_velocity") {
-    reading.kind = quantity == "position"   ? Kind::kPosition
-                   : quantity == "velocity" ? Kind::kVelocity
-                                            : Kind::kAngularVelocity;
+  } else if (const auto kind = kVectors.find(quantity); kind != kVectors.end()) {
+    reading.kind = kind->second;
+    const bool local = reading.kind == Kind::kLocalVelocity || reading.kind == Kind::kLocalAngularVelocity ||
+                       reading.kind == Kind::kGravity;
+    if (local && signal.has_relative_to()) {
+      return Wrong(field + ".relative_to", absl::StrCat(quantity, " is along the element's own axes; leave it out"));
+    }
     const std::string axes = signal.has_axes() ? signal.axes() : "xyz";
     if (axes.empty() || axes.size() > 3 || axes.find_first_not_of("xyz") != std::string::npos) {
       return Wrong(field + ".axes", absl::StrCat("\"", axes, "\" is not one to three of the letters x, y, z"));
@@ -157,7 +190,8 @@ absl::Status Signals::AddPlace(const mjModel& model, const v1::Signal& signal, c
     }
   } else {
     return WrongQuantity(signal, field, absl::StrCat("a ", mju_type2Str(place.type)),
-                         "position, velocity, angular_velocity, distance, and of sites and bodies orientation");
+                         "position, velocity, angular_velocity, local_velocity, local_angular_velocity, gravity, "
+                         "distance, and of sites and bodies orientation");
   }
   reading.count = static_cast<int>(suffixes->size());
   readings_.push_back(reading);
@@ -215,19 +249,36 @@ void Signals::ReadOne(const mjModel& model, const mjData& data, const Reading& r
     case Kind::kAngularVelocity:
       ReadMotion(model, data, reading, reading.kind == Kind::kAngularVelocity, out);
       return;
+    case Kind::kLocalVelocity:
+    case Kind::kLocalAngularVelocity: {
+      mjtNum velocity[6];  // angular, then linear
+      WorldVelocity(model, data, reading.place, velocity);
+      WriteLocal(data, reading, velocity + (reading.kind == Kind::kLocalVelocity ? 3 : 0), out);
+      return;
+    }
+    case Kind::kGravity: {
+      mjtNum direction[3] = {0, 0, 0};
+      const mjtNum length = mju_norm3(model.opt.gravity);
+      if (length > 0) mju_scl3(direction, model.opt.gravity, 1 / length);
+      WriteLocal(data, reading, direction, out);
+      return;
+    }
   }
 }
 
+void Signals::WriteLocal(const mjData& data, const Reading& reading, const mjtNum* world, double* out) {
+  mjtNum local[3];
+  mju_mulMatTVec(local, reading.place.axes(data), world, 3, 3);
+  for (int i = 0; i < reading.count; ++i) out[i] = local[reading.axes[i]];
+}
+
 void Signals::ReadMotion(const mjModel& model, const mjData& data, const Reading& reading, bool angular, double* out) {
-  const auto velocity = [&](const Place& place, mjtNum* six) {
-    mj_objectVelocity(&model, &data, place.type == mjOBJ_BODY ? mjOBJ_XBODY : place.type, place.id, six, 0);
-  };
   mjtNum own[6], frame[6], world[3], seen[3];  // angular, then linear
   const int part = angular ? 0 : 3;
-  velocity(reading.place, own);
+  WorldVelocity(model, data, reading.place, own);
   mju_copy3(seen, own + part);
   if (reading.frame.id >= 0) {
-    velocity(reading.frame, frame);
+    WorldVelocity(model, data, reading.frame, frame);
     mju_sub3(world, own + part, frame + part);
     mju_mulMatTVec(seen, reading.frame.axes(data), world, 3, 3);
   }

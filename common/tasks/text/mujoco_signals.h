@@ -17,12 +17,16 @@ namespace datacom::text {
 
 class Signals {
  public:
-  // `field`: the list's name in messages. INVALID_ARGUMENT "field[i].part: why", listing what there is to choose from.
+  // `field`: the list's name in messages. Entries that measure nothing (`number`, `value`; IsDerived) are only for
+  // observations, and have no numbers here. INVALID_ARGUMENT "field[i].part: why", listing what there is to choose
+  // from.
   static absl::StatusOr<Signals> Make(const mjModel& model, const google::protobuf::RepeatedPtrField<v1::Signal>& list,
                                       const std::string& field);
 
   int size() const { return static_cast<int>(names_.size()); }
   const std::vector<std::string>& names() const { return names_; }  // of the numbers
+  // Where the numbers of each entry of the list begin; then size().
+  const std::vector<int>& begins() const { return begins_; }
   // out: [size()]
   void Read(const mjModel& model, const mjData& data, double* out) const;
   // Derivatives of the numbers, [size()]. They come from MuJoCo for scalar joints and for positions of sites, bodies
@@ -39,6 +43,9 @@ class Signals {
     kPosition,
     kVelocity,
     kAngularVelocity,
+    kLocalVelocity,
+    kLocalAngularVelocity,
+    kGravity,
     kOrientation,
     kDistance,
     kSensor
@@ -60,10 +67,16 @@ class Signals {
                         std::vector<std::string>* suffixes);
   static void ReadOne(const mjModel& model, const mjData& data, const Reading& reading, double* out);
   static void ReadMotion(const mjModel& model, const mjData& data, const Reading& reading, bool angular, double* out);
+  // A vector of the world along the axes of the place.
+  static void WriteLocal(const mjData& data, const Reading& reading, const mjtNum* world, double* out);
 
   std::vector<Reading> readings_;
   std::vector<std::string> names_;
+  std::vector<int> begins_;
 };
+
+// Whether the signal is made of numbers that expressions know.
+inline bool IsDerived(const v1::Signal& signal) { return signal.has_number() || signal.has_value(); }
 
 }  // namespace datacom::text
 

@@ -16,34 +16,52 @@ absl::StatusOr<std::unique_ptr<TextTask>> TextTask::Make(std::shared_ptr<const C
   ASSIGN_OR_RETURN(Terms terms, Terms::Make(compiled->unconstrained, compiled->joints, *compiled->actuation,
                                             compiled->definition.constraint_state()));
   ASSIGN_OR_RETURN(Motions motions, Motions::Make(*compiled->model, compiled->definition));
+  ASSIGN_OR_RETURN(Pushes pushes, Pushes::Make(*compiled->model, compiled->definition, spec.control_dt));
+  ASSIGN_OR_RETURN(ElementFactors factors, ElementFactors::Make(*compiled->model, compiled->definition));
   ASSIGN_OR_RETURN(KnownColumns known, KnownColumns::Make(compiled->unconstrained, compiled->known.geometry,
                                                           compiled->joints, layout.mode != RowLayout::Mode::kVelocity));
   std::unique_ptr<TextTask> task(new TextTask(std::move(compiled), std::move(spec), layout, std::move(simulation),
-                                              std::move(terms), std::move(motions), std::move(known)));
+                                              std::move(terms), std::move(motions), std::move(pushes),
+                                              std::move(factors), std::move(known)));
   ASSIGN_OR_RETURN(task->objective_, Objective::Make(*task->compiled_, task->values_.data()));
+  ASSIGN_OR_RETURN(task->observed_, Observed::Make(task->compiled_->definition, task->compiled_->observation.begins(),
+                                                   task->compiled_->names, task->values_.data()));
   std::vector<double> observation(task->spec_.obs_dim);
   task->Reset(nullptr, observation.data());
   return task;
 }
 
 TextTask::TextTask(std::shared_ptr<const CompiledTask> compiled, TaskSpec spec, const RowLayout& layout,
-                   Simulation simulation, Terms terms, Motions motions, KnownColumns known)
+                   Simulation simulation, Terms terms, Motions motions, Pushes pushes, ElementFactors factors,
+                   KnownColumns known)
     : compiled_(std::move(compiled)),
       spec_(std::move(spec)),
       layout_(layout),
       simulation_(std::move(simulation)),
       terms_(std::move(terms)),
       motions_(std::move(motions)),
+      pushes_(std::move(pushes)),
+      factors_(std::move(factors)),
       known_(std::move(known)),
       values_(compiled_->initial),
       cost_values_(compiled_->definition.cost_size()),
-      x_before_(layout.x) {}
+      x_before_(layout.x) {
+  for (const v1::Command& command : compiled_->definition.command()) {
+    command_streams_.push_back("task." + CommandKey(command));
+  }
+}
+
+void TextTask::ScalePhysics(const PhysicsScale& scale) {
+  scale_ = scale;
+  if (factors_.empty()) simulation_.Scale(scale);  // otherwise each start does
+}
 
 void TextTask::Reset(RandomStream* stream, double* observation) { Begin(nullptr, stream, observation); }
 
 absl::Status TextTask::ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) {
   for (const auto& [key, value] : init) {
-    if (compiled_->start->keys().count(key) == 0) {
+    const bool known = std::find(spec_.init_keys.begin(), spec_.init_keys.end(), key) != spec_.init_keys.end();
+    if (!known) {
       return absl::InvalidArgumentError(absl::StrCat(spec_.name, " has no start value \"", key,
                                                      "\"; there are: ", absl::StrJoin(spec_.init_keys, ", ")));
     }
@@ -59,10 +77,23 @@ void TextTask::Begin(const std::map<std::string, double>* init, const RandomStre
   const CompiledTask& task = *compiled_;
   std::fill_n(values_.begin() + task.action_at(), layout_.action, 0.0);
   values_[task.time_at()] = 0;
+  for (int i = 0; i < task.definition.command_size(); ++i) {
+    const v1::Command& command = task.definition.command(i);
+    double& value = values_[task.command_at() + i];
+    value = stream == nullptr ? (command.low() + command.high()) / 2
+                              : stream->Child(command_streams_[i]).Uniform(command.low(), command.high());
+    if (init == nullptr) continue;
+    if (const auto given = init->find(CommandKey(command)); given != init->end()) value = given->second;
+  }
+  if (!factors_.empty()) simulation_.Scale(scale_, &factors_.Draw(stream));
+  pushes_.Begin(stream);
   simulation_.Start([&](const mjModel& model, mjData* data) {
     task.start->Apply(model, stream, data);
     if (init != nullptr) {
-      for (const auto& [key, value] : *init) data->qpos[task.start->keys().at(key)] = value;
+      for (const auto& [key, value] : *init) {
+        if (const auto joint = task.start->keys().find(key); joint != task.start->keys().end())
+          data->qpos[joint->second] = value;
+      }
     }
     motions_.Begin(stream, *data);
     task.actuation->Begin(model, data);
@@ -73,8 +104,10 @@ void TextTask::Begin(const std::map<std::string, double>* init, const RandomStre
 StepResult TextTask::Step(const double* action, double* observation) {
   const CompiledTask& task = *compiled_;
   double* const clipped = &values_[task.action_at()];
+  KeepNumbers();
   StepResult result;
   result.valid = simulation_.Run([&](const mjModel& model, mjData* data) {
+    if (pushes_.Apply(data)) task.actuation->Begin(model, data);
     task.actuation->Apply(action, clipped, data);
     motions_.Advance(spec_.control_dt, data);
     task.actuation->Advance(model, clipped, data);
@@ -84,17 +117,17 @@ StepResult TextTask::Step(const double* action, double* observation) {
   result.reward = objective_->Reward();
   result.cost = cost_;
   result.absorbing = objective_->absorbing.has_value() && objective_->absorbing->Value() != 0;
+  result.truncated = !result.absorbing && objective_->truncated.has_value() && objective_->truncated->Value() != 0;
   return result;
 }
 
-void TextTask::KeepSignals() {
-  std::copy_n(values_.begin(), compiled_->action_at(), values_.begin() + compiled_->before_at());
+void TextTask::KeepNumbers() {
+  std::copy_n(values_.begin(), compiled_->time_at(), values_.begin() + compiled_->before_at());
 }
 
 bool TextTask::Observe(double dt, double* observation) {
   const CompiledTask& task = *compiled_;
   double* const x = observation + layout_.x_at;
-  KeepSignals();
   const bool valid = simulation_.Run([&](const mjModel& model, mjData* data) {
     task.observation.Read(model, *data, values_.data());
     task.extra.Read(model, *data, values_.data() + task.observation.size());
@@ -102,8 +135,8 @@ bool TextTask::Observe(double dt, double* observation) {
     task.uncontrolled.Read(model, *data, x);
     task.uncontrolled.Rates(model, *data, x_before_.data(), x, dt, observation + layout_.x_dot_at);
   });
-  if (dt == 0) KeepSignals();
-  std::copy_n(values_.begin(), layout_.policy, observation);
+  if (dt == 0) KeepNumbers();
+  observed_->Write(/*start=*/dt == 0, observation);
   std::copy_n(x, layout_.x, x_before_.begin());
   bool written = valid;
   if (valid && layout_.mode == RowLayout::Mode::kTorque) {
@@ -111,13 +144,13 @@ bool TextTask::Observe(double dt, double* observation) {
     written = terms_.Write(simulation_.model(), simulation_.data(), fresh, observation + layout_.drift_at);
   }
   if (valid) written &= known_.Write(*simulation_.data(), dt, observation + layout_.known_at);
-  cost_ = objective_->costs[0].Value();
-  cost_values_[0] = cost_;
-  for (size_t i = 1; i < cost_values_.size(); ++i) {
+  for (size_t i = 0; i < cost_values_.size(); ++i) {
     cost_values_[i] = objective_->costs[i].Value();
-    if (!std::isnan(cost_) && !(cost_values_[i] <= cost_)) cost_ = cost_values_[i];
+    const double weighted = objective_->weights[i] * cost_values_[i];
+    if (i == 0 || (!std::isnan(cost_) && !(weighted <= cost_))) cost_ = weighted;
   }
   std::copy_n(cost_values_.begin(), layout_.costs, observation + layout_.costs_at);
+  for (int i = 0; i < layout_.logs; ++i) observation[layout_.logs_at + i] = objective_->logs[i].Value();
   return written;
 }
 
@@ -127,8 +160,10 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options) {
                    CompiledTask::Shared(options.GetExtension(v1::text_task)));
   const RowLayout layout = RowLayout::Of(options.GetExtension(v1::text_task));
   const auto& named = options.GetExtension(v1::text_task).resolved().observation();
-  const bool same = std::equal(named.begin(), named.end(), compiled->observation.names().begin(),
-                               compiled->observation.names().end()) &&
+  std::vector<double> scratch = compiled->initial;
+  ASSIGN_OR_RETURN(const Observed observed, Observed::Make(compiled->definition, compiled->observation.begins(),
+                                                           compiled->names, scratch.data()));
+  const bool same = std::equal(named.begin(), named.end(), observed.names().begin(), observed.names().end()) &&
                     layout.action == static_cast<int>(compiled->actuation->channels().size()) &&
                     layout.velocities == static_cast<int>(compiled->joints.dofs.size()) &&
                     layout.x == compiled->uncontrolled.size() &&

@@ -18,7 +18,10 @@
 #include "common/tasks/text/mujoco_compiled.h"
 #include "common/tasks/text/mujoco_known_columns.h"
 #include "common/tasks/text/mujoco_motion.h"
+#include "common/tasks/text/mujoco_push.h"
+#include "common/tasks/text/mujoco_randomise.h"
 #include "common/tasks/text/mujoco_terms.h"
+#include "common/tasks/text/observed.h"
 #include "common/tasks/text/row_model.h"
 #include "datacom/v1/task_options.pb.h"
 
@@ -38,16 +41,16 @@ class TextTask : public Task {
   StepResult Step(const double* action, double* observation) override;
   double Cost() const override { return cost_; }
   bool Success() const override { return objective_->success.has_value() && objective_->success->Value() != 0; }
-  void ScalePhysics(const PhysicsScale& scale) override { simulation_.Scale(scale); }
+  void ScalePhysics(const PhysicsScale& scale) override;
   const Simulation* simulation() const override { return &simulation_; }
 
  private:
   TextTask(std::shared_ptr<const CompiledTask> compiled, TaskSpec spec, const RowLayout& layout, Simulation simulation,
-           Terms terms, Motions motions, KnownColumns known);
+           Terms terms, Motions motions, Pushes pushes, ElementFactors factors, KnownColumns known);
   void Begin(const std::map<std::string, double>* init, const RandomStream* stream, double* observation);
   // Fills signals, costs and the observation; false when MuJoCo fails. dt: since the last call, 0 at the start.
   bool Observe(double dt, double* observation);
-  void KeepSignals();  // for the next step, as its previous values
+  void KeepNumbers();  // signals and action, for the next step as its previous values
 
   const std::shared_ptr<const CompiledTask> compiled_;
   const TaskSpec spec_;
@@ -55,9 +58,14 @@ class TextTask : public Task {
   Simulation simulation_;
   Terms terms_;
   Motions motions_;
+  Pushes pushes_;
+  ElementFactors factors_;
+  PhysicsScale scale_;
   KnownColumns known_;
+  std::vector<std::string> command_streams_;
   std::vector<double> values_;  // of CompiledTask::names; the objective reads them
   std::optional<Objective> objective_;
+  std::optional<Observed> observed_;
   std::vector<double> cost_values_, x_before_;
   double cost_ = 0;
 };

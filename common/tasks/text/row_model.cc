@@ -37,6 +37,7 @@ absl::Status CheckResolved(const v1::TextTask& task) {
   if (resolved.joint().empty() || resolved.joint_size() > kMostParts) return wrong("joint");
   if (resolved.uncontrolled() > static_cast<uint32_t>(kMostNumbers)) return wrong("uncontrolled");
   if (task.definition().cost_size() > kMostParts) return wrong("cost");
+  if (task.definition().log_size() > kMostParts) return wrong("log");
   if (!(resolved.control_dt() > 0)) return wrong("control_dt");
   if (resolved.known_size() > kMostParts) return wrong("known");
   const RowLayout layout = RowLayout::Of(task);
@@ -107,6 +108,7 @@ std::vector<std::string> ObservationNames(const v1::TextTask& task, const RowLay
     names.push_back(absl::StrCat("acceleration ", i / layout.action, " by ", resolved.action(i % layout.action)));
   }
   for (int i = 0; i < layout.costs; ++i) names.push_back(absl::StrCat("cost ", task.definition().cost(i).name()));
+  for (const v1::Log& log : task.definition().log()) names.push_back(absl::StrCat("log ", log.name()));
   for (int i = layout.known_at; i < layout.size; ++i)
     names.push_back(absl::StrCat("known row column ", i - layout.known_at));
   return names;
@@ -136,7 +138,9 @@ RowLayout RowLayout::Of(const v1::TextTask& task) {
   const bool torque = layout.mode == Mode::kTorque;
   layout.gain_at = layout.drift_at + (torque ? layout.velocities : 0);
   layout.costs_at = layout.gain_at + (torque ? layout.velocities * layout.action : 0);
-  layout.known_at = layout.costs_at + layout.costs;
+  layout.logs = task.definition().log_size();
+  layout.logs_at = layout.costs_at + layout.costs;
+  layout.known_at = layout.logs_at + layout.logs;
   for (const v1::KnownRow& row : resolved.known()) layout.known += row.evaluated() ? 1 : 0;
   layout.known_width = layout.velocities + (layout.mode == Mode::kVelocity ? 2 : 4);
   layout.size = layout.known_at + layout.known * layout.known_width;
@@ -290,6 +294,8 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
   for (int i = 0; i < layout.costs; ++i) spec.cost_names.push_back(definition.cost(i).name());
   spec.costs_at = layout.costs_at;
   if (layout.costs == 0) spec.only_cost = definition.cost(0).name();
+  for (const v1::Log& log : definition.log()) spec.log_names.push_back(log.name());
+  spec.logs_at = layout.logs_at;
   spec.observation_names = ObservationNames(task, layout);
   spec.action_names.assign(task.resolved().action().begin(), task.resolved().action().end());
   spec.action_dim = layout.action;

@@ -7,6 +7,7 @@
 //                                    derivatives by the actions, [velocities, action] row-major
 //   velocity, acceleration control   q, x, x_dot; f and G have closed forms
 //   then, if the task has several costs, the cost of each
+//   then each quantity that the task logs
 //   then, for each known row on a site or a distance (KnownConstraintsOut says what the numbers are)
 //                                    k, its gradient by the velocities of q [velocities], rate, and, unless the control
 //                                    is velocity control, own_acceleration and acceleration
@@ -41,11 +42,12 @@ struct RowLayout {
   int velocities = 0;  // degrees of freedom of q
   int q = 0;           // positions, and velocities unless they are commanded
   int x = 0;
-  int costs = 0;        // 0 unless there are several
+  int costs = 0;  // 0 unless there are several
+  int logs = 0;
   int known = 0;        // rows that the simulator evaluates
   int known_width = 0;  // numbers of each
   int policy = 0;
-  int q_at = 0, x_at = 0, x_dot_at = 0, drift_at = 0, gain_at = 0, costs_at = 0, known_at = 0;
+  int q_at = 0, x_at = 0, x_dot_at = 0, drift_at = 0, gain_at = 0, costs_at = 0, logs_at = 0, known_at = 0;
   int size = 0;  // of the whole observation
 };
 
@@ -74,6 +76,7 @@ class RowConstraints : public KnownConstraints {
   explicit RowConstraints(const v1::TextTask& task);
   int count() const override { return static_cast<int>(rows_.size()); }
   bool observed() const override { return true; }
+  bool simulated(int row) const override { return rows_[row].column >= 0; }
   const std::vector<double>& viability_gains() const override { return gains_; }
   const std::vector<std::string>& names() const override { return names_; }
   const std::vector<std::string>& groups() const override { return groups_; }

@@ -28,14 +28,18 @@ def card(run: Run) -> str:
     steps, goal = int(last["env_steps"].min()), run.experiment["run"]["env_steps"]
     budget = run.experiment.get("hyper", {}).get("cost_budget")
     cost = episodes.groupby("member")["sum_cost"].sum().reindex(range(len(run.seeds)), fill_value=0)
+    violating = episodes.groupby("member")["violating_steps"].sum().reindex(range(len(run.seeds)), fill_value=0) \
+        if "violating_steps" in episodes else []  # runs of earlier revisions do not count them
     worst = episodes["max_violation"].max()
     table = [
         ("discounted return J", _line(last["eval_discounted_return"])),
         ("return", _line(last["eval_return"])),
         ("cost per episode", _line(last["eval_sum_cost"])),
+        ("violating steps per episode", _line(last.get("eval_violating_steps", []))),
         ("largest violation of an episode", _line(last["eval_max_violation"])),
         ("episodes with success", _line(last["eval_success_rate"])),
         ("cost of the whole training, a seed", _line(cost)),
+        ("violating steps of the whole training, a seed", _line(violating)),
     ]
     over = "no cost budget" if budget is None else f"a cost budget of {budget:g} an episode; {int((last['eval_sum_cost'] > budget).sum())} of {len(last)} seeds end above it"
     trouble = last[last["status"] != "ok"]

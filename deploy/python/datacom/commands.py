@@ -16,7 +16,7 @@ from datacom.runs import Run
 
 _DRAINED = 75  # exit code of a run that was interrupted and can be resumed
 _LINE = re.compile(r"(?P<elapsed>[\d:]+) +(?P<share>[\d.]+) % +(?P<steps>[\d,]+) steps/member +(?P<rate>[\d.]+) steps/s +(?P<updates>[\d.]+) updates/s +ETA (?P<eta>\S+)")
-_NUMBER = re.compile(r"  (return|violation|cost|delta) (-?[\d.]+)")
+_NUMBER = re.compile(r"  (return|violation|cost|violating steps|delta) (-?[\d.]+)")
 _FOLDER = re.compile(r"(?:training|resuming) .* in (.+)")
 
 
@@ -37,7 +37,8 @@ class Progress(NamedTuple):
     updates_per_second: float
     train_return: float  # means over the members of the newest training episodes: discounted return,
     train_violation: float  # largest cost,
-    train_cost: float  # sum of the positive costs
+    train_cost: float  # sum of the positive costs,
+    train_violating_steps: float  # steps with a cost above 0
     delta: float
     line: str  # as printed
 
@@ -86,9 +87,9 @@ class Training:
                 match = _LINE.match(line)
                 if match:
                     has = {name: float(number) for name, number in _NUMBER.findall(line)}
-                    value, violation, cost, delta = (has.get(name, float("nan")) for name in ("return", "violation", "cost", "delta"))
+                    numbers = (has.get(name, float("nan")) for name in ("return", "violation", "cost", "violating steps", "delta"))
                     yield Progress(float(match["share"]) / 100, int(match["steps"].replace(",", "")), float(match["rate"]), float(match["updates"]),
-                                   value, violation, cost, delta, line)
+                                   *numbers, line)
         except KeyboardInterrupt:
             self.drain()
             raise

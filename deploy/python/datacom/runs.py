@@ -175,7 +175,7 @@ class Run:
 
     @property
     def episodes(self) -> pandas.DataFrame:
-        """A row for each finished training episode: returns, length, largest violation, sum of positive costs."""
+        """A row for each finished training episode: returns, length, largest violation, sum of positive costs, violating steps."""
         return self._table("episodes.csv")
 
     @property

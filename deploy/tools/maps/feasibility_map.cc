@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -12,6 +13,7 @@
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/records/csv.h"
+#include "common/tasks/nearest_row.h"
 #include "datacom/v1/experiment.pb.h"
 #include "deploy/tools/maps/run_policies.h"
 #include "nlohmann/json.hpp"
@@ -61,6 +63,29 @@ json Rounded(double value) {
 
 }  // namespace
 
+KnownPanel MakeKnownPanel(const TaskModel& model, const ObservationSlice& slice, int resolution) {
+  KnownPanel panel;
+  NearestRows rows(model, /*in_slice=*/true);
+  if (rows.empty()) return panel;
+  panel.names = model.known_constraints->names();
+  panel.distance.assign(size_t{1} * resolution * resolution, std::numeric_limits<double>::quiet_NaN());
+  panel.row.assign(panel.distance.size(), -1);
+  FeasibilityMap grid;
+  grid.resolution = resolution;
+  grid.slice = slice;
+  std::vector<double> observation(model.spec.obs_dim);
+  for (int y = 0; y < resolution; ++y) {
+    for (int x = 0; x < resolution; ++x) {
+      if (!slice.at(grid.X(x), grid.Y(y), observation.data())) continue;
+      const std::optional<NearestRow> nearest = rows.At(observation.data());
+      if (!nearest) continue;
+      panel.distance[y * resolution + x] = nearest->distance;
+      panel.row[y * resolution + x] = nearest->row;
+    }
+  }
+  return panel;
+}
+
 absl::StatusOr<MapPanel> MakeMapPanel(const Snapshot& snapshot, uint32_t epoch, const TaskModel& model,
                                       const ObservationSlice& slice, int resolution) {
   ASSIGN_OR_RETURN(const std::unique_ptr<ActingRule> rule, MakeActingRule(snapshot, model, resolution));
@@ -107,6 +132,7 @@ absl::StatusOr<FeasibilityMap> MakeFeasibilityMap(const std::string& run_dir, co
   map.member = member;
   map.resolution = resolution;
   map.slice = *found;
+  map.known = MakeKnownPanel(model, *found, resolution);
   for (const std::string& epoch : chosen) {
     ASSIGN_OR_RETURN(const std::vector<MemberPolicy> policies, ReadPolicies(run_dir, epoch));
     ASSIGN_OR_RETURN(const MemberPolicy* const policy, FindMember(policies, member));
@@ -128,6 +154,11 @@ std::string MapJson(const FeasibilityMap& map) {
     for (const double value : panel.constraint) values.push_back(Rounded(value));
     out["panels"].push_back({{"epoch", panel.epoch}, {"delta", panel.delta}, {"constraint", std::move(values)}});
   }
+  if (!map.known.names.empty()) {
+    json distances = json::array();
+    for (const double distance : map.known.distance) distances.push_back(Rounded(distance));
+    out["known"] = {{"names", map.known.names}, {"distance", std::move(distances)}, {"row", map.known.row}};
+  }
   return out.dump() + "\n";
 }
 
@@ -139,14 +170,21 @@ absl::StatusOr<std::string> WriteReportMap(const std::string& run_dir) {
 }
 
 std::string MapCsv(const FeasibilityMap& map) {
-  std::string out = "epoch,delta,x,y,constraint\n";
+  const bool known = !map.known.names.empty();
+  std::string out = absl::StrCat("epoch,delta,x,y,constraint", known ? ",known_distance,known_row" : "", "\n");
   for (const MapPanel& panel : map.panels) {
     for (int row = 0; row < map.resolution; ++row) {
       for (int column = 0; column < map.resolution; ++column) {
-        const double value = panel.constraint[row * map.resolution + column];
+        const int cell = row * map.resolution + column;
+        const double value = panel.constraint[cell];
         if (std::isnan(value)) continue;
         absl::StrAppend(&out, panel.epoch, ",", Cell(panel.delta), ",", Cell(map.X(column)), ",", Cell(map.Y(row)), ",",
-                        Cell(value), "\n");
+                        Cell(value));
+        if (known) {
+          absl::StrAppend(&out, ",", Cell(map.known.distance[cell]), ",",
+                          map.known.row[cell] < 0 ? "" : map.known.names[map.known.row[cell]]);
+        }
+        out += "\n";
       }
     }
   }

@@ -20,12 +20,21 @@ struct MapPanel {
   std::vector<double> constraint;  // [y][x], lowest y first; NaN where the slice has no observation
 };
 
+// The nearest known row at the centres of the cells, from the rows that a slice determines (joint limits, and every row
+// of a task in C++). Empty if there is none.
+struct KnownPanel {
+  std::vector<std::string> names;
+  std::vector<double> distance;  // [y][x], to the nearest row; below 0: violated; NaN where there is no observation
+  std::vector<int> row;          // [y][x], in names; -1 where there is no observation
+};
+
 struct FeasibilityMap {
   std::string run;  // name of the experiment
   uint32_t member = 0;
   int resolution = 0;
   ObservationSlice slice;
   std::vector<MapPanel> panels;  // by epoch
+  KnownPanel known;
 
   double X(int column) const { return Middle(slice.x_low, slice.x_high, column); }
   double Y(int row) const { return Middle(slice.y_low, slice.y_high, row); }
@@ -33,6 +42,8 @@ struct FeasibilityMap {
  private:
   double Middle(double low, double high, int cell) const { return low + (high - low) * (cell + 0.5) / resolution; }
 };
+
+KnownPanel MakeKnownPanel(const TaskModel& model, const ObservationSlice& slice, int resolution);
 
 // INVALID_ARGUMENT, naming the snapshot's acting rule, when that has no learned constraint.
 absl::StatusOr<MapPanel> MakeMapPanel(const Snapshot& snapshot, uint32_t epoch, const TaskModel& model,
@@ -45,11 +56,13 @@ absl::StatusOr<FeasibilityMap> MakeFeasibilityMap(const std::string& run_dir, co
                                                   int resolution);
 
 // {"slice":…,"title":…,"x_label":…,"x_low":…,…,"member":…,"resolution":n,
-//  "panels":[{"epoch":…,"delta":…,"constraint":[n * n numbers, null for no value]}]}
+//  "panels":[{"epoch":…,"delta":…,"constraint":[n * n numbers, null for no value]}],
+//  "known":{"names":[…],"distance":[n * n numbers],"row":[n * n indices]}}; no "known" without such rows
 std::string MapJson(const FeasibilityMap& map);
 // Makes the map of a report: member 0, a few epochs. Writes it to RUN_DIR/feasibility_map.json and returns its JSON.
 absl::StatusOr<std::string> WriteReportMap(const std::string& run_dir);
-// epoch,delta,x,y,constraint; full precision; no row for cells without a value.
+// epoch,delta,x,y,constraint, then known_distance,known_row if there are such rows; full precision; no row for cells
+// without a value.
 std::string MapCsv(const FeasibilityMap& map);
 
 }  // namespace datacom::tools

@@ -63,7 +63,8 @@ class Check {
         model_(std::move(model)),
         task_(std::move(task)),
         out_(out) {
-    for (const std::string& name : compiled_->observation.names()) seen_.push_back({name});
+    for (const std::string& name : options_.GetExtension(v1::text_task).resolved().observation())
+      seen_.push_back({name});
     for (const std::string& name : compiled_->extra.names()) extra_.push_back({name});
     for (const v1::Cost& cost : compiled_->definition.cost()) costs_.push_back({{"cost " + cost.name()}});
     const ControlAffineDims dims = model_.dynamics->dims();
@@ -138,8 +139,8 @@ class Check {
         reward_.Add(result.reward);
         Observe(result.cost, /*start=*/false);
         if (!result.valid) ++invalid_;
-        if (result.absorbing) ++absorbed_;
-        if (!result.valid || result.absorbing) break;
+        if (result.ends()) ++ended_;
+        if (!result.valid || result.ends()) break;
       }
       successes_ += task_->Success();
     }
@@ -183,7 +184,7 @@ class Check {
         "\n%d random steps in %d episodes; each action is held for 1 to %d control steps.\n"
         "%d episodes ended early, %d with success, %d because MuJoCo reported an invalid step.\n\n"
         "%-36s %12s %12s\n",
-        steps_, episodes_, kMostHeld, absorbed_ + invalid_, successes_, invalid_, "number", "least", "largest");
+        steps_, episodes_, kMostHeld, ended_ + invalid_, successes_, invalid_, "number", "least", "largest");
     for (const Seen& seen : seen_) PrintLine(seen, "observation ");
     for (const Seen& seen : extra_) PrintLine(seen, "extra ");
     PrintLine(reward_, "");
@@ -274,7 +275,7 @@ class Check {
   std::vector<CostSeen> costs_;
   std::vector<double> observation_, extra_values_, action_, f_values_, G_values_;
   std::vector<double> reaches_, conditions_;  // largest length of each column of G; one condition number per state
-  uint64_t episodes_ = 0, steps_ = 0, absorbed_ = 0, invalid_ = 0, successes_ = 0;
+  uint64_t episodes_ = 0, steps_ = 0, ended_ = 0, invalid_ = 0, successes_ = 0;
 };
 
 }  // namespace

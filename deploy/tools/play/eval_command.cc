@@ -29,7 +29,11 @@ namespace {
 class Output {
  public:
   Output(const EvalCommand& command, const v1::Experiment& experiment, const TaskSpec& spec, std::ostream* out)
-      : csv_(command.csv), options_(experiment.task_options()), cost_names_(spec.cost_names), out_(out) {
+      : csv_(command.csv),
+        options_(experiment.task_options()),
+        cost_names_(spec.cost_names),
+        log_names_(spec.log_names),
+        out_(out) {
     options_.ClearExtension(v1::text_task);  // too long to print
     options_.ClearExtension(v1::python_task);
   }
@@ -44,12 +48,27 @@ class Output {
   // The table of named costs, after all evaluations.
   void PrintCosts() {
     if (csv_ || cost_names_.empty()) return;
-    *out_ << "Each cost:\nmember  epoch  max_violation     sum_cost  cost\n";
-    for (const auto& [member, epoch, costs] : named_) {
-      for (size_t i = 0; i < costs.size(); ++i) {
-        char line[64];
-        std::snprintf(line, sizeof line, "%6u %6u %14.4f %12.4f  ", member, epoch, costs[i].first, costs[i].second);
+    *out_ << "Each cost:\nmember  epoch  max_violation     sum_cost  violating steps  cost\n";
+    for (const auto& [member, epoch, means] : named_) {
+      for (size_t i = 0; i < means.named.size(); ++i) {
+        const NamedCostValue& cost = means.named[i];
+        char line[80];
+        std::snprintf(line, sizeof line, "%6u %6u %14.4f %12.4f %16.2f  ", member, epoch, cost.max_violation,
+                      cost.sum_cost, cost.violating_steps);
         *out_ << line << cost_names_[i] << '\n';
+      }
+    }
+  }
+
+  // The table of quantities that the task logs, after all evaluations.
+  void PrintLogs() {
+    if (csv_ || log_names_.empty()) return;
+    *out_ << "Means over steps:\nmember  epoch           mean  quantity\n";
+    for (const auto& [member, epoch, means] : named_) {
+      for (size_t i = 0; i < means.logs.size(); ++i) {
+        char line[48];
+        std::snprintf(line, sizeof line, "%6u %6u %14.6g  ", member, epoch, means.logs[i]);
+        *out_ << line << log_names_[i] << '\n';
       }
     }
   }
@@ -57,25 +76,27 @@ class Output {
  private:
   void Begin() {
     if (csv_) {
-      *out_
-          << "member,epoch,episode,discounted_return,return,max_violation,sum_cost,mean_cost,length,success,abandoned,"
-             "reached,absorbed";
+      *out_ << "member,epoch,episode,discounted_return,return,max_violation,sum_cost,violating_steps,mean_cost,length,"
+               "success,abandoned,reached,absorbed";
       for (const std::string& column : NamedCostColumns(cost_names_)) *out_ << ',' << column;
+      for (const std::string& column : LogColumns(log_names_)) *out_ << ',' << column;
       *out_ << '\n';
       return;
     }
     if (options_.ByteSizeLong() > 0) *out_ << "task_options { " << options_.ShortDebugString() << " }\n";
-    *out_ << "member       seed  epoch  episodes  discounted_return       return  max_violation     sum_cost  mean_cost"
-             "    length  success  reached  violated  absorbed  abandoned\n";
+    *out_ << "member       seed  epoch  episodes  discounted_return       return  max_violation     sum_cost"
+             "  violating steps  mean_cost    length  success  reached  violated  absorbed  abandoned\n";
   }
   void PrintEpisodes(uint32_t member, uint32_t epoch, const std::vector<v1::EvaluationEpisode>& episodes) {
     for (size_t i = 0; i < episodes.size(); ++i) {
       const v1::EvaluationEpisode& e = episodes[i];
       *out_ << member << ',' << epoch << ',' << i << ',' << Cell(e.discounted_return()) << ',' << Cell(e.return_())
-            << ',' << Cell(e.max_violation()) << ',' << Cell(e.sum_cost()) << ',' << Cell(MeanCost(e)) << ','
-            << e.length() << ',' << e.success() << ',' << e.abandoned() << ',' << e.reached() << ',' << e.absorbed();
+            << ',' << Cell(e.max_violation()) << ',' << Cell(e.sum_cost()) << ',' << e.violating_steps() << ','
+            << Cell(MeanCost(e)) << ',' << e.length() << ',' << e.success() << ',' << e.abandoned() << ','
+            << e.reached() << ',' << e.absorbed();
       std::vector<std::string> named;
       AppendNamedCosts(NamedCostsOf(e), cost_names_.size(), &named);
+      AppendLogs(e.log_mean(), log_names_.size(), &named);
       for (const std::string& cell : named) *out_ << ',' << cell;
       *out_ << '\n';
     }
@@ -84,18 +105,19 @@ class Output {
     const EvaluationMeans means = MeansOf(episodes);
     char line[320];
     std::snprintf(line, sizeof line,
-                  "%6u %10llu %6u %9zu %18.4f %12.4f %14.4f %12.4f %10.5f %9.1f %8.2f %8.2f %9.2f %9.2f %10d", member,
-                  static_cast<unsigned long long>(seed), epoch, episodes.size(), means.discounted_return, means.return_,
-                  means.max_violation, means.sum_cost, means.mean_cost, means.length, means.success_rate,
-                  means.reached_rate, means.violated_rate, means.absorbed_rate, means.abandoned);
+                  "%6u %10llu %6u %9zu %18.4f %12.4f %14.4f %12.4f %16.2f %10.5f %9.1f %8.2f %8.2f %9.2f %9.2f %10d",
+                  member, static_cast<unsigned long long>(seed), epoch, episodes.size(), means.discounted_return,
+                  means.return_, means.max_violation, means.sum_cost, means.violating_steps, means.mean_cost,
+                  means.length, means.success_rate, means.reached_rate, means.violated_rate, means.absorbed_rate,
+                  means.abandoned);
     *out_ << line << '\n';
-    named_.emplace_back(member, epoch, means.named);
+    named_.emplace_back(member, epoch, means);
   }
 
   const bool csv_;
   v1::TaskOptions options_;
-  const std::vector<std::string> cost_names_;
-  std::vector<std::tuple<uint32_t, uint32_t, NamedCostValues>> named_;  // member, epoch, means
+  const std::vector<std::string> cost_names_, log_names_;
+  std::vector<std::tuple<uint32_t, uint32_t, EvaluationMeans>> named_;  // member, epoch, means
   std::ostream* const out_;
   bool begun_ = false;
 };
@@ -172,6 +194,7 @@ absl::Status RunEvalCommand(const EvalCommand& command, std::ostream* out) {
                                          : EvaluateUntrained(command, experiment, *model, count, out, &output));
   if (command.csv) return absl::OkStatus();
   output.PrintCosts();
+  output.PrintLogs();
   *out << "Shares of episodes. success: at the end; reached: at some step; violated: a cost above 0; absorbed: ended "
        << (model->spec.absorbing.empty() ? "early by the task (never in this task)" : "by " + model->spec.absorbing)
        << '\n';

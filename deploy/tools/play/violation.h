@@ -26,6 +26,7 @@ class ViolationEpisode {
 
   const LedgerViolation& violation() const { return violation_; }
   const TaskSpec& spec() const { return task_->spec(); }
+  const TaskModel& model() const { return model_; }
   uint32_t steps() const { return static_cast<uint32_t>(recorded_.size()); }
   std::string title() const;  // one line
 
@@ -39,7 +40,7 @@ class ViolationEpisode {
 
  private:
   ViolationEpisode(std::string run, uint64_t run_seed, LedgerViolation violation, std::vector<LedgerStep> recorded,
-                   std::unique_ptr<Task> task);
+                   TaskModel model, std::unique_ptr<Task> task);
   absl::Status Compare(uint32_t step, const std::vector<float>& before, const std::vector<float>& after,
                        const StepResult& result) const;
 
@@ -47,6 +48,7 @@ class ViolationEpisode {
   const uint64_t run_seed_;
   const LedgerViolation violation_;
   const std::vector<LedgerStep> recorded_;
+  const TaskModel model_;
   const std::unique_ptr<Task> task_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -45,6 +46,7 @@ absl::Status Film::RecordHistory() {
     HistoryPoint point;
     point.cost = state.reached.cost;
     if (state.judgement.has_value()) point.constraint = state.judgement->constraint;
+    if (const auto nearest = playback_.known->At(state.observation)) point.known = -nearest->distance;
     history_.push_back(point);
     return CheckStop();
   });
@@ -58,7 +60,11 @@ absl::Status Film::Draw(const std::vector<uint32_t>& steps, const std::function<
     ++next;
     RETURN_IF_ERROR(CheckStop());
     RETURN_IF_ERROR(renderer_->Render(*state.task->simulation(), &picture));
-    DrawNumbers(state, &picture);
+    std::optional<NearestName> nearest;
+    if (const auto found = playback_.known->At(state.observation)) {
+      nearest = NearestName{playback_.known->name(found->row), found->distance};
+    }
+    DrawNumbers(state, nearest, &picture);
     if (look_.curves) DrawCurves(history_, state.step, &picture);
     if (look_.title) DrawTitle(playback_.title, &picture);
     return take(picture);

@@ -19,6 +19,7 @@ constexpr double kScale = 96, kBar = 16;               // right margin with the 
 constexpr double kText = 12, kHead = 15;
 constexpr Colour kInk = {0.11, 0.14, 0.19, 1};
 constexpr Colour kSoft = {0.36, 0.4, 0.46, 1};
+constexpr Colour kKnownRows = {0.1, 0.55, 0.2, 1};
 constexpr Colour kNone = {0.9, 0.91, 0.92, 1};
 
 std::string Short(double value) {
@@ -64,11 +65,12 @@ struct Box {
   double left, top, width, height;
 };
 
-// Draws the line where values change sign, between the centres of neighbouring cells (marching squares).
-void DrawBoundary(const FeasibilityMap& map, const MapPanel& panel, const Box& box, Picture* picture) {
+// Draws the line where values [y][x] change sign, between the centres of neighbouring cells (marching squares).
+void DrawBoundary(const FeasibilityMap& map, const std::vector<double>& values, const Box& box, const Colour& colour,
+                  Picture* picture) {
   const int n = map.resolution;
   const double cell_width = box.width / n, cell_height = box.height / n;
-  const auto value = [&](int column, int row) { return panel.constraint[row * n + column]; };
+  const auto value = [&](int column, int row) { return values[row * n + column]; };
   for (int row = 0; row + 1 < n; ++row) {
     for (int column = 0; column + 1 < n; ++column) {
       // Corners of the square in order. The line crosses each side whose ends differ in sign.
@@ -85,7 +87,7 @@ void DrawBoundary(const FeasibilityMap& map, const MapPanel& panel, const Box& b
                               box.top + box.height - (a[1] + part * (b[1] - a[1]) + 0.5) * cell_height};
       }
       for (int i = 0; i + 1 < count; i += 2) {
-        picture->StrokeLine({crossings[i], crossings[i + 1]}, 1.6, {0, 0, 0, 1});
+        picture->StrokeLine({crossings[i], crossings[i + 1]}, 1.6, colour);
       }
     }
   }
@@ -168,13 +170,15 @@ std::unique_ptr<Picture> DrawFeasibilityMap(const FeasibilityMap& map) {
   auto picture = std::make_unique<Picture>(static_cast<int>(whole_width), static_cast<int>(whole_height));
   picture->FillRectangle(0, 0, whole_width, whole_height, {1, 1, 1, 1});
   picture->Text(absl::StrCat(map.run, ", member ", map.member, ": ", map.slice.title), 14, 24, kHead, kInk, 0, true);
+  if (!map.known.names.empty()) picture->Text("green: a known row is 0", 14, 42, kText, kKnownRows);
   const double limit = ScaleLimit(map);
   for (int i = 0; i < count; ++i) {
     const MapPanel& panel = map.panels[i];
     const int column = i % columns, row = i / columns;
     const Box box = {kLeft + column * (width + kBetween), kTop + row * (height + kRow), width, height};
     DrawValues(map, panel, limit, box, picture.get());
-    DrawBoundary(map, panel, box, picture.get());
+    if (!map.known.names.empty()) DrawBoundary(map, map.known.distance, box, kKnownRows, picture.get());
+    DrawBoundary(map, panel.constraint, box, {0, 0, 0, 1}, picture.get());
     DrawFrame(map, box, i % columns == 0, picture.get());
     picture->Text(absl::StrCat("epoch ", panel.epoch, ", δ = ", Short(panel.delta)), box.left + width / 2, box.top - 9,
                   kText, kInk, 0.5, true);

@@ -17,6 +17,7 @@ constexpr Colour kViolation = {1, 0.32, 0.28, 1};
 constexpr Colour kEdge = {0.86, 0.1, 0.1, 1};
 constexpr Colour kCost = {1, 0.62, 0.2, 1};
 constexpr Colour kConstraint = {0.4, 0.76, 1, 1};
+constexpr Colour kKnown = {0.55, 0.87, 0.47, 1};
 constexpr Colour kShade = {0.9, 0.15, 0.1, 0.45};
 
 double FontSize(const Picture& picture) { return std::clamp(picture.height() / 34.0, 10.0, 28.0); }
@@ -68,7 +69,7 @@ void DrawCurve(size_t count, double left, double step_width, double zero, double
 
 }  // namespace
 
-void DrawNumbers(const actor::EpisodeState& state, Picture* picture) {
+void DrawNumbers(const actor::EpisodeState& state, const std::optional<NearestName>& nearest, Picture* picture) {
   const double size = FontSize(*picture), line = 1.4 * size, pad = 0.7 * size;
   const std::vector<Entry> entries = Entries(state);
   double label_width[2] = {0, 0}, value_width = picture->TextWidth("−0000.000", size, true);
@@ -76,15 +77,23 @@ void DrawNumbers(const actor::EpisodeState& state, Picture* picture) {
     label_width[i % 2] = std::max(label_width[i % 2], picture->TextWidth(entries[i].label, size));
   }
   const double gap = 0.6 * size, column = 1.2 * size;
-  const double width = 2 * pad + label_width[0] + label_width[1] + 2 * (gap + value_width) + column;
+  double width = 2 * pad + label_width[0] + label_width[1] + 2 * (gap + value_width) + column;
   const size_t rows = (entries.size() + 1) / 2;
-  picture->FillRectangle(pad, pad, width, static_cast<double>(rows) * line + 1.2 * pad, kPanel);
+  const std::string known = nearest ? "nearest known: " + nearest->name : "";
+  if (nearest) width = std::max(width, 2 * pad + picture->TextWidth(known, size) + gap + value_width);
+  picture->FillRectangle(pad, pad, width, static_cast<double>(rows + nearest.has_value()) * line + 1.2 * pad, kPanel);
   for (size_t i = 0; i < entries.size(); ++i) {
     const double left = 2 * pad + (i % 2) * (label_width[0] + gap + value_width + column);
     const size_t row = i / 2;
     const double base = 1.7 * pad + static_cast<double>(row) * line + size;
     picture->Text(entries[i].label, left, base, size, kLabel);
     picture->Text(entries[i].value, left + label_width[i % 2] + gap + value_width, base, size, entries[i].colour,
+                  /*anchor=*/1, /*bold=*/true);
+  }
+  if (nearest) {
+    const double base = 1.7 * pad + static_cast<double>(rows) * line + size;
+    picture->Text(known, 2 * pad, base, size, kLabel);
+    picture->Text(Number(nearest->distance), pad + width - pad, base, size, nearest->distance < 0 ? kViolation : kKnown,
                   /*anchor=*/1, /*bold=*/true);
   }
   if (state.reached.cost > 0) {
@@ -98,20 +107,23 @@ void DrawCurves(const std::vector<HistoryPoint>& history, uint32_t step, Picture
   const double width = 0.42 * picture->width(), height = 0.2 * picture->height();
   const double left = 2 * pad, top = picture->height() - height - 2 * pad;
   const double inner_top = top + 1.5 * size;
-  double cost_size = 1e-9, constraint_size = 1e-9;
-  bool constrained = false;
+  double cost_size = 1e-9, constraint_size = 1e-9, known_size = 1e-9;
+  bool constrained = false, known = false;
   for (const HistoryPoint& point : history) {
     cost_size = std::max(cost_size, std::abs(point.cost));
+    if (point.known.has_value()) known = true, known_size = std::max(known_size, std::abs(*point.known));
     if (!point.constraint.has_value()) continue;
     constrained = true;
     constraint_size = std::max(constraint_size, std::abs(*point.constraint));
   }
   picture->FillRectangle(left - pad, top - pad / 2, width + 2 * pad, height + 1.5 * pad, kPanel);
   picture->Text("cost", left, top + size, size, kCost, 0, true);
+  double label_left = left + picture->TextWidth("cost", size, true) + 2 * size;
   if (constrained) {
-    picture->Text("k = CVaR − δ", left + picture->TextWidth("cost", size, true) + 2 * size, top + size, size,
-                  kConstraint, 0, true);
+    picture->Text("k = CVaR − δ", label_left, top + size, size, kConstraint, 0, true);
+    label_left += picture->TextWidth("k = CVaR − δ", size, true) + 2 * size;
   }
+  if (known) picture->Text("nearest known row", label_left, top + size, size, kKnown, 0, true);
   const double zero = (inner_top + top + height) / 2, half = (top + height - inner_top) / 2;
   const double step_width = width / std::max<size_t>(1, history.size() - 1);
   const size_t count = std::min<size_t>(history.size(), size_t{1} + step);
@@ -123,6 +135,8 @@ void DrawCurves(const std::vector<HistoryPoint>& history, uint32_t step, Picture
   const double stroke = std::max(1.2, size / 8);
   DrawCurve(count, left, step_width, zero, half / cost_size, kCost, stroke, picture,
             [&](size_t i) { return std::optional<double>(history[i].cost); });
+  DrawCurve(count, left, step_width, zero, half / known_size, kKnown, stroke, picture,
+            [&](size_t i) { return history[i].known; });
   DrawCurve(count, left, step_width, zero, half / constraint_size, kConstraint, stroke, picture,
             [&](size_t i) { return history[i].constraint; });
 }

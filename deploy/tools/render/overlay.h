@@ -16,14 +16,22 @@ namespace datacom::tools {
 struct HistoryPoint {
   double cost = 0;
   std::optional<double> constraint;
+  std::optional<double> known;  // k of the nearest known row
+};
+
+// The known row that a state is nearest to violating.
+struct NearestName {
+  std::string name;
+  double distance = 0;  // below 0: violated
 };
 
 // Step, time, reward, return and cost, in the top left corner; for a learned constraint also CVaR, threshold delta,
-// k = CVaR - delta and how far the filter moved the action. A violation turns the cost and the picture's edge red.
-void DrawNumbers(const actor::EpisodeState& state, Picture* picture);
+// k = CVaR - delta and how far the filter moved the action; below them, name and distance of the nearest known row. A
+// violation turns the cost and the picture's edge red.
+void DrawNumbers(const actor::EpisodeState& state, const std::optional<NearestName>& nearest, Picture* picture);
 
-// Cost and constraint up to state `step` of the history, in the bottom left corner; each scaled by its largest
-// absolute value.
+// Cost, constraint and nearest known row up to state `step` of the history, in the bottom left corner; each scaled by
+// its largest absolute value.
 void DrawCurves(const std::vector<HistoryPoint>& history, uint32_t step, Picture* picture);
 
 // One line in the top right corner.

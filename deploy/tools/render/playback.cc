@@ -41,7 +41,9 @@ absl::StatusOr<Playback> OfRun(const PlaybackOptions& options) {
   const actor::EpisodePlayer::Seeds seeds = {options.seed.value_or(experiment.run().seed()), snapshot.member_seed,
                                              policy->epoch};
   const uint32_t episode = options.episode.value_or(0);
+  ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(experiment.task(), experiment.task_options()));
   Playback playback;
+  playback.known = std::make_shared<NearestRows>(model);
   playback.title = absl::StrCat(experiment.name(), "   member ", snapshot.member, "   epoch ", policy->epoch,
                                 "   episode ", episode);
   if (episode >= experiment.run().eval_episodes()) {
@@ -58,6 +60,7 @@ absl::StatusOr<Playback> OfRun(const PlaybackOptions& options) {
 absl::StatusOr<Playback> OfViolation(const std::string& run_dir, uint64_t id) {
   ASSIGN_OR_RETURN(std::shared_ptr<ViolationEpisode> episode, ViolationEpisode::Load(run_dir, id));
   Playback playback;
+  playback.known = std::make_shared<NearestRows>(episode->model());
   playback.title = episode->title();
   playback.still_step = episode->violation().step + 1;
   playback.play = [episode](const actor::Watcher& watcher) {
@@ -103,6 +106,7 @@ absl::Status PlayActions(Task* task, const std::map<std::string, double>& init, 
   RETURN_IF_ERROR(task->ResetTo(init, &stream, observation.data()));
   actor::EpisodeState state;
   state.task = task;
+  state.observation = observation.data();
   state.reached.cost = task->Cost();
   while (true) {
     state.last = !source(state.step, action.data()) || !state.reached.valid || (stop_at_end && state.reached.ends());
@@ -119,7 +123,9 @@ absl::StatusOr<Playback> OfTask(const PlaybackOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("--member, --epoch and --episode belong to a run folder; ", options.what, " is a task"));
   }
-  ASSIGN_OR_RETURN(std::shared_ptr<Task> task, MakeTaskWith(options.what, options.set));
+  ASSIGN_OR_RETURN(const NamedTask named, FindTask(options.what, options.set));
+  ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(named.name, named.options));
+  ASSIGN_OR_RETURN(std::shared_ptr<Task> task, MakeTask(named.name, named.options));
   if (task->simulation() == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat("task ", options.what, " has no simulation to draw"));
   }
@@ -132,6 +138,7 @@ absl::StatusOr<Playback> OfTask(const PlaybackOptions& options) {
     ASSIGN_OR_RETURN(source, RecordedActions(actions, task->spec()));
   }
   Playback playback;
+  playback.known = std::make_shared<NearestRows>(model);
   playback.title = absl::StrCat(
       options.what, "   ",
       generated ? absl::StrCat(actions, " actions, seed ", seed) : std::filesystem::path(actions).filename().string());

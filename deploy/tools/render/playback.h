@@ -5,12 +5,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "actor/episode_player.h"
+#include "common/tasks/nearest_row.h"
 
 namespace datacom::tools {
 
@@ -32,6 +34,7 @@ struct Playback {
   std::string note;                    // remark on the options, for people; usually empty
   std::optional<uint32_t> still_step;  // the step for a single picture, when it is not the last
   std::function<absl::Status(const actor::Watcher&)> play;
+  std::shared_ptr<NearestRows> known;  // the task's known rows; never null
 };
 
 // NOT_FOUND or INVALID_ARGUMENT, naming what is missing or which options exclude each other.

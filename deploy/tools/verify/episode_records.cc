@@ -16,11 +16,13 @@ namespace datacom::verify {
 namespace {
 
 constexpr const char* kWhole[] = {"member", "session", "environment", "episode", "env_steps", "length"};
-constexpr const char* kNumbers[] = {"discounted_return", "return", "max_violation", "sum_cost", "policy_version"};
+constexpr const char* kNumbers[] = {"discounted_return", "return",          "max_violation",
+                                    "sum_cost",          "violating_steps", "policy_version"};
 
-std::vector<std::string> NumberColumns(const std::vector<std::string>& named) {
+std::vector<std::string> NumberColumns(const std::vector<std::string>& named, const std::vector<std::string>& logs) {
   std::vector<std::string> columns(std::begin(kNumbers), std::end(kNumbers));
   columns.insert(columns.end(), named.begin(), named.end());
+  columns.insert(columns.end(), logs.begin(), logs.end());
   return columns;
 }
 
@@ -31,7 +33,8 @@ std::string Line(uint64_t line) { return absl::StrCat("line ", line); }
 EpisodeRecords::EpisodeRecords(VerifiedRun* run)
     : run_(run),
       named_(NamedCostColumns(run->schema.named_costs().names)),
-      numbers_(NumberColumns(named_)),
+      logs_(LogColumns(run->schema.logs().names)),
+      numbers_(NumberColumns(named_, logs_)),
       rows_(run->members()),
       next_(run->members()) {
   const absl::StatusOr<std::string> text = ReadFile(run->Path(kEpisodesFile));
@@ -178,6 +181,7 @@ void EpisodeRecords::CompareWithSteps(uint32_t member, const EpisodeRow& row, co
   if (!environment.whole) return;
   Expect(row, "sum_cost", Cell(environment.sum_cost), other);
   Expect(row, "max_violation", Cell(environment.max_violation), other);
+  Expect(row, "violating_steps", Cell(environment.violating_steps), other);
 }
 
 void EpisodeRecords::CompareWithEpisode(uint32_t member, const EpisodeRow& row, const replay::EpisodeSummary& episode) {
@@ -191,10 +195,15 @@ void EpisodeRecords::CompareWithEpisode(uint32_t member, const EpisodeRow& row, 
   Expect(row, "return", Cell(episode.return_), other);
   Expect(row, "max_violation", Cell(episode.max_violation), other);
   Expect(row, "sum_cost", Cell(episode.sum_cost), other);
+  Expect(row, "violating_steps", Cell(episode.violating_steps), other);
   Expect(row, "policy_version", Cell(episode.policy_update), other);
   for (size_t i = 0; i < episode.named_sum_cost.size(); ++i) {
-    Expect(row, named_[2 * i], Cell(episode.named_max_violation[i]), other);
-    Expect(row, named_[2 * i + 1], Cell(episode.named_sum_cost[i]), other);
+    Expect(row, named_[3 * i], Cell(episode.named_max_violation[i]), other);
+    Expect(row, named_[3 * i + 1], Cell(episode.named_sum_cost[i]), other);
+    Expect(row, named_[3 * i + 2], Cell(episode.named_violating_steps[i]), other);
+  }
+  for (size_t i = 0; i < episode.log_sum.size(); ++i) {
+    Expect(row, logs_[i], Cell(episode.log_sum[i] / episode.length), other);
   }
 }
 

@@ -47,7 +47,7 @@ class EpisodeRecords {
   void Expect(const EpisodeRow& row, const std::string& column, const std::string& value, const std::string& other);
 
   VerifiedRun* const run_;
-  const std::vector<std::string> named_, numbers_;  // columns of named costs; all columns of numbers
+  const std::vector<std::string> named_, logs_, numbers_;  // columns of named costs and of logs; all columns of numbers
   std::map<std::string, size_t> columns_;
   std::vector<std::vector<EpisodeRow>> rows_;  // by member, sorted by last_row
   std::vector<size_t> next_;                   // where the last Find of each member ended

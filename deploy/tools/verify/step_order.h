@@ -39,6 +39,7 @@ class StepOrder {
     bool whole = false;  // its episode has been seen from step 0
     uint32_t episode = 0, step = 0;
     double sum_cost = 0, max_violation = 0;
+    uint32_t violating_steps = 0;
   };
 
   // `from_start`: the first transition to come is the member's first one.
@@ -63,11 +64,12 @@ class StepOrder {
                    ? absl::StrCat(Name(next), " follows episode ", environment.episode, ", step ", environment.step)
                    : absl::StrCat(Name(next), " is the first of its environment");
     }
-    if (!continues) environment = Environment{true, begins, next.episode, next.step, 0, 0};
+    if (!continues) environment = Environment{true, begins, next.episode, next.step, 0, 0, 0};
     environment.step = next.step;
     const double cost = std::max(0.0, static_cast<double>(next.cost));
     environment.sum_cost += cost;
     environment.max_violation = std::max(environment.max_violation, cost);
+    if (cost > 0) ++environment.violating_steps;
     return environment;
   }
 

@@ -78,6 +78,21 @@ TEST(ResolveExperiment, LeavesATextTaskAsItIs) {
   EXPECT_EQ(ResolveExperiment(given).task_options().SerializeAsString(), given.task_options().SerializeAsString());
 }
 
+TEST(ResolveExperiment, TheBudgetIsOneShareWhereTheCostsOfTheTaskHaveBudgets) {
+  v1::Experiment experiment;
+  experiment.set_algorithm("datacom");
+  v1::Cost* const cost =
+      experiment.mutable_task_options()->MutableExtension(v1::text_task)->mutable_definition()->add_cost();
+  EXPECT_EQ(ResolveExperiment(experiment).hyper().cost_budget(), 5) << "the default";
+  cost->set_budget(25);
+  EXPECT_EQ(ResolveExperiment(experiment).hyper().cost_budget(), 1);
+  experiment.mutable_hyper()->set_cost_budget(2);
+  EXPECT_EQ(ResolveExperiment(experiment).hyper().cost_budget(), 2) << "a given value stays";
+  experiment.clear_hyper();
+  experiment.set_algorithm("sac");
+  EXPECT_FALSE(ResolveExperiment(experiment).hyper().has_cost_budget()) << "sac has no budget";
+}
+
 TEST(ResolveExperiment, KeepsGivenValuesAndIsIdempotent) {
   const v1::Experiment given = Minimal(
       "run { env_steps: 5000 lockstep: true } network { actor_hidden: 32 } learner { tau: 0.5 } members { seed: 3 "

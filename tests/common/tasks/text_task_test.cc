@@ -272,7 +272,16 @@ TEST(TextTask, EachPartOfTheStartHasAStreamOfItsOwn) {
 
 #ifndef DATACOM_SANITIZED
 TEST(TextTask, StepsAndResetsAllocateNothing) {
-  TaskFolder folder(kArm, ArmTask("}"));
+  TaskFolder folder(kArm, ArmTask(R"~(}
+    observation { number: "action.*" history: 3 }
+    observation { name: "effort" value: "norm2(\"action.*\") * command.goal" clip { low: 0 high: 1 } }
+    observation { body: "lower" quantity: "gravity" }
+    observation { body: "lower" quantity: "local_velocity" name: "own" }
+    command { name: "goal" low: 1 high: 3 }
+    truncated: "near.x > 50"
+    log { name: "speed" value: "speed.x" }
+    push { joint: "elbow" every { low: 0.02 high: 0.05 } velocity { low: -1 high: 1 } }
+    randomise { body: "lower" factor { low: 0.5 high: 2 } })~"));
   for (const std::string options : {"", "randomisation { mass { low: 0.8 high: 1.2 } }"}) {
     Loaded arm(folder.task(), options);
     const double u[2] = {0.4, -0.2};

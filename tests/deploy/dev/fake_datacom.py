@@ -11,7 +11,7 @@ import sys
 
 PROGRESS = "member,seed,epoch,env_steps,wall_seconds,eval_episodes,eval_discounted_return,status"
 EPISODES = ("member,session,environment,episode,env_steps,length,discounted_return,return,max_violation,sum_cost,"
-            "policy_version")
+            "violating_steps,policy_version")
 
 
 def value(flag):
@@ -31,7 +31,7 @@ def leave_run(folder, steps, whole):
     write(folder, "build.txt", ["revision 123", "machine a 486, 1 processors", "started 1994-05-06"])
     write(folder, "progress.csv", [PROGRESS] + [f"{member},{member},{epoch},{made},{made / 1000},25,0.123456789,ok"
                                                 for epoch, made in enumerate([steps // 2, steps][:1 + whole]) for member in members])
-    write(folder, "episodes.csv", [EPISODES] + [f"{member},1,0,{i},{100 * i + 100},100,{0.5 + i},2.000001,{i}.5,{10 + i},7"
+    write(folder, "episodes.csv", [EPISODES] + [f"{member},1,0,{i},{100 * i + 100},100,{0.5 + i},2.000001,{i}.5,{10 + i},{i},7"
                                                 for i in range(4) for member in members])
     if whole:
         write(folder, "report.html", [])

@@ -115,8 +115,8 @@ class ReproduceTest(unittest.TestCase):
             "member,seed,epoch,env_steps,wall_seconds,eval_episodes,eval_discounted_return,status", "0,0,0,1000,1,25,0.123457,ok"])
         with lzma.open(os.path.join(self.results, "hockey/one/episodes.csv.xz"), "rt") as file:
             self.assertEqual(file.read().splitlines()[:3], [
-                "member,episodes,env_steps,length,discounted_return,return,max_violation,sum_cost,policy_version",
-                "0,1,100,100,0.5,2,0.5,10,7", "0,1,200,100,1.5,2,1.5,11,7"])
+                "member,episodes,env_steps,length,discounted_return,return,max_violation,sum_cost,violating_steps,policy_version",
+                "0,1,100,100,0.5,2,0.5,10,0,7", "0,1,200,100,1.5,2,1.5,11,1,7"])
 
     def test_a_finished_entry_is_skipped_also_without_its_run_folder(self):
         self.reproduce()
@@ -225,13 +225,14 @@ class RecordsTest(unittest.TestCase):
         sys.dont_write_bytecode = True
         loader.exec_module(cls.reproduce)
 
-    HEADER = "member,session,environment,episode,env_steps,length,discounted_return,return,max_violation,sum_cost,policy_version\n"
+    HEADER = ("member,session,environment,episode,env_steps,length,discounted_return,return,max_violation,sum_cost,violating_steps,"
+              "policy_version\n")
 
-    def test_merged_episodes_keep_total_cost_and_largest_violation(self):
-        text = self.HEADER + ("0,1,0,0,100,100,1,10,0.5,3,7\n1,1,1,0,90,90,5,5,0,0,8\n0,1,0,1,150,50,2,20,0.25,4.5,9\n"
-                              "0,1,0,2,180,30,-3,2.5,0,0,11\n")
-        every = "\n0,1,100,100,1,10,0.5,3,7\n0,1,150,50,2,20,0.25,4.5,9\n0,1,180,30,-3,2.5,0,0,11\n1,1,90,90,5,5,0,0,8\n"
-        pairs = "\n0,2,150,75,1.5,15,0.5,7.5,9\n0,1,180,30,-3,2.5,0,0,11\n1,1,90,90,5,5,0,0,8\n"
+    def test_merged_episodes_keep_total_cost_violating_steps_and_largest_violation(self):
+        text = self.HEADER + ("0,1,0,0,100,100,1,10,0.5,3,12,7\n1,1,1,0,90,90,5,5,0,0,0,8\n0,1,0,1,150,50,2,20,0.25,4.5,30,9\n"
+                              "0,1,0,2,180,30,-3,2.5,0,0,0,11\n")
+        every = "\n0,1,100,100,1,10,0.5,3,12,7\n0,1,150,50,2,20,0.25,4.5,30,9\n0,1,180,30,-3,2.5,0,0,0,11\n1,1,90,90,5,5,0,0,0,8\n"
+        pairs = "\n0,2,150,75,1.5,15,0.5,7.5,42,9\n0,1,180,30,-3,2.5,0,0,0,11\n1,1,90,90,5,5,0,0,0,8\n"
         fits = {}
         for most in range(400, 80, -4):
             try:
@@ -253,7 +254,7 @@ class RecordsTest(unittest.TestCase):
                          f"{member},{10000 * epoch}," + ",".join(digits[(member * 101 + epoch) * 20 + i] for i in range(20)) + "\n"
                          for epoch in range(101) for member in members),
                      "episodes.csv": self.HEADER + "".join(
-                         f"{member},1,0,{i},{100 * i},100,{digits[i]},{digits[2 * i]},{digits[3 * i]},{digits[5 * i]},{i}\n"
+                         f"{member},1,0,{i},{100 * i},100,{digits[i]},{digits[2 * i]},{digits[3 * i]},{digits[5 * i]},{i % 7},{i}\n"
                          for i in range(2000) for member in members)}
             for name, text in files.items():
                 with open(os.path.join(run, name), "w", encoding="utf-8") as file:

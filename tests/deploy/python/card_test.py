@@ -13,8 +13,19 @@ def test_a_card_has_the_numbers_of_the_records(run):
     assert f"| return | {mean:.4g} [" in text
     total = run.episodes.groupby("member")["sum_cost"].sum().mean()
     assert f"| cost of the whole training, a seed | {total:.4g} [" in text
+    violating = run.episodes.groupby("member")["violating_steps"].sum().mean()
+    assert f"| violating steps of the whole training, a seed | {violating:.4g} [" in text
+    assert f"| violating steps per episode | {rows['eval_violating_steps'].mean():.4g} [" in text
     assert "a cost budget of 12 an episode" in text and "Seeds 3, 7; 3,000 environment steps each" in text
     assert "cost_budget: 12" in text  # the resolved experiment
+
+
+def test_a_card_of_records_without_violating_steps_says_so(run, monkeypatch):
+    episodes = run.episodes.drop(columns="violating_steps")
+    rows = run.progress.drop(columns=["eval_violating_steps", "train_violating_steps"])
+    monkeypatch.setattr(type(run), "episodes", property(lambda _: episodes))
+    monkeypatch.setattr(type(run), "progress", property(lambda _: rows))
+    assert "| violating steps of the whole training, a seed | not recorded |" in card.card(run)
 
 
 def test_a_card_says_what_limits_the_run(run, monkeypatch):

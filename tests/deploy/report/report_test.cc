@@ -98,7 +98,7 @@ TEST_F(ReportTest, ShowsEachCostOfATaskWithSeveral) {
   const nlohmann::json& summary = (*data)["groups"][0]["summary"];
   EXPECT_EQ(summary["eval_max_violation.wall"][0], 0.5);
   EXPECT_EQ(summary["eval_sum_cost.speed"][0], 1.0);
-  EXPECT_EQ((*data)["quantities"].back()["title"], "Cost speed: sum per episode");
+  EXPECT_EQ((*data)["quantities"].back()["title"], "Cost speed: violating steps per episode");
 }
 
 TEST(GroupSeries, IsTheMeanOverMembersAtEqualSteps) {
@@ -122,6 +122,37 @@ TEST(GroupSeries, CumulativeCostAddsAllEndedEpisodes) {
   EXPECT_EQ(series.values[0].mean, 0);
   EXPECT_EQ(series.values[1].mean, (3 + 4 + 5 + 10) / 2.0);
   EXPECT_TRUE(SeriesOf("cumulative_cost").steps.empty());
+}
+
+TEST(GroupSeries, CountsTheViolatingStepsOfAllEndedEpisodesAndNothingInRecordsWithoutThem) {
+  report::Run run = Recorded(false);
+  run.episodes = Parsed(
+      "member,env_steps,sum_cost,max_violation,violating_steps,log.speed\n0,400,3,0.25,7,1\n0,1000,4,0.75,2,3\n"
+      "1,900,4,0.75,5,9\n");
+  const std::vector<report::Run> runs = {run};
+  const Group group = GroupRuns(runs).at(0);
+  const Series series = GroupSeries(group, "cumulative_violating_steps");
+  ASSERT_EQ(series.steps, (std::vector<double>{0, 1000}));
+  EXPECT_EQ(series.values[0].mean, 0);
+  EXPECT_EQ(series.values[1].mean, (7 + 2 + 5) / 2.0);
+  EXPECT_EQ(GroupSeries(group, "newest_log.speed").values.back().mean, (2 + 9) / 2.0);
+  EXPECT_TRUE(SeriesOf("cumulative_violating_steps", true).steps.empty()) << "records of an earlier revision";
+}
+
+TEST_F(ReportTest, ShowsTheMeansOfWhatTheTaskLogs) {
+  v1::Experiment experiment;
+  experiment.set_task("mine");
+  experiment.set_algorithm("sac");
+  experiment.mutable_task_options()
+      ->MutableExtension(v1::text_task)
+      ->mutable_definition()
+      ->add_log()
+      ->set_name("speed");
+  Write("experiment.textproto", PrintExperiment(experiment));
+  Write("progress.csv", "member,seed,epoch,env_steps,updates,eval_log.speed,status\n0,5,0,0,0,1.5,ok\n");
+  const auto data = ReportData({folder_.string()}, kNoMap);
+  ASSERT_THAT(data, IsOk());
+  EXPECT_EQ((*data)["groups"][0]["summary"]["eval_log.speed"][0], 1.5);
 }
 
 TEST(GroupSeries, TheWorstViolationIsTheLargestOfAllEndedEpisodes) {
@@ -256,8 +287,8 @@ TEST_F(ReportTest, AFigureHasOnlyTheCurvesOfTheEvaluations) {
 
 TEST_F(ReportTest, ABaselineIsTheMeanOfItsCompleteEpisodes) {
   Write("back_off.csv",
-        "member,episode,discounted_return,max_violation,sum_cost,success,abandoned,reached\n"
-        "0,0,-10,0.5,4,1,0,1\n0,1,-30,0,0,0,0,1\n0,2,-900,9,9,1,1,1\n");
+        "member,episode,discounted_return,max_violation,sum_cost,violating_steps,success,abandoned,reached\n"
+        "0,0,-10,0.5,4,3,1,0,1\n0,1,-30,0,0,0,0,0,1\n0,2,-900,9,9,9,1,1,1\n");
   Write("plain.csv", "discounted_return\n7\n");
   const auto data = ReportData({folder_.string()}, kNoMap,
                                {.baselines = {(folder_ / "back_off.csv").string(), (folder_ / "plain.csv").string()}});
@@ -269,6 +300,7 @@ TEST_F(ReportTest, ABaselineIsTheMeanOfItsCompleteEpisodes) {
                                     {{"eval_discounted_return", -20.0},
                                      {"eval_max_violation", 0.25},
                                      {"eval_sum_cost", 2.0},
+                                     {"eval_violating_steps", 1.5},
                                      {"eval_success_rate", 0.5}}}};
   EXPECT_EQ((*data)["baselines"][0], expected);
   EXPECT_EQ((*data)["baselines"][1]["means"], nlohmann::json({{"eval_discounted_return", 7.0}}));
@@ -309,9 +341,11 @@ TEST(Quantities, HaveTheOrderOfTheirSections) {
   std::string columns;
   for (const Quantity& quantity : Quantities({})) columns += quantity.column + " ";
   EXPECT_EQ(columns,
-            "eval_discounted_return eval_return eval_max_violation eval_sum_cost eval_mean_cost eval_success_rate "
-            "train_return train_max_violation train_sum_cost newest_discounted_return newest_sum_cost worst_violation "
-            "cumulative_cost delta delta_cost delta_kappa delta_calibration constraint_mean constraint_loss "
+            "eval_discounted_return eval_return eval_max_violation eval_sum_cost eval_violating_steps eval_mean_cost "
+            "eval_success_rate train_return train_max_violation train_sum_cost train_violating_steps "
+            "newest_discounted_return newest_sum_cost newest_violating_steps worst_violation "
+            "cumulative_cost cumulative_violating_steps delta delta_cost delta_kappa delta_calibration constraint_mean "
+            "constraint_loss "
             "critic_loss policy_loss multiplier alpha entropy "
             "q_mean q_min q_gap critic_gradient_norm actor_gradient_norm constraint_gradient_norm updates_per_second "
             "samples_per_insert policy_lag lanes ");

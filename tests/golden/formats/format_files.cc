@@ -153,7 +153,7 @@ absl::Status WriteLedger(const std::string& folder) {
 // progress.csv and episodes.csv, without the events of TensorBoard, which have times.
 absl::Status WriteRecords(const std::string& folder) {
   {
-    ASSIGN_OR_RETURN(const auto records, learner::RunRecords::Open({folder, "datacom", {0}, 10, {}}, {}));
+    ASSIGN_OR_RETURN(const auto records, learner::RunRecords::Open({folder, "datacom", {0}, 10, {}, {}}, {}));
     RETURN_IF_ERROR(records->AppendEpoch(MakeEpoch()));
     v1::Episode episode;
     episode.set_session(1);
@@ -164,6 +164,7 @@ absl::Status WriteRecords(const std::string& folder) {
     episode.set_return_(10);
     episode.set_max_violation(0.25);
     episode.set_sum_cost(0.75);
+    episode.set_violating_steps(3);
     episode.set_policy_update(4);
     RETURN_IF_ERROR(records->AppendEpisode(0, episode));
     RETURN_IF_ERROR(records->Sync());

@@ -1,4 +1,5 @@
 // Compares maps of the feasibility value function with the acting rule, evaluated one observation at a time.
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -86,6 +87,43 @@ TEST(FeasibilityMap, KeepsValuesInPlaceWhenTheSliceHasHoles) {
     }
   }
   EXPECT_GT(holes, 0);
+}
+
+TEST(FeasibilityMap, NamesTheNearestKnownRowOfEachCell) {
+  const TaskModel model = MakeTaskModel("air_hockey", v1::TaskOptions()).value();
+  FeasibilityMap map;
+  map.resolution = 9;
+  map.slice = model.slices.front();
+  map.panels.resize(1);
+  map.panels[0].constraint.assign(81, 0.5);
+  map.known = MakeKnownPanel(model, map.slice, 9);
+  ASSERT_EQ(map.known.names, model.known_constraints->names());
+  const Csv csv = Csv::Parse(MapCsv(map), "map").value();
+  const nlohmann::json json = nlohmann::json::parse(MapJson(map))["known"];
+  std::vector<double> observation(model.spec.obs_dim), q(model.dynamics->dims().q), x(model.dynamics->dims().x);
+  std::vector<double> k(model.known_constraints->count());
+  int cells = 0;
+  for (int cell = 0; cell < 81; ++cell) {
+    if (!map.slice.at(map.X(cell % 9), map.Y(cell / 9), observation.data())) {
+      EXPECT_EQ(map.known.row[cell], -1);
+      EXPECT_TRUE(json["distance"][cell].is_null());
+      continue;
+    }
+    ++cells;
+    model.dynamics->Evaluate(observation.data(), {q.data(), x.data(), nullptr, nullptr, nullptr});
+    KnownConstraintsOut out;
+    out.k = k.data();
+    model.known_constraints->Evaluate({q.data(), x.data(), observation.data()}, out);
+    const auto largest = std::max_element(k.begin(), k.end());
+    EXPECT_EQ(map.known.distance[cell], -*largest);
+    EXPECT_EQ(map.known.row[cell], largest - k.begin());
+    EXPECT_EQ(csv.Text(cell, "known_row"), map.known.names[largest - k.begin()]);
+    EXPECT_EQ(csv.Number(cell, "known_distance"), -*largest);
+    EXPECT_EQ(json["row"][cell], largest - k.begin());
+  }
+  EXPECT_GT(cells, 0);
+  const TaskModel cartpole = MakeTaskModel("cartpole", v1::TaskOptions()).value();
+  EXPECT_TRUE(MakeKnownPanel(cartpole, cartpole.slices.front(), 3).names.empty()) << "CartPole has no known rows";
 }
 
 class MapOfRun : public ::testing::Test {

@@ -238,6 +238,7 @@ TEST_F(EvalCommandTest, RepeatsTheEvaluationEpisodesOfTheRun) {
     EXPECT_EQ(table.value(3 + e, "epoch"), 2);
     EXPECT_EQ(table.value(3 + e, "discounted_return"), episodes[e].discounted_return());
     EXPECT_EQ(table.value(3 + e, "sum_cost"), episodes[e].sum_cost());
+    EXPECT_EQ(table.value(3 + e, "violating_steps"), episodes[e].violating_steps());
     EXPECT_EQ(table.value(3 + e, "length"), 300);
   }
 }

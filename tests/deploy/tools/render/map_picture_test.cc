@@ -51,6 +51,27 @@ TEST(MapPicture, IsBlueWhereFeasibleRedWhereInfeasibleAndBlackOnTheBoundary) {
   EXPECT_NEAR((dark_from + dark_to) / 2.0, 74 + 130, 3);  // the panel's middle
 }
 
+TEST(MapPicture, ShowsWhereAKnownRowIsZeroInGreen) {
+  FeasibilityMap map = Plane(40);
+  const auto green_pixels = [&map] {
+    const auto picture = DrawFeasibilityMap(map);
+    int count = 0;
+    for (int x = 80; x < 330; ++x) {
+      const auto [red, green, blue] = PixelAt(*picture, x, 150);
+      count += green > red + 40 && green > blue + 40;
+      if (green > red + 40 && green > blue + 40) EXPECT_NEAR(x, 74 + 0.75 * 260, 4) << "the row is 0 at x = 0.5";
+    }
+    return count;
+  };
+  EXPECT_EQ(green_pixels(), 0);
+  map.known.names = {"wall"};
+  for (int cell = 0; cell < 40 * 40; ++cell) {
+    map.known.distance.push_back(0.5 - map.X(cell % 40));
+    map.known.row.push_back(0);
+  }
+  EXPECT_GE(green_pixels(), 1);
+}
+
 TEST(MapPicture, IsGreyWithoutAStateAndGrowsByRowsOfPanels) {
   FeasibilityMap map = Plane(20);
   std::fill(map.panels[0].constraint.begin(), map.panels[0].constraint.end(), std::nan(""));

@@ -139,10 +139,11 @@ TEST(Overlay, ShowsNumbersAndMarksAViolationRed) {
   const std::unique_ptr<Task> task = StartedTask("cartpole", 0);
   actor::EpisodeState state;
   state.task = task.get();
+  std::optional<NearestName> nearest;
   const auto draw = [&](double cost) {
     state.reached.cost = cost;
     Picture picture(480, 270);
-    DrawNumbers(state, &picture);
+    DrawNumbers(state, nearest, &picture);
     return Bytes(picture);
   };
   const std::string black(3 * 480 * 270, '\0');
@@ -152,7 +153,13 @@ TEST(Overlay, ShowsNumbersAndMarksAViolationRed) {
   const auto red = static_cast<uint8_t>(unsafe[2]), green = static_cast<uint8_t>(unsafe[1]);
   EXPECT_GT(red, green + 100);
   state.judgement = actor::EpisodeState::Judgement{0.2, 1.0, 0.1};
-  EXPECT_GT(DifferentPixels(draw(-0.5), safe), 500);  // the constraint's lines
+  const std::string judged = draw(-0.5);
+  EXPECT_GT(DifferentPixels(judged, safe), 500);  // the constraint's lines
+  nearest = NearestName{"wall_tip", 0.25};
+  const std::string near = draw(-0.5);
+  EXPECT_GT(DifferentPixels(near, judged), 500);  // the line of the nearest known row
+  nearest->distance = -0.25;
+  EXPECT_GT(DifferentPixels(draw(-0.5), near), 20);  // red when it is violated
 }
 
 TEST(Overlay, CurvesGrowWithTheEpisode) {

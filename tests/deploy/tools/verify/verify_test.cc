@@ -104,9 +104,9 @@ class VerifyTest : public ::testing::Test {
     ASSERT_THAT(table->Start(1), IsOk());
     std::vector<uint32_t> ended;
     replay::Session* session = table->Register("actor-0", 1, kEnvironments * kMembers, &ended).value();
-    auto episodes = CsvWriter::Create(Path("episodes.csv"),
-                                      {"member", "session", "environment", "episode", "env_steps", "length",
-                                       "discounted_return", "return", "max_violation", "sum_cost", "policy_version"});
+    auto episodes = CsvWriter::Create(Path("episodes.csv"), {"member", "session", "environment", "episode", "env_steps",
+                                                             "length", "discounted_return", "return", "max_violation",
+                                                             "sum_cost", "violating_steps", "policy_version"});
     for (uint32_t member = 0; member < kMembers; ++member) {
       auto rings = replay::MemberTable::Open(setup_.schema, setup_.options, member).value();
       ASSERT_THAT(rings->Complete(1), IsOk());
@@ -120,7 +120,8 @@ class VerifyTest : public ::testing::Test {
         for (const replay::EpisodeSummary& e : rings->episodes().Finished(from, from + count)) {
           ASSERT_THAT((*episodes)->Append({Cell(member), Cell(e.session), Cell(e.environment), Cell(e.episode),
                                            Cell(e.last_row), Cell(e.length), Cell(e.discounted_return), Cell(e.return_),
-                                           Cell(e.max_violation), Cell(e.sum_cost), Cell(e.policy_update)}),
+                                           Cell(e.max_violation), Cell(e.sum_cost), Cell(e.violating_steps),
+                                           Cell(e.policy_update)}),
                       IsOk());
           ++episodes_[member];
         }
