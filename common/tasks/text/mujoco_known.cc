@@ -110,6 +110,7 @@ absl::Status CheckKind(const v1::KnownConstraint& known, const std::string& fiel
   RETURN_IF_ERROR(only(known.has_share(), "share", known.has_joint_position() || known.has_joint_velocity(),
                        "joint_position and joint_velocity"));
   RETURN_IF_ERROR(only(known.has_share(), "share", !known.equality(), "inequalities"));
+  RETURN_IF_ERROR(only(known.has_margin(), "margin", !known.equality(), "inequalities"));
   RETURN_IF_ERROR(
       only(known.has_value(), "value", known.has_joint_position() && known.equality(), "joint_position with equality"));
   if (known.equality() && known.has_joint_position() && !known.has_value()) {

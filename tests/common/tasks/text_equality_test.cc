@@ -116,6 +116,8 @@ TEST(TextEquality, RefusesOtherShapesByName) {
               HasSubstr("known[0].value: is only for joint_position with equality"));
   EXPECT_THAT(Error(R"(known { name: "a" joint_position: "shoulder" value: 1 share: 0.5 equality: true })"),
               HasSubstr("known[0].share: is only for inequalities"));
+  EXPECT_THAT(Error(R"(known { name: "a" joint_position: "shoulder" value: 1 margin: 0.1 equality: true })"),
+              HasSubstr("known[0].margin: is only for inequalities"));
 }
 
 }  // namespace
