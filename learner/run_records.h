@@ -68,7 +68,9 @@ std::string BuildText(const std::string& before);
 // A critic runs away if an epoch's mean critic loss is more than ten times the smallest of the ten epochs before it.
 // The first ten epochs of learning are left out of the comparison: their loss is small because the agent has met no
 // reward yet, and it grows in every healthy run. So epoch 21 is the first that is judged. A loss that has stayed high
-// for ten epochs becomes the new reference, and the rule no longer reports it.
+// for ten epochs becomes the new reference, and the rule no longer reports it. The rule is for critics that learn from
+// a replay. On-policy algorithms are not judged: an epoch may hold two episodes there, and the loss of a critic that
+// meets its first fall is many times that of an epoch without one.
 class CriticWatch {
  public:
   static constexpr size_t kFirst = 10;   // first epochs of learning, left out

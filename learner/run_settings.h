@@ -19,6 +19,7 @@ struct RunSettings {
   };
   std::string task, algorithm, acting_rule, device;
   bool needs_dynamics = false;  // the algorithm reads control-affine features
+  bool on_policy = false;       // its critics are not judged (CriticWatch)
   uint64_t seed = 0;
   std::vector<Member> members;
   EpochSchedule schedule;

@@ -65,6 +65,7 @@ RunSettings MakeRunSettings(const v1::Experiment& resolved) {
   settings.algorithm = resolved.algorithm();
   settings.acting_rule = algorithm.acting_rule;
   settings.needs_dynamics = algorithm.needs_dynamics;
+  settings.on_policy = algorithm.on_policy;
   settings.device = resolved.learner().device();
   settings.seed = resolved.run().seed();
   for (int i = 0; i < resolved.members_size(); ++i) {

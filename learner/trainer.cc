@@ -61,7 +61,7 @@ void Trainer::Restore(const v1::LearnerCheckpoint& learner) {
   wall_before_ = learner.wall_seconds();
   for (const v1::EpochRecord& record : learner.open()) open_[record.epoch()] = record;
   totals_.assign(learner.totals().begin(), learner.totals().end());
-  for (int i = 0; i < members_; ++i) {
+  for (int i = 0; i < members_ && !run_.settings.on_policy; ++i) {
     critics_[i] = CriticWatch({totals_[i].critic_losses().begin(), totals_[i].critic_losses().end()});
     runaway_[i] = critics_[i].runaway();
   }
@@ -285,7 +285,7 @@ absl::Status Trainer::EndEpoch() {
 
 // An epoch that the end of the run cuts short is judged, but its loss is not kept: a longer run ends it again.
 void Trainer::WatchCritics(const Stats& stats, v1::EpochRecord* record) {
-  for (int i = 0; i < members_; ++i) {
+  for (int i = 0; i < members_ && !run_.settings.on_policy; ++i) {
     CriticWatch watch = critics_[i];
     watch.Add(stats[i].critic_loss());
     if (watch.runaway() && runaway_[i] == 0) {

@@ -21,8 +21,12 @@ inline SafeMapGains GainsOf(const Snapshot& snapshot) {
   return {ScalarOf(snapshot, "atacom_gain"), ScalarOf(snapshot, "slack_beta")};
 }
 
-// A Python environment may have no control-affine model.
+// A Python environment may have no control-affine model; that of a text task may not hold.
 inline absl::Status CheckHasModel(const TaskModel& model) {
+  if (!model.without_map.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("task ", model.spec.name, " has no f and G, which this algorithm ", "needs: ", model.without_map));
+  }
   if (model.dynamics->dims().q > 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("task ", model.spec.name, " has no control-affine model (q, f, G), which this algorithm needs"));

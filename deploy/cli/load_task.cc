@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
 #include "common/config/carried_task.h"
@@ -103,6 +104,13 @@ absl::StatusOr<v1::Experiment> ExperimentOf(const TrainOptions& options) {
   if (reads("target_entropy")) experiment.mutable_hyper()->set_target_entropy(-model->spec.action_dim);
   if (reads("delta_mode")) experiment.mutable_hyper()->set_delta_mode("controlled");
   return experiment;
+}
+
+std::string ModelFitLine(const std::string& experiment_file) {
+  int code = 0;
+  const absl::StatusOr<std::string> line =
+      Output({BinFolder() + "/datacom-tools", "model-fit", experiment_file}, &code);
+  return line.ok() && code == kExitOk ? std::string(absl::StripSuffix(*line, "\n")) : "";
 }
 
 }  // namespace datacom::cli

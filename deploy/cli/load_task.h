@@ -28,6 +28,10 @@ absl::StatusOr<v1::Experiment> ExperimentOf(const TrainOptions& options);
 // Whether the options name a task instead of an experiment.
 bool NamesTask(const TrainOptions& options);
 
+// One line that says how well f and G of the run's task predict its simulator, for an algorithm that reads them. Empty
+// for other algorithms, or if it cannot be measured.
+std::string ModelFitLine(const std::string& experiment_file);
+
 }  // namespace datacom::cli
 
 #endif  // DATACOM_DEPLOY_CLI_LOAD_TASK_H_

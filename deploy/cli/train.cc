@@ -328,6 +328,8 @@ int Train(const TrainOptions& options) {
   if (!run->layout.note.empty()) display.Say(run->layout.note);
   if (!options.resume) {
     for (const std::string& note : PlanNotes(experiment)) display.Say(note);
+    const std::string fit = options.quiet ? "" : ModelFitLine(ExperimentFile(run->run_dir));
+    if (!fit.empty()) display.Say(fit);
   }
   const int code = Supervise(options, *run, &cluster, &display);
   return code == kExitOk ? Finish(FinishRun(*run)) : code;

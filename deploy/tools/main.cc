@@ -36,7 +36,7 @@ int Main(int argc, char** argv) {
   app.require_subcommand(1);
   int exit_code = kExitOk;
   for (auto* add : {AddTask, AddEval, AddRollout, AddRender, AddReplayViolation, AddExport, AddExportDataset, AddVerify,
-                    AddLoadTask}) {
+                    AddLoadTask, AddModelFit}) {
     add(&app, &exit_code);
   }
   RaiseOpenFileLimit();

@@ -1,22 +1,57 @@
-// eval, rollout, export, and load-task, which `datacom` calls.
+// eval, rollout, export, and load-task and model-fit, which `datacom` calls.
 #include <iostream>
 #include <memory>
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "common/acting/acting_rule.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/base/whole_number.h"
+#include "common/config/algorithms.h"
+#include "common/config/experiment.h"
 #include "common/records/best_epoch.h"
 #include "common/tasks/load_task.h"
+#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/python_task.pb.h"
 #include "datacom/v1/task.pb.h"
 #include "deploy/tools/about.h"
 #include "deploy/tools/play/eval_command.h"
 #include "deploy/tools/play/export_command.h"
+#include "deploy/tools/play/model_fit.h"
 #include "deploy/tools/play/rollout_command.h"
 #include "deploy/tools/verbs.h"
 
 namespace datacom::tools {
+namespace {
+
+constexpr uint32_t kQuickSteps = 300;
+constexpr double kQuickSeconds = 0.5;  // of processor time
+
+// Whether the rule reads f and G: it refuses a task without them.
+bool ReadsModel(const std::string& rule, TaskModel model) {
+  if (!CheckActingRuleTask(rule, model).ok()) return false;
+  model.without_map = "none";
+  return !CheckActingRuleTask(rule, model).ok();
+}
+
+// One line on f and G of the experiment's task if its algorithm reads them; else nothing.
+absl::StatusOr<std::string> FitLine(const std::string& file) {
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, LoadExperiment(file, ""));
+  const v1::TaskOptions& options = experiment.task_options();
+  const AlgorithmInfo* const algorithm = FindAlgorithm(experiment.algorithm());
+  ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(experiment.task(), options));
+  if (algorithm == nullptr || options.HasExtension(v1::python_task) || !ReadsModel(algorithm->acting_rule, model)) {
+    return std::string();
+  }
+  ASSIGN_OR_RETURN(const ModelFit fit, MeasureFit(experiment.task(), options, {0, kQuickSteps, kQuickSeconds}));
+  const bool text = options.HasExtension(v1::text_task);
+  return absl::StrCat(DescribeFit(fit), ". ", JudgeFit(fit),
+                      text && fit.control_step > kGoodFit ? " `datacom task check` says more." : "", "\n");
+}
+
+}  // namespace
 
 void AddEval(CLI::App* app, int* exit_code) {
   auto eval = std::make_shared<EvalCommand>();
@@ -88,6 +123,18 @@ void AddLoadTask(CLI::App* app, int* exit_code) {
     const absl::Status status = LoadTaskOf(flags->folder, &flags->task, &options);
     std::cout << (status.ok() ? options.SerializeAsString() : std::string(status.message()));
     *exit_code = ExitCode(status);
+  });
+}
+
+// `datacom train` prints what this verb prints.
+void AddModelFit(CLI::App* app, int* exit_code) {
+  auto file = std::make_shared<std::string>();
+  CLI::App* verb = app->add_subcommand("model-fit", "Says how well f and G of an experiment's task predict")->group("");
+  verb->add_option("experiment", *file, "experiment.textproto of a run folder")->required();
+  verb->callback([file, exit_code] {
+    const absl::StatusOr<std::string> line = FitLine(*file);
+    if (line.ok()) std::cout << *line;
+    *exit_code = Finish(line.status());
   });
 }
 

@@ -21,6 +21,7 @@ void AddEval(CLI::App* app, int* exit_code);
 void AddRollout(CLI::App* app, int* exit_code);
 void AddExport(CLI::App* app, int* exit_code);
 void AddLoadTask(CLI::App* app, int* exit_code);
+void AddModelFit(CLI::App* app, int* exit_code);
 
 // Draw (render_verbs.cc). `task check` ends with a picture.
 void AddRender(CLI::App* app, int* exit_code);

@@ -121,6 +121,26 @@ TEST_F(RunRecordsTest, RecordsHaveTheStatisticsOfCriticsAndGradients) {
   EXPECT_EQ(cell(4, "constraint_gradient_norm"), "");
 }
 
+TEST_F(RunRecordsTest, TheCriticOfAnOnPolicyAlgorithmIsNotJudged) {
+  v1::Experiment experiment = FakeExperiment();
+  experiment.mutable_run()->set_steps_per_epoch(10);
+  RunPlan plan;
+  plan.critic_loss = [](size_t, uint64_t updates) { return updates > 201 ? 40.0 : 1.0; };
+  for (const bool on_policy : {false, true}) {
+    plan.on_policy = on_policy;
+    const std::string folder = Folder(on_policy ? "on_policy" : "replay");
+    const RunOutcome outcome = RunFake(folder, experiment, plan);
+    ASSERT_THAT(outcome.status, IsOk());
+    EXPECT_EQ(outcome.info.members(0).status(), on_policy ? "ok" : "runaway");
+    EXPECT_EQ(outcome.runaway[0], on_policy ? 0 : 1);
+    const auto rows = Rows(folder);
+    const size_t column = Column(rows, "status");
+    size_t runaways = 0;
+    for (const auto& row : rows) runaways += row[column] == "runaway";
+    EXPECT_EQ(runaways, on_policy ? 0u : 6u) << "two members, three epochs";
+  }
+}
+
 // 25 epochs of 10 steps, the first two without an update. The loss of member 1's critic is 1 up to update 201, then 40.
 TEST_F(RunRecordsTest, RecordsInfoAndMetricsReportACriticThatRunsAwayAlsoAfterAnInterruption) {
   v1::Experiment experiment = FakeExperiment();

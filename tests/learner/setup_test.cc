@@ -58,6 +58,17 @@ TEST(RunSettings, OnlyAlgorithmsWithABudgetShowOne) {
   EXPECT_EQ(budget(), 7);
 }
 
+TEST(RunSettings, SayWhichAlgorithmsAreOnPolicy) {
+  v1::Experiment experiment;
+  experiment.set_name("policies");
+  experiment.set_task("cartpole");
+  for (const auto& [algorithm, on_policy] :
+       {std::pair("sac", false), std::pair("ppo_lag", true), std::pair("rcpo", true)}) {
+    experiment.set_algorithm(algorithm);
+    EXPECT_EQ(MakeRunSettings(ResolveExperiment(experiment)).on_policy, on_policy) << algorithm;
+  }
+}
+
 TEST(AlgorithmConfig, HasTheStartOfThePolicyAndNormalisedObservationsOfTheExperiment) {
   v1::Experiment experiment = FakeExperiment();
   const auto plain = MakeAlgorithmConfig(experiment, FakeTaskModel());

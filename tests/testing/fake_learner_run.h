@@ -76,6 +76,7 @@ struct RunPlan {
   bool evaluate = true;
   uint64_t throw_at_update = 0;  // ends the run without a checkpoint, like a kill
   int ahead = 1;
+  bool on_policy = false;  // RunSettings::on_policy
   uint64_t stop_at_pretrain_update = UINT64_MAX, throw_at_pretrain_update = 0;
   std::function<double(size_t member, uint64_t updates)> critic_loss = nullptr;  // FakeAlgorithm's
   std::function<void()> on_dismissed = nullptr;  // called when an evaluator learns that the run is finished
@@ -112,10 +113,9 @@ inline void PlayEvaluations(Evaluations* evaluations, const RunPlan& plan) {
 class FakeRun {
  public:
   FakeRun(const std::string& folder, const v1::Experiment& experiment, const RunPlan& plan)
-      : folder_(folder),
-        run_{"run", 1, MakeRunSettings(experiment)},
-        plan_(plan),
-        replay_(MakeFakeReplay(experiment)) {}
+      : folder_(folder), run_{"run", 1, MakeRunSettings(experiment)}, plan_(plan), replay_(MakeFakeReplay(experiment)) {
+    run_.settings.on_policy = plan.on_policy;
+  }
 
   absl::Status Run() {
     auto owned = std::make_unique<FakeAlgorithm>(replay_.config);

@@ -22,6 +22,23 @@ absl::Status CheckRanges(const mjModel& model, const v1::Control& control) {
   return absl::OkStatus();
 }
 
+absl::Status CheckModes(const mjModel& model, const v1::Control& control) {
+  for (int i = 0; i < control.actuator_mode_size(); ++i) {
+    const std::string at = absl::StrCat("control.actuator_mode[", i, "]");
+    RETURN_IF_ERROR(Match(model, mjOBJ_ACTUATOR, control.actuator_mode(i).actuator(), at + ".actuator").status());
+    if (control.mode() != "acceleration") continue;
+    return Wrong(at, "acceleration control is for all actuators of the action; choose another control.mode");
+  }
+  return absl::OkStatus();
+}
+
+Actuation::Mode ModeNamed(const std::string& name) {
+  return name == "velocity"       ? Actuation::Mode::kVelocity
+         : name == "position"     ? Actuation::Mode::kPosition
+         : name == "acceleration" ? Actuation::Mode::kAcceleration
+                                  : Actuation::Mode::kTorque;
+}
+
 }  // namespace
 
 bool IsAffine(const mjModel& model, int actuator) {
@@ -34,22 +51,23 @@ bool IsAffine(const mjModel& model, int actuator) {
 
 absl::StatusOr<Actuation> Actuation::Make(const mjModel& model, const v1::Control& control) {
   Actuation made;
-  made.mode_ = control.mode() == "velocity"       ? Mode::kVelocity
-               : control.mode() == "acceleration" ? Mode::kAcceleration
-                                                  : Mode::kTorque;
+  made.accelerates_ = control.mode() == "acceleration";
+  made.finite_difference_ = control.dynamics() == "finite_difference";
   made.refresh_ = control.refresh() == "nothing" ? Refresh::kNothing
                   : control.refresh() == "all"   ? Refresh::kAll
                                                  : Refresh::kKinematics;
   made.split_ = model.opt.integrator != mjINT_RK4 && made.refresh_ != Refresh::kNothing;
-  if (made.mode_ == Mode::kAcceleration && !made.split_) {
+  if (made.accelerates_ && !made.split_) {
     return Wrong("control.mode",
                  "acceleration control needs another integrator than RK4 and refresh other than nothing");
   }
   RETURN_IF_ERROR(CheckRanges(model, control));
+  RETURN_IF_ERROR(CheckModes(model, control));
   for (int i = 0; i < control.actuator_size(); ++i) {
     RETURN_IF_ERROR(made.AddChannels(model, control, control.actuator(i), absl::StrCat("control.actuator[", i, "]")));
   }
   if (control.actuator_size() == 0) RETURN_IF_ERROR(made.AddChannels(model, control, "*", "control.actuator"));
+  RETURN_IF_ERROR(made.SetForms(model));
   RETURN_IF_ERROR(made.SetPeriod(model, control));
   return made;
 }
@@ -80,7 +98,7 @@ absl::Status Actuation::AddChannels(const mjModel& model, const v1::Control& con
     for (int i = 0; i < control.range_size(); ++i) {
       const v1::ActuatorRange& range = control.range(i);
       if (!MatchesGlob(range.actuator(), name)) continue;
-      const bool beyond = limited && mode_ != Mode::kAcceleration && (range.low() < own[0] || range.high() > own[1]);
+      const bool beyond = limited && !accelerates_ && (range.low() < own[0] || range.high() > own[1]);
       if (beyond) {
         return Wrong(absl::StrCat("control.range[", i, "]"),
                      absl::StrCat("goes beyond the control range of actuator ", name, ", which is ", own[0], " to ",
@@ -95,36 +113,87 @@ absl::Status Actuation::AddChannels(const mjModel& model, const v1::Control& con
     }
     channel.centre = (low + high) / 2;
     channel.half = (high - low) / 2;
-    RETURN_IF_ERROR(SetDof(model, &channel));
+    RETURN_IF_ERROR(SetMode(model, control, &channel));
     channels_.push_back(channel);
   }
   return absl::OkStatus();
 }
 
-absl::Status Actuation::SetDof(const mjModel& model, Channel* channel) const {
+absl::Status Actuation::SetMode(const mjModel& model, const v1::Control& control, Channel* channel) const {
   const int id = channel->actuator;
-  if (mode_ == Mode::kTorque) {
-    if (IsAffine(model, id)) return absl::OkStatus();
-    return Wrong("control.actuator",
-                 absl::StrCat("the force of actuator ", channel->name,
-                              " is no affine function of its control (activation, delay, muscle or user "
-                              "dynamics); the safe map needs one"));
+  channel->mode = ModeNamed(control.mode());
+  for (const v1::ActuatorMode& each : control.actuator_mode()) {
+    if (MatchesGlob(each.actuator(), mj_id2name(&model, mjOBJ_ACTUATOR, id))) channel->mode = ModeNamed(each.mode());
   }
+  if (channel->mode == Mode::kTorque) return absl::OkStatus();
   const int joint = model.actuator_trnid[2 * id], type = joint < 0 ? -1 : model.jnt_type[joint];
   const bool on_joint = model.actuator_trntype[id] == mjTRN_JOINT || model.actuator_trntype[id] == mjTRN_JOINTINPARENT;
   if (!on_joint || (type != mjJNT_SLIDE && type != mjJNT_HINGE)) {
     return Wrong("control.mode",
-                 absl::StrCat("velocity and acceleration control need actuators on slide or hinge joints; ",
+                 absl::StrCat("velocity, position and acceleration control need actuators on slide or hinge joints; ",
                               channel->name, " is none"));
   }
+  channel->joint = joint;
   channel->dof = model.jnt_dofadr[joint];
   for (const Channel& other : channels_) {
     if (other.dof != channel->dof) continue;
-    return Wrong("control.actuator", absl::StrCat(other.name, " and ", channel->name,
-                                                  " drive the same joint; velocity and acceleration control need one "
-                                                  "actuator for each"));
+    return Wrong("control.actuator",
+                 absl::StrCat(other.name, " and ", channel->name,
+                              " drive the same joint; velocity, position and acceleration control need one actuator "
+                              "for each"));
   }
-  if (mode_ == Mode::kVelocity) channel->gear = model.actuator_gear[6 * id];
+  if (!channel->servo()) return absl::OkStatus();
+  channel->gear = model.actuator_gear[6 * id];
+  return CheckServo(model, *channel);
+}
+
+// A velocity servo's force is kv * (control - velocity), a position servo's kp * (control - position) - kv * velocity.
+// A delay between the control and this force (an activation) is for finite differences.
+absl::Status Actuation::CheckServo(const mjModel& model, const Channel& channel) const {
+  const int id = channel.actuator;
+  const mjtNum gain = model.actuator_gainprm[mjNGAIN * id], *const bias = model.actuator_biasprm + mjNBIAS * id;
+  const bool velocity = channel.mode == Mode::kVelocity;
+  const bool linear = gain > 0 && channel.gear != 0 && model.actuator_gaintype[id] == mjGAIN_FIXED &&
+                      model.actuator_biastype[id] == mjBIAS_AFFINE && bias[0] == 0;
+  const bool law = velocity ? bias[1] == 0 && bias[2] == -gain : bias[1] == -gain && bias[2] <= 0;
+  const std::string kind = velocity ? "velocity" : "position";
+  if (!linear || !law) {
+    return Wrong("control.mode",
+                 absl::StrCat("actuator ", channel.name, " is no ", kind, " servo: its force is not ",
+                              velocity ? "kv * (control - velocity)" : "kp * (control - position) - kv * velocity",
+                              ". Write mode: \"torque\", or for this actuator alone actuator_mode { actuator: \"",
+                              mj_id2name(&model, mjOBJ_ACTUATOR, id), "\" mode: \"torque\" }; or make it a <", kind,
+                              "> in the model"));
+  }
+  if (finite_difference_) return absl::OkStatus();
+  if (!IsAffine(model, id)) {
+    return Wrong("control.mode", absl::StrCat("the servo ", channel.name,
+                                              " follows its control with a delay (an activation), which only "
+                                              "dynamics: \"finite_difference\" sees"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Actuation::SetForms(const mjModel& model) {
+  const auto all = [this](const auto& has) { return std::all_of(channels_.begin(), channels_.end(), has); };
+  first_order_ = all([](const Channel& channel) { return channel.servo(); });
+  closed_form_ = !finite_difference_ && all([](const Channel& channel) { return channel.mode != Mode::kTorque; });
+  if (finite_difference_) return absl::OkStatus();
+  for (const Channel& channel : channels_) {
+    const bool turns = channel.mode == Mode::kPosition && model.jnt_type[channel.joint] == mjJNT_HINGE &&
+                       model.jnt_limited[channel.joint] == 0;
+    if (!closed_form_ || !turns) continue;
+    return Wrong("control.mode", absl::StrCat("the joint of ", channel.name,
+                                              " turns without limits, so its angle in q does not say how far the servo "
+                                              "has to turn; give it limits, or write dynamics: \"finite_difference\""));
+  }
+  for (const Channel& channel : channels_) {
+    if (channel.mode != Mode::kTorque || IsAffine(model, channel.actuator)) continue;
+    without_map_ = absl::StrCat("the force of actuator ", channel.name,
+                                " is no affine function of its control (activation, delay, muscle or user dynamics); "
+                                "write dynamics: \"finite_difference\" in `control`");
+    break;
+  }
   return absl::OkStatus();
 }
 
@@ -134,7 +203,7 @@ void Actuation::Apply(const double* action, double* clipped, mjData* data) const
     // Written as comparisons so that a NaN reaches the simulator.
     clipped[i] = action[i] < -1.0 ? -1.0 : action[i] > 1.0 ? 1.0 : action[i];
     const double control = channel.centre + channel.half * clipped[i];
-    data->ctrl[channel.actuator] = mode_ == Mode::kAcceleration ? control - control : control;  // 0, or NaN
+    data->ctrl[channel.actuator] = accelerates_ ? control - control : control;  // 0, or NaN
   }
 }
 
@@ -145,7 +214,7 @@ void Actuation::Advance(const mjModel& model, const double* clipped, mjData* dat
     return;
   }
   for (int i = 0; i < substeps_; ++i) {
-    if (mode_ == Mode::kAcceleration) Accelerate(model, clipped, data);
+    if (accelerates_) Accelerate(model, clipped, data);
     mj_step2(&model, data);
     mj_step1(&model, data);
   }
@@ -170,6 +239,18 @@ void Actuation::Accelerate(const mjModel& model, const double* clipped, mjData* 
 
 void Actuation::Begin(const mjModel& model, mjData* data) const {
   refresh_ == Refresh::kAll ? mj_forward(&model, data) : mj_step1(&model, data);
+}
+
+void Actuation::Simulate(const mjModel& model, const double* clipped, int steps, mjData* data) const {
+  for (int i = 0; i < steps; ++i) {
+    if (!split_) {
+      mj_step(&model, data);
+      continue;
+    }
+    mj_step1(&model, data);
+    if (accelerates_) Accelerate(model, clipped, data);
+    mj_step2(&model, data);
+  }
 }
 
 void Actuation::Update(const mjModel& model, mjData* data) const {

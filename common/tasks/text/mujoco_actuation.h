@@ -7,31 +7,40 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/tasks/text/row_model.h"
 #include "datacom/v1/task.pb.h"
 #include "mujoco/mujoco.h"
 
 namespace datacom::text {
 
-// Returns whether the actuator's force is an affine function of its control, as f and G need it: no activation, no
-// muscle, no delay.
+// Returns whether the actuator's force is an affine function of its control, as instantaneous f and G need it: no
+// activation, no muscle, no delay.
 bool IsAffine(const mjModel& model, int actuator);
 
 class Actuation {
  public:
-  using Mode = RowLayout::Mode;
+  enum class Mode { kTorque, kVelocity, kPosition, kAcceleration };
   // INVALID_ARGUMENT "control.field: why".
   static absl::StatusOr<Actuation> Make(const mjModel& model, const v1::Control& control);
 
   struct Channel {
     std::string name;
     int actuator = 0;
-    int dof = -1;  // of velocity and acceleration control
-    double gear = 1;
+    Mode mode = Mode::kTorque;
+    int joint = -1, dof = -1;  // unless the mode is torque
+    double gear = 1;           // of velocity and position control
+    bool servo() const { return mode == Mode::kVelocity || mode == Mode::kPosition; }
     double centre = 0, half = 0;  // control = centre + half * action
   };
   const std::vector<Channel>& channels() const { return channels_; }  // one for each number of the action
-  Mode mode() const { return mode_; }
+  bool commands_accelerations() const { return accelerates_; }
+  // Whether q has only positions: all actuators are servos.
+  bool first_order() const { return first_order_; }
+  // Whether f and G have closed forms: all actuators command velocities, positions or accelerations.
+  bool closed_form() const { return closed_form_; }
+  // Whether f and G come from copies of the simulation (proto Control.dynamics).
+  bool finite_difference() const { return finite_difference_; }
+  // Why f and G do not hold; empty: they do.
+  const std::string& without_map() const { return without_map_; }
   double period() const { return period_; }   // s
   int substeps() const { return substeps_; }  // time steps of the model in a period
   // Returns whether positions, velocities and what MuJoCo derives from them (mass matrix, bias) match the state after
@@ -46,17 +55,23 @@ class Actuation {
   void Advance(const mjModel& model, const double* clipped, mjData* data) const;
   // Computes everything that follows from a new state.
   void Begin(const mjModel& model, mjData* data) const;
+  // `steps` time steps under the control that Apply stored, from a state for which nothing has been computed yet. Only
+  // positions, velocities and activations belong to the state that it reaches.
+  void Simulate(const mjModel& model, const double* clipped, int steps, mjData* data) const;
 
  private:
   enum class Refresh { kNothing, kKinematics, kAll };
   absl::Status AddChannels(const mjModel& model, const v1::Control& control, const std::string& glob,
                            const std::string& field);
-  absl::Status SetDof(const mjModel& model, Channel* channel) const;
+  absl::Status SetMode(const mjModel& model, const v1::Control& control, Channel* channel) const;
+  absl::Status CheckServo(const mjModel& model, const Channel& channel) const;
+  absl::Status SetForms(const mjModel& model);
   absl::Status SetPeriod(const mjModel& model, const v1::Control& control);
   void Update(const mjModel& model, mjData* data) const;
   void Accelerate(const mjModel& model, const double* clipped, mjData* data) const;
 
-  Mode mode_ = Mode::kTorque;
+  bool accelerates_ = false, first_order_ = false, closed_form_ = false, finite_difference_ = false;
+  std::string without_map_;
   Refresh refresh_ = Refresh::kKinematics;
   bool split_ = true;  // the integrator can be called in two halves
   int substeps_ = 1;

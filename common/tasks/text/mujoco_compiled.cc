@@ -116,22 +116,30 @@ absl::StatusOr<Expression> CompileField(const std::string& field, const std::str
 }
 
 absl::Status FillDrives(const CompiledTask& task, v1::ResolvedTask* resolved) {
-  if (task.actuation->mode() == Actuation::Mode::kTorque) return absl::OkStatus();
+  const Actuation& actuation = *task.actuation;
+  resolved->set_first_order(actuation.first_order());
+  if (!actuation.without_map().empty()) resolved->set_without_map(actuation.without_map());
+  if (!actuation.first_order() && !actuation.closed_form()) return absl::OkStatus();
   const std::vector<int>& dofs = task.joints.dofs;
   for (const v1::ConstraintJoint::Kind kind : task.joints.kinds) {
     if (kind == v1::ConstraintJoint::BALL || kind == v1::ConstraintJoint::FREE) {
-      return Wrong("constraint_state.joint", "velocity and acceleration control need slide and hinge joints");
+      return Wrong("constraint_state.joint", "velocity, position and acceleration control need slide and hinge joints");
     }
   }
-  for (const Actuation::Channel& channel : task.actuation->channels()) {
+  for (const Actuation::Channel& channel : actuation.channels()) {
     const auto found = std::find(dofs.begin(), dofs.end(), channel.dof);
     if (found == dofs.end()) {
       return Wrong("constraint_state.joint", absl::StrCat("the joint of actuator ", channel.name, " is missing"));
     }
+    if (!actuation.closed_form()) continue;
+    const bool position = channel.mode == Actuation::Mode::kPosition;
+    const double scale = channel.gear * (position ? actuation.period() : 1);
+    const double gain = task.definition.constraint_state().actuator_gain();
     v1::DirectDrive* drive = resolved->add_drive();
     drive->set_dof(static_cast<uint32_t>(found - dofs.begin()));
-    drive->set_drift(channel.centre / channel.gear);
-    drive->set_gain(task.definition.constraint_state().actuator_gain() * channel.half / channel.gear);
+    drive->set_drift(channel.centre / scale);
+    drive->set_gain(gain * channel.half / scale);
+    if (position) drive->set_from_position(-1 / actuation.period());
   }
   return absl::OkStatus();
 }
@@ -215,7 +223,11 @@ absl::StatusOr<std::shared_ptr<const CompiledTask>> CompiledTask::Make(const v1:
   const v1::ConstraintState& state = task.definition().constraint_state();
   ASSIGN_OR_RETURN(made->uncontrolled, Signals::Make(model, state.uncontrolled(), "constraint_state.uncontrolled"));
   ASSIGN_OR_RETURN(made->joints, StateJoints::Make(model, state));
-  ASSIGN_OR_RETURN(made->known, KnownOfTask::Make(model, task.definition(), made->joints, made->actuation->mode()));
+  ASSIGN_OR_RETURN(made->known,
+                   KnownOfTask::Make(model, task.definition(), made->joints, made->actuation->first_order()));
+  if (made->actuation->finite_difference() && !state.passive_forces()) {
+    return Wrong("constraint_state.passive_forces", "finite differences have all forces; leave it out");
+  }
   RETURN_IF_ERROR(Motions::Make(model, task.definition()).status());
   RETURN_IF_ERROR(Pushes::Make(model, task.definition(), made->actuation->period()).status());
   RETURN_IF_ERROR(ElementFactors::Make(model, task.definition()).status());
@@ -266,7 +278,7 @@ absl::Status Resolve(v1::TextTask* task) {
                                                            compiled->names, values.data()));
   for (const std::string& name : observed.names()) resolved->add_observation(name);
   for (const std::string& name : compiled->joints.PositionNames(*compiled->model)) resolved->add_state(name);
-  if (compiled->actuation->mode() != Actuation::Mode::kVelocity) {
+  if (!compiled->actuation->first_order()) {
     for (const std::string& name : compiled->joints.VelocityNames(*compiled->model)) resolved->add_state(name);
   }
   for (const std::string& name : compiled->uncontrolled.names()) resolved->add_state(name);

@@ -43,11 +43,13 @@ void AddLimits(const std::string& group, const std::string& joint, int entry, do
 }
 
 absl::Status AddJoints(const mjModel& model, const v1::KnownConstraint& known, const std::string& field,
-                       const StateJoints& joints, Actuation::Mode mode, std::vector<v1::KnownRow>* rows) {
-  const bool position = known.has_joint_position(), direct = mode == Actuation::Mode::kVelocity;
+                       const StateJoints& joints, bool first_order, std::vector<v1::KnownRow>* rows) {
+  const bool position = known.has_joint_position();
   const std::string at = field + (position ? ".joint_position" : ".joint_velocity");
   if (!position && !known.has_limit()) return Wrong(field + ".limit", "must be set");
-  if (!position && direct) return Wrong(at, "velocities are no part of q with velocity control");
+  if (!position && first_order) {
+    return Wrong(at, "velocities are no part of q with velocity control or position control");
+  }
   ASSIGN_OR_RETURN(const std::vector<int> found,
                    Match(model, mjOBJ_JOINT, position ? known.joint_position() : known.joint_velocity(), at));
   for (const int joint : found) {
@@ -76,20 +78,20 @@ absl::Status AddJoints(const mjModel& model, const v1::KnownConstraint& known, c
     low += known.margin(), high -= known.margin();
     if (low > high) return Wrong(field + ".margin", absl::StrCat("leaves joint ", name, " no range"));
     AddLimits(known.name(), name, position ? entries.position : entries.velocity, low, high,
-              position && !direct ? known.viability_gain() : 0, rows);
+              position && !first_order ? known.viability_gain() : 0, rows);
   }
   return absl::OkStatus();
 }
 
 absl::Status AddGeometry(const mjModel& model, const v1::KnownConstraint& known, const std::string& field,
-                         const StateJoints& joints, Actuation::Mode mode, KnownOfTask* made) {
+                         const StateJoints& joints, bool first_order, KnownOfTask* made) {
   ASSIGN_OR_RETURN(std::vector<GeometryRow> geometry, MakeGeometryRows(model, known, field, joints));
   for (GeometryRow& each : geometry) {
     each.margin = known.margin();
     v1::KnownRow& row = made->rows.emplace_back();
     row.set_name(each.name);
     row.set_group(known.name());
-    row.set_viability_gain(mode == Actuation::Mode::kVelocity ? 0 : known.viability_gain());
+    row.set_viability_gain(first_order ? 0 : known.viability_gain());
     row.set_evaluated(true);
     if (known.equality()) row.set_equality(true);
     made->geometry.push_back(std::move(each));
@@ -134,7 +136,7 @@ absl::Status CheckKind(const v1::KnownConstraint& known, const std::string& fiel
 }  // namespace
 
 absl::StatusOr<KnownOfTask> KnownOfTask::Make(const mjModel& model, const v1::TaskDefinition& definition,
-                                              const StateJoints& joints, Actuation::Mode mode) {
+                                              const StateJoints& joints, bool first_order) {
   KnownOfTask made;
   std::set<std::string> names;
   for (int i = 0; i < definition.known_size(); ++i) names.insert(definition.known(i).name());
@@ -144,9 +146,9 @@ absl::StatusOr<KnownOfTask> KnownOfTask::Make(const mjModel& model, const v1::Ta
     const size_t first = made.rows.size();
     RETURN_IF_ERROR(CheckKind(known, field));
     if (known.has_site() || known.has_distance()) {
-      RETURN_IF_ERROR(AddGeometry(model, known, field, joints, mode, &made));
+      RETURN_IF_ERROR(AddGeometry(model, known, field, joints, first_order, &made));
     } else {
-      RETURN_IF_ERROR(AddJoints(model, known, field, joints, mode, &made.rows));
+      RETURN_IF_ERROR(AddJoints(model, known, field, joints, first_order, &made.rows));
     }
     for (size_t row = first; row < made.rows.size(); ++row) {
       if (names.insert(made.rows[row].name()).second) continue;

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/tasks/text/mujoco_actuation.h"
 #include "common/tasks/text/mujoco_geometry.h"
 #include "common/tasks/text/mujoco_terms.h"
 #include "datacom/v1/task.pb.h"
@@ -15,9 +14,9 @@
 namespace datacom::text {
 
 struct KnownOfTask {
-  // INVALID_ARGUMENT "known[i].field: why".
+  // `first_order`: q has only positions. INVALID_ARGUMENT "known[i].field: why".
   static absl::StatusOr<KnownOfTask> Make(const mjModel& model, const v1::TaskDefinition& definition,
-                                          const StateJoints& joints, Actuation::Mode mode);
+                                          const StateJoints& joints, bool first_order);
 
   std::vector<v1::KnownRow> rows;     // all, in the order of the file
   std::vector<GeometryRow> geometry;  // of the evaluated ones, in the same order

@@ -17,7 +17,7 @@ struct Measured {
   std::string glob, field;
 };
 
-// The joint, site, body, geom or sensor that the signal names.
+// The joint, site, body, geom, sensor or actuator that the signal names.
 absl::StatusOr<Measured> WhatIsMeasured(const v1::Signal& signal, const std::string& field) {
   std::vector<Measured> named;
   if (signal.has_joint()) named.push_back({mjOBJ_JOINT, signal.joint(), field + ".joint"});
@@ -25,9 +25,10 @@ absl::StatusOr<Measured> WhatIsMeasured(const v1::Signal& signal, const std::str
   if (signal.has_body()) named.push_back({mjOBJ_BODY, signal.body(), field + ".body"});
   if (signal.has_geom()) named.push_back({mjOBJ_GEOM, signal.geom(), field + ".geom"});
   if (signal.has_sensor()) named.push_back({mjOBJ_SENSOR, signal.sensor(), field + ".sensor"});
+  if (signal.has_actuator()) named.push_back({mjOBJ_ACTUATOR, signal.actuator(), field + ".actuator"});
   if (named.size() != 1) {
-    return Wrong(field,
-                 absl::StrCat("names ", named.size(), " of joint, site, body, geom, sensor; exactly one is needed"));
+    return Wrong(field, absl::StrCat("names ", named.size(),
+                                     " of joint, site, body, geom, sensor, actuator; exactly one is needed"));
   }
   return named.front();
 }
@@ -50,6 +51,15 @@ absl::Status RefuseObserved(const v1::Signal& signal, const std::string& field) 
     if (has) return Wrong(absl::StrCat(field, ".", part), "is only for observations");
   }
   return absl::OkStatus();
+}
+
+int ActivationsOf(const mjModel& model, int actuator) {
+  if (model.actuator_actadr[actuator] < 0) return 0;
+#if mjVERSION_HEADER >= 300
+  return model.actuator_actnum[actuator];
+#else
+  return 1;
+#endif
 }
 
 std::string DefaultName(const v1::Signal& signal, const std::string& element) {
@@ -84,13 +94,24 @@ absl::Status Signals::Add(const mjModel& model, const v1::Signal& signal, const 
     std::vector<std::string> suffixes;
     if (measured.type == mjOBJ_JOINT) {
       RETURN_IF_ERROR(AddJoint(model, signal, field, id, &suffixes));
-    } else if (measured.type == mjOBJ_SENSOR) {
-      if (signal.has_quantity()) return Wrong(field + ".quantity", "a sensor has none; leave it out");
-      if (signal.has_axes()) return Wrong(field + ".axes", "a sensor has none; leave it out");
-      if (signal.has_relative_to()) return Wrong(field + ".relative_to", "a sensor has none; leave it out");
+    } else if (measured.type == mjOBJ_SENSOR || measured.type == mjOBJ_ACTUATOR) {
+      const bool sensor = measured.type == mjOBJ_SENSOR;
+      for (const auto& [has, part] : {std::pair(signal.has_quantity(), "quantity"), std::pair(signal.has_axes(), "axes"),
+                                      std::pair(signal.has_relative_to(), "relative_to")}) {
+        if (has) {
+          return Wrong(absl::StrCat(field, ".", part),
+                       absl::StrCat(sensor ? "a sensor" : "an activation", " has none; leave it out"));
+        }
+      }
       Reading reading;
-      reading.address = model.sensor_adr[id];
-      reading.count = model.sensor_dim[id];
+      reading.kind = sensor ? Kind::kSensor : Kind::kActivation;
+      reading.address = sensor ? model.sensor_adr[id] : model.actuator_actadr[id];
+      reading.count = sensor ? model.sensor_dim[id] : ActivationsOf(model, id);
+      if (!sensor && reading.count == 0) {
+        if (found.size() > 1) continue;  // of a glob
+        return Wrong(measured.field,
+                     absl::StrCat("actuator ", PlainName(model, mjOBJ_ACTUATOR, id), " has no activation"));
+      }
       for (int i = 0; i < reading.count; ++i) suffixes.push_back(reading.count == 1 ? "" : absl::StrCat(i));
       readings_.push_back(reading);
     } else {
@@ -215,6 +236,9 @@ void Signals::ReadOne(const mjModel& model, const mjData& data, const Reading& r
       return;
     case Kind::kSensor:
       std::copy_n(data.sensordata + reading.address, reading.count, out);
+      return;
+    case Kind::kActivation:
+      std::copy_n(data.act + reading.address, reading.count, out);
       return;
     case Kind::kAngle:
       *out = std::atan2(std::sin(data.qpos[reading.address]), std::cos(data.qpos[reading.address]));

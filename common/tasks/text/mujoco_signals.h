@@ -48,11 +48,12 @@ class Signals {
     kGravity,
     kOrientation,
     kDistance,
-    kSensor
+    kSensor,
+    kActivation
   };
   struct Reading {
     Kind kind = Kind::kSensor;
-    int address = 0;  // in qpos, qvel or sensordata
+    int address = 0;  // in qpos, qvel, sensordata or act
     int dof = -1;     // of a scalar joint
     int count = 1;
     Place place;

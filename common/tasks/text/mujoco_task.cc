@@ -19,10 +19,15 @@ absl::StatusOr<std::unique_ptr<TextTask>> TextTask::Make(std::shared_ptr<const C
   ASSIGN_OR_RETURN(Pushes pushes, Pushes::Make(*compiled->model, compiled->definition, spec.control_dt));
   ASSIGN_OR_RETURN(ElementFactors factors, ElementFactors::Make(*compiled->model, compiled->definition));
   ASSIGN_OR_RETURN(KnownColumns known, KnownColumns::Make(compiled->unconstrained, compiled->known.geometry,
-                                                          compiled->joints, layout.mode != RowLayout::Mode::kVelocity));
+                                                          compiled->joints, !layout.first_order));
   std::unique_ptr<TextTask> task(new TextTask(std::move(compiled), std::move(spec), layout, std::move(simulation),
                                               std::move(terms), std::move(motions), std::move(pushes),
                                               std::move(factors), std::move(known)));
+  if (task->compiled_->actuation->finite_difference()) {
+    ASSIGN_OR_RETURN(task->differences_,
+                     Differences::Make(task->compiled_->model, task->compiled_->joints, *task->compiled_->actuation,
+                                       task->compiled_->definition.constraint_state().actuator_gain()));
+  }
   ASSIGN_OR_RETURN(task->objective_, Objective::Make(*task->compiled_, task->values_.data()));
   ASSIGN_OR_RETURN(task->observed_, Observed::Make(task->compiled_->definition, task->compiled_->observation.begins(),
                                                    task->compiled_->names, task->values_.data()));
@@ -139,10 +144,7 @@ bool TextTask::Observe(double dt, double* observation) {
   observed_->Write(/*start=*/dt == 0, observation);
   std::copy_n(x, layout_.x, x_before_.begin());
   bool written = valid;
-  if (valid && layout_.mode == RowLayout::Mode::kTorque) {
-    const bool fresh = task.actuation->keeps_fresh() && &simulation_.model() == task.model.get();
-    written = terms_.Write(simulation_.model(), simulation_.data(), fresh, observation + layout_.drift_at);
-  }
+  if (valid && layout_.evaluated) written = WriteModel(observation + layout_.drift_at);
   if (valid) written &= known_.Write(*simulation_.data(), dt, observation + layout_.known_at);
   for (size_t i = 0; i < cost_values_.size(); ++i) {
     cost_values_[i] = objective_->costs[i].Value();
@@ -152,6 +154,12 @@ bool TextTask::Observe(double dt, double* observation) {
   std::copy_n(cost_values_.begin(), layout_.costs, observation + layout_.costs_at);
   for (int i = 0; i < layout_.logs; ++i) observation[layout_.logs_at + i] = objective_->logs[i].Value();
   return written;
+}
+
+bool TextTask::WriteModel(double* out) {
+  if (differences_.has_value()) return differences_->Write(*simulation_.data(), out);
+  const bool fresh = compiled_->actuation->keeps_fresh() && &simulation_.model() == compiled_->model.get();
+  return terms_.Write(simulation_.model(), simulation_.data(), fresh, out);
 }
 
 absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options) {

@@ -16,6 +16,7 @@
 #include "common/tasks/task.h"
 #include "common/tasks/text/expression.h"
 #include "common/tasks/text/mujoco_compiled.h"
+#include "common/tasks/text/mujoco_differences.h"
 #include "common/tasks/text/mujoco_known_columns.h"
 #include "common/tasks/text/mujoco_motion.h"
 #include "common/tasks/text/mujoco_push.h"
@@ -50,13 +51,15 @@ class TextTask : public Task {
   void Begin(const std::map<std::string, double>* init, const RandomStream* stream, double* observation);
   // Fills signals, costs and the observation; false when MuJoCo fails. dt: since the last call, 0 at the start.
   bool Observe(double dt, double* observation);
-  void KeepNumbers();  // signals and action, for the next step as its previous values
+  void KeepNumbers();            // signals and action, for the next step as its previous values
+  bool WriteModel(double* out);  // f and G; false when MuJoCo fails
 
   const std::shared_ptr<const CompiledTask> compiled_;
   const TaskSpec spec_;
   const RowLayout layout_;
   Simulation simulation_;
   Terms terms_;
+  std::optional<Differences> differences_;
   Motions motions_;
   Pushes pushes_;
   ElementFactors factors_;

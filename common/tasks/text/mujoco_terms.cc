@@ -110,11 +110,19 @@ Terms::Terms(MujocoModel unconstrained, MujocoData own, const StateJoints& joint
       own_(std::move(own)),
       joints_(joints),
       channels_(actuation.channels()),
-      positions_only_(actuation.mode() == Actuation::Mode::kVelocity),
+      positions_only_(actuation.first_order()),
       passive_(state.passive_forces()),
       gain_(state.actuator_gain()),
+      period_(actuation.period()),
       force_((1 + channels_.size()) * unconstrained_->nv),
-      acceleration_(force_.size()) {}
+      acceleration_(force_.size()) {
+  for (size_t i = 0; i < channels_.size(); ++i) {
+    if (channels_[i].servo()) servos_.push_back(static_cast<int>(i));
+  }
+  pushed_.resize(servos_.size() * unconstrained_->nv);
+  answer_.resize(servos_.size() * servos_.size());
+  missing_.resize(servos_.size());
+}
 
 void Terms::WriteState(const mjModel& model, const mjData& data, double* out) const {
   for (size_t i = 0; i < joints_.joints.size(); ++i) {
@@ -165,9 +173,37 @@ void Terms::Solve(mjData* data, double* out) {
   mju_subFrom(base, data->qfrc_bias, nv);
   if (passive_) mju_addTo(base, data->qfrc_passive, nv);
   mj_solveM(&model, data, acceleration_.data(), force_.data(), 1 + n);
+  if (!servos_.empty()) HoldServos(data);
   for (const int dof : joints_.dofs) *out++ = acceleration_[dof];
   for (const int dof : joints_.dofs) {
     for (int i = 0; i < n; ++i) *out++ = gain_ * acceleration_[(1 + i) * nv + dof];
+  }
+}
+
+// Adds to each acceleration the one by the forces at the servos' joints that give these joints the commanded one.
+void Terms::HoldServos(mjData* data) {
+  const mjModel& model = *unconstrained_;
+  const int nv = model.nv, n = static_cast<int>(channels_.size()), s = static_cast<int>(servos_.size());
+  const auto dof = [this](int servo) { return channels_[servos_[servo]].dof; };
+  std::fill_n(force_.begin(), s * nv, 0.0);  // at least as long: every servo is a channel
+  for (int i = 0; i < s; ++i) force_[i * nv + dof(i)] = 1;
+  mj_solveM(&model, data, pushed_.data(), force_.data(), s);
+  for (int i = 0; i < s; ++i) {
+    for (int j = 0; j < s; ++j) answer_[i * s + j] = pushed_[j * nv + dof(i)];
+  }
+  mju_cholFactor(answer_.data(), s, 0);
+  for (int column = 0; column <= n; ++column) {
+    double* const acceleration = acceleration_.data() + column * nv;
+    for (int i = 0; i < s; ++i) {
+      const Actuation::Channel& servo = channels_[servos_[i]];
+      const bool position = servo.mode == Actuation::Mode::kPosition, own = column == 1 + servos_[i];
+      const double command = (column == 0 ? servo.centre : own ? servo.half : 0) / servo.gear;
+      double target = command;
+      if (position) target = (command - (column == 0 ? data->qpos[model.jnt_qposadr[servo.joint]] : 0)) / period_;
+      missing_[i] = (target - (column == 0 ? data->qvel[servo.dof] : 0)) / period_ - acceleration[servo.dof];
+    }
+    mju_cholSolve(missing_.data(), answer_.data(), missing_.data(), s);
+    for (int i = 0; i < s; ++i) mju_addToScl(acceleration, pushed_.data() + i * nv, missing_[i], nv);
   }
 }
 

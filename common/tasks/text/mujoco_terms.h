@@ -6,6 +6,12 @@
 // friction loss and the limits of forces and controls are no part of the model. It is nominal: randomised physics do
 // not reach it.
 //
+// In a robot with both motors and servos a servo holds its joint: the acceleration of the joint is the one that ends
+// the control step, of length T, at the commanded velocity, (command - v) / T, or at the commanded position,
+// ((command - p) / T - v) / T. The servo's force is whatever this takes, and it acts on the other joints through M.
+//
+// mujoco_differences.h has the other f and G.
+//
 // Not thread-safe: owns its mjData. Write neither blocks nor allocates.
 #ifndef DATACOM_COMMON_TASKS_TEXT_MUJOCO_TERMS_H_
 #define DATACOM_COMMON_TASKS_TEXT_MUJOCO_TERMS_H_
@@ -44,24 +50,28 @@ class Terms {
 
   // Writes q to `out`, [layout.q].
   void WriteState(const mjModel& model, const mjData& data, double* out) const;
-  // Torque control: writes accelerations [velocities], then their derivatives [velocities, action] row-major.
-  // `fresh`: `data` belongs to the nominal physics and its mass matrix and bias match the state; its controls and
-  // actuator forces are overwritten. Otherwise the terms are computed from a copy of state and controls. False when
-  // MuJoCo fails.
+  // Unless f and G have closed forms: writes accelerations [velocities], then their derivatives [velocities, action]
+  // row-major. `fresh`: `data` belongs to the nominal physics and its mass matrix and bias match the state; its
+  // controls and actuator forces are overwritten. Otherwise the terms are computed from a copy of state and controls.
+  // False when MuJoCo fails.
   bool Write(const mjModel& model, mjData* data, bool fresh, double* out);
 
  private:
   Terms(MujocoModel unconstrained, MujocoData own, const StateJoints& joints, const Actuation& actuation,
         const v1::ConstraintState& state);
   void Solve(mjData* data, double* out);
+  void HoldServos(mjData* data);
 
   MujocoModel unconstrained_;
   MujocoData own_;
   StateJoints joints_;
   std::vector<Actuation::Channel> channels_;
   bool positions_only_ = false, passive_ = true;
-  double gain_ = 1;
+  double gain_ = 1, period_ = 0;
   std::vector<double> force_, acceleration_;  // [1 + action, nv]
+  std::vector<int> servos_;                   // channels that hold their joints; empty unless motors are among them
+  std::vector<double> pushed_;                // [servos, nv] accelerations by a unit force at each servo's joint
+  std::vector<double> answer_, missing_;      // [servos, servos], [servos]
 };
 
 }  // namespace datacom::text

@@ -43,17 +43,20 @@ absl::Status CheckResolved(const v1::TextTask& task) {
   const RowLayout layout = RowLayout::Of(task);
   if (resolved.state_size() != layout.q + layout.x) return wrong("state");
   if (resolved.start_state_size() != layout.q + layout.x) return wrong("start_state");
-  const bool torque = layout.mode == RowLayout::Mode::kTorque;
-  if (resolved.drive_size() != (torque ? 0 : layout.action)) return wrong("drive");
+  const v1::Control& control = task.definition().control();
+  const bool plain = control.actuator_mode().empty() && control.dynamics() == "instantaneous";
+  if (plain && layout.evaluated != (control.mode() == "torque")) return wrong("drive");
+  if (!layout.evaluated && resolved.drive_size() != layout.action) return wrong("drive");
   for (const v1::DirectDrive& drive : resolved.drive()) {
     if (drive.dof() >= static_cast<uint32_t>(layout.velocities)) return wrong("drive");
   }
-  if (!torque && layout.positions != layout.velocities) return wrong("joint");
+  const bool scalar = layout.positions == layout.velocities;
+  if ((layout.first_order || !layout.evaluated) && !scalar) return wrong("joint");
   for (const v1::KnownRow& row : resolved.known()) {
     if (row.entry() >= static_cast<uint32_t>(layout.q)) return wrong("known");
     if (row.viability_gain() == 0) continue;
-    const bool second_order = row.evaluated() ? layout.mode != RowLayout::Mode::kVelocity
-                                              : layout.VelocityOf(static_cast<int>(row.entry())) >= 0;
+    const bool second_order =
+        row.evaluated() ? !layout.first_order : layout.VelocityOf(static_cast<int>(row.entry())) >= 0;
     if (!second_order) return wrong("known");
   }
   return absl::OkStatus();
@@ -102,10 +105,11 @@ std::vector<std::string> ObservationNames(const v1::TextTask& task, const RowLay
   std::vector<std::string> names(resolved.observation().begin(), resolved.observation().end());
   for (const std::string& state : resolved.state()) names.push_back(absl::StrCat("state ", state));
   for (int i = 0; i < layout.x; ++i) names.push_back(absl::StrCat("rate of ", resolved.state(layout.q + i)));
-  const int torques = layout.mode == RowLayout::Mode::kTorque ? layout.velocities : 0;
-  for (int i = 0; i < torques; ++i) names.push_back(absl::StrCat("acceleration ", i, " without action"));
-  for (int i = 0; i < torques * layout.action; ++i) {
-    names.push_back(absl::StrCat("acceleration ", i / layout.action, " by ", resolved.action(i % layout.action)));
+  const std::string rate = layout.first_order ? "velocity " : "acceleration ";
+  const int evaluated = layout.evaluated ? layout.velocities : 0;
+  for (int i = 0; i < evaluated; ++i) names.push_back(absl::StrCat(rate, i, " without action"));
+  for (int i = 0; i < evaluated * layout.action; ++i) {
+    names.push_back(absl::StrCat(rate, i / layout.action, " by ", resolved.action(i % layout.action)));
   }
   for (int i = 0; i < layout.costs; ++i) names.push_back(absl::StrCat("cost ", task.definition().cost(i).name()));
   for (const v1::Log& log : task.definition().log()) names.push_back(absl::StrCat("log ", log.name()));
@@ -119,15 +123,16 @@ std::vector<std::string> ObservationNames(const v1::TextTask& task, const RowLay
 RowLayout RowLayout::Of(const v1::TextTask& task) {
   const v1::ResolvedTask& resolved = task.resolved();
   RowLayout layout;
-  const std::string& mode = task.definition().control().mode();
-  layout.mode = mode == "velocity" ? Mode::kVelocity : mode == "acceleration" ? Mode::kAcceleration : Mode::kTorque;
+  layout.first_order =
+      resolved.has_first_order() ? resolved.first_order() : task.definition().control().mode() == "velocity";
+  layout.evaluated = resolved.drive().empty();
   for (const v1::ConstraintJoint& joint : resolved.joint()) {
     layout.joints.push_back(joint.kind());
     layout.positions += joint.kind() == Kind::FREE ? 7 : joint.kind() == Kind::BALL ? 4 : 1;
     layout.velocities += joint.kind() == Kind::FREE ? 6 : joint.kind() == Kind::BALL ? 3 : 1;
   }
   layout.action = resolved.action_size();
-  layout.q = layout.positions + (layout.mode == Mode::kVelocity ? 0 : layout.velocities);
+  layout.q = layout.positions + (layout.first_order ? 0 : layout.velocities);
   layout.x = static_cast<int>(resolved.uncontrolled());
   layout.costs = task.definition().cost_size() > 1 ? task.definition().cost_size() : 0;
   layout.policy = resolved.observation_size();
@@ -135,20 +140,19 @@ RowLayout RowLayout::Of(const v1::TextTask& task) {
   layout.x_at = layout.q_at + layout.q;
   layout.x_dot_at = layout.x_at + layout.x;
   layout.drift_at = layout.x_dot_at + layout.x;
-  const bool torque = layout.mode == Mode::kTorque;
-  layout.gain_at = layout.drift_at + (torque ? layout.velocities : 0);
-  layout.costs_at = layout.gain_at + (torque ? layout.velocities * layout.action : 0);
+  layout.gain_at = layout.drift_at + (layout.evaluated ? layout.velocities : 0);
+  layout.costs_at = layout.gain_at + (layout.evaluated ? layout.velocities * layout.action : 0);
   layout.logs = task.definition().log_size();
   layout.logs_at = layout.costs_at + layout.costs;
   layout.known_at = layout.logs_at + layout.logs;
   for (const v1::KnownRow& row : resolved.known()) layout.known += row.evaluated() ? 1 : 0;
-  layout.known_width = layout.velocities + (layout.mode == Mode::kVelocity ? 2 : 4);
+  layout.known_width = layout.velocities + (layout.first_order ? 2 : 4);
   layout.size = layout.known_at + layout.known * layout.known_width;
   return layout;
 }
 
 int RowLayout::VelocityOf(int entry) const {
-  if (mode == Mode::kVelocity) return -1;
+  if (first_order) return -1;
   int position = 0, velocity = positions;
   for (const Kind::Kind joint : joints) {
     const int linear = joint == Kind::FREE ? 3 : joint == Kind::BALL ? 0 : 1;
@@ -161,7 +165,7 @@ int RowLayout::VelocityOf(int entry) const {
 
 RowDynamics::RowDynamics(const v1::TextTask& task) : layout_(RowLayout::Of(task)) {
   for (const v1::DirectDrive& drive : task.resolved().drive()) {
-    drives_.push_back({static_cast<int>(drive.dof()), drive.drift(), drive.gain()});
+    drives_.push_back({static_cast<int>(drive.dof()), drive.drift(), drive.gain(), drive.from_position()});
   }
 }
 
@@ -175,14 +179,11 @@ void RowDynamics::Evaluate(const double* obs, const ControlAffineOut& out) const
 
 void RowDynamics::Drift(const double* obs, double* f) const {
   std::fill_n(f, layout_.q, 0.0);
-  if (layout_.mode == RowLayout::Mode::kVelocity) {
-    for (const Drive& drive : drives_) f[drive.dof] = drive.drift;
-    return;
-  }
   const double* position = obs + layout_.q_at;
   const double* velocity = position + layout_.positions;
   double* rate = f;
   for (const Kind::Kind joint : layout_.joints) {
+    if (layout_.first_order) break;
     if (joint == Kind::FREE) {
       std::copy_n(velocity, 3, rate);
       position += 3, velocity += 3, rate += 3;
@@ -195,19 +196,18 @@ void RowDynamics::Drift(const double* obs, double* f) const {
       ++position, ++velocity, ++rate;
     }
   }
-  if (layout_.mode == RowLayout::Mode::kTorque) {
-    std::copy_n(obs + layout_.drift_at, layout_.velocities, f + layout_.positions);
+  double* const driven = f + layout_.driven_at();
+  if (layout_.evaluated) std::copy_n(obs + layout_.drift_at, layout_.velocities, driven);
+  for (const Drive& drive : drives_) {
+    driven[drive.dof] = drive.drift + drive.from_position * obs[layout_.q_at + drive.dof];
   }
-  for (const Drive& drive : drives_) f[layout_.positions + drive.dof] = drive.drift;
 }
 
 void RowDynamics::Gain(const double* obs, double* G) const {
   const int n = layout_.action;
   std::fill_n(G, layout_.q * n, 0.0);
-  const int first = layout_.mode == RowLayout::Mode::kVelocity ? 0 : layout_.positions;
-  if (layout_.mode == RowLayout::Mode::kTorque) {
-    std::copy_n(obs + layout_.gain_at, layout_.velocities * n, G + first * n);
-  }
+  const int first = layout_.driven_at();
+  if (layout_.evaluated) std::copy_n(obs + layout_.gain_at, layout_.velocities * n, G + first * n);
   for (size_t i = 0; i < drives_.size(); ++i) G[(first + drives_[i].dof) * n + static_cast<int>(i)] = drives_[i].gain;
 }
 
@@ -312,6 +312,7 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
     spec.rewards = RewardRange{low, high, low, high};
   }
   model.dynamics = std::make_shared<RowDynamics>(task);
+  model.without_map = task.resolved().without_map();
   if (task.resolved().known_size() > 0) model.known_constraints = std::make_shared<RowConstraints>(task);
   for (int i = 0; i < definition.slice_size(); ++i) {
     ASSIGN_OR_RETURN(ObservationSlice slice,

@@ -3,14 +3,14 @@
 //
 // An observation of such a task is [policy's observation | model columns]. The simulated side evaluates the model
 // columns in float64; rows hold them as float32:
-//   torque control                   q, x, x_dot, accelerations of q's velocities (without action), and their
-//                                    derivatives by the actions, [velocities, action] row-major
-//   velocity, acceleration control   q, x, x_dot; f and G have closed forms
+//   q, x, x_dot
+//   then, unless f and G have closed forms, the rates of q's velocities (where q has only positions: of these), that is
+//                                    f, and their derivatives by the actions, [velocities, action] row-major, that is G
 //   then, if the task has several costs, the cost of each
 //   then each quantity that the task logs
 //   then, for each known row on a site or a distance (KnownConstraintsOut says what the numbers are)
-//                                    k, its gradient by the velocities of q [velocities], rate, and, unless the control
-//                                    is velocity control, own_acceleration and acceleration
+//                                    k, its gradient by the velocities of q [velocities], rate, and, unless q has only
+//                                    positions, own_acceleration and acceleration
 // Pure functions; the model is immutable and thread-safe.
 #ifndef DATACOM_COMMON_TASKS_TEXT_ROW_MODEL_H_
 #define DATACOM_COMMON_TASKS_TEXT_ROW_MODEL_H_
@@ -29,18 +29,20 @@ namespace datacom::text {
 
 // Where the parts of an observation begin.
 struct RowLayout {
-  enum class Mode { kTorque, kVelocity, kAcceleration };
   static RowLayout Of(const v1::TextTask& task);
   // The entry of q that is the derivative of the position at `entry`; -1 if there is none: quaternions, velocities, and
-  // all positions where velocities are commanded.
+  // all positions where q has only these.
   int VelocityOf(int entry) const;
+  // Where the numbers of q begin that the action changes directly.
+  int driven_at() const { return first_order ? 0 : positions; }
 
-  Mode mode = Mode::kTorque;
+  bool first_order = false;  // q has only positions: velocity and position control
+  bool evaluated = true;     // f and G are columns; else they have closed forms
   std::vector<v1::ConstraintJoint::Kind> joints;
   int action = 0;
   int positions = 0;   // numbers of q that are positions (a quaternion counts four)
   int velocities = 0;  // degrees of freedom of q
-  int q = 0;           // positions, and velocities unless they are commanded
+  int q = 0;           // positions, and velocities unless first_order
   int x = 0;
   int costs = 0;  // 0 unless there are several
   int logs = 0;
@@ -63,7 +65,7 @@ class RowDynamics : public ControlAffine {
 
   struct Drive {
     int dof = 0;
-    double drift = 0, gain = 0;
+    double drift = 0, gain = 0, from_position = 0;
   };
   const RowLayout layout_;
   std::vector<Drive> drives_;

@@ -107,12 +107,11 @@ ModelValues Navigation(const Value& obs, Graph* graph) {
 // products q_i w_j / 2 (common/tasks/text/row_model.cc).
 Value TextDrift(const RowLayout& layout, const v1::ResolvedTask& resolved, const Value& obs, Graph* graph) {
   using Kind = v1::ConstraintJoint;
-  const bool positions_follow = layout.mode != RowLayout::Mode::kVelocity;
   Matrix linear(layout.size, layout.q);
   std::vector<int64_t> left, right;  // entries of the observation whose products count
   std::vector<std::pair<int, double>> places;
   int position = 0, velocity = layout.q_at + layout.positions;
-  for (const Kind::Kind joint : positions_follow ? layout.joints : std::vector<Kind::Kind>{}) {
+  for (const Kind::Kind joint : layout.first_order ? std::vector<Kind::Kind>{} : layout.joints) {
     const int linear_count = joint == Kind::BALL ? 0 : joint == Kind::FREE ? 3 : 1;
     for (int i = 0; i < linear_count; ++i) linear.at(velocity++, position++) = 1;
     if (joint != Kind::BALL && joint != Kind::FREE) continue;
@@ -130,12 +129,14 @@ Value TextDrift(const RowLayout& layout, const v1::ResolvedTask& resolved, const
     }
     position += 4, velocity += 3;
   }
-  if (layout.mode == RowLayout::Mode::kTorque) {
-    for (int i = 0; i < layout.velocities; ++i) linear.at(layout.drift_at + i, layout.positions + i) = 1;
+  for (int i = 0; layout.evaluated && i < layout.velocities; ++i) {
+    linear.at(layout.drift_at + i, layout.driven_at() + i) = 1;
   }
   std::vector<double> constant(layout.q);
   for (const v1::DirectDrive& drive : resolved.drive()) {
-    constant[(positions_follow ? layout.positions : 0) + drive.dof()] = drive.drift();
+    const int dof = static_cast<int>(drive.dof()), driven = layout.driven_at() + dof;
+    constant[driven] = drive.drift();
+    if (drive.from_position() != 0) linear.at(layout.q_at + dof, driven) = drive.from_position();
   }
   const Value sum =
       graph->Add(graph->Apply("MatMul", {obs, linear.AddTo(graph)}), graph->Doubles({1, layout.q}, constant));
@@ -155,19 +156,18 @@ ModelValues Text(const v1::TextTask& task, const Value& obs, Graph* graph) {
     values.x_dot = graph->Columns(obs, layout.x_dot_at, layout.x);
   }
   values.f = TextDrift(layout, task.resolved(), obs, graph);
-  if (layout.mode == RowLayout::Mode::kTorque) {
+  if (layout.evaluated) {
     Matrix place(layout.q, layout.velocities);
-    for (int i = 0; i < layout.velocities; ++i) place.at(layout.positions + i, i) = 1;
+    for (int i = 0; i < layout.velocities; ++i) place.at(layout.driven_at() + i, i) = 1;
     const Value gains = graph->Apply("Reshape", {graph->Columns(obs, layout.gain_at, layout.velocities * layout.action),
                                                  graph->Indices({-1, layout.velocities, layout.action})});
     values.G = graph->Apply("MatMul", {place.AddTo(graph), gains});
     return values;
   }
   Matrix G(layout.q, layout.action);
-  const int first = layout.mode == RowLayout::Mode::kVelocity ? 0 : layout.positions;
   for (int i = 0; i < task.resolved().drive_size(); ++i) {
     const v1::DirectDrive& drive = task.resolved().drive(i);
-    G.at(first + static_cast<int>(drive.dof()), i) = drive.gain();
+    G.at(layout.driven_at() + static_cast<int>(drive.dof()), i) = drive.gain();
   }
   values.G = G.AddTo(graph);
   return values;

@@ -22,14 +22,16 @@
 #include "datacom/v1/task.pb.h"
 #include "deploy/tools/play/actions.h"
 #include "deploy/tools/play/check_task_speed.h"
+#include "deploy/tools/play/model_fit.h"
 
 namespace datacom::tools {
 namespace {
 
 constexpr int kMostHeld = 20;            // most control steps under one action
 constexpr double kIllConditioned = 1e3;  // condition number of G above which the safe map asks for large actions
-constexpr double kSpeedSeconds = 2;
+constexpr double kSpeedSeconds = 2, kOtherSpeedSeconds = 0.5;
 constexpr size_t kLargeRow = 16 << 10;  // bytes
+constexpr uint32_t kFitSteps = 1000;  // at most, to measure f and G
 
 // The values that one number took.
 struct Seen {
@@ -79,6 +81,7 @@ class Check {
     PrintSeen();
     PrintCosts();
     PrintModel();
+    RETURN_IF_ERROR(PrintFit());
     RETURN_IF_ERROR(PrintSpeed());
     return Verdict();
   }
@@ -93,8 +96,7 @@ class Check {
           << absl::StrFormat("time         control step %.6g s (%d time steps of %.6g s), horizon %d steps = %.6g s\n",
                              spec.control_dt, compiled_->actuation->substeps(), physics.opt.timestep, spec.horizon,
                              spec.horizon * spec.control_dt)
-          << "action       " << Counted(resolved.action()) << ", " << compiled_->definition.control().mode()
-          << " control\n"
+          << "action       " << Counted(resolved.action()) << ", " << ControlKind() << '\n'
           << "observation  " << Counted(resolved.observation()) << '\n'
           << absl::StrFormat(
                  "row          %d bytes of observations in a stored transition, %d of them for f, G and known rows%s\n",
@@ -103,6 +105,15 @@ class Check {
           << "q            " << Counted(Names(0, uncontrolled_at)) << '\n'
           << "x            " << Counted(Names(uncontrolled_at, resolved.state_size())) << '\n'
           << "known rows   " << Counted(KnownNames()) << '\n';
+  }
+  std::string ControlKind() const {
+    const v1::Control& control = compiled_->definition.control();
+    std::string kind = absl::StrCat(control.mode(), " control");
+    for (const v1::ActuatorMode& each : control.actuator_mode()) {
+      absl::StrAppend(&kind, ", ", each.actuator(), " ", each.mode(), " control");
+    }
+    if (compiled_->actuation->finite_difference()) absl::StrAppend(&kind, ", f and G by finite differences");
+    return kind;
   }
   std::vector<std::string> Names(int first, int end) const {
     const auto& state = options_.GetExtension(v1::text_task).resolved().state();
@@ -118,16 +129,17 @@ class Check {
     return names.empty() ? "none" : absl::StrCat(names.size(), ": ", absl::StrJoin(names, ", "));
   }
 
+  // Plays exactly the steps that were asked for. A step that ends its episode counts as well.
   absl::Status Play() {
     const int horizon = model_.spec.horizon;
-    for (uint32_t step = 0; step < command_.steps; ++episodes_) {
+    for (; steps_ < command_.steps; ++episodes_) {
       RandomStream stream(StreamKey("check_task.reset", {command_.seed, episodes_}));
       RandomStream actions(StreamKey("check_task.actions", {command_.seed, episodes_}));
       task_->Reset(&stream, observation_.data());
       for (CostSeen& cost : costs_) cost.in_episode = false;
       Observe(task_->Cost(), /*start=*/true);
       uint64_t held = 0;
-      for (int t = 0; t < horizon && step < command_.steps; ++t, ++step) {
+      for (int t = 0; t < horizon && steps_ < command_.steps; ++t) {
         if (Stop::Process().requested()) return absl::CancelledError("stopping was requested");
         if (held == 0) {
           for (double& action : action_) action = actions.Uniform(-1, 1);
@@ -140,6 +152,7 @@ class Check {
         Observe(result.cost, /*start=*/false);
         if (!result.valid) ++invalid_;
         if (result.ends()) ++ended_;
+        if (result.valid && result.absorbing && t == 0) ++at_once_;
         if (!result.valid || result.ends()) break;
       }
       successes_ += task_->Success();
@@ -213,6 +226,41 @@ class Check {
     }
   }
 
+  // How well f and G predict the simulator, and whether finite differences would do it better.
+  absl::Status PrintFit() const {
+    const FitPlay play{command_.seed, std::min(command_.steps, kFitSteps)};
+    const std::string& without_map = model_.without_map;
+    double error = std::numeric_limits<double>::infinity();
+    if (!without_map.empty()) {
+      *out_ << "fit: no f and G: " << without_map << ".\n"
+            << "     Methods without a safe map (sac, lag_sac, wcsac, ppo_lag, rcpo) can train the task as it is.\n";
+    } else {
+      const absl::StatusOr<ModelFit> fit = MeasureFit(model_.spec.name, options_, play);
+      if (absl::IsCancelled(fit.status())) return fit.status();
+      if (!fit.ok()) return absl::OkStatus();  // the verdict says why: no step was valid
+      error = fit->control_step;
+      *out_ << "fit: " << DescribeFit(*fit) << ".\n     " << JudgeFit(*fit) << '\n';
+    }
+    if (error <= kGoodFit || compiled_->actuation->finite_difference()) return absl::OkStatus();
+    const absl::StatusOr<v1::TaskOptions> other = WithFiniteDifferences(options_);
+    if (!other.ok()) return absl::OkStatus();
+    const absl::StatusOr<ModelFit> fit = MeasureFit(model_.spec.name, *other, play);
+    if (absl::IsCancelled(fit.status())) return fit.status();
+    if (!fit.ok()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(std::shared_ptr<const text::CompiledTask> compiled,
+                     text::CompiledTask::Shared(other->GetExtension(v1::text_task)));
+    ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(model_.spec.name, *other));
+    ASSIGN_OR_RETURN(const std::unique_ptr<Task> task, MakeTask(model_.spec.name, *other));
+    ASSIGN_OR_RETURN(const TaskSpeed speed,
+                     MeasureTaskSpeed(*compiled, model, command_.seed, kOtherSpeedSeconds, task.get()));
+    *out_ << absl::StrFormat(
+        "     With control { dynamics: \"finite_difference\" } the error is %.3g %%, at %.4g control steps per "
+        "second%s.\n",
+        100 * fit->control_step, 1 / speed.task,
+        fit->control_step < error / 2 ? ": write it for methods with a safe map" : "; it is not much better");
+    return absl::OkStatus();
+  }
+
   void PrintModel() {
     std::sort(conditions_.begin(), conditions_.end());
     if (conditions_.empty()) return;
@@ -254,6 +302,11 @@ class Check {
     if (!broken.empty()) {
       return absl::InternalError(absl::StrCat(command_.file, ": not always finite: ", absl::StrJoin(broken, ", ")));
     }
+    if (at_once_ == episodes_) {
+      return absl::InternalError(absl::StrCat(command_.file,
+                                              ": every episode ends in its first step: `absorbing` is not "
+                                              "0 there; change absorbing or start"));
+    }
     if (invalid_ > 0) {
       return absl::InternalError(absl::StrCat(command_.file, ": MuJoCo reported ", invalid_, " of ", steps_,
                                               " steps as invalid (a bad state, or a full buffer); a training drops "
@@ -276,6 +329,7 @@ class Check {
   std::vector<double> observation_, extra_values_, action_, f_values_, G_values_;
   std::vector<double> reaches_, conditions_;  // largest length of each column of G; one condition number per state
   uint64_t episodes_ = 0, steps_ = 0, ended_ = 0, invalid_ = 0, successes_ = 0;
+  uint64_t at_once_ = 0;  // episodes that `absorbing` ended in their first step
 };
 
 }  // namespace

@@ -81,15 +81,57 @@ TEST(TextControl, ControlsThatDoNotFitTheModelAreRefused) {
       << "the model has no range for it, and the last range counts";
   EXPECT_THAT(error(all + "range { actuator: \"p*\" low: -9 high: 9 }"),
               HasSubstr("control.range[1]: goes beyond the control range of actuator pull"));
-  for (const std::string mode : {"velocity", "acceleration"}) {
-    EXPECT_THAT(error(absl::StrCat(all, "mode: \"", mode, "\"")),
-                HasSubstr("control.actuator: push and pull drive the same joint"));
-    EXPECT_EQ(error(absl::StrCat(all, "actuator: \"pull\" actuator: \"other\" mode: \"", mode, "\"")), "");
+  EXPECT_THAT(error(all + "mode: \"acceleration\""), HasSubstr("control.actuator: push and pull drive the same joint"));
+  EXPECT_EQ(error(all + "actuator: \"pull\" actuator: \"other\" mode: \"acceleration\""), "");
+  EXPECT_THAT(error(all + "mode: \"acceleration\" actuator_mode { actuator: \"*\" mode: \"torque\" }"),
+              HasSubstr("control.actuator_mode[0]: acceleration control is for all actuators of the action"));
+  EXPECT_THAT(error(all + "actuator_mode { actuator: \"typo\" mode: \"torque\" }"),
+              HasSubstr("control.actuator_mode[0].actuator: no actuator of the model matches \"typo\""));
+}
+
+TEST(TextControl, AModeThatIsNotTheActuatorsOwnIsRefusedWithTheActuatorsName) {
+  const auto error = [](const std::string& actuator, const std::string& control) {
+    return TaskFolder(R"(<mujoco><worldbody><body><joint name="a" type="slide"/><geom size="0.1"/>
+      <body pos="0 0 1"><joint name="turn" axis="0 1 0"/><geom size="0.1"/></body></body></worldbody><actuator>)" +
+                          actuator + "</actuator></mujoco>",
+                      R"(name: "slider" model: "model.xml" observation { joint: "a" } reward: "0"
+      cost { name: "c" value: "0" } control { range { actuator: "m" low: -1 high: 1 } )" +
+                          control + "}")
+        .Error();
+  };
+  const std::string velocity = "mode: \"velocity\"", position = "mode: \"position\"";
+  const std::string differences = " dynamics: \"finite_difference\"";
+  for (const char* own : {R"(<velocity name="m" joint="a" kv="3"/>)",
+                          R"(<general name="m" joint="a" gainprm="3" biastype="affine" biasprm="0 0 -3"/>)"}) {
+    EXPECT_EQ(error(own, velocity), "");
+    EXPECT_THAT(error(own, position), HasSubstr("control.mode: actuator m is no position servo")) << own;
   }
+  EXPECT_EQ(error(R"(<position name="m" joint="a" kp="3"/>)", position), "");
+  EXPECT_EQ(error(R"(<general name="m" joint="a" gainprm="3" biastype="affine" biasprm="0 -3 -1"/>)", position), "");
+  for (const char* other : {R"(<motor name="m" joint="a"/>)", R"(<position name="m" joint="a" kp="3"/>)",
+                            R"(<general name="m" joint="a" gainprm="3" biastype="affine" biasprm="0 0 -2"/>)",
+                            R"(<general name="m" joint="a" gainprm="3" biastype="affine" biasprm="1 0 -3"/>)",
+                            R"(<general name="m" joint="a" gainprm="3" biastype="affine" biasprm="0 -1 -3"/>)"}) {
+    for (const std::string& dynamics : {std::string(), differences}) {
+      EXPECT_THAT(error(other, velocity + dynamics),
+                  AllOf(HasSubstr("control.mode: actuator m is no velocity servo: its force is not kv * (control - "),
+                        HasSubstr("actuator_mode { actuator: \"m\" mode: \"torque\" }")))
+          << other;
+    }
+  }
+  const std::string late =
+      R"(<general name="m" joint="a" dyntype="filter" dynprm="0.1" gainprm="3" biastype="affine" biasprm="0 -3 0"/>)";
+  EXPECT_THAT(error(late, position), HasSubstr("the servo m follows its control with a delay"));
+  EXPECT_EQ(error(late, position + differences), "");
+  const std::string turn = R"(<position name="m" joint="turn" kp="3"/>)";
+  EXPECT_THAT(error(turn, position), HasSubstr("the joint of m turns without limits"));
+  EXPECT_EQ(error(turn, position + differences), "");
+  EXPECT_THAT(error(turn, differences + "} constraint_state { passive_forces: false "),
+              HasSubstr("constraint_state.passive_forces: finite differences have all forces"));
 }
 
 #if mjVERSION_HEADER >= 4000000
-TEST(TextControl, AnActuatorOfMujoco4WithSeveralControlsOrADelayIsRefused) {
+TEST(TextControl, AnActuatorOfMujoco4WithSeveralControlsIsRefused) {
   const auto error = [](const std::string& actuator) {
     return TaskFolder(R"(<mujoco><worldbody><body><joint name="a" type="slide"/><geom size="0.1"/></body></worldbody>
       <actuator>)" + actuator +
@@ -101,8 +143,6 @@ TEST(TextControl, AnActuatorOfMujoco4WithSeveralControlsOrADelayIsRefused) {
   EXPECT_EQ(error(R"(<motor name="m" joint="a"/>)"), "");
   EXPECT_THAT(error(R"(<pid name="p" joint="a" kp="3" input="pos vel"/><motor name="m" joint="a"/>)"),
               HasSubstr("model: actuator p has 2 controls; a task needs actuators with one"));
-  EXPECT_THAT(error(R"(<motor name="m" joint="a" delay="0.01" nsample="5"/>)"),
-              HasSubstr("the force of actuator m is no affine function of its control"));
 }
 #endif
 

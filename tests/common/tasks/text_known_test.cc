@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "common/base/random.h"
 #include "common/safety/analytic_map.h"
 #include "common/safety/known_rows.h"
@@ -114,7 +115,7 @@ class World {
     facts_ = MakeTaskModel("world", options_).value();
     layout = text::RowLayout::Of(task_);
     columns_.emplace(text::KnownColumns::Make(compiled_->unconstrained, compiled_->known.geometry, compiled_->joints,
-                                              layout.mode != text::RowLayout::Mode::kVelocity)
+                                              !layout.first_order)
                          .value());
     terms_.emplace(text::Terms::Make(compiled_->unconstrained, compiled_->joints, *compiled_->actuation,
                                      task_.definition().constraint_state())
@@ -156,7 +157,7 @@ class World {
       EXPECT_TRUE(columns_->Write(*moved, back == 0 ? kDt : 0, observation.data() + layout.known_at));
     }
     terms_->WriteState(model(), *moved, observation.data() + layout.q_at);
-    if (layout.mode == text::RowLayout::Mode::kTorque) {
+    if (layout.evaluated) {
       EXPECT_TRUE(terms_->Write(model(), moved.get(), false, observation.data() + layout.drift_at));
     }
     return observation;
@@ -338,10 +339,14 @@ TEST(TextKnown, RandomTorquesThroughTheAnalyticMapKeepTheHandBeforeTheWall) {
 }
 
 TEST(TextKnown, VelocityControlTakesRowsAsTheyAreWithTheRateOfMovingObstacles) {
-  World world(Definition(R"(known { name: "away" site: "hand" sphere { radius: 0.3 side: "outside" }
+  v1::TextTask task =
+      Definition(R"(known { name: "away" site: "hand" sphere { radius: 0.3 side: "outside" }
     relative_to: "obstacle" })",
-                         R"(mode: "velocity" actuator: "shoulder" actuator: "elbow")",
-                         R"(joint: "shoulder" joint: "elbow")"));
+                 R"(mode: "velocity" actuator: "shoulder" actuator: "elbow")", R"(joint: "shoulder" joint: "elbow")");
+  task.mutable_file(0)->set_content(
+      absl::StrReplaceAll(kWorld, {{"<motor name=\"shoulder\"", "<velocity name=\"shoulder\""},
+                                   {"<motor name=\"elbow\"", "<velocity name=\"elbow\""}}));
+  World world(task);
   EXPECT_EQ(world.layout.q, 2);
   EXPECT_EQ(world.layout.known_width, 4);
   EXPECT_EQ(world.known().viability_gains()[0], 0);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "common/tasks/mujoco.h"
 #include "common/tasks/task.h"
 #include "common/tasks/text/mujoco_compiled.h"
@@ -124,7 +125,11 @@ TEST(TextTask, TheDriftOfPositionsIsTheDerivativeOfMujocosIntegration) {
 
 TEST(TextTask, VelocityControlHasClosedForms) {
   const std::string state = "} constraint_state { joint: \"shoulder\" joint: \"elbow\" }";
-  TaskFolder velocity(kArm, ArmTask("mode: \"velocity\" " + state));
+  const std::string servos =
+      absl::StrReplaceAll(kArm, {{"<motor name=\"m-shoulder\"", "<velocity name=\"m-shoulder\" kv=\"2\""},
+                                 {"<position name=\"m-elbow\" joint=\"elbow\" kp=\"7\"",
+                                  "<velocity name=\"m-elbow\" joint=\"elbow\" kv=\"0.5\""}});
+  TaskFolder velocity(servos, ArmTask("mode: \"velocity\" " + state));
   Loaded servo(velocity.task());
   RandomStream stream(1);
   servo.task->Reset(&stream, servo.observation.data());
@@ -272,7 +277,7 @@ TEST(TextTask, EachPartOfTheStartHasAStreamOfItsOwn) {
 
 #ifndef DATACOM_SANITIZED
 TEST(TextTask, StepsAndResetsAllocateNothing) {
-  TaskFolder folder(kArm, ArmTask(R"~(}
+  const std::string language = R"~(}
     observation { number: "action.*" history: 3 }
     observation { name: "effort" value: "norm2(\"action.*\") * command.goal" clip { low: 0 high: 1 } }
     observation { body: "lower" quantity: "gravity" }
@@ -281,9 +286,14 @@ TEST(TextTask, StepsAndResetsAllocateNothing) {
     truncated: "near.x > 50"
     log { name: "speed" value: "speed.x" }
     push { joint: "elbow" every { low: 0.02 high: 0.05 } velocity { low: -1 high: 1 } }
-    randomise { body: "lower" factor { low: 0.5 high: 2 } })~"));
-  for (const std::string options : {"", "randomisation { mass { low: 0.8 high: 1.2 } }"}) {
-    Loaded arm(folder.task(), options);
+    randomise { body: "lower" factor { low: 0.5 high: 2 } })~";
+  const TaskFolder plain(kArm, ArmTask(language)), differences(kArm, ArmTask("dynamics: \"finite_difference\" " + language));
+  const std::string servo = "actuator_mode { actuator: \"m-elbow\" mode: \"position\" } ";
+  const TaskFolder mixed(kArm, ArmTask(servo + language));
+  for (const auto& [folder, options] :
+       {std::pair(&plain, ""), std::pair(&plain, "randomisation { mass { low: 0.8 high: 1.2 } }"),
+        std::pair(&differences, ""), std::pair(&mixed, "")}) {
+    Loaded arm(folder->task(), options);
     const double u[2] = {0.4, -0.2};
     const auto play = [&](uint64_t episode) {
       RandomStream stream(episode);
@@ -294,21 +304,23 @@ TEST(TextTask, StepsAndResetsAllocateNothing) {
       }
     };
     play(1);
-    EXPECT_EQ(testing::CountAllocations([&] { play(2); }), 0u) << options;
+    EXPECT_EQ(testing::CountAllocations([&] { play(2); }), 0u) << folder->task() << options;
   }
 }
 #endif
 
 TEST(TextTask, RandomisedMassesDoNotReachFAndG) {
-  TaskFolder folder(kArm, ArmTask("}"));
-  Loaded nominal(folder.task()), heavy(folder.task(), "randomisation { mass { low: 2 high: 2 } }");
-  RandomStream one(1), two(1);
-  nominal.task->Reset(&one, nominal.observation.data());
-  heavy.task->Reset(&two, heavy.observation.data());
-  nominal.Evaluate();
-  heavy.Evaluate();
-  for (size_t i = 0; i < nominal.f.size(); ++i) EXPECT_NEAR(nominal.f[i], heavy.f[i], 1e-9);
-  for (size_t i = 0; i < nominal.G.size(); ++i) EXPECT_NEAR(nominal.G[i], heavy.G[i], 1e-9);
+  for (const std::string dynamics : {"instantaneous", "finite_difference"}) {
+    TaskFolder folder(kArm, ArmTask("dynamics: \"" + dynamics + "\" }"));
+    Loaded nominal(folder.task()), heavy(folder.task(), "randomisation { mass { low: 2 high: 2 } }");
+    RandomStream one(1), two(1);
+    nominal.task->Reset(&one, nominal.observation.data());
+    heavy.task->Reset(&two, heavy.observation.data());
+    nominal.Evaluate();
+    heavy.Evaluate();
+    for (size_t i = 0; i < nominal.f.size(); ++i) EXPECT_NEAR(nominal.f[i], heavy.f[i], 1e-9);
+    for (size_t i = 0; i < nominal.G.size(); ++i) EXPECT_NEAR(nominal.G[i], heavy.G[i], 1e-9);
+  }
 }
 
 TEST(TextTask, KnownConstraintsAreTheJointsLimits) {
