@@ -32,9 +32,7 @@ absl::StatusOr<Pushes> Pushes::Make(const mjModel& model, const v1::TaskDefiniti
     ASSIGN_OR_RETURN(const std::vector<int> found,
                      Match(model, type, given.has_body() ? given.body() : given.joint(), named));
     if (found.size() > 1) return Wrong(named, "matches several; a push has one");
-    const int joint = !given.has_body()                         ? found[0]
-                      : model.body_jntnum[found[0]] > 0 ? model.body_jntadr[found[0]]
-                                                                : -1;
+    const int joint = !given.has_body() ? found[0] : model.body_jntnum[found[0]] > 0 ? model.body_jntadr[found[0]] : -1;
     const int kind = joint < 0 ? -1 : model.jnt_type[joint];
     if (given.has_body() && kind != mjJNT_FREE) return Wrong(named, "has no free joint; push one of its joints");
     if (given.has_joint() && kind != mjJNT_SLIDE && kind != mjJNT_HINGE) {
@@ -46,7 +44,8 @@ absl::StatusOr<Pushes> Pushes::Make(const mjModel& model, const v1::TaskDefiniti
     if (!(push.every.low() > 0)) return Wrong(field + ".every.low", "must be above 0");
     push.stream_name = absl::StrCat("task.push.", i, ".", PlainName(model, type, found[0]));
     const int dof = model.jnt_dofadr[joint];
-    const auto add = [&](bool has, const v1::Interval& velocity, int at, const char* part, bool allowed) -> absl::Status {
+    const auto add = [&](bool has, const v1::Interval& velocity, int at, const char* part,
+                         bool allowed) -> absl::Status {
       if (!has) return absl::OkStatus();
       if (!allowed) return Wrong(field + part, given.has_body() ? "is for a joint" : "is for a body");
       push.kicks.push_back({at, velocity});

@@ -48,10 +48,11 @@ absl::StatusOr<ElementFactors> ElementFactors::Make(const mjModel& model, const 
         factor.first = model.jnt_dofadr[id];
         factor.count = kind == mjJNT_FREE ? 6 : kind == mjJNT_BALL ? 3 : 1;
       }
-      const bool affine = type != mjOBJ_ACTUATOR || (model.actuator_gaintype[id] != mjGAIN_MUSCLE &&
-                                                     model.actuator_gaintype[id] != mjGAIN_USER &&
-                                                     model.actuator_biastype[id] != mjBIAS_USER);
-      if (!affine) return Wrong(named, absl::StrCat("actuator ", PlainName(model, type, id), " is a muscle or user-defined"));
+      const bool affine = type != mjOBJ_ACTUATOR ||
+                          (model.actuator_gaintype[id] != mjGAIN_MUSCLE && model.actuator_gaintype[id] != mjGAIN_USER &&
+                           model.actuator_biastype[id] != mjBIAS_USER);
+      if (!affine)
+        return Wrong(named, absl::StrCat("actuator ", PlainName(model, type, id), " is a muscle or user-defined"));
       made.factors_.push_back(std::move(factor));
     }
   }

@@ -68,6 +68,7 @@ class Check {
     for (const std::string& name : options_.GetExtension(v1::text_task).resolved().observation())
       seen_.push_back({name});
     for (const std::string& name : compiled_->extra.names()) extra_.push_back({name});
+    for (const v1::Log& log : compiled_->definition.log()) logs_.push_back({log.name()});
     for (const v1::Cost& cost : compiled_->definition.cost()) costs_.push_back({{"cost " + cost.name()}});
     const ControlAffineDims dims = model_.dynamics->dims();
     observation_.resize(dims.obs), extra_values_.resize(extra_.size());
@@ -165,6 +166,7 @@ class Check {
     const Simulation& simulation = *task_->simulation();
     compiled_->extra.Read(simulation.model(), *simulation.data(), extra_values_.data());
     for (size_t i = 0; i < extra_.size(); ++i) extra_[i].Add(extra_values_[i]);
+    for (size_t i = 0; i < logs_.size(); ++i) logs_[i].Add(observation_[layout_.logs_at + i]);
     for (size_t i = 0; i < costs_.size(); ++i) {
       CostSeen& seen = costs_[i];
       const double value = layout_.costs > 0 ? observation_[layout_.costs_at + i] : cost;
@@ -200,6 +202,7 @@ class Check {
         steps_, episodes_, kMostHeld, ended_ + invalid_, successes_, invalid_, "number", "least", "largest");
     for (const Seen& seen : seen_) PrintLine(seen, "observation ");
     for (const Seen& seen : extra_) PrintLine(seen, "extra ");
+    for (const Seen& seen : logs_) PrintLine(seen, "log ");
     PrintLine(reward_, "");
     for (const CostSeen& cost : costs_) PrintLine(cost.value, "");
     PrintLine(f_, "");
@@ -297,6 +300,7 @@ class Check {
     };
     for (const Seen& seen : seen_) note(seen);
     for (const Seen& seen : extra_) note(seen);
+    for (const Seen& seen : logs_) note(seen);
     for (const CostSeen& cost : costs_) note(cost.value);
     for (const Seen* seen : {&reward_, &f_, &G_}) note(*seen);
     if (!broken.empty()) {
@@ -323,7 +327,7 @@ class Check {
   const TaskModel model_;
   const std::unique_ptr<Task> task_;
   std::ostream* const out_;
-  std::vector<Seen> seen_, extra_;
+  std::vector<Seen> seen_, extra_, logs_;
   Seen reward_{"reward"}, f_{"f"}, G_{"G"};
   std::vector<CostSeen> costs_;
   std::vector<double> observation_, extra_values_, action_, f_values_, G_values_;

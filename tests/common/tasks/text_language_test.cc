@@ -1,6 +1,6 @@
-// Tests the language of task files (common/tasks/README.md 10.1): observations, expressions over lists, commands, pushes,
-// random factors, truncation, logs and budgets. Expected values are literals: a mass of 2 kg that a force of 1 N moves
-// for steps of 0.01 s.
+// Tests the language of task files (common/tasks/README.md 10.1): observations, expressions over lists, commands,
+// pushes, random factors, truncation, logs and budgets. Expected values are literals: a mass of 2 kg that a force of 1
+// N moves for steps of 0.01 s.
 #include <cmath>
 #include <optional>
 #include <string>
@@ -77,7 +77,8 @@ double Value(const std::string& text, const std::vector<std::string>& names, std
 }
 
 TEST(TextLanguage, AQuotedGlobStandsForTheNamesThatMatch) {
-  const std::vector<std::string> names = {"action.a", "action.b", "x", "before.action.a", "before.action.b", "before.x"};
+  const std::vector<std::string> names = {"action.a",        "action.b",        "x",
+                                          "before.action.a", "before.action.b", "before.x"};
   const std::vector<double> values = {3, -4, 5, 1, -2, 7};
   EXPECT_EQ(Value("sum(\"action.*\")", names, values), -1);
   EXPECT_EQ(Value("norm1(\"action.?\")", names, values), 7);
@@ -102,8 +103,9 @@ TEST(TextLanguage, MessagesOnGlobsNameTheColumnOfTheFile) {
 }
 
 TEST(TextLanguage, AnObservationIsClippedThenScaledAndHasAHistory) {
-  TaskFolder folder(kCarts, CartTask("observation { joint: \"cart\" clip { low: -0.0501 high: 0.0501 } scale: 10 history: 3 }"
-                                     "observation { joint: \"other\" }"));
+  TaskFolder folder(kCarts,
+                    CartTask("observation { joint: \"cart\" clip { low: -0.0501 high: 0.0501 } scale: 10 history: 3 }"
+                             "observation { joint: \"other\" }"));
   Loaded task(folder.task());
   EXPECT_THAT(SeenNames(task), ElementsAre("cart", "cart.1", "cart.2", "other"));
   ASSERT_THAT(task.task->ResetTo({{"cart", 0.05}, {"other", -3}}, nullptr, task.observation.data()), IsOk());
@@ -112,7 +114,8 @@ TEST(TextLanguage, AnObservationIsClippedThenScaledAndHasAHistory) {
   Step(&task, 1);
   EXPECT_THAT(Seen(task), ElementsAre(DoubleNear(0.5005, 1e-12), 0.5, 0.5, DoubleNear(-3, 1e-9)));
   Step(&task, 1);
-  EXPECT_THAT(Seen(task), ElementsAre(0.501, DoubleNear(0.5005, 1e-12), 0.5, DoubleNear(-3, 1e-9))) << "0.05015 is clipped";
+  EXPECT_THAT(Seen(task), ElementsAre(0.501, DoubleNear(0.5005, 1e-12), 0.5, DoubleNear(-3, 1e-9)))
+      << "0.05015 is clipped";
   Step(&task, 0);
   EXPECT_THAT(Seen(task), ElementsAre(0.501, 0.501, DoubleNear(0.5005, 1e-12), DoubleNear(-3, 1e-9)));
   ASSERT_THAT(task.task->ResetTo({{"cart", 0}}, nullptr, task.observation.data()), IsOk());
@@ -120,8 +123,8 @@ TEST(TextLanguage, AnObservationIsClippedThenScaledAndHasAHistory) {
 }
 
 TEST(TextLanguage, ExpressionsSeeTheNumberItself) {
-  TaskFolder folder(kCarts, CartTask("observation { joint: \"cart\" scale: 10 history: 2 }",
-                                     "cost { name: \"c\" value: \"cart\" }"));
+  TaskFolder folder(
+      kCarts, CartTask("observation { joint: \"cart\" scale: 10 history: 2 }", "cost { name: \"c\" value: \"cart\" }"));
   Loaded task(folder.task());
   ASSERT_THAT(task.task->ResetTo({{"cart", 0.25}}, nullptr, task.observation.data()), IsOk());
   EXPECT_EQ(task.task->Cost(), 0.25);
@@ -129,8 +132,9 @@ TEST(TextLanguage, ExpressionsSeeTheNumberItself) {
 }
 
 TEST(TextLanguage, AnObservationCanBeAnExpressionOrTheLastAction) {
-  TaskFolder folder(kCarts, CartTask("observation { name: \"double\" value: \"2 * cart + 1\" }"
-                                     "observation { joint: \"cart\" } observation { number: \"action.*\" history: 2 }"));
+  TaskFolder folder(kCarts,
+                    CartTask("observation { name: \"double\" value: \"2 * cart + 1\" }"
+                             "observation { joint: \"cart\" } observation { number: \"action.*\" history: 2 }"));
   Loaded task(folder.task());
   EXPECT_THAT(SeenNames(task), ElementsAre("double", "cart", "action.a", "action.b", "action.a.1", "action.b.1"));
   ASSERT_THAT(task.task->ResetTo({{"cart", 4}}, nullptr, task.observation.data()), IsOk());
@@ -155,10 +159,11 @@ TEST(TextLanguage, ARewardSeesTheActionBefore) {
 }
 
 TEST(TextLanguage, GravityAndVelocitiesAreAlongTheBodysOwnAxes) {
-  TaskFolder folder(kCarts, CartTask("observation { joint: \"cart\" }"
-                                     "observation { body: \"drone\" quantity: \"gravity\" name: \"g\" }"
-                                     "observation { body: \"drone\" quantity: \"local_velocity\" name: \"v\" }"
-                                     "observation { site: \"nose\" quantity: \"local_angular_velocity\" name: \"w\" axes: \"zx\" }"));
+  TaskFolder folder(
+      kCarts, CartTask("observation { joint: \"cart\" }"
+                       "observation { body: \"drone\" quantity: \"gravity\" name: \"g\" }"
+                       "observation { body: \"drone\" quantity: \"local_velocity\" name: \"v\" }"
+                       "observation { site: \"nose\" quantity: \"local_angular_velocity\" name: \"w\" axes: \"zx\" }"));
   Loaded task(folder.task());
   EXPECT_THAT(SeenNames(task), ElementsAre("cart", "g.x", "g.y", "g.z", "v.x", "v.y", "v.z", "w.z", "w.x"));
   task.task->Reset(nullptr, task.observation.data());
@@ -177,7 +182,8 @@ TEST(TextLanguage, TruncationEndsAnEpisodeWhoseValueGoesOn) {
   const std::string conditions = "truncated: \"cart > 1\" absorbing: \"cart > 2\"";
   TaskFolder folder(kCarts, CartTask(kCart, conditions));
   Loaded task(folder.task());
-  for (const auto& [at, truncated, absorbing] : {std::tuple(0.5, false, false), {1.5, true, false}, {2.5, false, true}}) {
+  for (const auto& [at, truncated, absorbing] :
+       {std::tuple(0.5, false, false), {1.5, true, false}, {2.5, false, true}}) {
     ASSERT_THAT(task.task->ResetTo({{"cart", at}}, nullptr, task.observation.data()), IsOk());
     const StepResult result = Step(&task, 0);
     EXPECT_EQ(result.truncated, truncated) << at;
@@ -215,11 +221,12 @@ TEST(TextLanguage, ACommandIsDrawnAtTheStartAndStays) {
 }
 
 TEST(TextLanguage, PushesAddVelocitiesBeforeAControlStep) {
-  TaskFolder folder(kCarts, CartTask("observation { joint: \"cart\" quantity: \"velocity\" }"
-                                     "observation { body: \"drone\" quantity: \"velocity\" axes: \"xy\" }",
-                                     "cost { name: \"c\" value: \"speed\" }"
-                                     "push { joint: \"cart\" every { low: 0.03 high: 0.03 } velocity { low: 0.5 high: 0.5 } }"
-                                     "push { body: \"drone\" every { low: 0.02 high: 0.02 } x { low: -1 high: -1 } }"));
+  TaskFolder folder(kCarts,
+                    CartTask("observation { joint: \"cart\" quantity: \"velocity\" }"
+                             "observation { body: \"drone\" quantity: \"velocity\" axes: \"xy\" }",
+                             "cost { name: \"c\" value: \"speed\" }"
+                             "push { joint: \"cart\" every { low: 0.03 high: 0.03 } velocity { low: 0.5 high: 0.5 } }"
+                             "push { body: \"drone\" every { low: 0.02 high: 0.02 } x { low: -1 high: -1 } }"));
   Loaded task(folder.task());
   const auto velocities = [&](int index) {
     RandomStream stream(3);
@@ -237,9 +244,10 @@ TEST(TextLanguage, PushesAddVelocitiesBeforeAControlStep) {
 }
 
 TEST(TextLanguage, PushesAreAFunctionOfTheEpisode) {
-  TaskFolder folder(kCarts, CartTask("observation { joint: \"cart\" quantity: \"velocity\" }",
-                                     "cost { name: \"c\" value: \"speed\" }"
-                                     "push { joint: \"cart\" every { low: 0.02 high: 0.2 } velocity { low: -1 high: 1 } }"));
+  TaskFolder folder(kCarts,
+                    CartTask("observation { joint: \"cart\" quantity: \"velocity\" }",
+                             "cost { name: \"c\" value: \"speed\" }"
+                             "push { joint: \"cart\" every { low: 0.02 high: 0.2 } velocity { low: -1 high: 1 } }"));
   Loaded one(folder.task()), two(folder.task());
   RandomStream before(8);
   two.task->Reset(&before, two.observation.data());
@@ -284,7 +292,8 @@ TEST(TextLanguage, RandomFactorsChangeSingleElementsAndNotTheModelOfTheSafeMap) 
 }
 
 TEST(TextLanguage, RandomFactorsAreDrawnForEachElementAndMultiplyTheGlobalOnes) {
-  const std::string two = "randomise { body: \"cart\" factor { low: 0.5 high: 2 } } randomise { geom: \"*\" factor { low: 0 high: 1 } }";
+  const std::string two =
+      "randomise { body: \"cart\" factor { low: 0.5 high: 2 } } randomise { geom: \"*\" factor { low: 0 high: 1 } }";
   TaskFolder folder(kCarts, CartTask(kCart, two));
   Loaded task(folder.task()), scaled(folder.task(), "randomisation { mass { low: 3 high: 3 } }");
   RandomStream first(1), second(2), again(1), global(1);
@@ -303,8 +312,9 @@ TEST(TextLanguage, RandomFactorsAreDrawnForEachElementAndMultiplyTheGlobalOnes) 
 }
 
 TEST(TextLanguage, LogsAreColumnsOfTheRowAndMeansOverADecision) {
-  const std::string logs = "log { name: \"speed\" value: \"100 * speed\" } log { name: \"push\" value: \"action.a\" }"
-                           "cost { name: \"c\" value: \"cart\" } cost { name: \"d\" value: \"-1\" }";
+  const std::string logs =
+      "log { name: \"speed\" value: \"100 * speed\" } log { name: \"push\" value: \"action.a\" }"
+      "cost { name: \"c\" value: \"cart\" } cost { name: \"d\" value: \"-1\" }";
   TaskFolder folder(kCarts, CartTask(kCart, logs));
   Loaded task(folder.task()), held(folder.task(), "action_repeat: 3");
   EXPECT_THAT(task.model.spec.log_names, ElementsAre("speed", "push"));
@@ -325,8 +335,9 @@ TEST(TextLanguage, LogsAreColumnsOfTheRowAndMeansOverADecision) {
 }
 
 TEST(TextLanguage, TheCostIsTheLargestShareOfABudget) {
-  TaskFolder folder(kCarts, CartTask(kCart, "cost { name: \"near\" value: \"cart\" budget: 4 }"
-                                            "cost { name: \"fast\" value: \"0.25\" budget: 0.5 }"));
+  TaskFolder folder(kCarts, CartTask(kCart,
+                                     "cost { name: \"near\" value: \"cart\" budget: 4 }"
+                                     "cost { name: \"fast\" value: \"0.25\" budget: 0.5 }"));
   Loaded task(folder.task());
   for (const auto& [at, cost] : {std::pair(3.0, 0.75), {1.0, 0.5}, {-1.0, 0.5}}) {
     ASSERT_THAT(task.task->ResetTo({{"cart", at}}, nullptr, task.observation.data()), IsOk());
@@ -371,7 +382,8 @@ TEST(TextLanguage, AMarginMovesEveryKnownRowBeforeItsLimit) {
   const auto near = [](double value) { return DoubleNear(value, 1e-12); };
   EXPECT_THAT(KnownAt(&plain, 0.5), ElementsAre(near(-0.4), near(-1.4), near(-4), near(-4), near(-0.3)));
   EXPECT_THAT(KnownAt(&held, 0.5), ElementsAre(near(-0.35), near(-1.35), near(-3.95), near(-3.95), near(-0.25)));
-  EXPECT_THAT(TaskFolder(kRail, RailTask("margin: 0.95")).Error(), HasSubstr("known[0].margin: leaves joint cart no range"));
+  EXPECT_THAT(TaskFolder(kRail, RailTask("margin: 0.95")).Error(),
+              HasSubstr("known[0].margin: leaves joint cart no range"));
 }
 
 TEST(TextLanguage, TheNearestKnownRowHasANameAndADistance) {
@@ -381,7 +393,8 @@ TEST(TextLanguage, TheNearestKnownRowHasANameAndADistance) {
   const auto nearest = [&](NearestRows* rows, double cart) {
     EXPECT_THAT(task.task->ResetTo({{"cart", cart}}, nullptr, task.observation.data()), IsOk());
     const std::optional<NearestRow> found = rows->At(task.observation.data());
-    return found ? std::pair(rows->name(found->row), std::round(1e9 * found->distance) / 1e9) : std::pair(std::string(), 0.0);
+    return found ? std::pair(rows->name(found->row), std::round(1e9 * found->distance) / 1e9)
+                 : std::pair(std::string(), 0.0);
   };
   EXPECT_EQ(nearest(&all, 0.5), std::pair(std::string("wall_tip"), 0.25));
   EXPECT_EQ(nearest(&all, -0.75), std::pair(std::string("rail_cart_lower"), 0.1));
@@ -399,7 +412,8 @@ TEST(TextLanguage, MessagesNameTheField) {
     return TaskFolder(kCarts, CartTask(observation, more)).Error();
   };
   const std::string cart = kCart;
-  EXPECT_THAT(error(cart + "observation { number: \"wheel*\" }", ""), HasSubstr("observation[1].number: no number matches"));
+  EXPECT_THAT(error(cart + "observation { number: \"wheel*\" }", ""),
+              HasSubstr("observation[1].number: no number matches"));
   EXPECT_THAT(error(cart + "observation { value: \"1\" }", ""), HasSubstr("observation[1].name: is needed"));
   EXPECT_THAT(error(cart + "observation { name: \"x\" value: \"1\" site: \"nose\" }", ""),
               HasSubstr("observation[1].site: does not go with number or value"));
@@ -408,7 +422,8 @@ TEST(TextLanguage, MessagesNameTheField) {
   EXPECT_THAT(error(cart + "observation { number: \"cart\" }", ""), HasSubstr("the name cart is used twice"));
   EXPECT_THAT(error("observation { joint: \"cart\" clip { low: 1 high: 1 } }", ""),
               HasSubstr("observation[0].clip.high: is not above low"));
-  EXPECT_THAT(error(cart, "extra { joint: \"other\" scale: 2 }"), HasSubstr("extra[1].scale: is only for observations"));
+  EXPECT_THAT(error(cart, "extra { joint: \"other\" scale: 2 }"),
+              HasSubstr("extra[1].scale: is only for observations"));
   EXPECT_THAT(error(cart + "observation { body: \"drone\" quantity: \"gravity\" relative_to: \"nose\" }", ""),
               HasSubstr("observation[1].relative_to: gravity is along the element's own axes"));
   EXPECT_THAT(error(cart, "command { name: \"goal\" low: 1 high: 0 }"), HasSubstr("command[0].high: 0 is below low"));
@@ -418,7 +433,9 @@ TEST(TextLanguage, MessagesNameTheField) {
               HasSubstr("push[0].velocity: is for a joint"));
   EXPECT_THAT(error(cart, "push { joint: \"cart\" every { low: 0 high: 2 } velocity { low: 0 high: 1 } }"),
               HasSubstr("push[0].every.low: must be above 0"));
-  EXPECT_THAT(error(cart, "randomise { body: \"c*\" factor { low: 1 high: 2 } } randomise { body: \"cart\" factor { low: 1 high: 2 } }"),
+  EXPECT_THAT(error(cart,
+                    "randomise { body: \"c*\" factor { low: 1 high: 2 } } randomise { body: \"cart\" factor { low: 1 "
+                    "high: 2 } }"),
               HasSubstr("randomise[1].body: body cart has a factor already"));
   EXPECT_THAT(error(cart, "randomise { body: \"cart\" factor { low: 0 high: 2 } }"),
               HasSubstr("randomise[0].factor.low: of a mass must be above 0"));
