@@ -39,8 +39,7 @@ std::string SquareOf(const std::string& name, double at) {
   return off == name ? name + "^2" : absl::StrCat("(", off, ")^2");
 }
 
-std::string Product(const std::string& n, const std::vector<double>& factors,
-                           const std::vector<std::string>& parts) {
+std::string Product(const std::string& n, const std::vector<double>& factors, const std::vector<std::string>& parts) {
   std::string sum;
   for (size_t i = 0; i < parts.size(); ++i) {
     const std::string size = Number(std::abs(factors[i]));

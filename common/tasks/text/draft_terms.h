@@ -19,7 +19,7 @@ std::string Interval(double low, double high);
 std::string QuotedTerms(const std::string& head, const std::vector<std::string>& terms, const std::string& separator,
                         const std::string& tail);
 
-std::string Less(const std::string& name, double value);    // "a - 0.5", "a + 0.5" or "a"
+std::string Less(const std::string& name, double value);   // "a - 0.5", "a + 0.5" or "a"
 std::string SquareOf(const std::string& name, double at);  // "(a - 0.5)^2"
 // "(0.6 * n.w + 0.8 * n.x)", without the products with 0; "n.w" alone.
 std::string Product(const std::string& n, const std::vector<double>& factors, const std::vector<std::string>& parts);

@@ -19,7 +19,8 @@ using ::datacom::testing::TaskFolder;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr char kSlide[] = R"(<mujoco><worldbody><body><joint name="slide" type="slide"/><geom size="0.1"/></body></worldbody>
+constexpr char kSlide[] =
+    R"(<mujoco><worldbody><body><joint name="slide" type="slide"/><geom size="0.1"/></body></worldbody>
   <actuator><motor name="m" joint="slide" ctrllimited="true" ctrlrange="-1 1"/></actuator></mujoco>)";
 constexpr char kTask[] = R"(name: "cart" model: "model.xml" observation { joint: "slide" } reward: "0"
   cost { name: "c" value: "slide" })";
