@@ -87,15 +87,23 @@ RunSettings MakeRunSettings(const v1::Experiment& resolved) {
   return settings;
 }
 
+namespace {
+
+void JoinKnown(const TaskModel& task, const std::vector<int>& rows, AlgorithmConfig* config) {
+  for (const int row : rows) {
+    config->known.push_back(task.known_constraints->names()[row]);
+    config->known_equalities += task.known_constraints->equality(row) ? 1 : 0;
+  }
+}
+
+}  // namespace
+
 absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolved, const TaskModel& task) {
   const AlgorithmInfo& info = *FindAlgorithm(resolved.algorithm());
   RETURN_IF_ERROR(CheckActingRuleTask(info.acting_rule, task));
   AlgorithmConfig config;
   ASSIGN_OR_RETURN(const std::vector<int> known, SelectKnownRows(task, resolved.constraints()));
-  for (const int row : known) {
-    config.known.push_back(task.known_constraints->names()[row]);
-    config.known_equalities += task.known_constraints->equality(row) ? 1 : 0;
-  }
+  JoinKnown(task, known, &config);
   config.algorithm = resolved.algorithm();
   for (int member = 0; member < resolved.members_size(); ++member) {
     MemberConfig& own = config.members.emplace_back();

@@ -68,7 +68,8 @@ static void Run(absl::string_view bytes) {
   const v1::Experiment resolved = ResolveExperiment(*experiment);
   MUST(Bytes(ResolveExperiment(resolved)) == Bytes(resolved));
   CheckPrinted(resolved);
-  const absl::Status valid = ValidateExperiment(resolved, {"cartpole", "air_hockey", "navigation"}, AlgorithmNames());
+  const absl::Status valid =
+      ValidateExperiment(resolved, {"cartpole", "air_hockey", "air_hockey_7dof", "navigation"}, AlgorithmNames());
   if (valid.ok()) {
     CheckValid(resolved);
   } else {

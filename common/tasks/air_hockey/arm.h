@@ -6,10 +6,11 @@
 
 #include <cmath>
 
+#include "common/tasks/hockey_rules.h"
+
 namespace datacom::air_hockey {
 
 inline constexpr int kJoints = 3;
-inline constexpr double kBaseX = 1.51;  // robot x = table x + kBaseX
 inline constexpr double kLinks[kJoints] = {0.55, 0.44, 0.44};
 inline constexpr double kPositionLimits[kJoints] = {2.9670597283903604, 1.8, 2.0943951023931953};  // rad, either side
 inline constexpr double kVelocityLimits[kJoints] = {M_PI / 2, M_PI / 2, 2 * M_PI / 3};             // rad/s

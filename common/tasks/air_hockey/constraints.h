@@ -7,13 +7,9 @@
 #include <vector>
 
 #include "common/safety/known_constraints.h"
+#include "common/tasks/hockey_rules.h"
 
 namespace datacom::air_hockey {
-
-inline constexpr double kHalfLength = 0.974;      // m, of the play field
-inline constexpr double kHalfWidth = 0.519;       // m
-inline constexpr double kMalletRadius = 0.04815;  // m
-inline constexpr double kPuckRadius = 0.03165;    // m
 
 // The largest violation (negative: the smallest margin) of 95 % of the joints' position and velocity limits and of the
 // mallet's distance to the three near rims. q, velocity: [3]; mallet: [2], robot frame.

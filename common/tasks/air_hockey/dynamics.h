@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/safety/control_affine.h"
+#include "common/tasks/hockey_rules.h"
 #include "common/tasks/task.h"
 
 namespace datacom {
@@ -27,13 +28,6 @@ inline constexpr int kJointVelocity = 9;    // 3, filtered
 inline constexpr int kMalletPosition = 12;  // x, y relative to the puck, 1 ms old
 inline constexpr int kMalletVelocity = 14;  // x, y relative to the puck, MuJoCo's centre-of-mass velocity, 1 ms old
 inline constexpr int kObservation = 16;
-
-// The puck starts here, uniform in x and |y| (table frame, m); its yaw is uniform over the circle.
-inline constexpr double kPuckLowX = -0.7, kPuckHighX = -0.3;
-inline constexpr double kOriginalPuckY = 0.4;
-// The paper's adjusted region excludes starts near the edge but gives no number. Ours: the mallet fits between the puck
-// and the side rim (0.519 - 0.032 - 2 x 0.048 = 0.391) with 7 cm to spare for the swing.
-inline constexpr double kAdjustedPuckY = 0.32;
 
 // Immutable; thread-safe; Evaluate neither blocks nor allocates.
 class Dynamics : public ControlAffine {

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/base/status.h"
 #include "common/tasks/air_hockey/arm.h"
 #include "common/tasks/air_hockey/constraints.h"
@@ -16,6 +14,7 @@
 namespace datacom::air_hockey {
 
 extern const char kModelXml[];
+extern const char kTableXml[];  // common/tasks/hockey_table.xml
 
 namespace {
 
@@ -28,9 +27,6 @@ PuckState PuckOf(const double* observation) {
           observation[kPuckVelocity + 1]};
 }
 
-// Returns the equal angle in [-pi, pi).
-double Wrap(double angle) { return angle - 2 * M_PI * std::floor((angle + M_PI) / (2 * M_PI)); }
-
 }  // namespace
 
 AirHockey::AirHockey(TaskSpec spec, const Options& options, Simulation simulation, InverseDynamics inverse_dynamics,
@@ -41,38 +37,21 @@ AirHockey::AirHockey(TaskSpec spec, const Options& options, Simulation simulatio
       inverse_dynamics_(std::move(inverse_dynamics)),
       mallet_body_(mallet_body) {}
 
-AirHockey::Puck AirHockey::DrawPuck(RandomStream* stream) {
-  Puck puck;
-  puck.x = stream->Uniform(kPuckLowX, kPuckHighX);
-  puck.y = stream->Uniform(-options_.puck_y, options_.puck_y);
-  puck.yaw = stream->Uniform(-M_PI, M_PI);
+void AirHockey::Reset(RandomStream* stream, double* observation) {
+  const PuckPlace puck = DrawPuck(options_.puck_y, stream);
   noise_ = stream->Child("air_hockey.mismatch");
-  return puck;
+  Start(puck, observation);
 }
 
-void AirHockey::Reset(RandomStream* stream, double* observation) { Start(DrawPuck(stream), observation); }
-
 absl::Status AirHockey::ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) {
-  Puck puck = DrawPuck(stream);
-  for (const auto& [key, value] : init) {
-    double* const place = key == "puck_x"     ? &puck.x
-                          : key == "puck_y"   ? &puck.y
-                          : key == "puck_yaw" ? &puck.yaw
-                                              : nullptr;
-    if (place == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat("air_hockey has no start value \"", key,
-                                                     "\"; there are: ", absl::StrJoin(spec_.init_keys, ", ")));
-    }
-    if (!std::isfinite(value)) {
-      return absl::InvalidArgumentError(absl::StrCat("air_hockey start value ", key, " = ", value));
-    }
-    *place = value;
-  }
+  PuckPlace puck = DrawPuck(options_.puck_y, stream);
+  noise_ = stream->Child("air_hockey.mismatch");
+  RETURN_IF_ERROR(SetPuck(spec_, init, &puck));
   Start(puck, observation);
   return absl::OkStatus();
 }
 
-void AirHockey::Start(const Puck& puck, double* observation) {
+void AirHockey::Start(const PuckPlace& puck, double* observation) {
   simulation_.Start([&puck](const mjModel& model, mjData* data) {
     std::copy_n(kStartPosition, kJoints, data->qpos);
     data->qpos[kPuckJoint] = puck.x;
@@ -81,8 +60,7 @@ void AirHockey::Start(const Puck& puck, double* observation) {
     mj_fwdPosition(&model, data);
   });
   std::fill_n(filtered_, kJoints, 0.0);
-  goal_distance_ = -1;
-  ending_ = Ending::kNone;
+  rally_.Start();
   cost_ = CostNow();
   Observe(observation);
 }
@@ -115,17 +93,7 @@ StepResult AirHockey::StepWithNoise(const double* action, const double* noise, d
   StepResult result;
   for (int i = 0; i < kSubsteps && result.valid; ++i) result.valid = Substep(desired);
   Observe(observation);
-  const PuckState puck = PuckOf(observation);
-  const Ending ending = EndingOf(puck);
-  const double distance = GoalDistance(puck);
-  result.absorbing = ending != Ending::kNone;
-  if (result.absorbing) {
-    result.reward = EndingReward(ending, puck);
-  } else if (goal_distance_ >= 0) {
-    result.reward = kApproachReward * (goal_distance_ - distance);
-  }
-  goal_distance_ = distance;
-  if (ending_ == Ending::kNone) ending_ = ending;
+  rally_.Score(PuckOf(observation), &result);
   result.cost = cost_ = CostNow();
   return result;
 }
@@ -134,7 +102,7 @@ void AirHockey::Observe(double* observation) const {
   const mjData& data = *simulation_.data();
   observation[kPuckPosition] = data.qpos[kPuckJoint] + kBaseX;
   observation[kPuckPosition + 1] = data.qpos[kPuckJoint + 1];
-  observation[kPuckPosition + 2] = Wrap(data.qpos[kPuckJoint + 2]);
+  observation[kPuckPosition + 2] = WrapAngle(data.qpos[kPuckJoint + 2]);
   std::copy_n(data.qvel + kPuckJoint, 3, observation + kPuckVelocity);
   std::copy_n(data.qpos, kJoints, observation + kJointPosition);
   std::copy_n(filtered_, kJoints, observation + kJointVelocity);
@@ -154,7 +122,8 @@ double AirHockey::CostNow() const {
 }
 
 absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options) {
-  static const auto* const compiled = new absl::StatusOr<MujocoModel>(CompileMujocoModel("air_hockey", kModelXml));
+  static const auto* const compiled =
+      new absl::StatusOr<MujocoModel>(CompileMujocoModel("air_hockey", kModelXml, {{"hockey_table.xml", kTableXml}}));
   RETURN_IF_ERROR(compiled->status());
   const MujocoModel& model = **compiled;
   ASSIGN_OR_RETURN(TaskModel facts, MakeModel(options));

@@ -14,7 +14,7 @@
 
 #include "common/base/random.h"
 #include "common/tasks/air_hockey/inverse_dynamics.h"
-#include "common/tasks/air_hockey/rules.h"
+#include "common/tasks/hockey_rules.h"
 #include "common/tasks/mujoco.h"
 #include "common/tasks/task.h"
 
@@ -38,7 +38,7 @@ class AirHockey : public Task {
   // The action is not clipped; the acceleration is.
   StepResult Step(const double* action, double* observation) override;
   double Cost() const override { return cost_; }
-  bool Success() const override { return ending_ == Ending::kGoal; }
+  bool Success() const override { return rally_.ending() == Ending::kGoal; }
   void ScalePhysics(const PhysicsScale& scale) override { simulation_.Scale(scale); }
   const Simulation* simulation() const override { return &simulation_; }
 
@@ -47,14 +47,10 @@ class AirHockey : public Task {
   // One physics step towards the acceleration `desired` ([3], rad/s^2); false when the simulator fails or warns.
   bool Substep(const double* desired);
   const double* filtered_velocity() const { return filtered_; }  // [3], rad/s
-  Ending ending() const { return ending_; }                      // the first of this episode
+  Ending ending() const { return rally_.ending(); }
 
  private:
-  struct Puck {
-    double x, y, yaw;  // table frame
-  };
-  Puck DrawPuck(RandomStream* stream);
-  void Start(const Puck& puck, double* observation);
+  void Start(const PuckPlace& puck, double* observation);
   void Observe(double* observation) const;
   double CostNow() const;
 
@@ -66,9 +62,8 @@ class AirHockey : public Task {
 
   RandomStream noise_{0};  // of the mismatch; a new stream every episode
   double filtered_[3] = {};
-  double goal_distance_ = 0;  // after the previous step; negative before the first
   double cost_ = 0;
-  Ending ending_ = Ending::kNone;
+  Rally rally_;
 };
 
 absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options);

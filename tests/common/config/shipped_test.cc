@@ -123,7 +123,7 @@ TEST(ShippedExperiments, ResolveToTheGoldenSettings) {
     }
   }
   for (const auto& [task, text] : texts) testing::ExpectGoldenText(kGolden + task + ".txt", text);
-  EXPECT_EQ(texts.size(), 3u);
+  EXPECT_EQ(texts.size(), 4u);
 }
 
 TEST(ShippedExperiments, MatchedSacSharesEverySettingThatItReadsWithDatacom) {

@@ -17,7 +17,7 @@ inline v1::Experiment Minimal(const std::string& more = "") {
 }
 
 inline absl::Status Validate(const v1::Experiment& experiment) {
-  return ValidateExperiment(experiment, {"cartpole", "air_hockey", "navigation"}, AlgorithmNames());
+  return ValidateExperiment(experiment, {"cartpole", "air_hockey", "air_hockey_7dof", "navigation"}, AlgorithmNames());
 }
 
 // Expects INVALID_ARGUMENT with a message that contains every part.

@@ -84,7 +84,9 @@ Problem RandomProblem(int inequalities, int equations, int n, RandomStream* rand
   for (int i = 0; i < inequalities + equations; ++i) {
     const bool equation = i >= inequalities;
     const double kind = random->Uniform();
-    p.k.push_back(equation ? random->Uniform(-1e-3, 1e-3) : kind < 0.5 ? -random->Uniform(0, 2) : random->Uniform(0, 1));
+    p.k.push_back(equation     ? random->Uniform(-1e-3, 1e-3)
+                  : kind < 0.5 ? -random->Uniform(0, 2)
+                               : random->Uniform(0, 1));
     p.drift.push_back(equation ? random->Uniform(-0.01, 0.01) : random->Normal());
     for (int j = 0; j < n; ++j) p.J_G.push_back(random->Normal());
   }

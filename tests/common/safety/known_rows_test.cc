@@ -73,13 +73,15 @@ std::vector<double> Rates(KnownRows* rows, const State& state, const std::vector
 }
 
 class KnownRowsOf : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Tasks, KnownRowsOf, ::testing::Values("air_hockey", "navigation"),
+INSTANTIATE_TEST_SUITE_P(Tasks, KnownRowsOf, ::testing::Values("air_hockey", "air_hockey_7dof", "navigation"),
                          [](const auto& info) { return info.param; });
 
 TEST_P(KnownRowsOf, DerivativesEqualFiniteDifferencesAlongTheNominalModel) {
   const TaskModel model = Model(GetParam());
   KnownRows rows(model.known_constraints, SelectKnownRows(model, model.known_constraints->names()).value(),
                  model.dynamics->dims());
+  std::vector<int> order = SelectKnownRows(model, model.known_constraints->names()).value();  // equations come last
+  std::stable_partition(order.begin(), order.end(), [&](int row) { return !model.known_constraints->equality(row); });
   RandomStream random(1);
   for (int round = 0; round < 100; ++round) {
     const State state(model, &random);
@@ -91,9 +93,10 @@ TEST_P(KnownRowsOf, DerivativesEqualFiniteDifferencesAlongTheNominalModel) {
     const std::vector<double> objects = Rates(&rows, state, u, false, true);
     for (int i = 0; i < rows.count(); ++i) {
       EXPECT_NEAR(still[i], 0, 1e-12);
-      EXPECT_NEAR(records[i * size + 1], std::max(own[i], 0.0) + objects[i], 1e-6) << "drift of row " << i;
-      if (model.known_constraints->viability_gains()[i] == 0) {
-        EXPECT_EQ(records[i * size], k[i]) << "row " << i;
+      const double drift = model.known_constraints->equality(order[i]) ? own[i] : std::max(own[i], 0.0);
+      EXPECT_NEAR(records[i * size + 1], drift + objects[i], 1e-6) << "drift of row " << i;
+      if (model.known_constraints->viability_gains()[order[i]] == 0) {
+        EXPECT_EQ(records[i * size], k[order[i]]) << "row " << i;
       }
     }
     for (int j = 0; j < n; ++j) {

@@ -104,8 +104,9 @@ TEST(TextEquality, APlaneADistanceAndAnAngleAreKeptUnderRandomTorques) {
 }
 
 TEST(TextEquality, RefusesOtherShapesByName) {
-  EXPECT_THAT(Error(R"(known { name: "a" site: "hand" sphere { radius: 1 } equality: true })"),
-              HasSubstr("known[0].equality: a sphere cannot be an equality; joint_position, half_space and distance can"));
+  EXPECT_THAT(
+      Error(R"(known { name: "a" site: "hand" sphere { radius: 1 } equality: true })"),
+      HasSubstr("known[0].equality: a sphere cannot be an equality; joint_position, half_space and distance can"));
   EXPECT_THAT(Error(R"(known { name: "a" site: "hand" box { size { x: 1 } } equality: true })"),
               HasSubstr("known[0].equality: a box cannot be an equality"));
   EXPECT_THAT(Error(R"(known { name: "a" joint_velocity: "elbow" limit: 1 equality: true })"),

@@ -110,7 +110,7 @@ class WrongUsageTest(unittest.TestCase):
                 (("train", "cartpole/datacom", "--seeds", "0-9", "--set", "learner.batch_size=65536"),
                  "use a smaller --set learner.batch_size=N, or fewer members (--seeds, in a sweep --max-members)"),
                 (("train", "moon/datacom"), "cartpole/datacom, "),
-                (("train", "cartpole/datacom", "--set", "task=moon"), "air_hockey, cartpole, navigation"),
+                (("train", "cartpole/datacom", "--set", "task=moon"), "air_hockey, air_hockey_7dof, cartpole, navigation"),
                 (("train", "cartpole/datacom", "--set", "algorithm=moon"), "datacom, "),
                 (("sweep", "moon"), 'unknown sweep "moon"; those in '),
                 (("sweep", "cartpole/cost_budgets", "--backend", "moon"), "--backend moon: unknown backend; use local, slurm, list or kubernetes"),

@@ -171,7 +171,7 @@ def test_safety_gymnasiums_interface_has_six_values():
 
 
 @pytest.mark.parametrize("call, error, words", [
-    (lambda: datacom.make_vec("Tennis"), ValueError, 'task "tennis" does not exist; there are: air_hockey, cartpole, navigation'),
+    (lambda: datacom.make_vec("Tennis"), ValueError, 'task "tennis" does not exist; there are: air_hockey, air_hockey_7dof, cartpole, navigation'),
     (lambda: datacom.make_vec("CartPole", options={"frames": 3}), ValueError, 'no field named "frames"'),
     (lambda: datacom.make_vec("CartPole", 0), ValueError, "num_envs is 0"),
     (lambda: datacom.make_vec("CartPole", 2, threads=0), ValueError, "threads is 0"),

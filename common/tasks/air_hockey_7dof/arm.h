@@ -1,0 +1,32 @@
+// The arm with seven joints (common/tasks/air_hockey_7dof/README.md 1) without a simulator: its constants and its
+// closed-form kinematics. Pure functions, no allocation. Lengths in m, angles in rad; positions in the robot's frame.
+#ifndef DATACOM_COMMON_TASKS_AIR_HOCKEY_7DOF_ARM_H_
+#define DATACOM_COMMON_TASKS_AIR_HOCKEY_7DOF_ARM_H_
+
+#include <cmath>
+
+namespace datacom::air_hockey_7dof {
+
+inline constexpr int kJoints = 7;
+inline constexpr double kDegree = M_PI / 180;
+inline constexpr double kPositionLimits[kJoints] = {170 * kDegree, 120 * kDegree, 170 * kDegree, 120 * kDegree,
+                                                    170 * kDegree, 120 * kDegree, 175 * kDegree};  // either side
+inline constexpr double kVelocityLimits[kJoints] = {85 * kDegree,  85 * kDegree,  100 * kDegree, 75 * kDegree,
+                                                    130 * kDegree, 135 * kDegree, 135 * kDegree};  // rad/s
+inline constexpr double kAccelerationShare = 4;  // 1/s: acceleration limits are this times the velocity limits
+// The tool points down, with the mallet at (0.65, 0) on the table's plane.
+inline constexpr double kStartPosition[kJoints] = {0, 0.638040997462095, 0, -0.9611864911712035, 0, 1.5423651649564947, 0};
+// Of the mallet's centre: 0.01 m above the table, whose surface is 0.1 m above the robot's base.
+inline constexpr double kPlane = 0.11;
+
+struct Pose {
+  double mallet[3], elbow[3], wrist[3];
+  double mallet_jacobian[3 * kJoints], elbow_jacobian[3 * kJoints], wrist_jacobian[3 * kJoints];  // [3, 7] row-major
+};
+
+Pose ForwardKinematics(const double* q);
+
+}  // namespace datacom::air_hockey_7dof
+
+#endif  // DATACOM_COMMON_TASKS_AIR_HOCKEY_7DOF_ARM_H_
+// SPDX-License-Identifier: Apache-2.0

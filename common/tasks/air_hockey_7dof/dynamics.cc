@@ -1,0 +1,105 @@
+#include "common/tasks/air_hockey_7dof/dynamics.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+#include "common/tasks/air_hockey_7dof/constraints.h"
+#include "common/tasks/hockey_rules.h"
+#include "common/tasks/options.h"
+#include "common/tasks/register_task.h"
+#include "datacom/v1/task_options.pb.h"
+
+namespace datacom::air_hockey_7dof {
+namespace {
+
+// The first joint turns the arm about the vertical, so the mallet stays in its plane.
+ObservationSlice TurnSlice() {
+  ObservationSlice slice;
+  slice.name = "turn";
+  slice.title = "first joint, the others at rest in the start's posture, puck at (-0.5, 0)";
+  slice.x_label = "joint 1 / rad";
+  slice.y_label = "joint 1 velocity / rad/s";
+  slice.x_low = -1.5, slice.x_high = 1.5, slice.y_low = -kVelocityLimits[0], slice.y_high = kVelocityLimits[0];
+  slice.at = [](double x, double y, double* observation) {
+    std::fill_n(observation, kObservation, 0.0);
+    observation[kPuckPosition] = -0.5 + air_hockey::kBaseX;
+    std::copy_n(kStartPosition, kJoints, observation + kJointPosition);
+    observation[kJointPosition] = x;
+    observation[kJointVelocity] = y;
+    ObserveMallet(observation);
+    return true;
+  };
+  return slice;
+}
+
+void NameObservation(TaskSpec* spec) {
+  spec->observation_names = {"puck x / m",          "puck y / m",          "puck yaw / rad",
+                             "puck velocity x / m/s", "puck velocity y / m/s", "puck yaw rate / rad/s"};
+  for (const char* what : {" / rad", " velocity / rad/s"}) {
+    for (int i = 1; i <= kJoints; ++i) spec->observation_names.push_back(absl::StrCat("joint ", i, what));
+  }
+  for (const char* name : {"mallet x from puck / m", "mallet y from puck / m", "mallet height above its plane / m",
+                           "mallet velocity x from puck / m/s", "mallet velocity y from puck / m/s",
+                           "mallet velocity upwards / m/s"}) {
+    spec->observation_names.emplace_back(name);
+  }
+}
+
+}  // namespace
+
+void ObserveMallet(double* observation) {
+  const double* const velocity = observation + kJointVelocity;
+  const Pose pose = ForwardKinematics(observation + kJointPosition);
+  for (int i = 0; i < 3; ++i) {
+    double speed = 0;
+    for (int j = 0; j < kJoints; ++j) speed += pose.mallet_jacobian[i * kJoints + j] * velocity[j];
+    observation[kMalletPosition + i] = pose.mallet[i] - (i < 2 ? observation[kPuckPosition + i] : kPlane);
+    observation[kMalletVelocity + i] = speed - (i < 2 ? observation[kPuckVelocity + i] : 0);
+  }
+}
+
+void Dynamics::Evaluate(const double* obs, const ControlAffineOut& out) const {
+  if (out.q != nullptr) std::copy_n(obs + kJointPosition, 2 * kJoints, out.q);
+  if (out.f != nullptr) {
+    std::copy_n(obs + kJointVelocity, kJoints, out.f);
+    std::fill_n(out.f + kJoints, kJoints, 0.0);
+  }
+  if (out.G != nullptr) {
+    std::fill_n(out.G, 2 * kJoints * kJoints, 0.0);
+    for (int i = 0; i < kJoints; ++i) out.G[(kJoints + i) * kJoints + i] = kAccelerationShare * kVelocityLimits[i];
+  }
+}
+
+absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
+  RETURN_IF_ERROR(RejectOtherOptions("air_hockey_7dof", options, {"puck_region"}));
+  TaskModel model;
+  TaskSpec& spec = model.spec;
+  spec.name = "air_hockey_7dof";
+  spec.summary = "Score with a seven-joint arm; keep its mallet on the table and its joints and links within limits.";
+  spec.obs_dim = kObservation;
+  NameObservation(&spec);
+  for (int i = 1; i <= kJoints; ++i) spec.action_names.push_back(absl::StrCat("joint ", i, " acceleration / its limit"));
+  spec.action_dim = kJoints;
+  spec.action_low.assign(kJoints, -1.0);
+  spec.action_high.assign(kJoints, 1.0);
+  spec.horizon = options.has_horizon() ? static_cast<int>(options.horizon()) : 300;
+  spec.control_dt = 0.02;
+  spec.init_keys = {"puck_x", "puck_y", "puck_yaw"};
+  spec.absorbing = "a goal or the puck reaching an end or side of the table";
+  spec.rewards = RewardRange{0, 0, 0, 142.7, -96.1, 96.1};  // of the planar task: common/tasks/air_hockey/README.md 5
+  model.dynamics = std::make_shared<Dynamics>();
+  model.known_constraints = std::make_shared<Constraints>();
+  model.cost = [](const double* observation) {
+    return Cost(observation + kJointPosition, observation + kJointVelocity);
+  };
+  model.slices.push_back(TurnSlice());
+  return model;
+}
+
+const RegisterTaskModel kRegistered("air_hockey_7dof", &MakeModel);
+
+}  // namespace datacom::air_hockey_7dof
+// SPDX-License-Identifier: Apache-2.0

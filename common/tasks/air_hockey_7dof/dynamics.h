@@ -1,0 +1,45 @@
+// Air hockey with seven joints without its simulator: the task's static facts and its control-affine model
+// (common/tasks/air_hockey_7dof/README.md 6).
+#ifndef DATACOM_COMMON_TASKS_AIR_HOCKEY_7DOF_DYNAMICS_H_
+#define DATACOM_COMMON_TASKS_AIR_HOCKEY_7DOF_DYNAMICS_H_
+
+#include "absl/status/statusor.h"
+#include "common/safety/control_affine.h"
+#include "common/tasks/air_hockey_7dof/arm.h"
+#include "common/tasks/task.h"
+
+namespace datacom {
+
+namespace v1 {
+class TaskOptions;
+}
+
+namespace air_hockey_7dof {
+
+// Where the entries of an observation begin (common/tasks/air_hockey_7dof/README.md 3; robot frame).
+inline constexpr int kPuckPosition = 0;     // x, y, yaw in [-pi, pi)
+inline constexpr int kPuckVelocity = 3;     // of x, y, yaw
+inline constexpr int kJointPosition = 6;    // 7
+inline constexpr int kJointVelocity = 13;   // 7
+inline constexpr int kMalletPosition = 20;  // x, y relative to the puck, height above the plane
+inline constexpr int kMalletVelocity = 23;  // x, y relative to the puck, vertical
+inline constexpr int kObservation = 26;
+
+// The mallet's entries, from the others.
+void ObserveMallet(double* observation);
+
+// q = [joint positions, joint velocities]. Immutable; thread-safe; Evaluate neither blocks nor allocates.
+class Dynamics : public ControlAffine {
+ public:
+  ControlAffineDims dims() const override { return {kObservation, kJoints, 2 * kJoints, 0}; }
+  void Evaluate(const double* obs, const ControlAffineOut& out) const override;
+};
+
+// INVALID_ARGUMENT for options that the task does not have.
+absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options);
+
+}  // namespace air_hockey_7dof
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_TASKS_AIR_HOCKEY_7DOF_DYNAMICS_H_
+// SPDX-License-Identifier: Apache-2.0

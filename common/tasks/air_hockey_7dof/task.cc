@@ -1,0 +1,138 @@
+#include "common/tasks/air_hockey_7dof/task.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/status.h"
+#include "common/tasks/air_hockey_7dof/arm.h"
+#include "common/tasks/air_hockey_7dof/constraints.h"
+#include "common/tasks/air_hockey_7dof/dynamics.h"
+#include "common/tasks/register_task.h"
+#include "datacom/v1/task_options.pb.h"
+
+namespace datacom::air_hockey {
+extern const char kTableXml[];  // common/tasks/hockey_table.xml
+}
+
+namespace datacom::air_hockey_7dof {
+
+extern const char kModelXml[];
+
+namespace {
+
+constexpr int kSubsteps = 20;
+constexpr int kPuckJoint = kJoints;  // first of x, y, yaw
+
+struct Models {
+  MujocoModel whole;
+  MujocoModel arm;  // the same without contacts
+};
+
+absl::StatusOr<Models> CompileModels() {
+  Models models;
+  ASSIGN_OR_RETURN(models.whole, CompileMujocoModel("air_hockey_7dof", kModelXml,
+                                                    {{"hockey_table.xml", air_hockey::kTableXml}}));
+  mjModel* const arm = mj_copyModel(nullptr, models.whole.get());
+  models.arm = MujocoModel(arm, [](const mjModel* model) { mj_deleteModel(const_cast<mjModel*>(model)); });
+  arm->opt.disableflags |= mjDSBL_CONTACT;
+  return models;
+}
+
+}  // namespace
+
+AirHockey7::AirHockey7(TaskSpec spec, double puck_y, Simulation simulation, MujocoModel arm, MujocoData arm_data)
+    : spec_(std::move(spec)),
+      puck_y_(puck_y),
+      simulation_(std::move(simulation)),
+      arm_(std::move(arm)),
+      arm_data_(std::move(arm_data)) {}
+
+void AirHockey7::Reset(RandomStream* stream, double* observation) {
+  Start(air_hockey::DrawPuck(puck_y_, stream), observation);
+}
+
+absl::Status AirHockey7::ResetTo(const std::map<std::string, double>& init, RandomStream* stream,
+                                 double* observation) {
+  air_hockey::PuckPlace puck = air_hockey::DrawPuck(puck_y_, stream);
+  RETURN_IF_ERROR(air_hockey::SetPuck(spec_, init, &puck));
+  Start(puck, observation);
+  return absl::OkStatus();
+}
+
+void AirHockey7::Start(const air_hockey::PuckPlace& puck, double* observation) {
+  simulation_.Start([&puck](const mjModel& model, mjData* data) {
+    std::copy_n(kStartPosition, kJoints, data->qpos);
+    data->qpos[kPuckJoint] = puck.x;
+    data->qpos[kPuckJoint + 1] = puck.y;
+    data->qpos[kPuckJoint + 2] = puck.yaw;
+    mj_fwdPosition(&model, data);
+  });
+  rally_.Start();
+  Observe(observation);
+}
+
+bool AirHockey7::Substep(const double* acceleration) {
+  mjData* const data = simulation_.data();
+  const absl::Status torques = GuardMujoco([&] {
+    std::copy_n(data->qpos, arm_->nq, arm_data_->qpos);
+    std::copy_n(data->qvel, arm_->nv, arm_data_->qvel);
+    std::fill_n(arm_data_->qacc, arm_->nv, 0.0);
+    std::copy_n(acceleration, kJoints, arm_data_->qacc);
+    mj_inverse(arm_.get(), arm_data_.get());
+    std::copy_n(arm_data_->qfrc_inverse, kJoints, data->ctrl);
+  });
+  return torques.ok() && simulation_.Step(1);
+}
+
+StepResult AirHockey7::Step(const double* action, double* observation) {
+  double acceleration[kJoints];
+  for (int i = 0; i < kJoints; ++i) {
+    const double executed = action[i] < -1 ? -1 : action[i] > 1 ? 1 : action[i];  // passes a NaN on
+    acceleration[i] = executed * kAccelerationShare * kVelocityLimits[i];
+  }
+  StepResult result;
+  for (int i = 0; i < kSubsteps && result.valid; ++i) result.valid = Substep(acceleration);
+  Observe(observation);
+  rally_.Score({observation[kPuckPosition], observation[kPuckPosition + 1], observation[kPuckVelocity],
+                observation[kPuckVelocity + 1]},
+               &result);
+  result.cost = cost_;
+  return result;
+}
+
+// Also sets the cost, and the place of the disc that films show: it hangs upright from the tool, as on a free joint.
+void AirHockey7::Observe(double* observation) {
+  const mjData& data = *simulation_.data();
+  observation[kPuckPosition] = data.qpos[kPuckJoint] + air_hockey::kBaseX;
+  observation[kPuckPosition + 1] = data.qpos[kPuckJoint + 1];
+  observation[kPuckPosition + 2] = air_hockey::WrapAngle(data.qpos[kPuckJoint + 2]);
+  std::copy_n(data.qvel + kPuckJoint, 3, observation + kPuckVelocity);
+  std::copy_n(data.qpos, kJoints, observation + kJointPosition);
+  std::copy_n(data.qvel, kJoints, observation + kJointVelocity);
+  ObserveMallet(observation);
+  cost_ = air_hockey_7dof::Cost(data.qpos, data.qvel);
+  mjtNum* const disc = simulation_.data()->mocap_pos;
+  disc[0] = data.qpos[kPuckJoint] + observation[kMalletPosition];
+  disc[1] = data.qpos[kPuckJoint + 1] + observation[kMalletPosition + 1];
+  disc[2] = observation[kMalletPosition + 2];
+}
+
+absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options) {
+  static const auto* const compiled = new absl::StatusOr<Models>(CompileModels());
+  RETURN_IF_ERROR(compiled->status());
+  ASSIGN_OR_RETURN(TaskModel facts, MakeModel(options));
+  ASSIGN_OR_RETURN(Simulation simulation, Simulation::Make((*compiled)->whole));
+  ASSIGN_OR_RETURN(MujocoData arm_data, MakeMujocoData(*(*compiled)->arm));
+  const double puck_y = options.puck_region() == "adjusted" ? air_hockey::kAdjustedPuckY : air_hockey::kOriginalPuckY;
+  auto task = std::make_unique<AirHockey7>(std::move(facts.spec), puck_y, std::move(simulation), (*compiled)->arm,
+                                           std::move(arm_data));
+  RandomStream stream(StreamKey("air_hockey_7dof.first", {}));
+  double observation[kObservation];
+  task->Reset(&stream, observation);
+  return std::unique_ptr<Task>(std::move(task));
+}
+
+const RegisterTask kRegistered("air_hockey_7dof", &MakeTask);
+
+}  // namespace datacom::air_hockey_7dof
+// SPDX-License-Identifier: Apache-2.0

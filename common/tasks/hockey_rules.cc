@@ -1,0 +1,93 @@
+#include "common/tasks/hockey_rules.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace datacom::air_hockey {
+namespace {
+
+constexpr double kGoalX = 2.43;
+constexpr double kGoalHalfWidth = 0.1;
+// Discounted return of 300 steps of reward 1 at a discount of 0.99: (1 - 0.99^300) / (1 - 0.99).
+constexpr double kEndingScale = 95.09591059287133;
+
+}  // namespace
+
+PuckPlace DrawPuck(double largest_y, RandomStream* stream) {
+  PuckPlace puck;
+  puck.x = stream->Uniform(kPuckLowX, kPuckHighX);
+  puck.y = stream->Uniform(-largest_y, largest_y);
+  puck.yaw = stream->Uniform(-M_PI, M_PI);
+  return puck;
+}
+
+absl::Status SetPuck(const TaskSpec& spec, const std::map<std::string, double>& init, PuckPlace* puck) {
+  for (const auto& [key, value] : init) {
+    double* const place = key == "puck_x"     ? &puck->x
+                          : key == "puck_y"   ? &puck->y
+                          : key == "puck_yaw" ? &puck->yaw
+                                              : nullptr;
+    if (place == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat(spec.name, " has no start value \"", key,
+                                                     "\"; there are: ", absl::StrJoin(spec.init_keys, ", ")));
+    }
+    if (!std::isfinite(value)) {
+      return absl::InvalidArgumentError(absl::StrCat(spec.name, " start value ", key, " = ", value));
+    }
+    *place = value;
+  }
+  return absl::OkStatus();
+}
+
+double WrapAngle(double angle) { return angle - 2 * M_PI * std::floor((angle + M_PI) / (2 * M_PI)); }
+
+Ending EndingOf(const PuckState& puck) {
+  const auto [x, y, vx, vy] = puck;
+  if (x < 0.58 || (x < 0.63 && vx > 0)) return Ending::kBottom;
+  if (x > kGoalX || (x > 2.39 && vx < 0)) return std::abs(y) < kGoalHalfWidth ? Ending::kGoal : Ending::kUp;
+  if (vx > 0 && x > kBaseX) {
+    if ((y > 0.45 && vy > 0) || (y > 0.42 && vy < 0)) return Ending::kLeft;
+    // The published code also tests y < -0.45 with vx < 0 here, which cannot hold, so on this side an episode ends only
+    // after the bounce.
+    if (y < -0.42 && vy > 0) return Ending::kRight;
+  }
+  return Ending::kNone;
+}
+
+double GoalDistance(const PuckState& puck) { return std::hypot(puck.x - kGoalX, puck.y); }
+
+double EndingReward(Ending ending, const PuckState& puck) {
+  const double off = std::abs(puck.y);
+  switch (ending) {
+    case Ending::kGoal:
+      return kEndingScale * (1.5 - 5 * std::clamp(off, 0.0, 0.1));
+    case Ending::kUp:
+      return kEndingScale * (1 - 2 * std::clamp(off - 0.1, 0.0, 0.35));
+    case Ending::kLeft:
+    case Ending::kRight:
+      return kEndingScale * (0.3 - 0.3 * std::clamp(kGoalX - puck.x, 0.0, 1.0));
+    case Ending::kBottom:
+    case Ending::kNone:
+      break;
+  }
+  return 0;
+}
+
+void Rally::Score(const PuckState& puck, StepResult* result) {
+  const Ending ending = EndingOf(puck);
+  const double distance = GoalDistance(puck);
+  result->absorbing = ending != Ending::kNone;
+  if (result->absorbing) {
+    result->reward = EndingReward(ending, puck);
+  } else if (goal_distance_ >= 0) {
+    result->reward = kApproachReward * (goal_distance_ - distance);
+  }
+  goal_distance_ = distance;
+  if (ending_ == Ending::kNone) ending_ = ending;
+}
+
+}  // namespace datacom::air_hockey
+// SPDX-License-Identifier: Apache-2.0
