@@ -15,7 +15,8 @@ inline constexpr double kVelocityLimits[kJoints] = {85 * kDegree,  85 * kDegree,
                                                     130 * kDegree, 135 * kDegree, 135 * kDegree};  // rad/s
 inline constexpr double kAccelerationShare = 4;  // 1/s: acceleration limits are this times the velocity limits
 // The tool points down, with the mallet at (0.65, 0) on the table's plane.
-inline constexpr double kStartPosition[kJoints] = {0, 0.638040997462095, 0, -0.9611864911712035, 0, 1.5423651649564947, 0};
+inline constexpr double kStartPosition[kJoints] = {0, 0.638040997462095,  0, -0.9611864911712035,
+                                                   0, 1.5423651649564947, 0};
 // Of the mallet's centre: 0.01 m above the table, whose surface is 0.1 m above the robot's base.
 inline constexpr double kPlane = 0.11;
 

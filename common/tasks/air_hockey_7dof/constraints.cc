@@ -23,8 +23,8 @@ constexpr double kHeightTolerance = 0.02;  // m, of the cost
 constexpr double kLowestLink = 0.3;        // m, of elbow and wrist: 0.2 m above the table
 
 constexpr int kStates = 2 * kJoints;
-constexpr int kMalletRow = 2 * kJoints;    // first of 3
-constexpr int kLinkRow = kMalletRow + 3;   // elbow, wrist
+constexpr int kMalletRow = 2 * kJoints;     // first of 3
+constexpr int kLinkRow = kMalletRow + 3;    // elbow, wrist
 constexpr int kVelocityRow = kLinkRow + 3;  // after the height; first of 14
 static_assert(Constraints::kHeight == kLinkRow + 2 && Constraints::kCount == kVelocityRow + 2 * kJoints);
 

@@ -36,14 +36,15 @@ ObservationSlice TurnSlice() {
 }
 
 void NameObservation(TaskSpec* spec) {
-  spec->observation_names = {"puck x / m",          "puck y / m",          "puck yaw / rad",
-                             "puck velocity x / m/s", "puck velocity y / m/s", "puck yaw rate / rad/s"};
+  spec->observation_names = {
+      "puck x / m",           "puck y / m", "puck yaw / rad", "puck velocity x / m/s", "puck velocity y / m/s",
+      "puck yaw rate / rad/s"};
   for (const char* what : {" / rad", " velocity / rad/s"}) {
     for (int i = 1; i <= kJoints; ++i) spec->observation_names.push_back(absl::StrCat("joint ", i, what));
   }
-  for (const char* name : {"mallet x from puck / m", "mallet y from puck / m", "mallet height above its plane / m",
-                           "mallet velocity x from puck / m/s", "mallet velocity y from puck / m/s",
-                           "mallet velocity upwards / m/s"}) {
+  for (const char* name :
+       {"mallet x from puck / m", "mallet y from puck / m", "mallet height above its plane / m",
+        "mallet velocity x from puck / m/s", "mallet velocity y from puck / m/s", "mallet velocity upwards / m/s"}) {
     spec->observation_names.emplace_back(name);
   }
 }
@@ -81,7 +82,8 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
   spec.summary = "Score with a seven-joint arm; keep its mallet on the table and its joints and links within limits.";
   spec.obs_dim = kObservation;
   NameObservation(&spec);
-  for (int i = 1; i <= kJoints; ++i) spec.action_names.push_back(absl::StrCat("joint ", i, " acceleration / its limit"));
+  for (int i = 1; i <= kJoints; ++i)
+    spec.action_names.push_back(absl::StrCat("joint ", i, " acceleration / its limit"));
   spec.action_dim = kJoints;
   spec.action_low.assign(kJoints, -1.0);
   spec.action_high.assign(kJoints, 1.0);

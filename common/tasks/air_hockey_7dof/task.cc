@@ -30,8 +30,8 @@ struct Models {
 
 absl::StatusOr<Models> CompileModels() {
   Models models;
-  ASSIGN_OR_RETURN(models.whole, CompileMujocoModel("air_hockey_7dof", kModelXml,
-                                                    {{"hockey_table.xml", air_hockey::kTableXml}}));
+  ASSIGN_OR_RETURN(models.whole,
+                   CompileMujocoModel("air_hockey_7dof", kModelXml, {{"hockey_table.xml", air_hockey::kTableXml}}));
   mjModel* const arm = mj_copyModel(nullptr, models.whole.get());
   models.arm = MujocoModel(arm, [](const mjModel* model) { mj_deleteModel(const_cast<mjModel*>(model)); });
   arm->opt.disableflags |= mjDSBL_CONTACT;
@@ -51,8 +51,7 @@ void AirHockey7::Reset(RandomStream* stream, double* observation) {
   Start(air_hockey::DrawPuck(puck_y_, stream), observation);
 }
 
-absl::Status AirHockey7::ResetTo(const std::map<std::string, double>& init, RandomStream* stream,
-                                 double* observation) {
+absl::Status AirHockey7::ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) {
   air_hockey::PuckPlace puck = air_hockey::DrawPuck(puck_y_, stream);
   RETURN_IF_ERROR(air_hockey::SetPuck(spec_, init, &puck));
   Start(puck, observation);

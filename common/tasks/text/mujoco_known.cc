@@ -65,7 +65,7 @@ absl::Status AddJoints(const mjModel& model, const v1::KnownConstraint& known, c
       row.set_entry(static_cast<uint32_t>(entries.position));
       row.set_sign(1);
       row.set_bound(known.value());
-      row.set_viability_gain(direct ? 0 : known.viability_gain());
+      row.set_viability_gain(first_order ? 0 : known.viability_gain());
       row.set_equality(true);
       continue;
     }

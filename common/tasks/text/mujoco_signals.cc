@@ -96,8 +96,9 @@ absl::Status Signals::Add(const mjModel& model, const v1::Signal& signal, const 
       RETURN_IF_ERROR(AddJoint(model, signal, field, id, &suffixes));
     } else if (measured.type == mjOBJ_SENSOR || measured.type == mjOBJ_ACTUATOR) {
       const bool sensor = measured.type == mjOBJ_SENSOR;
-      for (const auto& [has, part] : {std::pair(signal.has_quantity(), "quantity"), std::pair(signal.has_axes(), "axes"),
-                                      std::pair(signal.has_relative_to(), "relative_to")}) {
+      for (const auto& [has, part] :
+           {std::pair(signal.has_quantity(), "quantity"), std::pair(signal.has_axes(), "axes"),
+            std::pair(signal.has_relative_to(), "relative_to")}) {
         if (has) {
           return Wrong(absl::StrCat(field, ".", part),
                        absl::StrCat(sensor ? "a sensor" : "an activation", " has none; leave it out"));
@@ -274,25 +275,23 @@ void Signals::ReadOne(const mjModel& model, const mjData& data, const Reading& r
       ReadMotion(model, data, reading, reading.kind == Kind::kAngularVelocity, out);
       return;
     case Kind::kLocalVelocity:
-    case Kind::kLocalAngularVelocity: {
-      mjtNum velocity[6];  // angular, then linear
-      WorldVelocity(model, data, reading.place, velocity);
-      WriteLocal(data, reading, velocity + (reading.kind == Kind::kLocalVelocity ? 3 : 0), out);
+    case Kind::kLocalAngularVelocity:
+    case Kind::kGravity:
+      ReadLocal(model, data, reading, out);
       return;
-    }
-    case Kind::kGravity: {
-      mjtNum direction[3] = {0, 0, 0};
-      const mjtNum length = mju_norm3(model.opt.gravity);
-      if (length > 0) mju_scl3(direction, model.opt.gravity, 1 / length);
-      WriteLocal(data, reading, direction, out);
-      return;
-    }
   }
 }
 
-void Signals::WriteLocal(const mjData& data, const Reading& reading, const mjtNum* world, double* out) {
-  mjtNum local[3];
-  mju_mulMatTVec(local, reading.place.axes(data), world, 3, 3);
+// Vectors of the world along the element's own axes.
+void Signals::ReadLocal(const mjModel& model, const mjData& data, const Reading& reading, double* out) {
+  mjtNum world[6] = {0, 0, 0, 0, 0, 0}, local[3];  // a velocity: angular, then linear
+  if (reading.kind == Kind::kGravity) {
+    const mjtNum length = mju_norm3(model.opt.gravity);
+    if (length > 0) mju_scl3(world, model.opt.gravity, 1 / length);
+  } else {
+    WorldVelocity(model, data, reading.place, world);
+  }
+  mju_mulMatTVec(local, reading.place.axes(data), world + (reading.kind == Kind::kLocalVelocity ? 3 : 0), 3, 3);
   for (int i = 0; i < reading.count; ++i) out[i] = local[reading.axes[i]];
 }
 

@@ -68,8 +68,7 @@ class Signals {
                         std::vector<std::string>* suffixes);
   static void ReadOne(const mjModel& model, const mjData& data, const Reading& reading, double* out);
   static void ReadMotion(const mjModel& model, const mjData& data, const Reading& reading, bool angular, double* out);
-  // A vector of the world along the axes of the place.
-  static void WriteLocal(const mjData& data, const Reading& reading, const mjtNum* world, double* out);
+  static void ReadLocal(const mjModel& model, const mjData& data, const Reading& reading, double* out);
 
   std::vector<Reading> readings_;
   std::vector<std::string> names_;

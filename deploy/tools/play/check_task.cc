@@ -31,7 +31,7 @@ constexpr int kMostHeld = 20;            // most control steps under one action
 constexpr double kIllConditioned = 1e3;  // condition number of G above which the safe map asks for large actions
 constexpr double kSpeedSeconds = 2, kOtherSpeedSeconds = 0.5;
 constexpr size_t kLargeRow = 16 << 10;  // bytes
-constexpr uint32_t kFitSteps = 1000;  // at most, to measure f and G
+constexpr uint32_t kFitSteps = 1000;    // at most, to measure f and G
 
 // The values that one number took.
 struct Seen {

@@ -36,9 +36,9 @@ TEST(AirHockey7, KinematicsEqualMujocos) {
     mj_kinematics(&model, data.get());
     mj_comPos(&model, data.get());
     const Pose pose = ForwardKinematics(data->qpos);
-    for (const auto& [name, place, jacobian] :
-         {std::tuple{"mallet", pose.mallet, pose.mallet_jacobian}, std::tuple{"link_4", pose.elbow, pose.elbow_jacobian},
-          std::tuple{"link_6", pose.wrist, pose.wrist_jacobian}}) {
+    for (const auto& [name, place, jacobian] : {std::tuple{"mallet", pose.mallet, pose.mallet_jacobian},
+                                                std::tuple{"link_4", pose.elbow, pose.elbow_jacobian},
+                                                std::tuple{"link_6", pose.wrist, pose.wrist_jacobian}}) {
       const int body = mj_name2id(&model, mjOBJ_BODY, name);
       std::vector<mjtNum> expected(3 * model.nv);
       mj_jac(&model, data.get(), expected.data(), nullptr, data->xpos + 3 * body, body);

@@ -280,26 +280,22 @@ TEST(TextTask, StepsAndResetsAllocateNothing) {
   const std::string language = R"~(}
     observation { number: "action.*" history: 3 }
     observation { name: "effort" value: "norm2(\"action.*\") * command.goal" clip { low: 0 high: 1 } }
-    observation { body: "lower" quantity: "gravity" }
-    observation { body: "lower" quantity: "local_velocity" name: "own" }
-    command { name: "goal" low: 1 high: 3 }
-    truncated: "near.x > 50"
-    log { name: "speed" value: "speed.x" }
+    observation { body: "lower" quantity: "gravity" } observation { body: "lower" quantity: "local_velocity" name: "own" }
+    command { name: "goal" low: 1 high: 3 } truncated: "near.x > 50" log { name: "speed" value: "speed.x" }
     push { joint: "elbow" every { low: 0.02 high: 0.05 } velocity { low: -1 high: 1 } }
     randomise { body: "lower" factor { low: 0.5 high: 2 } })~";
-  const TaskFolder plain(kArm, ArmTask(language)), differences(kArm, ArmTask("dynamics: \"finite_difference\" " + language));
-  const std::string servo = "actuator_mode { actuator: \"m-elbow\" mode: \"position\" } ";
-  const TaskFolder mixed(kArm, ArmTask(servo + language));
+  const TaskFolder plain(kArm, ArmTask(language)),
+      differences(kArm, ArmTask("dynamics: \"finite_difference\" " + language));
+  const TaskFolder mixed(kArm, ArmTask("actuator_mode { actuator: \"m-elbow\" mode: \"position\" } " + language));
   for (const auto& [folder, options] :
        {std::pair(&plain, ""), std::pair(&plain, "randomisation { mass { low: 0.8 high: 1.2 } }"),
         std::pair(&differences, ""), std::pair(&mixed, "")}) {
     Loaded arm(folder->task(), options);
-    const double u[2] = {0.4, -0.2};
-    const auto play = [&](uint64_t episode) {
+    const auto play = [&, u = std::vector{0.4, -0.2}](uint64_t episode) {
       RandomStream stream(episode);
       arm.task->Reset(&stream, arm.observation.data());
       for (int i = 0; i < 50; ++i) {
-        arm.task->Step(u, arm.observation.data());
+        arm.task->Step(u.data(), arm.observation.data());
         arm.Evaluate();
       }
     };
