@@ -306,6 +306,19 @@ TEST_F(TaskCommands, TheCheckFindsNumbersThatAreNotFiniteAndViolatedStarts) {
                               HasSubstr("starts violate it already"), HasSubstr("cost never: violated in 0 %")));
 }
 
+TEST_F(TaskCommands, TheCheckShowsWhatIsSeenAndLoggedAndEndsEpisodesThatAreTruncated) {
+  const std::string file = New("arm", kArm);
+  std::string text = Read("arm/task.textproto");
+  const std::string more =
+      "log { name: \"one\" value: \"1\" } log { name: \"broken\" value: \"0/0\" } truncated: \"time > 0.05\"\n"
+      "observation { number: \"action.*\" history: 2 }\n";
+  ASSERT_EQ(absl::StrReplaceAll({{"reward: \"", more + "reward: \""}}, &text), 1);
+  Write("arm/task.textproto", text);
+  EXPECT_THAT(std::string(Check(file).message()), HasSubstr("arm/task.textproto: not always finite: broken"));
+  EXPECT_THAT(printed_, AllOf(HasSubstr("log one "), HasSubstr("action.shoulder.1, action.elbow.1\n"),
+                              ::testing::ContainsRegex("\n[1-9][0-9]+ episodes ended early")));
+}
+
 TEST_F(TaskCommands, TheCheckNamesAnActuatorThatNeverMovesTheConstraintState) {
   const std::string file = New("pair", R"(<mujoco><worldbody>
     <body><joint name="a" type="slide"/><geom size="0.1"/></body>
