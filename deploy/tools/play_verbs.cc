@@ -46,9 +46,10 @@ absl::StatusOr<std::string> FitLine(const std::string& file) {
     return std::string();
   }
   ASSIGN_OR_RETURN(const ModelFit fit, MeasureFit(experiment.task(), options, {0, kQuickSteps, kQuickSeconds}));
-  const bool text = options.HasExtension(v1::text_task);
+  // f and G of a task of the register are the paper's, and nothing in a file can change them.
+  if (!options.HasExtension(v1::text_task)) return absl::StrCat(DescribeFit(fit), "\n");
   return absl::StrCat(DescribeFit(fit), ". ", JudgeFit(fit),
-                      text && fit.control_step > kGoodFit ? " `datacom task check` says more." : "", "\n");
+                      fit.control_step > kGoodFit ? " `datacom task check` says more." : "", "\n");
 }
 
 }  // namespace

@@ -23,6 +23,7 @@
 #include "common/tasks/air_hockey/arm.h"
 #include "common/tasks/air_hockey/inverse_dynamics.h"
 #include "common/tasks/mujoco.h"
+#include "common/tasks/text/mujoco_compiled.h"
 #include "datacom/v1/task.pb.h"
 #include "tests/testing/endless_actor_peers.h"
 
@@ -215,8 +216,16 @@ void Play(const v1::Experiment& experiment, const std::vector<Step>& steps, bool
   }
 }
 
-void Acting(benchmark::State& state, const std::string& task) {
-  const v1::Experiment experiment = testing::ExperimentOf(task);
+// The experiment of a text task whose f and G come from finite differences.
+v1::Experiment WithDifferences(const std::string& task) {
+  v1::Experiment experiment = testing::ExperimentOf(task);
+  v1::TextTask* const text = experiment.mutable_task_options()->MutableExtension(v1::text_task);
+  text->mutable_definition()->mutable_control()->set_dynamics("finite_difference");
+  if (!text::Resolve(text).ok()) std::abort();
+  return experiment;
+}
+
+void Acting(benchmark::State& state, const v1::Experiment& experiment) {
   KeepingSession session(kEnvironments);
   testing::OneSnapshot subscriber(testing::SnapshotOf(experiment));
   const std::unique_ptr<Metrics> metrics = Metrics::Start({"actor", "bench", experiment.task(), "datacom", ""}).value();
@@ -256,11 +265,14 @@ int main(int argc, char** argv) {
   std::vector<char*> flags = {argv[0], longer};
   flags.insert(flags.end(), argv + 1, argv + argc);
   for (const std::string& task : datacom::TaskNames()) {
-    benchmark::RegisterBenchmark(("actor/" + task + "/envs=16").c_str(), &datacom::Acting, task)
+    benchmark::RegisterBenchmark(("actor/" + task + "/envs=16").c_str(), &datacom::Acting,
+                                 datacom::testing::ExperimentOf(task))
         ->Unit(benchmark::kMillisecond);
   }
-  benchmark::RegisterBenchmark("actor/arm_reach/envs=16", &datacom::Acting,
-                               DATACOM_SOURCE_DIR "/deploy/examples/arm_reach/task.textproto")
+  const std::string arm = DATACOM_SOURCE_DIR "/deploy/examples/arm_reach/task.textproto";
+  benchmark::RegisterBenchmark("actor/arm_reach/envs=16", &datacom::Acting, datacom::testing::ExperimentOf(arm))
+      ->Unit(benchmark::kMillisecond);
+  benchmark::RegisterBenchmark("actor/arm_reach_differences/envs=16", &datacom::Acting, datacom::WithDifferences(arm))
       ->Unit(benchmark::kMillisecond);
   int count = static_cast<int>(flags.size());
   benchmark::Initialize(&count, flags.data());

@@ -105,7 +105,7 @@ class OwnTaskTest(RunTest):
         self.assertIn("does not state the range of its rewards (reward_range of a task file)", self.expect(*trained, *bounded, code=2))
         with open(task, "a", encoding="utf-8") as file:
             file.write("reward_range { low: -20 high: 0 }\n")
-        self.expect(*trained, *bounded)
+        self.assertIn("f + G u predicts the change of q's velocities over a control step", self.expect(*trained, *bounded))
         with open(task, "a", encoding="utf-8") as file:
             file.write('success: "log(-1)"\nextra { name: "broken" sensor: "none" }\n')
         self.assertIn('extra[', self.expect("task", "check", task, code=2))

@@ -113,9 +113,7 @@ inline void PlayEvaluations(Evaluations* evaluations, const RunPlan& plan) {
 class FakeRun {
  public:
   FakeRun(const std::string& folder, const v1::Experiment& experiment, const RunPlan& plan)
-      : folder_(folder), run_{"run", 1, MakeRunSettings(experiment)}, plan_(plan), replay_(MakeFakeReplay(experiment)) {
-    run_.settings.on_policy = plan.on_policy;
-  }
+      : folder_(folder), run_{"run", 1, Settings(experiment, plan)}, plan_(plan), replay_(MakeFakeReplay(experiment)) {}
 
   absl::Status Run() {
     auto owned = std::make_unique<FakeAlgorithm>(replay_.config);
@@ -165,6 +163,11 @@ class FakeRun {
   RunOutcome outcome;  // of Run; without the status
 
  private:
+  static RunSettings Settings(const v1::Experiment& experiment, const RunPlan& plan) {
+    RunSettings settings = MakeRunSettings(experiment);
+    settings.on_policy = plan.on_policy;
+    return settings;
+  }
   RowSource Rows() const {
     return [this](uint32_t member, uint64_t from, uint64_t to, const auto& consume) {
       if (plan_.read_rows != nullptr) return plan_.read_rows(replay_, member, from, to, consume);

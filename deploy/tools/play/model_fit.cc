@@ -265,7 +265,8 @@ absl::StatusOr<ModelFit> MeasureFit(const std::string& task, const v1::TaskOptio
 }
 
 std::string DescribeFit(const ModelFit& fit) {
-  std::string text = absl::StrCat("f + G u predicts the change of q's ", fit.positions ? "positions" : "velocities",
+  std::string text = absl::StrCat("under random actions f + G u predicts the change of q's ",
+                                  fit.positions ? "positions" : "velocities",
                                   " over a control step with a median error of ", Percent(fit.control_step));
   if (fit.one_step) absl::StrAppend(&text, " (over one time step ", Percent(*fit.one_step), ")");
   if (fit.contacts > 0) absl::StrAppend(&text, "; contacts in ", Percent(fit.contacts), " of the steps");

@@ -37,8 +37,8 @@ struct FitPlay {
 // INVALID_ARGUMENT or INTERNAL if the task cannot be made, or no step of it is valid.
 absl::StatusOr<ModelFit> MeasureFit(const std::string& task, const v1::TaskOptions& options, const FitPlay& play);
 
-// "f + G u predicts the change of q's velocities over a control step with a median error of 125 %; contacts in 61 % of
-// the steps".
+// "under random actions f + G u predicts the change of q's velocities over a control step with a median error of 125 %;
+// contacts in 61 % of the steps".
 std::string DescribeFit(const ModelFit& fit);
 // What that means for a method that uses f and G.
 std::string JudgeFit(const ModelFit& fit);

@@ -6,10 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/files.h"
 #include "common/tasks/text/mujoco_compiled.h"
+#include "datacom/v1/task.pb.h"
 #include "deploy/tools/play/check_task.h"
+#include "deploy/tools/play/model_fit.h"
 #include "deploy/tools/play/new_task.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -333,6 +336,113 @@ TEST_F(TaskCommands, TheCheckNamesAnActuatorThatNeverMovesTheConstraintState) {
   Write("pair/task.textproto", text);
   ASSERT_THAT(Check(file), IsOk()) << printed_;
   EXPECT_THAT(printed_, AllOf(HasSubstr("the actuator a never moves q"), Not(HasSubstr("the actuator b never"))));
+}
+
+// A slider of 1 kg with a velocity servo: in a time step its velocity comes nearer to the target by kv * 0.01 s / 1 kg.
+std::string Servo(double kv) {
+  return absl::StrCat(R"(<mujoco><option timestep="0.01" gravity="0 0 0"/><worldbody><body>
+    <joint name="j" type="slide"/><geom size="0.1" mass="1"/></body></worldbody><actuator>
+    <velocity name="m" joint="j" ctrllimited="true" ctrlrange="-1 1" kv=")",
+                      kv, R"("/></actuator></mujoco>)");
+}
+
+TEST_F(TaskCommands, TheFitIsTheErrorOfFAndGOverAControlStep) {
+  const std::string task = R"(name: "servo" model: "model.xml" horizon: 50 observation { joint: "j" } reward: "0"
+    cost { name: "c" value: "-1" } control { period: 0.04 )";
+  Write("servo/model.xml", Servo(50));
+  const auto fit = [&](const std::string& more) {
+    const std::string file = Write("servo/task.textproto", task + more + "}");
+    v1::TaskOptions options;
+    *options.MutableExtension(v1::text_task) = text::LoadTask(file).value();
+    return MeasureFit("servo", options, {3, 200}).value();
+  };
+  // Four time steps leave (1 - 0.5)^4 of the distance to the target, f + G u says 4 * 0.5 of it are made.
+  const ModelFit instantaneous = fit("");
+  EXPECT_NEAR(instantaneous.control_step, 4 * 0.5 / (1 - 0.0625) - 1, 1e-6);
+  EXPECT_NEAR(*instantaneous.one_step, 0, 1e-6);
+  EXPECT_EQ(instantaneous.steps, 200u);
+  EXPECT_FALSE(instantaneous.positions);
+  EXPECT_EQ(instantaneous.contacts, 0);
+  EXPECT_THAT(JudgeFit(instantaneous), HasSubstr("cannot rely on f and G: to predict no change would be as good"));
+  const ModelFit differences = fit("dynamics: \"finite_difference\"");
+  EXPECT_NEAR(differences.control_step, 0, 1e-6) << "the robot is linear";
+  EXPECT_FALSE(differences.one_step.has_value());
+  const ModelFit velocity = fit("mode: \"velocity\"");
+  EXPECT_TRUE(velocity.positions);
+  EXPECT_THAT(DescribeFit(velocity), HasSubstr("predicts the change of q's positions over a control step"));
+}
+
+TEST_F(TaskCommands, TheFitCountsContactsLimitsEqualitiesAndFrictionOfWhatQMoves) {
+  Write("box/model.xml", R"(<mujoco><worldbody><geom type="plane" size="9 9 1"/><body pos="0 0 0.099">
+    <joint name="x" type="slide" axis="1 0 0" frictionloss="0.1" limited="true" range="0.5 1"/><geom size="0.1"/></body>
+    <body pos="3 0 1"><joint name="y" type="slide" axis="0 1 0"/><geom size="0.1"/></body></worldbody>
+    <equality><joint joint1="x" joint2="y"/></equality>
+    <actuator><motor name="m" joint="x" ctrllimited="true" ctrlrange="-1 1"/></actuator></mujoco>)");
+  const auto fit = [&](const std::string& joint) {
+    const std::string file =
+        Write("box/task.textproto", R"(name: "box" model: "model.xml" observation { joint: "x" } reward: "0"
+      cost { name: "c" value: "-1" } constraint_state { joint: ")" +
+                                        joint + "\" }");
+    v1::TaskOptions options;
+    *options.MutableExtension(v1::text_task) = text::LoadTask(file).value();
+    return MeasureFit("box", options, {0, 5}).value();
+  };
+  const ModelFit moved = fit("x");
+  EXPECT_EQ(moved.contacts, 1);
+  EXPECT_EQ(moved.limits, 1) << "the reference, 0, is outside of the range";
+  EXPECT_EQ(moved.equalities, 1);
+  EXPECT_EQ(moved.friction_losses, 1);
+  EXPECT_THAT(DescribeFit(moved), HasSubstr("; contacts in 100 % of the steps; a limit of a joint acts in 100 % of the "
+                                            "steps; equality constraints: 1; joints with friction loss: 1"));
+  EXPECT_EQ(fit("y").contacts, 0) << "the box touches the floor, but is not part of q";
+}
+
+TEST_F(TaskCommands, ATaskOfTheRegisterHasAFitToo) {
+  const auto fit = MeasureFit("cartpole", v1::TaskOptions(), {1, 200});
+  ASSERT_THAT(fit, IsOk());
+  EXPECT_LT(fit->control_step, kGoodFit);
+  EXPECT_FALSE(fit->one_step.has_value());
+}
+
+TEST_F(TaskCommands, TheCheckSaysWhereFiniteDifferencesAreBetter) {
+  const std::string file = New("servo", Servo(50));
+  ASSERT_THAT(Check(file), IsOk()) << printed_;
+  EXPECT_THAT(
+      printed_,
+      AllOf(HasSubstr("fit: under random actions f + G u predicts the change of q's velocities over a control step"),
+            HasSubstr("With control { dynamics: \"finite_difference\" } the error is"),
+            HasSubstr("write it for methods with a safe map")));
+  std::string text = Read("servo/task.textproto");
+  ASSERT_EQ(absl::StrReplaceAll({{"mode: \"torque\"", "dynamics: \"finite_difference\""}}, &text), 1);
+  Write("servo/task.textproto", text);
+  ASSERT_THAT(Check(file), IsOk()) << printed_;
+  EXPECT_THAT(printed_, AllOf(HasSubstr("torque control, f and G by finite differences"),
+                              HasSubstr("The safe map can rely on f and G."), Not(HasSubstr("the error is"))));
+}
+
+TEST_F(TaskCommands, TheCheckSaysThatAnActivationNeedsFiniteDifferences) {
+  Write("muscle/model.xml",
+        absl::StrReplaceAll(
+            Servo(5), {{"<velocity ", "<general dyntype=\"filter\" dynprm=\"0.1\" "}, {"kv=\"5\"", "gainprm=\"5\""}}));
+  const std::string file = Write("muscle/task.textproto", R"(name: "muscle" model: "model.xml" horizon: 50
+    observation { joint: "j" } reward: "0" cost { name: "c" value: "-1" })");
+  ASSERT_THAT(Check(file), IsOk()) << printed_;
+  EXPECT_THAT(printed_, AllOf(HasSubstr("fit: no f and G: the force of actuator m is no affine function"),
+                              HasSubstr("Methods without a safe map (sac, lag_sac, wcsac, ppo_lag, rcpo) can train"),
+                              HasSubstr("With control { dynamics: \"finite_difference\" } the error is")));
+}
+
+TEST_F(TaskCommands, TheCheckEndsWhereEveryEpisodeEndsAtOnceAndPlaysTheStepsThatWereAskedFor) {
+  const std::string file = New("arm", kArm);
+  const std::string text = Read("arm/task.textproto");
+  for (const char* absorbing : {"1", "0/0"}) {
+    Write("arm/task.textproto", absl::StrCat(text, "absorbing: \"", absorbing, "\"\n"));
+    EXPECT_THAT(std::string(Check(file).message()), HasSubstr("every episode ends in its first step")) << absorbing;
+    EXPECT_THAT(printed_, HasSubstr("\n300 random steps in 300 episodes;")) << absorbing;
+  }
+  Write("arm/task.textproto", text + "absorbing: \"time > 0.05\"\n");
+  EXPECT_THAT(Check(file), IsOk());
+  EXPECT_THAT(printed_, HasSubstr("\n300 random steps in 100 episodes;")) << "three steps each";
 }
 
 TEST_F(TaskCommands, AWrongTaskIsNamedWithFileLineAndChoice) {
