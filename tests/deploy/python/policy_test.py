@@ -96,11 +96,14 @@ def test_a_policy_says_where_it_comes_from(run):
     assert (policy.task, policy.experiment, policy.algorithm, policy.acting_rule) == ("cartpole", "cartpole/datacom", "datacom", "safe_map")
     assert (policy.member, policy.epoch, policy.observation_dim, policy.action_dim) == (1, 3, 5, 1)
     np.testing.assert_array_equal(policy.clip([3.0]), [1.0])
+    assert policy.seen_dim == 5 and len(policy.observation_names) == 5 and policy.observation_names[0].startswith("cart")
+    with pytest.raises(ValueError, match="number 1 of the observation, .* is nan"):
+        policy.act([0, np.nan, 1, 0, 0])
 
 
 @pytest.mark.parametrize("call, error, words", [
     (lambda policy: policy.act([1.0, 2.0]), ValueError, r"shape \(2,\), not \[5\]"),
-    (lambda policy: policy.act([1, 2, 3, 4, np.inf]), ValueError, "not finite"),
+    (lambda policy: policy.act([1, 2, 3, 4, np.inf]), ValueError, "number 4 of the observation, pole angular velocity .* is inf"),
     (lambda policy: policy.act([1, 2, 3, 4, 5], noise=[1, 2, 3]), ValueError, r"noise has shape \(3,\)"),
     (lambda policy: datacom.Policy("/nonexistent"), OSError, "/nonexistent"),
     (lambda policy: datacom.Policy(__file__), ValueError, "policy_test.py"),
