@@ -93,6 +93,9 @@ REFUSED = [
     ("a range beyond the actuator's",
      put("period: 0.05 }", 'period: 0.05 range { actuator: "*" low: -2 high: 2 } }'),
      "goes beyond the control range of actuator bthigh, which is -1 to 1", 12),
+    ("velocity control of motors", put("period: 0.05 }", 'period: 0.05 mode: "velocity" }'), "actuator bthigh is no velocity servo", 12),
+    ("position control of motors", put("period: 0.05 }", 'period: 0.05 mode: "position" }'), "actuator bthigh is no position servo", 12),
+    ("a margin of an equation", put("share: 0.95", "value: 0.2 margin: 0.1 equality: true"), "known[0].margin: is only for inequalities", 14),
     ("a missing brace", put("control { period: 0.05 }", "control { period: 0.05 "), "task.textproto:1", None),
     ("a missing quote", put('name: "runner"', 'name: "runner'), "task.textproto:1", None),
     ("a comma for a point", put("3.2 - 1", "3,2 - 1"), "several values, separated by commas", 11),
@@ -137,6 +140,8 @@ FOUND = [
     ("the root of a negative number", put(COST, "sqrt(rootx_velocity - 9)"), "not always finite: cost speed"),
     ("0/0", put(COST, "0/0"), "not always finite: cost speed"),
     ("an overflow", put(COST, "rootx_velocity * 1e308 * 10"), "not always finite: cost speed"),
+    ("an end in the first step", add('absorbing: "1"'), "every episode ends in its first step"),
+    ("an end that is not a number", add('absorbing: "0/0"'), "every episode ends in its first step"),
 ]
 
 # Reported, exit code 0: what the check prints.

@@ -9,8 +9,7 @@ The models belong to Gymnasium (any version from 0.28 on) and are not in this tr
 * actuators without a name get their joint's,
 * places in the world (coordinate="global", which MuJoCo dropped in 2.3.4) are those in the parent's frame,
 * geoms that never collide (collision="predefined", dropped as well) say so themselves,
-* the floor has no contact margin: newer versions of MuJoCo add the margins of two geoms, older ones took the larger,
-* sensors clip velocities and keep the sign of an orientation, for tasks that observe them.
+* the floor has no contact margin: newer versions of MuJoCo add the margins of two geoms, older ones took the larger.
 The physics stays that of the original (tests/common/tasks/safety_gymnasium_test.py).
 """
 import argparse
@@ -43,8 +42,8 @@ def to_parents_frames(body, origin):
             to_parents_frames(element, place)
 
 
-def model(source, text):
-    """The copy of a model for the task with this text."""
+def model(source):
+    """The copy of a model."""
     tree = xml.parse(source)
     root = tree.getroot()
     compiler = root.find("compiler")
@@ -58,12 +57,6 @@ def model(source, text):
             geom.set("margin", "0")
     for actuator in root.find("actuator"):
         actuator.attrib.setdefault("name", actuator.get("joint"))
-    sensors = xml.SubElement(root, "sensor")
-    if 'sensor: "*_velocity"' in text:
-        for joint in root.find("worldbody").iter("joint"):
-            xml.SubElement(sensors, "jointvel", name=joint.get("name") + "_velocity", joint=joint.get("name"), cutoff="10")
-    if 'sensor: "torso_orientation"' in text:
-        xml.SubElement(sensors, "framequat", name="torso_orientation", objtype="xbody", objname="torso")
     return tree
 
 
@@ -74,7 +67,7 @@ def read(path):
 
 def write(assets, folder, name):
     text = read(os.path.join(TASKS, name + ".textproto"))
-    tree = model(os.path.join(assets, name + ".xml"), text)
+    tree = model(os.path.join(assets, name + ".xml"))
     entropy = str(-len(tree.getroot().find("actuator")))  # -1 for each action
     files = {"task": text, "signed": text.replace(INDICATOR, SIGNED)}
     for experiment in os.listdir(EXPERIMENTS):
