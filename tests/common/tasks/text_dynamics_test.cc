@@ -55,7 +55,10 @@ constexpr char kHopper[] = R"(<mujoco>
 constexpr char kTask[] = R"(name: "hopper" model: "model.xml" horizon: 100 observation { joint: "*" } reward: "0"
   observation { actuator: "push" name: "push" }
   cost { name: "c" value: "0" }
-  start { joint { joint: "*" position { low: -0.2 high: 0.2 } velocity { low: -1 high: 1 } } } )";
+  start {
+    joint { joint: "height" position { low: -0.14 high: 0.2 } velocity { low: -1 high: 1 } }
+    joint { joint: "[es]l*" position { low: -0.2 high: 0.2 } velocity { low: -1 high: 1 } }
+  } )";
 
 // Velocities after `steps` time steps from the state of `simulation` under `control`, by mj_step.
 std::vector<double> VelocitiesAfter(const Simulation& simulation, const std::vector<double>& control, int steps) {
