@@ -137,14 +137,14 @@ int Act(datacom_policy* policy, const datacom_policy_input& input, double* actio
   const auto finite = [](float v) { return std::isfinite(v); };
   const auto previous_cost = static_cast<float>(input.previous_cost);
   if (const int code = Round(policy, input.observation); code != DATACOM_POLICY_OK) return code;
-  if (!finite(previous_cost)) return Refuse(policy, DATACOM_POLICY_BAD_INPUT, "previous_cost is not finite");
+  if (!finite(previous_cost)) return Refuse(policy, DATACOM_POLICY_BAD_INPUT, "%s", "previous_cost is not finite");
   if (const int code = CheckModel(policy, input.observation); code != DATACOM_POLICY_OK) return code;
   if (input.noise == nullptr) {
     std::fill(policy->noise.begin(), policy->noise.end(), 0.0f);
   } else {
     std::copy_n(input.noise, policy->noise.size(), policy->noise.begin());
     if (!std::all_of(policy->noise.begin(), policy->noise.end(), finite)) {
-      return Refuse(policy, DATACOM_POLICY_BAD_INPUT, "the noise has a number that is not finite");
+      return Refuse(policy, DATACOM_POLICY_BAD_INPUT, "%s", "the noise has a number that is not finite");
     }
   }
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -154,7 +154,7 @@ int Act(datacom_policy* policy, const datacom_policy_input& input, double* actio
   policy->rule->Act(1, inputs, policy->action.data(), {&said.constraint, &said.cvar, &said.intervention});
   const float* const executed = policy->rule->executed() != nullptr ? policy->rule->executed() : policy->action.data();
   if (!std::all_of(executed, executed + policy->action.size(), finite)) {
-    return Refuse(policy, DATACOM_POLICY_FAILED, "the policy computed an action that is not finite");
+    return Refuse(policy, DATACOM_POLICY_FAILED, "%s", "the policy computed an action that is not finite");
   }
   std::copy_n(executed, policy->action.size(), action);
   if (judgement != nullptr) *judgement = said;
@@ -195,7 +195,7 @@ void datacom_policy_begin(datacom_policy* policy) {
 int datacom_policy_act(datacom_policy* policy, const datacom_policy_input* input, double* action,
                        datacom_policy_judgement* judgement) {
   if (policy == nullptr || input == nullptr || input->observation == nullptr || action == nullptr) {
-    if (policy != nullptr) datacom::Refuse(policy, DATACOM_POLICY_BAD_INPUT, "a pointer is null");
+    if (policy != nullptr) datacom::Refuse(policy, DATACOM_POLICY_BAD_INPUT, "%s", "a pointer is null");
     return DATACOM_POLICY_BAD_INPUT;
   }
   try {

@@ -7,7 +7,7 @@
 * `interquartile_mean`: the report's mean and interval.
 
 Names are loaded when they are first used. Where Gymnasium is installed, importing this package registers datacom/CartPole-v0,
-datacom/AirHockey-v0 and datacom/Navigation-v0.
+datacom/AirHockey-v0, datacom/AirHockey7dof-v0 and datacom/Navigation-v0.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _register() -> None:
         import gymnasium
     except ImportError:
         return
-    for task in ["CartPole", "AirHockey", "Navigation"]:
+    for task in ["CartPole", "AirHockey", "AirHockey7dof", "Navigation"]:
         gymnasium.register(f"datacom/{task}-v0", entry_point="datacom.envs:Env", vector_entry_point="datacom.envs:VectorEnv", kwargs={"task": task})
 
 

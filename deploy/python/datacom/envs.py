@@ -45,7 +45,7 @@ def _task_name(task: str | os.PathLike[str]) -> str:
     name = os.fspath(task)
     if name.endswith(".textproto"):
         return name
-    return "cartpole" if name.lower() == "cartpole" else re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+    return "cartpole" if name.lower() == "cartpole" else re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[a-z])(?=[0-9])", "_", name).lower()
 
 
 def _text(options: Mapping[str, Any]) -> str:
@@ -146,7 +146,7 @@ def _init_of(options: dict[str, Any] | None) -> dict[str, float]:
 class VectorEnv(gymnasium.vector.VectorEnv):
     """Environments of one task, stepped by C++ threads without the interpreter's lock. See the module for `info`.
 
-    task: "CartPole", "AirHockey", "Navigation", or the path of a task.textproto.
+    task: "CartPole", "AirHockey", "AirHockey7dof", "Navigation", or the path of a task.textproto.
     num_envs: number of environments.
     threads: threads that step them; None takes one for each processor that this process may use.
     autoreset_mode: "next_step" (the step after an episode's end resets; its reward is 0), "same_step" (the step resets; the last
