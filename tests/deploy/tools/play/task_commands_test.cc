@@ -195,10 +195,11 @@ TEST_F(TaskCommands, CostAndRewardOfANewTaskHaveEveryJoint) {
   std::string chain, ends, motors;
   for (int i = 1; i <= 20; ++i) {
     const std::string n = std::to_string(i);
-    chain += "<body pos='0.1 0 0'><joint name='hinge_with_a_long_name_" + n +
-             "' axis='0 1 0' limited='true' range='10 100'/><geom size='0.02' pos='0.05 0 0' contype='0'/>";
+    absl::StrAppend(&chain, "<body pos='0.1 0 0'><joint name='hinge_with_a_long_name_", n,
+                    "' axis='0 1 0' limited='true' range='10 100'/><geom size='0.02' pos='0.05 0 0' contype='0'/>");
     ends += "</body>";
-    motors += "<motor name='m" + n + "' joint='hinge_with_a_long_name_" + n + "' ctrllimited='true' ctrlrange='-1 1'/>";
+    absl::StrAppend(&motors, "<motor name='m", n, "' joint='hinge_with_a_long_name_", n,
+                    "' ctrllimited='true' ctrlrange='-1 1'/>");
   }
   const std::string file =
       New("chain", "<mujoco><worldbody>" + chain + ends + "</worldbody><actuator>" + motors + "</actuator></mujoco>");

@@ -163,7 +163,7 @@ TEST(Overlay, ShowsNumbersAndMarksAViolationRed) {
 }
 
 TEST(Overlay, CurvesGrowWithTheEpisode) {
-  const std::vector<HistoryPoint> history(50, HistoryPoint{0.3, 0.2});
+  const std::vector<HistoryPoint> history(50, HistoryPoint{0.3, 0.2, std::nullopt});
   std::string before(3 * 480 * 270, '\0');
   for (const uint32_t step : {1u, 25u, 49u}) {
     Picture picture(480, 270);
