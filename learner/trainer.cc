@@ -284,8 +284,10 @@ absl::Status Trainer::EndEpoch() {
 }
 
 // An epoch that the end of the run cuts short is judged, but its loss is not kept: a longer run ends it again.
+// On-policy critics are not judged: with few episodes in an epoch a single fall multiplies their loss.
 void Trainer::WatchCritics(const Stats& stats, v1::EpochRecord* record) {
-  for (int i = 0; i < members_ && !run_.settings.on_policy; ++i) {
+  if (run_.settings.on_policy) return;
+  for (int i = 0; i < members_; ++i) {
     CriticWatch watch = critics_[i];
     watch.Add(stats[i].critic_loss());
     if (watch.runaway() && runaway_[i] == 0) {

@@ -32,7 +32,6 @@ class ReplayService : public v1::Replay::CallbackService {
                                                     const v1::ReadRangeRequest* request) override;
   grpc::ServerUnaryReactor* Info(grpc::CallbackServerContext* context, const v1::ReplayInfoRequest* request,
                                  v1::ReplayInfo* reply) override;
-
   grpc::ServerUnaryReactor* Finish(grpc::CallbackServerContext* context, const v1::FinishRequest* request,
                                    v1::FinishReply* reply) override;
 

@@ -30,7 +30,11 @@ class AnalyticMap {
   // action [n] = B_top clip(u) + offset, not rescaled, because the environment limits it. With equations it is
   // rescaled: an environment that clips entries would leave them.
   void Apply(const double* u, double* action) const {
-    map_.dims().equalities > 0 ? static_cast<void>(map_.Apply(u, action)) : map_.ApplyUnscaled(u, action);
+    if (map_.dims().equalities > 0) {
+      map_.Apply(u, action);
+    } else {
+      map_.ApplyUnscaled(u, action);
+    }
   }
 
  private:

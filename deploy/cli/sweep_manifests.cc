@@ -75,10 +75,10 @@ absl::StatusOr<std::string> Manifest(const std::string& text, const std::string&
   const Needs& needs = population.needs;
   const uint64_t steps = experiment.run().env_steps() * experiment.members_size();
   const uint64_t run_bytes = needs.disk_bytes() - needs.ring_bytes + kRecordBytes + steps * kViolationBytes;
-  const std::string host = options.plain ? absl::StrCat(name, "-%s") : absl::StrCat(name, "-%s-0-0.", name);
+  const std::string pod = options.plain ? "" : absl::StrCat("-0-0.", name);  // of a JobSet's host names
   return absl::StrReplaceAll(text, {{"@NAME@", name},
-                                    {"@REPLAY@", absl::StrReplaceAll(host, {{"%s", "replay"}})},
-                                    {"@LEARNER@", absl::StrReplaceAll(host, {{"%s", "learner"}})},
+                                    {"@REPLAY@", absl::StrCat(name, "-replay", pod)},
+                                    {"@LEARNER@", absl::StrCat(name, "-learner", pod)},
                                     {"@TASK@", experiment.task()},
                                     {"@ALGORITHM@", experiment.algorithm()},
                                     {"@ACTORS@", absl::StrCat(layout.actors)},
