@@ -1,8 +1,11 @@
 #include "actor/actor_process.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -22,6 +25,7 @@
 #include "common/rpc/insert_session.h"
 #include "common/rpc/learner_client.h"
 #include "common/rpc/replay_client.h"
+#include "datacom/v1/task.pb.h"
 
 namespace datacom::actor {
 namespace {
@@ -51,12 +55,51 @@ absl::StatusOr<std::unique_ptr<Metrics>> StartMetrics(const ActorOptions& option
   return started;
 }
 
+// Reads the large files of the run's task from the learner, each once. Waits while the learner does not answer.
+class TaskFiles {
+ public:
+  // `wait` sleeps, and returns true when a stop is requested.
+  TaskFiles(std::shared_ptr<grpc::Channel> learner, std::string run_id,
+            std::function<bool(std::chrono::milliseconds)> wait)
+      : learner_(std::move(learner)), run_id_(std::move(run_id)), wait_(std::move(wait)) {}
+
+  absl::StatusOr<std::string> Read(const v1::TaskFile& file) {
+    const auto [known, is_new] = read_.try_emplace(file.sha256());
+    if (!is_new) return known->second;
+    v1::TaskFileRequest request;
+    *request.mutable_hello() = MakeHello(run_id_, 0);
+    request.set_sha256(file.sha256());
+    Backoff backoff(StreamKey("task_file.backoff", {}));
+    absl::StatusOr<std::string> content = FetchTaskFile(learner_, request);
+    for (; IsTransient(content.status()); content = FetchTaskFile(learner_, request)) {
+      spdlog::warn("reading the task's file {} failed, retrying: {}", file.name(), content.status().ToString());
+      if (!wait_(backoff.Next())) continue;
+      content = absl::CancelledError("stopping was requested");
+      break;
+    }
+    if (content.ok()) {
+      spdlog::info("read the task's file {}: {} bytes, compressed", file.name(), content->size());
+      known->second = *content;
+    } else {
+      read_.erase(known);
+    }
+    return content;
+  }
+
+ private:
+  const std::shared_ptr<grpc::Channel> learner_;
+  const std::string run_id_;
+  const std::function<bool(std::chrono::milliseconds)> wait_;
+  std::map<std::string, std::string> read_;  // by SHA-256
+};
+
 // State of an acting process that outlives its sessions.
 struct Acting {
   std::shared_ptr<grpc::Channel> replay, learner;
   std::unique_ptr<Server> health;
   std::unique_ptr<Metrics> metrics;
   std::optional<ActorMetrics> series;
+  std::optional<TaskFiles> task_files;
 };
 
 absl::StatusOr<std::unique_ptr<InsertSession>> Register(const ActorOptions& options, Acting* acting,
@@ -79,7 +122,10 @@ absl::Status ActOneSession(const ActorOptions& options, Acting* acting, bool* en
   ASSIGN_OR_RETURN(const std::unique_ptr<InsertSession> session, Register(options, acting, changes));
   const v1::RegisterReply& registration = session->registration();
   RunLabels labels;
-  ASSIGN_OR_RETURN(Rollout::Parts parts, ParseParts(registration.experiment(), "the replay's registration", &labels));
+  ASSIGN_OR_RETURN(Rollout::Parts parts,
+                   ParseParts(
+                       registration.experiment(), "the replay's registration",
+                       [&](const v1::TaskFile& file) { return acting->task_files->Read(file); }, &labels));
   const size_t members = parts.member_seeds.size();
   if (acting->metrics == nullptr) {
     ASSIGN_OR_RETURN(acting->metrics, StartMetrics(options, "actor", labels));
@@ -138,6 +184,8 @@ absl::Status RunActor(const ActorOptions& options) {
   ASSIGN_OR_RETURN(const Security security, LoadSecurity(options.tls));
   acting.replay = MakeChannel(options.replay, security);
   acting.learner = MakeChannel(options.learner, security);
+  acting.task_files.emplace(acting.learner, options.run_id,
+                            [](std::chrono::milliseconds time) { return Stop::Process().WaitFor(time); });
   ASSIGN_OR_RETURN(acting.health, StartHealth(options));
   while (true) {
     bool ended = false;
@@ -160,8 +208,8 @@ absl::Status RunActor(const ActorOptions& options) {
 absl::Status RunEvaluator(const ActorOptions& options) {
   ASSIGN_OR_RETURN(const Security security, LoadSecurity(options.tls));
   ASSIGN_OR_RETURN(const std::unique_ptr<Server> health, StartHealth(options));
-  const std::unique_ptr<EvaluationSource> source =
-      MakeEvaluationSource(MakeChannel(options.learner, security), options.run_id, options.name);
+  const std::shared_ptr<grpc::Channel> learner = MakeChannel(options.learner, security);
+  const std::unique_ptr<EvaluationSource> source = MakeEvaluationSource(learner, options.run_id, options.name);
   std::unique_ptr<Metrics> metrics;
   bool opened = false;  // whether the first item has come
   Evaluator::Options evaluator_options;
@@ -170,9 +218,12 @@ absl::Status RunEvaluator(const ActorOptions& options) {
     watchdog.Mark();
     return Stop::Process().WaitFor(timeout);
   };
+  TaskFiles task_files(learner, options.run_id, evaluator_options.wait);
   evaluator_options.open_run = [&](const std::string& text) -> absl::StatusOr<EvaluatedRun> {
     RunLabels labels;
-    ASSIGN_OR_RETURN(EvaluatedRun run, ParseEvaluatedRun(text, "the learner's lease", &labels));
+    ASSIGN_OR_RETURN(EvaluatedRun run, ParseEvaluatedRun(
+                                           text, "the learner's lease",
+                                           [&](const v1::TaskFile& file) { return task_files.Read(file); }, &labels));
     if (opened) return run;
     opened = true;
     absl::StatusOr<std::unique_ptr<Metrics>> started = StartMetrics(options, "evaluator", labels);

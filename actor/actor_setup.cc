@@ -8,6 +8,7 @@
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
+#include "common/config/task_files.h"
 #include "datacom/v1/experiment.pb.h"
 
 namespace datacom::actor {
@@ -15,8 +16,10 @@ namespace {
 
 constexpr uint32_t kMaxBatch = 64;  // a larger batch is not faster, and every task takes memory
 
-absl::StatusOr<v1::Experiment> Parse(const std::string& text, const std::string& source, RunLabels* labels) {
+absl::StatusOr<v1::Experiment> Parse(const std::string& text, const std::string& source, const TaskFileReader& read,
+                                     RunLabels* labels) {
   ASSIGN_OR_RETURN(v1::Experiment experiment, ParseExperiment(text, source));
+  RETURN_IF_ERROR(AddTaskFiles(read, experiment.mutable_task_options()));
   *labels = {experiment.task(), experiment.algorithm()};
   return experiment;
 }
@@ -53,13 +56,15 @@ absl::StatusOr<Rollout::Parts> MakeParts(const v1::Experiment& experiment) {
   return parts;
 }
 
-absl::StatusOr<Rollout::Parts> ParseParts(const std::string& text, const std::string& source, RunLabels* labels) {
-  ASSIGN_OR_RETURN(const v1::Experiment experiment, Parse(text, source, labels));
+absl::StatusOr<Rollout::Parts> ParseParts(const std::string& text, const std::string& source,
+                                          const TaskFileReader& read, RunLabels* labels) {
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, Parse(text, source, read, labels));
   return MakeParts(experiment);
 }
 
-absl::StatusOr<EvaluatedRun> ParseEvaluatedRun(const std::string& text, const std::string& source, RunLabels* labels) {
-  ASSIGN_OR_RETURN(v1::Experiment experiment, Parse(text, source, labels));
+absl::StatusOr<EvaluatedRun> ParseEvaluatedRun(const std::string& text, const std::string& source,
+                                               const TaskFileReader& read, RunLabels* labels) {
+  ASSIGN_OR_RETURN(v1::Experiment experiment, Parse(text, source, read, labels));
   EvaluatedRun run;
   run.seed = experiment.run().seed();
   run.make_player = [experiment = std::move(experiment)](const Snapshot& snapshot, uint32_t batch) {

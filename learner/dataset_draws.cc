@@ -1,9 +1,11 @@
 #include "learner/dataset_draws.h"
 
+#include <string>
 #include <utility>
 
 #include "common/base/log.h"
 #include "common/base/status.h"
+#include "common/config/task_files.h"
 #include "common/records/dataset.h"
 #include "common/transitions/draw_rows.h"
 
@@ -11,6 +13,11 @@ namespace datacom::learner {
 namespace {
 
 constexpr int kDepth = 4;  // batches decoded ahead
+
+std::string Printed(v1::TaskOptions options) {
+  DropTaskFiles(&options);
+  return options.ShortDebugString();
+}
 
 }  // namespace
 
@@ -64,9 +71,9 @@ absl::StatusOr<std::unique_ptr<Prefetch>> OpenPretraining(const RunSettings& set
   if (done >= settings.pretrain_updates) return nullptr;
   ASSIGN_OR_RETURN(Dataset dataset, Dataset::Read(settings.pretrain_dataset, settings.task, schema));
   const v1::Experiment& source = dataset.manifest().experiment();
-  if (source.task_options().ShortDebugString() != settings.task_options) {
-    spdlog::warn("the dataset was recorded with task_options {{ {} }}, the run has {{ {} }}",
-                 source.task_options().ShortDebugString(), settings.task_options);
+  const std::string recorded = Printed(source.task_options()), wanted = Printed(*settings.task_options);
+  if (recorded != wanted) {
+    spdlog::warn("the dataset was recorded with task_options {{ {} }}, the run has {{ {} }}", recorded, wanted);
   }
   spdlog::info("dataset={} of run={} algorithm={} rows={} failures={}", settings.pretrain_dataset,
                dataset.manifest().run_id(), source.algorithm(), dataset.rows(), dataset.failures().size());

@@ -11,6 +11,8 @@
 namespace datacom::learner {
 namespace {
 
+constexpr size_t kFileChunkBytes = 1 << 20;
+
 // Sends one snapshot, or ends with an error.
 Subscriptions::Reactor* Send(const absl::StatusOr<PublishedPtr>& snapshot) {
   return new MessageWriter<grpc::ByteBuffer>(
@@ -96,6 +98,28 @@ grpc::ServerUnaryReactor* LearnerService::Report(grpc::CallbackServerContext* co
     return absl::OkStatus();
   };
   return Answer(context, run());
+}
+
+absl::StatusOr<const v1::TaskFile*> LearnerService::FindTaskFile(const v1::TaskFileRequest& request) const {
+  RETURN_IF_ERROR(CheckRun(request.hello()));
+  for (const v1::TaskFile& file : served_.task_options->GetExtension(v1::text_task).file()) {
+    if (file.has_gzip() && file.sha256() == request.sha256()) return &file;
+  }
+  return absl::NotFoundError(absl::StrCat("the run has no file with the SHA-256 \"", request.sha256(), "\""));
+}
+
+grpc::ServerWriteReactor<v1::TaskFileChunk>* LearnerService::ReadTaskFile(grpc::CallbackServerContext*,
+                                                                          const v1::TaskFileRequest* request) {
+  return new MessageWriter<v1::TaskFileChunk>(
+      [file = FindTaskFile(*request), options = served_.task_options, sent = size_t{0},
+       chunk = v1::TaskFileChunk()]() mutable -> absl::StatusOr<const v1::TaskFileChunk*> {
+        RETURN_IF_ERROR(file.status());
+        const std::string& content = (*file)->gzip();
+        if (sent >= content.size()) return nullptr;
+        chunk.set_data(content.substr(sent, kFileChunkBytes));
+        sent += chunk.data().size();
+        return &chunk;
+      });
 }
 
 grpc::ServerUnaryReactor* LearnerService::Info(grpc::CallbackServerContext* context,

@@ -1,9 +1,9 @@
 // The learner's gRPC service, with the callback API: no call holds a thread while it waits. The conversation is in
 // proto/datacom/v1/learner.proto.
 //
-// Subscribe: see subscriptions.h. Fetch has one chunk in flight; it reads the epoch's file if that is not in memory,
-// which blocks on the disk. Thread-safe. Must outlive the server that it is registered with. Close the hub of
-// snapshots before the server shuts down: that ends every subscription with UNAVAILABLE.
+// Subscribe: see subscriptions.h. Fetch and ReadTaskFile have one chunk in flight. Fetch reads the epoch's file if that
+// is not in memory, which blocks on the disk. Thread-safe. Must outlive the server that it is registered with. Close
+// the hub of snapshots before the server shuts down: that ends every subscription with UNAVAILABLE.
 #ifndef DATACOM_LEARNER_LEARNER_SERVICE_H_
 #define DATACOM_LEARNER_LEARNER_SERVICE_H_
 
@@ -11,6 +11,7 @@
 #include <string>
 
 #include "datacom/v1/learner.grpc.pb.h"
+#include "datacom/v1/task.pb.h"
 #include "learner/served_state.h"
 #include "learner/subscriptions.h"
 
@@ -20,7 +21,8 @@ namespace datacom::learner {
 class LearnerService final
     : public v1::Learner::WithRawCallbackMethod_Subscribe<
           v1::Learner::WithRawCallbackMethod_Fetch<v1::Learner::WithCallbackMethod_Lease<
-              v1::Learner::WithCallbackMethod_Report<v1::Learner::WithCallbackMethod_Info<v1::Learner::Service>>>>> {
+              v1::Learner::WithCallbackMethod_Report<v1::Learner::WithCallbackMethod_ReadTaskFile<
+                  v1::Learner::WithCallbackMethod_Info<v1::Learner::Service>>>>>> {
  public:
   static constexpr int kMaxSubscribers = 1024;
   // `served` must outlive the service, whose destructor closes the hub of snapshots. `on_subscribers` gets the number
@@ -37,6 +39,8 @@ class LearnerService final
                                                     const grpc::ByteBuffer* request) override;
   grpc::ServerUnaryReactor* Report(grpc::CallbackServerContext* context, const v1::ReportRequest* request,
                                    v1::ReportReply* reply) override;
+  grpc::ServerWriteReactor<v1::TaskFileChunk>* ReadTaskFile(grpc::CallbackServerContext* context,
+                                                            const v1::TaskFileRequest* request) override;
   grpc::ServerUnaryReactor* Info(grpc::CallbackServerContext* context, const v1::LearnerInfoRequest* request,
                                  v1::LearnerInfo* reply) override;
 
@@ -46,6 +50,7 @@ class LearnerService final
   absl::StatusOr<Subscriptions::Reactor*> OpenSubscription(grpc::CallbackServerContext* context,
                                                            const grpc::ByteBuffer& message);
   absl::StatusOr<PublishedPtr> FindPolicy(const grpc::ByteBuffer& message);
+  absl::StatusOr<const v1::TaskFile*> FindTaskFile(const v1::TaskFileRequest& request) const;
   absl::Status CheckRun(const v1::Hello& hello) const;
 
   const std::string run_id_;

@@ -1,4 +1,5 @@
 // datacom-learner: the learner of a run. `datacom train` and containers start it.
+#include <filesystem>
 #include <stdexcept>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,7 @@
 #include "common/base/stop.h"
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
+#include "common/config/task_files.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
 #include "learner/algorithms/algorithm.h"
@@ -31,10 +33,12 @@ absl::Status Run(Flags flags) {
                                 {"--run-id", &flags.process.run_id},
                                 {"--run-dir", &flags.process.run_dir},
                                 {"--replay", &flags.replay}}));
-  absl::StatusOr<std::string> text = ReadFile(flags.process.experiment_file);
-  if (!text.ok())
-    return absl::InvalidArgumentError(absl::StrCat("--experiment: ", std::string(text.status().message())));
-  ASSIGN_OR_RETURN(v1::Experiment experiment, ParseExperiment(*text, flags.process.experiment_file));
+  if (!FileExists(flags.process.experiment_file)) {
+    return absl::InvalidArgumentError(absl::StrCat("--experiment: there is no file ", flags.process.experiment_file));
+  }
+  ASSIGN_OR_RETURN(v1::Experiment experiment, LoadExperiment(flags.process.experiment_file, ""));
+  const std::string folder = std::filesystem::path(flags.process.experiment_file).parent_path().string();
+  RETURN_IF_ERROR(CheckTaskFiles(folder, experiment.task_options()));
   if (!flags.device.empty()) experiment.mutable_learner()->set_device(flags.device);
   experiment = ResolveExperiment(std::move(experiment));
   RETURN_IF_ERROR(ValidateExperiment(experiment, TaskNames(), AlgorithmNames()));

@@ -13,6 +13,7 @@
 #include "common/base/folder_lock.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
+#include "common/config/task_files.h"
 #include "common/metrics/metrics.h"
 #include "common/records/resume.h"
 #include "common/transitions/row_schema.h"
@@ -144,6 +145,7 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
   Trainer trainer(run, *accepted.algorithm, served, *accepted.files, learner_metrics, Clock::Real(),
                   seams.wait_for_stop);
   if (accepted.resumed()) trainer.Restore(accepted.checkpoint.learner);
+  RETURN_IF_ERROR(WriteTaskFiles(options.run_dir, *settings.task_options));
   RETURN_IF_ERROR(WriteFileAtomically(options.run_dir + "/experiment.textproto", settings.experiment));
 
   LearnerService service(run.run_id, served, [&](int subscribers) { learner_metrics.SetSubscribers(subscribers); });

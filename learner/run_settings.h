@@ -4,9 +4,11 @@
 #define DATACOM_LEARNER_RUN_SETTINGS_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "datacom/v1/task_options.pb.h"
 #include "learner/epoch_schedule.h"
 
 namespace datacom::learner {
@@ -23,12 +25,12 @@ struct RunSettings {
   uint64_t seed = 0;
   std::vector<Member> members;
   EpochSchedule schedule;
-  uint64_t publish_period = 1, checkpoint_updates = 1;  // updates
-  uint32_t eval_episodes = 0;                           // per evaluation
-  uint64_t pretrain_updates = 0;                        // 0: no pre-training
-  std::string pretrain_dataset;                         // a folder
-  std::string task_options;                             // text format
-  uint64_t rows_per_draw = 1;                           // for each member
+  uint64_t publish_period = 1, checkpoint_updates = 1;                                        // updates
+  uint32_t eval_episodes = 0;                                                                 // per evaluation
+  uint64_t pretrain_updates = 0;                                                              // 0: no pre-training
+  std::string pretrain_dataset;                                                               // a folder
+  std::shared_ptr<const v1::TaskOptions> task_options = std::make_shared<v1::TaskOptions>();  // with large files
+  uint64_t rows_per_draw = 1;                                                                 // for each member
   // The rows of the next draw do not exist before the policy of this update acts (lockstep, on-policy algorithms).
   bool draws_wait = false;
   std::string experiment;  // resolved, text format

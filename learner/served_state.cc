@@ -83,7 +83,8 @@ ServedState::ServedState(const RunIdentity& run, const std::string& run_dir, con
     : snapshots(run.settings.member_count()),
       policies(run_dir + "/policies"),
       evaluations(EvaluationOptions(run, clock)),
-      status(InitialInfo(run), &clock) {}
+      status(InitialInfo(run), &clock),
+      task_options(run.settings.task_options) {}
 
 }  // namespace datacom::learner
 // SPDX-License-Identifier: Apache-2.0

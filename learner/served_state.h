@@ -53,10 +53,11 @@ struct ServedState {
   // `clock` must outlive this object.
   ServedState(const RunIdentity& run, const std::string& run_dir, const Clock& clock);
 
-  SnapshotHub snapshots;    // for actors
-  EpochPolicies policies;   // for evaluators: files in `run_dir`/policies
-  Evaluations evaluations;  // work of evaluators and their reports
-  LearnerStatus status;     // for `datacom status`
+  SnapshotHub snapshots;                                      // for actors
+  EpochPolicies policies;                                     // for evaluators: files in `run_dir`/policies
+  Evaluations evaluations;                                    // work of evaluators and their reports
+  LearnerStatus status;                                       // for `datacom status`
+  const std::shared_ptr<const v1::TaskOptions> task_options;  // of the run, for its large files
 };
 
 }  // namespace datacom::learner

@@ -79,7 +79,7 @@ RunSettings MakeRunSettings(const v1::Experiment& resolved) {
   settings.eval_episodes = resolved.run().eval_episodes();
   settings.pretrain_updates = resolved.pretrain().updates();
   settings.pretrain_dataset = resolved.pretrain().dataset();
-  settings.task_options = resolved.task_options().ShortDebugString();
+  settings.task_options = std::make_shared<v1::TaskOptions>(resolved.task_options());
   settings.rows_per_draw = RowsPerDraw(resolved);
   settings.draws_wait = resolved.run().lockstep() || algorithm.on_policy;
   settings.experiment = PrintExperiment(resolved);

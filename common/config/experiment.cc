@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/base/shared_files.h"
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
+#include "common/config/task_files.h"
 #include "datacom/v1/python_task.pb.h"
 #include "datacom/v1/task.pb.h"
 #include "google/protobuf/extension_set.h"
@@ -28,12 +30,29 @@ absl::Status NotARunFolder(const std::string& path) {
                    "of a run, e.g. runs/cartpole-datacom-1"));
 }
 
-constexpr uint64_t kMostBytes = uint64_t{256} << 20;  // a run's experiment holds the files of its text task
+constexpr uint64_t kMostBytes = uint64_t{256} << 20;  // old experiments hold the files of their text task
 
 absl::StatusOr<v1::Experiment> LoadExperiment(const std::string& name_or_path, const std::string& folder) {
   ASSIGN_OR_RETURN(const std::string path, FindTextproto("experiment", name_or_path, folder));
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMostBytes));
-  return ParseExperiment(text, path);
+  ASSIGN_OR_RETURN(v1::Experiment experiment, ParseExperiment(text, path));
+  if (experiment.task_options().HasExtension(v1::text_task)) {
+    const std::string beside = std::filesystem::path(path).parent_path().string();
+    RETURN_IF_ERROR(Annotate(AddTaskFiles(beside, experiment.mutable_task_options()), path));
+  }
+  return experiment;
+}
+
+std::string PrintExperiment(const v1::Experiment& experiment) {
+  if (!experiment.task_options().HasExtension(v1::text_task)) return PrintTextproto(experiment);
+  v1::Experiment printed = experiment;
+  DropTaskFiles(printed.mutable_task_options());
+  return PrintTextproto(printed);
+}
+
+absl::Status WriteExperiment(const std::string& path, const v1::Experiment& experiment) {
+  RETURN_IF_ERROR(WriteTaskFiles(std::filesystem::path(path).parent_path().string(), experiment.task_options()));
+  return WriteFileAtomically(path, PrintExperiment(experiment));
 }
 
 std::string ExperimentFolder() {

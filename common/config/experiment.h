@@ -17,10 +17,13 @@
 
 namespace datacom {
 
-// Loads the experiment of a name or path, see FindTextproto.
+// Loads the experiment of a name or path, see FindTextproto, with the large files that are beside it.
 absl::StatusOr<v1::Experiment> LoadExperiment(const std::string& name_or_path, const std::string& folder);
 absl::StatusOr<v1::Experiment> ParseExperiment(const std::string& text, const std::string& where);
-inline std::string PrintExperiment(const v1::Experiment& experiment) { return PrintTextproto(experiment); }
+// Without the contents of a text task's large files, which are beside the text (task_files.h).
+std::string PrintExperiment(const v1::Experiment& experiment);
+// Writes the text to `path` and the large files beside it.
+absl::Status WriteExperiment(const std::string& path, const v1::Experiment& experiment);
 // INVALID_ARGUMENT: the folder has no experiment.textproto, so no run wrote it.
 absl::Status NotARunFolder(const std::string& path);
 // Folder of the shipped experiments: $DATACOM_EXPERIMENTS, else the one that came with the program (shared_files.h).

@@ -243,6 +243,26 @@ absl::StatusOr<Snapshot> FetchSnapshot(const std::shared_ptr<grpc::Channel>& cha
   return snapshot;
 }
 
+absl::StatusOr<std::string> FetchTaskFile(const std::shared_ptr<grpc::Channel>& channel,
+                                          const v1::TaskFileRequest& request) {
+  constexpr size_t kMostBytes = 256 << 20;
+  grpc::ClientContext context;
+  context.set_deadline(DeadlineIn(kFileDeadline));
+  auto stub = v1::Learner::NewStub(channel);
+  auto reader = stub->ReadTaskFile(&context, request);
+  std::string content;
+  v1::TaskFileChunk chunk;
+  while (reader->Read(&chunk)) {
+    content += chunk.data();
+    if (content.size() <= kMostBytes) continue;
+    context.TryCancel();
+    return absl::DataLossError(absl::StrCat("the file ", request.sha256(), " has more than ", kMostBytes, " bytes"));
+  }
+  const grpc::Status status = reader->Finish();
+  if (!status.ok()) return FromGrpc(status);
+  return content;
+}
+
 absl::StatusOr<v1::ReportReply> ReportEvaluation(const std::shared_ptr<grpc::Channel>& channel,
                                                  const v1::ReportRequest& request) {
   return CallUnary<v1::ReportReply>(kRpcDeadline, [&](grpc::ClientContext* context, v1::ReportReply* reply) {

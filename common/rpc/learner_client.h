@@ -48,6 +48,10 @@ class SnapshotSubscriber {
 absl::StatusOr<v1::LeaseReply> LeaseEvaluation(const std::shared_ptr<grpc::Channel>& channel,
                                                const v1::LeaseRequest& request);
 absl::StatusOr<Snapshot> FetchSnapshot(const std::shared_ptr<grpc::Channel>& channel, const v1::FetchRequest& request);
+// TaskFile.gzip of the run's file with this SHA-256. It is not compared with the SHA-256. With kFileDeadline.
+inline constexpr std::chrono::minutes kFileDeadline{2};
+absl::StatusOr<std::string> FetchTaskFile(const std::shared_ptr<grpc::Channel>& channel,
+                                          const v1::TaskFileRequest& request);
 absl::StatusOr<v1::ReportReply> ReportEvaluation(const std::shared_ptr<grpc::Channel>& channel,
                                                  const v1::ReportRequest& request);
 absl::StatusOr<v1::LearnerInfo> GetLearnerInfo(const std::shared_ptr<grpc::Channel>& channel,

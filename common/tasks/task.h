@@ -89,7 +89,7 @@ struct ScriptedPolicy {
 struct TaskModel {
   TaskSpec spec;
   std::shared_ptr<const ControlAffine> dynamics;  // never null
-  std::string without_map;                        // why f and G do not hold, for methods that need them; empty: they do
+  std::string without_map;  // why there are no f and G, for methods that need them; empty: there are
   std::shared_ptr<const KnownConstraints> known_constraints;  // null if the task has none
   // The raw cost of the state of an observation [obs_dim]; with action_repeat, Task::Cost is the largest of the held
   // steps instead. Null if an observation does not determine it. Pure; thread-safe; allocates nothing.

@@ -20,17 +20,25 @@ void AddConfig(CLI::App* app, int* exit_code) {
       ->required();
   AddAlgorithmOption(verb, options.get());
   AddExperimentOptions(verb, options.get());
+  auto out = std::make_shared<std::string>();
+  verb->add_option("--out", *out,
+                   "File to write instead; the large files of a text task's model go to task_files beside it");
   RefuseOptions(verb,
                 {"--actors", "--envs", "--run-dir", "--max-hours", "--stall-minutes", "--tls", "--quiet", "--resume"},
                 "config starts no process; give this option to `datacom train`");
   verb->footer("Example: datacom config cartpole/datacom --set hyper.cost_budget=10");
-  verb->callback([options, exit_code] {
+  verb->callback([options, out, exit_code] {
     const absl::StatusOr<v1::Experiment> experiment = PlanExperiment(*options);
-    if (experiment.ok()) {
+    absl::Status written = experiment.status();
+    if (experiment.ok() && !out->empty()) {
+      written = WriteExperiment(*out, *experiment);
+    } else if (experiment.ok()) {
       std::printf("%s", PrintExperiment(*experiment).c_str());
+    }
+    if (experiment.ok()) {
       for (const std::string& note : PlanNotes(*experiment)) std::fprintf(stderr, "datacom: %s\n", note.c_str());
     }
-    *exit_code = Finish(experiment.status());
+    *exit_code = Finish(written);
   });
 }
 

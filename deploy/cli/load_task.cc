@@ -9,11 +9,13 @@
 
 #include <array>
 #include <filesystem>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "common/acting/acting_rule.h"
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
 #include "common/config/carried_task.h"
@@ -104,6 +106,19 @@ absl::StatusOr<v1::Experiment> ExperimentOf(const TrainOptions& options) {
   if (reads("target_entropy")) experiment.mutable_hyper()->set_target_entropy(-model->spec.action_dim);
   if (reads("delta_mode")) experiment.mutable_hyper()->set_delta_mode("controlled");
   return experiment;
+}
+
+void LeaveOutModel(v1::Experiment* experiment) {
+  const AlgorithmInfo* const info = FindAlgorithm(experiment->algorithm());
+  if (!experiment->task_options().HasExtension(v1::text_task) || experiment->has_pretrain()) return;
+  if (info == nullptr || info->needs_dynamics) return;
+  v1::TaskOptions without = experiment->task_options();
+  v1::ResolvedTask* const resolved = without.MutableExtension(v1::text_task)->mutable_resolved();
+  if (!resolved->without_map().empty() || !resolved->drive().empty()) return;  // nothing to leave out
+  resolved->set_without_map(absl::StrCat(info->name, " reads neither, so that its runs do not compute them"));
+  const absl::StatusOr<TaskModel> model = MakeTaskModel(experiment->task(), without);
+  if (!model.ok() || !CheckActingRuleTask(info->acting_rule, *model).ok()) return;
+  *experiment->mutable_task_options() = std::move(without);
 }
 
 std::string ModelFitLine(const std::string& experiment_file) {

@@ -28,6 +28,10 @@ absl::StatusOr<v1::Experiment> ExperimentOf(const TrainOptions& options);
 // Whether the options name a task instead of an experiment.
 bool NamesTask(const TrainOptions& options);
 
+// If the algorithm reads neither f nor G of its text task: leaves them out of the task's observations, so that actors
+// do not compute them and rows do not carry them. Not for a run that pre-trains, whose dataset may have them.
+void LeaveOutModel(v1::Experiment* experiment);
+
 // One line that says how well f and G of the run's task predict its simulator, for an algorithm that reads them. Empty
 // for other algorithms, or if it cannot be measured.
 std::string ModelFitLine(const std::string& experiment_file);

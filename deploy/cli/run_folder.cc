@@ -23,6 +23,7 @@
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
+#include "common/config/task_files.h"
 #include "common/records/append_file.h"
 #include "common/records/checkpoint.h"
 #include "common/records/csv.h"
@@ -73,7 +74,7 @@ bool EndedBeforeItBegan(const std::string& run_dir) {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(run_dir, error)) {
     const std::string name = entry.path().filename().string();
-    if (is_one_of(name, kFiles)) continue;
+    if (is_one_of(name, kFiles) || name == kTaskFilesFolder) continue;
     if (is_one_of(name, kFolders) && fs::is_empty(entry.path(), error)) continue;
     if (name != "cluster" || !entry.is_directory(error)) return false;
     for (const fs::directory_entry& lock : fs::directory_iterator(entry.path(), error)) {

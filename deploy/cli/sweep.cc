@@ -338,6 +338,13 @@ absl::StatusOr<int> Sweep(const SweepOptions& options) {
     const ManifestOptions manifests{input.sweep.name(), options.images, std::max(1, run.actors), run.environments,
                                     options.plain};
     RETURN_IF_ERROR(WriteManifests(dir, manifests, populations));
+    for (const SweepRun& population : populations) {
+      if (FitsConfigMap(population.experiment)) continue;
+      std::printf(
+          "%s/%s/task_files is too large for a ConfigMap: put it into the learner's image or a volume, and name its "
+          "place in the learner's environment variable DATACOM_TASK_FILES\n",
+          dir.c_str(), population.name.c_str());
+    }
     std::printf("start with: kubectl apply -k %s (apply deploy/kubernetes/overlays/%s once per cluster first)\n",
                 dir.c_str(), options.plain ? "plain" : "sweep");
     return kExitOk;

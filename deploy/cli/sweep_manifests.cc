@@ -7,11 +7,13 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/files.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
+#include "common/config/task_files.h"
 #include "datacom/v1/task.pb.h"
 #include "deploy/cli/run_folder.h"
 #include "deploy/cli/sweep_folder.h"
@@ -106,7 +108,25 @@ std::string Images(const std::string& images) {
   return lines;
 }
 
+// The files of a population's ConfigMap, within its folder.
+std::vector<std::string> ConfigMapFiles(const v1::Experiment& experiment) {
+  std::vector<std::string> files = {"experiment.textproto"};
+  if (!FitsConfigMap(experiment)) return files;
+  for (const v1::TaskFile& file : experiment.task_options().GetExtension(v1::text_task).file()) {
+    if (file.has_sha256()) files.push_back(absl::StrCat(kTaskFilesFolder, "/", file.sha256(), ".gz"));
+  }
+  return files;
+}
+
 }  // namespace
+
+bool FitsConfigMap(const v1::Experiment& experiment) {
+  size_t bytes = PrintExperiment(experiment).size();
+  for (const v1::TaskFile& file : experiment.task_options().GetExtension(v1::text_task).file()) {
+    if (file.has_sha256()) bytes += file.gzip().size();
+  }
+  return bytes <= kMaxConfigMap;
+}
 
 std::string ObjectName(const std::string& name) {
   std::string object;
@@ -143,18 +163,20 @@ absl::Status WriteManifests(const std::string& dir, const ManifestOptions& optio
     }
     const std::string experiment = PrintExperiment(population.experiment);
     if (experiment.size() > kMaxConfigMap) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          population.name, ": its experiment has ", experiment.size(), " bytes and a ConfigMap holds ", kMaxConfigMap,
-          "; lower --max-members",
-          population.experiment.task_options().HasExtension(v1::text_task) ? " or make the model's files smaller"
-                                                                           : ""));
+      return absl::InvalidArgumentError(absl::StrCat(population.name, ": its experiment has ", experiment.size(),
+                                                     " bytes and a ConfigMap holds ", kMaxConfigMap,
+                                                     "; lower --max-members"));
     }
     ASSIGN_OR_RETURN(const std::string manifest, Manifest(text, name, population, options));
     const std::string folder = RunFolder(dir, population);
-    RETURN_IF_ERROR(WriteFileAtomically(ExperimentFile(folder), experiment));
+    RETURN_IF_ERROR(WriteExperiment(ExperimentFile(folder), population.experiment));
     RETURN_IF_ERROR(WriteFileAtomically(folder + "/population.yaml", manifest));
     absl::StrAppend(&resources, "  - ", population.name, "/population.yaml\n");
-    absl::StrAppend(&experiments, "  - name: ", name, "\n    files: [", population.name, "/experiment.textproto]\n");
+    const auto in_folder = [&](std::string* out, const std::string& file) {
+      absl::StrAppend(out, population.name, "/", file);
+    };
+    absl::StrAppend(&experiments, "  - name: ", name, "\n    files: [",
+                    absl::StrJoin(ConfigMapFiles(population.experiment), ", ", in_folder), "]\n");
   }
   return WriteFileAtomically(dir + "/kustomization.yaml",
                              absl::StrCat(kHead, Images(options.images), resources, experiments));

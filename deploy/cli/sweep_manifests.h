@@ -28,8 +28,12 @@ struct ManifestOptions {
   bool plain = false;    // Jobs and Services, which need neither JobSet nor Kueue in the cluster
 };
 
-// Writes <dir>/<population>/{experiment.textproto,population.yaml} and <dir>/kustomization.yaml. INVALID_ARGUMENT when
-// two populations would get the same name, or an experiment is too large for a ConfigMap.
+// Whether a ConfigMap holds the experiment with the large files of its model. If not, the population's learner needs
+// them in a folder of its image or a volume, named in DATACOM_TASK_FILES.
+bool FitsConfigMap(const v1::Experiment& experiment);
+
+// Writes <dir>/<population>/{experiment.textproto,task_files,population.yaml} and <dir>/kustomization.yaml.
+// INVALID_ARGUMENT when two populations would get the same name, or an experiment is too large for a ConfigMap.
 absl::Status WriteManifests(const std::string& dir, const ManifestOptions& options,
                             const std::vector<SweepRun>& populations);
 

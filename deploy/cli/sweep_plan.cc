@@ -17,6 +17,7 @@
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/config/rules.h"
+#include "common/config/task_files.h"
 #include "common/tasks/task.h"
 #include "deploy/cli/load_task.h"
 
@@ -219,6 +220,7 @@ class Expansion {
     for (const auto& at : outside) {
       absl::StrAppend(&name, "_", FileName(sweep_.axes(at.first).name()), "-", FileName(PointOf(at).label()));
     }
+    LeaveOutModel(&experiment);
     return Annotate(AddParts(name, ResolveExperiment(experiment)), name);
   }
 
@@ -289,6 +291,7 @@ absl::StatusOr<SweepInput> LoadSweep(const std::string& name_or_path) {
     }
     ASSIGN_OR_RETURN(const std::string file, FindTextproto("experiment", name, ExperimentFolder()));
     RETURN_IF_ERROR(LoadTask(file, &*experiment));
+    RETURN_IF_ERROR(CheckTaskFiles(std::filesystem::path(file).parent_path().string(), experiment->task_options()));
     input.experiments.push_back(*std::move(experiment));
   }
   return input;

@@ -25,6 +25,7 @@
 #include "common/base/stop.h"
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
+#include "common/config/task_files.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
 #include "common/tasks/python/python_model.h"
@@ -192,6 +193,7 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
     RETURN_IF_ERROR(CheckStateKept(run.run_dir, run.experiment.members_size()));
     ASSIGN_OR_RETURN(run.checkpoint_start, CheckRecords(run.run_dir, run.experiment));
   }
+  RETURN_IF_ERROR(WriteTaskFiles(run.run_dir, run.experiment.task_options()));
   ASSIGN_OR_RETURN(run.run_id, PrepareRunFolder(run.run_dir, PrintExperiment(run.experiment)));
   RETURN_IF_ERROR(WriteLayout(run.run_dir, {run.layout.actors, run.layout.environments}));
   return run;
@@ -364,7 +366,7 @@ absl::Status WriteSlurmRun(TrainOptions options, const BatchOptions& batch) {
   RETURN_IF_ERROR(MakeFolders(dir + "/logs"));
   const SlurmJob job{"train", run.experiment.name(), 0, MaxArraySize()};
   ASSIGN_OR_RETURN(const auto scripts, WriteSlurmScripts(dir, job, batch, options, {run}));
-  RETURN_IF_ERROR(WriteFileAtomically(ExperimentFile(dir), PrintExperiment(run.experiment)));
+  RETURN_IF_ERROR(WriteExperiment(ExperimentFile(dir), run.experiment));
   for (const std::string& note : PlanNotes(run.experiment)) std::printf("%s\n", note.c_str());
   PrintSlurmHints(dir, scripts);
   return absl::OkStatus();

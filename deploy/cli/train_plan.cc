@@ -15,6 +15,7 @@
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
+#include "common/config/task_files.h"
 #include "common/records/dataset.h"
 #include "common/records/ledger.h"
 #include "common/safety/risk.h"
@@ -80,6 +81,7 @@ absl::StatusOr<v1::Experiment> NamedExperiment(const TrainOptions& options) {
   }
   ASSIGN_OR_RETURN(const std::string file, FindTextproto("experiment", options.experiment, ExperimentFolder()));
   RETURN_IF_ERROR(LoadTask(file, &*experiment));
+  RETURN_IF_ERROR(CheckTaskFiles(fs::path(file).parent_path().string(), experiment->task_options()));
   return experiment;
 }
 
@@ -189,6 +191,7 @@ absl::StatusOr<v1::Experiment> PlanExperiment(const TrainOptions& options) {
   absl::StatusOr<v1::Experiment> experiment = NamedExperiment(options);
   if (!experiment.ok()) return experiment;
   RETURN_IF_ERROR(ApplyOptions(options, &*experiment));
+  LeaveOutModel(&*experiment);
   ASSIGN_OR_RETURN(const v1::Experiment resolved, ResolveAndCheck(*experiment));
   RETURN_IF_ERROR(CheckPretrain(resolved));
   return resolved;

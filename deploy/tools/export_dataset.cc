@@ -10,6 +10,7 @@
 #include "common/base/files.h"
 #include "common/base/folder_lock.h"
 #include "common/base/status.h"
+#include "common/config/task_files.h"
 #include "common/records/dataset.h"
 #include "replay/ring.h"
 #include "replay/row_offsets.h"
@@ -74,6 +75,7 @@ absl::StatusOr<v1::DatasetManifest> ExportDataset(const ExportOptions& options, 
 
   v1::DatasetManifest manifest;
   *manifest.mutable_experiment() = resolved;
+  if (resolved.has_task_options()) DropTaskFiles(manifest.mutable_experiment()->mutable_task_options());
   const replay::RowOffsets offsets(schema);
   std::vector<std::unique_ptr<const replay::Ring>> rings;  // own the memory that `rows` points to
   std::vector<std::vector<const char*>> rows;

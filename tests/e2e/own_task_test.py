@@ -1,8 +1,12 @@
 """Tests that a task of two text files trains, and that its run needs no file outside its folder."""
 import csv
+import gzip
+import hashlib
 import os
+import random
 import re
 import shutil
+import struct
 import unittest
 
 from running import SOURCE, TINY, RunFolder, RunTest, run
@@ -37,6 +41,58 @@ class OwnTaskTest(RunTest):
         self.expect("render", folder, "--map", "--out", os.path.join(self.folder, "map.png"))
         self.assertIn("no damage", self.expect("verify", folder))
         self.assertIn("bit for bit", self.expect("replay-violation", folder, "1", "--out", os.path.join(self.folder, "violation.png")))
+
+    def with_mesh(self):
+        """A copy of the example with a mesh of 1.5 MB that only draws. Returns the task file."""
+        robot = os.path.join(self.folder, "robot")
+        shutil.copytree(EXAMPLE, robot)
+        number = random.Random(1)
+        with open(os.path.join(robot, "hull.stl"), "wb") as file:  # binary STL: head, number of triangles, 50 bytes each
+            file.write(bytes(80) + struct.pack("<I", 30_000))
+            for _ in range(30_000):
+                file.write(struct.pack("<12fH", 0, 0, 0, *(number.random() for _ in range(9)), 0))
+        path = os.path.join(robot, "model.xml")
+        with open(path, encoding="utf-8") as file:
+            model = file.read().replace("<worldbody>", '<asset><mesh name="hull" file="hull.stl"/></asset><worldbody>'
+                                        '<geom type="mesh" mesh="hull" contype="0" conaffinity="0" pos="0 9 0"/>', 1)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(model)
+        return os.path.join(robot, "task.textproto")
+
+    def test_the_large_files_of_a_model_are_beside_the_experiment_and_reach_every_role(self):
+        task, folder = self.with_mesh(), os.path.join(self.folder, "run")
+        self.assertLess(len(self.expect("config", task, "--algorithm", "datacom")), 20_000)
+        self.expect("train", task, "--algorithm", "datacom", "--steps", "1500", "--seeds", "0-1", "--run-dir", folder, *SMALL)
+        shutil.rmtree(os.path.dirname(task))
+        self.assertLess(os.path.getsize(os.path.join(folder, "experiment.textproto")), 20_000)
+        files = os.listdir(os.path.join(folder, "task_files"))
+        self.assertEqual(len(files), 1, files)
+        path = os.path.join(folder, "task_files", files[0])
+        with gzip.open(path) as file:
+            self.assertEqual(hashlib.sha256(file.read()).hexdigest() + ".gz", files[0])
+        self.expect("train", "--run-dir", folder, "--resume", "--steps", "2000")
+        self.assertEqual(len(self.expect("eval", folder, "--episodes", "1", "--csv").splitlines()), 3)
+        self.assertIn("no damage", self.expect("verify", folder))
+        self.assertLess(os.path.getsize(os.path.join(folder, "report.html")), 1_000_000)
+        os.rename(path, path + ".away")
+        self.assertIn(f"there is no task_files/{files[0]}", self.expect("eval", folder, "--episodes", "1", code=2))
+
+    def test_config_writes_an_experiment_and_its_large_files_to_another_folder(self):
+        task, other = self.with_mesh(), os.path.join(self.folder, "other")
+        experiment = os.path.join(other, "mine.textproto")
+        self.expect("config", task, "--algorithm", "sac", *SMALL, "--set", "run.env_steps=1500", "--out", experiment)
+        shutil.rmtree(os.path.dirname(task))
+        self.expect("train", experiment, "--run-dir", os.path.join(self.folder, "run"))
+        shutil.rmtree(os.path.join(other, "task_files"))
+        self.assertIn(f"there is no {other}/task_files/",
+                      self.expect("train", experiment, "--run-dir", os.path.join(self.folder, "more"), code=2))
+
+    def test_the_rows_of_an_algorithm_that_reads_neither_f_nor_g_do_not_have_them(self):
+        task = os.path.join(EXAMPLE, "task.textproto")
+        self.assertNotIn("without_map", self.expect("config", task, "--algorithm", "datacom"))
+        self.assertNotIn("without_map", self.expect("config", task, "--algorithm", "cbf_sac"))
+        for algorithm in ("sac", "ppo_lag"):
+            self.assertIn("without_map", self.expect("config", task, "--algorithm", algorithm))
 
     def test_each_of_several_costs_is_recorded_by_its_name(self):
         robot, folder = os.path.join(self.folder, "robot"), os.path.join(self.folder, "run")

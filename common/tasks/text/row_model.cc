@@ -45,13 +45,14 @@ absl::Status CheckResolved(const v1::TextTask& task) {
   if (resolved.start_state_size() != layout.q + layout.x) return wrong("start_state");
   const v1::Control& control = task.definition().control();
   const bool plain = control.actuator_mode().empty() && control.dynamics() == "instantaneous";
-  if (plain && layout.evaluated != (control.mode() == "torque")) return wrong("drive");
-  if (!layout.evaluated && resolved.drive_size() != layout.action) return wrong("drive");
+  const bool has_map = resolved.without_map().empty();
+  if (has_map && plain && layout.evaluated != (control.mode() == "torque")) return wrong("drive");
+  if (has_map && !layout.evaluated && resolved.drive_size() != layout.action) return wrong("drive");
   for (const v1::DirectDrive& drive : resolved.drive()) {
     if (drive.dof() >= static_cast<uint32_t>(layout.velocities)) return wrong("drive");
   }
   const bool scalar = layout.positions == layout.velocities;
-  if ((layout.first_order || !layout.evaluated) && !scalar) return wrong("joint");
+  if ((layout.first_order || !resolved.drive().empty()) && !scalar) return wrong("joint");
   for (const v1::KnownRow& row : resolved.known()) {
     if (row.entry() >= static_cast<uint32_t>(layout.q)) return wrong("known");
     if (row.viability_gain() == 0) continue;
@@ -125,7 +126,7 @@ RowLayout RowLayout::Of(const v1::TextTask& task) {
   RowLayout layout;
   layout.first_order =
       resolved.has_first_order() ? resolved.first_order() : task.definition().control().mode() == "velocity";
-  layout.evaluated = resolved.drive().empty();
+  layout.evaluated = resolved.drive().empty() && resolved.without_map().empty();
   for (const v1::ConstraintJoint& joint : resolved.joint()) {
     layout.joints.push_back(joint.kind());
     layout.positions += joint.kind() == Kind::FREE ? 7 : joint.kind() == Kind::BALL ? 4 : 1;

@@ -4,7 +4,8 @@
 // An observation of such a task is [policy's observation | model columns]. The simulated side evaluates the model
 // columns in float64; rows hold them as float32:
 //   q, x, x_dot
-//   then, unless f and G have closed forms, the rates of q's velocities (where q has only positions: of these), that is
+//   then, unless f and G have closed forms or do not hold (ResolvedTask.without_map), the rates of q's velocities
+//   (where q has only positions: of these), that is
 //                                    f, and their derivatives by the actions, [velocities, action] row-major, that is G
 //   then, if the task has several costs, the cost of each
 //   then each quantity that the task logs
@@ -37,7 +38,7 @@ struct RowLayout {
   int driven_at() const { return first_order ? 0 : positions; }
 
   bool first_order = false;  // q has only positions: velocity and position control
-  bool evaluated = true;     // f and G are columns; else they have closed forms
+  bool evaluated = true;     // f and G are columns; else they have closed forms, or there are none
   std::vector<v1::ConstraintJoint::Kind> joints;
   int action = 0;
   int positions = 0;   // numbers of q that are positions (a quaternion counts four)

@@ -17,6 +17,8 @@
 #include "absl/strings/strip.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
+#include "common/config/task_files.h"
+#include "common/records/sha256.h"
 #include "common/tasks/text/model_copies.h"
 #include "common/tasks/text/python_package.h"
 #include "google/protobuf/io/gzip_stream.h"
@@ -31,8 +33,8 @@ namespace fs = std::filesystem;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::TextFormat;
 
-constexpr size_t kLarge = 64 << 10;  // a file of more bytes travels compressed
-constexpr size_t kNamed = 5;         // files in a message
+constexpr size_t kLarge = 64 << 10, kLargeBinary = 4 << 10;  // files of more bytes are compressed
+constexpr size_t kNamed = 5;                                 // files in a message
 
 class FirstError : public google::protobuf::io::ErrorCollector {
  public:
@@ -169,8 +171,6 @@ class ModelFiles {
   std::map<std::string, std::string> files_;
 };
 
-size_t SizeOf(const v1::TaskFile& file) { return file.content().size() + file.gzip().size(); }
-
 std::string Compressed(const std::string& content) {
   std::string out;
   google::protobuf::io::StringOutputStream end(&out);
@@ -187,17 +187,23 @@ std::string Compressed(const std::string& content) {
   return out;
 }
 
-absl::Status TooLarge(const v1::TextTask& task, const std::string& how, size_t bytes, size_t most) {
+// Text with bytes that are not ASCII is printed with escapes, as binary data are.
+bool IsLarge(const std::string& content) {
+  const auto is_text = [](char c) { return absl::ascii_isprint(c) || absl::ascii_isspace(c); };
+  return content.size() > (std::all_of(content.begin(), content.end(), is_text) ? kLarge : kLargeBinary);
+}
+
+absl::Status TooLarge(const v1::TextTask& task, const std::string& which, size_t bytes, size_t most) {
   std::vector<std::pair<size_t, std::string>> largest;
-  for (const v1::TaskFile& file : task.file()) largest.emplace_back(SizeOf(file), file.name());
+  for (const v1::TaskFile& file : task.file()) largest.emplace_back(file.content().size(), file.name());
   std::sort(largest.rbegin(), largest.rend());
   if (largest.size() > kNamed) largest.resize(kNamed);
   const auto list = [](std::string* out, const auto& file) {
     absl::StrAppend(out, file.second, " (", file.first, " bytes)");
   };
   return absl::InvalidArgumentError(absl::StrCat(
-      "model: its files have ", how, bytes, " bytes together; at most ", most, " travel with a run. The largest ", how,
-      "are: ", absl::StrJoin(largest, ", ", list),
+      "model: its ", which, " have ", bytes, " bytes together; at most ", most,
+      " are possible. The largest are: ", absl::StrJoin(largest, ", ", list),
       ". `datacom task new FOLDER --model FILE --no-visual` makes a copy without the meshes that only draw"));
 }
 
@@ -248,21 +254,28 @@ absl::Status AddModelFiles(const std::string& path, v1::TextTask* task) {
 }
 
 absl::Status CompressFiles(v1::TextTask* task) {
-  size_t bytes = 0;
-  for (const v1::TaskFile& file : task->file()) bytes += file.content().size();
-  if (bytes > kMaxTaskBytes) return TooLarge(*task, "", bytes, kMaxTaskBytes);
-  bytes = 0;
-  for (v1::TaskFile& file : *task->mutable_file()) {
-    if (file.content().size() > kLarge) {
-      *file.mutable_gzip() = Compressed(file.content());
-      file.clear_content();
-    }
-    bytes += SizeOf(file);
+  size_t bytes = 0, carried = 0;
+  for (const v1::TaskFile& file : task->file()) {
+    bytes += file.content().size();
+    if (!IsLarge(file.content())) carried += file.content().size();
   }
-  return bytes > kMaxCarriedBytes ? TooLarge(*task, "compressed ", bytes, kMaxCarriedBytes) : absl::OkStatus();
+  if (bytes > kMaxTaskBytes) return TooLarge(*task, "files", bytes, kMaxTaskBytes);
+  if (carried > kMaxCarriedBytes) return TooLarge(*task, "small files", carried, kMaxCarriedBytes);
+  for (v1::TaskFile& file : *task->mutable_file()) {
+    if (!IsLarge(file.content())) continue;
+    *file.mutable_gzip() = Compressed(file.content());
+    file.set_sha256(Sha256Hex(file.content()));
+    file.clear_content();
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> ContentOf(const v1::TaskFile& file) {
+  if (!file.has_gzip() && file.has_sha256()) {
+    return absl::FailedPreconditionError(absl::StrCat("model: the content of ", file.name(),
+                                                      " is missing: there is no ", kTaskFilesFolder, "/", file.sha256(),
+                                                      ".gz beside the experiment"));
+  }
   if (!file.has_gzip()) return file.content();
   google::protobuf::io::ArrayInputStream compressed(file.gzip().data(), static_cast<int>(file.gzip().size()));
   google::protobuf::io::GzipInputStream stream(&compressed);
@@ -275,6 +288,10 @@ absl::StatusOr<std::string> ContentOf(const v1::TaskFile& file) {
   }
   if (content.size() > kMaxTaskBytes || stream.ZlibErrorCode() < 0) {
     return absl::DataLossError(absl::StrCat("model: the file ", file.name(), " cannot be decompressed"));
+  }
+  if (file.has_sha256() && Sha256Hex(content) != file.sha256()) {
+    return absl::DataLossError(
+        absl::StrCat("model: the file ", file.name(), " is damaged: its SHA-256 is not ", file.sha256()));
   }
   return content;
 }

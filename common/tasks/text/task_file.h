@@ -14,8 +14,10 @@
 
 namespace datacom::text {
 
-// All files of a task together, and what may travel of them inside of messages: large files are compressed.
-inline constexpr size_t kMaxTaskBytes = 64 << 20, kMaxCarriedBytes = 4 << 20;
+// All files of a task together.
+inline constexpr size_t kMaxTaskBytes = 128 << 20;
+// What of it is not in files of their own: the task's text, and the files that are not large.
+inline constexpr size_t kMaxCarriedBytes = 4 << 20;
 // One file that is read, also when `task new --no-visual` then leaves it out.
 inline constexpr size_t kMaxFileBytes = size_t{1} << 30;
 
@@ -29,10 +31,12 @@ absl::StatusOr<v1::TextTask> ReadTaskFile(const std::string& path);
 // Appends a model and the files that it needs to `task`, the model first. INVALID_ARGUMENT "model: why" as above.
 absl::Status AddModelFiles(const std::string& model, v1::TextTask* task);
 
-// Compresses the large files. INVALID_ARGUMENT "model: why" if the files have more than kMaxTaskBytes together, or more
-// than kMaxCarriedBytes then; it names the largest ones.
+// Compresses the large files and notes their SHA-256 (common/config/task_files.h). Large are files of more than 64 KiB,
+// and files of more than 4 KiB that are not text. INVALID_ARGUMENT "model: why" if the files have more than
+// kMaxTaskBytes together, or those that are not large more than kMaxCarriedBytes; it names the largest ones.
 absl::Status CompressFiles(v1::TextTask* task);
-// The content of a file, compressed or not. DATA_LOSS if it cannot be decompressed.
+// The content of a file, compressed or not. FAILED_PRECONDITION if it is missing; DATA_LOSS if it cannot be
+// decompressed or has another SHA-256.
 absl::StatusOr<std::string> ContentOf(const v1::TaskFile& file);
 
 // The status, with "PATH:LINE:COLUMN: " before a message that begins with a field of the definition ("cost[1].value:

@@ -7,6 +7,7 @@
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
+#include "common/config/task_files.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/experiment.pb.h"
 #include "deploy/tools/maps/run_policies.h"
@@ -39,6 +40,7 @@ absl::Status RunExportCommand(const ExportCommand& command, std::ostream* out) {
   policy.about.set_experiment(experiment.name());
   policy.about.set_algorithm(experiment.algorithm());
   *policy.about.mutable_task_options() = experiment.task_options();
+  DropTaskFiles(policy.about.mutable_task_options());
   policy.about.set_epoch(chosen->epoch);
   policy.about.set_build(BuildName());
   policy.snapshot = snapshot;

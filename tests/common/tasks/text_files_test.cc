@@ -2,7 +2,6 @@
 #include <filesystem>
 #include <string>
 
-#include "common/base/random.h"
 #include "common/tasks/text/mujoco_compiled.h"
 #include "common/tasks/text/mujoco_names.h"
 #include "common/tasks/text/task_file.h"
@@ -25,7 +24,7 @@ constexpr char kSlide[] =
 constexpr char kTask[] = R"(name: "cart" model: "model.xml" observation { joint: "slide" } reward: "0"
   cost { name: "c" value: "slide" })";
 
-TEST(TextFiles, LargeFilesTravelCompressedAndTooLargeOnesAreNamed) {
+TEST(TextFiles, LargeFilesAreCompressedAndTooLargeOnesAreNamed) {
   std::string mesh = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n";
   std::string model = kSlide;
   model.insert(model.find("<worldbody>"), "<asset><mesh name=\"shape\" file=\"shape.obj\"/></asset>");
@@ -40,16 +39,38 @@ TEST(TextFiles, LargeFilesTravelCompressedAndTooLargeOnesAreNamed) {
   EXPECT_NO_THROW(testing::LoadedTask(folder.task()));
   v1::TaskFile damaged = loaded->file(1);
   (*damaged.mutable_gzip())[20] ^= 1;
-  EXPECT_FALSE(text::ContentOf(damaged).ok() && text::ContentOf(damaged).value() == mesh + std::string(6 << 20, '\n'));
-  mesh += "# ";
-  RandomStream noise(1);
-  for (int i = 0; i < 8 << 20; ++i) mesh.push_back("0123456789abcdef"[noise.Below(16)]);  // half of it remains
-  folder.Write("shape.obj", mesh);
-  EXPECT_THAT(folder.Error(), AllOf(HasSubstr("task.textproto:"), HasSubstr("at most 4194304 travel with a run"),
-                                    HasSubstr("The largest compressed are: shape.obj (4"), HasSubstr("--no-visual")));
-  folder.Write("shape.obj", std::string(65 << 20, '\n'));
-  EXPECT_THAT(folder.Error(),
-              AllOf(HasSubstr("at most 67108864 travel with a run"), HasSubstr("The largest are: shape.obj")));
+  EXPECT_TRUE(absl::IsDataLoss(text::ContentOf(damaged).status()));
+  v1::TaskFile other = loaded->file(1);
+  other.set_sha256(std::string(64, '0'));
+  EXPECT_THAT(std::string(text::ContentOf(other).status().message()), HasSubstr("shape.obj is damaged: its SHA-256"));
+  v1::TaskFile missing = loaded->file(1);
+  missing.clear_gzip();
+  EXPECT_THAT(std::string(text::ContentOf(missing).status().message()),
+              AllOf(HasSubstr("the content of shape.obj is missing"), HasSubstr(missing.sha256() + ".gz")));
+  v1::TaskFile old = loaded->file(1);  // written before files had a SHA-256
+  old.clear_sha256();
+  EXPECT_THAT(text::ContentOf(old), IsOk());
+  folder.Write("shape.obj", mesh + std::string(128 << 20, '\n'));
+  EXPECT_THAT(folder.Error(), AllOf(HasSubstr("task.textproto:"), HasSubstr("at most 134217728 are possible"),
+                                    HasSubstr("The largest are: shape.obj (134"), HasSubstr("--no-visual")));
+}
+
+TEST(TextFiles, ABinaryFileIsLargeEarlierThanTextBecauseTextFormatPrintsItWithEscapes) {
+  std::string model = kSlide;
+  model.insert(
+      model.find("<worldbody>"),
+      "<asset><mesh name=\"shape\" file=\"shape.obj\"/><texture name=\"t\" type=\"2d\" nrow=\"50\" ncol=\"50\" "
+      "file=\"t.bin\" content_type=\"image/vnd.mujoco.texture\"/></asset>");
+  const TaskFolder folder(model, kTask);
+  folder.Write("shape.obj",
+               "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n" + std::string(5000, '\n'));
+  folder.Write("t.bin", std::string(5000, '\x01'));
+  const auto read = text::ReadTaskFile(folder.task());
+  ASSERT_THAT(read, IsOk());
+  ASSERT_EQ(read->file_size(), 3);
+  EXPECT_FALSE(read->file(1).has_sha256()) << read->file(1).name();
+  EXPECT_EQ(read->file(2).name(), "t.bin");
+  EXPECT_TRUE(read->file(2).has_sha256());
 }
 
 TEST(TextFiles, AGlobMayHaveASetOfCharacters) {

@@ -74,8 +74,24 @@ TEST_F(SweepManifestsTest, AnExperimentTooLargeForAConfigMapIsRefused) {
   SweepRun large = Named("large");
   large.experiment.set_description(std::string(1 << 20, 'x'));
   EXPECT_THAT(Refusal({large}), AllOf(HasSubstr("ConfigMap holds 1048576"), EndsWith("; lower --max-members")));
-  large.experiment.mutable_task_options()->MutableExtension(v1::text_task)->add_file();
-  EXPECT_THAT(Refusal({large}), EndsWith("; lower --max-members or make the model's files smaller"));
+}
+
+TEST_F(SweepManifestsTest, AConfigMapCarriesTheModelsLargeFilesIfTheyFit) {
+  SweepRun population = Named("a");
+  v1::TaskFile* const mesh = population.experiment.mutable_task_options()->MutableExtension(v1::text_task)->add_file();
+  mesh->set_name("hand.stl");
+  mesh->set_sha256(std::string(64, '7'));
+  mesh->set_gzip(std::string(1000, 'x'));
+  const std::string dir = Folder({population}), file = "task_files/" + std::string(64, '7') + ".gz";
+  ASSERT_THAT(WriteManifests(dir, {"mine", "", 1}, {population}), IsOk());
+  EXPECT_EQ(*ReadFile(dir + "/a/" + file), std::string(1000, 'x'));
+  EXPECT_THAT(*ReadFile(dir + "/a/experiment.textproto"), ::testing::Not(HasSubstr("xxx")));
+  EXPECT_THAT(*ReadFile(dir + "/kustomization.yaml"),
+              HasSubstr("    files: [a/experiment.textproto, a/" + file + "]\n"));
+  mesh->set_gzip(std::string(1 << 20, 'x'));
+  EXPECT_FALSE(FitsConfigMap(population.experiment));
+  ASSERT_THAT(WriteManifests(dir, {"mine", "", 1}, {population}), IsOk());
+  EXPECT_THAT(*ReadFile(dir + "/kustomization.yaml"), ::testing::Not(HasSubstr(file)));
 }
 
 TEST(CheckImages, AcceptsARegistryWithOrWithoutPortAndTag) {
