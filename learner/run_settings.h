@@ -27,6 +27,7 @@ struct RunSettings {
   EpochSchedule schedule;
   uint64_t publish_period = 1, checkpoint_updates = 1;                                        // updates
   uint32_t eval_episodes = 0;                                                                 // per evaluation
+  uint32_t eval_period = 1;                                                                   // epochs
   uint64_t pretrain_updates = 0;                                                              // 0: no pre-training
   std::string pretrain_dataset;                                                               // a folder
   std::shared_ptr<const v1::TaskOptions> task_options = std::make_shared<v1::TaskOptions>();  // with large files

@@ -77,6 +77,7 @@ RunSettings MakeRunSettings(const v1::Experiment& resolved) {
   settings.publish_period = resolved.schedule().publish_period();
   settings.checkpoint_updates = resolved.run().checkpoint_updates();
   settings.eval_episodes = resolved.run().eval_episodes();
+  settings.eval_period = resolved.run().eval_period();
   settings.pretrain_updates = resolved.pretrain().updates();
   settings.pretrain_dataset = resolved.pretrain().dataset();
   settings.task_options = std::make_shared<v1::TaskOptions>(resolved.task_options());

@@ -273,6 +273,9 @@ absl::Status Trainer::EndEpoch() {
     member->set_inserted(inserted_[i]);
     member->set_lanes(lanes_[i]);
   }
+  if (next_epoch_ % run_.settings.eval_period != 0 && next_epoch_ < schedule_.last_epoch()) {
+    for (v1::MemberEpoch& member : *record.mutable_members()) member.set_evaluated(true);  // nothing is to be reported
+  }
   WatchCritics(stats, &record);
   last_epoch_update_ = update_;
   last_epoch_steps_ = record.env_steps();

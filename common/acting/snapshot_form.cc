@@ -11,8 +11,6 @@
 namespace datacom {
 namespace {
 
-constexpr absl::string_view kKnownPrefix = "known_constraint.";
-
 absl::Status CheckScalar(const SnapshotForm::Scalar& scalar, const Snapshot& snapshot) {
   const absl::StatusOr<double> found = snapshot.Scalar(scalar.name);
   if (!found.ok()) return absl::InvalidArgumentError(found.status().message());

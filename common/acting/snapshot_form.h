@@ -18,6 +18,9 @@
 
 namespace datacom {
 
+// Before the name of a row in a snapshot's scalars, see SnapshotForm::known_constraints.
+inline constexpr absl::string_view kKnownPrefix = "known_constraint.";
+
 // The sizes of a task that forms depend on.
 struct SnapshotDims {
   int observation = 0;  // the part that policies see (TaskSpec::seen_dim)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
@@ -43,6 +44,22 @@ uint64_t SlowestSteps(const ProgressView& view) {
 
 // Whether replay or learner has said how long the run is.
 bool KnowsGoal(const ProgressView& view) { return view.goal_steps > 0 || view.target_update > 0; }
+
+// An update of an on-policy algorithm takes the rows of a whole epoch: their rate is below one a second, and waiting
+// for rows is the rule.
+bool UpdatesAreEpochs(const ProgressView& view) {
+  return view.target_update > 0 && view.target_update * 100 < view.goal_steps;
+}
+
+std::string UpdateRate(const ProgressView& view) {
+  if (!UpdatesAreEpochs(view)) return absl::StrFormat("%.0f updates/s", view.updates_per_second);
+  return absl::StrCat("update ", FormatCount(view.update), " of ", FormatCount(view.target_update));
+}
+
+// Empty if nothing waits that should not.
+std::string Waiting(const ProgressView& view) {
+  return UpdatesAreEpochs(view) && absl::StartsWith(view.waiting_for, "learner waits for rows") ? "" : view.waiting_for;
+}
 
 std::string Eta(const ProgressView& view) {
   const std::optional<double> eta = EtaSeconds(view);
@@ -162,9 +179,9 @@ std::string RenderTable(const ProgressView& view, int width, int max_members) {
   text += Clip(Bar(fraction, std::clamp(width - Columns(facts), 8, 40)) + facts, width) + "\n";
   std::string rates = absl::StrCat(view.phase, ": ");
   if (KnowsGoal(view)) {
-    absl::StrAppendFormat(&rates, "%.0f steps/s, %.0f updates/s, ", view.steps_per_second, view.updates_per_second);
+    absl::StrAppendFormat(&rates, "%.0f steps/s, %s, ", view.steps_per_second, UpdateRate(view));
   }
-  if (view.target_update > 0) {
+  if (view.target_update > 0 && !(KnowsGoal(view) && UpdatesAreEpochs(view))) {
     absl::StrAppend(&rates, "update ", FormatCount(view.update), " of ", FormatCount(view.target_update), ", ");
   }
   absl::StrAppend(&rates, view.actors, view.actors == 1 ? " actor" : " actors");
@@ -173,7 +190,7 @@ std::string RenderTable(const ProgressView& view, int width, int max_members) {
   if (view.pending_evaluations > 0) absl::StrAppend(&rates, ", ", view.pending_evaluations, " evaluations pending");
   if (view.restarts > 0) absl::StrAppend(&rates, ", ", view.restarts, " restarts");
   text += Clip(rates, width) + "\n";
-  if (!view.waiting_for.empty()) text += Clip("waiting: " + view.waiting_for, width) + "\n";
+  if (const std::string waiting = Waiting(view); !waiting.empty()) text += Clip("waiting: " + waiting, width) + "\n";
   if (view.members.empty()) return text;
   text += Clip(
               "member   seed       steps  epoch    return violation  sum cost violating    eval J eval cost    delta   "
@@ -194,9 +211,8 @@ std::string RenderTable(const ProgressView& view, int width, int max_members) {
 std::string RenderLine(const ProgressView& view) {
   std::string line = FormatDuration(view.elapsed_seconds);
   if (KnowsGoal(view)) {
-    absl::StrAppendFormat(&line, "  %5.1f %%  %s steps/member  %.0f steps/s  %.0f updates/s  ETA %s",
-                          100 * FractionDone(view), FormatCount(SlowestSteps(view)), view.steps_per_second,
-                          view.updates_per_second, Eta(view));
+    absl::StrAppendFormat(&line, "  %5.1f %%  %s steps/member  %.0f steps/s  %s  ETA %s", 100 * FractionDone(view),
+                          FormatCount(SlowestSteps(view)), view.steps_per_second, UpdateRate(view), Eta(view));
   }
   if (view.learner_known) {
     absl::StrAppendFormat(
@@ -213,7 +229,7 @@ std::string RenderLine(const ProgressView& view) {
                       [trouble](const v1::MemberProgress& member) { return member.status() == trouble; });
     if (members > 0) absl::StrAppend(&line, "  ", members, " ", trouble);
   }
-  if (!view.waiting_for.empty()) absl::StrAppend(&line, "  waiting: ", view.waiting_for);
+  if (const std::string waiting = Waiting(view); !waiting.empty()) absl::StrAppend(&line, "  waiting: ", waiting);
   return line;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -11,6 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/status.h"
+#include "common/config/algorithms.h"
+#include "common/config/carried_task.h"
+#include "common/config/experiment.h"
 #include "common/records/checkpoint.h"
 #include "common/records/csv.h"
 #include "common/records/updates_made.h"
@@ -43,6 +47,11 @@ constexpr Shown kShown[] = {
     {"samples_per_insert", "spi", 3},
     {"lanes", "lanes", 0},
 };
+
+bool IsOnPolicy(const absl::StatusOr<v1::Experiment>& experiment) {
+  const AlgorithmInfo* const info = experiment.ok() ? FindAlgorithm(experiment->algorithm()) : nullptr;
+  return info != nullptr && info->on_policy;
+}
 
 std::string Cell(double value, int decimals) {
   return std::isnan(value) ? absl::StrFormat("%12s", "-") : absl::StrFormat("%12.*f", decimals, value);
@@ -93,6 +102,14 @@ absl::StatusOr<std::string> GroupTable(const std::vector<std::string>& folders) 
 
 absl::StatusOr<std::string> FinalTable(const std::string& run_dir) {
   ASSIGN_OR_RETURN(const Csv progress, ReadRecords(run_dir + "/progress.csv"));
+  const absl::StatusOr<v1::Experiment> experiment = LoadExperiment(ExperimentFile(run_dir), "");
+  const bool success = !experiment.ok() || DefinesSuccess(experiment->task_options());
+  // Of an on-policy algorithm an update is an epoch, so that their number per row says nothing.
+  const auto number = [&](size_t row, const std::string& column) {
+    const bool unknown =
+        (column == "eval_success_rate" && !success) || (column == "samples_per_insert" && IsOnPolicy(experiment));
+    return unknown ? std::numeric_limits<double>::quiet_NaN() : progress.Number(row, column);
+  };
   std::string table = "member";
   for (const Shown& shown : kShown) absl::StrAppendFormat(&table, "%12s", shown.heading);
   table += "  status\n";
@@ -100,14 +117,14 @@ absl::StatusOr<std::string> FinalTable(const std::string& run_dir) {
   for (const auto& [member, rows] : members) {
     const size_t row = rows.back();
     absl::StrAppendFormat(&table, "%6d", member);
-    for (const Shown& shown : kShown) table += Cell(progress.Number(row, shown.column), shown.decimals);
+    for (const Shown& shown : kShown) table += Cell(number(row, shown.column), shown.decimals);
     absl::StrAppend(&table, "  ", progress.Text(row, "status"), "\n");
   }
   if (members.size() < 2) return table;
   table += "  mean";
   for (const Shown& shown : kShown) {
     double sum = 0;
-    for (const auto& [member, rows] : members) sum += progress.Number(rows.back(), shown.column);
+    for (const auto& [member, rows] : members) sum += number(rows.back(), shown.column);
     table +=
         std::string(shown.column) == "seed" ? absl::StrFormat("%12s", "") : Cell(sum / members.size(), shown.decimals);
   }

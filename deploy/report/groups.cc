@@ -6,10 +6,14 @@
 #include <set>
 #include <tuple>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
+#include "common/config/carried_task.h"
 #include "common/config/experiment.h"
 #include "common/records/best_epoch.h"
 #include "datacom/v1/python_task.pb.h"
@@ -36,6 +40,7 @@ void Describe(const v1::Experiment& experiment, Run* run) {
   for (int i = 0; i < costs.size() && costs.size() > 1; ++i) run->cost_names.push_back(costs[i].name());
   for (const v1::Log& log : experiment.task_options().GetExtension(v1::text_task).definition().log())
     run->log_names.push_back(log.name());
+  run->defines_success = DefinesSuccess(experiment.task_options());
   run->experiment = PrintExperiment(experiment);
 }
 
@@ -78,7 +83,47 @@ Run::Member MemberOf(const Run& run, int member) {
   return member < static_cast<int>(run.members.size()) ? run.members[member] : Run::Member{"", run.cost_budget};
 }
 
-// A title is the label, after the experiment's name when there are several experiments. Equal titles get the folder.
+// The settings of an experiment's text, "hyper.slack_beta: 20", without its members, files and texts for people.
+std::set<std::string> SettingsOf(const std::string& experiment) {
+  std::set<std::string> settings;
+  std::vector<std::string> path;
+  for (const absl::string_view line : absl::StrSplit(experiment, '\n', absl::SkipEmpty())) {
+    const absl::string_view text = absl::StripLeadingAsciiWhitespace(line);
+    if (text == "}") {
+      path.pop_back();
+    } else if (absl::EndsWith(text, " {")) {
+      path.emplace_back(absl::StripSuffix(text, " {"));
+    } else if (path.empty() ? !absl::StartsWith(text, "name:") && !absl::StartsWith(text, "description:")
+                            : path[0] != "members" && (path.size() < 2 || path[1][0] != '[')) {  // no carried task
+      settings.insert(absl::StrCat(absl::StrJoin(path, "."), path.empty() ? "" : ".", text));
+    }
+  }
+  return settings;
+}
+
+// What distinguishes the runs of groups with one title: the settings that not all of them have, few and short enough to
+// read. Empty for a run that has none.
+std::map<std::string, std::string> Distinctions(const std::vector<const Run*>& runs) {
+  constexpr size_t kMostSettings = 3;
+  std::map<std::string, std::set<std::string>> own;  // by folder
+  std::map<std::string, size_t> uses;
+  for (const Run* run : runs) own[run->folder] = SettingsOf(run->experiment);
+  for (const auto& [folder, settings] : own) {
+    for (const std::string& setting : settings) ++uses[setting];
+  }
+  std::map<std::string, std::string> distinctions;
+  std::set<std::string> distinct;
+  for (auto& [folder, settings] : own) {
+    std::erase_if(settings, [&](const std::string& setting) { return uses[setting] == own.size(); });
+    if (settings.size() <= kMostSettings) distinctions[folder] = absl::StrJoin(settings, ", ");
+    distinct.insert(distinctions[folder]);
+  }
+  if (distinct.size() < own.size()) distinctions.clear();  // they do not tell the runs apart
+  return distinctions;
+}
+
+// A title is the label, after the experiment's name when there are several experiments. Equal titles get the settings
+// in which their runs differ, or else the folder.
 void SetTitles(std::vector<Group>* groups) {
   std::set<std::string> names;
   for (const Group& group : *groups) names.insert(group.run().name);
@@ -93,8 +138,14 @@ void SetTitles(std::vector<Group>* groups) {
     }
     ++uses[group.title];
   }
+  std::map<std::string, std::vector<const Run*>> equal;
+  for (const Group& group : *groups) equal[group.title].push_back(&group.run());
   for (Group& group : *groups) {
-    if (uses[group.title] > 1) absl::StrAppend(&group.title, " (", group.run().folder, ")");
+    if (uses[group.title] == 1) continue;
+    const std::map<std::string, std::string> distinctions = Distinctions(equal[group.title]);
+    const auto own = distinctions.find(group.run().folder);
+    const bool told = own != distinctions.end() && !own->second.empty();
+    absl::StrAppend(&group.title, " (", told ? own->second : group.run().folder, ")");
   }
 }
 

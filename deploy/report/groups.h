@@ -36,7 +36,8 @@ struct Run {
   double cost_budget = 0;               // of members that records name and the experiment does not have
   std::vector<std::string> cost_names;  // only of tasks with several costs
   std::vector<std::string> log_names;   // quantities that the task logs
-  std::string experiment;               // all settings, text format
+  bool defines_success = true;
+  std::string experiment;  // all settings, text format
   Csv progress;
   std::optional<Csv> episodes;
   std::string build;

@@ -179,8 +179,10 @@ std::vector<Quantity> Quantities(const std::vector<Run>& runs) {
       {"eval_sum_cost", "Cost sum per episode", "Evaluation", true, true, false},
       {"eval_violating_steps", "Violating steps per episode", "Evaluation", true, true, false},
       {"eval_mean_cost", "Mean cost per step", "Evaluation", false, true, false},
-      {"eval_success_rate", "Success rate", "Evaluation", true, true, false},
   };
+  if (runs.empty() || std::any_of(runs.begin(), runs.end(), [](const Run& run) { return run.defines_success; })) {
+    quantities.push_back({"eval_success_rate", "Success rate", "Evaluation", true, true, false});
+  }
   AddStatistics(v1::Statistic::TRAINING, kTraining, &quantities);
   for (const Quantity& derived : std::vector<Quantity>{
            {"newest_discounted_return", "Discounted return J, newest 50 episodes", kTraining, false, false, false},

@@ -57,7 +57,7 @@ absl::StatusOr<std::string> FitLine(const std::string& file) {
 void AddEval(CLI::App* app, int* exit_code) {
   auto eval = std::make_shared<EvalCommand>();
   CLI::App* verb = app->add_subcommand("eval", kAboutEval);
-  verb->add_option("what", eval->what, "Run folder; with --policy also a task's name")->required();
+  verb->add_option("what", eval->what, "Run folder or results:NAME; with --policy also a task's name")->required();
   verb->add_option("--policy", eval->policy,
                    "zeros, random, scripted or the name of a scripted policy, instead of the run's");
   verb->add_option("--member", eval->member, "Member; default: all")->check(WholeNumber<uint32_t>(0));
@@ -92,14 +92,16 @@ void AddRollout(CLI::App* app, int* exit_code) {
 void AddExport(CLI::App* app, int* exit_code) {
   auto exported = std::make_shared<ExportCommand>();
   CLI::App* verb = app->add_subcommand("export", kAboutExport);
-  verb->add_option("run_dir", exported->run_dir, "Run folder")->required();
+  verb->add_option("run_dir", exported->run_dir, "Run folder or results:NAME")->required();
   verb->add_option("--member", exported->member, "Member")->capture_default_str()->check(WholeNumber<uint32_t>(0));
   verb->add_option("--epoch", exported->epoch, "Epoch number, last or best")->capture_default_str();
   verb->add_option("--out", exported->file, "File to write")->required();
-  verb->add_option("--format", exported->format,
-                   "policy: for the C library and datacom.Policy; onnx: policy and safety filter as an ONNX graph")
+  verb->add_option(
+          "--format", exported->format,
+          "policy: for the C library and datacom.Policy; onnx: policy and safety filter as an ONNX graph; "
+          "stored: the last and the best policy of all members in half precision, as deploy/results keeps them")
       ->capture_default_str()
-      ->check(CLI::IsMember({"policy", "onnx"}));
+      ->check(CLI::IsMember({"policy", "onnx", "stored"}));
   verb->add_flag("--noise", exported->noise,
                  "The ONNX graph takes standard normal numbers, too, as in training; otherwise it is deterministic");
   verb->add_option("--pairs", exported->pairs, "Recorded inputs and outputs beside an ONNX file, OUT.pairs.csv")

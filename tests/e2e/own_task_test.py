@@ -38,6 +38,9 @@ class OwnTaskTest(RunTest):
         shutil.rmtree(robot)
         self.expect("train", "--run-dir", folder, "--resume", "--steps", "2000")
         self.assertEqual(len(self.expect("eval", folder, "--episodes", "1", "--csv").splitlines()), 3)
+        played = ("eval", folder, "--episodes", "1", "--csv", "--set")
+        self.assertEqual(len(self.expect(*played, "constraints.known=[]").splitlines()), 3)
+        self.assertIn("has the groups track and", self.expect(*played, "constraints.known=[wall]", code=2))
         self.expect("render", folder, "--map", "--out", os.path.join(self.folder, "map.png"))
         self.assertIn("no damage", self.expect("verify", folder))
         self.assertIn("bit for bit", self.expect("replay-violation", folder, "1", "--out", os.path.join(self.folder, "violation.png")))
@@ -162,6 +165,9 @@ class OwnTaskTest(RunTest):
         with open(task, "a", encoding="utf-8") as file:
             file.write("reward_range { low: -20 high: 0 }\n")
         self.assertIn("f + G u predicts the change of q's velocities over a control step", self.expect(*trained, *bounded))
+        means = self.expect("eval", folder, "--episodes", "1").splitlines()
+        cells = dict(zip(means[-3].replace("violating steps", "violating").split(), means[-2].split()))
+        self.assertEqual((cells["success"], cells["reached"]), ("-", "-"), means)  # the task defines no success
         with open(task, "a", encoding="utf-8") as file:
             file.write('success: "log(-1)"\nextra { name: "broken" sensor: "none" }\n')
         self.assertIn('extra[', self.expect("task", "check", task, code=2))

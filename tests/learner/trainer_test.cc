@@ -88,6 +88,24 @@ TEST_F(TrainerTest, ARunWritesOneRowPerMemberAndEpochAlsoForAShortLastEpoch) {
   EXPECT_EQ(rows[7][column("train_episodes")], "5");
 }
 
+TEST_F(TrainerTest, WithAnEvaluationPeriodTheRowsOfTheEpochsBetweenHaveNoEvaluation) {
+  const std::string folder = Folder("run");
+  v1::Experiment experiment = FakeExperiment();
+  experiment.mutable_run()->set_eval_period(2);
+  ASSERT_THAT(RunFake(folder, experiment).status, IsOk());
+  const auto rows = Rows(Progress(folder));
+  ASSERT_EQ(rows.size(), 1u + 4 * 2);
+  const auto column = [&](const std::string& name) {
+    return std::find(rows[0].begin(), rows[0].end(), name) - rows[0].begin();
+  };
+  for (size_t i = 1; i < rows.size(); i += 2) {
+    const bool evaluated = rows[i][column("epoch")] != "1";  // 0, 2 and the last one, 3
+    EXPECT_EQ(rows[i][column("eval_episodes")], evaluated ? "2" : "0");
+    EXPECT_EQ(rows[i][column("eval_success_rate")], evaluated ? "0.5" : "");
+    EXPECT_EQ(rows[i][column("train_episodes")], i < 3 ? "0" : i < 7 ? "10" : "5");
+  }
+}
+
 TEST_F(TrainerTest, EpisodesAreRecordedInTheOrderOfTheirRows) {
   const std::string folder = Folder("run");
   ASSERT_THAT(RunFake(folder, FakeExperiment(/*members=*/1)).status, IsOk());

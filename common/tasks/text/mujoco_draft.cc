@@ -96,18 +96,16 @@ class Draft {
 
   absl::Status FindActuators() {
     if (joints_.empty()) return Wrong("model", "it has no joint, so nothing in it can move");
+    std::vector<int> named;
     for (int id = 0; id < model_.nu; ++id) {
-      if (!NameOf(model_, mjOBJ_ACTUATOR, id).empty() && IsAffine(model_, id)) actuators_.push_back(id);
+      if (NameOf(model_, mjOBJ_ACTUATOR, id).empty()) continue;
+      named.push_back(id);
+      if (IsAffine(model_, id)) actuators_.push_back(id);
     }
+    finite_difference_ = actuators_.empty();
+    if (finite_difference_) actuators_ = named;
     if (!actuators_.empty()) return absl::OkStatus();
-    if (model_.nu > 0) {
-      std::vector<std::string> names;
-      for (int id = 0; id < model_.nu; ++id) names.push_back(PlainName(model_, mjOBJ_ACTUATOR, id));
-      return Wrong("model",
-                   absl::StrCat("a task needs an actuator with a name whose force is an affine function of its "
-                                "control (no activation, delay, muscle or user dynamics); it has: ",
-                                absl::StrJoin(names, ", ")));
-    }
+    if (model_.nu > 0) return Wrong("model", "a task needs an actuator with a name; it has only nameless ones");
     std::string motors;
     for (const Joint& joint : joints_) {
       if (!joint.scalar || joint.name.empty()) continue;
@@ -308,7 +306,7 @@ class Draft {
         continue;
       }
       const std::string name = Quoted(NameOf(model_, mjOBJ_ACTUATOR, id));
-      if (!IsAffine(model_, id)) {
+      if (!finite_difference_ && !IsAffine(model_, id)) {
         Line(absl::StrCat("  # actuator: ", name,
                           "  # its force is no affine function of the control, which the safe map needs"));
         continue;
@@ -321,6 +319,14 @@ class Draft {
     }
     const double step = model_.opt.timestep;
     Line(absl::StrFormat("  period: %.10g  # s, %d time steps of the model", substeps_ * step, substeps_));
+    if (finite_difference_) {
+      Line(
+          "  # No actuator's force is an affine function of its control (activation, delay or muscle), so f and G are "
+          "those");
+      Line(
+          "  # of a whole control step. Without this line only methods without a safety filter can train, and faster.");
+      Line("  dynamics: \"finite_difference\"");
+    }
     Line("  mode: \"torque\"  # f and G from MuJoCo's dynamics; task.proto explains \"velocity\" and \"acceleration\"");
     if (refresh_) Line("  refresh: \"all\"  # a sensor of forces or accelerations needs it; costs time");
     Line("}");
@@ -433,7 +439,8 @@ class Draft {
   MujocoData data_;
   std::string text_;
   std::vector<Joint> joints_, sliced_;
-  std::vector<int> actuators_;  // that the action may have
+  std::vector<int> actuators_;      // that the action may have
+  bool finite_difference_ = false;  // none of them has a force that is an affine function of its control
   std::set<std::string> taken_ = {"time", "pi", "action", "goal_x", "goal_y", "goal_z"};
   std::string hand_, distance_;
   int hand_id_ = -1, keyframe_ = -1, substeps_ = 1;

@@ -1,7 +1,6 @@
 #include "common/tasks/text/task_file.h"
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -18,12 +17,11 @@
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/config/task_files.h"
+#include "common/records/gzip.h"
 #include "common/records/sha256.h"
 #include "common/tasks/text/model_copies.h"
 #include "common/tasks/text/python_package.h"
-#include "google/protobuf/io/gzip_stream.h"
 #include "google/protobuf/io/tokenizer.h"
-#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/text_format.h"
 
 namespace datacom::text {
@@ -171,22 +169,6 @@ class ModelFiles {
   std::map<std::string, std::string> files_;
 };
 
-std::string Compressed(const std::string& content) {
-  std::string out;
-  google::protobuf::io::StringOutputStream end(&out);
-  google::protobuf::io::GzipOutputStream stream(&end);
-  void* block = nullptr;
-  int size = 0;
-  for (size_t at = 0; at < content.size() && stream.Next(&block, &size);) {
-    const size_t count = std::min(content.size() - at, static_cast<size_t>(size));
-    std::memcpy(block, content.data() + at, count);
-    stream.BackUp(size - static_cast<int>(count));
-    at += count;
-  }
-  stream.Close();
-  return out;
-}
-
 // Text with bytes that are not ASCII is printed with escapes, as binary data are.
 bool IsLarge(const std::string& content) {
   const auto is_text = [](char c) { return absl::ascii_isprint(c) || absl::ascii_isspace(c); };
@@ -263,7 +245,7 @@ absl::Status CompressFiles(v1::TextTask* task) {
   if (carried > kMaxCarriedBytes) return TooLarge(*task, "small files", carried, kMaxCarriedBytes);
   for (v1::TaskFile& file : *task->mutable_file()) {
     if (!IsLarge(file.content())) continue;
-    *file.mutable_gzip() = Compressed(file.content());
+    *file.mutable_gzip() = Gzip(file.content());
     file.set_sha256(Sha256Hex(file.content()));
     file.clear_content();
   }
@@ -277,19 +259,9 @@ absl::StatusOr<std::string> ContentOf(const v1::TaskFile& file) {
                                                       ".gz beside the experiment"));
   }
   if (!file.has_gzip()) return file.content();
-  google::protobuf::io::ArrayInputStream compressed(file.gzip().data(), static_cast<int>(file.gzip().size()));
-  google::protobuf::io::GzipInputStream stream(&compressed);
-  std::string content;
-  const void* block = nullptr;
-  int size = 0;
-  while (stream.Next(&block, &size)) {
-    content.append(static_cast<const char*>(block), size);
-    if (content.size() > kMaxTaskBytes) break;
-  }
-  if (content.size() > kMaxTaskBytes || stream.ZlibErrorCode() < 0) {
-    return absl::DataLossError(absl::StrCat("model: the file ", file.name(), " cannot be decompressed"));
-  }
-  if (file.has_sha256() && Sha256Hex(content) != file.sha256()) {
+  absl::StatusOr<std::string> content = Gunzip(file.gzip(), kMaxTaskBytes);
+  if (!content.ok()) return Annotate(content.status(), absl::StrCat("model: the file ", file.name()));
+  if (file.has_sha256() && Sha256Hex(*content) != file.sha256()) {
     return absl::DataLossError(
         absl::StrCat("model: the file ", file.name(), " is damaged: its SHA-256 is not ", file.sha256()));
   }

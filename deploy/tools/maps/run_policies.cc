@@ -1,18 +1,27 @@
 #include "deploy/tools/maps/run_policies.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "common/acting/snapshot_form.h"
+#include "common/base/shared_files.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/records/best_epoch.h"
+#include "common/tasks/known_selection.h"
 #include "deploy/tools/maps/epoch_policies.h"
+#include "deploy/tools/maps/stored_policies.h"
 
 namespace datacom::tools {
 namespace {
@@ -59,6 +68,30 @@ absl::StatusOr<std::vector<MemberPolicy>> ReadEpoch(const std::string& run_dir, 
   return policies;
 }
 
+std::string StoredFile(const std::string& run_dir) { return (fs::path(run_dir) / kStoredPolicies).string(); }
+
+// A result has no folder of policies, but a file with some of them.
+bool IsResult(const std::string& run_dir) {
+  return !fs::exists(fs::path(run_dir) / "policies") && fs::exists(StoredFile(run_dir));
+}
+
+// `wanted`: the epoch, unless `epoch` is last or best.
+absl::StatusOr<std::vector<MemberPolicy>> ReadStored(const std::string& run_dir, const std::string& epoch,
+                                                     uint32_t wanted) {
+  ASSIGN_OR_RETURN(std::vector<StoredPolicy> stored, ReadStoredPolicies(StoredFile(run_dir)));
+  std::vector<MemberPolicy> policies;
+  std::set<uint32_t> epochs;
+  for (StoredPolicy& policy : stored) {
+    epochs.insert(policy.epoch);
+    const bool chosen = epoch == "last" ? policy.last : epoch == "best" ? policy.best : policy.epoch == wanted;
+    if (chosen) policies.push_back({policy.epoch, std::move(policy.snapshot)});
+  }
+  if (!policies.empty()) return policies;
+  return absl::NotFoundError(absl::StrCat(StoredFile(run_dir), ": no policy of epoch ", epoch,
+                                          "; there are the last and the best ones, of the epochs ",
+                                          absl::StrJoin(epochs, ", ")));
+}
+
 absl::StatusOr<std::vector<MemberPolicy>> ReadBest(const std::string& run_dir, const PolicyPaths& files) {
   ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadRunExperiment(run_dir, {}));
   ASSIGN_OR_RETURN(const auto epochs, ReadBestEpochs(run_dir, experiment));
@@ -73,13 +106,21 @@ absl::StatusOr<std::vector<MemberPolicy>> ReadBest(const std::string& run_dir, c
 
 }  // namespace
 
+namespace {
+
+bool SetsKnown(const std::string& assignment) {
+  return absl::StartsWith(absl::StripLeadingAsciiWhitespace(assignment), "constraints.known");
+}
+
+}  // namespace
+
 bool IsRunFolder(const std::string& path) { return fs::exists(fs::path(path) / "experiment.textproto"); }
 
 absl::Status ApplyTaskOptions(const std::vector<std::string>& set, v1::Experiment* experiment) {
   for (const std::string& assignment : set) {
     if (!absl::StartsWith(absl::StripLeadingAsciiWhitespace(assignment), "task_options.")) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--set ", assignment, ": only task_options.NAME may be set to play a run or a task"));
+          absl::StrCat("--set ", assignment, ": only task_options.NAME, and for a run constraints.known, may be set"));
     }
     RETURN_IF_ERROR(ApplyOverride(assignment, experiment));
   }
@@ -91,11 +132,77 @@ absl::StatusOr<v1::Experiment> ReadRunExperiment(const std::string& run_dir, con
   if (!IsRunFolder(run_dir)) return NotARunFolder(run_dir);
   ASSIGN_OR_RETURN(v1::Experiment experiment, LoadExperiment(file, ""));
   experiment = ResolveExperiment(experiment);
-  RETURN_IF_ERROR(ApplyTaskOptions(set, &experiment));
+  std::vector<std::string> of_task;
+  for (const std::string& assignment : set) {
+    if (SetsKnown(assignment)) {
+      RETURN_IF_ERROR(ApplyOverride(assignment, &experiment));
+    } else {
+      of_task.push_back(assignment);
+    }
+  }
+  RETURN_IF_ERROR(ApplyTaskOptions(of_task, &experiment));
   return experiment;
 }
 
+absl::Status ChooseKnownRows(const v1::Experiment& experiment, const std::vector<std::string>& set,
+                             std::vector<MemberPolicy>* policies) {
+  if (std::none_of(set.begin(), set.end(), SetsKnown)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(experiment.task(), experiment.task_options()));
+  ASSIGN_OR_RETURN(const std::vector<int> rows, SelectKnownRows(model, experiment.constraints()));
+  for (MemberPolicy& policy : *policies) {
+    Snapshot& snapshot = policy.snapshot;
+    if (snapshot.acting_rule != "safe_map") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--set constraints.known: the run's policies (", snapshot.acting_rule, ") join no known rows"));
+    }
+    std::erase_if(snapshot.scalars, [](const auto& scalar) { return absl::StartsWith(scalar.first, kKnownPrefix); });
+    for (const int row : rows) snapshot.scalars[absl::StrCat(kKnownPrefix, model.known_constraints->names()[row])] = 1;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> RunFolderOf(const std::string& what) {
+  absl::string_view name = what;
+  if (!absl::ConsumePrefix(&name, kResults)) return what;
+  const char* const given = std::getenv("DATACOM_RESULTS");
+  const fs::path results = given != nullptr ? given : FindSharedFile("results", "deploy/results");
+  const std::string folder = (results / std::string(name)).string();
+  if (IsRunFolder(folder) && IsResult(folder)) return folder;
+  std::vector<std::string> names;
+  std::error_code error;
+  for (auto entry = fs::recursive_directory_iterator(results, error); entry != fs::recursive_directory_iterator();
+       entry.increment(error)) {
+    if (error) break;
+    if (entry->path().filename() != kStoredPolicies) continue;
+    names.push_back(entry->path().parent_path().lexically_relative(results).string());
+  }
+  std::sort(names.begin(), names.end());
+  return absl::NotFoundError(absl::StrCat(
+      what, ": ", folder, " has no policies; ",
+      names.empty() ? absl::StrCat("nothing in ", results.string(), " has, name another folder in DATACOM_RESULTS")
+                    : absl::StrCat("these have: ", absl::StrJoin(names, ", "))));
+}
+
+absl::Status StorePolicies(const std::string& run_dir, const std::string& path) {
+  ASSIGN_OR_RETURN(const std::vector<MemberPolicy> last, ReadPolicies(run_dir, "last"));
+  ASSIGN_OR_RETURN(const std::vector<MemberPolicy> best, ReadPolicies(run_dir, "best"));
+  std::vector<StoredPolicy> stored;
+  for (const MemberPolicy& policy : last) {
+    StoredPolicy& own = stored.emplace_back(StoredPolicy{policy.epoch, true, false, policy.snapshot});
+    ASSIGN_OR_RETURN(const MemberPolicy* const other, FindMember(best, policy.snapshot.member));
+    own.best = other->epoch == policy.epoch;
+    if (!own.best) stored.push_back({other->epoch, false, true, other->snapshot});
+  }
+  return WriteStoredPolicies(path, stored);
+}
+
 absl::StatusOr<std::vector<uint32_t>> PolicyEpochs(const std::string& run_dir) {
+  if (IsResult(run_dir)) {
+    ASSIGN_OR_RETURN(const std::vector<StoredPolicy> stored, ReadStoredPolicies(StoredFile(run_dir)));
+    std::set<uint32_t> found;
+    for (const StoredPolicy& policy : stored) found.insert(policy.epoch);
+    return std::vector<uint32_t>(found.begin(), found.end());
+  }
   ASSIGN_OR_RETURN(const auto files, PolicyFiles(run_dir));
   std::vector<uint32_t> epochs;
   for (const auto& [epoch, path] : files) epochs.push_back(epoch);
@@ -107,6 +214,7 @@ absl::StatusOr<std::vector<MemberPolicy>> ReadPolicies(const std::string& run_di
   if (epoch != "last" && epoch != "best" && !absl::SimpleAtoi(epoch, &wanted)) {
     return absl::InvalidArgumentError(absl::StrCat("--epoch: \"", epoch, "\" is not a number, last or best"));
   }
+  if (IsResult(run_dir)) return ReadStored(run_dir, epoch, wanted);
   ASSIGN_OR_RETURN(const auto files, PolicyFiles(run_dir));
   if (epoch == "best") return ReadBest(run_dir, files);
   return ReadEpoch(run_dir, files, epoch == "last" ? files.rbegin()->first : wanted);

@@ -19,10 +19,20 @@ namespace datacom::tools {
 
 bool IsRunFolder(const std::string& path);
 
+// "results:NAME" is a folder of deploy/results, or of $DATACOM_RESULTS, whose policies are stored (stored_policies.h).
+// It can be played as a run folder. Every other `what` is returned as it is. NOT_FOUND naming the results with
+// policies.
+inline constexpr char kResults[] = "results:";
+absl::StatusOr<std::string> RunFolderOf(const std::string& what);
+
+// Writes the last and the best policies of a run folder's members to a file (stored_policies.h).
+absl::Status StorePolicies(const std::string& run_dir, const std::string& path);
+
 // Applies assignments "task_options.NAME=value" to an experiment and rejects all others.
 absl::Status ApplyTaskOptions(const std::vector<std::string>& set, v1::Experiment* experiment);
 
-// RUN_DIR/experiment.textproto, resolved, with the assignments "task_options.NAME=value" applied.
+// RUN_DIR/experiment.textproto, resolved, with the assignments "task_options.NAME=value" and "constraints.known=[...]"
+// applied.
 absl::StatusOr<v1::Experiment> ReadRunExperiment(const std::string& run_dir, const std::vector<std::string>& set);
 
 // Epochs with a snapshot, ascending, at least one.
@@ -34,6 +44,11 @@ struct MemberPolicy {
 };
 // One policy per member. epoch: a number, "last", or "best": each member's own best (common/records/best_epoch.h).
 absl::StatusOr<std::vector<MemberPolicy>> ReadPolicies(const std::string& run_dir, const std::string& epoch);
+
+// If an assignment of `set` is one of constraints.known: gives the policies the experiment's known rows instead of
+// those of their training. INVALID_ARGUMENT for policies that know no rows.
+absl::Status ChooseKnownRows(const v1::Experiment& experiment, const std::vector<std::string>& set,
+                             std::vector<MemberPolicy>* policies);
 
 // The policy of a member. INVALID_ARGUMENT, naming the member, when there is none.
 absl::StatusOr<const MemberPolicy*> FindMember(const std::vector<MemberPolicy>& policies, uint32_t member);

@@ -7,10 +7,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "actor/actor_setup.h"
 #include "actor/episode_player.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
+#include "common/config/carried_task.h"
 #include "common/config/experiment.h"
 #include "common/records/csv.h"
 #include "common/records/evaluation_means.h"
@@ -33,6 +35,7 @@ class Output {
         options_(experiment.task_options()),
         cost_names_(spec.cost_names),
         log_names_(spec.log_names),
+        success_(DefinesSuccess(experiment.task_options())),
         out_(out) {
     options_.ClearExtension(v1::text_task);  // too long to print
     options_.ClearExtension(v1::python_task);
@@ -105,18 +108,22 @@ class Output {
     const EvaluationMeans means = MeansOf(episodes);
     char line[320];
     std::snprintf(line, sizeof line,
-                  "%6u %10llu %6u %9zu %18.4f %12.4f %14.4f %12.4f %16.2f %10.5f %9.1f %8.2f %8.2f %9.2f %9.2f %10d",
+                  "%6u %10llu %6u %9zu %18.4f %12.4f %14.4f %12.4f %16.2f %10.5f %9.1f %8s %8s %9.2f %9.2f %10d",
                   member, static_cast<unsigned long long>(seed), epoch, episodes.size(), means.discounted_return,
                   means.return_, means.max_violation, means.sum_cost, means.violating_steps, means.mean_cost,
-                  means.length, means.success_rate, means.reached_rate, means.violated_rate, means.absorbed_rate,
-                  means.abandoned);
+                  means.length, Share(means.success_rate).c_str(), Share(means.reached_rate).c_str(),
+                  means.violated_rate, means.absorbed_rate, means.abandoned);
     *out_ << line << '\n';
     named_.emplace_back(member, epoch, means);
   }
 
+  // "-" if the task cannot say.
+  std::string Share(double value) const { return success_ ? absl::StrFormat("%.2f", value) : "-"; }
+
   const bool csv_;
   v1::TaskOptions options_;
   const std::vector<std::string> cost_names_, log_names_;
+  const bool success_;
   std::vector<std::tuple<uint32_t, uint32_t, EvaluationMeans>> named_;  // member, epoch, means
   std::ostream* const out_;
   bool begun_ = false;
@@ -145,8 +152,8 @@ absl::StatusOr<v1::Experiment> ReadExperiment(const EvalCommand& command) {
 }
 
 absl::Status EvaluateRun(const EvalCommand& command, const v1::Experiment& experiment, uint32_t count, Output* output) {
-  ASSIGN_OR_RETURN(const std::vector<MemberPolicy> policies,
-                   ReadPolicies(command.what, command.epoch.value_or("last")));
+  ASSIGN_OR_RETURN(std::vector<MemberPolicy> policies, ReadPolicies(command.what, command.epoch.value_or("last")));
+  RETURN_IF_ERROR(ChooseKnownRows(experiment, command.set, &policies));
   if (command.member.has_value()) RETURN_IF_ERROR(FindMember(policies, *command.member).status());
   absl::Status diverged;  // the other members are evaluated
   for (const auto& [epoch, snapshot] : policies) {
@@ -183,7 +190,9 @@ absl::Status EvaluateUntrained(const EvalCommand& command, const v1::Experiment&
 
 }  // namespace
 
-absl::Status RunEvalCommand(const EvalCommand& command, std::ostream* out) {
+absl::Status RunEvalCommand(const EvalCommand& given, std::ostream* out) {
+  EvalCommand command = given;
+  ASSIGN_OR_RETURN(command.what, RunFolderOf(given.what));
   ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadExperiment(command));
   absl::StatusOr<TaskModel> model = MakeTaskModel(experiment.task(), experiment.task_options());
   if (!model.ok()) return absl::InvalidArgumentError(model.status().message());

@@ -32,8 +32,8 @@ absl::StatusOr<Playback> OfRun(const PlaybackOptions& options) {
         "--init: a run's episodes start as in its evaluation; name a task to set a start");
   }
   ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadRunExperiment(options.what, options.set));
-  ASSIGN_OR_RETURN(const std::vector<MemberPolicy> policies,
-                   ReadPolicies(options.what, options.epoch.value_or("last")));
+  ASSIGN_OR_RETURN(std::vector<MemberPolicy> policies, ReadPolicies(options.what, options.epoch.value_or("last")));
+  RETURN_IF_ERROR(ChooseKnownRows(experiment, options.set, &policies));
   ASSIGN_OR_RETURN(const MemberPolicy* const policy, FindMember(policies, options.member.value_or(0)));
   const Snapshot& snapshot = policy->snapshot;
   RETURN_IF_ERROR(snapshot.CheckFinite());

@@ -124,7 +124,9 @@ absl::Status WriteMap(const RenderCommand& command, const std::string& type, std
 
 }  // namespace
 
-absl::Status RunRenderCommand(const RenderCommand& command, std::ostream* out) {
+absl::Status RunRenderCommand(const RenderCommand& given, std::ostream* out) {
+  RenderCommand command = given;
+  ASSIGN_OR_RETURN(command.playback.what, RunFolderOf(given.playback.what));
   const std::string type = fs::path(command.out).extension().string();
   const std::vector<std::string> types =
       command.map ? std::vector<std::string>{".png", ".json", ".csv"} : std::vector<std::string>{".mp4", ".png"};

@@ -84,6 +84,20 @@ TEST(Progress, IsTheLesserOfSlowestMemberAndUpdates) {
   EXPECT_DOUBLE_EQ(FractionDone(ProgressView()), 0);
 }
 
+TEST(Progress, OfAnOnPolicyRunTheNumberOfUpdatesIsShownAndItsWaitingIsNot) {
+  v1::LearnerInfo learner = Learner();
+  learner.set_update(12);
+  learner.set_target_update(40);
+  learner.set_waiting_for("learner waits for rows: member 0 has 10 of 500 rows");
+  const ProgressView view = MakeProgress(Replay(10000, 9000), learner);
+  EXPECT_THAT(RenderLine(view), AllOf(HasSubstr("  0 steps/s  update 12 of 40  ETA"), Not(HasSubstr("waiting")),
+                                      Not(HasSubstr("updates/s"))));
+  EXPECT_THAT(RenderTable(view, 200, 16),
+              AllOf(HasSubstr("learning: 0 steps/s, update 12 of 40, 0 actors\n"), Not(HasSubstr("waiting"))));
+  learner.set_waiting_for("actor-0 does not answer");
+  EXPECT_THAT(RenderLine(MakeProgress(Replay(10000, 9000), learner)), HasSubstr("waiting: actor-0 does not answer"));
+}
+
 TEST(Progress, TheEtaIsTheLaterOfStepsAndUpdates) {
   ProgressView view = MakeProgress(Replay(10000, 10000), Learner());
   EXPECT_FALSE(EtaSeconds(view).has_value());

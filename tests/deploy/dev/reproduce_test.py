@@ -109,7 +109,8 @@ class ReproduceTest(unittest.TestCase):
             ["train", "pole/three", "--seeds", "0-1", "--steps", "2000", "--run-dir", self.runs + "/pole/three"]])
         for place in ("hockey/one", "hockey/two/first", "hockey/two/second", "pole/three"):
             self.assertEqual(sorted(os.listdir(os.path.join(self.results, place))),
-                             ["build.txt", "episodes.csv.xz", "experiment.textproto", "progress.csv"])
+                             ["build.txt", "episodes.csv.xz", "experiment.textproto", "policies.stored", "progress.csv"])
+        self.assertEqual(self.read(self.results, "hockey/two/second/policies.stored"), f"export {self.runs}/hockey/two/second\n")
         self.assertEqual(self.read(self.results, "hockey/one/build.txt"), "revision 123\nmachine a 486, 1 processors\nstarted 1994-05-06\n")
         self.assertEqual(self.read(self.results, "hockey/one/progress.csv").splitlines()[:2], [
             "member,seed,epoch,env_steps,wall_seconds,eval_episodes,eval_discounted_return,status", "0,0,0,1000,1,25,0.123457,ok"])
@@ -169,6 +170,54 @@ class ReproduceTest(unittest.TestCase):
             self.write(os.path.join(self.runs, name, "experiment.textproto"), "members {\n}\n")
         self.reproduce("hockey/one", "hockey/two")
         self.assertEqual([start[0][-1] for start in self.starts()], ["--resume", self.runs + "/hockey/two"])
+
+    def test_with_two_jobs_two_entries_train_at_a_time_and_a_signal_drains_both(self):
+        self.tell("wait")
+        process = self.start("--jobs", "2")
+        self.wait(lambda: len(self.starts()) == 2, "two trainings", process.pid)
+        for name in ("hockey/one", "hockey/two/second"):
+            path = os.path.join(self.runs, name, "episodes.csv")
+            self.wait(lambda path=path: os.path.exists(path) and "\n1,1,0,3," in self.read(path), "half a run", process.pid)
+        status = self.reproduce("--status").splitlines()
+        self.assertIn("running: 50%", status[0])
+        self.assertIn("running: 75%", status[1])
+        self.assertIn("not started", status[2])
+        self.assertIn("(hockey/one, hockey/two)", self.reproduce(code=2))
+        process.send_signal(signal.SIGTERM)
+        output, errors = process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 75, output + errors)
+        threads = ["--set", f"learner.threads={max(1, os.cpu_count() // 2)}"]
+        self.assertEqual(sorted(self.names()), ["hockey/one", "hockey/two"])
+        for start in self.starts():
+            self.assertEqual(start[0][6:8], threads)
+        os.unlink(os.path.join(self.control, "wait"))
+        self.reproduce("--jobs", "2")
+        self.assertIn("pole/three", self.names())
+        self.assertEqual([line.split()[-1] for line in self.reproduce("--status").splitlines()], ["done"] * 3)
+
+    def test_a_failed_entry_leaves_its_place_to_the_next(self):
+        self.tell("exit", "hockey/one 1")
+        self.assertIn("failed: hockey/one", self.reproduce("--jobs", "2", code=1))
+        self.assertEqual(sorted(self.names()), ["hockey/one", "hockey/two", "pole/three"])
+        self.assertIn("--jobs: must be at least 1", self.reproduce("--jobs", "0", code=2))
+
+    def test_the_plan_takes_the_speed_of_what_was_trained(self):
+        entries = ("verb,name,seeds,steps,title\ntrain,cartpole/datacom,0-1,2000,One\nsweep,cartpole/cost_budgets,0-2,2000,Two\n"
+                   "train,navigation/datacom,0-4,2000,Three\ntrain,navigation/sac,0,2000,Four\ntrain,air_hockey/sac,0,2000,Five\n")
+        self.write(os.path.join(self.results, "entries.csv"), entries)
+        self.reproduce("cartpole/datacom")  # two members make 2,000 steps each in 2 s
+        self.assertEqual(self.reproduce("--plan").splitlines(), [
+            "cartpole/cost_budgets              seeds 0-2         24,000 steps of all members left    0.0 h (2,000 steps/s, as cartpole/datacom)",
+            "navigation/datacom                 seeds 0-4         10,000 steps of all members left    0.0 h (2,000 steps/s, as cartpole/datacom)",
+            "navigation/sac                     seeds 0            2,000 steps of all members left      ? h (nothing like it was trained)",
+            "air_hockey/sac                     seeds 0            2,000 steps of all members left      ? h (nothing like it was trained)",
+            "0.0 h, one entry at a time; 2 entries are not in it"])
+        run = os.path.join(self.runs, "navigation", "datacom")
+        self.write(os.path.join(run, "experiment.textproto"), "members {\n}\n" * 5)
+        self.write(os.path.join(run, "progress.csv"), "member,env_steps,wall_seconds\n" + "".join(f"{i},1000,7200\n" for i in range(5)))
+        plan = self.reproduce("--plan")
+        self.assertIn("5,000 steps of all members left    2.0 h (1 steps/s, measured)", plan)
+        self.assertIn("2,000 steps of all members left    0.8 h (1 steps/s, as navigation/datacom)", plan)
 
     def test_a_killed_reproduce_drains_its_training(self):
         process = self.start_one_that_waits()

@@ -99,6 +99,7 @@ TEST_F(ReportTest, ShowsEachCostOfATaskWithSeveral) {
   EXPECT_EQ(summary["eval_max_violation.wall"][0], 0.5);
   EXPECT_EQ(summary["eval_sum_cost.speed"][0], 1.0);
   EXPECT_EQ((*data)["quantities"].back()["title"], "Cost speed: violating steps per episode");
+  EXPECT_THAT((*data)["quantities"].dump(), Not(HasSubstr("eval_success_rate"))) << "the task defines no success";
 }
 
 TEST(GroupSeries, IsTheMeanOverMembersAtEqualSteps) {
@@ -255,6 +256,18 @@ Run Labelled(const std::string& folder, const std::vector<std::string>& labels) 
 TEST(GroupRuns, MembersWithOneLabelAreAGroupAcrossTheRunsOfASweep) {
   const std::vector<report::Run> runs = {Labelled("s/a", {"lr 1", "lr 2"}), Labelled("s/b", {"lr 2", "lr 3"})};
   EXPECT_THAT(Described(GroupRuns(runs)), ElementsAre("lr 1 = s/a:0", "lr 2 = s/a:1 s/b:0", "lr 3 = s/b:1"));
+}
+
+TEST(GroupRuns, EqualTitlesNameTheSettingsInWhichTheirRunsDiffer) {
+  std::vector<report::Run> runs = {Labelled("s/a", {}), Labelled("s/b", {}), Labelled("s/c", {})};
+  const std::string common = "name: \"x\"\nhyper {\n  actor_lr: 0.1\n";
+  runs[0].experiment = common + "  slack_beta: 1\n}\n";
+  runs[1].experiment = common + "  slack_beta: 20\n}\nconstraints {\n  known: \"wall\"\n}\n";
+  runs[2].experiment = common + "}\nmembers {\n  seed: 1\n}\n";
+  EXPECT_THAT(Described(GroupRuns(runs)),
+              ElementsAre(HasSubstr(" (hyper.slack_beta: 1) = s/a:0"),
+                          HasSubstr(" (constraints.known: \"wall\", hyper.slack_beta: 20) = s/b:0"),
+                          HasSubstr(" (s/c) = s/c:0")));
 }
 
 TEST(GroupRuns, RunsWithoutLabelsStayApartAndEqualTitlesNameTheirFolders) {

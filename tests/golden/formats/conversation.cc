@@ -197,6 +197,9 @@ std::vector<Message> EvaluatorScript() {
   v1::FetchRequest fetch;
   *fetch.mutable_hello() = GoldenHello();
   fetch.set_epoch(kEpoch);
+  v1::TaskFileRequest file;
+  *file.mutable_hello() = GoldenHello();
+  file.set_sha256(std::string(64, 'a'));
   v1::LearnerInfoRequest info;
   *info.mutable_hello() = GoldenHello();
   v1::ReplayInfoRequest replay_info;
@@ -228,14 +231,22 @@ std::vector<Message> EvaluatorScript() {
           RequestOf("Lease", lease),
           ReplyOf("Lease"),  // finished
           RequestOf("ReplayInfo", replay_info),
-          ReplyOf("ReplayInfo")};
+          ReplyOf("ReplayInfo"),
+          RequestOf("ReadTaskFile", file),
+          ReplyOf("ReadTaskFile")};
 }
 
 // The run of the learner: one member, and an epoch of two episodes per evaluation.
 learner::RunIdentity GoldenRun() {
   v1::Experiment experiment = GoldenExperiment();
   experiment.mutable_run()->set_eval_episodes(2);
-  return {"run", 1, learner::MakeRunSettings(ResolveExperiment(experiment))};
+  learner::RunSettings settings = learner::MakeRunSettings(ResolveExperiment(experiment));
+  v1::TaskOptions options;
+  v1::TaskFile* const file = options.MutableExtension(v1::text_task)->add_file();
+  file->set_sha256(std::string(64, 'a'));
+  file->set_gzip("compressed");
+  settings.task_options = std::make_shared<v1::TaskOptions>(options);
+  return {"run", 1, settings};
 }
 
 std::unique_ptr<learner::ServedState> MakeServed(const std::string& folder, const Clock& clock) {
@@ -347,6 +358,7 @@ std::unique_ptr<Call> Peers::Open(const std::string& call) {
   using Subscription = ReadCall<LearnerStub, v1::SubscribeRequest, v1::SnapshotChunk>;
   using Lease = UnaryCall<LearnerStub, v1::LeaseRequest, v1::LeaseReply>;
   using Fetch = ReadCall<LearnerStub, v1::FetchRequest, v1::SnapshotChunk>;
+  using TaskFile = ReadCall<LearnerStub, v1::TaskFileRequest, v1::TaskFileChunk>;
   using Report = UnaryCall<LearnerStub, v1::ReportRequest, v1::ReportReply>;
   using LearnerInfo = UnaryCall<LearnerStub, v1::LearnerInfoRequest, v1::LearnerInfo>;
   const auto replay = [this] { return v1::Replay::NewStub(channel_); };
@@ -358,6 +370,9 @@ std::unique_ptr<Call> Peers::Open(const std::string& call) {
   if (call == "ReplayInfo") return std::make_unique<Owning<ReplayStub, ReplayInfo>>(replay(), &ReplayStub::Info);
   if (call == "Lease") return std::make_unique<Owning<LearnerStub, Lease>>(learner(), &LearnerStub::Lease);
   if (call == "Fetch") return std::make_unique<Owning<LearnerStub, Fetch>>(learner(), &LearnerStub::Fetch);
+  if (call == "ReadTaskFile") {
+    return std::make_unique<Owning<LearnerStub, TaskFile>>(learner(), &LearnerStub::ReadTaskFile);
+  }
   if (call == "Report") return std::make_unique<Owning<LearnerStub, Report>>(learner(), &LearnerStub::Report);
   if (call == "LearnerInfo") return std::make_unique<Owning<LearnerStub, LearnerInfo>>(learner(), &LearnerStub::Info);
   return std::make_unique<Owning<LearnerStub, Subscription>>(learner(), &LearnerStub::Subscribe);

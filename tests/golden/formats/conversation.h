@@ -21,8 +21,8 @@
 namespace datacom::golden {
 
 struct Message {
-  // Register, Insert, Draw, ReadRange, ReplayInfo, Subscribe, Lease, Fetch, Report, LearnerInfo; Info of the two
-  // services has the name of its reply.
+  // Register, Insert, Draw, ReadRange, ReplayInfo, Subscribe, Lease, ReadTaskFile, Fetch, Report, LearnerInfo; Info of
+  // the two services has the name of its reply.
   std::string call;
   bool reply = false;
   std::string bytes;  // serialized, map fields in the order of their keys

@@ -47,6 +47,7 @@ std::string WithProtocol(const Message& message, uint32_t protocol) {
   if (message.call == "ReadRange") return WithProtocol<v1::ReadRangeRequest>(message.bytes, protocol);
   if (message.call == "Lease") return WithProtocol<v1::LeaseRequest>(message.bytes, protocol);
   if (message.call == "Fetch") return WithProtocol<v1::FetchRequest>(message.bytes, protocol);
+  if (message.call == "ReadTaskFile") return WithProtocol<v1::TaskFileRequest>(message.bytes, protocol);
   if (message.call == "Report") return WithProtocol<v1::ReportRequest>(message.bytes, protocol);
   if (message.call == "LearnerInfo") return WithProtocol<v1::LearnerInfoRequest>(message.bytes, protocol);
   return WithProtocol<v1::SubscribeRequest>(message.bytes, protocol);
@@ -63,7 +64,7 @@ std::map<std::string, Message> Openings(const std::vector<Message>& messages) {
 
 TEST(Conversation, TheServicesGiveTheRecordedReplies) {
   const std::vector<Message> recorded = Recorded(Newest());
-  ASSERT_EQ(recorded.size(), 30u);
+  ASSERT_EQ(recorded.size(), 32u);
   const TemporaryFolder folder;
   Peers peers(folder.path());
   const auto answered = peers.Replay(recorded);
@@ -90,7 +91,7 @@ TEST(Conversation, ThisBuildsPeersSendTheRecordedRequests) {
 
 TEST(Conversation, TheRecordedMessagesHaveTheirValues) {
   const std::vector<Message> recorded = Recorded(Newest());
-  ASSERT_EQ(recorded.size(), 30u);
+  ASSERT_EQ(recorded.size(), 32u);
   v1::RegisterRequest request;
   ASSERT_TRUE(request.ParseFromString(recorded[0].bytes));
   EXPECT_EQ(request.hello().protocol(), 3u);
@@ -121,7 +122,7 @@ TEST(Conversation, TheRecordedMessagesHaveTheirValues) {
 
 TEST(Conversation, TheRecordedMessagesOfAnEvaluatorHaveTheirValues) {
   const std::vector<Message> recorded = Recorded(Newest());
-  ASSERT_EQ(recorded.size(), 30u);
+  ASSERT_EQ(recorded.size(), 32u);
   v1::LeaseReply item;
   ASSERT_TRUE(item.ParseFromString(recorded[19].bytes));
   EXPECT_EQ(item.lease(), 4294967297u);  // the first lease of the learner's first start
@@ -148,6 +149,9 @@ TEST(Conversation, TheRecordedMessagesOfAnEvaluatorHaveTheirValues) {
   EXPECT_TRUE(last.finished());
   v1::ReplayInfo replay;
   ASSERT_TRUE(replay.ParseFromString(recorded[29].bytes));
+  v1::TaskFileChunk file;
+  ASSERT_TRUE(file.ParseFromString(recorded[31].bytes));
+  EXPECT_EQ(file.data(), "compressed");
   EXPECT_EQ(replay.completed_update(), 1u);
   EXPECT_TRUE(replay.learner_connected());
   EXPECT_EQ(replay.members(0).inserted(), 14u);

@@ -180,6 +180,16 @@ TEST_F(TaskCommands, AFolderThatIsNotEmptyIsNotTouched) {
   EXPECT_FALSE(fs::exists(folder_ / "mine" / "task.textproto"));
 }
 
+TEST_F(TaskCommands, ATaskOfAModelWhoseActuatorsAllHaveAnActivationUsesFiniteDifferences) {
+  const std::string file = New("filtered", R"(<mujoco><worldbody><body><joint name="knee" range="-90 90"/>
+    <geom size="0.1" pos="0 0 0.3"/></body></worldbody><actuator>
+    <general name="a" joint="knee" dyntype="filter" dynprm="0.1" ctrlrange="-1 1"/></actuator></mujoco>)");
+  EXPECT_THAT(Read("filtered/task.textproto"),
+              AllOf(HasSubstr("\n  actuator: \"a\""), HasSubstr("\n  dynamics: \"finite_difference\"\n")));
+  EXPECT_THAT(Check(file), IsOk()) << printed_;
+  EXPECT_THAT(printed_, HasSubstr("The safe map can rely on f and G."));
+}
+
 TEST_F(TaskCommands, AModelWithoutActuatorsIsRefusedWithLinesToAdd) {
   std::ostringstream out;
   const std::string model = Write("model.xml", R"(<mujoco><worldbody><body><joint name="knee"/><geom size="0.1"/></body>
@@ -251,15 +261,6 @@ TEST_F(TaskCommands, WhatHasNoNameIsNamedInTheCopyOfTheModel) {
   ASSERT_THAT(task, IsOk());
   EXPECT_THAT(task->resolved().action(), ElementsAre("torso", "torso_2"));
   EXPECT_THAT(Check(file), IsOk()) << printed_;
-}
-
-TEST_F(TaskCommands, AModelWhoseActuatorsCannotBeUsedIsRefusedWithoutAdviceToAddMore) {
-  std::ostringstream out;
-  const std::string model = Write("model.xml", R"(<mujoco><worldbody><body><joint name="knee"/><geom size="0.1"/></body>
-    </worldbody><actuator><general name="slow" joint="knee" dyntype="filter" dynprm="1"/></actuator></mujoco>)");
-  const std::string message(RunNewTaskCommand({Path("legs"), model}, &out).message());
-  EXPECT_THAT(message, AllOf(HasSubstr("it has: slow"), Not(HasSubstr("<motor"))));
-  EXPECT_FALSE(fs::exists(folder_ / "legs"));
 }
 
 TEST_F(TaskCommands, NamesThatLookTheSameInExpressionsStayDifferent) {

@@ -1,0 +1,46 @@
+#include "common/records/gzip.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/io/gzip_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+
+namespace datacom {
+
+std::string Gzip(absl::string_view content) {
+  std::string out;
+  google::protobuf::io::StringOutputStream end(&out);
+  google::protobuf::io::GzipOutputStream stream(&end);
+  void* block = nullptr;
+  int size = 0;
+  for (size_t at = 0; at < content.size() && stream.Next(&block, &size);) {
+    const size_t count = std::min(content.size() - at, static_cast<size_t>(size));
+    std::memcpy(block, content.data() + at, count);
+    stream.BackUp(size - static_cast<int>(count));
+    at += count;
+  }
+  stream.Close();
+  return out;
+}
+
+absl::StatusOr<std::string> Gunzip(absl::string_view compressed, size_t most) {
+  google::protobuf::io::ArrayInputStream begin(compressed.data(), static_cast<int>(compressed.size()));
+  google::protobuf::io::GzipInputStream stream(&begin);
+  std::string content;
+  const void* block = nullptr;
+  int size = 0;
+  while (stream.Next(&block, &size)) {
+    if (content.size() + static_cast<size_t>(size) > most) {
+      return absl::DataLossError(absl::StrCat("it has more than ", most, " bytes"));
+    }
+    content.append(static_cast<const char*>(block), size);
+  }
+  if (stream.ZlibErrorCode() < 0) return absl::DataLossError("it cannot be decompressed");
+  return content;
+}
+
+}  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0
