@@ -94,7 +94,7 @@ void AddExport(CLI::App* app, int* exit_code) {
   CLI::App* verb = app->add_subcommand("export", kAboutExport);
   verb->add_option("run_dir", exported->run_dir, "Run folder or results:NAME")->required();
   verb->add_option("--member", exported->member, "Member")->capture_default_str()->check(WholeNumber<uint32_t>(0));
-  verb->add_option("--epoch", exported->epoch, "Epoch number, last or best")->capture_default_str();
+  verb->add_option("--epoch", exported->epoch, "Epoch number, last or best (last; with --format stored: both)");
   verb->add_option("--out", exported->file, "File to write")->required();
   verb->add_option(
           "--format", exported->format,

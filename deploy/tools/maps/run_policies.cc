@@ -183,17 +183,23 @@ absl::StatusOr<std::string> RunFolderOf(const std::string& what) {
                     : absl::StrCat("these have: ", absl::StrJoin(names, ", "))));
 }
 
-absl::Status StorePolicies(const std::string& run_dir, const std::string& path) {
-  ASSIGN_OR_RETURN(const std::vector<MemberPolicy> last, ReadPolicies(run_dir, "last"));
-  ASSIGN_OR_RETURN(const std::vector<MemberPolicy> best, ReadPolicies(run_dir, "best"));
-  std::vector<StoredPolicy> stored;
-  for (const MemberPolicy& policy : last) {
-    StoredPolicy& own = stored.emplace_back(StoredPolicy{policy.epoch, true, false, policy.snapshot});
-    ASSIGN_OR_RETURN(const MemberPolicy* const other, FindMember(best, policy.snapshot.member));
-    own.best = other->epoch == policy.epoch;
-    if (!own.best) stored.push_back({other->epoch, false, true, other->snapshot});
+absl::Status StorePolicies(const std::string& run_dir, const std::string& epoch, const std::string& path) {
+  std::map<std::pair<uint32_t, uint32_t>, StoredPolicy> stored;  // by member and epoch
+  for (const char* const which : {"last", "best"}) {
+    if (!epoch.empty() && epoch != which) continue;
+    ASSIGN_OR_RETURN(std::vector<MemberPolicy> policies, ReadPolicies(run_dir, which));
+    for (MemberPolicy& policy : policies) {
+      StoredPolicy& own = stored[{policy.snapshot.member, policy.epoch}];
+      own.epoch = policy.epoch;
+      (which == absl::string_view("last") ? own.last : own.best) = true;
+      own.snapshot = std::move(policy.snapshot);
+    }
   }
-  return WriteStoredPolicies(path, stored);
+  if (stored.empty())
+    return absl::InvalidArgumentError(absl::StrCat("--epoch: \"", epoch, "\" is neither last nor best"));
+  std::vector<StoredPolicy> policies;
+  for (auto& [at, policy] : stored) policies.push_back(std::move(policy));
+  return WriteStoredPolicies(path, policies);
 }
 
 absl::StatusOr<std::vector<uint32_t>> PolicyEpochs(const std::string& run_dir) {

@@ -25,8 +25,8 @@ bool IsRunFolder(const std::string& path);
 inline constexpr char kResults[] = "results:";
 absl::StatusOr<std::string> RunFolderOf(const std::string& what);
 
-// Writes the last and the best policies of a run folder's members to a file (stored_policies.h).
-absl::Status StorePolicies(const std::string& run_dir, const std::string& path);
+// Writes policies of a run folder's members to a file (stored_policies.h): `epoch` last or best, or empty for both.
+absl::Status StorePolicies(const std::string& run_dir, const std::string& epoch, const std::string& path);
 
 // Applies assignments "task_options.NAME=value" to an experiment and rejects all others.
 absl::Status ApplyTaskOptions(const std::vector<std::string>& set, v1::Experiment* experiment);

@@ -32,12 +32,14 @@ absl::Status RunExportCommand(const ExportCommand& given, std::ostream* out) {
   ExportCommand command = given;
   ASSIGN_OR_RETURN(command.run_dir, RunFolderOf(given.run_dir));
   if (command.format == "stored") {
-    RETURN_IF_ERROR(StorePolicies(command.run_dir, command.file));
-    *out << command.file << ": the last and the best policy of each member, in half precision\n";
+    RETURN_IF_ERROR(StorePolicies(command.run_dir, command.epoch.value_or(""), command.file));
+    *out << command.file << ": " << command.epoch.value_or("last and best")
+         << " policies of all members, in half precision\n";
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadRunExperiment(command.run_dir, {}));
-  ASSIGN_OR_RETURN(const std::vector<MemberPolicy> policies, ReadPolicies(command.run_dir, command.epoch));
+  ASSIGN_OR_RETURN(const std::vector<MemberPolicy> policies,
+                   ReadPolicies(command.run_dir, command.epoch.value_or("last")));
   ASSIGN_OR_RETURN(const MemberPolicy* const chosen, FindMember(policies, command.member));
   const Snapshot& snapshot = chosen->snapshot;
   RETURN_IF_ERROR(snapshot.CheckFinite());

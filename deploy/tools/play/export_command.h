@@ -4,6 +4,7 @@
 #define DATACOM_DEPLOY_TOOLS_PLAY_EXPORT_COMMAND_H_
 
 #include <cstdint>
+#include <optional>
 #include <ostream>
 #include <string>
 
@@ -14,11 +15,11 @@ namespace datacom::tools {
 struct ExportCommand {
   std::string run_dir;
   uint32_t member = 0;
-  std::string epoch = "last";     // number, last or best
-  std::string file;               // the file to write
-  std::string format = "policy";  // or onnx
-  bool noise = false;             // the ONNX graph takes noise as an input
-  uint32_t pairs = 1000;          // recorded inputs and outputs beside an ONNX file
+  std::optional<std::string> epoch;  // number, last or best; default last, of the format stored both
+  std::string file;                  // the file to write
+  std::string format = "policy";     // or onnx, or stored: all members (stored_policies.h)
+  bool noise = false;                // the ONNX graph takes noise as an input
+  uint32_t pairs = 1000;             // recorded inputs and outputs beside an ONNX file
 };
 
 // Checks that the policy's acting rule can be made, writes the file and prints on `out` what it holds. NOT_FOUND or
