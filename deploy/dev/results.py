@@ -7,6 +7,7 @@ import collections
 import csv
 import io
 import lzma
+import math
 import os
 import re
 
@@ -52,6 +53,32 @@ def members(folder):
     found = [Member(label.group(1) if label else "", []) for label in labels]
     for row in rows(read(folder, "progress.csv")):
         found[int(row["member"])].rows.append(row)
+    return found
+
+
+# Steps of an episode that nothing ends early, of the tasks in which only a collision does (common/tasks/README.md).
+HORIZONS = {"navigation": 500}
+
+
+def collisions(task, experiment, progress, episodes):
+    """(env_steps at the end, collided) of each episode of a member; None when the records do not tell.
+
+    Nothing but a collision ends an episode of such a task before the horizon. The first episode of a lane does not count:
+    it ends after a random length. It is the member's first one, and one that does not begin where the episode before it
+    ended: its lane replaced another, whose last episode was abandoned. A collision in the very last step is not seen.
+    """
+    merged = any(int(row["episodes"]) > 1 for row in episodes)
+    if task not in HORIZONS or merged or any(int(row.get("lanes") or 0) > 1 for row in progress) or \
+            re.search(r"^  horizon: ", experiment, re.M):
+        return None
+    repeat = re.search(r"^  action_repeat: (\d+)", experiment, re.M)
+    decisions = math.ceil(HORIZONS[task] / (int(repeat[1]) if repeat else 1))
+    found, before = [], None
+    for row in episodes:
+        end, length = int(row["env_steps"]), int(row["length"])
+        if end - length == before:
+            found.append((end, length < decisions))
+        before = end
     return found
 
 

@@ -135,7 +135,7 @@ class ResultsTablesTest(unittest.TestCase):
         self.tables("--check")
         written = self.read("README.md")
         self.write("README.md", written.replace("7,000 | 3 | 1", "7,000 | 3 | 2"))
-        self.assertIn("the page differs from the records", self.tables("--check", code=1))
+        self.assertIn("a page differs from the records", self.tables("--check", code=1))
         self.write("README.md", written)
         self.leave("air_hockey/one", [[1.5] * 5] * 3)
         self.tables("--check", code=1)
@@ -249,7 +249,10 @@ class EntriesTest(unittest.TestCase):
             steps = {"rcpo": "2000000", "ppo_lag": "2000000", "safe_loop": "100000"}.get(method, "1000000")
             steps = {"cartpole/robust": "300000", "air_hockey/robust": "400000", "navigation/robust": "400000",  # not the paper's
                      "cartpole/robust_changes": "60000", "air_hockey/robust_changes": "60000",
-                     "navigation/robust_changes": "80000", "air_hockey/sac_matched": "400000"}.get(row["name"], steps)
+                     "navigation/robust_changes": "80000", "air_hockey/sac_matched": "400000",
+                     # as far as two cores allow; CLAIMS.md says at how many steps a claim is judged
+                     "navigation/iqn_datacom": "300000", "navigation/accepted_risks": "300000",
+                     "air_hockey/accepted_risks": "500000", "air_hockey/mismatch": "500000"}.get(row["name"], steps)
             self.assertEqual(row["steps"], steps, row)
 
 

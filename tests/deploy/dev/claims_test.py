@@ -1,0 +1,142 @@
+"""Tests deploy/dev/claims.py: Student's t against printed tables, the rule of the verdicts, and figures computed by hand."""
+import os
+import re
+import shutil
+import sys
+import tempfile
+import unittest
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(SOURCE, "deploy", "dev"))
+import claims  # noqa: E402  the path comes first
+import student_t  # noqa: E402
+import training_times  # noqa: E402
+from results import Entry, entries  # noqa: E402
+
+
+class StudentT(unittest.TestCase):
+    def test_quantiles_are_those_of_printed_tables(self):
+        for freedom, printed in ((1, 12.706), (2, 4.303), (5, 2.571), (10, 2.228), (30, 2.042), (120, 1.980)):
+            self.assertAlmostEqual(student_t.quantile(0.95, freedom), printed, places=3)
+        self.assertAlmostEqual(student_t.quantile(0.99, 10), 3.169, places=3)
+
+    def test_tail_probabilities_have_closed_forms_for_one_and_two_degrees_of_freedom(self):
+        self.assertAlmostEqual(student_t.two_sided(1, 1), 0.5, places=12)  # 1 - 2/pi atan(t)
+        self.assertAlmostEqual(student_t.two_sided(3, 2), 1 - 3 / 11 ** 0.5, places=12)  # 1 - t / sqrt(2 + t^2)
+        self.assertEqual(student_t.two_sided(0, 7), 1)
+
+    def test_of_equal_variances_and_sizes_the_interval_is_the_one_of_the_pooled_test(self):
+        # Means 2 and 5, variances 1, three values each: 4 degrees of freedom, error sqrt(2 / 3), t = 2.776.
+        difference, half = student_t.welch([1, 2, 3], [4, 5, 6])
+        self.assertAlmostEqual(difference, -3)
+        self.assertAlmostEqual(half, 2.776 * (2 / 3) ** 0.5, places=3)
+
+    def test_a_group_without_variance_leaves_the_degrees_of_freedom_of_the_other(self):
+        difference, half = student_t.welch([7, 7, 7, 7], [1, 2, 3])  # error sqrt(1 / 3), 2 degrees of freedom, t = 4.303
+        self.assertAlmostEqual(difference, 5)
+        self.assertAlmostEqual(half, 4.303 / 3 ** 0.5, places=3)
+        self.assertEqual(student_t.welch([1, 1], [3, 3]), (-2, 0))
+
+
+class Rule(unittest.TestCase):
+    def test_a_comparison_holds_only_if_the_whole_interval_is_on_the_claimed_side(self):
+        for relation, difference, half, verdict in (
+                ("more", 3, 2, "holds"), ("more", 3, 4, "undecided"), ("more", -3, 2, "does not hold"),
+                ("less", -3, 2, "holds"), ("less", -3, 4, "undecided"), ("less", 3, 2, "does not hold"),
+                ("alike", 1, 1, "holds"), ("alike", 2, 1, "undecided"), ("alike", 4, 1, "does not hold"), ("alike", -4, 1, "does not hold"),
+                ("alike", 0, 9, "undecided")):
+            comparison = claims.Comparison("J", ("a", ""), relation, ("b", ""))
+            self.assertEqual(claims.judge(comparison, difference, half, reference=-10), verdict, (relation, difference, half))
+
+    def test_a_claim_is_as_strong_as_its_weakest_comparison(self):
+        self.assertEqual(claims.joined(["holds", "holds"]), "holds")
+        self.assertEqual(claims.joined(["holds", "undecided"]), "undecided")
+        self.assertEqual(claims.joined(["undecided", "no records"]), "no records")
+        self.assertEqual(claims.joined(["no records", "does not hold", "holds"]), "does not hold")
+
+
+class Page(unittest.TestCase):
+    def setUp(self):
+        self.results = tempfile.mkdtemp(prefix="datacom-claims-")
+        self.addCleanup(shutil.rmtree, self.results)
+
+    def leave(self, name, returns, steps=300_000):
+        """Records of one member for each list of returns, which are evaluated at equal distances."""
+        folder = os.path.join(self.results, *name.split("/"))
+        os.makedirs(folder)
+        with open(os.path.join(folder, "experiment.textproto"), "w", encoding="utf-8") as file:
+            file.write(f'task: "{name.split("/")[0]}"\n' + "members {\n}\n" * len(returns))
+        with open(os.path.join(folder, "progress.csv"), "w", encoding="utf-8") as file:
+            file.write("member,env_steps,eval_episodes,eval_discounted_return,eval_sum_cost,eval_max_violation\n")
+            for member, own in enumerate(returns):
+                for index, value in enumerate(own):
+                    file.write(f"{member},{steps * index // (len(own) - 1)},25,{value},{10 * value},0.5\n")
+        return Entry("train", name, f"0-{len(returns) - 1}", steps, name)
+
+    def judged(self, quantity, relation, listed, most=1_000_000):
+        comparison, = claims.compare(quantity, relation, listed[0].name, listed[1].name)
+        return claims.judged(comparison, most, claims.Records(listed, self.results))
+
+    def test_values_are_those_of_the_last_steps_or_of_the_whole_training(self):
+        # Evaluated at 0, 100,000, 200,000 and 300,000 steps; the window is the last one alone.
+        listed = [self.leave("a/one", [[0, 0, 0, 8], [0, 0, 0, 9], [0, 0, 0, 10]]), self.leave("a/two", [[5, 5, 5, 1], [5, 5, 5, 2], [5, 5, 5, 3]])]
+        verdict, line = self.judged("J", "more", listed)
+        self.assertEqual(verdict, "holds")
+        # Difference 7, error sqrt(2 / 3), 4 degrees of freedom: 7 +- 2.267.
+        self.assertEqual(line, "J of a/one more than a/two: 9 (3 seeds) and 2 (3 seeds) at 300,000 steps, difference 4.73 to 9.27: holds")
+        self.assertEqual(self.judged("mean J", "less", listed)[0], "holds")  # 2, 2.25, 2.5 and 4, 4.25, 4.5
+        self.assertIn(" 90 (3 seeds) and 20 ", self.judged("cost", "more", listed)[1])
+        verdict, line = self.judged("J", "more", listed, most=200_000)
+        self.assertEqual(verdict, "does not hold")
+        self.assertIn("at 200,000 steps, difference -5 to -5", line)
+
+    def test_without_complete_records_or_with_two_seeds_nothing_is_decided(self):
+        listed = [self.leave("a/one", [[0, 8], [0, 9]]), self.leave("a/two", [[0, 1], [0, 2], [0, 3]])]
+        self.assertEqual(self.judged("J", "more", listed)[0], "undecided")
+        listed[1] = listed[1]._replace(steps=400_000)
+        self.assertEqual(self.judged("J", "more", listed), ("no records", "J of a/one more than a/two: no complete records of a/two"))
+        self.assertEqual(self.judged("gain", "more", [listed[0], listed[0]])[0], "no records")
+
+    def test_the_gain_of_the_adjusted_region_is_that_of_the_played_episodes(self):
+        listed = [self.leave(name, [[0, 1]] * 3) for name in ("a/one", "a/two")]
+        for entry, gains in zip(listed, ((4, 5, 6), (1, 2, 3))):
+            with open(os.path.join(self.results, *entry.name.split("/"), "regions.csv"), "w", encoding="utf-8") as file:
+                file.write("region,member,discounted_return,max_violation\n")
+                for member, gain in enumerate(gains):
+                    file.write(f"original,{member},10,0.5\noriginal,{member},20,0.7\nadjusted,{member},{15 + gain},0.2\n")
+        self.assertIn("gain of a/one more than a/two: 5 (3 seeds) and 2 (3 seeds)", self.judged("gain", "more", listed)[1])
+        self.assertIn("relief of a/one alike to a/two: 0.4 (3 seeds) and 0.4 (3 seeds)", self.judged("relief", "alike", listed)[1])
+
+    def test_the_page_links_every_claim_and_its_lines_are_short(self):
+        page = claims.page([self.leave("cartpole/rcpo", [[0, 30], [0, 31], [0, 32]]), self.leave("cartpole/datacom", [[0, 20], [0, 21], [0, 22]])],
+                           self.results)
+        self.assertIn("**1 holds, 0 does not hold, 0 undecided, 28 no records**, of 29 claims.", page)
+        self.assertEqual(re.findall(r"\]\(#(.*?)\)", page), re.findall(r"^## (.*)$", page, re.M))
+        self.assertFalse([line for line in page.splitlines() if len(line) > 140 and not line.startswith("|")])
+
+
+class Shipped(unittest.TestCase):
+    def test_every_group_of_a_claim_is_an_entry_and_a_point_of_its_sweep(self):
+        listed = {entry.name: entry for entry in entries()}
+        for claim in claims.CLAIMS:
+            for comparison in claim.comparisons:
+                self.assertIn(comparison.quantity, claims.QUANTITIES)
+                for name, label in (comparison.first, comparison.second):
+                    self.assertIn(name, listed, claim.name)
+                    self.assertEqual(bool(label), listed[name].verb == "sweep", claim.name)
+                    if label:
+                        with open(os.path.join(SOURCE, "deploy", "sweeps", name + ".textproto"), encoding="utf-8") as file:
+                            text = file.read()
+                        axis = re.search(r'^  name: "(.*)"$', text, re.M)[1]
+                        self.assertIn(label, [f"{axis} {point}" for point in re.findall(r'points \{ label: "(.*?)"', text)], claim.name)
+
+    def test_the_members_of_a_sweep_are_its_points_times_its_seeds(self):
+        for name, count in (("air_hockey/fixed_deltas", 18), ("cartpole/cost_budgets", 12), ("air_hockey/mismatch", 15)):
+            entry = next(entry for entry in entries() if entry.name == name)
+            self.assertEqual(training_times.TrainingTimes.members(entry), count)
+
+
+if __name__ == "__main__":
+    unittest.main()
+# SPDX-License-Identifier: Apache-2.0
