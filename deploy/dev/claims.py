@@ -1,6 +1,6 @@
 """The sentences of the paper's experiments that can be true or false, and what the records say about each.
 
-A claim is a list of comparisons of two groups of seeds. Written by deploy/dev/results_tables to deploy/results/CLAIMS.md.
+A claim is a list of comparisons of two groups of seeds. deploy/dev/results_tables writes the verdicts to deploy/results/CLAIMS.md.
 Standard library only.
 """
 import collections
@@ -11,6 +11,7 @@ import textwrap
 from results import collisions, folders, is_copied, members, read, rows
 from student_t import welch
 
+PAGE = os.path.basename("deploy/results/CLAIMS.md")
 WINDOW = 100_000    # environment steps before the end over which an evaluation is averaged
 ALIKE = 0.25        # two groups are alike if their means differ by at most this share of the second one
 WIDTH = 140         # of the page's lines
@@ -231,25 +232,8 @@ def joined(verdicts):
     return "holds"
 
 
-HEAD = f"""# Claims of the paper
-
-Each sentence of the paper's experiments and appendix that can be true or false, in our words, and what the records in this folder say
-about it. `deploy/dev/results_tables` writes this page, and a test fails when it differs from the records.
-
-**The rule** was decided when D-ATACOM, PPOLag and RCPO were trained, and SAC on air hockey. A comparison takes the seeds of two groups as
-independent samples, and Welch's 95 % interval of the difference of their means. *More* or *less* holds if the interval lies on the claimed
-side of 0, and does not hold if it lies on the other side. *Alike* holds if it lies within {ALIKE * 100:.0f} % of the second mean, and does not
-hold if it lies outside. Everything else is undecided. A claim of several comparisons holds if all of them do, and does not hold if one
-does not. Nothing is corrected for the number of claims: of twenty true differences of 0 one would look like a difference.
-
-*At the end* means the evaluations of the last {WINDOW:,} steps. Groups with different numbers of steps are compared at the smaller one, and
-after at most as many steps as the claim names. Fewer than {FEWEST} seeds of a group decide nothing. The settings are the paper's;
-[robust.md](robust.md) has what other settings reach.
-
-"""
-
-
 def page(listed, results):
+    """What is between the markers of the page: the verdicts."""
     records = Records(listed, results)
     found = []
     for each in CLAIMS:
@@ -257,7 +241,7 @@ def page(listed, results):
         found.append((each, joined(verdicts), lines))
     counts = collections.Counter(verdict for _, verdict, _ in found)
     order = ("holds", "does not hold", "undecided", "no records")
-    lines = [HEAD + "**" + ", ".join(f"{counts[verdict]} {verdict}" for verdict in order) + f"**, of {len(found)} claims.", "",
+    lines = ["", "**" + ", ".join(f"{counts[verdict]} {verdict}" for verdict in order) + f"**, of {len(found)} claims.", "",
              "| claim | place | verdict |", "|---|---|---|"]
     lines += [f"| [{each.sentence}](#{each.name}) | {each.task}, {each.place} | {verdict} |" for each, verdict, _ in found]
     for each, verdict, comparisons in found:
@@ -269,15 +253,11 @@ def page(listed, results):
         for line in comparisons:
             lines += wrap("* " + line, "  ")
         lines += ["", *wrap(f"    deploy/dev/reproduce {' '.join(names)}", "        ", " \\")]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n\n"
 
 
 def wrap(text, indent="", end=""):
     """Lines of a page; all but the last get `end`."""
     lines = textwrap.wrap(text, WIDTH - len(end), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
     return [line + end for line in lines[:-1]] + lines[-1:]
-
-
-def path(results):
-    return os.path.join(results, "CLAIMS.md")
 # SPDX-License-Identifier: Apache-2.0

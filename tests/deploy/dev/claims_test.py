@@ -113,6 +113,10 @@ class Page(unittest.TestCase):
                            self.results)
         self.assertIn("**1 holds, 0 does not hold, 0 undecided, 28 no records**, of 29 claims.", page)
         self.assertEqual(re.findall(r"\]\(#(.*?)\)", page), re.findall(r"^## (.*)$", page, re.M))
+        with open(os.path.join(SOURCE, "deploy/results/CLAIMS.md"), encoding="utf-8") as file:
+            head = " ".join(file.read().split("<!--")[0].split())
+        for fact in (f"{claims.ALIKE * 100:.0f} % of", f"last {claims.WINDOW:,} steps", f"than {claims.FEWEST} seeds"):
+            self.assertIn(fact, head)
         self.assertFalse([line for line in page.splitlines() if len(line) > 140 and not line.startswith("|")])
 
 

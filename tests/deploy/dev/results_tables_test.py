@@ -250,7 +250,7 @@ class EntriesTest(unittest.TestCase):
             steps = {"cartpole/robust": "300000", "air_hockey/robust": "400000", "navigation/robust": "400000",  # not the paper's
                      "cartpole/robust_changes": "60000", "air_hockey/robust_changes": "60000",
                      "navigation/robust_changes": "80000", "air_hockey/sac_matched": "400000",
-                     # as far as two cores allow; CLAIMS.md says at how many steps a claim is judged
+                     # as far as two cores allow; deploy/results/CLAIMS.md says at how many steps a claim is judged
                      "navigation/iqn_datacom": "300000", "navigation/accepted_risks": "300000",
                      "air_hockey/accepted_risks": "500000", "air_hockey/mismatch": "500000"}.get(row["name"], steps)
             self.assertEqual(row["steps"], steps, row)
