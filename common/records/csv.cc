@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
+#include "common/records/gzip.h"
 
 namespace datacom {
 namespace {
@@ -147,8 +148,23 @@ absl::Status Csv::CheckNumbers(const std::string& words) const {
   return absl::OkStatus();
 }
 
+namespace {
+
+absl::StatusOr<Csv> ReadCompressed(const std::string& path) {
+  constexpr size_t kMostBytes = size_t{1} << 30;
+  ASSIGN_OR_RETURN(const std::string compressed, ReadFile(path + ".gz"));
+  const absl::StatusOr<std::string> text = Gunzip(compressed, kMostBytes);
+  if (!text.ok()) return absl::InvalidArgumentError(absl::StrCat(path, ".gz: ", text.status().message()));
+  return Csv::Parse(*text, path + ".gz");
+}
+
+}  // namespace
+
 absl::StatusOr<Csv> ReadRecords(const std::string& path) {
-  ASSIGN_OR_RETURN(Csv csv, Csv::Read(path));
+  absl::StatusOr<Csv> read = Csv::Read(path);
+  if (absl::IsNotFound(read.status()) && !FileExists(path) && FileExists(path + ".gz")) read = ReadCompressed(path);
+  if (!read.ok()) return read;
+  Csv csv = *std::move(read);
   RETURN_IF_ERROR(csv.CheckWhole("member", std::numeric_limits<int>::max()));
   RETURN_IF_ERROR(csv.CheckWhole("env_steps", std::numeric_limits<int64_t>::max()));
   if (csv.has("epoch")) RETURN_IF_ERROR(csv.CheckWhole("epoch", std::numeric_limits<uint32_t>::max()));

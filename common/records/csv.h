@@ -87,8 +87,8 @@ class Csv {
   std::vector<Row> rows_;
 };
 
-// progress.csv or episodes.csv of a run. "member" and "env_steps" must exist and hold whole numbers, and so must
-// "epoch" if it exists; cells of any other column except "status" must be empty or numbers.
+// progress.csv or episodes.csv of a run, or PATH.gz as a result keeps it. "member" and "env_steps" must exist and hold
+// whole numbers, and so must "epoch" if it exists; cells of any other column except "status" must be empty or numbers.
 absl::StatusOr<Csv> ReadRecords(const std::string& path);
 
 // Row indices of what ReadRecords returned, by the column "member", in file order.

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <tuple>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "deploy/report/colours.h"
+#include "deploy/report/statistics.h"
 
 namespace datacom::report {
 namespace {
@@ -40,16 +41,40 @@ struct Axis {
   double tick(int i) const { return step * (std::round(low / step) + i); }
 };
 
+// A point of a curve and its 95 % interval.
+struct Band {
+  double steps = 0, middle = 0, low = 0, high = 0;
+};
+
+std::vector<Band> BandsOf(const Group& group, const std::string& quantity, Centre centre) {
+  std::map<double, std::vector<double>> at;  // values of all members, by environment steps
+  for (const RunMember& member : group.members) {
+    for (const auto& [steps, value] : MemberCurve(member, quantity)) at[steps].push_back(value);
+  }
+  std::vector<Band> bands;
+  for (const auto& [steps, values] : at) {
+    if (centre == Centre::kMean) {
+      const Interval mean = MeanInterval(values);
+      if (mean.count > 0) bands.push_back({steps, mean.mean, mean.mean - mean.half, mean.mean + mean.half});
+    } else {
+      const InterquartileMean mean = ComputeInterquartileMean(values);
+      if (mean.count > 0) bands.push_back({steps, mean.mean, mean.low, mean.high});
+    }
+  }
+  return bands;
+}
+
 class Panel {
  public:
-  Panel(double left, const std::vector<Series>& curves, bool from_zero) : left_(left) {
+  Panel(double left, double top, const std::vector<std::vector<Band>>& curves, bool from_zero)
+      : left_(left), top_(top) {
     double low = from_zero ? 0 : std::numeric_limits<double>::infinity(), high = -low, last = 0;
-    for (const Series& curve : curves) {
-      for (const Interval& value : curve.values) {
-        low = std::min(low, value.mean - (from_zero ? 0 : value.half));
-        high = std::max(high, value.mean + value.half);
+    for (const std::vector<Band>& curve : curves) {
+      for (const Band& band : curve) {
+        low = std::min(low, from_zero ? band.middle : band.low);
+        high = std::max(high, band.high);
+        last = std::max(last, band.steps);
       }
-      if (!curve.steps.empty()) last = std::max(last, curve.steps.back());
     }
     steps_ = Axis::Over(0, last, 4);
     if (last > 0) steps_.high = last;
@@ -61,9 +86,9 @@ class Panel {
         "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" fill=\"none\" stroke=\"#999\"/>\n"
         "<text x=\"%g\" y=\"%g\">%s</text>\n"
         "<text x=\"%g\" y=\"%g\" text-anchor=\"middle\">environment steps</text>\n",
-        left_, kTop, kWidth, kHeight, left_, kTop - 8, Escaped(title), left_ + kWidth / 2, kTop + kHeight + 30);
+        left_, top_, kWidth, kHeight, left_, top_ - 8, Escaped(title), left_ + kWidth / 2, top_ + kHeight + 30);
     for (int i = 0; i < values_.ticks(); ++i) {
-      const double y = kTop + kHeight - values_.At(values_.tick(i), kHeight);
+      const double y = top_ + kHeight - values_.At(values_.tick(i), kHeight);
       absl::StrAppendFormat(&svg,
                             "<line x1=\"%g\" y1=\"%.1f\" x2=\"%g\" y2=\"%.1f\" stroke=\"#e5e5e5\"/>\n"
                             "<text x=\"%g\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
@@ -72,19 +97,18 @@ class Panel {
     for (int i = 0; steps_.tick(i) <= steps_.high * (1 + 1e-9); ++i) {
       const double step = steps_.tick(i);
       absl::StrAppendFormat(&svg, "<text x=\"%.1f\" y=\"%g\" text-anchor=\"middle\">%s</text>\n",
-                            left_ + steps_.At(step, kWidth), kTop + kHeight + 14,
+                            left_ + steps_.At(step, kWidth), top_ + kHeight + 14,
                             step >= 1000 ? absl::StrFormat("%gk", step / 1000) : absl::StrFormat("%g", step));
     }
     return svg;
   }
 
-  std::string Curve(const Series& curve, const Look& look) const {
+  std::string Curve(const std::vector<Band>& curve, const Look& look) const {
     std::string middle, upper, lower;
-    for (size_t i = 0; i < curve.steps.size(); ++i) {
-      const Interval& value = curve.values[i];
-      absl::StrAppend(&middle, Point(curve.steps[i], value.mean), " ");
-      absl::StrAppend(&upper, Point(curve.steps[i], value.mean + value.half), " ");
-      lower = absl::StrCat(Point(curve.steps[i], value.mean - value.half), " ", lower);
+    for (const Band& band : curve) {
+      absl::StrAppend(&middle, Point(band.steps, band.middle), " ");
+      absl::StrAppend(&upper, Point(band.steps, band.high), " ");
+      lower = absl::StrCat(Point(band.steps, band.low), " ", lower);
     }
     return absl::StrFormat("<polygon fill=\"%s\" fill-opacity=\"0.18\" points=\"%s\"/>\n", look.colour, upper + lower) +
            absl::StrFormat("<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.6\"%s points=\"%s\"/>\n",
@@ -94,40 +118,101 @@ class Panel {
  private:
   std::string Point(double steps, double value) const {
     const double y = std::clamp(values_.At(value, kHeight), 0.0, kHeight);
-    return absl::StrFormat("%.1f,%.1f", left_ + steps_.At(steps, kWidth), kTop + kHeight - y);
+    return absl::StrFormat("%.1f,%.1f", left_ + steps_.At(steps, kWidth), top_ + kHeight - y);
   }
 
-  const double left_;
+  const double left_, top_;
   Axis steps_, values_;
 };
 
-}  // namespace
-
-std::string RenderFigure(const std::vector<Group>& groups) {
-  const double legend = kTop + kHeight + 50, height = legend + 16 * static_cast<double>(groups.size());
-  std::string svg = absl::StrFormat(
+std::string Begin(double height) {
+  return absl::StrFormat(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"804\" height=\"%g\" font-family=\"sans-serif\" "
       "font-size=\"11\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
       height);
+}
+
+}  // namespace
+
+std::string RenderPanels(const std::vector<Group>& groups, const std::vector<PanelOf>& panels, Centre centre) {
+  const double rows = std::ceil(static_cast<double>(panels.size()) / 2), pitch = kHeight + 72;
+  const double legend = kTop + (rows - 1) * pitch + kHeight + 50;
+  std::string svg = Begin(legend + 16 * static_cast<double>(groups.size()));
   const std::vector<Look> looks = LooksOf(groups);
-  double left = 56;
-  for (const auto& [quantity, title, from_zero] : {std::tuple("eval_sum_cost", "Cost sum of an episode", true),
-                                                   std::tuple("eval_return", "Return of an episode", false)}) {
-    std::vector<Series> curves;
-    for (const Group& group : groups) curves.push_back(GroupSeries(group, quantity));
-    const Panel panel(left, curves, from_zero);
-    svg += panel.Frame(title);
+  for (size_t p = 0; p < panels.size(); ++p) {
+    std::vector<std::vector<Band>> curves;
+    for (const Group& group : groups) curves.push_back(BandsOf(group, panels[p].quantity, centre));
+    const Panel panel(56 + (kWidth + 72) * static_cast<double>(p % 2), kTop + pitch * static_cast<double>(p / 2),
+                      curves, panels[p].from_zero);
+    svg += panel.Frame(panels[p].title);
     for (size_t i = 0; i < curves.size(); ++i) svg += panel.Curve(curves[i], looks[i]);
-    left += kWidth + 72;
   }
+  const std::string band =
+      centre == Centre::kMean ? "members, mean and 95 % band" : "members, interquartile mean and 95 % band";
   for (size_t i = 0; i < groups.size(); ++i) {
     const size_t seeds = groups[i].members.size();
-    const double y = legend + 16.0 * i;
+    const double y = legend + 16.0 * static_cast<double>(i);
     absl::StrAppendFormat(&svg,
                           "<line x1=\"56\" y1=\"%g\" x2=\"84\" y2=\"%g\" stroke=\"%s\" stroke-width=\"1.6\"%s/>\n"
                           "<text x=\"90\" y=\"%g\" fill=\"%s\">%s, %d %s</text>\n",
                           y - 4, y - 4, looks[i].colour, Dashes(looks[i]), y, looks[i].colour, Escaped(groups[i].title),
-                          seeds, seeds == 1 ? "member" : "members, mean and 95 % band");
+                          seeds, seeds == 1 ? "member" : band);
+  }
+  return svg + "</svg>\n";
+}
+
+std::string RenderFigure(const std::vector<Group>& groups) {
+  return RenderPanels(
+      groups, {{"eval_sum_cost", "Cost sum of an episode", true}, {"eval_return", "Return of an episode", false}},
+      Centre::kMean);
+}
+
+std::string RenderPoints(const std::vector<GroupPoint>& points, const std::string& x_title, const std::string& y_title,
+                         double limit) {
+  constexpr double kLeft = 70, kAcross = 480, kDown = 260;
+  double x_low = std::isfinite(limit) ? limit : INFINITY, x_high = -x_low, y_low = INFINITY, y_high = -INFINITY;
+  if (std::isfinite(limit)) x_high = limit;
+  for (const GroupPoint& point : points) {
+    x_low = std::min(x_low, point.x.mean - point.x.half), x_high = std::max(x_high, point.x.mean + point.x.half);
+    y_low = std::min(y_low, point.y.mean - point.y.half), y_high = std::max(y_high, point.y.mean + point.y.half);
+  }
+  const Axis across = Axis::Over(std::max(0.0, x_low), x_high, 6), down = Axis::Over(y_low, y_high, 5);
+  const auto x_at = [&](double x) { return kLeft + std::clamp(across.At(x, kAcross), 0.0, kAcross); };
+  const auto y_at = [&](double y) { return kTop + kDown - std::clamp(down.At(y, kDown), 0.0, kDown); };
+  std::string svg = Begin(kTop + kDown + 48);
+  absl::StrAppendFormat(&svg,
+                        "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" fill=\"none\" stroke=\"#999\"/>\n"
+                        "<text x=\"%g\" y=\"%g\">%s</text>\n<text x=\"%g\" y=\"%g\" text-anchor=\"middle\">%s</text>\n",
+                        kLeft, kTop, kAcross, kDown, kLeft, kTop - 8, Escaped(y_title), kLeft + kAcross / 2,
+                        kTop + kDown + 34, Escaped(x_title));
+  for (int i = 0; i < across.ticks(); ++i) {
+    absl::StrAppendFormat(&svg, "<text x=\"%.1f\" y=\"%g\" text-anchor=\"middle\">%g</text>\n", x_at(across.tick(i)),
+                          kTop + kDown + 14, across.tick(i));
+  }
+  for (int i = 0; i < down.ticks(); ++i) {
+    absl::StrAppendFormat(&svg,
+                          "<line x1=\"%g\" y1=\"%.1f\" x2=\"%g\" y2=\"%.1f\" stroke=\"#e5e5e5\"/>\n"
+                          "<text x=\"%g\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
+                          kLeft, y_at(down.tick(i)), kLeft + kAcross, y_at(down.tick(i)), kLeft - 5,
+                          y_at(down.tick(i)) + 4, down.tick(i));
+  }
+  if (std::isfinite(limit)) {
+    absl::StrAppendFormat(
+        &svg,
+        "<line x1=\"%.1f\" y1=\"%g\" x2=\"%.1f\" y2=\"%g\" stroke=\"#999\" stroke-dasharray=\"4 4\"/>\n"
+        "<text x=\"%.1f\" y=\"%g\" fill=\"#666\">budget of D-ATACOM</text>\n",
+        x_at(limit), kTop, x_at(limit), kTop + kDown, x_at(limit) + 4, kTop + 12);
+  }
+  for (const GroupPoint& point : points) {
+    const double x = x_at(point.x.mean), y = y_at(point.y.mean);
+    absl::StrAppendFormat(
+        &svg,
+        "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\"/>\n"
+        "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\"/>\n"
+        "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"%s\"/>\n<text x=\"%.1f\" y=\"%.1f\" fill=\"%s\">%s</text>\n",
+        x_at(point.x.mean - point.x.half), y, x_at(point.x.mean + point.x.half), y, point.colour, x,
+        y_at(point.y.mean - point.y.half), x, y_at(point.y.mean + point.y.half), point.colour, x, y, point.colour,
+        x + 7, y - 5, point.colour, Escaped(point.title));
   }
   return svg + "</svg>\n";
 }

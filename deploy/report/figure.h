@@ -1,4 +1,4 @@
-// A figure for a page of text: two curves side by side, as SVG. Pure.
+// Figures as SVG: curves over the environment steps in panels, and points of two quantities. Pure.
 #ifndef DATACOM_DEPLOY_REPORT_FIGURE_H_
 #define DATACOM_DEPLOY_REPORT_FIGURE_H_
 
@@ -9,9 +9,28 @@
 
 namespace datacom::report {
 
-// Cost sum and return of the evaluations over the environment steps: for each group the mean over its members and the
-// 95 % band.
+struct PanelOf {
+  std::string quantity;  // of MemberCurve
+  std::string title;
+  bool from_zero = false;  // never negative: the axis begins at 0
+};
+
+// What a curve shows of the members of a group, each with its 95 % interval.
+enum class Centre { kMean, kInterquartileMean };
+
+// A panel for each quantity, two in a row, and a legend. For each group the centre over its members and its band.
+std::string RenderPanels(const std::vector<Group>& groups, const std::vector<PanelOf>& panels, Centre centre);
+// Cost sum and return of the evaluations.
 std::string RenderFigure(const std::vector<Group>& groups);
+
+// A point of a group, with 95 % intervals in both directions.
+struct GroupPoint {
+  std::string title, colour;
+  Interval x, y;
+};
+// `limit`: where a line stands on the axis of x, for a budget; NaN for none.
+std::string RenderPoints(const std::vector<GroupPoint>& points, const std::string& x_title, const std::string& y_title,
+                         double limit);
 
 }  // namespace datacom::report
 
