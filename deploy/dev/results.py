@@ -1,10 +1,11 @@
 """Reads the entries to reproduce (deploy/results/entries.csv) and the progress of a folder with records.
 
 A folder is a run folder (runs/) or a copy of its records (deploy/results/). Both hold experiment.textproto and
-progress.csv; a copy may hold progress.csv.xz instead. Standard library only.
+progress.csv; a copy may hold progress.csv.gz instead. Standard library only.
 """
 import collections
 import csv
+import gzip
 import io
 import lzma
 import math
@@ -27,17 +28,19 @@ def entries(results=RESULTS):
 
 
 def read(folder, name):
-    """The text of a file, or of NAME.xz; "" when neither exists."""
+    """The text of a file, or of NAME.xz or NAME.gz; "" when none exists."""
     try:
         with open(os.path.join(folder, name), encoding="utf-8") as file:
             return file.read()
     except FileNotFoundError:
         pass
-    try:
-        with lzma.open(os.path.join(folder, name + ".xz"), "rt", encoding="utf-8") as file:
-            return file.read()
-    except FileNotFoundError:
-        return ""
+    for suffix, module in ((".xz", lzma), (".gz", gzip)):
+        try:
+            with module.open(os.path.join(folder, name + suffix), "rt", encoding="utf-8") as file:
+                return file.read()
+        except FileNotFoundError:
+            pass
+    return ""
 
 
 def rows(text):

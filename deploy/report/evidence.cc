@@ -113,23 +113,34 @@ Interval Over(const Group& group, Value value) {
   return MeanInterval(values);
 }
 
+// "1,234,567".
+std::string WithCommas(double value) {
+  const std::string digits = absl::StrFormat("%.0f", std::abs(value));
+  std::string text = value < -0.5 ? "-" : "";
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text.push_back(',');
+    text.push_back(digits[i]);
+  }
+  return text;
+}
+
 std::string Number(double value) {
-  return absl::StrFormat(std::abs(value) >= 100 ? "%.0f" : std::abs(value) >= 1 ? "%.2f" : "%.3g", value);
+  if (std::abs(value) >= 100) return WithCommas(value);
+  return absl::StrFormat(std::abs(value) >= 1 ? "%.2f" : "%.3g", value);
 }
 
 std::string Cell(const Interval& interval) {
   if (interval.count == 0) return "<td>-</td>";
-  return absl::StrCat(
-      "<td>", Number(interval.mean),
-      interval.count > 1 ? absl::StrCat(" <span class=\"half\">&plusmn; ", Number(interval.half), "</span>") : "",
-      "</td>");
+  const std::string half =
+      interval.count > 1 ? absl::StrCat(" <span class=\"half\">&plusmn; ", Number(interval.half), "</span>") : "";
+  return absl::StrCat("<td>", Number(interval.mean), half, "</td>");
 }
 
 std::string RevisionOf(const Run& run) {
   for (const absl::string_view line : absl::StrSplit(run.build, '\n')) {
     if (absl::StartsWith(line, "revision ")) return std::string(line.substr(9));
   }
-  return "-";
+  return "not recorded";
 }
 
 double Last(const RunMember& member, const std::string& column) {
@@ -139,10 +150,11 @@ double Last(const RunMember& member, const std::string& column) {
 std::string Table(const std::string& first, const std::vector<Group>& groups,
                   const std::vector<std::string>& commands) {
   std::string html = absl::StrCat(
-      "<div class=\"wide\"><table><tr><th>", first,
-      "</th><th>steps</th><th>seeds</th><th>discounted return J</th><th>cost of an episode</th><th>largest "
-      "violation</th>"
-      "<th>success</th><th>cost in training, a seed</th><th>hours</th><th>revision</th><th>command</th></tr>\n");
+                  "<div class=\"wide\"><table><tr><th>", first,
+                  "</th><th>steps</th><th>seeds</th><th>discounted return J</th><th>cost of an episode</th><th>largest "
+                  "violation</th>"
+                  "<th>success</th><th>cost in training, a seed</th><th>hours</th></tr>\n"),
+              repeats;
   for (size_t i = 0; i < groups.size(); ++i) {
     const Group& group = groups[i];
     double steps = std::numeric_limits<double>::infinity(), seconds = 0;
@@ -150,16 +162,18 @@ std::string Table(const std::string& first, const std::vector<Group>& groups,
       steps = std::min(steps, Last(member, "env_steps"));
       seconds = std::max(seconds, Last(member, "wall_seconds"));
     }
-    absl::StrAppend(&html, "<tr><td>", Escaped(group.title), "</td><td>", absl::StrFormat("%.0f", steps), "</td><td>",
+    absl::StrAppend(&html, "<tr><td>", Escaped(group.title), "</td><td>", WithCommas(steps), "</td><td>",
                     group.members.size(), "</td>");
     for (const char* column : {"eval_discounted_return", "eval_sum_cost", "eval_max_violation", "eval_success_rate"}) {
       html += Cell(Over(group, [&](const RunMember& member) { return AtEnd(member, column); }));
     }
     html += Cell(Over(group, [](const RunMember& member) { return InTraining(member, "train_sum_cost"); }));
-    absl::StrAppend(&html, "<td>", absl::StrFormat("%.1f", seconds / 3600), "</td><td>",
-                    Escaped(RevisionOf(group.run())), "</td><td><code>", Escaped(commands[i]), "</code></td></tr>\n");
+    absl::StrAppend(&html, "<td>", absl::StrFormat("%.1f", seconds / 3600), "</td></tr>\n");
+    const std::string repeat = absl::StrCat("<li><code>", Escaped(commands[i]), "</code>, revision ",
+                                            Escaped(RevisionOf(group.run())), "</li>\n");
+    if (!absl::StrContains(repeats, repeat)) repeats += repeat;
   }
-  return html + "</table></div>\n";
+  return absl::StrCat(html, "</table></div>\n<ul class=\"soft small\">\n", repeats, "</ul>\n");
 }
 
 // The four quantities of the paper's figures; without a success rate where no method has ever one.
@@ -171,7 +185,7 @@ std::vector<PanelOf> PanelsFor(const std::vector<Group>& groups) {
     return std::any_of(group.members.begin(), group.members.end(),
                        [](const RunMember& member) { return AtEnd(member, "eval_success_rate") > 0; });
   });
-  if (succeeds) panels.push_back({"eval_success_rate", "Share of episodes with success", true});
+  if (succeeds) panels.push_back({"eval_success_rate", "Share of episodes with success", true, 1});
   return panels;
 }
 

@@ -66,13 +66,14 @@ std::vector<Band> BandsOf(const Group& group, const std::string& quantity, Centr
 
 class Panel {
  public:
-  Panel(double left, double top, const std::vector<std::vector<Band>>& curves, bool from_zero)
+  Panel(double left, double top, const std::vector<std::vector<Band>>& curves, const PanelOf& of)
       : left_(left), top_(top) {
+    const bool from_zero = of.from_zero;
     double low = from_zero ? 0 : std::numeric_limits<double>::infinity(), high = -low, last = 0;
     for (const std::vector<Band>& curve : curves) {
       for (const Band& band : curve) {
         low = std::min(low, from_zero ? band.middle : band.low);
-        high = std::max(high, band.high);
+        high = std::max(high, std::min(band.high, of.most));
         last = std::max(last, band.steps);
       }
     }
@@ -143,7 +144,7 @@ std::string RenderPanels(const std::vector<Group>& groups, const std::vector<Pan
     std::vector<std::vector<Band>> curves;
     for (const Group& group : groups) curves.push_back(BandsOf(group, panels[p].quantity, centre));
     const Panel panel(56 + (kWidth + 72) * static_cast<double>(p % 2), kTop + pitch * static_cast<double>(p / 2),
-                      curves, panels[p].from_zero);
+                      curves, panels[p]);
     svg += panel.Frame(panels[p].title);
     for (size_t i = 0; i < curves.size(); ++i) svg += panel.Curve(curves[i], looks[i]);
   }

@@ -2,6 +2,7 @@
 #ifndef DATACOM_DEPLOY_REPORT_FIGURE_H_
 #define DATACOM_DEPLOY_REPORT_FIGURE_H_
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,8 @@ namespace datacom::report {
 struct PanelOf {
   std::string quantity;  // of MemberCurve
   std::string title;
-  bool from_zero = false;  // never negative: the axis begins at 0
+  bool from_zero = false;                                 // never negative: the axis begins at 0
+  double most = std::numeric_limits<double>::infinity();  // of the quantity; the axis does not go beyond it
 };
 
 // What a curve shows of the members of a group, each with its 95 % interval.

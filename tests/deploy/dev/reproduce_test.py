@@ -309,7 +309,7 @@ class RecordsTest(unittest.TestCase):
                 with open(os.path.join(run, name), "w", encoding="utf-8") as file:
                     file.write(text)
             self.reproduce.copy_records(run, copy)
-            self.assertIn("progress.csv.xz", os.listdir(copy))
+            self.assertIn("progress.csv.gz", os.listdir(copy))
             self.assertLessEqual(sum(os.path.getsize(os.path.join(copy, name)) for name in os.listdir(copy)), 300000)
             self.assertEqual(self.reproduce.steps_made(copy), 1000000)
             kept = self.reproduce.rows(self.reproduce.read(copy, "episodes.csv"))

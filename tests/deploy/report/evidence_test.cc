@@ -1,0 +1,135 @@
+// Tests the page about a folder of results.
+#include "deploy/report/evidence.h"
+
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <string>
+
+#include "common/base/files.h"
+#include "common/records/csv.h"
+#include "common/records/gzip.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/is_ok.h"
+#include "tests/testing/temporary_folder.h"
+
+namespace datacom::report {
+namespace {
+
+using ::datacom::testing::IsOk;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kEntries[] =
+    "verb,name,seeds,steps,title\ntrain,pole/datacom,0-1,2000,\"D-ATACOM, <mine>\"\ntrain,pole/sac,0,2000,SAC\n"
+    "sweep,pole/budgets,0,2000,By budget\ntrain,cart/sac,0-4,2000,SAC\n";
+constexpr char kProgress[] =
+    "member,seed,epoch,env_steps,updates,wall_seconds,eval_episodes,eval_discounted_return,eval_return,"
+    "eval_max_violation,eval_sum_cost,eval_success_rate,train_episodes,train_sum_cost,status\n"
+    "0,0,0,0,0,1,2,0,0,1,9,0,0,,ok\n1,1,0,0,0,1,2,0,0,1,9,0,0,,ok\n"
+    "0,0,1,1000,900,1800,2,10,20,0.5,3,1,10,40,ok\n1,1,1,1000,900,1800,2,14,20,0.5,5,1,10,60,ok\n"
+    "0,0,2,2000,1900,3600,0,,,,,,5,8,ok\n1,1,2,2000,1900,3600,0,,,,,,5,8,ok\n";
+
+class EvidenceTest : public ::testing::Test {
+ protected:
+  EvidenceTest() {
+    Write("entries.csv", kEntries);
+    Leave("pole/datacom", "algorithm: 'datacom' members { seed: 0 } members { seed: 1 } hyper { cost_budget: 7 }");
+    Write("pole/datacom/progress.csv", kProgress);
+  }
+  void Write(const std::string& name, const std::string& content) const {
+    const std::filesystem::path path = std::filesystem::path(folder_.path()) / name;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary) << content;
+  }
+  void Leave(const std::string& name, const std::string& experiment) const {
+    Write(name + "/experiment.textproto", "name: '" + name + "' task: 'cartpole' " + experiment);
+    Write(name + "/build.txt", "version 1\nrevision 123abc\n");
+  }
+  std::string Page(const EvidenceOptions& options = {}) const {
+    EXPECT_THAT(WriteEvidence(folder_.path(), folder_.path() + "/page.html", options), IsOk());
+    return *ReadFile(folder_.path() + "/page.html");
+  }
+
+  const testing::TemporaryFolder folder_;
+};
+
+TEST_F(EvidenceTest, TheTableHasTheEvaluationsAtTheEndAndTheCostOfTheTraining) {
+  const std::string page = Page();
+  // Evaluated: two epochs of each seed. J (0 + 10) / 2 and (0 + 14) / 2, cost (9 + 3) / 2 and (9 + 5) / 2; t = 12.706.
+  EXPECT_THAT(page, HasSubstr("<tr><td>D-ATACOM, &lt;mine&gt;</td><td>2,000</td><td>2</td><td>6.00 "
+                              "<span class=\"half\">&plusmn; 12.71</span></td><td>6.50 "));
+  // 10 x 40 + 5 x 8 and 10 x 60 + 5 x 8: 440 and 640.
+  EXPECT_THAT(page, HasSubstr("<td>540 <span class=\"half\">&plusmn; 1,271</span></td><td>1.0</td></tr>"));
+  EXPECT_THAT(page, HasSubstr("<code>deploy/dev/reproduce pole/datacom</code>, revision 123abc"));
+  EXPECT_THAT(page, HasSubstr("Share of episodes with success"));
+  EXPECT_THAT(page, HasSubstr("budget of D-ATACOM"));
+}
+
+TEST_F(EvidenceTest, ThePageNeedsNoScriptAndNoNetwork) {
+  const std::string page = Page();
+  EXPECT_THAT(page, AllOf(Not(HasSubstr("<script")), Not(HasSubstr("<link")), Not(HasSubstr("<mine>"))));
+  const std::regex address("(src|href)=\"(?!#|data:)");
+  EXPECT_FALSE(std::regex_search(page, address));
+}
+
+TEST_F(EvidenceTest, EntriesWithoutRecordsAreListed) {
+  EXPECT_THAT(Page(), AllOf(HasSubstr("<li>SAC (<code>pole/sac</code>): seeds 0, 2000 steps</li>"),
+                            HasSubstr("<li>By budget (<code>pole/budgets</code>)"),
+                            HasSubstr("<h2 id=\"cart\">cart</h2>\n<p>No method has been trained yet.</p>")));
+}
+
+TEST_F(EvidenceTest, ASweepHasALineForEachSettingAndItsRecordsMayBeCompressed) {
+  Write("pole/budgets/populations.txt", "first\n");
+  Leave("pole/budgets/first",
+        "algorithm: 'datacom' members { seed: 0 label: 'budget 1' } members { seed: 0 label: 'budget 2' }");
+  Write("pole/budgets/first/progress.csv.gz", Gzip(kProgress));
+  EXPECT_THAT(Page(), AllOf(HasSubstr("<h3>By budget</h3>"), HasSubstr("<tr><td>budget 1</td>"),
+                            HasSubstr("<tr><td>budget 2</td>"), Not(HasSubstr("<li>By budget"))));
+  Write("pole/budgets/first/progress.csv.gz", Gzip(kProgress).substr(0, 60));
+  EXPECT_THAT(std::string(WriteEvidence(folder_.path(), folder_.path() + "/page.html", {}).message()),
+              HasSubstr("progress.csv.gz"));
+}
+
+TEST_F(EvidenceTest, EachTasksCurvesAreAlsoAFigureAndTheirCentreMayBeTheInterquartileMean) {
+  EvidenceOptions options;
+  options.centre = Centre::kInterquartileMean;
+  options.figures = folder_.path() + "/figures";
+  EXPECT_THAT(Page(options), HasSubstr("Lines are the interquartile mean"));
+  EXPECT_THAT(*ReadFile(options.figures + "/pole.svg"),
+              AllOf(HasSubstr("<svg xmlns"), HasSubstr("2 members, interquartile mean and 95 % band")));
+  EXPECT_FALSE(FileExists(options.figures + "/cart.svg"));
+}
+
+TEST_F(EvidenceTest, FramesOfTheBestAndTheWorstSeedAreEmbedded) {
+  EvidenceOptions options;
+  std::vector<int> drawn;
+  options.film = [&](const std::string& folder, int member, const std::string& png) {
+    drawn.push_back(member);
+    std::ofstream(png) << "frames of " << std::filesystem::path(folder).filename().string();
+    return absl::OkStatus();
+  };
+  const std::string page = Page(options);
+  EXPECT_EQ(drawn, (std::vector<int>{1, 0}));
+  EXPECT_THAT(page, AllOf(HasSubstr("best seed (member 1)"), HasSubstr("worst seed (member 0)"),
+                          HasSubstr("data:image/png;base64,ZnJhbWVzIG9mIGRhdGFjb20=")));
+  options.film = [](const std::string&, int, const std::string&) { return absl::NotFoundError("no policies"); };
+  EXPECT_THAT(Page(options), Not(HasSubstr("<img")));
+}
+
+TEST_F(EvidenceTest, AFolderWithoutEntriesOrRecordsIsRefused) {
+  std::filesystem::remove_all(folder_.path() + "/pole");
+  EXPECT_THAT(std::string(WriteEvidence(folder_.path(), folder_.path() + "/page.html", {}).message()),
+              HasSubstr("no entry of its entries.csv has records"));
+  Write("entries.csv", "verb,name,seeds,steps,title\ntrain,pole,0,x,One\n");
+  EXPECT_THAT(std::string(WriteEvidence(folder_.path(), folder_.path() + "/page.html", {}).message()),
+              HasSubstr("\"train,pole,0,x,One\" is not verb,name,seeds,steps,title"));
+  std::filesystem::remove(folder_.path() + "/entries.csv");
+  EXPECT_TRUE(absl::IsNotFound(WriteEvidence(folder_.path(), folder_.path() + "/page.html", {})));
+}
+
+}  // namespace
+}  // namespace datacom::report
+// SPDX-License-Identifier: Apache-2.0
