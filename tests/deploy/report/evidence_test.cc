@@ -5,6 +5,8 @@
 #include <fstream>
 #include <regex>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "common/base/files.h"
 #include "common/records/csv.h"
@@ -117,6 +119,31 @@ TEST_F(EvidenceTest, FramesOfTheBestAndTheWorstSeedAreEmbedded) {
                           HasSubstr("data:image/png;base64,ZnJhbWVzIG9mIGRhdGFjb20=")));
   options.film = [](const std::string&, int, const std::string&) { return absl::NotFoundError("no policies"); };
   EXPECT_THAT(Page(options), Not(HasSubstr("<img")));
+}
+
+// The numbers of a figure and the text between them.
+std::pair<std::vector<double>, std::string> Split(const std::string& svg) {
+  static const std::regex* const kNumber = new std::regex("-?[0-9]+(\\.[0-9]+)?");
+  std::vector<double> numbers;
+  for (auto at = std::sregex_iterator(svg.begin(), svg.end(), *kNumber); at != std::sregex_iterator(); ++at) {
+    numbers.push_back(std::stod(at->str()));
+  }
+  return {numbers, std::regex_replace(svg, *kNumber, "#")};
+}
+
+TEST_F(EvidenceTest, TheFiguresOfTheResultsAreThoseOfTheirRecords) {
+  EvidenceOptions options;
+  options.figures = folder_.path() + "/figures";
+  ASSERT_THAT(WriteEvidence("deploy/results", folder_.path() + "/page.html", options), IsOk());
+  for (const auto& figure : std::filesystem::directory_iterator(options.figures)) {
+    const std::string kept = "deploy/results/figures/" + figure.path().filename().string();
+    const auto [now, text] = Split(*ReadFile(figure.path().string()));
+    const auto [then, text_then] = Split(ReadFile(kept).value_or(""));
+    const char kAdvice[] =
+        ": draw it again with: datacom report --results deploy/results --figures deploy/results/figures";
+    ASSERT_TRUE(text == text_then && now.size() == then.size()) << kept << kAdvice;
+    for (size_t i = 0; i < now.size(); ++i) ASSERT_NEAR(now[i], then[i], 0.11) << kept << kAdvice;
+  }
 }
 
 TEST_F(EvidenceTest, AFolderWithoutEntriesOrRecordsIsRefused) {
