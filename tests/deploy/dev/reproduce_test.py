@@ -208,16 +208,17 @@ class ReproduceTest(unittest.TestCase):
         self.reproduce("cartpole/datacom")  # two members make 2,000 steps each in 2 s
         self.assertEqual(self.reproduce("--plan").splitlines(), [
             "cartpole/cost_budgets              seeds 0-2         24,000 steps of all members left    0.0 h (2,000 steps/s, as cartpole/datacom)",
-            "navigation/datacom                 seeds 0-4         10,000 steps of all members left    0.0 h (2,000 steps/s, as cartpole/datacom)",
+            "navigation/datacom                 seeds 0-4         10,000 steps of all members left      ? h (nothing like it was trained)",
             "navigation/sac                     seeds 0            2,000 steps of all members left      ? h (nothing like it was trained)",
             "air_hockey/sac                     seeds 0            2,000 steps of all members left      ? h (nothing like it was trained)",
-            "0.0 h, one entry at a time; 2 entries are not in it"])
+            "0.0 h, one entry at a time; 3 entries are not in it"])
         run = os.path.join(self.runs, "navigation", "datacom")
         self.write(os.path.join(run, "experiment.textproto"), "members {\n}\n" * 5)
         self.write(os.path.join(run, "progress.csv"), "member,env_steps,wall_seconds\n" + "".join(f"{i},1000,7200\n" for i in range(5)))
         plan = self.reproduce("--plan")
         self.assertIn("5,000 steps of all members left    2.0 h (1 steps/s, measured)", plan)
-        self.assertIn("2,000 steps of all members left    0.8 h (1 steps/s, as navigation/datacom)", plan)
+        # SAC's update takes 241 us, D-ATACOM's 412 us: 2,000 steps at 0.694 * 412 / 241 a second.
+        self.assertIn("2,000 steps of all members left    0.5 h (1 steps/s, from navigation/datacom by the cost of an update)", plan)
 
     def test_a_killed_reproduce_drains_its_training(self):
         process = self.start_one_that_waits()
