@@ -126,7 +126,7 @@ std::string WithCommas(double value) {
 
 std::string Number(double value) {
   if (std::abs(value) >= 100) return WithCommas(value);
-  return absl::StrFormat(std::abs(value) >= 1 ? "%.2f" : "%.3g", value);
+  return std::abs(value) >= 1 ? absl::StrFormat("%.2f", value) : absl::StrFormat("%.3g", value);
 }
 
 std::string Cell(const Interval& interval) {

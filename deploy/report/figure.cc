@@ -143,8 +143,9 @@ std::string RenderPanels(const std::vector<Group>& groups, const std::vector<Pan
   for (size_t p = 0; p < panels.size(); ++p) {
     std::vector<std::vector<Band>> curves;
     for (const Group& group : groups) curves.push_back(BandsOf(group, panels[p].quantity, centre));
-    const Panel panel(56 + (kWidth + 72) * static_cast<double>(p % 2), kTop + pitch * static_cast<double>(p / 2),
-                      curves, panels[p]);
+    const size_t row = p / 2, column = p % 2;
+    const Panel panel(56 + (kWidth + 72) * static_cast<double>(column), kTop + pitch * static_cast<double>(row), curves,
+                      panels[p]);
     svg += panel.Frame(panels[p].title);
     for (size_t i = 0; i < curves.size(); ++i) svg += panel.Curve(curves[i], looks[i]);
   }
