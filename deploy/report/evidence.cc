@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -40,6 +41,7 @@ struct Entry {
   std::string verb, name, seeds, title;
   uint64_t steps = 0;
   std::vector<Run> runs;
+  bool complete = false;  // every population has records of all its steps
   bool sweep() const { return verb == "sweep"; }
   std::string task() const { return name.substr(0, name.find('/')); }
 };
@@ -68,28 +70,47 @@ absl::StatusOr<std::vector<Entry>> ReadEntries(const std::string& results) {
   return entries;
 }
 
+double Last(const RunMember& member, const std::string& column) {
+  return member.run->progress.Number(member.rows.back(), column);
+}
+
+bool HaveAllSteps(const std::vector<Run>& runs, uint64_t steps) {
+  const std::vector<Group> groups = GroupRuns(runs);
+  return std::all_of(groups.begin(), groups.end(), [&](const Group& group) {
+    return std::all_of(group.members.begin(), group.members.end(), [&](const RunMember& member) {
+      return Last(member, "env_steps") >= static_cast<double>(steps);
+    });
+  });
+}
+
 // The runs of an entry that have records; none if the folder does not exist.
 absl::Status ReadRunsOf(const std::string& results, Entry* entry) {
   const std::string folder = (fs::path(results) / entry->name).string();
   if (!fs::exists(folder)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::vector<std::string> folders, RunFolders(folder));
+  entry->complete = true;
   for (const std::string& run : folders) {
     const std::string progress = run + "/progress.csv";
-    if (!FileExists(progress) && !FileExists(progress + ".gz")) continue;
+    if (!FileExists(progress) && !FileExists(progress + ".gz")) {
+      entry->complete = false;
+      continue;
+    }
     ASSIGN_OR_RETURN(std::vector<Run> read, ReadRuns({run}));
+    entry->complete &= HaveAllSteps(read, entry->steps);
     entry->runs.push_back(std::move(read[0]));
   }
   return absl::OkStatus();
 }
 
-// Mean of a column over a member's last evaluated epochs; NaN without one.
+// Mean of a column over a member's last evaluated epochs, without cells that have no number; NaN without any.
 double AtEnd(const RunMember& member, const std::string& column) {
   const Csv& progress = member.run->progress;
   double sum = 0;
   size_t count = 0;
   for (auto row = member.rows.rbegin(); row != member.rows.rend() && count < kLastEpochs; ++row) {
-    if (!(progress.Number(*row, "eval_episodes") > 0)) continue;
-    sum += progress.Number(*row, column);
+    const double value = progress.Number(*row, column);
+    if (!(progress.Number(*row, "eval_episodes") > 0) || !std::isfinite(value)) continue;
+    sum += value;
     ++count;
   }
   return count > 0 ? sum / static_cast<double>(count) : std::numeric_limits<double>::quiet_NaN();
@@ -143,8 +164,11 @@ std::string RevisionOf(const Run& run) {
   return "not recorded";
 }
 
-double Last(const RunMember& member, const std::string& column) {
-  return member.run->progress.Number(member.rows.back(), column);
+std::string SeedsOf(const Group& group) {
+  const auto diverged = std::count_if(group.members.begin(), group.members.end(), [](const RunMember& member) {
+    return member.run->progress.Text(member.rows.back(), "status") == "diverged";
+  });
+  return absl::StrCat(group.members.size(), diverged > 0 ? absl::StrCat(" (", diverged, " diverged)") : "");
 }
 
 std::string Table(const std::string& first, const std::vector<Group>& groups,
@@ -163,7 +187,7 @@ std::string Table(const std::string& first, const std::vector<Group>& groups,
       seconds = std::max(seconds, Last(member, "wall_seconds"));
     }
     absl::StrAppend(&html, "<tr><td>", Escaped(group.title), "</td><td>", WithCommas(steps), "</td><td>",
-                    group.members.size(), "</td>");
+                    SeedsOf(group), "</td>");
     for (const char* column : {"eval_discounted_return", "eval_sum_cost", "eval_max_violation", "eval_success_rate"}) {
       html += Cell(Over(group, [&](const RunMember& member) { return AtEnd(member, column); }));
     }
@@ -192,15 +216,16 @@ std::vector<PanelOf> PanelsFor(const std::vector<Group>& groups) {
 std::string Points(const std::vector<Group>& groups) {
   const std::vector<Look> looks = LooksOf(groups);
   std::vector<GroupPoint> points;
-  double budget = std::numeric_limits<double>::quiet_NaN();
+  std::set<double> budgets;  // of D-ATACOM; a line only if there is one
   for (size_t i = 0; i < groups.size(); ++i) {
     GroupPoint point{groups[i].title, looks[i].colour, {}, {}};
     point.x = Over(groups[i], [](const RunMember& member) { return AtEnd(member, "eval_sum_cost"); });
     point.y = Over(groups[i], [](const RunMember& member) { return AtEnd(member, "eval_discounted_return"); });
     if (point.x.count > 0 && point.y.count > 0) points.push_back(point);
-    if (groups[i].run().algorithm == "datacom") budget = groups[i].run().members[0].cost_budget;
+    if (groups[i].run().algorithm == "datacom") budgets.insert(groups[i].run().members[0].cost_budget);
   }
   if (points.empty()) return "";
+  const double budget = budgets.size() == 1 ? *budgets.begin() : std::numeric_limits<double>::quiet_NaN();
   return RenderPoints(points, "cost of an evaluation episode at the end", "discounted return J at the end", budget);
 }
 
@@ -240,10 +265,10 @@ class Page {
   }
 
   void AddMissing(const std::vector<Entry>& entries) {
-    body_ += "<h2 id=\"missing\">Not trained yet</h2>\n<ul>\n";
+    body_ += "<h2 id=\"missing\">Not trained yet, or not to the end</h2>\n<ul>\n";
     size_t missing = 0;
     for (const Entry& entry : entries) {
-      if (!entry.runs.empty()) continue;
+      if (entry.complete) continue;
       ++missing;
       absl::StrAppend(&body_, "<li>", Escaped(entry.title), " (<code>", Escaped(entry.name), "</code>): seeds ",
                       entry.seeds, ", ", entry.steps, " steps</li>\n");
@@ -253,7 +278,9 @@ class Page {
 
   std::string Whole(const std::vector<std::string>& tasks) const {
     std::string links;
-    for (const std::string& task : tasks) absl::StrAppend(&links, "<a href=\"#", task, "\">", task, "</a> &middot; ");
+    for (const std::string& task : tasks) {
+      absl::StrAppend(&links, "<a href=\"#", Escaped(task), "\">", Escaped(task), "</a> &middot; ");
+    }
     const bool mean = options_.centre == Centre::kMean;
     return absl::StrCat(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
@@ -284,9 +311,11 @@ class Page {
     for (const Entry& entry : entries) {
       if (entry.sweep() || entry.runs.empty()) continue;
       const std::vector<Group> groups = GroupRuns(entry.runs);
-      const auto less = [](const RunMember& a, const RunMember& b) {
-        return AtEnd(a, "eval_discounted_return") < AtEnd(b, "eval_discounted_return");
+      const auto gain = [](const RunMember& member) {
+        const double J = AtEnd(member, "eval_discounted_return");
+        return std::isnan(J) ? -std::numeric_limits<double>::infinity() : J;
       };
+      const auto less = [&](const RunMember& a, const RunMember& b) { return gain(a) < gain(b); };
       const auto [worst, best] = std::minmax_element(groups[0].members.begin(), groups[0].members.end(), less);
       for (const auto& [member, which] : {std::pair(best, "best"), std::pair(worst, "worst")}) {
         const std::string png =

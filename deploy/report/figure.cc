@@ -15,6 +15,7 @@
 namespace datacom::report {
 namespace {
 
+constexpr size_t kMostPoints = 60;                        // of a curve
 constexpr double kWidth = 330, kHeight = 190, kTop = 24;  // a panel's size and upper margin in pixels
 
 // The attribute of a line's stroke; empty for a solid line.
@@ -61,7 +62,12 @@ std::vector<Band> BandsOf(const Group& group, const std::string& quantity, Centr
       if (mean.count > 0) bands.push_back({steps, mean.mean, mean.low, mean.high});
     }
   }
-  return bands;
+  if (bands.size() <= kMostPoints) return bands;
+  const size_t stride = (bands.size() + kMostPoints - 1) / kMostPoints;
+  std::vector<Band> thin;
+  for (size_t i = 0; i < bands.size(); i += stride) thin.push_back(bands[i]);
+  if ((bands.size() - 1) % stride != 0) thin.push_back(bands.back());
+  return thin;
 }
 
 class Panel {

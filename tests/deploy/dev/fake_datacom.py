@@ -53,6 +53,8 @@ def export():
 def main():
     if sys.argv[1] == "export":
         return export()
+    if sys.argv[1] == "eval":
+        return print("member,discounted_return\n0,1.23456789\n1," + value("--set").split("=")[1].replace("original", "2").replace("adjusted", "3"))
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
     control = os.environ["DATACOM_FAKE"]
     with open(os.path.join(control, "starts"), "a", encoding="utf-8") as file:

@@ -119,6 +119,14 @@ class ReproduceTest(unittest.TestCase):
                 "member,episodes,env_steps,length,discounted_return,return,max_violation,sum_cost,violating_steps,policy_version",
                 "0,1,100,100,0.5,2,0.5,10,0,7", "0,1,200,100,1.5,2,1.5,11,1,7"])
 
+    def test_the_last_policies_of_some_entries_are_also_played_in_the_adjusted_region(self):
+        self.write(os.path.join(self.results, "entries.csv"),
+                   "verb,name,seeds,steps,title\ntrain,air_hockey/wcsac,0-1,2000,One\ntrain,air_hockey/sac,0-1,2000,Two\n")
+        self.reproduce()
+        self.assertEqual(self.read(self.results, "air_hockey/wcsac/regions.csv"),
+                         "region,member,discounted_return\noriginal,0,1.23457\noriginal,1,2\nadjusted,0,1.23457\nadjusted,1,3\n")
+        self.assertFalse(os.path.exists(os.path.join(self.results, "air_hockey/sac/regions.csv")))
+
     def test_a_finished_entry_is_skipped_also_without_its_run_folder(self):
         self.reproduce()
         shutil.rmtree(self.runs)

@@ -83,6 +83,22 @@ TEST_F(EvidenceTest, EntriesWithoutRecordsAreListed) {
                             HasSubstr("<h2 id=\"cart\">cart</h2>\n<p>No method has been trained yet.</p>")));
 }
 
+TEST_F(EvidenceTest, AnEntryThatIsNotTrainedToItsEndIsShownAndListed) {
+  std::string entries = kEntries;
+  entries.replace(entries.find("0-1,2000"), 8, "0-1,3000");
+  Write("entries.csv", entries);
+  EXPECT_THAT(Page(), AllOf(HasSubstr("<tr><td>D-ATACOM"), HasSubstr("(<code>pole/datacom</code>): seeds 0-1, 3000")));
+}
+
+TEST_F(EvidenceTest, ADivergedSeedIsCountedAndACellWithoutANumberIsLeftOut) {
+  std::string progress = kProgress;
+  progress.replace(progress.rfind("ok"), 2, "diverged");
+  progress.replace(progress.find("2,14,20"), 7, "2,,20");
+  Write("pole/datacom/progress.csv", progress);
+  // J (0 + 10) / 2 of the first seed, 0 of the second.
+  EXPECT_THAT(Page(), HasSubstr("<td>2 (1 diverged)</td><td>2.50 "));
+}
+
 TEST_F(EvidenceTest, ASweepHasALineForEachSettingAndItsRecordsMayBeCompressed) {
   Write("pole/budgets/populations.txt", "first\n");
   Leave("pole/budgets/first",
