@@ -25,6 +25,7 @@
 #define DATACOM_COMMON_RECORDS_LEDGER_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -108,6 +109,10 @@ class LedgerWriter {
 // NOT_FOUND, naming the existing ids, when there is no ledger or no such id; DATA_LOSS, naming file and line, when the
 // line cannot be read.
 absl::StatusOr<LedgerViolation> ReadViolation(const std::string& run_dir, uint64_t id);
+// Calls `visit` for every violation in the order of the file. An error of `visit` ends it and is returned, except
+// CANCELLED, which only ends it; otherwise as ReadViolation.
+absl::Status VisitViolations(const std::string& run_dir,
+                             const std::function<absl::Status(const LedgerViolation&)>& visit);
 // All recorded steps of the violation's episode, from the first. DATA_LOSS, naming the file, when the header, a step or
 // the violating step is missing.
 absl::StatusOr<std::vector<LedgerStep>> ReadEpisode(const std::string& run_dir, const LedgerViolation& violation);

@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <functional>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -132,9 +135,9 @@ absl::Status VisitSteps(const std::string& path, uint32_t member, uint32_t actio
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::StatusOr<LedgerViolation> ReadViolation(const std::string& run_dir, uint64_t id) {
+// Visits every complete row of violations.csv until `visit` returns CANCELLED. Returns the last id.
+template <typename Visit>
+absl::StatusOr<uint64_t> VisitRows(const std::string& run_dir, const Visit& visit) {
   const std::string path = absl::StrCat(run_dir, "/", ledger::kViolationsPath);
   std::ifstream file(path, std::ios::binary);
   if (!file) return absl::NotFoundError(absl::StrCat(path, " does not exist: ", run_dir, " has no ledger"));
@@ -152,9 +155,35 @@ absl::StatusOr<LedgerViolation> ReadViolation(const std::string& run_dir, uint64
     if (!absl::SimpleAtoi(line.substr(0, line.find(',')), &last) || last != number - 1) {
       return absl::DataLossError(absl::StrCat(where, ": its id is not ", number - 1));
     }
-    if (last == id) return ParseViolation(line, action_dim, where);
+    const absl::Status visited = visit(last, line, action_dim, where);
+    if (absl::IsCancelled(visited)) break;
+    RETURN_IF_ERROR(visited);
   }
-  return absl::NotFoundError(absl::StrCat("violation ", id, " is not in ", path, ": ",
+  return last;
+}
+
+}  // namespace
+
+absl::Status VisitViolations(const std::string& run_dir,
+                             const std::function<absl::Status(const LedgerViolation&)>& visit) {
+  return VisitRows(run_dir,
+                   [&](uint64_t, const std::string& line, uint32_t action_dim, const std::string& where) {
+                     const absl::StatusOr<LedgerViolation> violation = ParseViolation(line, action_dim, where);
+                     return violation.ok() ? visit(*violation) : violation.status();
+                   })
+      .status();
+}
+
+absl::StatusOr<LedgerViolation> ReadViolation(const std::string& run_dir, uint64_t id) {
+  std::optional<absl::StatusOr<LedgerViolation>> found;
+  ASSIGN_OR_RETURN(const uint64_t last, VisitRows(run_dir, [&](uint64_t row, const std::string& line,
+                                                               uint32_t action_dim, const std::string& where) {
+                     if (row != id) return absl::OkStatus();
+                     found = ParseViolation(line, action_dim, where);
+                     return absl::CancelledError();
+                   }));
+  if (found.has_value()) return *std::move(found);
+  return absl::NotFoundError(absl::StrCat("violation ", id, " is not in ", run_dir, "/", ledger::kViolationsPath, ": ",
                                           last == 0 ? "it holds none" : absl::StrCat("it holds 1 to ", last)));
 }
 
@@ -172,7 +201,7 @@ absl::StatusOr<std::vector<LedgerStep>> ReadEpisode(const std::string& run_dir, 
       return absl::DataLossError(absl::StrCat(path, ", record ", number, ": step ", step.step,
                                               " of its episode instead of step ", steps.size()));
     }
-    found = found || (number + 1 == violation.env_steps && step.step == violation.step && step.cost == violation.cost);
+    found = found || (step.step == violation.step && step.cost == violation.cost);
     steps.push_back(std::move(step));
     return absl::OkStatus();
   }));

@@ -1,9 +1,11 @@
 // datacom report: writes one self-contained HTML page about one or several runs.
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
@@ -24,19 +26,40 @@ struct EvidenceFlags {
   bool films = false;
 };
 
-// Eight frames of the first evaluation episode of a member's last policy.
-absl::Status DrawFrames(const std::string& folder, int member, const std::string& png) {
+// Draws the last policy of a member with `render` and more arguments.
+absl::Status DrawPolicy(const std::string& folder, uint64_t member, const std::string& png,
+                        std::vector<std::string> more) {
   std::error_code error;
   if (!std::filesystem::exists(folder + "/policies.stored", error)) return absl::NotFoundError("no policies");
-  return RunTool({"render", folder, "--member", absl::StrCat(member), "--frames", "8", "--width", "240", "--height",
-                  "180", "--out", png});
+  std::vector<std::string> words = {"render",  folder, "--member", absl::StrCat(member),
+                                    "--epoch", "last", "--out",    png};
+  words.insert(words.end(), more.begin(), more.end());
+  return RunTool(std::move(words));
+}
+
+// Eight frames of the first evaluation episode.
+absl::Status DrawFrames(const std::string& folder, uint64_t member, const std::string& png) {
+  return DrawPolicy(folder, member, png, {"--frames", "8", "--width", "240", "--height", "180"});
+}
+
+absl::Status DrawMap(const std::string& folder, uint64_t member, const std::string& png) {
+  return DrawPolicy(folder, member, png, {"--map"});
+}
+
+absl::Status DrawViolation(const std::string& folder, uint64_t id, const std::string& png) {
+  return RunTool({"replay-violation", folder, absl::StrCat(id), "--frames", "4", "--width", "160", "--height", "120",
+                  "--out", png});
 }
 
 absl::Status WriteResults(const EvidenceFlags& flags, const std::string& out) {
   report::EvidenceOptions options;
   options.centre = flags.centre == "mean" ? report::Centre::kMean : report::Centre::kInterquartileMean;
   options.figures = flags.figures;
-  if (flags.films) options.film = &DrawFrames;
+  if (flags.films) {
+    options.film = &DrawFrames;
+    options.map = &DrawMap;
+    options.violation = &DrawViolation;
+  }
   return report::WriteEvidence(flags.results, out, options);
 }
 
@@ -60,7 +83,8 @@ void AddReport(CLI::App* app, int* exit_code) {
   verb->add_option("--figures", evidence->figures,
                    "with --results: also write each task's curves to this folder, as SVG");
   verb->add_flag("--films", evidence->films,
-                 "with --results: frames of an episode of the best and the worst seed of entries with policies");
+                 "with --results, of entries with policies: frames of an episode of the best and the worst seed, the "
+                 "learned constraint of the best, and the largest violations of training");
   auto epoch = std::make_shared<std::string>("last");
   verb->add_option("--epoch", *epoch, "epoch of each member that the tables show: last or best (default last)")
       ->check(CLI::IsMember({"last", "best"}));

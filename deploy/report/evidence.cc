@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -24,6 +25,7 @@
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
+#include "common/records/csv.h"
 #include "deploy/report/colours.h"
 #include "deploy/report/groups.h"
 #include "deploy/report/statistics.h"
@@ -256,7 +258,7 @@ class Page {
                       Table("method", groups, commands),
                       "<figure><figcaption>Return against cost, at the end</figcaption>", Points(groups),
                       "</figure>\n");
-      RETURN_IF_ERROR(AddFilms(entries));
+      RETURN_IF_ERROR(AddPictures(entries));
     }
     for (const Entry& entry : entries) {
       if (entry.sweep() && !entry.runs.empty()) AddSweep(entry);
@@ -305,34 +307,72 @@ class Page {
                     Table("setting", groups, commands));
   }
 
-  // An episode of the best and of the worst seed by J at the end, of every entry that has policies.
-  absl::Status AddFilms(const std::vector<Entry>& entries) {
-    if (options_.film == nullptr) return absl::OkStatus();
+  // Pictures of every entry: films and map of its policies, and its largest violations.
+  absl::Status AddPictures(const std::vector<Entry>& entries) {
     for (const Entry& entry : entries) {
       if (entry.sweep() || entry.runs.empty()) continue;
-      const std::vector<Group> groups = GroupRuns(entry.runs);
-      const auto gain = [](const RunMember& member) {
-        const double J = AtEnd(member, "eval_discounted_return");
-        return std::isnan(J) ? -std::numeric_limits<double>::infinity() : J;
-      };
-      const auto less = [&](const RunMember& a, const RunMember& b) { return gain(a) < gain(b); };
-      const auto [worst, best] = std::minmax_element(groups[0].members.begin(), groups[0].members.end(), less);
-      for (const auto& [member, which] : {std::pair(best, "best"), std::pair(worst, "worst")}) {
-        const std::string png =
-            (fs::temp_directory_path() / absl::StrCat("datacom-evidence-", ::getpid(), ".png")).string();
-        const absl::Status made = options_.film(entry.runs[0].folder, member->member, png);
-        if (absl::IsNotFound(made)) break;  // no policies
-        RETURN_IF_ERROR(made);
-        ASSIGN_OR_RETURN(const std::string picture, ReadFile(png));
-        fs::remove(png);
-        absl::StrAppend(&body_, "<figure><figcaption>", Escaped(entry.title), ", ", which, " seed (member ",
-                        member->member,
-                        "): frames of an episode of its last policy</figcaption><img alt=\"frames of an episode\" "
-                        "style=\"max-width:100%\" src=\"data:image/png;base64,",
-                        absl::Base64Escape(picture), "\"></figure>\n");
-        if (best == worst) break;
-      }
+      RETURN_IF_ERROR(AddPolicies(entry));
+      RETURN_IF_ERROR(AddViolations(entry));
     }
+    return absl::OkStatus();
+  }
+
+  // An episode of the best and of the worst seed by J at the end, and what the best has learned of the constraint.
+  absl::Status AddPolicies(const Entry& entry) {
+    const std::vector<Group> groups = GroupRuns(entry.runs);
+    const auto gain = [](const RunMember& member) {
+      const double J = AtEnd(member, "eval_discounted_return");
+      return std::isnan(J) ? -std::numeric_limits<double>::infinity() : J;
+    };
+    const auto less = [&](const RunMember& a, const RunMember& b) { return gain(a) < gain(b); };
+    const auto [worst, best] = std::minmax_element(groups[0].members.begin(), groups[0].members.end(), less);
+    for (const auto& [member, which] : {std::pair(best, "best"), std::pair(worst, "worst")}) {
+      RETURN_IF_ERROR(AddPicture(
+          options_.film, entry, static_cast<uint64_t>(member->member),
+          absl::StrCat(which, " seed (member ", member->member, "): frames of an episode of its last policy")));
+      if (best == worst) break;
+    }
+    if (!absl::StrContains(groups[0].run().algorithm, "datacom")) return absl::OkStatus();
+    return AddPicture(options_.map, entry, static_cast<uint64_t>(best->member),
+                      absl::StrCat("best seed (member ", best->member, "): its learned constraint at the end"));
+  }
+
+  // The largest violations of training, if the entry has kept them.
+  absl::Status AddViolations(const Entry& entry) {
+    const std::string path = entry.runs[0].folder + "/ledger/violations.csv";
+    if (options_.violation == nullptr || !FileExists(path)) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const Csv violations, Csv::Read(path));
+    absl::StrAppend(&body_, "<details><summary>", Escaped(entry.title), ": the ", violations.rows(),
+                    " largest violations of its training</summary>\n");
+    for (size_t row = 0; row < violations.rows(); ++row) {
+      const auto text = [&](const char* column) { return violations.Text(row, column); };
+      RETURN_IF_ERROR(
+          AddPicture(options_.violation, entry, row + 1,
+                     absl::StrCat("cost ", text("cost"), " in step ", text("env_steps"), " of seed ", text("seed"),
+                                  " (datacom replay-violation results:", entry.name, " ", row + 1, ")")));
+    }
+    body_ += "</details>\n";
+    return absl::OkStatus();
+  }
+
+  // A figure with the picture. What cannot be drawn is said in its place: on another processor a violation may differ
+  // from its record in the last bits.
+  absl::Status AddPicture(const PictureMaker& make, const Entry& entry, uint64_t number, const std::string& caption) {
+    if (make == nullptr) return absl::OkStatus();
+    const std::string png =
+        (fs::temp_directory_path() / absl::StrCat("datacom-evidence-", ::getpid(), ".png")).string();
+    const absl::Status made = make(entry.runs[0].folder, number, png);
+    if (absl::IsNotFound(made)) return absl::OkStatus();
+    absl::StrAppend(&body_, "<figure><figcaption>", Escaped(entry.title), ", ", Escaped(caption), "</figcaption>");
+    if (made.ok()) {
+      ASSIGN_OR_RETURN(const std::string picture, ReadFile(png));
+      fs::remove(png);
+      absl::StrAppend(&body_, "<img alt=\"", Escaped(caption),
+                      "\" style=\"max-width:100%\" src=\"data:image/png;base64,", absl::Base64Escape(picture), "\">");
+    } else {
+      absl::StrAppend(&body_, "<p class=\"soft\">No picture: ", Escaped(made.message()), "</p>");
+    }
+    body_ += "</figure>\n";
     return absl::OkStatus();
   }
 

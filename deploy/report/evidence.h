@@ -3,6 +3,7 @@
 #ifndef DATACOM_DEPLOY_REPORT_EVIDENCE_H_
 #define DATACOM_DEPLOY_REPORT_EVIDENCE_H_
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -11,13 +12,17 @@
 
 namespace datacom::report {
 
-// Writes frames of an episode of a result's policy to a PNG. `member` is the run's member.
-using FilmMaker = std::function<absl::Status(const std::string& folder, int member, const std::string& png)>;
+// Writes a picture about the result in a folder to a PNG. `number` says of what. NOT_FOUND when the result keeps no
+// such thing.
+using PictureMaker = std::function<absl::Status(const std::string& folder, uint64_t number, const std::string& png)>;
 
 struct EvidenceOptions {
   Centre centre = Centre::kMean;  // of the curves
   std::string figures;            // a folder for TASK.svg, the curves of each task; empty: none
-  FilmMaker film;                 // null: no pictures of episodes
+  // Null: no such pictures.
+  PictureMaker film;       // frames of an episode of a member's last policy
+  PictureMaker map;        // a member's learned constraint at the end; asked only of algorithms with one
+  PictureMaker violation;  // frames of an episode of training up to a violation, by id
 };
 
 // Reads entries.csv and the records of each entry in `results`; writes the page to `path`. An entry without records is

@@ -95,13 +95,18 @@ void AddExport(CLI::App* app, int* exit_code) {
   verb->add_option("run_dir", exported->run_dir, "Run folder or results:NAME")->required();
   verb->add_option("--member", exported->member, "Member")->capture_default_str()->check(WholeNumber<uint32_t>(0));
   verb->add_option("--epoch", exported->epoch, "Epoch number, last or best (last; with --format stored: both)");
-  verb->add_option("--out", exported->file, "File to write")->required();
+  verb->add_option("--out", exported->file, "File to write; of the format violations a folder, which gets ledger/")
+      ->required();
   verb->add_option(
           "--format", exported->format,
           "policy: for the C library and datacom.Policy; onnx: policy and safety filter as an ONNX graph; "
-          "stored: the last and the best policy of all members in half precision, as deploy/results keeps them")
+          "stored: the last and the best policy of all members in half precision, as deploy/results keeps them; "
+          "violations: the largest violations of training with the steps before them, for replay-violation")
       ->capture_default_str()
-      ->check(CLI::IsMember({"policy", "onnx", "stored"}));
+      ->check(CLI::IsMember({"policy", "onnx", "stored", "violations"}));
+  verb->add_option("--largest", exported->largest, "Violations to keep, one of an episode")
+      ->capture_default_str()
+      ->check(WholeNumber<uint32_t>(1));
   verb->add_flag("--noise", exported->noise,
                  "The ONNX graph takes standard normal numbers, too, as in training; otherwise it is deterministic");
   verb->add_option("--pairs", exported->pairs, "Recorded inputs and outputs beside an ONNX file, OUT.pairs.csv")

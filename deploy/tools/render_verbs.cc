@@ -10,6 +10,7 @@
 #include "common/base/whole_number.h"
 #include "common/records/best_epoch.h"
 #include "deploy/tools/about.h"
+#include "deploy/tools/maps/run_policies.h"
 #include "deploy/tools/play/check_task.h"
 #include "deploy/tools/play/new_task.h"
 #include "deploy/tools/play/violation.h"
@@ -26,6 +27,7 @@ struct ViolationFlags {
 
 // Compares with the ledger first, then draws.
 absl::Status RunReplayViolation(ViolationFlags flags) {
+  ASSIGN_OR_RETURN(flags.violation.run_dir, RunFolderOf(flags.violation.run_dir));
   RETURN_IF_ERROR(RunViolationCommand(flags.violation, &std::cout, &std::cerr));
   RenderCommand& picture = flags.picture;
   if (picture.out.empty()) return absl::OkStatus();
@@ -57,6 +59,13 @@ absl::Status RunCheckTask(const CheckFlags& flags) {
   return checked;
 }
 
+void AddFrameSize(CLI::App* verb, RenderCommand* command) {
+  verb->add_option("--width", command->width, "Frame width in pixels (960; in a sheet 480)")
+      ->check(WholeNumber<int>(1));
+  verb->add_option("--height", command->height, "Frame height in pixels (540; in a sheet 270)")
+      ->check(WholeNumber<int>(1));
+}
+
 }  // namespace
 
 void AddRender(CLI::App* app, int* exit_code) {
@@ -78,10 +87,7 @@ void AddRender(CLI::App* app, int* exit_code) {
   verb->add_option("--set", playback.set, "Changes a task option, as in task_options.horizon=100; repeatable")
       ->allow_extra_args(false);
   verb->add_option("--camera", command->camera, "Name of a camera of the model; default: the first fixed one");
-  verb->add_option("--width", command->width, "Frame width in pixels (960; in a sheet 480)")
-      ->check(WholeNumber<int>(1));
-  verb->add_option("--height", command->height, "Frame height in pixels (540; in a sheet 270)")
-      ->check(WholeNumber<int>(1));
+  AddFrameSize(verb, command.get());
   verb->add_option("--fps", command->fps, "Frames per second of a film, which plays in real time")
       ->capture_default_str();
   verb->add_option("--frames", command->frames, "For a PNG: frames in a sheet, evenly spaced (1: only the last)")
@@ -103,14 +109,15 @@ void AddReplayViolation(CLI::App* app, int* exit_code) {
   auto flags = std::make_shared<ViolationFlags>();
   RenderCommand& picture = flags->picture;
   CLI::App* verb = app->add_subcommand("replay-violation", kAboutReplayViolation);
-  verb->add_option("run_dir", flags->violation.run_dir, "Run folder")->required();
-  verb->add_option("id", flags->violation.id, "Id in the run's ledger/violations.csv")
+  verb->add_option("run_dir", flags->violation.run_dir, "Run folder or results:NAME")->required();
+  verb->add_option("id", flags->violation.id, "Id in its ledger/violations.csv; of a result, 1 is the largest")
       ->required()
       ->check(WholeNumber<uint64_t>(0));
   verb->add_option("--out", picture.out, "FILE.mp4: film of the episode; FILE.png: picture of the violation");
   verb->add_option("--camera", picture.camera, "Name of a camera of the model; default: the first fixed one");
   verb->add_option("--frames", picture.frames, "For a PNG: frames in a sheet of the whole episode")
       ->check(WholeNumber<int>(1));
+  AddFrameSize(verb, &picture);
   verb->add_flag("--csv", flags->violation.csv, "Prints the episode's states, comma-separated, at full precision");
   verb->callback([flags, exit_code] {
     Stop::InstallSignalHandlers();

@@ -3,6 +3,7 @@ import collections
 import csv
 import io
 import os
+import shutil
 import struct
 import unittest
 
@@ -55,6 +56,25 @@ class LedgerTest(RunTest):
         self.assertIn("bit for bit", result.stdout + result.stderr)
         return result
 
+    def check_excerpt(self, training, rows):
+        """Checks that the largest violation of the run is the first of an excerpt, and has the same steps there."""
+        kept = os.path.join(self.folder, "kept")
+        result = run("export", training.folder, "--format", "violations", "--largest", "2", "--out", kept)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        shutil.copy(os.path.join(training.folder, "experiment.textproto"), kept)
+        with open(os.path.join(kept, "ledger", "violations.csv"), encoding="utf-8") as file:
+            excerpt = list(csv.DictReader(file))
+        self.assertEqual([row["id"] for row in excerpt], ["1", "2"])
+        largest = max(float(row["cost"]) for row in rows)
+        self.assertEqual(float(excerpt[0]["cost"]), largest)
+        place = ("member", "session", "environment", "episode", "step")
+        original = next(row for row in rows if all(row[name] == excerpt[0][name] for name in place))
+        result = run("replay-violation", kept, "1", "--csv")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        again = self.replay(training, original, "--csv").stdout.splitlines()[:int(original["step"]) + 3]
+        self.assertEqual(result.stdout.splitlines()[:len(again)], again)
+        self.assertEqual(run("export", training.folder, "--format", "violations", "--out", training.folder).returncode, 2)
+
     def test_every_violation_of_a_run_is_recorded_and_can_be_simulated_again(self):
         training = Training(self, "run", "--seeds", "0-1", "--steps", "3000", overrides=[LONG]).start()
         training.finish()
@@ -75,6 +95,8 @@ class LedgerTest(RunTest):
             self.assertEqual(file.read(8), b"\x89PNG\r\n\x1a\n")
         untrained = [row for row in training.rows("progress.csv") if row["epoch"] == "0"]
         self.assertAlmostEqual(float(rows[0]["delta"]), float(untrained[0]["delta"]), delta=1e-6)
+
+        self.check_excerpt(training, rows)
 
         self.assertEqual(run("replay-violation", training.folder, str(len(rows) + 1)).returncode, 2)
         self.assertEqual(run("replay-violation", training.folder, "first").returncode, 2)

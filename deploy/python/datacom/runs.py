@@ -145,7 +145,7 @@ class Transitions:
 
 
 class Run:
-    """A run folder. Frames are read anew at every access, so they grow while the run goes on."""
+    """A run folder, or a copy of its records in deploy/results. Frames are read anew at every access, so they grow while the run goes on."""
 
     def __init__(self, path: PathLike) -> None:
         """Raises FileNotFoundError if the folder is no run."""
@@ -158,7 +158,9 @@ class Run:
         self.task: str = self.experiment["task"]
         self.algorithm: str = self.experiment["algorithm"]
         members = self.experiment.get("members", [])
-        self.seeds: list[int] = [member.get("seed", 0) for member in (members if isinstance(members, list) else [members])]
+        members = members if isinstance(members, list) else [members]
+        self.seeds: list[int] = [member.get("seed", 0) for member in members]
+        self.labels: list[str] = [member.get("label", "") for member in members]  #: settings of a sweep
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r}: {self.name}, {len(self.seeds)} members)"
@@ -166,7 +168,8 @@ class Run:
     def _table(self, name: str) -> pandas.DataFrame:
         import pandas
 
-        return pandas.read_csv(self.path / name)
+        files = [self.path / (name + suffix) for suffix in ("", ".gz", ".xz")]  # deploy/results has compressed ones
+        return pandas.read_csv(next((file for file in files if file.is_file()), files[0]))
 
     @property
     def progress(self) -> pandas.DataFrame:

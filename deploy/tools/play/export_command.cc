@@ -8,6 +8,7 @@
 #include "common/base/status.h"
 #include "common/base/version.h"
 #include "common/config/task_files.h"
+#include "common/records/ledger_excerpt.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/experiment.pb.h"
 #include "deploy/tools/maps/run_policies.h"
@@ -35,6 +36,11 @@ absl::Status RunExportCommand(const ExportCommand& given, std::ostream* out) {
     RETURN_IF_ERROR(StorePolicies(command.run_dir, command.epoch.value_or(""), command.file));
     *out << command.file << ": " << command.epoch.value_or("last and best")
          << " policies of all members, in half precision\n";
+    return absl::OkStatus();
+  }
+  if (command.format == "violations") {
+    ASSIGN_OR_RETURN(const size_t kept, CopyLargestViolations(command.run_dir, command.largest, command.file));
+    *out << command.file << ": " << kept << " violations, the largest of their episodes, and the steps before them\n";
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadRunExperiment(command.run_dir, {}));

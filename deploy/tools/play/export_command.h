@@ -1,5 +1,5 @@
-// `export`: writes a policy of a run to one file, for the C library or as an ONNX model. Thread-safe; blocks on the
-// disk.
+// `export`: writes a policy of a run to one file, for the C library or as an ONNX model, or what results keep of a run.
+// Thread-safe; blocks on the disk.
 #ifndef DATACOM_DEPLOY_TOOLS_PLAY_EXPORT_COMMAND_H_
 #define DATACOM_DEPLOY_TOOLS_PLAY_EXPORT_COMMAND_H_
 
@@ -16,10 +16,11 @@ struct ExportCommand {
   std::string run_dir;
   uint32_t member = 0;
   std::optional<std::string> epoch;  // number, last or best; default last, of the format stored both
-  std::string file;                  // the file to write
-  std::string format = "policy";     // or onnx, or stored: all members (stored_policies.h)
+  std::string file;                  // the file to write, of the format violations the folder
+  std::string format = "policy";     // or onnx; stored: all members (stored_policies.h); violations (ledger_excerpt.h)
   bool noise = false;                // the ONNX graph takes noise as an input
   uint32_t pairs = 1000;             // recorded inputs and outputs beside an ONNX file
+  uint32_t largest = 10;             // violations to keep
 };
 
 // Checks that the policy's acting rule can be made, writes the file and prints on `out` what it holds. NOT_FOUND or

@@ -47,6 +47,8 @@ def autogroup():
 
 def export():
     folder, name = os.path.split(value("--out"))
+    if value("--format") == "violations":
+        folder, name = value("--out"), "violations"
     write(folder, name, [" ".join(sys.argv[1:3])])
 
 

@@ -107,9 +107,10 @@ class ReproduceTest(unittest.TestCase):
             ["train", "hockey/one", "--seeds", "0-1", "--steps", "2000", "--run-dir", self.runs + "/hockey/one"],
             ["sweep", "hockey/two", "--seeds", "0-2", "--steps", "2000", "--run-dir", self.runs + "/hockey/two"],
             ["train", "pole/three", "--seeds", "0-1", "--steps", "2000", "--run-dir", self.runs + "/pole/three"]])
-        for place in ("hockey/one", "hockey/two/first", "hockey/two/second", "pole/three"):
+        for place, violations in (("hockey/one", True), ("hockey/two/first", False), ("hockey/two/second", False), ("pole/three", True)):
             self.assertEqual(sorted(os.listdir(os.path.join(self.results, place))),
-                             ["build.txt", "episodes.csv.xz", "experiment.textproto", "policies.stored", "progress.csv"])
+                             ["build.txt", "episodes.csv.xz", "experiment.textproto", "policies.stored", "progress.csv",
+                              *(["violations"] if violations else [])])
         self.assertEqual(self.read(self.results, "hockey/two/second/policies.stored"), f"export {self.runs}/hockey/two/second\n")
         self.assertEqual(self.read(self.results, "hockey/one/build.txt"), "revision 123\nmachine a 486, 1 processors\nstarted 1994-05-06\n")
         self.assertEqual(self.read(self.results, "hockey/one/progress.csv").splitlines()[:2], [

@@ -1,6 +1,7 @@
 // Tests the page about a folder of results.
 #include "deploy/report/evidence.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <regex>
@@ -123,18 +124,48 @@ TEST_F(EvidenceTest, EachTasksCurvesAreAlsoAFigureAndTheirCentreMayBeTheInterqua
 
 TEST_F(EvidenceTest, FramesOfTheBestAndTheWorstSeedAreEmbedded) {
   EvidenceOptions options;
-  std::vector<int> drawn;
-  options.film = [&](const std::string& folder, int member, const std::string& png) {
+  std::vector<uint64_t> drawn;
+  options.film = [&](const std::string& folder, uint64_t member, const std::string& png) {
     drawn.push_back(member);
     std::ofstream(png) << "frames of " << std::filesystem::path(folder).filename().string();
     return absl::OkStatus();
   };
   const std::string page = Page(options);
-  EXPECT_EQ(drawn, (std::vector<int>{1, 0}));
+  EXPECT_EQ(drawn, (std::vector<uint64_t>{1, 0}));
   EXPECT_THAT(page, AllOf(HasSubstr("best seed (member 1)"), HasSubstr("worst seed (member 0)"),
                           HasSubstr("data:image/png;base64,ZnJhbWVzIG9mIGRhdGFjb20=")));
-  options.film = [](const std::string&, int, const std::string&) { return absl::NotFoundError("no policies"); };
+  options.film = [](const std::string&, uint64_t, const std::string&) { return absl::NotFoundError("no policies"); };
   EXPECT_THAT(Page(options), Not(HasSubstr("<img")));
+}
+
+TEST_F(EvidenceTest, TheLearnedConstraintIsDrawnOnlyWhereThereIsOne) {
+  Leave("pole/sac", "algorithm: 'sac' members { seed: 0 } members { seed: 1 }");
+  Write("pole/sac/progress.csv", kProgress);
+  EvidenceOptions options;
+  std::vector<std::string> drawn;
+  options.map = [&](const std::string& folder, uint64_t member, const std::string& png) {
+    drawn.push_back(std::filesystem::path(folder).filename().string() + std::to_string(member));
+    std::ofstream(png) << "map";
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(Page(options), HasSubstr("best seed (member 1): its learned constraint at the end"));
+  EXPECT_EQ(drawn, (std::vector<std::string>{"datacom1"}));
+}
+
+TEST_F(EvidenceTest, TheKeptViolationsAreShownAndWhatCannotBeDrawnIsSaid) {
+  Write("pole/datacom/ledger/violations.csv", "id,member,seed,env_steps,cost\n1,1,8,1700,2.5\n2,0,7,90,0.25\n");
+  EvidenceOptions options;
+  options.violation = [](const std::string&, uint64_t id, const std::string& png) {
+    if (id == 2) return absl::InternalError("step 3 differs, 1 < 2");
+    std::ofstream(png) << "picture";
+    return absl::OkStatus();
+  };
+  const std::string page = Page(options);
+  EXPECT_THAT(page,
+              AllOf(HasSubstr("the 2 largest violations of its training</summary>"),
+                    HasSubstr("cost 2.5 in step 1700 of seed 8 (datacom replay-violation results:pole/datacom 1)"),
+                    HasSubstr("cost 0.25 in step 90 of seed 7"), HasSubstr("data:image/png;base64,cGljdHVyZQ=="),
+                    HasSubstr("No picture: step 3 differs, 1 &lt; 2")));
 }
 
 // The numbers of a figure and the text between them.
