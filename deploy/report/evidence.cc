@@ -204,9 +204,10 @@ std::string Table(const std::string& first, const std::vector<Group>& groups,
 
 // The four quantities of the paper's figures; without a success rate where no method has ever one.
 std::vector<PanelOf> PanelsFor(const std::vector<Group>& groups) {
-  std::vector<PanelOf> panels = {{"eval_discounted_return", "Discounted return J", false},
-                                 {"eval_sum_cost", "Cost of an episode", true},
-                                 {"eval_max_violation", "Largest violation of an episode", true}};
+  std::vector<PanelOf> panels = {
+      {"eval_discounted_return", "Discounted return J", false},
+      {"eval_sum_cost", "Cost of an episode (0 is at the lower edge)", true, INFINITY, true},
+      {"eval_max_violation", "Largest violation of an episode (0 is at the lower edge)", true, INFINITY, true}};
   const bool succeeds = std::any_of(groups.begin(), groups.end(), [](const Group& group) {
     return std::any_of(group.members.begin(), group.members.end(),
                        [](const RunMember& member) { return AtEnd(member, "eval_success_rate") > 0; });
@@ -254,10 +255,11 @@ class Page {
       if (!options_.figures.empty()) {
         RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(options_.figures, "/", task, ".svg"), curves));
       }
-      absl::StrAppend(&body_, "<figure><figcaption>Evaluations over the training</figcaption>", curves, "</figure>\n",
-                      Table("method", groups, commands),
-                      "<figure><figcaption>Return against cost, at the end</figcaption>", Points(groups),
-                      "</figure>\n");
+      absl::StrAppend(
+          &body_, "<figure><figcaption>Evaluations over the training</figcaption>", curves, "</figure>\n",
+          Table("method", groups, commands),
+          "<figure><figcaption>Return against cost, at the end (a cost of 0 is at the left edge)</figcaption>",
+          Points(groups), "</figure>\n");
       RETURN_IF_ERROR(AddPictures(entries));
     }
     for (const Entry& entry : entries) {

@@ -27,8 +27,11 @@ std::string Escaped(const std::string& text) {
   return absl::StrReplaceAll(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
 }
 
+constexpr double kMostDecades = 5;  // of a logarithmic axis
+
 struct Axis {
-  double low = 0, high = 1, step = 1;
+  double low = 0, high = 1, step = 1;  // of a logarithmic axis: exponents of 10
+  bool logarithmic = false;
 
   // Covers [low, high] with about `ticks` round steps of 1, 2 or 5 times a power of ten.
   static Axis Over(double low, double high, int ticks) {
@@ -37,9 +40,21 @@ struct Axis {
     const double step = power * (wanted <= power ? 1 : wanted <= 2 * power ? 2 : wanted <= 5 * power ? 5 : 10);
     return {step * std::floor(low / step + 1e-9), step * std::ceil(high / step - 1e-9), step};
   }
-  double At(double value, double length) const { return (value - low) / (high - low) * length; }
+  // The decades that hold [low, high], 0 < low <= high; the uppermost kMostDecades of them.
+  static Axis Decades(double low, double high) {
+    const double top = std::max(std::ceil(std::log10(high) - 1e-9), std::floor(std::log10(low)) + 1);
+    return {std::max(std::floor(std::log10(low) + 1e-9), top - kMostDecades), top, 1, true};
+  }
+  // Distance from the lower end. Of a logarithmic axis at least 0.
+  double At(double value, double length) const {
+    const double scaled = logarithmic ? (value > 0 ? std::max(std::log10(value), low) : low) : value;
+    return (scaled - low) / (high - low) * length;
+  }
   int ticks() const { return static_cast<int>(std::lround((high - low) / step)) + 1; }
-  double tick(int i) const { return step * (std::round(low / step) + i); }
+  double tick(int i) const {
+    const double place = step * (std::round(low / step) + i);
+    return logarithmic ? std::pow(10, place) : place;
+  }
 };
 
 // A point of a curve and its 95 % interval.
@@ -74,18 +89,22 @@ class Panel {
  public:
   Panel(double left, double top, const std::vector<std::vector<Band>>& curves, const PanelOf& of)
       : left_(left), top_(top) {
-    const bool from_zero = of.from_zero;
-    double low = from_zero ? 0 : std::numeric_limits<double>::infinity(), high = -low, last = 0;
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    double low = of.from_zero && !of.logarithmic ? 0 : kInfinity, high = -kInfinity, last = 0;
     for (const std::vector<Band>& curve : curves) {
       for (const Band& band : curve) {
-        low = std::min(low, from_zero ? band.middle : band.low);
+        const double least = of.from_zero || of.logarithmic ? band.middle : band.low;
+        if (!of.logarithmic || least > 0) low = std::min(low, least);
         high = std::max(high, std::min(band.high, of.most));
         last = std::max(last, band.steps);
       }
     }
     steps_ = Axis::Over(0, last, 4);
     if (last > 0) steps_.high = last;
-    if (std::isfinite(low) && std::isfinite(high)) values_ = Axis::Over(low, high, 4);
+    if (std::isfinite(low) && std::isfinite(high)) {
+      values_ = of.logarithmic ? Axis::Decades(low, high) : Axis::Over(low, high, 4);
+    }
+    opacity_ = std::min(0.18, 0.8 / static_cast<double>(curves.size()));
   }
 
   std::string Frame(const std::string& title) const {
@@ -117,7 +136,8 @@ class Panel {
       absl::StrAppend(&upper, Point(band.steps, band.high), " ");
       lower = absl::StrCat(Point(band.steps, band.low), " ", lower);
     }
-    return absl::StrFormat("<polygon fill=\"%s\" fill-opacity=\"0.18\" points=\"%s\"/>\n", look.colour, upper + lower) +
+    return absl::StrFormat("<polygon fill=\"%s\" fill-opacity=\"%.2g\" points=\"%s\"/>\n", look.colour, opacity_,
+                           upper + lower) +
            absl::StrFormat("<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.6\"%s points=\"%s\"/>\n",
                            look.colour, Dashes(look), middle);
   }
@@ -130,6 +150,7 @@ class Panel {
 
   const double left_, top_;
   Axis steps_, values_;
+  double opacity_ = 0;  // of a band: many bands lie upon each other
 };
 
 std::string Begin(double height) {
@@ -178,13 +199,13 @@ std::string RenderFigure(const std::vector<Group>& groups) {
 std::string RenderPoints(const std::vector<GroupPoint>& points, const std::string& x_title, const std::string& y_title,
                          double limit) {
   constexpr double kLeft = 70, kAcross = 480, kDown = 260;
-  double x_low = std::isfinite(limit) ? limit : INFINITY, x_high = -x_low, y_low = INFINITY, y_high = -INFINITY;
-  if (std::isfinite(limit)) x_high = limit;
+  double x_low = INFINITY, x_high = -INFINITY, y_low = INFINITY, y_high = -INFINITY;
+  if (limit > 0 && std::isfinite(limit)) x_low = x_high = limit;
   for (const GroupPoint& point : points) {
-    x_low = std::min(x_low, point.x.mean - point.x.half), x_high = std::max(x_high, point.x.mean + point.x.half);
+    if (point.x.mean > 0) x_low = std::min(x_low, point.x.mean), x_high = std::max(x_high, point.x.mean + point.x.half);
     y_low = std::min(y_low, point.y.mean - point.y.half), y_high = std::max(y_high, point.y.mean + point.y.half);
   }
-  const Axis across = Axis::Over(std::max(0.0, x_low), x_high, 6), down = Axis::Over(y_low, y_high, 5);
+  const Axis across = std::isfinite(x_low) ? Axis::Decades(x_low, x_high) : Axis(), down = Axis::Over(y_low, y_high, 5);
   const auto x_at = [&](double x) { return kLeft + std::clamp(across.At(x, kAcross), 0.0, kAcross); };
   const auto y_at = [&](double y) { return kTop + kDown - std::clamp(down.At(y, kDown), 0.0, kDown); };
   std::string svg = Begin(kTop + kDown + 48);

@@ -15,6 +15,7 @@ struct PanelOf {
   std::string title;
   bool from_zero = false;                                 // never negative: the axis begins at 0
   double most = std::numeric_limits<double>::infinity();  // of the quantity; the axis does not go beyond it
+  bool logarithmic = false;                               // five decades at most; what is below lies on the lower edge
 };
 
 // What a curve shows of the members of a group, each with its 95 % interval.
@@ -30,7 +31,7 @@ struct GroupPoint {
   std::string title, colour;
   Interval x, y;
 };
-// `limit`: where a line stands on the axis of x, for a budget; NaN for none.
+// The axis of x is logarithmic, as PanelOf's. `limit`: where a line stands on it, for a budget; NaN for none.
 std::string RenderPoints(const std::vector<GroupPoint>& points, const std::string& x_title, const std::string& y_title,
                          double limit);
 

@@ -122,6 +122,21 @@ TEST_F(EvidenceTest, EachTasksCurvesAreAlsoAFigureAndTheirCentreMayBeTheInterqua
   EXPECT_FALSE(FileExists(options.figures + "/cart.svg"));
 }
 
+TEST_F(EvidenceTest, CostAndViolationHaveLogarithmicAxesWithZeroAtTheLowerEdge) {
+  std::string progress = kProgress;
+  progress.replace(progress.find("0.5,3,1"), 7, "0.5,0,1");
+  progress.replace(progress.find("0.5,5,1"), 7, "0.5,0,1");
+  Write("pole/datacom/progress.csv", progress);
+  EvidenceOptions options;
+  options.figures = folder_.path() + "/figures";
+  Page(options);
+  // Panels are 330 x 190 and begin at (56, 24), (458, 24) and (56, 286). Cost 9 and 0 on an axis from 1 to 10: log10(9)
+  // = 0.9542. Violation 1 and 0.5 on an axis from 0.1 to 1: log10(0.5) = -0.3010.
+  EXPECT_THAT(*ReadFile(options.figures + "/pole.svg"),
+              AllOf(HasSubstr("points=\"458.0,32.7 788.0,214.0 \""), HasSubstr("points=\"56.0,286.0 386.0,343.2 \""),
+                    HasSubstr(">0.1</text>")));
+}
+
 TEST_F(EvidenceTest, FramesOfTheBestAndTheWorstSeedAreEmbedded) {
   EvidenceOptions options;
   std::vector<uint64_t> drawn;
