@@ -109,10 +109,8 @@ class LedgerWriter {
 // NOT_FOUND, naming the existing ids, when there is no ledger or no such id; DATA_LOSS, naming file and line, when the
 // line cannot be read.
 absl::StatusOr<LedgerViolation> ReadViolation(const std::string& run_dir, uint64_t id);
-// Calls `visit` for every violation in the order of the file. An error of `visit` ends it and is returned, except
-// CANCELLED, which only ends it; otherwise as ReadViolation.
-absl::Status VisitViolations(const std::string& run_dir,
-                             const std::function<absl::Status(const LedgerViolation&)>& visit);
+// Calls `visit` for every violation in the order of the file. Errors as ReadViolation's.
+absl::Status VisitViolations(const std::string& run_dir, const std::function<void(const LedgerViolation&)>& visit);
 // All recorded steps of the violation's episode, from the first. DATA_LOSS, naming the file, when the header, a step or
 // the violating step is missing.
 absl::StatusOr<std::vector<LedgerStep>> ReadEpisode(const std::string& run_dir, const LedgerViolation& violation);

@@ -48,10 +48,7 @@ class Largest {
 
 absl::StatusOr<size_t> CopyLargestViolations(const std::string& run_dir, size_t most, const std::string& target) {
   Largest largest(most);
-  RETURN_IF_ERROR(VisitViolations(run_dir, [&](const LedgerViolation& violation) {
-    largest.Add(violation);
-    return absl::OkStatus();
-  }));
+  RETURN_IF_ERROR(VisitViolations(run_dir, [&](const LedgerViolation& violation) { largest.Add(violation); }));
   const std::vector<LedgerViolation>& kept = largest.kept();
   if (kept.empty()) return 0;
   std::error_code error;

@@ -164,12 +164,12 @@ absl::StatusOr<uint64_t> VisitRows(const std::string& run_dir, const Visit& visi
 
 }  // namespace
 
-absl::Status VisitViolations(const std::string& run_dir,
-                             const std::function<absl::Status(const LedgerViolation&)>& visit) {
+absl::Status VisitViolations(const std::string& run_dir, const std::function<void(const LedgerViolation&)>& visit) {
   return VisitRows(run_dir,
                    [&](uint64_t, const std::string& line, uint32_t action_dim, const std::string& where) {
                      const absl::StatusOr<LedgerViolation> violation = ParseViolation(line, action_dim, where);
-                     return violation.ok() ? visit(*violation) : violation.status();
+                     if (violation.ok()) visit(*violation);
+                     return violation.status();
                    })
       .status();
 }

@@ -53,12 +53,8 @@ class LedgerExcerpt : public ::testing::Test {
   }
   std::vector<float> Costs() const {
     std::vector<float> costs;
-    EXPECT_THAT(VisitViolations(kept_,
-                                [&](const LedgerViolation& violation) {
-                                  costs.push_back(violation.cost);
-                                  return absl::OkStatus();
-                                }),
-                IsOk());
+    const auto add = [&](const LedgerViolation& violation) { costs.push_back(violation.cost); };
+    EXPECT_THAT(VisitViolations(kept_, add), IsOk());
     return costs;
   }
 

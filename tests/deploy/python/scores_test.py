@@ -14,7 +14,6 @@ PROGRESS = ("member,seed,epoch,env_steps,eval_episodes,eval_discounted_return,ev
 def leave(folder):
     folder.mkdir(parents=True)
     (folder / "experiment.textproto").write_text(EXPERIMENT % folder.name)
-    return folder
 
 
 def test_every_run_has_a_matrix_of_its_evaluations(tmp_path):
