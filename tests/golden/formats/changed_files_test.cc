@@ -288,7 +288,7 @@ TEST_F(OtherTextVersions, ARunThatIsResumedRefusesRecordsWithOtherColumnsNamingB
     ASSERT_THAT(Unpack(std::string(kGoldenFolder) + "/" + kNewest, folder_), IsOk());
     Replace(file, "member,", "agent,");
     const absl::Status status =
-        learner::RunRecords::Open({folder_, "datacom", {}, 10, {}},
+        learner::RunRecords::Open({folder_, "datacom", {}, 10, {}, {}},
                                   {{"progress.csv", End("progress.csv")}, {"episodes.csv", End("episodes.csv")}})
             .status();
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
