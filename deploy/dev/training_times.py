@@ -13,9 +13,12 @@ MICROSECONDS = {"datacom": 412, "iqn_datacom": 3159, "sac": 241, "atacom_fi": 23
 
 
 def read_sweep(name):
-    """The experiments of a sweep and the number of its points."""
-    with open(os.path.join(ROOT, "deploy", "sweeps", *name.split("/")) + ".textproto", encoding="utf-8") as file:
-        text = file.read()
+    """The experiments of a sweep and the number of its points; no experiments when it is not in deploy/sweeps."""
+    try:
+        with open(os.path.join(ROOT, "deploy", "sweeps", *name.split("/")) + ".textproto", encoding="utf-8") as file:
+            text = file.read()
+    except FileNotFoundError:
+        return [], 1
     axes = re.split(r"^axes \{$", text, flags=re.M)[1:]
     points = math.prod(len(re.findall(r"^  points \{", axis, re.M)) for axis in axes)
     return re.findall(r'^experiments: "(.*?)"', text, re.M), points
@@ -64,7 +67,10 @@ class TrainingTimes:
 
     def rate(self, entry):
         """(steps of all members per second or None, what it was measured with)."""
-        task, method = self.kinds(entry)[0]
+        kinds = self.kinds(entry)
+        if not kinds:
+            return None, "the sweep is not in deploy/sweeps"
+        task, method = kinds[0]
         if (task, method) in self.rates:
             rate, name = self.rates[task, method]
             return rate, "measured" if name == entry.name else f"as {name}"

@@ -250,11 +250,16 @@ class ReproduceTest(unittest.TestCase):
         self.reproduce(code=75)
         self.assertEqual(self.names(), ["hockey/one"])
 
-    def test_status_lists_finished_and_open_entries(self):
-        self.reproduce("hockey/two")
+    def test_status_lists_finished_entries_and_the_hours_of_open_ones(self):
+        self.write(os.path.join(self.results, "entries.csv"), ENTRIES.replace("pole/three,0-1,2000", "pole/datacom,0-1,2000") +
+                   "train,pole/sac,0-1,20000000,Four\n")
+        self.reproduce("pole/datacom")  # two members make 2,000 steps each in 2 s: SAC 2,000 * 412 / 241 = 3,419 a second
         self.assertEqual(self.reproduce("--status").splitlines(), [
-            "hockey/one                   seeds 0-1   not started", "hockey/two                   seeds 0-2   done",
-            "pole/three                   seeds 0-1   not started"])
+            "hockey/one                   seeds 0-1   not started, hours unknown (nothing like it was trained)",
+            "hockey/two                   seeds 0-2   not started, hours unknown (the sweep is not in deploy/sweeps)",
+            "pole/datacom                 seeds 0-1   done",
+            "pole/sac                     seeds 0-1   not started, about 3.2 h to go (3,419 steps/s, from pole/datacom by the cost of an "
+            "update)"])
 
     def test_training_can_start_while_status_reads_the_records(self):
         run = os.path.join(self.runs, "hockey", "one")
