@@ -53,7 +53,8 @@ def members(folder):
     experiment = read(folder, "experiment.textproto")
     blocks = re.findall(r"^members \{\n(.*?)^\}", experiment, re.M | re.S)
     labels = [re.search(r'^  label: "(.*)"$', block, re.M) for block in blocks]
-    found = [Member(label.group(1) if label else "", []) for label in labels]
+    # The text format writes ' as \'.
+    found = [Member(re.sub(r"\\(.)", r"\1", label.group(1)) if label else "", []) for label in labels]
     for row in rows(read(folder, "progress.csv")):
         found[int(row["member"])].rows.append(row)
     return found
