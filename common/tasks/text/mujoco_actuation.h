@@ -46,6 +46,8 @@ class Actuation {
   // Returns whether positions, velocities and what MuJoCo derives from them (mass matrix, bias) match the state after
   // Advance.
   bool keeps_fresh() const { return refresh_ != Refresh::kNothing; }
+  // Whether the forces of contacts and constraints after Advance belong to the same state as the contacts.
+  bool keeps_forces() const { return refresh_ != Refresh::kKinematics; }
 
   // Stores the control of `action` [channels], clipped to [-1, 1]; writes the clipped action. A NaN stays a NaN: MuJoCo
   // rejects it.

@@ -222,6 +222,11 @@ absl::StatusOr<std::shared_ptr<const CompiledTask>> CompiledTask::Make(const v1:
   ASSIGN_OR_RETURN(made->extra, Signals::Make(model, task.definition().extra(), "extra"));
   const v1::ConstraintState& state = task.definition().constraint_state();
   ASSIGN_OR_RETURN(made->uncontrolled, Signals::Make(model, state.uncontrolled(), "constraint_state.uncontrolled"));
+  made->external_forces =
+      made->observation.external_forces() || made->extra.external_forces() || made->uncontrolled.external_forces();
+  if (made->external_forces && !made->actuation->keeps_forces()) {
+    return Wrong("control.refresh", "the quantity external_force needs \"all\" or \"nothing\"");
+  }
   ASSIGN_OR_RETURN(made->joints, StateJoints::Make(model, state));
   ASSIGN_OR_RETURN(made->known,
                    KnownOfTask::Make(model, task.definition(), made->joints, made->actuation->first_order()));

@@ -51,6 +51,7 @@ struct CompiledTask {
   v1::TaskDefinition definition;
   MujocoModel model, unconstrained;
   Signals observation, extra, uncontrolled;  // observation: its measured entries
+  bool external_forces = false;              // of one of the three (Signals::external_forces)
   std::optional<Actuation> actuation;
   std::optional<StartRules> start;
   StateJoints joints;

@@ -105,7 +105,7 @@ absl::Status Signals::Add(const mjModel& model, const v1::Signal& signal, const 
         }
       }
       Reading reading;
-      reading.kind = sensor ? Kind::kSensor : Kind::kActivation;
+      reading.array = sensor ? &mjData::sensordata : &mjData::act;
       reading.address = sensor ? model.sensor_adr[id] : model.actuator_actadr[id];
       reading.count = sensor ? model.sensor_dim[id] : ActivationsOf(model, id);
       if (!sensor && reading.count == 0) {
@@ -141,14 +141,16 @@ absl::Status Signals::AddJoint(const mjModel& model, const v1::Signal& signal, c
   const std::string quantity = signal.has_quantity() ? signal.quantity() : "position";
   const bool scalar = type == mjJNT_SLIDE || type == mjJNT_HINGE;
   Reading reading;
-  if (scalar) reading.dof = model.jnt_dofadr[id];
+  reading.array = &mjData::qpos;
+  reading.address = model.jnt_qposadr[id];
+  if (scalar && (quantity == "position" || quantity == "angle")) reading.dof = model.jnt_dofadr[id];
   if (quantity == "position") {
-    reading.kind = Kind::kJointPosition;
     *suffixes = scalar               ? std::vector<std::string>{""}
                 : type == mjJNT_BALL ? std::vector<std::string>{"w", "x", "y", "z"}
                                      : std::vector<std::string>{"x", "y", "z", "qw", "qx", "qy", "qz"};
-  } else if (quantity == "velocity") {
-    reading.kind = Kind::kJointVelocity;
+  } else if (quantity == "velocity" || quantity == "actuator_force") {
+    reading.array = quantity == "velocity" ? &mjData::qvel : &mjData::qfrc_actuator;
+    reading.address = model.jnt_dofadr[id];
     *suffixes = scalar               ? std::vector<std::string>{""}
                 : type == mjJNT_BALL ? std::vector<std::string>{"x", "y", "z"}
                                      : std::vector<std::string>{"x", "y", "z", "wx", "wy", "wz"};
@@ -160,16 +162,48 @@ absl::Status Signals::AddJoint(const mjModel& model, const v1::Signal& signal, c
     *suffixes = {"sin", "cos"};
   } else {
     return WrongQuantity(signal, field, absl::StrCat("joint ", PlainName(model, mjOBJ_JOINT, id)),
-                         type == mjJNT_HINGE ? "position, velocity, angle, sine_cosine" : "position, velocity");
+                         type == mjJNT_HINGE ? "position, velocity, actuator_force, angle, sine_cosine"
+                                             : "position, velocity, actuator_force");
   }
-  reading.address = reading.kind == Kind::kJointVelocity ? model.jnt_dofadr[id] : model.jnt_qposadr[id];
   reading.count = static_cast<int>(suffixes->size());
   readings_.push_back(reading);
   return absl::OkStatus();
 }
 
+absl::StatusOr<bool> Signals::AddOfBody(const v1::Signal& signal, const std::string& field, int id,
+                                        std::vector<std::string>* suffixes) {
+  struct Quantity {
+    mjtNum* mjData::*array;
+    std::vector<std::string> suffixes;
+  };
+  static const auto& kQuantities = *new std::map<std::string, Quantity>{
+      {"com_inertia", {&mjData::cinert, {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}}},
+      {"com_velocity", {&mjData::cvel, {"wx", "wy", "wz", "x", "y", "z"}}},
+      {"external_force", {&mjData::cfrc_ext, {"tx", "ty", "tz", "x", "y", "z"}}},
+      {"subtree_com", {&mjData::subtree_com, {"x", "y", "z"}}}};
+  const auto found = kQuantities.find(signal.quantity());
+  if (found == kQuantities.end()) return false;
+  for (const auto& [has, part] :
+       {std::pair(signal.has_axes(), "axes"), std::pair(signal.has_relative_to(), "relative_to")}) {
+    if (has)
+      return Wrong(absl::StrCat(field, ".", part),
+                   absl::StrCat(signal.quantity(), " is as MuJoCo has it; leave it out"));
+  }
+  *suffixes = found->second.suffixes;
+  Reading reading;
+  reading.array = found->second.array;
+  reading.count = static_cast<int>(suffixes->size());
+  reading.address = reading.count * id;
+  readings_.push_back(reading);
+  return true;
+}
+
 absl::Status Signals::AddPlace(const mjModel& model, const v1::Signal& signal, const std::string& field, Place place,
                                std::vector<std::string>* suffixes) {
+  if (place.type == mjOBJ_BODY) {
+    ASSIGN_OR_RETURN(const bool added, AddOfBody(signal, field, place.id, suffixes));
+    if (added) return absl::OkStatus();
+  }
   static const auto& kVectors =
       *new std::map<std::string, Kind>{{"position", Kind::kPosition},
                                        {"velocity", Kind::kVelocity},
@@ -213,11 +247,17 @@ absl::Status Signals::AddPlace(const mjModel& model, const v1::Signal& signal, c
   } else {
     return WrongQuantity(signal, field, absl::StrCat("a ", mju_type2Str(place.type)),
                          "position, velocity, angular_velocity, local_velocity, local_angular_velocity, gravity, "
-                         "distance, and of sites and bodies orientation");
+                         "distance, of sites and bodies orientation, and of bodies com_inertia, com_velocity, "
+                         "external_force, subtree_com");
   }
   reading.count = static_cast<int>(suffixes->size());
   readings_.push_back(reading);
   return absl::OkStatus();
+}
+
+bool Signals::external_forces() const {
+  return std::any_of(readings_.begin(), readings_.end(),
+                     [](const Reading& reading) { return reading.array == &mjData::cfrc_ext; });
 }
 
 void Signals::Read(const mjModel& model, const mjData& data, double* out) const {
@@ -229,17 +269,8 @@ void Signals::Read(const mjModel& model, const mjData& data, double* out) const 
 
 void Signals::ReadOne(const mjModel& model, const mjData& data, const Reading& reading, double* out) {
   switch (reading.kind) {
-    case Kind::kJointPosition:
-      std::copy_n(data.qpos + reading.address, reading.count, out);
-      return;
-    case Kind::kJointVelocity:
-      std::copy_n(data.qvel + reading.address, reading.count, out);
-      return;
-    case Kind::kSensor:
-      std::copy_n(data.sensordata + reading.address, reading.count, out);
-      return;
-    case Kind::kActivation:
-      std::copy_n(data.act + reading.address, reading.count, out);
+    case Kind::kCopy:
+      std::copy_n(data.*reading.array + reading.address, reading.count, out);
       return;
     case Kind::kAngle:
       *out = std::atan2(std::sin(data.qpos[reading.address]), std::cos(data.qpos[reading.address]));
@@ -311,8 +342,7 @@ void Signals::ReadMotion(const mjModel& model, const mjData& data, const Reading
 void Signals::Rates(const mjModel& model, const mjData& data, const double* before, const double* now, double dt,
                     double* out) const {
   for (const Reading& reading : readings_) {
-    const bool scalar = reading.dof >= 0 && (reading.kind == Kind::kJointPosition || reading.kind == Kind::kAngle);
-    if (scalar) {
+    if (reading.dof >= 0) {
       *out = data.qvel[reading.dof];
     } else if (reading.kind == Kind::kPosition && reading.moved_by_joints && reading.frame.id < 0) {
       ReadMotion(model, data, reading, false, out);

@@ -27,6 +27,8 @@ class Signals {
   const std::vector<std::string>& names() const { return names_; }  // of the numbers
   // Where the numbers of each entry of the list begin; then size().
   const std::vector<int>& begins() const { return begins_; }
+  // Whether Read needs mj_rnePostConstraint after the forces of the state are known.
+  bool external_forces() const;
   // out: [size()]
   void Read(const mjModel& model, const mjData& data, double* out) const;
   // Derivatives of the numbers, [size()]. They come from MuJoCo for scalar joints and for positions of sites, bodies
@@ -36,8 +38,7 @@ class Signals {
 
  private:
   enum class Kind {
-    kJointPosition,
-    kJointVelocity,
+    kCopy,  // of an array of mjData
     kAngle,
     kSineCosine,
     kPosition,
@@ -47,14 +48,13 @@ class Signals {
     kLocalAngularVelocity,
     kGravity,
     kOrientation,
-    kDistance,
-    kSensor,
-    kActivation
+    kDistance
   };
   struct Reading {
-    Kind kind = Kind::kSensor;
-    int address = 0;  // in qpos, qvel, sensordata or act
-    int dof = -1;     // of a scalar joint
+    Kind kind = Kind::kCopy;
+    mjtNum* mjData::*array = nullptr;  // of kCopy
+    int address = 0;                   // in the array, or in qpos
+    int dof = -1;                      // whose velocity is the derivative; -1: none
     int count = 1;
     Place place;
     Place frame;  // id -1: the world
@@ -66,6 +66,9 @@ class Signals {
                         std::vector<std::string>* suffixes);
   absl::Status AddPlace(const mjModel& model, const v1::Signal& signal, const std::string& field, Place place,
                         std::vector<std::string>* suffixes);
+  // False: the quantity is another one.
+  absl::StatusOr<bool> AddOfBody(const v1::Signal& signal, const std::string& field, int id,
+                                 std::vector<std::string>* suffixes);
   static void ReadOne(const mjModel& model, const mjData& data, const Reading& reading, double* out);
   static void ReadMotion(const mjModel& model, const mjData& data, const Reading& reading, bool angular, double* out);
   static void ReadLocal(const mjModel& model, const mjData& data, const Reading& reading, double* out);

@@ -102,6 +102,7 @@ void TextTask::Begin(const std::map<std::string, double>* init, const RandomStre
     }
     motions_.Begin(stream, *data);
     task.actuation->Begin(model, data);
+    if (task.external_forces) mj_forward(&model, data);
   });
   Observe(0, observation);
 }
@@ -134,6 +135,7 @@ bool TextTask::Observe(double dt, double* observation) {
   const CompiledTask& task = *compiled_;
   double* const x = observation + layout_.x_at;
   const bool valid = simulation_.Run([&](const mjModel& model, mjData* data) {
+    if (task.external_forces) mj_rnePostConstraint(&model, data);
     task.observation.Read(model, *data, values_.data());
     task.extra.Read(model, *data, values_.data() + task.observation.size());
     terms_.WriteState(model, *data, observation + layout_.q_at);

@@ -1,4 +1,4 @@
-"""Three tasks of Safety-Gymnasium (Python 3.8 to 3.10, pip install safety-gymnasium==1.0.0). In this folder:
+"""Two tasks of Safety-Gymnasium (Python 3.8 to 3.10, pip install safety-gymnasium==1.0.0). In this folder:
 
     DATACOM_PYTHON=python3.10 datacom train --python safety_tasks:point_goal --algorithm ppo_lag --steps 1000000 \\
         --set run.steps_per_epoch=20000 --set hyper.cost_budget=25 --set hyper.multiplier_lr=0.035
@@ -13,8 +13,4 @@ def point_goal():
 
 def car_goal():
     return safety_gymnasium.make("SafetyCarGoal1-v0")
-
-
-def humanoid():
-    return safety_gymnasium.make("SafetyHumanoidVelocity-v1")
 # SPDX-License-Identifier: Apache-2.0

@@ -3,7 +3,7 @@
     safety_gymnasium_test.py BIN MUJOCO_VERSION
 
 tests/golden/tasks/safety_gymnasium.csv.xz holds observations, rewards, costs and terminations of the package with its own MuJoCo,
-2.3.3, and safety_gymnasium_ant.csv.xz those of its Ant with MuJoCo 4.0.0 (safety_gymnasium_record.py).
+2.3.3, and safety_gymnasium_4.csv.xz those of its Ant and Humanoid with MuJoCo 4.0.0 (safety_gymnasium_record.py).
 
 The models come from Gymnasium, which pip unpacks into the build folder. Exit code 77, with the reason: pip cannot fetch it, and
 nothing was compared. DATACOM_SAFETY_GYMNASIUM_PYTHON may name a Python that has Safety-Gymnasium; then the first recording is made
@@ -22,16 +22,16 @@ import tempfile
 BIN, MUJOCO = os.path.abspath(sys.argv[1]), sys.argv[2]
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
-RECORDINGS = [os.path.join(SOURCE, "tests", "golden", "tasks", f"safety_gymnasium{name}.csv.xz") for name in ("", "_ant")]
+RECORDINGS = [os.path.join(SOURCE, "tests", "golden", "tasks", f"safety_gymnasium{name}.csv.xz") for name in ("", "_4")]
 EXAMPLE = os.path.join(SOURCE, "deploy", "examples", "velocity")
 sys.path.insert(0, os.path.join(SOURCE, "tests", "testing"))
 from skipped import SKIPPED  # noqa: E402  the path comes first
 
 GYMNASIUM = "gymnasium==0.28.1"  # its Hopper and Walker2d have places in the world, which the script converts
 STEPS, TOLERANCE = 1000, 1e-6
-ACTIONS = {"ant": 8, "half_cheetah": 6, "hopper": 3, "swimmer": 2, "walker2d": 6}
-POSITIONS = {"ant": 15, "half_cheetah": 9, "hopper": 6, "swimmer": 5, "walker2d": 9}  # the rest of a `start` line are velocities
-LIMITS = {"ant": 2.6222, "half_cheetah": 3.2096, "hopper": 0.7402, "swimmer": 0.2282, "walker2d": 2.3415}  # m/s, of the package's v1
+ACTIONS = {"ant": 8, "half_cheetah": 6, "hopper": 3, "humanoid": 17, "swimmer": 2, "walker2d": 6}
+POSITIONS = {"ant": 15, "half_cheetah": 9, "hopper": 6, "humanoid": 24, "swimmer": 5, "walker2d": 9}  # the rest of a `start` line are velocities
+LIMITS = {"ant": 2.6222, "half_cheetah": 3.2096, "hopper": 0.7402, "humanoid": 1.4149, "swimmer": 0.2282, "walker2d": 2.3415}  # m/s, of the package's v1
 Segment = collections.namedtuple("Segment", "start steps")  # numbers of the lines
 
 
@@ -129,8 +129,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="datacom-safety-gymnasium-") as folder:
         call(sys.executable, os.path.join(EXAMPLE, "write_tasks.py"), folder, env={**os.environ, "PYTHONPATH": package})
         for name, limit in LIMITS.items():
-            if name == "ant" and not MUJOCO.startswith("4."):
-                print(f"ant: not compared, because it was recorded with MuJoCo 4.0.0 and this is {MUJOCO}")
+            if name in ("ant", "humanoid") and not MUJOCO.startswith("4."):
+                print(f"{name}: not compared, because it was recorded with MuJoCo 4.0.0 and this is {MUJOCO}")
                 continue
             own = os.path.join(folder, name)
             text, signed = ((pathlib.Path(own) / file).read_text(encoding="utf-8") for file in ("task.textproto", "signed.textproto"))

@@ -1,0 +1,98 @@
+// Tests the quantities that text tasks copy from MuJoCo's arrays: centres of mass, inertias, forces. Expected values
+// are literals: a ball of 2 kg that rests on the floor under a motor, and carries a mass of 1 kg beside it.
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/text_tasks.h"
+
+namespace datacom {
+namespace {
+
+using ::datacom::testing::TaskFolder;
+using Loaded = ::datacom::testing::LoadedTask;
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pointwise;
+
+constexpr char kBall[] = R"(<mujoco>
+  <worldbody>
+    <geom name="floor" type="plane" size="1 1 1"/>
+    <body name="ball" pos="0 0 0.099">
+      <joint name="lift" type="slide" axis="0 0 1"/><geom name="ball" size="0.1" mass="2"/>
+      <body name="rider" pos="0 0.3 0"><geom name="rider" size="0.1" mass="1" contype="0" conaffinity="0"/></body>
+    </body>
+  </worldbody>
+  <actuator><motor name="m" joint="lift" gear="3" ctrllimited="true" ctrlrange="-1 1"/></actuator>
+</mujoco>)";
+
+std::string BallTask(const std::string& observation, const std::string& refresh = "all") {
+  return "name: \"ball\" model: \"model.xml\" horizon: 1000 " + observation +
+         " extra { joint: \"lift\" } reward: \"0\" cost { name: \"c\" value: \"-1\" } control { refresh: \"" + refresh +
+         "\" }";
+}
+
+// What the task observes after two seconds with the motor at 1.5 N.
+std::vector<double> AtRest(Loaded* task) {
+  task->task->Reset(nullptr, task->observation.data());
+  const double half = 0.5;
+  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(task->task->Step(&half, task->observation.data()).valid);
+  return {task->observation.begin(), task->observation.begin() + task->layout.policy};
+}
+
+TEST(TextQuantities, CentresOfMassAndInertiasAreThoseOfTheModel) {
+  TaskFolder folder(kBall, BallTask("observation { body: \"ball\" quantity: \"subtree_com\" name: \"com\" }"
+                                    "observation { body: \"ball\" quantity: \"com_inertia\" }"
+                                    "observation { body: \"ball\" quantity: \"com_velocity\" }"));
+  Loaded task(folder.task());
+  const auto& names = task.model.spec.observation_names;
+  EXPECT_THAT(std::vector<std::string>(names.begin(), names.begin() + 4),
+              ElementsAre("com.x", "com.y", "com.z", "ball_com_inertia.0"));
+  EXPECT_EQ(names[13], "ball_com_velocity.wx");
+  EXPECT_EQ(names[16], "ball_com_velocity.x");
+  // The ball's own inertia is 0.4 * 2 kg * (0.1 m)^2 = 0.008, and it is 0.1 m beside the common centre of mass.
+  EXPECT_THAT(AtRest(&task), Pointwise(DoubleNear(1e-2), {0.0, 0.1, 0.1, 0.028, 0.008, 0.028, 0.0, 0.0, 0.0, 0.0, -0.2,
+                                                          0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0}));
+  EXPECT_NEAR(task.observation[3], 0.028, 1e-12);
+  EXPECT_NEAR(task.observation[4], 0.008, 1e-12);
+}
+
+TEST(TextQuantities, ForcesAreThoseOfActuatorsAndContacts) {
+  TaskFolder folder(kBall, BallTask("observation { joint: \"lift\" quantity: \"actuator_force\" }"
+                                    "observation { body: \"ball\" quantity: \"external_force\" }"
+                                    "observation { body: \"rider\" quantity: \"external_force\" }"));
+  Loaded task(folder.task());
+  EXPECT_EQ(task.model.spec.observation_names[0], "lift_actuator_force");
+  EXPECT_EQ(task.model.spec.observation_names[1], "ball_external_force.tx");
+  // 3 kg weigh 29.43 N, the motor carries 1.5 N, and the floor pushes 0.1 m beside the common centre of mass.
+  EXPECT_THAT(AtRest(&task),
+              Pointwise(DoubleNear(1e-6), {1.5, -2.793, 0.0, 0.0, 0.0, 0.0, 27.93, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0}));
+}
+
+TEST(TextQuantities, ForcesOfTheLastStepAreKeptWithoutRefresh) {
+  TaskFolder folder(kBall, BallTask("observation { body: \"ball\" quantity: \"external_force\" }", "nothing"));
+  Loaded task(folder.task());
+  EXPECT_NEAR(AtRest(&task)[5], 27.93, 1e-6);
+  task.task->Reset(nullptr, task.observation.data());
+  EXPECT_GT(task.observation[5], 1) << "the ball starts 1 mm in the floor";
+}
+
+TEST(TextQuantities, WhatCannotBeMeasuredIsRefused) {
+  const auto error = [](const std::string& observation, const std::string& refresh = "all") {
+    return TaskFolder(kBall, BallTask(observation, refresh)).Error();
+  };
+  EXPECT_THAT(error("observation { body: \"ball\" quantity: \"external_force\" }", "kinematics"),
+              HasSubstr("control.refresh: the quantity external_force needs \"all\" or \"nothing\""));
+  EXPECT_THAT(error("observation { body: \"ball\" quantity: \"subtree_com\" axes: \"xy\" }"),
+              HasSubstr("observation[0].axes: subtree_com is as MuJoCo has it; leave it out"));
+  EXPECT_THAT(error("observation { geom: \"ball\" quantity: \"com_inertia\" }"),
+              HasSubstr("a geom has no com_inertia; it has: position, velocity"));
+  EXPECT_THAT(error("observation { joint: \"lift\" quantity: \"external_force\" }"),
+              HasSubstr("joint lift has no external_force; it has: position, velocity, actuator_force"));
+}
+
+}  // namespace
+}  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0
