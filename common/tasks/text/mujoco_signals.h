@@ -27,7 +27,7 @@ class Signals {
   const std::vector<std::string>& names() const { return names_; }  // of the numbers
   // Where the numbers of each entry of the list begin; then size().
   const std::vector<int>& begins() const { return begins_; }
-  // Whether Read needs mj_rnePostConstraint after the forces of the state are known.
+  // Whether a signal reads cfrc_ext, which only mj_rnePostConstraint computes: call it before Read.
   bool external_forces() const;
   // out: [size()]
   void Read(const mjModel& model, const mjData& data, double* out) const;
