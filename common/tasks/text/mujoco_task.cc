@@ -102,7 +102,7 @@ void TextTask::Begin(const std::map<std::string, double>* init, const RandomStre
     }
     motions_.Begin(stream, *data);
     task.actuation->Begin(model, data);
-    if (task.external_forces) mj_forward(&model, data);
+    if (task.external_forces) mj_forward(&model, data);  // the forces of the start
   });
   Observe(0, observation);
 }

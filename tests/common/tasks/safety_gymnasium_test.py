@@ -30,8 +30,10 @@ from skipped import SKIPPED  # noqa: E402  the path comes first
 GYMNASIUM = "gymnasium==0.28.1"  # its Hopper and Walker2d have places in the world, which the script converts
 STEPS, TOLERANCE = 1000, 1e-6
 ACTIONS = {"ant": 8, "half_cheetah": 6, "hopper": 3, "humanoid": 17, "swimmer": 2, "walker2d": 6}
-POSITIONS = {"ant": 15, "half_cheetah": 9, "hopper": 6, "humanoid": 24, "swimmer": 5, "walker2d": 9}  # the rest of a `start` line are velocities
-LIMITS = {"ant": 2.6222, "half_cheetah": 3.2096, "hopper": 0.7402, "humanoid": 1.4149, "swimmer": 0.2282, "walker2d": 2.3415}  # m/s, of the package's v1
+# The rest of a `start` line are velocities.
+POSITIONS = {"ant": 15, "half_cheetah": 9, "hopper": 6, "humanoid": 24, "swimmer": 5, "walker2d": 9}
+# m/s, of the package's v1
+LIMITS = {"ant": 2.6222, "half_cheetah": 3.2096, "hopper": 0.7402, "humanoid": 1.4149, "swimmer": 0.2282, "walker2d": 2.3415}
 Segment = collections.namedtuple("Segment", "start steps")  # numbers of the lines
 
 
@@ -125,11 +127,12 @@ def main():
     if package is None:
         print(f"SKIPPED: pip cannot fetch {GYMNASIUM}, which has the models")
         return SKIPPED
-    tasks, failed = {**read(RECORDINGS[0]), **read(RECORDINGS[1])}, False
+    older, newer = (read(path) for path in RECORDINGS)
+    tasks, failed = {**older, **newer}, False
     with tempfile.TemporaryDirectory(prefix="datacom-safety-gymnasium-") as folder:
         call(sys.executable, os.path.join(EXAMPLE, "write_tasks.py"), folder, env={**os.environ, "PYTHONPATH": package})
         for name, limit in LIMITS.items():
-            if name in ("ant", "humanoid") and not MUJOCO.startswith("4."):
+            if name in newer and not MUJOCO.startswith("4."):
                 print(f"{name}: not compared, because it was recorded with MuJoCo 4.0.0 and this is {MUJOCO}")
                 continue
             own = os.path.join(folder, name)
