@@ -55,6 +55,8 @@ def export():
 def main():
     if sys.argv[1] == "export":
         return export()
+    if sys.argv[1] == "report":
+        return write(os.path.dirname(value("--out")), "report.html", [])
     if sys.argv[1] == "eval":
         return print("member,discounted_return\n0,1.23456789\n1," + value("--set").split("=")[1].replace("original", "2").replace("adjusted", "3"))
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
@@ -71,6 +73,11 @@ def main():
     if sys.argv[1] == "sweep":
         runs = [os.path.join(value("--run-dir"), name) for name in ("first", "second")]
         write(value("--run-dir"), "populations.txt", ["first", "second"])
+        if "--render-only" in sys.argv:
+            first, last = map(int, value("--seeds").split("-"))
+            return [write(run, "experiment.textproto", [f"members {{\n  seed: {member}\n}}" for member in range(first, last + 1)])
+                    for run in runs]
+        runs = [run for run in runs if not os.path.exists(os.path.join(run, "report.html"))]
     for run in runs:
         leave_run(run, int(value("--steps")), not waits or run != runs[-1])
     if waits:

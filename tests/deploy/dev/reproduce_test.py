@@ -105,7 +105,7 @@ class ReproduceTest(unittest.TestCase):
         self.reproduce()
         self.assertEqual([start[0] for start in self.starts()], [
             ["train", "hockey/one", "--seeds", "0-1", "--steps", "2000", "--run-dir", self.runs + "/hockey/one"],
-            ["sweep", "hockey/two", "--seeds", "0-2", "--steps", "2000", "--run-dir", self.runs + "/hockey/two"],
+            ["sweep", "hockey/two", "--seeds", "0-2", "--steps", "2000", "--max-members", "3", "--run-dir", self.runs + "/hockey/two"],
             ["train", "pole/three", "--seeds", "0-1", "--steps", "2000", "--run-dir", self.runs + "/pole/three"]])
         for place, violations in (("hockey/one", True), ("hockey/two/first", False), ("hockey/two/second", False), ("pole/three", True)):
             self.assertEqual(sorted(os.listdir(os.path.join(self.results, place))),
@@ -159,7 +159,8 @@ class ReproduceTest(unittest.TestCase):
                 self.assertFalse(os.path.exists(os.path.join(self.results, "hockey")))
                 shutil.rmtree(os.path.join(self.runs, "hockey"))
 
-    def test_the_finished_populations_of_an_interrupted_sweep_are_copied_once(self):
+    def interrupt_two(self):
+        """Trains the first population of hockey/two and half of the second."""
         self.tell("wait")
         process = self.start("hockey/two")
         second = os.path.join(self.runs, "hockey", "two", "second", "episodes.csv")
@@ -167,12 +168,38 @@ class ReproduceTest(unittest.TestCase):
         process.send_signal(signal.SIGTERM)
         output, errors = process.communicate(timeout=PATIENCE)
         self.assertEqual(process.returncode, 75, output + errors)
+        os.unlink(os.path.join(self.control, "wait"))
+
+    def test_the_finished_populations_of_an_interrupted_sweep_are_copied_once(self):
+        self.interrupt_two()
         kept = os.path.join(self.results, "hockey", "two")
         self.assertEqual(sorted(os.listdir(kept)), ["first", "populations.txt"])
         self.assertIn("1,1,1,2000,", self.read(kept, "first", "progress.csv"))
-        os.unlink(os.path.join(self.control, "wait"))
         self.assertNotIn("already done", self.reproduce("hockey/two"))
         self.assertEqual(sorted(os.listdir(kept)), ["first", "populations.txt", "second"])
+
+    def test_without_run_folders_only_the_populations_without_copies_are_trained(self):
+        self.interrupt_two()
+        shutil.rmtree(self.runs)
+        self.assertIn("interrupted: 50% of 2,000 steps", self.reproduce("--status", "hockey/two"))
+        self.assertIn("hockey/two: first is not trained again", self.reproduce("hockey/two"))
+        first, second = (self.read(self.runs, "hockey/two", name, "episodes.csv") for name in ("first", "second"))
+        self.assertIn("member,episodes,", first)  # the header of a copy, whose episodes may be merged
+        self.assertIn("member,session,", second)
+        self.assertEqual([start[0][-1] for start in self.starts()], [self.runs + "/hockey/two", "--render-only", self.runs + "/hockey/two"])
+        self.assertIn("hockey/two: already done", self.reproduce("hockey/two"))
+
+    def test_copies_with_other_steps_or_members_are_trained_again(self):
+        for options in (("--steps", "3000"), ()):
+            with self.subTest(options):
+                self.interrupt_two()
+                shutil.rmtree(self.runs)
+                if not options:
+                    self.write(os.path.join(self.results, "entries.csv"), ENTRIES.replace("hockey/two,0-2", "hockey/two,0-3"))
+                self.assertNotIn("not trained again", self.reproduce("hockey/two", *options))
+                self.assertIn("member,session,", self.read(self.runs, "hockey/two/first/episodes.csv"))
+                shutil.rmtree(self.runs)
+                shutil.rmtree(os.path.join(self.results, "hockey"))
 
     def test_a_resumed_training_gets_resume_and_a_sweep_the_same_command(self):
         for name in ("hockey/one", "hockey/two"):
