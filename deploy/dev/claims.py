@@ -8,8 +8,9 @@ import os
 import re
 import textwrap
 
-from results import collisions, folders, is_copied, members, read, rows
+from results import collisions, folders, members, read, rows, steps_made
 from student_t import welch
+from training_times import seed_count
 
 PAGE = os.path.basename("deploy/results/CLAIMS.md")
 WINDOW = 100_000    # environment steps before the end over which an evaluation is averaged
@@ -130,13 +131,17 @@ class Records:
         self.known = {}
 
     def trained(self, group):
-        """[(member's rows of progress, (end, collided) of its training episodes, (copy, index in it))] of a group; None without complete records."""
+        """[(member's rows of progress, (end, collided) of its training episodes, (copy, index in it))] of a group.
+
+        None unless every seed of the entry is there with all steps. Other groups of the same sweep may be missing.
+        """
         if group not in self.known:
             name, label = group
             entry = self.entries.get(name)
-            self.known[group] = None if entry is None or not is_copied(entry, entry.steps, self.results) else [
-                found for copy in folders(entry, self.results) for found in self.members(copy, label)]
-        return self.known[group] or None
+            copies = [copy for copy in folders(entry, self.results) if steps_made(copy) >= entry.steps] if entry else []
+            found = [member for copy in copies for member in self.members(copy, label)]
+            self.known[group] = found if entry and len(found) == seed_count(entry.seeds) else None
+        return self.known[group]
 
     @staticmethod
     def members(copy, label):

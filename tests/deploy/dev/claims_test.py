@@ -98,6 +98,22 @@ class Page(unittest.TestCase):
         self.assertEqual(self.judged("J", "more", listed), ("no records", "J of a/one more than a/two: no complete records of a/two"))
         self.assertEqual(self.judged("gain", "more", [listed[0], listed[0]])[0], "no records")
 
+    def test_a_group_of_a_sweep_is_judged_while_another_one_is_still_trained(self):
+        for index, (label, steps) in enumerate((("low", 300_000), ("high", 300_000), ("later", 200_000))):
+            self.leave(f"a/swept/{index}", [[0, 4 * index + seed] for seed in range(3)], steps)
+            path = os.path.join(self.results, "a", "swept", str(index), "experiment.textproto")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write('task: "a"\n' + f'members {{\n  label: "{label}"\n}}\n' * 3)
+        with open(os.path.join(self.results, "a", "swept", "populations.txt"), "w", encoding="utf-8") as file:
+            file.write("0\n1\n2\n3\n")
+        records = claims.Records([Entry("sweep", "a/swept", "0-2", 300_000, "Swept")], self.results)
+        comparison, = claims.compare("J", "more", "a/swept: high", "a/swept: low")
+        self.assertEqual(claims.judged(comparison, 300_000, records)[1],
+                         "J of a/swept (high) more than a/swept (low): 5 (3 seeds) and 1 (3 seeds) at 300,000 steps, difference 1.73 to 6.27: holds")
+        comparison, = claims.compare("J", "more", "a/swept: later", "a/swept: never")
+        self.assertEqual(claims.judged(comparison, 300_000, records)[1],
+                         "J of a/swept (later) more than a/swept (never): no complete records of a/swept (later), a/swept (never)")
+
     def test_the_gain_of_the_adjusted_region_is_that_of_the_played_episodes(self):
         listed = [self.leave(name, [[0, 1]] * 3) for name in ("a/one", "a/two")]
         for entry, gains in zip(listed, ((4, 5, 6), (1, 2, 3))):
