@@ -27,7 +27,7 @@ def write(folder, name, lines):
 def leave_run(folder, steps, whole):
     first, last = map(int, value("--seeds").split("-"))
     members = range(last - first + 1)
-    write(folder, "experiment.textproto", [f"members {{\n  seed: {member}\n}}" for member in members])
+    write(folder, "experiment.textproto", [f"members {{\n  seed: {seed}\n}}" for seed in range(first, last + 1)])
     write(folder, "build.txt", ["revision 123", "machine a 486, 1 processors", "started 1994-05-06"])
     write(folder, "progress.csv", [PROGRESS] + [f"{member},{member},{epoch},{made},{made / 1000},25,0.123456789,ok"
                                                 for epoch, made in enumerate([steps // 2, steps][:1 + whole]) for member in members])

@@ -189,13 +189,13 @@ class ReproduceTest(unittest.TestCase):
         self.assertEqual([start[0][-1] for start in self.starts()], [self.runs + "/hockey/two", "--render-only", self.runs + "/hockey/two"])
         self.assertIn("hockey/two: already done", self.reproduce("hockey/two"))
 
-    def test_copies_with_other_steps_or_members_are_trained_again(self):
-        for options in (("--steps", "3000"), ()):
-            with self.subTest(options):
+    def test_copies_with_other_steps_or_settings_are_trained_again(self):
+        for seeds, *options in (("0-2", "--steps", "3000"), ("0-3",), ("1-3",)):
+            with self.subTest(seeds):
+                self.write(os.path.join(self.results, "entries.csv"), ENTRIES)
                 self.interrupt_two()
                 shutil.rmtree(self.runs)
-                if not options:
-                    self.write(os.path.join(self.results, "entries.csv"), ENTRIES.replace("hockey/two,0-2", "hockey/two,0-3"))
+                self.write(os.path.join(self.results, "entries.csv"), ENTRIES.replace("hockey/two,0-2", "hockey/two," + seeds))
                 self.assertNotIn("not trained again", self.reproduce("hockey/two", *options))
                 self.assertIn("member,session,", self.read(self.runs, "hockey/two/first/episodes.csv"))
                 shutil.rmtree(self.runs)

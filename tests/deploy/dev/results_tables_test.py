@@ -109,6 +109,7 @@ class ResultsTablesTest(unittest.TestCase):
         self.assertIn("**Three**", lines)
         self.assertTrue(any(line.startswith("| low | 7,000 | 2 | 2 ± 13 |") for line in lines), lines)
         self.assertTrue(any(line.startswith("| the world's | 7,000 | 1 | 4.00 |") for line in lines), lines)
+        self.assertIn("| `air_hockey/three` | a 486, 1 processors | 1994-05-06 | abc | 14.0 |", lines)  # 7 hours each, one after the other
 
     def test_the_page_lists_the_missing_entries(self):
         self.leave("air_hockey/one", [[1] * 5] * 3)
