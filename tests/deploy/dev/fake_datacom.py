@@ -1,8 +1,9 @@
 """Fake of `datacom train` and `datacom sweep` for the tests of deploy/dev/reproduce.
 
 The folder in DATACOM_FAKE controls it. `exit` holds an entry's name and its exit code. While `wait` exists it writes half a
-run (of a sweep the first population and half of the second), waits for SIGTERM and exits with 75. It adds a line to `starts`: its arguments, its niceness, its autogroup's niceness
-("none" without autogroups) and whether it leads a session. Each member gets two rows of progress and four episodes.
+run (of a sweep the first population and half of the second), waits for SIGTERM and exits with 75. It adds a line to `starts`:
+its arguments, its niceness, its autogroup's niceness ("none" without an autogroup) and whether it leads a session. Each
+member gets two rows of progress and four episodes.
 """
 import json
 import os
@@ -38,9 +39,10 @@ def leave_run(folder, steps, whole):
 
 
 def autogroup():
+    """The file is empty for a process in no autogroup: the kernel could not make one for its session, or they were off."""
     try:
         with open("/proc/self/autogroup", encoding="ascii") as file:
-            return file.read().split()[-1]
+            return (file.read().split() or ["none"])[-1]
     except OSError:
         return "none"
 
