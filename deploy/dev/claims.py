@@ -1,6 +1,7 @@
 """The sentences of the paper's experiments that can be true or false, and what the records say about each.
 
-A claim is a list of comparisons of two groups of seeds. deploy/dev/results_tables writes the verdicts to deploy/results/CLAIMS.md.
+A claim is a list of comparisons of two groups of seeds. Comparisons beside it are shown, but do not count for its verdict.
+deploy/dev/results_tables writes the verdicts to deploy/results/CLAIMS.md.
 Standard library only.
 """
 import collections
@@ -24,19 +25,29 @@ QUANTITIES = {
     "mean J": "mean discounted return over the training, a measure of its speed",
     "cost": "cost of an evaluation episode at the end",
     "violation": "largest violation of an evaluation episode at the end",
+    "success": "share of the evaluation episodes at the end that reach the goal",
+    "training cost": "cost of all training episodes",
     "collisions": "share of the last training episodes that end in a collision",
     "gain": "discounted return in the adjusted region less that in the original one, last policies",
     "relief": "largest violation in the original region less that in the adjusted one, last policies",
+    "cost relief": "cost of an episode in the original region less that in the adjusted one, last policies",
 }
 
+EVALUATED = {"J": "eval_discounted_return", "cost": "eval_sum_cost", "violation": "eval_max_violation", "success": "eval_success_rate"}
+PLAYED = {"gain": ("discounted_return", 1), "relief": ("max_violation", -1), "cost relief": ("sum_cost", -1)}  # column of regions.csv
+ENDS = None         # steps of a comparison: each group at the end of its own training
+
 # first, second: (entry, label of a sweep's setting or ""). relation: "more", "less" or "alike", of the first to the second.
-Comparison = collections.namedtuple("Comparison", "quantity first relation second")
-Claim = collections.namedtuple("Claim", "name task place sentence comparisons steps")
+# steps: the most at which two groups are compared, or ENDS.
+Comparison = collections.namedtuple("Comparison", "quantity first relation second steps")
+Claim = collections.namedtuple("Claim", "name task place sentence comparisons beside")
+Judgement = collections.namedtuple("Judgement", "verdict line steps")  # line: for the page; steps: at which the groups were compared
+Trained = collections.namedtuple("Trained", "progress episodes collided copy index")  # a member; collided: see results.collisions
 
 
-def compare(quantity, relation, first, *others):
+def compare(quantity, relation, first, *others, steps=1_000_000):
     """One comparison of `first` with each of the others. A group is "entry" or "entry: label"."""
-    return [Comparison(quantity, split(first), relation, split(other)) for other in others]
+    return [Comparison(quantity, split(first), relation, split(other), steps) for other in others]
 
 
 def split(group):
@@ -48,26 +59,33 @@ def of(task, *names):
     return [f"{task}/{name}" for name in names]
 
 
-def claim(name, task, place, sentence, *comparisons, steps=1_000_000):
-    return Claim(name, task, place, sentence, [each for part in comparisons for each in part], steps)
+def claim(name, task, place, sentence, *comparisons, beside=()):
+    return Claim(name, task, place, sentence, *([each for part in parts for each in part] for parts in (comparisons, beside)))
 
 
 NAVIGATION = of("navigation", "sac", "lag_sac", "wcsac", "ppo_lag", "rcpo")
+BASELINES = of("air_hockey", "sac", "lag_sac", "wcsac", "ppo_lag", "rcpo")
+SAFE_ON_CARTPOLE = of("cartpole", "lag_sac", "wcsac", "ppo_lag", "rcpo")
+DELTAS, RISKS, MISMATCH, BUDGETS = "air_hockey/fixed_deltas", "air_hockey/accepted_risks", "air_hockey/mismatch", "cartpole/cost_budgets"
 CLAIMS = [
     claim("cartpole-speed", "CartPole", "section 4", "D-ATACOM learns fastest of the safe methods.",
-          compare("mean J", "more", "cartpole/datacom", *of("cartpole", "lag_sac", "wcsac", "ppo_lag"))),
+          compare("mean J", "more", "cartpole/datacom", *SAFE_ON_CARTPOLE),
+          beside=[compare("mean J", "more", "cartpole/datacom", *SAFE_ON_CARTPOLE, steps=250_000)]),
     claim("cartpole-sac-return", "CartPole", "section 4", "SAC reaches a higher return than D-ATACOM.",
           compare("J", "more", "cartpole/sac", "cartpole/datacom")),
     claim("cartpole-sac-cost", "CartPole", "section 4", "SAC violates more than D-ATACOM.",
           compare("cost", "more", "cartpole/sac", "cartpole/datacom")),
     claim("cartpole-rcpo-return", "CartPole", "section 4", "RCPO reaches a higher return than D-ATACOM.",
-          compare("J", "more", "cartpole/rcpo", "cartpole/datacom")),
+          compare("J", "more", "cartpole/rcpo", "cartpole/datacom", steps=ENDS),
+          beside=[compare("J", "more", "cartpole/rcpo", "cartpole/datacom")]),
     claim("cartpole-rcpo-cost", "CartPole", "section 4", "RCPO violates as much as SAC.",
-          compare("cost", "alike", "cartpole/rcpo", "cartpole/sac")),
-    claim("cartpole-budgets", "CartPole", "appendix D.2", "Budgets of 0.1 and 5 stall D-ATACOM: its return is below that of 40.",
-          compare("J", "less", "cartpole/cost_budgets: cost budget 0.1", "cartpole/cost_budgets: cost budget 40"),
-          compare("J", "less", "cartpole/cost_budgets: cost budget 5", "cartpole/cost_budgets: cost budget 40")),
-    claim("cartpole-wcsac-budgets", "CartPole", "appendix D.2", "WCSAC's return depends little on the budget.",
+          compare("cost", "alike", "cartpole/rcpo", "cartpole/sac", steps=ENDS),
+          compare("violation", "alike", "cartpole/rcpo", "cartpole/sac", steps=ENDS),
+          beside=[compare(quantity, "alike", "cartpole/rcpo", "cartpole/sac") for quantity in ("cost", "violation")]),
+    claim("cartpole-budgets", "CartPole", "appendix E.2", "With budgets of 0.1 and 5 D-ATACOM's return is below that with 40.",
+          *(compare("J", "less", f"{BUDGETS}: cost budget {budget}", f"{BUDGETS}: cost budget 40") for budget in ("0.1", "5")),
+          beside=[compare("success", "less", f"{BUDGETS}: cost budget {budget}", f"{BUDGETS}: cost budget 40") for budget in ("0.1", "5")]),
+    claim("cartpole-wcsac-budgets", "CartPole", "appendix E.2", "WCSAC's return depends little on the budget.",
           *(compare("J", "alike", f"cartpole/wcsac_cost_budgets: cost budget {budget}", "cartpole/wcsac_cost_budgets: cost budget 40")
             for budget in ("0.1", "5"))),
     claim("navigation-return", "Navigation", "section 4", "D-ATACOM has the best return.",
@@ -77,48 +95,63 @@ CLAIMS = [
     claim("navigation-evades", "Navigation", "section 4", "Only D-ATACOM evades: it collides less than every other method.",
           compare("collisions", "less", "navigation/datacom", *NAVIGATION)),
     claim("navigation-others", "Navigation", "section 4", "The other methods behave alike.",
-          *(compare("J", "alike", other, "navigation/lag_sac") for other in NAVIGATION if other != "navigation/lag_sac")),
-    claim("navigation-iqn-return", "Navigation", "appendix B", "The Gaussian FVF has a higher return than the one of quantiles (IQN).",
-          compare("J", "more", "navigation/datacom", "navigation/iqn_datacom"), steps=300_000),
-    claim("navigation-iqn-cost", "Navigation", "appendix B", "The Gaussian FVF has less cost than the one of quantiles (IQN).",
-          compare("cost", "less", "navigation/datacom", "navigation/iqn_datacom"), steps=300_000),
-    claim("navigation-risk", "Navigation", "appendix D.3", "With a fixed threshold a lower accepted risk is safer.",
+          *(compare(quantity, "alike", other, "navigation/lag_sac") for quantity in ("J", "cost", "collisions")
+            for other in NAVIGATION if other != "navigation/lag_sac")),
+    claim("navigation-iqn-return", "Navigation", "appendix C", "The Gaussian FVF has a higher return than the one of quantiles (IQN).",
+          compare("J", "more", "navigation/datacom", "navigation/iqn_datacom")),
+    claim("navigation-iqn-cost", "Navigation", "appendix C", "The Gaussian FVF has less cost than the one of quantiles (IQN).",
+          compare("cost", "less", "navigation/datacom", "navigation/iqn_datacom")),
+    claim("navigation-risk", "Navigation", "appendix E.3", "With a fixed threshold a lower accepted risk is safer.",
           compare("cost", "less", "navigation/accepted_risks: accepted risk 0.1", "navigation/accepted_risks: accepted risk 0.9"),
-          steps=300_000),
+          beside=[compare(quantity, "less", "navigation/accepted_risks: accepted risk 0.1", "navigation/accepted_risks: accepted risk 0.9")
+                  for quantity in ("violation", "collisions", "training cost")]),
     claim("hockey-fi", "Air hockey", "section 4", "D-ATACOM approaches the return of ATACOM with a forward invariant constraint.",
           compare("J", "alike", "air_hockey/datacom", "air_hockey/atacom_fi")),
     claim("hockey-nfi", "Air hockey", "section 4", "ATACOM without forward invariance is like SAC, in return and cost.",
-          compare("J", "alike", "air_hockey/atacom_nfi", "air_hockey/sac"), compare("cost", "alike", "air_hockey/atacom_nfi", "air_hockey/sac")),
-    claim("hockey-safest", "Air hockey", "section 4", "D-ATACOM is safer than SAC, LagSAC and WCSAC.",
-          compare("violation", "less", "air_hockey/datacom", *of("air_hockey", "sac", "lag_sac", "wcsac"))),
+          *(compare(quantity, "alike", "air_hockey/atacom_nfi", "air_hockey/sac") for quantity in ("J", "cost"))),
+    claim("hockey-safest", "Air hockey", "section 4", "D-ATACOM is safer than the baselines.",
+          compare("violation", "less", "air_hockey/datacom", *BASELINES),
+          beside=[compare("training cost", "less", "air_hockey/datacom", *BASELINES)]),
     claim("hockey-slower", "Air hockey", "section 4", "D-ATACOM learns more slowly than LagSAC and WCSAC.",
           compare("mean J", "less", "air_hockey/datacom", *of("air_hockey", "lag_sac", "wcsac"))),
-    claim("hockey-on-policy", "Air hockey", "figure 5", "PPOLag and RCPO have less cost than D-ATACOM and a lower return, after as many steps.",
-          *(compare(quantity, "less", f"air_hockey/{name}", "air_hockey/datacom")
-            for name in ("ppo_lag", "rcpo") for quantity in ("cost", "J"))),
-    claim("hockey-adjusted-return", "Air hockey", "appendix D.4", "D-ATACOM's return gains more from the adjusted region than the others'.",
+    claim("hockey-final", "Air hockey", "section 4 and appendix E.4", "D-ATACOM's last return is below LagSAC's and WCSAC's.",
+          compare("J", "less", "air_hockey/datacom", *of("air_hockey", "lag_sac", "wcsac"))),
+    claim("hockey-on-policy", "Air hockey", "appendix D.3",
+          "PPOLag and RCPO are safer than LagSAC and WCSAC, with a lower return, in twice the steps.",
+          *(compare(quantity, "less", f"air_hockey/{name}", *of("air_hockey", "lag_sac", "wcsac"), steps=ENDS)
+            for name in ("ppo_lag", "rcpo") for quantity in ("violation", "J"))),
+    claim("hockey-adjusted-return", "Air hockey", "appendix E.4", "D-ATACOM's return gains more from the adjusted region than the others'.",
           compare("gain", "more", "air_hockey/datacom", *of("air_hockey", "lag_sac", "wcsac"))),
-    claim("hockey-adjusted-violation", "Air hockey", "appendix D.4", "LagSAC's and WCSAC's violations fall more in it than D-ATACOM's.",
-          compare("relief", "less", "air_hockey/datacom", *of("air_hockey", "lag_sac", "wcsac"))),
-    claim("hockey-small-deltas", "Air hockey", "appendix D.1", "Small fixed thresholds learn more slowly than the adaptive one.",
-          *(compare("mean J", "less", f"air_hockey/fixed_deltas: delta {delta}", "air_hockey/fixed_deltas: delta learned")
-            for delta in ("0.1", "0.3", "0.5"))),
-    claim("hockey-large-deltas", "Air hockey", "appendix D.1", "Large fixed thresholds violate more than the adaptive one.",
-          *(compare("cost", "more", f"air_hockey/fixed_deltas: delta {delta}", "air_hockey/fixed_deltas: delta learned")
-            for delta in ("1", "3"))),
-    claim("hockey-risk", "Air hockey", "appendix D.3", "With a learned threshold the accepted risk does not change the cost.",
-          compare("cost", "alike", "air_hockey/accepted_risks: accepted risk 0.1", "air_hockey/accepted_risks: accepted risk 0.9"),
-          steps=500_000),
-    claim("hockey-mismatch-return", "Air hockey", "appendix D.5", "Model mismatch lowers the return.",
-          compare("J", "less", "air_hockey/mismatch: sigma 0.8", "air_hockey/mismatch: sigma 0"), steps=500_000),
-    claim("hockey-mismatch-cost", "Air hockey", "appendix D.5", "Model mismatch does not change the cost.",
-          compare("cost", "alike", "air_hockey/mismatch: sigma 0.8", "air_hockey/mismatch: sigma 0"), steps=500_000),
-    claim("hockey-models-return", "Air hockey", "appendix D.6", "CBF-SAC and SafeLayerTD3 have about D-ATACOM's return.",
+    claim("hockey-adjusted-violation", "Air hockey", "appendix E.4",
+          "LagSAC's and WCSAC's violations and costs fall more in it than D-ATACOM's.",
+          *(compare(quantity, "less", "air_hockey/datacom", *of("air_hockey", "lag_sac", "wcsac"))
+            for quantity in ("relief", "cost relief"))),
+    claim("hockey-small-deltas", "Air hockey", "appendix E.1", "Small fixed thresholds learn more slowly than the adaptive one.",
+          *(compare("mean J", "less", f"{DELTAS}: delta {delta}", f"{DELTAS}: delta learned") for delta in ("0.1", "0.3", "0.5"))),
+    claim("hockey-small-deltas-cost", "Air hockey", "appendix E.1", "Small fixed thresholds become safe more slowly: training costs more.",
+          *(compare("training cost", "more", f"{DELTAS}: delta {delta}", f"{DELTAS}: delta learned") for delta in ("0.1", "0.3", "0.5"))),
+    claim("hockey-large-deltas", "Air hockey", "appendix E.1", "Large fixed thresholds violate more than the adaptive one.",
+          *(compare("cost", "more", f"{DELTAS}: delta {delta}", f"{DELTAS}: delta learned") for delta in ("1", "3")),
+          beside=[compare(quantity, "more", f"{DELTAS}: delta {delta}", f"{DELTAS}: delta learned")
+                  for quantity in ("violation", "training cost") for delta in ("1", "3")]),
+    claim("hockey-risk", "Air hockey", "appendix E.3",
+          "With a learned threshold the accepted risk changes neither cost nor largest violation.",
+          *(compare(quantity, "alike", f"{RISKS}: accepted risk 0.1", f"{RISKS}: accepted risk 0.9")
+            for quantity in ("cost", "violation"))),
+    claim("hockey-risk-return", "Air hockey", "appendix E.3", "With a learned threshold a lower accepted risk learns more slowly.",
+          compare("mean J", "less", f"{RISKS}: accepted risk 0.1", f"{RISKS}: accepted risk 0.9")),
+    claim("hockey-mismatch-return", "Air hockey", "appendix E.5", "Model mismatch lowers the return.",
+          compare("J", "less", f"{MISMATCH}: sigma 0.8", f"{MISMATCH}: sigma 0")),
+    claim("hockey-mismatch-cost", "Air hockey", "appendix E.5", "Model mismatch does not change the cost.",
+          compare("cost", "alike", f"{MISMATCH}: sigma 0.8", f"{MISMATCH}: sigma 0")),
+    claim("hockey-models-return", "Air hockey", "appendix E.6", "CBF-SAC and SafeLayerTD3 have about D-ATACOM's return.",
           *(compare("J", "alike", f"air_hockey/{name}", "air_hockey/datacom") for name in ("cbf_sac", "safe_layer_td3"))),
-    claim("hockey-models-cost", "Air hockey", "appendix D.6", "CBF-SAC and SafeLayerTD3 are less safe than D-ATACOM.",
+    claim("hockey-models-slower", "Air hockey", "appendix E.6", "CBF-SAC learns more slowly than D-ATACOM.",
+          compare("mean J", "less", "air_hockey/cbf_sac", "air_hockey/datacom")),
+    claim("hockey-models-cost", "Air hockey", "appendix E.6", "CBF-SAC and SafeLayerTD3 are less safe than D-ATACOM.",
           *(compare("violation", "more", f"air_hockey/{name}", "air_hockey/datacom") for name in ("cbf_sac", "safe_layer_td3"))),
-    claim("hockey-safe-loop", "Air hockey", "appendix D.6", "SafeLOOP barely moves: its return is below D-ATACOM's after as many steps.",
-          compare("J", "less", "air_hockey/safe_loop", "air_hockey/datacom"), steps=100_000),
+    claim("hockey-safe-loop", "Air hockey", "appendix E.6", "SafeLOOP barely moves: its return is below D-ATACOM's after as many steps.",
+          compare("J", "less", "air_hockey/safe_loop", "air_hockey/datacom")),
 ]
 
 
@@ -131,7 +164,7 @@ class Records:
         self.known = {}
 
     def trained(self, group):
-        """[(member's rows of progress, (end, collided) of its training episodes, (copy, index in it))] of a group.
+        """The members of a group.
 
         None unless every seed of the entry is there with all steps. Other groups of the same sweep may be missing.
         """
@@ -152,39 +185,38 @@ class Records:
                 continue
             own = [row for row in episodes if int(row["member"]) == index]
             ended = collisions(task[1] if task else "", experiment, member.rows, own)
-            yield member.rows, ended, (copy, index)
+            yield Trained(member.rows, own, ended, copy, index)
 
-    def steps(self, comparison, most):
-        """The steps at which two groups can be compared."""
-        found = [self.trained(group) for group in (comparison.first, comparison.second)]
-        return min([most, *(int(progress[-1]["env_steps"]) for group in found for progress, _, _ in group)])
+    def steps(self, comparison):
+        """The steps of the first and of the second group at which they are compared."""
+        ends = [min(int(member.progress[-1]["env_steps"]) for member in self.trained(group))
+                for group in (comparison.first, comparison.second)]
+        return ends if comparison.steps is ENDS else [min(comparison.steps, *ends)] * 2
 
     def values(self, group, quantity, steps):
-        return [value for member in self.trained(group) if (value := self.value(*member, quantity, steps)) is not None]
+        return [value for member in self.trained(group) if (value := self.value(member, quantity, steps)) is not None]
 
-    def value(self, progress, ended, place, quantity, steps):
-        evaluated = [row for row in progress if int(row["eval_episodes"] or 0) > 0 and int(row["env_steps"]) <= steps]
+    def value(self, member, quantity, steps):
+        evaluated = [row for row in member.progress if int(row["eval_episodes"] or 0) > 0 and int(row["env_steps"]) <= steps]
         late = [row for row in evaluated if int(row["env_steps"]) > steps - WINDOW]
         if quantity == "mean J":
             return mean(evaluated, "eval_discounted_return")
-        if quantity in ("gain", "relief"):
-            original, adjusted = (self.played(place, name) for name in ("original", "adjusted"))
-            if not original or not adjusted:
-                return None
-            column = "discounted_return" if quantity == "gain" else "max_violation"
-            change = mean(adjusted, column) - mean(original, column)
-            return change if quantity == "gain" else -change
+        if quantity == "training cost":
+            return sum(float(row["sum_cost"]) for row in member.episodes if int(row["env_steps"]) <= steps) if member.episodes else None
+        if quantity in PLAYED:
+            original, adjusted = (self.played(member, name) for name in ("original", "adjusted"))
+            column, sign = PLAYED[quantity]
+            return sign * (mean(adjusted, column) - mean(original, column)) if original and adjusted else None
         if quantity == "collisions":
-            late = [collided for end, collided in ended or () if steps - WINDOW < end <= steps]
+            late = [collided for end, collided in member.collided or () if steps - WINDOW < end <= steps]
             return sum(late) / len(late) if late else None
-        column = {"J": "eval_discounted_return", "cost": "eval_sum_cost", "violation": "eval_max_violation"}[quantity]
-        return mean(late, column) if late else None
+        return mean(late, EVALUATED[quantity]) if late else None
 
     @staticmethod
-    def played(place, region):
+    def played(member, region):
         """The last policy's episodes with the puck in a region, which `reproduce` plays after the training."""
-        copy, index = place
-        return [row for row in rows(read(copy, "regions.csv")) if row["region"] == region and int(row["member"]) == index]
+        found = rows(read(member.copy, "regions.csv"))
+        return [row for row in found if row["region"] == region and int(row["member"]) == member.index]
 
 
 def mean(found, column):
@@ -210,23 +242,24 @@ def judge(comparison, difference, half, reference):
     return "holds" if low > 0 else "does not hold" if high < 0 else "undecided"
 
 
-def judged(comparison, most, records):
-    """(verdict, line for the page)."""
+def judged(comparison, records):
     missing = [group for group in (comparison.first, comparison.second) if records.trained(group) is None]
-    pair = f"{comparison.quantity} of {title(comparison.first)} {comparison.relation} {'than' if comparison.relation != 'alike' else 'to'} {title(comparison.second)}"
+    words = f"{comparison.relation} {'than' if comparison.relation != 'alike' else 'to'}"
+    pair = f"{comparison.quantity} of {title(comparison.first)} {words} {title(comparison.second)}"
     if missing:
-        return "no records", f"{pair}: no complete records of {', '.join(map(title, missing))}"
-    steps = records.steps(comparison, most)
-    groups = [records.values(group, comparison.quantity, steps) for group in (comparison.first, comparison.second)]
+        return Judgement("no records", f"{pair}: no complete records of {', '.join(map(title, missing))}", "-")
+    steps = records.steps(comparison)
+    at = " and ".join(f"{own:,}" for own in dict.fromkeys(steps))
+    groups = [records.values(group, comparison.quantity, own) for group, own in zip((comparison.first, comparison.second), steps)]
     if min(map(len, groups)) == 0:
-        return "no records", f"{pair}: its evaluation is not there yet"
+        return Judgement("no records", f"{pair}: its evaluation is not there yet", "-")
     figures = " and ".join(f"{short(sum(values) / len(values))} ({len(values)} seeds)" for values in groups)
     if min(map(len, groups)) < FEWEST:
-        return "undecided", f"{pair}: {figures} at {steps:,} steps; fewer than {FEWEST} seeds decide nothing"
+        return Judgement("undecided", f"{pair}: {figures} at {at} steps; fewer than {FEWEST} seeds decide nothing", at)
     difference, half = welch(*groups)
     verdict = judge(comparison, difference, half, sum(groups[1]) / len(groups[1]))
     interval = f"{short(difference - half)} to {short(difference + half)}"
-    return verdict, f"{pair}: {figures} at {steps:,} steps, difference {interval}: {verdict}"
+    return Judgement(verdict, f"{pair}: {figures} at {at} steps, difference {interval}: {verdict}", at)
 
 
 def joined(verdicts):
@@ -242,21 +275,25 @@ def page(listed, results):
     records = Records(listed, results)
     found = []
     for each in CLAIMS:
-        verdicts, lines = zip(*(judged(comparison, each.steps, records) for comparison in each.comparisons))
-        found.append((each, joined(verdicts), lines))
-    counts = collections.Counter(verdict for _, verdict, _ in found)
+        counted, beside = ([judged(comparison, records) for comparison in part] for part in (each.comparisons, each.beside))
+        found.append((each, joined([one.verdict for one in counted]), counted, beside))
+    counts = collections.Counter(verdict for _, verdict, _, _ in found)
     order = ("holds", "does not hold", "undecided", "no records")
     lines = ["", "**" + ", ".join(f"{counts[verdict]} {verdict}" for verdict in order) + f"**, of {len(found)} claims.", "",
-             "| claim | place | verdict |", "|---|---|---|"]
-    lines += [f"| [{each.sentence}](#{each.name}) | {each.task}, {each.place} | {verdict} |" for each, verdict, _ in found]
-    for each, verdict, comparisons in found:
-        quantities = dict.fromkeys(comparison.quantity for comparison in each.comparisons)
-        names = dict.fromkeys(group[0] for comparison in each.comparisons for group in (comparison.first, comparison.second))
+             "| claim | place | at steps | verdict |", "|---|---|---:|---|"]
+    for each, verdict, counted, _ in found:
+        steps = "; ".join(dict.fromkeys(one.steps for one in counted if one.steps != "-")) or "-"
+        lines.append(f"| [{each.sentence}](#{each.name}) | {each.task}, {each.place} | {steps} | {verdict} |")
+    for each, verdict, counted, beside in found:
+        comparisons = each.comparisons + each.beside
+        quantities = dict.fromkeys(comparison.quantity for comparison in comparisons)
+        names = dict.fromkeys(group[0] for comparison in comparisons for group in (comparison.first, comparison.second))
         compared = "; ".join(f"{quantity} ({QUANTITIES[quantity]})" for quantity in quantities)
         lines += ["", f"## {each.name}", "",
                   *wrap(f"{each.task}, {each.place}: *{each.sentence}* **{verdict.capitalize()}.** Compared: {compared}."), ""]
-        for line in comparisons:
-            lines += wrap("* " + line, "  ")
+        lines += [part for one in counted for part in wrap("* " + one.line, "  ")]
+        if beside:
+            lines += ["", "Not part of the verdict:", "", *(part for one in beside for part in wrap("* " + one.line, "  "))]
         lines += ["", *wrap(f"    deploy/dev/reproduce {' '.join(names)}", "        ", " \\")]
     return "\n".join(lines) + "\n\n"
 

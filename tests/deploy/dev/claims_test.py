@@ -46,7 +46,7 @@ class Rule(unittest.TestCase):
                 ("less", -3, 2, "holds"), ("less", -3, 4, "undecided"), ("less", 3, 2, "does not hold"),
                 ("alike", 1, 1, "holds"), ("alike", 2, 1, "undecided"), ("alike", 4, 1, "does not hold"), ("alike", -4, 1, "does not hold"),
                 ("alike", 0, 9, "undecided")):
-            comparison = claims.Comparison("J", ("a", ""), relation, ("b", ""))
+            comparison = claims.Comparison("J", ("a", ""), relation, ("b", ""), 1_000_000)
             self.assertEqual(claims.judge(comparison, difference, half, reference=-10), verdict, (relation, difference, half))
 
     def test_a_claim_is_as_strong_as_its_weakest_comparison(self):
@@ -75,27 +75,47 @@ class Page(unittest.TestCase):
         return Entry("train", name, f"0-{len(returns) - 1}", steps, name)
 
     def judged(self, quantity, relation, listed, most=1_000_000):
-        comparison, = claims.compare(quantity, relation, listed[0].name, listed[1].name)
-        return claims.judged(comparison, most, claims.Records(listed, self.results))
+        comparison, = claims.compare(quantity, relation, listed[0].name, listed[1].name, steps=most)
+        return claims.judged(comparison, claims.Records(listed, self.results))
 
     def test_values_are_those_of_the_last_steps_or_of_the_whole_training(self):
         # Evaluated at 0, 100,000, 200,000 and 300,000 steps; the window is the last one alone.
         listed = [self.leave("a/one", [[0, 0, 0, 8], [0, 0, 0, 9], [0, 0, 0, 10]]), self.leave("a/two", [[5, 5, 5, 1], [5, 5, 5, 2], [5, 5, 5, 3]])]
-        verdict, line = self.judged("J", "more", listed)
+        verdict, line, _ = self.judged("J", "more", listed)
         self.assertEqual(verdict, "holds")
         # Difference 7, error sqrt(2 / 3), 4 degrees of freedom: 7 +- 2.267.
         self.assertEqual(line, "J of a/one more than a/two: 9 (3 seeds) and 2 (3 seeds) at 300,000 steps, difference 4.73 to 9.27: holds")
         self.assertEqual(self.judged("mean J", "less", listed)[0], "holds")  # 2, 2.25, 2.5 and 4, 4.25, 4.5
         self.assertIn(" 90 (3 seeds) and 20 ", self.judged("cost", "more", listed)[1])
-        verdict, line = self.judged("J", "more", listed, most=200_000)
+        verdict, line, _ = self.judged("J", "more", listed, most=200_000)
         self.assertEqual(verdict, "does not hold")
         self.assertIn("at 200,000 steps, difference -5 to -5", line)
+
+    def test_groups_can_be_compared_at_the_end_of_their_own_trainings(self):
+        # One is evaluated at 0 and 300,000 steps, two at 0, 300,000 and 600,000.
+        listed = [self.leave("a/one", [[0, 8], [0, 9], [0, 10]]), self.leave("a/two", [[0, 1, 20], [0, 2, 21], [0, 3, 22]], steps=600_000)]
+        self.assertEqual(self.judged("J", "less", listed)[0], "does not hold")
+        self.assertEqual(self.judged("J", "less", listed, claims.ENDS), (
+            "holds",
+            "J of a/one less than a/two: 9 (3 seeds) and 21 (3 seeds) at 300,000 and 600,000 steps, difference -14.3 to -9.73: holds",
+            "300,000 and 600,000"))
+
+    def test_training_cost_adds_the_episodes_up_to_the_compared_steps(self):
+        listed = [self.leave("a/one", [[0, 0]] * 3), self.leave("a/two", [[0, 0, 0]] * 3, steps=600_000)]
+        for entry, cost in zip(listed, (4, 1)):
+            with open(os.path.join(self.results, *entry.name.split("/"), "episodes.csv"), "w", encoding="utf-8") as file:
+                file.write("member,episodes,env_steps,length,sum_cost\n")
+                for member in range(3):
+                    file.writelines(f"{member},1,{end},100000,{cost + member}\n" for end in (100_000, 300_000, 500_000))
+        # Two of three episodes end by 300,000 steps: 8, 10, 12 and 2, 4, 6.
+        self.assertIn("training cost of a/one more than a/two: 10 (3 seeds) and 4 (3 seeds) at 300,000 steps",
+                      self.judged("training cost", "more", listed)[1])
 
     def test_without_complete_records_or_with_two_seeds_nothing_is_decided(self):
         listed = [self.leave("a/one", [[0, 8], [0, 9]]), self.leave("a/two", [[0, 1], [0, 2], [0, 3]])]
         self.assertEqual(self.judged("J", "more", listed)[0], "undecided")
         listed[1] = listed[1]._replace(steps=400_000)
-        self.assertEqual(self.judged("J", "more", listed), ("no records", "J of a/one more than a/two: no complete records of a/two"))
+        self.assertEqual(self.judged("J", "more", listed), ("no records", "J of a/one more than a/two: no complete records of a/two", "-"))
         self.assertEqual(self.judged("gain", "more", [listed[0], listed[0]])[0], "no records")
 
     def test_a_group_of_a_sweep_is_judged_while_another_one_is_still_trained(self):
@@ -108,26 +128,30 @@ class Page(unittest.TestCase):
             file.write("0\n1\n2\n3\n")
         records = claims.Records([Entry("sweep", "a/swept", "0-2", 300_000, "Swept")], self.results)
         comparison, = claims.compare("J", "more", "a/swept: high", "a/swept: low")
-        self.assertEqual(claims.judged(comparison, 300_000, records)[1],
+        self.assertEqual(claims.judged(comparison, records)[1],
                          "J of a/swept (high) more than a/swept (low): 5 (3 seeds) and 1 (3 seeds) at 300,000 steps, difference 1.73 to 6.27: holds")
         comparison, = claims.compare("J", "more", "a/swept: later", "a/swept: never")
-        self.assertEqual(claims.judged(comparison, 300_000, records)[1],
+        self.assertEqual(claims.judged(comparison, records)[1],
                          "J of a/swept (later) more than a/swept (never): no complete records of a/swept (later), a/swept (never)")
 
     def test_the_gain_of_the_adjusted_region_is_that_of_the_played_episodes(self):
         listed = [self.leave(name, [[0, 1]] * 3) for name in ("a/one", "a/two")]
         for entry, gains in zip(listed, ((4, 5, 6), (1, 2, 3))):
             with open(os.path.join(self.results, *entry.name.split("/"), "regions.csv"), "w", encoding="utf-8") as file:
-                file.write("region,member,discounted_return,max_violation\n")
+                file.write("region,member,discounted_return,max_violation,sum_cost\n")
                 for member, gain in enumerate(gains):
-                    file.write(f"original,{member},10,0.5\noriginal,{member},20,0.7\nadjusted,{member},{15 + gain},0.2\n")
+                    file.write(f"original,{member},10,0.5,3\noriginal,{member},20,0.7,5\nadjusted,{member},{15 + gain},0.2,1.5\n")
         self.assertIn("gain of a/one more than a/two: 5 (3 seeds) and 2 (3 seeds)", self.judged("gain", "more", listed)[1])
         self.assertIn("relief of a/one alike to a/two: 0.4 (3 seeds) and 0.4 (3 seeds)", self.judged("relief", "alike", listed)[1])
+        self.assertIn("cost relief of a/one alike to a/two: 2.5 (3 seeds) and 2.5 (3 seeds)", self.judged("cost relief", "alike", listed)[1])
 
     def test_the_page_links_every_claim_and_its_lines_are_short(self):
         page = claims.page([self.leave("cartpole/rcpo", [[0, 30], [0, 31], [0, 32]]), self.leave("cartpole/datacom", [[0, 20], [0, 21], [0, 22]])],
                            self.results)
-        self.assertIn("**1 holds, 0 does not hold, 0 undecided, 28 no records**, of 29 claims.", page)
+        self.assertIn("**1 holds, 1 does not hold, 0 undecided, 31 no records**, of 33 claims.", page)
+        self.assertIn("| CartPole, section 4 | 300,000 | holds |", page)
+        beside = page.split("## cartpole-rcpo-return")[1].split("## ")[0]
+        self.assertRegex(beside, r"(?s)difference .*: holds\n\nNot part of the verdict:\n\n.*difference .*: holds")
         self.assertEqual(re.findall(r"\]\(#(.*?)\)", page), re.findall(r"^## (.*)$", page, re.M))
         with open(os.path.join(SOURCE, "deploy/results/CLAIMS.md"), encoding="utf-8") as file:
             head = " ".join(file.read().split("<!--")[0].split())
@@ -140,7 +164,7 @@ class Shipped(unittest.TestCase):
     def test_every_group_of_a_claim_is_an_entry_and_a_point_of_its_sweep(self):
         listed = {entry.name: entry for entry in entries()}
         for claim in claims.CLAIMS:
-            for comparison in claim.comparisons:
+            for comparison in claim.comparisons + claim.beside:
                 self.assertIn(comparison.quantity, claims.QUANTITIES)
                 for name, label in (comparison.first, comparison.second):
                     self.assertIn(name, listed, claim.name)
