@@ -1,4 +1,4 @@
-"""The sentences of the paper's experiments that can be true or false, and what the records say about each.
+"""Sentences of the paper's experiments that compare methods or settings, and what the records say about each.
 
 A claim is a list of comparisons of two groups of seeds. Comparisons beside it are shown, but do not count for its verdict.
 deploy/dev/results_tables writes the verdicts to deploy/results/CLAIMS.md.
@@ -18,8 +18,9 @@ WINDOW = 100_000    # environment steps before the end over which an evaluation 
 ALIKE = 0.25        # two groups are alike if their means differ by at most this share of the second one
 WIDTH = 140         # of the page's lines
 FEWEST = 3          # seeds of a group; fewer decide nothing
+ENDS = None         # steps of a comparison: each group at the end of its own training
 
-# What is compared: its words, and the value of a member up to a number of steps.
+# What is compared, and its words on the page. EVALUATED and PLAYED name the columns that some are read from.
 QUANTITIES = {
     "J": "discounted return at the end",
     "mean J": "mean discounted return over the training, a measure of its speed",
@@ -35,7 +36,6 @@ QUANTITIES = {
 
 EVALUATED = {"J": "eval_discounted_return", "cost": "eval_sum_cost", "violation": "eval_max_violation", "success": "eval_success_rate"}
 PLAYED = {"gain": ("discounted_return", 1), "relief": ("max_violation", -1), "cost relief": ("sum_cost", -1)}  # column of regions.csv
-ENDS = None         # steps of a comparison: each group at the end of its own training
 
 # first, second: (entry, label of a sweep's setting or ""). relation: "more", "less" or "alike", of the first to the second.
 # steps: the most at which two groups are compared, or ENDS.
