@@ -334,6 +334,27 @@ class RecordsTest(unittest.TestCase):
             fits[lzma.decompress(content).decode().split("policy_version")[1]] = most
         self.assertEqual(list(fits)[:2], [every, pairs])
 
+    def test_progress_is_compressed_before_episodes_are_merged(self):
+        for columns, names in ((10, ["progress.csv"]), (40, ["progress.csv.gz"])):
+            with self.subTest(columns=columns), tempfile.TemporaryDirectory(prefix="datacom-records-") as folder:
+                run, copy = os.path.join(folder, "run"), os.path.join(folder, "copy")
+                os.makedirs(run)
+                digits = [f"{(i * 7919 % 100003) / 100003:.17g}" for i in range(100003)]
+                files = {"experiment.textproto": "members {\n}\n", "build.txt": "revision 1\n",
+                         "progress.csv": "member,env_steps," + ",".join(f"c{i}" for i in range(columns)) + "\n" + "".join(
+                             f"0,{10000 * epoch}," + ",".join(digits[epoch * 40 + i] for i in range(columns)) + "\n"
+                             for epoch in range(400)),
+                         "episodes.csv": self.HEADER + "".join(
+                             f"0,1,0,{i},{100 * i},100,{digits[i]},{digits[2 * i]},{digits[3 * i]},{digits[5 * i]},{i % 7},{i}\n"
+                             for i in range(18000))}
+                for name, text in files.items():
+                    with open(os.path.join(run, name), "w", encoding="utf-8") as file:
+                        file.write(text)
+                self.reproduce.copy_records(run, copy)
+                self.assertEqual([name for name in os.listdir(copy) if name.startswith("progress")], names)
+                kept = self.reproduce.rows(self.reproduce.read(copy, "episodes.csv"))
+                self.assertEqual([int(row["env_steps"]) for row in kept], [100 * i for i in range(18000)])
+
     def test_the_records_of_a_full_training_of_eighteen_members_fit_the_limit(self):
         with tempfile.TemporaryDirectory(prefix="datacom-records-") as folder:
             run, copy = os.path.join(folder, "run"), os.path.join(folder, "copy")
