@@ -192,6 +192,29 @@ class ResultsTablesTest(unittest.TestCase):
         self.assertEqual(self.read("README.md"), PAGE)
         self.assertIn("no records of navigation/two", self.run_script("--seeds", "navigation/two", code=1).stderr)
 
+    def test_the_front_page_has_the_methods_of_air_hockey_without_the_largest_violation(self):
+        self.leave("air_hockey/one", [[0, 1, 1, 1, 2], [2] * 5, [3, 3, 3, 1, 5]])
+        self.write("air_hockey/three/populations.txt", "a\n")
+        self.leave("air_hockey/three/a", [[1] * 5], labels=["low"])
+        self.leave("cartpole/one", [[7] * 5] * 3)
+        self.write("front.md", PAGE)
+        front = os.path.join(self.results, "front.md")
+        self.tables("--front-page", front)
+        self.assertEqual(self.read("front.md").splitlines(), [
+            "Text before.", "", "<!-- tables: written by deploy/dev/results_tables -->", "",
+            "| method | steps | seeds | J | max violation | cost sum | success | cost sum in training |",
+            "|---|---:|---:|---:|---:|---:|---:|---:|",
+            "| One | 7,000 | 3 | 2.0 ± 2.5 | 0.50 ± 0.00 | 10 ± 25 | 1.00 ± 0.00 | 1,100 ± 2,484 |", "",
+            "<!-- end of the tables -->", "Text after."])
+        self.tables("--front-page", front, "--check")
+        self.write("front.md", self.read("front.md").replace("2.0 ± 2.5", "2.0 ± 2.4"))
+        self.assertIn("a page differs from the records", self.tables("--front-page", front, "--check", code=1))
+
+    def test_a_front_page_without_its_markers_is_refused(self):
+        self.write("front.md", "Text.\n")
+        self.assertIn("front.md must contain these lines", self.tables("--front-page", os.path.join(self.results, "front.md"), code=1))
+        self.assertEqual(self.read("README.md"), PAGE)
+
     def test_a_page_without_its_markers_is_refused(self):
         self.write("README.md", "Text.\n")
         self.assertIn("end of the tables", self.tables(code=1))
@@ -235,6 +258,27 @@ class CollisionsTest(unittest.TestCase):
                             self.assertTrue(collided and gained < -500, own[end])
                             checked += 1
         self.assertGreater(checked, 1000)
+
+
+class RepositoryTest(unittest.TestCase):
+    def test_the_front_page_of_the_repository_is_checked_without_being_named(self):
+        # Another copy of the repository, whose front page differs.
+        root = tempfile.mkdtemp(prefix="datacom-front-page-")
+        self.addCleanup(shutil.rmtree, root)
+        shutil.copytree(os.path.join(SOURCE, "deploy", "dev"), os.path.join(root, "deploy", "dev"))
+        os.makedirs(os.path.join(root, "deploy", "results"))
+        for path, text in (("README.md", PAGE), ("deploy/results/README.md", PAGE), ("deploy/results/entries.csv", ENTRIES)):
+            with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+                file.write(text)
+        script = [sys.executable, os.path.join(root, "deploy", "dev", "results_tables")]
+        subprocess.run(script, capture_output=True, timeout=PATIENCE, check=True)
+        front = os.path.join(root, "README.md")
+        with open(front, encoding="utf-8") as file:
+            self.assertIn("No method has been trained yet.", file.read())
+        with open(front, "w", encoding="utf-8") as file:
+            file.write(PAGE)
+        checked = subprocess.run([*script, "--check"], capture_output=True, text=True, timeout=PATIENCE, check=False)
+        self.assertEqual((checked.returncode, f"--- {front}" in checked.stderr), (1, True), checked.stderr)
 
 
 class EntriesTest(unittest.TestCase):
