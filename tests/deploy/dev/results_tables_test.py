@@ -197,22 +197,22 @@ class ResultsTablesTest(unittest.TestCase):
         self.write("air_hockey/three/populations.txt", "a\n")
         self.leave("air_hockey/three/a", [[1] * 5], labels=["low"])
         self.leave("cartpole/one", [[7] * 5] * 3)
-        self.write("front.md", PAGE)
-        front = os.path.join(self.results, "front.md")
+        self.write("front.page", PAGE)
+        front = os.path.join(self.results, "front.page")
         self.tables("--front-page", front)
-        self.assertEqual(self.read("front.md").splitlines(), [
+        self.assertEqual(self.read("front.page").splitlines(), [
             "Text before.", "", "<!-- tables: written by deploy/dev/results_tables -->", "",
             "| method | steps | seeds | J | max violation | cost sum | success | cost sum in training |",
             "|---|---:|---:|---:|---:|---:|---:|---:|",
             "| One | 7,000 | 3 | 2.0 ± 2.5 | 0.50 ± 0.00 | 10 ± 25 | 1.00 ± 0.00 | 1,100 ± 2,484 |", "",
             "<!-- end of the tables -->", "Text after."])
         self.tables("--front-page", front, "--check")
-        self.write("front.md", self.read("front.md").replace("2.0 ± 2.5", "2.0 ± 2.4"))
+        self.write("front.page", self.read("front.page").replace("2.0 ± 2.5", "2.0 ± 2.4"))
         self.assertIn("a page differs from the records", self.tables("--front-page", front, "--check", code=1))
 
     def test_a_front_page_without_its_markers_is_refused(self):
-        self.write("front.md", "Text.\n")
-        self.assertIn("front.md must contain these lines", self.tables("--front-page", os.path.join(self.results, "front.md"), code=1))
+        self.write("front.page", "Text.\n")
+        self.assertIn("front.page must contain these lines", self.tables("--front-page", os.path.join(self.results, "front.page"), code=1))
         self.assertEqual(self.read("README.md"), PAGE)
 
     def test_a_page_without_its_markers_is_refused(self):
