@@ -5,8 +5,7 @@
 #   datacom_test(NAME ring_test SRCS ring_test.cc DEPS ... [LABELS fast] [SHARDS 2]) -> ctest ring_test (ring_test_1 and ring_test_2, each
 #                                                                                      with a half of the tests), label fast by default
 #
-# COLD marks libraries and programs whose speed does not matter: they compile without optimisation, in half the time. RPC marks libraries
-# of which most sources use gRPC.
+# RPC marks libraries of which most sources use gRPC.
 # Warnings apply only to this project's targets. Sources are listed, except in folders of plug-ins (tests/structure_test.py).
 include_guard(GLOBAL)
 
@@ -82,7 +81,6 @@ if(DATACOM_COVERAGE)
   target_compile_options(datacom_flags INTERFACE --coverage)
   target_link_options(datacom_flags INTERFACE --coverage)
 endif()
-set(DATACOM_COLD_OPTIONS $<$<CONFIG:Release>:-O0>)
 set(DATACOM_TEST_OPTIONS $<$<CONFIG:Release>:-O1>)  # a fifth less to compile than -O2
 add_library(datacom_warnings INTERFACE)
 target_compile_options(datacom_warnings INTERFACE -Wall -Wextra -Wno-unused-parameter
@@ -102,8 +100,6 @@ endfunction()
 datacom_precompiled(datacom_headers)
 datacom_precompiled(datacom_rpc_headers <grpcpp/grpcpp.h>)
 target_link_libraries(datacom_rpc_headers PRIVATE gRPC::grpc++)
-datacom_precompiled(datacom_cold_headers)  # not CLI11, which generates seconds of code in each source that includes it
-target_compile_options(datacom_cold_headers PRIVATE ${DATACOM_COLD_OPTIONS})
 if(DATACOM_TESTS)
   datacom_precompiled(datacom_test_headers <gmock/gmock.h> <gtest/gtest.h>)
   datacom_precompiled(datacom_rpc_test_headers <gmock/gmock.h> <grpcpp/grpcpp.h> <gtest/gtest.h>)
@@ -113,17 +109,13 @@ if(DATACOM_TESTS)
   endforeach()
 endif()
 
-# _datacom_setup(target cxx [COLD yes] [HEADERS target]): sources with options of their own set SKIP_PRECOMPILE_HEADERS.
+# _datacom_setup(target cxx [HEADERS target]): sources with options of their own set SKIP_PRECOMPILE_HEADERS.
 function(_datacom_setup target cxx)
-  cmake_parse_arguments(A "" "COLD;HEADERS" "" ${ARGN})
+  cmake_parse_arguments(A "" "HEADERS" "" ${ARGN})
   target_compile_features(${target} PUBLIC cxx_std_17)
   set_target_properties(${target} PROPERTIES CXX_STANDARD ${cxx})
   target_include_directories(${target} PUBLIC "${CMAKE_SOURCE_DIR}")
   target_link_libraries(${target} PUBLIC datacom_flags PRIVATE datacom_warnings)
-  if(A_COLD)
-    target_compile_options(${target} PRIVATE ${DATACOM_COLD_OPTIONS})
-    set(A_HEADERS datacom_cold_headers)
-  endif()
   if(A_HEADERS AND cxx EQUAL 20)
     target_compile_options(${target} PRIVATE -fPIC $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)  # as the precompiled header
     target_precompile_headers(${target} REUSE_FROM ${A_HEADERS})
@@ -131,7 +123,7 @@ function(_datacom_setup target cxx)
 endfunction()
 
 function(datacom_library)
-  cmake_parse_arguments(A "COLD;RPC" "NAME" "SRCS;DEPS;PRIVATE_DEPS" ${ARGN})
+  cmake_parse_arguments(A "RPC" "NAME" "SRCS;DEPS;PRIVATE_DEPS" ${ARGN})
   set(target datacom_${A_NAME})
   set(headers datacom_headers)
   if(A_RPC)
@@ -139,7 +131,7 @@ function(datacom_library)
   endif()
   if(A_SRCS)
     add_library(${target} STATIC ${A_SRCS})
-    _datacom_setup(${target} 20 COLD ${A_COLD} HEADERS ${headers})
+    _datacom_setup(${target} 20 HEADERS ${headers})
     target_link_libraries(${target} PUBLIC ${A_DEPS} PRIVATE ${A_PRIVATE_DEPS})
   else()
     add_library(${target} INTERFACE)
@@ -159,9 +151,9 @@ function(datacom_one_source target name)
 endfunction()
 
 function(datacom_binary)
-  cmake_parse_arguments(A "COLD" "NAME" "SRCS;DEPS" ${ARGN})
+  cmake_parse_arguments(A "" "NAME" "SRCS;DEPS" ${ARGN})
   add_executable(${A_NAME} ${A_SRCS})
-  _datacom_setup(${A_NAME} 20 COLD ${A_COLD})
+  _datacom_setup(${A_NAME} 20 HEADERS datacom_headers)
   target_link_libraries(${A_NAME} PRIVATE ${A_DEPS})
 endfunction()
 
