@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Fails when a test was skipped that tests/allowed_skips.txt does not name, or when no test was recorded.
 
-usage: allowed_skips.py RECORD, the file that ctest --output-junit wrote.
+usage: allowed_skips.py RECORD [--counts FILE]. RECORD is the file that ctest --output-junit wrote. FILE receives three numbers: the tests of
+ctest that passed, that failed and that were skipped.
 
 A test of ctest counts, and so does a part of it: a test of GoogleTest ("[  SKIPPED ] Suite.Name") and one of unittest ("name ... skipped
 'reason'"). Such a part is called CTEST-NAME/PART. When unittest names every test that it skipped (verbosity=2), these stand for the whole
 test, which ctest also shows as skipped.
 """
+import argparse
 import pathlib
 import re
 import sys
@@ -30,11 +32,22 @@ def allowed(text):
     return reasons
 
 
-def skipped(record):
-    """Names of the skipped tests and parts in ctest's record."""
+def cases_of(record):
     cases = list(xml.etree.ElementTree.parse(record).iter("testcase"))
     if not cases:
         raise ValueError(f"{record} has no tests")
+    return cases
+
+
+def counts(cases):
+    """How many tests of ctest passed, failed and were skipped."""
+    skips = sum(case.get("status") in ("notrun", "disabled") or case.find("skipped") is not None for case in cases)
+    failures = sum(case.get("status") == "fail" or case.find("failure") is not None for case in cases)
+    return len(cases) - failures - skips, failures, skips
+
+
+def skipped(cases):
+    """Names of the skipped tests and parts of ctest's record."""
     names = set()
     for case in cases:
         name, output = case.get("name"), case.findtext("system-out") or ""
@@ -46,12 +59,15 @@ def skipped(record):
     return names
 
 
-def main(record):
+def main(record, counts_file=None):
     try:
-        names, reasons = skipped(record), allowed(ALLOWED.read_text(encoding="utf-8"))
+        cases = cases_of(record)
+        names, reasons = skipped(cases), allowed(ALLOWED.read_text(encoding="utf-8"))
     except (OSError, ValueError, xml.etree.ElementTree.ParseError) as error:
         print(f"allowed_skips.py: {error}")
         return 1
+    if counts_file is not None:
+        counts_file.write_text("{} {} {}\n".format(*counts(cases)), encoding="utf-8")
     # A part may be allowed in every shard of a program: tasks_test_2/Suite.Name as tasks_test/Suite.Name.
     wrong = sorted(name for name in names if name not in reasons and re.sub(r"^([^/]+)_\d+(?=/|$)", r"\1", name) not in reasons)
     for name in sorted(names - set(wrong)):
@@ -62,5 +78,9 @@ def main(record):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("record", type=pathlib.Path)
+    parser.add_argument("--counts", type=pathlib.Path)
+    flags = parser.parse_args()
+    sys.exit(main(flags.record, flags.counts))
 # SPDX-License-Identifier: Apache-2.0

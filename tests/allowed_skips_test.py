@@ -36,7 +36,7 @@ class AllowedSkips(unittest.TestCase):
 
     def skipped(self, *cases):
         self.write(*cases)
-        return self.script.skipped(self.record)
+        return self.script.skipped(self.script.cases_of(self.record))
 
     def result(self, allowed, *cases):
         self.write(*cases)
@@ -53,6 +53,15 @@ class AllowedSkips(unittest.TestCase):
     def test_a_test_that_ctest_did_not_run_is_skipped(self):
         self.assertEqual(self.skipped(case("a"), case("b", status="notrun"), case("c", status="disabled"), case("d", status="fail"),
                                       case("e", inside='<skipped message="SKIP_RETURN_CODE=77"/>')), {"b", "c", "e"})
+
+    def test_each_test_of_ctest_counts_once(self):
+        self.write(case("a"), case("b", status="fail", inside="<failure/>"), case("c", inside='<skipped message="x"/>'), case("d", status="notrun"),
+                   case("e"), case("f", "[  SKIPPED ] S.T (0 ms)\n"))
+        self.script.ALLOWED.write_text("", encoding="utf-8")
+        counts = self.record.with_suffix(".counts")
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.script.main(self.record, counts)
+        self.assertEqual(counts.read_text(encoding="utf-8"), "3 1 2\n")
 
     def test_a_skipped_test_of_googletest_is_one_part(self):
         output = ("[ RUN      ] A/S.T/x\na.cc:1: Skipped\n[  SKIPPED ] A/S.T/x (0 ms)\n[       OK ] A/S.U/x (3 ms)\n"

@@ -235,6 +235,7 @@ class Jobs {
     std::vector<std::string> words = {std::filesystem::read_symlink("/proc/self/exe").string(),
                                       "train",
                                       "--resume",
+                                      "--no-film",
                                       "--run-dir",
                                       RunFolder(dir_, population),
                                       "--steps",

@@ -29,6 +29,7 @@
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
 #include "common/tasks/python/python_model.h"
+#include "datacom/v1/python_task.pb.h"
 #include "deploy/cli/batch.h"
 #include "deploy/cli/cluster.h"
 #include "deploy/cli/load_task.h"
@@ -294,9 +295,25 @@ int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster
   }
 }
 
-absl::Status FinishRun(const Prepared& run) {
+// Films an episode of the best policy of the first member. Where no film can be written (datacom-tools says why on
+// stderr) it draws a sheet of frames. Without a picture the run is complete, too.
+void MakeFilm(const std::string& run_dir) {
+  for (const auto& [name, option, frames] :
+       {std::array{"/film.mp4", "--max-frames", "150"}, std::array{"/film.png", "--frames", "6"}}) {
+    const std::string file = run_dir + name;
+    const absl::Status made = RunTool(
+        {"render", run_dir, "--epoch", "best", "--width", "480", "--height", "270", option, frames, "--out", file});
+    if (!made.ok()) continue;
+    std::printf("film: %s\n", file.c_str());
+    return;
+  }
+}
+
+absl::Status FinishRun(const Prepared& run, bool film) {
   ASSIGN_OR_RETURN(const std::string table, FinalTable(run.run_dir));
   std::printf("%s%s", table.c_str(), RepeatedWorkOf(run.run_dir).c_str());
+  std::fflush(stdout);
+  if (film && !run.experiment.task_options().HasExtension(v1::python_task)) MakeFilm(run.run_dir);
   const std::string file = run.run_dir + "/report.html";
   if (absl::Status status = report::WriteReport({run.run_dir}, file, &tools::WriteReportMap); !status.ok()) {
     return Annotate(status, "the run is complete, but its report could not be written");
@@ -334,7 +351,7 @@ int Train(const TrainOptions& options) {
     if (!fit.empty()) display.Say(fit);
   }
   const int code = Supervise(options, *run, &cluster, &display);
-  return code == kExitOk ? Finish(FinishRun(*run)) : code;
+  return code == kExitOk ? Finish(FinishRun(*run, !options.no_film)) : code;
 }
 
 int TrainHere(const TrainOptions& options, const BatchOptions& batch) {
@@ -397,6 +414,7 @@ void AddTrain(CLI::App* app, int* exit_code) {
                  "learner may change");
   AddExperimentOptions(verb, options.get());
   AddProcessOptions(verb, options.get());
+  verb->add_flag("--no-film", options->no_film, "do not film an episode of the best policy at the end");
   verb->add_option("--host", options->host,
                    "name or address of this machine where other machines reach the roles, for `datacom join`; only "
                    "with mutual TLS (default: loopback)");

@@ -90,6 +90,8 @@ void AddRender(CLI::App* app, int* exit_code) {
   AddFrameSize(verb, command.get());
   verb->add_option("--fps", command->fps, "Frames per second of a film, which plays in real time")
       ->capture_default_str();
+  verb->add_option("--max-frames", command->max_frames, "Frames of a film; a longer episode gets fewer a second")
+      ->check(WholeNumber<int>(2));
   verb->add_option("--frames", command->frames, "For a PNG: frames in a sheet, evenly spaced (1: only the last)")
       ->check(WholeNumber<int>(1));
   verb->add_option("--step", command->step, "The last step to show; default: the episode's last")

@@ -154,7 +154,7 @@ def main():
         # Each actor holds credit for one step at least, of half of the tolerance.
         file.write(EXPERIMENT + f"schedule {{ tolerance_steps: {4 * options.actors} publish_period: 16 }}\n")
     with open(folder + ".log", "w") as log:
-        train = subprocess.Popen([options.datacom, "train", path, "--seeds", f"0-{options.members - 1}", "--actors",
+        train = subprocess.Popen([options.datacom, "train", path, "--no-film", "--seeds", f"0-{options.members - 1}", "--actors",
                                   str(options.actors), "--run-dir", folder], stdout=log, stderr=subprocess.STDOUT)
     try:
         known = wait_for_actors(train, folder, options.actors)

@@ -74,7 +74,7 @@ def whole_run(datacom, members, lanes, seconds):
     with open(path, "w") as file:
         file.write(EXPERIMENT)
     with open(folder + ".log", "w") as log:
-        train = subprocess.Popen([datacom, "train", path, "--seeds", f"0-{members - 1}", "--envs", str(members * lanes),
+        train = subprocess.Popen([datacom, "train", path, "--no-film", "--seeds", f"0-{members - 1}", "--envs", str(members * lanes),
                                   "--run-dir", folder], stdout=log, stderr=subprocess.STDOUT)
     try:
         known = wait_until(train, folder, lambda known: updates_of(known) >= WARM_UP, f"fewer than {WARM_UP} updates")

@@ -84,7 +84,7 @@ class Round(Training):
     def start(self, *_):
         self.end_all()
         resume = ["--resume"] if os.path.exists(os.path.join(self.folder, "experiment.textproto")) else []
-        command = [os.path.join(self.bin, "datacom"), "train", "cartpole/datacom", "--run-dir", self.folder, *self.arguments, *resume]
+        command = [os.path.join(self.bin, "datacom"), "train", "cartpole/datacom", "--no-film", "--run-dir", self.folder, *self.arguments, *resume]
         with open(self.path("output"), "ab") as output:
             output.write((" ".join(command) + "\n").encode())
             output.flush()

@@ -31,7 +31,7 @@ GOALS = {
 class LearningTest(RunTest):
     def train(self, experiment, steps):
         run = RunFolder(self, experiment.replace("/", "_"))
-        command = [os.path.join(BIN, "datacom"), "train", experiment, "--run-dir", run.folder, "--quiet",
+        command = [os.path.join(BIN, "datacom"), "train", experiment, "--no-film", "--run-dir", run.folder, "--quiet",
                    "--seeds", ",".join(map(str, SEEDS)), "--steps", str(steps)]
         ended = subprocess.run(command, capture_output=True, text=True, timeout=12 * PATIENCE, check=False, cwd=SOURCE)
         self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr + run.logs())

@@ -27,7 +27,7 @@ class OwnTaskTest(RunTest):
         task = os.path.join(robot, "task.textproto")
         with open(task, "a", encoding="utf-8") as file:
             file.write('known { name: "track" site: "pole_tip" box { size { x: 4.5 } } viability_gain: 0.3 }\n')
-        self.expect("train", task, "--algorithm", "datacom", "--steps", "1500", "--seeds", "0-1", "--run-dir", folder,
+        self.expect("train", "--no-film", task, "--algorithm", "datacom", "--steps", "1500", "--seeds", "0-1", "--run-dir", folder,
                     "--set", "constraints.known=[track]", "--set", "hyper.delta_mode=fixed", "--set", "hyper.init_delta=1000",
                     *SMALL, "--set", "task_options.horizon=500")  # nothing is forbidden, and the pole has the time to fall
         experiment = os.path.join(self.folder, "mine.textproto")
@@ -36,7 +36,7 @@ class OwnTaskTest(RunTest):
         self.assertIn('task: "cartpole_text"', self.expect("config", experiment))
         self.assertIn("uniform actions", self.expect("eval", task, "--policy", "random", "--episodes", "1"))
         shutil.rmtree(robot)
-        self.expect("train", "--run-dir", folder, "--resume", "--steps", "2000")
+        self.expect("train", "--no-film", "--run-dir", folder, "--resume", "--steps", "2000")
         self.assertEqual(len(self.expect("eval", folder, "--episodes", "1", "--csv").splitlines()), 3)
         played = ("eval", folder, "--episodes", "1", "--csv", "--set")
         self.assertEqual(len(self.expect(*played, "constraints.known=[]").splitlines()), 3)
@@ -65,7 +65,7 @@ class OwnTaskTest(RunTest):
     def test_the_large_files_of_a_model_are_beside_the_experiment_and_reach_every_role(self):
         task, folder = self.with_mesh(), os.path.join(self.folder, "run")
         self.assertLess(len(self.expect("config", task, "--algorithm", "datacom")), 20_000)
-        self.expect("train", task, "--algorithm", "datacom", "--steps", "1500", "--seeds", "0-1", "--run-dir", folder, *SMALL)
+        self.expect("train", "--no-film", task, "--algorithm", "datacom", "--steps", "1500", "--seeds", "0-1", "--run-dir", folder, *SMALL)
         shutil.rmtree(os.path.dirname(task))
         self.assertLess(os.path.getsize(os.path.join(folder, "experiment.textproto")), 20_000)
         files = os.listdir(os.path.join(folder, "task_files"))
@@ -73,7 +73,7 @@ class OwnTaskTest(RunTest):
         path = os.path.join(folder, "task_files", files[0])
         with gzip.open(path) as file:
             self.assertEqual(hashlib.sha256(file.read()).hexdigest() + ".gz", files[0])
-        self.expect("train", "--run-dir", folder, "--resume", "--steps", "2000")
+        self.expect("train", "--no-film", "--run-dir", folder, "--resume", "--steps", "2000")
         self.assertEqual(len(self.expect("eval", folder, "--episodes", "1", "--csv").splitlines()), 3)
         self.assertIn("no damage", self.expect("verify", folder))
         self.assertLess(os.path.getsize(os.path.join(folder, "report.html")), 1_000_000)
@@ -85,10 +85,10 @@ class OwnTaskTest(RunTest):
         experiment = os.path.join(other, "mine.textproto")
         self.expect("config", task, "--algorithm", "sac", *SMALL, "--set", "run.env_steps=1500", "--out", experiment)
         shutil.rmtree(os.path.dirname(task))
-        self.expect("train", experiment, "--run-dir", os.path.join(self.folder, "run"))
+        self.expect("train", "--no-film", experiment, "--run-dir", os.path.join(self.folder, "run"))
         shutil.rmtree(os.path.join(other, "task_files"))
         self.assertIn(f"there is no {other}/task_files/",
-                      self.expect("train", experiment, "--run-dir", os.path.join(self.folder, "more"), code=2))
+                      self.expect("train", "--no-film", experiment, "--run-dir", os.path.join(self.folder, "more"), code=2))
 
     def test_the_rows_of_an_algorithm_that_reads_neither_f_nor_g_do_not_have_them(self):
         task = os.path.join(EXAMPLE, "task.textproto")
@@ -108,8 +108,8 @@ class OwnTaskTest(RunTest):
                        'observation { joint: "slider" scale: 0.5 history: 2 name: "past" } observation { number: "command.*" }\n'
                        'push { joint: "slider" every { low: 0.1 high: 0.5 } velocity { low: -1 high: 1 } }\n'
                        'randomise { body: "*" factor { low: 0.9 high: 1.1 } }\n')
-        self.expect("train", task, "--algorithm", "datacom", "--steps", "1500", "--seeds", "0-1", "--run-dir", folder, *SMALL)
-        self.expect("train", "--run-dir", folder, "--resume", "--steps", "2000")
+        self.expect("train", "--no-film", task, "--algorithm", "datacom", "--steps", "1500", "--seeds", "0-1", "--run-dir", folder, *SMALL)
+        self.expect("train", "--no-film", "--run-dir", folder, "--resume", "--steps", "2000")
         records = RunFolder(self, "run")
         columns = [f"{kind}.{name}" for name in self.costs(task) for kind in ("max_violation", "sum_cost", "violating_steps")]
         logs = ["log.effort", "log.goal"]
@@ -160,7 +160,7 @@ class OwnTaskTest(RunTest):
         self.assertIn("All numbers were finite", printed)
         self.assertTrue(os.path.exists(picture) or "no picture: " in printed, printed)
         bounded = ("--set", "learner.bound_returns=true", *SMALL)
-        trained = ("train", task, "--algorithm", "datacom", "--steps", "1500", "--seeds", "0", "--run-dir", folder)
+        trained = ("train", "--no-film", task, "--algorithm", "datacom", "--steps", "1500", "--seeds", "0", "--run-dir", folder)
         self.assertIn("does not state the range of its rewards (reward_range of a task file)", self.expect(*trained, *bounded, code=2))
         with open(task, "a", encoding="utf-8") as file:
             file.write("reward_range { low: -20 high: 0 }\n")
@@ -181,7 +181,7 @@ class OwnTaskTest(RunTest):
             text = re.sub(r"^cost .*$", 'cost { name: "speed" value: "0/0" }', file.read(), flags=re.MULTILINE)
         with open(task, "w", encoding="utf-8") as file:
             file.write(text)
-        printed = self.expect("train", task, "--algorithm", "datacom", "--steps", "1500", "--run-dir", folder, *SMALL, code=2)
+        printed = self.expect("train", "--no-film", task, "--algorithm", "datacom", "--steps", "1500", "--run-dir", folder, *SMALL, code=2)
         self.assertIn("1000 episodes were abandoned and none gave a row", printed)
         self.assertIn("cost speed is not finite", printed)
 
@@ -203,7 +203,7 @@ class OwnTaskTest(RunTest):
         robot = os.path.join(self.folder, "robot")
         shutil.copytree(EXAMPLE, robot)
         task = os.path.join(robot, "task.textproto")
-        self.assertIn("is a task; name an algorithm", self.expect("train", task, code=2))
+        self.assertIn("is a task; name an algorithm", self.expect("train", "--no-film", task, code=2))
         with open(task, encoding="utf-8") as file:
             text = file.read()
         with open(task, "w", encoding="utf-8") as file:

@@ -121,7 +121,7 @@ class Training(RunFolder):
     def start(self, *more):
         if self.process is not None:
             self.end()
-        command = [os.path.join(BIN, "datacom"), "train", self.experiment, "--run-dir", self.folder, *self.arguments, *more]
+        command = [os.path.join(BIN, "datacom"), "train", self.experiment, "--no-film", "--run-dir", self.folder, *self.arguments, *more]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", cwd=SOURCE,
                                         env=self.environment)
         self.test.addCleanup(self.end)

@@ -114,7 +114,7 @@ class SweepTest(RunTest):
         self.assertIn("2 populations, 8 members", result.stdout)
         for population in POPULATIONS:
             self.assertFalse(os.path.exists(self.path(population, "progress.csv")))
-        train = run("train", "--resume", "--run-dir", os.path.join(self.dir, POPULATIONS[1]), "--quiet")
+        train = run("train", "--no-film", "--resume", "--run-dir", os.path.join(self.dir, POPULATIONS[1]), "--quiet")
         self.assertEqual(train.returncode, 0, train.stdout + train.stderr)
         self.assertEqual({row["env_steps"] for row in self.rows(POPULATIONS[1], "progress.csv")}, {"0", "600"})
         again = self.sweep("--render-only", "--steps", "600")

@@ -153,7 +153,7 @@ class TrainingTest(RunTest):
     def test_sac_trains_through_the_same_command(self):
         training = Training(self, "a", "--seeds", "0", "--steps", "2000")
         folder = training.folder
-        result = run("train", "cartpole/sac", "--run-dir", folder, "--quiet", *training.arguments)
+        result = run("train", "cartpole/sac", "--no-film", "--run-dir", folder, "--quiet", *training.arguments)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr + training.logs())
         self.assertEqual(training.rows("progress.csv")[-1]["delta"], "")
 

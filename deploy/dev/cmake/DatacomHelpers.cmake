@@ -9,10 +9,12 @@
 # Warnings apply only to this project's targets. Sources are listed, except in folders of plug-ins (tests/structure_test.py).
 include_guard(GLOBAL)
 
-option(DATACOM_TESTS "Build tests and benchmarks" ON)
+option(DATACOM_TESTS "Build tests and benchmarks, too" OFF)
 option(DATACOM_WERROR "Treat warnings as errors" OFF)
 option(DATACOM_LEARNER "Build the learner" ON)
-option(DATACOM_TORCH "Build the learner's GPU library and the tests that compare it with the CPU (needs LibTorch)" ON)
+include(CMakeDependentOption)
+cmake_dependent_option(DATACOM_TORCH "Build the learner's GPU library and the tests that compare it with the CPU (needs LibTorch)" ON
+                       "DATACOM_TESTS OR DATACOM_LIBTORCH" OFF)
 set(DATACOM_SANITIZE "" CACHE STRING "Sanitizers for all targets, e.g. address,undefined or thread")
 option(DATACOM_FUZZ "Build the targets of tests/fuzz for libFuzzer (clang, with DATACOM_SANITIZE=fuzzer-no-link,...)" OFF)
 option(DATACOM_COVERAGE "Instrument for gcov" OFF)

@@ -72,7 +72,9 @@ absl::Status WriteFilm(const RenderCommand& command, std::ostream* out) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Film> film, Film::Make(std::move(playback), look));
   *out << film->note();
   ASSIGN_OR_RETURN(const uint32_t last, LastStep(command, *film, film->last_step()));
-  const Pace pace = RealTimePace(last, film->control_dt(), command.fps);
+  double fps = command.fps;
+  if (command.max_frames && last > 0) fps = std::min(fps, *command.max_frames / (last * film->control_dt()));
+  const Pace pace = RealTimePace(last, film->control_dt(), fps);
   ASSIGN_OR_RETURN(const std::unique_ptr<Video> video,
                    Video::Make(command.out, look.width, look.height, pace.frames_per_second));
   RETURN_IF_ERROR(film->Draw(pace.steps, [&](const Picture& frame) { return video->Add(frame); }));

@@ -108,7 +108,7 @@ def our_update(algorithm, members, seconds, threads=1):
 def our_training(experiment, epoch_steps):
     """Steps per second between the end of the first and of the fourth epoch."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [BIN / "datacom", "train", experiment, "--quiet", "--seeds", "0", "--steps", str(4 * epoch_steps),
+        command = [BIN / "datacom", "train", experiment, "--no-film", "--quiet", "--seeds", "0", "--steps", str(4 * epoch_steps),
                    "--run-dir", f"{folder}/run", "--set", f"run.steps_per_epoch={epoch_steps}", "--set", "run.eval_episodes=1"]
         subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
         with open(f"{folder}/run/progress.csv", newline="") as file:

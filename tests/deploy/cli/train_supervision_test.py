@@ -44,7 +44,7 @@ class TrainSupervisionTest(unittest.TestCase):
     def train(self, *arguments, experiment=("cartpole/datacom",)):
         defaults = {"--seeds": "7", "--steps": "3000", "--run-dir": self.run_dir}
         given = [word for flag, word in defaults.items() if flag not in arguments for word in (flag, word)]
-        process = subprocess.Popen([DATACOM, "train", *experiment, *given, *arguments], env=self.environment,
+        process = subprocess.Popen([DATACOM, "train", "--no-film", *experiment, *given, *arguments], env=self.environment,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.end, process)
         return process

@@ -61,7 +61,7 @@ def exported(tmp_path_factory):
             what = ["--python", "point_env:make"]
         if not (folder / name).is_dir():
             settings = [word for setting in TRAINED.get(experiment, SHORT) for word in ("--set", setting)]
-            code, said = run(program, "train", *what, "--seeds", 1, "--steps", 4000, "--run-dir", folder / name, *settings)
+            code, said = run(program, "train", *what, "--no-film", "--seeds", 1, "--steps", 4000, "--run-dir", folder / name, *settings)
             assert code == 0, said
         file = folder / f"{name}{'_noise' if '--noise' in words else ''}.onnx"
         return (*run(program, "export", folder / name, "--format", "onnx", "--out", file, *words), file)

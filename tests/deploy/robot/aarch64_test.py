@@ -69,7 +69,7 @@ class Library(unittest.TestCase):
     @classmethod
     def train(cls, experiment, steps, settings):
         words = [word for setting in settings for word in ("--set", setting)]
-        run(BUILD / "bin/datacom", "train", experiment, "--seeds", 1, "--steps", steps, "--run-dir", cls.runs / experiment, *words)
+        run(BUILD / "bin/datacom", "train", experiment, "--no-film", "--seeds", 1, "--steps", steps, "--run-dir", cls.runs / experiment, *words)
         run(BUILD / "bin/datacom", "export", cls.runs / experiment, "--out", cls.runs / f"{experiment}.policy")
 
     def observations(self, task):
