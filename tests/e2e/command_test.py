@@ -1,18 +1,34 @@
 """Tests the other verbs of `datacom` with real roles, and its refusals."""
 import csv
 import ctypes
+import glob
+import gzip
 import io
 import math
 import os
 import signal
 import socket
 import subprocess
+import tempfile
 import unittest
 
 from running import BIN, PATIENCE, SOURCE, RunTest, Training, run
 
 
+GOLDEN = os.path.join(SOURCE, "tests", "golden", "tasks")
+
+
 class CommandTest(RunTest):
+    def unpacked(self, name):
+        """A recorded trajectory as an open file with a name."""
+        file = tempfile.NamedTemporaryFile("w+", suffix=".csv", encoding="utf-8")  # pylint: disable=consider-using-with
+        self.addCleanup(file.close)
+        with gzip.open(os.path.join(GOLDEN, name + ".csv.gz"), "rt", encoding="utf-8") as packed:
+            file.write(packed.read())
+        file.flush()
+        file.seek(0)
+        return file
+
     def test_every_verb_has_help_with_an_example(self):
         for verb in ("train", "status", "task", "eval", "rollout", "render", "replay-violation", "export", "export-dataset", "verify", "config", "list", "bench", "report",
                      "sweep"):
@@ -41,12 +57,11 @@ class CommandTest(RunTest):
             self.assertNotEqual(result.stderr + result.stdout, "")
 
     def test_a_rollout_of_recorded_actions_equals_the_golden_trajectory(self):
-        golden = os.path.join(SOURCE, "tests", "golden", "tasks", "cartpole_lcg.csv")
-        result = run("rollout", "cartpole", "--actions", golden, "--csv")
+        golden = self.unpacked("cartpole_lcg")
+        result = run("rollout", "cartpole", "--actions", golden.name, "--csv")
         self.assertEqual(result.returncode, 0, result.stderr)
         rows = list(csv.DictReader(io.StringIO(result.stdout)))
-        with open(golden, encoding="utf-8") as file:
-            wanted = list(csv.DictReader(line for line in file if not line.startswith("#")))
+        wanted = list(csv.DictReader(line for line in golden if not line.startswith("#")))
         self.assertEqual(len(rows), len(wanted))
         pairs = [(f"obs{i}", next(name for name in wanted[0] if name.startswith(f"obs{i}_"))) for i in range(5)]
         for row, want in zip(rows, wanted):
@@ -54,16 +69,14 @@ class CommandTest(RunTest):
                 self.assertAlmostEqual(float(row[mine]), float(want[theirs]), delta=1e-9, msg=f"step {row['step']} {mine}")
 
     def test_navigation_follows_recorded_wheel_steps_like_the_recorded_robot(self):
-        folder = os.path.join(SOURCE, "tests", "golden", "tasks")
-        files = sorted(name for name in os.listdir(folder) if name.startswith("nav_bullet_step_"))
+        files = sorted(glob.glob("nav_bullet_step_*.csv.gz", root_dir=GOLDEN))
         self.assertTrue(files)
         for name in files:
-            golden = os.path.join(folder, name)
-            with open(golden, encoding="utf-8") as file:
-                wanted = [{key: float(value) for key, value in row.items()} for row in csv.DictReader(file)]
+            golden = self.unpacked(name.removesuffix(".csv.gz"))
+            wanted = [{key: float(value) for key, value in row.items()} for row in csv.DictReader(golden)]
             start = {"tiago_x": "tx", "tiago_y": "ty", "tiago_yaw": "tyaw", "fetch_x": "fx", "fetch_y": "fy", "fetch_yaw": "fyaw"}
             init = ",".join([f"{key}={wanted[0][column]}" for key, column in start.items()] + ["fetch_idle=1"])
-            result = run("rollout", "navigation", "--init", init, "--actions", golden, "--csv")
+            result = run("rollout", "navigation", "--init", init, "--actions", golden.name, "--csv")
             self.assertEqual(result.returncode, 0, result.stderr)
             rows = [{key: float(value or 0) for key, value in row.items()} for row in csv.DictReader(io.StringIO(result.stdout))]
             self.assertEqual(len(rows), len(wanted))

@@ -1,5 +1,6 @@
 // Golden data: finds the files of a prefix at run time in tests/golden, so that a new file adds a case. A test that
 // loops over them prints their number. A missing prefix, an unreadable file or a table without rows fails the test.
+// Files over 40 KB are compressed (.gz); the functions read both.
 #ifndef DATACOM_TESTS_TESTING_GOLDEN_H_
 #define DATACOM_TESTS_TESTING_GOLDEN_H_
 
@@ -7,12 +8,15 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "google/protobuf/io/gzip_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 
@@ -36,11 +40,20 @@ inline std::vector<std::string> GoldenFiles(const std::string& prefix) {
   const std::vector<std::string> variable = ::datacom::testing::GoldenFiles(prefix); \
   ASSERT_FALSE(variable.empty()) << "no golden file starts with " << prefix
 
-inline nlohmann::json ReadGoldenJson(const std::string& path) {
-  std::ifstream file(path);
+inline std::string ReadGolden(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
   if (!file) throw std::runtime_error("cannot read " + path);
-  return nlohmann::json::parse(file);
+  if (!path.ends_with(".gz")) return {std::istreambuf_iterator<char>(file), {}};
+  google::protobuf::io::IstreamInputStream compressed(&file);
+  google::protobuf::io::GzipInputStream content(&compressed);
+  std::string text;
+  const void* block = nullptr;
+  for (int size = 0; content.Next(&block, &size);) text.append(static_cast<const char*>(block), size);
+  if (text.empty()) throw std::runtime_error(path + " is not compressed content");
+  return text;
 }
+
+inline nlohmann::json ReadGoldenJson(const std::string& path) { return nlohmann::json::parse(ReadGolden(path)); }
 
 // A CSV as columns of text; an empty cell is an empty string.
 struct GoldenTable {
@@ -57,8 +70,7 @@ struct GoldenTable {
 };
 
 inline GoldenTable ReadGoldenCsv(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw std::runtime_error("cannot read " + path);
+  std::istringstream file(ReadGolden(path));
   GoldenTable table;
   std::string line;
   while (std::getline(file, line)) {

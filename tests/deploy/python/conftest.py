@@ -1,6 +1,7 @@
 """What the tests share: one short run, and golden trajectories."""
 
 import csv
+import gzip
 from pathlib import Path
 
 import datacom
@@ -21,7 +22,7 @@ def run(tmp_path_factory):
 def golden():
     """The rows of a recorded trajectory as dictionaries of text."""
     def read(name):
-        with open(ROOT / "tests/golden/tasks" / name, newline="", encoding="utf-8") as file:
+        with gzip.open(ROOT / "tests/golden/tasks" / name, "rt", newline="", encoding="utf-8") as file:
             return list(csv.DictReader(file))
     return read
 # SPDX-License-Identifier: Apache-2.0

@@ -40,7 +40,7 @@ def test_make_vec_of_gymnasium_makes_our_vector_environment(name):
 
 
 def test_a_step_equals_the_recorded_trajectory(golden):
-    rows = golden("cartpole_const_plus1.csv")
+    rows = golden("cartpole_const_plus1.csv.gz")
     env = datacom.make("CartPole")
     observation, _ = env.reset(options={"init": {"x": -1, "theta": 0}})
     for row in rows[1:200]:
