@@ -37,7 +37,7 @@ constexpr Forwarded kForwarded[] = {
      "--set changes the task options of the run, or of the task.\n",
      true},
     {"rollout", tools::kAboutRollout,
-     "Example: datacom rollout cartpole --actions tests/golden/tasks/cartpole_lcg.csv --init x=0,theta=0.1 --csv\n"
+     "Example: datacom rollout cartpole --actions actions.csv --init x=0,theta=0.1 --csv\n"
      "         datacom rollout navigation --policy turn_and_drive --seed 3\n"
      "         datacom rollout cartpole --policy random --set task_options.randomisation.mass.low=0.8 "
      "--set task_options.randomisation.mass.high=1.2\n"

@@ -49,7 +49,7 @@ TEST(Golden, CartpoleThroughTheRolloutCommand) {
     const testing::GoldenTable golden = testing::ReadGoldenCsv(file);
     RolloutCommand command;
     command.task = "cartpole";
-    command.actions = file;
+    command.actions = WriteTemporary("actions.csv", testing::ReadGolden(file));
     command.init = "x=" + golden.text(0, "qpos_x") + ",theta=" + golden.text(0, "qpos_theta");
     command.csv = true;
     std::ostringstream out;
@@ -84,7 +84,7 @@ TEST(Golden, AirHockeyThroughTheRolloutCommand) {
     SCOPED_TRACE(file);
     RolloutCommand command;
     command.task = "air_hockey";
-    command.actions = file;
+    command.actions = WriteTemporary("actions.csv", testing::ReadGolden(file));
     command.init = "puck_x=" + golden.text(0, "puck_x") + ",puck_y=" + golden.text(0, "puck_y") +
                    ",puck_yaw=" + golden.text(0, "puck_yaw");
     command.csv = true;
