@@ -449,7 +449,7 @@ class Release(unittest.TestCase):
         version, = self.find("CMakeLists.txt", r"^project\(datacom VERSION ([\d.]+) ")
         self.assertEqual(self.find("deploy/docker/Dockerfile", r"^ARG VERSION=(.*)$"), [version])
         self.assertEqual(self.find("CITATION.cff", r"^version: (.*)$"), [version])
-        self.assertEqual(self.find("deploy/CHANGELOG.md", r"^## ([\d.]+)")[0], version)
+        self.assertEqual(self.find("docs/changelog.md", r"^## ([\d.]+)")[0], version)
 
     def test_every_image_names_version_and_licence(self):
         stages = [stage for stage in read("deploy/docker/Dockerfile").split("\nFROM ") if "ENTRYPOINT" in stage]
@@ -461,7 +461,7 @@ class Release(unittest.TestCase):
 
     def test_the_changelog_names_the_protocol_of_its_newest_release(self):
         protocol, = self.find("common/base/version.h", r"kProtocolVersion = (\d+);")
-        self.assertEqual(self.find("deploy/CHANGELOG.md", r"^\| protocol \| (\d+) ")[0], protocol)
+        self.assertEqual(self.find("docs/changelog.md", r"^\| protocol \| (\d+) ")[0], protocol)
 
 
 if __name__ == "__main__":

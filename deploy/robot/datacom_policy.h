@@ -10,7 +10,7 @@
  *
  * On an x86-64-v3 processor (AVX2, FMA), which every role needs, the action equals, bit for bit, the one that an actor
  * of the training run would execute: same nets, same filter, same rounding. On a 64-bit ARM processor it may differ by
- * rounding (deploy/PLATFORMS.md).
+ * rounding (docs/platforms.md).
  *
  * Time: the library has no clock. An action is a function of the observation alone (of the plan so far, too, for the
  * rule planner), so a late call gives the action for the state that it is given. Whether that state is too old is for

@@ -9,7 +9,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import textwrap
 import unittest
 
 from manifests import FOLDERS, KUBERNETES, PATIENCE, SOURCE, golden, read, render, why_no_kustomize, write_golden, write_sweep
@@ -187,11 +186,11 @@ class Rendered(unittest.TestCase):
                 self.assertEqual(render(os.path.join(KUBERNETES, folder)), golden(name))
 
     def test_the_runbooks_overlay_renders_with_its_experiment_and_images(self):
-        shown = re.search(r"cat >mine/kustomization.yaml <<'TEXT'\n(.*?)    TEXT\n", read(KUBERNETES, "README.md"), re.S).group(1)
+        shown = re.search(r"cat >mine/kustomization.yaml <<'TEXT'\n(.*?)TEXT\n", read(SOURCE, "docs/clusters.md"), re.S).group(1)
         with tempfile.TemporaryDirectory(prefix="datacom-manifests-") as folder:
             os.mkdir(os.path.join(folder, "mine"))
             os.symlink(os.path.join(SOURCE, "deploy"), os.path.join(folder, "deploy"))
-            for name, text in (("kustomization.yaml", textwrap.dedent(shown)), ("experiment.textproto", "name: 'mine'\n")):
+            for name, text in (("kustomization.yaml", shown), ("experiment.textproto", "name: 'mine'\n")):
                 with open(os.path.join(folder, "mine", name), "w", encoding="utf-8") as file:
                     file.write(text)
             rendered = render(os.path.join(folder, "mine"))

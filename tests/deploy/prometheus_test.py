@@ -31,12 +31,12 @@ class Files(unittest.TestCase):
             self.assertEqual(unknown_names(text), set(), name)
 
     def test_every_alert_has_a_severity_a_summary_and_a_runbook_section(self):
-        runbook = anchors(read("deploy", "prometheus", "README.md"))
+        runbook = anchors(read("docs/monitoring.md"))
         self.assertGreater(len(alerts()), 6)
         for name, text in alerts():
             self.assertRegex(text, r"severity: (page|ticket)\n", name)
             self.assertIn("summary:", text, name)
-            link = re.search(r"runbook_url: deploy/prometheus/README\.md#(\S+)", text)
+            link = re.search(r"runbook_url: docs/monitoring\.md#(\S+)", text)
             self.assertTrue(link, name)
             self.assertEqual(link.group(1), name.lower())
             self.assertIn(link.group(1), runbook)

@@ -163,7 +163,7 @@ class ClusterTest(unittest.TestCase):
         return list(csv.DictReader(text[:text.rfind("\n") + 1].splitlines()))
 
     def apply(self, overlay, space, steps, settings=()):
-        """Applies a user's own overlay, as the README shows it."""
+        """Applies a user's own overlay, as docs/clusters.md shows it."""
         self.space = space
         mine = os.path.join(self.folder, space)
         os.makedirs(mine, exist_ok=True)

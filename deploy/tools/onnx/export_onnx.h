@@ -19,7 +19,7 @@ namespace datacom::onnx {
 // FILE.onnx -> FILE.pairs.csv; another name gets .pairs.csv at its end.
 std::string PairsFile(const std::string& path);
 
-// The model in binary form: graph (rules.h) and metadata_props, whose keys and values deploy/PYTHON.md lists.
+// The model in binary form: graph (rules.h) and metadata_props (docs/python.md).
 // INVALID_ARGUMENT, naming rule, known rows or task, if there is no graph.
 // noise: the graph takes noise as an input.
 absl::StatusOr<std::string> EncodeOnnx(const Policy& policy, const TaskModel& model, bool noise);
