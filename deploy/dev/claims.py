@@ -9,8 +9,8 @@ import os
 import re
 import textwrap
 
+from intervals import welch
 from results import collisions, folders, members, read, rows, steps_made
-from student_t import welch
 from training_times import seed_count
 
 PAGE = os.path.basename("deploy/results/CLAIMS.md")
