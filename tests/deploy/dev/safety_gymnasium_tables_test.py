@@ -29,7 +29,7 @@ class SafetyGymnasiumTablesTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
         for name, text in FILES.items():
             self.write(os.path.join("results", name), text)
-        self.page = os.path.join(self.folder, "results") + ".md"
+        self.page = os.path.join(self.folder, "page.md")
         self.write(self.page, PAGE)
 
     def write(self, name, text):
@@ -43,7 +43,7 @@ class SafetyGymnasiumTablesTest(unittest.TestCase):
         self.write(os.path.join("results", name, "progress.csv"), "\n".join(lines) + "\n")
 
     def tables(self, *arguments, code=0):
-        result = subprocess.run([sys.executable, SCRIPT, "--results", os.path.join(self.folder, "results"), *arguments],
+        result = subprocess.run([sys.executable, SCRIPT, "--results", os.path.join(self.folder, "results"), "--page", self.page, *arguments],
                                 capture_output=True, text=True, timeout=PATIENCE, check=False)
         self.assertEqual(result.returncode, code, result.stdout + result.stderr)
         with open(self.page, encoding="utf-8") as file:
