@@ -7,6 +7,8 @@ import os
 import matplotlib
 from matplotlib import pyplot
 
+matplotlib.use("svg")
+
 # Okabe and Ito's colours, which people with any colour vision can tell apart. Other methods are in the tables only.
 LOOKS = {"datacom": ("#0072B2", "-"), "robust": ("#D55E00", "-"), "sac": ("#000000", "--"), "lag_sac": ("#009E73", "-"),
          "wcsac": ("#CC79A7", "-."), "atacom_fi": ("#E69F00", ":")}

@@ -169,9 +169,12 @@ class ResultsTablesTest(unittest.TestCase):
     def test_methods_are_compared_over_the_same_steps(self):
         # The 100,000 steps up to 250,000 have the epochs of 200,000 and 250,000: J -305 and -315.
         self.navigate(self.COLLISIONS)
+        self.write("navigation/two/experiment.textproto", "members {\n  seed: 0\n}\n")
+        self.write("navigation/two/progress.csv", PROGRESS + "0,0,0,950000,1,25,-100,0,0,0,ok\n0,0,1,1000000,1,25,-120,0,0,0,ok\n")
         self.tables()
         self.assertIn("| method | J at 250,000 | at 500,000 | at 1,000,000 | collided at 250,000 | at 500,000 | at 1,000,000 |", self.lines())
         self.assertEqual(self.row_of("One")[1], "| One | -310 ± 64 | - | - | 0.25 ± 0.00 | - | - |")
+        self.assertEqual(self.row_of("Two")[0], "| Two | 1,000,000 | 1 | -110 | 0.000 | 0.000 | 0.000 | - | - | - | - |")
 
     def test_methods_with_fewer_steps_are_not_compared(self):
         self.leave("air_hockey/one", [[1] * 5] * 3)
