@@ -29,7 +29,7 @@ class SafetyGymnasiumTablesTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
         for name, text in FILES.items():
             self.write(os.path.join("results", name), text)
-        self.page = os.path.join(self.folder, "page.md")
+        self.page = os.path.join(self.folder, "page")
         self.write(self.page, PAGE)
 
     def write(self, name, text):
