@@ -1,26 +1,20 @@
 """Sentences of the paper's experiments that compare methods or settings, and what the records say about each.
 
-A claim is a list of comparisons of two groups of seeds. Comparisons beside it are shown, but do not count for its verdict.
-deploy/dev/results_tables writes the verdicts to deploy/results/CLAIMS.md.
-Standard library only.
+A claim is a list of comparisons of two groups of seeds. deploy/dev/results_tables writes the verdicts to docs/claims.md.
 """
 import collections
-import os
 import re
-import textwrap
 
+from intervals import welch
 from results import collisions, folders, members, read, rows, steps_made
-from student_t import welch
 from training_times import seed_count
 
-PAGE = os.path.basename("deploy/results/CLAIMS.md")
 WINDOW = 100_000    # environment steps before the end over which an evaluation is averaged
 ALIKE = 0.25        # two groups are alike if their means differ by at most this share of the second one
-WIDTH = 140         # of the page's lines
 FEWEST = 3          # seeds of a group; fewer decide nothing
 ENDS = None         # steps of a comparison: each group at the end of its own training
 
-# What is compared, and its words on the page. EVALUATED and PLAYED name the columns that some are read from.
+# What is compared, and its words. EVALUATED and PLAYED name the columns that some are read from.
 QUANTITIES = {
     "J": "discounted return at the end",
     "mean J": "mean discounted return over the training, a measure of its speed",
@@ -40,8 +34,8 @@ PLAYED = {"gain": ("discounted_return", 1), "relief": ("max_violation", -1), "co
 # first, second: (entry, label of a sweep's setting or ""). relation: "more", "less" or "alike", of the first to the second.
 # steps: the most at which two groups are compared, or ENDS.
 Comparison = collections.namedtuple("Comparison", "quantity first relation second steps")
-Claim = collections.namedtuple("Claim", "name task place sentence comparisons beside")
-Judgement = collections.namedtuple("Judgement", "verdict line steps")  # line: for the page; steps: at which the groups were compared
+Claim = collections.namedtuple("Claim", "name task place sentence comparisons")
+Judgement = collections.namedtuple("Judgement", "verdict line steps")  # line: the arithmetic; steps: at which the groups were compared
 Trained = collections.namedtuple("Trained", "progress episodes collided copy index")  # a member; collided: see results.collisions
 
 
@@ -59,8 +53,8 @@ def of(task, *names):
     return [f"{task}/{name}" for name in names]
 
 
-def claim(name, task, place, sentence, *comparisons, beside=()):
-    return Claim(name, task, place, sentence, *([each for part in parts for each in part] for parts in (comparisons, beside)))
+def claim(name, task, place, sentence, *comparisons):
+    return Claim(name, task, place, sentence, [each for part in comparisons for each in part])
 
 
 NAVIGATION = of("navigation", "sac", "lag_sac", "wcsac", "ppo_lag", "rcpo")
@@ -69,22 +63,18 @@ SAFE_ON_CARTPOLE = of("cartpole", "lag_sac", "wcsac", "ppo_lag", "rcpo")
 DELTAS, RISKS, MISMATCH, BUDGETS = "air_hockey/fixed_deltas", "air_hockey/accepted_risks", "air_hockey/mismatch", "cartpole/cost_budgets"
 CLAIMS = [
     claim("cartpole-speed", "CartPole", "section 4", "D-ATACOM learns fastest of the safe methods.",
-          compare("mean J", "more", "cartpole/datacom", *SAFE_ON_CARTPOLE),
-          beside=[compare("mean J", "more", "cartpole/datacom", *SAFE_ON_CARTPOLE, steps=250_000)]),
+          compare("mean J", "more", "cartpole/datacom", *SAFE_ON_CARTPOLE)),
     claim("cartpole-sac-return", "CartPole", "section 4", "SAC reaches a higher return than D-ATACOM.",
           compare("J", "more", "cartpole/sac", "cartpole/datacom")),
     claim("cartpole-sac-cost", "CartPole", "section 4", "SAC violates more than D-ATACOM.",
           compare("cost", "more", "cartpole/sac", "cartpole/datacom")),
     claim("cartpole-rcpo-return", "CartPole", "section 4", "RCPO reaches a higher return than D-ATACOM.",
-          compare("J", "more", "cartpole/rcpo", "cartpole/datacom", steps=ENDS),
-          beside=[compare("J", "more", "cartpole/rcpo", "cartpole/datacom")]),
+          compare("J", "more", "cartpole/rcpo", "cartpole/datacom", steps=ENDS)),
     claim("cartpole-rcpo-cost", "CartPole", "section 4", "RCPO violates as much as SAC.",
           compare("cost", "alike", "cartpole/rcpo", "cartpole/sac", steps=ENDS),
-          compare("violation", "alike", "cartpole/rcpo", "cartpole/sac", steps=ENDS),
-          beside=[compare(quantity, "alike", "cartpole/rcpo", "cartpole/sac") for quantity in ("cost", "violation")]),
+          compare("violation", "alike", "cartpole/rcpo", "cartpole/sac", steps=ENDS)),
     claim("cartpole-budgets", "CartPole", "appendix E.2", "With budgets of 0.1 and 5 D-ATACOM's return is below that with 40.",
-          *(compare("J", "less", f"{BUDGETS}: cost budget {budget}", f"{BUDGETS}: cost budget 40") for budget in ("0.1", "5")),
-          beside=[compare("success", "less", f"{BUDGETS}: cost budget {budget}", f"{BUDGETS}: cost budget 40") for budget in ("0.1", "5")]),
+          *(compare("J", "less", f"{BUDGETS}: cost budget {budget}", f"{BUDGETS}: cost budget 40") for budget in ("0.1", "5"))),
     claim("cartpole-wcsac-budgets", "CartPole", "appendix E.2", "WCSAC's return depends little on the budget.",
           *(compare("J", "alike", f"cartpole/wcsac_cost_budgets: cost budget {budget}", "cartpole/wcsac_cost_budgets: cost budget 40")
             for budget in ("0.1", "5"))),
@@ -102,16 +92,13 @@ CLAIMS = [
     claim("navigation-iqn-cost", "Navigation", "appendix C", "The Gaussian FVF has less cost than the one of quantiles (IQN).",
           compare("cost", "less", "navigation/datacom", "navigation/iqn_datacom")),
     claim("navigation-risk", "Navigation", "appendix E.3", "With a fixed threshold a lower accepted risk is safer.",
-          compare("cost", "less", "navigation/accepted_risks: accepted risk 0.1", "navigation/accepted_risks: accepted risk 0.9"),
-          beside=[compare(quantity, "less", "navigation/accepted_risks: accepted risk 0.1", "navigation/accepted_risks: accepted risk 0.9")
-                  for quantity in ("violation", "collisions", "training cost")]),
+          compare("cost", "less", "navigation/accepted_risks: accepted risk 0.1", "navigation/accepted_risks: accepted risk 0.9")),
     claim("hockey-fi", "Air hockey", "section 4", "D-ATACOM approaches the return of ATACOM with a forward invariant constraint.",
           compare("J", "alike", "air_hockey/datacom", "air_hockey/atacom_fi")),
     claim("hockey-nfi", "Air hockey", "section 4", "ATACOM without forward invariance is like SAC, in return and cost.",
           *(compare(quantity, "alike", "air_hockey/atacom_nfi", "air_hockey/sac") for quantity in ("J", "cost"))),
     claim("hockey-safest", "Air hockey", "section 4", "D-ATACOM is safer than the baselines.",
-          compare("violation", "less", "air_hockey/datacom", *BASELINES),
-          beside=[compare("training cost", "less", "air_hockey/datacom", *BASELINES)]),
+          compare("violation", "less", "air_hockey/datacom", *BASELINES)),
     claim("hockey-slower", "Air hockey", "section 4", "D-ATACOM learns more slowly than LagSAC and WCSAC.",
           compare("mean J", "less", "air_hockey/datacom", *of("air_hockey", "lag_sac", "wcsac"))),
     claim("hockey-final", "Air hockey", "section 4 and appendix E.4", "D-ATACOM's last return is below LagSAC's and WCSAC's.",
@@ -131,9 +118,7 @@ CLAIMS = [
     claim("hockey-small-deltas-cost", "Air hockey", "appendix E.1", "Small fixed thresholds become safe more slowly: training costs more.",
           *(compare("training cost", "more", f"{DELTAS}: delta {delta}", f"{DELTAS}: delta learned") for delta in ("0.1", "0.3", "0.5"))),
     claim("hockey-large-deltas", "Air hockey", "appendix E.1", "Large fixed thresholds violate more than the adaptive one.",
-          *(compare("cost", "more", f"{DELTAS}: delta {delta}", f"{DELTAS}: delta learned") for delta in ("1", "3")),
-          beside=[compare(quantity, "more", f"{DELTAS}: delta {delta}", f"{DELTAS}: delta learned")
-                  for quantity in ("violation", "training cost") for delta in ("1", "3")]),
+          *(compare("cost", "more", f"{DELTAS}: delta {delta}", f"{DELTAS}: delta learned") for delta in ("1", "3"))),
     claim("hockey-risk", "Air hockey", "appendix E.3",
           "With a learned threshold the accepted risk changes neither cost nor largest violation.",
           *(compare(quantity, "alike", f"{RISKS}: accepted risk 0.1", f"{RISKS}: accepted risk 0.9")
@@ -232,7 +217,7 @@ def title(group):
 
 
 def judge(comparison, difference, half, reference):
-    """"holds", "does not hold" or "undecided", by the rule on the page."""
+    """"holds", "does not hold" or "undecided", by the rule of the page."""
     low, high = difference - half, difference + half
     if comparison.relation == "alike":
         margin = ALIKE * abs(reference)
@@ -270,36 +255,30 @@ def joined(verdicts):
     return "holds"
 
 
-def page(listed, results):
-    """What is between the markers of the page: the verdicts."""
+def judge_all(listed, results):
+    """[(claim, verdict, judgements of its comparisons)]"""
     records = Records(listed, results)
-    found = []
-    for each in CLAIMS:
-        counted, beside = ([judged(comparison, records) for comparison in part] for part in (each.comparisons, each.beside))
-        found.append((each, joined([one.verdict for one in counted]), counted, beside))
-    counts = collections.Counter(verdict for _, verdict, _, _ in found)
+    found = [(each, [judged(comparison, records) for comparison in each.comparisons]) for each in CLAIMS]
+    return [(each, joined([one.verdict for one in counted]), counted) for each, counted in found]
+
+
+def page(found):
+    """What is between the markers of the page: the verdicts."""
+    counts = collections.Counter(verdict for _, verdict, _ in found)
     order = ("holds", "does not hold", "undecided", "no records")
     lines = ["", "**" + ", ".join(f"{counts[verdict]} {verdict}" for verdict in order) + f"**, of {len(found)} claims.", "",
              "| claim | place | at steps | verdict |", "|---|---|---:|---|"]
-    for each, verdict, counted, _ in found:
+    for each, verdict, counted in found:
         steps = "; ".join(dict.fromkeys(one.steps for one in counted if one.steps != "-")) or "-"
-        lines.append(f"| [{each.sentence}](#{each.name}) | {each.task}, {each.place} | {steps} | {verdict} |")
-    for each, verdict, counted, beside in found:
-        comparisons = each.comparisons + each.beside
-        quantities = dict.fromkeys(comparison.quantity for comparison in comparisons)
-        names = dict.fromkeys(group[0] for comparison in comparisons for group in (comparison.first, comparison.second))
-        compared = "; ".join(f"{quantity} ({QUANTITIES[quantity]})" for quantity in quantities)
-        lines += ["", f"## {each.name}", "",
-                  *wrap(f"{each.task}, {each.place}: *{each.sentence}* **{verdict.capitalize()}.** Compared: {compared}."), ""]
-        lines += [part for one in counted for part in wrap("* " + one.line, "  ")]
-        if beside:
-            lines += ["", "Not part of the verdict:", "", *(part for one in beside for part in wrap("* " + one.line, "  "))]
-        lines += ["", *wrap(f"    deploy/dev/reproduce {' '.join(names)}", "        ", " \\")]
+        lines.append(f"| {each.sentence} | {each.task}, {each.place} | {steps} | {verdict} |")
     return "\n".join(lines) + "\n\n"
 
 
-def wrap(text, indent="", end=""):
-    """Lines of a page; all but the last get `end`."""
-    lines = textwrap.wrap(text, WIDTH - len(end), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
-    return [line + end for line in lines[:-1]] + lines[-1:]
+def arithmetic(found):
+    """Every comparison of every claim, with its figures."""
+    lines = []
+    for each, verdict, counted in found:
+        lines += [f"{each.name}: {each.sentence} {verdict.capitalize()}.", *("  " + one.line for one in counted)]
+        lines += [f"  {quantity}: {QUANTITIES[quantity]}" for quantity in dict.fromkeys(one.quantity for one in each.comparisons)]
+    return "\n".join(lines)
 # SPDX-License-Identifier: Apache-2.0

@@ -1,7 +1,7 @@
 """Reads the entries to reproduce (deploy/results/entries.csv) and the progress of a folder with records.
 
 A folder is a run folder (runs/) or a copy of its records (deploy/results/). Both hold experiment.textproto and
-progress.csv; a copy may hold progress.csv.gz instead. Standard library only.
+progress.csv, a copy compressed as progress.csv.gz. Standard library only.
 """
 import collections
 import csv

@@ -6,7 +6,7 @@ import re
 from results import ROOT, folders, members
 
 
-# Microseconds of one core for a row of a member: an update, of safe_loop a planned decision of five iterations (tests/bench/README.md, one
+# Microseconds of one core for a row of a member: an update, of safe_loop a planned decision of five iterations (docs/benchmarks.md, one
 # machine). Used only as ratios to D-ATACOM's, for a method that was never trained in its task.
 MICROSECONDS = {"datacom": 412, "iqn_datacom": 3159, "sac": 241, "atacom_fi": 237, "atacom_nfi": 232, "lag_sac": 316, "wcsac": 375,
                 "cbf_sac": 285, "safe_layer_td3": 173, "safe_loop": 129_500}

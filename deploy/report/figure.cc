@@ -27,11 +27,14 @@ std::string Escaped(const std::string& text) {
   return absl::StrReplaceAll(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
 }
 
-constexpr double kMostDecades = 5;  // of a logarithmic axis
+struct PanelOf {
+  std::string quantity;  // of MemberCurve
+  std::string title;
+  bool from_zero = false;  // never negative: the axis begins at 0
+};
 
 struct Axis {
-  double low = 0, high = 1, step = 1;  // of a logarithmic axis: exponents of 10
-  bool logarithmic = false;
+  double low = 0, high = 1, step = 1;
 
   // Covers [low, high] with about `ticks` round steps of 1, 2 or 5 times a power of ten.
   static Axis Over(double low, double high, int ticks) {
@@ -40,21 +43,9 @@ struct Axis {
     const double step = power * (wanted <= power ? 1 : wanted <= 2 * power ? 2 : wanted <= 5 * power ? 5 : 10);
     return {step * std::floor(low / step + 1e-9), step * std::ceil(high / step - 1e-9), step};
   }
-  // The decades that hold [low, high], 0 < low <= high; the uppermost kMostDecades of them.
-  static Axis Decades(double low, double high) {
-    const double top = std::max(std::ceil(std::log10(high) - 1e-9), std::floor(std::log10(low)) + 1);
-    return {std::max(std::floor(std::log10(low) + 1e-9), top - kMostDecades), top, 1, true};
-  }
-  // Distance from the lower end. Of a logarithmic axis at least 0.
-  double At(double value, double length) const {
-    const double scaled = logarithmic ? (value > 0 ? std::max(std::log10(value), low) : low) : value;
-    return (scaled - low) / (high - low) * length;
-  }
+  double At(double value, double length) const { return (value - low) / (high - low) * length; }
   int ticks() const { return static_cast<int>(std::lround((high - low) / step)) + 1; }
-  double tick(int i) const {
-    const double place = step * (std::round(low / step) + i);
-    return logarithmic ? std::pow(10, place) : place;
-  }
+  double tick(int i) const { return step * (std::round(low / step) + i); }
 };
 
 // A point of a curve and its 95 % interval.
@@ -62,20 +53,15 @@ struct Band {
   double steps = 0, middle = 0, low = 0, high = 0;
 };
 
-std::vector<Band> BandsOf(const Group& group, const std::string& quantity, Centre centre) {
+std::vector<Band> BandsOf(const Group& group, const std::string& quantity) {
   std::map<double, std::vector<double>> at;  // values of all members, by environment steps
   for (const RunMember& member : group.members) {
     for (const auto& [steps, value] : MemberCurve(member, quantity)) at[steps].push_back(value);
   }
   std::vector<Band> bands;
   for (const auto& [steps, values] : at) {
-    if (centre == Centre::kMean) {
-      const Interval mean = MeanInterval(values);
-      if (mean.count > 0) bands.push_back({steps, mean.mean, mean.mean - mean.half, mean.mean + mean.half});
-    } else {
-      const InterquartileMean mean = ComputeInterquartileMean(values);
-      if (mean.count > 0) bands.push_back({steps, mean.mean, mean.low, mean.high});
-    }
+    const Interval mean = MeanInterval(values);
+    if (mean.count > 0) bands.push_back({steps, mean.mean, mean.mean - mean.half, mean.mean + mean.half});
   }
   if (bands.size() <= kMostPoints) return bands;
   const size_t stride = (bands.size() + kMostPoints - 1) / kMostPoints;
@@ -90,20 +76,17 @@ class Panel {
   Panel(double left, double top, const std::vector<std::vector<Band>>& curves, const PanelOf& of)
       : left_(left), top_(top) {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    double low = of.from_zero && !of.logarithmic ? 0 : kInfinity, high = -kInfinity, last = 0;
+    double low = of.from_zero ? 0 : kInfinity, high = -kInfinity, last = 0;
     for (const std::vector<Band>& curve : curves) {
       for (const Band& band : curve) {
-        const double least = of.from_zero || of.logarithmic ? band.middle : band.low;
-        if (!of.logarithmic || least > 0) low = std::min(low, least);
-        high = std::max(high, std::min(band.high, of.most));
+        low = std::min(low, of.from_zero ? band.middle : band.low);
+        high = std::max(high, band.high);
         last = std::max(last, band.steps);
       }
     }
     steps_ = Axis::Over(0, last, 4);
     if (last > 0) steps_.high = last;
-    if (std::isfinite(low) && std::isfinite(high)) {
-      values_ = of.logarithmic ? Axis::Decades(low, high) : Axis::Over(low, high, 4);
-    }
+    if (std::isfinite(low) && std::isfinite(high)) values_ = Axis::Over(low, high, 4);
     opacity_ = std::min(0.18, 0.8 / static_cast<double>(curves.size()));
   }
 
@@ -153,31 +136,24 @@ class Panel {
   double opacity_ = 0;  // of a band: many bands lie upon each other
 };
 
-std::string Begin(double height) {
-  return absl::StrFormat(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"804\" height=\"%g\" font-family=\"sans-serif\" "
-      "font-size=\"11\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
-      height);
-}
-
 }  // namespace
 
-std::string RenderPanels(const std::vector<Group>& groups, const std::vector<PanelOf>& panels, Centre centre) {
-  const double rows = std::ceil(static_cast<double>(panels.size()) / 2), pitch = kHeight + 72;
-  const double legend = kTop + (rows - 1) * pitch + kHeight + 50;
-  std::string svg = Begin(legend + 16 * static_cast<double>(groups.size()));
+std::string RenderFigure(const std::vector<Group>& groups) {
+  const std::vector<PanelOf> panels = {{"eval_sum_cost", "Cost sum of an episode", true},
+                                       {"eval_return", "Return of an episode", false}};
+  const double legend = kTop + kHeight + 50;
+  std::string svg = absl::StrFormat(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"804\" height=\"%g\" font-family=\"sans-serif\" "
+      "font-size=\"11\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
+      legend + 16 * static_cast<double>(groups.size()));
   const std::vector<Look> looks = LooksOf(groups);
   for (size_t p = 0; p < panels.size(); ++p) {
     std::vector<std::vector<Band>> curves;
-    for (const Group& group : groups) curves.push_back(BandsOf(group, panels[p].quantity, centre));
-    const size_t row = p / 2, column = p % 2;
-    const Panel panel(56 + (kWidth + 72) * static_cast<double>(column), kTop + pitch * static_cast<double>(row), curves,
-                      panels[p]);
+    for (const Group& group : groups) curves.push_back(BandsOf(group, panels[p].quantity));
+    const Panel panel(56 + (kWidth + 72) * static_cast<double>(p), kTop, curves, panels[p]);
     svg += panel.Frame(panels[p].title);
     for (size_t i = 0; i < curves.size(); ++i) svg += panel.Curve(curves[i], looks[i]);
   }
-  const std::string band =
-      centre == Centre::kMean ? "members, mean and 95 % band" : "members, interquartile mean and 95 % band";
   for (size_t i = 0; i < groups.size(); ++i) {
     const size_t seeds = groups[i].members.size();
     const double y = legend + 16.0 * static_cast<double>(i);
@@ -185,63 +161,7 @@ std::string RenderPanels(const std::vector<Group>& groups, const std::vector<Pan
                           "<line x1=\"56\" y1=\"%g\" x2=\"84\" y2=\"%g\" stroke=\"%s\" stroke-width=\"1.6\"%s/>\n"
                           "<text x=\"90\" y=\"%g\" fill=\"%s\">%s, %d %s</text>\n",
                           y - 4, y - 4, looks[i].colour, Dashes(looks[i]), y, looks[i].colour, Escaped(groups[i].title),
-                          seeds, seeds == 1 ? "member" : band);
-  }
-  return svg + "</svg>\n";
-}
-
-std::string RenderFigure(const std::vector<Group>& groups) {
-  return RenderPanels(
-      groups, {{"eval_sum_cost", "Cost sum of an episode", true}, {"eval_return", "Return of an episode", false}},
-      Centre::kMean);
-}
-
-std::string RenderPoints(const std::vector<GroupPoint>& points, const std::string& x_title, const std::string& y_title,
-                         double limit) {
-  constexpr double kLeft = 70, kAcross = 480, kDown = 260;
-  double x_low = INFINITY, x_high = -INFINITY, y_low = INFINITY, y_high = -INFINITY;
-  if (limit > 0 && std::isfinite(limit)) x_low = x_high = limit;
-  for (const GroupPoint& point : points) {
-    if (point.x.mean > 0) x_low = std::min(x_low, point.x.mean), x_high = std::max(x_high, point.x.mean + point.x.half);
-    y_low = std::min(y_low, point.y.mean - point.y.half), y_high = std::max(y_high, point.y.mean + point.y.half);
-  }
-  const Axis across = std::isfinite(x_low) ? Axis::Decades(x_low, x_high) : Axis(), down = Axis::Over(y_low, y_high, 5);
-  const auto x_at = [&](double x) { return kLeft + std::clamp(across.At(x, kAcross), 0.0, kAcross); };
-  const auto y_at = [&](double y) { return kTop + kDown - std::clamp(down.At(y, kDown), 0.0, kDown); };
-  std::string svg = Begin(kTop + kDown + 48);
-  absl::StrAppendFormat(&svg,
-                        "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" fill=\"none\" stroke=\"#999\"/>\n"
-                        "<text x=\"%g\" y=\"%g\">%s</text>\n<text x=\"%g\" y=\"%g\" text-anchor=\"middle\">%s</text>\n",
-                        kLeft, kTop, kAcross, kDown, kLeft, kTop - 8, Escaped(y_title), kLeft + kAcross / 2,
-                        kTop + kDown + 34, Escaped(x_title));
-  for (int i = 0; i < across.ticks(); ++i) {
-    absl::StrAppendFormat(&svg, "<text x=\"%.1f\" y=\"%g\" text-anchor=\"middle\">%g</text>\n", x_at(across.tick(i)),
-                          kTop + kDown + 14, across.tick(i));
-  }
-  for (int i = 0; i < down.ticks(); ++i) {
-    absl::StrAppendFormat(&svg,
-                          "<line x1=\"%g\" y1=\"%.1f\" x2=\"%g\" y2=\"%.1f\" stroke=\"#e5e5e5\"/>\n"
-                          "<text x=\"%g\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
-                          kLeft, y_at(down.tick(i)), kLeft + kAcross, y_at(down.tick(i)), kLeft - 5,
-                          y_at(down.tick(i)) + 4, down.tick(i));
-  }
-  if (std::isfinite(limit)) {
-    absl::StrAppendFormat(
-        &svg,
-        "<line x1=\"%.1f\" y1=\"%g\" x2=\"%.1f\" y2=\"%g\" stroke=\"#999\" stroke-dasharray=\"4 4\"/>\n"
-        "<text x=\"%.1f\" y=\"%g\" fill=\"#666\">budget of D-ATACOM</text>\n",
-        x_at(limit), kTop, x_at(limit), kTop + kDown, x_at(limit) + 4, kTop + 12);
-  }
-  for (const GroupPoint& point : points) {
-    const double x = x_at(point.x.mean), y = y_at(point.y.mean);
-    absl::StrAppendFormat(
-        &svg,
-        "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\"/>\n"
-        "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\"/>\n"
-        "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"%s\"/>\n<text x=\"%.1f\" y=\"%.1f\" fill=\"%s\">%s</text>\n",
-        x_at(point.x.mean - point.x.half), y, x_at(point.x.mean + point.x.half), y, point.colour, x,
-        y_at(point.y.mean - point.y.half), x, y_at(point.y.mean + point.y.half), point.colour, x, y, point.colour,
-        x + 7, y - 5, point.colour, Escaped(point.title));
+                          seeds, seeds == 1 ? "member" : "members, mean and 95 % band");
   }
   return svg + "</svg>\n";
 }

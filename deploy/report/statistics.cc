@@ -28,6 +28,8 @@ double Quantile(const std::vector<double>& sorted, double p) {
 
 }  // namespace
 
+double StudentT(double freedom) { return boost::math::quantile(boost::math::students_t(freedom), 0.975); }
+
 Interval MeanInterval(const std::vector<double>& values) {
   Interval interval;
   double sum = 0, least = 0, most = 0;
@@ -50,8 +52,7 @@ Interval MeanInterval(const std::vector<double>& values) {
     if (std::isfinite(value)) squares += (value - interval.mean) * (value - interval.mean);
   }
   const double deviation = std::sqrt(squares / (interval.count - 1));
-  const double t = boost::math::quantile(boost::math::students_t(interval.count - 1), 0.975);
-  interval.half = t * deviation / std::sqrt(static_cast<double>(interval.count));
+  interval.half = StudentT(interval.count - 1) * deviation / std::sqrt(static_cast<double>(interval.count));
   return interval;
 }
 

@@ -6,6 +6,9 @@
 
 namespace datacom::report {
 
+// The t of Student's distribution with P(|T| <= t) = 0.95; the degrees of freedom need not be whole.
+double StudentT(double freedom);
+
 struct Interval {
   double mean = 0;
   double half = 0;  // half width of the 95 % interval of the mean (Student t); 0 for one value

@@ -97,11 +97,10 @@ void AddExport(CLI::App* app, int* exit_code) {
   verb->add_option("--epoch", exported->epoch, "Epoch number, last or best (last; with --format stored: both)");
   verb->add_option("--out", exported->file, "File to write; of the format violations a folder, which gets ledger/")
       ->required();
-  verb->add_option(
-          "--format", exported->format,
-          "policy: for the C library and datacom.Policy; onnx: policy and safety filter as an ONNX graph; "
-          "stored: the last and the best policy of all members in half precision, as deploy/results keeps them; "
-          "violations: the largest violations of training with the steps before them, for replay-violation")
+  verb->add_option("--format", exported->format,
+                   "policy: for the C library and datacom.Policy; onnx: policy and safety filter as an ONNX graph; "
+                   "stored: the last and the best policy of all members in half precision, in one file; "
+                   "violations: the largest violations of training with the steps before them, for replay-violation")
       ->capture_default_str()
       ->check(CLI::IsMember({"policy", "onnx", "stored", "violations"}));
   verb->add_option("--largest", exported->largest, "Violations to keep, one of an episode")

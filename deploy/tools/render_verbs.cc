@@ -112,7 +112,7 @@ void AddReplayViolation(CLI::App* app, int* exit_code) {
   RenderCommand& picture = flags->picture;
   CLI::App* verb = app->add_subcommand("replay-violation", kAboutReplayViolation);
   verb->add_option("run_dir", flags->violation.run_dir, "Run folder or results:NAME")->required();
-  verb->add_option("id", flags->violation.id, "Id in its ledger/violations.csv; of a result, 1 is the largest")
+  verb->add_option("id", flags->violation.id, "Id in its ledger/violations.csv")
       ->required()
       ->check(WholeNumber<uint64_t>(0));
   verb->add_option("--out", picture.out, "FILE.mp4: film of the episode; FILE.png: picture of the violation");

@@ -66,4 +66,6 @@ int datacom_records_interquartile_mean(const double* values, int count, double o
   out[0] = result.mean, out[1] = result.low, out[2] = result.high;
   return result.count;
 }
+
+double datacom_records_student_t(double freedom) { return datacom::report::StudentT(freedom); }
 // SPDX-License-Identifier: Apache-2.0

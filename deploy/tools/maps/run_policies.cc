@@ -28,6 +28,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr char kReproduced[] = "runs/reproduce";    // where deploy/dev/reproduce trains
+constexpr char kRevisionOfPolicies[] = "77adaad0";  // the last one with the policies of all results
+
 // policies/epoch_NNNN.snapshot -> NNNN; nullopt for other names.
 std::optional<uint32_t> EpochOf(const fs::path& path) {
   const std::string stem = path.stem().string();
@@ -168,19 +171,26 @@ absl::StatusOr<std::string> RunFolderOf(const std::string& what) {
   const fs::path results = given != nullptr ? given : FindSharedFile("results", "deploy/results");
   const std::string folder = (results / std::string(name)).string();
   if (IsRunFolder(folder) && IsResult(folder)) return folder;
+  const std::string trained = (fs::path(kReproduced) / std::string(name)).string();
+  if (IsRunFolder(trained)) return trained;
+  if (IsRunFolder(folder)) {
+    return absl::NotFoundError(absl::StrCat(what, ": its policies are neither in ", trained, " nor in ", folder,
+                                            "; restore them with: git show ", kRevisionOfPolicies, ":deploy/results/",
+                                            name, "/", kStoredPolicies, " > ", folder, "/", kStoredPolicies));
+  }
   std::vector<std::string> names;
   std::error_code error;
   for (auto entry = fs::recursive_directory_iterator(results, error); entry != fs::recursive_directory_iterator();
        entry.increment(error)) {
     if (error) break;
-    if (entry->path().filename() != kStoredPolicies) continue;
+    if (entry->path().filename() != "experiment.textproto") continue;
     names.push_back(entry->path().parent_path().lexically_relative(results).string());
   }
   std::sort(names.begin(), names.end());
-  return absl::NotFoundError(absl::StrCat(
-      what, ": ", folder, " has no policies; ",
-      names.empty() ? absl::StrCat("nothing in ", results.string(), " has, name another folder in DATACOM_RESULTS")
-                    : absl::StrCat("these have: ", absl::StrJoin(names, ", "))));
+  return absl::NotFoundError(
+      absl::StrCat(what, ": there is no result ", folder, "; ",
+                   names.empty() ? absl::StrCat(results.string(), " has none, name another folder in DATACOM_RESULTS")
+                                 : absl::StrCat("there are ", absl::StrJoin(names, ", "))));
 }
 
 absl::Status StorePolicies(const std::string& run_dir, const std::string& epoch, const std::string& path) {

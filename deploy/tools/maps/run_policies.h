@@ -19,9 +19,9 @@ namespace datacom::tools {
 
 bool IsRunFolder(const std::string& path);
 
-// "results:NAME" is a folder of deploy/results, or of $DATACOM_RESULTS, whose policies are stored (stored_policies.h).
-// It can be played as a run folder. Every other `what` is returned as it is. NOT_FOUND naming the results with
-// policies.
+// "results:NAME" is a folder of deploy/results, or of $DATACOM_RESULTS, with a file of policies (stored_policies.h), or
+// else the run folder runs/reproduce/NAME. Every other `what` is returned as it is. NOT_FOUND says how to restore the
+// policies of a result, and names the results when there is no such one.
 inline constexpr char kResults[] = "results:";
 absl::StatusOr<std::string> RunFolderOf(const std::string& what);
 

@@ -1,4 +1,4 @@
-// The file of the policies that a result keeps: of each member the last epoch's and the best one's, in half precision
+// A file of the policies of a result: of each member the last epoch's and the best one's, in half precision
 // (relative error at most 2^-11), which takes a quarter of two run folders' snapshots. A frame
 // (common/base/framed_file.h) around proto StoredPolicies, compressed. It stands in for the folder `policies` of a run.
 //

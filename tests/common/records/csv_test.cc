@@ -10,6 +10,7 @@
 #include "common/base/files.h"
 #include "common/base/random.h"
 #include "common/records/best_epoch.h"
+#include "common/records/gzip.h"
 #include "datacom/v1/experiment.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -21,6 +22,7 @@ namespace datacom {
 namespace {
 
 using ::datacom::testing::IsOk;
+using ::testing::HasSubstr;
 
 class CsvFile : public ::testing::Test {
  protected:
@@ -146,6 +148,16 @@ TEST_F(CsvFile, EveryReaderNamesLineColumnAndValueOfWhatIsDamaged) {
 }
 
 // Under the sanitizers this also shows that nothing outside the text is read.
+TEST_F(CsvFile, RecordsMayBeCompressedAndADamagedFileIsNamed) {
+  const std::string whole = Gzip("member,env_steps,J\n0,1000,2.5\n");
+  std::ofstream(path_ + ".gz", std::ios::binary) << whole;
+  const absl::StatusOr<Csv> read = ReadRecords(path_);
+  ASSERT_THAT(read, IsOk());
+  EXPECT_EQ(read->Number(0, "J"), 2.5);
+  std::ofstream(path_ + ".gz", std::ios::binary) << whole.substr(0, 20);
+  EXPECT_THAT(std::string(ReadRecords(path_).status().message()), HasSubstr(path_ + ".gz"));
+}
+
 TEST(Csv, NoChangedByteAndNoCutCrashesAReader) {
   const std::string good =
       "member,env_steps,epoch,eval_episodes,eval_discounted_return,eval_max_violation,eval_sum_cost,status\n"

@@ -47,16 +47,7 @@ def autogroup():
         return "none"
 
 
-def export():
-    folder, name = os.path.split(value("--out"))
-    if value("--format") == "violations":
-        folder, name = value("--out"), "violations"
-    write(folder, name, [" ".join(sys.argv[1:3])])
-
-
 def main():
-    if sys.argv[1] == "export":
-        return export()
     if sys.argv[1] == "report":
         return write(os.path.dirname(value("--out")), "report.html", [])
     if sys.argv[1] == "eval":

@@ -29,7 +29,7 @@ class SafetyGymnasiumTablesTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
         for name, text in FILES.items():
             self.write(os.path.join("results", name), text)
-        self.page = os.path.join(self.folder, "results") + ".md"
+        self.page = os.path.join(self.folder, "page")
         self.write(self.page, PAGE)
 
     def write(self, name, text):
@@ -43,7 +43,7 @@ class SafetyGymnasiumTablesTest(unittest.TestCase):
         self.write(os.path.join("results", name, "progress.csv"), "\n".join(lines) + "\n")
 
     def tables(self, *arguments, code=0):
-        result = subprocess.run([sys.executable, SCRIPT, "--results", os.path.join(self.folder, "results"), *arguments],
+        result = subprocess.run([sys.executable, SCRIPT, "--results", os.path.join(self.folder, "results"), "--page", self.page, *arguments],
                                 capture_output=True, text=True, timeout=PATIENCE, check=False)
         self.assertEqual(result.returncode, code, result.stdout + result.stderr)
         with open(self.page, encoding="utf-8") as file:
@@ -56,9 +56,9 @@ class SafetyGymnasiumTablesTest(unittest.TestCase):
                                        "0,150000,1800,1,10,2,2,5", "1,150000,1800,1,25,9,2,1",
                                        "0,200000,3600,1,20,4,1,4", "1,200000,3600,1,25,9,1,3"])
         page = self.tables()
-        self.assertIn("| OmniSafe PPOLag | 10,000,000 | 5 | 1,234.5 ± 7.00 | 1.50 ± 0.25 | - | - |", page)
+        self.assertIn("| OmniSafe PPOLag | 10,000,000 | 5 | 1,234.5 ± 7.00 | 1.50 ± 0.25 | - |", page)
         # 15 and 25: mean 20, deviation 7.07; 3 and 9: mean 6, deviation 4.24; 17 and 6: mean 11.5, deviation 7.78.
-        self.assertIn("| **PPOLag** | 200,000 | 2 | 20 ± 7 | 6.0 ± 4.2 | 12 ± 8 | 1.00 |", page)
+        self.assertIn("| **PPOLag** | 200,000 | 2 | 20 ± 7 | 6.0 ± 4.2 | 12 ± 8 |", page)
         self.assertIn("Not yet run here: RCPO.", page)
         self.assertIn("Not yet run here: all methods.", page)
         self.assertTrue(page.startswith("Before.") and page.endswith("After.\n"))
@@ -66,9 +66,9 @@ class SafetyGymnasiumTablesTest(unittest.TestCase):
     def test_a_signed_cost_is_no_number_of_steps_unless_steps_were_counted(self):
         lines = ["0,200000,360,10,4,0.5,1,0.25", "1,200000,360,10,6,0.5,1,0.25"]
         self.record("swimmer/datacom", [HEAD, *lines])
-        self.assertIn("| **D-ATACOM** | 200,000 | 2 | 5.0 ± 1.4 | not counted | not counted | 0.10 |", self.tables())
+        self.assertIn("| **D-ATACOM** | 200,000 | 2 | 5.0 ± 1.4 | not counted | not counted |", self.tables())
         self.record("swimmer/datacom", [COUNTED, lines[0] + ",12,30", lines[1] + ",14,50"])
-        self.assertIn("| **D-ATACOM** | 200,000 | 2 | 5.0 ± 1.4 | 13.0 ± 1.4 | 40 ± 14 | 0.10 |", self.tables())
+        self.assertIn("| **D-ATACOM** | 200,000 | 2 | 5.0 ± 1.4 | 13.0 ± 1.4 | 40 ± 14 |", self.tables())
 
     def test_check_fails_where_the_page_differs_from_the_records(self):
         self.tables("--check", code=1)

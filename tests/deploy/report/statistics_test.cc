@@ -29,6 +29,14 @@ TEST(MeanInterval, HasTheHalfWidthOfStudentsTForTwoAndForTwentyFiveValues) {
   EXPECT_NEAR(MeanInterval(values).half, 2.064, 5e-4);
 }
 
+TEST(StudentT, IsThatOfPrintedTablesAlsoForOtherThanWholeDegreesOfFreedom) {
+  EXPECT_NEAR(StudentT(1), 12.706, 5e-4);
+  EXPECT_NEAR(StudentT(10), 2.228, 5e-4);
+  EXPECT_NEAR(StudentT(120), 1.980, 5e-4);
+  EXPECT_GT(StudentT(2), StudentT(2.5));
+  EXPECT_GT(StudentT(2.5), StudentT(3));
+}
+
 TEST(MeanInterval, EqualValuesHaveNoSpread) {
   const Interval interval = MeanInterval({6.0024756851377305, 6.0024756851377305, 6.0024756851377305});
   EXPECT_EQ(interval.mean, 6.0024756851377305);

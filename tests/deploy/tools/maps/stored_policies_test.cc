@@ -109,14 +109,29 @@ TEST_F(StoredPoliciesTest, AResultHasTheLastAndTheBestPolicyOfEachMember) {
 TEST_F(StoredPoliciesTest, AResultIsFoundByItsNameAndOthersAreListed) {
   WriteResult("hockey/sac");
   WriteResult("pole/sweep/part");
-  std::filesystem::create_directories(folder_.path() + "/hockey/bare");
   ::setenv("DATACOM_RESULTS", folder_.path().c_str(), 1);
   EXPECT_EQ(*RunFolderOf("results:hockey/sac"), folder_.path() + "/hockey/sac");
   EXPECT_EQ(*RunFolderOf("runs/mine"), "runs/mine");
-  EXPECT_THAT(std::string(RunFolderOf("results:hockey/bare").status().message()),
-              HasSubstr("has no policies; these have: hockey/sac, pole/sweep/part"));
+  EXPECT_THAT(std::string(RunFolderOf("results:hockey/none").status().message()),
+              HasSubstr("there are hockey/sac, pole/sweep/part"));
   ::setenv("DATACOM_RESULTS", "/nowhere", 1);
   EXPECT_THAT(std::string(RunFolderOf("results:x").status().message()), HasSubstr("DATACOM_RESULTS"));
+  ::unsetenv("DATACOM_RESULTS");
+}
+
+TEST_F(StoredPoliciesTest, WithoutItsPoliciesAResultIsTheRunFolderThatReproducedIt) {
+  WriteResult("hockey/sac");
+  std::filesystem::remove(folder_.path() + "/hockey/sac/policies.stored");
+  ::setenv("DATACOM_RESULTS", folder_.path().c_str(), 1);
+  const std::string file = "/hockey/sac/policies.stored";
+  EXPECT_THAT(std::string(RunFolderOf("results:hockey/sac").status().message()),
+              HasSubstr("git show 77adaad0:deploy/results" + file + " > " + folder_.path() + file));
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder_.path());
+  std::filesystem::create_directories("runs/reproduce/hockey/sac");
+  std::ofstream("runs/reproduce/hockey/sac/experiment.textproto") << "name: 'hockey/sac'";
+  EXPECT_EQ(*RunFolderOf("results:hockey/sac"), "runs/reproduce/hockey/sac");
+  std::filesystem::current_path(before);
   ::unsetenv("DATACOM_RESULTS");
 }
 

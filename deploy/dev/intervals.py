@@ -1,0 +1,41 @@
+"""The 95 % intervals of the tables and the claims. Student's t is that of reports (deploy/report/statistics.h): it comes from the library
+of a build, build/release or the folder in DATACOM_BUILD."""
+import ctypes
+import functools
+import math
+import os
+import sys
+
+from results import ROOT
+
+
+@functools.lru_cache(maxsize=None)
+def student_t(freedom):
+    """The t with P(|T| <= t) = 0.95, also for degrees of freedom that are not whole."""
+    path = os.path.join(os.environ.get("DATACOM_BUILD", os.path.join(ROOT, "build", "release")), "lib", "libdatacom_python.so")
+    if not os.path.exists(path):
+        sys.exit(f"{path} is missing: run ./datacom build, or name another build folder in DATACOM_BUILD")
+    function = ctypes.CDLL(path, mode=os.RTLD_LOCAL | os.RTLD_DEEPBIND).datacom_records_student_t
+    function.restype, function.argtypes = ctypes.c_double, [ctypes.c_double]
+    return function(freedom)
+
+
+def variance(values):
+    mean = sum(values) / len(values)
+    return sum((value - mean) ** 2 for value in values) / (len(values) - 1)
+
+
+def half_width(values):
+    """Half the width of the interval of the mean of two values or more."""
+    return student_t(len(values) - 1) * math.sqrt(variance(values) / len(values))
+
+
+def welch(first, second):
+    """(difference of the means, half width of its interval), with the variances of both groups. Each has two values or more."""
+    difference = sum(first) / len(first) - sum(second) / len(second)
+    errors = [variance(values) / len(values) for values in (first, second)]
+    if sum(errors) == 0:
+        return difference, 0.0
+    freedom = sum(errors) ** 2 / sum(own ** 2 / (len(values) - 1) for own, values in zip(errors, (first, second)))
+    return difference, student_t(freedom) * math.sqrt(sum(errors))
+# SPDX-License-Identifier: Apache-2.0
