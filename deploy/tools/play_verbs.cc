@@ -57,7 +57,8 @@ absl::StatusOr<std::string> FitLine(const std::string& file) {
 void AddEval(CLI::App* app, int* exit_code) {
   auto eval = std::make_shared<EvalCommand>();
   CLI::App* verb = app->add_subcommand("eval", kAboutEval);
-  verb->add_option("what", eval->what, "Run folder or results:NAME; with --policy also a task's name")->required();
+  verb->add_option("what", eval->what, "Run folder, shipped:NAME or results:NAME; with --policy also a task's name")
+      ->required();
   verb->add_option("--policy", eval->policy,
                    "zeros, random, scripted or the name of a scripted policy, instead of the run's");
   verb->add_option("--member", eval->member, "Member; default: all")->check(WholeNumber<uint32_t>(0));
@@ -92,14 +93,15 @@ void AddRollout(CLI::App* app, int* exit_code) {
 void AddExport(CLI::App* app, int* exit_code) {
   auto exported = std::make_shared<ExportCommand>();
   CLI::App* verb = app->add_subcommand("export", kAboutExport);
-  verb->add_option("run_dir", exported->run_dir, "Run folder or results:NAME")->required();
-  verb->add_option("--member", exported->member, "Member")->capture_default_str()->check(WholeNumber<uint32_t>(0));
+  verb->add_option("run_dir", exported->run_dir, "Run folder, shipped:NAME or results:NAME")->required();
+  verb->add_option("--member", exported->member, "Member (the first one; with --format stored: all)")
+      ->check(WholeNumber<uint32_t>(0));
   verb->add_option("--epoch", exported->epoch, "Epoch number, last or best (last; with --format stored: both)");
   verb->add_option("--out", exported->file, "File to write; of the format violations a folder, which gets ledger/")
       ->required();
   verb->add_option("--format", exported->format,
                    "policy: for the C library and datacom.Policy; onnx: policy and safety filter as an ONNX graph; "
-                   "stored: the last and the best policy of all members in half precision, in one file; "
+                   "stored: the last and the best policy of the members in half precision, in one file; "
                    "violations: the largest violations of training with the steps before them, for replay-violation")
       ->capture_default_str()
       ->check(CLI::IsMember({"policy", "onnx", "stored", "violations"}));

@@ -72,7 +72,7 @@ void AddRender(CLI::App* app, int* exit_code) {
   auto command = std::make_shared<RenderCommand>();
   PlaybackOptions& playback = command->playback;
   CLI::App* verb = app->add_subcommand("render", kAboutRender);
-  verb->add_option("what", playback.what, "Run folder, results:NAME, or task name")->required();
+  verb->add_option("what", playback.what, "Run folder, shipped:NAME, results:NAME, or task name")->required();
   verb->add_option("--out", command->out, "FILE.mp4 or FILE.png; for a map FILE.png, .json or .csv")->required();
   verb->add_option("--member", playback.member, "Member of the run (0)")->check(WholeNumber<uint32_t>(0));
   verb->add_option("--epoch", playback.epoch, "Epoch of the run, last or best; for a map several: 0,2,last, or all");
@@ -111,7 +111,7 @@ void AddReplayViolation(CLI::App* app, int* exit_code) {
   auto flags = std::make_shared<ViolationFlags>();
   RenderCommand& picture = flags->picture;
   CLI::App* verb = app->add_subcommand("replay-violation", kAboutReplayViolation);
-  verb->add_option("run_dir", flags->violation.run_dir, "Run folder or results:NAME")->required();
+  verb->add_option("run_dir", flags->violation.run_dir, "Run folder, shipped:NAME or results:NAME")->required();
   verb->add_option("id", flags->violation.id, "Id in its ledger/violations.csv")
       ->required()
       ->check(WholeNumber<uint64_t>(0));

@@ -121,21 +121,21 @@ absl::StatusOr<MapPanel> MakeMapPanel(const Snapshot& snapshot, uint32_t epoch, 
 }
 
 absl::StatusOr<FeasibilityMap> MakeFeasibilityMap(const std::string& run_dir, const std::vector<std::string>& set,
-                                                  uint32_t member, const std::string& epochs, const std::string& slice,
-                                                  int resolution) {
+                                                  std::optional<uint32_t> member, const std::string& epochs,
+                                                  const std::string& slice, int resolution) {
   ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadRunExperiment(run_dir, set));
   ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(experiment.task(), experiment.task_options()));
   ASSIGN_OR_RETURN(const ObservationSlice* const found, FindSlice(model, slice));
   ASSIGN_OR_RETURN(const std::vector<std::string> chosen, ChooseEpochs(run_dir, epochs));
   FeasibilityMap map;
   map.run = experiment.name();
-  map.member = member;
   map.resolution = resolution;
   map.slice = *found;
   map.known = MakeKnownPanel(model, *found, resolution);
   for (const std::string& epoch : chosen) {
     ASSIGN_OR_RETURN(const std::vector<MemberPolicy> policies, ReadPolicies(run_dir, epoch));
     ASSIGN_OR_RETURN(const MemberPolicy* const policy, FindMember(policies, member));
+    map.member = policy->snapshot.member;
     ASSIGN_OR_RETURN(MapPanel panel, MakeMapPanel(policy->snapshot, policy->epoch, model, *found, resolution));
     map.panels.push_back(std::move(panel));
   }

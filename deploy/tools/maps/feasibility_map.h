@@ -4,6 +4,7 @@
 #define DATACOM_DEPLOY_TOOLS_MAPS_FEASIBILITY_MAP_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,8 +53,8 @@ absl::StatusOr<MapPanel> MakeMapPanel(const Snapshot& snapshot, uint32_t epoch, 
 // Maps policies of a run folder. epochs: "0,2,last", "all", or empty: at most five, evenly spread from first to last.
 // slice: name of a slice of the task; empty = its first.
 absl::StatusOr<FeasibilityMap> MakeFeasibilityMap(const std::string& run_dir, const std::vector<std::string>& set,
-                                                  uint32_t member, const std::string& epochs, const std::string& slice,
-                                                  int resolution);
+                                                  std::optional<uint32_t> member, const std::string& epochs,
+                                                  const std::string& slice, int resolution);
 
 // {"slice":…,"title":…,"x_label":…,"x_low":…,…,"member":…,"resolution":n,
 //  "panels":[{"epoch":…,"delta":…,"constraint":[n * n numbers, null for no value]}],

@@ -164,9 +164,29 @@ absl::Status ChooseKnownRows(const v1::Experiment& experiment, const std::vector
   return absl::OkStatus();
 }
 
+// The folders below `root` that have an experiment, as a sentence.
+std::string FoldersOf(const fs::path& root) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (auto entry = fs::recursive_directory_iterator(root, error);
+       !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    if (entry->path().filename() != "experiment.textproto") continue;
+    names.push_back(entry->path().parent_path().lexically_relative(root).string());
+  }
+  std::sort(names.begin(), names.end());
+  return names.empty() ? absl::StrCat(root.string(), " has none")
+                       : absl::StrCat("there are ", absl::StrJoin(names, ", "));
+}
+
 absl::StatusOr<std::string> RunFolderOf(const std::string& what) {
   absl::string_view name = what;
-  if (!absl::ConsumePrefix(&name, kResults)) return what;
+  if (absl::ConsumePrefix(&name, "shipped:")) {
+    const fs::path shipped = fs::path(FindSharedFile("examples", "deploy/examples")) / "policies";
+    const std::string folder = (shipped / std::string(name)).string();
+    if (IsRunFolder(folder)) return folder;
+    return absl::NotFoundError(absl::StrCat(what, ": there is no shipped policy ", folder, "; ", FoldersOf(shipped)));
+  }
+  if (!absl::ConsumePrefix(&name, "results:")) return what;
   const char* const given = std::getenv("DATACOM_RESULTS");
   const fs::path results = given != nullptr ? given : FindSharedFile("results", "deploy/results");
   const std::string folder = (results / std::string(name)).string();
@@ -178,27 +198,18 @@ absl::StatusOr<std::string> RunFolderOf(const std::string& what) {
                                             "; restore them with: git show ", kRevisionOfPolicies, ":deploy/results/",
                                             name, "/", kStoredPolicies, " > ", folder, "/", kStoredPolicies));
   }
-  std::vector<std::string> names;
-  std::error_code error;
-  for (auto entry = fs::recursive_directory_iterator(results, error); entry != fs::recursive_directory_iterator();
-       entry.increment(error)) {
-    if (error) break;
-    if (entry->path().filename() != "experiment.textproto") continue;
-    names.push_back(entry->path().parent_path().lexically_relative(results).string());
-  }
-  std::sort(names.begin(), names.end());
-  return absl::NotFoundError(
-      absl::StrCat(what, ": there is no result ", folder, "; ",
-                   names.empty() ? absl::StrCat(results.string(), " has none, name another folder in DATACOM_RESULTS")
-                                 : absl::StrCat("there are ", absl::StrJoin(names, ", "))));
+  return absl::NotFoundError(absl::StrCat(what, ": there is no result ", folder, "; ", FoldersOf(results)));
 }
 
-absl::Status StorePolicies(const std::string& run_dir, const std::string& epoch, const std::string& path) {
+absl::Status StorePolicies(const std::string& run_dir, std::optional<uint32_t> member, const std::string& epoch,
+                           const std::string& path) {
   std::map<std::pair<uint32_t, uint32_t>, StoredPolicy> stored;  // by member and epoch
   for (const char* const which : {"last", "best"}) {
     if (!epoch.empty() && epoch != which) continue;
     ASSIGN_OR_RETURN(std::vector<MemberPolicy> policies, ReadPolicies(run_dir, which));
+    if (member) RETURN_IF_ERROR(FindMember(policies, member).status());
     for (MemberPolicy& policy : policies) {
+      if (policy.snapshot.member != member.value_or(policy.snapshot.member)) continue;
       StoredPolicy& own = stored[{policy.snapshot.member, policy.epoch}];
       own.epoch = policy.epoch;
       (which == absl::string_view("last") ? own.last : own.best) = true;
@@ -236,12 +247,13 @@ absl::StatusOr<std::vector<MemberPolicy>> ReadPolicies(const std::string& run_di
   return ReadEpoch(run_dir, files, epoch == "last" ? files.rbegin()->first : wanted);
 }
 
-absl::StatusOr<const MemberPolicy*> FindMember(const std::vector<MemberPolicy>& policies, uint32_t member) {
+absl::StatusOr<const MemberPolicy*> FindMember(const std::vector<MemberPolicy>& policies,
+                                               std::optional<uint32_t> member) {
   for (const MemberPolicy& policy : policies) {
-    if (policy.snapshot.member == member) return &policy;
+    if (policy.snapshot.member == member.value_or(policy.snapshot.member)) return &policy;
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("--member: ", member, " is not one of the run's ", policies.size(), " members"));
+      absl::StrCat("--member: ", member.value_or(0), " is not one of the run's ", policies.size(), " members"));
 }
 
 }  // namespace datacom::tools

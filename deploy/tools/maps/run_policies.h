@@ -4,6 +4,7 @@
 #define DATACOM_DEPLOY_TOOLS_MAPS_RUN_POLICIES_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,14 +20,16 @@ namespace datacom::tools {
 
 bool IsRunFolder(const std::string& path);
 
-// "results:NAME" is a folder of deploy/results, or of $DATACOM_RESULTS, with a file of policies (stored_policies.h), or
+// "shipped:NAME" is a folder of policies that comes with the programs (deploy/examples/policies). "results:NAME" is a
+// folder of deploy/results, or of $DATACOM_RESULTS, with a file of policies (stored_policies.h), or
 // else the run folder runs/reproduce/NAME. Every other `what` is returned as it is. NOT_FOUND says how to restore the
-// policies of a result, and names the results when there is no such one.
-inline constexpr char kResults[] = "results:";
+// policies of a result, and names what there is when there is no such one.
 absl::StatusOr<std::string> RunFolderOf(const std::string& what);
 
-// Writes policies of a run folder's members to a file (stored_policies.h): `epoch` last or best, or empty for both.
-absl::Status StorePolicies(const std::string& run_dir, const std::string& epoch, const std::string& path);
+// Writes policies of a run folder's members, or of one of them, to a file (stored_policies.h): `epoch` last or best, or
+// empty for both.
+absl::Status StorePolicies(const std::string& run_dir, std::optional<uint32_t> member, const std::string& epoch,
+                           const std::string& path);
 
 // Applies assignments "task_options.NAME=value" to an experiment and rejects all others.
 absl::Status ApplyTaskOptions(const std::vector<std::string>& set, v1::Experiment* experiment);
@@ -50,8 +53,9 @@ absl::StatusOr<std::vector<MemberPolicy>> ReadPolicies(const std::string& run_di
 absl::Status ChooseKnownRows(const v1::Experiment& experiment, const std::vector<std::string>& set,
                              std::vector<MemberPolicy>* policies);
 
-// The policy of a member. INVALID_ARGUMENT, naming the member, when there is none.
-absl::StatusOr<const MemberPolicy*> FindMember(const std::vector<MemberPolicy>& policies, uint32_t member);
+// The policy of a member; without a number the first one. INVALID_ARGUMENT, naming the member, when there is none.
+absl::StatusOr<const MemberPolicy*> FindMember(const std::vector<MemberPolicy>& policies,
+                                               std::optional<uint32_t> member);
 
 }  // namespace datacom::tools
 

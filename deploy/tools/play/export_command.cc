@@ -33,9 +33,9 @@ absl::Status RunExportCommand(const ExportCommand& given, std::ostream* out) {
   ExportCommand command = given;
   ASSIGN_OR_RETURN(command.run_dir, RunFolderOf(given.run_dir));
   if (command.format == "stored") {
-    RETURN_IF_ERROR(StorePolicies(command.run_dir, command.epoch.value_or(""), command.file));
-    *out << command.file << ": " << command.epoch.value_or("last and best")
-         << " policies of all members, in half precision\n";
+    RETURN_IF_ERROR(StorePolicies(command.run_dir, command.member, command.epoch.value_or(""), command.file));
+    *out << command.file << ": " << command.epoch.value_or("last and best") << " policies of "
+         << (command.member ? absl::StrCat("member ", *command.member) : "all members") << ", in half precision\n";
     return absl::OkStatus();
   }
   if (command.format == "violations") {

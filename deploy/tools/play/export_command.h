@@ -14,7 +14,7 @@ namespace datacom::tools {
 
 struct ExportCommand {
   std::string run_dir;
-  uint32_t member = 0;
+  std::optional<uint32_t> member;    // absent: the first one, of the format stored all
   std::optional<std::string> epoch;  // number, last or best; default last, of the format stored both
   std::string file;                  // the file to write, of the format violations the folder
   std::string format = "policy";     // or onnx; stored: all members (stored_policies.h); violations (ledger_excerpt.h)

@@ -34,7 +34,7 @@ absl::StatusOr<Playback> OfRun(const PlaybackOptions& options) {
   ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadRunExperiment(options.what, options.set));
   ASSIGN_OR_RETURN(std::vector<MemberPolicy> policies, ReadPolicies(options.what, options.epoch.value_or("last")));
   RETURN_IF_ERROR(ChooseKnownRows(experiment, options.set, &policies));
-  ASSIGN_OR_RETURN(const MemberPolicy* const policy, FindMember(policies, options.member.value_or(0)));
+  ASSIGN_OR_RETURN(const MemberPolicy* const policy, FindMember(policies, options.member));
   const Snapshot& snapshot = policy->snapshot;
   RETURN_IF_ERROR(snapshot.CheckFinite());
   ASSIGN_OR_RETURN(std::shared_ptr<actor::EpisodePlayer> player, actor::MakeEpisodePlayer(experiment, snapshot, 1));

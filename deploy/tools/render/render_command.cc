@@ -114,8 +114,8 @@ absl::Status WriteMap(const RenderCommand& command, const std::string& type, std
   }
   RETURN_IF_ERROR(CheckRange("--resolution", command.resolution, 2, 1000));
   ASSIGN_OR_RETURN(const FeasibilityMap map,
-                   MakeFeasibilityMap(playback.what, playback.set, playback.member.value_or(0),
-                                      playback.epoch.value_or(""), command.slice, command.resolution));
+                   MakeFeasibilityMap(playback.what, playback.set, playback.member, playback.epoch.value_or(""),
+                                      command.slice, command.resolution));
   RETURN_IF_ERROR(WriteFileAtomically(command.out, type == ".json"  ? MapJson(map)
                                                    : type == ".csv" ? MapCsv(map)
                                                                     : DrawFeasibilityMap(map)->Png()));
