@@ -121,6 +121,15 @@ void LeaveOutModel(v1::Experiment* experiment) {
   *experiment->mutable_task_options() = std::move(without);
 }
 
+absl::Status RunTool(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), BinFolder() + "/datacom-tools");
+  const std::string verb = arguments[1];
+  int code = 0;
+  ASSIGN_OR_RETURN(const std::string output, Output(std::move(arguments), &code));
+  if (code == kExitOk) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("datacom-tools ", verb, " ended with ", code, ": ", output));
+}
+
 std::string ModelFitLine(const std::string& experiment_file) {
   int code = 0;
   const absl::StatusOr<std::string> line =

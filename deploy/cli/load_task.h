@@ -5,6 +5,7 @@
 #define DATACOM_DEPLOY_CLI_LOAD_TASK_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -31,6 +32,9 @@ bool NamesTask(const TrainOptions& options);
 // If the algorithm reads neither f nor G of its text task: leaves them out of the task's observations, so that actors
 // do not compute them and rows do not carry them. Not for a run that pre-trains, whose dataset may have them.
 void LeaveOutModel(v1::Experiment* experiment);
+
+// Runs a verb of datacom-tools. INTERNAL with what it printed on stdout if it fails.
+absl::Status RunTool(std::vector<std::string> arguments);
 
 // One line that says how well f and G of the run's task predict its simulator, for an algorithm that reads them. Empty
 // for other algorithms, or if it cannot be measured.
