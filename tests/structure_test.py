@@ -21,6 +21,10 @@ MAX_HEADER_LINES = 300
 MAX_SOURCE_LINES = 500
 MAX_FUNCTION_LINES = 60
 MAX_CELL = 140  # characters in a cell of a Markdown table
+MAX_TRACKED_BYTES = 30 << 20
+MAX_STEPS = {"product": 390, "all": 620}  # of a build from nothing
+MAX_README = {"lines": 150, "words": 1100, "numbers": 30}
+MAX_PAGES, MAX_PAGE_LINES = 24, 4500  # of docs/
 # "path:function" -> why it may be longer. An entry that is no longer needed fails the test.
 LONG_FUNCTIONS = {}
 
@@ -126,6 +130,12 @@ def sources_in(cmake):
     for variable in re.findall(r"\blist\(TRANSFORM (\w+) APPEND \.cc\b", text):
         text += "".join(f"\n{name}.cc" for names in re.findall(rf"\bset\({variable}\s([^)]*)\)", text) for name in names.split())
     return set(re.findall(r"(?<![\w./$}-])[\w.-][\w./-]*\.(?:cc|py)\b", text))
+
+
+def numbers(markdown):
+    """The figures in the text of a page, without code, links and names."""
+    text = re.sub(r"```.*?```|`[^`]*`|\]\([^)]*\)", " ", markdown, flags=re.S)
+    return re.findall(r"(?<![\w.,+-])\d[\d,]*(?:\.\d+)?(?![\w.]*\w)", text)
 
 
 def listing(wrong):
@@ -288,6 +298,21 @@ class LinkedLibraries(unittest.TestCase):
         self.assertEqual(names, [f"datacom_policy_{verb}" for verb in ("act", "begin", "describe", "free", "load", "why")])
 
 
+class Steps(unittest.TestCase):
+    def steps(self, target):
+        done = subprocess.run(["ninja", "-C", str(BUILD), "-t", "commands", target], capture_output=True, text=True, check=True)
+        return len(done.stdout.splitlines())
+
+    def test_a_build_has_few_steps(self):
+        """Each costs a user seconds: merge sources or programs before adding more."""
+        if "DATACOM_SANITIZE:STRING=\n" not in (BUILD / "CMakeCache.txt").read_text():
+            return  # the guard is for what users build
+        targets = ("product", "all") if "DATACOM_TESTS:BOOL=ON" in (BUILD / "CMakeCache.txt").read_text() else ("product",)
+        for target in targets:
+            with self.subTest(target):
+                self.assertLessEqual(self.steps(target), MAX_STEPS[target])
+
+
 class Sizes(unittest.TestCase):
     def test_files_stay_short(self):
         wrong = []
@@ -311,6 +336,27 @@ class Sizes(unittest.TestCase):
                     wrong.append(f"{key} has {lines} lines, more than {MAX_FUNCTION_LINES}")
         self.assertFalse(wrong, listing(wrong))
         self.assertEqual(unused, set(), "these exceptions are no longer needed")
+
+    def test_the_tracked_files_stay_light(self):
+        """A clone is quick, and a machine with a GPU that takes 64 MiB takes the tree with programs."""
+        listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        sizes = {name: (ROOT / name).stat().st_size for name in listed.split("\0") if name and (ROOT / name).is_file()}
+        largest = sorted(sizes, key=sizes.get)[-5:]
+        self.assertLess(sum(sizes.values()), MAX_TRACKED_BYTES, "the largest files are" + listing(largest))
+
+    def test_the_front_page_stays_short(self):
+        text = read("README.md")
+        found = {"lines": text.count("\n"), "words": len(text.split()), "numbers": len(numbers(text))}
+        self.assertEqual({name: count for name, count in found.items() if count > MAX_README[name]}, {}, f"more than {MAX_README}")
+
+    def test_the_pages_stay_few_and_short(self):
+        pages = sorted((ROOT / "docs").glob("**/*.md"))
+        self.assertLessEqual(len(pages), MAX_PAGES)
+        self.assertLessEqual(sum(page.read_text(encoding="utf-8").count("\n") for page in pages), MAX_PAGE_LINES)
+
+    def test_a_number_is_a_figure_in_text_and_not_a_part_of_a_name_or_of_code(self):
+        text = "C++20, 7dof, `x 3`, 1,000 ± 2.5 steps [a](b9.md) 0.41\n```sh\ndatacom --steps 60000\n```\n"
+        self.assertEqual(numbers(text), ["1,000", "2.5", "0.41"])
 
     def test_the_function_finder_counts_lines(self):
         text = "namespace a {\nint F(int x) {\n  if (x) {\n    return '{';\n  }\n  return 0;\n}\nclass B {\n  void G() const {}\n};\n}\n"
