@@ -1,4 +1,4 @@
-// Plays evaluation episodes with one snapshot (learner/algorithms/README.md 15): the stochastic policy as in training,
+// Plays evaluation episodes with one snapshot (docs/algorithms.md 15): the stochastic policy as in training,
 // with frozen parameters. An episode is a pure function of (snapshot, run seed, member seed, epoch, episode number). It
 // does not depend on the batch size, because acting rules treat the rows of a batch independently. Not thread-safe;
 // owns its tasks and rule. Play and Watch block while they play.

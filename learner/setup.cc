@@ -33,7 +33,7 @@ absl::StatusOr<Imitation> ImitationOf(const v1::Demonstrations& demonstrations, 
   return Imitation{controller->act, demonstrations.imitation(), demonstrations.until_update()};
 }
 
-// With learner.bound_returns gives members without bounds of their own those of the task (learner/algorithms/README.md
+// With learner.bound_returns gives members without bounds of their own those of the task (docs/algorithms.md
 // 1.6). Refuses a floor that is not below the ceiling.
 absl::Status BoundReturns(const v1::LearnerOptions& learner, const TaskModel& task,
                           std::vector<MemberConfig>* members) {

@@ -242,7 +242,7 @@ absl::Status Trainer::RecordEpisodes(const PreparedUpdate& prepared) {
   return absl::OkStatus();
 }
 
-// learner/algorithms/README.md 5.3: one step of delta for each finished episode, in row order, before the update that
+// docs/algorithms.md 5.3: one step of delta for each finished episode, in row order, before the update that
 // first sees the episode's last row. 18.4: the cost of each finished episode counts for the multiplier.
 absl::Status Trainer::ApplyEpisodes(const PreparedUpdate& prepared) {
   std::vector<EpisodeCosts> episodes;

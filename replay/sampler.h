@@ -1,4 +1,4 @@
-// Which rows an update draws (learner/algorithms/README.md 1.2): a pure function of (run seed, member seed, update,
+// Which rows an update draws (docs/algorithms.md 1.2): a pure function of (run seed, member seed, update,
 // rows). Stateless; thread-safe.
 #ifndef DATACOM_REPLAY_SAMPLER_H_
 #define DATACOM_REPLAY_SAMPLER_H_

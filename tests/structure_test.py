@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that the tree follows the README: layers, linked libraries, sizes, cited documents, the map of folders.
+"""Checks that the tree follows docs/developing.md: layers, linked libraries, sizes, cited documents, the map of folders.
 
-usage: structure_test.py BUILD_FOLDER [unittest arguments]. Standard library only. The layers are ordered as in the README's table
+usage: structure_test.py BUILD_FOLDER [unittest arguments]. Standard library only. The layers are ordered as in that page's table
 of folders, so the documented map and the checked rule cannot differ.
 """
 
@@ -64,9 +64,9 @@ def backend_of(path):
     return match and (match.group(1) or match.group(2))
 
 
-def readme_layers():
-    """Folders of the README's table, lowest first."""
-    return re.findall(r"^\| `([\w/]+?)/?` \|", read("README.md"), re.M)
+def documented_layers():
+    """Folders of the table in docs/developing.md, lowest first."""
+    return re.findall(r"^\| `([\w/]+?)/` \|", read("docs/developing.md"), re.M)
 
 
 def layer_of(path, layers):
@@ -157,8 +157,8 @@ def learner_is_built():
 
 
 class Layers(unittest.TestCase):
-    def test_a_folder_includes_only_folders_above_it_in_the_readme(self):
-        layers, wrong = readme_layers(), []
+    def test_a_folder_includes_only_folders_above_it_in_the_documented_map(self):
+        layers, wrong = documented_layers(), []
         self.assertIn("common/base", layers)
         for path in files(".h", ".cc", ".inc"):
             own = layer_of(path, layers)
@@ -407,7 +407,7 @@ class Licence(unittest.TestCase):
 
 
 class Citations(unittest.TestCase):
-    # A document, followed by sections such as learner/algorithms/README.md 4 and 5.2; a comment may break the line between them.
+    # A document, followed by sections such as docs/algorithms.md 4 and 5.2; a comment may break the line between them.
     CITATION = re.compile(r"([\w./-]+\.md)\b`?((?:(?:,| and|, and)?(?: |\n[ \t]*(?://|#) )\d+(?:\.\d+)*\b)*)")
     SUFFIXES = (".h", ".cc", ".inc", ".proto", ".cmake", ".txt", ".py", ".sh", ".textproto", ".yaml", ".yml", ".in", ".md", "")
 
@@ -431,8 +431,8 @@ class Citations(unittest.TestCase):
 
 
 class Map(unittest.TestCase):
-    def test_the_readme_names_exactly_the_existing_folders(self):
-        named = set(readme_layers())
+    def test_the_documented_map_names_exactly_the_existing_folders(self):
+        named = set(documented_layers())
         top = {path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith(".") and path.name not in SKIP}
         expected = (top - {"common"}) | {f"common/{path.name}" for path in (ROOT / "common").iterdir() if path.is_dir()}
         self.assertEqual(named, expected)

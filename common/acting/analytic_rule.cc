@@ -1,4 +1,4 @@
-// Acting rules atacom_fi and atacom_nfi (learner/algorithms/README.md 8): the Gaussian policy's sample u, mapped after
+// Acting rules atacom_fi and atacom_nfi (docs/algorithms.md 8): the Gaussian policy's sample u, mapped after
 // the policy by the task's known constraints. atacom_fi makes them forward invariant, atacom_nfi uses them unchanged.
 //   a = AnalyticMap(s) u in float64, rounded to float32, not rescaled; u is stored, a executed (column
 //   executed_action).

@@ -1,4 +1,4 @@
-// Acting rule cbf_qp (CBF-SAC, learner/algorithms/README.md 13.1): the Gaussian policy's sample u, filtered after the
+// Acting rule cbf_qp (CBF-SAC, docs/algorithms.md 13.1): the Gaussian policy's sample u, filtered after the
 // policy by the exact solution of a quadratic programme (barrier_qp.h) for a learned barrier V(q).
 //   V and dV/dq: net "barrier" at q, rounded to float32; f and G: the task's control-affine model;
 //   executed: the solution in float64, rounded to float32, also in evaluation. u is stored as the action, the solution

@@ -1,4 +1,4 @@
-// An ensemble of learned dynamics, evaluated from a snapshot (learner/algorithms/README.md 19.1): member i is the swish
+// An ensemble of learned dynamics, evaluated from a snapshot (docs/algorithms.md 19.1): member i is the swish
 // net "dynamics.<i>" of the standardised [s, a], (x - dynamics.input_mean) / dynamics.input_std. Its outputs are the
 // mean and the log-variance of [reward, s' - s], the log-variance softly bounded to [-10, 0.5].
 //

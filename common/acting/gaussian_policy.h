@@ -1,4 +1,4 @@
-// A squashed Gaussian policy (learner/algorithms/README.md 1.5): the acting rule gaussian_policy, and a part of rules
+// A squashed Gaussian policy (docs/algorithms.md 1.5): the acting rule gaussian_policy, and a part of rules
 // that filter its samples.
 //   raw = mean(s) + exp(clamp(log_std(s), -20, 2)) * noise;  u = tanh(raw) * (high - low) / 2 + (high + low) / 2,
 //   float32.

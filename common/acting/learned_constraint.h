@@ -1,7 +1,7 @@
 // Value and gradient of a learned feasibility constraint at constraint states z, from a snapshot's nets:
-//   "constraint.mean", "constraint.log_std" and scalar risk_margin (learner/algorithms/README.md 4), sigmoid hidden:
+//   "constraint.mean", "constraint.log_std" and scalar risk_margin (docs/algorithms.md 4), sigmoid hidden:
 //     softplus(mean(z)) + exp(clamp(log_std(z), -20, 2)) * risk_margin, a CVaR; the clamp's gradient is 0 outside;
-//   or "constraint.value" (learner/algorithms/README.md 7.2), ReLU hidden: softplus(value(z)), a quantile.
+//   or "constraint.value" (docs/algorithms.md 7.2), ReLU hidden: softplus(value(z)), a quantile.
 // The nets compute gradients in float32; they are widened to float64. Not thread-safe; owns nets and workspace; Set
 // and Evaluate neither allocate nor block.
 #ifndef DATACOM_COMMON_ACTING_LEARNED_CONSTRAINT_H_

@@ -1,4 +1,4 @@
-// Acting rule normalised_gaussian (PPOLag, RCPO; learner/algorithms/README.md 18): an unbounded Gaussian over
+// Acting rule normalised_gaussian (PPOLag, RCPO; docs/algorithms.md 18): an unbounded Gaussian over
 // normalised observations, whose standard deviation does not depend on the state.
 //   x = clamp((s - observation.mean) / observation.std, -observation_limit, observation_limit)
 //   stored: u = mean(x) + exp(actor.log_std) * noise, float32, and its log-density

@@ -1,4 +1,4 @@
-// How a planner judges candidate plans and fits its next distribution to them (learner/algorithms/README.md 19.3).
+// How a planner judges candidate plans and fits its next distribution to them (docs/algorithms.md 19.3).
 //
 // A plan is `horizon` actions. Each candidate is imagined by several particles; PlanScores adds up what they meet.
 // RefitPlan weighs the candidates:

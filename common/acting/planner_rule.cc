@@ -1,4 +1,4 @@
-// Acting rule planner (SafeLOOP, learner/algorithms/README.md 19.3): plans by imagined episodes in a learned ensemble
+// Acting rule planner (SafeLOOP, docs/algorithms.md 19.3): plans by imagined episodes in a learned ensemble
 // of dynamics and executes the first action of the plan.
 //
 // The actor's net gives mean and log_std of a squashed Gaussian from one trunk, "critic.0" is of [s, a], and the

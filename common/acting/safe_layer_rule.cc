@@ -1,4 +1,4 @@
-// Acting rule safe_layer (SafeLayerTD3, learner/algorithms/README.md 12): a deterministic policy with exploration
+// Acting rule safe_layer (SafeLayerTD3, docs/algorithms.md 12): a deterministic policy with exploration
 // noise, also in evaluation, projected after the policy by a linear model of the next cost.
 //   stored: a = clip(tanh(actor(s)) half + centre + exploration_noise * noise, low, high), the action's box, float32
 //   predicted: e = c + <g, a> with g = safety_model(s) and c the cost of the previous step, 0 after a reset

@@ -1,4 +1,4 @@
-// Acting rule safe_map (D-ATACOM and IQN-ATACOM, learner/algorithms/README.md 4 and 7.2): the Gaussian policy's sample
+// Acting rule safe_map (D-ATACOM and IQN-ATACOM, docs/algorithms.md 4 and 7.2): the Gaussian policy's sample
 // u, filtered by the safe map.
 //   z = [q, x] of the task's control-affine model, rounded to float32;
 //   k = value of the learned constraint at z - delta (learned_constraint.h), with dk/dz;

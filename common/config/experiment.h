@@ -67,7 +67,7 @@ v1::Hyper MemberHyper(const v1::Experiment& resolved, int member);
 uint64_t DeltaWarmup(const v1::Hyper& hyper, uint64_t min_size, int horizon);
 
 // The weight of a row's reward in J, relative to the row before it: run.return_discount, or else learner.discount, for
-// each control step that a decision holds (common/tasks/README.md 4.2). Learners discount by learner.discount.
+// each control step that a decision holds (docs/tasks.md 4.2). Learners discount by learner.discount.
 double DiscountOfReturns(const v1::Experiment& resolved);
 
 // When the run updates.

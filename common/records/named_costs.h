@@ -1,5 +1,5 @@
 // The columns of records that a task names: for each of several costs its largest violation, its sum and its violating
-// steps (common/tasks/README.md 3.4), and the mean of each quantity that the task logs. Where there are fewer values
+// steps (docs/tasks.md 3.4), and the mean of each quantity that the task logs. Where there are fewer values
 // than names, cells are empty. Pure functions.
 #ifndef DATACOM_COMMON_RECORDS_NAMED_COSTS_H_
 #define DATACOM_COMMON_RECORDS_NAMED_COSTS_H_

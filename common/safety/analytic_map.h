@@ -1,5 +1,5 @@
-// The map of the ATACOM baselines: the safe map over only the known constraints (common/safety/README.md 3.4; air
-// hockey's rows: common/tasks/air_hockey/README.md 9).
+// The map of the ATACOM baselines: the safe map over only the known constraints (docs/safe_map.md 3.4; air
+// hockey's rows: docs/air_hockey.md 9).
 //
 // Row i with gain g_i > 0 is a constraint on positions that is made forward invariant, c = k + g k_dot; with g_i = 0
 // the row is unchanged. Rows are taken from known_rows.h in the published form: the gain multiplies k_dot in c, but

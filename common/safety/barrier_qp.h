@@ -2,7 +2,7 @@
 // the nominal one for which V decays; when there is none, the penalty trades the distance against the violation r.
 //   minimise |u - nominal|^2 + penalty r   subject to   Lf_V + LG_V u + decay V <= r,  r >= 0,  low <= u <= high
 // with Lf_V = dV/dq f and LG_V = dV/dq G. The solution is exact
-// (learner/algorithms/README.md 13.1). Pure function, float64; thread-safe; allocates nothing.
+// (docs/algorithms.md 13.1). Pure function, float64; thread-safe; allocates nothing.
 #ifndef DATACOM_COMMON_SAFETY_BARRIER_QP_H_
 #define DATACOM_COMMON_SAFETY_BARRIER_QP_H_
 

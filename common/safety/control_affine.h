@@ -1,5 +1,5 @@
 // A task's control-affine model: the motion of the constraint state, q_dot = f(q) + G(q) u, and the uncontrollable
-// state x with its velocity x_dot (common/safety/README.md 1). Pure functions of the observation. Implementations are
+// state x with its velocity x_dot (docs/safe_map.md 1). Pure functions of the observation. Implementations are
 // immutable, hence re-entrant and shared by any number of threads; Evaluate allocates nothing.
 #ifndef DATACOM_COMMON_SAFETY_CONTROL_AFFINE_H_
 #define DATACOM_COMMON_SAFETY_CONTROL_AFFINE_H_

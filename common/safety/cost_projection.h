@@ -1,4 +1,4 @@
-// The filter of a linear model of the next cost (learner/algorithms/README.md 12). Pure function, float64; thread-safe;
+// The filter of a linear model of the next cost (docs/algorithms.md 12). Pure function, float64; thread-safe;
 // allocates nothing.
 #ifndef DATACOM_COMMON_SAFETY_COST_PROJECTION_H_
 #define DATACOM_COMMON_SAFETY_COST_PROJECTION_H_

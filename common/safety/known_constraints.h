@@ -1,5 +1,5 @@
 // A task's known constraints: K rows k_i <= 0, or k_i = 0, with their Jacobians. The analytic ATACOM baselines use
-// them, and they can be joined to the learned constraint (common/safety/README.md 3). The rows are closed forms of the
+// them, and they can be joined to the learned constraint (docs/safe_map.md 3). The rows are closed forms of the
 // constraint state [q, x], or they are read from the observation, where the simulator wrote them. Implementations are
 // immutable, hence re-entrant and shared by any number of threads; Evaluate allocates nothing.
 #ifndef DATACOM_COMMON_SAFETY_KNOWN_CONSTRAINTS_H_

@@ -1,4 +1,4 @@
-// Risk of a Gaussian constraint value, budgets (learner/algorithms/README.md 4 and 5.2), softplus. Pure functions;
+// Risk of a Gaussian constraint value, budgets (docs/algorithms.md 4 and 5.2), softplus. Pure functions;
 // thread-safe.
 #ifndef DATACOM_COMMON_SAFETY_RISK_H_
 #define DATACOM_COMMON_SAFETY_RISK_H_
@@ -48,7 +48,7 @@ inline double DiscountedBudget(double budget, int horizon, double discount) {
 
 // delta and Lagrange multipliers, from their raw values.
 inline double Softplus(double raw) { return raw > 20 ? raw : std::log1p(std::exp(raw)); }
-// The raw value from which delta starts: init_delta, at least 0.1 (learner/algorithms/README.md 5.1).
+// The raw value from which delta starts: init_delta, at least 0.1 (docs/algorithms.md 5.1).
 inline double RawStartOfDelta(double init_delta) { return std::max(init_delta, 0.1); }
 
 }  // namespace datacom

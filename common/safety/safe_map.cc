@@ -131,7 +131,7 @@ int SafeMap::SolveEquations(const SafeMapReduced& reduced, double lambda) {
   return count;
 }
 
-// common/safety/README.md 2.7: the map of the inequalities, with rows J_G P and residuals that contain the effect of
+// docs/safe_map.md 2.7: the map of the inequalities, with rows J_G P and residuals that contain the effect of
 // fixed_; P projects on the tangent space of the equations. Across it that map is the identity, which is taken out.
 void SafeMap::SetInTangentSpace(const SafeMapReduced& reduced, const SafeMapGains& gains) {
   const int n = dims_.action, rows = inequalities();
@@ -160,7 +160,7 @@ void SafeMap::SetInTangentSpace(const SafeMapReduced& reduced, const SafeMapGain
   log_det_ -= count * std::log1p(kLogDetRegularisation);
 }
 
-// common/safety/README.md 2.4, with the unit row j = [j_a, j_s] of [J_G, slope].
+// docs/safe_map.md 2.4, with the unit row j = [j_a, j_s] of [J_G, slope].
 void SafeMap::SetSingle(double k, const double* J_G, double drift, const SafeMapGains& gains) {
   const int n = dims_.action;
   const double slack = SafeMapSlack(k);
@@ -179,7 +179,7 @@ void SafeMap::SetSingle(double k, const double* J_G, double drift, const SafeMap
   log_det_ = (n - 1) * std::log1p(kLogDetRegularisation) + std::log(j_s + kLogDetRegularisation);
 }
 
-// common/safety/README.md 2.3: W = A^-1 J_G = U S V^T, columns w_j = s_j V_j, y = U^T A^-1 r, t_j = sqrt(1 + s_j^2):
+// docs/safe_map.md 2.3: W = A^-1 J_G = U S V^T, columns w_j = s_j V_j, y = U^T A^-1 r, t_j = sqrt(1 + s_j^2):
 //   B_top = V (1 + S^2)^-1/2 V^T = I - sum_j w_j w_j^T / (t_j (1 + t_j));  (J_u^+)_top r = sum_j w_j y_j / t_j^2.
 // Nothing is divided by a singular value, so rank does not matter.
 void SafeMap::SetBySingularValues(const SafeMapReduced& reduced, const SafeMapGains& gains) {

@@ -1,9 +1,9 @@
 // The safe map W(s, u): tangent action u of the policy -> environment action a that keeps constraints k(s) <= 0 and
-// equations k(s) = 0 (common/safety/README.md 2). Closed forms, float64, no factorisation library.
+// equations k(s) = 0 (docs/safe_map.md 2). Closed forms, float64, no factorisation library.
 //
 // Two forms of input:
 //   SafeMapTerms    a task's control-affine model and the constraint's gradient; the map forms J_G, the truncated drift
-//                   and the residual (steps 3 to 5 of common/safety/README.md 2.1);
+//                   and the residual (steps 3 to 5 of docs/safe_map.md 2.1);
 //   SafeMapReduced  J_G and drift already formed, for constraints that supply their own rows.
 // Rows of both kinds join in one map: Set with `joined`.
 // Of the K rows the last SafeMapDims::equalities are equations. They have no slack, and their drift is not truncated.
@@ -95,7 +95,7 @@ class SafeMap {
   void Set(const SafeMapTerms& terms, const SafeMapGains& gains);
   // One constraint from terms, then K - 1 records joined [K - 1, n + 2]; all rows have equal priority.
   void Set(const SafeMapTerms& terms, const double* joined, const SafeMapGains& gains);
-  // One inequality uses the form of common/safety/README.md 2.4, more the singular values of A^-1 J_G (2.3 there), both
+  // One inequality uses the form of docs/safe_map.md 2.4, more the singular values of A^-1 J_G (2.3 there), both
   // in the tangent space of the equations (2.7 there).
   void Set(const SafeMapReduced& reduced, const SafeMapGains& gains);
   // The singular-value form for every number of inequalities, so that the two forms can be compared. Without equations.

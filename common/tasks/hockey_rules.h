@@ -1,4 +1,4 @@
-// What the tasks of air hockey share (common/tasks/air_hockey/README.md): the table's sizes, where the puck starts (2
+// What the tasks of air hockey share (docs/air_hockey.md): the table's sizes, where the puck starts (2
 // there), how an episode ends (7) and the rewards (5), as functions of the puck. Positions in the robot's frame, unless
 // the table frame is named. The table's model is hockey_table.xml. Nothing blocks.
 #ifndef DATACOM_COMMON_TASKS_HOCKEY_RULES_H_

@@ -1,4 +1,4 @@
-// The range of discounted returns of a task, from the range of its rewards (common/tasks/README.md 3.5). Pure
+// The range of discounted returns of a task, from the range of its rewards (docs/tasks.md 3.5). Pure
 // functions.
 #ifndef DATACOM_COMMON_TASKS_RETURN_RANGE_H_
 #define DATACOM_COMMON_TASKS_RETURN_RANGE_H_

@@ -142,7 +142,7 @@ class Task {
   virtual StepResult Step(const double* action, double* observation) = 0;
   // Raw cost of the current state: after a step its StepResult::cost, after a reset the cost of the start.
   virtual double Cost() const = 0;
-  // Whether the episode so far is a success (common/tasks/README.md 3.4).
+  // Whether the episode so far is a success (docs/tasks.md 3.4).
   virtual bool Success() const = 0;
   // Scales the physics from the next reset on. May allocate (its own model, the first time).
   virtual void ScalePhysics(const PhysicsScale& scale) = 0;

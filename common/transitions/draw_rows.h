@@ -1,4 +1,4 @@
-// The rows that a batch draws (learner/algorithms/README.md 1.2): uniform with replacement, a pure function of a
+// The rows that a batch draws (docs/algorithms.md 1.2): uniform with replacement, a pure function of a
 // stream's key. Stateless; thread-safe.
 #ifndef DATACOM_COMMON_TRANSITIONS_DRAW_ROWS_H_
 #define DATACOM_COMMON_TRANSITIONS_DRAW_ROWS_H_
@@ -17,7 +17,7 @@ inline void DrawRows(uint64_t stream_key, uint64_t available, uint64_t capacity,
   for (uint32_t i = 0; i < count; ++i) numbers[i] = available - held + stream.Below(held);
 }
 
-// Failure rows are used only if the table holds more of them than one batch (learner/algorithms/README.md 1.2).
+// Failure rows are used only if the table holds more of them than one batch (docs/algorithms.md 1.2).
 inline bool UseFailures(uint64_t available, uint64_t capacity, uint32_t batch) {
   return batch > 0 && std::min(available, capacity) > batch;
 }

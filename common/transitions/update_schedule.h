@@ -1,4 +1,4 @@
-// The updates of a run and how many rows each may use (learner/algorithms/README.md 1.2). Replay and learner must agree
+// The updates of a run and how many rows each may use (docs/algorithms.md 1.2). Replay and learner must agree
 // on this arithmetic. Rows of a member are counted from the start of the run, updates from 1. A value type; pure
 // functions.
 #ifndef DATACOM_COMMON_TRANSITIONS_UPDATE_SCHEDULE_H_

@@ -126,7 +126,7 @@ absl::StatusOr<v1::Experiment> ResolveAndCheck(const v1::Experiment& experiment)
   return resolved;
 }
 
-// The learned delta of a member is drawn towards its discounted budget (learner/algorithms/README.md 5.4). Says so if
+// The learned delta of a member is drawn towards its discounted budget (docs/algorithms.md 5.4). Says so if
 // it starts below; empty otherwise, and if it never moves.
 std::string LooseningNote(const v1::Experiment& resolved, int member, int horizon) {
   const AlgorithmInfo& algorithm = *FindAlgorithm(resolved.algorithm());

@@ -60,7 +60,7 @@ def members(folder):
     return found
 
 
-# Steps of an episode that nothing ends early, of the tasks in which only a collision does (common/tasks/README.md).
+# Steps of an episode that nothing ends early, of the tasks in which only a collision does (docs/tasks.md).
 HORIZONS = {"navigation": 500}
 
 

@@ -29,7 +29,7 @@ struct MemberConfig {
   v1::Hyper hyper;
 };
 
-// A controller whose commands the policy imitates (learner/algorithms/README.md 17). The decoder of batches calls it
+// A controller whose commands the policy imitates (docs/algorithms.md 17). The decoder of batches calls it
 // and knows until when; algorithms read Batch::command and Batch::imitation.
 struct Imitation {
   // Writes the command [action_dim] for a whole row's observation, of which networks may see only the first obs_dim
@@ -150,7 +150,7 @@ class Algorithm {
   // multiplier, delta and their optimisers do not change. It takes the batch of Update; noise_actor is not read.
   virtual void Pretrain(const Batch& batch);  // throws std::invalid_argument if the algorithm cannot
   // A finished episode of one member, before the first update that sees its last row. z: [length + 1, q + x] float32,
-  // costs: [length + 1] raw with costs[0] = 0. Algorithms with delta make a step of it (learner/algorithms/README.md
+  // costs: [length + 1] raw with costs[0] = 0. Algorithms with delta make a step of it (docs/algorithms.md
   // 5.4). On-policy algorithms keep the sum of its costs for their multiplier (18.4); they do not read z, which may be
   // null. The others ignore it.
   virtual void ApplyEpisode(int member, int length, const float* z, const float* costs) {}

@@ -1,4 +1,4 @@
-// ATACOM+FI and ATACOM+nFI (learner/algorithms/README.md 8): SAC on tangent actions. The acting rule of the same name
+// ATACOM+FI and ATACOM+nFI (docs/algorithms.md 8): SAC on tangent actions. The acting rule of the same name
 // maps them by the task's known constraints when it acts; the learner does not. The replay holds the policy's action u.
 // Costs are ignored.
 #include <string>

@@ -1,4 +1,4 @@
-// The loss of CBF-SAC's control barrier function (learner/algorithms/README.md 13.2).
+// The loss of CBF-SAC's control barrier function (docs/algorithms.md 13.2).
 #ifndef DATACOM_LEARNER_ALGORITHMS_BARRIER_KERNELS_H_
 #define DATACOM_LEARNER_ALGORITHMS_BARRIER_KERNELS_H_
 

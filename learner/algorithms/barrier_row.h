@@ -1,4 +1,4 @@
-// One row of the loss of CBF-SAC's barrier (learner/algorithms/README.md 13.2): by how much the filter must relax its
+// One row of the loss of CBF-SAC's barrier (docs/algorithms.md 13.2): by how much the filter must relax its
 // constraint, and the gradient of that. float64; pure function; allocates nothing; passes NaN on.
 #ifndef DATACOM_LEARNER_ALGORITHMS_BARRIER_ROW_H_
 #define DATACOM_LEARNER_ALGORITHMS_BARRIER_ROW_H_

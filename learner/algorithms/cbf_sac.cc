@@ -1,4 +1,4 @@
-// CBF-SAC (learner/algorithms/README.md 13): SAC whose actions the acting rule filters by a learned control barrier
+// CBF-SAC (docs/algorithms.md 13): SAC whose actions the acting rule filters by a learned control barrier
 // function V(q), safe where V <= 0. V is fitted to be below -margin where the cost is not positive and above margin
 // where it is, and so that filtering the stored actions does not relax the filter's constraint. The replay holds the
 // policy's action before the filter.

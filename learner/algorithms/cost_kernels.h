@@ -1,4 +1,4 @@
-// Targets and prices of cost for LagSAC and WCSAC (learner/algorithms/README.md 10 and 11). Costs are [members, rows,
+// Targets and prices of cost for LagSAC and WCSAC (docs/algorithms.md 10 and 11). Costs are [members, rows,
 // 1].
 #ifndef DATACOM_LEARNER_ALGORITHMS_COST_KERNELS_H_
 #define DATACOM_LEARNER_ALGORITHMS_COST_KERNELS_H_

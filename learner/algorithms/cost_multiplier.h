@@ -1,4 +1,4 @@
-// The Lagrange multiplier of PPOLag and RCPO for every member (learner/algorithms/README.md 18.4): one step of Adam per
+// The Lagrange multiplier of PPOLag and RCPO for every member (docs/algorithms.md 18.4): one step of Adam per
 // update on the mean cost of the newest episodes, then raised to 0 if negative. Host memory, float64; not thread-safe.
 #ifndef DATACOM_LEARNER_ALGORITHMS_COST_MULTIPLIER_H_
 #define DATACOM_LEARNER_ALGORITHMS_COST_MULTIPLIER_H_

@@ -1,4 +1,4 @@
-// Perceptrons of one shape on [s, a], with targets (learner/algorithms/README.md 1.3). The twin critics of SAC and TD3,
+// Perceptrons of one shape on [s, a], with targets (docs/algorithms.md 1.3). The twin critics of SAC and TD3,
 // LagSAC's cost critic, and mean and standard deviation of WCSAC's cost critic are one ensemble each. The algorithm
 // decides what they are trained on.
 //

@@ -1,7 +1,7 @@
-// D-ATACOM (learner/algorithms/README.md 6): soft actor-critic on tangent actions u. The map W(s, u) of a learned
+// D-ATACOM (docs/algorithms.md 6): soft actor-critic on tangent actions u. The map W(s, u) of a learned
 // feasibility constraint with a learned threshold delta turns u into the executed action a. Critics see a; their
 // gradient reaches the actor only through da/du. The constraint is the CVaR of a Gaussian here and a quantile in
-// IQN-ATACOM (iqn_datacom.cc). Known constraints of the task may be joined to it (common/safety/README.md 3.1); the
+// IQN-ATACOM (iqn_datacom.cc). Known constraints of the task may be joined to it (docs/safe_map.md 3.1); the
 // batch holds them.
 #ifndef DATACOM_LEARNER_ALGORITHMS_DATACOM_H_
 #define DATACOM_LEARNER_ALGORITHMS_DATACOM_H_

@@ -69,7 +69,7 @@ void Delta::set_raw(int member, double raw) {
   own.control->set_state(state);
 }
 
-// learner/algorithms/README.md 5.4: e_i = D_i - budget - (CVaR_i - delta), dL/dw = mean clip(e, -1, 1) * sigmoid(w).
+// docs/algorithms.md 5.4: e_i = D_i - budget - (CVaR_i - delta), dL/dw = mean clip(e, -1, 1) * sigmoid(w).
 bool Delta::ApplyEpisode(int member, int length, const float* costs, const double* cvar) {
   Member& own = members_[member];
   if (own.fixed) return true;

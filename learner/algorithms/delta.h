@@ -1,4 +1,4 @@
-// The threshold delta of every member (learner/algorithms/README.md 5): delta = softplus(w) with one Adam step for each
+// The threshold delta of every member (docs/algorithms.md 5): delta = softplus(w) with one Adam step for each
 // finished episode, a controller (delta_control.h), or a fixed value. Host memory, float64; not thread-safe.
 #ifndef DATACOM_LEARNER_ALGORITHMS_DELTA_H_
 #define DATACOM_LEARNER_ALGORITHMS_DELTA_H_

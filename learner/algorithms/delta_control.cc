@@ -9,7 +9,7 @@
 namespace datacom::learner {
 namespace {
 
-// learner/algorithms/README.md 5.6 has the reasons. Rates are of an episode of H rows.
+// docs/algorithms.md 5.6 has the reasons. Rates are of an episode of H rows.
 constexpr double kCostRate = 0.1, kSlowRate = 0.05;
 constexpr double kLoosening = 0.2;    // delta rises so much slower than it falls
 constexpr double kFloorFades = 4;     // the floor fades where an episode costs more than a quarter of m

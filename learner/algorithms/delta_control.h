@@ -1,4 +1,4 @@
-// The controlled threshold delta of one member (learner/algorithms/README.md 5.6): a proportional and integral
+// The controlled threshold delta of one member (docs/algorithms.md 5.6): a proportional and integral
 // controller that brings the undiscounted cost of an episode to its budget. Host memory, float64; a value type, not
 // thread-safe.
 #ifndef DATACOM_LEARNER_ALGORITHMS_DELTA_CONTROL_H_

@@ -1,4 +1,4 @@
-// The loss of learned dynamics (learner/algorithms/README.md 19.1): a Gaussian whose log-variance is softly bounded.
+// The loss of learned dynamics (docs/algorithms.md 19.1): a Gaussian whose log-variance is softly bounded.
 #ifndef DATACOM_LEARNER_ALGORITHMS_DYNAMICS_KERNELS_H_
 #define DATACOM_LEARNER_ALGORITHMS_DYNAMICS_KERNELS_H_
 

@@ -1,4 +1,4 @@
-// Learns an ensemble of dynamics from a memory of a member's rows (learner/algorithms/README.md 19.1). The base of
+// Learns an ensemble of dynamics from a memory of a member's rows (docs/algorithms.md 19.1). The base of
 // SafeLOOP, which adds a soft actor-critic (safe_loop.cc).
 //
 // An update appends its rows to the memory. TrainModel trains the ensemble on all of them, until it stops improving on

@@ -1,4 +1,4 @@
-// The Gaussian feasibility value function (learner/algorithms/README.md 3 and 4): two sigmoid perceptrons on the
+// The Gaussian feasibility value function (docs/algorithms.md 3 and 4): two sigmoid perceptrons on the
 // constraint state z give mean (through softplus) and log standard deviation of the discounted future violation. Its
 // value is the CVaR at the accepted risk.
 //

@@ -1,4 +1,4 @@
-// A Gaussian over discounted cost: its constraint value and the loss that fits it (learner/algorithms/README.md 3, 4
+// A Gaussian over discounted cost: its constraint value and the loss that fits it (docs/algorithms.md 3, 4
 // and 11).
 #ifndef DATACOM_LEARNER_ALGORITHMS_GAUSSIAN_KERNELS_H_
 #define DATACOM_LEARNER_ALGORITHMS_GAUSSIAN_KERNELS_H_
@@ -10,10 +10,10 @@ namespace datacom::learner {
 // How two linear outputs m, s describe a Gaussian over discounted cost, and how the fit treats absorbing states and the
 // limits of the standard deviation.
 enum class GaussianHead {
-  // learner/algorithms/README.md 3: mean softplus(m), log standard deviation s; absorbing changes the target's
+  // docs/algorithms.md 3: mean softplus(m), log standard deviation s; absorbing changes the target's
   // variance.
   kFeasibility,
-  // learner/algorithms/README.md 11: mean m, standard deviation softplus(s); absorbing does not change the target's
+  // docs/algorithms.md 11: mean m, standard deviation softplus(s); absorbing does not change the target's
   // variance.
   kCost,
 };

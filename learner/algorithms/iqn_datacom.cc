@@ -1,4 +1,4 @@
-// IQN-ATACOM (learner/algorithms/README.md 7): D-ATACOM whose feasibility value is the quantile of an implicit quantile
+// IQN-ATACOM (docs/algorithms.md 7): D-ATACOM whose feasibility value is the quantile of an implicit quantile
 // network at 1 - accepted risk. The cost budget is used as a discounted sum, without conversion.
 #include <cmath>
 #include <memory>

@@ -1,4 +1,4 @@
-// LagSAC (learner/algorithms/README.md 10): soft actor-critic whose actor loss includes the expected discounted cost,
+// LagSAC (docs/algorithms.md 10): soft actor-critic whose actor loss includes the expected discounted cost,
 // weighted by a learned Lagrange multiplier. A cost critic on [s, a] estimates that cost. The policy's action is
 // executed unchanged. WCSAC (wcsac.cc) is this algorithm with a Gaussian cost critic.
 #ifndef DATACOM_LEARNER_ALGORITHMS_LAG_SAC_H_

@@ -1,4 +1,4 @@
-// The step of RCPO's policy along the natural gradient (learner/algorithms/README.md 18.6). With the Gaussian policy's
+// The step of RCPO's policy along the natural gradient (docs/algorithms.md 18.6). With the Gaussian policy's
 // means mu(s) over N rows and n actions, and J the derivative of all means for the parameters of their net, the Hessian
 // of mean KL (over rows and actions) at the policy itself is
 //

@@ -1,4 +1,4 @@
-// Normalised observations (learner/algorithms/README.md 1.6 and 18.3).
+// Normalised observations (docs/algorithms.md 1.6 and 18.3).
 #ifndef DATACOM_LEARNER_ALGORITHMS_OBSERVATION_KERNELS_H_
 #define DATACOM_LEARNER_ALGORITHMS_OBSERVATION_KERNELS_H_
 

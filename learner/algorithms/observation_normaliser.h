@@ -1,5 +1,5 @@
 // Keeps the mean and standard deviation of each entry of the observations that updates have read, and normalises with
-// them (learner/algorithms/README.md 1.6 and 18.3). Both are arrays of the member's block, "observation.mean" and
+// them (docs/algorithms.md 1.6 and 18.3). Both are arrays of the member's block, "observation.mean" and
 // "observation.std", so that they are saved with it. An update reads them as the updates before left them. The owner
 // registers the statistics, which are saved too. Not thread-safe; on the CPU only Make allocates.
 #ifndef DATACOM_LEARNER_ALGORITHMS_OBSERVATION_NORMALISER_H_

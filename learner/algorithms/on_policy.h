@@ -1,4 +1,4 @@
-// The base of PPOLag and RCPO (learner/algorithms/README.md 18): a Gaussian policy whose standard deviation does not
+// The base of PPOLag and RCPO (docs/algorithms.md 18): a Gaussian policy whose standard deviation does not
 // depend on the state, a value net for the reward and one for the cost, normalised observations, and a multiplier that
 // weighs the cost.
 //

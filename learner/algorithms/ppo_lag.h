@@ -1,4 +1,4 @@
-// PPOLag (learner/algorithms/README.md 18.5): proximal policy optimisation of the reward's advantage minus the cost's,
+// PPOLag (docs/algorithms.md 18.5): proximal policy optimisation of the reward's advantage minus the cost's,
 // weighed by a Lagrange multiplier. In every minibatch of a pass the critics step, then the policy on the clipped
 // ratio. The passes end when the new policy has diverged from the one that acted.
 #ifndef DATACOM_LEARNER_ALGORITHMS_PPO_LAG_H_

@@ -1,4 +1,4 @@
-// The feasibility value function as an implicit quantile network (learner/algorithms/README.md 7): eta(z, tau) is the
+// The feasibility value function as an implicit quantile network (docs/algorithms.md 7): eta(z, tau) is the
 // tau-quantile of the discounted future violation. The net is a perceptron on the product of an embedding of z and an
 // embedding of tau. The value is the quantile at 1 - accepted risk; the fit uses random levels tau.
 #ifndef DATACOM_LEARNER_ALGORITHMS_QUANTILE_FEASIBILITY_H_

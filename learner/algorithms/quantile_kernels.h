@@ -1,4 +1,4 @@
-// Passes and losses of an implicit quantile network (learner/algorithms/README.md 7). Each row has N levels; quantile j
+// Passes and losses of an implicit quantile network (docs/algorithms.md 7). Each row has N levels; quantile j
 // of row r is in row r * N + j.
 #ifndef DATACOM_LEARNER_ALGORITHMS_QUANTILE_KERNELS_H_
 #define DATACOM_LEARNER_ALGORITHMS_QUANTILE_KERNELS_H_

@@ -1,4 +1,4 @@
-// RCPO (learner/algorithms/README.md 18.6): one step of the policy per epoch along the natural gradient of the reward's
+// RCPO (docs/algorithms.md 18.6): one step of the policy per epoch along the natural gradient of the reward's
 // advantage minus the cost's, weighed by a Lagrange multiplier. The step's length is the target divergence; there is no
 // line search. Then the critics learn in passes of minibatches.
 #ifndef DATACOM_LEARNER_ALGORITHMS_RCPO_H_

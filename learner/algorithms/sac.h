@@ -1,4 +1,4 @@
-// SAC, the unconstrained baseline (learner/algorithms/README.md 9): executes the policy's action and ignores costs.
+// SAC, the unconstrained baseline (docs/algorithms.md 9): executes the policy's action and ignores costs.
 #ifndef DATACOM_LEARNER_ALGORITHMS_SAC_H_
 #define DATACOM_LEARNER_ALGORITHMS_SAC_H_
 

@@ -1,4 +1,4 @@
-// SAC's squashed Gaussian policy, its losses and the target of its critics (learner/algorithms/README.md 1.5).
+// SAC's squashed Gaussian policy, its losses and the target of its critics (docs/algorithms.md 1.5).
 #ifndef DATACOM_LEARNER_ALGORITHMS_SAC_KERNELS_H_
 #define DATACOM_LEARNER_ALGORITHMS_SAC_KERNELS_H_
 

@@ -1,4 +1,4 @@
-// SafeLayerTD3's deterministic policy and the linear cost model of its safety layer (learner/algorithms/README.md 12).
+// SafeLayerTD3's deterministic policy and the linear cost model of its safety layer (docs/algorithms.md 12).
 // Actions: [members, rows, action].
 #ifndef DATACOM_LEARNER_ALGORITHMS_SAFE_LAYER_KERNELS_H_
 #define DATACOM_LEARNER_ALGORITHMS_SAFE_LAYER_KERNELS_H_

@@ -1,4 +1,4 @@
-// SafeLayerTD3 (learner/algorithms/README.md 12): TD3 and a linear model of an action's effect on the cost,
+// SafeLayerTD3 (docs/algorithms.md 12): TD3 and a linear model of an action's effect on the cost,
 //   cost(s') ~ cost(s) + <g(s), a>.
 // The acting rule projects actions by this model; replay, critics and model see the policy's action before the
 // projection. The model learns from the first update on, critics and actor after the warm-up, and the actor only at

@@ -1,4 +1,4 @@
-// SafeLOOP's learner (learner/algorithms/README.md 19): an ensemble of dynamics and a soft actor-critic, by which the
+// SafeLOOP's learner (docs/algorithms.md 19): an ensemble of dynamics and a soft actor-critic, by which the
 // acting rule plans.
 //
 // One Update takes a few new rows of every member into a memory of the algorithm's own. In some updates the ensemble is

@@ -1,5 +1,5 @@
-// The map W(s, u) of one learned constraint (common/safety/README.md 2.4) and its gradient
-// (learner/algorithms/README.md 4).
+// The map W(s, u) of one learned constraint (docs/safe_map.md 2.4) and its gradient
+// (docs/algorithms.md 4).
 #ifndef DATACOM_LEARNER_ALGORITHMS_SAFE_MAP_KERNELS_H_
 #define DATACOM_LEARNER_ALGORITHMS_SAFE_MAP_KERNELS_H_
 

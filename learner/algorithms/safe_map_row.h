@@ -1,4 +1,4 @@
-// The map W(s, u) with one constraint row in closed form (common/safety/README.md 2.4), float64. The actor's map
+// The map W(s, u) with one constraint row in closed form (docs/safe_map.md 2.4), float64. The actor's map
 // (common/safety/safe_map.h) computes the same for any number of rows; a test compares the two within 1e-12. Pure
 // functions that allocate nothing.
 #ifndef DATACOM_LEARNER_ALGORITHMS_SAFE_MAP_ROW_H_

@@ -1,4 +1,4 @@
-// The parts that all soft actor-critic algorithms share (learner/algorithms/README.md 1.5): squashed-Gaussian actor,
+// The parts that all soft actor-critic algorithms share (docs/algorithms.md 1.5): squashed-Gaussian actor,
 // twin critics with targets, temperature. The algorithm decides which action the critics see: SAC's is the sample u
 // itself, D-ATACOM's is the mapped u.
 //
@@ -71,7 +71,7 @@ class SoftActorCritic : public BlockUpdate {
  private:
   FloatView Observation() const { return input_.rows.Rows(0, batch_).Cols(0, config_.obs_dim); }
   FloatView NextObservation() const { return input_.next.Cols(0, config_.obs_dim); }
-  // Both halves of the critics' input, and the next observations, from the raw ones (learner/algorithms/README.md 1.6).
+  // Both halves of the critics' input, and the next observations, from the raw ones (docs/algorithms.md 1.6).
   void NormaliseObservations();
   bool imitates() const { return config_.imitation.controller != nullptr; }
   FloatView LogAlpha() const { return parameters().Cols(static_cast<int>(log_alpha_), 1); }

@@ -1,5 +1,5 @@
 // The loss of a Gaussian policy on rows that an older policy has made, and the divergence of the two
-// (learner/algorithms/README.md 18.5). The standard deviation exp(log_std) does not depend on the state.
+// (docs/algorithms.md 18.5). The standard deviation exp(log_std) does not depend on the state.
 #ifndef DATACOM_LEARNER_ALGORITHMS_SURROGATE_KERNELS_H_
 #define DATACOM_LEARNER_ALGORITHMS_SURROGATE_KERNELS_H_
 

@@ -1,4 +1,4 @@
-// WCSAC (learner/algorithms/README.md 11): LagSAC whose cost critic is a Gaussian over the discounted cost of [s, a].
+// WCSAC (docs/algorithms.md 11): LagSAC whose cost critic is a Gaussian over the discounted cost of [s, a].
 // Multiplier, damping and actor use its CVaR at the accepted risk instead of the expectation.
 #include "common/safety/risk.h"
 #include "learner/algorithms/gaussian_kernels.h"

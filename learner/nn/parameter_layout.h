@@ -23,7 +23,7 @@ struct MlpLayout {
   // The last `repeated` input columns are also the last inputs of the second layer (TD3's critics read actions twice).
   int repeated = 0;
   // Hidden units are relu(LN(x W + b)); LN gives the units of a layer mean 0 and variance 1 in each row, without
-  // parameters (learner/algorithms/README.md 1.3). Only for ReLU units without repeated inputs.
+  // parameters (docs/algorithms.md 1.3). Only for ReLU units without repeated inputs.
   bool layer_norm = false;
   int in() const { return layers.front().in; }
   int out() const { return layers.back().out; }
@@ -57,7 +57,7 @@ struct ParameterArray {
   int64_t size() const;
 };
 
-// Initialisation of weights (learner/algorithms/README.md 1.3). Biases are U(+-1/sqrt(fan_in)).
+// Initialisation of weights (docs/algorithms.md 1.3). Biases are U(+-1/sqrt(fan_in)).
 struct WeightInit {
   double xavier_gain = 0;         // 0: U(+-1/sqrt(fan_in)); else U(+-gain*sqrt(6/(fan_in+fan_out)))
   double last_gain = 0;           // of the output layer; 0: like the others

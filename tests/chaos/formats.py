@@ -1,4 +1,4 @@
-"""Reads the files of a run as replay/FORMATS.md describes them, and checks that they agree.
+"""Reads the files of a run as docs/formats.md describes them, and checks that they agree.
 
 It is written from that page and shares no code with the programs, so that an error of theirs is not repeated here.
 """

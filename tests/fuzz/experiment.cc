@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "common/config/algorithms.h"
 #include "common/config/rules.h"
+#include "common/tasks/task.h"
 #include "common/transitions/update_schedule.h"
 #include "tests/fuzz/fuzz_target.h"
 
@@ -68,8 +69,7 @@ static void Run(absl::string_view bytes) {
   const v1::Experiment resolved = ResolveExperiment(*experiment);
   MUST(Bytes(ResolveExperiment(resolved)) == Bytes(resolved));
   CheckPrinted(resolved);
-  const absl::Status valid =
-      ValidateExperiment(resolved, {"cartpole", "air_hockey", "air_hockey_7dof", "navigation"}, AlgorithmNames());
+  const absl::Status valid = ValidateExperiment(resolved, TaskNames(), AlgorithmNames());
   if (valid.ok()) {
     CheckValid(resolved);
   } else {

@@ -1,4 +1,4 @@
-// Test-only system "toy2" of tests/golden/algorithms/README.md: a planar double integrator next to a moving obstacle.
+// Test-only system "toy2" of docs/developing.md: a planar double integrator next to a moving obstacle.
 // obs = [q(2), q_dot(2), x(2), x_dot(2), goal(2)]; constraint state q = [q, q_dot], x = [x].
 #ifndef DATACOM_TESTS_TESTING_DOUBLE_INTEGRATOR_H_
 #define DATACOM_TESTS_TESTING_DOUBLE_INTEGRATOR_H_

@@ -1,4 +1,4 @@
-// The planar arm (common/tasks/air_hockey/README.md 1.2) without a simulator: its constants and its closed-form
+// The planar arm (docs/air_hockey.md 1.2) without a simulator: its constants and its closed-form
 // kinematics. Pure functions, no allocation. Lengths in m, angles in rad; positions in the robot's frame, which is the
 // table's frame shifted by kBaseX.
 #ifndef DATACOM_COMMON_TASKS_AIR_HOCKEY_ARM_H_

@@ -1,5 +1,5 @@
 // The limits of the arm's joints and of the mallet's position, in closed form: the task's cost
-// (common/tasks/air_hockey/README.md 6) and the 17 known constraints (common/tasks/air_hockey/README.md 9).
+// (docs/air_hockey.md 6) and the 17 known constraints (docs/air_hockey.md 9).
 #ifndef DATACOM_COMMON_TASKS_AIR_HOCKEY_CONSTRAINTS_H_
 #define DATACOM_COMMON_TASKS_AIR_HOCKEY_CONSTRAINTS_H_
 

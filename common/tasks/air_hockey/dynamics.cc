@@ -81,7 +81,7 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
   model.spec.control_dt = 0.02;
   model.spec.init_keys = {"puck_x", "puck_y", "puck_yaw"};
   model.spec.absorbing = "a goal or the puck reaching an end or side of the table";
-  model.spec.rewards = RewardRange{0, 0, 0, 142.7, -96.1, 96.1};  // README.md 5
+  model.spec.rewards = RewardRange{0, 0, 0, 142.7, -96.1, 96.1};  // docs/air_hockey.md 5
   model.dynamics = std::make_shared<Dynamics>();
   model.known_constraints = std::make_shared<Constraints>();
   model.cost = [](const double* observation) {

@@ -1,5 +1,5 @@
 // Planar air hockey without its simulator: the task's static facts and the nominal control-affine model
-// (common/tasks/air_hockey/README.md 8).
+// (docs/air_hockey.md 8).
 //
 // q = [joint positions (3), filtered joint velocities (3)]; no uncontrollable state. f = [velocities; 0], G = [0; I]:
 // the model takes the normalised action as the acceleration, although the task multiplies it by the acceleration limits
@@ -20,7 +20,7 @@ class TaskOptions;
 
 namespace air_hockey {
 
-// Where the entries of an observation begin (common/tasks/air_hockey/README.md 4; robot frame).
+// Where the entries of an observation begin (docs/air_hockey.md 4; robot frame).
 inline constexpr int kPuckPosition = 0;     // x, y, yaw in [-pi, pi)
 inline constexpr int kPuckVelocity = 3;     // of x, y, yaw
 inline constexpr int kJointPosition = 6;    // 3

@@ -1,4 +1,4 @@
-// Planar air hockey in MuJoCo (specification: common/tasks/air_hockey/README.md): a three-joint arm must shoot a
+// Planar air hockey in MuJoCo (specification: docs/air_hockey.md): a three-joint arm must shoot a
 // resting puck into the opponent's goal while its joints stay within limits and its mallet keeps off the near end and
 // the sides of the table. An episode ends when the puck reaches an end of the table or, on the opponent's half, a side.
 //

@@ -1,4 +1,4 @@
-// The arm with seven joints (common/tasks/air_hockey_7dof/README.md 1) without a simulator: its constants and its
+// The arm with seven joints (docs/air_hockey.md 14.1) without a simulator: its constants and its
 // closed-form kinematics. Pure functions, no allocation. Lengths in m, angles in rad; positions in the robot's frame.
 #ifndef DATACOM_COMMON_TASKS_AIR_HOCKEY_7DOF_ARM_H_
 #define DATACOM_COMMON_TASKS_AIR_HOCKEY_7DOF_ARM_H_

@@ -1,5 +1,5 @@
-// The limits of the arm in closed form: the task's cost (common/tasks/air_hockey_7dof/README.md 5) and its known
-// constraints (common/tasks/air_hockey_7dof/README.md 7), of which the height of the mallet is an equation.
+// The limits of the arm in closed form: the task's cost (docs/air_hockey.md 14.5) and its known
+// constraints (docs/air_hockey.md 14.7), of which the height of the mallet is an equation.
 #ifndef DATACOM_COMMON_TASKS_AIR_HOCKEY_7DOF_CONSTRAINTS_H_
 #define DATACOM_COMMON_TASKS_AIR_HOCKEY_7DOF_CONSTRAINTS_H_
 

@@ -91,7 +91,7 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
   spec.control_dt = 0.02;
   spec.init_keys = {"puck_x", "puck_y", "puck_yaw"};
   spec.absorbing = "a goal or the puck reaching an end or side of the table";
-  spec.rewards = RewardRange{0, 0, 0, 142.7, -96.1, 96.1};  // of the planar task: common/tasks/air_hockey/README.md 5
+  spec.rewards = RewardRange{0, 0, 0, 142.7, -96.1, 96.1};  // of the planar task: docs/air_hockey.md 5
   model.dynamics = std::make_shared<Dynamics>();
   model.known_constraints = std::make_shared<Constraints>();
   model.cost = [](const double* observation) {

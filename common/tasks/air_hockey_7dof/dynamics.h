@@ -1,5 +1,5 @@
 // Air hockey with seven joints without its simulator: the task's static facts and its control-affine model
-// (common/tasks/air_hockey_7dof/README.md 6).
+// (docs/air_hockey.md 14.6).
 #ifndef DATACOM_COMMON_TASKS_AIR_HOCKEY_7DOF_DYNAMICS_H_
 #define DATACOM_COMMON_TASKS_AIR_HOCKEY_7DOF_DYNAMICS_H_
 
@@ -16,7 +16,7 @@ class TaskOptions;
 
 namespace air_hockey_7dof {
 
-// Where the entries of an observation begin (common/tasks/air_hockey_7dof/README.md 3; robot frame).
+// Where the entries of an observation begin (docs/air_hockey.md 14.3; robot frame).
 inline constexpr int kPuckPosition = 0;     // x, y, yaw in [-pi, pi)
 inline constexpr int kPuckVelocity = 3;     // of x, y, yaw
 inline constexpr int kJointPosition = 6;    // 7

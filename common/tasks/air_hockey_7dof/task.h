@@ -1,4 +1,4 @@
-// Air hockey with seven joints in MuJoCo (specification: common/tasks/air_hockey_7dof/README.md). A control step is 20
+// Air hockey with seven joints in MuJoCo (specification: docs/air_hockey.md). A control step is 20
 // physics steps of 1 ms, each with the torques that give the commanded accelerations.
 #ifndef DATACOM_COMMON_TASKS_AIR_HOCKEY_7DOF_TASK_H_
 #define DATACOM_COMMON_TASKS_AIR_HOCKEY_7DOF_TASK_H_

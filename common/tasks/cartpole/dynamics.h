@@ -1,5 +1,5 @@
 // CartPole without its simulator: the task's static facts and the nominal control-affine model
-// (common/safety/README.md 1).
+// (docs/safe_map.md 1).
 //
 // q = [x, theta, x_dot, theta_dot] with theta = atan2(sin, cos) in (-pi, pi]; no uncontrollable state. The model has no
 // damping and no joint limit, and its input gain is 0.95 of the motor's. This mismatch is part of the published method.

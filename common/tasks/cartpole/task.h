@@ -1,4 +1,4 @@
-// CartPole in MuJoCo (specification: common/tasks/cartpole/README.md): a cart on a 10 m rail starts at x = -1 with its
+// CartPole in MuJoCo (specification: docs/cartpole.md): a cart on a 10 m rail starts at x = -1 with its
 // pole upright. The pole's tip must reach the goal above x = 4 while the pole stays above the horizontal. An episode
 // ends only at its horizon.
 #ifndef DATACOM_COMMON_TASKS_CARTPOLE_TASK_H_

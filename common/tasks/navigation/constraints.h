@@ -1,4 +1,4 @@
-// Known constraints of the navigation task, in closed form (common/tasks/navigation/README.md 9): the part of the cost
+// Known constraints of the navigation task, in closed form (docs/navigation.md 9): the part of the cost
 // that the constraint state determines, which is the distances to the four walls, to Fetch's base and to its hand, and
 // two rows that add braking distances. The distances to the other link points are missing, because the arm's joints are
 // not observed.

@@ -139,7 +139,8 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
                           "target_x", "target_y", "fetch_target_x", "fetch_target_y", "fetch_idle"};
   model.spec.absorbing = "a collision";
   const bool paper = options.reward() == "paper";
-  model.spec.rewards = paper ? RewardRange{-8.2, 0, -8.2, 0} : RewardRange{-8.3, 10, -1000, -1000};  // README.md 5
+  model.spec.rewards =
+      paper ? RewardRange{-8.2, 0, -8.2, 0} : RewardRange{-8.3, 10, -1000, -1000};  // docs/navigation.md 5
   model.dynamics = std::make_shared<Dynamics>(frame);
   model.known_constraints = std::make_shared<Constraints>();
   model.slices = {StretchedArm(frame), HeadOn(frame)};

@@ -1,5 +1,5 @@
 // Navigation without its simulator: the task's static facts and the nominal control-affine model
-// (common/safety/README.md 1; common/tasks/navigation/README.md 8).
+// (docs/safe_map.md 1; docs/navigation.md 8).
 //
 // q = robot x, y, heading; x = opponent x, y, heading, its hand x, y (uncontrollable); u = forward speed, turn rate.
 // Kinematic: f = 0; the robot's acceleration limits are not modelled.

@@ -1,6 +1,6 @@
 // The Fetch robot of the navigation task, as pure functions: how it drives to its targets
-// (common/tasks/navigation/README.md 1.3), how its arm moves and where its links are
-// (common/tasks/navigation/README.md 1.4). It ignores TIAGo++. Its position is the centre of mass of its base link.
+// (docs/navigation.md 1.3), how its arm moves and where its links are
+// (docs/navigation.md 1.4). It ignores TIAGo++. Its position is the centre of mass of its base link.
 // Const functions are thread-safe; nothing blocks or allocates.
 #ifndef DATACOM_COMMON_TASKS_NAVIGATION_FETCH_H_
 #define DATACOM_COMMON_TASKS_NAVIGATION_FETCH_H_

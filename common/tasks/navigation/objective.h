@@ -1,4 +1,4 @@
-// The rewards (common/tasks/navigation/README.md 5) and the cost (common/tasks/navigation/README.md 6) of the
+// The rewards (docs/navigation.md 5) and the cost (docs/navigation.md 6) of the
 // navigation task, as pure functions of the state. Thread-safe; nothing blocks or allocates.
 #ifndef DATACOM_COMMON_TASKS_NAVIGATION_OBJECTIVE_H_
 #define DATACOM_COMMON_TASKS_NAVIGATION_OBJECTIVE_H_

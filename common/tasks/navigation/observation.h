@@ -1,4 +1,4 @@
-// TIAGo++'s observation: 22 or 31 numbers (common/tasks/navigation/README.md 4). Pure functions; thread-safe; nothing
+// TIAGo++'s observation: 22 or 31 numbers (docs/navigation.md 4). Pure functions; thread-safe; nothing
 // blocks or allocates.
 #ifndef DATACOM_COMMON_TASKS_NAVIGATION_OBSERVATION_H_
 #define DATACOM_COMMON_TASKS_NAVIGATION_OBSERVATION_H_

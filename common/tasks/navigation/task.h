@@ -1,4 +1,4 @@
-// Navigation in MuJoCo (specification: common/tasks/navigation/README.md): TIAGo++ drives to a target in a room of 7 m
+// Navigation in MuJoCo (specification: docs/navigation.md): TIAGo++ drives to a target in a room of 7 m
 // by 5 m, in which a Fetch robot drives from one random target to the next and waves its arm. Touching Fetch or a wall
 // ends the episode.
 //

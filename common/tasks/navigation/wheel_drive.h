@@ -1,4 +1,4 @@
-// The two driven wheels of TIAGo++ (common/tasks/navigation/README.md 1.2). Each follows its commanded speed with at
+// The two driven wheels of TIAGo++ (docs/navigation.md 1.2). Each follows its commanded speed with at
 // most 6 N m: reaching 1 m/s takes 25 control steps, and a turn is delayed while both wheels push with full torque.
 #ifndef DATACOM_COMMON_TASKS_NAVIGATION_WHEEL_DRIVE_H_
 #define DATACOM_COMMON_TASKS_NAVIGATION_WHEEL_DRIVE_H_

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas
 
 PathLike = Union[str, "os.PathLike[str]"]
-_BLOCK = 64  # rows of a block of the ring (replay/FORMATS.md 3)
+_BLOCK = 64  # rows of a block of the ring (docs/formats.md 3)
 _FIRST_BLOCK, _CURSOR = 4096, 320
 _TOKEN = re.compile(r'\s*(?:#[^\n]*\n\s*)*("(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|[\w.+\-/]+|\[[\w./]+\](?=\s*\{)|[{}:\[\],;<>])')
 

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* The columns of a stored row (replay/FORMATS.md 3) of the run with this experiment.textproto: lines "name type width
+/* The columns of a stored row (docs/formats.md 3) of the run with this experiment.textproto: lines "name type width
  * offset", and first a line "row BYTES". Writes them to `text` [text_bytes], or why it cannot. Returns 0, or 1 when it
  * cannot. */
 int datacom_records_columns(const char* experiment, char* text, size_t text_bytes);

@@ -1,5 +1,5 @@
 // `eval`: plays the policy of a run, or an untrained one, and prints the paper's metrics
-// (learner/algorithms/README.md 15). Thread-safe; blocks while it plays.
+// (docs/algorithms.md 15). Thread-safe; blocks while it plays.
 #ifndef DATACOM_DEPLOY_TOOLS_PLAY_EVAL_COMMAND_H_
 #define DATACOM_DEPLOY_TOOLS_PLAY_EVAL_COMMAND_H_
 

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
+#include "common/tasks/task.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -17,7 +18,7 @@ inline v1::Experiment Minimal(const std::string& more = "") {
 }
 
 inline absl::Status Validate(const v1::Experiment& experiment) {
-  return ValidateExperiment(experiment, {"cartpole", "air_hockey", "air_hockey_7dof", "navigation"}, AlgorithmNames());
+  return ValidateExperiment(experiment, TaskNames(), AlgorithmNames());
 }
 
 // Expects INVALID_ARGUMENT with a message that contains every part.

@@ -36,7 +36,8 @@ TEST(ValidateExperiment, NamesThePathTheValueAndTheBound) {
 TEST(ValidateExperiment, ChecksTasksAndAlgorithmsAgainstTheRegisters) {
   v1::Experiment experiment = Minimal();
   experiment.set_task("pendulum");
-  ExpectInvalid(Validate(experiment), {"task", "pendulum", "cartpole, air_hockey, air_hockey_7dof, navigation"});
+  ExpectInvalid(ValidateExperiment(experiment, {"cartpole", "navigation"}, AlgorithmNames()),
+                {"task", "pendulum", "cartpole, navigation"});
   experiment = Minimal();
   experiment.set_algorithm("dqn");
   ExpectInvalid(Validate(experiment), {"algorithm", "dqn"});

@@ -77,7 +77,7 @@ class OneJoint : public KnownConstraints {
   const std::vector<std::string> names_ = {"wall", "speed"};
 };
 
-// The reduced terms of common/safety/README.md 3.4, written out for OneJoint.
+// The reduced terms of docs/safe_map.md 3.4, written out for OneJoint.
 void ExpectMap(double p, double v, bool invariant) {
   const auto constraints = std::make_shared<OneJoint>();
   AnalyticMap map(constraints, invariant ? constraints->viability_gains() : std::vector<double>{0, 0}, kOneJoint);

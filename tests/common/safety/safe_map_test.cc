@@ -35,7 +35,7 @@ struct Problem {
   SafeMapReduced reduced() const { return {k.data(), J_G.data(), drift.data()}; }
 };
 
-// common/safety/README.md 2.1 and 2.2 implemented directly in extended precision: full QR null basis, Procrustes
+// docs/safe_map.md 2.1 and 2.2 implemented directly in extended precision: full QR null basis, Procrustes
 // rotation, pseudo-inverse by a complete decomposition.
 using Wide = long double;
 using WideMatrix = Eigen::Matrix<Wide, Eigen::Dynamic, Eigen::Dynamic>;
@@ -154,8 +154,8 @@ TEST(Golden, b_atacom_general_k_mapping) {
   }
 }
 
-// The ATACOM baselines' inputs to the map (common/safety/README.md 3.4) for the test constraints of
-// tests/golden/algorithms/README.md: k_i = c0_i + b_i.z + z' C_i z / 2, J_i = b_i + C_i z.
+// The ATACOM baselines' inputs to the map (docs/safe_map.md 3.4) for the test constraints of
+// docs/developing.md: k_i = c0_i + b_i.z + z' C_i z / 2, J_i = b_i + C_i z.
 Problem Baseline(const json& c, bool viability) {
   Problem p;
   p.K = c["K_total"];

@@ -1,4 +1,4 @@
-// Tests the language of task files (common/tasks/README.md 10.1): observations, expressions over lists, commands,
+// Tests the language of task files (docs/text_tasks.md 2): observations, expressions over lists, commands,
 // pushes, random factors, truncation, logs and budgets. Expected values are literals: a mass of 2 kg that a force of 1
 // N moves for steps of 0.01 s.
 #include <cmath>

@@ -228,7 +228,7 @@ class CollisionsTest(unittest.TestCase):
     """The rule by which collisions are found, against the task's specification."""
 
     def test_only_a_collision_ends_an_episode_before_the_horizon(self):
-        with open(os.path.join(SOURCE, "common", "tasks", "README.md"), encoding="utf-8") as file:
+        with open(os.path.join(SOURCE, "docs/tasks.md"), encoding="utf-8") as file:
             table = [[cell.strip() for cell in line.split("|")[1:-1]] for line in file if line.startswith("| `")]
         ends = {row[0].strip("`"): (row[5].split()[0], row[6]) for row in table if len(row) == 7}
         self.assertEqual({task: end[0] for task, end in ends.items() if end[1].startswith("a collision")},

@@ -5,11 +5,13 @@ import datacom
 import gymnasium
 import numpy as np
 import pytest
+from datacom import envs
 from gymnasium.utils.env_checker import check_env
 
 ROOT = Path(__file__).resolve().parents[3]
 ARM = ROOT / "deploy/examples/arm_reach/task.textproto"
-NAMES = ["CartPole", "AirHockey", "Navigation"]
+TASKS = sorted(path.parent.name for path in (ROOT / "common/tasks").glob("*/task.cc"))
+NAMES = [name.removeprefix("datacom/").removesuffix("-v0") for name in gymnasium.registry if name.startswith("datacom/")]
 
 
 def play(env, actions, seed=5):
@@ -24,6 +26,10 @@ def play(env, actions, seed=5):
 
 def draws(env, steps, seed=0):
     return np.random.default_rng(seed).uniform(-1, 1, (steps, *env.action_space.shape)).astype(np.float32)
+
+
+def test_every_task_has_a_name_in_gymnasium():
+    assert sorted(envs._task_name(name) for name in NAMES) == TASKS
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -171,7 +177,7 @@ def test_safety_gymnasiums_interface_has_six_values():
 
 
 @pytest.mark.parametrize("call, error, words", [
-    (lambda: datacom.make_vec("Tennis"), ValueError, 'task "tennis" does not exist; there are: air_hockey, air_hockey_7dof, cartpole, navigation'),
+    (lambda: datacom.make_vec("Tennis"), ValueError, f'task "tennis" does not exist; there are: {", ".join(TASKS)}'),
     (lambda: datacom.make_vec("CartPole", options={"frames": 3}), ValueError, 'no field named "frames"'),
     (lambda: datacom.make_vec("CartPole", 0), ValueError, "num_envs is 0"),
     (lambda: datacom.make_vec("CartPole", 2, threads=0), ValueError, "threads is 0"),

@@ -88,21 +88,24 @@ class Driver {
 constexpr uint32_t kHorizon = 150;
 
 struct Case {
-  const char* rule;  // "quantiles": safe_map with the nets of IQN-ATACOM
-  const char* task;
-  std::string acting_rule() const { return std::string(rule) == "quantiles" ? "safe_map" : rule; }
+  std::string rule;  // "quantiles": safe_map with the nets of IQN-ATACOM
+  std::string task;
+  std::string acting_rule() const { return rule == "quantiles" ? "safe_map" : rule; }
 };
 
-const Case kCases[] = {{"safe_map", "cartpole"},        {"safe_map", "air_hockey"},
-                       {"safe_map", "navigation"},      {"quantiles", "cartpole"},
-                       {"gaussian_policy", "cartpole"}, {"atacom_fi", "air_hockey"},
-                       {"atacom_nfi", "air_hockey"},    {"safe_layer", "cartpole"},
-                       {"cbf_qp", "air_hockey"},        {"normalised_gaussian", "navigation"},
-                       {"planner", "air_hockey"}};
+// Every acting rule, on air hockey, where every rule can act; and some on other tasks.
+std::vector<Case> Cases() {
+  std::vector<Case> cases = {{"safe_map", "cartpole"},
+                             {"safe_map", "navigation"},
+                             {"quantiles", "cartpole"},
+                             {"normalised_gaussian", "navigation"}};
+  for (const std::string& rule : ActingRuleNames()) cases.push_back({rule, "air_hockey"});
+  return cases;
+}
 
 // A run folder with epoch 3 of member 1: random parameters for `rule`.
 std::string RunOf(const Case& c) {
-  const std::string folder = testing::MakeRunFolder(std::string("export_") + c.rule + c.task, c.task, {3}, kHorizon);
+  const std::string folder = testing::MakeRunFolder("export_" + c.rule + c.task, c.task, {3}, kHorizon);
   const v1::Experiment experiment = *tools::ReadRunExperiment(folder, {});
   const TaskModel model = *MakeTaskModel(c.task, experiment.task_options());
   const ControlAffineDims dims = model.dynamics->dims();
@@ -200,8 +203,14 @@ TEST_P(ExportedPolicy, PlaysAnEvaluationEpisodeWithTheActorsActions) {
     previous_cost = static_cast<float>(reached.cost);
   }
   EXPECT_EQ(driver.Finish(), 0);
-  const absl::string_view rule = GetParam().rule;
-  EXPECT_EQ(interventions > 0, rule.find("gaussian") == absl::string_view::npos && rule != "planner");
+  const std::set<std::string> plain = {"gaussian_policy", "normalised_gaussian", "planner"};
+  const std::set<std::string> filters = {"safe_map", "quantiles", "atacom_fi", "atacom_nfi", "safe_layer", "cbf_qp"};
+  if (plain.contains(GetParam().rule)) {
+    EXPECT_EQ(interventions, 0);
+  }
+  if (filters.contains(GetParam().rule)) {
+    EXPECT_GT(interventions, 0);
+  }
 
   // The evaluator's result for the same episode.
   const auto player = *actor::MakeEpisodePlayer(experiment, snapshot, 1);
@@ -211,16 +220,10 @@ TEST_P(ExportedPolicy, PlaysAnEvaluationEpisodeWithTheActorsActions) {
   EXPECT_EQ(driven.sum_cost(), played.sum_cost());
 }
 
-INSTANTIATE_TEST_SUITE_P(Rules, ExportedPolicy, ::testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Rules, ExportedPolicy, ::testing::ValuesIn(Cases()),
                          [](const ::testing::TestParamInfo<Case>& info) {
-                           return std::string(info.param.rule) + "_" + info.param.task;
+                           return info.param.rule + "_" + info.param.task;
                          });
-
-TEST(ExportedPolicies, AreOfEveryActingRule) {
-  std::set<std::string> rules;
-  for (const Case& c : kCases) rules.insert(c.acting_rule());
-  EXPECT_THAT(rules, ::testing::UnorderedElementsAreArray(ActingRuleNames()));
-}
 
 TEST(PolicyDriver, ExitsWithTheCodeOfTheLoadError) {
   const std::string file = Export(RunOf({"safe_map", "cartpole"}));

@@ -3,7 +3,7 @@
 
 usage: make_equality_rows.py > j_equality_rows.json
 
-It restates common/safety/README.md 2.7 from the whole system J [a; v] + r = 0 of actions a and slack rates v, J = [J_I, A; J_E, 0],
+It restates docs/safe_map.md 2.7 from the whole system J [a; v] + r = 0 of actions a and slack rates v, J = [J_I, A; J_E, 0],
 with NumPy's singular values and pseudo-inverse. It shares no formula with common/safety/safe_map.cc, which never forms J.
 """
 

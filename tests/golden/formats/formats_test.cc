@@ -1,5 +1,5 @@
 // Today's readers read the golden files, and today's writers write the same bytes. A format that changes fails here
-// until its version grows and a new golden folder is added (README.md).
+// until its version grows and a new golden folder is added (docs/formats.md).
 #include <cstring>
 #include <filesystem>
 

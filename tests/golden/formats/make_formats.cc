@@ -1,6 +1,6 @@
 // usage: make_formats FOLDER
 //
-// Writes the golden files of this build's formats into a new folder (README.md). Run from the repository's root.
+// Writes the golden files of this build's formats into a new folder (docs/formats.md). Run from the repository's root.
 #include <cstdio>
 #include <filesystem>
 

@@ -95,7 +95,7 @@ TEST(EveryAlgorithm, NoCriticTargetIsOutsideOfTheRangeOfReturns) {
   }
 }
 
-// The mean and standard deviation of each column of the first batches, as learner/algorithms/README.md 1.6 says.
+// The mean and standard deviation of each column of the first batches, as docs/algorithms.md 1.6 says.
 struct Columns {
   std::vector<double> mean, deviation;
   Columns(const std::vector<Batch>& batches, int cols) {
@@ -274,7 +274,7 @@ TEST(Datacom, StartsDeltaAtTheSoftplusOfItsRawValue) {
   config.members[0].hyper.set_init_delta(6), config.members[1].hyper.set_init_delta(0),
       config.members[2].hyper.set_init_delta(3);
   const Stats stats = MakeAlgorithm(config)->GetStats();
-  EXPECT_NEAR(stats[0].delta(), 6.0025, 1e-4);  // learner/algorithms/README.md 5.1
+  EXPECT_NEAR(stats[0].delta(), 6.0025, 1e-4);  // docs/algorithms.md 5.1
   EXPECT_NEAR(stats[1].delta(), 0.7444, 1e-4);
   EXPECT_NEAR(stats[2].delta(), 3.0486, 1e-4);
 }

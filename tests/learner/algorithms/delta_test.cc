@@ -1,5 +1,5 @@
 // The threshold delta without nets: the learned rule keeps its numbers, the controlled one
-// (learner/algorithms/README.md 5.6) follows its equations and brings a plant to its budget.
+// (docs/algorithms.md 5.6) follows its equations and brings a plant to its budget.
 #include "learner/algorithms/delta.h"
 
 #include <algorithm>
@@ -98,7 +98,7 @@ TEST(ControlledDelta, TakesTheStepOfOneEpisode) {
   EXPECT_EQ(delta.steps(0), 1u);
 }
 
-// The equations of learner/algorithms/README.md 5.6, written down slowly: sums over all episodes and all pairs of
+// The equations of docs/algorithms.md 5.6, written down slowly: sums over all episodes and all pairs of
 // states. Counts in `reached` how often each bound holds.
 class Restated {
  public:

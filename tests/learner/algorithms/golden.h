@@ -46,7 +46,7 @@ GoldenReport CheckDelta(const nlohmann::json& golden);
 GoldenReport CheckUpdates(const nlohmann::json& golden, const std::string& kernels, int members,
                           const std::string& device = "cpu");
 
-// A control-affine system by its golden name ("toy2", "tiago", "cartpole"; tests/golden/algorithms/README.md),
+// A control-affine system by its golden name ("toy2", "tiago", "cartpole"; docs/developing.md),
 // evaluated by its formulas.
 struct GoldenSystem {
   int obs = 0, action = 0, q = 0, x = 0;

@@ -1,4 +1,4 @@
-// The formulas of the systems of tests/golden/algorithms/README.md.
+// The formulas of the systems of docs/developing.md.
 #include <cmath>
 #include <stdexcept>
 

@@ -1,4 +1,4 @@
-// Compares the learner core with numbers recorded from the released code (tests/golden/algorithms/README.md).
+// Compares the learner core with numbers recorded from the released code (docs/developing.md).
 #include <string>
 
 #include "common/safety/risk.h"

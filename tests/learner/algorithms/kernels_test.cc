@@ -217,7 +217,7 @@ TEST_P(EveryKernels, LogStdOutsideItsRangePassesNoGradient) {
   EXPECT_NEAR(d[2], -1.0 / 3, 1e-6);
 }
 
-// SafeLayerTD3's actions (learner/algorithms/README.md 12.2), in a box that is not centred.
+// SafeLayerTD3's actions (docs/algorithms.md 12.2), in a box that is not centred.
 TEST_P(EveryKernels, DeterministicActionsFollowTheirDefinition) {
   const int rows = 9, n = 2;
   const Numbers half{0.75, 1.5}, centre{0.25, -1}, raw = Random(1, rows * n, 2), noise = Random(2, rows * n, 4);

@@ -114,7 +114,7 @@ TEST_P(EveryKernels, SafeMapGradientMatchesFiniteDifferencesAtConstantScale) {
   }
 }
 
-// Definition of the barrier's loss (learner/algorithms/README.md 13.2), with a state-dependent G and a box that is not
+// Definition of the barrier's loss (docs/algorithms.md 13.2), with a state-dependent G and a box that is not
 // centred.
 struct BarrierCase {
   int rows = 30, q = 4, n = 2;

@@ -65,7 +65,7 @@ inline std::vector<std::string> PretrainedNames() {
   return names;
 }
 
-// Learns from whole epochs (learner/algorithms/README.md 18).
+// Learns from whole epochs (docs/algorithms.md 18).
 inline bool IsOnPolicy(const std::string& name) { return InfoOf(name).on_policy; }
 
 // Takes the rows since its last update instead of samples.

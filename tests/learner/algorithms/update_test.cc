@@ -1,4 +1,4 @@
-// Computes a whole D-ATACOM update (learner/algorithms/README.md 6) on the cart-pole by autograd in float64, in the
+// Computes a whole D-ATACOM update (docs/algorithms.md 6) on the cart-pole by autograd in float64, in the
 // form of the golden files. The learner core must compute the same. There is no x and one action; bounds are numbers.
 #include <torch/torch.h>
 
@@ -165,7 +165,7 @@ class Reference {
     const Tensor density = -0.5 * noise * noise - log_std - 0.5 * std::log(2 * std::acos(-1.0));
     return {u, density - torch::log(1 - u * u + 1e-6)};  // one action: nothing to sum
   }
-  // common/safety/README.md 2.4 for one constraint and one action; constants in everything but u.
+  // docs/safe_map.md 2.4 for one constraint and one action; constants in everything but u.
   static Sample Map(const Sample& sample, const Features& at, const Tensor& k, const Tensor& J) {
     const Tensor mu = torch::clamp_min(-k, 1e-5);
     const Tensor slack = torch::clamp_max(torch::expm1(kBeta * mu), 1e5 - 1);
@@ -218,7 +218,7 @@ class Reference {
     return record;
   }
 
-  // learner/algorithms/README.md 5.4.
+  // docs/algorithms.md 5.4.
   void StepDelta(json* update) {
     const Tensor states = States(kLength + 1);
     const Tensor costs = Uniform({kLength + 1}, -0.5, 1);
@@ -235,7 +235,7 @@ class Reference {
     (*update)["grads"]["delta"]["delta_raw"] = StepScalar(loss, delta_raw_, "delta", kDeltaRate);
   }
 
-  // learner/algorithms/README.md 3: fit to the Gaussian of the next state's target.
+  // docs/algorithms.md 3: fit to the Gaussian of the next state's target.
   Tensor ConstraintLoss(const Tensor& z, const Tensor& next_z, const Tensor& signed_cost,
                         const Tensor& absorbing) const {
     const Tensor value = torch::softplus(nets_.at("mu")(z)), std = torch::exp(nets_.at("sigma")(z));

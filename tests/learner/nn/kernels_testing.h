@@ -85,7 +85,7 @@ inline Numbers WithRepeated(const Numbers& hidden, const Numbers& x, int rows, i
   return joined;
 }
 
-// The rows of v [rows, width] with mean 0 and variance 1, by the definition of learner/algorithms/README.md 1.3.
+// The rows of v [rows, width] with mean 0 and variance 1, by the definition of docs/algorithms.md 1.3.
 inline Numbers LiteralLayerNorm(const Numbers& v, int rows) {
   const size_t width = v.size() / rows;
   Numbers normal;

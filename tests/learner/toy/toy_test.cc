@@ -1,5 +1,5 @@
-// The toy algorithm (toy_algorithm.cc), of whose files README.md has a list: its loss, its net and its acting rule. The
-// tests over every algorithm also run on it (tests/learner/core.cmake).
+// The toy algorithm (toy_algorithm.cc), of whose files docs/developing.md has a list: its loss, its net and its acting
+// rule. The tests over every algorithm also run on it (tests/learner/core.cmake).
 #include <algorithm>
 #include <cmath>
 #include <memory>
