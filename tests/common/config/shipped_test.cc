@@ -51,7 +51,7 @@ TEST(AlgorithmDefaults, AreValidExperimentsAndHoldWhereNothingElseIsSet) {
     all.MergeFrom(experiment);
     EXPECT_THAT(Validate(all), IsOk()) << "a default that the algorithm does not read";
   }
-  EXPECT_EQ(with, 3);
+  EXPECT_GT(with, 0);
   v1::Experiment experiment = Minimal();
   experiment.clear_run(), experiment.clear_hyper();
   experiment.set_algorithm("ppo_lag");
