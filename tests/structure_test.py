@@ -355,7 +355,7 @@ class Sizes(unittest.TestCase):
         self.assertLessEqual(sum(page.read_text(encoding="utf-8").count("\n") for page in pages), MAX_PAGE_LINES)
 
     def test_a_number_is_a_figure_in_text_and_not_a_part_of_a_name_or_of_code(self):
-        text = "C++20, 7dof, `x 3`, 1,000 ± 2.5 steps [a](b9.md) 0.41\n```sh\ndatacom --steps 60000\n```\n"
+        text = "C++20, 7dof, `x 3`, 1,000 ± 2.5 steps [a](b9) 0.41\n```sh\ndatacom --steps 60000\n```\n"
         self.assertEqual(numbers(text), ["1,000", "2.5", "0.41"])
 
     def test_the_function_finder_counts_lines(self):
