@@ -198,7 +198,8 @@ absl::StatusOr<std::string> RunFolderOf(const std::string& what) {
                                             "; restore them with: git show ", kRevisionOfPolicies, ":deploy/results/",
                                             name, "/", kStoredPolicies, " > ", folder, "/", kStoredPolicies));
   }
-  return absl::NotFoundError(absl::StrCat(what, ": there is no result ", folder, "; ", FoldersOf(results)));
+  return absl::NotFoundError(absl::StrCat(what, ": there is no result ", folder, "; ", FoldersOf(results),
+                                          "; DATACOM_RESULTS names another folder"));
 }
 
 absl::Status StorePolicies(const std::string& run_dir, std::optional<uint32_t> member, const std::string& epoch,

@@ -135,6 +135,27 @@ TEST_F(StoredPoliciesTest, WithoutItsPoliciesAResultIsTheRunFolderThatReproduced
   ::unsetenv("DATACOM_RESULTS");
 }
 
+// Tests run in the source tree, where the policies lie in deploy/examples.
+TEST(ShippedPolicies, AreFoundByNameAndHaveOnePolicyEach) {
+  int found = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator("deploy/examples/policies")) {
+    if (entry.path().filename() != "policies.stored") continue;
+    const std::string name = entry.path().parent_path().lexically_relative("deploy/examples/policies").string();
+    SCOPED_TRACE(name);
+    const absl::StatusOr<std::string> folder = RunFolderOf("shipped:" + name);
+    ASSERT_TRUE(folder.ok()) << folder.status();
+    EXPECT_EQ(ReadRunExperiment(*folder, {})->name(), name);
+    const auto policies = ReadPolicies(*folder, "last");
+    ASSERT_TRUE(policies.ok()) << policies.status();
+    EXPECT_EQ(policies->size(), 1u);
+    EXPECT_TRUE(FindMember(*policies, std::nullopt).ok());
+    ++found;
+  }
+  EXPECT_EQ(found, 7);
+  EXPECT_THAT(std::string(RunFolderOf("shipped:pole/none").status().message()),
+              HasSubstr("there are air_hockey/datacom, "));
+}
+
 }  // namespace
 }  // namespace datacom::tools
 // SPDX-License-Identifier: Apache-2.0
