@@ -53,12 +53,6 @@ struct SweepOptions {
   bool render_only = false, status = false, plain = false;
 };
 
-// The schema's defaults are for one machine; in a cluster messages cross a network.
-void UseClusterSchedule(v1::Schedule* schedule) {
-  if (!schedule->has_tolerance_steps()) schedule->set_tolerance_steps(64);
-  if (!schedule->has_publish_period()) schedule->set_publish_period(16);
-}
-
 // Refuses the options that the chosen backend cannot follow.
 absl::Status CheckBackend(const SweepOptions& options) {
   const BatchOptions& batch = options.batch;
@@ -114,9 +108,7 @@ absl::StatusOr<SweepInput> ReadInput(const SweepOptions& options) {
   if (!run.seeds.empty()) input.sweep.set_seeds(run.seeds);
   if (options.backend == kSlurm) input.sweep.add_set(kSlurmSetting);
   for (const std::string& assignment : run.overrides) input.sweep.add_set(assignment);
-  if (options.backend == kKubernetes || options.batch.join > 0) {
-    for (v1::Experiment& experiment : input.experiments) UseClusterSchedule(experiment.mutable_schedule());
-  }
+  input.network = options.backend == kKubernetes || options.batch.join > 0;
   if (!run.device.empty()) input.sweep.add_set(absl::StrCat("learner.device=", run.device));
   if (run.steps > 0) input.sweep.add_set(absl::StrCat("run.env_steps=", run.steps));
   if (run.lockstep) input.sweep.add_set("run.lockstep=true");

@@ -123,9 +123,24 @@ std::vector<Choice> Product(const v1::Sweep& sweep, const std::vector<int>& axes
   return all;
 }
 
+// The schema's defaults are for one machine; over a network messages are fewer and larger. What the experiment sets and
+// what its algorithm has as its own default stays.
+void UseNetworkSchedule(v1::Experiment* experiment) {
+  const v1::Schedule resolved = ResolveExperiment(*experiment).schedule();
+  const v1::Schedule& usual = v1::Schedule::default_instance();
+  v1::Schedule* const schedule = experiment->mutable_schedule();
+  if (!schedule->has_tolerance_steps() && resolved.tolerance_steps() == usual.tolerance_steps()) {
+    schedule->set_tolerance_steps(64);
+  }
+  if (!schedule->has_publish_period() && resolved.publish_period() == usual.publish_period()) {
+    schedule->set_publish_period(16);
+  }
+}
+
 class Expansion {
  public:
-  explicit Expansion(const SweepInput& input) : sweep_(input.sweep), experiments_(input.experiments) {
+  explicit Expansion(const SweepInput& input)
+      : sweep_(input.sweep), experiments_(input.experiments), network_(input.network) {
     layout_.actors = input.actors;
     layout_.environments = input.environments;
   }
@@ -188,11 +203,16 @@ class Expansion {
     return absl::OkStatus();
   }
 
+  v1::Experiment Resolve(v1::Experiment experiment) const {
+    if (network_) UseNetworkSchedule(&experiment);
+    return ResolveExperiment(std::move(experiment));
+  }
+
   // Checks the experiment of a single member. The message names the points that it was made from.
   absl::Status CheckMember(const v1::Experiment& base, const Choice& choice) const {
     v1::Experiment single = base;
     RETURN_IF_ERROR(Apply(choice, &single));
-    const absl::Status status = ValidateExperiment(ResolveExperiment(single), TaskNames(), AlgorithmNames());
+    const absl::Status status = ValidateExperiment(Resolve(single), TaskNames(), AlgorithmNames());
     std::vector<std::string> places = {absl::StrCat("experiment ", base.name())};
     for (const auto& at : choice) places.push_back(Place(sweep_.axes(at.first), PointOf(at)));
     return Annotate(status, absl::StrJoin(places, "; "));
@@ -221,7 +241,7 @@ class Expansion {
       absl::StrAppend(&name, "_", FileName(sweep_.axes(at.first).name()), "-", FileName(PointOf(at).label()));
     }
     LeaveOutModel(&experiment);
-    return Annotate(AddParts(name, ResolveExperiment(experiment)), name);
+    return Annotate(AddParts(name, Resolve(experiment)), name);
   }
 
   // Splits a population into the fewest parts that fit the limits.
@@ -267,6 +287,7 @@ class Expansion {
 
   const v1::Sweep& sweep_;
   const std::vector<v1::Experiment>& experiments_;
+  const bool network_;
   TrainOptions layout_;  // numbers of actors and environments
   std::vector<uint64_t> seeds_;
   std::vector<int> splitting_, inside_;  // axes

@@ -22,6 +22,7 @@ struct SweepInput {
   std::vector<v1::Experiment> experiments;
   int actors = 0;        // per run; 0: the default of `train`
   int environments = 0;  // per actor; 0: the default of `train`
+  bool network = false;  // the roles are on several machines: the schedule has the defaults for that
 };
 
 // The folder of the shipped sweeps: "sweeps", next to the experiments.

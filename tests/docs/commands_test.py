@@ -47,7 +47,7 @@ for path in sys.stdin:
     except BaseException as error:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path] or [getattr(error, "lineno", 0)]
         print("failed", lines[-1], 1, file=report)
-        print("".join(traceback.format_exception(error)[-TAIL:]), "end", sep="", file=report)
+        print("".join(traceback.format_exception(type(error), error, error.__traceback__.tb_next)[-TAIL:]), "end", sep="", file=report)
     print("done", os.getcwd(), file=report)
 """.replace("TAIL", str(TAIL))
 
@@ -67,7 +67,7 @@ def copy_of_checkout(folder):
 
 
 def link_build(build, folder, python):
-    """build/release in the copy: as `build`, but its bin/datacom is small_datacom.py. Returns a folder for the path: datacom, python, python3."""
+    """Makes build/release in the copy: `build`, but its bin/datacom is small_datacom.py. Returns a folder for the path: datacom, python, python3."""
     release, commands = os.path.join(folder, "build", "release"), os.path.join(folder, "build", "commands")
     os.makedirs(os.path.join(release, "bin"))
     os.makedirs(commands)
@@ -122,7 +122,7 @@ class Session:
                     return failures, words[1].rstrip("\n")
         finally:
             hangs.cancel()
-        return [*failures, (at, self.process.wait(), "the session ended here, or was ended because a command hangs\n" + self.tail())], None
+        return [*failures, (at, f"{self.process.wait()}: the session ended here, or was ended because a command hangs", self.tail())], None
 
     def tail(self):
         with open(self.log, encoding="utf-8", errors="replace") as file:
@@ -180,20 +180,20 @@ class PageRun:
     def run_block(self, block):
         """Runs a block. False: there is no session for the next."""
         path = self.script(block)
-        lines = dict((block.line + index, words) for index, words in pages.commands_of(block.code)) if block.language == "sh" else {block.line: []}
+        lines = [block.line + index for index, _ in pages.commands_of(block.code)] if block.language == "sh" else [block.line]
         self.executed += len(lines)
         quoted = shlex.quote(path)
         line = f'source {quoted} </dev/null; echo "done $PWD" >&9' if block.language == "sh" else f"{self.current}\t{path}"
         failures, folder = self.session(block.language).run(line)
         expected = int(block.marks.get("exit", 0))
-        seen = {line for line, code, _ in failures if code == expected}
+        ended = {line for line, _, _ in failures}
         for line, code, output in failures:
             if code != expected:
                 source = block.code.split("\n")[max(0, line - block.line)].strip()
                 self.failures.append(f"{self.page}:{line}: {source}\n  exit code {code}\n" + "".join(f"  | {text}\n" for text in output.splitlines()))
         for line in lines:
-            if expected and line not in seen:
-                self.failures.append(f"{self.page}:{line}: does not end with {expected}, as the block says\n")
+            if expected and line not in ended:
+                self.failures.append(f"{self.page}:{line}: ends with 0 and not with {expected}, as the block says\n")
         self.current = folder
         return folder is not None
 

@@ -1,6 +1,8 @@
 #include "deploy/cli/sweep_plan.h"
 
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +20,7 @@ namespace {
 using ::datacom::testing::IsOk;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using Pair = std::pair<uint64_t, uint64_t>;
 
 constexpr char kCartpole[] = "name: 'cartpole/datacom' task: 'cartpole' algorithm: 'datacom' hyper { slack_beta: 3 }";
 constexpr char kLagSac[] = "name: 'cartpole/lag_sac' task: 'cartpole' algorithm: 'lag_sac'";
@@ -154,6 +157,30 @@ TEST(ExpandSweep, EveryPartFitsTheLimitsOfMemoryAndDisk) {
   check("memory_gb", [](const Needs& needs) { return static_cast<double>(needs.memory_bytes); });
   check("disk_gb", [](const Needs& needs) { return static_cast<double>(needs.disk_bytes()); });
   ExpectRefused(Input("limits { memory_gb: 0.01 }"), {"limits.memory_gb", "0.01", "single member"});
+}
+
+// The tolerance and the period of a single experiment over a network.
+Pair NetworkSchedule(const std::string& sweep, const std::string& experiment) {
+  SweepInput input = Input(sweep, {experiment});
+  input.network = true;
+  const auto populations = Expand(input);
+  if (populations.size() != 1) return {};
+  const v1::Schedule& schedule = populations[0].experiment.schedule();
+  return {schedule.tolerance_steps(), schedule.publish_period()};
+}
+
+TEST(ExpandSweep, OverANetworkMessagesAreFewerUnlessTheExperimentOrTheSweepSetsThem) {
+  EXPECT_EQ(NetworkSchedule("", kCartpole), Pair(64, 16));
+  EXPECT_EQ(NetworkSchedule("", std::string(kCartpole) + " schedule { publish_period: 4 }"), Pair(64, 4));
+  EXPECT_EQ(NetworkSchedule("set: 'schedule.tolerance_steps=16'", kCartpole), Pair(16, 16));
+  EXPECT_EQ(NetworkSchedule("set: 'run.lockstep=true'", kCartpole), Pair(1, 1));
+}
+
+TEST(ExpandSweep, OverANetworkAnAlgorithmKeepsTheScheduleThatItNeeds) {
+  EXPECT_EQ(NetworkSchedule("", "name: 'on_policy' task: 'cartpole' algorithm: 'ppo_lag'"), Pair(256, 1));
+  EXPECT_EQ(NetworkSchedule("set: 'algorithm=rcpo'", kLagSac), Pair(256, 1));
+  EXPECT_EQ(NetworkSchedule("", "name: 'plans' task: 'cartpole' algorithm: 'safe_loop' replay { min_size: 0 }"),
+            Pair(64, 5));
 }
 
 TEST(ExpandSweep, RefusesAnUnknownPathNamingAxisAndPoint) {
