@@ -5,10 +5,10 @@
 
 | verb | what becomes of it |
 |---|---|
-| train | SMALL, where the experiment has more; the first SEEDS seeds; with --resume twice the steps |
+| train | SMALL, where the experiment has more; the first SEEDS seeds; with --resume twice the steps; no film |
 | sweep | trains SWEEP, or is only planned when it has many populations; backends for clusters write their files as they are |
 | eval | EPISODES episodes |
-| render, replay-violation | films and pictures of few pixels; maps of few points |
+| render | few frames of few pixels; maps of few points |
 | replay-violation | the first violation, where the run has none with the number |
 | watch | on a free port; asked once, then stopped |
 | bench | not run: pages.py has checked its options |
@@ -31,7 +31,8 @@ SMALL_TEXT = {"network.actor_hidden": "[16,16]", "network.critic_hidden": "[16,1
               "planning.hidden": "[16,16]"}
 SWEEP = ["--steps", "3000", "--set", "run.steps_per_epoch=1000", "--set", f"run.eval_episodes={EPISODES}"]
 POPULATIONS = 2  # a sweep with more is only planned
-PICTURE = {"--width": "160", "--height": "96", "--resolution": "8"}
+PICTURE = {"--width": "160", "--height": "96"}
+FILM, MAP = {**PICTURE, "--max-frames": "10"}, {"--resolution": "8"}
 DEVELOPER = ("build", "test", "fuzz", "format", "lint", "setup", "help", "bench")
 
 
@@ -99,8 +100,8 @@ def small_train(words, experiment):
 
 
 def small_render(words):
-    sizes = {option: value for option, value in PICTURE.items() if (option == "--resolution") == ("--map" in words)}
-    for option, value in sizes.items():
+    out = take(words, "--out")[0]
+    for option, value in (MAP if "--map" in words else FILM if out and out[0].endswith(".mp4") else PICTURE).items():
         words = [*take(words, option)[1], option, value]
     return words
 
@@ -136,17 +137,15 @@ def main(folder, name, *words):
         return subprocess.run([program, *arguments], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
 
     def experiment(arguments):
-        only = list(arguments[1:])
-        python, only = take(only, "--python")
-        for option in ("--actors", "--envs", "--run-dir", "--max-hours", "--stall-minutes", "--tls", "--host", "--backend"):
-            only = take(only, option)[1]
-        done = ask("config", *(f"python:{task}" for task in python), *(word for word in only if word != "--quiet"))
+        options = [word for option in ("--algorithm", "--seeds", "--steps", "--set") for value in take(arguments, option)[0] for word in (option, value)]
+        task = [f"python:{task}" for task in take(arguments, "--python")[0]] or arguments[1:2]
+        done = ask("config", *task, *options)
         return settings_of(done.stdout) if done.returncode == 0 else None
 
     if verb == "bench" or name == "./datacom" and verb in DEVELOPER:
         return 0
     if verb == "train" and "--help" not in words and take(words, "--backend")[0] != ["slurm"]:
-        words = small_train(words, experiment)
+        words = [*small_train([word for word in words if word != "--no-film"], experiment), "--no-film"]
     elif verb == "sweep" and not {"--help", "--status", "--render-only"} & set(words) and take(words, "--backend")[0] in ([], ["local"]):
         words = [*take(words, "--steps")[1], *SWEEP]
         seeds, words = take(words, "--seeds")
