@@ -132,7 +132,8 @@ class Small(unittest.TestCase):
             with open(os.path.join(folder, "ledger", "violations.csv"), "w", encoding="utf-8") as file:
                 file.write("id,member\n4,0\n9,0\n")
             for number, wanted in (("9", "9"), ("17", "4")):
-                self.assertEqual(small_datacom.small_violation(["replay-violation", folder, number, "--csv"]), ["replay-violation", folder, wanted, "--csv"])
+                self.assertEqual(small_datacom.small_violation(["replay-violation", folder, number, "--out", "a.mp4"]),
+                                 ["replay-violation", folder, wanted, "--out", "a.png"])
 
 
 class Runs(unittest.TestCase):

@@ -9,7 +9,7 @@
 | sweep | trains SWEEP, or is only planned when it has many populations; backends for clusters write their files as they are |
 | eval | EPISODES episodes |
 | render | few frames of few pixels; maps of few points |
-| replay-violation | the first violation, where the run has none with the number |
+| replay-violation | the first violation, where the run has none with the number; a picture instead of a film |
 | watch | on a free port; asked once, then stopped |
 | bench | not run: pages.py has checked its options |
 | ./datacom build, test, fuzz, format, lint, setup, help, bench | not run: pages.py has checked their arguments |
@@ -29,7 +29,8 @@ SMALL = {"run.env_steps": STEPS, "run.steps_per_epoch": 1000, "run.eval_episodes
          "planning.random_rows": 500, "task_options.horizon": 200}
 SMALL_TEXT = {"network.actor_hidden": "[16,16]", "network.critic_hidden": "[16,16]", "network.constraint_hidden": "[16,16]",
               "planning.hidden": "[16,16]"}
-SWEEP = ["--steps", "3000", "--set", "run.steps_per_epoch=1000", "--set", f"run.eval_episodes={EPISODES}"]
+SWEEP = ["--steps", "3000", "--set", "run.steps_per_epoch=1000", "--set", f"run.eval_episodes={EPISODES}",
+         "--set", "network.actor_hidden=[16,16]", "--set", "network.critic_hidden=[16,16]"]
 POPULATIONS = 2  # a sweep with more is only planned
 PICTURE = {"--width": "160", "--height": "96"}
 FILM, MAP = {**PICTURE, "--max-frames": "10"}, {"--resolution": "8"}
@@ -108,12 +109,13 @@ def small_render(words):
 
 def small_violation(words):
     """The words of a `replay-violation`, with the number of a violation that the run has."""
+    words = [re.sub(r"\.mp4$", ".png", word) for word in words]
     try:
         with open(os.path.join(words[1], "ledger", "violations.csv"), encoding="utf-8") as file:
             ids = [row["id"] for row in csv.DictReader(file)]
     except (IndexError, FileNotFoundError):
         return words
-    return [words[0], words[1], *(ids[0] if word.isdigit() and ids and word not in ids else word for word in words[2:3]), *words[3:]]
+    return [*words[:2], *(ids[0] if word.isdigit() and ids and word not in ids else word for word in words[2:3]), *words[3:]]
 
 
 def watch(program, words):
