@@ -220,7 +220,7 @@ def check_developer_verb(root, arguments):
         presets = re.findall(r'"name": "(\w+)", "configurePreset"', file.read())
     wrong = None
     if verb == "build":
-        wrong = len(rest) > 1 or not set(rest) <= set(presets)
+        wrong = not set(rest[:1]) <= set(presets)
     elif verb == "test":
         wrong = rest[:1] == ["--preset"] and (len(rest) < 2 or rest[1] not in presets)
         rest = rest[2:] if rest[:1] == ["--preset"] else rest

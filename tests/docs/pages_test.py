@@ -64,7 +64,7 @@ class Checks(unittest.TestCase):
         self.expect(fence("sh", "datacom train cartpole/datacom --steps 10 --set=hyper.cost_budget=-1\ncd runs && python3 -m x | head -2\nA=1 ./run.sh"))
         self.expect(fence("sh needs=kubernetes", "kubectl apply -k deploy/kubernetes/overlays/plain\nkubectl get $X/deploy/none deploy/{a,b} runs/x"))
         self.expect(fence("python", "a = 1"))
-        self.expect(fence("sh", "./datacom build asan\n./datacom test --preset tsan -R x -j2\n./datacom test -L '^cluster$'\n./datacom fuzz 60 ring\n"
+        self.expect(fence("sh", "./datacom build asan deploy_test\n./datacom test --preset tsan -R x -j2\n./datacom test -L '^cluster$'\n./datacom fuzz 60 ring\n"
                                 "./datacom format --check\n./datacom lint all\n./datacom setup && ./datacom bench peers --any"))
         self.assertEqual(self.checker.count, 16)
 
