@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Runs the commands of pages: each block in the page's order, in a copy of the checkout, with small sizes (small_datacom.py).
 
-  commands_test.py BUILD PAGE...   pages relative to the tree
+  commands_test.py BUILD [PAGE...]   pages relative to the tree; default: all, several at a time
 
 A page has one shell and one Python, so that folders, variables and names last from block to block. Exit code 77: a page needs Python packages,
-and PyPI cannot be reached.
+and PyPI cannot be reached; all others were right.
 """
+import concurrent.futures
 import os
 import re
 import shlex
@@ -199,37 +200,46 @@ class PageRun:
 
 
 def needs_python(text):
-    return any(block.runs and (block.language == "python" or re.search(r"\bpython3?\b", block.code)) for block in pages.blocks_of(text))
+    return any(block.runs and (block.language == "python" or re.search(r"\bpython3?\b", block.code)) for block in pages.blocks_of(text, ""))
 
 
 def run_page(build, page):
-    """Returns the exit code."""
+    """Runs a page of the tree. Returns a PageRun; None: there is nothing to run; SKIPPED."""
     with open(os.path.join(ROOT, page), encoding="utf-8") as file:
         text = file.read()
-    if not any(block.runs for block in pages.blocks_of(text)):
-        return 0
+    if not any(block.runs for block in pages.blocks_of(text, page)):
+        return None
     python = package_python(build) if needs_python(text) else sys.executable
     if python is None:
         return SKIPPED
-    begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="datacom-docs-") as folder:
         checkout = os.path.join(folder, "datacom")
         copy_of_checkout(checkout)
         commands = link_build(build, checkout, python)
         os.mkdir(os.path.join(folder, "home"))
-        environment = {key: value for key, value in os.environ.items() if not key.startswith("DATACOM_") or key == "DATACOM_TEST_PATIENCE"}
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("DATACOM_")}
         environment |= {"PATH": commands + ":" + environment["PATH"], "HOME": os.path.join(folder, "home"), "MPLBACKEND": "Agg",
                         "DATACOM_BUILD": os.path.join(checkout, "build", "release"), "PYTHONDONTWRITEBYTECODE": "1"}
         run = PageRun(page, checkout, folder, environment)
         run.run(text)
-    print(f"{page}: {run.executed} commands executed in {time.monotonic() - begin:.0f} s, {run.checked} only checked")
-    print("\n".join(run.failures))
-    return 1 if run.failures else 0
+    return run
 
 
 def main(build, *names):
-    codes = {run_page(os.path.abspath(build), name) for name in names}
-    return 1 if 1 in codes else max(codes)
+    names = names or pages.pages_of(ROOT)
+    code, executed, checked = 0, 0, 0
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
+        for name, run in zip(names, threads.map(lambda name: run_page(os.path.abspath(build), name), names)):
+            if run == SKIPPED:
+                print(f"{name}: skipped")
+                code = code or SKIPPED
+            elif run is not None:
+                print(f"{name}: {run.executed} commands executed, {run.checked} only checked")
+                print("".join(run.failures), end="", flush=True)
+                executed, checked = executed + run.executed, checked + run.checked
+                code = 1 if run.failures else code
+    print(f"{executed} commands executed, {checked} only checked; {time.process_time() + sum(os.times()[2:4]):.0f} s of processor time")
+    return code
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ class Mistake(Exception):
     pass
 
 
-def blocks_of(text, page="page.md"):
+def blocks_of(text, page):
     """The fenced blocks of a page, in its order. A fence may be indented, as in a list."""
     blocks, fence = [], None
     for number, line in enumerate(text.split("\n"), 1):

@@ -27,9 +27,9 @@ def fence(info, code):
 class Blocks(unittest.TestCase):
     def test_a_block_has_its_language_its_marks_and_the_number_of_its_line(self):
         text = "# title\n\n```sh needs=slurm,gpu exit=2\nsbatch x\n```\n\n* item\n\n  ````python\n  a = 1\n    b\n  ```\n  ````\n\n```text\n"
-        with self.assertRaisesRegex(pages.Mistake, "page.md:15: this fence does not end"):
-            pages.blocks_of(text)
-        first, second, third = pages.blocks_of(text + "out\n```\n")
+        with self.assertRaisesRegex(pages.Mistake, "a_page:15: this fence does not end"):
+            pages.blocks_of(text, "a_page")
+        first, second, third = pages.blocks_of(text + "out\n```\n", "a_page")
         self.assertEqual((first.language, first.marks, first.line, first.code), ("sh", {"needs": "slurm,gpu", "exit": "2"}, 4, "sbatch x\n"))
         self.assertEqual((second.language, second.line, second.code), ("python", 10, "a = 1\n  b\n```\n"))
         self.assertEqual([first.runs, second.runs, third.runs], [False, True, False])
@@ -55,7 +55,7 @@ class Checks(unittest.TestCase):
 
     def expect(self, text, *wrong):
         """Expects mistakes that contain these parts, in this order, and no other."""
-        found = self.checker.check_page(text, "page.md")
+        found = self.checker.check_page(text, "a_page")
         self.assertEqual(len(found), len(wrong), found)
         for line, part in zip(found, wrong):
             self.assertIn(part, line)
@@ -70,8 +70,8 @@ class Checks(unittest.TestCase):
 
     def test_a_wrong_verb_option_or_experiment_fails_also_in_a_marked_block(self):
         for info in ("sh", "sh needs=hours"):
-            self.expect(fence(info, "true\ndatacom train x --step 3"), "page.md:5: datacom train --step: unknown option")
-            self.expect(fence(info, "datacom trian x"), "page.md:4: datacom trian: unknown verb")
+            self.expect(fence(info, "true\ndatacom train x --step 3"), "a_page:5: datacom train --step: unknown option")
+            self.expect(fence(info, "datacom trian x"), "a_page:4: datacom trian: unknown verb")
             self.expect(fence(info, "datacom task new x --steps 3\ndatacom task old"), "datacom task new --steps", "datacom task old: unknown verb")
             self.expect(fence(info, "datacom train cartpole/nothing"), "deploy/experiments has no such file")
             self.expect(fence(info, "datacom build"), "datacom build: unknown verb")
@@ -81,19 +81,19 @@ class Checks(unittest.TestCase):
             self.expect(fence("sh", "./datacom " + command), "not as `./datacom help` says")
 
     def test_what_may_not_run_needs_a_mark(self):
-        self.expect(fence("sh", "ls | kubectl apply -f -"), "page.md:4: kubectl: may not run here")
+        self.expect(fence("sh", "ls | kubectl apply -f -"), "a_page:4: kubectl: may not run here")
         self.expect(fence("sh needs=moon", "x"), "needs=moon: use docker, gpu")
         self.expect(fence("sh slow", "ls"), "unknown mark slow")
 
     def test_a_path_that_does_not_exist_fails(self):
-        self.expect(fence("sh needs=docker", "docker compose -f deploy/compose/compose.yml up"), "page.md:4: deploy/compose/compose.yml does not exist")
+        self.expect(fence("sh needs=docker", "docker compose -f deploy/compose/compose.yml up"), "a_page:4: deploy/compose/compose.yml does not exist")
 
     def test_commands_outside_of_fences_for_them_fail(self):
-        self.expect("text\n\n    datacom list\n", "page.md:3: a command in an indented block")
-        self.expect(fence("text", "$ datacom list"), "page.md:4: a command in a block of another language")
+        self.expect("text\n\n    datacom list\n", "a_page:3: a command in an indented block")
+        self.expect(fence("text", "$ datacom list"), "a_page:4: a command in a block of another language")
         self.expect(fence("bash", "datacom list"), "```bash: use sh")
         self.expect(fence("", "datacom list"), "a fence without an info string")
-        self.expect(fence("python needs=network", "a = "), "page.md:4: Python: ")
+        self.expect(fence("python needs=network", "a = "), "a_page:4: Python: ")
 
 
 class Small(unittest.TestCase):
@@ -144,7 +144,7 @@ class Runs(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         checkout = os.path.join(folder.name, "checkout")
         os.makedirs(os.path.join(checkout, "docs"))
-        run = commands_test.PageRun("page.md", checkout, folder.name, dict(os.environ))
+        run = commands_test.PageRun("a_page", checkout, folder.name, dict(os.environ))
         run.run(text)
         return run
 
@@ -161,19 +161,19 @@ class Runs(unittest.TestCase):
 
     def test_a_failure_has_line_command_code_and_the_last_lines_of_its_output(self):
         self.expect(fence("sh", "echo before\nls /nonexistent 2>&1 | cat\n(exit 7)\ntrue"),
-                    "page.md:5: ls /nonexistent 2>&1 | cat\n  exit code 2\n  | ls: cannot access '/nonexistent'", "page.md:6: (exit 7)\n  exit code 7")
-        self.expect(fence("python", "def f():\n    return 1 / 0\n\n\nf()"), "page.md:5: return 1 / 0\n  exit code 1\n  | Traceback")
-        self.expect(fence("python", "a = = 1"), "page.md:4: a = = 1")
+                    "a_page:5: ls /nonexistent 2>&1 | cat\n  exit code 2\n  | ls: cannot access '/nonexistent'", "a_page:6: (exit 7)\n  exit code 7")
+        self.expect(fence("python", "def f():\n    return 1 / 0\n\n\nf()"), "a_page:5: return 1 / 0\n  exit code 1\n  | Traceback")
+        self.expect(fence("python", "a = = 1"), "a_page:4: a = = 1")
 
     def test_the_end_of_the_shell_is_a_failure(self):
-        self.expect(fence("sh", "true\nexit 0") + fence("sh", "false"), "page.md:5: exit 0\n  exit code 0: the session ended here")
+        self.expect(fence("sh", "true\nexit 0") + fence("sh", "false"), "a_page:5: exit 0\n  exit code 0: the session ended here")
 
     def test_a_block_that_shows_refusals_must_be_refused(self):
         self.expect(fence("sh exit=2", "(exit 2)\n(exit 2)"))
-        self.expect(fence("sh exit=2", "(exit 2)\ntrue\n(exit 3)"), "page.md:6: (exit 3)\n  exit code 3", "page.md:5: ends with 0 and not with 2")
+        self.expect(fence("sh exit=2", "(exit 2)\ntrue\n(exit 3)"), "a_page:6: (exit 3)\n  exit code 3", "a_page:5: ends with 0 and not with 2")
 
     def test_a_fence_in_a_list_runs_and_output_does_not(self):
-        self.expect("* item\n\n  ```sh\n  false\n  ```\n\n" + fence("text", "false"), "page.md:4: false\n  exit code 1")
+        self.expect("* item\n\n  ```sh\n  false\n  ```\n\n" + fence("text", "false"), "a_page:4: false\n  exit code 1")
 
 
 class Pages(unittest.TestCase):
