@@ -200,7 +200,7 @@ class PageRun:
 
 
 def needs_python(text):
-    return any(block.runs and (block.language == "python" or re.search(r"\bpython3?\b", block.code)) for block in pages.blocks_of(text, ""))
+    return any(block.runs and (block.language == "python" or re.search(r"\bpython3?\b|\.py\b", block.code)) for block in pages.blocks_of(text, ""))
 
 
 def run_page(build, page):
