@@ -20,7 +20,7 @@ namespace {
 using ::datacom::testing::IsOk;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using Pair = std::pair<uint64_t, uint64_t>;
+using ToleranceAndPeriod = std::pair<uint64_t, uint64_t>;
 
 constexpr char kCartpole[] = "name: 'cartpole/datacom' task: 'cartpole' algorithm: 'datacom' hyper { slack_beta: 3 }";
 constexpr char kLagSac[] = "name: 'cartpole/lag_sac' task: 'cartpole' algorithm: 'lag_sac'";
@@ -160,7 +160,7 @@ TEST(ExpandSweep, EveryPartFitsTheLimitsOfMemoryAndDisk) {
 }
 
 // The tolerance and the period of a single experiment over a network.
-Pair NetworkSchedule(const std::string& sweep, const std::string& experiment) {
+ToleranceAndPeriod NetworkSchedule(const std::string& sweep, const std::string& experiment) {
   SweepInput input = Input(sweep, {experiment});
   input.network = true;
   const auto populations = Expand(input);
@@ -170,17 +170,17 @@ Pair NetworkSchedule(const std::string& sweep, const std::string& experiment) {
 }
 
 TEST(ExpandSweep, OverANetworkMessagesAreFewerUnlessTheExperimentOrTheSweepSetsThem) {
-  EXPECT_EQ(NetworkSchedule("", kCartpole), Pair(64, 16));
-  EXPECT_EQ(NetworkSchedule("", std::string(kCartpole) + " schedule { publish_period: 4 }"), Pair(64, 4));
-  EXPECT_EQ(NetworkSchedule("set: 'schedule.tolerance_steps=16'", kCartpole), Pair(16, 16));
-  EXPECT_EQ(NetworkSchedule("set: 'run.lockstep=true'", kCartpole), Pair(1, 1));
+  EXPECT_EQ(NetworkSchedule("", kCartpole), ToleranceAndPeriod(64, 16));
+  EXPECT_EQ(NetworkSchedule("", std::string(kCartpole) + " schedule { publish_period: 4 }"), ToleranceAndPeriod(64, 4));
+  EXPECT_EQ(NetworkSchedule("set: 'schedule.tolerance_steps=16'", kCartpole), ToleranceAndPeriod(16, 16));
+  EXPECT_EQ(NetworkSchedule("set: 'run.lockstep=true'", kCartpole), ToleranceAndPeriod(1, 1));
 }
 
 TEST(ExpandSweep, OverANetworkAnAlgorithmKeepsTheScheduleThatItNeeds) {
-  EXPECT_EQ(NetworkSchedule("", "name: 'on_policy' task: 'cartpole' algorithm: 'ppo_lag'"), Pair(256, 1));
-  EXPECT_EQ(NetworkSchedule("set: 'algorithm=rcpo'", kLagSac), Pair(256, 1));
+  EXPECT_EQ(NetworkSchedule("", "name: 'on_policy' task: 'cartpole' algorithm: 'ppo_lag'"), ToleranceAndPeriod(256, 1));
+  EXPECT_EQ(NetworkSchedule("set: 'algorithm=rcpo'", kLagSac), ToleranceAndPeriod(256, 1));
   EXPECT_EQ(NetworkSchedule("", "name: 'plans' task: 'cartpole' algorithm: 'safe_loop' replay { min_size: 0 }"),
-            Pair(64, 5));
+            ToleranceAndPeriod(64, 5));
 }
 
 TEST(ExpandSweep, RefusesAnUnknownPathNamingAxisAndPoint) {
