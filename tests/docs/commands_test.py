@@ -204,11 +204,13 @@ def needs_python(text):
 
 
 def run_page(build, page):
-    """Runs a page of the tree. Returns a PageRun; None: there is nothing to run; SKIPPED."""
+    """Runs a page of the tree. Returns a PageRun, or SKIPPED."""
     with open(os.path.join(ROOT, page), encoding="utf-8") as file:
         text = file.read()
     if not any(block.runs for block in pages.blocks_of(text, page)):
-        return None
+        run = PageRun(page, "", "", {})
+        run.run(text)
+        return run
     python = package_python(build) if needs_python(text) else sys.executable
     if python is None:
         return SKIPPED
@@ -233,8 +235,9 @@ def main(build, *names):
             if run == SKIPPED:
                 print(f"{name}: skipped")
                 code = code or SKIPPED
-            elif run is not None:
-                print(f"{name}: {run.executed} commands executed, {run.checked} only checked")
+            else:
+                if run.executed + run.checked > 0:
+                    print(f"{name}: {run.executed} commands executed, {run.checked} only checked")
                 print("".join(run.failures), end="", flush=True)
                 executed, checked = executed + run.executed, checked + run.checked
                 code = 1 if run.failures else code
