@@ -19,7 +19,8 @@ CLOSING = {"fi", "done", "}"}  # words that are no command
 OPERATOR = re.compile(r"[;&|()]+$")
 REDIRECTION = re.compile(r"&?[<>]+[&|]?$")
 # A line that an author means as a command, where it is not in a fence that says so.
-LOOKS_LIKE_COMMAND = re.compile(r"\s*(\$ \S|(\./)?datacom [a-z]|(python3?|pip3?|docker|podman|kubectl|sbatch|srun|cmake|git|cd|sudo|curl|ssh) [\w./-])")
+LOOKS_LIKE_COMMAND = re.compile(r"\s*(\$ \S|(\./)?datacom [a-z]|"
+                                r"(python3?|pip3?|docker|podman|kubectl|sbatch|srun|cmake|git|cd|sudo|curl|ssh) [\w./-])")
 TREE = re.compile(r"(?<![\w./$}-])(?:\.ci|\.github|actor|common|deploy|docs|learner|proto|replay|tests)/[\w./-]*\w(?![\w*{$<])")
 
 
@@ -162,7 +163,8 @@ class Checker:
             wrong += [(index, what) for what in self.check_command(block, words)]
         for index, line in enumerate(lines):
             if "needs" in block.marks:
-                wrong += [(index, f"{path} does not exist") for path in TREE.findall(line) if not os.path.exists(os.path.join(self.root, path))]
+                wrong += [(index, f"{path} does not exist") for path in TREE.findall(line)
+                          if not os.path.exists(os.path.join(self.root, path))]
         return wrong
 
     def check_python(self, block):
@@ -209,7 +211,8 @@ class Checker:
         if verb in ("train", "config", "sweep"):
             folder = "sweeps" if verb == "sweep" else "experiments"
             name = arguments[1] if len(arguments) > 1 else ""
-            if re.fullmatch(r"[a-z_0-9]+/[a-z_0-9]+", name) and not os.path.exists(os.path.join(self.root, "deploy", folder, name + ".textproto")):
+            file = os.path.join(self.root, "deploy", folder, name + ".textproto")
+            if re.fullmatch(r"[a-z_0-9]+/[a-z_0-9]+", name) and not os.path.exists(file):
                 raise Mistake(f"datacom {verb} {name}: deploy/{folder} has no such file")
 
 
@@ -245,7 +248,8 @@ def pages_of(root):
     found = []
     for folder, folders, names in os.walk(root):
         top = folder == root
-        folders[:] = [name for name in folders if name not in ("build", "runs", "__pycache__") and (not name.startswith(".") or top and name == ".github")]
+        folders[:] = [name for name in folders if name not in ("build", "runs", "__pycache__") and not name.startswith(".") or
+                      top and name == ".github"]
         found += [os.path.relpath(os.path.join(folder, name), root) for name in names if name.endswith(".md")]
     return sorted(found)
 # SPDX-License-Identifier: Apache-2.0

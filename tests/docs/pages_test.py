@@ -61,10 +61,12 @@ class Checks(unittest.TestCase):
             self.assertIn(part, line)
 
     def test_right_commands_pass(self):
-        self.expect(fence("sh", "datacom train cartpole/datacom --steps 10 --set=hyper.cost_budget=-1\ncd runs && python3 -m x | head -2\nA=1 ./run.sh"))
+        self.expect(fence("sh", "datacom train cartpole/datacom --steps 10 --set=hyper.cost_budget=-1\n"
+                                "cd runs && python3 -m x | head -2\nA=1 ./run.sh"))
         self.expect(fence("sh needs=kubernetes", "kubectl apply -k deploy/kubernetes/overlays/plain\nkubectl get $X/deploy/none deploy/{a,b} runs/x"))
         self.expect(fence("python", "a = 1"))
-        self.expect(fence("sh", "./datacom build asan deploy_test\n./datacom test --preset tsan -R x -j2\n./datacom test -L '^cluster$'\n./datacom fuzz 60 ring\n"
+        self.expect(fence("sh", "./datacom build asan deploy_test\n./datacom test --preset tsan -R x -j2\n./datacom test -L '^cluster$'\n"
+                                "./datacom fuzz 60 ring\n"
                                 "./datacom format --check\n./datacom lint all\n./datacom setup && ./datacom bench peers --any"))
         self.assertEqual(self.checker.count, 16)
 
@@ -86,7 +88,8 @@ class Checks(unittest.TestCase):
         self.expect(fence("sh slow", "ls"), "unknown mark slow")
 
     def test_a_path_that_does_not_exist_fails(self):
-        self.expect(fence("sh needs=docker", "docker compose -f deploy/compose/compose.yml up"), "a_page:4: deploy/compose/compose.yml does not exist")
+        self.expect(fence("sh needs=docker", "docker compose -f deploy/compose/compose.yml up"),
+                    "a_page:4: deploy/compose/compose.yml does not exist")
 
     def test_commands_outside_of_fences_for_them_fail(self):
         self.expect("text\n\n    datacom list\n", "a_page:3: a command in an indented block")

@@ -139,7 +139,8 @@ def main(folder, name, *words):
         return subprocess.run([program, *arguments], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
 
     def experiment(arguments):
-        options = [word for option in ("--algorithm", "--seeds", "--steps", "--set") for value in take(arguments, option)[0] for word in (option, value)]
+        options = [word for option in ("--algorithm", "--seeds", "--steps", "--set")
+                   for value in take(arguments, option)[0] for word in (option, value)]
         task = [f"python:{task}" for task in take(arguments, "--python")[0]] or arguments[1:2]
         done = ask("config", *task, *options)
         return settings_of(done.stdout) if done.returncode == 0 else None

@@ -1,6 +1,7 @@
 """Renders every shipped sweep on every backend."""
 import concurrent.futures
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -12,7 +13,8 @@ from patience import PATIENCE  # noqa: E402  the path comes first
 
 DATACOM = os.path.abspath(sys.argv.pop(1))
 # Options of a backend, and the files that it writes into the sweep's folder.
-BACKENDS = {("--render-only",): [], ("--backend", "kubernetes", "--actors", "4", "--images", "registry.example.org/team:1.0"): ["kustomization.yaml"],
+BACKENDS = {("--render-only",): [],
+            ("--backend", "kubernetes", "--actors", "4", "--images", "registry.example.org/team:1.0"): ["kustomization.yaml"],
             ("--backend", "kubernetes", "--plain"): ["kustomization.yaml"], ("--backend", "slurm", "--jobs", "8"): ["sweep.sbatch"],
             ("--backend", "slurm", "--jobs", "4", "--join", "16"): ["sweep.sbatch", "actors.sbatch"], ("--backend", "list"): ["jobs.txt"]}
 
@@ -21,12 +23,13 @@ class SweepBackends(unittest.TestCase):
     def test_every_shipped_sweep_renders_on_every_backend(self):
         listed = subprocess.run([DATACOM, "list", "sweeps"], capture_output=True, text=True, check=True, timeout=PATIENCE).stdout
         names = [line.split()[0] for line in listed.splitlines() if "/" in line.split(" ")[0]]
-        self.assertEqual(len(names), sum(name.endswith(".textproto") for _, _, files in os.walk(os.path.join(ROOT, "deploy", "sweeps")) for name in files))
+        shipped = pathlib.Path(ROOT, "deploy", "sweeps").glob("*/*.textproto")
+        self.assertEqual(sorted(names), sorted(f"{path.parent.name}/{path.stem}" for path in shipped))
         with tempfile.TemporaryDirectory(prefix="datacom-sweeps-") as folder, concurrent.futures.ThreadPoolExecutor(4) as threads:
             def render(number, name, options):
                 into = os.path.join(folder, str(number))
-                return into, subprocess.run([DATACOM, "sweep", name, *options, "--run-dir", into], capture_output=True, text=True, check=False, cwd=ROOT,
-                                            timeout=PATIENCE)
+                return into, subprocess.run([DATACOM, "sweep", name, *options, "--run-dir", into], capture_output=True, text=True, check=False,
+                                            cwd=ROOT, timeout=PATIENCE)
             calls = [(name, options) for name in names for options in BACKENDS]
             renderings = [threads.submit(render, number, *call) for number, call in enumerate(calls)]  # they wait for the disk, not for each other
             for (name, options), rendering in zip(calls, renderings):
