@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr std::streamoff kTailBytes = 1 << 16;  // of violations.csv: much more than kViolations rows
+constexpr std::streamoff kTailBytes = 1 << 16;  // of violations.csv: much more than one row
 
 // Differs whenever a file of the run has changed that Recorded or the report depends on.
 std::string SignatureOf(const std::string& run_dir) {
@@ -59,13 +59,8 @@ std::string HeaderAndTail(const std::string& path, std::streamoff bytes) {
   return absl::StrCat(header, "\n", tail);
 }
 
-json NumberOrNull(const Csv& csv, size_t row, const std::string& column) {
-  return csv.Text(row, column).empty() ? json() : json(csv.Number(row, column));
-}
-
-// The newest violations of the ledger, the newest first, and how many there are.
+// How many violations the ledger has.
 void AddViolations(const std::string& run_dir, json* state) {
-  (*state)["violations"] = json::array();
   (*state)["violations_total"] = 0;
   const std::string path = absl::StrCat(run_dir, "/", ledger::kViolationsPath);
   const absl::StatusOr<Csv> csv = Csv::Parse(HeaderAndTail(path, kTailBytes), path);
@@ -73,15 +68,7 @@ void AddViolations(const std::string& run_dir, json* state) {
     if (!absl::IsNotFound(csv.status())) (*state)["problem"] = csv.status().message();
     return;
   }
-  for (size_t i = 0; i < std::min(csv->rows(), LiveRuns::kViolations); ++i) {
-    const size_t row = csv->rows() - 1 - i;
-    json one = {{"actor", csv->Text(row, "actor")}};
-    for (const char* column : {"id", "member", "seed", "env_steps", "episode", "step", "cost", "cvar", "delta"}) {
-      one[column] = NumberOrNull(*csv, row, column);
-    }
-    if (i == 0) (*state)["violations_total"] = one["id"];  // ids have no gaps
-    (*state)["violations"].push_back(std::move(one));
-  }
+  if (csv->rows() > 0) (*state)["violations_total"] = csv->Number(csv->rows() - 1, "id");  // ids have no gaps
 }
 
 void AddAnswers(const Answers& answers, json* state) {

@@ -1,4 +1,4 @@
-// The state of runs as the live page shows it: their report, who waits for whom, the newest violations.
+// The state of runs as the live page shows it: their report, how far they are, who waits for whom.
 //
 // Reads only; never writes into a run folder. Not thread-safe. Collect blocks on the disk and, for runs that may be
 // running, on their services (answers.h). Memory is that of a report, of which the result keeps at most kPoints points.
@@ -19,8 +19,7 @@ namespace datacom::cli {
 
 class LiveRuns {
  public:
-  static constexpr size_t kPoints = 50000;   // of all curves together
-  static constexpr size_t kViolations = 10;  // of each run
+  static constexpr size_t kPoints = 50000;  // of all curves together
 
   // `folders`: run folders and sweep folders. INVALID_ARGUMENT for any other folder. `each_member`: ReportOptions.
   static absl::StatusOr<LiveRuns> Open(const std::vector<std::string>& folders, bool each_member,
@@ -28,9 +27,9 @@ class LiveRuns {
 
   // {"report": what report::ReportData returns, of the runs that have records; "runs": a list}. A run has "folder",
   // "state" (the learner's phase; complete; not running), "problem" if its files cannot be read, "done" (share of its
-  // steps), "steps_per_second", "updates_per_second", "eta_seconds", "actors", "waits", "sessions", "violations" (the
-  // newest first) and "violations_total". A number that is not known is null. Runs that a sweep has begun since the
-  // last call are included.
+  // steps), "steps_per_second", "updates_per_second", "eta_seconds", "actors", "waits", "sessions" and
+  // "violations_total" (of the ledger). A number that is not known is null. Runs that a sweep has begun since the last
+  // call are included.
   nlohmann::json Collect();
 
  private:

@@ -41,7 +41,7 @@ std::string OnRamp(double place) {
 // True if the groups are settings of one algorithm.
 bool AreSettings(const std::vector<Group>& groups) {
   return groups.size() > 1 && std::all_of(groups.begin(), groups.end(), [&groups](const Group& group) {
-           return group.labelled && group.run().algorithm == groups[0].run().algorithm;
+           return group.run().algorithm == groups[0].run().algorithm;
          });
 }
 

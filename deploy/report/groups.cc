@@ -196,8 +196,9 @@ std::vector<Group> GroupRuns(const std::vector<Run>& runs, Shown shown) {
         const std::string sweep = fs::path(run.folder).parent_path().string();
         at = index.emplace(std::tuple(sweep, run.name, label), groups.size()).first->second;
       }
-      if (at == groups.size()) groups.push_back({"", !label.empty(), {}});
-      groups[at].members.push_back({&run, member, rows, episodes[member], ShownRow(run, member, rows, shown)});
+      if (at == groups.size()) groups.emplace_back();
+      groups[at].members.push_back({&run, member, rows, episodes[member], ShownRow(run, member, rows, shown),
+                                    MemberOf(run, member).cost_budget});
     }
   }
   SetTitles(&groups);
@@ -208,9 +209,8 @@ std::vector<Group> SplitMembers(const std::vector<Group>& groups) {
   std::vector<Group> split;
   for (const Group& group : groups) {
     for (const RunMember& member : group.members) {
-      // The label makes the colours of one algorithm's groups differ (colours.h).
       const std::string seed = member.run->progress.Text(member.rows.back(), "seed");
-      split.push_back({absl::StrCat(group.title, ", seed ", seed), /*labelled=*/true, {member}});
+      split.push_back({absl::StrCat(group.title, ", seed ", seed), {member}});
     }
   }
   return split;

@@ -57,11 +57,11 @@ struct RunMember {
   std::vector<size_t> rows;          // row numbers in progress.csv, never empty
   std::vector<size_t> episode_rows;  // row numbers in episodes.csv
   size_t shown = 0;                  // index in `rows` of the row that tables show
+  double cost_budget = 0;            // 0 for an algorithm without a budget
 };
 
 struct Group {
-  std::string title;  // unique
-  bool labelled = false;
+  std::string title;               // unique
   std::vector<RunMember> members;  // never empty
   const Run& run() const { return *members[0].run; }
 };
@@ -80,10 +80,12 @@ std::vector<Group> SplitMembers(const std::vector<Group>& groups);
 // any of them, and "newest_COLUMN", the mean of a column over the newest 50.
 std::vector<std::pair<double, double>> MemberCurve(const RunMember& member, const std::string& quantity);
 
-// The points of a curve: for each number of environment steps, the mean over the members and its 95 % interval.
+// The points of a curve: for each number of environment steps, the mean over the members, its 95 % interval, and the
+// value of each member (NaN where it has none).
 struct Series {
   std::vector<double> steps;
   std::vector<Interval> values;
+  std::vector<std::vector<double>> members;
 };
 Series GroupSeries(const Group& group, const std::string& quantity);
 

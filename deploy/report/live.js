@@ -22,34 +22,41 @@ function applyPatch(document, operations) {
 }
 
 const percent = (share) => share === null ? '–' : `${number(100 * share)} %`;
+const ended = (run) => ['complete', 'not running'].includes(run.state);
 
-function showWaits() {
-  const rows = state.runs.map((run) => ({
-    trouble: Boolean(run.problem),
-    cells: [run.folder, run.problem || run.state, percent(run.done), number(run.steps_per_second), number(run.updates_per_second),
-            duration(run.eta_seconds), number(run.actors), run.waits.join('; ')]}));
-  const sessions = state.runs.flatMap((run) => run.sessions.map((session) => ({
-    cells: [run.folder, session.actor, session.members, number(session.environments), number(session.rows),
-            session.connected ? 'connected' : 'disconnected']})));
-  const shown = [table(['Run', 'State', 'Done', 'Steps/s', 'Updates/s', 'Left', 'Actors', 'Waiting'], rows)];
+// How far each run is. A wait is named only while nothing moves: short waits are a part of the work.
+function progress() {
+  const shown = state.runs.filter((run) => !ended(run)).concat(state.runs.filter(ended)).slice(0, 6).map((run) => {
+    const speed = ended(run) ? [] : [`${number(run.steps_per_second)} steps/s`, `${number(run.updates_per_second)} updates/s`,
+                                     run.eta_seconds === null ? '' : `${duration(run.eta_seconds)} left`];
+    const idle = !ended(run) && !run.steps_per_second && !run.updates_per_second ? run.waits : [];
+    return element('div', {class: 'progress'}, element('b', {text: run.folder}),
+        element('progress', {max: 1, value: run.done || 0}),
+        element('p', {text: [`${run.state}, ${percent(run.done)} done`, ...speed].filter(Boolean).join(' · ')}),
+        ...idle.map((wait) => element('p', {class: 'soft', text: `Waits: ${wait}`})),
+        ...(run.problem ? [element('p', {class: 'bad', text: run.problem})] : []));
+  });
+  return [element('figure', {}, element('figcaption', {text: 'Now'}), ...shown)];
+}
+
+function showProcesses() {
+  const shown = [table(['Run', 'State', 'Done', 'Steps/s', 'Updates/s', 'Left', 'Actors', 'Newest wait'], state.runs.map((run) => (
+      [run.folder, run.problem || run.state, percent(run.done), number(run.steps_per_second), number(run.updates_per_second),
+       duration(run.eta_seconds), number(run.actors), run.waits.join('; ') || 'none'])))];
+  const sessions = state.runs.flatMap((run) => run.sessions.map((session) => (
+      [run.folder, session.actor, session.members, number(session.environments), number(session.rows),
+       session.connected ? 'connected' : 'disconnected'])));
   if (sessions.length) {
-    shown.push(element('details', {}, element('summary', {text: 'Sessions of actors'}),
-        table(['Run', 'Actor', 'Members', 'Environments', 'Rows', ''], sessions)));
+    shown.push(element('h3', {text: 'Sessions of actors'}), table(['Run', 'Actor', 'Members', 'Environments', 'Rows', ''], sessions));
   }
   fill('waits', ...shown);
 }
 
-function showViolations() {
-  const rows = state.runs.flatMap((run) => run.violations.map((one) => ({
-    cells: [run.folder, one.id, one.member, one.seed, number(one.env_steps), one.actor, number(one.episode), number(one.step),
-            number(one.cost), number(one.cvar), number(one.delta)]})));
-  const total = state.runs.reduce((sum, run) => sum + run.violations_total, 0);
-  const facts = `${number(total)} recorded. \`datacom replay-violation RUN NUMBER --out violation.mp4\` simulates one again.`;
-  const shown = [element('p', {class: 'soft', text: rows.length ? facts : 'None recorded.'})];
-  if (rows.length) {
-    shown.push(table(['Run', 'Number', 'Member', 'Seed', 'At step', 'Actor', 'Episode', 'Its step', 'Cost', 'CVaR', 'δ'], rows));
-  }
-  fill('violations', ...shown);
+// Of the group's first run, which the hint is about.
+function ledgerHint(group) {
+  const run = state.runs.find((one) => one.folder === group.folder);
+  return run && run.violations_total ? `The ledger has ${count(run.violations_total, 'violating step')}: datacom replay-violation ` +
+      `${quoted(group.folder)} ${run.violations_total} --out violation.mp4 simulates the newest again.` : '';
 }
 
 function showState() {
@@ -60,10 +67,11 @@ function showState() {
     byId('title').textContent = 'datacom watch';
     byId('subtitle').textContent = 'No run has records yet.';
   }
-  showWaits();
-  showViolations();
+  showVerdicts((group) => state.runs.some((run) => run.folder === group.folder && !ended(run)));
+  showCurves(progress());
+  showViolations('newest', ledgerHint);
+  showProcesses();
   showSummary();
-  showCurves();
 }
 
 const connection = (text) => { byId('connection').textContent = text; };

@@ -31,6 +31,7 @@ LivePage RenderLivePage(const Plotting& plotting) {
   page.html = absl::StrReplaceAll(kLiveTemplate, {{"{{STYLE}}", kStyle},
                                                   {"{{PLOTTING}}", ScriptText(plotting)},
                                                   {"{{LICENCE}}", LicenceText(plotting)},
+                                                  {"{{VERDICT}}", kVerdictScript},
                                                   {"{{SCRIPT}}", kScript},
                                                   {"{{LIVE}}", kLiveScript}});
   page.policy = absl::StrCat(

@@ -1,4 +1,3 @@
-'use strict';
 // Draws the feasibility maps: one panel per epoch, one colour scale per run. Blue is feasible (k < 0), red is infeasible,
 // the black line is the boundary k = 0, the green one is where a known row is 0, grey points have no state. page.js, loaded next, holds the data and the helpers.
 
@@ -106,22 +105,31 @@ function mapPanel(map, panel, limit) {
   return element('figure', {}, element('figcaption', {text: `Epoch ${panel.epoch}, δ = ${number(panel.delta)}`}), canvas, line);
 }
 
+// What the colours of a map mean.
+function mapScale(map, limit) {
+  const stops = [-limit, -limit / 4, 0, limit / 4, limit]
+      .map((value) => `rgb(${mapColour(value, limit).join(' ')}) ${(50 + 50 * value / limit)}%`).join(', ');
+  return element('span', {class: 'soft small'}, `k from ${number(-limit)} `,
+      element('span', {class: 'scale', style: `background: linear-gradient(to right, ${stops})`}),
+      ` to ${number(limit)}; blue is feasible, black the boundary${map.known ? ', green where a known row is 0' : ''}`);
+}
+
+function newestMap(run) {
+  const limit = mapLimit(run.map), panel = mapPanel(run.map, run.map.panels.at(-1), limit);
+  panel.querySelector('figcaption').textContent = `Learned constraint, member ${run.map.member}, epoch ${run.map.panels.at(-1).epoch}`;
+  panel.append(mapScale(run.map, limit));
+  return panel;
+}
+
 function showMaps() {
   const runs = data.runs.filter((run) => run.map);
-  if (!runs.length) return;
-  byId('maps').append(element('h2', {text: 'Learned constraint k = CVaR − δ'}));
-  for (const run of runs) {
+  byId('maps').hidden = !runs.length;
+  fill('maps', ...runs.flatMap((run) => {
     const map = run.map;
-    if (map.missing) {
-      byId('maps').append(element('p', {class: 'soft', text: `${label(run)}: no map, because ${map.missing}`}));
-      continue;
-    }
-    const limit = mapLimit(map), ends = [-limit, -limit / 4, 0, limit / 4, limit];
-    const stops = ends.map((value) => `rgb(${mapColour(value, limit).join(' ')}) ${(50 + 50 * value / limit)}%`).join(', ');
-    const scale = element('span', {class: 'soft'}, `k from ${number(-limit)} `,
-        element('span', {class: 'scale', style: `background: linear-gradient(to right, ${stops})`}), ` to ${number(limit)}; blue is feasible, black the boundary${map.known ? ', green where a known row is 0' : ''}`);
-    byId('maps').append(element('p', {}, element('b', {text: label(run)}), ` member ${map.member}: ${map.title}. `, scale));
-    byId('maps').append(element('div', {class: 'panels'}, ...map.panels.map((panel) => mapPanel(map, panel, limit))));
-  }
+    if (map.missing) return [element('p', {class: 'soft', text: `${label(run)}: no map, because ${map.missing}`})];
+    const limit = mapLimit(map);
+    return [element('p', {}, element('b', {text: label(run)}), ` member ${map.member}: ${map.title}. k = CVaR − δ. `, mapScale(map, limit)),
+            element('div', {class: 'panels'}, ...map.panels.map((panel) => mapPanel(map, panel, limit)))];
+  }));
 }
 // SPDX-License-Identifier: Apache-2.0

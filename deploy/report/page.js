@@ -1,5 +1,5 @@
-// Draws the data of a report: one chart per quantity, one line and band per group of members. A function that is called
-// again shows newer data in the place of older data.
+// Draws the data of a report: verdicts and two charts on the first screen, everything else folded. One line per group; few
+// members have a thin line each, more a band. A function that is called again shows newer data in the place of older data.
 
 let data;
 const byId = (id) => document.getElementById(id);
@@ -17,13 +17,15 @@ function element(name, attributes, ...children) {
   return node;
 }
 
-// Replaces what a section shows below its heading. What was open stays open.
+// Replaces what a section shows, of a fold what is below its summary. What was open stays open.
 function fill(id, ...children) {
-  const section = byId(id);
+  const section = byId(id).querySelector(':scope > summary + div') || byId(id);
   const open = new Set([...section.querySelectorAll('details[open] > summary')].map((summary) => summary.textContent));
-  section.replaceChildren(...[...section.children].filter((child) => child.tagName === 'H2'), ...children);
+  section.replaceChildren(...children);
   for (const summary of section.querySelectorAll('details > summary')) summary.parentNode.open = open.has(summary.textContent);
 }
+
+const fold = (title, ...children) => element('details', {}, element('summary', {text: title}), element('div', {}, ...children));
 
 function number(value) {
   if (value === null || value === undefined) return '–';
@@ -46,26 +48,16 @@ function duration(seconds) {
 const label = (run) => data.runs.length > 1 ? run.folder : run.name;
 
 function table(header, rows) {
-  const head = element('tr', {}, ...header.map((text) => element('th', {text})));
-  const body = rows.map((row) => {
-    const cells = row.cells.map((cell) => cell instanceof Node ? element('td', {}, cell) : element('td', {text: cell}));
-    return element('tr', row.trouble ? {class: 'trouble'} : {}, ...cells);
-  });
+  const head = element('tr', {}, ...header.map((cell) => element('th', {}, cell)));
+  const body = rows.map((cells) => element('tr', {}, ...cells.map((cell) => element('td', {}, cell))));
   return element('div', {class: 'wide'}, element('table', {}, element('thead', {}, head), element('tbody', {}, ...body)));
 }
 
 function withHalf(values) {
   if (!values) return '–';
-  const cell = element('span', {text: number(values[0])});
-  if (values[2] > 1) cell.append(element('span', {class: 'half', text: ' ± ' + significant(values[1])}));
-  return cell;
-}
-
-function withRange(values) {
-  if (!values) return '–';
-  const short = (value) => value.toLocaleString('en-US', {maximumSignificantDigits: 3});
-  const cell = element('span', {text: short(values[3])});
-  if (values[2] > 1) cell.append(element('span', {class: 'half', text: ` [${short(values[4])}, ${short(values[5])}]`}));
+  const cell = element('span', {text: number(values[0])}), half = (text) => element('span', {class: 'half', text});
+  if (values[2] > 1) cell.append(half(' ± ' + significant(values[1])));
+  if (values[2] > 3) cell.append(half(`; IQM ${few(values[3])} [${few(values[4])}, ${few(values[5])}]`));
   return cell;
 }
 
@@ -82,87 +74,152 @@ function showHeader() {
   byId('title').textContent = names.join(' · ');
   document.title = names.join(', ') + ' – datacom report';
   byId('subtitle').textContent = [...new Set(data.runs.map((run) => run.description).filter(Boolean))].join(' — ');
-  byId('made').textContent = 'Written by ' + data.build + '. Lines are means over the members of a group; bands and ± are 95 % ' +
-      'confidence intervals of that mean (Student t). Brackets are 95 % intervals of a percentile bootstrap over members.';
-  fill('runs', ...data.groups.map((group) => {
-    const members = group.members;
-    const steps = Math.max(...members.map((member) => member.env_steps));
-    const trouble = ['diverged', 'runaway'].map((status) => [members.filter((member) => member.status === status).length, status]);
-    const facts = `${group.task}, ${group.algorithm}; ${members.length} member${members.length === 1 ? '' : 's'} ` +
-        `(seed${members.length === 1 ? '' : 's'} ${members.map((member) => member.seed).join(', ')}); ` +
-        `${number(steps)} of ${number(group.goal)} steps each; ${number(group.episodes)} training episodes; ${duration(wallSeconds(group))}` +
-        (group.lockstep ? '; lockstep' : '') + trouble.filter(([count]) => count).map(([count, status]) => `; ${count} ${status}`).join('');
-    return element('div', {class: 'run'}, swatch(group), element('b', {text: group.title}), element('span', {class: 'soft', text: facts}));
-  }));
+  byId('made').textContent = 'Written by ' + data.build + '. Thick lines are means over the seeds of a group. Up to three seeds have a thin ' +
+      'line each; more have a band, the 95 % confidence interval of the mean (Student t), as is ±. IQM is the inter-quartile mean with its ' +
+      '95 % bootstrap interval. A verdict looks at the last third of the evaluations: J rises or falls there if a straight line through it ' +
+      'changes by more than the spread of the seeds and of the values. A seed is within its budget if the mean cost of its newest ' +
+      'evaluations (a tenth, at least three) is.';
+}
+
+function verdictCard(group, running) {
+  const verdict = verdictOf(group, running), [advice, command] = verdict.next;
+  const members = group.members.length > 5 ? count(group.members.length, 'seed') : seedsOf(group.members);
+  const steps = Math.max(...group.members.map((member) => member.env_steps));
+  const facts = `${group.task}, ${group.algorithm}; ${members}; ${number(steps)} of ${number(group.goal)} steps; ` +
+      `${count(group.episodes.all, 'training episode')}; ${duration(wallSeconds(group))}${group.lockstep ? '; lockstep' : ''}`;
+  const answer = (question, ...said) => element('div', {class: 'answer'}, element('h3', {text: question}), element('p', {}, ...said));
+  const judged = (question, {level, word, text}) => answer(question, element('b', {class: level, text: word}), ' ' + text);
+  return element('article', {class: 'run'},
+      element('h2', {}, swatch(group), element('span', {text: group.title}), element('small', {class: 'soft', text: facts})),
+      ...verdict.trouble.map((text) => element('p', {class: 'bad trouble', text})),
+      element('div', {class: 'answers'}, judged('Does it learn?', verdict.learns), judged('Is it safe within its budget?', verdict.safe),
+          answer('What next?', advice, ...(command ? [' ', element('code', {text: command})] : []))));
+}
+
+const MOST_CARDS = 4;
+function showVerdicts(isRunning = () => false) {
+  const cards = data.groups.map((group) => verdictCard(group, isRunning(group)));
+  const more = cards.splice(MOST_CARDS);
+  fill('verdicts', ...cards, ...(more.length ? [fold(`${more.length} more`, ...more)] : []));
 }
 
 function showSummary() {
-  const columns = data.quantities.filter((q) => q.summary && data.groups.some((group) => group.summary[q.column]));
+  const rows = data.quantities.filter((q) => q.summary && data.groups.some((group) => group.summary[q.column]));
   const title = (q) => (q.group === 'Training episodes' ? 'Training: ' : '') + q.title;
-  const shown = [];
-  if (data.rule) {
-    byId('shown').textContent = 'Values of the best epoch of each member';
-    const totals = ' The largest violation so far and the total cost so far cover the whole training.';
-    shown.push(element('p', {class: 'soft', text: data.rule + totals}));
-  }
-  shown.push(table(['', ...columns.map(title), 'Wall time'], [
-      ...data.groups.map((group) => (
-          {cells: [named(group), ...columns.map((q) => withHalf(group.summary[q.column])), duration(wallSeconds(group))]})),
-      ...data.baselines.map((one) => (
-          {cells: [`${one.label} (${one.episodes} episodes)`, ...columns.map((q) => number(one.means[q.column])), '–']}))]));
-  if (data.groups.some((group) => group.members.length > 3)) {
-    shown.push(element('h3', {text: 'Inter-quartile means'}),
-        table(['', ...columns.map(title)], data.groups.map((group) => (
-            {cells: [named(group), ...columns.map((q) => withRange(group.summary[q.column]))]}))));
-  }
-  const members = data.groups.flatMap((group) => group.members.map((member) => ({
-    trouble: ['diverged', 'runaway'].includes(member.status),
-    cells: [group.title, member.seed, number(member.epoch), number(member.env_steps), number(member.updates),
-            ...columns.map((q) => number(member[q.column])), member.status]})));
-  shown.push(element('details', {}, element('summary', {text: 'Each member'}),
-      table(['', 'Seed', 'Epoch shown', 'Steps', 'Updates', ...columns.map(title), 'Status'], members)));
-  fill('summary', ...shown);
+  const rule = data.rule ? ['Values of the best epoch of each member. ' + data.rule +
+      ' The largest violation so far and the total cost so far cover the whole training.'] : [];
+  const values = table(['', ...data.groups.map(named), ...data.baselines.map((one) => `${one.label} (${one.episodes} episodes)`)], [
+      ...rows.map((q) => [title(q), ...data.groups.map((group) => withHalf(group.summary[q.column])),
+                          ...data.baselines.map((one) => number(one.means[q.column]))]),
+      ['Wall time', ...data.groups.map((group) => duration(wallSeconds(group))), ...data.baselines.map(() => '–')]]);
+  const own = [['Epoch shown', 'epoch'], ['Steps', 'env_steps'], ['Updates', 'updates'], ...rows.map((q) => [title(q), q.column])];
+  const members = data.groups.map((group) => fold(`Each seed of ${group.title}`,
+      table(['Seed', ...group.members.map((member) => member.seed)], [
+          ...own.map(([name, key]) => [name, ...group.members.map((member) => number(member[key]))]),
+          ['Status', ...group.members.map((member) => element('span', {class: member.status === 'ok' ? '' : 'bad', text: member.status}))]])));
+  fill('summary', ...rule.map((text) => element('p', {class: 'soft', text})), values, ...members);
+}
+
+// The episodes of the list `which` of each group, "worst" or "newest". `hint` is a sentence for each group.
+function showViolations(which, hint) {
+  const groups = data.groups.filter((group) => group.episodes.all);
+  const share = groups.map((group) => `${number(group.episodes.violating)} of ${number(group.episodes.all)}`).slice(0, 4).join('; ');
+  byId('violations').querySelector('summary').textContent = 'Violations by episode' + (share ? `: ${share} training episodes` : '');
+  fill('violations', ...groups.flatMap((group) => {
+    const {all, violating} = group.episodes, listed = group.episodes[which];
+    const title = element('h3', {}, named(group));
+    if (!listed.length) return [title, element('p', {class: 'soft', text: `None of ${count(all, 'training episode')} had a cost.`})];
+    const said = `${number(violating)} of ${count(all, 'training episode')} had a cost; the ${listed.length} ` +
+        (which === 'worst' ? 'with the largest cost' : 'newest') + '. ';
+    return [title, element('p', {class: 'soft', text: said + hint(group)}), table(
+        ['Seed', 'Episode', 'At step', 'Steps violated', 'Largest', 'Cost sum'],
+        listed.map((one) => [one.seed, one.count > 1 ? `${number(one.episode - one.count + 1)}–${number(one.episode)}` : number(one.episode),
+                             number(one.env_steps), number(one.violating_steps), number(one.max_violation), number(one.sum_cost)]))];
+  }));
 }
 
 // One horizontal line per baseline, as long as the longest curve.
-function baselines(quantity) {
+function baselines(quantity, end, scale) {
   const known = data.baselines.filter((one) => one.means[quantity.column] !== undefined && one.means[quantity.column] !== null);
-  const end = Math.max(0, ...data.groups.flatMap((group) => (group.series[quantity.column] || []).map((point) => point[0])));
   return known.map((one) => ({
-    borderColor: one.colour, backgroundColor: one.colour, borderWidth: 1.5, borderDash: [8, 4], pointRadius: 0,
-    pointHitRadius: 8, fill: false, label: one.label, data: [0, end].map((x) => ({x, y: one.means[quantity.column]}))}));
+    borderColor: one.colour, backgroundColor: one.colour, borderWidth: 1.5, borderDash: [8, 4], pointRadius: 0, pointHitRadius: 8,
+    fill: false, label: one.label, data: [0, end].map((x) => ({x, y: scale.to(one.means[quantity.column]), value: one.means[quantity.column]}))}));
 }
 
-// Three datasets per group: lower edge, upper edge filled down to it, and the mean.
-function datasets(quantity, least) {
-  return data.groups.filter((group) => group.series[quantity.column]).flatMap((group) => {
-    const points = group.series[quantity.column];
-    const line = {borderColor: group.colour, backgroundColor: group.colour, borderWidth: 2, pointRadius: points.length > 40 ? 0 : 2,
-                  pointHitRadius: 8, borderDash: group.dashes, fill: false, label: group.title,
-                  data: points.map(([x, mean, half]) => ({x, y: mean, half}))};
-    if (!points.some((point) => point[3] > 1)) return [line];
-    const edge = {borderWidth: 0, pointRadius: 0, pointHitRadius: 0, band: true, label: group.title};
-    return [{...edge, fill: false, data: points.map(([x, mean, half]) => ({x, y: Math.max(mean - half, least)}))},
-            {...edge, fill: '-1', backgroundColor: translucent(group.colour), data: points.map(([x, mean, half]) => ({x, y: mean + half}))},
-            line];
-  });
+// The budgets of the groups, which belong into the chart of the cost.
+const budgetsFor = (quantity) => [...new Set(data.groups.filter((group) => costOf(group) === quantity.column)
+    .flatMap((group) => group.members.map((member) => member.budget)))];
+const budgetName = (budget) => budget || data.groups.some((group) => group.has_budget) ? `budget ${few(budget)}` : 'no budget: 0';
+
+function budgetLines(quantity, end, scale) {
+  return budgetsFor(quantity).map((budget) => ({
+    budget, borderColor: '#a3202b', backgroundColor: '#1a8c3314', borderWidth: 1.5, borderDash: [5, 3], pointRadius: 0, pointHitRadius: 0,
+    fill: 'start', label: budgetName(budget), data: [0, end].map((x) => ({x, y: scale.to(budget), value: budget}))}));
+}
+
+const budgetText = {
+  id: 'budgetText',
+  afterDatasetsDraw({ctx, data: {datasets}, scales, chartArea}) {
+    ctx.save();
+    Object.assign(ctx, {font: '600 12px system-ui, "DejaVu Sans", sans-serif', fillStyle: '#a3202b', textAlign: 'right'});
+    for (const {budget, label, data: [at]} of datasets.filter((one) => one.budget !== undefined)) {
+      ctx.fillText(label, chartArea.right - 4, scales.y.getPixelForValue(at.y) - 5);
+    }
+    ctx.restore();
+  },
+};
+
+const pointsOf = (quantity) => data.groups.flatMap((group) => group.series[quantity.column] || []);
+const highest = (points) => Math.max(...points.map((point) => point[5] ?? point[1]));
+const lowest = (points) => Math.min(...points.map((point) => point[4] ?? point[1]));
+
+// The axis of a cost far above its budget is linear up to the budget and logarithmic above it, so that both can be read.
+function scaleOf(quantity) {
+  const budget = Math.min(...budgetsFor(quantity).filter((one) => one > 0));
+  if (!(highest(pointsOf(quantity)) > 5 * budget) || budget === Infinity) return {bent: false, to: (value) => value, from: (at) => at};
+  return {bent: true, to: (value) => value <= budget ? value / budget : 1 + Math.log10(value / budget),
+          from: (at) => at <= 1 ? at * budget : budget * 10 ** (at - 1)};
+}
+
+// Datasets of a group: the edges of the band or the members' lines, then the mean. A band ends where the members end.
+function datasets(quantity, group, least, scale) {
+  const points = group.series[quantity.column];
+  const line = (values, more) => ({
+    borderColor: group.colour, backgroundColor: group.colour, borderDash: group.dashes, fill: false, pointHitRadius: 8, label: group.title,
+    pointRadius: 0, borderWidth: 2.5, data: values.map(([x, value, half]) => ({
+      x, y: value === null || value === undefined ? NaN : scale.to(Math.max(value, least)), value, half})), ...more});
+  const mean = line(points, {pointRadius: points.length > 40 ? 0 : 2.5});
+  if (points.every((point) => point.length === 2)) return [mean];
+  if (group.members.length <= 3) {
+    return [...group.members.map((member, i) => line(points.map((point) => [point[0], point[6 + i]]), {
+      borderWidth: 1, borderColor: group.colour + '99', member: true, label: `${group.title}, seed ${member.seed}`})), mean];
+  }
+  const high = highest(points), low = Math.max(lowest(points), least);
+  const edge = (sign) => points.map(([x, value, half]) => [x, Math.min(high, Math.max(low, value + sign * half))]);
+  const band = {borderWidth: 0, pointHitRadius: 0, band: true};
+  return [line(edge(-1), band), line(edge(1), {...band, fill: '-1', backgroundColor: translucent(group.colour)}), mean];
 }
 
 function axisNumber(value) {
   const size = Math.abs(value);
   if (size >= 1e6) return `${+(value / 1e6).toPrecision(3)}M`;
   if (size >= 1e4) return `${+(value / 1e3).toPrecision(3)}k`;
-  return `${+value.toPrecision(7)}`;
+  return `${+value.toPrecision(3)}`;
 }
 
 // Lower end of the axis; undefined = fitted to the curves. A logarithmic axis begins at the decade of its smallest mean.
 function axisBegin(quantity) {
   if (!quantity.logarithmic) return quantity.from_zero ? 0 : undefined;
-  const means = data.groups.flatMap((group) => (group.series[quantity.column] || []).map((point) => point[1])).filter((mean) => mean > 0);
+  const means = pointsOf(quantity).map((point) => point[1]).filter((mean) => mean > 0);
   return means.length ? 10 ** Math.floor(Math.log10(Math.min(...means))) : undefined;
 }
 
-const lines = (quantity) => [...datasets(quantity, quantity.logarithmic ? axisBegin(quantity) : -Infinity), ...baselines(quantity)];
+function lines(quantity) {
+  const scale = scaleOf(quantity), least = quantity.logarithmic ? axisBegin(quantity) : -Infinity;
+  const end = Math.max(0, ...pointsOf(quantity).map((point) => point[0]));
+  return [...budgetLines(quantity, end, scale), ...baselines(quantity, end, scale),
+          ...data.groups.filter((group) => group.series[quantity.column]).flatMap((group) => datasets(quantity, group, least, scale))];
+}
 const severalLines = () => data.groups.length + data.baselines.length > 1;
 
 function chart(quantity) {
@@ -170,32 +227,34 @@ function chart(quantity) {
   const figure = element('figure', {}, element('figcaption', {text: quantity.title}), element('div', {class: 'plot'}, canvas));
   const grid = {color: '#e9edf1'};
   const draw = () => new Chart(canvas, {
-    type: 'line',
-    data: {datasets: lines(quantity)},
+    type: 'line', data: {datasets: lines(quantity)}, plugins: [budgetText],
     options: {
       animation: false, maintainAspectRatio: false, parsing: false, normalized: true,
       interaction: {mode: 'nearest', axis: 'x', intersect: false},
       scales: {
-        x: {type: 'linear', grid, ticks: {callback: axisNumber, maxTicksLimit: 7, maxRotation: 0},
-            title: {display: true, text: 'environment steps'}, min: 0},
+        x: {type: 'linear', grid, ticks: {callback: axisNumber, maxTicksLimit: 6, maxRotation: 0},
+            title: {display: true, text: 'environment steps'}, min: 0, grace: 0},
         y: {type: quantity.logarithmic ? 'logarithmic' : 'linear', grid, min: axisBegin(quantity),
-            ticks: {callback: axisNumber, maxTicksLimit: 6}},
+            afterBuildTicks: (axis) => {
+              if (scaleOf(quantity).bent) axis.ticks = [0, 0.5, 1, 2, 3, 4, 5, 6].filter((value) => value <= axis.max).map((value) => ({value}));
+            },
+            ticks: {callback: (value) => axisNumber(scaleOf(quantity).from(value)), maxTicksLimit: 6}},
       },
       plugins: {
-        legend: {display: severalLines(),
-                 labels: {boxWidth: 14, boxHeight: 2, filter: (item, all) => !all.datasets[item.datasetIndex].band}},
+        legend: {display: severalLines(), labels: {boxWidth: 14, boxHeight: 2, filter: ({datasetIndex}, {datasets: all}) => (
+            !all[datasetIndex].band && !all[datasetIndex].member && all[datasetIndex].budget === undefined)}},
         tooltip: {filter: (item) => !item.dataset.band,
                   callbacks: {title: (items) => items.length ? `${number(items[0].raw.x)} steps` : '',
-                              label: (item) => `${item.dataset.label}: ${number(item.raw.y)}` +
-                                  (item.raw.half ? ` ± ${significant(item.raw.half)}` : '')}},
+                              label: (item) => `${item.dataset.label}` + (item.dataset.budget !== undefined ? '' : `: ${number(item.raw.value)}` +
+                                  (item.raw.half ? ` ± ${significant(item.raw.half)}` : ''))}},
       },
     },
   });
   return {figure, draw};
 }
 
-// The charts in the page, by the column of their quantity.
-let charts = new Map();
+// The charts that are drawn, by the column of their quantity. Those of a fold are drawn when it is opened.
+let charts = new Map(), layout = '';
 
 // Changes a chart in place. Its datasets stay the same objects, so that a line that the reader has hidden stays hidden.
 function redraw(shown, quantity) {
@@ -207,41 +266,54 @@ function redraw(shown, quantity) {
   shown.update();
 }
 
-function showCurves() {
+// The two charts of the first screen with `beside`, and the folds of all others.
+function showCurves(beside) {
   const quantities = data.quantities.filter((q) => data.groups.some((one) => one.series[q.column]));
-  if (quantities.length === charts.size && quantities.every((q) => charts.has(q.column))) {
-    quantities.forEach((quantity) => redraw(charts.get(quantity.column), quantity));
-    return;
+  const first = data.groups.length ? [returnOf(data.groups[0]), costOf(data.groups[0])] : [];
+  const heads = first.map((column) => quantities.find((q) => q.column === column)).filter(Boolean);
+  const now = JSON.stringify([first, quantities.map((q) => q.column)]);
+  if (now !== layout) {
+    const open = new Set([...byId('curves').querySelectorAll('details[open] > summary')].map((summary) => summary.textContent));
+    charts.forEach((one) => one.destroy());
+    charts = new Map();
+    const made = quantities.map((quantity) => ({quantity, ...chart(quantity)}));
+    const drawn = (some) => some.filter(({quantity}) => !charts.has(quantity.column))
+        .forEach(({quantity, draw}) => charts.set(quantity.column, draw()));
+    const top = heads.map((quantity) => made.find((one) => one.quantity === quantity));
+    byId('head').replaceChildren(...top.map(({figure}) => figure), element('div', {id: 'beside'}));
+    byId('curves').replaceChildren(...[...new Set(quantities.map((q) => q.group))].map((group) => {
+      const own = made.filter((one) => one.quantity.group === group && !heads.includes(one.quantity));
+      const section = fold(group, element('div', {class: 'grid'}, ...own.map(({figure}) => figure)));
+      section.addEventListener('toggle', () => { if (section.open) drawn(own); });
+      section.open = open.has(group);
+      section.hidden = !own.length;
+      return section;
+    }));
+    drawn(top);
+    layout = now;
+  } else {
+    charts.forEach((one, column) => redraw(one, quantities.find((q) => q.column === column)));
   }
-  charts.forEach((one) => one.destroy());
-  const made = quantities.map((quantity) => ({quantity, ...chart(quantity)}));
-  byId('curves').replaceChildren(...[...new Set(quantities.map((q) => q.group))].map((group) => (
-      element('section', {}, element('h2', {text: group}),
-              element('div', {class: 'grid'}, ...made.filter(({quantity}) => quantity.group === group).map(({figure}) => figure))))));
-  charts = new Map(made.map(({quantity, draw}) => [quantity.column, draw()]));
+  if (byId('beside')) byId('beside').replaceChildren(...beside);
 }
 
-function showData() {
-  for (const group of data.groups) {
-    const columns = data.quantities.filter((q) => group.series[q.column]);
-    const at = new Map();
-    for (const q of columns) {
-      for (const [x, mean, half, count] of group.series[q.column]) {
-        if (!at.has(x)) at.set(x, {});
-        at.get(x)[q.column] = [mean, half, count];
-      }
-    }
-    const steps = [...at.keys()].sort((a, b) => a - b);
-    const title = (q) => `${q.group}: ${q.title}`;
-    byId('data').append(element('details', {}, element('summary', {text: `${group.title}: all curves as numbers (mean ± 95 %)`}),
-        table(['Steps', ...columns.map(title)], steps.map((x) => (
-            {cells: [number(x), ...columns.map((q) => withHalf(at.get(x)[q.column]))]})))));
+// The film of the first run that has one, or else its newest map.
+function pictures() {
+  const filmed = data.runs.find((run) => run.film);
+  if (filmed) {
+    const video = filmed.film.startsWith('data:video/');
+    const film = element(video ? 'video' : 'img', {[video ? 'aria-label' : 'alt']: 'Film of an episode', src: filmed.film});
+    if (video) Object.assign(film, {controls: true, loop: true, muted: true, autoplay: true});
+    return [element('figure', {class: 'film'}, element('figcaption', {text: `An episode${data.runs.length > 1 ? ` of ${label(filmed)}` : ''}`}), film)];
   }
+  const mapped = data.runs.find((run) => run.map && !run.map.missing && run.map.panels && run.map.panels.length);
+  return mapped ? [newestMap(mapped)] : [];
+}
+
+function showDetails() {
   for (const run of data.runs) {
-    byId('details').append(element('details', {}, element('summary', {text: `${label(run)}: resolved experiment`}),
-        element('pre', {text: run.experiment})));
-    if (run.build) {
-      byId('details').append(element('details', {}, element('summary', {text: `${label(run)}: build`}), element('pre', {text: run.build})));
+    for (const [name, text] of [['resolved experiment', run.experiment], ['build', run.build]]) {
+      if (text) byId('details').lastElementChild.append(fold(`${label(run)}: ${name}`, element('pre', {text})));
     }
   }
 }
@@ -249,9 +321,12 @@ function showData() {
 function showReport(report) {
   data = report;
   showHeader();
+  showVerdicts();
+  showCurves(pictures());
+  showViolations('worst', (group) => `datacom replay-violation ${quoted(group.folder)} NUMBER --out violation.mp4 simulates one ` +
+      'again; the numbers are in its ledger/violations.csv.');
   showSummary();
-  showCurves();
   showMaps();
-  showData();
+  showDetails();
 }
 // SPDX-License-Identifier: Apache-2.0

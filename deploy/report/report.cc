@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -31,16 +32,30 @@ using nlohmann::json;
 // JSON has no NaN.
 json Finite(double value) { return std::isfinite(value) ? json(value) : json(); }
 
-// Of more than `most` points every second, fourth, ... one, and the last one; 0: all. So that a growing curve keeps its
-// points, the distance doubles.
-json SeriesJson(const Series& series, size_t most) {
+// The pages draw every member's curve of few members, and always have the members of what the verdict is about.
+bool HasMembers(const Group& group, const std::string& quantity) {
+  constexpr size_t kFew = 3;
+  return group.members.size() > 1 &&
+         (group.members.size() <= kFew || quantity == "eval_discounted_return" || quantity == "eval_sum_cost");
+}
+
+// A point is [steps, mean], of several members [steps, mean, half width, members, least, largest], followed by the
+// members' values if `members`. Of more than `most` points every second, fourth, ... one, and the last one; 0: all. So
+// that a growing curve keeps its points, the distance doubles.
+json SeriesJson(const Series& series, bool members, size_t most) {
   json points = json::array();
   size_t distance = 1;
   while (most > 0 && series.steps.size() / distance > most) distance *= 2;
   for (size_t i = 0; i < series.steps.size(); ++i) {
     if (i % distance != 0 && i + 1 != series.steps.size()) continue;
     const Interval& value = series.values[i];
-    points.push_back({series.steps[i], Finite(value.mean), Finite(value.half), value.count});
+    json point = {series.steps[i], Finite(value.mean)};
+    const std::vector<double>& own = series.members[i];
+    if (own.size() > 1) {
+      for (const double one : {value.half, 1.0 * value.count, value.least, value.most}) point.push_back(Finite(one));
+    }
+    for (size_t m = 0; members && m < own.size(); ++m) point.push_back(Finite(own[m]));
+    points.push_back(std::move(point));
   }
   return points;
 }
@@ -62,6 +77,7 @@ json MemberRows(const Group& group, const std::vector<Quantity>& quantities) {
                 {"env_steps", Finite(progress.Number(row, "env_steps"))},
                 {"updates", Finite(progress.Number(row, "updates"))},
                 {"wall_seconds", Finite(progress.Number(row, "wall_seconds"))},
+                {"budget", member.cost_budget},
                 {"status", progress.Text(row, "status")}};
     for (const auto& [column, values] : values_of) one[column] = Finite(values[i]);
     rows.push_back(one);
@@ -92,14 +108,60 @@ json MapData(const std::string& run_dir, const MapMaker& map) {
   return data.is_object() ? data : json{{"missing", "the map is not a JSON object"}};
 }
 
+// The film of a run as a data URI; null without one, or with one that is too large for a page.
+json FilmData(const std::string& run_dir) {
+  constexpr uint64_t kMostBytes = 8 << 20;
+  for (const auto& [name, type] :
+       {std::pair("film.mp4", "video/mp4"), std::pair("film.webp", "image/webp"), std::pair("film.png", "image/png")}) {
+    const absl::StatusOr<std::string> film = ReadFile(absl::StrCat(run_dir, "/", name), kMostBytes);
+    if (film.ok()) return absl::StrCat("data:", type, ";base64,", absl::Base64Escape(*film));
+  }
+  return json();
+}
+
 json RunData(const Run& run, const MapMaker& map) {
   json data = {{"folder", run.folder},
                {"name", run.name},
                {"description", run.description},
                {"experiment", run.experiment},
                {"build", run.build}};
+  if (!map) return data;
+  data["film"] = FilmData(run.folder);
   const AlgorithmInfo* algorithm = FindAlgorithm(run.algorithm);
-  if (map && algorithm != nullptr && algorithm->learns_delta) data["map"] = MapData(run.folder, map);
+  if (algorithm != nullptr && algorithm->learns_delta) data["map"] = MapData(run.folder, map);
+  return data;
+}
+
+// How many of the group's training episodes had a cost, and the kListed worst and newest of them. A row of a result may
+// stand for several episodes.
+json EpisodesData(const Group& group) {
+  constexpr size_t kListed = 10;
+  double all = 0;
+  std::vector<json> violating;
+  for (const RunMember& member : group.members) {
+    double ended = 0;  // of this member
+    for (const size_t row : member.episode_rows) {
+      const Csv& episodes = *member.run->episodes;
+      const double count = episodes.has("episodes") ? episodes.Number(row, "episodes") : 1;
+      ended += count;
+      if (!(episodes.Number(row, "sum_cost") > 0)) continue;
+      violating.push_back(
+          {{"seed", member.run->progress.Text(member.rows.back(), "seed")}, {"episode", ended}, {"count", count}});
+      for (const char* column : {"env_steps", "violating_steps", "max_violation", "sum_cost"}) {
+        violating.back()[column] = Finite(episodes.Number(row, column));
+      }
+    }
+    all += ended;
+  }
+  double with_cost = 0;
+  for (const json& one : violating) with_cost += one["count"].get<double>();
+  json data = {{"all", all}, {"violating", with_cost}};
+  for (const auto& [list, column] : {std::pair("worst", "sum_cost"), std::pair("newest", "env_steps")}) {
+    std::stable_sort(violating.begin(), violating.end(), [column = column](const json& a, const json& b) {
+      return a[column].get<double>() > b[column].get<double>();
+    });
+    data[list] = std::vector<json>(violating.begin(), violating.begin() + std::min(kListed, violating.size()));
+  }
   return data;
 }
 
@@ -111,15 +173,18 @@ json GroupData(const Group& group, const std::vector<Quantity>& quantities, size
   data["algorithm"] = run.algorithm;
   data["goal"] = run.env_steps;
   data["lockstep"] = run.lockstep;
-  size_t episodes = 0;
-  for (const RunMember& member : group.members) episodes += member.episode_rows.size();
-  data["episodes"] = episodes;
+  const AlgorithmInfo* algorithm = FindAlgorithm(run.algorithm);
+  data["has_budget"] = algorithm != nullptr && algorithm->has_budget;
+  data["learns_delta"] = algorithm != nullptr && algorithm->learns_delta;
+  data["folder"] = run.folder;
+  data["episodes"] = EpisodesData(group);
   data["members"] = MemberRows(group, quantities);
   data["summary"] = Summary(group, quantities);
   json series = json::object();
   for (const Quantity& quantity : quantities) {
     const Series curve = GroupSeries(group, quantity.column);
-    if (!curve.steps.empty()) series[quantity.column] = SeriesJson(curve, most);
+    if (curve.steps.empty()) continue;
+    series[quantity.column] = SeriesJson(curve, HasMembers(group, quantity.column), most);
   }
   data["series"] = series;
   return data;
@@ -235,7 +300,12 @@ absl::StatusOr<json> ReportData(const std::vector<std::string>& folders, const M
   std::vector<Group> groups = GroupRuns(runs, options.shown);
   if (options.each_member) groups = SplitMembers(groups);
   const std::vector<Look> looks = LooksOf(groups);
-  const size_t curves = std::max<size_t>(1, groups.size() * quantities.size());
+  size_t curves = 1;
+  for (const Group& group : groups) {
+    for (const Quantity& quantity : quantities) {
+      curves += HasMembers(group, quantity.column) ? 1 + group.members.size() : 1;
+    }
+  }
   const size_t most = options.points > 0 ? std::max<size_t>(2, options.points / curves) : 0;
   for (size_t i = 0; i < groups.size(); ++i) {
     json one = GroupData(groups[i], quantities, most);
@@ -283,6 +353,7 @@ std::string RenderPage(const json& data, const Plotting& plotting) {
                                              {"{{PLOTTING}}", ScriptText(plotting)},
                                              {"{{LICENCE}}", LicenceText(plotting)},
                                              {"{{DATA}}", embedded},
+                                             {"{{VERDICT}}", kVerdictScript},
                                              {"{{MAPS}}", kMapScript},
                                              {"{{SCRIPT}}", kScript}});
 }

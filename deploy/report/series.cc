@@ -97,9 +97,11 @@ std::vector<std::pair<double, double>> MemberCurve(const RunMember& member, cons
 }
 
 Series GroupSeries(const Group& group, const std::string& quantity) {
-  std::map<double, std::vector<double>> at;  // values of all members, by environment steps
-  for (const RunMember& member : group.members) {
-    for (const auto& [steps, value] : MemberCurve(member, quantity)) at[steps].push_back(value);
+  std::map<double, std::vector<double>> at;  // each member's value, by environment steps
+  for (size_t i = 0; i < group.members.size(); ++i) {
+    for (const auto& [steps, value] : MemberCurve(group.members[i], quantity)) {
+      at.try_emplace(steps, group.members.size(), kNone).first->second[i] = value;
+    }
   }
   Series series;
   for (const auto& [steps, values] : at) {
@@ -107,6 +109,7 @@ Series GroupSeries(const Group& group, const std::string& quantity) {
     if (interval.count == 0) continue;
     series.steps.push_back(steps);
     series.values.push_back(interval);
+    series.members.push_back(values);
   }
   return series;
 }

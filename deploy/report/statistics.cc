@@ -32,7 +32,7 @@ double StudentT(double freedom) { return boost::math::quantile(boost::math::stud
 
 Interval MeanInterval(const std::vector<double>& values) {
   Interval interval;
-  double sum = 0, least = 0, most = 0;
+  double sum = 0, &least = interval.least, &most = interval.most;
   for (const double value : values) {
     if (!std::isfinite(value)) continue;
     least = interval.count == 0 ? value : std::min(least, value);

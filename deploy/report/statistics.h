@@ -13,6 +13,7 @@ struct Interval {
   double mean = 0;
   double half = 0;  // half width of the 95 % interval of the mean (Student t); 0 for one value
   int count = 0;
+  double least = 0, most = 0;  // of the values
 };
 // Over the finite values; count is 0 when there are none.
 Interval MeanInterval(const std::vector<double>& values);

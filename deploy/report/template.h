@@ -4,11 +4,12 @@
 
 namespace datacom::report {
 
-extern const char kPageTemplate[];  // with {{STYLE}}, {{DATA}}, {{PLOTTING}}, {{LICENCE}}, {{MAPS}}, {{SCRIPT}}
+extern const char kPageTemplate[];  // with {{STYLE}}, {{DATA}}, {{PLOTTING}}, {{LICENCE}}, {{MAPS}}, {{VERDICT}}, {{SCRIPT}}
 extern const char kStyle[];
 extern const char kMapScript[];
+extern const char kVerdictScript[];
 extern const char kScript[];
-extern const char kLiveTemplate[];  // with {{STYLE}}, {{PLOTTING}}, {{LICENCE}}, {{SCRIPT}}, {{LIVE}}
+extern const char kLiveTemplate[];  // with {{STYLE}}, {{PLOTTING}}, {{LICENCE}}, {{VERDICT}}, {{SCRIPT}}, {{LIVE}}
 extern const char kLiveScript[];
 
 }  // namespace datacom::report
