@@ -81,6 +81,9 @@ function showHeader() {
       'evaluations (a tenth, at least three) is.';
 }
 
+// Breaks between words only.
+const commandLine = (text) => element('code', {}, ...text.split(/( )/).map((word) => word === ' ' ? word : element('span', {text: word})));
+
 function verdictCard(group, running) {
   const verdict = verdictOf(group, running), [advice, command] = verdict.next;
   const members = group.members.length > 5 ? count(group.members.length, 'seed') : seedsOf(group.members);
@@ -90,10 +93,11 @@ function verdictCard(group, running) {
   const answer = (question, ...said) => element('div', {class: 'answer'}, element('h3', {text: question}), element('p', {}, ...said));
   const judged = (question, {level, word, text}) => answer(question, element('b', {class: level, text: word}), ' ' + text);
   return element('article', {class: 'run'},
-      element('h2', {}, swatch(group), element('span', {text: group.title}), element('small', {class: 'soft', text: facts})),
+      element('h2', {}, ...(data.groups.length > 1 ? [swatch(group), element('span', {text: group.title})] : []),
+              element('small', {class: 'soft', text: facts})),
       ...verdict.trouble.map((text) => element('p', {class: 'bad trouble', text})),
       element('div', {class: 'answers'}, judged('Does it learn?', verdict.learns), judged('Is it safe within its budget?', verdict.safe),
-          answer('What next?', advice, ...(command ? [' ', element('code', {text: command})] : []))));
+          answer('What next?', advice, ...(command ? [' ', commandLine(command)] : []))));
 }
 
 const MOST_CARDS = 4;
@@ -143,7 +147,7 @@ function baselines(quantity, end, scale) {
   const known = data.baselines.filter((one) => one.means[quantity.column] !== undefined && one.means[quantity.column] !== null);
   return known.map((one) => ({
     borderColor: one.colour, backgroundColor: one.colour, borderWidth: 1.5, borderDash: [8, 4], pointRadius: 0, pointHitRadius: 8,
-    fill: false, label: one.label, data: [0, end].map((x) => ({x, y: scale.to(one.means[quantity.column]), value: one.means[quantity.column]}))}));
+    fill: false, label: one.label, data: [0, end || 0].map((x) => ({x, y: scale.to(one.means[quantity.column]), value: one.means[quantity.column]}))}));
 }
 
 // The budgets of the groups, which belong into the chart of the cost.
@@ -154,7 +158,7 @@ const budgetName = (budget) => budget || data.groups.some((group) => group.has_b
 function budgetLines(quantity, end, scale) {
   return budgetsFor(quantity).map((budget) => ({
     budget, borderColor: '#a3202b', backgroundColor: '#1a8c3314', borderWidth: 1.5, borderDash: [5, 3], pointRadius: 0, pointHitRadius: 0,
-    fill: 'start', label: budgetName(budget), data: [0, end].map((x) => ({x, y: scale.to(budget), value: budget}))}));
+    fill: 'start', label: budgetName(budget), data: [0, end || 0].map((x) => ({x, y: scale.to(budget), value: budget}))}));
 }
 
 const budgetText = {
@@ -170,8 +174,8 @@ const budgetText = {
 };
 
 const pointsOf = (quantity) => data.groups.flatMap((group) => group.series[quantity.column] || []);
+const lastStep = (quantity) => Math.max(0, ...pointsOf(quantity).map((point) => point[0])) || undefined;
 const highest = (points) => Math.max(...points.map((point) => point[5] ?? point[1]));
-const lowest = (points) => Math.min(...points.map((point) => point[4] ?? point[1]));
 
 // The axis of a cost far above its budget is linear up to the budget and logarithmic above it, so that both can be read.
 function scaleOf(quantity) {
@@ -181,7 +185,7 @@ function scaleOf(quantity) {
           from: (at) => at <= 1 ? at * budget : budget * 10 ** (at - 1)};
 }
 
-// Datasets of a group: the edges of the band or the members' lines, then the mean. A band ends where the members end.
+// Datasets of a group: the edges of the band or the members' lines, then the mean. A band is not wider than the members are apart.
 function datasets(quantity, group, least, scale) {
   const points = group.series[quantity.column];
   const line = (values, more) => ({
@@ -194,8 +198,7 @@ function datasets(quantity, group, least, scale) {
     return [...group.members.map((member, i) => line(points.map((point) => [point[0], point[6 + i]]), {
       borderWidth: 1, borderColor: group.colour + '99', member: true, label: `${group.title}, seed ${member.seed}`})), mean];
   }
-  const high = highest(points), low = Math.max(lowest(points), least);
-  const edge = (sign) => points.map(([x, value, half]) => [x, Math.min(high, Math.max(low, value + sign * half))]);
+  const edge = (sign) => points.map(([x, value, half, , low, high]) => [x, Math.min(high, Math.max(low, value + sign * half))]);
   const band = {borderWidth: 0, pointHitRadius: 0, band: true};
   return [line(edge(-1), band), line(edge(1), {...band, fill: '-1', backgroundColor: translucent(group.colour)}), mean];
 }
@@ -216,15 +219,23 @@ function axisBegin(quantity) {
 
 function lines(quantity) {
   const scale = scaleOf(quantity), least = quantity.logarithmic ? axisBegin(quantity) : -Infinity;
-  const end = Math.max(0, ...pointsOf(quantity).map((point) => point[0]));
+  const end = lastStep(quantity);
   return [...budgetLines(quantity, end, scale), ...baselines(quantity, end, scale),
           ...data.groups.filter((group) => group.series[quantity.column]).flatMap((group) => datasets(quantity, group, least, scale))];
 }
 const severalLines = () => data.groups.length + data.baselines.length > 1;
 
+// How the seeds of the groups are drawn.
+function drawnAs(quantity) {
+  const sizes = data.groups.filter((group) => (group.series[quantity.column] || [[]])[0].length > 2).map((group) => group.members.length);
+  return sizes.length ? `thick: mean; ${sizes.every((size) => size > 3) ? 'band: 95 %' : 'thin: seeds'}` : '';
+}
+
 function chart(quantity) {
   const canvas = element('canvas', {role: 'img', 'aria-label': `${quantity.group}: ${quantity.title}`});
-  const figure = element('figure', {}, element('figcaption', {text: quantity.title}), element('div', {class: 'plot'}, canvas));
+  const notes = [drawnAs(quantity), scaleOf(quantity).bent ? 'above the budget logarithmic' : ''].filter(Boolean).join('; ');
+  const figure = element('figure', {}, element('figcaption', {}, quantity.title + ' ', element('small', {class: 'soft', text: notes})),
+                         element('div', {class: 'plot'}, canvas));
   const grid = {color: '#e9edf1'};
   const draw = () => new Chart(canvas, {
     type: 'line', data: {datasets: lines(quantity)}, plugins: [budgetText],
@@ -233,7 +244,7 @@ function chart(quantity) {
       interaction: {mode: 'nearest', axis: 'x', intersect: false},
       scales: {
         x: {type: 'linear', grid, ticks: {callback: axisNumber, maxTicksLimit: 6, maxRotation: 0},
-            title: {display: true, text: 'environment steps'}, min: 0, grace: 0},
+            title: {display: true, text: 'environment steps'}, min: 0, max: lastStep(quantity)},
         y: {type: quantity.logarithmic ? 'logarithmic' : 'linear', grid, min: axisBegin(quantity),
             afterBuildTicks: (axis) => {
               if (scaleOf(quantity).bent) axis.ticks = [0, 0.5, 1, 2, 3, 4, 5, 6].filter((value) => value <= axis.max).map((value) => ({value}));
@@ -262,6 +273,7 @@ function redraw(shown, quantity) {
   newer.forEach((one, i) => { shown.data.datasets[i] = Object.assign(shown.data.datasets[i] || {}, one); });
   shown.data.datasets.length = newer.length;
   shown.options.scales.y.min = axisBegin(quantity);
+  shown.options.scales.x.max = lastStep(quantity);
   shown.options.plugins.legend.display = severalLines();
   shown.update();
 }

@@ -80,8 +80,9 @@ function safety(group) {
   if (!known.length) return {level: 'open', word: 'Too early to say.', text: 'No evaluation has ended yet.', trend: 'unknown', within: 0};
   const costs = known.map(({curve}) => newest(curve)), within = known.filter(({budget}, i) => costs[i] <= budget).length;
   const budgets = [...new Set(known.map(({budget}) => budget))], all = known.length;
-  const limit = group.has_budget ? `the budget of ${budgets.map(few).join(', ')}` : '0 (this method has no budget)';
-  const seeds = all === 1 ? (within ? `Within ${limit}` : `Above ${limit}`) : `${within} of ${all} seeds within ${limit}`;
+  const limit = `the budget of ${budgets.map(few).join(', ')}`;
+  const seeds = !group.has_budget ? `This method has no budget; ${within} of ${count(all, 'seed')} without cost` :
+      all === 1 ? (within ? `Within ${limit}` : `Above ${limit}`) : `${within} of ${all} seeds within ${limit}`;
   const text = `${seeds}. Cost of an episode now: ${spanned(costs)}.`;
   const early = Math.max(...known.map(({curve}) => curve.length)) < FEWEST;
   const [level, word] = early ? ['open', 'Too early to say.'] : within === all ? ['good', 'Yes.'] :
@@ -112,7 +113,8 @@ const quoted = (path) => /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'
 const resumed = (group, factor) => `datacom train --run-dir ${quoted(group.folder)} --resume` +
     (factor ? ` --steps ${factor * group.goal}` : '');
 const changed = (group, override) => `datacom train ${quoted(group.folder + '/experiment.textproto')} --set ${override}`;
-const halved = (group, name, otherwise) => `hyper.${name}=${+((+(setting(group, name) ?? otherwise)) / 2).toPrecision(3)}`;
+const scaled = (group, name, otherwise, factor) => `hyper.${name}=${+(factor * (setting(group, name) ?? otherwise)).toPrecision(3)}`;
+const halved = (group, name, otherwise) => scaled(group, name, otherwise, 0.5);
 
 // How to lower the cost of a group that has learned and stays above its budget.
 function lowerCost(group) {
@@ -121,14 +123,17 @@ function lowerCost(group) {
     return own ? ['Use a method that keeps a budget, such as datacom.'] :
         ['Use a method that keeps a budget:', `datacom train ${quoted(group.task)} --algorithm datacom`];
   }
-  if (!group.learns_delta) return ['Aim at a lower cost in a new run:', changed(group, halved(group, 'cost_budget', 5))];
+  const lower = group.members.every((member) => member.budget > 0) ?
+      ['Aim at a lower cost in a new run:', changed(group, halved(group, 'cost_budget', 5))] :
+      ['Train with more steps; no budget is lower than 0:', resumed(group, 2)];
+  if (!group.learns_delta) return lower;
   const mode = setting(group, 'delta_mode') || 'learned', warmup = +(setting(group, 'delta_warmup') || 50000);
   if (mode === 'fixed') return ['Lower δ in a new run:', changed(group, halved(group, 'init_delta', 1))];
   if (mode === 'learned' && warmup >= group.goal) {
     return [`δ has not moved: it begins after ${number(warmup)} steps. Train longer:`, resumed(group, Math.ceil(4 * warmup / group.goal))];
   }
   if (mode === 'learned') return ['Let a controller lower δ until the cost is within the budget:', changed(group, 'hyper.delta_mode=controlled')];
-  return ['Aim at a lower cost in a new run:', changed(group, halved(group, 'cost_budget', 5))];
+  return lower;
 }
 
 // [sentence, command]: the first step that helps. `running`: the run goes on (live page).

@@ -1,4 +1,6 @@
-"""Opens the page of `datacom watch`, and a report, in a headless Chromium: what they show, load and refuse."""
+"""Opens the page of `datacom watch`, and a report, in a headless Chromium: what they show, load and refuse. report_page_test.py tests the
+verdicts.
+"""
 import contextlib
 import http.server
 import os
@@ -41,11 +43,13 @@ class WatchPageTest(RunTest):
         page.wait(f"{POINTS}.length >= 2")
         before = page.value(f"{POINTS}.length")
         page.wait(f"{POINTS}.length > {before}")
-        page.wait(f"{ROWS} > 0 && state.runs[0].violations_total > 0")
+        page.wait("state.runs[0].violations_total > 0")
         newest = page.value("state.runs[0].violations_total")
         page.wait(f"state.runs[0].violations_total > {newest} && {ROWS} === 10")
         page.wait("state.runs[0].waits.length > 0 && byId('waits').textContent.includes(state.runs[0].waits[0])")
         self.assertIn("actor-0", page.value("byId('waits').textContent"))
+        page.wait("document.querySelector('#beside .progress p').textContent.startsWith('learning, ')")
+        self.assertRegex(page.value("document.querySelectorAll('.answer p')[2].textContent"), r"^Wait: \d+ % of the steps are done\.$")
         training.process.send_signal(signal.SIGINT)
         training.finish(75)
         page.wait("state.runs[0].state === 'not running'")
@@ -63,20 +67,20 @@ class WatchPageTest(RunTest):
         watching, chromium = self.watch(written.folder), self.browser()
         page = chromium.open(f"http://{watching.address}/")
         page.wait(f"{POINTS}.length === 2")
-        self.assertEqual(page.value("byId('violations').textContent"), "Newest violationsNone recorded.")
-        page.value("""window.canvas = document.querySelector('canvas'); document.querySelector('#summary details').open = true;
+        self.assertEqual(page.value("byId('violations').textContent"), "Violations by episode")
+        page.value("""window.canvas = document.querySelector('canvas'); byId('summary').open = document.querySelector('#summary details').open = true;
                       charts.get('eval_return').hide(2)""")
         written.add_epoch(2, returns=(30, 40))
-        written.add_violations(1, 2)
+        written.add_episodes(1, [3, 9])
         page.wait(f"{POINTS}.length === 3 && {ROWS} === 2")
         self.assertEqual(page.value(f"{POINTS}.map((point) => [point.x, point.y])"), [[0, 12], [1000, 23], [2000, 35]])
         self.assertTrue(page.value("""document.querySelector('canvas') === window.canvas && document.querySelector('#summary details').open &&
                                       !charts.get('eval_return').isDatasetVisible(2)"""))
-        self.assertEqual(page.value("document.querySelectorAll('canvas').length"), page.value("charts.size"))
+        self.assertEqual(page.value("[...charts.keys()]"), ["eval_return", "eval_sum_cost"], "those of closed folds are not drawn")
         self.assertTrue(page.value("""(() => { const box = window.canvas, pixels = box.getContext('2d').getImageData(0, 0, box.width, box.height).data;
                                       return pixels.some((part) => part > 0); })()"""), "something is drawn")
         row = page.value("[...document.querySelectorAll('#violations tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent))[0]")
-        self.assertEqual(row, [written.folder, "2", "1", "1", "20", "actor-0", "2", "7", "0.5", "1.25", "–"])
+        self.assertEqual(row, ["1", "2", "200", "4", "2.25", "9"])
         self.assertEqual(page.complaints(), [])
 
     def test_the_page_goes_on_when_the_command_is_started_again(self):
@@ -94,10 +98,9 @@ class WatchPageTest(RunTest):
     def test_text_from_files_is_no_markup(self):
         written = self.written("run", "--set", 'description="<img src=x onerror=alert(1)>"')
         written.add_epoch(0)
-        written.add_violations(1, 1, actor="<img src=x onerror=alert(2)>")
         watching, chromium = self.watch(written.folder), self.browser()
         page = chromium.open(f"http://{watching.address}/")
-        page.wait(f"{ROWS} === 1 && charts.size > 0")
+        page.wait("charts.size > 0")
         self.assertEqual(page.value("byId('subtitle').textContent"), "<img src=x onerror=alert(1)>")
         self.assertEqual(page.value("document.images.length"), 0)
         self.assertEqual(page.complaints(), [])
@@ -150,8 +153,8 @@ class WatchPageTest(RunTest):
         page.wait("document.readyState === 'complete'")
         self.assertEqual(page.value(f"{POINTS}.length"), 3)
         self.assertEqual(page.value("document.querySelectorAll('#maps .panels figure canvas').length > 0"), True)
-        self.assertEqual(page.value("document.querySelectorAll('#summary > div.wide tbody tr, #runs .run').length"), 2)
-        self.assertEqual(page.value("document.querySelectorAll('#data details, #details details').length"), 3)
+        self.assertEqual(page.value("document.querySelectorAll('#verdicts .run, #summary > div > .wide').length"), 2)
+        self.assertEqual(page.value("document.querySelectorAll('#details details').length"), 2)
         self.assertEqual(page.value("document.querySelector('.swatch').style.borderTopStyle"), "solid")
         self.assertEqual(page.requests(), ["file://" + os.path.join(training.folder, "report.html")])
         self.assertEqual(page.complaints(), [])

@@ -97,6 +97,9 @@ class Page:
         check = f"const check = () => {{ try {{ if ({condition}) return done(true); }} catch {{}} setTimeout(check, 20); }};"
         self.value(f"new Promise((done) => {{ {check} check(); }})")
 
+    def resize(self, width, height):
+        self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
     def screenshot(self, path):
         with open(path, "wb") as file:
             file.write(base64.b64decode(self._call("Page.captureScreenshot", captureBeyondViewport=True)["data"]))

@@ -115,12 +115,19 @@ class WrittenRun:
             with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
                 file.write(content)
 
-    def add_epoch(self, epoch, returns=(1, 2), cost=0.5):
+    def add_epoch(self, epoch, returns=(1, 2), cost=0.5, statuses=("ok", "ok")):
         with open(self.progress, "a", encoding="utf-8") as file:
-            file.write("".join(f"{member},{member},{epoch},{1000 * epoch},{500 * epoch},{epoch},{value},1,{cost},ok\n"
+            file.write("".join(f"{member},{member},{epoch},{1000 * epoch},{500 * epoch},{epoch},{value},1,{cost},{statuses[member]}\n"
                                for member, value in enumerate(returns)))
 
-    def add_violations(self, first, last, actor="actor-0"):
-        with open(self.violations, "a", encoding="latin-1") as file:
-            file.write("".join(f"{number},1,1,{actor},4,5,2,7,{10 * number},3,,1.25,,0.5,0,0\n" for number in range(first, last + 1)))
+    def add_episodes(self, member, costs):
+        """Training episodes of a member with these cost sums, 100 steps each; once for a member."""
+        path = os.path.join(self.folder, "episodes.csv")
+        header = "" if os.path.exists(path) else "member,env_steps,sum_cost,max_violation,violating_steps\n"
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(header + "".join(f"{member},{100 * (i + 1)},{cost},{cost / 4},{4 if cost else 0}\n" for i, cost in enumerate(costs)))
+
+    def add_violations(self, first, last):
+        with open(self.violations, "a", encoding="utf-8") as file:
+            file.write("".join(f"{number},1,1,actor-0,4,5,2,7,{10 * number},3,,1.25,,0.5,0,0\n" for number in range(first, last + 1)))
 # SPDX-License-Identifier: Apache-2.0

@@ -66,7 +66,8 @@ class WatchTest(unittest.TestCase):
             run.add_epoch(epoch, returns=(10 * epoch, 10 * epoch + 4))
             state = stream.wait(lambda state: state["report"]["groups"] and state["report"]["groups"][0]["members"][0]["epoch"] == epoch)
             points = state["report"]["groups"][0]["series"]["eval_return"]
-            self.assertEqual([point[:2] for point in points], [[1000 * one, 10 * one + 2] for one in range(epoch + 1)])
+            self.assertEqual([point[:2] + point[6:] for point in points],
+                             [[1000 * one, 10 * one + 2, 10 * one, 10 * one + 4] for one in range(epoch + 1)], "steps, mean and both members")
         self.assertEqual(state["runs"][0]["done"], 0.2)
         self.assertEqual(stream.names[0], "state")
         self.assertEqual(stream.names[-1], "patch")
@@ -78,22 +79,26 @@ class WatchTest(unittest.TestCase):
         state = self.stream(self.watch(run.folder, "--each-member")).wait(lambda state: True)
         groups = state["report"]["groups"]
         self.assertEqual([(group["title"], group["series"]["eval_return"]) for group in groups],
-                         [("cartpole/datacom, seed 0", [[0, 1, 0, 1]]), ("cartpole/datacom, seed 1", [[0, 2, 0, 1]])])
+                         [("cartpole/datacom, seed 0", [[0, 1]]), ("cartpole/datacom, seed 1", [[0, 2]])])
         self.assertNotEqual(groups[0]["colour"], groups[1]["colour"])
 
-    def test_the_newest_violations_come_first(self):
+    def test_the_violations_of_the_ledger_are_counted(self):
         run = self.written("run")
         stream = self.stream(self.watch(run.folder))
-        self.assertEqual(stream.wait(lambda state: True)["runs"][0]["violations"], [])
-        run.add_violations(1, 3)
-        one = stream.wait(lambda state: state["runs"][0]["violations_total"] == 3)["runs"][0]["violations"][0]
-        self.assertEqual(one, {"id": 3, "member": 1, "seed": 1, "actor": "actor-0", "env_steps": 30, "episode": 2, "step": 7,
-                               "cost": 0.5, "cvar": 1.25, "delta": None})
-        run.add_violations(4, 2000)  # a file that is read only in part
+        self.assertEqual(stream.wait(lambda state: True)["runs"][0]["violations_total"], 0)
+        run.add_violations(1, 2000)  # a file that is read only in part
         with open(run.violations, "a", encoding="utf-8") as file:
             file.write("2001,1,1,act")  # a line that is still being written
-        newest = stream.wait(lambda state: state["runs"][0]["violations_total"] == 2000)["runs"][0]["violations"]
-        self.assertEqual([violation["id"] for violation in newest], list(range(2000, 1990, -1)))
+        stream.wait(lambda state: state["runs"][0]["violations_total"] == 2000)
+
+    def test_the_newest_episodes_with_a_cost_come_first(self):
+        run = self.written("run")
+        run.add_epoch(0)
+        run.add_episodes(0, [0, 3, 0, 9])
+        episodes = self.stream(self.watch(run.folder)).wait(lambda state: True)["report"]["groups"][0]["episodes"]
+        self.assertEqual((episodes["all"], episodes["violating"]), (4, 2))
+        self.assertEqual([(one["seed"], one["episode"], one["env_steps"], one["sum_cost"]) for one in episodes["newest"]],
+                         [("0", 4, 400, 9), ("0", 2, 200, 3)])
 
     def test_the_runs_of_a_sweep_appear_as_they_begin(self):
         first = self.written("sweep/one")
@@ -134,11 +139,12 @@ class WatchTest(unittest.TestCase):
     def test_text_from_files_stays_text(self):
         run = self.written("run", "--set", 'description="</script><b>"')
         run.add_epoch(0)
-        run.add_violations(1, 1, actor="<img\xff>")
+        with open(os.path.join(run.folder, "build.txt"), "w", encoding="latin-1") as file:
+            file.write("<img\xff>")
         stream = self.stream(self.watch(run.folder))
-        state = stream.wait(lambda state: state["runs"][0]["violations_total"] == 1)
+        state = stream.wait(lambda state: state["report"]["runs"])
         self.assertEqual(state["report"]["runs"][0]["description"], "</script><b>")
-        self.assertEqual(state["runs"][0]["violations"][0]["actor"], "<img\ufffd>", "what is no UTF-8 is replaced")
+        self.assertEqual(state["report"]["runs"][0]["build"], "<img\ufffd>", "what is no UTF-8 is replaced")
 
     def test_nothing_is_written_and_the_end_is_clean(self):
         run = self.written("run")

@@ -83,8 +83,8 @@ TEST(Colours, AnAlgorithmHasItsColourWhereverItStandsAndItsFurtherGroupsHaveOthe
   EXPECT_EQ(looks[3].colour, "#222222");
 }
 
-TEST(Colours, SettingsOfOneAlgorithmShareARamp) {
-  const std::vector<report::Run> runs = RunsOf({"sac", "sac", "sac", "sac", "sac"}, "setting ");
+TEST(Colours, GroupsOfOneAlgorithmShareARamp) {
+  const std::vector<report::Run> runs = RunsOf({"sac", "sac", "sac", "sac", "sac"});
   std::set<std::string> colours;
   for (const Look& look : LooksOf(GroupRuns(runs))) {
     colours.insert(look.colour);
@@ -99,12 +99,12 @@ TEST(RenderFigure, DrawsAGroupAndItsLegendInTheColourOfItsAlgorithmAndWithItsStr
   const std::string both = RenderFigure(GroupRuns(runs));
   for (const char* name : {"cbf_sac", "atacom_fi"}) EXPECT_THAT(both, HasSubstr(FindAlgorithm(name)->colour)) << name;
   EXPECT_THAT(both, Not(HasSubstr("stroke-dasharray")));
-  const std::vector<report::Run> twice = RunsOf({"sac", "sac"});
+  const std::vector<report::Run> twice = RunsOf({"sac", "cbf_sac", "sac"});
   const std::string figure = RenderFigure(GroupRuns(twice)), dashes = " stroke-dasharray=\"6 4\"";
   const std::vector<std::string> parts = absl::StrSplit(figure, dashes);
   ASSERT_EQ(parts.size(), 4u) << "a curve in each of two panels, and the legend";
   EXPECT_THAT(parts[0], HasSubstr("<polyline"));
-  EXPECT_THAT(parts[2], ::testing::EndsWith("x2=\"84\" y2=\"276\" stroke=\"#f06a3a\" stroke-width=\"1.6\""));
+  EXPECT_THAT(parts[2], ::testing::EndsWith("x2=\"84\" y2=\"292\" stroke=\"#f06a3a\" stroke-width=\"1.6\""));
 }
 
 }  // namespace

@@ -364,11 +364,80 @@ TEST(Quantities, HaveTheOrderOfTheirSections) {
             "samples_per_insert policy_lag lanes ");
 }
 
-TEST_F(ReportTest, RunsOfOneAlgorithmShareAColourAndDifferInStroke) {
+TEST_F(ReportTest, TwoRunsOfOneAlgorithmDifferInColour) {
   const auto data = ReportData({folder_.string(), folder_.string()}, kNoMap);
   ASSERT_THAT(data, IsOk());
-  EXPECT_EQ((*data)["groups"][0]["colour"], (*data)["groups"][1]["colour"]);  // of their algorithm
-  EXPECT_NE((*data)["groups"][0]["dashes"], (*data)["groups"][1]["dashes"]);
+  EXPECT_NE((*data)["groups"][0]["colour"], (*data)["groups"][1]["colour"]);
+}
+
+TEST_F(ReportTest, APointOfFewMembersHoldsTheirValues) {
+  const auto data = ReportData({folder_.string()}, kNoMap);
+  ASSERT_THAT(data, IsOk());
+  const nlohmann::json& points = (*data)["groups"][0]["series"]["delta"];
+  ASSERT_EQ(points.size(), 2u);
+  EXPECT_EQ(points[0], (nlohmann::json{0.0, 6.0, 0.0, 2.0, 6.0, 6.0, 6.0, 6.0}));
+  EXPECT_EQ(points[1][4], 4.0);
+  EXPECT_EQ(points[1][5], 5.0);
+  EXPECT_EQ(points[1][6], 5.0);
+  EXPECT_EQ(points[1][7], 4.0);
+  const nlohmann::json& returns = (*data)["groups"][0]["series"]["eval_return"];
+  EXPECT_EQ(returns[1], (nlohmann::json{1000.0, 20.0, 0.0, 1.0, 20.0, 20.0, 20.0, nullptr})) << "an empty cell";
+}
+
+TEST_F(ReportTest, ViolationsAreListedByEpisodeTheWorstAndTheNewest) {
+  std::string text = "member,env_steps,sum_cost,max_violation,violating_steps\n1,7,0,0,0\n";
+  for (int i = 1; i <= 12; ++i) {
+    text += "0," + std::to_string(10 * i) + "," + std::to_string(i % 7) + ".5,0.25," + std::to_string(i) + "\n";
+  }
+  Write("episodes.csv", text);
+  const auto data = ReportData({folder_.string()}, kNoMap);
+  ASSERT_THAT(data, IsOk());
+  const nlohmann::json& episodes = (*data)["groups"][0]["episodes"];
+  EXPECT_EQ(episodes["all"], 13.0);
+  EXPECT_EQ(episodes["violating"], 12.0);
+  ASSERT_EQ(episodes["worst"].size(), 10u);
+  const nlohmann::json worst = {{"seed", "5"},       {"episode", 6.0},         {"count", 1.0},   {"env_steps", 60.0},
+                                {"sum_cost", 6.5}, {"max_violation", 0.25}, {"violating_steps", 6.0}};
+  EXPECT_EQ(episodes["worst"][0], worst);
+  EXPECT_EQ(episodes["worst"][1]["episode"], 12.0) << "5.5";
+  EXPECT_EQ(episodes["newest"][0]["episode"], 12.0);
+  EXPECT_EQ(episodes["newest"][9]["episode"], 3.0);
+}
+
+TEST_F(ReportTest, ARowOfAResultMayStandForSeveralEpisodes) {
+  Write("episodes.csv", "member,episodes,env_steps,sum_cost,max_violation\n0,4,400,0,0\n0,3,700,8,1\n");
+  const auto data = ReportData({folder_.string()}, kNoMap);
+  ASSERT_THAT(data, IsOk());
+  const nlohmann::json& episodes = (*data)["groups"][0]["episodes"];
+  EXPECT_EQ(episodes["all"], 7.0);
+  EXPECT_EQ(episodes["violating"], 3.0);
+  EXPECT_EQ(episodes["worst"][0]["episode"], 7.0);
+  EXPECT_EQ(episodes["worst"][0]["count"], 3.0);
+}
+
+TEST_F(ReportTest, TheFilmOfARunIsPartOfThePageUnlessItIsTooLarge) {
+  EXPECT_EQ((*ReportData({folder_.string()}, kNoMap))["runs"][0]["film"], nullptr);
+  Write("film.webp", "abc");
+  EXPECT_EQ((*ReportData({folder_.string()}, kNoMap))["runs"][0]["film"], "data:image/webp;base64,YWJj");
+  Write("film.mp4", "film");
+  EXPECT_EQ((*ReportData({folder_.string()}, kNoMap))["runs"][0]["film"], "data:video/mp4;base64,ZmlsbQ==");
+  EXPECT_FALSE((*ReportData({folder_.string()}, nullptr))["runs"][0].contains("film")) << "the live page has no pictures";
+  Write("film.mp4", std::string((8 << 20) + 1, 'x'));
+  EXPECT_EQ((*ReportData({folder_.string()}, kNoMap))["runs"][0]["film"], "data:image/webp;base64,YWJj");
+}
+
+TEST_F(ReportTest, EachMemberHasItsBudgetAndAGroupSaysWhetherItsMethodHasOne) {
+  const auto with = ReportData({folder_.string()}, kNoMap);
+  EXPECT_EQ((*with)["groups"][0]["members"][1]["budget"], 5.0);
+  EXPECT_EQ((*with)["groups"][0]["has_budget"], true);
+  v1::Experiment experiment;
+  experiment.set_name("plain");
+  experiment.set_task("cartpole");
+  experiment.set_algorithm("sac");
+  Write("experiment.textproto", PrintExperiment(ResolveExperiment(experiment)));
+  const auto without = ReportData({folder_.string()}, kNoMap);
+  EXPECT_EQ((*without)["groups"][0]["members"][1]["budget"], 0.0);
+  EXPECT_EQ((*without)["groups"][0]["has_budget"], false);
 }
 
 TEST_F(ReportTest, ASweepsFolderStandsForItsRunsThatHaveRecords) {
@@ -393,7 +462,7 @@ TEST_F(ReportTest, ThePageIsCompleteAndItsTextCannotEndItsScript) {
   ASSERT_THAT(data, IsOk());
   const std::string page = RenderPage(*data, {"var Chart = 1;", "Permission & <licence>"});
   EXPECT_THAT(page, AllOf(HasSubstr("var Chart = 1;"), HasSubstr("Permission &amp; &lt;licence&gt;"),
-                          HasSubstr("id=\"report-data\""), HasSubstr("showCurves();"), Not(HasSubstr("{{")),
+                          HasSubstr("id=\"report-data\""), HasSubstr("function verdictOf("), Not(HasSubstr("{{")),
                           Not(HasSubstr("<script>alert")), Not(HasSubstr("src=")), Not(HasSubstr("href="))));
   const size_t begin = page.find('>', page.find("id=\"report-data\"")) + 1;
   const size_t end = page.find("</script>", begin);
