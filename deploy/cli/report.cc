@@ -23,7 +23,7 @@ void AddReport(CLI::App* app, int* exit_code) {
   auto baselines = std::make_shared<std::vector<std::string>>();
   CLI::App* verb = app->add_subcommand(
       "report",
-      "Writes a self-contained HTML page: learning curves with 95 % bands, safety, throughput, learned constraint");
+      "Writes a self-contained HTML page: what to think of each run and what to do next, curves, film, violations");
   verb->add_option("run_dirs", *folders, "run folders or sweep folders; several are compared")->required();
   verb->add_option("--out", *out, "HTML file to write; FILE.svg: only a figure of the evaluations' cost and return")
       ->required();

@@ -91,7 +91,8 @@ absl::Status WatchRuns(const WatchOptions& options) {
 void AddWatch(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<WatchOptions>();
   CLI::App* verb = app->add_subcommand(
-      "watch", "Serves a page that shows runs while they go on: curves, who waits for whom, the newest violations");
+      "watch",
+      "Serves a page that shows runs while they go on: verdicts, curves, how far they are, the newest violations");
   verb->add_option("run_dirs", options->folders, "run folders or sweep folders, of runs that go on or have ended")
       ->required();
   verb->add_option("--listen", options->listen,

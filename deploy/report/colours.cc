@@ -38,8 +38,8 @@ std::string OnRamp(double place) {
   return colour;
 }
 
-// True if the groups are settings of one algorithm.
-bool AreSettings(const std::vector<Group>& groups) {
+// True for several groups of one algorithm.
+bool ShareAlgorithm(const std::vector<Group>& groups) {
   return groups.size() > 1 && std::all_of(groups.begin(), groups.end(), [&groups](const Group& group) {
            return group.run().algorithm == groups[0].run().algorithm;
          });
@@ -48,11 +48,11 @@ bool AreSettings(const std::vector<Group>& groups) {
 }  // namespace
 
 std::vector<Look> LooksOf(const std::vector<Group>& groups) {
-  const bool settings = AreSettings(groups);
+  const bool ramp = ShareAlgorithm(groups);
   std::map<std::string, size_t> used;
   std::vector<Look> looks;
   for (size_t i = 0; i < groups.size(); ++i) {
-    if (settings) {
+    if (ramp) {
       looks.push_back({OnRamp(static_cast<double>(i) / static_cast<double>(groups.size() - 1)), {}});
       continue;
     }

@@ -1,7 +1,7 @@
 // The colours and strokes of the curves of a report, for the page and the figure. Pure functions.
 //
 // An algorithm has the same colour in every report (common/config/algorithms.h). Its further groups have other strokes;
-// if all groups are settings of one algorithm, each has a colour of a ramp instead.
+// if all groups are of one algorithm, each has a colour of a ramp instead.
 #ifndef DATACOM_DEPLOY_REPORT_COLOURS_H_
 #define DATACOM_DEPLOY_REPORT_COLOURS_H_
 

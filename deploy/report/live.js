@@ -39,24 +39,21 @@ function progress() {
   return [element('figure', {}, element('figcaption', {text: 'Now'}), ...shown)];
 }
 
+// The actors of each run, and for whom it waited last.
 function showProcesses() {
-  const shown = [table(['Run', 'State', 'Done', 'Steps/s', 'Updates/s', 'Left', 'Actors', 'Newest wait'], state.runs.map((run) => (
-      [run.folder, run.problem || run.state, percent(run.done), number(run.steps_per_second), number(run.updates_per_second),
-       duration(run.eta_seconds), number(run.actors), run.waits.join('; ') || 'none'])))];
-  const sessions = state.runs.flatMap((run) => run.sessions.map((session) => (
-      [run.folder, session.actor, session.members, number(session.environments), number(session.rows),
-       session.connected ? 'connected' : 'disconnected'])));
-  if (sessions.length) {
-    shown.push(element('h3', {text: 'Sessions of actors'}), table(['Run', 'Actor', 'Members', 'Environments', 'Rows', ''], sessions));
-  }
-  fill('waits', ...shown);
+  fill('waits', element('div', {class: 'grid'}, ...state.runs.map((run) => element('div', {}, element('h3', {text: run.folder}),
+      element('p', {class: 'soft', text: `${run.problem || run.state}; newest wait: ${run.waits.join('; ') || 'none'}`}),
+      ...(run.sessions.length ? [table(['Actor', 'Members', 'Environments', 'Rows'], run.sessions.map((session) => (
+          [session.actor + (session.connected ? '' : ' (gone)'), session.members, number(session.environments), number(session.rows)])))] : [])))));
 }
 
 // Of the group's first run, which the hint is about.
 function ledgerHint(group) {
   const run = state.runs.find((one) => one.folder === group.folder);
-  return run && run.violations_total ? `The ledger has ${count(run.violations_total, 'violating step')}: datacom replay-violation ` +
-      `${quoted(group.folder)} ${run.violations_total} --out violation.mp4 simulates the newest again.` : '';
+  if (!run || !run.violations_total) return [];
+  return [`The ledger has ${count(run.violations_total, 'violating step')}: `,
+          commandLine(`datacom replay-violation ${quoted(group.folder)} ${run.violations_total} --out violation.mp4`),
+          ' simulates the newest again.'];
 }
 
 function showState() {

@@ -1,5 +1,5 @@
-// The page of `datacom watch`: it draws the curves of a report from server-sent events instead of embedded data, and
-// shows who waits for whom and the newest violations. Pure; thread-safe.
+// The page of `datacom watch`: it draws a report from server-sent events instead of embedded data, and shows how far
+// each run is and who waits for whom. Pure; thread-safe.
 #ifndef DATACOM_DEPLOY_REPORT_LIVE_PAGE_H_
 #define DATACOM_DEPLOY_REPORT_LIVE_PAGE_H_
 

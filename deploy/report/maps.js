@@ -1,5 +1,6 @@
 // Draws the feasibility maps: one panel per epoch, one colour scale per run. Blue is feasible (k < 0), red is infeasible,
-// the black line is the boundary k = 0, the green one is where a known row is 0, grey points have no state. page.js, loaded next, holds the data and the helpers.
+// the black line is the boundary k = 0, the green one is where a known row is 0, grey points have no state. page.js, loaded next,
+// holds the data and the helpers.
 
 const FEASIBLE = [33, 102, 171], INFEASIBLE = [178, 24, 43], MIDDLE = [247, 247, 247], NO_STATE = [230, 232, 235];
 const PANEL = {width: 230, height: 230, left: 40, top: 6, right: 8, bottom: 22};

@@ -2,6 +2,7 @@
 // members have a thin line each, more a band. A function that is called again shows newer data in the place of older data.
 
 let data;
+const MOST_THIN = 3;  // seeds that have a line each
 const byId = (id) => document.getElementById(id);
 
 const translucent = (hex) => hex + '2e';
@@ -53,11 +54,15 @@ function table(header, rows) {
   return element('div', {class: 'wide'}, element('table', {}, element('thead', {}, head), element('tbody', {}, ...body)));
 }
 
-function withHalf(values) {
+// The mean of a column over the seeds, with their range if they are few, or else with intervals.
+function meanOf(group, column) {
+  const values = group.summary[column];
   if (!values) return '–';
-  const cell = element('span', {text: number(values[0])}), half = (text) => element('span', {class: 'half', text});
-  if (values[2] > 1) cell.append(half(' ± ' + significant(values[1])));
-  if (values[2] > 3) cell.append(half(`; IQM ${few(values[3])} [${few(values[4])}, ${few(values[5])}]`));
+  const cell = element('span', {text: number(values[0])}), soft = (text) => cell.append(element('span', {class: 'half', text}));
+  const own = group.members.map((member) => member[column]).filter((value) => value !== null);
+  if (!values[1]) return cell;  // all are equal
+  if (values[2] > MOST_THIN) soft(` ± ${significant(values[1])}; IQM ${few(values[3])} [${few(values[4])}, ${few(values[5])}]`);
+  else if (values[2] > 1) soft(` (${few(Math.min(...own))} to ${few(Math.max(...own))})`);
   return cell;
 }
 
@@ -68,21 +73,23 @@ function swatch(group) {
 
 const named = (group) => element('span', {class: 'named'}, swatch(group), group.title);
 const wallSeconds = (group) => Math.max(...group.members.map((member) => member.wall_seconds));
+const METHOD = 'Thick lines are means over the seeds of a group. Up to three seeds have a thin line each; more have a band, the 95 % ' +
+    'confidence interval of the mean (Student t), as is ±. Brackets of up to three seeds are their range. IQM is the inter-quartile mean with its 95 % bootstrap interval. A verdict ' +
+    'looks at the last third of the evaluations: J rises or falls there if a straight line through it changes by more than the spread ' +
+    'of the seeds and of the values. A seed is within its budget if the mean cost of its newest evaluations (a tenth, at least three) is.';
 
 function showHeader() {
   const names = [...new Set(data.runs.map((run) => run.name))];
   byId('title').textContent = names.join(' · ');
   document.title = names.join(', ') + ' – datacom report';
-  byId('subtitle').textContent = [...new Set(data.runs.map((run) => run.description).filter(Boolean))].join(' — ');
-  byId('made').textContent = 'Written by ' + data.build + '. Thick lines are means over the seeds of a group. Up to three seeds have a thin ' +
-      'line each; more have a band, the 95 % confidence interval of the mean (Student t), as is ±. IQM is the inter-quartile mean with its ' +
-      '95 % bootstrap interval. A verdict looks at the last third of the evaluations: J rises or falls there if a straight line through it ' +
-      'changes by more than the spread of the seeds and of the values. A seed is within its budget if the mean cost of its newest ' +
-      'evaluations (a tenth, at least three) is.';
+  const descriptions = [...new Set(data.runs.map((run) => run.description).filter(Boolean))];
+  byId('subtitle').textContent = descriptions.length === 1 ? descriptions[0] : '';
+  byId('made').textContent = `Written by ${data.build}. ${METHOD}`;
 }
 
 // Breaks between words only.
-const commandLine = (text) => element('code', {}, ...text.split(/( )/).map((word) => word === ' ' ? word : element('span', {text: word})));
+const commandLine = (text) => element('code', {}, ...text.split(/( )/).map((word) => (
+    word === ' ' ? word : element('span', {text: word}))));
 
 function verdictCard(group, running) {
   const verdict = verdictOf(group, running), [advice, command] = verdict.next;
@@ -95,8 +102,8 @@ function verdictCard(group, running) {
   return element('article', {class: 'run'},
       element('h2', {}, ...(data.groups.length > 1 ? [swatch(group), element('span', {text: group.title})] : []),
               element('small', {class: 'soft', text: facts})),
-      ...verdict.trouble.map((text) => element('p', {class: 'bad trouble', text})),
-      element('div', {class: 'answers'}, judged('Does it learn?', verdict.learns), judged('Is it safe within its budget?', verdict.safe),
+      element('div', {class: 'answers'}, ...verdict.trouble.map((text) => element('p', {class: 'bad trouble', text})),
+          judged('Does it learn?', verdict.learns), judged('Is it safe within its budget?', verdict.safe),
           answer('What next?', advice, ...(command ? [' ', commandLine(command)] : []))));
 }
 
@@ -104,6 +111,7 @@ const MOST_CARDS = 4;
 function showVerdicts(isRunning = () => false) {
   const cards = data.groups.map((group) => verdictCard(group, isRunning(group)));
   const more = cards.splice(MOST_CARDS);
+  byId('verdicts').className = data.groups.length > 1 ? 'several' : '';
   fill('verdicts', ...cards, ...(more.length ? [fold(`${more.length} more`, ...more)] : []));
 }
 
@@ -112,53 +120,60 @@ function showSummary() {
   const title = (q) => (q.group === 'Training episodes' ? 'Training: ' : '') + q.title;
   const rule = data.rule ? ['Values of the best epoch of each member. ' + data.rule +
       ' The largest violation so far and the total cost so far cover the whole training.'] : [];
-  const values = table(['', ...data.groups.map(named), ...data.baselines.map((one) => `${one.label} (${one.episodes} episodes)`)], [
-      ...rows.map((q) => [title(q), ...data.groups.map((group) => withHalf(group.summary[q.column])),
+  const baselineNames = data.baselines.map((one) => `${one.label} (${one.episodes} episodes)`);
+  const values = table(['', ...data.groups.map(named), ...baselineNames], [
+      ...rows.map((q) => [title(q), ...data.groups.map((group) => meanOf(group, q.column)),
                           ...data.baselines.map((one) => number(one.means[q.column]))]),
       ['Wall time', ...data.groups.map((group) => duration(wallSeconds(group))), ...data.baselines.map(() => '–')]]);
   const own = [['Epoch shown', 'epoch'], ['Steps', 'env_steps'], ['Updates', 'updates'], ...rows.map((q) => [title(q), q.column])];
   const members = data.groups.map((group) => fold(`Each seed of ${group.title}`,
       table(['Seed', ...group.members.map((member) => member.seed)], [
           ...own.map(([name, key]) => [name, ...group.members.map((member) => number(member[key]))]),
-          ['Status', ...group.members.map((member) => element('span', {class: member.status === 'ok' ? '' : 'bad', text: member.status}))]])));
+          ['Status', ...group.members.map(({status}) => element('span', {class: status === 'ok' ? '' : 'bad', text: status}))]])));
   fill('summary', ...rule.map((text) => element('p', {class: 'soft', text})), values, ...members);
 }
 
-// The episodes of the list `which` of each group, "worst" or "newest". `hint` is a sentence for each group.
+// The episodes of the list `which` of each group, "worst" or "newest". `hint` is what to say to a group.
 function showViolations(which, hint) {
   const groups = data.groups.filter((group) => group.episodes.all);
   const share = groups.map((group) => `${number(group.episodes.violating)} of ${number(group.episodes.all)}`).slice(0, 4).join('; ');
   byId('violations').querySelector('summary').textContent = 'Violations by episode' + (share ? `: ${share} training episodes` : '');
-  fill('violations', ...groups.flatMap((group) => {
+  fill('violations', element('div', {class: 'grid'}, ...groups.map((group) => {
     const {all, violating} = group.episodes, listed = group.episodes[which];
     const title = element('h3', {}, named(group));
-    if (!listed.length) return [title, element('p', {class: 'soft', text: `None of ${count(all, 'training episode')} had a cost.`})];
+    if (!listed.length) {
+      return element('div', {}, title, element('p', {class: 'soft', text: `None of ${count(all, 'training episode')} had a cost.`}));
+    }
     const said = `${number(violating)} of ${count(all, 'training episode')} had a cost; the ${listed.length} ` +
         (which === 'worst' ? 'with the largest cost' : 'newest') + '. ';
-    return [title, element('p', {class: 'soft', text: said + hint(group)}), table(
+    return element('div', {}, title, element('p', {class: 'soft'}, said, ...hint(group)), table(
         ['Seed', 'Episode', 'At step', 'Steps violated', 'Largest', 'Cost sum'],
         listed.map((one) => [one.seed, one.count > 1 ? `${number(one.episode - one.count + 1)}–${number(one.episode)}` : number(one.episode),
-                             number(one.env_steps), number(one.violating_steps), number(one.max_violation), number(one.sum_cost)]))];
-  }));
+                             number(one.env_steps), number(one.violating_steps), number(one.max_violation), number(one.sum_cost)])));
+  })));
 }
+
+const level = (value, end, scale) => [0, end || 0].map((x) => ({x, y: scale.to(value), value}));
 
 // One horizontal line per baseline, as long as the longest curve.
 function baselines(quantity, end, scale) {
   const known = data.baselines.filter((one) => one.means[quantity.column] !== undefined && one.means[quantity.column] !== null);
   return known.map((one) => ({
     borderColor: one.colour, backgroundColor: one.colour, borderWidth: 1.5, borderDash: [8, 4], pointRadius: 0, pointHitRadius: 8,
-    fill: false, label: one.label, data: [0, end || 0].map((x) => ({x, y: scale.to(one.means[quantity.column]), value: one.means[quantity.column]}))}));
+    fill: false, label: one.label, data: level(one.means[quantity.column], end, scale)}));
 }
 
-// The budgets of the groups, which belong into the chart of the cost.
-const budgetsFor = (quantity) => [...new Set(data.groups.filter((group) => costOf(group) === quantity.column)
-    .flatMap((group) => group.members.map((member) => member.budget)))];
-const budgetName = (budget) => budget || data.groups.some((group) => group.has_budget) ? `budget ${few(budget)}` : 'no budget: 0';
+// The budgets of the groups, which belong into the chart of the cost; 0 if no group has one.
+function budgetsFor(quantity) {
+  const groups = data.groups.filter((group) => costOf(group) === quantity.column), own = groups.filter((group) => group.has_budget);
+  return [...new Set((own.length ? own : groups).flatMap((group) => group.members.map((member) => member.budget)))];
+}
+const budgetName = (budget) => data.groups.some((group) => group.has_budget) ? `budget ${few(budget)}` : 'no budget: 0';
 
 function budgetLines(quantity, end, scale) {
   return budgetsFor(quantity).map((budget) => ({
     budget, borderColor: '#a3202b', backgroundColor: '#1a8c3314', borderWidth: 1.5, borderDash: [5, 3], pointRadius: 0, pointHitRadius: 0,
-    fill: 'start', label: budgetName(budget), data: [0, end || 0].map((x) => ({x, y: scale.to(budget), value: budget}))}));
+    fill: 'start', label: budgetName(budget), data: level(budget, end, scale)}));
 }
 
 const budgetText = {
@@ -166,9 +181,9 @@ const budgetText = {
   afterDatasetsDraw({ctx, data: {datasets}, scales, chartArea}) {
     ctx.save();
     Object.assign(ctx, {font: '600 12px system-ui, "DejaVu Sans", sans-serif', fillStyle: '#a3202b', textAlign: 'right'});
-    for (const {budget, label, data: [at]} of datasets.filter((one) => one.budget !== undefined)) {
-      ctx.fillText(label, chartArea.right - 4, scales.y.getPixelForValue(at.y) - 5);
-    }
+    datasets.filter((one) => one.budget !== undefined).forEach(({label, data: [at]}, i) => {
+      ctx.fillText(label, chartArea.right - 4 - 90 * i, scales.y.getPixelForValue(at.y) - 5);
+    });
     ctx.restore();
   },
 };
@@ -192,11 +207,12 @@ function datasets(quantity, group, least, scale) {
     borderColor: group.colour, backgroundColor: group.colour, borderDash: group.dashes, fill: false, pointHitRadius: 8, label: group.title,
     pointRadius: 0, borderWidth: 2.5, data: values.map(([x, value, half]) => ({
       x, y: value === null || value === undefined ? NaN : scale.to(Math.max(value, least)), value, half})), ...more});
-  const mean = line(points, {pointRadius: points.length > 40 ? 0 : 2.5});
+  const mean = line(group.members.length > MOST_THIN ? points : points.map((point) => point.slice(0, 2)), {pointRadius: points.length > 40 ? 0 : 2.5});
   if (points.every((point) => point.length === 2)) return [mean];
-  if (group.members.length <= 3) {
-    return [...group.members.map((member, i) => line(points.map((point) => [point[0], point[6 + i]]), {
-      borderWidth: 1, borderColor: group.colour + '99', member: true, label: `${group.title}, seed ${member.seed}`})), mean];
+  if (group.members.length <= MOST_THIN) {
+    const thin = {borderWidth: 1, borderColor: group.colour + '99', member: true};
+    return [...group.members.map((member, i) => line(points.map((point) => [point[0], point[6 + i]]),
+                                                     {...thin, label: `${group.title}, seed ${member.seed}`})), mean];
   }
   const edge = (sign) => points.map(([x, value, half, , low, high]) => [x, Math.min(high, Math.max(low, value + sign * half))]);
   const band = {borderWidth: 0, pointHitRadius: 0, band: true};
@@ -228,12 +244,13 @@ const severalLines = () => data.groups.length + data.baselines.length > 1;
 // How the seeds of the groups are drawn.
 function drawnAs(quantity) {
   const sizes = data.groups.filter((group) => (group.series[quantity.column] || [[]])[0].length > 2).map((group) => group.members.length);
-  return sizes.length ? `thick: mean; ${sizes.every((size) => size > 3) ? 'band: 95 %' : 'thin: seeds'}` : '';
+  return sizes.length ? `thick: mean; ${sizes.every((size) => size > MOST_THIN) ? 'band: 95 %' : 'thin: seeds'}` : '';
 }
 
-function chart(quantity) {
+// `first`: on the first screen.
+function chart(quantity, first) {
   const canvas = element('canvas', {role: 'img', 'aria-label': `${quantity.group}: ${quantity.title}`});
-  const notes = [drawnAs(quantity), scaleOf(quantity).bent ? 'above the budget logarithmic' : ''].filter(Boolean).join('; ');
+  const notes = [first && drawnAs(quantity), scaleOf(quantity).bent ? 'above the budget logarithmic' : ''].filter(Boolean).join('; ');
   const figure = element('figure', {}, element('figcaption', {}, quantity.title + ' ', element('small', {class: 'soft', text: notes})),
                          element('div', {class: 'plot'}, canvas));
   const grid = {color: '#e9edf1'};
@@ -247,7 +264,8 @@ function chart(quantity) {
             title: {display: true, text: 'environment steps'}, min: 0, max: lastStep(quantity)},
         y: {type: quantity.logarithmic ? 'logarithmic' : 'linear', grid, min: axisBegin(quantity),
             afterBuildTicks: (axis) => {
-              if (scaleOf(quantity).bent) axis.ticks = [0, 0.5, 1, 2, 3, 4, 5, 6].filter((value) => value <= axis.max).map((value) => ({value}));
+              const ticks = [0, 0.5, 1, 2, 3, 4, 5, 6].filter((value) => value <= axis.max);
+              if (scaleOf(quantity).bent) axis.ticks = ticks.map((value) => ({value}));
             },
             ticks: {callback: (value) => axisNumber(scaleOf(quantity).from(value)), maxTicksLimit: 6}},
       },
@@ -256,8 +274,8 @@ function chart(quantity) {
             !all[datasetIndex].band && !all[datasetIndex].member && all[datasetIndex].budget === undefined)}},
         tooltip: {filter: (item) => !item.dataset.band,
                   callbacks: {title: (items) => items.length ? `${number(items[0].raw.x)} steps` : '',
-                              label: (item) => `${item.dataset.label}` + (item.dataset.budget !== undefined ? '' : `: ${number(item.raw.value)}` +
-                                  (item.raw.half ? ` ± ${significant(item.raw.half)}` : ''))}},
+                              label: ({dataset, raw}) => dataset.budget !== undefined ? dataset.label :
+                                  `${dataset.label}: ${number(raw.value)}${raw.half ? ` ± ${significant(raw.half)}` : ''}`}},
       },
     },
   });
@@ -288,7 +306,7 @@ function showCurves(beside) {
     const open = new Set([...byId('curves').querySelectorAll('details[open] > summary')].map((summary) => summary.textContent));
     charts.forEach((one) => one.destroy());
     charts = new Map();
-    const made = quantities.map((quantity) => ({quantity, ...chart(quantity)}));
+    const made = quantities.map((quantity) => ({quantity, ...chart(quantity, heads.includes(quantity))}));
     const drawn = (some) => some.filter(({quantity}) => !charts.has(quantity.column))
         .forEach(({quantity, draw}) => charts.set(quantity.column, draw()));
     const top = heads.map((quantity) => made.find((one) => one.quantity === quantity));
@@ -316,7 +334,8 @@ function pictures() {
     const video = filmed.film.startsWith('data:video/');
     const film = element(video ? 'video' : 'img', {[video ? 'aria-label' : 'alt']: 'Film of an episode', src: filmed.film});
     if (video) Object.assign(film, {controls: true, loop: true, muted: true, autoplay: true});
-    return [element('figure', {class: 'film'}, element('figcaption', {text: `An episode${data.runs.length > 1 ? ` of ${label(filmed)}` : ''}`}), film)];
+    const caption = `An episode${data.runs.length > 1 ? ` of ${label(filmed)}` : ''}`;
+    return [element('figure', {class: 'film'}, element('figcaption', {text: caption}), film)];
   }
   const mapped = data.runs.find((run) => run.map && !run.map.missing && run.map.panels && run.map.panels.length);
   return mapped ? [newestMap(mapped)] : [];
@@ -335,8 +354,8 @@ function showReport(report) {
   showHeader();
   showVerdicts();
   showCurves(pictures());
-  showViolations('worst', (group) => `datacom replay-violation ${quoted(group.folder)} NUMBER --out violation.mp4 simulates one ` +
-      'again; the numbers are in its ledger/violations.csv.');
+  showViolations('worst', (group) => [commandLine(`datacom replay-violation ${quoted(group.folder)} NUMBER --out violation.mp4`),
+                                      ' simulates one again; its ledger/violations.csv has the numbers.']);
   showSummary();
   showMaps();
   showDetails();

@@ -1,8 +1,9 @@
 // The report of one or several runs: one self-contained HTML page.
 //
-// Reads experiment.textproto, build.txt, progress.csv and episodes.csv of each run folder, and baselines (baselines.h).
-// The plotting library (Chart.js) is read from its Debian package and inlined together with its licence. Apart from
-// reading files and calling the map maker, the functions are pure; thread-safe.
+// Reads experiment.textproto, build.txt, progress.csv, episodes.csv and the film (film.mp4, .webp or .png, at most 8
+// MB) of each run folder, and baselines (baselines.h). The page itself computes its verdicts from the curves
+// (verdict.js). The plotting library (Chart.js) is read from its Debian package and inlined together with its licence.
+// Apart from reading files and calling the map maker, the functions are pure; thread-safe.
 #ifndef DATACOM_DEPLOY_REPORT_REPORT_H_
 #define DATACOM_DEPLOY_REPORT_REPORT_H_
 
@@ -39,7 +40,8 @@ struct ReportOptions {
   size_t points = 0;  // at most about so many points of all curves together, evenly; 0: all points
 };
 // All data of the page: the runs of the folders (ReadRuns) and their groups. Calls `map`, if there is one, for every
-// run whose algorithm learns a constraint; where that fails, the page shows the reason.
+// run whose algorithm learns a constraint; where that fails, the page shows the reason. Without `map` there are no
+// pictures at all.
 absl::StatusOr<nlohmann::json> ReportData(const std::vector<std::string>& folders, const MapMaker& map,
                                           const ReportOptions& options = {});
 

@@ -4,7 +4,8 @@
 
 namespace datacom::report {
 
-extern const char kPageTemplate[];  // with {{STYLE}}, {{DATA}}, {{PLOTTING}}, {{LICENCE}}, {{MAPS}}, {{VERDICT}}, {{SCRIPT}}
+extern const char
+    kPageTemplate[];  // with {{STYLE}}, {{DATA}}, {{PLOTTING}}, {{LICENCE}}, {{MAPS}}, {{VERDICT}}, {{SCRIPT}}
 extern const char kStyle[];
 extern const char kMapScript[];
 extern const char kVerdictScript[];

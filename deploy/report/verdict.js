@@ -2,7 +2,7 @@
 // What the records of a group say in words: does it learn, is it safe within its budget, what to do next. The report and
 // the live page show these sentences. page.js, loaded next, holds the helpers.
 
-const FEWEST = 9;           // evaluations: with fewer, the last third has less than three
+const FEWEST = 9;  // evaluations: with fewer, the last third has less than three
 const SMALLEST_CHANGE = 0.05;  // of the range of the curve: a smaller change counts as none
 
 const average = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
@@ -46,10 +46,11 @@ function trendOf(curves) {
   return {word, spread};
 }
 
-const few = (value) => value === null ? '–' : Math.abs(value) >= 1000 ? Math.round(value).toLocaleString('en-US') : String(+value.toPrecision(3));
+const few = (value) => value === null ? '–' : Math.abs(value) < 1000 ? String(+value.toPrecision(3)) :
+    Math.round(value).toLocaleString('en-US');
 const count = (n, word) => `${number(n)} ${word}${n === 1 ? '' : 's'}`;
 const seedsOf = (members) => `seed${members.length === 1 ? '' : 's'} ${members.map((member) => member.seed).join(', ')}`;
-// "3", "3 and 5", "3 to 5 (4 seeds)".
+// "3", "3 and 5", "3 to 5".
 function spanned(values) {
   if (values.length <= 2) return values.map(few).join(' and ');
   return `${few(Math.min(...values))} to ${few(Math.max(...values))}`;
@@ -88,7 +89,8 @@ function safety(group) {
   const [level, word] = early ? ['open', 'Too early to say.'] : within === all ? ['good', 'Yes.'] :
       within === 0 ? ['bad', 'No.'] : ['bad', 'Not every seed.'];
   const total = group.summary.cumulative_cost, episodes = group.episodes.all / group.members.length;
-  const training = total && episodes ? ` Training cost ${few(total[0])}${all > 1 ? ' a seed' : ''}, ${few(total[0] / episodes)} an episode.` : '';
+  const training = total && episodes ?
+      ` Training cost ${few(total[0])}${all > 1 ? ' a seed' : ''}, ${few(total[0] / episodes)} an episode.` : '';
   return {level, word, text: text + training, trend: trendOf(curves).word, within, all, early};
 }
 
@@ -132,7 +134,7 @@ function lowerCost(group) {
   if (mode === 'learned' && warmup >= group.goal) {
     return [`δ has not moved: it begins after ${number(warmup)} steps. Train longer:`, resumed(group, Math.ceil(4 * warmup / group.goal))];
   }
-  if (mode === 'learned') return ['Let a controller lower δ until the cost is within the budget:', changed(group, 'hyper.delta_mode=controlled')];
+  if (mode === 'learned') return ['Let a controller lower δ to the budget:', changed(group, 'hyper.delta_mode=controlled')];
   return lower;
 }
 
@@ -142,7 +144,7 @@ function nextStep(group, learns, safe, running) {
   const steps = Math.max(...group.members.map((member) => member.env_steps));
   const lowerRate = changed(group, halved(group, 'critic_lr', 5e-4)), best = `datacom eval ${quoted(group.folder)} --epoch best`;
   if (of('diverged')) return ['Train again with a smaller learning rate:', lowerRate];
-  if (of('runaway')) return ['Look at the alert CriticRunsAway. Earlier policies are kept; a new run can use a smaller learning rate:', lowerRate];
+  if (of('runaway')) return ['Earlier policies are kept; see the alert CriticRunsAway. Train again with a smaller learning rate:', lowerRate];
   if (running) return [`Wait: ${Math.floor(100 * steps / group.goal)} % of the steps are done.`];
   if (steps < group.goal) return [`Resume: ${Math.floor(100 * steps / group.goal)} % of the steps are done.`, resumed(group)];
   if (learns.trend === 'unknown') return ['Train longer:', resumed(group, 10)];
