@@ -37,7 +37,7 @@ class ReportPageTest(RunTest):
         with contextlib.ExitStack() as self.ends:
             return super().run(result)
 
-    def written(self, name, returns=LEARNED, cost=0.5, last=("ok", "ok"), arguments=()):
+    def written(self, name, returns=LEARNED, cost=0.5, last=("ok", "ok"), arguments=("--set", "hyper.cost_budget=5")):
         run = WrittenRun(DATACOM, os.path.join(self.folder, name), *arguments)
         for epoch, value in enumerate(returns):
             ends = epoch == len(returns) - 1
@@ -118,7 +118,7 @@ class ReportPageTest(RunTest):
         page = self.report(self.written("run"))
         lines = "charts.get('eval_return').data.datasets.map((one) => [one.label, one.data.at(-1).value])"
         self.assertEqual(page.value(lines), [["cartpole/datacom, seed 0", 60], ["cartpole/datacom, seed 1", 64], ["cartpole/datacom", 62]])
-        self.assertEqual(page.value("[charts.get('eval_return').scales.y.min, charts.get('eval_return').scales.y.max]"), [0, 70])
+        self.assertEqual(page.value("[charts.get('eval_return').scales.y.min, charts.get('eval_return').scales.y.max]"), [0, 80])
 
     def test_violations_are_listed_by_episode(self):
         run = self.written("run")
