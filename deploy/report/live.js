@@ -21,7 +21,7 @@ function applyPatch(document, operations) {
   }
 }
 
-const percent = (share) => share === null ? '–' : `${number(100 * share)} %`;
+const percent = (share) => share === null ? '–' : `${Math.floor(100 * share)} %`;
 const ended = (run) => ['complete', 'not running'].includes(run.state);
 
 // How far each run is. A wait is named only while nothing moves: short waits are a part of the work.

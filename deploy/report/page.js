@@ -142,7 +142,7 @@ function showViolations(which, hint) {
     const {all, violating} = group.episodes, listed = group.episodes[which];
     const title = element('h3', {}, named(group));
     if (!listed.length) {
-      return element('div', {}, title, element('p', {class: 'soft', text: `None of ${count(all, 'training episode')} had a cost.`}));
+      return element('div', {}, title, element('p', {class: 'soft', text: 'No training episode had a cost.'}));
     }
     const said = `${number(violating)} of ${count(all, 'training episode')} had a cost; the ${listed.length} ` +
         (which === 'worst' ? 'with the largest cost' : 'newest') + '. ';
@@ -153,7 +153,7 @@ function showViolations(which, hint) {
   })));
 }
 
-const level = (value, end, scale) => [0, end || 0].map((x) => ({x, y: scale.to(value), value}));
+const level = (value, end, scale) => [0, end].map((x) => ({x, y: scale.to(value), value}));
 
 // One horizontal line per baseline, as long as the longest curve.
 function baselines(quantity, end, scale) {
@@ -189,7 +189,8 @@ const budgetText = {
 };
 
 const pointsOf = (quantity) => data.groups.flatMap((group) => group.series[quantity.column] || []);
-const lastStep = (quantity) => Math.max(0, ...pointsOf(quantity).map((point) => point[0])) || undefined;
+const lastStep = (quantity) => (
+    Math.max(0, ...pointsOf(quantity).map((point) => point[0])) || Math.max(1, ...data.groups.map((group) => group.goal)));
 const highest = (points) => Math.max(...points.map((point) => point[5] ?? point[1]));
 
 // The axis of a cost far above its budget is linear up to the budget and logarithmic above it, so that both can be read.
@@ -205,7 +206,7 @@ function datasets(quantity, group, least, scale) {
   const points = group.series[quantity.column];
   const line = (values, more) => ({
     borderColor: group.colour, backgroundColor: group.colour, borderDash: group.dashes, fill: false, pointHitRadius: 8, label: group.title,
-    pointRadius: 0, borderWidth: 2.5, data: values.map(([x, value, half]) => ({
+    pointRadius: 0, borderWidth: 2.5, clip: 5, data: values.map(([x, value, half]) => ({
       x, y: value === null || value === undefined ? NaN : scale.to(Math.max(value, least)), value, half})), ...more});
   const mean = line(group.members.length > MOST_THIN ? points : points.map((point) => point.slice(0, 2)), {pointRadius: points.length > 40 ? 0 : 2.5});
   if (points.every((point) => point.length === 2)) return [mean];

@@ -63,7 +63,7 @@ function learning(group) {
   const longest = Math.max(...curves.map((curve) => curve.length));
   const first = average(curves.map((curve) => curve[0][1])), ends = curves.map(newest), now = average(ends);
   const seeds = curves.length > 1 ? ` (seeds: ${spanned(ends)})` : '';
-  const values = `${name} went from ${few(first)} to ${few(now)}${seeds}`;
+  const values = (longest === 1 ? `${name} is ${few(now)}` : `${name} went from ${few(first)} to ${few(now)}`) + seeds;
   if (longest < FEWEST) {
     return {level: 'open', word: 'Too early to say.', trend: 'unknown',
             text: `${count(longest, 'evaluation')}; a trend needs ${FEWEST}. ${values}.`};
@@ -89,7 +89,7 @@ function safety(group) {
   const [level, word] = early ? ['open', 'Too early to say.'] : within === all ? ['good', 'Yes.'] :
       within === 0 ? ['bad', 'No.'] : ['bad', 'Not every seed.'];
   const total = group.summary.cumulative_cost, episodes = group.episodes.all / group.members.length;
-  const training = total && episodes ?
+  const training = total && episodes && (total[0] > 0 || !group.episodes.violating) ?
       ` Training cost ${few(total[0])}${all > 1 ? ' a seed' : ''}, ${few(total[0] / episodes)} an episode.` : '';
   return {level, word, text: text + training, trend: trendOf(curves).word, within, all, early};
 }

@@ -14,7 +14,8 @@ import browser
 from watched_runs import Stream, Watching, WrittenRun
 
 DATACOM = os.path.join(BIN, "datacom")
-POINTS = "charts.get('eval_return').data.datasets.at(-1).data"  # the mean is the last line
+POINTS = "charts.get('eval_return').data.datasets.at(-1).data"  # of a written run; the mean is the last line
+POINTS_OF_J = "charts.get('eval_discounted_return').data.datasets.at(-1).data"  # of a training
 ROWS = "document.querySelectorAll('#violations tbody tr').length"
 
 
@@ -40,9 +41,9 @@ class WatchPageTest(RunTest):
         page = chromium.open(f"http://{watching.address}/")
         page.wait("byId('connection').textContent === 'live' && state.runs[0].state === 'learning'")
         page.value("window.unchanged = true")
-        page.wait(f"{POINTS}.length >= 2")
-        before = page.value(f"{POINTS}.length")
-        page.wait(f"{POINTS}.length > {before}")
+        page.wait(f"{POINTS_OF_J}.length >= 2")
+        before = page.value(f"{POINTS_OF_J}.length")
+        page.wait(f"{POINTS_OF_J}.length > {before}")
         page.wait("state.runs[0].violations_total > 0")
         newest = page.value("state.runs[0].violations_total")
         page.wait(f"state.runs[0].violations_total > {newest} && {ROWS} === 10")
@@ -64,10 +65,12 @@ class WatchPageTest(RunTest):
         written = self.written()
         written.add_epoch(0, returns=(10, 14))
         written.add_epoch(1, returns=(20, 26))
+        written.add_episodes(0, [0])
         watching, chromium = self.watch(written.folder), self.browser()
         page = chromium.open(f"http://{watching.address}/")
         page.wait(f"{POINTS}.length === 2")
-        self.assertEqual(page.value("byId('violations').textContent"), "Violations by episode")
+        self.assertEqual(page.value("byId('violations').textContent"), "Violations by episode: 0 of 1 training episodes"
+                         "cartpole/datacomNo training episode had a cost.")
         page.value("""window.canvas = document.querySelector('canvas'); byId('summary').open = document.querySelector('#summary details').open = true;
                       charts.get('eval_return').hide(2)""")
         written.add_epoch(2, returns=(30, 40))
@@ -151,12 +154,12 @@ class WatchPageTest(RunTest):
         training.finish()
         page = self.browser().open("file://" + os.path.join(training.folder, "report.html"))
         page.wait("document.readyState === 'complete'")
-        self.assertEqual(page.value(f"{POINTS}.length"), 3)
+        self.assertEqual(page.value(f"{POINTS_OF_J}.length"), 3)
         self.assertEqual(page.value("document.querySelectorAll('#maps .panels figure canvas').length > 0"), True)
         self.assertEqual(page.value("document.querySelectorAll('#verdicts .run, #summary > div > .wide').length"), 2)
         self.assertEqual(page.value("document.querySelectorAll('#details details').length"), 2)
         self.assertEqual(page.value("document.querySelector('.swatch').style.borderTopStyle"), "solid")
-        self.assertEqual(page.requests(), ["file://" + os.path.join(training.folder, "report.html")])
+        self.assertEqual([url for url in page.requests() if not url.startswith("data:")], ["file://" + os.path.join(training.folder, "report.html")])
         self.assertEqual(page.complaints(), [])
 
 

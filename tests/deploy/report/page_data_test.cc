@@ -73,7 +73,7 @@ TEST_F(PageDataTest, ViolationsAreListedByEpisodeTheWorstAndTheNewest) {
                                 {"env_steps", 60.0},     {"sum_cost", 6.5}, {"max_violation", 0.25},
                                 {"violating_steps", 6.0}};
   EXPECT_EQ(episodes["worst"][0], worst);
-  EXPECT_EQ(episodes["worst"][1]["episode"], 12.0) << "5.5";
+  EXPECT_EQ(episodes["worst"][1]["episode"], 5.0) << "5.5, as episode 12";
   EXPECT_EQ(episodes["newest"][0]["episode"], 12.0);
   EXPECT_EQ(episodes["newest"][9]["episode"], 3.0);
 }
