@@ -54,7 +54,7 @@ class WrongUsageTest(unittest.TestCase):
         self.assertEqual(train["Options of --backend slurm and list"].strip(), sweep["Options of --backend slurm and list"].strip())
         self.assertEqual(train["Options of the experiment"].strip(), config["Options of the experiment"].strip())
         self.assertNotIn("Options of the processes", config)
-        self.assertEqual(re.findall(r"--[a-z-]+", train["Options"]), ["--help", "--algorithm", "--python", "--resume", "--host", "--backend"])
+        self.assertEqual(re.findall(r"--[a-z-]+", train["Options"]), ["--help", "--algorithm", "--python", "--resume", "--no-film", "--host", "--backend"])
 
     def test_an_option_of_another_verb_is_refused_with_what_to_type_instead(self):
         for verb, flags, reason in (
