@@ -4,11 +4,6 @@ include("${CMAKE_CURRENT_LIST_DIR}/core_sources.cmake")
 
 # libxsmm's kernels for small products, a static library. It refers to four functions of a BLAS and never calls them here
 # (nn/cpu/gemm.cc). A copy has other names for them, so that LibTorch's BLAS, in the same program, is its own.
-find_path(LIBXSMM_INCLUDE_DIR libxsmm.h PATH_SUFFIXES libxsmm)
-find_library(LIBXSMM_LIBRARY libxsmm.a)
-if(NOT LIBXSMM_LIBRARY OR NOT LIBXSMM_INCLUDE_DIR)
-  message(FATAL_ERROR "libxsmm is not installed (Debian: libxsmm-dev)")
-endif()
 set(xsmm "${CMAKE_BINARY_DIR}/libxsmm_without_blas.a")
 execute_process(COMMAND "${CMAKE_OBJCOPY}" --redefine-sym sgemm_=datacom_no_sgemm --redefine-sym dgemm_=datacom_no_dgemm
                         --redefine-sym sgemv_=datacom_no_sgemv --redefine-sym dgemv_=datacom_no_dgemv "${LIBXSMM_LIBRARY}" "${xsmm}"

@@ -235,6 +235,16 @@ class Layers(unittest.TestCase):
         self.assertFalse(wrong, listing(wrong))
 
 
+class Packages(unittest.TestCase):
+    def test_the_script_installs_every_package_that_cmake_asks_for(self):
+        product = set(re.search(r"^packages=\((.*?)^\)", read("datacom"), re.M | re.S)[1].split())
+        tests = set(re.search(r"^test_packages=\((.*?)\)", read("datacom"), re.M | re.S)[1].split())
+        found = re.findall(r"^ *_datacom_(?:find\(|need\(.* )([\w+-]+)(?: |\)$)", read("deploy/dev/cmake/Packages.cmake"), re.M)
+        asked = set(found) - {"package"}
+        self.assertGreater(len(asked), 20)
+        self.assertEqual(asked - product - tests, set())
+
+
 class AllowedSkips(unittest.TestCase):
     def test_only_existing_tests_may_skip_and_each_has_a_reason(self):
         listed = subprocess.run(["ctest", "-N", "--test-dir", str(BUILD)], capture_output=True, text=True, check=True).stdout
