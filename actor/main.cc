@@ -35,6 +35,7 @@ int Main(int argc, char** argv) {
                "Acting: when the run has all its rows, wait instead of ending, for a manager that restarts what ends"}};
   role.commands = {{"run", "Act until the run has all its rows (default)"},
                    {kEvaluate, "Play evaluations until the run is finished", "evaluator"}};
+  role.plugin_parts = {PluginPart::kSimulator};
   role.run = [&](const std::string& command) { return Run(options, command == kEvaluate); };
   return RunRole(argc, argv, role);
 }

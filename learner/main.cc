@@ -94,6 +94,7 @@ int Main(int argc, char** argv) {
               {"--device", &flags.device, "cpu or cuda, instead of learner.device of the experiment"},
               {"--resume", &flags.process.must_resume,
                "Fail if there is no checkpoint. A checkpoint is continued with and without this flag"}};
+  role.plugin_parts = {PluginPart::kLearner};
   role.run = [&flags](const std::string&) {
     try {
       spdlog::info("arithmetic: {}", CpuArithmetic());

@@ -1,5 +1,6 @@
-// Entries that register themselves under a name before main: tasks, acting rules, algorithms. A name that is registered
-// twice ends the program. Not thread-safe during Add; thread-safe afterwards.
+// Entries that register themselves under a name before main, or while a plug-in is loaded (plugins.h): tasks, acting
+// rules, algorithms. A name that is registered twice ends the program. Not thread-safe during Add; thread-safe
+// afterwards.
 #ifndef DATACOM_COMMON_BASE_NAMED_REGISTER_H_
 #define DATACOM_COMMON_BASE_NAMED_REGISTER_H_
 
@@ -15,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "common/base/status.h"
 
 namespace datacom {
 
@@ -26,7 +28,7 @@ class NamedRegister {
   void Add(const std::string& name, Entry entry) {
     if (entries_.emplace(name, std::move(entry)).second) return;
     std::fprintf(stderr, "two %ss are registered as %s\n", kind_, name.c_str());
-    std::abort();
+    std::_Exit(kExitUsage);
   }
 
   // Null if there is none. The entry stays where it is.

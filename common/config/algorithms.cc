@@ -1,9 +1,13 @@
 #include "common/config/algorithms.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 
+#include "common/base/status.h"
 #include "datacom/v1/algorithm.pb.h"
 #include "datacom/v1/experiment.pb.h"
+#include "google/protobuf/text_format.h"
 
 namespace datacom {
 namespace {
@@ -42,12 +46,23 @@ const Users& UsersOf(const google::protobuf::FieldDescriptor* setting) {
   return setting->options().GetExtension(v1::rule).used_by();
 }
 
-std::vector<AlgorithmInfo>* ReadSchema() {
-  auto* const infos = new std::vector<AlgorithmInfo>;
+std::vector<AlgorithmInfo>& FromPlugins() {
+  static auto* const infos = new std::vector<AlgorithmInfo>;
+  return *infos;
+}
+
+std::vector<AlgorithmInfo> FromSchema() {
+  std::vector<AlgorithmInfo> infos;
   const google::protobuf::EnumDescriptor* const values = v1::Algorithm_descriptor();
   for (int i = 0; i < values->value_count(); ++i) {
-    infos->push_back(InfoOf(values->value(i)->options().GetExtension(v1::algorithm)));
+    infos.push_back(InfoOf(values->value(i)->options().GetExtension(v1::algorithm)));
   }
+  return infos;
+}
+
+std::vector<AlgorithmInfo>* ReadAll() {
+  auto* const infos = new std::vector<AlgorithmInfo>(FromSchema());
+  infos->insert(infos->end(), FromPlugins().begin(), FromPlugins().end());
   const google::protobuf::Descriptor* const hyper = v1::Hyper::descriptor();
   const google::protobuf::Descriptor* const experiment = v1::Experiment::descriptor();
   const auto reads = [&](const AlgorithmInfo& info, const google::protobuf::FieldDescriptor* setting) {
@@ -62,7 +77,7 @@ std::vector<AlgorithmInfo>* ReadSchema() {
 }
 
 const std::vector<AlgorithmInfo>& All() {
-  static const std::vector<AlgorithmInfo>* const infos = ReadSchema();
+  static const std::vector<AlgorithmInfo>* const infos = ReadAll();
   return *infos;
 }
 
@@ -74,6 +89,17 @@ std::vector<AlgorithmInfo>* Shipped() {
 }
 
 }  // namespace
+
+RegisterAlgorithmFacts::RegisterAlgorithmFacts(const std::string& text) {
+  v1::AlgorithmInfo facts;
+  if (google::protobuf::TextFormat::ParseFromString(text, &facts) && FindIn(FromSchema(), facts.name()) == nullptr &&
+      FindIn(FromPlugins(), facts.name()) == nullptr) {
+    FromPlugins().push_back(InfoOf(facts));
+    return;
+  }
+  std::fprintf(stderr, "wrong or repeated facts of an algorithm: %s\n", text.c_str());
+  std::_Exit(kExitUsage);
+}
 
 const std::vector<AlgorithmInfo>& Algorithms() {
   static const std::vector<AlgorithmInfo>* const infos = Shipped();

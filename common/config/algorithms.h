@@ -1,5 +1,5 @@
-// The facts of every algorithm, read from the options of enum Algorithm in proto/datacom/v1/algorithm.proto. The
-// learner core registers the code under the same names. Immutable; thread-safe.
+// The facts of every algorithm, read from the options of enum Algorithm in proto/datacom/v1/algorithm.proto, and of
+// those that plug-ins add. The learner core registers the code under the same names. Immutable; thread-safe.
 #ifndef DATACOM_COMMON_CONFIG_ALGORITHMS_H_
 #define DATACOM_COMMON_CONFIG_ALGORITHMS_H_
 
@@ -24,6 +24,12 @@ struct AlgorithmInfo {
   bool learns_delta = false;  // hyper.delta_lr: episodes carry observations and costs, unless delta is fixed
   bool has_budget = false;    // hyper.cost_budget: keeps the cost of an episode within it
   bool plans = false;         // planning: needs the task's cost function
+};
+
+// Adds an algorithm of a plug-in, from a proto AlgorithmInfo as text. It reads the settings that the algorithm reads
+// which it extends. Ends the program if the text is wrong or the name is taken.
+struct RegisterAlgorithmFacts {
+  explicit RegisterAlgorithmFacts(const std::string& text);
 };
 
 const std::vector<AlgorithmInfo>& Algorithms();  // in the schema's order, without algorithms for tests only

@@ -4,12 +4,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/base/plugins.h"
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
 #include "common/config/carried_task.h"
 #include "common/config/experiment.h"
 #include "common/config/rules.h"
 #include "common/transitions/update_schedule.h"
+#include "datacom/v1/plugin.pb.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 #include "google/protobuf/text_format.h"
@@ -220,6 +222,8 @@ absl::Status CheckSettingsAreRead(const v1::Experiment& experiment) {
 absl::Status ValidateExperiment(const v1::Experiment& experiment, const std::vector<std::string>& tasks,
                                 const std::vector<std::string>& algorithms) {
   RETURN_IF_ERROR(CheckRules(experiment));
+  const auto& plugins = experiment.task_options().GetRepeatedExtension(v1::plugin);
+  RETURN_IF_ERROR(CheckPlugins({plugins.begin(), plugins.end()}));
   const bool carried = !experiment.task().empty() && experiment.task() == CarriedTask(experiment.task_options());
   if (!carried) RETURN_IF_ERROR(CheckRegistered("task", experiment.task(), tasks));
   RETURN_IF_ERROR(CheckRegistered("algorithm", experiment.algorithm(), algorithms));

@@ -111,7 +111,8 @@ int RunRole(int argc, char** argv, const Role& role) {
   InitLog(command == nullptr || command->role.empty() ? role.name : command->role);
   Stop::InstallSignalHandlers();
   if (role.flags->die_with_parent) DieWithParent(SIGTERM);
-  const absl::Status status = role.run(command == nullptr ? "" : command->name);
+  absl::Status status = LoadPlugins(role.plugin_parts);
+  if (status.ok()) status = role.run(command == nullptr ? "" : command->name);
   if (absl::IsCancelled(status)) {
     spdlog::info("stopped: {}", std::string(status.message()));
   } else if (!status.ok()) {

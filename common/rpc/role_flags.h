@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "common/base/plugins.h"
 #include "common/base/stall.h"
 
 namespace datacom {
@@ -57,12 +58,13 @@ struct Role {
   bool serves = true;   // one run: adds --experiment and --health-listen, and --healthcheck uses --tls
   std::vector<RoleFlag> own = {};
   std::vector<RoleCommand> commands = {};
+  std::vector<PluginPart> plugin_parts = {};
   // Blocks until the role ends. command: empty if the role has none.
   std::function<absl::Status(const std::string& command)> run;
 };
 
 // Checks the processor, parses the flags, answers --version and --healthcheck, or else sets up the log and the signals,
-// runs the role and logs its error. Returns the exit code.
+// loads the plug-ins, runs the role and logs its error. Returns the exit code.
 int RunRole(int argc, char** argv, const Role& role);
 
 }  // namespace datacom

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/named_register.h"
+#include "common/base/plugins.h"
 #include "common/base/status.h"
 #include "common/config/carried_task.h"
 #include "common/tasks/python/python_model.h"
@@ -13,6 +14,7 @@
 #include "common/tasks/repeated_task.h"
 #include "common/tasks/task.h"
 #include "common/tasks/text/row_model.h"
+#include "datacom/v1/plugin.pb.h"
 #include "datacom/v1/task_options.pb.h"
 
 namespace datacom {
@@ -41,6 +43,8 @@ RegisterTaskModel::RegisterTaskModel(const std::string& name, Maker make) { Regi
 std::vector<std::string> TaskNames() { return Registered().Names(); }
 
 absl::StatusOr<TaskModel> MakeTaskModel(absl::string_view name, const v1::TaskOptions& options) {
+  const auto& plugins = options.GetRepeatedExtension(v1::plugin);
+  RETURN_IF_ERROR(CheckPlugins({plugins.begin(), plugins.end()}));
   ASSIGN_OR_RETURN(TaskModel model, MakeNominal(name, options));
   if (options.action_repeat() > 1) {
     model.spec = RepeatedSpec(std::move(model.spec), static_cast<int>(options.action_repeat()));

@@ -12,7 +12,9 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "common/base/log.h"
+#include "common/base/plugins.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
 #include "deploy/cli/verbs.h"
@@ -78,12 +80,46 @@ absl::Status CheckVerb(const CLI::App& app, int argc, const char* const* argv) {
                    "; the verbs are: ", absl::StrJoin(verbs, ", ")));
 }
 
+constexpr absl::string_view kPlugin = "--plugin";
+
+// Moves each `--plugin FILE` from the arguments to DATACOM_PLUGINS, which every process of a run inherits, and loads
+// the plug-ins.
+absl::Status TakePlugins(std::vector<const char*>* arguments) {
+  for (auto at = arguments->begin(); at != arguments->end() && *at != absl::string_view("--");) {
+    absl::string_view file = *at;
+    if (file != kPlugin && !absl::ConsumePrefix(&file, "--plugin=")) {
+      ++at;
+      continue;
+    }
+    if (file == kPlugin) {
+      at = arguments->erase(at);
+      file = at == arguments->end() ? "" : *at;
+    }
+    if (file.empty()) return absl::InvalidArgumentError("--plugin: name the file of a plug-in");
+    const char* const before = std::getenv(kPluginsVariable);
+    const std::string path = std::filesystem::absolute(std::string(file)).string();
+    ::setenv(kPluginsVariable, absl::StrCat(before == nullptr ? "" : before, ":", path).c_str(), /*overwrite=*/1);
+    at = arguments->erase(at);
+  }
+  return LoadPlugins({});
+}
+
 }  // namespace
 
-int RunCommand(int argc, const char* const* argv) {
+int RunCommand(int typed, const char* const* words) {
+  InitLog("datacom");
+  std::vector<const char*> arguments(words, words + typed);
+  if (const absl::Status status = TakePlugins(&arguments); !status.ok()) return Finish(status);
+  const int argc = static_cast<int>(arguments.size());
+  const char* const* const argv = arguments.data();
   CLI::App app{"Safe reinforcement learning with D-ATACOM, as a distributed actor-learner system.", "datacom"};
   app.set_version_flag("--version", absl::StrCat("datacom ", BuildName()));
   app.require_subcommand(1);
+  std::string plugin;  // TakePlugins has taken it
+  app.add_option(
+         std::string(kPlugin), plugin,
+         "File NAME.so of a plug-in with tasks or algorithms, for any verb; repeatable; also DATACOM_PLUGINS=FILE:FILE")
+      ->option_text("FILE");
   const std::string first = argc > 1 ? argv[1] : "";
   app.failure_message(
       [&app, &first](const CLI::App*, const CLI::Error& error) { return DescribeMistake(app, first, error); });
@@ -103,7 +139,6 @@ int RunCommand(int argc, const char* const* argv) {
   AddConfig(&app, &exit_code);
   AddList(&app, &exit_code);
   AddBench(&app, &exit_code);
-  InitLog("datacom");
   // Whoever types the command trusts the interpreter on the PATH.
   ::setenv("DATACOM_PYTHON", "python3", /*overwrite=*/0);
   if (first == "help") {

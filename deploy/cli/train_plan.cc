@@ -12,6 +12,7 @@
 #include "common/acting/acting_rule.h"
 #include "common/base/files.h"
 #include "common/base/machine.h"
+#include "common/base/plugins.h"
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
@@ -24,6 +25,7 @@
 #include "common/tasks/return_range.h"
 #include "common/tasks/task.h"
 #include "common/transitions/row_schema.h"
+#include "datacom/v1/plugin.pb.h"
 #include "datacom/v1/python_task.pb.h"
 #include "datacom/v1/task.pb.h"
 #include "deploy/cli/load_task.h"
@@ -83,6 +85,14 @@ absl::StatusOr<v1::Experiment> NamedExperiment(const TrainOptions& options) {
   RETURN_IF_ERROR(LoadTask(file, &*experiment));
   RETURN_IF_ERROR(CheckTaskFiles(fs::path(file).parent_path().string(), experiment->task_options()));
   return experiment;
+}
+
+// Adds the plug-ins that are loaded to those that the experiment needs.
+void NamePlugins(v1::Experiment* experiment) {
+  for (const std::string& name : LoadedPlugins()) {
+    auto* const names = experiment->mutable_task_options()->MutableRepeatedExtension(v1::plugin);
+    if (std::find(names->begin(), names->end(), name) == names->end()) *names->Add() = name;
+  }
 }
 
 // The command that resumes the run without a change.
@@ -192,6 +202,7 @@ absl::StatusOr<v1::Experiment> PlanExperiment(const TrainOptions& options) {
   if (!experiment.ok()) return experiment;
   RETURN_IF_ERROR(ApplyOptions(options, &*experiment));
   LeaveOutModel(&*experiment);
+  NamePlugins(&*experiment);
   ASSIGN_OR_RETURN(const v1::Experiment resolved, ResolveAndCheck(*experiment));
   RETURN_IF_ERROR(CheckPretrain(resolved));
   return resolved;

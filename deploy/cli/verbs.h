@@ -43,8 +43,8 @@ absl::Status CannotRun(const std::string& path, int error);
 // Replaces this process by a program of BinFolder(), with argv[0] included in `argv`. Returns only on an error.
 absl::Status ReplaceProcess(const std::string& program, std::vector<std::string> argv);
 
-// Parses argv and runs the verb: the body of main.
-int RunCommand(int argc, const char* const* argv);
+// Parses the words that were typed and runs the verb: the body of main.
+int RunCommand(int typed, const char* const* words);
 
 }  // namespace datacom::cli
 

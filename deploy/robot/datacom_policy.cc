@@ -11,11 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/acting/acting_rule.h"
 #include "common/acting/policy_file.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
 #include "common/tasks/task.h"
+#include "datacom/v1/plugin.pb.h"
 
 struct datacom_policy {
   datacom::Policy file;
@@ -70,6 +72,10 @@ absl::StatusOr<std::unique_ptr<datacom_policy>> Load(const char* path) {
   auto policy = std::make_unique<datacom_policy>();
   ASSIGN_OR_RETURN(policy->file, ReadPolicyFile(path));
   const Snapshot& snapshot = policy->file.snapshot;
+  if (const auto& plugins = policy->file.about.task_options().GetRepeatedExtension(v1::plugin); !plugins.empty()) {
+    return absl::UnimplementedError(
+        absl::StrCat(path, ": it needs the plug-in ", plugins[0], ", and this library loads none"));
+  }
   absl::StatusOr<TaskModel> model = MakeTaskModel(snapshot.task, policy->file.about.task_options());
   if (!model.ok()) return absl::UnimplementedError(std::string(Annotate(model.status(), path).message()));
   policy->model = *std::move(model);

@@ -8,6 +8,7 @@
 #include "CLI/CLI.hpp"
 #include "common/base/log.h"
 #include "common/base/machine.h"
+#include "common/base/plugins.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
 #include "deploy/tools/verbs.h"
@@ -30,6 +31,7 @@ int Main(int argc, char** argv) {
     std::cerr << "datacom: " << message << '\n';
     return kExitFailure;
   }
+  if (const absl::Status status = LoadPlugins({PluginPart::kSimulator}); !status.ok()) return Finish(status);
   // `datacom` passes its own name as argv[0], so that the help shows what to type.
   CLI::App app("Plays, draws, checks and exports runs and tasks.", std::filesystem::path(argv[0]).filename().string());
   app.set_version_flag("--version", BuildName());

@@ -40,6 +40,7 @@ endif()
 
 include(Packages)
 include(Mujoco)
+include(Plugins)
 include(Tests)
 if(DATACOM_TESTS)
   enable_testing()
@@ -48,7 +49,8 @@ endif()
 add_library(datacom_flags INTERFACE)
 # One instruction set for all targets: Eigen's alignment breaks when targets use different vector widths. -pthread defines a macro, which
 # must be the same wherever a precompiled header is used.
-target_compile_options(datacom_flags INTERFACE -march=x86-64-v3 -ffp-contract=off -pthread)
+set(DATACOM_INSTRUCTIONS -march=x86-64-v3 -ffp-contract=off -pthread)
+target_compile_options(datacom_flags INTERFACE ${DATACOM_INSTRUCTIONS})
 if(DATACOM_SANITIZE)
   # -O1 -g1: reports have line numbers, and compiling takes half the time.
   target_compile_options(datacom_flags INTERFACE -fsanitize=${DATACOM_SANITIZE} -fno-omit-frame-pointer -O1 -g1)
@@ -141,6 +143,7 @@ function(datacom_binary)
   add_executable(${A_NAME} ${A_SRCS})
   _datacom_setup(${A_NAME} 20 HEADERS datacom_headers)
   target_link_libraries(${A_NAME} PRIVATE ${A_DEPS})
+  datacom_show_symbols(${A_NAME})
 endfunction()
 
 function(datacom_test)

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/acting/acting_rule.h"
+#include "common/base/plugins.h"
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
@@ -30,6 +31,7 @@ std::string TypeName(datacom::ColumnType type) {
 }
 
 absl::StatusOr<std::string> Columns(const std::string& path) {
+  RETURN_IF_ERROR(datacom::LoadPlugins({datacom::PluginPart::kSimulator}));
   ASSIGN_OR_RETURN(const datacom::v1::Experiment experiment, datacom::LoadExperiment(path, ""));
   ASSIGN_OR_RETURN(const datacom::TaskModel model,
                    datacom::MakeTaskModel(experiment.task(), experiment.task_options()));

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/plugins.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
@@ -40,6 +41,7 @@ absl::StatusOr<std::unique_ptr<Environments>> Environments::Make(const Settings&
   if (absl::StartsWith(name, python::kPythonTask)) {
     return absl::InvalidArgumentError(absl::StrCat(name, " is an environment in Python already; use it directly"));
   }
+  RETURN_IF_ERROR(LoadPlugins({PluginPart::kSimulator}));
   v1::TaskOptions options;
   RETURN_IF_ERROR(ParseTextproto(settings.options, "options", &options));
   RETURN_IF_ERROR(ValidateTaskOptions(options));
