@@ -178,8 +178,20 @@ class Layers(unittest.TestCase):
                 role = include.split("/")[0]
                 if path.parts[:2] == ("deploy", "tools") and path.parts[2] != "maps" and role in ("replay", "actor"):
                     continue
+                if path.parts[:3] == ("deploy", "examples", "plugin"):  # includes the installed package
+                    continue
                 if path.parts[0] in ROLES + ("deploy",) and role in ROLES and role != path.parts[0]:
                     wrong.append(f"{path} includes {include}")
+        self.assertFalse(wrong, listing(wrong))
+
+    def test_public_headers_include_only_public_ones(self):
+        listed = read("deploy/dev/cmake/Plugins.cmake")
+        public = {name for line in re.findall(r"^  [a-z].*", listed, re.M) for name in re.findall(r"\b(?:common|learner)/\S+\.h\b", line)}
+        messages, = re.findall(r"set\(DATACOM_PUBLIC_MESSAGES (.*)\)", listed)
+        public |= {f"datacom/v1/{name}.pb.h" for name in messages.split()}
+        self.assertIn("common/tasks/task.h", public)
+        wrong = [f"{path} includes {include}" for path in sorted(public) if not path.startswith("datacom/") for include in includes(path)
+                 if re.match(r"(common|learner|datacom|actor|replay|deploy)/", include) and include not in public]
         self.assertFalse(wrong, listing(wrong))
 
     def test_no_task_includes_another_task(self):

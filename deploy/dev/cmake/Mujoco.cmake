@@ -46,5 +46,6 @@ datacom_mujoco_target(mujoco::mujoco "${folder}" DATACOM_MUJOCO_VERSION)
 if(NOT DATACOM_MUJOCO_VERSION)
   message(FATAL_ERROR "no MuJoCo in ${folder}: ./datacom setup fetches it; DATACOM_MUJOCO=system uses Debian's libmujoco-dev")
 endif()
+set(DATACOM_MUJOCO_FOLDER "${folder}")
 message(STATUS "MuJoCo ${DATACOM_MUJOCO_VERSION} (${folder})")
 # SPDX-License-Identifier: Apache-2.0
