@@ -283,10 +283,10 @@ class LinkedLibraries(unittest.TestCase):
         self.expect_without("datacom-replay", "libtorch", "libc10", "libmujoco")
 
     def test_actor_links_neither_libtorch_nor_graphics_libraries(self):
-        self.expect_without("datacom-actor", "libtorch", "libc10", "libfreetype", "libEGL", "libGL", "libOSMesa")
+        self.expect_without("datacom-actor", "libtorch", "libc10", "libfreetype", "libEGL", "libGL")
 
     def test_tools_link_no_libtorch_and_load_gl_at_run_time(self):
-        self.expect_without("datacom-tools", "libtorch", "libc10", "libgrpc", "libEGL", "libGL", "libOSMesa", "libX11")
+        self.expect_without("datacom-tools", "libtorch", "libc10", "libgrpc", "libEGL", "libGL", "libX11")
 
     def test_learner_links_neither_libtorch_nor_mujoco(self):
         if not learner_is_built():

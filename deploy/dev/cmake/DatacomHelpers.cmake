@@ -59,9 +59,8 @@ if(DATACOM_SANITIZE)
   # Protobuf's maps change their layout when __SANITIZE_THREAD__ is defined, and the installed library was built without it.
   target_compile_options(datacom_flags INTERFACE -U__SANITIZE_THREAD__)
   target_compile_definitions(datacom_flags INTERFACE DATACOM_SANITIZED)
-  # Leaks inside libraries are suppressed. A test that preloads a failing disk loads the sanitizer's runtime second.
-  set(DATACOM_TEST_ENVIRONMENT "LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/deploy/dev/leaks.supp:print_suppressions=0"
-      "ASAN_OPTIONS=verify_asan_link_order=0")
+  # A test that preloads a failing disk loads the sanitizer's runtime second.
+  set(DATACOM_TEST_ENVIRONMENT "ASAN_OPTIONS=verify_asan_link_order=0")
 endif()
 if(DATACOM_FUZZ)
   target_compile_options(datacom_flags INTERFACE -fno-sanitize-recover=all)  # undefined behaviour ends the process

@@ -13,10 +13,12 @@
 namespace datacom::tools {
 namespace {
 
-// A library opened at run time. Closed again unless kept: a driver in use cannot be unloaded safely.
+constexpr char kLibrary[] = "libEGL.so.1";
+
+// The library, opened at run time. Closed again unless kept: a driver in use cannot be unloaded safely.
 class Library {
  public:
-  explicit Library(const char* name) : name_(name), handle_(::dlopen(name, RTLD_NOW | RTLD_LOCAL)) {
+  Library() : handle_(::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL)) {
     if (handle_ == nullptr) error_ = ::dlerror();
   }
   Library(const Library&) = delete;
@@ -27,7 +29,7 @@ class Library {
   void Keep() { handle_ = nullptr; }
 
   absl::Status status() const {
-    return error_.empty() ? absl::OkStatus() : absl::UnavailableError(absl::StrCat(name_, ": ", error_));
+    return error_.empty() ? absl::OkStatus() : absl::UnavailableError(absl::StrCat(kLibrary, ": ", error_));
   }
   // Fills `function` with the library's symbol; after the first missing symbol status() is an error.
   template <typename Function>
@@ -37,7 +39,6 @@ class Library {
   }
 
  private:
-  const std::string name_;
   void* handle_;
   std::string error_;
 };
@@ -70,7 +71,7 @@ struct EglFunctions {
 class EglContext : public GlContext {
  public:
   static absl::StatusOr<std::unique_ptr<GlContext>> Make() {
-    Library library("libEGL.so.1");
+    Library library;
     const EglFunctions egl(&library);
     RETURN_IF_ERROR(library.status());
     std::string refusals;
@@ -82,14 +83,13 @@ class EglContext : public GlContext {
       }
       absl::StrAppend(&refusals, refusals.empty() ? "" : ", ", context.status().message());
     }
-    return absl::UnavailableError(absl::StrCat("libEGL.so.1: ", refusals.empty() ? "no display" : refusals));
+    return absl::UnavailableError(absl::StrCat(kLibrary, ": ", refusals.empty() ? "no display" : refusals));
   }
   ~EglContext() override {
     egl_.make_current(display_, EGL_NO_SURFACE, EGL_NO_SURFACE, EGL_NO_CONTEXT);
     egl_.destroy_context(display_, context_);
     egl_.terminate(display_);
   }
-  std::string name() const override { return "EGL"; }
 
  private:
   EglContext(const EglFunctions& egl, EGLDisplay display, EGLContext context)
@@ -140,56 +140,14 @@ class EglContext : public GlContext {
   const EGLContext context_;
 };
 
-// Declares OSMesa's stable entry points. Its header is in a development package that nothing else needs.
-struct OsMesaFunctions {
-  explicit OsMesaFunctions(Library* library) {
-    library->Find("OSMesaCreateContextExt", &create_context);
-    library->Find("OSMesaMakeCurrent", &make_current);
-    library->Find("OSMesaDestroyContext", &destroy_context);
-  }
-  void* (*create_context)(unsigned format, int depth_bits, int stencil_bits, int accumulation_bits, void* shared);
-  unsigned char (*make_current)(void* context, void* buffer, unsigned type, int width, int height);
-  void (*destroy_context)(void* context);
-};
-
-class OsMesaContext : public GlContext {
- public:
-  static absl::StatusOr<std::unique_ptr<GlContext>> Make() {
-    constexpr unsigned kRgba = 0x1908, kUnsignedByte = 0x1401;  // GL_RGBA, GL_UNSIGNED_BYTE
-    Library library("libOSMesa.so.8");
-    const OsMesaFunctions mesa(&library);
-    RETURN_IF_ERROR(library.status());
-    void* const context = mesa.create_context(kRgba, 24, 8, 0, nullptr);
-    if (context == nullptr) return absl::UnavailableError("libOSMesa.so.8: no context");
-    std::unique_ptr<OsMesaContext> made(new OsMesaContext(mesa, context));
-    if (mesa.make_current(context, made->window_, kUnsignedByte, kWindow, kWindow) == 0) {
-      return absl::UnavailableError("libOSMesa.so.8: the context cannot be made current");
-    }
-    library.Keep();
-    return std::unique_ptr<GlContext>(std::move(made));
-  }
-  ~OsMesaContext() override { mesa_.destroy_context(context_); }
-  std::string name() const override { return "OSMesa"; }
-
- private:
-  static constexpr int kWindow = 16;  // pixels per side; MuJoCo draws to its own buffer
-  OsMesaContext(const OsMesaFunctions& mesa, void* context) : mesa_(mesa), context_(context) {}
-
-  const OsMesaFunctions mesa_;
-  void* const context_;
-  unsigned char window_[4 * kWindow * kWindow];
-};
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<GlContext>> GlContext::Make() {
   absl::StatusOr<std::unique_ptr<GlContext>> egl = EglContext::Make();
   if (egl.ok()) return egl;
-  absl::StatusOr<std::unique_ptr<GlContext>> mesa = OsMesaContext::Make();
-  if (mesa.ok()) return mesa;
-  return absl::UnavailableError(absl::StrCat(
-      "there is no OpenGL: ", egl.status().message(), "; ", mesa.status().message(),
-      "; for it install Debian's packages libegl1 and libgl1-mesa-dri (or a graphics card's driver), or libosmesa6"));
+  return absl::UnavailableError(
+      absl::StrCat("there is no OpenGL: ", egl.status().message(),
+                   "; for it install Debian's packages libegl1 and libgl1-mesa-dri (or a graphics card's driver)"));
 }
 
 }  // namespace datacom::tools

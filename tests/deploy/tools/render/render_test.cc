@@ -1,7 +1,6 @@
 // Real rendering, where a GL context can be made; the other tests run everywhere.
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -121,12 +120,6 @@ TEST(Renderer, GivesEqualPixelsForEqualStatesAndDoesNotChangeTheSimulation) {
       EXPECT_EQ(pictures[0], pictures[1]);
     }
   }
-}
-
-TEST(Renderer, UsesTheAvailableLibrary) {
-  NEEDS_GL(gl);
-  const char* const expected = std::getenv("DATACOM_EXPECTED_GL");
-  EXPECT_EQ((*gl)->name(), expected != nullptr ? expected : "EGL");
 }
 
 TEST(Renderer, ListsTheCamerasWhenOneIsUnknown) {
