@@ -120,8 +120,8 @@ std::string ShellWord(const std::string& word) {
 
 std::string TrainCommand(const BatchOptions& batch, const TrainOptions& options, const std::string& run_dir,
                          uint64_t steps) {
-  std::string command =
-      absl::StrCat(ProgramOf(batch), " train --resume --run-dir ", ShellWord(Absolute(run_dir)), " --steps ", steps);
+  std::string command = absl::StrCat(ProgramOf(batch), " train --resume --no-film --run-dir ",
+                                     ShellWord(Absolute(run_dir)), " --steps ", steps);
   if (options.actors > 0) absl::StrAppend(&command, " --actors ", options.actors);
   if (options.environments > 0) absl::StrAppend(&command, " --envs ", options.environments);
   if (!options.tls.empty()) absl::StrAppend(&command, " --tls ", ShellWord(Absolute(options.tls)));

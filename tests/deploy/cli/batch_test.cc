@@ -61,7 +61,8 @@ TEST(TrainCommandTest, TheCommandNamesTheRunAndEveryOptionThatWasGiven) {
   TrainOptions options;
   options.actors = 2, options.environments = 8, options.tls = "/t", options.max_hours = 1.5, options.stall_minutes = 3;
   EXPECT_EQ(TrainCommand(batch, options, "/runs/my run", 500),
-            "apptainer run /shared/datacom.sif train --resume --run-dir '/runs/my run' --steps 500 --actors 2 --envs 8 "
+            "apptainer run /shared/datacom.sif train --resume --no-film --run-dir '/runs/my run' --steps 500 --actors "
+            "2 --envs 8 "
             "--tls /t --max-hours 1.5 --stall-minutes 3");
 }
 
