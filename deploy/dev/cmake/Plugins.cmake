@@ -49,6 +49,8 @@ function(datacom_api_header target)
   add_custom_command(OUTPUT "${out}" DEPENDS ${files} "${CMAKE_SOURCE_DIR}/deploy/dev/cmake/api.cmake" VERBATIM
     COMMAND "${CMAKE_COMMAND}" "-DFILES=${joined}" "-DVERSION=${CMAKE_PROJECT_VERSION}" "-DMUJOCO=${DATACOM_MUJOCO_VERSION}" "-DOUTPUT=${out}"
             -P "${CMAKE_SOURCE_DIR}/deploy/dev/cmake/api.cmake")
+  add_custom_target(${target}_api DEPENDS "${out}")
+  add_dependencies(generated ${target}_api)
   target_sources(${target} PRIVATE "${out}")
   target_include_directories(${target} PRIVATE "${CMAKE_BINARY_DIR}/generated")
 endfunction()
