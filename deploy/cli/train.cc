@@ -299,10 +299,10 @@ int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster
 // stderr) it draws a sheet of frames. Without a picture the run is complete, too.
 void MakeFilm(const std::string& run_dir) {
   for (const auto& [name, option, frames] :
-       {std::array{"/film.mp4", "--max-frames", "150"}, std::array{"/film.png", "--frames", "6"}}) {
+       {std::array{"/film.mp4", "--max-frames", "100"}, std::array{"/film.png", "--frames", "6"}}) {
     const std::string file = run_dir + name;
     const absl::Status made = RunTool(
-        {"render", run_dir, "--epoch", "best", "--width", "480", "--height", "270", option, frames, "--out", file});
+        {"render", run_dir, "--epoch", "best", "--width", "640", "--height", "360", option, frames, "--out", file});
     if (!made.ok()) continue;
     std::printf("film: %s\n", file.c_str());
     return;

@@ -182,7 +182,8 @@ const budgetText = {
     ctx.save();
     Object.assign(ctx, {font: '600 12px system-ui, "DejaVu Sans", sans-serif', fillStyle: '#a3202b', textAlign: 'right'});
     datasets.filter((one) => one.budget !== undefined).forEach(({label, data: [at]}, i) => {
-      ctx.fillText(label, chartArea.right - 4 - 90 * i, scales.y.getPixelForValue(at.y) - 5);
+      const line = scales.y.getPixelForValue(at.y);
+      ctx.fillText(label, chartArea.right - 4 - 90 * i, line - 16 < chartArea.top ? line + 14 : line - 5);  // within the chart
     });
     ctx.restore();
   },
