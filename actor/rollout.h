@@ -26,7 +26,6 @@
 #include "absl/status/statusor.h"
 #include "actor/actor_metrics.h"
 #include "actor/environment_batch.h"
-#include "actor/row_chunk.h"
 #include "common/acting/acting_rule.h"
 #include "common/base/clock.h"
 #include "common/rpc/insert_session.h"

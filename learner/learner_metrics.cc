@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "common/base/files.h"
-#include "common/records/named_costs.h"
+#include "common/records/evaluation_means.h"
 
 namespace datacom::learner {
 namespace {

@@ -15,7 +15,7 @@
 #include "common/base/status.h"
 #include "common/config/task_files.h"
 #include "common/metrics/metrics.h"
-#include "common/records/resume.h"
+#include "common/records/checkpoint.h"
 #include "common/transitions/row_schema.h"
 #include "learner/dataset_draws.h"
 #include "learner/learner_metrics.h"

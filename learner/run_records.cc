@@ -17,7 +17,6 @@
 #include "common/base/status.h"
 #include "common/base/version.h"
 #include "common/records/evaluation_means.h"
-#include "common/records/named_costs.h"
 #include "google/protobuf/stubs/common.h"
 #include "grpcpp/version_info.h"
 #include "learner/algorithms/algorithm.h"

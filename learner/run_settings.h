@@ -3,15 +3,43 @@
 #ifndef DATACOM_LEARNER_RUN_SETTINGS_H_
 #define DATACOM_LEARNER_RUN_SETTINGS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "common/transitions/update_schedule.h"
 #include "datacom/v1/task_options.pb.h"
-#include "learner/epoch_schedule.h"
 
 namespace datacom::learner {
+
+// When the epochs of a run end, in rows and in updates. Immutable; thread-safe.
+class EpochSchedule {
+ public:
+  EpochSchedule() = default;
+  EpochSchedule(const UpdateSchedule& updates, uint64_t steps_per_epoch)
+      : updates_(updates), steps_per_epoch_(steps_per_epoch) {}
+
+  const UpdateSchedule& updates() const { return updates_; }
+  uint64_t env_steps() const { return updates_.env_steps; }  // of the whole run
+  uint64_t last_update() const { return updates_.LastUpdate(); }
+  uint64_t RowsSeen(uint64_t update) const { return updates_.RowsSeen(update); }
+  // The run has the epochs 0 .. last_epoch(). The last one ends early if the run ends inside it.
+  uint32_t last_epoch() const {
+    return static_cast<uint32_t>((updates_.env_steps + steps_per_epoch_ - 1) / steps_per_epoch_);
+  }
+  // Environment steps at the epoch's end.
+  uint64_t EpochSteps(uint32_t epoch) const { return std::min(epoch * steps_per_epoch_, updates_.env_steps); }
+  bool EndsEarly(uint32_t epoch) const { return EpochSteps(epoch) < epoch * steps_per_epoch_; }
+  uint64_t EpochUpdate(uint32_t epoch) const { return updates_.UpdatesAt(EpochSteps(epoch)); }  // its last
+  // Rows count from 1.
+  uint32_t EpochOfRow(uint64_t row) const { return static_cast<uint32_t>((row - 1) / steps_per_epoch_ + 1); }
+
+ private:
+  UpdateSchedule updates_;
+  uint64_t steps_per_epoch_ = 1;
+};
 
 struct RunSettings {
   struct Member {

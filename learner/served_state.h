@@ -11,7 +11,6 @@
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
 #include "datacom/v1/learner.pb.h"
-#include "learner/epoch_policies.h"
 #include "learner/evaluations.h"
 #include "learner/run_settings.h"
 #include "learner/snapshot_hub.h"

@@ -12,8 +12,7 @@
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/records/best_epoch.h"
-#include "common/tasks/known_selection.h"
-#include "common/tasks/return_range.h"
+#include "common/tasks/task.h"
 
 namespace datacom::learner {
 namespace {

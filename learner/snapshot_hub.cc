@@ -1,10 +1,60 @@
 #include "learner/snapshot_hub.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
+#include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/base/files.h"
+#include "common/base/status.h"
+#include "common/nn/snapshot_proto.h"
+#include "common/rpc/channel.h"
+#include "datacom/v1/learner.grpc.pb.h"
+
 namespace datacom::learner {
+namespace {
+
+grpc::ByteBuffer Encode(const v1::SnapshotChunk& chunk) {
+  grpc::ByteBuffer buffer;
+  bool own = false;
+  if (!grpc::SerializationTraits<v1::SnapshotChunk>::Serialize(chunk, &buffer, &own).ok()) std::abort();  // never
+  return buffer;
+}
+
+std::vector<grpc::ByteBuffer> Encode(const Snapshot& snapshot) {
+  std::string data;
+  v1::SnapshotChunk chunk;
+  *chunk.mutable_manifest() = MakeManifest(snapshot, &data);
+  std::vector<grpc::ByteBuffer> chunks;
+  for (size_t begin = 0; begin == 0 || begin < data.size(); begin += kSnapshotChunkBytes) {
+    chunk.set_data(data.substr(begin, kSnapshotChunkBytes));
+    chunk.set_last(begin + kSnapshotChunkBytes >= data.size());
+    chunks.push_back(Encode(chunk));
+    chunk.clear_manifest();  // only the first chunk has it
+  }
+  return chunks;
+}
+
+}  // namespace
+
+PublishedSnapshot::PublishedSnapshot(Snapshot snapshot) : snapshot_(std::move(snapshot)) {
+  for (const NamedArray& array : snapshot_.arrays) bytes_ += static_cast<int64_t>(array.values.size() * sizeof(float));
+}
+
+PublishedSnapshot::~PublishedSnapshot() = default;
+
+const std::vector<grpc::ByteBuffer>& PublishedSnapshot::chunks() const {
+  std::call_once(encode_once_, [this] {
+    chunks_ = Encode(snapshot_);
+    snapshot_.arrays.clear();
+    snapshot_.arrays.shrink_to_fit();
+  });
+  return chunks_;
+}
 
 void SnapshotHub::Publish(Snapshot snapshot) {
   const uint32_t member = snapshot.member;
@@ -61,6 +111,37 @@ bool SnapshotHub::closed() const {
 uint32_t SnapshotHub::members() const {
   MutexLock lock(&mutex_);
   return static_cast<uint32_t>(latest_.size());
+}
+
+std::string EpochPolicies::Path(uint32_t epoch) const {
+  return absl::StrFormat("%s/epoch_%04d.snapshot", folder_, epoch);
+}
+
+void EpochPolicies::Keep(uint32_t epoch, std::vector<Snapshot> snapshots) {
+  kept_.clear();
+  for (Snapshot& snapshot : snapshots) kept_.push_back(std::make_shared<const PublishedSnapshot>(std::move(snapshot)));
+  kept_epoch_ = epoch;
+  has_kept_ = true;
+}
+
+absl::Status EpochPolicies::Write(uint32_t epoch, std::vector<Snapshot> snapshots) {
+  RETURN_IF_ERROR(MakeFolders(folder_));
+  RETURN_IF_ERROR(WriteSnapshotFile(Path(epoch), snapshots));
+  MutexLock lock(&mutex_);
+  Keep(epoch, std::move(snapshots));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PublishedPtr> EpochPolicies::Get(uint32_t epoch, uint32_t member) {
+  MutexLock lock(&mutex_);
+  if (!has_kept_ || kept_epoch_ != epoch) {
+    ASSIGN_OR_RETURN(std::vector<Snapshot> snapshots, ReadSnapshotFile(Path(epoch)));
+    Keep(epoch, std::move(snapshots));
+  }
+  if (member >= kept_.size()) {
+    return absl::NotFoundError(absl::StrCat(Path(epoch), ": no member ", member, ", it holds ", kept_.size()));
+  }
+  return kept_[member];
 }
 
 }  // namespace datacom::learner

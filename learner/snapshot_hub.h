@@ -7,13 +7,44 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "common/base/mutex.h"
 #include "common/nn/snapshot.h"
-#include "learner/published_snapshot.h"
+
+// One member's snapshot and the messages that carry it to subscribers and evaluators. All streams that send it share
+// one object and the bytes of its messages: gRPC does not copy them. Thread-safe.
+
+namespace grpc {
+class ByteBuffer;
+}  // namespace grpc
 
 namespace datacom::learner {
+
+class PublishedSnapshot {
+ public:
+  explicit PublishedSnapshot(Snapshot snapshot);
+  ~PublishedSnapshot();
+  uint32_t member() const { return snapshot_.member; }
+  const SnapshotVersion& version() const { return snapshot_.version; }
+  int64_t bytes() const { return bytes_; }  // of its arrays
+  // The whole snapshot as encoded SnapshotChunk messages with at most kSnapshotChunkBytes of data each. The first call
+  // encodes it and drops the arrays; other callers wait for that call. The chunks live as long as this object.
+  const std::vector<grpc::ByteBuffer>& chunks() const;
+
+ private:
+  mutable Snapshot snapshot_;  // without arrays once it is encoded
+  int64_t bytes_ = 0;
+  mutable std::once_flag encode_once_;
+  mutable std::vector<grpc::ByteBuffer> chunks_;
+};
+
+using PublishedPtr = std::shared_ptr<const PublishedSnapshot>;
 
 class SnapshotHub {
  public:
@@ -44,6 +75,26 @@ class SnapshotHub {
   uint64_t published_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t largest_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// Each epoch's snapshots on disk: policies/epoch_NNNN.snapshot, all members in one file, readable without LibTorch.
+// Thread-safe. Keeps the epoch read or written last in memory, so that evaluators of one epoch cost one read.
+class EpochPolicies {
+ public:
+  explicit EpochPolicies(std::string folder) : folder_(std::move(folder)) {}
+  std::string Path(uint32_t epoch) const;
+  // snapshots: one per member, in member order. Blocks on the disk.
+  absl::Status Write(uint32_t epoch, std::vector<Snapshot> snapshots);
+  // NOT_FOUND naming the file or the member; DATA_LOSS for a damaged file.
+  absl::StatusOr<PublishedPtr> Get(uint32_t epoch, uint32_t member);
+
+ private:
+  void Keep(uint32_t epoch, std::vector<Snapshot> snapshots) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  const std::string folder_;
+  Mutex mutex_;
+  bool has_kept_ ABSL_GUARDED_BY(mutex_) = false;
+  uint32_t kept_epoch_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<PublishedPtr> kept_ ABSL_GUARDED_BY(mutex_);  // one per member
 };
 
 }  // namespace datacom::learner

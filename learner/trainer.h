@@ -37,8 +37,8 @@ class Trainer {
   Trainer(RunIdentity run, CheckedAlgorithm& algorithm, ServedState& served, RunFiles& files, LearnerMetrics& metrics,
           const Clock& clock, WaitForStop wait_for_stop);
 
-  // Continues from a checkpoint that CheckResume (common/records/resume.h) accepts and whose state the algorithm has
-  // loaded. Before Pretrain and Run.
+  // Continues from a checkpoint that CheckResume (common/records/checkpoint.h) accepts and whose state the algorithm
+  // has loaded. Before Pretrain and Run.
   void Restore(const v1::LearnerCheckpoint& learner);
   uint64_t update() const { return update_; }
   uint64_t pretrain_update() const { return pretrain_update_; }

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "common/transitions/row_schema.h"
 #include "datacom/v1/replay.pb.h"
-#include "replay/options.h"
+#include "replay/settings.h"
 #include "replay/tables.h"
 
 namespace datacom::replay {

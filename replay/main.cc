@@ -14,7 +14,7 @@
 #include "common/rpc/channel.h"
 #include "common/rpc/role_flags.h"
 #include "replay/replay_service.h"
-#include "replay/setup.h"
+#include "replay/settings.h"
 #include "replay/starts.h"
 
 namespace datacom::replay {

@@ -19,10 +19,10 @@
 #include "common/transitions/row_schema.h"
 #include "datacom/v1/replay.pb.h"
 #include "replay/episodes.h"
-#include "replay/options.h"
 #include "replay/ring.h"
 #include "replay/row_order.h"
 #include "replay/sampler.h"
+#include "replay/settings.h"
 
 namespace datacom::replay {
 

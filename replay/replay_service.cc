@@ -5,8 +5,7 @@
 #include "common/base/version.h"
 #include "common/rpc/assignment.h"
 #include "common/rpc/message_writer.h"
-#include "replay/draw_stream.h"
-#include "replay/insert_stream.h"
+#include "replay/streams.h"
 #include "spdlog/spdlog.h"
 
 namespace datacom::replay {

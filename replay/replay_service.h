@@ -13,8 +13,8 @@
 #include "common/base/mutex.h"
 #include "common/metrics/metrics.h"
 #include "datacom/v1/replay.grpc.pb.h"
-#include "replay/open_streams.h"
 #include "replay/store.h"
+#include "replay/streams.h"
 
 namespace datacom::replay {
 

@@ -1,4 +1,4 @@
-// Checks that the rows of a chunk can follow the rows that a member holds.
+// Checks a chunk of rows: by itself, and that its rows can follow the rows that a member holds.
 //
 // In each environment of a session a row continues the episode of the row before it with the next step, or begins an
 // episode with a larger number at step 0. No step reaches the task's horizon, nothing follows the last row of an
@@ -15,9 +15,16 @@
 
 #include "absl/status/status.h"
 #include "common/transitions/row_schema.h"
+#include "datacom/v1/replay.pb.h"
 #include "replay/episodes.h"
 
 namespace datacom::replay {
+
+inline constexpr size_t kMaxChunkBytes = 1 << 20;
+
+// INVALID_ARGUMENT for: no rows, wrong size, more than kMaxChunkBytes; and, naming column, row and value: a float that
+// is not finite, absorbing or last other than 0 and 1, an environment at or above `environments`.
+absl::Status ValidateChunk(const RowSchema& schema, const v1::Chunk& chunk, uint32_t environments);
 
 // The update of the policy that made the last row of a chunk with at least one row, which is valid for ValidateChunk.
 uint64_t LastPolicyUpdate(const RowSchema& schema, const std::string& columns, uint32_t count);

@@ -9,7 +9,7 @@
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
-#include "replay/validate_chunk.h"
+#include "replay/row_order.h"
 #include "replay/waits.h"
 #include "spdlog/spdlog.h"
 

@@ -27,10 +27,10 @@
 #include "common/base/mutex.h"
 #include "common/transitions/row_schema.h"
 #include "datacom/v1/replay.pb.h"
+#include "replay/counters.h"
 #include "replay/draws.h"
 #include "replay/group_commit.h"
-#include "replay/options.h"
-#include "replay/statistics.h"
+#include "replay/settings.h"
 #include "replay/tables.h"
 
 namespace datacom::replay {

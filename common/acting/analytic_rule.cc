@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/acting/filtered_action.h"
 #include "common/acting/gaussian_policy.h"
 #include "common/acting/map_gains.h"
 #include "common/acting/register_rule.h"
+#include "common/acting/rule_parts.h"
 #include "common/base/status.h"
-#include "common/safety/analytic_map.h"
+#include "common/safety/known_rows.h"
 
 namespace datacom {
 namespace {

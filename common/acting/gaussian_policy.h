@@ -9,8 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/acting/acting_rule.h"
-#include "common/acting/action_scale.h"
-#include "common/acting/seen_part.h"
+#include "common/acting/rule_parts.h"
 #include "common/acting/snapshot_form.h"
 #include "common/nn/mlp.h"
 #include "common/nn/snapshot.h"

@@ -2,13 +2,13 @@
 // of dynamics and executes the first action of the plan.
 //
 // The actor's net gives mean and log_std of a squashed Gaussian from one trunk, "critic.0" is of [s, a], and the
-// ensemble is dynamics_ensemble.h's. random_actions, if not 0, stands for uniform actions without planning;
+// ensemble is planner_parts.h's. random_actions, if not 0, stands for uniform actions without planning;
 // plan_particles counts for each member of the ensemble.
 //
 // A decision: the mean starts as the previous plan, shifted by one step; the variance starts at 0.075. In each
 // iteration plan_samples plans are drawn from that Gaussian and clipped, plan_samples / 20 copies of one imagined
 // rollout of the actor are added, all are imagined by every particle of every ensemble member, and the Gaussian is
-// fitted again (plan_refit.h). It ends after plan_iterations, or when no variance is above 1e-3. The cost of an
+// fitted again (planner_parts.h). It ends after plan_iterations, or when no variance is above 1e-3. The cost of an
 // imagined state is the task's known cost (TaskModel::cost).
 //
 // Memory: the plan, [kHorizon, action] in units of the half action range.
@@ -24,11 +24,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/acting/action_scale.h"
-#include "common/acting/dynamics_ensemble.h"
 #include "common/acting/gaussian_policy.h"
-#include "common/acting/plan_refit.h"
+#include "common/acting/planner_parts.h"
 #include "common/acting/register_rule.h"
+#include "common/acting/rule_parts.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
 #include "common/nn/normals.h"

@@ -11,9 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/acting/filtered_action.h"
 #include "common/acting/register_rule.h"
-#include "common/acting/seen_part.h"
+#include "common/acting/rule_parts.h"
 #include "common/base/status.h"
 #include "common/safety/cost_projection.h"
 

@@ -9,15 +9,15 @@
 #include <utility>
 #include <vector>
 
-#include "common/acting/filtered_action.h"
 #include "common/acting/gaussian_policy.h"
 #include "common/acting/learned_constraint.h"
 #include "common/acting/map_gains.h"
 #include "common/acting/register_rule.h"
+#include "common/acting/rule_parts.h"
 #include "common/base/status.h"
 #include "common/safety/known_rows.h"
 #include "common/safety/safe_map.h"
-#include "common/tasks/known_selection.h"
+#include "common/tasks/task.h"
 
 namespace datacom {
 namespace {

@@ -2,9 +2,13 @@
 #ifndef DATACOM_COMMON_BASE_NAME_H_
 #define DATACOM_COMMON_BASE_NAME_H_
 
+#include <algorithm>
 #include <cstddef>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
 namespace datacom {
@@ -13,7 +17,13 @@ inline constexpr size_t kMaxNameLength = 255;
 
 // INVALID_ARGUMENT unless the name has 1 to kMaxNameLength printable ASCII characters without spaces: names appear in
 // logs, metrics and messages for people.
-absl::Status CheckName(absl::string_view name);
+inline absl::Status CheckName(absl::string_view name) {
+  if (!name.empty() && name.size() <= kMaxNameLength && std::all_of(name.begin(), name.end(), absl::ascii_isgraph))
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("name \"", absl::CHexEscape(name.substr(0, 32)), "\" of ", name.size(),
+                                                 " bytes: a name has 1 to ", kMaxNameLength,
+                                                 " printable ASCII characters without spaces"));
+}
 
 }  // namespace datacom
 

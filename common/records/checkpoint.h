@@ -18,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/transitions/update_schedule.h"
 #include "datacom/v1/checkpoint.pb.h"
 
 namespace datacom {
@@ -60,6 +61,13 @@ absl::StatusOr<uint32_t> LastIncarnation(const std::string& path);
 // The number of this start of the learner: one more than the last one kept in `path`, kept there before it is returned.
 // The errors of LastIncarnation.
 absl::StatusOr<uint32_t> NextIncarnation(const std::string& path);
+
+// Whether a run may continue a checkpoint: a pure function.
+// FAILED_PRECONDITION or INVALID_ARGUMENT, naming what differs, unless the checkpoint is of this run, of an experiment
+// with the same `fixed` settings (FixedSettings, common/config/experiment.h), and of no later update than the run's
+// last.
+absl::Status CheckResume(const v1::LearnerCheckpoint& checkpoint, const std::string& run_id, const std::string& fixed,
+                         const UpdateSchedule& updates);
 
 }  // namespace datacom
 

@@ -24,6 +24,7 @@
 #ifndef DATACOM_COMMON_RECORDS_LEDGER_H_
 #define DATACOM_COMMON_RECORDS_LEDGER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -114,6 +115,18 @@ absl::Status VisitViolations(const std::string& run_dir, const std::function<voi
 // All recorded steps of the violation's episode, from the first. DATA_LOSS, naming the file, when the header, a step or
 // the violating step is missing.
 absl::StatusOr<std::vector<LedgerStep>> ReadEpisode(const std::string& run_dir, const LedgerViolation& violation);
+
+// A small ledger with the largest violations of another one, which results keep instead of the whole. It has the same
+// files, so its violations are read and simulated again like those of a run.
+//
+//   violations.csv    the violations, the largest cost first; ids are new, all other columns as they were
+//   member_<m>.steps  the steps of their episodes up to the violation
+//
+// Copies the `most` violations with the largest cost, at most one of each episode (of equal ones the first), from
+// run_dir/ledger to target/ledger, which is replaced. Returns their number; with 0 nothing is written. INVALID_ARGUMENT
+// if both are one folder; the errors of ReadViolation, ReadEpisode and LedgerWriter. Thread-safe for
+// different targets; blocks on the disk.
+absl::StatusOr<size_t> CopyLargestViolations(const std::string& run_dir, size_t most, const std::string& target);
 
 }  // namespace datacom
 

@@ -1,4 +1,4 @@
-#include "common/records/ledger_excerpt.h"
+#include "common/records/ledger.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
-#include "common/records/ledger.h"
 
 namespace datacom {
 namespace {

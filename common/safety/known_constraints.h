@@ -6,6 +6,7 @@
 #define DATACOM_COMMON_SAFETY_KNOWN_CONSTRAINTS_H_
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace datacom {
@@ -34,21 +35,37 @@ struct KnownConstraintsOut {
 class KnownConstraints {
  public:
   virtual ~KnownConstraints() = default;
-  virtual int count() const = 0;  // K
+  int count() const { return static_cast<int>(names_.size()); }  // K
   // Whether the rows are read from the observation, together with how they move. Closed forms give k and its Jacobians
   // anywhere, and their users derive the motion.
   virtual bool observed() const { return false; }
   // Whether row i is an equation, k_i = 0.
-  virtual bool equality(int row) const { return false; }
+  bool equality(int row) const { return equalities_[row]; }
   // Whether the numbers of this row come from the simulator, so that no closed form gives them.
   virtual bool simulated(int row) const { return false; }
   // [K] gain of each row's derivative in the forward-invariant (viability) form k + gain * k_dot; 0 = the row as it is.
   // Only a row that the action affects through the velocity may have a gain: in a state q = [positions, velocities] it
   // depends only on the positions, not on x.
-  virtual const std::vector<double>& viability_gains() const = 0;
-  virtual const std::vector<std::string>& names() const = 0;   // [K], each once
-  virtual const std::vector<std::string>& groups() const = 0;  // [K] group of each row; no group is named like a row
+  const std::vector<double>& viability_gains() const { return viability_gains_; }
+  const std::vector<std::string>& names() const { return names_; }  // [K], each once
+  const std::vector<std::string>& groups() const {
+    return groups_;
+  }  // [K] group of each row; no group is named like a row
   virtual void Evaluate(const KnownConstraintsState& at, const KnownConstraintsOut& out) const = 0;
+
+ protected:
+  // Appends a row. For constructors.
+  void Add(std::string group, std::string name, double viability_gain, bool equality = false) {
+    groups_.push_back(std::move(group));
+    names_.push_back(std::move(name));
+    viability_gains_.push_back(viability_gain);
+    equalities_.push_back(equality);
+  }
+
+ private:
+  std::vector<double> viability_gains_;
+  std::vector<std::string> names_, groups_;
+  std::vector<bool> equalities_;
 };
 
 }  // namespace datacom

@@ -18,6 +18,7 @@
 
 #include "common/safety/control_affine.h"
 #include "common/safety/known_constraints.h"
+#include "common/safety/safe_map.h"
 
 namespace datacom {
 
@@ -33,7 +34,7 @@ struct KnownRowsInput {
 
 struct KnownRowsForm {
   std::vector<double> gains;  // [K] of all of the constraints' rows; empty = their own
-  // The published baseline (analytic_map.h): rows with a gain have g = 1 in the action's row and in the own drift and
+  // The published baseline (AnalyticMap): rows with a gain have g = 1 in the action's row and in the own drift and
   // the gain only in c; a is a forward difference.
   // Equations always have the exact form: the published baseline has none.
   bool published = false;
@@ -44,7 +45,7 @@ struct KnownRowsForm {
 class KnownRows {
  public:
   KnownRows() = default;  // no rows
-  // rows: indices of the constraints' rows (tasks/known_selection.h finds them by name).
+  // rows: indices of the constraints' rows (SelectKnownRows finds them by name).
   KnownRows(std::shared_ptr<const KnownConstraints> constraints, std::vector<int> rows, const ControlAffineDims& dims,
             KnownRowsForm form = {});
 
@@ -69,6 +70,40 @@ class KnownRows {
   std::vector<double> moved_;                // [q]
   std::vector<double> J_later_, J_earlier_;  // [K, q]: J after and before a step of the own motion
   std::vector<double> c_q_;                  // [q]: dc/dq of one row
+};
+
+// The map of the ATACOM baselines: the safe map over only the known constraints (docs/safe_map.md 3.4; air
+// hockey's rows: docs/air_hockey.md 9).
+//
+// Row i with gain g_i > 0 is a constraint on positions that is made forward invariant, c = k + g k_dot; with g_i = 0
+// the row is unchanged. Rows are taken from KnownRows in the published form: the gain multiplies k_dot in c, but
+// neither the action's row nor the drift (exact for g = 1 only). All gains 0 is the baseline without forward
+// invariance; where the action is an acceleration or a force, it then affects only rows on velocities.
+//
+// Not thread-safe: owns its workspace, allocated when it is made; shares the constraints. Set and Apply neither
+// allocate nor block.
+class AnalyticMap {
+ public:
+  // gains: [K], instead of the constraints' own. dims.action: at most kMaxSafeMapActions.
+  AnalyticMap(const std::shared_ptr<const KnownConstraints>& constraints, std::vector<double> gains,
+              const ControlAffineDims& dims);
+
+  void Set(const KnownRowsInput& at, const SafeMapGains& gains);
+  // action [n] = B_top clip(u) + offset, not rescaled, because the environment limits it. With equations it is
+  // rescaled: an environment that clips entries would leave them.
+  void Apply(const double* u, double* action) const {
+    if (map_.dims().equalities > 0) {
+      map_.Apply(u, action);
+    } else {
+      map_.ApplyUnscaled(u, action);
+    }
+  }
+
+ private:
+  KnownRows rows_;
+  SafeMap map_;
+  std::vector<double> records_;          // [K, n + 2]
+  std::vector<double> c_, drift_, J_G_;  // [K], [K], [K, n]
 };
 
 }  // namespace datacom

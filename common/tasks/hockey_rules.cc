@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "datacom/v1/task_options.pb.h"
 
 namespace datacom::air_hockey {
 namespace {
@@ -13,6 +14,9 @@ constexpr double kGoalX = 2.43;
 constexpr double kGoalHalfWidth = 0.1;
 // Discounted return of 300 steps of reward 1 at a discount of 0.99: (1 - 0.99^300) / (1 - 0.99).
 constexpr double kEndingScale = 95.09591059287133;
+
+// The equal angle in [-pi, pi).
+double WrapAngle(double angle) { return angle - 2 * M_PI * std::floor((angle + M_PI) / (2 * M_PI)); }
 
 }  // namespace
 
@@ -42,7 +46,43 @@ absl::Status SetPuck(const TaskSpec& spec, const std::map<std::string, double>& 
   return absl::OkStatus();
 }
 
-double WrapAngle(double angle) { return angle - 2 * M_PI * std::floor((angle + M_PI) / (2 * M_PI)); }
+void PlacePuck(const PuckPlace& puck, double* position) {
+  position[0] = puck.x;
+  position[1] = puck.y;
+  position[2] = puck.yaw;
+}
+
+void ObservePuck(const double* position, const double* velocity, double* observation) {
+  observation[kPuckPosition] = position[0] + kBaseX;
+  observation[kPuckPosition + 1] = position[1];
+  observation[kPuckPosition + 2] = WrapAngle(position[2]);
+  std::copy_n(velocity, 3, observation + kPuckVelocity);
+}
+
+TaskSpec HockeySpec(int joints, const v1::TaskOptions& options) {
+  TaskSpec spec;
+  spec.observation_names = {
+      "puck x / m",           "puck y / m", "puck yaw / rad", "puck velocity x / m/s", "puck velocity y / m/s",
+      "puck yaw rate / rad/s"};
+  for (const char* what : {" / rad", " velocity / rad/s"}) {
+    for (int i = 1; i <= joints; ++i) spec.observation_names.push_back(absl::StrCat("joint ", i, what));
+  }
+  for (int i = 1; i <= joints; ++i) spec.action_names.push_back(absl::StrCat("joint ", i, " acceleration / its limit"));
+  spec.action_dim = joints;
+  spec.action_low.assign(joints, -1.0);
+  spec.action_high.assign(joints, 1.0);
+  spec.horizon = options.has_horizon() ? static_cast<int>(options.horizon()) : 300;
+  spec.control_dt = 0.02;
+  spec.init_keys = {"puck_x", "puck_y", "puck_yaw"};
+  spec.absorbing = "a goal or the puck reaching an end or side of the table";
+  spec.rewards = RewardRange{0, 0, 0, 142.7, -96.1, 96.1};  // docs/air_hockey.md 5
+  return spec;
+}
+
+PuckState PuckOf(const double* observation) {
+  return {observation[kPuckPosition], observation[kPuckPosition + 1], observation[kPuckVelocity],
+          observation[kPuckVelocity + 1]};
+}
 
 Ending EndingOf(const PuckState& puck) {
   const auto [x, y, vx, vy] = puck;

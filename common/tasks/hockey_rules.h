@@ -1,6 +1,6 @@
 // What the tasks of air hockey share (docs/air_hockey.md): the table's sizes, where the puck starts (2
-// there), how an episode ends (7) and the rewards (5), as functions of the puck. Positions in the robot's frame, unless
-// the table frame is named. The table's model is hockey_table.xml. Nothing blocks.
+// there), the puck's part of an observation (4), how an episode ends (7) and the rewards (5). Positions in the robot's
+// frame, unless the table frame is named. The table's model is hockey_table.xml. Nothing blocks.
 #ifndef DATACOM_COMMON_TASKS_HOCKEY_RULES_H_
 #define DATACOM_COMMON_TASKS_HOCKEY_RULES_H_
 
@@ -11,7 +11,12 @@
 #include "common/base/random.h"
 #include "common/tasks/task.h"
 
-namespace datacom::air_hockey {
+namespace datacom {
+namespace v1 {
+class TaskOptions;
+}
+
+namespace air_hockey {
 
 inline constexpr double kBaseX = 1.51;            // robot x = table x + kBaseX
 inline constexpr double kHalfLength = 0.974;      // m, of the play field
@@ -33,7 +38,18 @@ struct PuckPlace {
 PuckPlace DrawPuck(double largest_y, RandomStream* stream);
 // Sets the named start values. INVALID_ARGUMENT, with the task's name and keys, for another one.
 absl::Status SetPuck(const TaskSpec& spec, const std::map<std::string, double>& init, PuckPlace* puck);
-double WrapAngle(double angle);  // the equal angle in [-pi, pi)
+// Writes the place into the positions of the puck's joints x, y and yaw.
+void PlacePuck(const PuckPlace& puck, double* position);
+
+// Where the puck's entries of an observation begin.
+inline constexpr int kPuckPosition = 0;  // x, y, yaw in [-pi, pi)
+inline constexpr int kPuckVelocity = 3;  // of x, y, yaw
+// Writes them, from the positions and velocities of its joints.
+void ObservePuck(const double* position, const double* velocity, double* observation);
+
+// The facts of a task whose arm has so many joints. Of the names of the observation's entries: those of the puck, of
+// the joints' positions and of their velocities.
+TaskSpec HockeySpec(int joints, const v1::TaskOptions& options);
 
 enum class Ending { kNone, kGoal, kUp, kRight, kLeft, kBottom };
 
@@ -41,6 +57,7 @@ struct PuckState {
   double x = 0, y = 0;    // m
   double vx = 0, vy = 0;  // m/s
 };
+PuckState PuckOf(const double* observation);
 
 Ending EndingOf(const PuckState& puck);
 
@@ -64,7 +81,8 @@ class Rally {
   Ending ending_ = Ending::kNone;
 };
 
-}  // namespace datacom::air_hockey
+}  // namespace air_hockey
+}  // namespace datacom
 
 #endif  // DATACOM_COMMON_TASKS_HOCKEY_RULES_H_
 // SPDX-License-Identifier: Apache-2.0

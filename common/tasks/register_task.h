@@ -9,13 +9,22 @@
 #ifndef DATACOM_COMMON_TASKS_REGISTER_TASK_H_
 #define DATACOM_COMMON_TASKS_REGISTER_TASK_H_
 
+#include <initializer_list>
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "common/tasks/task.h"
+#include "datacom/v1/task_options.pb.h"
 
 namespace datacom {
+
+// Every task has `horizon`, `randomisation` and `action_repeat`; `own` names the other fields that this task has.
+// INVALID_ARGUMENT, naming the first set field that the task does not have, and the fields that it has.
+absl::Status RejectOtherOptions(absl::string_view task, const v1::TaskOptions& options,
+                                std::initializer_list<absl::string_view> own);
 
 struct RegisterTaskModel {
   RegisterTaskModel(const std::string& name, absl::StatusOr<TaskModel> (*make)(const v1::TaskOptions& options));

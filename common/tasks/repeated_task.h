@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "common/tasks/return_range.h"
 #include "common/tasks/task.h"
 
 namespace datacom {

@@ -25,10 +25,11 @@
 namespace datacom {
 
 namespace v1 {
+class Constraints;
 class TaskOptions;
-}
+}  // namespace v1
 
-// What the rewards of a task can be. common/tasks/return_range.h bounds discounted returns with it.
+// What the rewards of a task can be. common/tasks/task.h bounds discounted returns with it.
 struct RewardRange {
   double step_low = 0, step_high = 0;    // of a step that ends nothing
   double final_low = 0, final_high = 0;  // of an absorbing step
@@ -100,7 +101,7 @@ struct TaskModel {
 
 // Names of the register, sorted. The model side links without MuJoCo.
 std::vector<std::string> TaskNames();
-// `name` is a task of the register, or the name of the task that `options` carry (common/config/carried_task.h).
+// `name` is a task of the register, or the name of the task that `options` carry (common/config/experiment.h).
 // NOT_FOUND, naming the task and the tasks that exist; INVALID_ARGUMENT for options that the task does not have.
 absl::StatusOr<TaskModel> MakeTaskModel(absl::string_view name, const v1::TaskOptions& options);
 
@@ -155,8 +156,32 @@ class Task {
 // The scripted policy of this name, which lives as long as the model. INVALID_ARGUMENT, naming the policies that exist.
 absl::StatusOr<const ScriptedPolicy*> FindScriptedPolicy(const TaskModel& model, absl::string_view name);
 
-// Needs MuJoCo (target datacom::tasks; the functions above are in datacom::task_models).
+// Indices of the rows that `names` (a set of rows and groups) selects, each once, in the task's order. INVALID_ARGUMENT
+// for a name that is neither; the message lists the names that exist.
+absl::StatusOr<std::vector<int>> SelectKnownRows(const TaskModel& model, const std::vector<std::string>& names);
+// The rows of an experiment's constraints.known; messages begin with that field's name.
+absl::StatusOr<std::vector<int>> SelectKnownRows(const TaskModel& model, const v1::Constraints& constraints);
+
+// The range of discounted returns of a task, from the range of its rewards (docs/tasks.md 3.5). Pure
+// functions.
+struct ReturnRange {
+  double low = 0, high = 0;
+};
+
+// Holds the discounted return from any state, for an episode that an absorbing step ends and for one that goes on for
+// ever. discount: of a step of `spec`, in [0, 1). INVALID_ARGUMENT, naming the task, if it does not state its rewards.
+absl::StatusOr<ReturnRange> ReturnRangeOf(const TaskSpec& spec, double discount);
+
+// The range of rewards of a decision that holds an action for `repeat` >= 1 steps and adds their rewards.
+RewardRange RepeatedRewards(const RewardRange& step, int repeat);
+
+// The rest needs MuJoCo (target datacom::tasks; the functions above are in datacom::task_models).
 absl::StatusOr<std::unique_ptr<Task>> MakeTask(absl::string_view name, const v1::TaskOptions& options);
+// If `task` is the path of a task file (text/task_file.h) or "python:MODULE:CALLABLE" (python/python_task.h): puts the
+// task into the options and replaces `task` by its name. A relative path belongs to the working directory, or else to
+// `folder`. Does nothing for other names. INVALID_ARGUMENT with what is wrong. Blocks: reads files and compiles a
+// model, or starts Python.
+absl::Status LoadTaskOf(const std::string& folder, std::string* task, v1::TaskOptions* options);
 
 }  // namespace datacom
 

@@ -14,11 +14,11 @@
 #include "common/tasks/register_task.h"
 #include "common/tasks/repeated_task.h"
 #include "common/tasks/task.h"
+#include "common/tasks/text/mujoco_compiled.h"
 #include "common/tasks/text/mujoco_task.h"
 #include "datacom/v1/task_options.pb.h"
 
 namespace datacom {
-
 namespace {
 
 using Maker = absl::StatusOr<std::unique_ptr<Task>> (*)(const v1::TaskOptions& options);
@@ -54,6 +54,11 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(absl::string_view name, const v1:
     task = std::make_unique<RepeatedTask>(std::move(task), static_cast<int>(options.action_repeat()));
   }
   return task;
+}
+
+absl::Status LoadTaskOf(const std::string& folder, std::string* task, v1::TaskOptions* options) {
+  RETURN_IF_ERROR(python::LoadTaskOf(task, options));
+  return text::LoadTaskOf(folder, task, options);
 }
 
 }  // namespace datacom

@@ -1,5 +1,6 @@
 #include "deploy/cli/answers.h"
 
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -41,6 +42,71 @@ absl::StatusOr<Answers> AskRun(const std::string& run_dir, const Security& secur
   if (answers.replay) RETURN_IF_ERROR(CheckRunId(run_dir, "replay", answers.replay->run_id()));
   if (answers.learner) RETURN_IF_ERROR(CheckRunId(run_dir, "learner", answers.learner->run_id()));
   return answers;
+}
+
+namespace {
+
+constexpr std::chrono::milliseconds kPeriod{500};
+constexpr std::chrono::milliseconds kDeadline{2000};
+
+}  // namespace
+
+Poller::Poller(const Security& security) : security_(security), thread_([this] { Run(); }) {}
+
+Poller::~Poller() {
+  {
+    MutexLock lock(&mutex_);
+    stop_ = true;
+    changed_.NotifyAll();
+  }
+  thread_.join();
+}
+
+void Poller::SetAddresses(const std::string& replay, const std::string& learner) {
+  MutexLock lock(&mutex_);
+  replay_address_ = replay;
+  learner_address_ = learner;
+}
+
+std::optional<v1::ReplayInfo> Poller::replay() const {
+  MutexLock lock(&mutex_);
+  return replay_;
+}
+
+std::optional<v1::LearnerInfo> Poller::learner() const {
+  MutexLock lock(&mutex_);
+  return learner_;
+}
+
+std::shared_ptr<grpc::Channel> Poller::ChannelTo(const std::string& address) {
+  std::shared_ptr<grpc::Channel>& channel = channels_[address];
+  if (channel == nullptr) channel = MakeChannel(address, security_);
+  return channel;
+}
+
+void Poller::Run() {
+  while (true) {
+    std::string replay_address, learner_address;
+    {
+      MutexLock lock(&mutex_);
+      if (stop_) return;
+      replay_address = replay_address_;
+      learner_address = learner_address_;
+    }
+    std::optional<v1::ReplayInfo> replay;
+    std::optional<v1::LearnerInfo> learner;
+    if (!replay_address.empty()) {
+      if (auto info = GetReplayInfo(ChannelTo(replay_address), kDeadline); info.ok()) replay = *std::move(info);
+    }
+    if (!learner_address.empty()) {
+      if (auto info = GetLearnerInfo(ChannelTo(learner_address), kDeadline); info.ok()) learner = *std::move(info);
+    }
+    MutexLock lock(&mutex_);
+    replay_ = std::move(replay);
+    learner_ = std::move(learner);
+    if (stop_) return;
+    changed_.WaitFor(&mutex_, kPeriod);
+  }
 }
 
 }  // namespace datacom::cli

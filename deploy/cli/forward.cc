@@ -12,7 +12,7 @@
 #include "common/tasks/task.h"
 #include "datacom/v1/task_options.pb.h"
 #include "deploy/cli/verbs.h"
-#include "deploy/tools/about.h"
+#include "deploy/tools/verbs.h"
 
 namespace datacom::cli {
 namespace {

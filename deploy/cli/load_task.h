@@ -18,7 +18,7 @@ class Experiment;
 namespace datacom::cli {
 
 // If the experiment's task is a task file or "python:MODULE:CALLABLE": loads it into task_options and replaces it by
-// the task's name (common/tasks/load_task.h). A relative path belongs to the working directory, or else to the folder
+// the task's name (common/tasks/task.h). A relative path belongs to the working directory, or else to the folder
 // of `experiment_file`. INVALID_ARGUMENT for a wrong task.
 absl::Status LoadTask(const std::string& experiment_file, v1::Experiment* experiment);
 

@@ -27,7 +27,6 @@
 #include "common/records/append_file.h"
 #include "common/records/checkpoint.h"
 #include "common/records/csv.h"
-#include "common/records/resume.h"
 #include "deploy/report/groups.h"
 
 namespace datacom::cli {

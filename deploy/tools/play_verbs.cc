@@ -12,15 +12,12 @@
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/records/best_epoch.h"
-#include "common/tasks/load_task.h"
+#include "common/tasks/task.h"
 #include "datacom/v1/experiment.pb.h"
 #include "datacom/v1/python_task.pb.h"
 #include "datacom/v1/task.pb.h"
-#include "deploy/tools/about.h"
-#include "deploy/tools/play/eval_command.h"
-#include "deploy/tools/play/export_command.h"
+#include "deploy/tools/play/commands.h"
 #include "deploy/tools/play/model_fit.h"
-#include "deploy/tools/play/rollout_command.h"
 #include "deploy/tools/verbs.h"
 
 namespace datacom::tools {

@@ -13,11 +13,10 @@
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/records/dataset.h"
-#include "deploy/tools/about.h"
 #include "deploy/tools/export_dataset.h"
 #include "deploy/tools/verbs.h"
 #include "deploy/tools/verify/verify.h"
-#include "replay/setup.h"
+#include "replay/settings.h"
 
 namespace datacom::tools {
 namespace {

@@ -8,7 +8,7 @@ class BarrierTorch : public TorchImpl<BarrierKernels> {
  public:
   using TorchImpl::TorchImpl;
 
-  // The formulas of barrier_row.h, on all rows at once.
+  // The formulas of barrier_cpu.cc, on all rows at once.
   void BarrierLoss(const BarrierInput& in, const FloatView& d_value, const FloatView& d_slope,
                    const DoubleView& loss) override {
     using In = BarrierInput;

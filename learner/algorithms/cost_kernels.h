@@ -1,5 +1,6 @@
-// Targets and prices of cost for LagSAC and WCSAC (docs/algorithms.md 10 and 11). Costs are [members, rows,
-// 1].
+// Discounted cost: its targets and its price for LagSAC and WCSAC (docs/algorithms.md 10 and 11), and a
+// Gaussian over it, with the constraint value of D-ATACOM and the loss that fits it (3, 4 and 11). Costs are [members,
+// rows, 1].
 #ifndef DATACOM_LEARNER_ALGORITHMS_COST_KERNELS_H_
 #define DATACOM_LEARNER_ALGORITHMS_COST_KERNELS_H_
 
@@ -7,12 +8,33 @@
 
 namespace datacom::learner {
 
+// How two linear outputs m, s describe a Gaussian over discounted cost, and how the fit treats absorbing states and the
+// limits of the standard deviation.
+enum class GaussianHead {
+  // docs/algorithms.md 3: mean softplus(m), log standard deviation s; absorbing changes the target's
+  // variance.
+  kFeasibility,
+  // docs/algorithms.md 11: mean m, standard deviation softplus(s); absorbing does not change the target's
+  // variance.
+  kCost,
+};
+
+// The batch of a fit: main rows first, then failure rows.
+struct GaussianTarget {
+  GaussianHead head;
+  FloatView next_mean, next_spread;  // [members, rows, 1] target net's linear outputs at the next state
+  FloatView cost, absorbing;         // [members, rows, 1]; negative costs count as 0
+  DoubleView failure_weight;         // [members, 1, 1]: failure rows count if 1
+  int main_rows = 0;
+  double discount = 0;
+};
+
 class CostKernels : public KernelGroup {
  public:
   // y = max(cost, 0) + discount (1 - absorbing) next.
   virtual void CostTarget(const FloatView& cost, const FloatView& absorbing, const FloatView& next, double discount,
                           const FloatView& y) = 0;
-  // CVaR of GaussianHead::kCost (gaussian_kernels.h).
+  // CVaR of GaussianHead::kCost.
   virtual void CostRisk(const FloatView& mean, const FloatView& spread, const DoubleView& margin,
                         const FloatView& cvar) = 0;
   // Computes the gradient for the spread from the gradient for the CVaR, which is also the gradient for the mean.
@@ -22,6 +44,15 @@ class CostKernels : public KernelGroup {
   // for raw, and the weight of cost in the actor's loss, price = softplus(raw) - damping * (limit - mean_cost).
   virtual void Multiplier(const FloatView& raw, const DoubleView& mean_cost, const DoubleView& limit,
                           const DoubleView& damping, const DoubleView& price, const FloatView& gradient) = 0;
+
+  // Constraint k = mean + margin * standard deviation - delta of GaussianHead::kFeasibility, and its Jacobian for z,
+  // from the Jacobians of the linear outputs. margin, delta: [members, 1, 1].
+  virtual void GaussianRisk(const FloatView& mean, const FloatView& log_std, const FloatView& mean_gradient,
+                            const FloatView& log_std_gradient, const DoubleView& margin, const DoubleView& delta,
+                            const DoubleView& k, const DoubleView& J) = 0;
+  // Squared 2-Wasserstein loss [members, 1, 1] and gradients for the online net's linear outputs [members, rows, 1].
+  virtual void GaussianLoss(const FloatView& mean, const FloatView& spread, const GaussianTarget& target,
+                            const FloatView& d_mean, const FloatView& d_spread, const DoubleView& loss) = 0;
 };
 
 }  // namespace datacom::learner

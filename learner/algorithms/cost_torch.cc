@@ -29,6 +29,49 @@ class CostTorch : public TorchImpl<CostKernels> {
     Of(price).copy_(at::softplus(Of(raw)).to(at::kDouble) - Of(damping) * slack);
     Of(gradient).copy_(at::sigmoid(Of(raw)).to(at::kDouble) * slack);
   }
+
+  void GaussianRisk(const FloatView& mean, const FloatView& log_std, const FloatView& mean_gradient,
+                    const FloatView& log_std_gradient, const DoubleView& margin, const DoubleView& delta,
+                    const DoubleView& k, const DoubleView& J) override {
+    const at::Tensor o = Of(mean), l = Of(log_std);
+    const at::Tensor spread = Of(margin).to(at::kFloat) * at::exp(at::clamp(l, -20, 2));
+    Of(k).copy_((at::softplus(o) + spread).to(at::kDouble) - Of(delta));
+    const at::Tensor log_std_slope = spread * l.ge(-20).logical_and(l.le(2)).to(at::kFloat);
+    Of(J).copy_(at::sigmoid(o) * Of(mean_gradient) + log_std_slope * Of(log_std_gradient));
+  }
+
+  void GaussianLoss(const FloatView& mean, const FloatView& spread, const GaussianTarget& target,
+                    const FloatView& d_mean, const FloatView& d_spread, const DoubleView& loss) override {
+    const bool feasibility = target.head == GaussianHead::kFeasibility;
+    const double gamma = target.discount, floor = feasibility ? 1e-4 : 1e-8;
+    const at::Tensor o = Of(mean), s = Of(spread), next_s = Of(target.next_spread), zero = at::zeros_like(o);
+    const at::Tensor cost = at::clamp_min(Of(target.cost), 0), ends = Of(target.absorbing).ne(0);
+    at::Tensor value = o, slope = at::ones_like(o), next = Of(target.next_mean), std, spread_slope, next_variance;
+    if (feasibility) {
+      value = at::softplus(o), slope = at::sigmoid(o);
+      std = spread_slope = at::exp(s);
+      next = at::softplus(next), next_variance = at::exp(2 * next_s);
+    } else {
+      const at::Tensor raw = at::softplus(s);
+      std = at::clamp(raw, 1e-4, 1e4), spread_slope = at::where(std.eq(raw), at::sigmoid(s), zero);
+      next_variance = at::clamp(at::square(at::softplus(next_s)), 1e-8, 1e8);
+    }
+    const at::Tensor y = at::where(ends, cost, cost + gamma * next);
+    const at::Tensor second = cost * cost + 2 * gamma * cost * next + gamma * gamma * (next_variance + next * next);
+    at::Tensor variance = at::clamp(second - value * value, floor, 1e8);
+    if (feasibility) variance = at::where(ends, (cost - value) * (cost - value), variance);
+    const at::Tensor mean_error = value - y, std_error = std - at::sqrt(variance);
+    const at::Tensor present = Of(target.failure_weight).gt(0);  // [members, 1, 1]
+    const int64_t failures = mean.rows - target.main_rows;
+    const at::Tensor count = target.main_rows + failures * present.to(at::kDouble);
+    const at::Tensor main = at::arange(mean.rows, o.options()).lt(target.main_rows).view({1, mean.rows, 1});
+    const at::Tensor used = main.logical_or(present);
+    const at::Tensor scale = (2 / count).to(at::kFloat);
+    Of(d_mean).copy_(at::where(used, scale * mean_error * slope, zero));
+    Of(d_spread).copy_(at::where(used, scale * std_error * spread_slope, zero));
+    const at::Tensor squares = at::where(used, mean_error * mean_error + std_error * std_error, zero);
+    Of(loss).copy_(squares.to(at::kDouble).sum(1, true) / count);
+  }
 };
 
 const TorchImpls::Register<CostKernels, CostTorch> kRegistered;

@@ -66,7 +66,7 @@ class CriticEnsemble {
   TwinValues NextTwins(const CriticSettings& block) const { return {next(0), next(1), block.pessimism}; }
 
   // Gradient of an objective for the output of net i, [block, B, 1]; filled before the two calls below. Each of them is
-  // made at most once after its rows were evaluated (Perceptrons::Adjoint).
+  // made at most once after its rows were evaluated (Kernels::Adjoint).
   const FloatView& d_out(int i) const { return nets_[i].d_out; }
   // Gradient for the executed actions, summed over the first `nets`; added to d_action if `add`.
   void ActionGradient(const FloatView& parameters, int nets, bool add, const FloatView& d_action);

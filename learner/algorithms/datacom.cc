@@ -1,15 +1,165 @@
 #include "learner/algorithms/datacom.h"
 
+#include <algorithm>
 #include <stdexcept>
+#include <vector>
 
 #include "common/safety/risk.h"
 #include "common/safety/safe_map.h"
-#include "learner/algorithms/gaussian_feasibility.h"
+#include "learner/algorithms/cost_kernels.h"
+#include "learner/algorithms/population.h"
 #include "learner/algorithms/register_algorithm.h"
 #include "learner/algorithms/safe_map_row.h"
 
 namespace datacom::learner {
+
+void Feasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t target_first, int block, Kernels* kernels) {
+  kernels_ = kernels;
+  batch_ = config.batch_size, failures_ = config.failure_batch_size, z_dim_ = config.q_dim + config.x_dim;
+  discount_ = config.discount, slice_first_ = config.slice_first;
+  const int B = batch_, loss_rows = batch_ + failures_;
+  z_ = kernels->NewFloats(block, B + loss_rows, z_dim_);
+  next_z_ = kernels->NewFloats(block, loss_rows, z_dim_);
+  cost_ = kernels->NewFloats(block, loss_rows, 1);
+  absorbing_ = kernels->NewFloats(block, loss_rows, 1);
+  failure_weight_ = kernels->NewDoubles(block, 1, 1);
+  no_delta_ = kernels->NewDoubles(1, 1, 1);
+  ones_ = kernels->NewFloats(block, B + loss_rows, 1);
+  const std::vector<float> ones(static_cast<size_t>(block) * (B + loss_rows), 1.0f);
+  kernels->Upload(ones.data(), ones_);
+  k_ = kernels->NewDoubles(block, 2 * B, 1), J_ = kernels->NewDoubles(block, 2 * B, z_dim_);
+  k_next_ = k_.Rows(0, B), J_next_ = J_.Rows(0, B), k_now_ = k_.Rows(B, B), J_now_ = J_.Rows(B, B);
+}
+
+void Feasibility::LoadBatch(const Batch& batch, int batch_member) {
+  member_ = batch_member - slice_first_;
+  const int B = batch_, F = failures_, z = z_dim_;
+  const auto rows = [batch_member](const auto& values, int64_t per_member) {
+    return values.data() + batch_member * per_member;
+  };
+  kernels_->Upload(rows(batch.next.z, B * z), z_.Rows(0, B));
+  kernels_->Upload(rows(batch.now.z, B * z), z_.Rows(B, B));
+  kernels_->Upload(rows(batch.failure_z, F * z), z_.Rows(2 * B, F));
+  kernels_->Upload(rows(batch.next.z, B * z), next_z_.Rows(0, B));
+  kernels_->Upload(rows(batch.failure_next_z, F * z), next_z_.Rows(B, F));
+  kernels_->Upload(rows(batch.cost, B), cost_.Rows(0, B));
+  kernels_->Upload(rows(batch.failure_cost, F), cost_.Rows(B, F));
+  kernels_->Upload(rows(batch.absorbing, B), absorbing_.Rows(0, B));
+  kernels_->Upload(rows(batch.failure_absorbing, F), absorbing_.Rows(B, F));
+  for (int m = 0; m < failure_weight_.members; ++m) {
+    const double weight = batch.failure_weight[batch_member + m];
+    kernels_->Upload(&weight, failure_weight_.Members(m, 1));
+  }
+}
+
+void Feasibility::Risk(const FloatView& parameters, int member, const float* z, int rows, double* value) {
+  const int chunk = 2 * batch_;
+  for (int first = 0; first < rows; first += chunk) {
+    const int count = std::min(chunk, rows - first);
+    kernels_->Upload(z + static_cast<int64_t>(first) * z_dim_, z_.Members(0, 1).Rows(0, count));
+    EvaluateRisk(parameters, member, count);
+    kernels_->Download(k_.Members(0, 1).Rows(0, count), value + first);
+  }
+}
+
 namespace {
+
+// The Gaussian feasibility value function (docs/algorithms.md 3 and 4): two sigmoid perceptrons on the
+// constraint state z give mean (through softplus) and log standard deviation of the discounted future violation. Its
+// value is the CVaR at the accepted risk.
+//
+// The online nets are evaluated once per update. The hidden adjoints of a unit output give the Jacobian; multiplied by
+// the loss gradient of their row they give the gradient of the loss.
+class GaussianFeasibility : public Feasibility {
+ public:
+  void Declare(const AlgorithmConfig& config, ParameterLayout* layout) override;  // "constraint.mean", .log_std
+  void MakeWorkspace(const AlgorithmConfig& config, int64_t target_first, int block, Kernels* kernels) override;
+  void Evaluate(const FloatView& parameters, const DoubleView& delta) override;
+  void LossGradient(const FloatView& parameters, const FloatView& targets, const FloatView& gradients,
+                    const DoubleView& loss) override;
+
+ protected:
+  void EvaluateRisk(const FloatView& parameters, int member, int count) override;
+
+ private:
+  struct Net {
+    MlpLayout online, target;
+    MlpTape tape, jacobian_rows, loss_rows, target_tape;
+    FloatView jacobian;  // [block, 2B, q + x]
+    FloatView d_out;     // [block, B + F, 1]
+  };
+  // Calls body(net) for both nets, at the same time if a thread has nothing to do.
+  template <class Body>
+  void EachNet(const Body& body) const {
+    kernels_->Together([&] { body(mean_); }, [&] { body(log_std_); });
+  }
+
+  CostKernels* cost_kernels_ = nullptr;
+  Net mean_, log_std_;
+  DoubleView margin_;  // [M, 1, 1]
+};
+
+void GaussianFeasibility::Declare(const AlgorithmConfig& config, ParameterLayout* layout) {
+  const std::vector<int> widths = Widths(config.q_dim + config.x_dim, config.constraint_hidden, 1);
+  first_ = layout->size();
+  mean_.online = layout->AddMlp("constraint.mean", widths, Activation::kSigmoid, {1.0});
+  log_std_.online = layout->AddMlp("constraint.log_std", widths, Activation::kSigmoid, {1.0});
+  size_ = layout->size() - first_;
+}
+
+void GaussianFeasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t target_first, int block,
+                                        Kernels* kernels) {
+  Feasibility::MakeWorkspace(config, target_first, block, kernels);
+  cost_kernels_ = kernels->Group<CostKernels>();
+  margin_ =
+      NewScalar(config, kernels, [](const v1::Hyper& hyper) { return GaussianRiskMargin(hyper.accepted_risk()); });
+  const int B = batch_, loss_rows = batch_ + failures_;
+  for (Net* net : {&mean_, &log_std_}) {
+    net->target = net->online.Shifted(target_first);
+    net->tape = kernels->NewTape(net->online, block, B + loss_rows);
+    net->jacobian_rows = net->tape.Rows(0, 2 * B);
+    net->loss_rows = net->tape.Rows(B, loss_rows);
+    net->target_tape = kernels->NewTape(net->target, block, loss_rows);
+    net->jacobian = kernels->NewFloats(block, 2 * B, z_dim_);
+    net->d_out = kernels->NewFloats(block, loss_rows, 1);
+  }
+}
+
+void GaussianFeasibility::Evaluate(const FloatView& parameters, const DoubleView& delta) {
+  EachNet([&](const Net& net) {
+    kernels_->Forward(parameters, net.online, z_, net.tape);
+    kernels_->Adjoint(parameters, net.online, ones_, net.tape);
+    kernels_->InputGradient(parameters, net.online, net.jacobian_rows, 0, /*add=*/false, net.jacobian);
+  });
+  cost_kernels_->GaussianRisk(mean_.jacobian_rows.out, log_std_.jacobian_rows.out, mean_.jacobian, log_std_.jacobian,
+                              margin_.Members(member_, parameters.members), delta, k_, J_);
+}
+
+void GaussianFeasibility::LossGradient(const FloatView& parameters, const FloatView& targets,
+                                       const FloatView& gradients, const DoubleView& loss) {
+  EachNet([&](const Net& net) { kernels_->Forward(targets, net.target, next_z_, net.target_tape); });
+  const GaussianTarget target{GaussianHead::kFeasibility,
+                              mean_.target_tape.out,
+                              log_std_.target_tape.out,
+                              cost_,
+                              absorbing_,
+                              failure_weight_,
+                              batch_,
+                              discount_};
+  cost_kernels_->GaussianLoss(mean_.loss_rows.out, log_std_.loss_rows.out, target, mean_.d_out, log_std_.d_out, loss);
+  const FloatView z = z_.Rows(batch_, batch_ + failures_);
+  EachNet([&](const Net& net) {
+    kernels_->ScaleAdjoint(net.d_out, net.loss_rows);
+    kernels_->ParameterGradient(net.online, z, net.d_out, net.loss_rows, gradients);
+  });
+}
+
+void GaussianFeasibility::EvaluateRisk(const FloatView& parameters, int member, int count) {
+  const auto part = [count](const auto& view) { return view.Members(0, 1).Rows(0, count); };
+  EachNet([&](const Net& net) { kernels_->Forward(parameters, net.online, part(z_), net.tape); });
+  cost_kernels_->GaussianRisk(part(mean_.tape.out), part(log_std_.tape.out), part(mean_.jacobian),
+                              part(log_std_.jacobian), margin_.Members(member, 1), no_delta_, part(k_), part(J_));
+}
 
 const RegisterAlgorithm<Datacom> kRegistered("datacom");
 

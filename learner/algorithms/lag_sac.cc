@@ -1,14 +1,57 @@
-#include "learner/algorithms/lag_sac.h"
+// LagSAC (docs/algorithms.md 10): soft actor-critic whose actor loss includes the expected discounted cost,
+// weighted by a learned Lagrange multiplier. A cost critic on [s, a] estimates that cost. The policy's action is
+// executed unchanged.
+//
+// WCSAC (docs/algorithms.md 11): LagSAC whose cost critic is a Gaussian over the discounted cost of [s, a].
+// Multiplier, damping and actor use its CVaR at the accepted risk instead of the expectation.
+#include <string>
+#include <vector>
 
 #include "common/safety/risk.h"
+#include "learner/algorithms/cost_kernels.h"
 #include "learner/algorithms/register_algorithm.h"
+#include "learner/algorithms/soft_actor_critic.h"
 
 namespace datacom::learner {
 namespace {
 
-const RegisterAlgorithm<LagSac> kRegistered("lag_sac");
+class LagSac : public SoftActorCritic {
+ public:
+  explicit LagSac(const AlgorithmConfig& config) : LagSac(config, {"cost_critic"}) {}
+  Stats GetStats() const override;
 
-}  // namespace
+ protected:
+  LagSac(const AlgorithmConfig& config, const std::vector<std::string>& cost_nets);
+  void LoadBatch(const Batch& batch) override;
+  void PolicyGradients() override;
+  void EvaluateStored() override;
+  void ValueGradients() override;
+
+  // The cost critic's estimates at [s, executed] and [s, stored], [block, B, 1]; here its one output.
+  virtual FloatView ExecutedCost() { return cost_critics_.executed(0); }
+  virtual FloatView StoredCost() { return cost_critics_.stored(0); }
+  // d_out(0) holds the gradient for ExecutedCost(); fills the gradients of the other outputs.
+  virtual void SpreadCostGradient() {}
+  // Loss of the stored rows and the outputs' gradients; the targets are evaluated already.
+  virtual void CostLoss(const FloatView& cost, const DoubleView& loss);
+
+  CostKernels* const cost_kernels_;
+  CriticEnsemble cost_critics_;
+
+ private:
+  FloatView MultiplierRaw(const FloatView& block) const { return block.Cols(static_cast<int>(multiplier_raw_), 1); }
+  void AddPricedCost();
+  void CostCriticGradient();
+
+  int64_t multiplier_raw_ = 0;
+  Optimizer multiplier_optimizer_, cost_optimizer_;
+  Statistic cost_loss_, mean_cost_;
+  DoubleView limit_, damping_;  // [M, 1, 1]
+  DoubleView price_;            // [block, 1, 1]
+  FloatView cost_, y_;          // [block, B, 1]
+};
+
+const RegisterAlgorithm<LagSac> kLagSac("lag_sac");
 
 LagSac::LagSac(const AlgorithmConfig& config, const std::vector<std::string>& cost_nets)
     : SoftActorCritic(config), cost_kernels_(kernels_->Group<CostKernels>()) {
@@ -97,5 +140,62 @@ Stats LagSac::GetStats() const {
   return stats;
 }
 
+class Wcsac : public LagSac {
+ public:
+  explicit Wcsac(const AlgorithmConfig& config);
+
+ protected:
+  FloatView ExecutedCost() override;
+  FloatView StoredCost() override;
+  void SpreadCostGradient() override;
+  void CostLoss(const FloatView& cost, const DoubleView& loss) override;
+
+ private:
+  DoubleView margin_;                      // [M, 1, 1]
+  FloatView executed_cvar_, stored_cvar_;  // [block, B, 1]
+  DoubleView no_failures_;                 // [block, 1, 1]
+};
+
+constexpr int kMean = 0, kSpread = 1;
+
+const RegisterAlgorithm<Wcsac> kWcsac("wcsac");
+
+Wcsac::Wcsac(const AlgorithmConfig& config) : LagSac(config, {"cost_critic.mean", "cost_critic.std"}) {
+  margin_ = NewScalar([](const v1::Hyper& hyper) { return GaussianRiskMargin(hyper.accepted_risk()); });
+  executed_cvar_ = kernels_->NewFloats(block_, batch_, 1);
+  stored_cvar_ = kernels_->NewFloats(block_, batch_, 1);
+  no_failures_ = kernels_->NewDoubles(block_, 1, 1);
+}
+
+FloatView Wcsac::ExecutedCost() {
+  cost_kernels_->CostRisk(cost_critics_.executed(kMean), cost_critics_.executed(kSpread), Block(margin_),
+                          executed_cvar_);
+  return executed_cvar_;
+}
+
+FloatView Wcsac::StoredCost() {
+  cost_kernels_->CostRisk(cost_critics_.stored(kMean), cost_critics_.stored(kSpread), Block(margin_), stored_cvar_);
+  return stored_cvar_;
+}
+
+void Wcsac::SpreadCostGradient() {  // the gradient for the mean is the gradient for the CVaR
+  cost_kernels_->CostRiskGradient(cost_critics_.d_out(kMean), cost_critics_.executed(kSpread), Block(margin_),
+                                  cost_critics_.d_out(kSpread));
+}
+
+void Wcsac::CostLoss(const FloatView& cost, const DoubleView& loss) {
+  const GaussianTarget target{GaussianHead::kCost,
+                              cost_critics_.next(kMean),
+                              cost_critics_.next(kSpread),
+                              cost,
+                              critic_input().absorbing,
+                              no_failures_,
+                              batch_,
+                              config_.discount};
+  cost_kernels_->GaussianLoss(cost_critics_.stored(kMean), cost_critics_.stored(kSpread), target,
+                              cost_critics_.d_out(kMean), cost_critics_.d_out(kSpread), loss);
+}
+
+}  // namespace
 }  // namespace datacom::learner
 // SPDX-License-Identifier: Apache-2.0

@@ -2,12 +2,51 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <stdexcept>
 
 #include "learner/algorithms/minibatch_order.h"
 
 namespace datacom::learner {
+
+CostMultiplier::CostMultiplier(const AlgorithmConfig& config)
+    : members_(config.members.size()), proposed_(config.members.size()) {
+  for (Member& member : members_) member.multiplier.value = kStart;
+  for (const MemberConfig& member : config.members) {
+    limits_.push_back(member.hyper.cost_budget());
+    rates_.push_back(member.hyper.multiplier_lr());
+  }
+}
+
+void CostMultiplier::AddEpisode(int member, int length, const float* costs) {
+  double sum = 0;
+  for (int i = 0; i < length; ++i) sum += costs[i] < 0 ? 0 : static_cast<double>(costs[i]);
+  Member& state = members_[member];
+  state.costs[static_cast<int>(std::fmod(state.episodes, kWindow))] = sum;
+  state.episodes += 1;
+}
+
+// The loss is multiplier (limit - mean cost).
+double CostMultiplier::Propose(int member) {
+  const Member& state = members_[member];
+  ScalarAdam& next = proposed_[member];
+  next = state.multiplier;
+  const int count = static_cast<int>(std::min<double>(state.episodes, kWindow));
+  if (count == 0) return next.value;
+  double sum = 0;
+  for (int i = 0; i < count; ++i) sum += state.costs[i];
+  next.Step(limits_[member] - sum / count, rates_[member]);
+  if (next.value < 0) next.value = 0;
+  return next.value;
+}
+
+std::string CostMultiplier::Save() const {
+  return std::string(reinterpret_cast<const char*>(members_.data()), sizeof(Member) * members_.size());
+}
+
+void CostMultiplier::Load(const std::string& bytes) { std::memcpy(members_.data(), bytes.data(), bytes.size()); }
+
 namespace {
 
 constexpr int kChunk = 256;              // rows: the activations of one net stay in the second-level cache
@@ -29,7 +68,6 @@ OnPolicy::OnPolicy(const AlgorithmConfig& config, bool keep_activations)
       rows_per_epoch_(PositiveRows(config)),
       batch_(std::min(config.batch_size, rows_per_epoch_)),
       on_policy_kernels_(kernels_->Group<OnPolicyKernels>()),
-      surrogate_kernels_(kernels_->Group<SurrogateKernels>()),
       multiplier_(config) {
   const int obs = config_.obs_dim;
   mean_ = layout_.AddMlp("actor.mean", Widths(obs, config_.actor_hidden, config_.action_dim), Activation::kTanh, {});
@@ -185,14 +223,14 @@ void OnPolicy::Prepare() {
 
 // Values, values of the next states, and what the policy was when it acted.
 void OnPolicy::EvaluateRows() {
-  on_policy_kernels_->Copy(LogStd(parameters()), acting_log_std_);
+  kernels_->Copy(LogStd(parameters()), acting_log_std_);
   for (int i = 0; i < chunks(); ++i) {
     const FloatView now = ObservationOf(ChunkOf(rows_, i)), next = next_.Rows(0, now.rows);
     Normalise(ChunkOf(raw_next_, i), next);
     kernels_->Forward(parameters(), mean_, now, tapes_[i]);
     const auto evaluate = [&](const Critic& critic, const FloatView& x, const FloatView& value) {
       kernels_->Forward(parameters(), critic.net, x, critic_tape_);
-      on_policy_kernels_->Copy(critic_tape_.out.Rows(0, x.rows), ChunkOf(value, i));
+      kernels_->Copy(critic_tape_.out.Rows(0, x.rows), ChunkOf(value, i));
     };
     evaluate(critic_, now, value_);
     evaluate(critic_, next, next_value_);
@@ -258,7 +296,7 @@ void OnPolicy::CriticStep(const Critic& critic, const FloatView& rows, const Flo
 }
 
 void OnPolicy::Finish() {
-  surrogate_kernels_->Resume(stopped_, Block(active_));
+  on_policy_kernels_->Resume(stopped_, Block(active_));
   UndoWhereInactive(undo_);
   normaliser_.Add(parameters(), raw_, Block(active_), Block(normaliser_.statistics()));
 }

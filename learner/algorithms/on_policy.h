@@ -17,13 +17,43 @@
 #include <string>
 #include <vector>
 
-#include "learner/algorithms/cost_multiplier.h"
+#include "learner/algorithms/algorithm.h"
 #include "learner/algorithms/observation_normaliser.h"
 #include "learner/algorithms/on_policy_kernels.h"
 #include "learner/algorithms/population.h"
-#include "learner/algorithms/surrogate_kernels.h"
+#include "learner/algorithms/scalar_adam.h"
 
 namespace datacom::learner {
+
+// The Lagrange multiplier of PPOLag and RCPO for every member (docs/algorithms.md 18.4): one step of Adam per
+// update on the mean cost of the newest episodes, then raised to 0 if negative. Host memory, float64; not thread-safe.
+class CostMultiplier {
+ public:
+  static constexpr int kWindow = 50;       // newest finished episodes
+  static constexpr double kStart = 0.001;  // first value
+
+  explicit CostMultiplier(const AlgorithmConfig& config);
+  double value(int member) const { return members_[member].multiplier.value; }
+  void set_value(int member, double value) { members_[member].multiplier.value = value; }
+  // costs: [length] of a finished episode, raw. Their positive parts add up to the episode's cost.
+  void AddEpisode(int member, int length, const float* costs);
+  // Returns the value after the next step, and changes nothing that Save shows before Keep takes the step. A member
+  // without a finished episode keeps its value.
+  double Propose(int member);
+  void Keep(int member) { members_[member].multiplier = proposed_[member]; }
+  std::string Save() const;             // exact bytes
+  void Load(const std::string& bytes);  // must have the size that Save gives
+
+ private:
+  struct Member {
+    ScalarAdam multiplier;
+    double episodes = 0;  // so far
+    double costs[kWindow] = {};
+  };
+  std::vector<Member> members_;
+  std::vector<ScalarAdam> proposed_;
+  std::vector<double> limits_, rates_;
+};
 
 class OnPolicy : public Population {
  public:
@@ -67,7 +97,6 @@ class OnPolicy : public Population {
 
   const int rows_per_epoch_, batch_;
   OnPolicyKernels* const on_policy_kernels_;
-  SurrogateKernels* const surrogate_kernels_;
   MlpLayout mean_;
   int64_t log_std_ = 0, actor_end_ = 0;  // the actor is the start of a member's block
   Optimizer actor_optimizer_;

@@ -32,7 +32,7 @@ void PpoLag::PolicyStep(const FloatView& rows) {
   const FloatView x = ObservationOf(rows), mean = chunk_tape_.out.Rows(0, rows.rows);
   const FloatView d_mean = d_mean_.Rows(0, rows.rows);
   kernels_->Forward(parameters(), mean_, x, chunk_tape_);
-  surrogate_kernels_->SurrogateLoss({mean, LogStd(parameters())}, ActedOf(rows), Block(clip_ratio_), 1.0 / rows.rows,
+  on_policy_kernels_->SurrogateLoss({mean, LogStd(parameters())}, ActedOf(rows), Block(clip_ratio_), 1.0 / rows.rows,
                                     /*add=*/false, d_mean, LogStd(gradients()), policy_loss_.value);
   kernels_->Adjoint(parameters(), mean_, d_mean, chunk_tape_);
   kernels_->ParameterGradient(mean_, x, d_mean, chunk_tape_, gradients());
@@ -49,11 +49,11 @@ void PpoLag::CheckDivergence() {
   for (int i = 0; i < chunks(); ++i) {
     const FloatView x = ObservationOf(ChunkOf(rows_, i));
     kernels_->Forward(parameters(), mean_, x, chunk_tape_);
-    surrogate_kernels_->AddDivergence({ChunkOf(acting_mean_, i), acting_log_std_},
+    on_policy_kernels_->AddDivergence({ChunkOf(acting_mean_, i), acting_log_std_},
                                       {chunk_tape_.out.Rows(0, x.rows), LogStd(parameters())}, 1.0 / rows_per_epoch_,
                                       divergence_);
   }
-  surrogate_kernels_->StopBeyond(divergence_, Block(target_kl_), Block(active_), stopped_);
+  on_policy_kernels_->StopBeyond(divergence_, Block(target_kl_), Block(active_), stopped_);
 }
 
 }  // namespace datacom::learner

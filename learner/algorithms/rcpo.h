@@ -6,8 +6,8 @@
 
 #include <functional>
 
-#include "learner/algorithms/natural_gradient_kernels.h"
 #include "learner/algorithms/on_policy.h"
+#include "learner/algorithms/on_policy_kernels.h"
 
 namespace datacom::learner {
 
@@ -19,7 +19,7 @@ class Rcpo : public OnPolicy {
   void Learn() override;
   // Inside of a Run, after Compute. PolicyGradient writes into gradients().
   void PolicyGradient();
-  // out = (H + damping I) direction (natural_gradient_kernels.h), ranges of the actor.
+  // out = (H + damping I) direction (on_policy_kernels.h), ranges of the actor.
   void FisherProduct(const FloatView& direction, const FloatView& out);
 
  private:
@@ -28,7 +28,6 @@ class Rcpo : public OnPolicy {
   void CollectGradient(int chunk, const FloatView& to);
   FloatView MeanPart(const FloatView& range) const { return range.Cols(0, static_cast<int>(log_std_)); }
 
-  NaturalGradientKernels* const natural_kernels_;
   ConjugateSolve solve_;
   FloatView chunk_gradient_;  // [block, 1, actor]
   MlpTape tangent_;

@@ -1,5 +1,7 @@
 #include "learner/algorithms/sac.h"
 
+#include <string>
+
 #include "learner/algorithms/register_algorithm.h"
 
 namespace datacom::learner {
@@ -32,6 +34,29 @@ void Sac::PolicyGradients() {
 void Sac::ValueGradients() {
   SampleNext();
   CriticGradient();
+}
+
+namespace {
+
+// ATACOM+FI and ATACOM+nFI (docs/algorithms.md 8): SAC on tangent actions. The acting rule of the same name
+// maps them by the task's known constraints when it acts; the learner does not. The replay holds the policy's action u.
+// Costs are ignored.
+class AnalyticAtacom : public Sac {
+ public:
+  explicit AnalyticAtacom(const AlgorithmConfig& config) : Sac(config) {}
+  ActingParameters GetActingParameters(int member) const override;
+};
+
+const RegisterAlgorithm<AnalyticAtacom> kInvariant("atacom_fi");
+const RegisterAlgorithm<AnalyticAtacom> kNotInvariant("atacom_nfi");
+
+}  // namespace
+
+ActingParameters AnalyticAtacom::GetActingParameters(int member) const {
+  ActingParameters parameters = Sac::GetActingParameters(member);
+  parameters.scalars = {{"atacom_gain", config_.members[member].hyper.atacom_gain()},
+                        {"slack_beta", config_.members[member].hyper.slack_beta()}};
+  return parameters;
 }
 
 }  // namespace datacom::learner

@@ -1,4 +1,4 @@
-// Adam on one number in host memory, in float64, with the constants of nn/optimisers.h. Plain data.
+// Adam on one number in host memory, in float64, with the constants of nn/kernels.h. Plain data.
 #ifndef DATACOM_LEARNER_ALGORITHMS_SCALAR_ADAM_H_
 #define DATACOM_LEARNER_ALGORITHMS_SCALAR_ADAM_H_
 

@@ -16,7 +16,7 @@ int64_t MemberStride(int rows, int cols, size_t width) {
 }
 
 template <class T>
-View<T> NewView(Memory* memory, int members, int rows, int cols) {
+View<T> NewView(Kernels* memory, int members, int rows, int cols) {
   const int64_t stride = MemberStride(rows, cols, sizeof(T));
   T* data = static_cast<T*>(memory->Allocate(sizeof(T) * stride * members));
   return {data, members, rows, cols, stride, cols};
@@ -24,10 +24,10 @@ View<T> NewView(Memory* memory, int members, int rows, int cols) {
 
 }  // namespace
 
-FloatView Memory::NewFloats(int members, int rows, int cols) { return NewView<float>(this, members, rows, cols); }
-DoubleView Memory::NewDoubles(int members, int rows, int cols) { return NewView<double>(this, members, rows, cols); }
+FloatView Kernels::NewFloats(int members, int rows, int cols) { return NewView<float>(this, members, rows, cols); }
+DoubleView Kernels::NewDoubles(int members, int rows, int cols) { return NewView<double>(this, members, rows, cols); }
 
-MlpTape Memory::NewTape(const MlpLayout& net, int members, int rows) {
+MlpTape Kernels::NewTape(const MlpLayout& net, int members, int rows) {
   if (net.layer_norm && (net.hidden != Activation::kRelu || net.repeated > 0)) {
     throw std::invalid_argument("layer normalisation needs ReLU units without repeated inputs");
   }

@@ -12,17 +12,24 @@
 #define DATACOM_LEARNER_NN_KERNELS_H_
 
 #include <algorithm>
+#include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <typeindex>
 
 #include "common/base/team.h"
-#include "learner/nn/memory.h"
-#include "learner/nn/optimisers.h"
-#include "learner/nn/perceptrons.h"
+#include "learner/nn/parameter_layout.h"
+#include "learner/nn/view.h"
 
 namespace datacom::learner {
+
+// One optimiser, over a range of each member's block.
+struct AdamRange {
+  FloatView parameters, gradients, first_moment, second_moment;  // [members, 1, range]
+  DoubleView learning_rate, steps, active;
+};
 
 // The kernels of one loss.
 class KernelGroup {
@@ -30,8 +37,82 @@ class KernelGroup {
   virtual ~KernelGroup() = default;
 };
 
-class Kernels : public Memory, public Perceptrons, public Optimisers, public Undo {
+// Owns all memory that it hands out. Scalars per member, such as `active` (0 once the member has diverged), are
+// [members, 1, 1].
+class Kernels {
  public:
+  virtual ~Kernels() = default;
+
+  // How many of `members` one pass works on: 1 on the CPU, so that a member stays in cache; all with LibTorch, so that
+  // launches are few.
+  virtual int BlockSize(int members) const = 0;
+  virtual void* Allocate(size_t bytes) = 0;                           // zeroed, cache-line aligned
+  virtual void Upload(const float* packed, const FloatView& to) = 0;  // host [members, rows, cols] -> view
+  virtual void Upload(const double* packed, const DoubleView& to) = 0;
+  virtual void Download(const FloatView& from, float* packed) = 0;  // waits for the device
+  virtual void Download(const DoubleView& from, double* packed) = 0;
+  // Runs compute, which calls kernels, but not Allocate, Upload or Download. The calls must be the same for the same
+  // `plan`, because a device may record and replay them.
+  virtual void Run(int plan, const std::function<void()>& compute) = 0;
+
+  FloatView NewFloats(int members, int rows, int cols);
+  DoubleView NewDoubles(int members, int rows, int cols);
+  // Throws std::invalid_argument if the net has layer_norm and cannot.
+  MlpTape NewTape(const MlpLayout& net, int members, int rows);
+
+  // Passes through perceptrons (parameter_layout.h). `block`: parameters or gradients of the members, [members, 1,
+  // size]; x: [members, rows, in].
+
+  virtual void Forward(const FloatView& block, const MlpLayout& net, const FloatView& x, const MlpTape& tape) = 0;
+  // Adjoints of the hidden pre-activations, for an objective whose gradient for the output is d_out [members, rows,
+  // out]. For swish units and with layer_norm once after each Forward on the same rows, which leaves the units' slopes
+  // or the normalised pre-activations in tape.adjoint.
+  virtual void Adjoint(const FloatView& block, const MlpLayout& net, const FloatView& d_out, const MlpTape& tape) = 0;
+  // Multiplies the rows of adjoints by d_out [members, rows, 1]: turns a unit output's adjoints into an objective's
+  // adjoints.
+  virtual void ScaleAdjoint(const FloatView& d_out, const MlpTape& tape) = 0;
+  // d_x [members, rows, n]: gradient for the n input columns from first_col on; added to d_x if `add`.
+  virtual void InputGradient(const FloatView& block, const MlpLayout& net, const MlpTape& tape, int first_col, bool add,
+                             const FloatView& d_x) = 0;
+  virtual void ParameterGradient(const MlpLayout& net, const FloatView& x, const FloatView& d_out, const MlpTape& tape,
+                                 const FloatView& gradient_block) = 0;
+  // For a net with one output y and ReLU hidden units, without layer_norm: the gradient of <d_value, y> + <d_slope,
+  // dy/dx> for the parameters, given the adjoints of a unit output in `tape`. `tangent` has the shape of tape; it and
+  // d_slope [members, rows, in] are overwritten.
+  virtual void SlopeGradient(const FloatView& block, const MlpLayout& net, const FloatView& x, const FloatView& d_value,
+                             const FloatView& d_slope, const MlpTape& tape, const MlpTape& tangent,
+                             const FloatView& gradient_block) = 0;
+  // Forward mode, for a net without repeated inputs, swish units and layer_norm: tangent.out [members, rows, out] = the
+  // derivative of the output along `direction`, a block like `block`: d/de net(block + e direction)(x) at e = 0. `tape`
+  // holds the hidden units at x. tangent.hidden is overwritten.
+  virtual void Tangent(const FloatView& block, const FloatView& direction, const MlpLayout& net, const FloatView& x,
+                       const MlpTape& tape, const MlpTape& tangent) = 0;
+
+  // Steps of optimisers and statistics of them.
+
+  // A step of Adam (betas 0.9 and 0.999, eps 1e-8) for active members. Their gradients are finite (GradientNorm).
+  virtual void Adam(const AdamRange& range) = 0;
+  virtual void Polyak(const FloatView& source, double tau, const DoubleView& active, const FloatView& target) = 0;
+  // Euclidean norm of a gradient [members, 1, n]. Sets active = 0 if an entry is not finite.
+  virtual void GradientNorm(const FloatView& gradient, const DoubleView& norm, const DoubleView& active) = 0;
+  virtual void DeactivateUnlessFinite(const DoubleView& value, const DoubleView& active) = 0;  // sets active = 0
+
+  virtual void SetZero(const DoubleView& value) = 0;
+  virtual void RowMean(const DoubleView& rows, const DoubleView& mean) = 0;  // [members, rows, 1] -> [members, 1, 1]
+  virtual void RowMean(const FloatView& rows, const DoubleView& mean) = 0;
+  virtual void Accumulate(const DoubleView& value, double sign, const DoubleView& active,
+                          const DoubleView& sum) = 0;  // sum [members, 1, 2]: total, count
+  // least [members, 1, 2]: the smallest value of an active member so far, and the number of values.
+  virtual void AccumulateLeast(const DoubleView& value, const DoubleView& active, const DoubleView& least) = 0;
+
+  // Copies of what a step changes, to undo it.
+
+  virtual void Copy(const FloatView& from, const FloatView& to) = 0;
+  virtual void Copy(const DoubleView& from, const DoubleView& to) = 0;
+  // Copies the members that are not active.
+  virtual void Restore(const FloatView& from, const DoubleView& active, const FloatView& to) = 0;
+  virtual void Restore(const DoubleView& from, const DoubleView& active, const DoubleView& to) = 0;
+
   // This backend's implementation of the abstract class G; made once, lives as long as the Kernels. Throws
   // std::logic_error if the backend has none.
   template <class G>

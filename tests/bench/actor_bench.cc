@@ -21,7 +21,7 @@
 #include "common/base/random.h"
 #include "common/metrics/metrics.h"
 #include "common/tasks/air_hockey/arm.h"
-#include "common/tasks/air_hockey/inverse_dynamics.h"
+#include "common/tasks/air_hockey/task.h"
 #include "common/tasks/mujoco.h"
 #include "common/tasks/text/mujoco_compiled.h"
 #include "datacom/v1/task.pb.h"

@@ -6,7 +6,7 @@
 #include "datacom/v1/replay.grpc.pb.h"
 #include "gmock/gmock.h"
 #include "grpcpp/grpcpp.h"
-#include "replay/validate_chunk.h"
+#include "replay/row_order.h"
 #include "tests/chaos/replay_process.h"
 #include "tests/testing/patience.h"
 #include "tests/testing/temporary_folder.h"

@@ -16,7 +16,7 @@
 #include "actor/actor_setup.h"
 #include "actor/episode_player.h"
 #include "actor/rollout.h"
-#include "deploy/tools/play/eval_command.h"
+#include "deploy/tools/play/commands.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"

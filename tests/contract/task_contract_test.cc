@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "common/tasks/load_task.h"
 #include "common/tasks/task.h"
 #include "common/tasks/text/task_file.h"
 #include "datacom/v1/python_task.pb.h"

@@ -1,12 +1,12 @@
-// Messages of actors and of a learner, handed to a replay as its service does (replay/insert_stream.cc,
-// replay/draw_stream.cc): every message is answered, and the replay holds exactly the rows that it accepted, also after
-// a restart.
+// Messages of actors and of a learner, handed to a replay as its service does (replay/streams.cc,
+// replay/streams.cc): every message is answered, and the replay holds exactly the rows that it accepted, also
+// after a restart.
 //
 // Input: a byte, odd for replay.sync; then actions, each a byte of its kind and its arguments (Act). Bytes that are not
 // a message of the kind are ignored, as gRPC ignores them.
 #include <filesystem>
 
-#include "replay/validate_chunk.h"
+#include "replay/row_order.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/replay_inputs.h"
 

@@ -213,19 +213,15 @@ TEST_F(BatchDecoderTest, LevelsAreUniformAndDrawnOnlyForAlgorithmsThatNeedThem) 
 // Two rows: "other", which the decoder must leave out, and "wall" with k = z[0] - 1. Gains are 0, x is not used.
 class TwoRows : public KnownConstraints {
  public:
-  int count() const override { return 2; }
-  const std::vector<double>& viability_gains() const override { return gains_; }
-  const std::vector<std::string>& names() const override { return names_; }
-  const std::vector<std::string>& groups() const override { return names_; }
+  TwoRows() {
+    Add("other", "other", 0);
+    Add("wall", "wall", 0);
+  }
   void Evaluate(const KnownConstraintsState& at, const KnownConstraintsOut& out) const override {
     const double k[2] = {7, at.q[0] - 1}, J[4] = {7, 7, 1, 0};
     if (out.k != nullptr) std::copy_n(k, 2, out.k);
     if (out.J_q != nullptr) std::copy_n(J, 4, out.J_q);
   }
-
- private:
-  const std::vector<double> gains_ = {0, 0};
-  const std::vector<std::string> names_ = {"other", "wall"};
 };
 
 TEST_F(BatchDecoderTest, KnownRowsOfBothStatesEqualThoseOfTheActor) {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "learner/epoch_schedule.h"
+#include "learner/run_settings.h"
 
 namespace datacom::learner {
 namespace {

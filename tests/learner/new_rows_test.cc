@@ -1,5 +1,5 @@
 // Joins the batches of a draw of new rows, and names what is wrong with them.
-#include "learner/new_rows.h"
+#include "learner/batch_decoder.h"
 
 #include <cstring>
 #include <string>

@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
 // Each call of the server begins in a second of its own, because Evaluate asks without a pause
-// (common/rpc/call_limit.h).
+// (common/rpc/channel.h).
 class PatientClock : public Clock {
  public:
   Time Now() const override { return Time(std::chrono::seconds(++seconds_)); }

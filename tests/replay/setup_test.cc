@@ -1,4 +1,4 @@
-#include "replay/setup.h"
+#include "replay/settings.h"
 
 #include <utility>
 

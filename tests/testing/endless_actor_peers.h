@@ -13,7 +13,6 @@
 #include "common/nn/snapshot.h"
 #include "common/rpc/insert_session.h"
 #include "common/rpc/learner_client.h"
-#include "common/tasks/load_task.h"
 #include "common/tasks/task.h"
 #include "tests/testing/snapshots.h"
 

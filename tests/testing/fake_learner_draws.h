@@ -13,7 +13,7 @@
 #include "common/rpc/replay_client.h"
 #include "common/transitions/row_schema.h"
 #include "learner/algorithms/algorithm.h"
-#include "learner/epoch_schedule.h"
+#include "learner/run_settings.h"
 
 namespace datacom::learner {
 

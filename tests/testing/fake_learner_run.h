@@ -11,7 +11,7 @@
 
 #include "common/base/status.h"
 #include "common/config/experiment.h"
-#include "common/records/resume.h"
+#include "common/records/checkpoint.h"
 #include "learner/dataset_draws.h"
 #include "learner/setup.h"
 #include "learner/trainer.h"

@@ -1,11 +1,12 @@
-// The planar arm (docs/air_hockey.md 1.2) without a simulator: its constants and its closed-form
-// kinematics. Pure functions, no allocation. Lengths in m, angles in rad; positions in the robot's frame, which is the
-// table's frame shifted by kBaseX.
+// The planar arm (docs/air_hockey.md 1.2) without a simulator: its constants, its closed-form
+// kinematics and its limits. Pure functions, no allocation. Lengths in m, angles in rad; positions in the robot's
+// frame, which is the table's frame shifted by kBaseX.
 #ifndef DATACOM_COMMON_TASKS_AIR_HOCKEY_ARM_H_
 #define DATACOM_COMMON_TASKS_AIR_HOCKEY_ARM_H_
 
 #include <cmath>
 
+#include "common/safety/known_constraints.h"
 #include "common/tasks/hockey_rules.h"
 
 namespace datacom::air_hockey {
@@ -28,6 +29,22 @@ bool InverseKinematics(double x, double y, double* q);
 // The commanded acceleration for a desired one: within the limits, and such that the velocity approaches its limit at a
 // rate of at most 5/s. Arrays [3]; NaN stays NaN.
 void LimitAcceleration(const double* desired, const double* velocity, double* acceleration);
+
+// The limits of the arm's joints and of the mallet's position, in closed form.
+//
+// The task's cost (docs/air_hockey.md 6): the largest violation (negative: the smallest margin) of 95 %
+// of the joints' position and velocity limits and of the mallet's distance to the three near rims. q, velocity: [3];
+// mallet: [2], robot frame.
+double Cost(const double* q, const double* velocity, const double* mallet);
+
+// The 17 known constraints (docs/air_hockey.md 9): 6 positions (upper, lower), mallet x, y lower, y
+// upper, and its height, which a planar arm cannot change (2), 6 velocities (upper, lower); groups joint_position,
+// end_effector, joint_velocity. State: 3 joint positions, 3 joint velocities. Immutable; thread-safe.
+class Constraints : public KnownConstraints {
+ public:
+  Constraints();
+  void Evaluate(const KnownConstraintsState& at, const KnownConstraintsOut& out) const override;
+};
 
 }  // namespace datacom::air_hockey
 

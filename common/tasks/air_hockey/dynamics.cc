@@ -6,9 +6,6 @@
 
 #include "common/base/status.h"
 #include "common/tasks/air_hockey/arm.h"
-#include "common/tasks/air_hockey/constraints.h"
-#include "common/tasks/air_hockey/scripted.h"
-#include "common/tasks/options.h"
 #include "common/tasks/register_task.h"
 #include "datacom/v1/task_options.pb.h"
 
@@ -52,36 +49,15 @@ void Dynamics::Evaluate(const double* obs, const ControlAffineOut& out) const {
 absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
   RETURN_IF_ERROR(RejectOtherOptions("air_hockey", options, {"puck_region", "mismatch_sigma"}));
   TaskModel model;
+  model.spec = HockeySpec(kJoints, options);
   model.spec.name = "air_hockey";
   model.spec.summary =
       "Score with a planar three-joint arm; keep its joints within limits and its mallet over its own half.";
   model.spec.obs_dim = kObservation;
-  model.spec.observation_names = {"puck x / m",
-                                  "puck y / m",
-                                  "puck yaw / rad",
-                                  "puck velocity x / m/s",
-                                  "puck velocity y / m/s",
-                                  "puck yaw rate / rad/s",
-                                  "joint 1 / rad",
-                                  "joint 2 / rad",
-                                  "joint 3 / rad",
-                                  "joint 1 velocity / rad/s",
-                                  "joint 2 velocity / rad/s",
-                                  "joint 3 velocity / rad/s",
-                                  "mallet x from puck / m",
-                                  "mallet y from puck / m",
-                                  "mallet velocity x from puck / m/s",
-                                  "mallet velocity y from puck / m/s"};
-  model.spec.action_names = {"joint 1 acceleration / its limit", "joint 2 acceleration / its limit",
-                             "joint 3 acceleration / its limit"};
-  model.spec.action_dim = kJoints;
-  model.spec.action_low = {-1.0, -1.0, -1.0};
-  model.spec.action_high = {1.0, 1.0, 1.0};
-  model.spec.horizon = options.has_horizon() ? static_cast<int>(options.horizon()) : 300;
-  model.spec.control_dt = 0.02;
-  model.spec.init_keys = {"puck_x", "puck_y", "puck_yaw"};
-  model.spec.absorbing = "a goal or the puck reaching an end or side of the table";
-  model.spec.rewards = RewardRange{0, 0, 0, 142.7, -96.1, 96.1};  // docs/air_hockey.md 5
+  for (const char* name : {"mallet x from puck / m", "mallet y from puck / m", "mallet velocity x from puck / m/s",
+                           "mallet velocity y from puck / m/s"}) {
+    model.spec.observation_names.emplace_back(name);
+  }
   model.dynamics = std::make_shared<Dynamics>();
   model.known_constraints = std::make_shared<Constraints>();
   model.cost = [](const double* observation) {

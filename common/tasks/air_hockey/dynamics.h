@@ -7,6 +7,8 @@
 #ifndef DATACOM_COMMON_TASKS_AIR_HOCKEY_DYNAMICS_H_
 #define DATACOM_COMMON_TASKS_AIR_HOCKEY_DYNAMICS_H_
 
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "common/safety/control_affine.h"
 #include "common/tasks/hockey_rules.h"
@@ -20,9 +22,7 @@ class TaskOptions;
 
 namespace air_hockey {
 
-// Where the entries of an observation begin (docs/air_hockey.md 4; robot frame).
-inline constexpr int kPuckPosition = 0;     // x, y, yaw in [-pi, pi)
-inline constexpr int kPuckVelocity = 3;     // of x, y, yaw
+// Where the entries of an observation begin, after the puck's (docs/air_hockey.md 4; robot frame).
 inline constexpr int kJointPosition = 6;    // 3
 inline constexpr int kJointVelocity = 9;    // 3, filtered
 inline constexpr int kMalletPosition = 12;  // x, y relative to the puck, 1 ms old
@@ -41,6 +41,20 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options);
 
 }  // namespace air_hockey
 }  // namespace datacom
+
+namespace datacom::air_hockey {
+
+// A hand-written striker, as a baseline for learned policies. It uses only the observation. Pure functions;
+// thread-safe; nothing blocks or allocates once they are made.
+
+// Places the mallet behind the puck, on the line from the goal through the puck, and drives it along that line; brakes
+// once the puck moves. observation: [kObservation]; action: [kJoints], in [-1, 1].
+void Strike(const double* observation, double* action);
+
+// strike.
+std::vector<ScriptedPolicy> ScriptedPolicies();
+
+}  // namespace datacom::air_hockey
 
 #endif  // DATACOM_COMMON_TASKS_AIR_HOCKEY_DYNAMICS_H_
 // SPDX-License-Identifier: Apache-2.0

@@ -1,11 +1,9 @@
-#include "common/tasks/air_hockey/scripted.h"
+#include "common/tasks/air_hockey/dynamics.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "common/tasks/air_hockey/arm.h"
-#include "common/tasks/air_hockey/constraints.h"
-#include "common/tasks/air_hockey/dynamics.h"
 
 namespace datacom::air_hockey {
 namespace {

@@ -6,12 +6,61 @@
 
 #include "common/base/status.h"
 #include "common/tasks/air_hockey/arm.h"
-#include "common/tasks/air_hockey/constraints.h"
 #include "common/tasks/air_hockey/dynamics.h"
 #include "common/tasks/register_task.h"
 #include "datacom/v1/task_options.pb.h"
 
 namespace datacom::air_hockey {
+namespace {
+
+// The arm of model.xml: the same masses, inertias and limits, without geometry.
+constexpr char kArmXml[] = R"(
+<mujoco model="arm">
+  <compiler angle="radian" fusestatic="true"/>
+  <size nstack="2000" njmax="8" nconmax="1"/>
+  <default>
+    <joint type="hinge" axis="0 0 1" limited="true"/>
+  </default>
+  <worldbody>
+    <body name="link_1">
+      <inertial pos="0.25 0 0" mass="3" diaginertia="0.064375 0.064375 0.00375"/>
+      <joint range="-2.9670597283903604 2.9670597283903604"/>
+      <body name="link_2" pos="0.55 0 0">
+        <inertial pos="0.2 0 0" mass="2" diaginertia="0.0335 0.0335 0.003"/>
+        <joint range="-1.8 1.8"/>
+        <body name="link_3" pos="0.44 0 0">
+          <inertial pos="0.2 0 0" mass="2" diaginertia="0.0335 0.0335 0.003"/>
+          <joint range="-2.0943951023931953 2.0943951023931953"/>
+          <body name="hand" pos="0.44 0 0">
+            <inertial pos="0 0 0" mass="0.1" diaginertia="0.0008 0.0023 0.0023"/>
+            <body name="mallet" pos="0 0 -0.15">
+              <inertial pos="0 0 0" mass="0.1" diaginertia="0.0008 0.0023 0.0023"/>
+            </body>
+          </body>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+</mujoco>)";
+
+}  // namespace
+
+absl::StatusOr<InverseDynamics> InverseDynamics::Make() {
+  static const auto* const compiled =
+      new absl::StatusOr<MujocoModel>(CompileMujocoModel("air_hockey_inverse_dynamics", kArmXml));
+  RETURN_IF_ERROR(compiled->status());
+  ASSIGN_OR_RETURN(MujocoData data, MakeMujocoData(***compiled));
+  return InverseDynamics(**compiled, std::move(data));
+}
+
+void InverseDynamics::Torque(const double* position, const double* velocity, const double* acceleration,
+                             double* torque) {
+  std::copy_n(position, kJoints, data_->qpos);
+  std::copy_n(velocity, kJoints, data_->qvel);
+  std::copy_n(acceleration, kJoints, data_->qacc);
+  mj_inverse(model_.get(), data_.get());
+  std::copy_n(data_->qfrc_inverse, kJoints, torque);
+}
 
 extern const char kModelXml[];
 extern const char kTableXml[];  // common/tasks/hockey_table.xml
@@ -21,11 +70,6 @@ namespace {
 constexpr int kSubsteps = 20;
 constexpr double kFilterGain = 0.274;  // of the newest joint velocity, every millisecond
 constexpr int kPuckJoint = kJoints;    // first of x, y, yaw
-
-PuckState PuckOf(const double* observation) {
-  return {observation[kPuckPosition], observation[kPuckPosition + 1], observation[kPuckVelocity],
-          observation[kPuckVelocity + 1]};
-}
 
 }  // namespace
 
@@ -54,9 +98,7 @@ absl::Status AirHockey::ResetTo(const std::map<std::string, double>& init, Rando
 void AirHockey::Start(const PuckPlace& puck, double* observation) {
   simulation_.Start([&puck](const mjModel& model, mjData* data) {
     std::copy_n(kStartPosition, kJoints, data->qpos);
-    data->qpos[kPuckJoint] = puck.x;
-    data->qpos[kPuckJoint + 1] = puck.y;
-    data->qpos[kPuckJoint + 2] = puck.yaw;
+    PlacePuck(puck, data->qpos + kPuckJoint);
     mj_fwdPosition(&model, data);
   });
   std::fill_n(filtered_, kJoints, 0.0);
@@ -100,10 +142,7 @@ StepResult AirHockey::StepWithNoise(const double* action, const double* noise, d
 
 void AirHockey::Observe(double* observation) const {
   const mjData& data = *simulation_.data();
-  observation[kPuckPosition] = data.qpos[kPuckJoint] + kBaseX;
-  observation[kPuckPosition + 1] = data.qpos[kPuckJoint + 1];
-  observation[kPuckPosition + 2] = WrapAngle(data.qpos[kPuckJoint + 2]);
-  std::copy_n(data.qvel + kPuckJoint, 3, observation + kPuckVelocity);
+  ObservePuck(data.qpos + kPuckJoint, data.qvel + kPuckJoint, observation);
   std::copy_n(data.qpos, kJoints, observation + kJointPosition);
   std::copy_n(filtered_, kJoints, observation + kJointVelocity);
   const mjtNum* const position = data.xpos + 3 * mallet_body_;

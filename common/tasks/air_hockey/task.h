@@ -11,14 +11,33 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "absl/status/statusor.h"
 #include "common/base/random.h"
-#include "common/tasks/air_hockey/inverse_dynamics.h"
 #include "common/tasks/hockey_rules.h"
 #include "common/tasks/mujoco.h"
 #include "common/tasks/task.h"
 
 namespace datacom::air_hockey {
+
+// Inverse dynamics of the arm without the puck: the joint torques for an acceleration, including the forces of the
+// joint limits. Always of the nominal arm, even when the simulated one is scaled.
+
+// Not thread-safe: owns an mjData; all instances share one model, compiled at the first Make. Torque allocates nothing;
+// call it under a MujocoGuard.
+class InverseDynamics {
+ public:
+  static absl::StatusOr<InverseDynamics> Make();
+
+  // Arrays [3]: rad, rad/s, rad/s^2 -> N m.
+  void Torque(const double* position, const double* velocity, const double* acceleration, double* torque);
+
+ private:
+  InverseDynamics(MujocoModel model, MujocoData data) : model_(std::move(model)), data_(std::move(data)) {}
+  MujocoModel model_;
+  MujocoData data_;
+};
 
 // Not thread-safe; shares the compiled models, owns its data. Steps neither allocate nor block.
 class AirHockey : public Task {

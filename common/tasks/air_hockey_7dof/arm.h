@@ -4,6 +4,10 @@
 #define DATACOM_COMMON_TASKS_AIR_HOCKEY_7DOF_ARM_H_
 
 #include <cmath>
+#include <string>
+#include <vector>
+
+#include "common/safety/known_constraints.h"
 
 namespace datacom::air_hockey_7dof {
 
@@ -26,6 +30,22 @@ struct Pose {
 };
 
 Pose ForwardKinematics(const double* q);
+
+// The limits of the arm in closed form: the task's cost (docs/air_hockey.md 14.5) and its known
+// constraints (docs/air_hockey.md 14.7), of which the height of the mallet is an equation.
+
+// The largest violation of all rows, and of the mallet's height beyond its tolerance. q, velocity: [7].
+double Cost(const double* q, const double* velocity);
+
+// Immutable; thread-safe. State: 7 joint positions, 7 joint velocities.
+class Constraints : public KnownConstraints {
+ public:
+  static constexpr int kHeight = 19;  // row of the mallet's height
+  static constexpr int kCount = 34;
+
+  Constraints();
+  void Evaluate(const KnownConstraintsState& at, const KnownConstraintsOut& out) const override;
+};
 
 }  // namespace datacom::air_hockey_7dof
 

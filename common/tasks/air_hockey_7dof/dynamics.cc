@@ -6,14 +6,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
-#include "common/tasks/air_hockey_7dof/constraints.h"
+#include "common/tasks/air_hockey_7dof/arm.h"
 #include "common/tasks/hockey_rules.h"
-#include "common/tasks/options.h"
 #include "common/tasks/register_task.h"
 #include "datacom/v1/task_options.pb.h"
 
 namespace datacom::air_hockey_7dof {
 namespace {
+
+using air_hockey::kPuckPosition;
+using air_hockey::kPuckVelocity;
 
 // The first joint turns the arm about the vertical, so the mallet stays in its plane.
 ObservationSlice TurnSlice() {
@@ -33,20 +35,6 @@ ObservationSlice TurnSlice() {
     return true;
   };
   return slice;
-}
-
-void NameObservation(TaskSpec* spec) {
-  spec->observation_names = {
-      "puck x / m",           "puck y / m", "puck yaw / rad", "puck velocity x / m/s", "puck velocity y / m/s",
-      "puck yaw rate / rad/s"};
-  for (const char* what : {" / rad", " velocity / rad/s"}) {
-    for (int i = 1; i <= kJoints; ++i) spec->observation_names.push_back(absl::StrCat("joint ", i, what));
-  }
-  for (const char* name :
-       {"mallet x from puck / m", "mallet y from puck / m", "mallet height above its plane / m",
-        "mallet velocity x from puck / m/s", "mallet velocity y from puck / m/s", "mallet velocity upwards / m/s"}) {
-    spec->observation_names.emplace_back(name);
-  }
 }
 
 }  // namespace
@@ -78,20 +66,15 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
   RETURN_IF_ERROR(RejectOtherOptions("air_hockey_7dof", options, {"puck_region"}));
   TaskModel model;
   TaskSpec& spec = model.spec;
+  spec = air_hockey::HockeySpec(kJoints, options);
   spec.name = "air_hockey_7dof";
   spec.summary = "Score with a seven-joint arm; keep its mallet on the table and its joints and links within limits.";
   spec.obs_dim = kObservation;
-  NameObservation(&spec);
-  for (int i = 1; i <= kJoints; ++i)
-    spec.action_names.push_back(absl::StrCat("joint ", i, " acceleration / its limit"));
-  spec.action_dim = kJoints;
-  spec.action_low.assign(kJoints, -1.0);
-  spec.action_high.assign(kJoints, 1.0);
-  spec.horizon = options.has_horizon() ? static_cast<int>(options.horizon()) : 300;
-  spec.control_dt = 0.02;
-  spec.init_keys = {"puck_x", "puck_y", "puck_yaw"};
-  spec.absorbing = "a goal or the puck reaching an end or side of the table";
-  spec.rewards = RewardRange{0, 0, 0, 142.7, -96.1, 96.1};  // of the planar task: docs/air_hockey.md 5
+  for (const char* name :
+       {"mallet x from puck / m", "mallet y from puck / m", "mallet height above its plane / m",
+        "mallet velocity x from puck / m/s", "mallet velocity y from puck / m/s", "mallet velocity upwards / m/s"}) {
+    spec.observation_names.emplace_back(name);
+  }
   model.dynamics = std::make_shared<Dynamics>();
   model.known_constraints = std::make_shared<Constraints>();
   model.cost = [](const double* observation) {

@@ -16,9 +16,7 @@ class TaskOptions;
 
 namespace air_hockey_7dof {
 
-// Where the entries of an observation begin (docs/air_hockey.md 14.3; robot frame).
-inline constexpr int kPuckPosition = 0;     // x, y, yaw in [-pi, pi)
-inline constexpr int kPuckVelocity = 3;     // of x, y, yaw
+// Where the entries of an observation begin, after the puck's (docs/air_hockey.md 14.3; robot frame).
 inline constexpr int kJointPosition = 6;    // 7
 inline constexpr int kJointVelocity = 13;   // 7
 inline constexpr int kMalletPosition = 20;  // x, y relative to the puck, height above the plane

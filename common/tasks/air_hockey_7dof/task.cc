@@ -1,13 +1,19 @@
-#include "common/tasks/air_hockey_7dof/task.h"
-
+// Air hockey with seven joints in MuJoCo (specification: docs/air_hockey.md). A control step is 20
+// physics steps of 1 ms, each with the torques that give the commanded accelerations.
 #include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
 #include <utility>
 
+#include "common/base/random.h"
 #include "common/base/status.h"
 #include "common/tasks/air_hockey_7dof/arm.h"
-#include "common/tasks/air_hockey_7dof/constraints.h"
 #include "common/tasks/air_hockey_7dof/dynamics.h"
+#include "common/tasks/hockey_rules.h"
+#include "common/tasks/mujoco.h"
 #include "common/tasks/register_task.h"
+#include "common/tasks/task.h"
 #include "datacom/v1/task_options.pb.h"
 
 namespace datacom::air_hockey {
@@ -38,7 +44,36 @@ absl::StatusOr<Models> CompileModels() {
   return models;
 }
 
-}  // namespace
+// Not thread-safe; shares the compiled models, owns its data. Steps neither allocate nor block.
+class AirHockey7 : public Task {
+ public:
+  // The puck starts within |y| <= puck_y. `arm` is the nominal model without contacts, for inverse dynamics.
+  AirHockey7(TaskSpec spec, double puck_y, Simulation simulation, MujocoModel arm, MujocoData arm_data);
+
+  const TaskSpec& spec() const override { return spec_; }
+  void Reset(RandomStream* stream, double* observation) override;
+  // Values that `init` does not name are drawn as by Reset; table frame.
+  absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) override;
+  // The action is clipped to [-1, 1].
+  StepResult Step(const double* action, double* observation) override;
+  double Cost() const override { return cost_; }
+  bool Success() const override { return rally_.ending() == air_hockey::Ending::kGoal; }
+  void ScalePhysics(const PhysicsScale& scale) override { simulation_.Scale(scale); }
+  const Simulation* simulation() const override { return &simulation_; }
+
+ private:
+  void Start(const air_hockey::PuckPlace& puck, double* observation);
+  bool Substep(const double* acceleration);
+  void Observe(double* observation);
+
+  const TaskSpec spec_;
+  const double puck_y_;
+  Simulation simulation_;
+  MujocoModel arm_;
+  MujocoData arm_data_;
+  double cost_ = 0;
+  air_hockey::Rally rally_;
+};
 
 AirHockey7::AirHockey7(TaskSpec spec, double puck_y, Simulation simulation, MujocoModel arm, MujocoData arm_data)
     : spec_(std::move(spec)),
@@ -61,9 +96,7 @@ absl::Status AirHockey7::ResetTo(const std::map<std::string, double>& init, Rand
 void AirHockey7::Start(const air_hockey::PuckPlace& puck, double* observation) {
   simulation_.Start([&puck](const mjModel& model, mjData* data) {
     std::copy_n(kStartPosition, kJoints, data->qpos);
-    data->qpos[kPuckJoint] = puck.x;
-    data->qpos[kPuckJoint + 1] = puck.y;
-    data->qpos[kPuckJoint + 2] = puck.yaw;
+    air_hockey::PlacePuck(puck, data->qpos + kPuckJoint);
     mj_fwdPosition(&model, data);
   });
   rally_.Start();
@@ -92,9 +125,7 @@ StepResult AirHockey7::Step(const double* action, double* observation) {
   StepResult result;
   for (int i = 0; i < kSubsteps && result.valid; ++i) result.valid = Substep(acceleration);
   Observe(observation);
-  rally_.Score({observation[kPuckPosition], observation[kPuckPosition + 1], observation[kPuckVelocity],
-                observation[kPuckVelocity + 1]},
-               &result);
+  rally_.Score(air_hockey::PuckOf(observation), &result);
   result.cost = cost_;
   return result;
 }
@@ -102,10 +133,7 @@ StepResult AirHockey7::Step(const double* action, double* observation) {
 // Also sets the cost, and the place of the disc that films show: it hangs upright from the tool, as on a free joint.
 void AirHockey7::Observe(double* observation) {
   const mjData& data = *simulation_.data();
-  observation[kPuckPosition] = data.qpos[kPuckJoint] + air_hockey::kBaseX;
-  observation[kPuckPosition + 1] = data.qpos[kPuckJoint + 1];
-  observation[kPuckPosition + 2] = air_hockey::WrapAngle(data.qpos[kPuckJoint + 2]);
-  std::copy_n(data.qvel + kPuckJoint, 3, observation + kPuckVelocity);
+  air_hockey::ObservePuck(data.qpos + kPuckJoint, data.qvel + kPuckJoint, observation);
   std::copy_n(data.qpos, kJoints, observation + kJointPosition);
   std::copy_n(data.qvel, kJoints, observation + kJointVelocity);
   ObserveMallet(observation);
@@ -133,5 +161,6 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options) {
 
 const RegisterTask kRegistered("air_hockey_7dof", &MakeTask);
 
+}  // namespace
 }  // namespace datacom::air_hockey_7dof
 // SPDX-License-Identifier: Apache-2.0

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "common/base/status.h"
-#include "common/tasks/options.h"
 #include "common/tasks/register_task.h"
 #include "datacom/v1/task_options.pb.h"
 

@@ -1,14 +1,20 @@
-#include "common/tasks/cartpole/task.h"
-
+// CartPole in MuJoCo (specification: docs/cartpole.md): a cart on a 10 m rail starts at x = -1 with its
+// pole upright. The pole's tip must reach the goal above x = 4 while the pole stays above the horizontal. An episode
+// ends only at its horizon.
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
 #include "common/tasks/cartpole/dynamics.h"
+#include "common/tasks/mujoco.h"
 #include "common/tasks/register_task.h"
+#include "common/tasks/task.h"
 #include "datacom/v1/task_options.pb.h"
 
 namespace datacom::cartpole {
@@ -23,7 +29,30 @@ constexpr double kRewardDistance = 4.0;    // m at which the reward has fallen t
 constexpr double kSuccessDistance = 0.25;  // m
 constexpr double kSafeAngle = 1.5707;      // rad; the reference's literal, not pi / 2
 
-}  // namespace
+// Not thread-safe; shares the compiled model, owns its mjData. Steps neither allocate nor block.
+// The start is the same every time: `stream` is not used.
+class CartPole : public Task {
+ public:
+  CartPole(TaskSpec spec, Simulation simulation, int tip_site, int goal_site);
+
+  const TaskSpec& spec() const override { return spec_; }
+  void Reset(RandomStream* stream, double* observation) override;
+  absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) override;
+  StepResult Step(const double* action, double* observation) override;
+  double Cost() const override;   // |theta|, wrapped, divided by the reference's right angle, minus 1
+  bool Success() const override;  // the tip is within 0.25 m of the goal
+  void ScalePhysics(const PhysicsScale& scale) override { simulation_.Scale(scale); }
+  const Simulation* simulation() const override { return &simulation_; }
+
+ private:
+  void Start(double x, double theta, double* observation);
+  void Observe(double* observation) const;
+  double TipDistance() const;  // m, tip to goal, of the kinematics that the last mj_step left
+
+  const TaskSpec spec_;
+  Simulation simulation_;
+  const int tip_site_, goal_site_;
+};
 
 CartPole::CartPole(TaskSpec spec, Simulation simulation, int tip_site, int goal_site)
     : spec_(std::move(spec)), simulation_(std::move(simulation)), tip_site_(tip_site), goal_site_(goal_site) {}
@@ -104,5 +133,6 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options) {
 
 const RegisterTask kRegistered("cartpole", &MakeTask);
 
+}  // namespace
 }  // namespace datacom::cartpole
 // SPDX-License-Identifier: Apache-2.0

@@ -7,10 +7,8 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/tasks/navigation/constraints.h"
+#include "common/tasks/navigation/objective.h"
 #include "common/tasks/navigation/observation.h"
-#include "common/tasks/navigation/scripted.h"
-#include "common/tasks/options.h"
 #include "common/tasks/register_task.h"
 #include "datacom/v1/task_options.pb.h"
 

@@ -6,9 +6,12 @@
 #ifndef DATACOM_COMMON_TASKS_NAVIGATION_DYNAMICS_H_
 #define DATACOM_COMMON_TASKS_NAVIGATION_DYNAMICS_H_
 
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "common/safety/control_affine.h"
 #include "common/tasks/navigation/observation.h"
+#include "common/tasks/navigation/planar.h"
 #include "common/tasks/task.h"
 
 namespace datacom {
@@ -36,6 +39,22 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options);
 
 }  // namespace navigation
 }  // namespace datacom
+
+namespace datacom::navigation {
+
+// Hand-written controllers for TIAGo++, as a baseline for learned policies. They use only the observation, in any
+// frame. Pure functions; thread-safe; nothing blocks or allocates once they are made.
+
+// Turns to the target and drives to it; ignores everything else.
+Motion TurnAndDrive(const Sight& sight);
+
+// The same, but gives way while Fetch's base or arm is near, and stops before walls.
+Motion BackOff(const Sight& sight);
+
+// back_off and turn_and_drive.
+std::vector<ScriptedPolicy> ScriptedPolicies(Frame frame);
+
+}  // namespace datacom::navigation
 
 #endif  // DATACOM_COMMON_TASKS_NAVIGATION_DYNAMICS_H_
 // SPDX-License-Identifier: Apache-2.0

@@ -3,6 +3,7 @@
 #ifndef DATACOM_COMMON_TASKS_NAVIGATION_OBJECTIVE_H_
 #define DATACOM_COMMON_TASKS_NAVIGATION_OBJECTIVE_H_
 
+#include "common/safety/known_constraints.h"
 #include "common/tasks/navigation/fetch.h"
 #include "common/tasks/navigation/planar.h"
 
@@ -31,6 +32,22 @@ struct CostTerms {
   double Largest() const;
 };
 CostTerms Costs(const PlanarState& tiago, const PlanarState& fetch, const LinkPoints& points);
+
+// Known constraints of the navigation task, in closed form (docs/navigation.md 9): the part of the cost
+// that the constraint state determines, which is the distances to the four walls, to Fetch's base and to its hand, and
+// two rows that add braking distances. The distances to the other link points are missing, because the arm's joints are
+// not observed.
+
+// Rows, in m: the walls at x upper, y upper, x lower, y lower (group wall); Fetch's base and hand (group opponent);
+// its base and its arm with the distance that TIAGo++ needs to stop (group approach). The braking distances need
+// velocities of the observation and are 0 without one. The state is the same as in Dynamics. No viability gains: the
+// action is a velocity and affects every row directly, but drives only along the heading. Immutable; thread-safe.
+class Constraints : public KnownConstraints {
+ public:
+  Constraints();
+  // At distance 0 the gradient is zero.
+  void Evaluate(const KnownConstraintsState& at, const KnownConstraintsOut& out) const override;
+};
 
 }  // namespace datacom::navigation
 

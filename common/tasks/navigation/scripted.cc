@@ -1,4 +1,4 @@
-#include "common/tasks/navigation/scripted.h"
+#include "common/tasks/navigation/dynamics.h"
 
 #include <algorithm>
 #include <cmath>

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
-#include "common/tasks/options.h"
+#include "common/tasks/register_task.h"
 
 namespace datacom::python {
 namespace {

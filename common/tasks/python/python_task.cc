@@ -1,16 +1,291 @@
 #include "common/tasks/python/python_task.h"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <cmath>
+#include <cstdlib>
+#include <map>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/base/status.h"
+#include "common/base/stop.h"
+#include "common/config/textproto.h"
 #include "common/tasks/python/python_model.h"
 
+extern char** environ;  // NOLINT: declared by POSIX
+
 namespace datacom::python {
+
+extern const char kHostSource[];  // host.py, compiled in
+
+namespace {
+
+constexpr int kOperationAt = 0;  // (host.py, OPERATION)
+constexpr size_t kLongestAnswer = size_t{1} << 18;
+constexpr int kSocket = 3, kMemory = 4, kFirstFree = 10;  // file descriptors of the child
+constexpr std::chrono::milliseconds kPatience{5000}, kPoll{10}, kLook{1000}, kGrace{10000};
+constexpr int kStopLooks = 5;  // so often a wait looks again after a stop was requested
+
+// Waits for a child that should end by itself, and kills it when it does not, and all that it has started.
+void Reap(pid_t pid) {
+  const auto deadline = Clock::Real().Now() + kGrace;
+  siginfo_t ended = {};
+  while (::waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT | WNOHANG) == 0 && ended.si_pid == 0) {
+    if (Clock::Real().Now() > deadline) ::kill(pid, SIGKILL);
+    std::this_thread::sleep_for(kPoll);
+  }
+  ::kill(-pid, SIGKILL);  // its group, whose number is not free before it has been reaped
+  ::waitpid(pid, nullptr, 0);
+}
+
+struct SpawnSettings {
+  SpawnSettings() {
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+  }
+  ~SpawnSettings() {
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+  }
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+};
+
+// A copy of a file descriptor, above those that the child gets; -1 for -1. Closes itself.
+struct Copy {
+  explicit Copy(int of) : file(of < 0 ? -1 : ::fcntl(of, F_DUPFD_CLOEXEC, kFirstFree)) {}
+  ~Copy() {
+    if (file >= 0) ::close(file);
+  }
+  const int file;
+};
+
+// Starts the interpreter as the leader of a process group, with these open files only: its socket, its memory if there
+// is one, and the standard ones. Its output goes to the standard error.
+absl::StatusOr<pid_t> Spawn(std::vector<std::string> words, int socket, int memory) {
+  SpawnSettings settings;
+  posix_spawn_file_actions_addopen(&settings.actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&settings.actions, STDERR_FILENO, STDOUT_FILENO);
+  const Copy own_socket(socket), own_memory(memory);
+  posix_spawn_file_actions_adddup2(&settings.actions, own_socket.file, kSocket);
+  if (memory >= 0) posix_spawn_file_actions_adddup2(&settings.actions, own_memory.file, kMemory);
+  posix_spawn_file_actions_addclosefrom_np(&settings.actions, memory >= 0 ? kMemory + 1 : kMemory);
+  sigset_t none, restored;
+  ::sigemptyset(&none);
+  ::sigemptyset(&restored);
+  for (const int number : {SIGINT, SIGTERM, SIGPIPE}) ::sigaddset(&restored, number);
+  posix_spawnattr_setsigmask(&settings.attributes, &none);
+  posix_spawnattr_setsigdefault(&settings.attributes, &restored);
+  posix_spawnattr_setflags(&settings.attributes,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  std::vector<char*> raw;
+  for (std::string& word : words) raw.push_back(word.data());
+  raw.push_back(nullptr);
+  pid_t pid = 0;
+  const int error = ::posix_spawnp(&pid, raw[0], &settings.actions, &settings.attributes, raw.data(), environ);
+  if (error == 0) return pid;
+  return absl::InvalidArgumentError(
+      absl::StrCat("DATACOM_PYTHON=", words[0], ": ", ErrnoStatus(error, "start it").message()));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PythonHost::Child>> PythonHost::Child::Start(std::vector<std::string> arguments,
+                                                                            int memory) {
+  const char* const interpreter = std::getenv("DATACOM_PYTHON");
+  if (interpreter == nullptr || *interpreter == '\0') {
+    return absl::InvalidArgumentError(absl::StrCat("the task is the Python environment ", arguments[0],
+                                                   "; set DATACOM_PYTHON to the interpreter that may run it"));
+  }
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return ErrnoStatus(errno, "socketpair");
+  std::unique_ptr<Child> child(new Child);
+  child->socket_ = ends[0];
+  child->answer_.resize(kLongestAnswer);
+  arguments.insert(arguments.begin() + 1, absl::StrCat(kSocket));
+  arguments.insert(arguments.begin(), {interpreter, "-c", kHostSource});
+  const absl::StatusOr<pid_t> pid = Spawn(std::move(arguments), ends[1], memory);
+  ::close(ends[1]);
+  RETURN_IF_ERROR(pid.status());
+  child->pid_ = *pid;
+  return child;
+}
+
+PythonHost::Child::~Child() {
+  if (socket_ >= 0) ::close(socket_);
+  if (pid_ > 0) Reap(pid_);
+}
+
+absl::Status PythonHost::Child::Gone() const {
+  siginfo_t ended = {};
+  // Leaves the child to be reaped. It has closed its socket, so it ends soon.
+  ::waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOWAIT);
+  const std::string how = ended.si_code == CLD_EXITED ? absl::StrCat("with exit code ", ended.si_status)
+                                                      : absl::StrCat("by signal ", ended.si_status);
+  return absl::InternalError(absl::StrCat("the Python process ended ", how));
+}
+
+absl::Status PythonHost::Child::Send(const void* message, size_t bytes) {
+  while (::send(socket_, message, bytes, MSG_NOSIGNAL) < 0) {
+    if (errno != EINTR) return Gone();
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> PythonHost::Child::Receive(const std::string& what) {
+  const Clock::Time start = Clock::Real().Now();
+  pollfd ready = {socket_, POLLIN, 0};
+  int after_stop = 0;
+  for (auto logged = start; ::poll(&ready, 1, static_cast<int>(kLook.count())) <= 0;) {
+    siginfo_t ended = {};  // what it has started may hold its socket
+    ::waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOWAIT | WNOHANG);
+    if (ended.si_pid != 0) return Gone();
+    if (Stop::Process().requested() && ++after_stop > kStopLooks) {
+      return absl::CancelledError(absl::StrCat("stopping was requested, and ", what, " does not answer"));
+    }
+    const Clock::Time now = Clock::Real().Now();
+    if (now - logged < kPatience) continue;
+    logged = now;
+    spdlog::info("waiting seconds={:.0f} for=environment detail=\"{}, process {}\"", Seconds(now - start), what, pid_);
+  }
+  const ssize_t bytes = ::recv(socket_, answer_.data(), answer_.size(), 0);
+  if (bytes <= 0) return Gone();
+  std::string text(answer_.data() + 1, static_cast<size_t>(bytes - 1));
+  if (answer_[0] == 'k') return text;
+  return answer_[0] == 'r' ? absl::InvalidArgumentError(text) : absl::InternalError(text);
+}
+
+absl::StatusOr<v1::PythonTask> AskEnvironment(const std::string& environment) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<PythonHost::Child> child, PythonHost::Child::Start({environment}, -1));
+  const absl::StatusOr<std::string> text = child->Receive(absl::StrCat("the facts of ", environment));
+  if (!text.ok()) return Annotate(text.status(), "Python environment");
+  v1::PythonTask task;
+  RETURN_IF_ERROR(ParseTextproto(*text, environment, &task));
+  return task;
+}
+
+PythonHost::PythonHost(const v1::PythonTask& task, int slots)
+    : environment_(task.environment()), action_(task.action_low_size()), slots_(slots) {}
+
+absl::StatusOr<std::shared_ptr<PythonHost>> PythonHost::Shared(const v1::PythonTask& task) {
+  static Mutex mutex;
+  static auto* const hosts = new std::map<std::string, std::shared_ptr<PythonHost>>();
+  const MutexLock lock(&mutex);
+  std::shared_ptr<PythonHost>& known = (*hosts)[task.SerializeAsString()];
+  if (known != nullptr && known->status().ok()) return known;
+  const int observation = PythonDynamics(task).dims().obs;
+  std::shared_ptr<PythonHost> host(new PythonHost(task, MostEnvironments(task)));
+  RETURN_IF_ERROR(host->Start(task, observation));
+  known = std::move(host);
+  return known;
+}
+
+absl::Status PythonHost::Start(const v1::PythonTask& task, int observation) {
+  stride_ = kSlotHead + action_ + observation;
+  const int memory = ::memfd_create("datacom-environments", MFD_CLOEXEC);
+  if (memory < 0) return ErrnoStatus(errno, "memfd_create");
+  const size_t bytes = sizeof(double) * stride_ * slots_;
+  absl::Status status;
+  if (::ftruncate(memory, static_cast<off_t>(bytes)) != 0) status = ErrnoStatus(errno, "ftruncate");
+  void* const mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+  if (mapped == MAP_FAILED) {
+    status.Update(ErrnoStatus(errno, "mmap"));
+  } else {
+    memory_ = static_cast<double*>(mapped);
+  }
+  std::vector<std::string> arguments = {environment_};
+  for (const int number : {kMemory, slots_, static_cast<int>(task.observation()), action_, static_cast<int>(task.q()),
+                           static_cast<int>(task.x())})
+    arguments.push_back(absl::StrCat(number));
+  arguments.insert(arguments.end(), task.cost().begin(), task.cost().end());
+  const MutexLock lock(&mutex_);
+  if (status.ok()) {
+    absl::StatusOr<std::unique_ptr<Child>> child = Child::Start(std::move(arguments), memory);
+    status = child.status();
+    if (child.ok()) {
+      child_ = *std::move(child);
+      spdlog::info("started environment={} interpreter={} process={}", environment_, std::getenv("DATACOM_PYTHON"),
+                   child_->pid());
+    }
+  }
+  ::close(memory);
+  waiting_.reserve(slots_);
+  return status;
+}
+
+PythonHost::~PythonHost() {
+  {
+    const MutexLock lock(&mutex_);
+    child_.reset();
+  }
+  if (memory_ != nullptr) ::munmap(memory_, sizeof(double) * stride_ * slots_);
+}
+
+absl::StatusOr<uint32_t> PythonHost::Open() {
+  uint32_t slot = 0;
+  {
+    const MutexLock lock(&mutex_);
+    if (!free_.empty()) {
+      slot = free_.back();
+      free_.pop_back();
+      return slot;
+    }
+    if (made_ == slots_) {
+      return absl::ResourceExhaustedError(absl::StrCat(environment_, ": a process steps at most ", slots_,
+                                                       " of these environments; use more --actors with fewer --envs"));
+    }
+    slot = static_cast<uint32_t>(made_++);
+  }
+  Begin(slot, kMake);
+  RETURN_IF_ERROR(Finish(slot));
+  return slot;
+}
+
+void PythonHost::GiveBack(uint32_t slot) {
+  const MutexLock lock(&mutex_);
+  free_.push_back(slot);
+}
+
+absl::Status PythonHost::status() {
+  const MutexLock lock(&mutex_);
+  return status_;
+}
+
+void PythonHost::Begin(uint32_t index, Operation operation) {
+  slot(index)[kOperationAt] = operation;
+  const MutexLock lock(&mutex_);
+  waiting_.push_back(index);
+}
+
+absl::Status PythonHost::Finish(uint32_t slot) {
+  const MutexLock lock(&mutex_);
+  if (status_.ok() && std::find(waiting_.begin(), waiting_.end(), slot) != waiting_.end()) status_ = Exchange();
+  return status_;
+}
+
+absl::Status PythonHost::Exchange() {
+  absl::Status status = child_->Send(waiting_.data(), waiting_.size() * sizeof(uint32_t));
+  if (status.ok()) status = child_->Receive(environment_).status();
+  waiting_.clear();
+  return status.ok() ? status : Annotate(status, "Python environment");  // allocates nothing when all is well
+}
+
 namespace {
 
 enum Head { kSeed = 1, kReward, kCost, kTerminated, kTruncated, kSuccess };  // numbers of a slot (host.py)

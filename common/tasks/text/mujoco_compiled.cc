@@ -17,7 +17,6 @@
 #include "common/tasks/task.h"
 #include "common/tasks/text/mujoco_motion.h"
 #include "common/tasks/text/mujoco_names.h"
-#include "common/tasks/text/mujoco_push.h"
 #include "common/tasks/text/mujoco_randomise.h"
 #include "common/tasks/text/observed.h"
 #include "common/tasks/text/row_model.h"

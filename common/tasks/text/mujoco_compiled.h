@@ -14,7 +14,7 @@
 #include "common/tasks/mujoco.h"
 #include "common/tasks/text/expression.h"
 #include "common/tasks/text/mujoco_actuation.h"
-#include "common/tasks/text/mujoco_known.h"
+#include "common/tasks/text/mujoco_known_columns.h"
 #include "common/tasks/text/mujoco_signals.h"
 #include "common/tasks/text/mujoco_start.h"
 #include "common/tasks/text/mujoco_terms.h"

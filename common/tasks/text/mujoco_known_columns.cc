@@ -1,11 +1,164 @@
 #include "common/tasks/text/mujoco_known_columns.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "common/tasks/text/mujoco_names.h"
 
 namespace datacom::text {
+namespace {
+
+// The places of the scalar joint's position and velocity in q; -1 if the joint is no slide or hinge of q.
+struct Entries {
+  Entries(const StateJoints& joints, int joint) {
+    int positions = 0, velocities = 0;
+    for (size_t i = 0; i < joints.joints.size(); ++i) {
+      const v1::ConstraintJoint::Kind kind = joints.kinds[i];
+      const bool free = kind == v1::ConstraintJoint::FREE, ball = kind == v1::ConstraintJoint::BALL;
+      if (joints.joints[i] == joint && !free && !ball) position = positions, velocity = velocities;
+      positions += free ? 7 : ball ? 4 : 1;
+      velocities += free ? 6 : ball ? 3 : 1;
+    }
+    if (velocity >= 0) velocity += positions;
+  }
+  int position = -1, velocity = -1;
+};
+
+// Rows sign * q[entry] <= bound.
+void AddLimits(const std::string& group, const std::string& joint, int entry, double low, double high, double gain,
+               std::vector<v1::KnownRow>* rows) {
+  for (const double sign : {1.0, -1.0}) {
+    v1::KnownRow& row = rows->emplace_back();
+    row.set_name(absl::StrCat(group, "_", joint, sign > 0 ? "_upper" : "_lower"));
+    row.set_group(group);
+    row.set_entry(static_cast<uint32_t>(entry));
+    row.set_sign(sign);
+    row.set_bound(sign > 0 ? high : -low);
+    row.set_viability_gain(gain);
+  }
+}
+
+absl::Status AddJoints(const mjModel& model, const v1::KnownConstraint& known, const std::string& field,
+                       const StateJoints& joints, bool first_order, std::vector<v1::KnownRow>* rows) {
+  const bool position = known.has_joint_position();
+  const std::string at = field + (position ? ".joint_position" : ".joint_velocity");
+  if (!position && !known.has_limit()) return Wrong(field + ".limit", "must be set");
+  if (!position && first_order) {
+    return Wrong(at, "velocities are no part of q with velocity control or position control");
+  }
+  ASSIGN_OR_RETURN(const std::vector<int> found,
+                   Match(model, mjOBJ_JOINT, position ? known.joint_position() : known.joint_velocity(), at));
+  for (const int joint : found) {
+    const std::string name = PlainName(model, mjOBJ_JOINT, joint);
+    const Entries entries(joints, joint);
+    if (entries.position < 0) return Wrong(at, absl::StrCat("joint ", name, " is no slide or hinge of q"));
+    if (position && !known.equality() && model.jnt_limited[joint] == 0)
+      return Wrong(at, absl::StrCat("joint ", name, " has no limits"));
+    if (known.equality()) {
+      v1::KnownRow& row = rows->emplace_back();
+      row.set_name(absl::StrCat(known.name(), "_", name));
+      row.set_group(known.name());
+      row.set_entry(static_cast<uint32_t>(entries.position));
+      row.set_sign(1);
+      row.set_bound(known.value());
+      row.set_viability_gain(first_order ? 0 : known.viability_gain());
+      row.set_equality(true);
+      continue;
+    }
+    double low = -known.share() * known.limit(), high = known.share() * known.limit();
+    if (position) {
+      const double centre = (model.jnt_range[2 * joint] + model.jnt_range[2 * joint + 1]) / 2;
+      const double half = known.share() * (model.jnt_range[2 * joint + 1] - model.jnt_range[2 * joint]) / 2;
+      low = centre - half, high = centre + half;
+    }
+    low += known.margin(), high -= known.margin();
+    if (low > high) return Wrong(field + ".margin", absl::StrCat("leaves joint ", name, " no range"));
+    AddLimits(known.name(), name, position ? entries.position : entries.velocity, low, high,
+              position && !first_order ? known.viability_gain() : 0, rows);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddGeometry(const mjModel& model, const v1::KnownConstraint& known, const std::string& field,
+                         const StateJoints& joints, bool first_order, KnownOfTask* made) {
+  ASSIGN_OR_RETURN(std::vector<GeometryRow> geometry, MakeGeometryRows(model, known, field, joints));
+  for (GeometryRow& each : geometry) {
+    each.margin = known.margin();
+    v1::KnownRow& row = made->rows.emplace_back();
+    row.set_name(each.name);
+    row.set_group(known.name());
+    row.set_viability_gain(first_order ? 0 : known.viability_gain());
+    row.set_evaluated(true);
+    if (known.equality()) row.set_equality(true);
+    made->geometry.push_back(std::move(each));
+  }
+  return absl::OkStatus();
+}
+
+// Fields that belong to another kind of constraint.
+absl::Status CheckKind(const v1::KnownConstraint& known, const std::string& field) {
+  if (known.has_joint_position() + known.has_joint_velocity() + known.has_site() + known.has_distance() != 1) {
+    return Wrong(field, "needs exactly one of joint_position, joint_velocity, site and distance");
+  }
+  const auto only = [&](bool has, const char* part, bool allowed, const char* owner) -> absl::Status {
+    if (!has || allowed) return absl::OkStatus();
+    return Wrong(absl::StrCat(field, ".", part), absl::StrCat("is only for ", owner));
+  };
+  RETURN_IF_ERROR(only(known.has_limit(), "limit", known.has_joint_velocity(), "joint_velocity"));
+  RETURN_IF_ERROR(only(known.has_share(), "share", known.has_joint_position() || known.has_joint_velocity(),
+                       "joint_position and joint_velocity"));
+  RETURN_IF_ERROR(only(known.has_share(), "share", !known.equality(), "inequalities"));
+  RETURN_IF_ERROR(only(known.has_margin(), "margin", !known.equality(), "inequalities"));
+  RETURN_IF_ERROR(
+      only(known.has_value(), "value", known.has_joint_position() && known.equality(), "joint_position with equality"));
+  if (known.equality() && known.has_joint_position() && !known.has_value()) {
+    return Wrong(field + ".value", "must be set: the position that the equality keeps");
+  }
+  const char* const wrong = known.has_joint_velocity() ? "joint_velocity"
+                            : known.has_sphere()       ? "sphere"
+                            : known.has_box()          ? "box"
+                                                       : nullptr;
+  if (known.equality() && wrong != nullptr) {
+    return Wrong(field + ".equality", absl::StrCat("a ", wrong,
+                                                   " cannot be an equality; joint_position, half_space and distance "
+                                                   "can"));
+  }
+  RETURN_IF_ERROR(only(known.has_half_space(), "half_space", known.has_site(), "site"));
+  RETURN_IF_ERROR(only(known.has_sphere(), "sphere", known.has_site(), "site"));
+  RETURN_IF_ERROR(only(known.has_box(), "box", known.has_site(), "site"));
+  return only(known.has_relative_to(), "relative_to", known.has_site(), "site");
+}
+
+}  // namespace
+
+absl::StatusOr<KnownOfTask> KnownOfTask::Make(const mjModel& model, const v1::TaskDefinition& definition,
+                                              const StateJoints& joints, bool first_order) {
+  KnownOfTask made;
+  std::set<std::string> names;
+  for (int i = 0; i < definition.known_size(); ++i) names.insert(definition.known(i).name());
+  for (int i = 0; i < definition.known_size(); ++i) {
+    const v1::KnownConstraint& known = definition.known(i);
+    const std::string field = absl::StrCat("known[", i, "]");
+    const size_t first = made.rows.size();
+    RETURN_IF_ERROR(CheckKind(known, field));
+    if (known.has_site() || known.has_distance()) {
+      RETURN_IF_ERROR(AddGeometry(model, known, field, joints, first_order, &made));
+    } else {
+      RETURN_IF_ERROR(AddJoints(model, known, field, joints, first_order, &made.rows));
+    }
+    for (size_t row = first; row < made.rows.size(); ++row) {
+      if (names.insert(made.rows[row].name()).second) continue;
+      return Wrong(field + ".name", absl::StrCat("the row ", made.rows[row].name(),
+                                                 " has the name of another row or group; choose another name"));
+    }
+  }
+  return made;
+}
+
 namespace {
 
 constexpr double kStep = 1e-3;  // s

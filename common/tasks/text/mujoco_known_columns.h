@@ -15,8 +15,21 @@
 #include "common/tasks/mujoco.h"
 #include "common/tasks/text/mujoco_geometry.h"
 #include "common/tasks/text/mujoco_terms.h"
+#include "datacom/v1/task.pb.h"
+#include "mujoco/mujoco.h"
 
 namespace datacom::text {
+
+// The known constraints of a task file (proto KnownConstraint): what their names mean in the compiled model. Pure
+// function; thread-safe.
+struct KnownOfTask {
+  // `first_order`: q has only positions. INVALID_ARGUMENT "known[i].field: why".
+  static absl::StatusOr<KnownOfTask> Make(const mjModel& model, const v1::TaskDefinition& definition,
+                                          const StateJoints& joints, bool first_order);
+
+  std::vector<v1::KnownRow> rows;     // all, in the order of the file
+  std::vector<GeometryRow> geometry;  // of the evaluated ones, in the same order
+};
 
 class KnownColumns {
  public:

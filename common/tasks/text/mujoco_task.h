@@ -19,7 +19,6 @@
 #include "common/tasks/text/mujoco_differences.h"
 #include "common/tasks/text/mujoco_known_columns.h"
 #include "common/tasks/text/mujoco_motion.h"
-#include "common/tasks/text/mujoco_push.h"
 #include "common/tasks/text/mujoco_randomise.h"
 #include "common/tasks/text/mujoco_terms.h"
 #include "common/tasks/text/observed.h"

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
-#include "common/tasks/options.h"
+#include "common/tasks/register_task.h"
 
 namespace datacom::text {
 namespace {
@@ -215,12 +215,9 @@ void RowDynamics::Gain(const double* obs, double* G) const {
 RowConstraints::RowConstraints(const v1::TextTask& task) : layout_(RowLayout::Of(task)) {
   int column = layout_.known_at;
   for (const v1::KnownRow& row : task.resolved().known()) {
-    rows_.push_back(
-        {row.evaluated() ? column : -1, static_cast<int>(row.entry()), row.sign(), row.bound(), row.equality()});
+    rows_.push_back({row.evaluated() ? column : -1, static_cast<int>(row.entry()), row.sign(), row.bound()});
     column += row.evaluated() ? layout_.known_width : 0;
-    gains_.push_back(row.viability_gain());
-    names_.push_back(row.name());
-    groups_.push_back(row.group());
+    Add(row.group(), row.name(), row.viability_gain(), row.equality());
   }
 }
 
@@ -242,7 +239,7 @@ void RowConstraints::EvaluateLimit(const Row& row, int index, const KnownConstra
                                    const KnownConstraintsOut& out) const {
   if (out.k != nullptr) out.k[index] = row.sign * at.q[row.entry] - row.bound;
   if (out.J_q != nullptr) out.J_q[index * layout_.q + row.entry] = row.sign;
-  if (out.J_v == nullptr || gains_[index] == 0) return;
+  if (out.J_v == nullptr || viability_gains()[index] == 0) return;
   out.J_v[index * layout_.q + layout_.VelocityOf(row.entry)] = row.sign;
 }
 
@@ -269,7 +266,7 @@ void RowConstraints::EvaluateColumns(const Row& row, int index, const KnownConst
       gradient += 3, position += 4, J += 4;
     }
   }
-  if (gains_[index] == 0) return;
+  if (viability_gains()[index] == 0) return;
   if (out.J_v != nullptr) {
     std::copy_n(columns + 1, layout_.velocities, out.J_v + index * layout_.q + layout_.positions);
   }

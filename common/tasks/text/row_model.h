@@ -77,13 +77,8 @@ class RowDynamics : public ControlAffine {
 class RowConstraints : public KnownConstraints {
  public:
   explicit RowConstraints(const v1::TextTask& task);
-  int count() const override { return static_cast<int>(rows_.size()); }
   bool observed() const override { return true; }
   bool simulated(int row) const override { return rows_[row].column >= 0; }
-  const std::vector<double>& viability_gains() const override { return gains_; }
-  const std::vector<std::string>& names() const override { return names_; }
-  const std::vector<std::string>& groups() const override { return groups_; }
-  bool equality(int row) const override { return rows_[row].equality; }
   void Evaluate(const KnownConstraintsState& at, const KnownConstraintsOut& out) const override;
 
  private:
@@ -91,7 +86,6 @@ class RowConstraints : public KnownConstraints {
     int column = -1;  // of the observation, where its numbers begin; -1: the limit of a joint
     int entry = 0;
     double sign = 1, bound = 0;
-    bool equality = false;
   };
   void EvaluateLimit(const Row& row, int index, const KnownConstraintsState& at, const KnownConstraintsOut& out) const;
   void EvaluateColumns(const Row& row, int index, const KnownConstraintsState& at,
@@ -99,8 +93,6 @@ class RowConstraints : public KnownConstraints {
 
   const RowLayout layout_;
   std::vector<Row> rows_;
-  std::vector<double> gains_;
-  std::vector<std::string> names_, groups_;
 };
 
 // FAILED_PRECONDITION if `resolved` is missing; INVALID_ARGUMENT for options that no text task has.

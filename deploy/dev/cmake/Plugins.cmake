@@ -11,11 +11,10 @@ set(DATACOM_PUBLIC_HEADERS
   # Tasks: model and simulator. mujoco.h is for simulators in MuJoCo.
   common/base/random.h common/base/status.h
   common/safety/control_affine.h common/safety/known_constraints.h
-  common/tasks/known_selection.h common/tasks/mujoco.h common/tasks/nearest_row.h common/tasks/options.h
-  common/tasks/register_task.h common/tasks/task.h
+  common/tasks/mujoco.h common/tasks/nearest_row.h common/tasks/register_task.h common/tasks/task.h
   # Acting rules.
-  common/acting/acting_rule.h common/acting/action_scale.h common/acting/gaussian_policy.h common/acting/register_rule.h
-  common/acting/seen_part.h common/acting/snapshot_form.h
+  common/acting/acting_rule.h common/acting/gaussian_policy.h common/acting/register_rule.h common/acting/rule_parts.h
+  common/acting/snapshot_form.h
   common/nn/mlp.h common/nn/named_array.h common/nn/snapshot.h common/transitions/row_schema.h
   # Algorithms, that of SAC as a base.
   common/base/team.h common/config/algorithms.h common/metrics/statistics.h
@@ -23,8 +22,7 @@ set(DATACOM_PUBLIC_HEADERS
   learner/algorithms/critic_ensemble.h learner/algorithms/critic_kernels.h learner/algorithms/observation_kernels.h
   learner/algorithms/observation_normaliser.h learner/algorithms/population.h learner/algorithms/register_algorithm.h
   learner/algorithms/sac.h learner/algorithms/sac_kernels.h learner/algorithms/soft_actor_critic.h
-  learner/nn/activation.h learner/nn/kernels.h learner/nn/memory.h learner/nn/optimisers.h learner/nn/parameter_layout.h
-  learner/nn/perceptrons.h learner/nn/view.h
+  learner/nn/activation.h learner/nn/kernels.h learner/nn/parameter_layout.h learner/nn/view.h
   # The stamp itself.
   common/base/plugin_stamp.h)
 set(DATACOM_PUBLIC_MESSAGES rule task_options algorithm evaluation statistic member_epoch)

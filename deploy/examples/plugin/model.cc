@@ -3,7 +3,6 @@
 #include <memory>
 
 #include "common/base/status.h"
-#include "common/tasks/options.h"
 #include "common/tasks/register_task.h"
 #include "datacom/v1/task_options.pb.h"
 #include "pendulum.h"

@@ -12,8 +12,8 @@
 #include "common/config/experiment.h"
 #include "common/config/textproto.h"
 #include "common/tasks/checked_step.h"
-#include "common/tasks/load_task.h"
 #include "common/tasks/python/python_model.h"
+#include "common/tasks/task.h"
 #include "datacom/v1/task_options.pb.h"
 
 namespace datacom::python {

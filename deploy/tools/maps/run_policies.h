@@ -21,12 +21,12 @@ namespace datacom::tools {
 bool IsRunFolder(const std::string& path);
 
 // "shipped:NAME" is a folder of policies that comes with the programs (deploy/examples/policies). "results:NAME" is a
-// folder of deploy/results, or of $DATACOM_RESULTS, with a file of policies (stored_policies.h), or
+// folder of deploy/results, or of $DATACOM_RESULTS, with a file of policies (kStoredPolicies), or
 // else the run folder runs/reproduce/NAME. Every other `what` is returned as it is. NOT_FOUND says how to restore the
 // policies of a result, and names what there is when there is no such one.
 absl::StatusOr<std::string> RunFolderOf(const std::string& what);
 
-// Writes policies of a run folder's members, or of one of them, to a file (stored_policies.h): `epoch` last or best, or
+// Writes policies of a run folder's members, or of one of them, to a file (kStoredPolicies): `epoch` last or best, or
 // empty for both.
 absl::Status StorePolicies(const std::string& run_dir, std::optional<uint32_t> member, const std::string& epoch,
                            const std::string& path);
@@ -56,6 +56,23 @@ absl::Status ChooseKnownRows(const v1::Experiment& experiment, const std::vector
 // The policy of a member; without a number the first one. INVALID_ARGUMENT, naming the member, when there is none.
 absl::StatusOr<const MemberPolicy*> FindMember(const std::vector<MemberPolicy>& policies,
                                                std::optional<uint32_t> member);
+
+// A file of the policies of a result: of each member the last epoch's and the best one's, in half precision
+// (relative error at most 2^-11), which takes a quarter of two run folders' snapshots. A frame
+// (common/base/framed_file.h) around proto StoredPolicies, compressed. It stands in for the folder `policies` of a run.
+
+inline constexpr char kStoredPolicies[] = "policies.stored";  // in the folder of a result
+
+struct StoredPolicy {
+  uint32_t epoch = 0;
+  bool last = false, best = false;
+  Snapshot snapshot;
+};
+
+// INVALID_ARGUMENT, naming array and value, for a weight that half precision cannot hold or that is not finite.
+absl::Status WriteStoredPolicies(const std::string& path, const std::vector<StoredPolicy>& policies);
+// NOT_FOUND without a file; FAILED_PRECONDITION for another version; DATA_LOSS for a damaged file.
+absl::StatusOr<std::vector<StoredPolicy>> ReadStoredPolicies(const std::string& path);
 
 }  // namespace datacom::tools
 

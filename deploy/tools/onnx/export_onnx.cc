@@ -14,7 +14,7 @@
 #include "common/records/csv.h"
 #include "common/records/sha256.h"
 #include "common/tasks/checked_step.h"
-#include "deploy/tools/onnx/rules.h"
+#include "deploy/tools/onnx/rule_graphs.h"
 #include "nlohmann/json.hpp"
 
 namespace datacom::onnx {

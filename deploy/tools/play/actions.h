@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/acting/acting_rule.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/task_options.pb.h"
 
@@ -31,6 +32,18 @@ struct NamedTask {
 absl::StatusOr<NamedTask> FindTask(const std::string& task, const std::vector<std::string>& set);
 // Makes such a task.
 absl::StatusOr<std::unique_ptr<Task>> MakeTaskWith(const std::string& name, const std::vector<std::string>& set);
+
+// Untrained policies to compare learned ones with: zeros, random, and the scripted policies of a task.
+// Thread-safe; nothing blocks.
+struct UntrainedPolicy {
+  std::string title;  // its name and what it does, one line
+  std::unique_ptr<ActingRule> rule;
+};
+
+// `name`: "zeros"; "random", uniform within the action's bounds and independent at every step; "scripted", the task's
+// first scripted policy; or the name of a scripted policy. The rule sees float32 observations, as learned policies do.
+// INVALID_ARGUMENT, naming the task and its policies.
+absl::StatusOr<UntrainedPolicy> MakeUntrainedPolicy(const std::string& name, const TaskModel& model);
 
 }  // namespace datacom::tools
 

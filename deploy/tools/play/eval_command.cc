@@ -1,4 +1,4 @@
-#include "deploy/tools/play/eval_command.h"
+#include "deploy/tools/play/commands.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -16,13 +16,11 @@
 #include "common/config/experiment.h"
 #include "common/records/csv.h"
 #include "common/records/evaluation_means.h"
-#include "common/records/named_costs.h"
 #include "common/tasks/text/task_file.h"
 #include "datacom/v1/python_task.pb.h"
 #include "datacom/v1/task.pb.h"
 #include "deploy/tools/maps/run_policies.h"
 #include "deploy/tools/play/actions.h"
-#include "deploy/tools/play/untrained_policy.h"
 
 namespace datacom::tools {
 namespace {

@@ -1,4 +1,4 @@
-#include "deploy/tools/play/export_command.h"
+#include "deploy/tools/play/commands.h"
 
 #include <memory>
 
@@ -8,7 +8,7 @@
 #include "common/base/status.h"
 #include "common/base/version.h"
 #include "common/config/task_files.h"
-#include "common/records/ledger_excerpt.h"
+#include "common/records/ledger.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/experiment.pb.h"
 #include "deploy/tools/maps/run_policies.h"

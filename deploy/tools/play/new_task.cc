@@ -1,4 +1,4 @@
-#include "deploy/tools/play/new_task.h"
+#include "deploy/tools/play/commands.h"
 
 #include <filesystem>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "deploy/tools/play/rollout_command.h"
+#include "deploy/tools/play/commands.h"
 
 #include <algorithm>
 #include <functional>
@@ -11,7 +11,6 @@
 #include "common/tasks/task.h"
 #include "deploy/tools/play/actions.h"
 #include "deploy/tools/play/step_table.h"
-#include "deploy/tools/play/untrained_policy.h"
 
 namespace datacom::tools {
 namespace {

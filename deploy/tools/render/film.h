@@ -6,15 +6,43 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "deploy/tools/render/gl_context.h"
-#include "deploy/tools/render/overlay.h"
+#include "actor/episode_player.h"
+#include "deploy/tools/render/picture.h"
 #include "deploy/tools/render/playback.h"
 #include "deploy/tools/render/renderer.h"
 
 namespace datacom::tools {
+
+// Overlays on a frame of an episode: its numbers, and curves of cost and constraint so far.
+
+// One state's values on the curves.
+struct HistoryPoint {
+  double cost = 0;
+  std::optional<double> constraint;
+  std::optional<double> known;  // k of the nearest known row
+};
+
+// The known row that a state is nearest to violating.
+struct NearestName {
+  std::string name;
+  double distance = 0;  // below 0: violated
+};
+
+// Step, time, reward, return and cost, in the top left corner; for a learned constraint also CVaR, threshold delta,
+// k = CVaR - delta and how far the filter moved the action; below them, name and distance of the nearest known row. A
+// violation turns the cost and the picture's edge red.
+void DrawNumbers(const actor::EpisodeState& state, const std::optional<NearestName>& nearest, Picture* picture);
+
+// Cost, constraint and nearest known row up to state `step` of the history, in the bottom left corner; each scaled by
+// its largest absolute value.
+void DrawCurves(const std::vector<HistoryPoint>& history, uint32_t step, Picture* picture);
+
+// One line in the top right corner.
+void DrawTitle(const std::string& title, Picture* picture);
 
 class Film {
  public:

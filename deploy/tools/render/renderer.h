@@ -18,6 +18,17 @@
 
 namespace datacom::tools {
 
+// An OpenGL context without a display, current on the thread that made it until it is destroyed.
+//
+// EGL gives it, on a device or with a driver that needs no surface. Its library is opened when a context is made, so
+// that the program starts without it. One context per process at a time.
+class GlContext {
+ public:
+  // UNAVAILABLE, naming EGL's error and the packages to install.
+  static absl::StatusOr<std::unique_ptr<GlContext>> Make();
+  virtual ~GlContext() = default;
+};
+
 // Names of a model's cameras, in its order; for a camera without a name its number.
 std::vector<std::string> CameraNames(const mjModel& model);
 

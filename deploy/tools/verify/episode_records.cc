@@ -10,7 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/files.h"
 #include "common/records/csv.h"
-#include "common/records/named_costs.h"
+#include "common/records/evaluation_means.h"
 
 namespace datacom::verify {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "deploy/tools/verify/rings.h"
+#include "deploy/tools/verify/check_rings.h"
 #include "deploy/tools/verify/run.h"
 
 namespace datacom::verify {

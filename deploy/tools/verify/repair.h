@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "deploy/tools/verify/report.h"
+#include "deploy/tools/verify/findings.h"
 #include "deploy/tools/verify/run.h"
 
 namespace datacom::verify {

@@ -9,7 +9,7 @@
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "deploy/tools/maps/epoch_policies.h"
-#include "replay/setup.h"
+#include "replay/settings.h"
 
 namespace datacom::verify {
 namespace {

@@ -16,8 +16,8 @@
 #include "common/transitions/row_schema.h"
 #include "common/transitions/update_schedule.h"
 #include "datacom/v1/checkpoint.pb.h"
-#include "deploy/tools/verify/report.h"
-#include "replay/options.h"
+#include "deploy/tools/verify/findings.h"
+#include "replay/settings.h"
 
 namespace datacom::verify {
 

@@ -2,13 +2,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "deploy/tools/verify/check_ledger.h"
+#include "deploy/tools/verify/check_rings.h"
+#include "deploy/tools/verify/check_sessions.h"
 #include "deploy/tools/verify/episode_records.h"
 #include "deploy/tools/verify/learner_files.h"
-#include "deploy/tools/verify/ledger.h"
 #include "deploy/tools/verify/repair.h"
-#include "deploy/tools/verify/rings.h"
 #include "deploy/tools/verify/run.h"
-#include "deploy/tools/verify/sessions.h"
 
 namespace datacom::verify {
 namespace {

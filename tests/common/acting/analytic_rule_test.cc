@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/base/random.h"
-#include "common/safety/analytic_map.h"
+#include "common/safety/known_rows.h"
 #include "datacom/v1/task_options.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/acting/dynamics_ensemble.h"
-#include "common/acting/plan_refit.h"
+#include "common/acting/planner_parts.h"
 #include "common/base/random.h"
 #include "datacom/v1/task_options.pb.h"
 #include "gmock/gmock.h"

@@ -1,11 +1,10 @@
-#include "common/records/ledger_excerpt.h"
+#include "common/records/ledger.h"
 
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "common/base/files.h"
-#include "common/records/ledger.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/is_ok.h"

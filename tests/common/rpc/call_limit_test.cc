@@ -1,4 +1,4 @@
-#include "common/rpc/call_limit.h"
+#include "common/rpc/channel.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -12,7 +12,6 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "common/rpc/channel.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/patience.h"

@@ -1,6 +1,6 @@
 // Tests the map of the analytic baselines against the reference's numbers on the planar arm, and term by term on simple
 // constraints.
-#include "common/safety/analytic_map.h"
+#include "common/safety/known_rows.h"
 
 #include <cmath>
 #include <memory>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/tasks/air_hockey/constraints.h"
+#include "common/tasks/air_hockey/arm.h"
 #include "gtest/gtest.h"
 #include "tests/testing/golden.h"
 
@@ -57,10 +57,10 @@ TEST(Golden, table_planar_atacom_baseline) {
 // One joint with a wall for the position, k0 = p^2 - 1, and a velocity limit, k1 = v - 2.
 class OneJoint : public KnownConstraints {
  public:
-  int count() const override { return 2; }
-  const std::vector<double>& viability_gains() const override { return gains_; }
-  const std::vector<std::string>& names() const override { return names_; }
-  const std::vector<std::string>& groups() const override { return names_; }
+  OneJoint() {
+    Add("wall", "wall", 0.5);
+    Add("speed", "speed", 0);
+  }
   void Evaluate(const KnownConstraintsState& at, const KnownConstraintsOut& out) const override {
     const double* const q = at.q;
     if (out.k != nullptr) {
@@ -71,10 +71,6 @@ class OneJoint : public KnownConstraints {
     const double rows[4] = {2 * q[0], 0, 0, 1};
     std::copy_n(rows, 4, out.J_q);
   }
-
- private:
-  const std::vector<double> gains_ = {0.5, 0};
-  const std::vector<std::string> names_ = {"wall", "speed"};
 };
 
 // The reduced terms of docs/safe_map.md 3.4, written out for OneJoint.

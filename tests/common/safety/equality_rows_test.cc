@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "common/base/random.h"
-#include "common/safety/analytic_map.h"
 #include "common/safety/known_rows.h"
 #include "common/safety/safe_map.h"
 #include "gtest/gtest.h"
@@ -222,11 +221,11 @@ TEST(EqualityRows, NaNReachesTheAction) {
 // ---- A bead on a circle: p in the plane, its acceleration is the action. Row 1 is the equation.
 class Circle : public KnownConstraints {
  public:
-  int count() const override { return 3; }
-  bool equality(int row) const override { return row == 1; }
-  const std::vector<double>& viability_gains() const override { return gains_; }
-  const std::vector<std::string>& names() const override { return names_; }
-  const std::vector<std::string>& groups() const override { return groups_; }
+  Circle() {
+    Add("right", "right", 0.5);
+    Add("circle", "circle", 0.02, /*equality=*/true);
+    Add("speed", "speed", 0);
+  }
   void Evaluate(const KnownConstraintsState& at, const KnownConstraintsOut& out) const override {
     const double *const p = at.q, *const v = at.q + 2;
     if (out.k != nullptr) {
@@ -238,10 +237,6 @@ class Circle : public KnownConstraints {
     const double J[12] = {1, 0, 0, 0, p[0], p[1], 0, 0, 0, 0, 1, 0};
     std::copy_n(J, 12, out.J_q);
   }
-
- private:
-  const std::vector<double> gains_{0.5, 0.02, 0};
-  const std::vector<std::string> names_{"right", "circle", "speed"}, groups_{"right", "circle", "speed"};
 };
 
 constexpr ControlAffineDims kBead{4, 2, 4, 0};

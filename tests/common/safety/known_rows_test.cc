@@ -10,7 +10,6 @@
 
 #include "common/base/random.h"
 #include "common/safety/safe_map.h"
-#include "common/tasks/known_selection.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/experiment.pb.h"
 #include "gmock/gmock.h"

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "common/base/random.h"
-#include "common/safety/analytic_map.h"
+#include "common/safety/known_rows.h"
 #include "common/tasks/air_hockey_7dof/arm.h"
-#include "common/tasks/air_hockey_7dof/constraints.h"
 #include "common/tasks/air_hockey_7dof/dynamics.h"
+#include "common/tasks/hockey_rules.h"
 #include "common/tasks/mujoco.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/task_options.pb.h"
@@ -142,8 +142,8 @@ double FarthestFromPlane(int steps, bool mapped, double* travelled) {
     map.Apply(u, action);
     EXPECT_TRUE(task->Step(mapped ? action : u, observation.data()).valid) << step;
     farthest = testing::LargerOrNan(std::abs(observation[kMalletPosition + 2]), farthest);
-    *travelled += 0.02 * std::hypot(observation[kMalletVelocity] + observation[kPuckVelocity],
-                                    observation[kMalletVelocity + 1] + observation[kPuckVelocity + 1]);
+    *travelled += 0.02 * std::hypot(observation[kMalletVelocity] + observation[air_hockey::kPuckVelocity],
+                                    observation[kMalletVelocity + 1] + observation[air_hockey::kPuckVelocity + 1]);
   }
   return farthest;
 }

@@ -10,8 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/tasks/air_hockey/arm.h"
-#include "common/tasks/air_hockey/constraints.h"
-#include "common/tasks/air_hockey/inverse_dynamics.h"
 #include "common/tasks/air_hockey/task.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/task_options.pb.h"

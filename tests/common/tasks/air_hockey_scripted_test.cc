@@ -1,5 +1,5 @@
 // Tests air hockey's scripted striker.
-#include "common/tasks/air_hockey/scripted.h"
+#include "common/tasks/air_hockey/dynamics.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "common/tasks/air_hockey/arm.h"
-#include "common/tasks/air_hockey/dynamics.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/task_options.pb.h"
 #include "gtest/gtest.h"

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "common/tasks/air_hockey/arm.h"
-#include "common/tasks/air_hockey/constraints.h"
 #include "common/tasks/air_hockey/dynamics.h"
 #include "common/tasks/air_hockey/task.h"
 #include "common/tasks/hockey_rules.h"

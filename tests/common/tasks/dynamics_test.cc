@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/tasks/cartpole/dynamics.h"
-#include "common/tasks/navigation/constraints.h"
 #include "common/tasks/navigation/dynamics.h"
+#include "common/tasks/navigation/objective.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/task_options.pb.h"
 #include "gmock/gmock.h"

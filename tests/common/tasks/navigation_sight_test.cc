@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/tasks/navigation/scripted.h"
+#include "common/tasks/navigation/dynamics.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/task_options.pb.h"
 #include "gtest/gtest.h"

@@ -1,4 +1,4 @@
-#include "common/tasks/options.h"
+#include "common/tasks/register_task.h"
 
 #include "common/tasks/task.h"
 #include "gmock/gmock.h"

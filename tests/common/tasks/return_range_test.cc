@@ -1,5 +1,5 @@
 // Tests the range of discounted returns against literals and against what episodes of every task earn.
-#include "common/tasks/return_range.h"
+#include "common/tasks/task.h"
 
 #include <algorithm>
 #include <memory>
@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "common/base/random.h"
-#include "common/tasks/load_task.h"
 #include "common/tasks/text/task_file.h"
 #include "datacom/v1/task_options.pb.h"
 #include "gmock/gmock.h"

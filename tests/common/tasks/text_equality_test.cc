@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/base/random.h"
-#include "common/safety/analytic_map.h"
+#include "common/safety/known_rows.h"
 #include "common/tasks/task.h"
 #include "common/tasks/text/mujoco_compiled.h"
 #include "datacom/v1/task.pb.h"

@@ -6,7 +6,7 @@
 #include "common/config/experiment.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "replay/setup.h"
+#include "replay/settings.h"
 #include "replay/store.h"
 #include "tests/testing/datasets.h"
 #include "tests/testing/is_ok.h"

@@ -21,7 +21,7 @@
 #include "common/tasks/checked_step.h"
 #include "datacom/v1/experiment.pb.h"
 #include "deploy/tools/maps/run_policies.h"
-#include "deploy/tools/play/export_command.h"
+#include "deploy/tools/play/commands.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/is_ok.h"

@@ -8,7 +8,6 @@
 #include "learner/algorithms/barrier_kernels.h"
 #include "learner/algorithms/cost_kernels.h"
 #include "learner/algorithms/delta.h"
-#include "learner/algorithms/gaussian_kernels.h"
 #include "learner/algorithms/quantile_kernels.h"
 #include "learner/algorithms/safe_layer_kernels.h"
 #include "learner/nn/kernels.h"
@@ -104,8 +103,8 @@ GoldenReport CheckGaussianLoss(const json& cases, const std::string& kind) {
                                 Scalar(kernels.get(), 0),
                                 rows,
                                 c.at("gamma")};
-    kernels->Group<GaussianKernels>()->GaussianLoss(upload(mean_output("pred_mean")),
-                                                    upload(spread_output(spread_name)), target, d_mean, d_spread, loss);
+    kernels->Group<CostKernels>()->GaussianLoss(upload(mean_output("pred_mean")), upload(spread_output(spread_name)),
+                                                target, d_mean, d_spread, loss);
     const double golden_loss = c.at("loss");
     report.Check(std::abs(Value(kernels.get(), loss) - golden_loss) <= 2e-5 * (1 + std::abs(golden_loss)),
                  label + ": loss is off");

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <memory>
 
-#include "learner/algorithms/cost_multiplier.h"
+#include "learner/algorithms/on_policy.h"
 #include "learner/algorithms/on_policy_kernels.h"
 #include "learner/algorithms/ppo_lag.h"
 #include "learner/algorithms/rcpo.h"

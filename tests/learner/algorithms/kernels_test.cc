@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "learner/algorithms/cost_kernels.h"
 #include "learner/algorithms/critic_kernels.h"
-#include "learner/algorithms/gaussian_kernels.h"
 #include "learner/algorithms/quantile_kernels.h"
 #include "learner/algorithms/sac_kernels.h"
 #include "learner/algorithms/safe_layer_kernels.h"
@@ -323,9 +323,9 @@ TEST_P(EveryKernels, RiskIsMeanPlusMarginTimesDeviation) {
   const Numbers mean{-1, 0.5, 25, 2}, log_std{-1, 0, 1, 5};
   const FloatView gradient_mean = Upload({1, 1, 1, 1}, 1, 4, 1), gradient_log_std = Upload({2, 2, 2, 2}, 1, 4, 1);
   const DoubleView k = kernels_->NewDoubles(1, 4, 1), J = kernels_->NewDoubles(1, 4, 1);
-  kernels_->Group<GaussianKernels>()->GaussianRisk(Upload(mean, 1, 4, 1), Upload(log_std, 1, 4, 1), gradient_mean,
-                                                   gradient_log_std, UploadDoubles({0.195}, 1, 1, 1),
-                                                   UploadDoubles({0.7}, 1, 1, 1), k, J);
+  kernels_->Group<CostKernels>()->GaussianRisk(Upload(mean, 1, 4, 1), Upload(log_std, 1, 4, 1), gradient_mean,
+                                               gradient_log_std, UploadDoubles({0.195}, 1, 1, 1),
+                                               UploadDoubles({0.7}, 1, 1, 1), k, J);
   for (int r = 0; r < 4; ++r) {
     const double spread = 0.195 * std::exp(std::min(log_std[r], 2.0));
     EXPECT_NEAR(Download(k)[r], std::log1p(std::exp(mean[r])) + spread - 0.7, 1e-5);

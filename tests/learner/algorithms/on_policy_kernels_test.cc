@@ -4,10 +4,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "learner/algorithms/natural_gradient_kernels.h"
 #include "learner/algorithms/observation_kernels.h"
 #include "learner/algorithms/on_policy_kernels.h"
-#include "learner/algorithms/surrogate_kernels.h"
 #include "tests/learner/algorithms/on_policy_testing.h"
 
 namespace datacom::learner {
@@ -176,7 +174,7 @@ TEST_P(EveryKernels, SurrogateLossAndItsGradientMatchFiniteDifferences) {
   for (double& value : c.log_prob) value -= 3;
   c.advantage[5] = 0;
   const double share = 0.05;
-  SurrogateKernels* const group = kernels_->Group<SurrogateKernels>();
+  OnPolicyKernels* const group = kernels_->Group<OnPolicyKernels>();
   const PolicyOutput policy{Upload(means, 1, rows, n), Upload(stds, 1, 1, n)};
   const ActedRows acted{Upload(c.action, 1, rows, n), Upload(c.log_prob, 1, rows, 1), Upload(c.advantage, 1, rows, 1)};
   for (const double clip : {0.2, kInfinity}) {
@@ -219,20 +217,19 @@ TEST_P(EveryKernels, DivergenceIsFromTheOldPolicyToTheNew) {
     wanted += 0.25 * DivergenceOnAGrid(before[i], std::exp(log_before[i % n]), after[i], std::exp(log_after[i % n]));
   }
   const DoubleView sum = UploadDoubles({1}, 1, 1, 1);
-  kernels_->Group<SurrogateKernels>()->AddDivergence({Upload(before, 1, rows, n), Upload(log_before, 1, 1, n)},
-                                                     {Upload(after, 1, rows, n), Upload(log_after, 1, 1, n)}, 0.25,
-                                                     sum);
+  kernels_->Group<OnPolicyKernels>()->AddDivergence({Upload(before, 1, rows, n), Upload(log_before, 1, 1, n)},
+                                                    {Upload(after, 1, rows, n), Upload(log_after, 1, 1, n)}, 0.25, sum);
   EXPECT_NEAR(Download(sum)[0], wanted, 1e-6 * wanted);
 }
 
 TEST_P(EveryKernels, MembersBeyondTheDivergenceStopAndResume) {
   const DoubleView active = UploadDoubles({1, 1, 0, 1, 1}, 5, 1, 1), stopped = kernels_->NewDoubles(5, 1, 1);
-  kernels_->Group<SurrogateKernels>()->StopBeyond(UploadDoubles({0.01, 0.03, 0.03, NAN, kInfinity}, 5, 1, 1),
-                                                  UploadDoubles({0.02, 0.02, 0.02, 0.02, 0.02}, 5, 1, 1), active,
-                                                  stopped);
+  kernels_->Group<OnPolicyKernels>()->StopBeyond(UploadDoubles({0.01, 0.03, 0.03, NAN, kInfinity}, 5, 1, 1),
+                                                 UploadDoubles({0.02, 0.02, 0.02, 0.02, 0.02}, 5, 1, 1), active,
+                                                 stopped);
   EXPECT_EQ(Download(active), (Numbers{1, 0, 0, 0, 0}));
   EXPECT_EQ(Download(stopped), (Numbers{0, 1, 0, 0, 0}));
-  kernels_->Group<SurrogateKernels>()->Resume(stopped, active);
+  kernels_->Group<OnPolicyKernels>()->Resume(stopped, active);
   EXPECT_EQ(Download(active), (Numbers{1, 1, 0, 0, 0}));
   EXPECT_EQ(Download(stopped), (Numbers{0, 0, 0, 0, 0}));
 }
@@ -300,7 +297,7 @@ TEST_P(EveryKernels, ConjugateGradientsSolveAndTheStepHasTheLengthAsked) {
     }
     return y;
   };
-  NaturalGradientKernels* const group = kernels_->Group<NaturalGradientKernels>();
+  OnPolicyKernels* const group = kernels_->Group<OnPolicyKernels>();
   const auto vector = [this] { return kernels_->NewFloats(1, 1, n); };
   ConjugateSolve solve{
       vector(), vector(), vector(), vector(), kernels_->NewDoubles(1, 1, 1), kernels_->NewDoubles(1, 1, 1)};
@@ -325,7 +322,7 @@ TEST_P(EveryKernels, ConjugateGradientsSolveAndTheStepHasTheLengthAsked) {
 
 TEST_P(EveryKernels, ASolverWithoutAResidualStaysAndAStepThatIsNotFiniteFreezes) {
   const int n = 2;
-  NaturalGradientKernels* const group = kernels_->Group<NaturalGradientKernels>();
+  OnPolicyKernels* const group = kernels_->Group<OnPolicyKernels>();
   const auto vector = [this] { return kernels_->NewFloats(2, 1, n); };
   ConjugateSolve solve{
       vector(), vector(), vector(), vector(), kernels_->NewDoubles(2, 1, 1), kernels_->NewDoubles(2, 1, 1)};

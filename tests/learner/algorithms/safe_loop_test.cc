@@ -7,7 +7,7 @@
 
 #include "gtest/gtest.h"
 #include "learner/algorithms/dynamics_kernels.h"
-#include "learner/algorithms/row_memory.h"
+#include "learner/algorithms/dynamics_learner.h"
 #include "tests/learner/algorithms/testing.h"
 #include "tests/learner/nn/kernels_testing.h"
 

@@ -1,5 +1,5 @@
 // Tests the file of the policies that a result keeps.
-#include "deploy/tools/maps/stored_policies.h"
+#include "deploy/tools/maps/run_policies.h"
 
 #include <cmath>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // Untrained policies: their actions, how `eval` and `rollout` play them, and the scores of the scripted ones.
-#include "deploy/tools/play/untrained_policy.h"
+#include "deploy/tools/play/actions.h"
 
 #include <cmath>
 #include <cstdlib>
@@ -12,8 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "common/config/experiment.h"
-#include "deploy/tools/play/eval_command.h"
-#include "deploy/tools/play/rollout_command.h"
+#include "deploy/tools/play/commands.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/golden.h"

@@ -1,0 +1,44 @@
+// Acting rules (common/acting/acting_rule.h) as ONNX graphs. Functions; thread-safe.
+//
+//   inputs   observation [batch, columns] float32; on request noise [batch, action_dim] float32, standard normal, as
+//            in training and evaluation; without it the action is the deterministic one
+//   outputs  action [batch, action_dim] float32, the one to execute; for safe_map also constraint (CVaR - delta), cvar
+//            and intervention |a - u|, float32 [batch]
+#ifndef DATACOM_DEPLOY_TOOLS_ONNX_RULE_GRAPHS_H_
+#define DATACOM_DEPLOY_TOOLS_ONNX_RULE_GRAPHS_H_
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/nn/snapshot.h"
+#include "common/tasks/task.h"
+#include "datacom/v1/task_options.pb.h"
+#include "deploy/tools/onnx/graph.h"
+
+namespace datacom::onnx {
+
+// The control-affine models of the tasks (common/safety/control_affine.h) as ONNX graphs. Functions; thread-safe.
+
+// Values in float64. x and x_dot are empty if the model has no uncontrollable state.
+struct ModelValues {
+  Value q;         // [batch, q]
+  Value x, x_dot;  // [batch, x]
+  Value f;         // [batch, q]
+  Value G;         // [batch, q, action] or [q, action]
+};
+
+// observation: float64 [batch, obs_dim]. INVALID_ARGUMENT, naming the task and those that have a graph.
+absl::StatusOr<ModelValues> AddModel(const TaskModel& model, const v1::TaskOptions& options, const Value& observation,
+                                     Graph* graph);
+
+// How many numbers of an observation, from its first on, the graph of a rule takes.
+int ObservationColumns(const Snapshot& snapshot, const TaskSpec& spec);
+
+// The snapshot has been checked (MakeActingRule). INVALID_ARGUMENT, naming the rule, the known rows or the task that
+// has no graph.
+absl::Status AddRule(const Snapshot& snapshot, const TaskModel& model, const v1::TaskOptions& options, bool noise,
+                     Graph* graph);
+
+}  // namespace datacom::onnx
+
+#endif  // DATACOM_DEPLOY_TOOLS_ONNX_RULE_GRAPHS_H_
+// SPDX-License-Identifier: Apache-2.0
