@@ -17,7 +17,7 @@ namespace datacom::replay {
 namespace {
 
 constexpr char kAdvice[] = "; resume with the build that wrote it, or start a new run folder";
-constexpr FileFormat kFormat = {"file of sessions", "DCSESSNS", 4, kAdvice};
+constexpr FileFormat kFormat = {"file of sessions", "DCSESSNS", 5, kAdvice};
 
 std::string CreditPath(const std::string& folder) { return folder + "/credit"; }
 std::string SessionsPath(const std::string& folder) { return folder + "/sessions"; }

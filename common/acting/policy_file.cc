@@ -7,7 +7,7 @@
 namespace datacom {
 namespace {
 
-constexpr FileFormat kFormat = {"policy file", "DCPOLIC2", 2, "; export it again with this build"};
+constexpr FileFormat kFormat = {"policy file", "DCPOLIC2", 3, "; export it again with this build"};
 
 absl::StatusOr<Policy> Decode(const std::string& payload) {
   Policy policy;

@@ -9,7 +9,7 @@
 namespace datacom {
 
 // Incremented whenever a message or a stored layout changes in a way that old code would misread.
-inline constexpr uint32_t kProtocolVersion = 3;
+inline constexpr uint32_t kProtocolVersion = 4;
 
 std::string Version();    // of the release, for example "0.1.0"
 std::string Revision();   // git revision, with "-dirty" when the tree had changes

@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr FileFormat kFormat = {"checkpoint file", "DCCHECKP", 4,
+constexpr FileFormat kFormat = {"checkpoint file", "DCCHECKP", 5,
                                 "; resume with the build named in build.txt, or start "
                                 "a new run"};
 constexpr size_t kKept = 2;

@@ -16,7 +16,7 @@
 
 namespace datacom {
 
-inline constexpr uint32_t kDatasetLayout = 2;
+inline constexpr uint32_t kDatasetLayout = 3;
 
 // Writes the folder; it is complete or absent. rows[i]: stored rows (row_schema.h) of manifest.members(i), in the order
 // to write. The caller sets run_id, experiment and the members' member, seed, first_row, end_row and episodes in the

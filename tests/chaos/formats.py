@@ -158,9 +158,9 @@ def fields(path, message):
 
 def starts_of(folder):
     path = os.path.join(folder, "replay", "sessions")
-    payload, rest = unframe(path, content(path), b"DCSESSNS", 4)
+    payload, rest = unframe(path, content(path), b"DCSESSNS", 5)
     require(not rest, path, "bytes behind the payload")
-    packed = b"".join(value if isinstance(value, bytes) else struct.pack("<Q", value) for value in fields(path, payload)[6])
+    packed = b"".join(value if isinstance(value, bytes) else struct.pack("<Q", value) for value in fields(path, payload)[5])
     return [start for start, in struct.iter_unpack("<Q", packed)]
 
 
@@ -181,7 +181,7 @@ def newest_checkpoint(folder):
     """The fields of its learner.state."""
     base = os.path.join(folder, "checkpoints")
     path = os.path.join(base, max((name for name in os.listdir(base) if name.isdigit()), key=int), "learner.state")
-    payload, rest = unframe(path, content(path), b"DCCHECKP", 4)
+    payload, rest = unframe(path, content(path), b"DCCHECKP", 5)
     require(not rest, path, "bytes behind the payload")
     return fields(path, payload)
 

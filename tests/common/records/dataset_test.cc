@@ -162,9 +162,9 @@ TEST_F(DatasetTest, AManifestChangedByHandIsRefused) {
 
 TEST_F(DatasetTest, AnotherLayoutIsRefusedNamingItsNumber) {
   ASSERT_THAT(MakeDataset(folder_, Schema(), {20}), IsOk());
-  Edit("layout: 2", "layout: 1");
+  Edit("layout: 3", "layout: 1");
   EXPECT_TRUE(absl::IsFailedPrecondition(Read()));
-  EXPECT_THAT(std::string(Read().message()), HasSubstr("layout 1, this build reads 2"));
+  EXPECT_THAT(std::string(Read().message()), HasSubstr("layout 1, this build reads 3"));
 }
 
 TEST_F(DatasetTest, AFolderWithoutAManifestIsRefused) {

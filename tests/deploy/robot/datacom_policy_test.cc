@@ -95,9 +95,9 @@ TEST_F(PolicyInterface, EveryChangedByteIsDetected) {
 }
 
 TEST_F(PolicyInterface, AnotherFileFormatIsRefusedNamingBothVersions) {
-  for (const uint32_t version : {1, 3}) {
+  for (const uint32_t version : {2, 4}) {
     EXPECT_EQ(LoadContent(testing::WithVersion(content_, version)), DATACOM_POLICY_UNSUPPORTED);
-    EXPECT_THAT(why_, AllOf(HasSubstr("format version " + std::to_string(version)), HasSubstr("reads version 2")));
+    EXPECT_THAT(why_, AllOf(HasSubstr("format version " + std::to_string(version)), HasSubstr("reads version 3")));
   }
 }
 

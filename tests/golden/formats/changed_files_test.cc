@@ -141,12 +141,12 @@ const Case kCases[] = {
     {"RingOfARunningReplay", "wrapped.ring", 3, ReadRingShared},
     {"Credit", "replay/credit", 3, ReadReplay},
     {"CreditOfARunningReplay", "replay/credit", 3, ReadCredit},
-    {"Sessions", "replay/sessions", 4, ReadReplay},
-    {"SessionsOfARunningReplay", "replay/sessions", 4, ReadSessions},
+    {"Sessions", "replay/sessions", 5, ReadReplay},
+    {"SessionsOfARunningReplay", "replay/sessions", 5, ReadSessions},
     {"Snapshots", "policies.snapshot", 2, ReadSnapshots},
-    {"Policy", "exported.policy", 2, ReadPolicy},
-    {"Learner", "checkpoints/40/learner.state", 4, ReadCheckpoint},
-    {"Algorithm", "checkpoints/40/algorithm.state", 4, ReadCheckpoint},
+    {"Policy", "exported.policy", 3, ReadPolicy},
+    {"Learner", "checkpoints/40/learner.state", 5, ReadCheckpoint},
+    {"Algorithm", "checkpoints/40/algorithm.state", 5, ReadCheckpoint},
     {"StateHash", "checkpoints/40/state.sha256", 0, ReadCheckpoint},
     {"Steps", "ledger/member_0.steps", 2, ReadSteps},
     {"Manifest", "dataset/manifest.textproto", 0, ReadDataset},
@@ -262,13 +262,13 @@ class OtherTextVersions : public ::testing::Test {
 };
 
 TEST_F(OtherTextVersions, ADatasetOfAnotherLayoutIsRefusedNamingBoth) {
-  for (const std::string layout : {"1", "3"}) {
-    Replace("dataset/manifest.textproto", "layout: 2", "layout: " + layout);
+  for (const std::string layout : {"2", "4"}) {
+    Replace("dataset/manifest.textproto", "layout: 3", "layout: " + layout);
     const absl::Status status = Dataset::Read(folder_ + "/dataset", "cartpole", SmallSchema()).status();
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
     EXPECT_THAT(std::string(status.message()),
-                HasSubstr("dataset/manifest.textproto: layout " + layout + ", this build reads 2"));
-    Replace("dataset/manifest.textproto", "layout: " + layout, "layout: 2");
+                HasSubstr("dataset/manifest.textproto: layout " + layout + ", this build reads 3"));
+    Replace("dataset/manifest.textproto", "layout: " + layout, "layout: 3");
   }
 }
 

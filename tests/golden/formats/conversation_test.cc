@@ -94,7 +94,7 @@ TEST(Conversation, TheRecordedMessagesHaveTheirValues) {
   ASSERT_EQ(recorded.size(), 32u);
   v1::RegisterRequest request;
   ASSERT_TRUE(request.ParseFromString(recorded[0].bytes));
-  EXPECT_EQ(request.hello().protocol(), 3u);
+  EXPECT_EQ(request.hello().protocol(), 4u);
   EXPECT_EQ(request.hello().run_id(), "run");
   EXPECT_EQ(request.actor(), "actor-0");
   v1::SnapshotChunk chunk;

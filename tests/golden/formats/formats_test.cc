@@ -192,7 +192,7 @@ TEST_F(FormatsTest, TheLedgerHasItsViolationsAndTheirEpisode) {
 TEST_F(FormatsTest, ADatasetHasItsRows) {
   const auto dataset = Dataset::Read(folder_ + "/dataset", "cartpole", SmallSchema());
   ASSERT_THAT(dataset, IsOk());
-  EXPECT_EQ(dataset->manifest().layout(), 2u);
+  EXPECT_EQ(dataset->manifest().layout(), 3u);
   EXPECT_EQ(dataset->manifest().run_id(), "recorded");
   EXPECT_EQ(dataset->rows(), 6u);
   EXPECT_THAT(dataset->failures(), ElementsAre(0u, 3u, 4u));
