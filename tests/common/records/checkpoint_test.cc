@@ -159,7 +159,7 @@ TEST_F(CheckpointStoreTest, ACheckpointOfAnOlderBuildIsRefusedWithItsVersionAndA
   std::vector<std::string> notes;
   const absl::Status status = store_->LoadNewest(&notes).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
-  EXPECT_NE(status.message().find("format version 2, this build reads version 4"), absl::string_view::npos) << status;
+  EXPECT_NE(status.message().find("format version 2, this build reads version 5"), absl::string_view::npos) << status;
   EXPECT_NE(status.message().find("build.txt"), absl::string_view::npos) << status;
 }
 
