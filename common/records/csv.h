@@ -62,6 +62,7 @@ class Csv {
   static absl::StatusOr<Csv> Read(const std::string& path, Author author = Author::kProgram);
 
   size_t rows() const { return rows_.size(); }
+  size_t columns() const { return index_.size(); }
   bool has(const std::string& column) const { return index_.count(column) > 0; }
   // Empty for a missing column.
   std::string Text(size_t row, const std::string& column) const;

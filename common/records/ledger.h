@@ -26,6 +26,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
@@ -115,6 +116,34 @@ absl::Status VisitViolations(const std::string& run_dir, const std::function<voi
 // All recorded steps of the violation's episode, from the first. DATA_LOSS, naming the file, when the header, a step or
 // the violating step is missing.
 absl::StatusOr<std::vector<LedgerStep>> ReadEpisode(const std::string& run_dir, const LedgerViolation& violation);
+
+// The records of a step file by their numbers, as many as the file had when it was opened. Not thread-safe; blocks on
+// the disk.
+class StepReader {
+ public:
+  // NOT_FOUND without a file; FAILED_PRECONDITION or DATA_LOSS when it is not one of this member and version.
+  static absl::StatusOr<std::unique_ptr<StepReader>> Open(const std::string& path, uint32_t member,
+                                                          uint32_t action_dim);
+  uint64_t records() const { return records_; }
+  uint64_t tail() const { return tail_; }  // bytes of an unfinished record
+  // Reads the records from `from` on, at most `count`, and returns their number, which is smaller than records() says
+  // if a learner resumes and cuts the file.
+  absl::StatusOr<uint64_t> Read(uint64_t from, uint64_t count);
+  // Record `number`, which must be among those read last; valid until the next call. DATA_LOSS for a wrong checksum.
+  absl::StatusOr<const LedgerStep*> Step(uint64_t number);
+
+ private:
+  StepReader(std::string path, std::ifstream file, uint32_t action_dim);
+  absl::StatusOr<std::string> ReadAt(uint64_t offset, uint64_t bytes);
+
+  const std::string path_;
+  const size_t bytes_;  // of a record
+  std::ifstream file_;
+  uint64_t records_ = 0, tail_ = 0;
+  uint64_t first_ = 0;  // number of the first record in the block
+  std::string block_;
+  LedgerStep step_;
+};
 
 // A small ledger with the largest violations of another one, which results keep instead of the whole. It has the same
 // files, so its violations are read and simulated again like those of a run.

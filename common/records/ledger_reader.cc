@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 #include <fstream>
 #include <functional>
 #include <optional>
@@ -9,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/base/bytes.h"
 #include "common/base/status.h"
 #include "common/records/ledger.h"
 #include "common/records/ledger_format.h"
@@ -17,14 +17,6 @@ namespace datacom {
 namespace {
 
 constexpr size_t kBlockRecords = 1 << 14;
-
-template <typename T>
-T Take(const char** in) {
-  T value;
-  std::memcpy(&value, *in, sizeof value);
-  *in += sizeof value;
-  return value;
-}
 
 // Reads the cells of a row from left to right and keeps the first error.
 class RowReader {
@@ -95,46 +87,6 @@ absl::StatusOr<LedgerViolation> ParseViolation(const std::string& line, uint32_t
   return v;
 }
 
-LedgerStep ParseStep(const char* record, uint32_t action_dim) {
-  LedgerStep step;
-  for (uint32_t* value : {&step.session, &step.environment, &step.episode, &step.step})
-    *value = Take<uint32_t>(&record);
-  step.cost = Take<float>(&record);
-  step.check = Take<uint32_t>(&record);
-  step.execution.resize(action_dim);
-  std::memcpy(step.execution.data(), record, action_dim * sizeof(float));
-  return step;
-}
-
-absl::Status CheckRecord(const std::string& path, uint64_t number, absl::string_view record) {
-  const absl::string_view content = record.substr(0, record.size() - sizeof(uint32_t));
-  const char* end = record.data() + content.size();
-  if (Take<uint32_t>(&end) == ledger::RecordChecksum(number, content)) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(path, ", record ", number, ": its checksum is wrong"));
-}
-
-// Visits every complete record of a step file in order, with its number from 0.
-template <typename Visit>
-absl::Status VisitSteps(const std::string& path, uint32_t member, uint32_t action_dim, const Visit& visit) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::NotFoundError(absl::StrCat(path, " does not exist"));
-  std::string block(ledger::kStepHeaderBytes, '\0');
-  file.read(block.data(), static_cast<std::streamsize>(block.size()));
-  block.resize(static_cast<size_t>(file.gcount()));
-  RETURN_IF_ERROR(ledger::CheckStepHeader(path, block, member, action_dim));
-  const size_t bytes = ledger::StepBytes(action_dim);
-  block.resize(kBlockRecords * bytes);
-  for (uint64_t number = 0; file;) {
-    file.read(block.data(), static_cast<std::streamsize>(block.size()));
-    const size_t records = static_cast<size_t>(file.gcount()) / bytes;
-    for (size_t i = 0; i < records; ++i, ++number) {
-      RETURN_IF_ERROR(CheckRecord(path, number, absl::string_view(block.data() + i * bytes, bytes)));
-      RETURN_IF_ERROR(visit(number, block.data() + i * bytes));
-    }
-  }
-  return absl::OkStatus();
-}
-
 // Visits every complete row of violations.csv until `visit` returns CANCELLED. Returns the last id.
 template <typename Visit>
 absl::StatusOr<uint64_t> VisitRows(const std::string& run_dir, const Visit& visit) {
@@ -187,24 +139,78 @@ absl::StatusOr<LedgerViolation> ReadViolation(const std::string& run_dir, uint64
                                           last == 0 ? "it holds none" : absl::StrCat("it holds 1 to ", last)));
 }
 
+absl::StatusOr<std::unique_ptr<StepReader>> StepReader::Open(const std::string& path, uint32_t member,
+                                                             uint32_t action_dim) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) return absl::NotFoundError(absl::StrCat(path, " does not exist"));
+  std::unique_ptr<StepReader> reader(new StepReader(path, std::move(file), action_dim));
+  const auto size = static_cast<uint64_t>(reader->file_.tellg());
+  if (size == 0) return reader;  // the learner writes the header with the first records
+  ASSIGN_OR_RETURN(const std::string header, reader->ReadAt(0, ledger::kStepHeaderBytes));
+  RETURN_IF_ERROR(ledger::CheckStepHeader(path, header, member, action_dim));
+  reader->records_ = (size - ledger::kStepHeaderBytes) / reader->bytes_;
+  reader->tail_ = (size - ledger::kStepHeaderBytes) % reader->bytes_;
+  return reader;
+}
+
+StepReader::StepReader(std::string path, std::ifstream file, uint32_t action_dim)
+    : path_(std::move(path)), bytes_(ledger::StepBytes(action_dim)), file_(std::move(file)) {
+  step_.execution.resize(action_dim);
+}
+
+absl::StatusOr<std::string> StepReader::ReadAt(uint64_t offset, uint64_t bytes) {
+  std::string block(bytes, '\0');
+  file_.clear();
+  file_.seekg(static_cast<std::streamoff>(offset));
+  file_.read(block.data(), static_cast<std::streamsize>(bytes));
+  if (file_.bad()) return absl::InternalError(absl::StrCat(path_, " cannot be read at byte ", offset));
+  block.resize(static_cast<size_t>(file_.gcount()));
+  return block;
+}
+
+absl::StatusOr<uint64_t> StepReader::Read(uint64_t from, uint64_t count) {
+  first_ = from;
+  count = std::min(count, records_ - std::min(records_, from));
+  ASSIGN_OR_RETURN(block_, ReadAt(ledger::kStepHeaderBytes + from * bytes_, count * bytes_));
+  return block_.size() / bytes_;
+}
+
+absl::StatusOr<const LedgerStep*> StepReader::Step(uint64_t number) {
+  const absl::string_view record(block_.data() + (number - first_) * bytes_, bytes_);
+  absl::string_view rest = record;
+  for (uint32_t* value : {&step_.session, &step_.environment, &step_.episode, &step_.step}) TakeValue(&rest, value);
+  TakeValue(&rest, &step_.cost);
+  TakeValue(&rest, &step_.check);
+  for (float& value : step_.execution) TakeValue(&rest, &value);
+  uint32_t crc = 0;
+  TakeValue(&rest, &crc);
+  if (crc == ledger::RecordChecksum(number, record.substr(0, bytes_ - sizeof crc))) return &step_;
+  return absl::DataLossError(absl::StrCat(path_, ", record ", number, ": its checksum is wrong"));
+}
+
 absl::StatusOr<std::vector<LedgerStep>> ReadEpisode(const std::string& run_dir, const LedgerViolation& violation) {
   const std::string path = absl::StrCat(run_dir, "/", ledger::StepsPath(violation.member));
   const auto action_dim = static_cast<uint32_t>(violation.executed_action.size());
+  ASSIGN_OR_RETURN(const std::unique_ptr<StepReader> reader, StepReader::Open(path, violation.member, action_dim));
   std::vector<LedgerStep> steps;
   bool found = false;
-  RETURN_IF_ERROR(VisitSteps(path, violation.member, action_dim, [&](uint64_t number, const char* record) {
-    LedgerStep step = ParseStep(record, action_dim);
-    if (step.session != violation.session || step.environment != violation.environment ||
-        step.episode != violation.episode)
-      return absl::OkStatus();
-    if (step.step != steps.size()) {
-      return absl::DataLossError(absl::StrCat(path, ", record ", number, ": step ", step.step,
+  for (uint64_t number = 0, end = 0;; ++number) {
+    if (number == end) {
+      ASSIGN_OR_RETURN(const uint64_t read, reader->Read(number, kBlockRecords));
+      end += read;
+    }
+    if (number == end) break;
+    ASSIGN_OR_RETURN(const LedgerStep* const step, reader->Step(number));
+    if (step->session != violation.session || step->environment != violation.environment ||
+        step->episode != violation.episode)
+      continue;
+    if (step->step != steps.size()) {
+      return absl::DataLossError(absl::StrCat(path, ", record ", number, ": step ", step->step,
                                               " of its episode instead of step ", steps.size()));
     }
-    found = found || (step.step == violation.step && step.cost == violation.cost);
-    steps.push_back(std::move(step));
-    return absl::OkStatus();
-  }));
+    found = found || (step->step == violation.step && step->cost == violation.cost);
+    steps.push_back(*step);
+  }
   if (found) return steps;
   return absl::DataLossError(absl::StrCat(path, ": record ", violation.env_steps - 1, " is not violation ",
                                           violation.id, " of violations.csv"));

@@ -18,16 +18,17 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "common/acting/snapshot_form.h"
+#include "common/base/files.h"
 #include "common/base/framed_file.h"
 #include "common/base/shared_files.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/nn/snapshot_proto.h"
 #include "common/records/best_epoch.h"
+#include "common/records/checkpoint.h"
 #include "common/records/gzip.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/stored_policies.pb.h"
-#include "deploy/tools/maps/epoch_policies.h"
 
 namespace datacom::tools {
 namespace {
@@ -48,15 +49,22 @@ std::optional<uint32_t> EpochOf(const fs::path& path) {
 
 using PolicyPaths = std::map<uint32_t, fs::path>;  // key: epoch
 
-absl::StatusOr<PolicyPaths> PolicyFiles(const std::string& run_dir) {
-  const fs::path folder = fs::path(run_dir) / "policies";
-  PolicyPaths files;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    if (const std::optional<uint32_t> epoch = EpochOf(entry.path()); epoch.has_value()) files[*epoch] = entry.path();
-  }
-  if (error || files.empty()) return absl::NotFoundError(absl::StrCat(folder.string(), ": no policies"));
+absl::StatusOr<PolicyPaths> SomePolicyFiles(const std::string& run_dir) {
+  PolicyPaths files = PolicyFiles(run_dir);
+  if (files.empty())
+    return absl::NotFoundError(absl::StrCat((fs::path(run_dir) / "policies").string(), ": no policies"));
   return files;
+}
+
+bool EndsEpoch(const RunOfPolicies& run, uint64_t epoch, uint64_t update) {
+  const uint64_t steps = epoch * run.steps_per_epoch;
+  return update == run.updates.UpdatesAt(steps) ||
+         update == run.updates.UpdatesAt(std::min(steps, run.updates.env_steps));
+}
+
+// While a longer run continues the last epoch, next_epoch is that epoch.
+bool EndedEarly(const v1::LearnerCheckpoint& newest, uint64_t epoch, uint64_t update) {
+  return (epoch + 1 == newest.next_epoch() || epoch == newest.next_epoch()) && update == newest.last_epoch_update();
 }
 
 absl::StatusOr<std::vector<MemberPolicy>> ReadEpoch(const std::string& run_dir, const PolicyPaths& files,
@@ -226,6 +234,63 @@ absl::Status StorePolicies(const std::string& run_dir, std::optional<uint32_t> m
   return WriteStoredPolicies(path, policies);
 }
 
+std::optional<v1::LearnerCheckpoint> NewestCheckpoint(const std::string& run_dir) {
+  const CheckpointStore store(run_dir + "/checkpoints");
+  for (const uint64_t update : store.List()) {
+    absl::StatusOr<Checkpoint> checkpoint = store.Load(update);
+    if (checkpoint.ok()) return std::move(checkpoint->learner);
+  }
+  return std::nullopt;
+}
+
+RunOfPolicies ReadRunOfPolicies(const std::string& run_dir, const v1::Experiment& resolved) {
+  RunOfPolicies run;
+  if (const absl::StatusOr<std::string> id = ReadFile(run_dir + "/run_id"); id.ok()) {
+    run.run_id = std::string(absl::StripAsciiWhitespace(*id));
+  } else if (const auto newest = NewestCheckpoint(run_dir); newest.has_value()) {
+    run.run_id = newest->run_id();
+  }
+  run.task = resolved.task();
+  for (const v1::Member& member : resolved.members()) run.seeds.push_back(member.seed());
+  run.updates = UpdatesOf(resolved);
+  run.steps_per_epoch = resolved.run().steps_per_epoch();
+  return run;
+}
+
+absl::Status CheckEpoch(const RunOfPolicies& run, uint64_t epoch, const std::vector<Snapshot>& snapshots,
+                        const std::function<std::optional<v1::LearnerCheckpoint>()>& newest) {
+  if (snapshots.size() != run.seeds.size()) {
+    return absl::DataLossError(
+        absl::StrCat("holds ", snapshots.size(), " snapshots, the run has ", run.seeds.size(), " members"));
+  }
+  for (size_t member = 0; member < snapshots.size(); ++member) {
+    const Snapshot& snapshot = snapshots[member];
+    const std::string name = absl::StrCat("snapshot ", member, ": ");
+    const uint64_t update = snapshot.version.update;
+    if (!run.run_id.empty() && snapshot.run_id != run.run_id) {
+      return absl::DataLossError(
+          absl::StrCat(name, "belongs to run \"", snapshot.run_id, "\", not to \"", run.run_id, "\""));
+    }
+    if (snapshot.member != member || snapshot.task != run.task || snapshot.member_seed != run.seeds[member]) {
+      return absl::DataLossError(
+          absl::StrCat(name, "of member ", snapshot.member, ", seed ", snapshot.member_seed, ", task ", snapshot.task));
+    }
+    if (EndsEpoch(run, epoch, update)) continue;
+    if (const auto checkpoint = newest(); checkpoint.has_value() && EndedEarly(*checkpoint, epoch, update)) continue;
+    return absl::DataLossError(absl::StrCat(name, "of update ", update, ", which does not end epoch ", epoch));
+  }
+  return absl::OkStatus();
+}
+
+std::map<uint32_t, fs::path> PolicyFiles(const std::string& run_dir) {
+  PolicyPaths files;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(run_dir) / "policies", error)) {
+    if (const std::optional<uint32_t> epoch = EpochOf(entry.path()); epoch.has_value()) files[*epoch] = entry.path();
+  }
+  return files;
+}
+
 absl::StatusOr<std::vector<uint32_t>> PolicyEpochs(const std::string& run_dir) {
   if (IsResult(run_dir)) {
     ASSIGN_OR_RETURN(const std::vector<StoredPolicy> stored, ReadStoredPolicies(StoredFile(run_dir)));
@@ -233,7 +298,7 @@ absl::StatusOr<std::vector<uint32_t>> PolicyEpochs(const std::string& run_dir) {
     for (const StoredPolicy& policy : stored) found.insert(policy.epoch);
     return std::vector<uint32_t>(found.begin(), found.end());
   }
-  ASSIGN_OR_RETURN(const auto files, PolicyFiles(run_dir));
+  ASSIGN_OR_RETURN(const auto files, SomePolicyFiles(run_dir));
   std::vector<uint32_t> epochs;
   for (const auto& [epoch, path] : files) epochs.push_back(epoch);
   return epochs;
@@ -245,7 +310,7 @@ absl::StatusOr<std::vector<MemberPolicy>> ReadPolicies(const std::string& run_di
     return absl::InvalidArgumentError(absl::StrCat("--epoch: \"", epoch, "\" is not a number, last or best"));
   }
   if (IsResult(run_dir)) return ReadStored(run_dir, epoch, wanted);
-  ASSIGN_OR_RETURN(const auto files, PolicyFiles(run_dir));
+  ASSIGN_OR_RETURN(const auto files, SomePolicyFiles(run_dir));
   if (epoch == "best") return ReadBest(run_dir, files);
   return ReadEpoch(run_dir, files, epoch == "last" ? files.rbegin()->first : wanted);
 }

@@ -4,6 +4,9 @@
 #define DATACOM_DEPLOY_TOOLS_MAPS_RUN_POLICIES_H_
 
 #include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +14,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/nn/snapshot.h"
+#include "common/transitions/update_schedule.h"
+#include "datacom/v1/checkpoint.pb.h"
 
 namespace datacom::v1 {
 class Experiment;
@@ -38,6 +43,30 @@ absl::Status ApplyTaskOptions(const std::vector<std::string>& set, v1::Experimen
 // applied.
 absl::StatusOr<v1::Experiment> ReadRunExperiment(const std::string& run_dir, const std::vector<std::string>& set);
 
+// Whether the policies in policies/epoch_NNNN.snapshot are those that the run ended this epoch with.
+//
+// What a run's policies name.
+struct RunOfPolicies {
+  std::string run_id;  // empty: unknown, any
+  std::string task;
+  std::vector<uint64_t> seeds;  // of the members
+  UpdateSchedule updates;
+  uint64_t steps_per_epoch = 1;
+};
+// Of a run folder and its resolved experiment. The id is that of the file run_id, or of the newest checkpoint.
+RunOfPolicies ReadRunOfPolicies(const std::string& run_dir, const v1::Experiment& resolved);
+
+// The newest sound checkpoint of a run folder; changes nothing in it.
+std::optional<v1::LearnerCheckpoint> NewestCheckpoint(const std::string& run_dir);
+
+// DATA_LOSS, naming the snapshot and what differs, unless there is one for each member, of this run, and of the update
+// that ends the epoch. `newest` is only asked when the epoch has another end: the file of an epoch that an earlier end
+// of the run cut short stays until a longer run has ended the epoch again.
+absl::Status CheckEpoch(const RunOfPolicies& run, uint64_t epoch, const std::vector<Snapshot>& snapshots,
+                        const std::function<std::optional<v1::LearnerCheckpoint>()>& newest);
+
+// The snapshots in RUN_DIR/policies by their epochs; none when there is no such folder.
+std::map<uint32_t, std::filesystem::path> PolicyFiles(const std::string& run_dir);
 // Epochs with a snapshot, ascending, at least one.
 absl::StatusOr<std::vector<uint32_t>> PolicyEpochs(const std::string& run_dir);
 

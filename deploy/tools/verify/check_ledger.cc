@@ -1,31 +1,128 @@
 #include "deploy/tools/verify/check_ledger.h"
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "common/base/checksum.h"
-#include "common/records/csv.h"
 #include "common/records/ledger_format.h"
-#include "deploy/tools/verify/ledger_files.h"
 
 namespace datacom::verify {
 namespace {
 
 constexpr uint64_t kBlockRows = 4096;
-constexpr size_t kActorCell = 3;
+constexpr size_t kActorCell = 3, kFirstJudgement = 10, kEndOfJudgement = 13;
 
 // A step with cost > 0 whose line must come next.
 struct Expected {
   uint64_t row = 0;
   uint32_t member = 0;
-  Transition transition;
-  std::vector<float> execution;
+  LedgerStep step;
 };
+
+// Reads violations.csv line by line. Reports lines that cannot be read.
+class ViolationLines {
+ public:
+  explicit ViolationLines(VerifiedRun* run) : run_(run) {}
+
+  void Open();
+  // Reads the next line; returns false when there is none. A line with another number of cells, or with a cell that is
+  // not a number, is reported and not readable.
+  bool Next();
+  bool readable() const { return readable_; }  // the last line
+  uint64_t count() const { return count_; }    // lines read, without the header: the id of the last one
+  const std::vector<std::string>& cells() const { return cells_; }
+  uint64_t LinesBelow(uint64_t bytes) const { return bytes == kept_ ? below_kept_ : 0; }
+  // About the last line.
+  void Damage(const std::string& what);
+
+ private:
+  bool ReadLine(std::string* line);
+  std::string WrongCell() const;  // empty when there is none
+
+  VerifiedRun* const run_;
+  std::ifstream file_;
+  uint64_t left_ = 0, read_ = 0;  // bytes
+  uint64_t kept_ = 0, below_kept_ = 0;
+  uint64_t count_ = 0;
+  size_t columns_ = 0;
+  bool readable_ = false;
+  std::vector<std::string> cells_;
+};
+
+void ViolationLines::Open() {
+  kept_ = run_->KeptLength(ledger::kViolationsPath);
+  const std::string path = run_->Path(ledger::kViolationsPath);
+  std::error_code error;
+  left_ = std::filesystem::file_size(path, error);
+  file_.open(path, std::ios::binary);
+  if (error || !file_) {
+    left_ = 0;
+    if (kept_ > 0) run_->report->Damage(ledger::kViolationsPath, "missing, although a checkpoint names its length");
+    return;
+  }
+  const std::vector<std::string> columns = ledger::ViolationColumns(run_->schema.action_dim());
+  columns_ = columns.size();
+  std::string header;
+  if (ReadLine(&header) && header != absl::StrJoin(columns, ",")) {
+    run_->report->Damage(ledger::kViolationsPath, "line 1: not the header of this run's violations");
+    left_ = 0;
+  }
+}
+
+bool ViolationLines::ReadLine(std::string* line) {
+  if (left_ == 0 || !std::getline(file_, *line)) return false;
+  const uint64_t bytes = line->size() + 1;
+  if (file_.eof() || bytes > left_) {  // unfinished, or finished after the file was opened
+    left_ = 0;
+    if (run_->running) return false;
+    const std::string file = ledger::kViolationsPath;
+    run_->report->Damage(file, absl::StrCat("line ", count_ + 2, ": unfinished"), CutTail(*run_, file, read_));
+    return false;
+  }
+  left_ -= bytes;
+  read_ += bytes;
+  return true;
+}
+
+bool ViolationLines::Next() {
+  std::string line;
+  if (!ReadLine(&line)) return false;
+  ++count_;
+  if (read_ <= kept_) ++below_kept_;
+  cells_ = absl::StrSplit(line, ',');
+  std::string wrong;
+  if (cells_.size() != columns_) {
+    wrong = absl::StrCat(cells_.size(), " columns instead of ", columns_);
+  } else {
+    wrong = WrongCell();
+  }
+  readable_ = wrong.empty();
+  if (!readable_) Damage(wrong);
+  return true;
+}
+
+std::string ViolationLines::WrongCell() const {
+  const bool judged = run_->schema.has(kCvar) && run_->schema.has(kDelta);
+  for (size_t i = 0; i < cells_.size(); ++i) {
+    if (i == kActorCell) continue;
+    double number = 0;
+    const bool may_be_empty = i >= kFirstJudgement && i < kEndOfJudgement;  // also where it is not a number
+    if (may_be_empty && cells_[i].empty()) continue;
+    if ((judged || !may_be_empty) && absl::SimpleAtod(cells_[i], &number)) continue;
+    return absl::StrCat("column ", i + 1, ": \"", cells_[i], "\" is not a number");
+  }
+  return "";
+}
+
+void ViolationLines::Damage(const std::string& what) {
+  run_->report->Damage(ledger::kViolationsPath, absl::StrCat("line ", count_ + 1, ": ", what));
+}
 
 class LedgerPass {
  public:
@@ -44,7 +141,7 @@ class LedgerPass {
  private:
   void OpenFiles();
   void ReadMember(uint32_t member, uint64_t from);
-  void AddStep(uint32_t member, uint64_t row, const StepRecord& record);
+  void AddStep(uint32_t member, uint64_t row);
   void CompareViolations();
   // The cells that a violation's line must have; the others are empty.
   std::vector<std::string> KnownCells(const Expected& expected, uint64_t id) const;
@@ -69,7 +166,7 @@ class LedgerPass {
 void LedgerPass::OpenFiles() {
   for (uint32_t member = 0; member < run_->members(); ++member) {
     const std::string file = ledger::StepsPath(member);
-    auto opened = StepFile::Open(run_->Path(file), member, run_->schema.action_dim());
+    auto opened = StepReader::Open(run_->Path(file), member, run_->schema.action_dim());
     const uint64_t kept = run_->KeptLength(file);
     if (kept > 0) kept_rows_ = (kept - ledger::kStepHeaderBytes) / ledger::StepBytes(run_->schema.action_dim());
     if (opened.ok()) {
@@ -106,7 +203,7 @@ void LedgerPass::Go() {
 }
 
 void LedgerPass::ReadMember(uint32_t member, uint64_t from) {
-  StepFile* file = state_->files[member].get();
+  StepReader* file = state_->files[member].get();
   if (file == nullptr) return;
   const uint64_t wanted = std::min(kBlockRows, file->records() - std::min(file->records(), from));
   const absl::StatusOr<uint64_t> read = file->Read(from, kBlockRows);
@@ -115,26 +212,24 @@ void LedgerPass::ReadMember(uint32_t member, uint64_t from) {
     return StopComparing(from);
   }
   if (*read < wanted) StopComparing(from + *read);  // a learner that resumed has cut it
-  for (uint64_t row = from; row < from + *read; ++row) AddStep(member, row, file->record(row));
+  for (uint64_t row = from; row < from + *read; ++row) AddStep(member, row);
 }
 
-void LedgerPass::AddStep(uint32_t member, uint64_t row, const StepRecord& record) {
-  if (!record.sound) {
+void LedgerPass::AddStep(uint32_t member, uint64_t row) {
+  const absl::StatusOr<const LedgerStep*> read = state_->files[member]->Step(row);
+  if (!read.ok()) {
     run_->report->Damage(ledger::StepsPath(member), absl::StrCat("record ", row, ": its checksum is wrong"));
     order_[member].Skip();
     return StopComparing(row);
   }
+  const LedgerStep& step = **read;
   std::string wrong;
-  const StepOrder::Environment& environment = order_[member].Add(record.transition, &wrong);
+  const StepOrder::Environment& environment = order_[member].Add(step, &wrong);
   if (!wrong.empty()) run_->report->Damage(ledger::StepsPath(member), absl::StrCat("record ", row, ": ", wrong));
   if (const EpisodeRow* episode = episodes_->Find(member, row + 1)) {
-    episodes_->CompareWithSteps(member, *episode, record.transition, environment, "the steps of the ledger");
+    episodes_->CompareWithSteps(member, *episode, step, environment, "the steps of the ledger");
   }
-  if (!(record.transition.cost > 0)) return;
-  Expected expected{row, member, record.transition, {}};
-  expected.execution.resize(record.execution.size() / sizeof(float));
-  std::memcpy(expected.execution.data(), record.execution.data(), record.execution.size());
-  expected_.push_back(std::move(expected));
+  if (step.cost > 0) expected_.push_back({row, member, step});
 }
 
 void LedgerPass::CompareViolations() {
@@ -150,17 +245,18 @@ std::vector<std::string> LedgerPass::KnownCells(const Expected& expected, uint64
   violation.id = id;
   violation.member = expected.member;
   violation.seed = run_->settings.members[expected.member].seed;
-  const auto actor = actors_.find(expected.transition.session);
+  const auto actor = actors_.find(expected.step.session);
   if (actor != actors_.end()) violation.actor = actor->second;
-  violation.session = expected.transition.session;
-  violation.environment = expected.transition.environment;
-  violation.episode = expected.transition.episode;
-  violation.step = expected.transition.step;
+  violation.session = expected.step.session;
+  violation.environment = expected.step.environment;
+  violation.episode = expected.step.episode;
+  violation.step = expected.step.step;
   violation.env_steps = expected.row + 1;
-  violation.cost = expected.transition.cost;
-  violation.executed_action = expected.execution;
+  violation.cost = expected.step.cost;
+  violation.executed_action = expected.step.execution;
   std::vector<std::string> cells = ledger::ViolationCells(violation);
-  cells.insert(cells.end() - static_cast<int64_t>(expected.execution.size()), expected.execution.size(), "");
+  const size_t actions = expected.step.execution.size();
+  cells.insert(cells.end() - static_cast<int64_t>(actions), actions, "");
   cells[kActorCell + 6].clear();  // the policy's version
   return cells;
 }
@@ -208,8 +304,6 @@ uint32_t LineChecksum(const std::vector<std::string>& cells) {
   }
   return crc;
 }
-
-std::string LedgerState::StepsFile(uint32_t member) const { return ledger::StepsPath(member); }
 
 LedgerState VerifyLedger(VerifiedRun* run, const std::vector<uint64_t>& wanted_from,
                          const std::map<uint32_t, std::string>& actors, EpisodeRecords* episodes) {

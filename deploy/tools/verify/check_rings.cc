@@ -1,10 +1,12 @@
 #include "deploy/tools/verify/check_rings.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -15,7 +17,6 @@
 #include "common/safety/safe_map.h"
 #include "common/transitions/replay_layout.h"
 #include "common/transitions/row_schema.h"
-#include "deploy/tools/verify/repair.h"
 #include "deploy/tools/verify/run.h"
 #include "replay/member_table.h"
 #include "replay/ring.h"
@@ -159,6 +160,13 @@ std::unique_ptr<const replay::Ring> OpenRing(VerifiedRun* run, const std::string
   return nullptr;
 }
 
+// Costs are equal when their bits are, as a cost that is not a number has to equal itself.
+bool SamePlaceAndCost(const LedgerStep& a, const LedgerStep& b) {
+  return std::tie(a.session, a.environment, a.episode, a.step) ==
+             std::tie(b.session, b.environment, b.episode, b.step) &&
+         std::bit_cast<uint32_t>(a.cost) == std::bit_cast<uint32_t>(b.cost);
+}
+
 // Reads the rows of one member in order.
 class MemberPass {
  public:
@@ -185,11 +193,11 @@ class MemberPass {
   bool Begin(uint64_t* end);
   void Block(uint64_t from, const std::string& records, FailureCopies* copies);
   void Skip(uint64_t to, FailureCopies* copies);
-  void CheckOrder(uint64_t number, const char* row, const Transition& at);
+  void CheckOrder(uint64_t number, const char* row, const LedgerStep& at);
   void CheckPolicy(uint64_t number, const char* row);
-  void CheckLedger(uint64_t number, const char* row, const Transition& at, const StepRecord& step);
-  void CheckViolation(uint64_t number, const char* row, const Transition& at);
-  void CheckEpisode(uint64_t number, const char* row, const Transition& at);
+  void CheckLedger(uint64_t number, const char* row, const LedgerStep& at, const LedgerStep& step);
+  void CheckViolation(uint64_t number, const char* row, const LedgerStep& at);
+  void CheckEpisode(uint64_t number, const char* row, const LedgerStep& at);
   void CheckFinished(uint64_t after, uint64_t up_to);
   void Damage(uint64_t number, const std::string& what) {
     run_->report->Damage(RowsFile(member_), absl::StrCat("row ", number, ": ", what));
@@ -202,7 +210,7 @@ class MemberPass {
   const replay::RowOffsets offsets_;
   const size_t absorbing_;
   const bool one_policy_;  // the policy that acts follows from the row (replay/limiter.h)
-  StepFile* const ledger_;
+  StepReader* const ledger_;
   const std::vector<SeenViolation>& violations_;
   EpisodeRecords* const episodes_;
   replay::EpisodeTracker tracker_;
@@ -281,12 +289,18 @@ void MemberPass::Block(uint64_t from, const std::string& records, FailureCopies*
   for (uint64_t i = 0; i < count; ++i) {
     const char* row = records.data() + i * bytes;
     const uint64_t number = from + i;
-    const Transition at{At<uint32_t>(row, offsets_.session), At<uint32_t>(row, offsets_.environment),
-                        At<uint32_t>(row, offsets_.episode), At<uint32_t>(row, offsets_.step),
-                        At<float>(row, offsets_.cost)};
+    const LedgerStep at{At<uint32_t>(row, offsets_.session),
+                        At<uint32_t>(row, offsets_.environment),
+                        At<uint32_t>(row, offsets_.episode),
+                        At<uint32_t>(row, offsets_.step),
+                        At<float>(row, offsets_.cost),
+                        0,
+                        {}};
     CheckOrder(number, row, at);
     if (one_policy_) CheckPolicy(number, row);
-    if (i < recorded) CheckLedger(number, row, at, ledger_->record(number));
+    if (i < recorded) {
+      if (const auto step = ledger_->Step(number); step.ok()) CheckLedger(number, row, at, **step);
+    }
     if (at.cost > 0) CheckViolation(number, row, at);
     copies->Compare(number, at.cost > 0, absl::string_view(row, bytes));
     tracker_.Feed(number, row);
@@ -296,7 +310,7 @@ void MemberPass::Block(uint64_t from, const std::string& records, FailureCopies*
   CheckFinished(from, from + count);
 }
 
-void MemberPass::CheckOrder(uint64_t number, const char* row, const Transition& at) {
+void MemberPass::CheckOrder(uint64_t number, const char* row, const LedgerStep& at) {
   std::string wrong;
   order_.Add(at, &wrong);
   if (!wrong.empty()) Damage(number, wrong);
@@ -316,13 +330,11 @@ void MemberPass::CheckPolicy(uint64_t number, const char* row) {
   if (acted != due) Damage(number, absl::StrCat("acted by the policy of update ", acted, ", not of update ", due));
 }
 
-void MemberPass::CheckLedger(uint64_t number, const char* row, const Transition& at, const StepRecord& step) {
-  if (!step.sound) return;
-  const Transition& other = step.transition;
+void MemberPass::CheckLedger(uint64_t number, const char* row, const LedgerStep& at, const LedgerStep& step) {
   std::string what;
-  if (!(at == other)) {
-    what = absl::StrCat(Name(at), ", cost ", at.cost, "; the ledger has ", Name(other), ", cost ", other.cost);
-  } else if (step.execution != absl::string_view(row + offsets_.executed, step.execution.size())) {
+  if (!SamePlaceAndCost(at, step)) {
+    what = absl::StrCat(Name(at), ", cost ", at.cost, "; the ledger has ", Name(step), ", cost ", step.cost);
+  } else if (std::memcmp(step.execution.data(), row + offsets_.executed, step.execution.size() * sizeof(float)) != 0) {
     what = "the executed action differs from the ledger's";
   } else {
     const auto floats = [row](size_t offset) { return reinterpret_cast<const float*>(row + offset); };
@@ -337,7 +349,7 @@ void MemberPass::CheckLedger(uint64_t number, const char* row, const Transition&
                        absl::StrCat("record ", number, ": differs from row ", number, " of ", RowsFile(member_)));
 }
 
-void MemberPass::CheckViolation(uint64_t number, const char* row, const Transition& at) {
+void MemberPass::CheckViolation(uint64_t number, const char* row, const LedgerStep& at) {
   while (next_violation_ < violations_.size() && violations_[next_violation_].row < number) ++next_violation_;
   if (next_violation_ == violations_.size() || violations_[next_violation_].row != number) return;
   const SeenViolation& seen = violations_[next_violation_++];
@@ -373,18 +385,19 @@ void MemberPass::CheckViolation(uint64_t number, const char* row, const Transiti
 }
 
 // A row of episodes.csv names the row that ended its episode.
-void MemberPass::CheckEpisode(uint64_t number, const char* row, const Transition& at) {
+void MemberPass::CheckEpisode(uint64_t number, const char* row, const LedgerStep& at) {
   const EpisodeRow* episode = episodes_->Find(member_, number + 1);
   if (episode == nullptr) return;
   if (At<uint8_t>(row, offsets_.last) != 0 && episode->session == at.session &&
       episode->environment == at.environment && episode->episode == at.episode && episode->length == at.step + 1)
     return;
-  run_->report->Damage(kEpisodesFile, absl::StrCat("line ", episode->line, ": row ", number, " of ", RowsFile(member_),
-                                                   " is not the last of this episode"));
+  run_->report->Damage(kEpisodesFile, absl::StrCat("line ", episode->line(), ": row ", number, " of ",
+                                                   RowsFile(member_), " is not the last of this episode"));
 }
 
 void MemberPass::CheckFinished(uint64_t after, uint64_t up_to) {
   for (const replay::EpisodeSummary& episode : tracker_.Finished(after, up_to)) {
+    if (!episodes_->known()) break;
     if (const EpisodeRow* recorded = episodes_->Find(member_, episode.last_row)) {
       episodes_->CompareWithEpisode(member_, *recorded, episode);
     } else if (episode.last_row <= run_->RowsLearned() && episode.first_row >= known_from_) {

@@ -1,4 +1,4 @@
-#include "deploy/tools/verify/check_sessions.h"
+#include "deploy/tools/verify/check_rings.h"
 
 #include <algorithm>
 #include <set>

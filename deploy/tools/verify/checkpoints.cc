@@ -10,19 +10,16 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/strip.h"
 #include "common/base/files.h"
 #include "common/config/experiment.h"
 #include "common/nn/snapshot.h"
 #include "common/records/append_file.h"
 #include "common/records/checkpoint.h"
 #include "common/records/updates_made.h"
-#include "deploy/tools/maps/epoch_policies.h"
+#include "deploy/tools/maps/run_policies.h"
 #include "deploy/tools/verify/learner_files.h"
-#include "deploy/tools/verify/repair.h"
 
 namespace datacom::verify {
 namespace {
@@ -116,20 +113,6 @@ void CheckUpdatesMade(VerifiedRun* run) {
   if (!status.ok() && !absl::IsNotFound(status)) run->report->Note(std::string(status.message()));
 }
 
-std::map<uint64_t, std::string> PolicyFiles(const VerifiedRun& run) {
-  std::map<uint64_t, std::string> files;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(run.Path("policies"), error)) {
-    const std::string name = entry.path().filename().string();
-    absl::string_view number = name;
-    uint64_t epoch = 0;
-    if (absl::ConsumePrefix(&number, "epoch_") && absl::ConsumeSuffix(&number, ".snapshot") &&
-        absl::SimpleAtoi(number, &epoch))
-      files[epoch] = absl::StrCat("policies/", name);
-  }
-  return files;
-}
-
 void CheckSnapshots(VerifiedRun* run, uint64_t epoch, const std::string& file) {
   const absl::StatusOr<std::vector<Snapshot>> snapshots = ReadSnapshotFile(run->Path(file));
   if (!snapshots.ok()) return run->report->Damage(file, snapshots.status().message());
@@ -180,13 +163,13 @@ void VerifyCheckpoints(VerifiedRun* run, const std::vector<MemberRings>& rings, 
 
 void VerifyPolicies(VerifiedRun* run) {
   const uint64_t ended = run->checkpoint.has_value() ? run->checkpoint->next_epoch() : 0;
-  const std::map<uint64_t, std::string> files = PolicyFiles(*run);
-  const uint64_t epochs = std::max(ended, files.empty() ? 0 : files.rbegin()->first + 1);
+  const std::map<uint32_t, fs::path> files = tools::PolicyFiles(run->dir);
+  const uint64_t epochs = std::max(ended, files.empty() ? 0 : uint64_t{files.rbegin()->first} + 1);
   for (uint64_t epoch = 0; epoch < epochs; ++epoch) {
     run->progress->Tell("policies", epoch, epochs);
-    const auto found = files.find(epoch);
+    const auto found = files.find(static_cast<uint32_t>(epoch));
     if (found != files.end()) {
-      CheckSnapshots(run, epoch, found->second);
+      CheckSnapshots(run, epoch, absl::StrCat("policies/", found->second.filename().string()));
     } else {
       run->report->Damage(absl::StrFormat("policies/epoch_%04d.snapshot", epoch), "missing");
     }

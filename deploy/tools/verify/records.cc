@@ -1,11 +1,14 @@
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "common/base/bytes.h"
 #include "common/base/files.h"
 #include "common/records/csv.h"
@@ -17,43 +20,33 @@ namespace {
 
 constexpr char kProgressFile[] = "progress.csv";
 
-// The message without the path in front, which the report names by itself.
-std::string Plain(const VerifiedRun& run, const absl::Status& status) {
-  std::string message(status.message());
-  const std::string path = run.Path(kProgressFile) + " ";
-  return message.rfind(path, 0) == 0 ? message.substr(path.size()) : message;
-}
-
 class ProgressPass {
  public:
-  ProgressPass(VerifiedRun* run, const std::string& text, Csv csv) : run_(run), text_(text), csv_(std::move(csv)) {}
+  ProgressPass(VerifiedRun* run, const RecordFile& file) : run_(run), csv_(file.csv) {}
 
+  // Returns whether the records show updates.
   bool Go() {
-    absl::Status status = CheckCells();
-    if (!status.ok()) {
-      run_->report->Damage(kProgressFile, Plain(*run_, status));
-      return false;
-    }
     bool learned = false;
     for (size_t row = 0; row < csv_.rows(); ++row) {
       CheckRow(row);
       learned = learned || Whole(row, "updates") > 0;
     }
-    CompareWithCheckpoint();
     return learned;
   }
 
- private:
-  absl::Status CheckCells() const {
-    constexpr uint64_t kAny = std::numeric_limits<uint64_t>::max();
-    absl::Status status = csv_.CheckWhole("member", run_->members() - 1);
-    for (const char* column : {"seed", "epoch", "updates"}) {
-      if (status.ok()) status = csv_.CheckWhole(column, kAny);
+  // Every epoch that the checkpoint has ended has its rows, or waits in the checkpoint for evaluations. `kept`: rows.
+  void CompareWithCheckpoint(size_t kept) {
+    std::set<uint64_t> ended;
+    for (size_t row = 0; row < kept; ++row) ended.insert(Whole(row, "epoch"));
+    for (const v1::EpochRecord& record : run_->checkpoint->pending()) ended.insert(record.epoch());
+    for (uint64_t epoch = 0; epoch < run_->checkpoint->next_epoch(); ++epoch) {
+      if (ended.count(epoch) > 0) continue;
+      run_->report->Damage(kProgressFile, absl::StrCat("lines 2 to ", kept + 1, ": no row of epoch ", epoch,
+                                                       ", which the newest checkpoint has ended"));
     }
-    if (status.ok()) status = csv_.CheckWhole("env_steps", run_->updates().env_steps);
-    return status.ok() ? csv_.CheckNumbers("status") : status;
   }
 
+ private:
   uint64_t Whole(size_t row, const std::string& column) const {
     uint64_t value = 0;
     (void)absl::SimpleAtoi(csv_.Text(row, column), &value);
@@ -91,29 +84,8 @@ class ProgressPass {
       Damage(row, absl::StrCat("status is \"", state, "\""));
   }
 
-  // Every epoch that the checkpoint has ended has its rows, or waits in the checkpoint for evaluations.
-  void CompareWithCheckpoint() {
-    const uint64_t kept = run_->KeptLength(kProgressFile);
-    if (kept == 0 || kept > text_.size()) return;
-    if (text_[kept - 1] != '\n') {
-      run_->report->Damage(kProgressFile,
-                           absl::StrCat("byte ", kept, ": the newest checkpoint ends here, and no line does"));
-      return;
-    }
-    const auto lines = static_cast<size_t>(std::count(text_.begin(), text_.begin() + static_cast<int64_t>(kept), '\n'));
-    std::set<uint64_t> ended;
-    for (size_t row = 0; row + 1 < lines; ++row) ended.insert(Whole(row, "epoch"));
-    for (const v1::EpochRecord& record : run_->checkpoint->pending()) ended.insert(record.epoch());
-    for (uint64_t epoch = 0; epoch < run_->checkpoint->next_epoch(); ++epoch) {
-      if (ended.count(epoch) > 0) continue;
-      run_->report->Damage(kProgressFile, absl::StrCat("lines 2 to ", lines, ": no row of epoch ", epoch,
-                                                       ", which the newest checkpoint has ended"));
-    }
-  }
-
   VerifiedRun* const run_;
-  const std::string& text_;
-  const Csv csv_;
+  const Csv& csv_;
   uint64_t epoch_ = 0, steps_ = 0;
 };
 
@@ -148,26 +120,55 @@ uint64_t VerifyEvents(VerifiedRun* run, const std::string& file, absl::string_vi
 
 }  // namespace
 
-bool VerifyProgress(VerifiedRun* run) {
-  const absl::StatusOr<std::string> text = ReadFile(run->Path(kProgressFile));
-  if (!text.ok()) {
-    if (run->KeptLength(kProgressFile) > 0) run->report->Damage(kProgressFile, text.status().message());
-    run->report->Part("progress", "not there yet");
-    return false;
-  }
-  const size_t end = text->rfind('\n') == std::string::npos ? 0 : text->rfind('\n') + 1;
+std::optional<RecordFile> ReadRecordFile(VerifiedRun* run, const std::string& file,
+                                         const std::vector<std::pair<const char*, uint64_t>>& whole,
+                                         const std::string& words) {
+  const uint64_t kept = run->KeptLength(file);
+  const auto damaged = [&](absl::string_view what) -> std::optional<RecordFile> {
+    run->report->Damage(file, what);
+    return std::nullopt;
+  };
+  const absl::StatusOr<std::string> text = ReadFile(run->Path(file));
+  if (!text.ok()) return kept > 0 ? damaged(text.status().message()) : std::nullopt;
+  const size_t end = text->rfind('\n') + 1;  // 0 when no line is finished
   if (end < text->size() && !run->running) {
-    run->report->Damage(kProgressFile, "its last line is unfinished", CutTail(*run, kProgressFile, end));
+    run->report->Damage(file, "its last line is unfinished", CutTail(*run, file, end));
   }
-  absl::StatusOr<Csv> csv = Csv::Parse(*text, run->Path(kProgressFile));
-  if (!csv.ok()) {
-    const bool starting = end == 0 && run->running;
-    if (!starting) run->report->Damage(kProgressFile, Plain(*run, csv.status()));
-    run->report->Part("progress", "cannot be read");
+  if (end == 0 && (run->running || (text->empty() && kept == 0))) return std::nullopt;
+  absl::StatusOr<Csv> csv = Csv::Parse(*text, run->Path(file));
+  absl::Status status = csv.status();
+  for (const auto& [column, most] : whole) {
+    if (status.ok()) status = csv->CheckWhole(column, most);
+  }
+  if (status.ok()) status = csv->CheckNumbers(words);
+  if (!status.ok()) return damaged(absl::StripPrefix(status.message(), run->Path(file) + " "));
+  RecordFile read{*std::move(csv), std::nullopt};
+  if (kept == 0 || kept > text->size()) return read;  // reported with the checkpoints
+  if ((*text)[kept - 1] != '\n') {
+    run->report->Damage(file, absl::StrCat("byte ", kept, ": the newest checkpoint ends here, and no line does"));
+  } else {
+    read.kept = static_cast<size_t>(std::count(text->begin(), text->begin() + static_cast<int64_t>(kept), '\n')) - 1;
+  }
+  return read;
+}
+
+bool VerifyProgress(VerifiedRun* run) {
+  constexpr uint64_t kAny = std::numeric_limits<uint64_t>::max();
+  const std::optional<RecordFile> file = ReadRecordFile(run, kProgressFile,
+                                                        {{"member", run->members() - 1},
+                                                         {"seed", kAny},
+                                                         {"epoch", kAny},
+                                                         {"updates", kAny},
+                                                         {"env_steps", run->updates().env_steps}},
+                                                        "status");
+  if (!file) {
+    run->report->Part("progress", "no rows that can be read");
     return false;
   }
-  const uint64_t rows = csv->rows();
-  const bool learned = ProgressPass(run, *text, *std::move(csv)).Go();
+  ProgressPass pass(run, *file);
+  const bool learned = pass.Go();
+  if (file->kept) pass.CompareWithCheckpoint(*file->kept);
+  const uint64_t rows = file->csv.rows();
   run->report->Part("progress", absl::StrCat(Count(rows, "row"), ", ", Count(rows / run->members(), "epoch")));
   return learned;
 }

@@ -8,7 +8,7 @@
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
-#include "deploy/tools/maps/epoch_policies.h"
+#include "deploy/tools/maps/run_policies.h"
 #include "replay/settings.h"
 
 namespace datacom::verify {
@@ -94,26 +94,6 @@ absl::StatusOr<std::unique_ptr<VerifiedRun>> OpenRun(const std::string& dir, Rep
                                         experiment->algorithm(), ", ", Count(run->members(), "member"));
   report->Part("experiment", absl::StrCat(name, run->running ? ", running" : ""));
   return run;
-}
-
-Report::Repair CutTail(const VerifiedRun& run, const std::string& file, uint64_t bytes) {
-  for (int i = 0; run.checkpoint.has_value() && i < run.checkpoint->files_size(); ++i) {
-    const v1::FileEnd& kept = run.checkpoint->files(i);
-    if (kept.path() == file && kept.bytes() > bytes) return nullptr;
-  }
-  const std::string path = run.Path(file);
-  return [path, file, bytes]() -> absl::StatusOr<std::string> {
-    std::error_code error;
-    const uint64_t before = fs::file_size(path, error);
-    if (!error) fs::resize_file(path, bytes, error);
-    if (error) return ErrnoStatus(error.value(), "cut " + path);
-    RETURN_IF_ERROR(SyncFile(path));
-    return absl::StrCat(file, ": cut ", before - bytes, " bytes of an unfinished tail");
-  };
-}
-
-std::string Count(uint64_t number, const std::string& singular, const std::string& plural) {
-  return absl::StrCat(number, " ", number == 1 ? singular : plural.empty() ? singular + "s" : plural);
 }
 
 }  // namespace datacom::verify

@@ -5,21 +5,65 @@
 #define DATACOM_DEPLOY_TOOLS_VERIFY_RUN_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/base/clock.h"
 #include "common/base/folder_lock.h"
+#include "common/records/csv.h"
 #include "common/transitions/row_schema.h"
 #include "common/transitions/update_schedule.h"
 #include "datacom/v1/checkpoint.pb.h"
-#include "deploy/tools/verify/findings.h"
 #include "replay/settings.h"
 
 namespace datacom::verify {
+
+// The findings of a verification: a line for each kind of part, notes, and damage with file and position. Some findings
+// carry a repair.
+class Report {
+ public:
+  // `run_dir`: cut from the paths in what is told.
+  explicit Report(absl::string_view run_dir) : folder_(std::string(run_dir) + "/") {}
+
+  // Changes the run folder and returns what it did.
+  using Repair = std::function<absl::StatusOr<std::string>()>;
+
+  void Part(absl::string_view kind, absl::string_view counts);
+  // Something that is no damage but worth knowing.
+  void Note(absl::string_view text, Repair repair = nullptr);
+  // `file` is relative to the run folder; `what` begins with the position. Only the first findings of a file are kept;
+  // the others are counted.
+  void Damage(const std::string& file, absl::string_view what, Repair repair = nullptr);
+
+  bool sound() const { return damages_.empty(); }
+  const std::vector<Repair>& repairs() const { return repairs_; }
+  std::string Text() const;  // lines
+
+ private:
+  void Keep(Repair repair);
+
+  const std::string folder_;
+  std::string parts_, notes_;
+  std::vector<std::string> damages_;
+  std::map<std::string, uint64_t> by_file_;  // number of findings
+  std::vector<Repair> repairs_;
+};
+
+// Tells on stderr how far long work is: the first time after two seconds, then every two seconds.
+class Progress {
+ public:
+  void Tell(absl::string_view what, uint64_t done, uint64_t all);
+
+ private:
+  Clock::Time told_ = Clock::Real().Now();
+};
 
 struct VerifiedRun {
   std::string dir;
@@ -52,8 +96,27 @@ struct VerifiedRun {
 // INVALID_ARGUMENT when the folder is not a run folder. A damaged experiment is reported as damage, and null returned.
 absl::StatusOr<std::unique_ptr<VerifiedRun>> OpenRun(const std::string& dir, Report* report, Progress* progress);
 
+// A file of rows that only grows, progress.csv or episodes.csv.
+struct RecordFile {
+  Csv csv;
+  std::optional<size_t> kept;  // rows up to the length at the newest checkpoint, if that is known
+};
+// Reports what is wrong with the file by itself, and nothing if it is damaged or not there yet. `whole`: columns of
+// whole numbers and the largest of each; `words`: the column that holds words.
+std::optional<RecordFile> ReadRecordFile(VerifiedRun* run, const std::string& file,
+                                         const std::vector<std::pair<const char*, uint64_t>>& whole,
+                                         const std::string& words = "");
+
+// Repairs that have one right answer. Each returns what it did.
+//
 // Cuts the file to `bytes`; for files whose tail is unfinished. Nothing when the checkpoint names a larger length.
 Report::Repair CutTail(const VerifiedRun& run, const std::string& file, uint64_t bytes);
+// Moves a failure ring aside and rebuilds it from the member's rows, which must all be present.
+Report::Repair RebuildFailures(const VerifiedRun& run, uint32_t member);
+// Renames checkpoints/<update> to checkpoints/<update>.damaged, as the learner does when it resumes.
+Report::Repair MoveCheckpointAside(const VerifiedRun& run, uint64_t update);
+// Notes files and folders that an interrupted write has left.
+void FindLeftovers(VerifiedRun* run);
 // "2 rings", "1 ring".
 std::string Count(uint64_t number, const std::string& singular, const std::string& plural = "");
 

@@ -4,10 +4,7 @@
 #include "common/base/status.h"
 #include "deploy/tools/verify/check_ledger.h"
 #include "deploy/tools/verify/check_rings.h"
-#include "deploy/tools/verify/check_sessions.h"
-#include "deploy/tools/verify/episode_records.h"
 #include "deploy/tools/verify/learner_files.h"
-#include "deploy/tools/verify/repair.h"
 #include "deploy/tools/verify/run.h"
 
 namespace datacom::verify {

@@ -15,7 +15,7 @@
 #include "common/records/csv.h"
 #include "common/records/ledger.h"
 #include "common/safety/safe_map.h"
-#include "deploy/tools/verify/check_sessions.h"
+#include "deploy/tools/verify/check_rings.h"
 #include "deploy/tools/verify/verify.h"
 #include "gmock/gmock.h"
 #include "replay/member_table.h"
