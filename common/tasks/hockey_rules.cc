@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "common/base/status.h"
 #include "datacom/v1/task_options.pb.h"
 
 namespace datacom::air_hockey {
@@ -20,30 +20,15 @@ double WrapAngle(double angle) { return angle - 2 * M_PI * std::floor((angle + M
 
 }  // namespace
 
-PuckPlace DrawPuck(double largest_y, RandomStream* stream) {
+absl::StatusOr<PuckPlace> DrawPuck(const TaskSpec& spec, double largest_y, const std::map<std::string, double>& init,
+                                   RandomStream* stream) {
+  RETURN_IF_ERROR(CheckStartValues(spec, init));
   PuckPlace puck;
   puck.x = stream->Uniform(kPuckLowX, kPuckHighX);
   puck.y = stream->Uniform(-largest_y, largest_y);
   puck.yaw = stream->Uniform(-M_PI, M_PI);
+  for (const auto& [key, value] : init) (key == "puck_x" ? puck.x : key == "puck_y" ? puck.y : puck.yaw) = value;
   return puck;
-}
-
-absl::Status SetPuck(const TaskSpec& spec, const std::map<std::string, double>& init, PuckPlace* puck) {
-  for (const auto& [key, value] : init) {
-    double* const place = key == "puck_x"     ? &puck->x
-                          : key == "puck_y"   ? &puck->y
-                          : key == "puck_yaw" ? &puck->yaw
-                                              : nullptr;
-    if (place == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat(spec.name, " has no start value \"", key,
-                                                     "\"; there are: ", absl::StrJoin(spec.init_keys, ", ")));
-    }
-    if (!std::isfinite(value)) {
-      return absl::InvalidArgumentError(absl::StrCat(spec.name, " start value ", key, " = ", value));
-    }
-    *place = value;
-  }
-  return absl::OkStatus();
 }
 
 void PlacePuck(const PuckPlace& puck, double* position) {

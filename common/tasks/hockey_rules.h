@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "common/base/random.h"
 #include "common/tasks/task.h"
 
@@ -35,9 +35,9 @@ inline constexpr double kAdjustedPuckY = 0.32;
 struct PuckPlace {
   double x = 0, y = 0, yaw = 0;
 };
-PuckPlace DrawPuck(double largest_y, RandomStream* stream);
-// Sets the named start values. INVALID_ARGUMENT, with the task's name and keys, for another one.
-absl::Status SetPuck(const TaskSpec& spec, const std::map<std::string, double>& init, PuckPlace* puck);
+// A drawn place with |y| <= largest_y, or the start values that `init` names. INVALID_ARGUMENT as CheckStartValues.
+absl::StatusOr<PuckPlace> DrawPuck(const TaskSpec& spec, double largest_y, const std::map<std::string, double>& init,
+                                   RandomStream* stream);
 // Writes the place into the positions of the puck's joints x, y and yaw.
 void PlacePuck(const PuckPlace& puck, double* position);
 

@@ -35,12 +35,6 @@ void RandomisedTask::Draw(const RandomStream& episode) {
   noise_ = episode.Child("task.observation_noise");
 }
 
-void RandomisedTask::Reset(RandomStream* stream, double* observation) {
-  Draw(*stream);
-  task_->Reset(stream, observation);
-  Disturb(observation);
-}
-
 absl::Status RandomisedTask::ResetTo(const std::map<std::string, double>& init, RandomStream* stream,
                                      double* observation) {
   Draw(*stream);

@@ -25,7 +25,6 @@ class RandomisedTask : public Task {
   RandomisedTask(std::unique_ptr<Task> task, const v1::Randomisation& ranges);
 
   const TaskSpec& spec() const override { return task_->spec(); }
-  void Reset(RandomStream* stream, double* observation) override;
   absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) override;
   StepResult Step(const double* action, double* observation) override;
   double Cost() const override { return task_->Cost(); }

@@ -28,11 +28,6 @@ void RepeatedTask::Begin() {
   cost_ = task_->Cost();
 }
 
-void RepeatedTask::Reset(RandomStream* stream, double* observation) {
-  task_->Reset(stream, observation);
-  Begin();
-}
-
 absl::Status RepeatedTask::ResetTo(const std::map<std::string, double>& init, RandomStream* stream,
                                    double* observation) {
   RETURN_IF_ERROR(task_->ResetTo(init, stream, observation));

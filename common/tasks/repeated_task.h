@@ -32,7 +32,6 @@ class RepeatedTask : public Task {
   RepeatedTask(std::unique_ptr<Task> task, int repeat);
 
   const TaskSpec& spec() const override { return spec_; }
-  void Reset(RandomStream* stream, double* observation) override;
   absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) override;
   StepResult Step(const double* action, double* observation) override;
   double Cost() const override { return cost_; }

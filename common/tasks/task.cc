@@ -1,5 +1,6 @@
 // The static side of the task register: links no simulator.
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -77,6 +78,19 @@ RewardRange RepeatedRewards(const RewardRange& step, int repeat) {
   decision.final_low += (repeat - 1) * std::min(step.step_low, 0.0);
   decision.final_high += (repeat - 1) * std::max(step.step_high, 0.0);
   return decision;
+}
+
+absl::Status CheckStartValues(const TaskSpec& spec, const std::map<std::string, double>& init) {
+  for (const auto& [key, value] : init) {
+    if (std::find(spec.init_keys.begin(), spec.init_keys.end(), key) == spec.init_keys.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(spec.name, " has no start value \"", key,
+                       "\"; there are: ", spec.init_keys.empty() ? "none" : absl::StrJoin(spec.init_keys, ", ")));
+    }
+    if (!std::isfinite(value))
+      return absl::InvalidArgumentError(absl::StrCat(spec.name, " start value ", key, " = ", value));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status RejectOtherOptions(absl::string_view task, const v1::TaskOptions& options,

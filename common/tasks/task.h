@@ -121,6 +121,9 @@ struct PhysicsScale {
   double friction = 1;
 };
 
+// INVALID_ARGUMENT for a start value that is not finite, and for a key that is not in init_keys, naming both.
+absl::Status CheckStartValues(const TaskSpec& spec, const std::map<std::string, double>& init);
+
 class Simulation;  // common/tasks/mujoco.h: model and data, for renderers
 
 // One simulated environment. Not thread-safe; owns its simulation state; instances share the compiled model. Steps
@@ -131,9 +134,8 @@ class Task {
   virtual ~Task() = default;
   virtual const TaskSpec& spec() const = 0;
   // Starts an episode; all randomness comes from `stream`, a new one per episode. observation: [obs_dim], float64.
-  virtual void Reset(RandomStream* stream, double* observation) = 0;
-  // Does what Reset does, then sets the named start values. INVALID_ARGUMENT for an unknown key (naming it and
-  // init_keys).
+  virtual void Reset(RandomStream* stream, double* observation) { ResetTo({}, stream, observation).IgnoreError(); }
+  // Does what Reset does, then sets the named start values. INVALID_ARGUMENT as CheckStartValues; OK without any.
   virtual absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream,
                                double* observation) = 0;
   // Tells the action of the next Step. A caller of several tasks prepares all before it steps the first, so that those

@@ -81,21 +81,9 @@ AirHockey::AirHockey(TaskSpec spec, const Options& options, Simulation simulatio
       inverse_dynamics_(std::move(inverse_dynamics)),
       mallet_body_(mallet_body) {}
 
-void AirHockey::Reset(RandomStream* stream, double* observation) {
-  const PuckPlace puck = DrawPuck(options_.puck_y, stream);
-  noise_ = stream->Child("air_hockey.mismatch");
-  Start(puck, observation);
-}
-
 absl::Status AirHockey::ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) {
-  PuckPlace puck = DrawPuck(options_.puck_y, stream);
+  ASSIGN_OR_RETURN(const PuckPlace puck, DrawPuck(spec_, options_.puck_y, init, stream));
   noise_ = stream->Child("air_hockey.mismatch");
-  RETURN_IF_ERROR(SetPuck(spec_, init, &puck));
-  Start(puck, observation);
-  return absl::OkStatus();
-}
-
-void AirHockey::Start(const PuckPlace& puck, double* observation) {
   simulation_.Start([&puck](const mjModel& model, mjData* data) {
     std::copy_n(kStartPosition, kJoints, data->qpos);
     PlacePuck(puck, data->qpos + kPuckJoint);
@@ -105,6 +93,7 @@ void AirHockey::Start(const PuckPlace& puck, double* observation) {
   rally_.Start();
   cost_ = CostNow();
   Observe(observation);
+  return absl::OkStatus();
 }
 
 bool AirHockey::Substep(const double* desired) {

@@ -51,8 +51,7 @@ class AirHockey : public Task {
             int mallet_body);
 
   const TaskSpec& spec() const override { return spec_; }
-  void Reset(RandomStream* stream, double* observation) override;
-  // Values that `init` does not name are drawn as by Reset; table frame.
+  // Values that `init` does not name are drawn; table frame.
   absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) override;
   // The action is not clipped; the acceleration is.
   StepResult Step(const double* action, double* observation) override;
@@ -69,7 +68,6 @@ class AirHockey : public Task {
   Ending ending() const { return rally_.ending(); }
 
  private:
-  void Start(const PuckPlace& puck, double* observation);
   void Observe(double* observation) const;
   double CostNow() const;
 

@@ -51,8 +51,7 @@ class AirHockey7 : public Task {
   AirHockey7(TaskSpec spec, double puck_y, Simulation simulation, MujocoModel arm, MujocoData arm_data);
 
   const TaskSpec& spec() const override { return spec_; }
-  void Reset(RandomStream* stream, double* observation) override;
-  // Values that `init` does not name are drawn as by Reset; table frame.
+  // Values that `init` does not name are drawn; table frame.
   absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) override;
   // The action is clipped to [-1, 1].
   StepResult Step(const double* action, double* observation) override;
@@ -62,7 +61,6 @@ class AirHockey7 : public Task {
   const Simulation* simulation() const override { return &simulation_; }
 
  private:
-  void Start(const air_hockey::PuckPlace& puck, double* observation);
   bool Substep(const double* acceleration);
   void Observe(double* observation);
 
@@ -82,18 +80,8 @@ AirHockey7::AirHockey7(TaskSpec spec, double puck_y, Simulation simulation, Mujo
       arm_(std::move(arm)),
       arm_data_(std::move(arm_data)) {}
 
-void AirHockey7::Reset(RandomStream* stream, double* observation) {
-  Start(air_hockey::DrawPuck(puck_y_, stream), observation);
-}
-
 absl::Status AirHockey7::ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) {
-  air_hockey::PuckPlace puck = air_hockey::DrawPuck(puck_y_, stream);
-  RETURN_IF_ERROR(air_hockey::SetPuck(spec_, init, &puck));
-  Start(puck, observation);
-  return absl::OkStatus();
-}
-
-void AirHockey7::Start(const air_hockey::PuckPlace& puck, double* observation) {
+  ASSIGN_OR_RETURN(const air_hockey::PuckPlace puck, air_hockey::DrawPuck(spec_, puck_y_, init, stream));
   simulation_.Start([&puck](const mjModel& model, mjData* data) {
     std::copy_n(kStartPosition, kJoints, data->qpos);
     air_hockey::PlacePuck(puck, data->qpos + kPuckJoint);
@@ -101,6 +89,7 @@ void AirHockey7::Start(const air_hockey::PuckPlace& puck, double* observation) {
   });
   rally_.Start();
   Observe(observation);
+  return absl::OkStatus();
 }
 
 bool AirHockey7::Substep(const double* acceleration) {

@@ -8,8 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/base/status.h"
 #include "common/tasks/cartpole/dynamics.h"
 #include "common/tasks/mujoco.h"
@@ -36,7 +34,6 @@ class CartPole : public Task {
   CartPole(TaskSpec spec, Simulation simulation, int tip_site, int goal_site);
 
   const TaskSpec& spec() const override { return spec_; }
-  void Reset(RandomStream* stream, double* observation) override;
   absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) override;
   StepResult Step(const double* action, double* observation) override;
   double Cost() const override;   // |theta|, wrapped, divided by the reference's right angle, minus 1
@@ -45,7 +42,6 @@ class CartPole : public Task {
   const Simulation* simulation() const override { return &simulation_; }
 
  private:
-  void Start(double x, double theta, double* observation);
   void Observe(double* observation) const;
   double TipDistance() const;  // m, tip to goal, of the kinematics that the last mj_step left
 
@@ -57,31 +53,18 @@ class CartPole : public Task {
 CartPole::CartPole(TaskSpec spec, Simulation simulation, int tip_site, int goal_site)
     : spec_(std::move(spec)), simulation_(std::move(simulation)), tip_site_(tip_site), goal_site_(goal_site) {}
 
-void CartPole::Reset(RandomStream* /*stream*/, double* observation) { Start(kStartX, 0.0, observation); }
-
 absl::Status CartPole::ResetTo(const std::map<std::string, double>& init, RandomStream* /*stream*/,
                                double* observation) {
+  RETURN_IF_ERROR(CheckStartValues(spec_, init));
   double x = kStartX, theta = 0;
-  for (const auto& [key, value] : init) {
-    if (key != "x" && key != "theta") {
-      return absl::InvalidArgumentError(
-          absl::StrCat("cartpole has no start value \"", key, "\"; there are: ", absl::StrJoin(spec_.init_keys, ", ")));
-    }
-    if (!std::isfinite(value))
-      return absl::InvalidArgumentError(absl::StrCat("cartpole start value ", key, " = ", value));
-    (key == "x" ? x : theta) = value;
-  }
-  Start(x, theta, observation);
-  return absl::OkStatus();
-}
-
-void CartPole::Start(double x, double theta, double* observation) {
+  for (const auto& [key, value] : init) (key == "x" ? x : theta) = value;
   simulation_.Start([x, theta](const mjModel& model, mjData* data) {
     data->qpos[0] = x;
     data->qpos[1] = theta;
     mj_kinematics(&model, data);  // so that Success and renderers see the start, not the last episode
   });
   Observe(observation);
+  return absl::OkStatus();
 }
 
 StepResult CartPole::Step(const double* action, double* observation) {

@@ -16,7 +16,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
 #include "common/tasks/mujoco.h"
@@ -104,7 +103,6 @@ class Navigation : public Task {
   Navigation(TaskSpec spec, Simulation simulation, const ModelIds& ids, bool paper_reward, Frame frame);
 
   const TaskSpec& spec() const override { return spec_; }
-  void Reset(RandomStream* stream, double* observation) override;
   // Named values replace drawn ones; a drawn Fetch position keeps its distance from TIAGo++'s.
   absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) override;
   StepResult Step(const double* action, double* observation) override;
@@ -116,7 +114,6 @@ class Navigation : public Task {
   const Simulation* simulation() const override { return &simulation_; }
 
  private:
-  void Start(const std::map<std::string, double>& init, RandomStream* stream, double* observation);
   // Applies the commands and `arm_target` for one control step; false when the state has become invalid.
   bool Simulate(const Motion& action, const Motion& fetch_command, const Arm& arm_target);
   void ReadState();
@@ -152,22 +149,11 @@ Navigation::Navigation(TaskSpec spec, Simulation simulation, const ModelIds& ids
       frame_(frame),
       drive_(TiagoInertia(simulation_.model(), ids.tiago_body)) {}
 
-void Navigation::Reset(RandomStream* stream, double* observation) { Start({}, stream, observation); }
-
 absl::Status Navigation::ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) {
-  for (const auto& [key, value] : init) {
-    if (std::find(spec_.init_keys.begin(), spec_.init_keys.end(), key) == spec_.init_keys.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("navigation has no start value \"", key,
-                                                     "\"; there are: ", absl::StrJoin(spec_.init_keys, ", ")));
-    }
-    if (!std::isfinite(value) || (key == "fetch_idle" && value != 0 && value != 1))
-      return absl::InvalidArgumentError(absl::StrCat("navigation start value ", key, " = ", value));
-  }
-  Start(init, stream, observation);
-  return absl::OkStatus();
-}
-
-void Navigation::Start(const std::map<std::string, double>& init, RandomStream* stream, double* observation) {
+  RETURN_IF_ERROR(CheckStartValues(spec_, init));
+  const auto idle = init.find("fetch_idle");
+  if (idle != init.end() && idle->second != 0 && idle->second != 1)
+    return absl::InvalidArgumentError(absl::StrCat("navigation start value fetch_idle = ", idle->second));
   StartValues values(init, stream);
   now_ = Situation();
   now_.tiago.x = values.X("tiago_x");
@@ -185,7 +171,7 @@ void Navigation::Start(const std::map<std::string, double>& init, RandomStream* 
   now_.target.y = values.Y("target_y");
   target_yaw_ = stream->Uniform(-M_PI, M_PI);
   targets_ = stream->Child("navigation.targets");
-  fetch_idle_ = values.Named("fetch_idle") && init.at("fetch_idle") == 1;
+  fetch_idle_ = idle != init.end() && idle->second == 1;
 
   arm_ = kTuckedArm;
   pattern_.Restart();
@@ -207,6 +193,7 @@ void Navigation::Start(const std::map<std::string, double>& init, RandomStream* 
   ReadState();
   cost_ = Costs(now_.tiago, now_.fetch, points_).Largest();
   Observe(now_, frame_, observation);
+  return absl::OkStatus();
 }
 
 StepResult Navigation::Step(const double* action, double* observation) {

@@ -341,19 +341,12 @@ PythonTask::PythonTask(TaskSpec spec, const v1::PythonTask& task, std::shared_pt
   }
 }
 
-void PythonTask::Reset(RandomStream* stream, double* observation) {
+absl::Status PythonTask::ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) {
+  RETURN_IF_ERROR(CheckStartValues(spec_, init));
   numbers_[kSeed] = stream->NextUint32() >> 1;  // as a signed number of 32 bits, which every environment takes
   prepared_ = false;
   host_->Begin(slot_, PythonHost::kReset);
   Finish(observation);
-}
-
-absl::Status PythonTask::ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) {
-  if (!init.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(spec_.name, " has no start value \"", init.begin()->first, "\": a Python environment has none"));
-  }
-  Reset(stream, observation);
   return absl::OkStatus();
 }
 

@@ -109,7 +109,6 @@ class PythonTask : public Task {
   ~PythonTask() override { host_->GiveBack(slot_); }
 
   const TaskSpec& spec() const override { return spec_; }
-  void Reset(RandomStream* stream, double* observation) override;
   // The environment has no start values: INVALID_ARGUMENT for any.
   absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) override;
   void Prepare(const double* action) override;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/base/status.h"
 
 namespace datacom::text {
@@ -61,24 +60,8 @@ void TextTask::ScalePhysics(const PhysicsScale& scale) {
   if (factors_.empty()) simulation_.Scale(scale);  // otherwise each start does
 }
 
-void TextTask::Reset(RandomStream* stream, double* observation) { Begin(nullptr, stream, observation); }
-
 absl::Status TextTask::ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) {
-  for (const auto& [key, value] : init) {
-    const bool known = std::find(spec_.init_keys.begin(), spec_.init_keys.end(), key) != spec_.init_keys.end();
-    if (!known) {
-      return absl::InvalidArgumentError(absl::StrCat(spec_.name, " has no start value \"", key,
-                                                     "\"; there are: ", absl::StrJoin(spec_.init_keys, ", ")));
-    }
-    if (!std::isfinite(value)) {
-      return absl::InvalidArgumentError(absl::StrCat(spec_.name, " start value ", key, " = ", value));
-    }
-  }
-  Begin(&init, stream, observation);
-  return absl::OkStatus();
-}
-
-void TextTask::Begin(const std::map<std::string, double>* init, const RandomStream* stream, double* observation) {
+  RETURN_IF_ERROR(CheckStartValues(spec_, init));
   const CompiledTask& task = *compiled_;
   std::fill_n(values_.begin() + task.action_at(), layout_.action, 0.0);
   values_[task.time_at()] = 0;
@@ -87,24 +70,22 @@ void TextTask::Begin(const std::map<std::string, double>* init, const RandomStre
     double& value = values_[task.command_at() + i];
     value = stream == nullptr ? (command.low() + command.high()) / 2
                               : stream->Child(command_streams_[i]).Uniform(command.low(), command.high());
-    if (init == nullptr) continue;
-    if (const auto given = init->find(CommandKey(command)); given != init->end()) value = given->second;
+    if (const auto given = init.find(CommandKey(command)); given != init.end()) value = given->second;
   }
   if (!factors_.empty()) simulation_.Scale(scale_, &factors_.Draw(stream));
   pushes_.Begin(stream);
   simulation_.Start([&](const mjModel& model, mjData* data) {
     task.start->Apply(model, stream, data);
-    if (init != nullptr) {
-      for (const auto& [key, value] : *init) {
-        if (const auto joint = task.start->keys().find(key); joint != task.start->keys().end())
-          data->qpos[joint->second] = value;
-      }
+    for (const auto& [key, value] : init) {
+      if (const auto joint = task.start->keys().find(key); joint != task.start->keys().end())
+        data->qpos[joint->second] = value;
     }
     motions_.Begin(stream, *data);
     task.actuation->Begin(model, data);
     if (task.external_forces) mj_forward(&model, data);  // the forces of the start
   });
   Observe(0, observation);
+  return absl::OkStatus();
 }
 
 StepResult TextTask::Step(const double* action, double* observation) {

@@ -36,7 +36,6 @@ class TextTask : public Task {
                                                         const RowLayout& layout);
 
   const TaskSpec& spec() const override { return spec_; }
-  void Reset(RandomStream* stream, double* observation) override;
   absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) override;
   StepResult Step(const double* action, double* observation) override;
   double Cost() const override { return cost_; }
@@ -47,7 +46,6 @@ class TextTask : public Task {
  private:
   TextTask(std::shared_ptr<const CompiledTask> compiled, TaskSpec spec, const RowLayout& layout, Simulation simulation,
            Terms terms, Motions motions, Pushes pushes, ElementFactors factors, KnownColumns known);
-  void Begin(const std::map<std::string, double>* init, const RandomStream* stream, double* observation);
   // Fills signals, costs and the observation; false when MuJoCo fails. dt: since the last call, 0 at the start.
   bool Observe(double dt, double* observation);
   void KeepNumbers();            // signals and action, for the next step as its previous values

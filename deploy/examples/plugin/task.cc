@@ -4,7 +4,6 @@
 #include <memory>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/tasks/register_task.h"
 #include "pendulum.h"
@@ -17,18 +16,11 @@ class Pendulum : public datacom::Task {
   explicit Pendulum(datacom::TaskSpec spec) : spec_(std::move(spec)) {}
 
   const datacom::TaskSpec& spec() const override { return spec_; }
-  void Reset(datacom::RandomStream* stream, double* observation) override {
-    Start(stream->Uniform(-0.2, 0.2), 0, observation);
-  }
   absl::Status ResetTo(const std::map<std::string, double>& init, datacom::RandomStream* stream,
                        double* observation) override {
-    Reset(stream, observation);
-    for (const auto& [key, value] : init) {
-      if (key != "angle" && key != "speed") {
-        return absl::InvalidArgumentError(absl::StrCat("pendulum has no start value ", key, ", only angle and speed"));
-      }
-      (key == "angle" ? angle_ : speed_) = value;
-    }
+    RETURN_IF_ERROR(datacom::CheckStartValues(spec_, init));
+    angle_ = stream->Uniform(-0.2, 0.2), speed_ = 0;
+    for (const auto& [key, value] : init) (key == "angle" ? angle_ : speed_) = value;
     Observe(observation);
     return absl::OkStatus();
   }
@@ -48,10 +40,6 @@ class Pendulum : public datacom::Task {
   const datacom::Simulation* simulation() const override { return nullptr; }
 
  private:
-  void Start(double angle, double speed, double* observation) {
-    angle_ = angle, speed_ = speed;
-    Observe(observation);
-  }
   void Observe(double* observation) const {
     observation[0] = std::sin(angle_), observation[1] = std::cos(angle_), observation[kSpeed] = speed_;
   }
