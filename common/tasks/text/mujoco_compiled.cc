@@ -15,9 +15,7 @@
 #include "common/config/rules.h"
 #include "common/config/textproto.h"
 #include "common/tasks/task.h"
-#include "common/tasks/text/mujoco_motion.h"
 #include "common/tasks/text/mujoco_names.h"
-#include "common/tasks/text/mujoco_randomise.h"
 #include "common/tasks/text/observed.h"
 #include "common/tasks/text/row_model.h"
 #include "common/tasks/text/task_file.h"
@@ -26,6 +24,22 @@ namespace datacom::text {
 namespace {
 
 constexpr char kTime[] = "time", kBefore[] = "before.";
+
+absl::Status CheckName(const std::string& name, const std::string& field) {
+  return IsIdentifier(name) ? absl::OkStatus() : Wrong(field, "letters, digits and _ only");
+}
+
+// The names of a repeated field.
+template <typename Entries>
+absl::Status CheckNames(const Entries& entries, const char* list) {
+  std::set<std::string> names;
+  for (int i = 0; i < entries.size(); ++i) {
+    const std::string field = absl::StrCat(list, "[", i, "].name");
+    RETURN_IF_ERROR(CheckName(entries[i].name(), field));
+    if (!names.insert(entries[i].name()).second) return Wrong(field, "is used twice");
+  }
+  return absl::OkStatus();
+}
 
 absl::Status CheckDefinition(const v1::TaskDefinition& definition) {
   RETURN_IF_ERROR(CheckRules(definition));
@@ -43,21 +57,10 @@ absl::Status CheckDefinition(const v1::TaskDefinition& definition) {
       definition.has_reward_range() && !(range.low() < range.high())) {
     return Wrong("reward_range.high", absl::StrCat(range.high(), " is not above low, ", range.low()));
   }
-  std::set<std::string> names, groups, logs;
-  for (int i = 0; i < definition.log_size(); ++i) {
-    const std::string field = absl::StrCat("log[", i, "].name");
-    if (!IsIdentifier(definition.log(i).name())) return Wrong(field, "letters, digits and _ only");
-    if (!logs.insert(definition.log(i).name()).second) return Wrong(field, "is used twice");
-  }
-  for (int i = 0; i < definition.known_size(); ++i) {
-    const std::string field = absl::StrCat("known[", i, "].name");
-    if (!IsIdentifier(definition.known(i).name())) return Wrong(field, "letters, digits and _ only");
-    if (!groups.insert(definition.known(i).name()).second) return Wrong(field, "is used twice");
-  }
+  RETURN_IF_ERROR(CheckNames(definition.log(), "log"));
+  RETURN_IF_ERROR(CheckNames(definition.known(), "known"));
+  RETURN_IF_ERROR(CheckNames(definition.cost(), "cost"));
   for (int i = 0; i < definition.cost_size(); ++i) {
-    const std::string field = absl::StrCat("cost[", i, "].name");
-    if (!IsIdentifier(definition.cost(i).name())) return Wrong(field, "letters, digits and _ only");
-    if (!names.insert(definition.cost(i).name()).second) return Wrong(field, "is used twice");
     if (definition.cost(i).has_budget() != definition.cost(0).has_budget()) {
       return Wrong(absl::StrCat("cost[", i, "].budget"), "either all costs have a budget or none has");
     }
@@ -78,16 +81,13 @@ absl::Status AddNames(CompiledTask* task) {
   for (int i = 0; i < task->definition.command_size(); ++i) {
     const v1::Command& command = task->definition.command(i);
     const std::string field = absl::StrCat("command[", i, "]");
-    if (!IsIdentifier(command.name())) return Wrong(field + ".name", "letters, digits and _ only");
-    if (command.high() < command.low()) {
-      return Wrong(field + ".high", absl::StrCat(command.high(), " is below low, ", command.low()));
-    }
+    RETURN_IF_ERROR(CheckName(command.name(), field + ".name"));
+    RETURN_IF_ERROR(CheckInterval(command, field));
     add(CommandKey(command), (command.low() + command.high()) / 2);
   }
   for (int i = 0; i < task->definition.constant_size(); ++i) {
     const v1::Constant& constant = task->definition.constant(i);
-    if (!IsIdentifier(constant.name()))
-      return Wrong(absl::StrCat("constant[", i, "].name"), "letters, digits and _ only");
+    RETURN_IF_ERROR(CheckName(constant.name(), absl::StrCat("constant[", i, "].name")));
     add(constant.name(), constant.value());
   }
   for (const Signals* signals : {&task->observation, &task->extra}) {

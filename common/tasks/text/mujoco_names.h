@@ -6,12 +6,20 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "mujoco/mujoco.h"
 
 namespace datacom::text {
 
 // INVALID_ARGUMENT: "field: why".
 absl::Status Wrong(const std::string& field, const std::string& why);
+
+// Of a message with the fields `low` and `high`, which is called `field`.
+template <typename Interval>
+absl::Status CheckInterval(const Interval& interval, const std::string& field) {
+  if (interval.low() <= interval.high()) return absl::OkStatus();
+  return Wrong(field + ".high", absl::StrCat(interval.high(), " is below low, ", interval.low()));
+}
 
 // Letters, digits and '_', not first a digit.
 bool IsIdentifier(const std::string& name);

@@ -18,8 +18,6 @@
 #include "common/tasks/text/mujoco_compiled.h"
 #include "common/tasks/text/mujoco_differences.h"
 #include "common/tasks/text/mujoco_known_columns.h"
-#include "common/tasks/text/mujoco_motion.h"
-#include "common/tasks/text/mujoco_randomise.h"
 #include "common/tasks/text/mujoco_terms.h"
 #include "common/tasks/text/observed.h"
 #include "common/tasks/text/row_model.h"
