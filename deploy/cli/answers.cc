@@ -1,6 +1,7 @@
 #include "deploy/cli/answers.h"
 
-#include <chrono>
+#include <map>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -21,19 +22,25 @@ absl::Status CheckRunId(const std::string& run_dir, const std::string& process, 
                                                     answered, "; this run does not listen there any more"));
 }
 
+// Asks over the channels that `channel_to` makes.
+template <typename ChannelTo>
+Answers AskOver(const ChannelTo& channel_to, const std::string& replay, const std::string& learner,
+                std::chrono::milliseconds deadline) {
+  Answers answers;
+  if (!replay.empty()) {
+    if (auto info = GetReplayInfo(channel_to(replay), deadline); info.ok()) answers.replay = *std::move(info);
+  }
+  if (!learner.empty()) {
+    if (auto info = GetLearnerInfo(channel_to(learner), deadline); info.ok()) answers.learner = *std::move(info);
+  }
+  return answers;
+}
+
 }  // namespace
 
 Answers Ask(const std::string& replay, const std::string& learner, const Security& security) {
-  Answers answers;
-  if (!replay.empty()) {
-    if (auto info = GetReplayInfo(MakeChannel(replay, security), kAnswerDeadline); info.ok())
-      answers.replay = *std::move(info);
-  }
-  if (!learner.empty()) {
-    if (auto info = GetLearnerInfo(MakeChannel(learner, security), kAnswerDeadline); info.ok())
-      answers.learner = *std::move(info);
-  }
-  return answers;
+  return AskOver([&](const std::string& address) { return MakeChannel(address, security); }, replay, learner,
+                 kAnswerDeadline);
 }
 
 absl::StatusOr<Answers> AskRun(const std::string& run_dir, const Security& security) {
@@ -68,23 +75,18 @@ void Poller::SetAddresses(const std::string& replay, const std::string& learner)
   learner_address_ = learner;
 }
 
-std::optional<v1::ReplayInfo> Poller::replay() const {
+Answers Poller::newest() const {
   MutexLock lock(&mutex_);
-  return replay_;
-}
-
-std::optional<v1::LearnerInfo> Poller::learner() const {
-  MutexLock lock(&mutex_);
-  return learner_;
-}
-
-std::shared_ptr<grpc::Channel> Poller::ChannelTo(const std::string& address) {
-  std::shared_ptr<grpc::Channel>& channel = channels_[address];
-  if (channel == nullptr) channel = MakeChannel(address, security_);
-  return channel;
+  return newest_;
 }
 
 void Poller::Run() {
+  std::map<std::string, std::shared_ptr<grpc::Channel>> channels;
+  const auto channel_to = [&](const std::string& address) {
+    std::shared_ptr<grpc::Channel>& channel = channels[address];
+    if (channel == nullptr) channel = MakeChannel(address, security_);
+    return channel;
+  };
   while (true) {
     std::string replay_address, learner_address;
     {
@@ -93,17 +95,9 @@ void Poller::Run() {
       replay_address = replay_address_;
       learner_address = learner_address_;
     }
-    std::optional<v1::ReplayInfo> replay;
-    std::optional<v1::LearnerInfo> learner;
-    if (!replay_address.empty()) {
-      if (auto info = GetReplayInfo(ChannelTo(replay_address), kDeadline); info.ok()) replay = *std::move(info);
-    }
-    if (!learner_address.empty()) {
-      if (auto info = GetLearnerInfo(ChannelTo(learner_address), kDeadline); info.ok()) learner = *std::move(info);
-    }
+    Answers answers = AskOver(channel_to, replay_address, learner_address, kDeadline);
     MutexLock lock(&mutex_);
-    replay_ = std::move(replay);
-    learner_ = std::move(learner);
+    newest_ = std::move(answers);
     if (stop_) return;
     changed_.WaitFor(&mutex_, kPeriod);
   }

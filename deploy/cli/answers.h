@@ -4,8 +4,6 @@
 #define DATACOM_DEPLOY_CLI_ANSWERS_H_
 
 #include <chrono>
-#include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -15,10 +13,6 @@
 #include "common/rpc/security.h"
 #include "datacom/v1/learner.pb.h"
 #include "datacom/v1/replay.pb.h"
-
-namespace grpc {
-class Channel;
-}  // namespace grpc
 
 namespace datacom::cli {
 
@@ -45,21 +39,17 @@ class Poller {
   // Empty = not known yet. Cheap to call again.
   void SetAddresses(const std::string& replay, const std::string& learner);
   // The newest answers; nothing for a service that did not answer the last time.
-  std::optional<v1::ReplayInfo> replay() const;
-  std::optional<v1::LearnerInfo> learner() const;
+  Answers newest() const;
 
  private:
   void Run();
-  std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address);  // only the background thread calls it
 
   const Security security_;
   mutable Mutex mutex_;
   CondVar changed_;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   std::string replay_address_ ABSL_GUARDED_BY(mutex_), learner_address_ ABSL_GUARDED_BY(mutex_);
-  std::optional<v1::ReplayInfo> replay_ ABSL_GUARDED_BY(mutex_);
-  std::optional<v1::LearnerInfo> learner_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, std::shared_ptr<grpc::Channel>> channels_;
+  Answers newest_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

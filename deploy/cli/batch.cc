@@ -1,10 +1,7 @@
 #include "deploy/cli/batch.h"
 
-#include <sys/wait.h>
-
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -81,11 +78,11 @@ absl::StatusOr<std::string> Template(const std::string& name) {
 absl::Status MakeCertificates(const std::string& folder) {
   if (fs::exists(folder + "/token")) return absl::OkStatus();
   const std::string script = (fs::path(SweepFolder()).parent_path() / "dev" / "make_tls.sh").string();
-  const std::string command = absl::StrCat("bash ", ShellWord(script), " ", ShellWord(folder), " >/dev/null");
-  const int result = std::system(command.c_str());
-  if (result == 0) return absl::OkStatus();
+  int code = 0;
+  RETURN_IF_ERROR(OutputOf({"/usr/bin/env", "bash", script, folder}, &code).status());
+  if (code == 0) return absl::OkStatus();
   return absl::InternalError(
-      absl::StrCat(script, " ", folder, " failed (", DescribeExit(WIFEXITED(result) ? WEXITSTATUS(result) : result),
+      absl::StrCat(script, " ", folder, " failed (", DescribeExit(code),
                    "); it needs openssl. Actors of other jobs are reached over mutual TLS only"));
 }
 

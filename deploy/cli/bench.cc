@@ -1,12 +1,10 @@
 // datacom bench: runs the benchmark programs of the build and merges their results.
-#include <fcntl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
@@ -14,33 +12,32 @@
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "deploy/cli/bench_json.h"
+#include "deploy/cli/process.h"
 #include "deploy/cli/supervise.h"
 #include "deploy/cli/verbs.h"
 
 namespace datacom::cli {
 namespace {
 
-// Runs a program and returns its standard output; its standard error passes through. `arguments` need no quoting.
-absl::StatusOr<std::string> RunProgram(const std::string& path, const std::string& arguments) {
+// Runs a program and returns its standard output.
+absl::StatusOr<std::string> RunProgram(const std::string& path, const std::vector<std::string>& arguments) {
   if (::access(path.c_str(), X_OK) != 0) {
     return absl::NotFoundError(
         absl::StrCat("benchmark program ", path, " is not built; build it with: ./datacom build"));
   }
-  FILE* pipe = ::popen(absl::StrCat("exec '", path, "' --benchmark_format=json", arguments).c_str(), "re");
-  if (pipe == nullptr) return ErrnoStatus(errno, absl::StrCat("run ", path));
-  std::string output;
-  char buffer[4096];
-  for (size_t got = 0; (got = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) output.append(buffer, got);
-  const int state = ::pclose(pipe);
-  if (state == 0) return output;
-  const int code = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
-  return absl::InternalError(absl::StrCat(path, " failed (", DescribeExit(code), ")"));
+  std::vector<std::string> argv = {path, "--benchmark_format=json"};
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  int code = 0;
+  ASSIGN_OR_RETURN(std::string output, OutputOf(std::move(argv), &code));
+  if (code != 0) return absl::InternalError(absl::StrCat(path, " failed (", DescribeExit(code), ")"));
+  return output;
 }
 
 absl::Status Bench(const std::string& what, const std::string& threads, const std::string& json_file) {
   if (!threads.empty() && what != "learner")
     return absl::InvalidArgumentError("--threads belongs to 'datacom bench learner'");
-  const std::string arguments = threads.empty() ? "" : absl::StrCat(" --threads ", threads);
+  std::vector<std::string> arguments;
+  if (!threads.empty()) arguments = {"--threads", threads};
   const std::vector<std::string> areas =
       what == "all" ? std::vector<std::string>{"safety", "actor", "replay", "learner"} : std::vector<std::string>{what};
   std::vector<BenchEntry> entries;

@@ -1,13 +1,5 @@
 #include "deploy/cli/load_task.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <array>
 #include <filesystem>
 #include <utility>
 #include <vector>
@@ -24,44 +16,13 @@
 #include "common/tasks/task.h"
 #include "datacom/v1/experiment.pb.h"
 #include "datacom/v1/task_options.pb.h"
+#include "deploy/cli/process.h"
 #include "deploy/cli/verbs.h"
-
-extern char** environ;  // NOLINT: declared by POSIX
 
 namespace datacom::cli {
 namespace {
 
 constexpr char kSuffix[] = ".textproto";
-
-// Runs a program and returns what it prints on stdout; `code` is its exit code.
-absl::StatusOr<std::string> Output(std::vector<std::string> argv, int* code) {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return ErrnoStatus(errno, "pipe");
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  std::vector<char*> raw;
-  for (std::string& argument : argv) raw.push_back(argument.data());
-  raw.push_back(nullptr);
-  pid_t child = 0;
-  const int error = ::posix_spawn(&child, raw[0], &actions, nullptr, raw.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  ::close(ends[1]);
-  std::string output;
-  std::array<char, 1 << 16> block;
-  ssize_t count = 0;
-  while (error == 0 && ((count = ::read(ends[0], block.data(), block.size())) > 0 || (count < 0 && errno == EINTR))) {
-    if (count > 0) output.append(block.data(), static_cast<size_t>(count));
-  }
-  ::close(ends[0]);
-  if (error != 0) return CannotRun(argv[0], error);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) return absl::CancelledError("interrupted");
-  *code = WIFEXITED(status) ? WEXITSTATUS(status) : kExitFailure;
-  return output;
-}
 
 }  // namespace
 
@@ -69,9 +30,9 @@ absl::Status LoadTask(const std::string& experiment_file, v1::Experiment* experi
   const std::string& task = experiment->task();
   if (!absl::EndsWith(task, kSuffix) && !absl::StartsWith(task, python::kPythonTask)) return absl::OkStatus();
   int code = 0;
-  ASSIGN_OR_RETURN(const std::string output, Output({BinFolder() + "/datacom-tools", "load-task", task, "--folder",
-                                                     std::filesystem::path(experiment_file).parent_path().string()},
-                                                    &code));
+  ASSIGN_OR_RETURN(const std::string output, OutputOf({BinFolder() + "/datacom-tools", "load-task", task, "--folder",
+                                                       std::filesystem::path(experiment_file).parent_path().string()},
+                                                      &code));
   if (code == kExitUsage) return absl::InvalidArgumentError(output);
   v1::TaskOptions loaded;
   if (code != kExitOk || !loaded.ParseFromString(output) || CarriedTask(loaded).empty()) {
@@ -125,7 +86,7 @@ absl::Status RunTool(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), BinFolder() + "/datacom-tools");
   const std::string verb = arguments[1];
   int code = 0;
-  ASSIGN_OR_RETURN(const std::string output, Output(std::move(arguments), &code));
+  ASSIGN_OR_RETURN(const std::string output, OutputOf(std::move(arguments), &code));
   if (code == kExitOk) return absl::OkStatus();
   return absl::InternalError(absl::StrCat("datacom-tools ", verb, " ended with ", code, ": ", output));
 }
@@ -133,7 +94,7 @@ absl::Status RunTool(std::vector<std::string> arguments) {
 std::string ModelFitLine(const std::string& experiment_file) {
   int code = 0;
   const absl::StatusOr<std::string> line =
-      Output({BinFolder() + "/datacom-tools", "model-fit", experiment_file}, &code);
+      OutputOf({BinFolder() + "/datacom-tools", "model-fit", experiment_file}, &code);
   return line.ok() && code == kExitOk ? std::string(absl::StripSuffix(*line, "\n")) : "";
 }
 

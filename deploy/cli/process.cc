@@ -3,13 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,11 +17,16 @@
 #include "absl/strings/string_view.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
+#include "deploy/cli/verbs.h"
+
+extern char** environ;  // NOLINT: declared by POSIX
 
 namespace datacom::cli {
 namespace {
 
 constexpr int kExecFailed = 127;
+
+int ExitCodeOf(int state) { return WIFSIGNALED(state) ? 128 + WTERMSIG(state) : WEXITSTATUS(state); }
 
 // Runs in the forked child: system calls only.
 [[noreturn]] void ExecuteInChild(char* const* argv, int log, pid_t parent) {
@@ -75,20 +80,46 @@ std::optional<int> Process::Poll() {
   int state = 0;
   if (::waitpid(pid_, &state, WNOHANG) != pid_) return std::nullopt;
   pid_ = -1;
-  return WIFSIGNALED(state) ? 128 + WTERMSIG(state) : WEXITSTATUS(state);
+  return ExitCodeOf(state);
 }
 
 void Process::Signal(int signal) {
   if (running()) ::kill(pid_, signal);
 }
 
+absl::StatusOr<std::string> OutputOf(std::vector<std::string> argv, int* code) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return ErrnoStatus(errno, "pipe");
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  std::vector<char*> raw;
+  for (std::string& argument : argv) raw.push_back(argument.data());
+  raw.push_back(nullptr);
+  pid_t child = 0;
+  const int error = ::posix_spawn(&child, raw[0], &actions, nullptr, raw.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  ::close(ends[1]);
+  std::string output;
+  std::array<char, 1 << 16> block;
+  ssize_t count = 0;
+  while (error == 0 && ((count = ::read(ends[0], block.data(), block.size())) > 0 || (count < 0 && errno == EINTR))) {
+    if (count > 0) output.append(block.data(), static_cast<size_t>(count));
+  }
+  ::close(ends[0]);
+  if (error != 0) return CannotRun(argv[0], error);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) return absl::CancelledError("interrupted");
+  *code = ExitCodeOf(status);
+  return output;
+}
+
 std::optional<std::string> OutputOf(const std::string& command) {
-  FILE* const pipe = ::popen(command.c_str(), "re");
-  if (pipe == nullptr) return std::nullopt;
-  std::string text;
-  std::array<char, 4096> block = {};
-  while (const size_t read = std::fread(block.data(), 1, block.size(), pipe)) text.append(block.data(), read);
-  return ::pclose(pipe) == 0 ? std::optional<std::string>(std::move(text)) : std::nullopt;
+  int code = 0;
+  absl::StatusOr<std::string> output = OutputOf({"/bin/sh", "-c", command}, &code);
+  return output.ok() && code == 0 ? std::optional<std::string>(*std::move(output)) : std::nullopt;
 }
 
 std::string TailOfFile(const std::string& path, int lines) {

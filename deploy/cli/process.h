@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace datacom::cli {
 
@@ -35,6 +35,9 @@ class Process {
   pid_t pid_ = -1;
 };
 
+// Runs a program to its end and returns its standard output; its standard error passes through. `code` is its exit code
+// (128 + signal when it was killed). CANCELLED after a Ctrl-C.
+absl::StatusOr<std::string> OutputOf(std::vector<std::string> argv, int* code);
 // The standard output of a shell command; nothing when it fails. Blocks until it ends.
 std::optional<std::string> OutputOf(const std::string& command);
 

@@ -221,32 +221,29 @@ class ProgressWatch {
   // False when nothing has changed for the stated time.
   bool Continues(Cluster* cluster) {
     poller_.SetAddresses(cluster->replay_address(), cluster->learner_address());
-    replay_ = poller_.replay();
-    learner_ = poller_.learner();
+    newest_ = poller_.newest();
     const uint64_t before = progress_.advances();
-    progress_.Observe(replay_, learner_);
+    progress_.Observe(newest_.replay, newest_.learner);
     if (progress_.advances() != before) cluster->OnProgress();
     return !timer_.Stalled(progress_.changes());
   }
-  const std::optional<v1::ReplayInfo>& replay() const { return replay_; }
-  const std::optional<v1::LearnerInfo>& learner() const { return learner_; }
+  const Answers& newest() const { return newest_; }
 
   // Why nothing moves, as far as the services know.
   std::string Reason() const {
+    const auto& [replay, learner] = newest_;
     std::string reason =
         absl::StrCat("no row, update or evaluation for ", stall_minutes_,
-                     " minutes; learner: ", learner_ ? learner_->phase() : "no answer", learner_ ? ", " : "",
-                     learner_ ? learner_->waiting_for() : "", "; replay: ", replay_ ? "" : "no answer");
-    if (replay_)
-      absl::StrAppend(&reason, replay_->waits_size() > 0 ? absl::StrJoin(replay_->waits(), "; ") : "no wait");
+                     " minutes; learner: ", learner ? learner->phase() : "no answer", learner ? ", " : "",
+                     learner ? learner->waiting_for() : "", "; replay: ", replay ? "" : "no answer");
+    if (replay) absl::StrAppend(&reason, replay->waits_size() > 0 ? absl::StrJoin(replay->waits(), "; ") : "no wait");
     return reason;
   }
 
  private:
   const double stall_minutes_;
   Poller poller_;
-  std::optional<v1::ReplayInfo> replay_;
-  std::optional<v1::LearnerInfo> learner_;
+  Answers newest_;
   RunProgress progress_;
   StallTimer timer_;
 };
@@ -282,7 +279,7 @@ int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster
       std::fprintf(stderr, "datacom: the run's state is kept; %s\n", ResumeHint(run).c_str());
       return kExitFailure;
     }
-    display->Update(*cluster, progress.replay(), progress.learner());
+    display->Update(*cluster, progress.newest());
     const bool timeout = options.max_hours > 0 && Seconds(Clock::Real().Now() - start) > options.max_hours * 3600;
     if (timeout || Stop::Process().WaitFor(kTick)) {
       display->Say(timeout ? absl::StrCat("--max-hours ", options.max_hours, " reached: draining")
