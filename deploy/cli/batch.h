@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "deploy/cli/sweep_plan.h"
+#include "deploy/cli/sweep.h"
 #include "deploy/cli/train_plan.h"
 
 namespace datacom::cli {

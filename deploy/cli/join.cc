@@ -27,7 +27,7 @@
 #include "deploy/cli/process.h"
 #include "deploy/cli/run_folder.h"
 #include "deploy/cli/supervise.h"
-#include "deploy/cli/sweep_folder.h"
+#include "deploy/cli/sweep.h"
 #include "deploy/cli/verbs.h"
 
 namespace datacom::cli {

@@ -15,7 +15,7 @@
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/tasks/task.h"
-#include "deploy/cli/sweep_plan.h"
+#include "deploy/cli/sweep.h"
 #include "deploy/cli/verbs.h"
 
 namespace datacom::cli {

@@ -18,8 +18,7 @@
 #include "deploy/cli/progress.h"
 #include "deploy/cli/run_folder.h"
 #include "deploy/cli/summary.h"
-#include "deploy/cli/sweep_folder.h"
-#include "deploy/cli/sweep_status.h"
+#include "deploy/cli/sweep.h"
 #include "deploy/cli/verbs.h"
 
 namespace datacom::cli {

@@ -1,4 +1,4 @@
-#include "deploy/cli/sweep_folder.h"
+#include "deploy/cli/sweep.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "deploy/cli/sweep_manifests.h"
+#include "deploy/cli/sweep.h"
 
 #include <filesystem>
 #include <regex>
@@ -16,7 +16,6 @@
 #include "common/config/task_files.h"
 #include "datacom/v1/task.pb.h"
 #include "deploy/cli/run_folder.h"
-#include "deploy/cli/sweep_folder.h"
 #include "deploy/cli/train_plan.h"
 
 namespace datacom::cli {

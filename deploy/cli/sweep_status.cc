@@ -1,4 +1,4 @@
-#include "deploy/cli/sweep_status.h"
+#include "deploy/cli/sweep.h"
 
 #include <algorithm>
 #include <array>
@@ -20,7 +20,6 @@
 #include "deploy/cli/process.h"
 #include "deploy/cli/progress.h"
 #include "deploy/cli/run_folder.h"
-#include "deploy/cli/sweep_folder.h"
 
 namespace datacom::cli {
 namespace {

@@ -72,16 +72,15 @@ class Display {
     Write(terminal_ ? block_.PrintAbove(sentence + "\n") : sentence + "\n");
   }
 
-  void Update(const Cluster& cluster, const std::optional<v1::ReplayInfo>& replay,
-              const std::optional<v1::LearnerInfo>& learner) {
+  void Update(const Cluster& cluster, const Answers& answers) {
     if (quiet_) return;
-    if (learner) last_learner_ = learner;
-    ProgressView view = MakeProgress(replay, last_learner_);
-    if (learner) updates_.Add(view.update + view.pretrain_update);
+    if (answers.learner) last_learner_ = answers.learner;
+    ProgressView view = MakeProgress(answers.replay, last_learner_);
+    if (answers.learner) updates_.Add(view.update + view.pretrain_update);
     const Clock::Time now = clock_.Now();
     if (Seconds(now - drawn_) < (terminal_ ? kTableSeconds : line_period_)) return;
     drawn_ = now;
-    if (!learner && last_learner_) view.phase = "learner not answering";  // it restarts, or has just finished
+    if (!answers.learner && last_learner_) view.phase = "learner not answering";  // it restarts, or has just finished
     view.title = title_;
     view.elapsed_seconds = Seconds(now - start_);
     view.actors = cluster.actors_running();

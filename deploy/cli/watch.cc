@@ -30,7 +30,7 @@
 #include "deploy/cli/answers.h"
 #include "deploy/cli/progress.h"
 #include "deploy/cli/run_folder.h"
-#include "deploy/cli/sweep_folder.h"
+#include "deploy/cli/sweep.h"
 #include "deploy/cli/verbs.h"
 #include "deploy/report/groups.h"
 #include "deploy/report/live_page.h"

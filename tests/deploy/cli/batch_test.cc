@@ -8,7 +8,7 @@
 
 #include "common/base/files.h"
 #include "common/config/experiment.h"
-#include "deploy/cli/sweep_status.h"
+#include "deploy/cli/sweep.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/is_ok.h"

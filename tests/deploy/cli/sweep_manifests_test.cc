@@ -1,4 +1,4 @@
-#include "deploy/cli/sweep_manifests.h"
+#include "deploy/cli/sweep.h"
 
 #include <filesystem>
 #include <regex>

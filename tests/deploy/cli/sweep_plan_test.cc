@@ -1,4 +1,4 @@
-#include "deploy/cli/sweep_plan.h"
+#include "deploy/cli/sweep.h"
 
 #include <cstdint>
 #include <string>
@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/config/experiment.h"
-#include "deploy/cli/sweep_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/golden_text.h"
