@@ -33,7 +33,6 @@
 #include "deploy/cli/sweep.h"
 #include "deploy/cli/verbs.h"
 #include "deploy/report/groups.h"
-#include "deploy/report/live_page.h"
 #include "deploy/report/report.h"
 #include "nlohmann/json.hpp"
 

@@ -18,8 +18,8 @@
 #include "common/config/algorithms.h"
 #include "common/metrics/statistics.h"
 #include "common/records/best_epoch.h"
+#include "common/records/sha256.h"
 #include "deploy/report/baselines.h"
-#include "deploy/report/colours.h"
 #include "deploy/report/figure.h"
 #include "deploy/report/groups.h"
 #include "deploy/report/template.h"
@@ -337,6 +337,9 @@ absl::StatusOr<Plotting> ReadPlotting() {
   return plotting;
 }
 
+namespace {
+
+// The script and the licence as they stand in a page.
 std::string ScriptText(const Plotting& plotting) {
   return absl::StrReplaceAll(plotting.script, {{"</script", "<\\/script"}});
 }
@@ -344,6 +347,21 @@ std::string ScriptText(const Plotting& plotting) {
 std::string LicenceText(const Plotting& plotting) {
   return absl::StrReplaceAll(plotting.licence, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
 }
+
+// " 'sha256-...'" for each element `name` of the page.
+std::string Hashes(const std::string& html, const std::string& name) {
+  const std::string begin = absl::StrCat("<", name, ">"), end = absl::StrCat("</", name, ">");
+  std::string hashes;
+  for (size_t at = html.find(begin); at != std::string::npos; at = html.find(begin, at)) {
+    at += begin.size();
+    const std::string hash = Sha256Hex(html.substr(at, html.find(end, at) - at));
+    absl::StrAppend(&hashes, " 'sha256-", absl::Base64Escape(absl::HexStringToBytes(hash)), "'");
+    at = html.find(end, at);
+  }
+  return hashes;
+}
+
+}  // namespace
 
 std::string RenderPage(const json& data, const Plotting& plotting) {
   // Inside <script> only "</" and "<!--" could end or change the element.
@@ -356,6 +374,20 @@ std::string RenderPage(const json& data, const Plotting& plotting) {
                                              {"{{VERDICT}}", kVerdictScript},
                                              {"{{MAPS}}", kMapScript},
                                              {"{{SCRIPT}}", kScript}});
+}
+
+LivePage RenderLivePage(const Plotting& plotting) {
+  LivePage page;
+  page.html = absl::StrReplaceAll(kLiveTemplate, {{"{{STYLE}}", kStyle},
+                                                  {"{{PLOTTING}}", ScriptText(plotting)},
+                                                  {"{{LICENCE}}", LicenceText(plotting)},
+                                                  {"{{VERDICT}}", kVerdictScript},
+                                                  {"{{SCRIPT}}", kScript},
+                                                  {"{{LIVE}}", kLiveScript}});
+  page.policy = absl::StrCat(
+      "default-src 'none'; script-src", Hashes(page.html, "script"), "; style-src", Hashes(page.html, "style"),
+      "; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; ", "frame-ancestors 'none'");
+  return page;
 }
 
 absl::Status WriteReport(const std::vector<std::string>& folders, const std::string& path, const MapMaker& map,

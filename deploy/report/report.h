@@ -1,4 +1,4 @@
-// The report of one or several runs: one self-contained HTML page.
+// The report of one or several runs: one self-contained HTML page, and the page that follows running ones.
 //
 // Reads experiment.textproto, build.txt, progress.csv, episodes.csv and the film (film.mp4, .webp or .png, at most 8
 // MB) of each run folder, and baselines (baselines.h). The page itself computes its verdicts from the curves
@@ -52,11 +52,17 @@ struct Plotting {
 // Reads $DATACOM_CHART_JS or the package's file; NOT_FOUND naming the package to install.
 absl::StatusOr<Plotting> ReadPlotting();
 
-// The script and the licence as they stand in a page.
-std::string ScriptText(const Plotting& plotting);
-std::string LicenceText(const Plotting& plotting);
-
 std::string RenderPage(const nlohmann::json& data, const Plotting& plotting);
+
+// The page of `datacom watch`: it draws a report from server-sent events instead of embedded data, and shows how far
+// each run is and who waits for whom.
+struct LivePage {
+  std::string html;  // loads nothing; opens the event stream "events" next to it
+  // For the header Content-Security-Policy: allows the page's own scripts and style by their hashes, the stream, and
+  // nothing else.
+  std::string policy;
+};
+LivePage RenderLivePage(const Plotting& plotting);
 
 // ReportData, ReadPlotting, RenderPage, then replaces `path` atomically. A path that ends with .svg gets only the
 // figure (figure.h).

@@ -1,4 +1,4 @@
-#include "deploy/report/colours.h"
+#include "deploy/report/figure.h"
 
 #include <array>
 #include <cmath>
@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_split.h"
 #include "common/config/algorithms.h"
-#include "deploy/report/figure.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
