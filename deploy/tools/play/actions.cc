@@ -39,8 +39,6 @@ absl::StatusOr<std::vector<std::string>> ActionColumns(const Csv& csv, const Tas
                               "; one of these sets is needed: ", absl::StrJoin(tried, " | ")));
 }
 
-}  // namespace
-
 absl::StatusOr<std::vector<std::vector<double>>> ReadActions(const std::string& path, const TaskSpec& spec) {
   ASSIGN_OR_RETURN(const Csv csv, Csv::Read(path, Csv::Author::kPerson));
   ASSIGN_OR_RETURN(const std::vector<std::string> columns, ActionColumns(csv, spec, path));
@@ -56,6 +54,17 @@ absl::StatusOr<std::vector<std::vector<double>>> ReadActions(const std::string& 
     actions.push_back(std::move(action));
   }
   return actions;
+}
+
+}  // namespace
+
+absl::StatusOr<ActionSource> RecordedActions(const std::string& path, const TaskSpec& spec) {
+  ASSIGN_OR_RETURN(std::vector<std::vector<double>> actions, ReadActions(path, spec));
+  return ActionSource([actions = std::move(actions)](uint64_t step, const double*, double* action) {
+    if (step >= actions.size()) return false;
+    std::copy(actions[step].begin(), actions[step].end(), action);
+    return true;
+  });
 }
 
 absl::StatusOr<std::map<std::string, double>> ParseInit(const std::string& text) {

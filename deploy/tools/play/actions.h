@@ -3,6 +3,8 @@
 #ifndef DATACOM_DEPLOY_TOOLS_PLAY_ACTIONS_H_
 #define DATACOM_DEPLOY_TOOLS_PLAY_ACTIONS_H_
 
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,9 +18,11 @@
 
 namespace datacom::tools {
 
-// Reads [row][action_dim] from a CSV file with columns action0.. | a0.. | action | a_v,a_w. Skips rows whose action
-// cells are all empty and, if there is a column `step`, step 0: the start, which no action led to.
-absl::StatusOr<std::vector<std::vector<double>>> ReadActions(const std::string& path, const TaskSpec& spec);
+// Writes the action [action_dim] of step `step` (from 0) for the observation; returns false at the end.
+using ActionSource = std::function<bool(uint64_t step, const double* observation, double* action)>;
+// The rows of a CSV file with columns action0.. | a0.. | action | a_v,a_w. Skips rows whose action cells are all empty
+// and, if there is a column `step`, step 0: the start, which no action led to.
+absl::StatusOr<ActionSource> RecordedActions(const std::string& path, const TaskSpec& spec);
 
 // Parses "x=-1,theta=0.1". An empty text gives an empty map.
 absl::StatusOr<std::map<std::string, double>> ParseInit(const std::string& text);

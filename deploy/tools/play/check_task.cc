@@ -1,7 +1,5 @@
 #include "deploy/tools/play/commands.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -40,12 +38,6 @@ struct TaskSpeed {
 };
 
 constexpr int kBlockSteps = 100, kMostBlocks = 100;
-
-double ProcessorSeconds() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 class Measurement {
  public:
@@ -116,7 +108,6 @@ absl::StatusOr<TaskSpeed> MeasureTaskSpeed(const text::CompiledTask& compiled, c
   return TaskSpeed{speed.task / steps, speed.bare / steps};
 }
 
-constexpr int kMostHeld = 20;            // most control steps under one action
 constexpr double kIllConditioned = 1e3;  // condition number of G above which the safe map asks for large actions
 constexpr double kSpeedSeconds = 2, kOtherSpeedSeconds = 0.5;
 constexpr size_t kLargeRow = 16 << 10;  // bytes

@@ -24,14 +24,6 @@
 namespace datacom::tools {
 namespace {
 
-constexpr int kMostHeld = 20;  // most control steps under one action
-
-double ProcessorSeconds() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
 // What acts on q in one time step of the model.
 struct Acting {
   bool contact = false, limit = false;
@@ -247,6 +239,12 @@ std::string Percent(double value) {
 }
 
 }  // namespace
+
+double ProcessorSeconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
 
 absl::StatusOr<ModelFit> MeasureFit(const std::string& task, const v1::TaskOptions& options, const FitPlay& play) {
   ASSIGN_OR_RETURN(TaskModel model, MakeTaskModel(task, options));

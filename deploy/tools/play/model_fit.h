@@ -26,6 +26,9 @@ struct ModelFit {
   int friction_losses = 0;  // most joints and tendons with friction loss in a step
 };
 
+inline constexpr int kMostHeld = 20;  // most control steps under one random action
+double ProcessorSeconds();            // that this thread has used
+
 inline constexpr double kGoodFit = 0.1, kRoughFit = 0.5;  // largest errors that are called so
 
 struct FitPlay {

@@ -1,7 +1,6 @@
 #include "deploy/tools/play/commands.h"
 
 #include <algorithm>
-#include <functional>
 #include <memory>
 #include <utility>
 
@@ -14,18 +13,6 @@
 
 namespace datacom::tools {
 namespace {
-
-// Writes the action [action_dim] of step `step` (from 0) for the observation; returns false at the end.
-using ActionSource = std::function<bool(uint64_t step, const double* observation, double* action)>;
-
-absl::StatusOr<ActionSource> RecordedActions(const std::string& file, const TaskSpec& spec) {
-  ASSIGN_OR_RETURN(std::vector<std::vector<double>> actions, ReadActions(file, spec));
-  return ActionSource([actions = std::move(actions)](uint64_t step, const double*, double* action) {
-    if (step >= actions.size()) return false;
-    std::copy(actions[step].begin(), actions[step].end(), action);
-    return true;
-  });
-}
 
 absl::StatusOr<ActionSource> PolicyActions(const std::string& name, const RolloutCommand& command, uint64_t seed) {
   ASSIGN_OR_RETURN(const NamedTask task, FindTask(command.task, command.set));

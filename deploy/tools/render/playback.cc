@@ -70,32 +70,20 @@ absl::StatusOr<Playback> OfViolation(const std::string& run_dir, uint64_t id) {
   return playback;
 }
 
-// Writes the action of a step; returns false at the end.
-using ActionSource = std::function<bool(uint32_t step, double* action)>;
-
 ActionSource RandomActions(const TaskSpec& spec, uint64_t seed) {
-  const auto hold = static_cast<uint32_t>(std::max(1.0, std::round(kHoldSeconds / spec.control_dt)));
-  return [spec, seed, hold](uint32_t step, double* action) {
+  const auto hold = static_cast<uint64_t>(std::max(1.0, std::round(kHoldSeconds / spec.control_dt)));
+  return [spec, seed, hold](uint64_t step, const double*, double* action) {
     RandomStream stream(StreamKey("render.action", {seed, step / hold}));
     for (int i = 0; i < spec.action_dim; ++i) action[i] = stream.Uniform(spec.action_low[i], spec.action_high[i]);
-    return step < static_cast<uint32_t>(spec.horizon);
+    return step < static_cast<uint64_t>(spec.horizon);
   };
 }
 
 ActionSource ZeroActions(const TaskSpec& spec) {
-  return [spec](uint32_t step, double* action) {
+  return [spec](uint64_t step, const double*, double* action) {
     std::fill_n(action, spec.action_dim, 0.0);
-    return step < static_cast<uint32_t>(spec.horizon);
+    return step < static_cast<uint64_t>(spec.horizon);
   };
-}
-
-absl::StatusOr<ActionSource> RecordedActions(const std::string& path, const TaskSpec& spec) {
-  ASSIGN_OR_RETURN(std::vector<std::vector<double>> rows, ReadActions(path, spec));
-  return ActionSource([rows = std::move(rows)](uint32_t step, double* action) {
-    if (step >= rows.size()) return false;
-    std::copy(rows[step].begin(), rows[step].end(), action);
-    return true;
-  });
 }
 
 // Plays `source` from the start. Recorded actions continue after an absorbing state, as in `rollout`.
@@ -109,7 +97,8 @@ absl::Status PlayActions(Task* task, const std::map<std::string, double>& init, 
   state.observation = observation.data();
   state.reached.cost = task->Cost();
   while (true) {
-    state.last = !source(state.step, action.data()) || !state.reached.valid || (stop_at_end && state.reached.ends());
+    state.last = !source(state.step, observation.data(), action.data()) || !state.reached.valid ||
+                 (stop_at_end && state.reached.ends());
     RETURN_IF_ERROR(watcher(state));
     if (state.last) return absl::OkStatus();
     state.reached = task->Step(action.data(), observation.data());

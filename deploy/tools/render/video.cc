@@ -14,6 +14,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/base/status.h"
 
 extern char** environ;
@@ -25,34 +26,13 @@ std::string PartialOf(const std::string& path) { return path + ".partial"; }
 
 std::vector<std::string> Arguments(const std::string& path, int width, int height, double frames_per_second) {
   const char* const named = std::getenv("DATACOM_FFMPEG");
-  return {named != nullptr && *named != '\0' ? named : "ffmpeg",
-          "-hide_banner",
-          "-loglevel",
-          "error",
-          "-y",
-          "-f",
-          "rawvideo",
-          "-pix_fmt",
-          "bgr0",
-          "-video_size",
-          absl::StrCat(width, "x", height),
-          "-framerate",
-          absl::StrCat(frames_per_second),
-          "-i",
-          "-",
-          "-c:v",
-          "libx264",
-          "-preset",
-          "medium",
-          "-crf",
-          "21",
-          "-pix_fmt",
-          "yuv420p",
-          "-movflags",
-          "+faststart",
-          "-f",
-          "mp4",
-          "file:" + PartialOf(path)};
+  const std::string options = absl::StrCat(
+      "-hide_banner -loglevel error -y -f rawvideo -pix_fmt bgr0 -video_size ", width, "x", height, " -framerate ",
+      frames_per_second, " -i - -c:v libx264 -preset medium -crf 21 -pix_fmt yuv420p -movflags +faststart -f mp4");
+  std::vector<std::string> arguments = absl::StrSplit(options, ' ');
+  arguments.insert(arguments.begin(), named != nullptr && *named != '\0' ? named : "ffmpeg");
+  arguments.push_back("file:" + PartialOf(path));
+  return arguments;
 }
 
 // Starts argv[0], found on the PATH, with these standard streams and no signal blocked or ignored.
