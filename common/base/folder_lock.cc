@@ -14,14 +14,11 @@ absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Take(const std::string& 
   const std::string path = folder + "/lock";
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (fd < 0) return ErrnoStatus(errno, "open " + path);
-  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    const int error = errno;
-    ::close(fd);
-    if (error != EWOULDBLOCK) return ErrnoStatus(error, "lock " + path);
-    return absl::FailedPreconditionError("another process is using " + folder +
-                                         ": stop it, or choose another run folder");
-  }
-  return std::unique_ptr<FolderLock>(new FolderLock(fd));
+  std::unique_ptr<FolderLock> lock(new FolderLock(fd));
+  if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return lock;
+  if (errno != EWOULDBLOCK) return ErrnoStatus(errno, "lock " + path);
+  return absl::FailedPreconditionError("another process is using " + folder +
+                                       ": stop it, or choose another run folder");
 }
 
 absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::TakeFile(const std::string& path) {

@@ -1,7 +1,6 @@
 #include "deploy/tools/play/commands.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <tuple>
 #include <utility>
@@ -53,10 +52,8 @@ class Output {
     for (const auto& [member, epoch, means] : named_) {
       for (size_t i = 0; i < means.named.size(); ++i) {
         const NamedCostValue& cost = means.named[i];
-        char line[80];
-        std::snprintf(line, sizeof line, "%6u %6u %14.4f %12.4f %16.2f  ", member, epoch, cost.max_violation,
-                      cost.sum_cost, cost.violating_steps);
-        *out_ << line << cost_names_[i] << '\n';
+        *out_ << absl::StrFormat("%6u %6u %14.4f %12.4f %16.2f  %s\n", member, epoch, cost.max_violation, cost.sum_cost,
+                                 cost.violating_steps, cost_names_[i]);
       }
     }
   }
@@ -67,9 +64,7 @@ class Output {
     *out_ << "Means over steps:\nmember  epoch           mean  quantity\n";
     for (const auto& [member, epoch, means] : named_) {
       for (size_t i = 0; i < means.logs.size(); ++i) {
-        char line[48];
-        std::snprintf(line, sizeof line, "%6u %6u %14.6g  ", member, epoch, means.logs[i]);
-        *out_ << line << log_names_[i] << '\n';
+        *out_ << absl::StrFormat("%6u %6u %14.6g  %s\n", member, epoch, means.logs[i], log_names_[i]);
       }
     }
   }
@@ -104,14 +99,11 @@ class Output {
   }
   void PrintMeans(uint32_t member, uint64_t seed, uint32_t epoch, const std::vector<v1::EvaluationEpisode>& episodes) {
     const EvaluationMeans means = MeansOf(episodes);
-    char line[320];
-    std::snprintf(line, sizeof line,
-                  "%6u %10llu %6u %9zu %18.4f %12.4f %14.4f %12.4f %16.2f %10.5f %9.1f %8s %8s %9.2f %9.2f %10d",
-                  member, static_cast<unsigned long long>(seed), epoch, episodes.size(), means.discounted_return,
-                  means.return_, means.max_violation, means.sum_cost, means.violating_steps, means.mean_cost,
-                  means.length, Share(means.success_rate).c_str(), Share(means.reached_rate).c_str(),
-                  means.violated_rate, means.absorbed_rate, means.abandoned);
-    *out_ << line << '\n';
+    *out_ << absl::StrFormat(
+        "%6u %10u %6u %9u %18.4f %12.4f %14.4f %12.4f %16.2f %10.5f %9.1f %8s %8s %9.2f %9.2f %10d\n", member, seed,
+        epoch, episodes.size(), means.discounted_return, means.return_, means.max_violation, means.sum_cost,
+        means.violating_steps, means.mean_cost, means.length, Share(means.success_rate), Share(means.reached_rate),
+        means.violated_rate, means.absorbed_rate, means.abandoned);
     named_.emplace_back(member, epoch, means);
   }
 

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/tasks/task.h"
@@ -28,11 +28,9 @@ double FontSize(const Picture& picture) { return std::clamp(picture.height() / 3
 
 // Three decimals, fewer for larger numbers; with a typographic minus sign.
 std::string Number(double value) {
-  char text[32];
   const double size = std::abs(value);
   const int places = size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : 3;
-  std::snprintf(text, sizeof text, "%.*f", places, size);
-  return absl::StrCat(value < 0 ? "−" : "", text);
+  return absl::StrFormat("%s%.*f", value < 0 ? "−" : "", places, size);
 }
 
 struct Entry {
@@ -41,11 +39,9 @@ struct Entry {
 };
 
 std::vector<Entry> Entries(const actor::EpisodeState& state) {
-  char time[32];
-  std::snprintf(time, sizeof time, "%.2f s", state.step * state.task->spec().control_dt);
   const bool violation = state.reached.cost > 0;
   std::vector<Entry> entries = {{"step", std::to_string(state.step)},
-                                {"time", time},
+                                {"time", absl::StrFormat("%.2f s", state.step * state.task->spec().control_dt)},
                                 {"reward", Number(state.reached.reward)},
                                 {"return", Number(state.sum_reward)},
                                 {"cost", Number(state.reached.cost), violation ? kViolation : kValue}};

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 namespace datacom::tools {
 namespace {
@@ -22,11 +22,7 @@ constexpr Colour kSoft = {0.36, 0.4, 0.46, 1};
 constexpr Colour kKnownRows = {0.1, 0.55, 0.2, 1};
 constexpr Colour kNone = {0.9, 0.91, 0.92, 1};
 
-std::string Short(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", std::abs(value));
-  return absl::StrCat(value < 0 ? "−" : "", text);
-}
+std::string Short(double value) { return absl::StrFormat("%s%.3g", value < 0 ? "−" : "", std::abs(value)); }
 
 // "x / m" -> "m"; panels whose axes have the same unit keep their proportions.
 std::string Unit(const std::string& label) {
