@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
@@ -54,46 +55,32 @@ struct SweepOptions {
 absl::Status CheckBackend(const SweepOptions& options) {
   const BatchOptions& batch = options.batch;
   const bool is_batch = options.backend == kSlurm || options.backend == kList;
-  if (!is_batch && options.backend != kLocal && options.backend != kKubernetes) {
-    return absl::InvalidArgumentError(absl::StrCat("--backend ", options.backend, ": unknown backend; use ", kLocal,
-                                                   ", ", kSlurm, ", ", kList, " or ", kKubernetes));
-  }
-  if (!options.images.empty() && options.backend != kKubernetes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--images: --backend ", options.backend, " uses no images; use --backend kubernetes"));
-  }
-  if (options.plain && options.backend != kKubernetes) {
-    return absl::InvalidArgumentError("--plain: use it with --backend kubernetes");
-  }
-  if (!batch.program.empty() && !is_batch) {
-    return absl::InvalidArgumentError("--program: use it with --backend slurm or list");
-  }
-  if ((!batch.sbatch.empty() || batch.join > 0) && options.backend != kSlurm) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(batch.join > 0 ? "--join" : "--sbatch", ": use it with --backend slurm"));
-  }
-  if (options.backend == kList && options.jobs > 0) {
-    return absl::InvalidArgumentError("--jobs: the program that reads the list decides how many run at a time");
-  }
-  if (options.backend != kKubernetes) return absl::OkStatus();
-  if (options.jobs > 0) {
-    return absl::InvalidArgumentError(
-        "--jobs: the cluster decides how many populations run; set the quota in "
-        "deploy/kubernetes/overlays/sweep/quota.yaml, or use --backend local");
-  }
-  if (options.run.max_hours > 0) {
-    return absl::InvalidArgumentError(
-        "--max-hours: this command only writes manifests and cannot stop the cluster; stop it with kubectl delete -k, "
-        "or use --backend local");
-  }
-  if (options.run.stall_minutes != kStallMinutes) {
-    return absl::InvalidArgumentError(
-        "--stall-minutes: the roles of a cluster keep their default; use --backend local, or edit the manifests");
-  }
-  if (!options.run.tls.empty()) {
-    return absl::InvalidArgumentError(
-        "--tls: the Jobs of a sweep have no secret; start single runs with deploy/kubernetes/overlays/secure, or "
-        "use --backend local");
+  const bool kubernetes = options.backend == kKubernetes;
+  const std::pair<bool, std::string> refusals[] = {
+      {!is_batch && !kubernetes && options.backend != kLocal,
+       absl::StrCat("--backend ", options.backend, ": unknown backend; use ", kLocal, ", ", kSlurm, ", ", kList, " or ",
+                    kKubernetes)},
+      {!options.images.empty() && !kubernetes,
+       absl::StrCat("--images: --backend ", options.backend, " uses no images; use --backend kubernetes")},
+      {options.plain && !kubernetes, "--plain: use it with --backend kubernetes"},
+      {!batch.program.empty() && !is_batch, "--program: use it with --backend slurm or list"},
+      {batch.join > 0 && options.backend != kSlurm, "--join: use it with --backend slurm"},
+      {!batch.sbatch.empty() && options.backend != kSlurm, "--sbatch: use it with --backend slurm"},
+      {options.backend == kList && options.jobs > 0,
+       "--jobs: the program that reads the list decides how many run at a time"},
+      {kubernetes && options.jobs > 0,
+       "--jobs: the cluster decides how many populations run; set the quota in "
+       "deploy/kubernetes/overlays/sweep/quota.yaml, or use --backend local"},
+      {kubernetes && options.run.max_hours > 0,
+       "--max-hours: this command only writes manifests and cannot stop the cluster; stop it with kubectl delete -k, "
+       "or use --backend local"},
+      {kubernetes && options.run.stall_minutes != kStallMinutes,
+       "--stall-minutes: the roles of a cluster keep their default; use --backend local, or edit the manifests"},
+      {kubernetes && !options.run.tls.empty(),
+       "--tls: the Jobs of a sweep have no secret; start single runs with deploy/kubernetes/overlays/secure, or use "
+       "--backend local"}};
+  for (const auto& [refused, why] : refusals) {
+    if (refused) return absl::InvalidArgumentError(why);
   }
   return options.images.empty() ? absl::OkStatus() : CheckImages(options.images);
 }
