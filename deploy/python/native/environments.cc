@@ -63,13 +63,9 @@ Environments::Environments(TaskModel model, std::vector<Slot> slots, const Setti
   if (threads > 1) team_ = std::make_unique<Team>(threads);
 }
 
-absl::Status Environments::Begin(const std::map<std::string, double>* init, Slot* slot) {
+absl::Status Environments::Begin(const std::map<std::string, double>& init, Slot* slot) {
   RandomStream stream = EpisodeStream(slot->seed, slot->episode);
-  if (init == nullptr || init->empty()) {
-    slot->task->Reset(&stream, slot->observation.data());
-  } else {
-    RETURN_IF_ERROR(slot->task->ResetTo(*init, &stream, slot->observation.data()));
-  }
+  RETURN_IF_ERROR(slot->task->ResetTo(init, &stream, slot->observation.data()));
   ++slot->episode;
   slot->step = 0;
   slot->finished = false;
@@ -103,7 +99,7 @@ absl::Status Environments::Reset(const Start& start, const datacom_env_result& o
       slot.seed = start.seeds[i];
       slot.episode = 0;
     }
-    RETURN_IF_ERROR(Begin(&start.init, &slot));
+    RETURN_IF_ERROR(Begin(start.init, &slot));
     WriteStart(i, out);
   }
   return absl::OkStatus();
@@ -112,7 +108,7 @@ absl::Status Environments::Reset(const Start& start, const datacom_env_result& o
 void Environments::StepOne(int index, const float* action, const datacom_env_result& out) {
   Slot& slot = slots_[index];
   if (slot.finished) {
-    (void)Begin(nullptr, &slot);  // fails only for start values
+    (void)Begin({}, &slot);  // fails only for start values
     return WriteStart(index, out);
   }
   const size_t actions = slot.action.size(), observations = slot.observation.size();
@@ -137,7 +133,7 @@ void Environments::StepOne(int index, const float* action, const datacom_env_res
   if (out.final_observation != nullptr) {
     std::copy_n(observation, observations, out.final_observation + index * observations);
   }
-  (void)Begin(nullptr, &slot);
+  (void)Begin({}, &slot);
   Round(slot.observation, observation);
 }
 

@@ -56,7 +56,7 @@ class Environments {
     double cost = 0;       // of the last valid state
   };
   Environments(TaskModel model, std::vector<Slot> slots, const Settings& settings);
-  absl::Status Begin(const std::map<std::string, double>* init, Slot* slot);
+  absl::Status Begin(const std::map<std::string, double>& init, Slot* slot);
   void WriteStart(int index, const datacom_env_result& out);
   void WriteNamedCosts(int index, const datacom_env_result& out) const;
   void StepOne(int index, const float* action, const datacom_env_result& out);
