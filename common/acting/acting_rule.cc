@@ -43,6 +43,7 @@ absl::Status CheckActingRuleTask(absl::string_view rule, const TaskModel& model)
 
 absl::StatusOr<std::unique_ptr<ActingRule>> MakeActingRule(const Snapshot& snapshot, const TaskModel& model,
                                                            int max_batch) {
+  if (max_batch < 1) return absl::InvalidArgumentError(absl::StrCat("max_batch = ", max_batch, ", must be at least 1"));
   ASSIGN_OR_RETURN(const ActingRuleEntry* entry, Find(snapshot.acting_rule));
   RETURN_IF_ERROR(CheckActingRuleTask(snapshot.acting_rule, model));
   const SnapshotForm form = entry->form(SnapshotDims::Of(model), snapshot);

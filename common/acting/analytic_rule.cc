@@ -4,7 +4,6 @@
 //   executed_action).
 #include <algorithm>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -12,19 +11,45 @@
 #include "common/acting/map_gains.h"
 #include "common/acting/register_rule.h"
 #include "common/acting/rule_parts.h"
-#include "common/base/status.h"
 #include "common/safety/known_rows.h"
 
 namespace datacom {
 namespace {
 
+std::vector<double> ViabilityGains(const KnownConstraints& constraints, bool forward_invariant) {
+  return forward_invariant ? constraints.viability_gains() : std::vector<double>(constraints.count());
+}
+
 // Not thread-safe; owns nets and workspace, shares the task's model; Load and Act neither allocate nor block.
+template <bool kForwardInvariant>
 class AnalyticRule : public ExecutingRule {
  public:
-  AnalyticRule(GaussianPolicy policy, AnalyticMap map, const TaskModel& model, int max_batch);
+  AnalyticRule(const Snapshot& snapshot, const SnapshotForm& form, const TaskModel& model, int max_batch)
+      : ExecutingRule(model.spec, max_batch),
+        policy_(snapshot, form, model.spec, max_batch),
+        map_(model.known_constraints, ViabilityGains(*model.known_constraints, kForwardInvariant),
+             model.dynamics->dims()),
+        dynamics_(model.dynamics),
+        observation_(model.spec.obs_dim),
+        q_(model.dynamics->dims().q),
+        x_(model.dynamics->dims().x),
+        x_dot_(x_.size()),
+        f_(q_.size()),
+        G_(q_.size() * model.spec.action_dim),
+        filter_(model.spec.action_dim) {}
 
   // Writes u to `actions`. Leaves diagnostics.constraint and cvar unchanged: there is no learned constraint.
-  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
+  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override {
+    policy_.Act(batch, inputs, actions);
+    const int obs = static_cast<int>(observation_.size()), n = policy_.noise_dim();
+    for (int r = 0; r < batch; ++r) {
+      std::copy_n(inputs.observations + r * obs, obs, observation_.data());
+      dynamics_->Evaluate(observation_.data(), {q_.data(), x_.data(), x_dot_.data(), f_.data(), G_.data()});
+      map_.Set({q_.data(), x_.data(), f_.data(), G_.data(), x_dot_.data(), observation_.data()}, gains_);
+      filter_.Apply(r, actions + r * n, diagnostics, &executed_[r * n],
+                    [this](const double* u, double* a) { map_.Apply(u, a); });
+    }
+  }
   int noise_dim() const override { return policy_.noise_dim(); }
 
  protected:
@@ -42,31 +67,6 @@ class AnalyticRule : public ExecutingRule {
   RowFilter filter_;
 };
 
-AnalyticRule::AnalyticRule(GaussianPolicy policy, AnalyticMap map, const TaskModel& model, int max_batch)
-    : ExecutingRule(model.spec, max_batch),
-      policy_(std::move(policy)),
-      map_(std::move(map)),
-      dynamics_(model.dynamics),
-      observation_(model.spec.obs_dim),
-      q_(model.dynamics->dims().q),
-      x_(model.dynamics->dims().x),
-      x_dot_(x_.size()),
-      f_(q_.size()),
-      G_(q_.size() * model.spec.action_dim),
-      filter_(model.spec.action_dim) {}
-
-void AnalyticRule::Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) {
-  policy_.Act(batch, inputs, actions);
-  const int obs = static_cast<int>(observation_.size()), n = policy_.noise_dim();
-  for (int r = 0; r < batch; ++r) {
-    std::copy_n(inputs.observations + r * obs, obs, observation_.data());
-    dynamics_->Evaluate(observation_.data(), {q_.data(), x_.data(), x_dot_.data(), f_.data(), G_.data()});
-    map_.Set({q_.data(), x_.data(), f_.data(), G_.data(), x_dot_.data(), observation_.data()}, gains_);
-    filter_.Apply(r, actions + r * n, diagnostics, &executed_[r * n],
-                  [this](const double* u, double* a) { map_.Apply(u, a); });
-  }
-}
-
 SnapshotForm Form(const SnapshotDims& dims, const Snapshot& /*like*/) {
   SnapshotForm form;
   GaussianPolicy::Declare(dims, &form);
@@ -74,23 +74,15 @@ SnapshotForm Form(const SnapshotDims& dims, const Snapshot& /*like*/) {
   return form;
 }
 
-template <bool ForwardInvariant>
-absl::StatusOr<std::unique_ptr<SnapshotRule>> Make(const Snapshot& snapshot, const SnapshotForm& form,
-                                                   const TaskModel& model, int max_batch) {
-  ASSIGN_OR_RETURN(GaussianPolicy policy, GaussianPolicy::MakePolicy(snapshot, form, model.spec, max_batch));
-  std::vector<double> viability(model.known_constraints->count(), 0.0);
-  if (ForwardInvariant) viability = model.known_constraints->viability_gains();
-  AnalyticMap map(model.known_constraints, std::move(viability), model.dynamics->dims());
-  return std::make_unique<AnalyticRule>(std::move(policy), std::move(map), model, max_batch);
-}
-
 absl::Status CheckTask(const TaskModel& model) {
   if (model.known_constraints != nullptr) return CheckTaskOfMap(model);
   return absl::InvalidArgumentError(absl::StrCat("task ", model.spec.name, " has no known constraints"));
 }
 
-const RegisterActingRule kInvariant("atacom_fi", {&Form, &Make<true>, &ExecutedActionOnly, &CheckTask});
-const RegisterActingRule kNotInvariant("atacom_nfi", {&Form, &Make<false>, &ExecutedActionOnly, &CheckTask});
+const RegisterActingRule kInvariant("atacom_fi",
+                                    {&Form, &NewRule<AnalyticRule<true>>, &ExecutedActionOnly, &CheckTask});
+const RegisterActingRule kNotInvariant("atacom_nfi",
+                                       {&Form, &NewRule<AnalyticRule<false>>, &ExecutedActionOnly, &CheckTask});
 
 }  // namespace
 }  // namespace datacom

@@ -5,7 +5,6 @@
 //   in column executed_action.
 #include <algorithm>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -22,7 +21,7 @@ namespace {
 // Not thread-safe; owns nets and workspace, shares the task's model; Load and Act neither allocate nor block.
 class CbfQpRule : public ExecutingRule {
  public:
-  CbfQpRule(GaussianPolicy policy, Mlp barrier, const TaskModel& model, int max_batch);
+  CbfQpRule(const Snapshot& snapshot, const SnapshotForm& form, const TaskModel& model, int max_batch);
 
   // Leaves diagnostics.constraint and cvar unchanged: a barrier is not a discounted cost.
   void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
@@ -49,10 +48,10 @@ class CbfQpRule : public ExecutingRule {
   RowFilter filter_;
 };
 
-CbfQpRule::CbfQpRule(GaussianPolicy policy, Mlp barrier, const TaskModel& model, int max_batch)
+CbfQpRule::CbfQpRule(const Snapshot& snapshot, const SnapshotForm& form, const TaskModel& model, int max_batch)
     : ExecutingRule(model.spec, max_batch),
-      policy_(std::move(policy)),
-      barrier_(std::move(barrier)),
+      policy_(snapshot, form, model.spec, max_batch),
+      barrier_(snapshot, form.Net("barrier"), max_batch),
       dynamics_(model.dynamics),
       low_(model.spec.action_low),
       high_(model.spec.action_high),
@@ -109,13 +108,6 @@ SnapshotForm Form(const SnapshotDims& dims, const Snapshot& /*like*/) {
   return form;
 }
 
-absl::StatusOr<std::unique_ptr<SnapshotRule>> Make(const Snapshot& snapshot, const SnapshotForm& form,
-                                                   const TaskModel& model, int max_batch) {
-  ASSIGN_OR_RETURN(GaussianPolicy policy, GaussianPolicy::MakePolicy(snapshot, form, model.spec, max_batch));
-  ASSIGN_OR_RETURN(Mlp barrier, Mlp::Make(snapshot, form.Net("barrier"), max_batch));
-  return std::make_unique<CbfQpRule>(std::move(policy), std::move(barrier), model, max_batch);
-}
-
 absl::Status CheckTask(const TaskModel& model) {
   RETURN_IF_ERROR(CheckHasModel(model));
   const int uncontrolled = model.dynamics->dims().x;
@@ -125,7 +117,7 @@ absl::Status CheckTask(const TaskModel& model) {
                                                  "ones only"));
 }
 
-const RegisterActingRule kRegistered("cbf_qp", {&Form, &Make, &ExecutedActionOnly, &CheckTask});
+const RegisterActingRule kRegistered("cbf_qp", {&Form, &NewRule<CbfQpRule>, &ExecutedActionOnly, &CheckTask});
 
 }  // namespace
 }  // namespace datacom

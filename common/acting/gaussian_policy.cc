@@ -2,17 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
-#include <utility>
 
 #include "common/acting/register_rule.h"
-#include "common/base/status.h"
 
 namespace datacom {
 
-GaussianPolicy::GaussianPolicy(Mlp mean, Mlp log_std, const TaskSpec& spec, int max_batch)
-    : mean_(std::move(mean)),
-      log_std_(std::move(log_std)),
+GaussianPolicy::GaussianPolicy(const Snapshot& snapshot, const SnapshotForm& form, const TaskSpec& spec, int max_batch)
+    : mean_(snapshot, form.Net("actor.mean"), max_batch),
+      log_std_(snapshot, form.Net("actor.log_std"), max_batch),
       seen_(spec, max_batch),
       scale_(spec),
       mean_values_(max_batch * spec.action_dim),
@@ -20,13 +17,6 @@ GaussianPolicy::GaussianPolicy(Mlp mean, Mlp log_std, const TaskSpec& spec, int 
 
 void GaussianPolicy::Declare(const SnapshotDims& dims, SnapshotForm* form) {
   for (const char* net : {"actor.mean", "actor.log_std"}) form->nets.push_back({net, dims.observation, dims.action});
-}
-
-absl::StatusOr<GaussianPolicy> GaussianPolicy::MakePolicy(const Snapshot& snapshot, const SnapshotForm& form,
-                                                          const TaskSpec& spec, int max_batch) {
-  ASSIGN_OR_RETURN(Mlp mean, Mlp::Make(snapshot, form.Net("actor.mean"), max_batch));
-  ASSIGN_OR_RETURN(Mlp log_std, Mlp::Make(snapshot, form.Net("actor.log_std"), max_batch));
-  return GaussianPolicy(std::move(mean), std::move(log_std), spec, max_batch);
 }
 
 void GaussianPolicy::Set(const Snapshot& snapshot) {
@@ -55,7 +45,8 @@ namespace {
 // Not thread-safe; Load and Act neither allocate nor block.
 class GaussianPolicyRule : public SnapshotRule {
  public:
-  explicit GaussianPolicyRule(GaussianPolicy policy) : policy_(std::move(policy)) {}
+  GaussianPolicyRule(const Snapshot& snapshot, const SnapshotForm& form, const TaskModel& model, int max_batch)
+      : policy_(snapshot, form, model.spec, max_batch) {}
 
   void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& /*diagnostics*/) override {
     policy_.Act(batch, inputs, actions);
@@ -76,15 +67,9 @@ SnapshotForm Form(const SnapshotDims& dims, const Snapshot& /*like*/) {
   return form;
 }
 
-absl::StatusOr<std::unique_ptr<SnapshotRule>> Make(const Snapshot& snapshot, const SnapshotForm& form,
-                                                   const TaskModel& model, int max_batch) {
-  ASSIGN_OR_RETURN(GaussianPolicy policy, GaussianPolicy::MakePolicy(snapshot, form, model.spec, max_batch));
-  return std::make_unique<GaussianPolicyRule>(std::move(policy));
-}
-
 std::vector<Column> Columns(uint32_t /*action_dim*/) { return {}; }
 
-const RegisterActingRule kRegistered("gaussian_policy", {&Form, &Make, &Columns});
+const RegisterActingRule kRegistered("gaussian_policy", {&Form, &NewRule<GaussianPolicyRule>, &Columns});
 
 }  // namespace
 }  // namespace datacom

@@ -7,7 +7,6 @@
 
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "common/acting/acting_rule.h"
 #include "common/acting/rule_parts.h"
 #include "common/acting/snapshot_form.h"
@@ -23,17 +22,13 @@ inline constexpr float kMinLogStd = -20, kMaxLogStd = 2;
 class GaussianPolicy {
  public:
   static void Declare(const SnapshotDims& dims, SnapshotForm* form);
-  static absl::StatusOr<GaussianPolicy> MakePolicy(const Snapshot& snapshot, const SnapshotForm& form,
-                                                   const TaskSpec& spec, int max_batch);
-
+  GaussianPolicy(const Snapshot& snapshot, const SnapshotForm& form, const TaskSpec& spec, int max_batch);
   void Set(const Snapshot& snapshot);
   // Reads observations, noise and demonstrations of the inputs. actions: [batch, action].
   void Act(int batch, const ActingInputs& inputs, float* actions);
   int noise_dim() const { return mean_.outputs(); }  // the number of actions
 
  private:
-  GaussianPolicy(Mlp mean, Mlp log_std, const TaskSpec& spec, int max_batch);
-
   Mlp mean_, log_std_;
   SeenPart seen_;
   ActionScale scale_;

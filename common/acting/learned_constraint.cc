@@ -2,43 +2,39 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "common/acting/gaussian_policy.h"
-#include "common/base/status.h"
 
 namespace datacom {
+namespace {
 
-LearnedConstraint::LearnedConstraint(Mlp value, int max_batch)
-    : value_(std::move(value)), values_(max_batch), value_slopes_(max_batch * value_.inputs()) {}
+constexpr char kMean[] = "constraint.mean", kLogStd[] = "constraint.log_std", kQuantile[] = "constraint.value";
+
+}  // namespace
+
+LearnedConstraint::LearnedConstraint(const Snapshot& snapshot, const SnapshotForm& form, int max_batch)
+    : value_(snapshot, form.Net(HasNet(snapshot, kQuantile) ? kQuantile : kMean), max_batch),
+      values_(max_batch),
+      value_slopes_(max_batch * value_.inputs()) {
+  if (HasNet(snapshot, kQuantile)) return;
+  log_std_.emplace(snapshot, form.Net(kLogStd), max_batch);
+  log_stds_.resize(max_batch);
+  log_std_slopes_.resize(max_batch * value_.inputs());
+}
 
 void LearnedConstraint::Declare(int inputs, const Snapshot& like, SnapshotForm* form) {
-  MlpSpec net{"constraint.mean", inputs, 1, Mlp::Hidden::kSigmoid, Mlp::Output::kSoftplus, /*gradient=*/true};
-  if (HasNet(like, "constraint.value")) {
-    net.net = "constraint.value";
+  MlpSpec net{kMean, inputs, 1, Mlp::Hidden::kSigmoid, Mlp::Output::kSoftplus, /*gradient=*/true};
+  if (HasNet(like, kQuantile)) {
+    net.net = kQuantile;
     net.hidden = Mlp::Hidden::kRelu;
     form->nets.push_back(net);
     return;
   }
   form->nets.push_back(net);
-  net.net = "constraint.log_std";
+  net.net = kLogStd;
   net.output = Mlp::Output::kLinear;
   form->nets.push_back(net);
   form->scalars.push_back({"risk_margin", /*example=*/0.195});
-}
-
-absl::StatusOr<LearnedConstraint> LearnedConstraint::Make(const Snapshot& snapshot, const SnapshotForm& form,
-                                                          int max_batch) {
-  const bool quantile = HasNet(snapshot, "constraint.value");
-  const MlpSpec& net = form.Net(quantile ? "constraint.value" : "constraint.mean");
-  ASSIGN_OR_RETURN(Mlp value, Mlp::Make(snapshot, net, max_batch));
-  LearnedConstraint constraint(std::move(value), max_batch);
-  if (quantile) return constraint;
-  ASSIGN_OR_RETURN(Mlp log_std, Mlp::Make(snapshot, form.Net("constraint.log_std"), max_batch));
-  constraint.log_std_ = std::move(log_std);
-  constraint.log_stds_.resize(max_batch);
-  constraint.log_std_slopes_.resize(max_batch * net.inputs);
-  return constraint;
 }
 
 void LearnedConstraint::Set(const Snapshot& snapshot) {

@@ -10,7 +10,6 @@
 #include <optional>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "common/acting/snapshot_form.h"
 #include "common/nn/mlp.h"
 #include "common/nn/snapshot.h"
@@ -21,7 +20,7 @@ class LearnedConstraint {
  public:
   // inputs: dimensions of z; like: whose nets these are, the CVaR's if it has none.
   static void Declare(int inputs, const Snapshot& like, SnapshotForm* form);
-  static absl::StatusOr<LearnedConstraint> Make(const Snapshot& snapshot, const SnapshotForm& form, int max_batch);
+  LearnedConstraint(const Snapshot& snapshot, const SnapshotForm& form, int max_batch);
   void Set(const Snapshot& snapshot);
 
   // z: [batch, inputs], batch <= max_batch. Needs a Set first.
@@ -30,8 +29,6 @@ class LearnedConstraint {
   double Row(int r, double* gradient) const;
 
  private:
-  LearnedConstraint(Mlp value, int max_batch);
-
   Mlp value_;  // the mean, or the quantile
   std::optional<Mlp> log_std_;
   double margin_ = 0;

@@ -8,12 +8,10 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "common/acting/register_rule.h"
 #include "common/acting/rule_parts.h"
-#include "common/base/status.h"
 
 namespace datacom {
 namespace {
@@ -24,7 +22,13 @@ constexpr char kLimit[] = "observation_limit";
 // Not thread-safe; owns net and workspace; Load and Act neither allocate nor block.
 class NormalisedGaussian : public ExecutingRule {
  public:
-  NormalisedGaussian(Mlp mean, const TaskSpec& spec, int max_batch);
+  NormalisedGaussian(const Snapshot& snapshot, const SnapshotForm& form, const TaskModel& model, int max_batch)
+      : ExecutingRule(model.spec, max_batch),
+        mean_(snapshot, form.Net("actor.mean"), max_batch),
+        seen_(model.spec, max_batch),
+        scale_(model.spec),
+        std_(model.spec.action_dim),
+        inputs_(max_batch * mean_.inputs()) {}
 
   void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
   int noise_dim() const override { return mean_.outputs(); }
@@ -43,26 +47,12 @@ class NormalisedGaussian : public ExecutingRule {
   std::vector<float> inputs_;                              // [max_batch, obs]
 };
 
-NormalisedGaussian::NormalisedGaussian(Mlp mean, const TaskSpec& spec, int max_batch)
-    : ExecutingRule(spec, max_batch),
-      mean_(std::move(mean)),
-      seen_(spec, max_batch),
-      scale_(spec),
-      observation_mean_(spec.seen_dim()),
-      observation_std_(spec.seen_dim()),
-      log_std_(spec.action_dim),
-      std_(spec.action_dim),
-      inputs_(max_batch * spec.seen_dim()) {}
-
 void NormalisedGaussian::Set(const Snapshot& snapshot) {
   mean_.Set(snapshot);
   limit_ = static_cast<float>(ScalarOf(snapshot, kLimit));
-  const auto copy = [&](const char* name, std::vector<float>* to) {
-    std::copy_n(snapshot.Find(name)->values.data(), to->size(), to->data());
-  };
-  copy(kMean, &observation_mean_);
-  copy(kStd, &observation_std_);
-  copy(kLogStd, &log_std_);
+  observation_mean_ = snapshot.Find(kMean)->values;
+  observation_std_ = snapshot.Find(kStd)->values;
+  log_std_ = snapshot.Find(kLogStd)->values;
   for (size_t i = 0; i < std_.size(); ++i) std_[i] = std::exp(log_std_[i]);
 }
 
@@ -100,15 +90,9 @@ SnapshotForm Form(const SnapshotDims& dims, const Snapshot& /*like*/) {
   return form;
 }
 
-absl::StatusOr<std::unique_ptr<SnapshotRule>> Make(const Snapshot& snapshot, const SnapshotForm& form,
-                                                   const TaskModel& model, int max_batch) {
-  ASSIGN_OR_RETURN(Mlp mean, Mlp::Make(snapshot, form.Net("actor.mean"), max_batch));
-  return std::make_unique<NormalisedGaussian>(std::move(mean), model.spec, max_batch);
-}
-
 std::vector<Column> Columns(uint32_t action_dim) { return {ExecutedActionColumn(action_dim), LogProbColumn()}; }
 
-const RegisterActingRule kRegistered("normalised_gaussian", {&Form, &Make, &Columns});
+const RegisterActingRule kRegistered("normalised_gaussian", {&Form, &NewRule<NormalisedGaussian>, &Columns});
 
 }  // namespace
 }  // namespace datacom

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/status.h"
 
 namespace datacom {
 namespace {
@@ -26,14 +24,19 @@ float Finite(float value) { return std::isfinite(value) ? value : 0.0f; }
 
 }  // namespace
 
-DynamicsEnsemble::DynamicsEnsemble(int obs_dim, int action_dim, int max_batch)
+DynamicsEnsemble::DynamicsEnsemble(const Snapshot& snapshot, const SnapshotForm& form, int obs_dim, int action_dim,
+                                   int max_batch)
     : obs_dim_(obs_dim),
       action_dim_(action_dim),
       input_mean_(obs_dim + action_dim),
       input_scale_(obs_dim + action_dim),
       inputs_(max_batch * (obs_dim + action_dim)),
       outputs_(max_batch * 2 * (obs_dim + 1)),
-      deviations_(Floats::Zero((max_batch * (obs_dim + 1) + kLanes - 1) / kLanes * kLanes)) {}
+      deviations_(Floats::Zero((max_batch * (obs_dim + 1) + kLanes - 1) / kLanes * kLanes)) {
+  for (const MlpSpec& net : form.nets) {
+    if (absl::StartsWith(net.net, kNet)) nets_.emplace_back(snapshot, net, max_batch);
+  }
+}
 
 void DynamicsEnsemble::Declare(int obs_dim, int action_dim, const Snapshot& like, SnapshotForm* form) {
   MlpSpec net{"", obs_dim + action_dim, 2 * (obs_dim + 1), Mlp::Hidden::kSwish};
@@ -44,17 +47,6 @@ void DynamicsEnsemble::Declare(int obs_dim, int action_dim, const Snapshot& like
   } while (HasNet(like, absl::StrCat(kNet, members)));
   form->vectors.push_back({kInputMean, obs_dim + action_dim});
   form->vectors.push_back({kInputStd, obs_dim + action_dim, /*positive=*/true});
-}
-
-absl::StatusOr<DynamicsEnsemble> DynamicsEnsemble::Make(const Snapshot& snapshot, const SnapshotForm& form, int obs_dim,
-                                                        int action_dim, int max_batch) {
-  DynamicsEnsemble ensemble(obs_dim, action_dim, max_batch);
-  for (const MlpSpec& net : form.nets) {
-    if (!absl::StartsWith(net.net, kNet)) continue;
-    ASSIGN_OR_RETURN(Mlp member, Mlp::Make(snapshot, net, max_batch));
-    ensemble.nets_.push_back(std::move(member));
-  }
-  return ensemble;
 }
 
 void DynamicsEnsemble::Set(const Snapshot& snapshot) {

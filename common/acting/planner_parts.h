@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "Eigen/Core"
-#include "absl/status/statusor.h"
 #include "common/acting/snapshot_form.h"
 #include "common/nn/mlp.h"
 #include "common/nn/snapshot.h"
@@ -22,8 +21,7 @@ class DynamicsEnsemble {
   // Declares as many members as `like` has nets, at least one.
   static void Declare(int obs_dim, int action_dim, const Snapshot& like, SnapshotForm* form);
   // Step needs a Set first.
-  static absl::StatusOr<DynamicsEnsemble> Make(const Snapshot& snapshot, const SnapshotForm& form, int obs_dim,
-                                               int action_dim, int max_batch);
+  DynamicsEnsemble(const Snapshot& snapshot, const SnapshotForm& form, int obs_dim, int action_dim, int max_batch);
   void Set(const Snapshot& snapshot);
 
   int members() const { return static_cast<int>(nets_.size()); }
@@ -35,7 +33,6 @@ class DynamicsEnsemble {
 
  private:
   using Floats = Eigen::Array<float, Eigen::Dynamic, 1>;  // aligned to full vectors
-  DynamicsEnsemble(int obs_dim, int action_dim, int max_batch);
 
   int obs_dim_, action_dim_;
   std::vector<Mlp> nets_;

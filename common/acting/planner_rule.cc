@@ -20,7 +20,6 @@
 #include <cstring>
 #include <functional>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -29,7 +28,6 @@
 #include "common/acting/register_rule.h"
 #include "common/acting/rule_parts.h"
 #include "common/base/random.h"
-#include "common/base/status.h"
 #include "common/nn/normals.h"
 
 namespace datacom {
@@ -52,11 +50,7 @@ uint64_t DecisionKey(const float* noise) {
 
 class PlannerRule : public SnapshotRule {
  public:
-  struct Nets {
-    Mlp actor, critic;
-    DynamicsEnsemble dynamics;
-  };
-  PlannerRule(Nets nets, const Snapshot& snapshot, const TaskModel& model);
+  PlannerRule(const Snapshot& snapshot, const SnapshotForm& form, const TaskModel& model, int max_batch);
 
   void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
   int noise_dim() const override { return 2; }
@@ -64,9 +58,9 @@ class PlannerRule : public SnapshotRule {
 
  protected:
   void Set(const Snapshot& snapshot) override {
-    nets_.actor.Set(snapshot);
-    nets_.critic.Set(snapshot);
-    nets_.dynamics.Set(snapshot);
+    actor_.Set(snapshot);
+    critic_.Set(snapshot);
+    dynamics_.Set(snapshot);
     scalars_ = ScalarsOf(snapshot);
   }
 
@@ -85,12 +79,13 @@ class PlannerRule : public SnapshotRule {
   void Imagine(uint64_t key, const float* observation);
   void ImagineParticle(int member, uint64_t key, const float* observation);
 
-  Nets nets_;
   Scalars scalars_;
   const std::function<double(const double*)> cost_;
   const int obs_dim_;
   const ActionScale scale_;
   PlanSize size_;
+  Mlp actor_, critic_;
+  DynamicsEnsemble dynamics_;
   PlanScores scores_;
   std::vector<double> plan_, variance_, fitted_variance_;  // [horizon, action]
   std::vector<double> weights_, costs_;                    // [candidates]
@@ -109,13 +104,15 @@ PlannerRule::Scalars PlannerRule::ScalarsOf(const Snapshot& snapshot) {
           size("plan_particles"), size("plan_iterations")};
 }
 
-PlannerRule::PlannerRule(Nets nets, const Snapshot& snapshot, const TaskModel& model)
-    : nets_(std::move(nets)),
-      scalars_(ScalarsOf(snapshot)),
+PlannerRule::PlannerRule(const Snapshot& snapshot, const SnapshotForm& form, const TaskModel& model, int /*max_batch*/)
+    : scalars_(ScalarsOf(snapshot)),
       cost_(model.cost),
       obs_dim_(model.spec.obs_dim),
       scale_(model.spec),
       size_{kHorizon, Candidates(scalars_.samples), model.spec.action_dim},
+      actor_(snapshot, form.Net("actor"), 1),
+      critic_(snapshot, form.Net("critic.0"), size_.candidates),
+      dynamics_(snapshot, form, obs_dim_, size_.action_dim, size_.candidates),
       scores_(size_) {
   const int n = size_.action_dim, plan = size_.horizon * n;
   for (std::vector<double>* values : {&plan_, &variance_, &fitted_variance_}) values->resize(plan);
@@ -130,7 +127,7 @@ PlannerRule::PlannerRule(Nets nets, const Snapshot& snapshot, const TaskModel& m
   inputs_.resize(size_.candidates * (obs_dim_ + n));
   values_.resize(size_.candidates);
   policy_.resize(2 * n);
-  normals_.resize(std::max(plan * scalars_.samples, size_.candidates * nets_.dynamics.normals_per_row()) + n);
+  normals_.resize(std::max(plan * scalars_.samples, size_.candidates * dynamics_.normals_per_row()) + n);
 }
 
 void PlannerRule::Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& /*diagnostics*/) {
@@ -172,18 +169,18 @@ void PlannerRule::Plan(uint64_t key, const float* observation) {
 }
 
 void PlannerRule::ImagineActor(uint64_t key, const float* observation) {
-  const int n = size_.action_dim, per_row = nets_.dynamics.normals_per_row();
+  const int n = size_.action_dim, per_row = dynamics_.normals_per_row();
   std::copy_n(observation, obs_dim_, states_.data());
   for (int step = 0; step < size_.horizon; ++step) {
     FillNormalsFast(StreamKey("planner.actor.step", {key, static_cast<uint64_t>(step)}), normals_.data(), per_row + n);
-    nets_.actor.Forward(1, states_.data(), policy_.data());
+    actor_.Forward(1, states_.data(), policy_.data());
     for (int i = 0; i < n; ++i) {
       const float log_std = std::clamp(policy_[n + i], kMinLogStd, kMaxLogStd);
       const float action = std::tanh(policy_[i] + std::exp(log_std) * normals_[per_row + i]);
       rollout_[step * n + i] = action;
       policy_[i] = scale_.Scale(i, action);
     }
-    nets_.dynamics.Step(0, 1, policy_.data(), normals_.data(), states_.data(), rewards_.data());
+    dynamics_.Step(0, 1, policy_.data(), normals_.data(), states_.data(), rewards_.data());
   }
 }
 
@@ -204,13 +201,13 @@ void PlannerRule::DrawCandidates(uint64_t key) {
 
 void PlannerRule::Imagine(uint64_t key, const float* observation) {
   scores_.Begin();
-  for (int member = 0; member < nets_.dynamics.members(); ++member) {
+  for (int member = 0; member < dynamics_.members(); ++member) {
     for (int particle = 0; particle < scalars_.particles; ++particle) {
       const uint64_t parts[] = {static_cast<uint64_t>(member), static_cast<uint64_t>(particle)};
       ImagineParticle(member, StreamKey("planner.particle", {key, parts[0], parts[1]}), observation);
     }
   }
-  scores_.Finish(nets_.dynamics.members() * scalars_.particles);
+  scores_.Finish(dynamics_.members() * scalars_.particles);
 }
 
 void PlannerRule::ImagineParticle(int member, uint64_t key, const float* observation) {
@@ -220,8 +217,8 @@ void PlannerRule::ImagineParticle(int member, uint64_t key, const float* observa
   for (int step = 0; step < size_.horizon; ++step) {
     actions = &executed_[step * count * n];
     FillNormalsFast(StreamKey("planner.particle.step", {key, static_cast<uint64_t>(step)}), normals_.data(),
-                    count * nets_.dynamics.normals_per_row());
-    nets_.dynamics.Step(member, count, actions, normals_.data(), states_.data(), rewards_.data());
+                    count * dynamics_.normals_per_row());
+    dynamics_.Step(member, count, actions, normals_.data(), states_.data(), rewards_.data());
     for (int a = 0; a < count; ++a) {
       std::copy_n(&states_[a * obs_dim_], obs_dim_, wide_state_.begin());
       costs_[a] = cost_(wide_state_.data());
@@ -232,7 +229,7 @@ void PlannerRule::ImagineParticle(int member, uint64_t key, const float* observa
     std::copy_n(&states_[a * obs_dim_], obs_dim_, &inputs_[a * inputs]);
     std::copy_n(actions + a * n, n, &inputs_[a * inputs + obs_dim_]);
   }
-  nets_.critic.Forward(count, inputs_.data(), values_.data());
+  critic_.Forward(count, inputs_.data(), values_.data());
   for (float& value : values_) value = std::isfinite(value) ? value : 0.0f;
   scores_.AddValues(values_.data());
 }
@@ -251,17 +248,6 @@ SnapshotForm Form(const SnapshotDims& dims, const Snapshot& like) {
   return form;
 }
 
-absl::StatusOr<std::unique_ptr<SnapshotRule>> Make(const Snapshot& snapshot, const SnapshotForm& form,
-                                                   const TaskModel& model, int /*max_batch*/) {
-  const int obs = model.spec.obs_dim, n = model.spec.action_dim;
-  const int candidates = Candidates(static_cast<int>(ScalarOf(snapshot, "plan_samples")));
-  ASSIGN_OR_RETURN(Mlp actor, Mlp::Make(snapshot, form.Net("actor"), 1));
-  ASSIGN_OR_RETURN(Mlp critic, Mlp::Make(snapshot, form.Net("critic.0"), candidates));
-  ASSIGN_OR_RETURN(DynamicsEnsemble dynamics, DynamicsEnsemble::Make(snapshot, form, obs, n, candidates));
-  PlannerRule::Nets nets{std::move(actor), std::move(critic), std::move(dynamics)};
-  return std::make_unique<PlannerRule>(std::move(nets), snapshot, model);
-}
-
 std::vector<Column> Columns(uint32_t action_dim) { return {MemoryColumn(kHorizon * action_dim)}; }
 
 absl::Status CheckTask(const TaskModel& model) {
@@ -269,7 +255,7 @@ absl::Status CheckTask(const TaskModel& model) {
   return absl::InvalidArgumentError(absl::StrCat("task ", model.spec.name, " has no known cost of an observation"));
 }
 
-const RegisterActingRule kRegistered("planner", {&Form, &Make, &Columns, &CheckTask});
+const RegisterActingRule kRegistered("planner", {&Form, &NewRule<PlannerRule>, &Columns, &CheckTask});
 
 }  // namespace
 }  // namespace datacom

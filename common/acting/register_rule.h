@@ -1,6 +1,6 @@
 // Registers an acting rule. The last lines of its .cc file are:
 //
-//   const RegisterActingRule kRegistered("cbf_qp", {&Form, &Make, &Columns});
+//   const RegisterActingRule kRegistered("cbf_qp", {&Form, &NewRule<CbfQpRule>, &Columns});
 //
 // It runs before main; a name that is registered twice ends the program. The linker must keep the file: it is linked as
 // an object, not from an archive (CMakeLists.txt).
@@ -47,6 +47,13 @@ struct ActingRuleEntry {
   std::vector<Column> (*columns)(uint32_t action_dim);           // extra row columns
   absl::Status (*check_task)(const TaskModel& model) = nullptr;  // refuses a task in which the rule cannot act
 };
+
+// ActingRuleEntry::make of a rule with this constructor.
+template <class Rule>
+absl::StatusOr<std::unique_ptr<SnapshotRule>> NewRule(const Snapshot& snapshot, const SnapshotForm& form,
+                                                      const TaskModel& model, int max_batch) {
+  return std::make_unique<Rule>(snapshot, form, model, max_batch);
+}
 
 class RegisterActingRule {
  public:

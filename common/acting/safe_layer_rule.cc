@@ -8,12 +8,10 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "common/acting/register_rule.h"
 #include "common/acting/rule_parts.h"
-#include "common/base/status.h"
 #include "common/safety/cost_projection.h"
 
 namespace datacom {
@@ -22,7 +20,7 @@ namespace {
 // Not thread-safe; owns nets and workspace; Load and Act neither allocate nor block.
 class SafeLayerRule : public ExecutingRule {
  public:
-  SafeLayerRule(Mlp actor, Mlp model, const TaskSpec& spec, int max_batch);
+  SafeLayerRule(const Snapshot& snapshot, const SnapshotForm& form, const TaskModel& task, int max_batch);
 
   // Leaves diagnostics.constraint and cvar unchanged: the model predicts only the next step.
   void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
@@ -48,16 +46,16 @@ class SafeLayerRule : public ExecutingRule {
   RowFilter filter_;
 };
 
-SafeLayerRule::SafeLayerRule(Mlp actor, Mlp model, const TaskSpec& spec, int max_batch)
-    : ExecutingRule(spec, max_batch),
-      actor_(std::move(actor)),
-      model_(std::move(model)),
-      seen_(spec, max_batch),
-      low_(spec.action_low.begin(), spec.action_low.end()),
-      high_(spec.action_high.begin(), spec.action_high.end()),
-      slopes_(max_batch * spec.action_dim),
-      slope_(spec.action_dim),
-      filter_(spec.action_dim) {}
+SafeLayerRule::SafeLayerRule(const Snapshot& snapshot, const SnapshotForm& form, const TaskModel& task, int max_batch)
+    : ExecutingRule(task.spec, max_batch),
+      actor_(snapshot, form.Net("actor"), max_batch),
+      model_(snapshot, form.Net("safety_model"), max_batch),
+      seen_(task.spec, max_batch),
+      low_(task.spec.action_low.begin(), task.spec.action_low.end()),
+      high_(task.spec.action_high.begin(), task.spec.action_high.end()),
+      slopes_(max_batch * task.spec.action_dim),
+      slope_(task.spec.action_dim),
+      filter_(task.spec.action_dim) {}
 
 void SafeLayerRule::Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) {
   const float* const seen = seen_.Of(batch, inputs.observations);
@@ -86,16 +84,9 @@ SnapshotForm Form(const SnapshotDims& dims, const Snapshot& /*like*/) {
   return form;
 }
 
-absl::StatusOr<std::unique_ptr<SnapshotRule>> Make(const Snapshot& snapshot, const SnapshotForm& form,
-                                                   const TaskModel& model, int max_batch) {
-  ASSIGN_OR_RETURN(Mlp actor, Mlp::Make(snapshot, form.Net("actor"), max_batch));
-  ASSIGN_OR_RETURN(Mlp safety_model, Mlp::Make(snapshot, form.Net("safety_model"), max_batch));
-  return std::make_unique<SafeLayerRule>(std::move(actor), std::move(safety_model), model.spec, max_batch);
-}
-
 std::vector<Column> Columns(uint32_t action_dim) { return {ExecutedActionColumn(action_dim), PreviousCostColumn()}; }
 
-const RegisterActingRule kRegistered("safe_layer", {&Form, &Make, &Columns});
+const RegisterActingRule kRegistered("safe_layer", {&Form, &NewRule<SafeLayerRule>, &Columns});
 
 }  // namespace
 }  // namespace datacom

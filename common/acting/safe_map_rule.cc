@@ -25,7 +25,7 @@ namespace {
 // Not thread-safe; owns nets and workspace, shares the task's model; Load and Act neither allocate nor block.
 class SafeMapRule : public SnapshotRule {
  public:
-  SafeMapRule(GaussianPolicy policy, LearnedConstraint constraint, KnownRows known, const TaskModel& model,
+  SafeMapRule(const Snapshot& snapshot, const SnapshotForm& form, KnownRows known, const TaskModel& model,
               int max_batch);
 
   void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
@@ -59,10 +59,10 @@ class SafeMapRule : public SnapshotRule {
   RowFilter filter_;
 };
 
-SafeMapRule::SafeMapRule(GaussianPolicy policy, LearnedConstraint constraint, KnownRows known, const TaskModel& model,
+SafeMapRule::SafeMapRule(const Snapshot& snapshot, const SnapshotForm& form, KnownRows known, const TaskModel& model,
                          int max_batch)
-    : policy_(std::move(policy)),
-      constraint_(std::move(constraint)),
+    : policy_(snapshot, form, model.spec, max_batch),
+      constraint_(snapshot, form, max_batch),
       dynamics_(model.dynamics),
       dims_(model.dynamics->dims()),
       known_(std::move(known)),
@@ -133,11 +133,9 @@ SnapshotForm Form(const SnapshotDims& dims, const Snapshot& like) {
 
 absl::StatusOr<std::unique_ptr<SnapshotRule>> Make(const Snapshot& snapshot, const SnapshotForm& form,
                                                    const TaskModel& model, int max_batch) {
-  ASSIGN_OR_RETURN(GaussianPolicy policy, GaussianPolicy::MakePolicy(snapshot, form, model.spec, max_batch));
-  ASSIGN_OR_RETURN(LearnedConstraint constraint, LearnedConstraint::Make(snapshot, form, max_batch));
   ASSIGN_OR_RETURN(std::vector<int> rows, SelectKnownRows(model, KnownConstraintNames(snapshot)));
   KnownRows known(model.known_constraints, std::move(rows), model.dynamics->dims());
-  return std::make_unique<SafeMapRule>(std::move(policy), std::move(constraint), std::move(known), model, max_batch);
+  return std::make_unique<SafeMapRule>(snapshot, form, std::move(known), model, max_batch);
 }
 
 std::vector<Column> Columns(uint32_t action_dim) {

@@ -67,6 +67,13 @@ absl::StatusOr<SnapshotCheck> SnapshotCheck::Make(const SnapshotForm& form, cons
 
 // Takes depth and hidden widths from the snapshot.
 absl::Status SnapshotCheck::AddNet(const MlpSpec& net, const Snapshot& snapshot) {
+  if (net.gradient && net.outputs != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("net ", net.net, " has ", net.outputs, " outputs; a gradient needs 1"));
+  }
+  if (net.gradient && net.hidden != Mlp::Hidden::kRelu && net.hidden != Mlp::Hidden::kSigmoid) {
+    return absl::InvalidArgumentError(absl::StrCat("net ", net.net, " has hidden units without a gradient"));
+  }
   auto in = static_cast<uint32_t>(net.inputs);
   const auto outputs = static_cast<uint32_t>(net.outputs);
   for (int layer = 0;; ++layer) {

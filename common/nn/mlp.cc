@@ -4,8 +4,6 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "common/base/status.h"
 #include "common/nn/multiply.h"
 
 namespace datacom {
@@ -29,82 +27,31 @@ float Softplus(float x) { return x > 20.0f ? x : std::log1p(std::exp(x)); }
 
 float SoftplusSlope(float x) { return x > 20.0f ? 1.0f : 1.0f / (1.0f + std::exp(-x)); }
 
-std::string ShapeText(const std::vector<uint32_t>& shape) { return absl::StrCat("[", absl::StrJoin(shape, ", "), "]"); }
-
-absl::Status CheckArray(const Snapshot& snapshot, const std::string& name, std::initializer_list<int> shape) {
-  const NamedArray* array = snapshot.Find(name);
-  if (array == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("snapshot for acting rule \"", snapshot.acting_rule, "\" has no array ", name));
-  }
-  const bool same = std::equal(shape.begin(), shape.end(), array->shape.begin(), array->shape.end(),
-                               [](int want, uint32_t have) { return static_cast<uint32_t>(want) == have; });
-  size_t count = 1;
-  for (const int extent : shape) count *= static_cast<size_t>(extent);
-  if (!same || array->values.size() != count) {
-    return absl::InvalidArgumentError(absl::StrCat("array ", name, " has shape ", ShapeText(array->shape), " and ",
-                                                   array->values.size(), " values, expected [",
-                                                   absl::StrJoin(shape, ", "), "]"));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
-absl::StatusOr<Mlp> Mlp::Make(const Snapshot& snapshot, const MlpSpec& spec, int max_batch) {
-  if (max_batch < 1) return absl::InvalidArgumentError(absl::StrCat("max_batch = ", max_batch, ", must be at least 1"));
-  if (spec.gradient && spec.outputs != 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("net ", spec.net, " has ", spec.outputs, " outputs; a gradient needs 1"));
-  }
-  if (spec.gradient && spec.hidden != Hidden::kRelu && spec.hidden != Hidden::kSigmoid) {
-    return absl::InvalidArgumentError(absl::StrCat("net ", spec.net, " has hidden units without a gradient"));
-  }
-  Mlp mlp(spec);
-  int width = spec.inputs, widest = Padded(spec.inputs);
+Mlp::Mlp(const Snapshot& snapshot, const MlpSpec& spec, int max_batch) : spec_(spec) {
+  int widest = Padded(spec.inputs);
   for (int i = 0;; ++i) {
     Layer layer;
     layer.weight_name = absl::StrCat(spec.net, ".", i, ".weight");
     layer.bias_name = absl::StrCat(spec.net, ".", i, ".bias");
-    const NamedArray* weight = snapshot.Find(layer.weight_name);
-    if (weight == nullptr && i > 0) break;
-    layer.in = width;
-    layer.out = weight != nullptr && weight->shape.size() == 2 ? static_cast<int>(weight->shape[1]) : spec.outputs;
-    RETURN_IF_ERROR(CheckArray(snapshot, layer.weight_name, {layer.in, layer.out}));
-    RETURN_IF_ERROR(CheckArray(snapshot, layer.bias_name, {layer.out}));
+    const NamedArray* const weight = snapshot.Find(layer.weight_name);
+    if (weight == nullptr) break;
+    layer.in = static_cast<int>(weight->shape[0]);
+    layer.out = static_cast<int>(weight->shape[1]);
     layer.in_stride = Padded(layer.in);
     layer.out_stride = Padded(layer.out);
     layer.weight = Floats::Zero(layer.in * layer.out_stride);
     layer.bias = Floats::Zero(layer.out_stride);
     layer.activation = Floats::Zero(max_batch * layer.out_stride);
     if (spec.gradient) layer.transposed = Floats::Zero(layer.out * layer.in_stride);
-    width = layer.out;
     widest = std::max(widest, layer.out_stride);
-    mlp.layers_.push_back(std::move(layer));
-  }
-  if (width != spec.outputs) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("array ", mlp.layers_.back().weight_name, " has ", width, " columns, expected ", spec.outputs));
+    layers_.push_back(std::move(layer));
   }
   if (spec.gradient) {
-    for (Floats& buffer : mlp.backward_) buffer = Floats::Zero(max_batch * widest);
+    for (Floats& buffer : backward_) buffer = Floats::Zero(max_batch * widest);
   }
-  RETURN_IF_ERROR(mlp.Load(snapshot));
-  return mlp;
-}
-
-absl::Status Mlp::Check(const Snapshot& snapshot) const {
-  for (const Layer& layer : layers_) {
-    RETURN_IF_ERROR(CheckArray(snapshot, layer.weight_name, {layer.in, layer.out}));
-    RETURN_IF_ERROR(CheckArray(snapshot, layer.bias_name, {layer.out}));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Mlp::Load(const Snapshot& snapshot) {
-  RETURN_IF_ERROR(Check(snapshot));
   Set(snapshot);
-  return absl::OkStatus();
 }
 
 void Mlp::Set(const Snapshot& snapshot) {

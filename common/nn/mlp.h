@@ -3,8 +3,8 @@
 //
 // A row's result does not depend on its batch: every output value is one chain of fused multiply-adds over the inputs
 // in order, whatever the batch size (multiply.h; lockstep runs and evaluators rely on it). Widths are padded to full
-// vectors. Not thread-safe: owns its workspace, allocated by Make; Forward, Load and Set allocate nothing. Never
-// blocks.
+// vectors. Not thread-safe: owns its workspace, which the constructor allocates; other functions allocate nothing.
+// Never blocks.
 #ifndef DATACOM_COMMON_NN_MLP_H_
 #define DATACOM_COMMON_NN_MLP_H_
 
@@ -12,8 +12,6 @@
 #include <vector>
 
 #include "Eigen/Core"
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "common/nn/snapshot.h"
 
 namespace datacom {
@@ -34,12 +32,9 @@ class Mlp {
   using Hidden = MlpSpec::Hidden;
   using Output = MlpSpec::Output;
 
-  // Takes depth and hidden widths from the snapshot. INVALID_ARGUMENT, naming a missing array or a wrong shape.
-  static absl::StatusOr<Mlp> Make(const Snapshot& snapshot, const MlpSpec& spec, int max_batch);
-
-  // INVALID_ARGUMENT, naming the array and both shapes.
-  absl::Status Load(const Snapshot& snapshot);
-  void Set(const Snapshot& snapshot);  // Load without checks
+  // Takes depth and hidden widths from the snapshot, which has the net (SnapshotCheck, common/acting/snapshot_form.h).
+  Mlp(const Snapshot& snapshot, const MlpSpec& spec, int max_batch);
+  void Set(const Snapshot& snapshot);  // the parameters of another snapshot with the same shapes
 
   // in: [batch, inputs]; out: [batch, outputs]. batch <= max_batch.
   void Forward(int batch, const float* in, float* out);
@@ -61,8 +56,6 @@ class Mlp {
     Floats activation;                  // [max_batch, out_stride]
   };
 
-  explicit Mlp(MlpSpec spec) : spec_(std::move(spec)) {}
-  absl::Status Check(const Snapshot& snapshot) const;
   void Propagate(int batch, const float* in);
   void Finish(int batch, float* out);
 

@@ -1,13 +1,10 @@
 // An acting rule, and the facts of the algorithm that acts with it: the policy's action, but the motor brakes when the
 // pendulum turns too fast.
 #include <cmath>
-#include <memory>
-#include <utility>
 #include <vector>
 
 #include "common/acting/gaussian_policy.h"
 #include "common/acting/register_rule.h"
-#include "common/base/status.h"
 #include "common/config/algorithms.h"
 #include "pendulum.h"
 
@@ -16,7 +13,9 @@ namespace {
 
 class Brake : public datacom::SnapshotRule {
  public:
-  explicit Brake(datacom::GaussianPolicy policy) : policy_(std::move(policy)) {}
+  Brake(const datacom::Snapshot& snapshot, const datacom::SnapshotForm& form, const datacom::TaskModel& model,
+        int max_batch)
+      : policy_(snapshot, form, model.spec, max_batch) {}
 
   void Act(int batch, const datacom::ActingInputs& inputs, float* actions,
            const datacom::ActingDiagnostics& /*diagnostics*/) override {
@@ -41,14 +40,6 @@ datacom::SnapshotForm Form(const datacom::SnapshotDims& dims, const datacom::Sna
   return form;
 }
 
-absl::StatusOr<std::unique_ptr<datacom::SnapshotRule>> Make(const datacom::Snapshot& snapshot,
-                                                            const datacom::SnapshotForm& form,
-                                                            const datacom::TaskModel& model, int max_batch) {
-  ASSIGN_OR_RETURN(datacom::GaussianPolicy policy,
-                   datacom::GaussianPolicy::MakePolicy(snapshot, form, model.spec, max_batch));
-  return std::make_unique<Brake>(std::move(policy));
-}
-
 std::vector<datacom::Column> Columns(uint32_t /*action_dim*/) { return {}; }
 
 absl::Status CheckTask(const datacom::TaskModel& model) {
@@ -56,7 +47,7 @@ absl::Status CheckTask(const datacom::TaskModel& model) {
   return absl::InvalidArgumentError("acting rule brake knows only the pendulum");
 }
 
-const datacom::RegisterActingRule kRule("brake", {&Form, &Make, &Columns, &CheckTask});
+const datacom::RegisterActingRule kRule("brake", {&Form, &datacom::NewRule<Brake>, &Columns, &CheckTask});
 const datacom::RegisterAlgorithmFacts kFacts(R"(
   name: "braked_sac" title: "Braked SAC" colour: "#3a6b35"
   summary: "SAC on reward minus cost, whose motor brakes when the pendulum turns too fast"

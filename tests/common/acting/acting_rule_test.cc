@@ -24,6 +24,7 @@ namespace {
 
 using ::datacom::testing::IsOk;
 using testing::Act;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::MakeRule;
 using testing::RuleInputs;
@@ -49,10 +50,48 @@ double Net(const Snapshot& snapshot, const std::string& name, int outputs, bool 
   MlpSpec form{name, static_cast<int>(in.size()), outputs};
   if (constraint && name != "constraint.value") form.hidden = Mlp::Hidden::kSigmoid;
   if (name == "constraint.mean" || name == "constraint.value") form.output = Mlp::Output::kSoftplus;
-  auto mlp = Mlp::Make(snapshot, form, 1);
+  Mlp mlp(snapshot, form, 1);
   std::vector<float> out(outputs);
-  mlp->Forward(1, in.data(), out.data());
+  mlp.Forward(1, in.data(), out.data());
   return out[output];
+}
+
+TEST(SnapshotCheck, AllowsAGradientOfReluAndSigmoidUnitsOnly) {
+  Snapshot snapshot;
+  testing::AddNet("net", {4, 8, 1}, 1, &snapshot);
+  const auto check = [&](Mlp::Hidden hidden) {
+    SnapshotForm form;
+    form.nets = {{"net", 4, 1, hidden, Mlp::Output::kLinear, /*gradient=*/true}};
+    return SnapshotCheck::Make(form, snapshot).status();
+  };
+  EXPECT_THAT(check(Mlp::Hidden::kRelu), IsOk());
+  EXPECT_THAT(check(Mlp::Hidden::kSigmoid), IsOk());
+  for (const Mlp::Hidden hidden : {Mlp::Hidden::kTanh, Mlp::Hidden::kSwish}) {
+    EXPECT_EQ(check(hidden).code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(check(hidden).message()), HasSubstr("net net has hidden units without a gradient"));
+  }
+}
+
+TEST(SnapshotCheck, RefusesANetOfAnotherShapeNamingArrayAndShapes) {
+  Snapshot snapshot, other;
+  testing::AddNet("net", {4, 8, 1}, 1, &snapshot);
+  testing::AddNet("net", {4, 9, 1}, 1, &other);
+  const auto make = [&](const MlpSpec& net) {
+    SnapshotForm form;
+    form.nets = {net};
+    return SnapshotCheck::Make(form, snapshot);
+  };
+  const auto check = make({"net", 4, 1});
+  ASSERT_THAT(check, IsOk());
+  const absl::Status status = check->Check(other);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("net.0.weight"), HasSubstr("[4, 9]"), HasSubstr("[4, 8]")));
+  EXPECT_THAT(std::string(make({"absent", 4, 1}).status().message()), HasSubstr("absent.0.weight"));
+  EXPECT_THAT(std::string(make({"net", 5, 1}).status().message()), HasSubstr("[5, 8]"));
+  EXPECT_THAT(std::string(make({"net", 4, 2}).status().message()), HasSubstr("net.1.weight"));
+  snapshot.arrays[0].values.pop_back();
+  EXPECT_EQ(check->Check(snapshot).code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(GaussianPolicy, EqualsTheFormulaScaledToTheBox) {
@@ -191,7 +230,7 @@ TEST(SafeMapRule, AddsTheKnownRowsThatTheSnapshotNames) {
   MakeActingRule(plain, model, batch).value()->Act(batch, {observations.data(), noise.data()}, u.data(), {});
   KnownRows known(model.known_constraints, SelectKnownRows(model, names).value(), model.dynamics->dims());
   LearnedConstraint constraint =
-      LearnedConstraint::Make(snapshot, ActingRuleForm("safe_map", SnapshotDims::Of(model)).value(), batch).value();
+      LearnedConstraint(snapshot, ActingRuleForm("safe_map", SnapshotDims::Of(model)).value(), batch);
   constraint.Set(snapshot);
   for (int r = 0; r < batch; ++r) {
     const std::vector<double> observation(observations.begin() + r * 16, observations.begin() + (r + 1) * 16);

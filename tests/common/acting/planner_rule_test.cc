@@ -209,14 +209,13 @@ TEST(DynamicsEnsemble, DrawsFromTheSoftlyBoundedGaussianOfOneMember) {
   snapshot.arrays.push_back({"dynamics.input_std", {kIn}, {2.0f, 0.5f, 1.5f}});
   SnapshotForm form;
   DynamicsEnsemble::Declare(kState, kAction, snapshot, &form);
-  auto ensemble = DynamicsEnsemble::Make(snapshot, form, kState, kAction, 4);
-  ASSERT_THAT(ensemble, IsOk());
-  ensemble->Set(snapshot);
-  EXPECT_EQ(ensemble->members(), 2);
+  DynamicsEnsemble ensemble(snapshot, form, kState, kAction, 4);
+  ensemble.Set(snapshot);
+  EXPECT_EQ(ensemble.members(), 2);
   const std::vector<float> before{0.3f, -0.7f, 1.1f, 30.0f}, actions{0.9f, -0.4f};
   const std::vector<float> normals{0.5f, -1.0f, 2.0f, 1.0f, 0.1f, -0.2f};
   std::vector<float> states = before, rewards(2);
-  ensemble->Step(1, 2, actions.data(), normals.data(), states.data(), rewards.data());
+  ensemble.Step(1, 2, actions.data(), normals.data(), states.data(), rewards.data());
   for (int r = 0; r < 2; ++r) {
     std::vector<double> x{(before[2 * r] - 0.5) / 2, (before[2 * r + 1] + 1) / 0.5, (actions[r] - 0.1) / 1.5};
     for (int layer = 0; layer < 3; ++layer) {

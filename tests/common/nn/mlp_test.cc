@@ -7,17 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/random.h"
 #include "common/nn/multiply.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/testing/is_ok.h"
 #include "tests/testing/snapshots.h"
 
 namespace datacom {
 namespace {
 
-using ::datacom::testing::IsOk;
 using testing::AddNet;
-using ::testing::HasSubstr;
 
 // y = x W + b layer by layer in double, with the arrays' names of snapshot.h.
 std::vector<double> Literal(const Snapshot& snapshot, const MlpSpec& form, std::vector<double> x) {
@@ -99,11 +95,10 @@ TEST(Mlp, ForwardEqualsADirectEvaluation) {
   for (const Case& c : Cases()) {
     Snapshot snapshot;
     AddNet(c.form.net, c.widths, 7, &snapshot);
-    auto mlp = Mlp::Make(snapshot, c.form, 16);
-    ASSERT_THAT(mlp, IsOk());
+    Mlp mlp(snapshot, c.form, 16);
     const auto x = Inputs(16, c.form.inputs);
     std::vector<float> y(16 * c.form.outputs);
-    mlp->Forward(16, x.data(), y.data());
+    mlp.Forward(16, x.data(), y.data());
     for (int r = 0; r < 16; ++r) {
       const auto want = Literal(snapshot, c.form, {x.begin() + r * c.form.inputs, x.begin() + (r + 1) * c.form.inputs});
       for (int j = 0; j < c.form.outputs; ++j)
@@ -117,12 +112,11 @@ TEST(Mlp, GradientEqualsFiniteDifferencesOfTheDirectEvaluation) {
     if (!c.form.gradient) continue;
     Snapshot snapshot;
     AddNet(c.form.net, c.widths, 11, &snapshot);
-    auto mlp = Mlp::Make(snapshot, c.form, 5);
-    ASSERT_THAT(mlp, IsOk());
+    Mlp mlp(snapshot, c.form, 5);
     const int n = c.form.inputs;
     const auto x = Inputs(5, n);
     std::vector<float> y(5), gradient(5 * n);
-    mlp->ForwardWithGradient(5, x.data(), y.data(), gradient.data());
+    mlp.ForwardWithGradient(5, x.data(), y.data(), gradient.data());
     for (int i = 0; i < 5 * n; ++i) {
       std::vector<double> low(x.begin() + i / n * n, x.begin() + (i / n + 1) * n), high = low;
       low[i % n] -= 1e-6;
@@ -137,16 +131,15 @@ TEST(Mlp, ARowHasTheSameBitsInEveryBatch) {
   for (const Case& c : Cases()) {
     Snapshot snapshot;
     AddNet(c.form.net, c.widths, 13, &snapshot);
-    auto mlp = Mlp::Make(snapshot, c.form, 16);
-    ASSERT_THAT(mlp, IsOk());
+    Mlp mlp(snapshot, c.form, 16);
     const int n = c.form.inputs, m = c.form.outputs;
     const auto x = Inputs(16, n);
     const auto evaluate = [&](int batch, int first) {
       std::vector<float> y(batch * m), g(batch * n);
       if (c.form.gradient) {
-        mlp->ForwardWithGradient(batch, x.data() + first * n, y.data(), g.data());
+        mlp.ForwardWithGradient(batch, x.data() + first * n, y.data(), g.data());
       } else {
-        mlp->Forward(batch, x.data() + first * n, y.data());
+        mlp.Forward(batch, x.data() + first * n, y.data());
       }
       y.insert(y.end(), g.begin(), g.end());
       return y;
@@ -160,40 +153,6 @@ TEST(Mlp, ARowHasTheSameBitsInEveryBatch) {
       }
     }
   }
-}
-
-TEST(Mlp, GivesAGradientOfReluAndSigmoidUnitsOnly) {
-  Snapshot snapshot;
-  AddNet("net", {4, 8, 1}, 1, &snapshot);
-  const auto make = [&](Mlp::Hidden hidden) {
-    return Mlp::Make(snapshot, {"net", 4, 1, hidden, Mlp::Output::kLinear, /*gradient=*/true}, 2).status();
-  };
-  EXPECT_THAT(make(Mlp::Hidden::kRelu), IsOk());
-  EXPECT_THAT(make(Mlp::Hidden::kSigmoid), IsOk());
-  for (const Mlp::Hidden hidden : {Mlp::Hidden::kTanh, Mlp::Hidden::kSwish}) {
-    EXPECT_EQ(make(hidden).code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(std::string(make(hidden).message()), HasSubstr("net net has hidden units without a gradient"));
-  }
-}
-
-TEST(Mlp, RefusesAWrongShapeNamingArrayAndShapes) {
-  Snapshot snapshot;
-  AddNet("net", {4, 8, 1}, 1, &snapshot);
-  const MlpSpec form{"net", 4, 1};
-  auto mlp = Mlp::Make(snapshot, form, 2);
-  ASSERT_THAT(mlp, IsOk());
-
-  Snapshot other;
-  AddNet("net", {4, 9, 1}, 1, &other);
-  const absl::Status status = mlp->Load(other);
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()),
-              AllOf(HasSubstr("net.0.weight"), HasSubstr("[4, 9]"), HasSubstr("[4, 8]")));
-  EXPECT_THAT(std::string(Mlp::Make(snapshot, {"absent", 4, 1}, 2).status().message()), HasSubstr("absent.0.weight"));
-  EXPECT_THAT(std::string(Mlp::Make(snapshot, {"net", 5, 1}, 2).status().message()), HasSubstr("[5, 8]"));
-  EXPECT_THAT(std::string(Mlp::Make(snapshot, {"net", 4, 2}, 2).status().message()), HasSubstr("net.1.weight"));
-  snapshot.arrays[0].values.pop_back();
-  EXPECT_EQ(mlp->Load(snapshot).code(), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

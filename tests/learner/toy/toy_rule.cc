@@ -1,20 +1,19 @@
 // Acting rule toy: the Gaussian policy's action, divided by 1 + toy_weight max(0, predicted cost).
 #include <algorithm>
-#include <memory>
-#include <utility>
 #include <vector>
 
 #include "common/acting/gaussian_policy.h"
 #include "common/acting/register_rule.h"
-#include "common/base/status.h"
 
 namespace datacom {
 namespace {
 
 class ToyRule : public SnapshotRule {
  public:
-  ToyRule(GaussianPolicy policy, Mlp cost_model, int max_batch)
-      : policy_(std::move(policy)), cost_model_(std::move(cost_model)), costs_(max_batch) {}
+  ToyRule(const Snapshot& snapshot, const SnapshotForm& form, const TaskModel& model, int max_batch)
+      : policy_(snapshot, form, model.spec, max_batch),
+        cost_model_(snapshot, form.Net("cost_model"), max_batch),
+        costs_(max_batch) {}
 
   void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& /*diagnostics*/) override {
     policy_.Act(batch, inputs, actions);
@@ -48,16 +47,9 @@ SnapshotForm Form(const SnapshotDims& dims, const Snapshot& /*like*/) {
   return form;
 }
 
-absl::StatusOr<std::unique_ptr<SnapshotRule>> Make(const Snapshot& snapshot, const SnapshotForm& form,
-                                                   const TaskModel& model, int max_batch) {
-  ASSIGN_OR_RETURN(GaussianPolicy policy, GaussianPolicy::MakePolicy(snapshot, form, model.spec, max_batch));
-  ASSIGN_OR_RETURN(Mlp cost_model, Mlp::Make(snapshot, form.Net("cost_model"), max_batch));
-  return std::make_unique<ToyRule>(std::move(policy), std::move(cost_model), max_batch);
-}
-
 std::vector<Column> Columns(uint32_t /*action_dim*/) { return {}; }
 
-const RegisterActingRule kRegistered("toy", {&Form, &Make, &Columns});
+const RegisterActingRule kRegistered("toy", {&Form, &NewRule<ToyRule>, &Columns});
 
 }  // namespace
 }  // namespace datacom

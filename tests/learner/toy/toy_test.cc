@@ -132,9 +132,9 @@ TEST(ToyRule, ShrinksTheActionWherePredictedCostIsAboveZero) {
   const testing::RuleInputs in(batch, model.spec);
   const std::vector<float> u = testing::Act(testing::MakeRule(plain, model, batch).get(), in).stored;
   const std::vector<float> a = testing::Act(testing::MakeRule(snapshot, model, batch).get(), in).stored;
-  auto net = Mlp::Make(snapshot, {"cost_model", 5, 1}, batch);
+  Mlp net(snapshot, {"cost_model", 5, 1}, batch);
   std::vector<float> costs(batch);
-  net->Forward(batch, in.observations.data(), costs.data());
+  net.Forward(batch, in.observations.data(), costs.data());
   for (int r = 0; r < batch; ++r) EXPECT_NEAR(a[r], u[r] / (1 + 2 * std::max(0.0f, costs[r])), 1e-6) << r;
   EXPECT_GT(*std::max_element(costs.begin(), costs.end()), 0);
   testing::ExpectTheSameBitsInEveryBatch(snapshot, model, in);
