@@ -17,6 +17,7 @@
 #include "common/metrics/metrics.h"
 #include "common/records/checkpoint.h"
 #include "common/transitions/row_schema.h"
+#include "learner/checked_algorithm.h"
 #include "learner/dataset_draws.h"
 #include "learner/learner_metrics.h"
 #include "learner/learner_service.h"
@@ -69,7 +70,7 @@ struct AcceptedRun {
   std::unique_ptr<FolderLock> lock;
   Checkpoint checkpoint;  // empty: a new run
   AlgorithmConfig config;
-  std::unique_ptr<CheckedAlgorithm> algorithm;    // in the state of the checkpoint
+  std::unique_ptr<Algorithm> algorithm;           // in the state of the checkpoint
   RowSchema schema;                               // rows as the acting rule stores them
   std::shared_ptr<const ControlAffine> dynamics;  // null: the algorithm needs none
   std::unique_ptr<Prefetch> pretraining;          // null: no pre-training updates are left
@@ -91,8 +92,10 @@ absl::StatusOr<AcceptedRun> Accept(const ProcessOptions& options, const TaskMode
     RETURN_IF_ERROR(CheckResume(run.checkpoint.learner, options.run_id, options.settings.fixed,
                                 options.settings.schedule.updates()));
   }
-  ASSIGN_OR_RETURN(run.algorithm, CheckedAlgorithm::Make(seams.make_algorithm, run.config));
-  if (run.resumed()) RETURN_IF_ERROR(run.algorithm->Load(run.checkpoint.algorithm));
+  ASSIGN_OR_RETURN(run.algorithm, Checked("making the algorithm", [&] { return seams.make_algorithm(run.config); }));
+  if (run.resumed()) {
+    RETURN_IF_ERROR(Checked("loading the algorithm's state", [&] { run.algorithm->Load(run.checkpoint.algorithm); }));
+  }
   ASSIGN_OR_RETURN(run.schema, ActingRuleSchema(options.settings.acting_rule, task.spec));
   if (options.settings.needs_dynamics) run.dynamics = task.dynamics;
   ASSIGN_OR_RETURN(run.pretraining, OpenPretraining(options.settings, run.schema, run.config, run.dynamics,

@@ -13,7 +13,7 @@
 #include "common/rpc/role_flags.h"
 #include "common/safety/known_rows.h"
 #include "common/tasks/task.h"
-#include "learner/checked_algorithm.h"
+#include "learner/algorithms/algorithm.h"
 #include "learner/ledger_recorder.h"
 #include "learner/run_settings.h"
 #include "learner/trainer.h"
@@ -37,7 +37,7 @@ struct ProcessSeams {
   // Tells the replay that the run is finished (proto Finish); asked again while it answers UNAVAILABLE or
   // DEADLINE_EXCEEDED. Null: there is nobody to tell.
   std::function<absl::Status(uint64_t completed_update, uint32_t incarnation)> finish_run;
-  CheckedAlgorithm::Maker make_algorithm;
+  std::function<std::unique_ptr<Algorithm>(const AlgorithmConfig&)> make_algorithm;  // may throw
   Trainer::WaitForStop wait_for_stop;
   std::function<void()> alive;  // AlgorithmConfig::alive
 };

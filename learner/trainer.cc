@@ -9,6 +9,7 @@
 #include "common/base/failpoint.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
+#include "learner/checked_algorithm.h"
 
 namespace datacom::learner {
 namespace {
@@ -21,8 +22,8 @@ constexpr double kFarewellSeconds = 5;           // for evaluators to ask again 
 
 }  // namespace
 
-Trainer::Trainer(RunIdentity run, CheckedAlgorithm& algorithm, ServedState& served, RunFiles& files,
-                 LearnerMetrics& metrics, const Clock& clock, WaitForStop wait_for_stop)
+Trainer::Trainer(RunIdentity run, Algorithm& algorithm, ServedState& served, RunFiles& files, LearnerMetrics& metrics,
+                 const Clock& clock, WaitForStop wait_for_stop)
     : run_(std::move(run)),
       algorithm_(algorithm),
       served_(served),
@@ -107,7 +108,7 @@ absl::Status Trainer::PretrainUpdates(Prefetch* prefetch) {
     RETURN_IF_ERROR(NextUpdate(prefetch, &prepared));
     served_.status.SetPhase("pre-training", "");
     const Clock::Time begin = clock_.Now();
-    RETURN_IF_ERROR(algorithm_.Pretrain(prepared->batch));
+    RETURN_IF_ERROR(Checked("pre-training update", [&] { algorithm_.Pretrain(prepared->batch); }));
     metrics_.PretrainUpdate(Seconds(clock_.Now() - begin));
     pretrain_update_ = prepared->update;
     files_.updates().Reach(pretrain_update_);
@@ -190,7 +191,7 @@ absl::Status Trainer::Step(const PreparedUpdate& prepared) {
     RETURN_IF_ERROR(EndEpoch());
   RETURN_IF_ERROR(ApplyEpisodes(prepared));
   const Clock::Time begin = clock_.Now();
-  RETURN_IF_ERROR(algorithm_.Update(prepared.batch));
+  RETURN_IF_ERROR(Checked("update", [&] { algorithm_.Update(prepared.batch); }));
   metrics_.Update(Seconds(clock_.Now() - begin));
   update_ = prepared.update;
   files_.updates().Reach(pretrain_update_ + update_);
@@ -251,15 +252,15 @@ absl::Status Trainer::ApplyEpisodes(const PreparedUpdate& prepared) {
     episodes.push_back(
         {episode.member, static_cast<int>(episode.costs.size()) - 1, episode.z.data(), episode.costs.data()});
   }
-  return episodes.empty() ? absl::OkStatus() : algorithm_.ApplyEpisodes(episodes);
+  return episodes.empty() ? absl::OkStatus() : Checked("delta step", [&] { algorithm_.ApplyEpisodes(episodes); });
 }
 
 absl::Status Trainer::EndEpoch() {
   ASSIGN_OR_RETURN(std::vector<Snapshot> snapshots, TakeSnapshots());
   RETURN_IF_ERROR(served_.policies.Write(next_epoch_, std::move(snapshots)));
-  ASSIGN_OR_RETURN(const Stats stats, algorithm_.GetStats());
+  ASSIGN_OR_RETURN(const Stats stats, Checked("statistics", [&] { return algorithm_.GetStats(); }));
   const bool ends_early = schedule_.EndsEarly(next_epoch_);
-  if (!ends_early) RETURN_IF_ERROR(algorithm_.ResetStats());
+  if (!ends_early) RETURN_IF_ERROR(Checked("resetting statistics", [&] { algorithm_.ResetStats(); }));
   v1::EpochRecord record = OpenEpoch(next_epoch_);
   // An epoch that the end of the run cuts short stays open: a longer run continues it.
   if (!ends_early) open_.erase(next_epoch_);
@@ -406,7 +407,7 @@ absl::Status Trainer::SaveCheckpoint() {
     *totals = totals_[i];
     totals->mutable_critic_losses()->Assign(critics_[i].losses().begin(), critics_[i].losses().end());
   }
-  ASSIGN_OR_RETURN(checkpoint.algorithm, algorithm_.Save());
+  ASSIGN_OR_RETURN(checkpoint.algorithm, Checked("saving the algorithm's state", [&] { return algorithm_.Save(); }));
   RETURN_IF_ERROR(files_.Save(std::move(checkpoint)));
   metrics_.Checkpointed(Seconds(clock_.Now() - begin));
   return absl::OkStatus();
@@ -415,7 +416,8 @@ absl::Status Trainer::SaveCheckpoint() {
 absl::StatusOr<std::vector<Snapshot>> Trainer::TakeSnapshots() const {
   std::vector<Snapshot> snapshots;
   for (int member = 0; member < members_; ++member) {
-    ASSIGN_OR_RETURN(ActingParameters parameters, algorithm_.GetActingParameters(member));
+    ASSIGN_OR_RETURN(ActingParameters parameters,
+                     Checked("taking a snapshot", [&] { return algorithm_.GetActingParameters(member); }));
     Snapshot& snapshot = snapshots.emplace_back();
     snapshot.run_id = run_.run_id;
     snapshot.run_seed = run_.settings.seed;
@@ -439,7 +441,7 @@ absl::Status Trainer::Publish() {
 
 absl::Status Trainer::Refresh() {
   refreshed_ = clock_.Now();
-  ASSIGN_OR_RETURN(const Stats stats, algorithm_.GetStats());
+  ASSIGN_OR_RETURN(const Stats stats, Checked("statistics", [&] { return algorithm_.GetStats(); }));
   const uint64_t rows = update_ == 0 ? 0 : schedule_.RowsSeen(update_);
   const uint64_t last = schedule_.last_update();
   for (int i = 0; i < members_; ++i) metrics_.SetCriticRunaway(i, runaway_[i] != 0);

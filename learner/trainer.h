@@ -19,7 +19,7 @@
 #include "common/base/clock.h"
 #include "common/nn/snapshot.h"
 #include "datacom/v1/checkpoint.pb.h"
-#include "learner/checked_algorithm.h"
+#include "learner/algorithms/algorithm.h"
 #include "learner/learner_metrics.h"
 #include "learner/prefetch.h"
 #include "learner/run_files.h"
@@ -34,7 +34,7 @@ class Trainer {
   // Waits at most so long; true when the process was asked to stop.
   using WaitForStop = std::function<bool(std::chrono::milliseconds)>;
   // Everything passed by reference must outlive the trainer. `files` has begun.
-  Trainer(RunIdentity run, CheckedAlgorithm& algorithm, ServedState& served, RunFiles& files, LearnerMetrics& metrics,
+  Trainer(RunIdentity run, Algorithm& algorithm, ServedState& served, RunFiles& files, LearnerMetrics& metrics,
           const Clock& clock, WaitForStop wait_for_stop);
 
   // Continues from a checkpoint that CheckResume (common/records/checkpoint.h) accepts and whose state the algorithm
@@ -72,7 +72,7 @@ class Trainer {
   double WallSeconds() const;
 
   const RunIdentity run_;
-  CheckedAlgorithm& algorithm_;
+  Algorithm& algorithm_;
   ServedState& served_;
   RunFiles& files_;
   LearnerMetrics& metrics_;

@@ -12,6 +12,7 @@
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/records/checkpoint.h"
+#include "learner/checked_algorithm.h"
 #include "learner/dataset_draws.h"
 #include "learner/setup.h"
 #include "learner/trainer.h"
@@ -116,17 +117,15 @@ class FakeRun {
       : folder_(folder), run_{"run", 1, Settings(experiment, plan)}, plan_(plan), replay_(MakeFakeReplay(experiment)) {}
 
   absl::Status Run() {
-    auto owned = std::make_unique<FakeAlgorithm>(replay_.config);
-    FakeAlgorithm& fake = *owned;
+    FakeAlgorithm fake(replay_.config);
     fake.throw_at_update = plan_.throw_at_update;
     fake.throw_at_pretrain_update = plan_.throw_at_pretrain_update;
     fake.critic_loss = plan_.critic_loss;
-    CheckedAlgorithm algorithm(std::move(owned));
     std::vector<std::string> notes;
     const absl::StatusOr<Checkpoint> loaded = CheckpointStore(RunFiles::CheckpointFolder(folder_)).LoadNewest(&notes);
     if (loaded.ok()) {
       RETURN_IF_ERROR(CheckResume(loaded->learner, run_.run_id, run_.settings.fixed, run_.settings.schedule.updates()));
-      RETURN_IF_ERROR(algorithm.Load(loaded->algorithm));
+      RETURN_IF_ERROR(Checked("loading the algorithm's state", [&] { fake.Load(loaded->algorithm); }));
     }
     const v1::LearnerCheckpoint checkpoint = loaded.ok() ? loaded->learner : v1::LearnerCheckpoint();
     ASSIGN_OR_RETURN(const std::unique_ptr<RunFiles> files,
@@ -138,7 +137,7 @@ class FakeRun {
     LearnerMetrics learner_metrics(metrics.get(), run_.settings.member_count(), run_.settings.algorithm, ".");
     ManualClock clock;
     ServedState served(run_, folder_, clock);
-    Trainer trainer(run_, algorithm, served, *files, learner_metrics, clock, [&](std::chrono::milliseconds timeout) {
+    Trainer trainer(run_, fake, served, *files, learner_metrics, clock, [&](std::chrono::milliseconds timeout) {
       clock.Advance(timeout);
       if (plan_.evaluate) PlayEvaluations(&served.evaluations, plan_);
       const v1::LearnerInfo info = served.status.Info();
