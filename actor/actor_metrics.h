@@ -7,38 +7,26 @@
 namespace datacom::actor {
 
 struct ActorMetrics {
-  explicit ActorMetrics(Metrics* metrics)
-      : env_steps(metrics->counter("datacom_actor_env_steps_total")),
-        rows(metrics->counter("datacom_actor_rows_total")),
-        episodes(metrics->counter("datacom_actor_episodes_total")),
-        abandoned_invalid(metrics->counter("datacom_actor_abandoned_episodes_total", {{"reason", "invalid"}})),
-        abandoned_session(metrics->counter("datacom_actor_abandoned_episodes_total", {{"reason", "session"}})),
-        wait_credit(metrics->counter("datacom_actor_wait_seconds_total", {{"reason", "credit"}})),
-        wait_snapshot(metrics->counter("datacom_actor_wait_seconds_total", {{"reason", "snapshot"}})),
-        wait_register(metrics->counter("datacom_actor_wait_seconds_total", {{"reason", "register"}})),
-        snapshot_age(metrics->gauge("datacom_actor_snapshot_age_seconds")),
-        policy_lag(metrics->gauge("datacom_actor_policy_lag_updates")),
-        safe_map(metrics->histogram("datacom_actor_safe_map_seconds")),
-        step(metrics->histogram("datacom_actor_step_seconds")),
-        intervention(metrics->histogram("datacom_actor_filter_intervention")),
-        discarded(metrics->counter("datacom_actor_snapshots_discarded_total")),
-        environments(metrics->gauge("datacom_actor_environments")) {}
+  explicit ActorMetrics(Metrics* m) : metrics(m) {}
 
-  prometheus::Counter& env_steps;
-  prometheus::Counter& rows;
-  prometheus::Counter& episodes;
-  prometheus::Counter& abandoned_invalid;
-  prometheus::Counter& abandoned_session;
-  prometheus::Counter& wait_credit;
-  prometheus::Counter& wait_snapshot;
-  prometheus::Counter& wait_register;
-  prometheus::Gauge& snapshot_age;
-  prometheus::Gauge& policy_lag;
-  prometheus::Histogram& safe_map;
-  prometheus::Histogram& step;
-  prometheus::Histogram& intervention;
-  prometheus::Counter& discarded;
-  prometheus::Gauge& environments;
+  Metrics* const metrics;
+  prometheus::Counter& env_steps = metrics->counter("datacom_actor_env_steps_total");
+  prometheus::Counter& rows = metrics->counter("datacom_actor_rows_total");
+  prometheus::Counter& episodes = metrics->counter("datacom_actor_episodes_total");
+  prometheus::Counter& abandoned_invalid =
+      metrics->counter("datacom_actor_abandoned_episodes_total", {{"reason", "invalid"}});
+  prometheus::Counter& abandoned_session =
+      metrics->counter("datacom_actor_abandoned_episodes_total", {{"reason", "session"}});
+  prometheus::Counter& wait_credit = metrics->counter("datacom_actor_wait_seconds_total", {{"reason", "credit"}});
+  prometheus::Counter& wait_snapshot = metrics->counter("datacom_actor_wait_seconds_total", {{"reason", "snapshot"}});
+  prometheus::Counter& wait_register = metrics->counter("datacom_actor_wait_seconds_total", {{"reason", "register"}});
+  prometheus::Gauge& snapshot_age = metrics->gauge("datacom_actor_snapshot_age_seconds");
+  prometheus::Gauge& policy_lag = metrics->gauge("datacom_actor_policy_lag_updates");
+  prometheus::Histogram& safe_map = metrics->histogram("datacom_actor_safe_map_seconds");
+  prometheus::Histogram& step = metrics->histogram("datacom_actor_step_seconds");
+  prometheus::Histogram& intervention = metrics->histogram("datacom_actor_filter_intervention");
+  prometheus::Counter& discarded = metrics->counter("datacom_actor_snapshots_discarded_total");
+  prometheus::Gauge& environments = metrics->gauge("datacom_actor_environments");
 };
 
 }  // namespace datacom::actor

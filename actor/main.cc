@@ -56,16 +56,8 @@ absl::StatusOr<std::unique_ptr<Server>> StartHealth(const ActorOptions& options)
 
 absl::StatusOr<std::unique_ptr<Metrics>> StartMetrics(const ActorOptions& options, const std::string& role,
                                                       const RunLabels& labels) {
-  Metrics::Options metrics;
-  metrics.role = role;
-  metrics.run = options.run_id;
-  metrics.task = labels.task;
-  metrics.algorithm = labels.algorithm;
-  metrics.listen = options.metrics_listen;
-  metrics.tls = options.tls;
-  ASSIGN_OR_RETURN(std::unique_ptr<Metrics> started, Metrics::Start(metrics));
-  RETURN_IF_ERROR(WriteAddressFile(options.metrics_address_file, started->address()));
-  return started;
+  return Metrics::Start({role, options.run_id, labels.task, labels.algorithm, options.metrics_listen, options.tls,
+                         options.metrics_address_file});
 }
 
 // Reads the large files of the run's task from the learner, each once. Waits while the learner does not answer.

@@ -61,40 +61,7 @@ LearnerMetrics::MemberCounter::MemberCounter(Metrics* metrics, const std::string
 
 LearnerMetrics::LearnerMetrics(Metrics* metrics, int members, const std::string& algorithm, const std::string& run_dir,
                                std::shared_ptr<const Team> team)
-    : metrics_(metrics),
-      members_(members),
-      run_dir_(run_dir),
-      team_(std::move(team)),
-      updates_(metrics->counter("datacom_learner_updates_total")),
-      pretrain_updates_(metrics->counter("datacom_learner_pretrain_updates_total")),
-      update_seconds_(metrics->histogram("datacom_learner_update_seconds")),
-      wait_draw_(metrics->counter("datacom_learner_wait_seconds_total", {{"reason", "draw"}})),
-      wait_features_(metrics->counter("datacom_learner_wait_seconds_total", {{"reason", "features"}})),
-      published_(metrics->counter("datacom_learner_snapshots_published_total")),
-      checkpoints_(metrics->counter("datacom_learner_checkpoints_total")),
-      checkpoint_seconds_(metrics->histogram("datacom_learner_checkpoint_seconds")),
-      checkpoint_time_(metrics->gauge("datacom_learner_checkpoint_timestamp_seconds")),
-      repeated_(metrics->gauge("datacom_learner_repeated_updates")),
-      pending_(metrics->gauge("datacom_learner_pending_evaluations")),
-      subscribers_(metrics->gauge("datacom_learner_subscribers")),
-      diverged_(metrics->gauge("datacom_learner_diverged_members")),
-      progress_(metrics->gauge("datacom_learner_progress_ratio")),
-      disk_free_(metrics->gauge("datacom_learner_disk_free_bytes")),
-      threads_(metrics->gauge("datacom_learner_threads")),
-      thread_wait_(metrics->gauge("datacom_learner_thread_wait_ratio")),
-      env_steps_(metrics, "datacom_member_env_steps", members),
-      budget_(metrics, "datacom_member_cost_budget", members),
-      return_(metrics, "datacom_member_return", members),
-      cvar_(metrics, "datacom_member_cvar", members),
-      critic_runaway_(metrics, "datacom_member_critic_runaway", members),
-      eval_return_(metrics, "datacom_member_eval_discounted_return", members),
-      eval_violation_(metrics, "datacom_member_eval_max_violation", members),
-      eval_cost_(metrics, "datacom_member_eval_sum_cost", members),
-      eval_violating_steps_(metrics, "datacom_member_eval_violating_steps", members),
-      eval_abandoned_(metrics, "datacom_member_eval_abandoned_episodes", members),
-      episodes_(metrics, "datacom_member_episodes_total", members),
-      violations_(metrics, "datacom_member_violations_total", members),
-      cost_(metrics, "datacom_member_cost_total", members) {
+    : metrics_(metrics), members_(members), run_dir_(run_dir), team_(std::move(team)) {
   for (const EpochStatistic& statistic : StatisticsOf(algorithm)) {
     if (!statistic.about().has_help()) continue;
     statistics_.emplace_back(statistic, MemberGauge(metrics, statistic.gauge(), members));
@@ -112,21 +79,11 @@ void LearnerMetrics::PretrainUpdate(double seconds) {
   update_seconds_.Observe(seconds);
 }
 
-void LearnerMetrics::Waited(double seconds, bool for_draw) {
-  (for_draw ? wait_draw_ : wait_features_).Increment(seconds);
-}
-
-void LearnerMetrics::Published(int snapshots) { published_.Increment(snapshots); }
-
 void LearnerMetrics::Checkpointed(double seconds) {
   checkpoints_.Increment();
   checkpoint_seconds_.Observe(seconds);
   checkpoint_time_.Set(std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count());
 }
-
-void LearnerMetrics::SetRepeatedUpdates(uint64_t updates) { repeated_.Set(static_cast<double>(updates)); }
-void LearnerMetrics::SetPendingEvaluations(uint32_t items) { pending_.Set(items); }
-void LearnerMetrics::SetSubscribers(int count) { subscribers_.Set(count); }
 
 void LearnerMetrics::NameCosts(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
@@ -135,10 +92,6 @@ void LearnerMetrics::NameCosts(const std::vector<std::string>& names) {
          MemberGauge(metrics_, "datacom_member_eval_named_cost", members_, {{"cost", name}}),
          MemberCounter(metrics_, "datacom_member_named_violations_total", members_, {{"cost", name}})});
   }
-}
-
-void LearnerMetrics::SetDevice(const std::string& device) {
-  metrics_->gauge("datacom_learner_device_info", {{"device", device}}).Set(1);
 }
 
 void LearnerMetrics::Introduce(int member, uint64_t seed, const std::string& label, double cost_budget) {
@@ -170,8 +123,6 @@ void LearnerMetrics::Evaluated(int member, const EvaluationMeans& means) {
     named_costs_[i].eval.Set(member, means.named[i].sum_cost);
   }
 }
-
-void LearnerMetrics::SetCriticRunaway(int member, bool runaway) { critic_runaway_.Set(member, runaway ? 1 : 0); }
 
 void LearnerMetrics::RefreshThreads() {
   if (team_ == nullptr) return;

@@ -31,20 +31,23 @@ class LearnerMetrics {
 
   void Update(double seconds);
   void PretrainUpdate(double seconds);
-  void Waited(double seconds, bool for_draw);
-  void Published(int snapshots);
+  void Waited(double seconds, bool for_draw) { (for_draw ? wait_draw_ : wait_features_).Increment(seconds); }
+  void Published(int snapshots) { published_.Increment(snapshots); }
   void Checkpointed(double seconds);
-  void SetRepeatedUpdates(uint64_t updates);
-  void SetPendingEvaluations(uint32_t items);
-  void SetSubscribers(int count);  // thread-safe
+  void SetRepeatedUpdates(uint64_t updates) { repeated_.Set(static_cast<double>(updates)); }
+  void SetPendingEvaluations(uint32_t items) { pending_.Set(items); }
+  void SetSubscribers(int count) { subscribers_.Set(count); }  // thread-safe
   void Episode(int member, const v1::Episode& episode);
   void Evaluated(int member, const EvaluationMeans& means);
   // Called once. Series of tasks with several costs; others have none. device: that computes the updates.
   void NameCosts(const std::vector<std::string>& names);
-  void SetDevice(const std::string& device);
+  void SetDevice(const std::string& device) {
+    metrics_->gauge("datacom_learner_device_info", {{"device", device}}).Set(1);
+  }
   // Called once per member. `label` names its setting in a sweep.
   void Introduce(int member, uint64_t seed, const std::string& label, double cost_budget);
-  void SetCriticRunaway(int member, bool runaway);  // shown by the next Refresh
+  // Shown by the next Refresh.
+  void SetCriticRunaway(int member, bool runaway) { critic_runaway_.Set(member, runaway ? 1 : 0); }
   // Shows the rows seen, the share of the run's updates that are done, and the algorithm's current values.
   void Refresh(uint64_t env_steps, double progress, const Stats& stats);
 
@@ -78,27 +81,38 @@ class LearnerMetrics {
   const std::string run_dir_;
   const std::shared_ptr<const Team> team_;
   Team::Times team_times_;  // at the last refresh
-  prometheus::Counter& updates_;
-  prometheus::Counter& pretrain_updates_;
-  prometheus::Histogram& update_seconds_;
-  prometheus::Counter& wait_draw_;
-  prometheus::Counter& wait_features_;
-  prometheus::Counter& published_;
-  prometheus::Counter& checkpoints_;
-  prometheus::Histogram& checkpoint_seconds_;
-  prometheus::Gauge& checkpoint_time_;
-  prometheus::Gauge& repeated_;
-  prometheus::Gauge& pending_;
-  prometheus::Gauge& subscribers_;
-  prometheus::Gauge& diverged_;
-  prometheus::Gauge& progress_;
-  prometheus::Gauge& disk_free_;
-  prometheus::Gauge& threads_;
-  prometheus::Gauge& thread_wait_;
-  MemberGauge env_steps_, budget_, return_, cvar_, critic_runaway_, eval_return_, eval_violation_, eval_cost_,
-      eval_violating_steps_, eval_abandoned_;
+  prometheus::Counter& updates_ = metrics_->counter("datacom_learner_updates_total");
+  prometheus::Counter& pretrain_updates_ = metrics_->counter("datacom_learner_pretrain_updates_total");
+  prometheus::Histogram& update_seconds_ = metrics_->histogram("datacom_learner_update_seconds");
+  prometheus::Counter& wait_draw_ = metrics_->counter("datacom_learner_wait_seconds_total", {{"reason", "draw"}});
+  prometheus::Counter& wait_features_ =
+      metrics_->counter("datacom_learner_wait_seconds_total", {{"reason", "features"}});
+  prometheus::Counter& published_ = metrics_->counter("datacom_learner_snapshots_published_total");
+  prometheus::Counter& checkpoints_ = metrics_->counter("datacom_learner_checkpoints_total");
+  prometheus::Histogram& checkpoint_seconds_ = metrics_->histogram("datacom_learner_checkpoint_seconds");
+  prometheus::Gauge& checkpoint_time_ = metrics_->gauge("datacom_learner_checkpoint_timestamp_seconds");
+  prometheus::Gauge& repeated_ = metrics_->gauge("datacom_learner_repeated_updates");
+  prometheus::Gauge& pending_ = metrics_->gauge("datacom_learner_pending_evaluations");
+  prometheus::Gauge& subscribers_ = metrics_->gauge("datacom_learner_subscribers");
+  prometheus::Gauge& diverged_ = metrics_->gauge("datacom_learner_diverged_members");
+  prometheus::Gauge& progress_ = metrics_->gauge("datacom_learner_progress_ratio");
+  prometheus::Gauge& disk_free_ = metrics_->gauge("datacom_learner_disk_free_bytes");
+  prometheus::Gauge& threads_ = metrics_->gauge("datacom_learner_threads");
+  prometheus::Gauge& thread_wait_ = metrics_->gauge("datacom_learner_thread_wait_ratio");
+  MemberGauge env_steps_{metrics_, "datacom_member_env_steps", members_};
+  MemberGauge budget_{metrics_, "datacom_member_cost_budget", members_};
+  MemberGauge return_{metrics_, "datacom_member_return", members_};
+  MemberGauge cvar_{metrics_, "datacom_member_cvar", members_};
+  MemberGauge critic_runaway_{metrics_, "datacom_member_critic_runaway", members_};
+  MemberGauge eval_return_{metrics_, "datacom_member_eval_discounted_return", members_};
+  MemberGauge eval_violation_{metrics_, "datacom_member_eval_max_violation", members_};
+  MemberGauge eval_cost_{metrics_, "datacom_member_eval_sum_cost", members_};
+  MemberGauge eval_violating_steps_{metrics_, "datacom_member_eval_violating_steps", members_};
+  MemberGauge eval_abandoned_{metrics_, "datacom_member_eval_abandoned_episodes", members_};
   std::vector<std::pair<EpochStatistic, MemberGauge>> statistics_;
-  MemberCounter episodes_, violations_, cost_;
+  MemberCounter episodes_{metrics_, "datacom_member_episodes_total", members_};
+  MemberCounter violations_{metrics_, "datacom_member_violations_total", members_};
+  MemberCounter cost_{metrics_, "datacom_member_cost_total", members_};
   struct NamedCost {
     MemberCounter total;
     MemberGauge eval;

@@ -30,19 +30,6 @@ namespace {
 constexpr double kFarewellSeconds = 300;  // longer than a cluster takes to move the replay
 constexpr std::chrono::milliseconds kFarewellPoll{500};
 
-absl::StatusOr<std::unique_ptr<Metrics>> StartMetrics(const ProcessOptions& options) {
-  Metrics::Options metrics;
-  metrics.role = "learner";
-  metrics.run = options.run_id;
-  metrics.task = options.settings.task;
-  metrics.algorithm = options.settings.algorithm;
-  metrics.listen = options.metrics_listen;
-  metrics.tls = options.tls;
-  ASSIGN_OR_RETURN(std::unique_ptr<Metrics> started, Metrics::Start(metrics));
-  RETURN_IF_ERROR(WriteAddressFile(options.metrics_address_file, started->address()));
-  return started;
-}
-
 std::string CheckpointFolder(const ProcessOptions& options) { return RunFiles::CheckpointFolder(options.run_dir); }
 
 absl::Status NothingToResume(const ProcessOptions& options) {
@@ -138,7 +125,9 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
   ASSIGN_OR_RETURN(const uint32_t incarnation, NextIncarnation(CheckpointFolder(options) + "/incarnation"));
   const RunIdentity run{options.run_id, incarnation, settings};
   RETURN_IF_ERROR(accepted.files->Begin());
-  ASSIGN_OR_RETURN(const std::unique_ptr<Metrics> metrics, StartMetrics(options));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Metrics> metrics,
+                   Metrics::Start({"learner", options.run_id, settings.task, settings.algorithm, options.metrics_listen,
+                                   options.tls, options.metrics_address_file}));
   LearnerMetrics learner_metrics(metrics.get(), settings.member_count(), settings.algorithm, options.run_dir,
                                  accepted.config.team);
   learner_metrics.NameCosts(accepted.schema.named_costs().names);

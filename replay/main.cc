@@ -55,19 +55,13 @@ absl::Status Serve(const Flags& flags) {
   }
   ServerOptions server_options;
   ASSIGN_OR_RETURN(server_options.security, LoadSecurity(flags.tls));
-  Metrics::Options metrics_options;
-  metrics_options.role = "replay";
-  metrics_options.run = flags.run_id;
-  metrics_options.task = experiment.task();
-  metrics_options.algorithm = experiment.algorithm();
-  metrics_options.listen = flags.metrics_listen;
-  metrics_options.tls = flags.tls;
-  ASSIGN_OR_RETURN(const std::unique_ptr<Metrics> metrics, Metrics::Start(metrics_options));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Metrics> metrics,
+                   Metrics::Start({"replay", flags.run_id, experiment.task(), experiment.algorithm(),
+                                   flags.metrics_listen, flags.tls, flags.metrics_address_file}));
   const Watchdog watchdog("the replay's store", Minutes(flags.stall_minutes));  // sees a hang of what follows, too
   ReplayService service(store.get(), metrics.get(), kTick);
   server_options.health_listen = flags.health_listen;
   ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(flags.listen, {&service}, server_options));
-  RETURN_IF_ERROR(WriteAddressFile(flags.metrics_address_file, metrics->address()));
   RETURN_IF_ERROR(WriteAddressFile(flags.address_file, server->address()));
   spdlog::info("replay serves address={} run={} folder={} members={}", server->address(), flags.run_id, flags.folder,
                experiment.members_size());

@@ -5,32 +5,27 @@
 namespace datacom::replay {
 
 struct ReplayMetrics::Series {
-  explicit Series(Metrics* m)
-      : main_rows(m->gauge("datacom_replay_rows", {{"table", "main"}})),
-        failure_rows(m->gauge("datacom_replay_rows", {{"table", "failure"}})),
-        inserts(m->counter("datacom_replay_inserts_total")),
-        duplicates(m->counter("datacom_replay_duplicate_rows_total")),
-        invalid(m->counter("datacom_replay_rejected_rows_total", {{"reason", "invalid"}})),
-        gap(m->counter("datacom_replay_rejected_rows_total", {{"reason", "gap"}})),
-        credit(m->counter("datacom_replay_rejected_rows_total", {{"reason", "credit"}})),
-        finished(m->counter("datacom_replay_episodes_total", {{"state", "finished"}})),
-        abandoned(m->counter("datacom_replay_episodes_total", {{"state", "abandoned"}})),
-        outstanding(m->gauge("datacom_replay_outstanding_rows")),
-        sessions(m->gauge("datacom_replay_sessions")),
-        insert_seconds(m->histogram("datacom_replay_insert_seconds")),
-        draw_seconds(m->histogram("datacom_replay_draw_seconds")),
-        draws(m->counter("datacom_replay_draws_total")),
-        insert_blocked(m->counter("datacom_replay_blocked_seconds_total", {{"side", "insert"}})),
-        draw_blocked(m->counter("datacom_replay_blocked_seconds_total", {{"side", "draw"}})),
-        ratio_error(m->gauge("datacom_replay_samples_per_insert_error_ratio")),
-        disk_free(m->gauge("datacom_replay_disk_free_bytes")) {}
+  explicit Series(Metrics* metrics) : m(metrics) {}
 
-  prometheus::Gauge &main_rows, &failure_rows;
-  prometheus::Counter &inserts, &duplicates, &invalid, &gap, &credit, &finished, &abandoned;
-  prometheus::Gauge &outstanding, &sessions;
-  prometheus::Histogram &insert_seconds, &draw_seconds;
-  prometheus::Counter &draws, &insert_blocked, &draw_blocked;
-  prometheus::Gauge &ratio_error, &disk_free;
+  Metrics* const m;
+  prometheus::Gauge& main_rows = m->gauge("datacom_replay_rows", {{"table", "main"}});
+  prometheus::Gauge& failure_rows = m->gauge("datacom_replay_rows", {{"table", "failure"}});
+  prometheus::Counter& inserts = m->counter("datacom_replay_inserts_total");
+  prometheus::Counter& duplicates = m->counter("datacom_replay_duplicate_rows_total");
+  prometheus::Counter& invalid = m->counter("datacom_replay_rejected_rows_total", {{"reason", "invalid"}});
+  prometheus::Counter& gap = m->counter("datacom_replay_rejected_rows_total", {{"reason", "gap"}});
+  prometheus::Counter& credit = m->counter("datacom_replay_rejected_rows_total", {{"reason", "credit"}});
+  prometheus::Counter& finished = m->counter("datacom_replay_episodes_total", {{"state", "finished"}});
+  prometheus::Counter& abandoned = m->counter("datacom_replay_episodes_total", {{"state", "abandoned"}});
+  prometheus::Gauge& outstanding = m->gauge("datacom_replay_outstanding_rows");
+  prometheus::Gauge& sessions = m->gauge("datacom_replay_sessions");
+  prometheus::Histogram& insert_seconds = m->histogram("datacom_replay_insert_seconds");
+  prometheus::Histogram& draw_seconds = m->histogram("datacom_replay_draw_seconds");
+  prometheus::Counter& draws = m->counter("datacom_replay_draws_total");
+  prometheus::Counter& insert_blocked = m->counter("datacom_replay_blocked_seconds_total", {{"side", "insert"}});
+  prometheus::Counter& draw_blocked = m->counter("datacom_replay_blocked_seconds_total", {{"side", "draw"}});
+  prometheus::Gauge& ratio_error = m->gauge("datacom_replay_samples_per_insert_error_ratio");
+  prometheus::Gauge& disk_free = m->gauge("datacom_replay_disk_free_bytes");
 };
 
 ReplayMetrics::ReplayMetrics(Metrics* metrics, const std::string& folder)

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "common/base/files.h"
 #include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
@@ -131,6 +132,7 @@ class PrometheusMetrics : public Metrics {
 absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Start(const Options& options) {
   auto metrics = std::make_unique<PrometheusMetrics>(options);
   if (!options.listen.empty()) RETURN_IF_ERROR(metrics->Listen(options.listen, options.tls));
+  RETURN_IF_ERROR(WriteAddressFile(options.address_file, metrics->address()));
   return std::unique_ptr<Metrics>(std::move(metrics));
 }
 

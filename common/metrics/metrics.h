@@ -22,8 +22,9 @@ class Metrics {
   struct Options {
     std::string role;  // replay, actor, learner, evaluator: also the label of datacom_build_info
     std::string run, task, algorithm;
-    std::string listen;    // "127.0.0.1:0"; empty = no HTTP server (tests, tools)
-    std::string tls = {};  // folder with ca.crt, tls.crt and tls.key; empty = plain text
+    std::string listen;             // "127.0.0.1:0"; empty = no HTTP server (tests, tools)
+    std::string tls = {};           // folder with ca.crt, tls.crt and tls.key; empty = plain text
+    std::string address_file = {};  // gets the address; empty = none
   };
   // UNAVAILABLE, naming the address and the cause, when it cannot listen. INVALID_ARGUMENT, naming the file, when a
   // certificate file cannot be used.
