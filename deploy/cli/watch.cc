@@ -23,7 +23,7 @@
 #include "common/config/experiment.h"
 #include "common/metrics/http_server.h"
 #include "common/records/csv.h"
-#include "common/records/ledger_format.h"
+#include "common/records/ledger.h"
 #include "common/rpc/address.h"
 #include "common/rpc/assignment.h"
 #include "common/rpc/security.h"

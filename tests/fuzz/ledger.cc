@@ -8,7 +8,6 @@
 
 #include "common/base/bytes.h"
 #include "common/records/ledger.h"
-#include "common/records/ledger_format.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace datacom::fuzz {

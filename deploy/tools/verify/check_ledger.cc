@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/base/checksum.h"
-#include "common/records/ledger_format.h"
+#include "common/records/ledger.h"
 
 namespace datacom::verify {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/checksum.h"
-#include "common/records/ledger_format.h"
+#include "common/records/ledger.h"
 #include "common/safety/safe_map.h"
 #include "common/transitions/replay_layout.h"
 #include "common/transitions/row_schema.h"
