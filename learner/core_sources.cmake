@@ -28,7 +28,6 @@ list(APPEND DATACOM_CPU_SOURCES
   ${here}/nn/cpu/perceptrons.cc)
 list(APPEND DATACOM_TORCH_SOURCES
   ${here}/nn/parameter_layout.cc
-  ${here}/nn/torch/optimisers.cc
   ${here}/nn/torch/torch_kernels.cc)
 set_source_files_properties(${here}/nn/cpu/gemm.cc ${here}/nn/cpu/optimisers.cc
   PROPERTIES COMPILE_OPTIONS "${DATACOM_KERNEL_OPTIONS}" SKIP_PRECOMPILE_HEADERS ON)

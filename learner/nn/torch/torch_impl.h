@@ -16,6 +16,8 @@
 
 namespace datacom::learner {
 
+inline constexpr char kRunRange[] = "datacom.run";  // the range that a profiler sees around Kernels::Run
+
 using TorchImpls = KernelImpls<at::Device>;
 
 // The view as a tensor that shares its memory; on device "meta" a tensor of the same shape.

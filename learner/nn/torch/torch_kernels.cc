@@ -1,12 +1,19 @@
-// Memory and perceptrons of TorchKernels, and the one function that the shared library exports.
-#include "learner/nn/torch/torch_kernels.h"
-
+// Kernels as plain LibTorch operations on stacked tensors, all members in one launch, on any device. On CUDA an update
+// is recorded once as a graph and then replayed. The formulas are the same as in cpu/; tests compare the two
+// (tests/learner). The function at the end is the only one that the shared library exports.
+#include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/record_function.h>
 
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
+#include "learner/nn/kernels.h"
+#include "learner/nn/torch/torch_impl.h"
 #include "learner/nn/torch_library.h"
 
 #ifdef DATACOM_CUDA_GRAPHS
@@ -16,11 +23,12 @@
 #endif
 
 namespace datacom::learner {
+namespace {
 
 #ifdef DATACOM_CUDA_GRAPHS
 // Runs the first updates eagerly on a side stream, where libraries initialise themselves. Then records one update and
 // replays it.
-struct TorchKernels::Graph {
+struct Graph {
   static constexpr int kEagerRuns = 3;
   at::cuda::CUDAGraph graph;
   at::cuda::CUDAStream stream = at::cuda::getStreamFromPool();
@@ -43,12 +51,10 @@ struct TorchKernels::Graph {
   }
 };
 #else
-struct TorchKernels::Graph {
+struct Graph {
   void Run(const std::function<void()>& compute) { compute(); }
 };
 #endif
-
-namespace {
 
 // "meta" is LibTorch's device for shapes without numbers. Experiments cannot choose it; tests do.
 at::Device DeviceOf(const std::string& name) {
@@ -82,164 +88,242 @@ at::Tensor Slope(const at::Tensor& hidden, Activation activation) {
   return activation == Activation::kSigmoid ? hidden * (1 - hidden) : 1 - hidden * hidden;
 }
 
+void RestoreMembers(const at::Tensor& from, const at::Tensor& active, const at::Tensor& to) {
+  to.copy_(at::where(active.eq(0), from, to));
+}
+
+class TorchKernels : public TorchImpl<Kernels> {
+ public:
+  explicit TorchKernels(const std::string& device) : TorchImpl(DeviceOf(device)) {}
+
+  int BlockSize(int members) const override { return members; }
+
+  void* Allocate(size_t bytes) override {
+    const int64_t doubles = static_cast<int64_t>(bytes / 8 + 8);
+    const at::Device place = device().is_meta() ? at::Device(at::kCPU) : device();  // "meta" has no addresses for views
+    allocations_.push_back(at::zeros({doubles}, at::TensorOptions().dtype(at::kDouble).device(place)));
+    return allocations_.back().data_ptr();
+  }
+
+  void Upload(const float* packed, const FloatView& to) override {
+    Of(to).copy_(Packed(const_cast<float*>(packed), to.members, to.rows, to.cols));
+  }
+
+  void Upload(const double* packed, const DoubleView& to) override {
+    Of(to).copy_(Packed(const_cast<double*>(packed), to.members, to.rows, to.cols));
+  }
+
+  void Download(const FloatView& from, float* packed) override {
+    if (ReadOnes(device(), from, packed)) return;
+    Packed(packed, from.members, from.rows, from.cols).copy_(Of(from));
+  }
+
+  void Download(const DoubleView& from, double* packed) override {
+    if (ReadOnes(device(), from, packed)) return;
+    Packed(packed, from.members, from.rows, from.cols).copy_(Of(from));
+  }
+
+  void Run(int plan, const std::function<void()>& compute) override {
+    const at::NoGradGuard no_grad;
+    at::RecordFunction range(at::RecordScope::USER_SCOPE);  // for profilers: the plan is the sequence number
+    if (range.isActive()) range.before(kRunRange, plan);
+    if (!device().is_cuda()) return compute();
+    std::unique_ptr<Graph>& graph = graphs_[plan];
+    if (graph == nullptr) graph = std::make_unique<Graph>();
+    graph->Run(compute);
+  }
+
+  void Forward(const FloatView& block, const MlpLayout& net, const FloatView& x, const MlpTape& tape) override {
+    const int last = static_cast<int>(net.layers.size()) - 1;
+    at::Tensor value = Of(x);
+    for (int i = 0; i <= last; ++i) {
+      const at::Tensor linear = at::bmm(value, Weight(block, net.layers[i])) + Bias(block, net.layers[i]);
+      if (i < last && net.hidden == Activation::kSwish) {
+        const at::Tensor share = at::sigmoid(linear);
+        value = linear * share;
+        Of(tape.adjoint[i].Rows(0, x.rows)).copy_(share + value * (1 - share));
+      } else if (i < last && net.layer_norm) {
+        const at::Tensor apart = linear - linear.mean(2, /*keepdim=*/true);
+        const at::Tensor variance = at::square(apart).mean(2, /*keepdim=*/true) + 1e-5;
+        const at::Tensor inverse = at::sqrt(variance) / variance;  // NaN if it overflows
+        const at::Tensor normal = apart * inverse;
+        value = at::relu(normal);
+        Of(tape.adjoint[i].Rows(0, x.rows)).copy_(normal);
+        Of(tape.inverse_deviation[i].Rows(0, x.rows)).copy_(inverse);
+      } else {
+        value = i == last ? linear : Activated(linear, net.hidden);
+      }
+      if (i == 0 && net.repeated > 0) value = at::cat({value, Of(x.Cols(x.cols - net.repeated, net.repeated))}, 2);
+      FloatView to = i == last ? tape.out : tape.hidden[i];
+      Of(to.Rows(0, x.rows)).copy_(value);
+    }
+  }
+
+  void Adjoint(const FloatView& block, const MlpLayout& net, const FloatView& d_out, const MlpTape& tape) override {
+    at::Tensor d = Of(d_out);
+    for (int i = static_cast<int>(net.layers.size()) - 1; i > 0; --i) {
+      const int width = net.layers[i - 1].out;  // without repeated inputs
+      const at::Tensor hidden = Of(tape.hidden[i - 1].Rows(0, d_out.rows).Cols(0, width));
+      const at::Tensor weight = Weight(block, net.layers[i]).narrow(1, 0, width);
+      const at::Tensor to = Of(tape.adjoint[i - 1].Rows(0, d_out.rows));
+      d = at::bmm(d, weight.transpose(1, 2)) * (net.hidden == Activation::kSwish ? to : Slope(hidden, net.hidden));
+      if (net.layer_norm) {  // `to` holds the normalised pre-activations
+        const at::Tensor along = to * (d * to).mean(2, /*keepdim=*/true);
+        d = Of(tape.inverse_deviation[i - 1].Rows(0, d_out.rows)) * (d - d.mean(2, /*keepdim=*/true) - along);
+      }
+      to.copy_(d);
+    }
+  }
+
+  void ScaleAdjoint(const FloatView& d_out, const MlpTape& tape) override {
+    for (const FloatView& adjoint : tape.adjoint) Of(adjoint.Rows(0, d_out.rows)).mul_(Of(d_out));
+  }
+
+  void InputGradient(const FloatView& block, const MlpLayout& net, const MlpTape& tape, int first_col, bool add,
+                     const FloatView& d_x) override {
+    const auto through = [&](int layer, int first, int count) {
+      const at::Tensor weight = Weight(block, net.layers[layer]).narrow(1, first, count);
+      return at::bmm(Of(tape.adjoint[layer].Rows(0, d_x.rows)), weight.transpose(1, 2));
+    };
+    const at::Tensor d = through(0, first_col, d_x.cols);
+    if (add) {
+      Of(d_x).add_(d);
+    } else {
+      Of(d_x).copy_(d);
+    }
+    const RepeatedColumns again = RepeatedOf(net, first_col, d_x.cols);
+    if (again.count > 0) Of(d_x.Cols(again.first, again.count)).add_(through(1, again.layer_first, again.count));
+  }
+
+  void ParameterGradient(const MlpLayout& net, const FloatView& x, const FloatView& d_out, const MlpTape& tape,
+                         const FloatView& gradient_block) override {
+    const int last = static_cast<int>(net.layers.size()) - 1;
+    for (int i = 0; i <= last; ++i) {
+      const at::Tensor in = Of(i == 0 ? x : tape.hidden[i - 1].Rows(0, x.rows));
+      const at::Tensor d = Of(i == last ? d_out : tape.adjoint[i].Rows(0, x.rows));
+      Weight(gradient_block, net.layers[i]).copy_(at::bmm(in.transpose(1, 2), d));
+      Bias(gradient_block, net.layers[i]).copy_(d.sum(1, /*keepdim=*/true));
+    }
+  }
+
+  // cpu/cpu_kernels.cc has the derivation.
+  void SlopeGradient(const FloatView& block, const MlpLayout& net, const FloatView& x, const FloatView& d_value,
+                     const FloatView& d_slope, const MlpTape& tape, const MlpTape& /*tangent*/,
+                     const FloatView& gradient_block) override {
+    const int last = static_cast<int>(net.layers.size()) - 1;
+    const at::Tensor d = Of(d_value);
+    at::Tensor tangent = Of(d_slope);
+    for (int i = 0; i <= last; ++i) {
+      const at::Tensor value = Of(i == 0 ? x : tape.hidden[i - 1]);
+      const at::Tensor adjoint = i == last ? at::ones_like(d) : Of(tape.adjoint[i]);
+      Weight(gradient_block, net.layers[i]).copy_(at::bmm((d * value + tangent).transpose(1, 2), adjoint));
+      Bias(gradient_block, net.layers[i]).copy_((d * adjoint).sum(1, /*keepdim=*/true));
+      if (i < last) tangent = at::bmm(tangent, Weight(block, net.layers[i])) * Slope(Of(tape.hidden[i]), net.hidden);
+    }
+  }
+
+  // cpu/cpu_kernels.cc has the equation.
+  void Tangent(const FloatView& block, const FloatView& direction, const MlpLayout& net, const FloatView& x,
+               const MlpTape& tape, const MlpTape& tangent) override {
+    const int last = static_cast<int>(net.layers.size()) - 1;
+    at::Tensor before;
+    for (int i = 0; i <= last; ++i) {
+      const MlpLayer& layer = net.layers[i];
+      const at::Tensor in = Of(i == 0 ? x : tape.hidden[i - 1].Rows(0, x.rows));
+      at::Tensor now = at::bmm(in, Weight(direction, layer)) + Bias(direction, layer);
+      if (i > 0) now = now + at::bmm(before, Weight(block, layer));
+      if (i < last) now = now * Slope(Of(tape.hidden[i].Rows(0, x.rows)), net.hidden);
+      const FloatView to = i == last ? tangent.out : tangent.hidden[i];
+      Of(to.Rows(0, x.rows)).copy_(now);
+      before = now;
+    }
+  }
+
+  void Adam(const AdamRange& range) override {
+    const at::Tensor gradient = Of(range.gradients), parameters = Of(range.parameters);
+    const at::Tensor active = Of(range.active), steps = Of(range.steps);
+    const at::Tensor on = active.gt(0);
+    steps.add_(active);
+    const at::Tensor step_size = (Of(range.learning_rate) / (1 - at::pow(0.9, steps))).to(at::kFloat);
+    const at::Tensor root = at::rsqrt(1 - at::pow(0.999, steps)).to(at::kFloat);
+    const at::Tensor first = Of(range.first_moment), second = Of(range.second_moment);
+    const at::Tensor new_first = first * 0.9 + gradient * 0.1;
+    const at::Tensor new_second = second * 0.999 + gradient * gradient * 0.001;
+    const at::Tensor moved = parameters - step_size * new_first / (at::sqrt(new_second) * root + 1e-8);
+    first.copy_(at::where(on, new_first, first));
+    second.copy_(at::where(on, new_second, second));
+    parameters.copy_(at::where(on, moved, parameters));
+  }
+
+  void Polyak(const FloatView& source, double tau, const DoubleView& active, const FloatView& target) override {
+    const at::Tensor to = Of(target);
+    to.copy_(at::where(Of(active).gt(0), Of(source) * tau + to * (1 - tau), to));
+  }
+
+  void DeactivateUnlessFinite(const DoubleView& value, const DoubleView& active) override {
+    Of(active).mul_(at::isfinite(Of(value)));
+  }
+
+  void SetZero(const DoubleView& value) override { Of(value).zero_(); }
+
+  void RowMean(const DoubleView& rows, const DoubleView& mean) override { Of(mean).copy_(MeanRows(Of(rows))); }
+
+  void RowMean(const FloatView& rows, const DoubleView& mean) override { Of(mean).copy_(MeanRows(Of(rows))); }
+
+  void Accumulate(const DoubleView& value, double sign, const DoubleView& active, const DoubleView& sum) override {
+    const at::Tensor on = Of(active).gt(0), total = Of(sum);
+    const at::Tensor added = at::cat({sign * Of(value), at::ones_like(Of(value))}, 2);
+    total.copy_(at::where(on, total + added, total));
+  }
+
+  void GradientNorm(const FloatView& gradient, const DoubleView& norm, const DoubleView& active) override {
+    const at::Tensor length = at::sqrt(at::square(Of(gradient).to(at::kDouble)).sum(2, /*keepdim=*/true));
+    Of(norm).copy_(length);
+    Of(active).mul_(at::isfinite(length));
+  }
+
+  void AccumulateLeast(const DoubleView& value, const DoubleView& active, const DoubleView& least) override {
+    const at::Tensor smallest = Of(least.Cols(0, 1)), count = Of(least.Cols(1, 1)), now = Of(value);
+    const at::Tensor on = Of(active).gt(0);
+    const at::Tensor updated = at::where(count.gt(0), at::minimum(smallest, now), now);
+    smallest.copy_(at::where(on, updated, smallest));
+    count.add_(on);
+  }
+
+  void Copy(const FloatView& from, const FloatView& to) override { Of(to).copy_(Of(from)); }
+
+  void Copy(const DoubleView& from, const DoubleView& to) override { Of(to).copy_(Of(from)); }
+
+  void Restore(const FloatView& from, const DoubleView& active, const FloatView& to) override {
+    RestoreMembers(Of(from), Of(active), Of(to));
+  }
+
+  void Restore(const DoubleView& from, const DoubleView& active, const DoubleView& to) override {
+    RestoreMembers(Of(from), Of(active), Of(to));
+  }
+
+ private:
+  std::unique_ptr<KernelGroup> MakeImpl(std::type_index group) override { return TorchImpls::Make(group, device()); }
+
+  // A net's parameters out of every member's block: [members, in, out] or [members, 1, out].
+  at::Tensor Weight(const FloatView& block, const MlpLayer& layer) const {
+    return Of(FloatView{block.data + layer.weight, block.members, layer.in, layer.out, block.member_stride, layer.out});
+  }
+
+  at::Tensor Bias(const FloatView& block, const MlpLayer& layer) const {
+    return Of(FloatView{block.data + layer.bias, block.members, 1, layer.out, block.member_stride, layer.out});
+  }
+
+  std::vector<at::Tensor> allocations_;
+  std::map<int, std::unique_ptr<Graph>> graphs_;  // by plan; none on the CPU
+};
+
 }  // namespace
-
-TorchKernels::TorchKernels(const std::string& device) : device_(DeviceOf(device)) {}
-
-TorchKernels::~TorchKernels() = default;
-
-std::unique_ptr<KernelGroup> TorchKernels::MakeImpl(std::type_index group) { return TorchImpls::Make(group, device_); }
 
 extern "C" void datacom_torch_make_kernels(const std::string& device, std::unique_ptr<Kernels>* kernels,
                                            std::string* version) {
   *version = DATACOM_TORCH_VERSION;
   *kernels = std::make_unique<TorchKernels>(device);
-}
-
-void* TorchKernels::Allocate(size_t bytes) {
-  const int64_t doubles = static_cast<int64_t>(bytes / 8 + 8);
-  const at::Device place = device_.is_meta() ? at::Device(at::kCPU) : device_;  // "meta" has no addresses for views
-  allocations_.push_back(at::zeros({doubles}, at::TensorOptions().dtype(at::kDouble).device(place)));
-  return allocations_.back().data_ptr();
-}
-
-void TorchKernels::Upload(const float* packed, const FloatView& to) {
-  Of(to).copy_(Packed(const_cast<float*>(packed), to.members, to.rows, to.cols));
-}
-void TorchKernels::Upload(const double* packed, const DoubleView& to) {
-  Of(to).copy_(Packed(const_cast<double*>(packed), to.members, to.rows, to.cols));
-}
-void TorchKernels::Download(const FloatView& from, float* packed) {
-  if (ReadOnes(device_, from, packed)) return;
-  Packed(packed, from.members, from.rows, from.cols).copy_(Of(from));
-}
-void TorchKernels::Download(const DoubleView& from, double* packed) {
-  if (ReadOnes(device_, from, packed)) return;
-  Packed(packed, from.members, from.rows, from.cols).copy_(Of(from));
-}
-
-void TorchKernels::Run(int plan, const std::function<void()>& compute) {
-  const at::NoGradGuard no_grad;
-  at::RecordFunction range(at::RecordScope::USER_SCOPE);  // for profilers: the plan is the sequence number
-  if (range.isActive()) range.before(kRunRange, plan);
-  if (!device_.is_cuda()) return compute();
-  std::unique_ptr<Graph>& graph = graphs_[plan];
-  if (graph == nullptr) graph = std::make_unique<Graph>();
-  graph->Run(compute);
-}
-
-at::Tensor TorchKernels::Weight(const FloatView& block, const MlpLayer& layer) const {
-  return Of(FloatView{block.data + layer.weight, block.members, layer.in, layer.out, block.member_stride, layer.out});
-}
-
-at::Tensor TorchKernels::Bias(const FloatView& block, const MlpLayer& layer) const {
-  return Of(FloatView{block.data + layer.bias, block.members, 1, layer.out, block.member_stride, layer.out});
-}
-
-void TorchKernels::Forward(const FloatView& block, const MlpLayout& net, const FloatView& x, const MlpTape& tape) {
-  const int last = static_cast<int>(net.layers.size()) - 1;
-  at::Tensor value = Of(x);
-  for (int i = 0; i <= last; ++i) {
-    const at::Tensor linear = at::bmm(value, Weight(block, net.layers[i])) + Bias(block, net.layers[i]);
-    if (i < last && net.hidden == Activation::kSwish) {
-      const at::Tensor share = at::sigmoid(linear);
-      value = linear * share;
-      Of(tape.adjoint[i].Rows(0, x.rows)).copy_(share + value * (1 - share));
-    } else if (i < last && net.layer_norm) {
-      const at::Tensor apart = linear - linear.mean(2, /*keepdim=*/true);
-      const at::Tensor variance = at::square(apart).mean(2, /*keepdim=*/true) + 1e-5;
-      const at::Tensor inverse = at::sqrt(variance) / variance;  // NaN if it overflows
-      const at::Tensor normal = apart * inverse;
-      value = at::relu(normal);
-      Of(tape.adjoint[i].Rows(0, x.rows)).copy_(normal);
-      Of(tape.inverse_deviation[i].Rows(0, x.rows)).copy_(inverse);
-    } else {
-      value = i == last ? linear : Activated(linear, net.hidden);
-    }
-    if (i == 0 && net.repeated > 0) value = at::cat({value, Of(x.Cols(x.cols - net.repeated, net.repeated))}, 2);
-    FloatView to = i == last ? tape.out : tape.hidden[i];
-    Of(to.Rows(0, x.rows)).copy_(value);
-  }
-}
-
-void TorchKernels::Adjoint(const FloatView& block, const MlpLayout& net, const FloatView& d_out, const MlpTape& tape) {
-  at::Tensor d = Of(d_out);
-  for (int i = static_cast<int>(net.layers.size()) - 1; i > 0; --i) {
-    const int width = net.layers[i - 1].out;  // without repeated inputs
-    const at::Tensor hidden = Of(tape.hidden[i - 1].Rows(0, d_out.rows).Cols(0, width));
-    const at::Tensor weight = Weight(block, net.layers[i]).narrow(1, 0, width);
-    const at::Tensor to = Of(tape.adjoint[i - 1].Rows(0, d_out.rows));
-    d = at::bmm(d, weight.transpose(1, 2)) * (net.hidden == Activation::kSwish ? to : Slope(hidden, net.hidden));
-    if (net.layer_norm) {  // `to` holds the normalised pre-activations
-      const at::Tensor along = to * (d * to).mean(2, /*keepdim=*/true);
-      d = Of(tape.inverse_deviation[i - 1].Rows(0, d_out.rows)) * (d - d.mean(2, /*keepdim=*/true) - along);
-    }
-    to.copy_(d);
-  }
-}
-
-void TorchKernels::ScaleAdjoint(const FloatView& d_out, const MlpTape& tape) {
-  for (const FloatView& adjoint : tape.adjoint) Of(adjoint.Rows(0, d_out.rows)).mul_(Of(d_out));
-}
-
-void TorchKernels::InputGradient(const FloatView& block, const MlpLayout& net, const MlpTape& tape, int first_col,
-                                 bool add, const FloatView& d_x) {
-  const auto through = [&](int layer, int first, int count) {
-    const at::Tensor weight = Weight(block, net.layers[layer]).narrow(1, first, count);
-    return at::bmm(Of(tape.adjoint[layer].Rows(0, d_x.rows)), weight.transpose(1, 2));
-  };
-  const at::Tensor d = through(0, first_col, d_x.cols);
-  if (add) {
-    Of(d_x).add_(d);
-  } else {
-    Of(d_x).copy_(d);
-  }
-  const RepeatedColumns again = RepeatedOf(net, first_col, d_x.cols);
-  if (again.count > 0) Of(d_x.Cols(again.first, again.count)).add_(through(1, again.layer_first, again.count));
-}
-
-void TorchKernels::ParameterGradient(const MlpLayout& net, const FloatView& x, const FloatView& d_out,
-                                     const MlpTape& tape, const FloatView& gradient_block) {
-  const int last = static_cast<int>(net.layers.size()) - 1;
-  for (int i = 0; i <= last; ++i) {
-    const at::Tensor in = Of(i == 0 ? x : tape.hidden[i - 1].Rows(0, x.rows));
-    const at::Tensor d = Of(i == last ? d_out : tape.adjoint[i].Rows(0, x.rows));
-    Weight(gradient_block, net.layers[i]).copy_(at::bmm(in.transpose(1, 2), d));
-    Bias(gradient_block, net.layers[i]).copy_(d.sum(1, /*keepdim=*/true));
-  }
-}
-
-// cpu/perceptrons.cc has the derivation.
-void TorchKernels::SlopeGradient(const FloatView& block, const MlpLayout& net, const FloatView& x,
-                                 const FloatView& d_value, const FloatView& d_slope, const MlpTape& tape,
-                                 const MlpTape& /*tangent*/, const FloatView& gradient_block) {
-  const int last = static_cast<int>(net.layers.size()) - 1;
-  const at::Tensor d = Of(d_value);
-  at::Tensor tangent = Of(d_slope);
-  for (int i = 0; i <= last; ++i) {
-    const at::Tensor value = Of(i == 0 ? x : tape.hidden[i - 1]);
-    const at::Tensor adjoint = i == last ? at::ones_like(d) : Of(tape.adjoint[i]);
-    Weight(gradient_block, net.layers[i]).copy_(at::bmm((d * value + tangent).transpose(1, 2), adjoint));
-    Bias(gradient_block, net.layers[i]).copy_((d * adjoint).sum(1, /*keepdim=*/true));
-    if (i < last) tangent = at::bmm(tangent, Weight(block, net.layers[i])) * Slope(Of(tape.hidden[i]), net.hidden);
-  }
-}
-
-// cpu/perceptrons.cc has the equation.
-void TorchKernels::Tangent(const FloatView& block, const FloatView& direction, const MlpLayout& net, const FloatView& x,
-                           const MlpTape& tape, const MlpTape& tangent) {
-  const int last = static_cast<int>(net.layers.size()) - 1;
-  at::Tensor before;
-  for (int i = 0; i <= last; ++i) {
-    const MlpLayer& layer = net.layers[i];
-    const at::Tensor in = Of(i == 0 ? x : tape.hidden[i - 1].Rows(0, x.rows));
-    at::Tensor now = at::bmm(in, Weight(direction, layer)) + Bias(direction, layer);
-    if (i > 0) now = now + at::bmm(before, Weight(block, layer));
-    if (i < last) now = now * Slope(Of(tape.hidden[i].Rows(0, x.rows)), net.hidden);
-    const FloatView to = i == last ? tangent.out : tangent.hidden[i];
-    Of(to.Rows(0, x.rows)).copy_(now);
-    before = now;
-  }
 }
 
 }  // namespace datacom::learner

@@ -37,7 +37,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "learner/nn/torch/torch_impl.h"
-#include "learner/nn/torch/torch_kernels.h"
 #include "tests/learner/algorithms/testing.h"
 
 namespace datacom::learner {
