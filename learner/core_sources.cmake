@@ -20,16 +20,15 @@ list(APPEND DATACOM_CORE_SOURCES
   ${here}/nn/kernels.cc
   ${here}/nn/torch_library.cc)
 list(APPEND DATACOM_CPU_SOURCES
+  ${here}/nn/cpu/cpu_kernels.cc
   ${here}/nn/cpu/gemm.cc
   ${here}/nn/cpu/instruction_set.cc
   ${here}/nn/cpu/loops_avx2.cc
-  ${here}/nn/cpu/loops_avx512.cc
-  ${here}/nn/cpu/optimisers.cc
-  ${here}/nn/cpu/perceptrons.cc)
+  ${here}/nn/cpu/loops_avx512.cc)
 list(APPEND DATACOM_TORCH_SOURCES
   ${here}/nn/parameter_layout.cc
   ${here}/nn/torch/torch_kernels.cc)
-set_source_files_properties(${here}/nn/cpu/gemm.cc ${here}/nn/cpu/optimisers.cc
+set_source_files_properties(${here}/nn/cpu/cpu_kernels.cc ${here}/nn/cpu/gemm.cc
   PROPERTIES COMPILE_OPTIONS "${DATACOM_KERNEL_OPTIONS}" SKIP_PRECOMPILE_HEADERS ON)
 # The two builds of the same loops have the same bits: the compiler does not fuse multiply-adds by itself.
 set_source_files_properties(${here}/nn/cpu/loops_avx2.cc

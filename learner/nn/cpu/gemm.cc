@@ -28,7 +28,9 @@ thread_local std::vector<Product>* noted = nullptr;
 
 // libxsmm's kernel for column-major matrices, the transposes of ours: C^T [n, m] = op(B)^T op(A)^T. Null if it has
 // none.
-libxsmm_smmfunction Kernel(Gemm form, int m, int n, int k, int lda, int ldb, bool add, int ldc) {
+libxsmm_smmfunction Kernel(Gemm form, int m, int n, int k, int64_t a_stride, int64_t b_stride, bool add,
+                           int64_t c_stride) {
+  const int lda = static_cast<int>(a_stride), ldb = static_cast<int>(b_stride), ldc = static_cast<int>(c_stride);
   const float alpha = 1, beta = add ? 1.0f : 0.0f;
   const int flags = form == Gemm::kTransposeA ? LIBXSMM_GEMM_FLAG_TRANS_B : LIBXSMM_GEMM_FLAG_NONE;
   return libxsmm_smmdispatch(n, m, k, &ldb, &lda, &ldc, &alpha, &beta, &flags, /*prefetch=*/nullptr);
@@ -60,7 +62,7 @@ bool HasKernels() {
 }
 
 // b [n, k] transposed to [k, n], because no kernel takes the transposed operand. Valid until the thread's next call.
-const float* Transposed(const float* b, int n, int k, int ldb) {
+const float* Transposed(const float* b, int n, int k, int64_t ldb) {
   thread_local std::vector<float> memory;
   const size_t size = static_cast<size_t>(n) * k;
   if (memory.size() < size) memory.resize(size);
@@ -70,8 +72,8 @@ const float* Transposed(const float* b, int n, int k, int ldb) {
 
 }  // namespace
 
-void Multiply(Gemm form, int m, int n, int k, const float* a, int lda, const float* b, int ldb, bool add, float* c,
-              int ldc) {
+void Multiply(Gemm form, int m, int n, int k, const float* a, int64_t lda, const float* b, int64_t ldb, bool add,
+              float* c, int64_t ldc) {
   if (noted != nullptr) noted->push_back({form, m, n, k});
   const bool transposed = form == Gemm::kTransposeB;
   const libxsmm_smmfunction kernel =
@@ -80,19 +82,19 @@ void Multiply(Gemm form, int m, int n, int k, const float* a, int lda, const flo
   kernel(transposed ? Transposed(b, n, k, ldb) : b, a, c);
 }
 
-void MultiplyByLoops(Gemm form, int m, int n, int k, const float* a, int lda, const float* b, int ldb, bool add,
-                     float* c, int ldc) {
+void MultiplyByLoops(Gemm form, int m, int n, int k, const float* a, int64_t lda, const float* b, int64_t ldb, bool add,
+                     float* c, int64_t ldc) {
   if (form == Gemm::kTransposeB) {
     b = Transposed(b, n, k, ldb);
     ldb = n;
   }
   const int64_t row_stride = form == Gemm::kTransposeA ? 1 : lda, inner_stride = form == Gemm::kTransposeA ? lda : 1;
   for (int i = 0; i < m; ++i) {
-    float* const sums = c + static_cast<int64_t>(i) * ldc;
+    float* const sums = c + i * ldc;
     if (!add) std::fill(sums, sums + n, 0.0f);
     for (int p = 0; p < k; ++p) {
       const float factor = a[i * row_stride + p * inner_stride];
-      const float* const row = b + static_cast<int64_t>(p) * ldb;
+      const float* const row = b + p * ldb;
       for (int j = 0; j < n; ++j) sums[j] = std::fma(factor, row[j], sums[j]);
     }
   }

@@ -5,6 +5,7 @@
 #ifndef DATACOM_LEARNER_NN_CPU_GEMM_H_
 #define DATACOM_LEARNER_NN_CPU_GEMM_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,11 +13,11 @@ namespace datacom::learner {
 
 enum class Gemm { kPlain, kTransposeA, kTransposeB };
 
-void Multiply(Gemm form, int m, int n, int k, const float* a, int lda, const float* b, int ldb, bool add, float* c,
-              int ldc);
+void Multiply(Gemm form, int m, int n, int k, const float* a, int64_t lda, const float* b, int64_t ldb, bool add,
+              float* c, int64_t ldc);
 // The loops that compute where libxsmm cannot.
-void MultiplyByLoops(Gemm form, int m, int n, int k, const float* a, int lda, const float* b, int ldb, bool add,
-                     float* c, int ldc);
+void MultiplyByLoops(Gemm form, int m, int n, int k, const float* a, int64_t lda, const float* b, int64_t ldb, bool add,
+                     float* c, int64_t ldc);
 // For benchmarks: from now on this thread's calls of Multiply are also noted in `to`, until it is null.
 struct Product {
   Gemm form;
