@@ -232,15 +232,8 @@ EnvironmentBatch::Outcome EnvironmentBatch::Step(int index, const Decision& deci
     BeginEpisode(index, environment.episode + 1);
     return Outcome::kAbandoned;
   }
-  TransitionRow row;
+  TransitionRow row{decision};
   row.observation = environment.observation.data();
-  row.action = decision.action;
-  row.executed = decision.executed;
-  row.raw_action = decision.raw_action;
-  row.cvar = decision.cvar;
-  row.delta = decision.delta;
-  row.log_prob = decision.log_prob;
-  row.memory = decision.memory;
   row.next_observation = environment.next_observation.data();
   row.reward = static_cast<float>(result.reward);
   row.cost = static_cast<float>(result.cost);
@@ -250,7 +243,6 @@ EnvironmentBatch::Outcome EnvironmentBatch::Step(int index, const Decision& deci
   row.environment = static_cast<uint32_t>(index);
   row.episode = environment.episode;
   row.step = environment.step;
-  row.policy = decision.policy;
   rows->Append(row);
   if (row.last) {
     BeginEpisode(index, environment.episode + 1);

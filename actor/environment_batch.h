@@ -31,15 +31,20 @@
 
 namespace datacom::actor {
 
+// An acting rule's decision for one environment; arrays are [action_dim].
+struct Decision {
+  const float* action = nullptr;      // stored as the row's action
+  const float* executed = nullptr;    // applied; equals `action` unless the rule filters after the policy
+  const float* raw_action = nullptr;  // unfiltered policy action
+  const float* memory = nullptr;      // [count of SetMemory] after the decision; set only by rules with memory
+  float cvar = 0, delta = 0;          // set only by rules with a learned constraint
+  float log_prob = 0;                 // log-density of `action`, set only by rules that store it
+  SnapshotVersion policy;
+};
+
 // One transition. Pointers are read during Append only; a pointer for a column that the schema lacks may be null.
-struct TransitionRow {
+struct TransitionRow : Decision {
   const float* observation = nullptr;       // [obs_dim]
-  const float* action = nullptr;            // [action_dim]
-  const float* executed = nullptr;          // [action_dim], applied to the environment
-  const float* raw_action = nullptr;        // [action_dim], unfiltered policy action
-  float cvar = 0, delta = 0;                // set only by rules with a learned constraint
-  float log_prob = 0;                       // log-density of `action` under the policy
-  const float* memory = nullptr;            // after the decision; set only by rules with memory
   const float* next_observation = nullptr;  // [obs_dim]
   float reward = 0;
   float cost = 0;           // raw, signed, of the reached state
@@ -49,7 +54,6 @@ struct TransitionRow {
   uint32_t environment = 0;
   uint32_t episode = 0;
   uint32_t step = 0;
-  SnapshotVersion policy;
 };
 
 // Buffer for rows of one member, kept as columns in the wire layout of proto Chunk.
@@ -116,16 +120,6 @@ class EnvironmentBatch {
   // Writes standard normal noise, float32 [count], for the environment's next step.
   void FillNoise(int environment, int count, float* noise) const;
 
-  // An acting rule's decision for one environment; arrays are [action_dim].
-  struct Decision {
-    const float* action = nullptr;      // stored as the row's action
-    const float* executed = nullptr;    // applied; equals `action` unless the rule filters after the policy
-    const float* raw_action = nullptr;  // unfiltered policy action
-    const float* memory = nullptr;      // [count of SetMemory] after the decision
-    float cvar = 0, delta = 0;          // set only by rules with a learned constraint
-    float log_prob = 0;                 // log-density of `action`, set only by rules that store it
-    SnapshotVersion policy;
-  };
   // Tells an environment the action [action_dim] of its next step: Decision::executed (Task::Prepare).
   void Prepare(int environment, const float* action);
   enum class Outcome { kContinues, kEnded, kAbandoned };

@@ -297,9 +297,9 @@ const float* Rollout::Executed(const MemberState& state, int row) const {
   return (executed != nullptr ? executed : actions_.data()) + static_cast<size_t>(row) * parts_.schema.action_dim();
 }
 
-EnvironmentBatch::Decision Rollout::DecisionOf(const MemberState& state, int row) const {
+Decision Rollout::DecisionOf(const MemberState& state, int row) const {
   const size_t at = static_cast<size_t>(row) * parts_.schema.action_dim();
-  EnvironmentBatch::Decision decision;
+  Decision decision;
   decision.action = actions_.data() + at;
   decision.executed = Executed(state, row);
   decision.raw_action = raw_actions_.data() + at;

@@ -104,8 +104,8 @@ class Rollout {
   void Act(MemberState* state, int batch, bool timed);
   // Fills demonstrations_ for the environments that step now; null if the policy acts alone.
   const float* Demonstrate(const MemberState& state, int batch);
-  const float* Executed(const MemberState& state, int row) const;                  // the last Act's action to execute
-  EnvironmentBatch::Decision DecisionOf(const MemberState& state, int row) const;  // the last Act's decision
+  const float* Executed(const MemberState& state, int row) const;  // the last Act's action to execute
+  Decision DecisionOf(const MemberState& state, int row) const;    // the last Act's decision
   // Logs each doubling, so that a broken task cannot flood the log. INVALID_ARGUMENT, naming what is wrong, for a task
   // that has given no row yet.
   absl::Status CountAbandoned(const MemberState& state, int count);

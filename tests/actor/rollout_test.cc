@@ -185,7 +185,7 @@ TEST(Rollout, ANewSessionDrawsNewFirstEpisodeLengths) {
     ASSERT_THAT(batch.SetWanted(1), IsOk());
     RowChunk chunk = RowChunk::Make(RowSchema::For(2, 1), 1000).value();
     const float action = 0;
-    EnvironmentBatch::Decision decision;
+    Decision decision;
     decision.action = decision.executed = &action;
     while (batch.Step(0, decision, &chunk) == EnvironmentBatch::Outcome::kContinues) {
     }

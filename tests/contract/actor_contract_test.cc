@@ -211,7 +211,7 @@ TEST_P(ActorContract, ARepeatedEpisodeContinuesWithTheSameBits) {
       ASSERT_THAT(again.Continue(open), IsOk());
       ASSERT_EQ(std::memcmp(again.observation(0), rows[at].observation.data(), 4 * rows[at].observation.size()), 0);
       actor::RowChunk chunk = actor::RowChunk::Make(schema, 4).value();
-      actor::EnvironmentBatch::Decision decision;
+      actor::Decision decision;
       decision.action = decision.executed = rows[at].action.data();
       again.Step(0, decision, &chunk);
       EXPECT_EQ(std::memcmp(again.observation(0), rows[at + 1].observation.data(), 4 * rows[at].observation.size()), 0);

@@ -80,7 +80,7 @@ class Violations : public ::testing::Test {
     std::vector<float> action(action_dim);
     for (int row = 0; row < rows; ++row) {
       for (float& value : action) value = static_cast<float>(stream.Uniform(-1, 1));
-      actor::EnvironmentBatch::Decision decision;
+      actor::Decision decision;
       decision.action = decision.executed = action.data();
       if (environments.Step(row % kEnvironments, decision, &chunk) == actor::EnvironmentBatch::Outcome::kAbandoned)
         continue;
