@@ -34,7 +34,11 @@ void Statistics::CountRejected(const v1::Chunk& chunk, absl::StatusCode why) {
 StoreCounters Statistics::Counters(const Tables& tables, const Draws& draws) const {
   StoreCounters counters = totals_;
   counters.draws = draws.answered();
-  counters.sessions = tables.sessions().living().size();
+  counters.learner_waits = draws.waiting() > 0;
+  const auto& living = tables.sessions().living();
+  counters.sessions = living.size();
+  counters.actors_wait =
+      std::any_of(living.begin(), living.end(), [](const auto& entry) { return entry.second.has_no_credit; });
   const auto completed = static_cast<double>(draws.completed_update());
   for (uint32_t member = 0; member < tables.members(); ++member) {
     const MemberTable& table = tables.member(member);

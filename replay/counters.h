@@ -22,7 +22,9 @@ struct StoreCounters {
   uint64_t draws = 0;
   uint64_t finished_episodes = 0, abandoned_episodes = 0;
   uint64_t held = 0, failures = 0, outstanding = 0, sessions = 0;  // rows of all members; living sessions
-  double ratio_error = 0;  // largest |updates done / updates whose rows are there - 1| of a member
+  double ratio_error = 0;      // largest |updates done / updates whose rows are there - 1| of a member
+  bool actors_wait = false;    // a connected actor has used all its credit
+  bool learner_waits = false;  // the newest draw lacked rows
 };
 
 class Statistics {

@@ -39,7 +39,7 @@ void ReplayMetrics::ObserveDraw(double seconds) {
   if (series_ != nullptr) series_->draw_seconds.Observe(seconds);
 }
 
-void ReplayMetrics::Update(const StoreCounters& now, double seconds, bool actors_wait, bool learner_waits) {
+void ReplayMetrics::Update(const StoreCounters& now, double seconds) {
   if (series_ == nullptr) return;
   MutexLock lock(&mutex_);
   const auto add = [](prometheus::Counter& counter, uint64_t from, uint64_t to) {
@@ -53,8 +53,8 @@ void ReplayMetrics::Update(const StoreCounters& now, double seconds, bool actors
   add(series_->finished, last_.finished_episodes, now.finished_episodes);
   add(series_->abandoned, last_.abandoned_episodes, now.abandoned_episodes);
   add(series_->draws, last_.draws, now.draws);
-  if (actors_wait) series_->insert_blocked.Increment(seconds);
-  if (learner_waits) series_->draw_blocked.Increment(seconds);
+  if (now.actors_wait) series_->insert_blocked.Increment(seconds);
+  if (now.learner_waits) series_->draw_blocked.Increment(seconds);
   series_->main_rows.Set(static_cast<double>(now.held));
   series_->failure_rows.Set(static_cast<double>(now.failures));
   series_->outstanding.Set(static_cast<double>(now.outstanding));

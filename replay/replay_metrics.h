@@ -17,7 +17,7 @@ class ReplayMetrics {
   void ObserveInsert(double seconds);
   void ObserveDraw(double seconds);
   // `seconds`: time since the last call, counted as blocked time of each side that waits.
-  void Update(const StoreCounters& now, double seconds, bool actors_wait, bool learner_waits);
+  void Update(const StoreCounters& now, double seconds);
 
  private:
   struct Series;

@@ -132,7 +132,7 @@ void ReplayService::TickLoop(std::chrono::milliseconds period) {
     }
     Tick();
     const Clock::Time now = Clock::Real().Now();
-    streams_.metrics()->Update(store_->counters(), Seconds(now - last), store_->ActorsWait(), store_->LearnerWaits());
+    streams_.metrics()->Update(store_->counters(), Seconds(now - last));
     last = now;
   }
 }

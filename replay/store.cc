@@ -384,16 +384,5 @@ StoreCounters Store::counters() const {
   return statistics_.Counters(*tables_, draws_);
 }
 
-bool Store::ActorsWait() const {
-  MutexLock lock(&mutex_);
-  const auto& living = tables_->sessions().living();
-  return std::any_of(living.begin(), living.end(), [](const auto& entry) { return entry.second.has_no_credit; });
-}
-
-bool Store::LearnerWaits() const {
-  MutexLock lock(&mutex_);
-  return draws_.waiting() > 0;
-}
-
 }  // namespace datacom::replay
 // SPDX-License-Identifier: Apache-2.0

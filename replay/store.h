@@ -104,9 +104,6 @@ class Store {
   absl::Status health() const;
   bool Complete() const;  // all rows are committed and the last update is done
   StoreCounters counters() const;
-  // Whether a connected actor has used all its credit.
-  bool ActorsWait() const;
-  bool LearnerWaits() const;  // the newest draw lacked rows
   const RowSchema& schema() const { return schema_; }
   const Options& options() const { return options_; }
   uint64_t start() const { return start_; }  // the newest start (replay/starts.h)

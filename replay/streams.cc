@@ -132,14 +132,7 @@ bool InsertStream::Next(bool tick) {
 }
 
 void InsertStream::Leave() {
-  uint32_t session = 0;
-  uint64_t stream = 0;
-  {
-    MutexLock lock(&mutex_);
-    session = session_;
-    stream = stream_;
-  }
-  if (stream != 0) streams_->store()->Disconnect(session, stream);
+  if (stream_ != 0) streams_->store()->Disconnect(session_, stream_);
 }
 
 namespace {
@@ -216,12 +209,7 @@ bool ReplayDrawStream::Next(bool tick) {
 }
 
 void ReplayDrawStream::Leave() {
-  bool greeted = false;
-  {
-    MutexLock lock(&mutex_);
-    greeted = greeted_;
-  }
-  if (greeted) streams_->store()->SetLearnerConnected(false);
+  if (greeted_) streams_->store()->SetLearnerConnected(false);
 }
 
 }  // namespace datacom::replay

@@ -107,7 +107,10 @@ class StoreStream : public grpc::ServerBidiReactor<Request, Reply>, public Store
   }
   void OnCancel() final {}
   void OnDone() final {
-    Leave();
+    {
+      MutexLock lock(&mutex_);
+      Leave();
+    }
     streams_->Remove(this);  // may destroy this
   }
   void OnChange() final { Pump(false); }
@@ -136,7 +139,7 @@ class StoreStream : public grpc::ServerBidiReactor<Request, Reply>, public Store
   // Fills reply_ with the next message; returns false when there is none. May End the stream.
   virtual bool Next(bool tick) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
   virtual bool Opened() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
-  virtual void Leave() = 0;  // called when the stream is over
+  virtual void Leave() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;  // called when the stream is over
   // The first status counts.
   void End(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!closing_) status_ = status;
@@ -185,7 +188,7 @@ class InsertStream final : public StoreStream<v1::InsertRequest, v1::InsertReply
   absl::Status Open(const v1::InsertOpen& open);
   bool Next(bool tick) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Opened() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stream_ != 0; }
-  void Leave() override;
+  void Leave() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   uint32_t session_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t stream_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: not open yet
@@ -201,7 +204,7 @@ class ReplayDrawStream final : public StoreStream<v1::DrawRequest, v1::DrawReply
   absl::StatusOr<bool> Handle(const v1::DrawRequest& request) override;
   bool Next(bool tick) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Opened() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return greeted_; }
-  void Leave() override;
+  void Leave() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   bool greeted_ ABSL_GUARDED_BY(mutex_) = false;
   uint32_t incarnation_ ABSL_GUARDED_BY(mutex_) = 0;     // the learner's, from its first message
