@@ -97,31 +97,28 @@ v1::LeaseReply Evaluations::Lease(const std::string& evaluator) {
 }
 
 absl::StatusOr<bool> Evaluations::Report(const v1::ReportRequest& request) {
+  const auto wrong = [&request](const auto&... what) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("evaluation of member ", request.member(), ", epoch ", request.epoch(), ": ", what...));
+  };
   if (static_cast<uint32_t>(request.episodes_size()) != options_.episodes) {
-    return absl::InvalidArgumentError(absl::StrCat("evaluation of member ", request.member(), ", epoch ",
-                                                   request.epoch(), ": ", request.episodes_size(),
-                                                   " episodes, expected ", options_.episodes));
+    return wrong(request.episodes_size(), " episodes, expected ", options_.episodes);
   }
   const auto finite = [](const auto& values) {
     return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
   };
   for (const v1::EvaluationEpisode& episode : request.episodes()) {
-    if (!std::isfinite(episode.discounted_return()) || !std::isfinite(episode.return_()) ||
-        !std::isfinite(episode.max_violation()) || !std::isfinite(episode.sum_cost()) ||
+    if (!finite(std::initializer_list<double>{episode.discounted_return(), episode.return_(), episode.max_violation(),
+                                              episode.sum_cost()}) ||
         !finite(episode.named_max_violation()) || !finite(episode.named_sum_cost()) || !finite(episode.log_mean())) {
-      return absl::InvalidArgumentError(absl::StrCat("evaluation of member ", request.member(), ", epoch ",
-                                                     request.epoch(), ": an episode's value is not finite"));
+      return wrong("an episode's value is not finite");
     }
     if (episode.max_violation() < 0 || episode.sum_cost() < episode.max_violation() * (1 - 1e-9)) {
-      return absl::InvalidArgumentError(absl::StrCat("evaluation of member ", request.member(), ", epoch ",
-                                                     request.epoch(), ": an episode with the largest violation ",
-                                                     episode.max_violation(), " and the cost sum ",
-                                                     episode.sum_cost()));
+      return wrong("an episode with the largest violation ", episode.max_violation(), " and the cost sum ",
+                   episode.sum_cost());
     }
     if (episode.violating_steps() > episode.length()) {
-      return absl::InvalidArgumentError(absl::StrCat("evaluation of member ", request.member(), ", epoch ",
-                                                     request.epoch(), ": an episode with ", episode.length(),
-                                                     " steps, of which ", episode.violating_steps(), " violate"));
+      return wrong("an episode with ", episode.length(), " steps, of which ", episode.violating_steps(), " violate");
     }
   }
   MutexLock lock(&mutex_);

@@ -47,11 +47,6 @@ void LearnerStatus::SetUpdate(uint64_t update) {
   since_ = clock_->Now();
 }
 
-void LearnerStatus::SetPretrainUpdate(uint64_t update) {
-  MutexLock lock(&mutex_);
-  info_.set_pretrain_update(update);
-}
-
 void LearnerStatus::StartAt(uint64_t update, uint64_t pretrain_update) {
   MutexLock lock(&mutex_);
   info_.set_update(update);

@@ -25,7 +25,6 @@ class LearnerStatus {
       : clock_(clock), info_(std::move(start)), since_(clock->Now()) {}
 
   void SetUpdate(uint64_t update);
-  void SetPretrainUpdate(uint64_t update);
   // The updates that were done before this start of the learner. They do not count as this start's speed.
   void StartAt(uint64_t update, uint64_t pretrain_update);
   void SetPhase(const std::string& phase, const std::string& waiting_for);

@@ -113,7 +113,7 @@ absl::Status Trainer::PretrainUpdates(Prefetch* prefetch) {
     pretrain_update_ = prepared->update;
     files_.updates().Reach(pretrain_update_);
     prefetch->Release(prepared);
-    served_.status.SetPretrainUpdate(pretrain_update_);
+    served_.status.Edit([&](v1::LearnerInfo* info) { info->set_pretrain_update(pretrain_update_); });
     if (pretrain_update_ % run_.settings.checkpoint_updates == 0) RETURN_IF_ERROR(SaveCheckpoint());
     if (Seconds(clock_.Now() - refreshed_) >= kRefreshSeconds) RETURN_IF_ERROR(Refresh());
   }
