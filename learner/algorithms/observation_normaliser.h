@@ -12,18 +12,35 @@ namespace datacom::learner {
 
 class ObservationNormaliser {
  public:
-  void Declare(int observation, ParameterLayout* layout);  // before the layout is built
+  // Before the layout is built.
+  void Declare(int observation, ParameterLayout* layout) {
+    observation_ = observation;
+    mean_ = static_cast<int>(layout->AddVector("observation.mean", observation, 0));
+    deviation_ = static_cast<int>(layout->AddVector("observation.std", observation, 1));
+  }
   // reach: no normalised observation that was added is farther from 0; kNoLimit: no bound.
-  void Make(int members, double reach, Kernels* kernels);
+  void Make(int members, double reach, Kernels* kernels) {
+    bounds_ = {kLeastDeviation, reach};
+    kernels_ = kernels->Group<ObservationKernels>();
+    statistics_ = {kernels->NewDoubles(members, 1, 1), kernels->NewDoubles(members, 1, observation_),
+                   kernels->NewDoubles(members, 1, observation_), kernels->NewDoubles(members, 1, observation_)};
+  }
   const ObservationStatistics& statistics() const { return statistics_; }  // [members]
 
   // parameters: the block of the current members. out may be raw.
-  void Normalise(const FloatView& parameters, const FloatView& raw, double limit, const FloatView& out) const;
+  void Normalise(const FloatView& parameters, const FloatView& raw, double limit, const FloatView& out) const {
+    kernels_->Normalise(raw, Mean(parameters), Deviation(parameters), limit, out);
+  }
+
   // Adds the rows of active members; `statistics`, `active`: of the current members.
   void Add(const FloatView& parameters, const FloatView& raw, const DoubleView& active,
-           const ObservationStatistics& statistics) const;
+           const ObservationStatistics& statistics) const {
+    kernels_->AddObservations(raw, active, bounds_, statistics, Mean(parameters), Deviation(parameters));
+  }
 
  private:
+  static constexpr double kLeastDeviation = 1e-2;  // of raw observations
+
   FloatView Mean(const FloatView& parameters) const { return parameters.Cols(mean_, observation_); }
   FloatView Deviation(const FloatView& parameters) const { return parameters.Cols(deviation_, observation_); }
 
