@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -53,12 +54,13 @@ absl::Status RefuseObserved(const v1::Signal& signal, const std::string& field) 
   return absl::OkStatus();
 }
 
-int ActivationsOf(const mjModel& model, int actuator) {
-  if (model.actuator_actadr[actuator] < 0) return 0;
+// Where the activations of an actuator begin in mjData::act, and how many it has.
+std::pair<int, int> ActivationsOf(const mjModel& model, int actuator) {
 #if mjVERSION_HEADER >= 300
-  return model.actuator_actnum[actuator];
+  return {model.actuator_actadr[actuator], model.actuator_actnum[actuator]};
 #else
-  return 1;
+  const int address = actuator - static_cast<int>(model.nu - model.na);  // the last actuators have one each
+  return {address, address >= 0 ? 1 : 0};
 #endif
 }
 
@@ -106,8 +108,8 @@ absl::Status Signals::Add(const mjModel& model, const v1::Signal& signal, const 
       }
       Reading reading;
       reading.array = sensor ? &mjData::sensordata : &mjData::act;
-      reading.address = sensor ? model.sensor_adr[id] : model.actuator_actadr[id];
-      reading.count = sensor ? model.sensor_dim[id] : ActivationsOf(model, id);
+      std::tie(reading.address, reading.count) =
+          sensor ? std::pair(model.sensor_adr[id], model.sensor_dim[id]) : ActivationsOf(model, id);
       if (!sensor && reading.count == 0) {
         if (found.size() > 1) continue;  // of a glob
         return Wrong(measured.field,

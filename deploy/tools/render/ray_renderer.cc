@@ -26,6 +26,15 @@ constexpr mjtByte kShownGroups[mjNGROUP] = {1, 1, 1, 0, 0, 0};  // as MuJoCo's v
 constexpr double kAmbient = 0.35, kDiffuse = 0.65, kShadow = 0.55;
 constexpr Colour kSky = {0.25, 0.32, 0.4, 1};
 
+// MuJoCo 2 has no such cameras.
+bool IsOrthographic([[maybe_unused]] const mjvGLCamera& eye) {
+#if mjVERSION_HEADER >= 300
+  return eye.orthographic != 0;
+#else
+  return false;
+#endif
+}
+
 // What a ray meets first; geom -1 for nothing.
 struct Hit {
   int geom = -1;
@@ -74,8 +83,8 @@ class RayRenderer : public Renderer {
         const double x = eye.frustum_center + (column + 0.5 - width / 2.0) * pixel;
         const Vec aside = x * right + y * up;
         hits_[size_t{1} * row * width + column] =
-            eye.orthographic != 0 ? Cast(origin + aside, forward)
-                                  : Cast(origin, Unit(static_cast<double>(eye.frustum_near) * forward + aside));
+            IsOrthographic(eye) ? Cast(origin + aside, forward)
+                                : Cast(origin, Unit(static_cast<double>(eye.frustum_near) * forward + aside));
       }
     }
   }
