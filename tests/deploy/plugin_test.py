@@ -49,7 +49,7 @@ class Plugin(unittest.TestCase):
         call("cmake", "--install", BUILD, "--prefix", cls.folder / "installed")
         (cls.folder / "installed").rename(cls.prefix)
         shutil.copytree(cls.prefix / "share/datacom/examples/plugin", cls.folder / "example")
-        call("cmake", "-S", cls.folder / "example", "-B", cls.folder / "built", f"-DCMAKE_PREFIX_PATH={cls.prefix}", f"-DCMAKE_CXX_COMPILER={COMPILER}")
+        call("cmake", "-G", "Ninja", "-S", cls.folder / "example", "-B", cls.folder / "built", f"-DCMAKE_PREFIX_PATH={cls.prefix}", f"-DCMAKE_CXX_COMPILER={COMPILER}")
         call("cmake", "--build", cls.folder / "built")
         cls.plugin = cls.folder / "built/pendulum.so"
         cls.run_dir = cls.folder / "run"
@@ -121,7 +121,7 @@ class Plugin(unittest.TestCase):
         (robot / "robot.c").write_text(ROBOT)
         (robot / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.25)\nproject(robot LANGUAGES C)\nfind_package(datacom REQUIRED)\n"
                                               "add_executable(robot robot.c)\ntarget_link_libraries(robot PRIVATE datacom::policy)\n")
-        call("cmake", "-S", robot, "-B", robot / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        call("cmake", "-G", "Ninja", "-S", robot, "-B", robot / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}")
         call("cmake", "--build", robot / "build")
         self.assertRegex(call(robot / "build/robot"), "^1 .*no_such_file")
         flags = call("pkg-config", "--cflags", "--libs", "datacom_policy", env={"PKG_CONFIG_PATH": str(self.prefix / "lib/pkgconfig")}).split()

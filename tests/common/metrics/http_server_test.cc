@@ -3,6 +3,7 @@
 #include <chrono>
 #include <deque>
 #include <filesystem>
+#include <fstream>
 
 #include "common/base/files.h"
 #include "gmock/gmock.h"
@@ -66,7 +67,9 @@ TEST(HttpServer, AnswersOnlyGetOfItsPath) {
 TEST(HttpServer, AnswersOnAHostName) {
   HttpServer::Options options = PageOptions();
   options.listen = "localhost:0";
-  EXPECT_THAT(HttpServer::Start(options).value()->address(), StartsWith("localhost:"));
+  const auto server = HttpServer::Start(options);
+  if (!server.ok() && !std::ifstream("/etc/hosts").good()) GTEST_SKIP() << "no /etc/hosts: " << server.status();
+  EXPECT_THAT(server.value()->address(), StartsWith("localhost:"));
 }
 
 TEST(HttpServer, AnswersOnAnIpv6AddressOrSaysThatThereIsNone) {

@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -158,7 +159,12 @@ class WatchTest(unittest.TestCase):
 
     def test_only_this_machine_under_its_own_names_may_read(self):
         run = self.written("run")
-        watching = self.watch(run.folder, "--listen", "localhost:0")
+        try:
+            socket.getaddrinfo("localhost", 0)
+            name = "localhost"
+        except OSError:  # a root without /etc/hosts
+            name = "127.0.0.1"
+        watching = self.watch(run.folder, "--listen", f"{name}:0")
         port = watching.address.rsplit(":", 1)[1]
 
         def answer(path, **headers):

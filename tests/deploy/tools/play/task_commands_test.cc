@@ -180,9 +180,9 @@ TEST_F(TaskCommands, AFolderThatIsNotEmptyIsNotTouched) {
 }
 
 TEST_F(TaskCommands, ATaskOfAModelWhoseActuatorsAllHaveAnActivationUsesFiniteDifferences) {
-  const std::string file = New("filtered", R"(<mujoco><worldbody><body><joint name="knee" range="-90 90"/>
+  const std::string file = New("filtered", R"(<mujoco><worldbody><body><joint name="knee" range="-90 90" limited="true"/>
     <geom size="0.1" pos="0 0 0.3"/></body></worldbody><actuator>
-    <general name="a" joint="knee" dyntype="filter" dynprm="0.1" ctrlrange="-1 1"/></actuator></mujoco>)");
+    <general name="a" joint="knee" dyntype="filter" dynprm="0.1" ctrllimited="true" ctrlrange="-1 1"/></actuator></mujoco>)");
   EXPECT_THAT(Read("filtered/task.textproto"),
               AllOf(HasSubstr("\n  actuator: \"a\""), HasSubstr("\n  dynamics: \"finite_difference\"\n")));
   EXPECT_THAT(Check(file), IsOk()) << printed_;
