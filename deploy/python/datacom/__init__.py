@@ -13,7 +13,10 @@ datacom/AirHockey-v0, datacom/AirHockey7dof-v0 and datacom/Navigation-v0.
 from __future__ import annotations
 
 import importlib
+import subprocess
 from typing import TYPE_CHECKING, Any
+
+from datacom import _files
 
 if TYPE_CHECKING:
     from datacom.commands import CommandFailed as CommandFailed
@@ -47,6 +50,8 @@ __all__ = sorted(_MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return subprocess.run([_files.program("datacom"), "--version"], check=True, text=True, stdout=subprocess.PIPE).stdout.split()[1]
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'datacom' has no attribute {name!r}; it has {', '.join(__all__)}")
     return getattr(importlib.import_module(f"datacom.{_MODULE_OF[name]}"), name)

@@ -1,7 +1,15 @@
+import subprocess
+
 import datacom
+from datacom import _files
 import pytest
 
 SMALL = {"run.steps_per_epoch": 1000, "run.eval_episodes": 1}
+
+
+def test_the_package_states_the_version_of_the_programs():
+    done = subprocess.run([str(_files.program("datacom")), "--version"], check=True, text=True, stdout=subprocess.PIPE)
+    assert done.stdout.startswith(f"datacom {datacom.__version__} ")
 
 
 def test_a_training_yields_progress_and_ends_with_its_run(tmp_path):
