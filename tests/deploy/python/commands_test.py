@@ -1,8 +1,8 @@
 import subprocess
 
 import datacom
-from datacom import _files
 import pytest
+from datacom import _files
 
 SMALL = {"run.steps_per_epoch": 1000, "run.eval_episodes": 1}
 
