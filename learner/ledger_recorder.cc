@@ -52,12 +52,14 @@ LedgerRecorder::Place LedgerRecorder::Find(absl::string_view name) const {
 }
 
 absl::StatusOr<std::unique_ptr<LedgerRecorder>> LedgerRecorder::Open(const std::string& run_dir,
+                                                                     const std::string& run_id,
                                                                      const std::vector<uint64_t>& seeds,
                                                                      const RowSchema& schema, const FileEnds& ends,
                                                                      RowSource source) {
   std::unique_ptr<LedgerRecorder> ledger(new LedgerRecorder(seeds, schema, std::move(source)));
-  ASSIGN_OR_RETURN(ledger->writer_,
-                   LedgerWriter::Open({run_dir, static_cast<uint32_t>(seeds.size()), schema.action_dim()}, ends));
+  ASSIGN_OR_RETURN(
+      ledger->writer_,
+      LedgerWriter::Open({run_dir, static_cast<uint32_t>(seeds.size()), schema.action_dim(), run_id}, ends));
   ledger->rows_ = ledger->writer_->transitions(0);
   return ledger;
 }

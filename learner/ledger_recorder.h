@@ -31,7 +31,7 @@ class LedgerRecorder {
  public:
   // `seeds` belong to the members; `ends` come from the checkpoint that is continued, empty for a new run. The errors
   // of LedgerWriter::Open. Changes nothing before a Flush.
-  static absl::StatusOr<std::unique_ptr<LedgerRecorder>> Open(const std::string& run_dir,
+  static absl::StatusOr<std::unique_ptr<LedgerRecorder>> Open(const std::string& run_dir, const std::string& run_id,
                                                               const std::vector<uint64_t>& seeds,
                                                               const RowSchema& schema, const FileEnds& ends,
                                                               RowSource source);

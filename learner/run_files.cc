@@ -1,5 +1,6 @@
 #include "learner/run_files.h"
 
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,11 +10,11 @@
 
 namespace datacom::learner {
 
-absl::StatusOr<std::unique_ptr<RunFiles>> RunFiles::Open(const std::string& run_dir, const RunSettings& settings,
-                                                         const RowSchema& schema,
+absl::StatusOr<std::unique_ptr<RunFiles>> RunFiles::Open(const std::string& run_dir, const std::string& run_id,
+                                                         const RunSettings& settings, const RowSchema& schema,
                                                          const v1::LearnerCheckpoint& checkpoint, RowSource source) {
   FileEnds ends;
-  for (const v1::FileEnd& file : checkpoint.files()) ends[file.path()] = {file.bytes(), file.crc32c()};
+  for (const v1::FileEnd& file : checkpoint.files()) ends[file.path()] = {file.bytes(), file.sha256()};
   if (ends.empty() && !checkpoint.run_id().empty()) {
     return absl::DataLossError(
         absl::StrCat(CheckpointFolder(run_dir), "/", checkpoint.update(), ": it names no record files"));
@@ -26,9 +27,23 @@ absl::StatusOr<std::unique_ptr<RunFiles>> RunFiles::Open(const std::string& run_
                               schema.logs().names};
   for (const RunSettings::Member& member : settings.members) options.seeds.push_back(member.seed);
   ASSIGN_OR_RETURN(auto records, RunRecords::Open(options, ends));
-  ASSIGN_OR_RETURN(auto ledger, LedgerRecorder::Open(run_dir, options.seeds, schema, ends, std::move(source)));
-  return std::unique_ptr<RunFiles>(
+  ASSIGN_OR_RETURN(auto ledger, LedgerRecorder::Open(run_dir, run_id, options.seeds, schema, ends, std::move(source)));
+  std::unique_ptr<RunFiles> files(
       new RunFiles(run_dir, checkpoint.pretrain_update() + checkpoint.update(), std::move(records), std::move(ledger)));
+  std::set<uint32_t> open;  // a longer run writes their policies again
+  for (const v1::EpochRecord& epoch : checkpoint.open()) open.insert(epoch.epoch());
+  for (uint32_t epoch = 0; epoch < checkpoint.next_epoch(); ++epoch) {
+    if (open.contains(epoch)) continue;
+    const std::string path = PoliciesPath(epoch);
+    ASSIGN_OR_RETURN(files->policies_[path], EndOf(ends, path));
+    RETURN_IF_ERROR(CheckFileEnd(absl::StrCat(run_dir, "/", path), files->policies_[path]));
+  }
+  return files;
+}
+
+absl::Status RunFiles::KeepPolicies(uint32_t epoch) {
+  ASSIGN_OR_RETURN(policies_[PoliciesPath(epoch)], WholeFile(absl::StrCat(run_dir_, "/", PoliciesPath(epoch))));
+  return absl::OkStatus();
 }
 
 RunFiles::RunFiles(const std::string& run_dir, uint64_t resumed, std::unique_ptr<RunRecords> records,
@@ -54,12 +69,12 @@ absl::Status RunFiles::Save(Checkpoint checkpoint) {
   RETURN_IF_ERROR(ledger_->Flush(/*sync=*/true));
   DATACOM_FAILPOINT("records.flushed");
   checkpoint.learner.clear_files();
-  for (const FileEnds& ends : {records_->Ends(), ledger_->Ends()}) {
+  for (const FileEnds& ends : {records_->Ends(), ledger_->Ends(), policies_}) {
     for (const auto& [path, end] : ends) {
       v1::FileEnd* const file = checkpoint.learner.add_files();
       file->set_path(path);
       file->set_bytes(end.bytes);
-      file->set_crc32c(end.crc32c);
+      file->set_sha256(end.sha256);
     }
   }
   return Annotate(checkpoints_.Save(std::move(checkpoint)), "checkpoint");

@@ -26,8 +26,8 @@ class RunFiles {
  public:
   // Continues the files of the checkpoint; begins new ones if it is empty. `source`: where the ledger reads rows. A
   // resumed run changes nothing before Begin. The errors of RunRecords::Open and LedgerRecorder::Open.
-  static absl::StatusOr<std::unique_ptr<RunFiles>> Open(const std::string& run_dir, const RunSettings& settings,
-                                                        const RowSchema& schema,
+  static absl::StatusOr<std::unique_ptr<RunFiles>> Open(const std::string& run_dir, const std::string& run_id,
+                                                        const RunSettings& settings, const RowSchema& schema,
                                                         const v1::LearnerCheckpoint& checkpoint, RowSource source);
   static std::string CheckpointFolder(const std::string& run_dir) { return run_dir + "/checkpoints"; }
 
@@ -36,6 +36,9 @@ class RunFiles {
   RunRecords& records() { return *records_; }
   LedgerRecorder& ledger() { return *ledger_; }
   UpdatesMadeWriter& updates() { return *updates_; }  // after Begin
+  // Notes the policies of an epoch that has ended for the next checkpoint. Not those of an epoch that the run's end cut
+  // short: a longer run writes them again. Reads the file.
+  absl::Status KeepPolicies(uint32_t epoch);
   // Syncs records and ledger to the disk and writes the checkpoint with their ends.
   absl::Status Save(Checkpoint checkpoint);
 
@@ -49,6 +52,7 @@ class RunFiles {
   const std::unique_ptr<LedgerRecorder> ledger_;
   const CheckpointStore checkpoints_;
   std::unique_ptr<UpdatesMadeWriter> updates_;
+  FileEnds policies_;
 };
 
 }  // namespace datacom::learner

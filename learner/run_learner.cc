@@ -87,8 +87,8 @@ absl::StatusOr<AcceptedRun> Accept(const ProcessOptions& options, const TaskMode
   if (options.settings.needs_dynamics) run.dynamics = task.dynamics;
   ASSIGN_OR_RETURN(run.pretraining, OpenPretraining(options.settings, run.schema, run.config, run.dynamics,
                                                     options.known, run.checkpoint.learner.pretrain_update()));
-  ASSIGN_OR_RETURN(run.files, RunFiles::Open(options.run_dir, options.settings, run.schema, run.checkpoint.learner,
-                                             seams.read_rows));
+  ASSIGN_OR_RETURN(run.files, RunFiles::Open(options.run_dir, options.run_id, options.settings, run.schema,
+                                             run.checkpoint.learner, seams.read_rows));
   return run;
 }
 

@@ -76,7 +76,7 @@ v1::LearnerInfo LearnerStatus::Info() const {
 
 ServedState::ServedState(const RunIdentity& run, const std::string& run_dir, const Clock& clock)
     : snapshots(run.settings.member_count()),
-      policies(run_dir + "/policies"),
+      policies(run_dir),
       evaluations(EvaluationOptions(run, clock)),
       status(InitialInfo(run), &clock),
       task_options(run.settings.task_options) {}

@@ -12,6 +12,7 @@
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/nn/snapshot_proto.h"
+#include "common/records/checkpoint.h"
 #include "common/rpc/channel.h"
 #include "datacom/v1/learner.grpc.pb.h"
 
@@ -113,9 +114,7 @@ uint32_t SnapshotHub::members() const {
   return static_cast<uint32_t>(latest_.size());
 }
 
-std::string EpochPolicies::Path(uint32_t epoch) const {
-  return absl::StrFormat("%s/epoch_%04d.snapshot", folder_, epoch);
-}
+std::string EpochPolicies::Path(uint32_t epoch) const { return absl::StrCat(run_dir_, "/", PoliciesPath(epoch)); }
 
 void EpochPolicies::Keep(uint32_t epoch, std::vector<Snapshot> snapshots) {
   kept_.clear();
@@ -125,7 +124,7 @@ void EpochPolicies::Keep(uint32_t epoch, std::vector<Snapshot> snapshots) {
 }
 
 absl::Status EpochPolicies::Write(uint32_t epoch, std::vector<Snapshot> snapshots) {
-  RETURN_IF_ERROR(MakeFolders(folder_));
+  RETURN_IF_ERROR(MakeFolders(run_dir_ + "/policies"));
   RETURN_IF_ERROR(WriteSnapshotFile(Path(epoch), snapshots));
   MutexLock lock(&mutex_);
   Keep(epoch, std::move(snapshots));

@@ -81,7 +81,7 @@ class SnapshotHub {
 // Thread-safe. Keeps the epoch read or written last in memory, so that evaluators of one epoch cost one read.
 class EpochPolicies {
  public:
-  explicit EpochPolicies(std::string folder) : folder_(std::move(folder)) {}
+  explicit EpochPolicies(std::string run_dir) : run_dir_(std::move(run_dir)) {}
   std::string Path(uint32_t epoch) const;
   // snapshots: one per member, in member order. Blocks on the disk.
   absl::Status Write(uint32_t epoch, std::vector<Snapshot> snapshots);
@@ -90,7 +90,7 @@ class EpochPolicies {
 
  private:
   void Keep(uint32_t epoch, std::vector<Snapshot> snapshots) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  const std::string folder_;
+  const std::string run_dir_;
   Mutex mutex_;
   bool has_kept_ ABSL_GUARDED_BY(mutex_) = false;
   uint32_t kept_epoch_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -260,7 +260,10 @@ absl::Status Trainer::EndEpoch() {
   RETURN_IF_ERROR(served_.policies.Write(next_epoch_, std::move(snapshots)));
   ASSIGN_OR_RETURN(const Stats stats, Checked("statistics", [&] { return algorithm_.GetStats(); }));
   const bool ends_early = schedule_.EndsEarly(next_epoch_);
-  if (!ends_early) RETURN_IF_ERROR(Checked("resetting statistics", [&] { algorithm_.ResetStats(); }));
+  if (!ends_early) {
+    RETURN_IF_ERROR(files_.KeepPolicies(next_epoch_));
+    RETURN_IF_ERROR(Checked("resetting statistics", [&] { algorithm_.ResetStats(); }));
+  }
   v1::EpochRecord record = OpenEpoch(next_epoch_);
   // An epoch that the end of the run cuts short stays open: a longer run continues it.
   if (!ends_early) open_.erase(next_epoch_);

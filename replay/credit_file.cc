@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
@@ -14,13 +16,13 @@ namespace datacom::replay {
 namespace {
 
 constexpr char kAdvice[] = "; resume with the build and the experiment that wrote it, or start a new run folder";
-constexpr FileFormat kFormat = {"credit file", "DCCREDIT", 3, kAdvice};
+constexpr FileFormat kFormat = {"credit file", "DCCREDIT", 4, kAdvice};
 
 constexpr uint64_t kStartPlace = uint64_t{1} << 63;  // of the checked word; entries have smaller ones
 
 struct Identity {
   uint32_t slots, members;
-  char run_id[256];
+  Owner owner;
 };
 
 struct Header {
@@ -35,7 +37,7 @@ Header MakeHeader(const CreditFile::Options& options) {
   std::memset(&header, 0, sizeof header);
   header.identity.slots = options.slots;
   header.identity.members = options.members;
-  std::memcpy(header.identity.run_id, options.run_id.data(), options.run_id.size());
+  header.identity.owner = MakeOwner(options.run_id, kEveryMember);
   header.frame = MakeFrameHeader(
       kFormat, absl::string_view(reinterpret_cast<const char*>(&header.identity), sizeof header.identity));
   header.start = CheckedWord(0, kStartPlace);
@@ -52,10 +54,6 @@ bool IsUnfinished(const MappedFile& file) {
 }
 
 std::string Where(const MappedFile& file) { return absl::StrCat("credit file ", file.path(), ": "); }
-
-std::string RunOf(const Identity& identity) {
-  return std::string(identity.run_id, strnlen(identity.run_id, sizeof identity.run_id));
-}
 
 absl::StatusOr<Identity> IdentityOf(const MappedFile& file) {
   ASSIGN_OR_RETURN(const absl::string_view payload,
@@ -75,10 +73,11 @@ absl::Status CheckSize(const MappedFile& file, const Identity& found) {
 
 absl::Status Check(const MappedFile& file, const CreditFile::Options& options, const Header& wanted) {
   ASSIGN_OR_RETURN(const Identity found, IdentityOf(file));
+  RETURN_IF_ERROR(CheckOwner(kFormat, file.path(), found.owner, wanted.identity.owner));
   if (std::memcmp(&found, &wanted.identity, sizeof found) != 0) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        Where(file), "of run \"", RunOf(found), "\" with ", found.members, " members and ", found.slots,
-        " slots, not of run \"", options.run_id, "\" with ", options.members, " and ", options.slots, kAdvice));
+    return absl::FailedPreconditionError(absl::StrCat(Where(file), "of ", found.members, " members and ", found.slots,
+                                                      " slots, not of ", options.members, " and ", options.slots,
+                                                      kAdvice));
   }
   return CheckSize(file, found);
 }
@@ -88,9 +87,10 @@ absl::Status Check(const MappedFile& file, const CreditFile::Options& options, c
 absl::StatusOr<std::unique_ptr<CreditFile>> CreditFile::Open(const Options& options) {
   const size_t entries = size_t{options.slots} * options.members;
   bool created = false;
-  if (options.must_have_content && !FileExists(options.path)) {
+  std::error_code error;  // an empty file would be made anew
+  if (options.must_have_content && !(std::filesystem::file_size(options.path, error) > 0 && !error)) {
     return absl::DataLossError(
-        absl::StrCat("credit file ", options.path, ": missing, although the run has sessions", kAdvice));
+        absl::StrCat("credit file ", options.path, ": missing or empty, although the run has sessions", kAdvice));
   }
   ASSIGN_OR_RETURN(auto file,
                    MappedFile::OpenOrCreate(options.path, kCreditHeaderBytes + entries * kCreditEntryBytes, &created));
@@ -133,7 +133,7 @@ absl::StatusOr<CreditFile::Content> CreditFile::Read(const std::string& path) {
   ASSIGN_OR_RETURN(const Identity found, IdentityOf(*file));
   RETURN_IF_ERROR(CheckSize(*file, found));
   ASSIGN_OR_RETURN(const uint64_t start, StartOf(*file));
-  Content content{RunOf(found), found.slots, found.members, start, {}, {}};
+  Content content{RunOf(found.owner), found.slots, found.members, start, {}, {}};
   auto* words = reinterpret_cast<uint64_t*>(file->data() + kCreditHeaderBytes);
   for (uint64_t i = 0; i < uint64_t{2} * found.slots * found.members; ++i) {
     const uint64_t word = std::atomic_ref<uint64_t>(words[i]).load(std::memory_order_acquire);

@@ -47,12 +47,18 @@ absl::StatusOr<std::unique_ptr<MemberTable>> MemberTable::Open(const RowSchema& 
   const ReplayLayout& layout = table->layout_;
   Ring::Options ring;
   ring.run_id = options.run_id;
+  ring.member = member;
   ring.schema_fingerprint = schema.fingerprint();
   ring.sync = options.sync;
   ring.guard = layout.guard;
   ring.path = table->path_ + ".rows";
   ring.record_bytes = layout.row_bytes;
   ring.kept = layout.kept_rows();
+  if (!Ring::HasContent(ring.path) && Ring::HasContent(table->path_ + ".failures")) {  // rows are made first
+    return absl::DataLossError(absl::StrCat("ring ", ring.path, " was missing or is empty, although the run has ",
+                                            table->path_,
+                                            ".failures; restore it from a copy, or start a new run folder"));
+  }
   ASSIGN_OR_RETURN(table->rows_, Ring::Open(ring));
   ring.path = table->path_ + ".failures";
   ring.record_bytes = layout.failure_bytes();

@@ -19,7 +19,7 @@ namespace datacom::replay {
 namespace {
 
 constexpr char kAdvice[] = "; resume with the build and the experiment that wrote it, or start a new run folder";
-constexpr FileFormat kFormat = {"ring", "DCRINGS\n", 3, kAdvice};
+constexpr FileFormat kFormat = {"ring", "DCRINGS\n", 4, kAdvice};
 constexpr uint64_t kCursorPlace = 0;  // the counters follow
 
 struct Identity {
@@ -27,7 +27,7 @@ struct Identity {
   uint64_t record_bytes;
   uint64_t kept;
   uint64_t guard;
-  char run_id[256];
+  Owner owner;
 };
 
 struct Header {
@@ -52,7 +52,7 @@ Header MakeHeader(const Ring::Options& options) {
   header.identity.record_bytes = options.record_bytes;
   header.identity.kept = options.kept;
   header.identity.guard = options.guard;
-  std::memcpy(header.identity.run_id, options.run_id.data(), options.run_id.size());
+  header.identity.owner = MakeOwner(options.run_id, options.member);
   header.frame = FrameOf(header.identity);
   header.cursor = CheckedWord(0, kCursorPlace);
   for (int i = 0; i < Ring::kCounters; ++i) header.counters[i] = CheckedWord(0, kCursorPlace + 1 + i);
@@ -89,10 +89,6 @@ void FinishGrowing(const Ring::Options& options, uint64_t bytes, Header* header)
   if (header->frame.crc == FrameOf(Grown(header->identity, options.kept)).crc) header->identity.kept = options.kept;
 }
 
-std::string RunOf(const Identity& identity) {
-  return std::string(identity.run_id, strnlen(identity.run_id, sizeof identity.run_id));
-}
-
 std::string Where(const std::string& path) { return absl::StrCat("ring ", path, ": "); }
 
 // Whether the file is a complete ring of this row schema that this build can read.
@@ -125,10 +121,7 @@ absl::Status CheckReadable(const MappedFile& file, const Ring::Options& options)
 absl::Status CheckWritable(const Header& header, const Ring::Options& options) {
   const std::string where = Where(options.path);
   const Identity& found = header.identity;
-  if (RunOf(found) != options.run_id) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(where, "belongs to run \"", RunOf(found), "\", not to \"", options.run_id, "\"", kAdvice));
-  }
+  RETURN_IF_ERROR(CheckOwner(kFormat, options.path, header.identity.owner, MakeOwner(options.run_id, options.member)));
   // A run that is resumed with more steps needs a larger ring; records stay in place as long as none was overwritten.
   const uint64_t cursor = header.cursor & kLargestCheckedNumber;
   if (found.guard != options.guard || (found.kept < options.kept && cursor > found.kept)) {
@@ -141,9 +134,9 @@ absl::Status CheckWritable(const Header& header, const Ring::Options& options) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Ring>> Ring::Open(const Options& options) {
-  if (options.run_id.size() >= sizeof(Identity::run_id)) {
+  if (options.run_id.size() > kMaxRunId) {
     return absl::InvalidArgumentError(
-        absl::StrCat("run id of ", options.run_id.size(), " bytes; at most 255 are allowed"));
+        absl::StrCat("run id of ", options.run_id.size(), " bytes; at most ", kMaxRunId, " are allowed"));
   }
   const size_t bytes = RingBytes(options.kept, options.guard, options.record_bytes);
   bool created = false;
@@ -375,7 +368,11 @@ absl::Status Ring::Truncate(uint64_t cursor) {
   return sync_ ? file_->Sync(0, kRingHeaderBytes) : absl::OkStatus();
 }
 
-std::string Ring::run_id() const { return RunOf(HeaderOf(file_.get())->identity); }
+std::string Ring::run_id() const { return RunOf(HeaderOf(file_.get())->identity.owner); }
+
+absl::Status Ring::CheckBelongsTo(const std::string& run_id, uint32_t member) const {
+  return CheckOwner(kFormat, file_->path(), HeaderOf(file_.get())->identity.owner, MakeOwner(run_id, member));
+}
 
 void Ring::set_counter(int index, uint64_t value) {
   counters_[index] = value;

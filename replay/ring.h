@@ -35,16 +35,17 @@ class Ring {
 
   struct Options {
     std::string path;
-    std::string run_id;  // at most 255 bytes
+    std::string run_id;   // at most kMaxRunId bytes
+    uint32_t member = 0;  // of the run
     uint64_t schema_fingerprint = 0;
     uint64_t record_bytes = 0;  // multiple of 8
     uint64_t kept = 0;          // readable records; a file that keeps more stays as it is, one that keeps fewer grows
     uint64_t guard = 0;         // largest number of records between two commits
     bool sync = false;          // Commit returns only after msync, and Open only once all records are on the disk
   };
-  // FAILED_PRECONDITION, naming the file, what differs (version, schema, run, size) and what to do; DATA_LOSS, naming
-  // file and records, when a checksum is wrong. These errors leave the file as it was, except that they may complete a
-  // growth that was interrupted. When a process dies in Open, the next Open accepts the file.
+  // FAILED_PRECONDITION, naming the file, what differs (version, schema, run, member, size) and what to do; DATA_LOSS,
+  // naming file and records, when a checksum is wrong. These errors leave the file as it was, except that they may
+  // complete a growth that was interrupted. When a process dies in Open, the next Open accepts the file.
   static absl::StatusOr<std::unique_ptr<Ring>> Open(const Options& options);
   // Opens a ring that no process writes, without changing the file. Uses only path, schema_fingerprint and record_bytes
   // of the options. Errors as for Open; NOT_FOUND when there is no file.
@@ -61,7 +62,9 @@ class Ring {
   uint64_t kept() const { return kept_; }
   uint64_t guard() const { return guard_; }
   uint64_t record_bytes() const { return record_bytes_; }
-  std::string run_id() const;            // id of the run that the file belongs to
+  std::string run_id() const;  // id of the run that the file belongs to
+  // For a ring that OpenReadOnly or OpenShared has opened, which compare no owner. The errors of CheckOwner.
+  absl::Status CheckBelongsTo(const std::string& run_id, uint32_t member) const;
   bool fresh() const { return fresh_; }  // Open created the file, or found it without content
   const char* record(uint64_t number) const { return Place(number); }
   // The memory of records [cursor(), cursor() + guard()), to fill before Commit.

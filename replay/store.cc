@@ -18,6 +18,11 @@ namespace {
 
 std::string FinishedFile(const Options& options) { return options.folder + "/finished"; }
 
+// What it holds: the last update and the run.
+std::string FinishedText(const Options& options) {
+  return absl::StrCat(options.limits.schedule.LastUpdate(), " ", options.run_id, "\n");
+}
+
 }  // namespace
 
 Store::Store(const RowSchema& schema, const Options& options, std::unique_ptr<Tables> tables)
@@ -281,13 +286,13 @@ absl::Status Store::Finish(uint64_t completed_update, uint32_t incarnation) {
                                                       options_.limits.schedule.LastUpdate()));
   }
   if (!options_.end_with_run) return absl::OkStatus();
-  return WriteFileAtomically(FinishedFile(options_), absl::StrCat(completed_update, "\n"));
+  return WriteFileAtomically(FinishedFile(options_), FinishedText(options_));
 }
 
 bool Store::WasFinished() const {
   if (!options_.end_with_run) return false;
-  const absl::StatusOr<std::string> update = ReadFile(FinishedFile(options_));
-  return update.ok() && *update == absl::StrCat(options_.limits.schedule.LastUpdate(), "\n");
+  const absl::StatusOr<std::string> text = ReadFile(FinishedFile(options_));
+  return text.ok() && *text == FinishedText(options_);
 }
 
 bool Store::Ready(uint64_t update) const {

@@ -1,7 +1,9 @@
 #include "common/base/framed_file.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/bytes.h"
 #include "common/base/checksum.h"
@@ -70,6 +72,25 @@ absl::StatusOr<absl::string_view> Unframe(const FileFormat& format, const std::s
   }
   if (header.version != format.version) return OtherVersion(format, path, header.version);
   return payload;
+}
+
+Owner MakeOwner(absl::string_view run_id, uint32_t member) {
+  Owner owner{};
+  std::memcpy(owner.run_id, run_id.data(), std::min(run_id.size(), kMaxRunId));
+  owner.member = member;
+  return owner;
+}
+
+std::string RunOf(const Owner& owner) { return std::string(owner.run_id, strnlen(owner.run_id, sizeof owner.run_id)); }
+
+absl::Status CheckOwner(const FileFormat& format, const std::string& path, const Owner& found, const Owner& expected) {
+  if (std::memcmp(&found, &expected, sizeof found) == 0) return absl::OkStatus();
+  const auto name = [](const Owner& owner) {
+    return absl::StrCat(owner.member == kEveryMember ? "" : absl::StrCat("member ", owner.member, " of "), "run \"",
+                        absl::Utf8SafeCHexEscape(RunOf(owner)), "\"");
+  };
+  return absl::FailedPreconditionError(absl::StrCat(Where(format, path), "belongs to ", name(found), ", not to ",
+                                                    name(expected), "; restore it from a copy of this run"));
 }
 
 absl::Status WriteFramedFile(const FileFormat& format, const std::string& path, absl::string_view payload) {

@@ -10,6 +10,7 @@
 #ifndef DATACOM_COMMON_BASE_FRAMED_FILE_H_
 #define DATACOM_COMMON_BASE_FRAMED_FILE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -45,6 +46,21 @@ absl::StatusOr<absl::string_view> Unframe(const FileFormat& format, const std::s
 absl::Status WriteFramedFile(const FileFormat& format, const std::string& path, absl::string_view payload);
 // The payload of a file that holds nothing else; NOT_FOUND when there is no file.
 absl::StatusOr<std::string> ReadFramedFile(const FileFormat& format, const std::string& path);
+
+// Whose a file is: part of the payload of each file that grows. Zeros pad the id.
+struct Owner {
+  char run_id[256];
+  uint32_t member;
+  uint32_t unused;
+};
+inline constexpr uint32_t kEveryMember = UINT32_MAX;
+inline constexpr size_t kMaxRunId = sizeof(Owner::run_id) - 1;
+
+// REQUIRES at most kMaxRunId bytes.
+Owner MakeOwner(absl::string_view run_id, uint32_t member);
+std::string RunOf(const Owner& owner);
+// FAILED_PRECONDITION, naming the file and both owners, if they differ.
+absl::Status CheckOwner(const FileFormat& format, const std::string& path, const Owner& found, const Owner& expected);
 
 }  // namespace datacom
 

@@ -8,12 +8,14 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <new>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/base/status.h"
 
 namespace datacom {
 
@@ -35,6 +37,16 @@ uint64_t RaiseOpenFileLimit() {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
   const rlimit raised{limit.rlim_max, limit.rlim_max};
   return ::setrlimit(RLIMIT_NOFILE, &raised) == 0 ? raised.rlim_cur : limit.rlim_cur;
+}
+
+void EndWithoutMemory() {
+  std::set_new_handler([] {
+    static constexpr char kMessage[] =
+        "out of memory: the process needs more than its limit (ulimit -v, the container's memory) or this machine "
+        "has\n";
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage, sizeof kMessage - 1);
+    ::_exit(kExitUsage);
+  });
 }
 
 absl::Status CheckProcessLimits(uint64_t largest_file) {

@@ -36,6 +36,7 @@ absl::StatusOr<v1::Experiment> LoadExperiment(const std::string& name_or_path, c
   ASSIGN_OR_RETURN(const std::string path, FindTextproto("experiment", name_or_path, folder));
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMostBytes));
   ASSIGN_OR_RETURN(v1::Experiment experiment, ParseExperiment(text, path));
+  RETURN_IF_ERROR(Annotate(CheckTitle("name", experiment.name()), path));
   if (experiment.task_options().HasExtension(v1::text_task)) {
     const std::string beside = std::filesystem::path(path).parent_path().string();
     RETURN_IF_ERROR(Annotate(AddTaskFiles(beside, experiment.mutable_task_options()), path));

@@ -38,6 +38,9 @@ absl::Status SetSeeds(const std::vector<uint64_t>& seeds, v1::Experiment* experi
 // Refuses a setting that the experiment gives and its algorithm does not read (Rule.used_by). The error names the
 // setting, the algorithms that read it, and the hyper-parameters of this one.
 absl::Status CheckSettingsAreRead(const v1::Experiment& experiment);
+// INVALID_ARGUMENT unless the name of an experiment or a sweep can be part of a folder's name and of a line of text: it
+// is neither "." nor "..", has no control character, is UTF-8 and at most 200 bytes long.
+absl::Status CheckTitle(const std::string& place, const std::string& name);
 // Checks the rules of an experiment and conditions that no single rule can express: algorithm and task are among the
 // names given (a task also is if it is the text task of the options), publish_period <= max_policy_lag (except in
 // lockstep), env_steps > min_size, capacities, the schedule of an on-policy algorithm, the row counts of planning,

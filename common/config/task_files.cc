@@ -9,6 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
+#include "common/config/gzip.h"
+#include "common/config/sha256.h"
 
 namespace datacom {
 namespace {
@@ -74,14 +76,42 @@ absl::Status AddTaskFiles(const std::string& folder, v1::TaskOptions* options) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::string> ContentOf(const v1::TaskFile& file, size_t most) {
+  if (!file.has_gzip() && file.has_sha256()) {
+    return absl::FailedPreconditionError(absl::StrCat("model: the content of ", file.name(),
+                                                      " is missing: there is no ", kTaskFilesFolder, "/", NameOf(file),
+                                                      " beside the experiment"));
+  }
+  const std::string name = absl::StrCat("model: the file ", file.name());
+  absl::StatusOr<std::string> content = file.content();
+  if (file.has_gzip()) content = Gunzip(file.gzip(), most);
+  if (!content.ok()) return Annotate(content.status(), name);
+  if (content->size() > most) return absl::DataLossError(absl::StrCat(name, ": it has more than ", most, " bytes"));
+  if (file.has_sha256() && Sha256Hex(*content) != file.sha256()) {
+    return absl::DataLossError(absl::StrCat(name, " is damaged: its SHA-256 is not ", file.sha256()));
+  }
+  return content;
+}
+
 absl::Status CheckTaskFiles(const std::string& folder, const v1::TaskOptions& options) {
   ASSIGN_OR_RETURN(const std::vector<const v1::TaskFile*> missing, MissingTaskFiles(options));
-  if (missing.empty()) return absl::OkStatus();
-  const fs::path beside = fs::path(folder.empty() ? "." : folder) / kTaskFilesFolder / NameOf(*missing.front());
-  return absl::FailedPreconditionError(
-      absl::StrCat("task_options: the content of ", missing.size(), " of the model's files is missing, first of ",
-                   missing.front()->name(), ": there is no ", beside.lexically_normal().string(), "; copy the folder ",
-                   kTaskFilesFolder, " with the experiment, or name it in ", kTaskFilesVariable));
+  if (!missing.empty()) {
+    const fs::path beside = fs::path(folder.empty() ? "." : folder) / kTaskFilesFolder / NameOf(*missing.front());
+    return absl::FailedPreconditionError(absl::StrCat(
+        "task_options: the content of ", missing.size(), " of the model's files is missing, first of ",
+        missing.front()->name(), ": there is no ", beside.lexically_normal().string(), "; copy the folder ",
+        kTaskFilesFolder, " with the experiment, or name it in ", kTaskFilesVariable));
+  }
+  size_t left = kMaxTaskBytes;
+  for (const v1::TaskFile& file : options.GetExtension(v1::text_task).file()) {
+    const absl::StatusOr<std::string> content = ContentOf(file, left);
+    if (!content.ok()) {
+      return Annotate(content.status(),
+                      absl::StrCat("task_options: of ", kMaxTaskBytes, " bytes for all files ", left, " are left"));
+    }
+    left -= content->size();
+  }
+  return absl::OkStatus();
 }
 
 absl::Status WriteTaskFiles(const std::string& folder, const v1::TaskOptions& options) {

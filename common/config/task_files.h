@@ -8,6 +8,7 @@
 #ifndef DATACOM_COMMON_CONFIG_TASK_FILES_H_
 #define DATACOM_COMMON_CONFIG_TASK_FILES_H_
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <vector>
@@ -20,16 +21,21 @@
 namespace datacom {
 
 inline constexpr char kTaskFilesFolder[] = "task_files";
+inline constexpr size_t kMaxTaskBytes = 128 << 20;  // of all files of a task together, decompressed
 
 // Files that have a SHA-256 and no content. INVALID_ARGUMENT if a SHA-256 is not 64 hexadecimal digits.
 absl::StatusOr<std::vector<const v1::TaskFile*>> MissingTaskFiles(const v1::TaskOptions& options);
 // Fills in the contents that are missing and that are beside a text in the folder. It does not compare them with their
-// SHA-256; who decompresses a file does (common/tasks/text/task_file.h).
+// SHA-256; who decompresses a file does.
 absl::Status AddTaskFiles(const std::string& folder, v1::TaskOptions* options);
 // Fills in every content that is missing with what `read` returns.
 absl::Status AddTaskFiles(const std::function<absl::StatusOr<std::string>(const v1::TaskFile&)>& read,
                           v1::TaskOptions* options);
-// FAILED_PRECONDITION, naming a file whose content is missing and where it was sought; OK if none is.
+// The content of a file, compressed or not. FAILED_PRECONDITION if it is missing; DATA_LOSS if it cannot be
+// decompressed, has more than `most` bytes, or another SHA-256.
+absl::StatusOr<std::string> ContentOf(const v1::TaskFile& file, size_t most = kMaxTaskBytes);
+// FAILED_PRECONDITION, naming a file whose content is missing and where it was sought. DATA_LOSS, naming a file, as
+// ContentOf; all files may have kMaxTaskBytes together. Decompresses every file.
 absl::Status CheckTaskFiles(const std::string& folder, const v1::TaskOptions& options);
 // Writes the contents of files with a SHA-256 into the folder, unless it has them.
 absl::Status WriteTaskFiles(const std::string& folder, const v1::TaskOptions& options);

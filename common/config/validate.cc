@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/base/files.h"
 #include "common/base/plugins.h"
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
@@ -20,6 +21,7 @@ namespace datacom {
 namespace {
 
 constexpr uint64_t kMostPlanningRows = 10'000'000;  // per member, because they stay in the learner's memory
+constexpr size_t kLongestTitle = 200;
 
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
@@ -219,8 +221,18 @@ absl::Status CheckSettingsAreRead(const v1::Experiment& experiment) {
   return algorithm == nullptr ? absl::OkStatus() : CheckRead("", experiment, *algorithm);
 }
 
+absl::Status CheckTitle(const std::string& place, const std::string& name) {
+  RETURN_IF_ERROR(CheckFolderName(place, name));
+  if (name == "." || name == "..")
+    return absl::InvalidArgumentError(absl::StrCat(place, ": \"", name, "\" is no name"));
+  if (name.size() <= kLongestTitle) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(place, ": a name of ", name.size(), " bytes, at most ", kLongestTitle, " are taken"));
+}
+
 absl::Status ValidateExperiment(const v1::Experiment& experiment, const std::vector<std::string>& tasks,
                                 const std::vector<std::string>& algorithms) {
+  RETURN_IF_ERROR(CheckTitle("name", experiment.name()));
   RETURN_IF_ERROR(CheckRules(experiment));
   const auto& plugins = experiment.task_options().GetRepeatedExtension(v1::plugin);
   RETURN_IF_ERROR(CheckPlugins({plugins.begin(), plugins.end()}));

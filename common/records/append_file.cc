@@ -9,7 +9,6 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/checksum.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
 
@@ -18,6 +17,28 @@ namespace {
 
 constexpr size_t kBufferBytes = 1 << 16;
 constexpr size_t kPieceBytes = 1 << 20;
+
+// The hash of the bytes before `end`, to which more can be added.
+absl::StatusOr<Sha256> HashTo(const std::string& path, const FileEnd& end) {
+  Sha256 hash;
+  if (end.bytes == 0) return hash;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return absl::DataLossError(absl::StrCat(path, " is missing, but ", end.bytes, " bytes were recorded"));
+  std::string piece(kPieceBytes, '\0');
+  uint64_t read = 0;
+  while (read < end.bytes) {
+    const auto wanted = static_cast<std::streamsize>(std::min<uint64_t>(piece.size(), end.bytes - read));
+    file.read(piece.data(), wanted);
+    hash.Add(absl::string_view(piece).substr(0, file.gcount()));
+    read += file.gcount();
+    if (file.gcount() < wanted) {
+      return absl::DataLossError(absl::StrCat(path, " has ", read, " bytes, but ", end.bytes, " were recorded"));
+    }
+  }
+  if (hash.Hex() == end.sha256) return hash;
+  return absl::DataLossError(
+      absl::StrCat(path, ": its first ", end.bytes, " bytes are not those that were recorded (their SHA-256 differs)"));
+}
 
 }  // namespace
 
@@ -28,37 +49,26 @@ absl::StatusOr<FileEnd> EndOf(const FileEnds& ends, const std::string& path) {
   return absl::DataLossError(absl::StrCat("the checkpoint does not name the end of ", path));
 }
 
-absl::Status CheckFileEnd(const std::string& path, const FileEnd& end) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::DataLossError(absl::StrCat(path, " is missing, but ", end.bytes, " bytes were recorded"));
-  std::string piece(kPieceBytes, '\0');
-  uint64_t read = 0;
-  uint32_t crc = 0;
-  while (read < end.bytes) {
-    const auto wanted = static_cast<std::streamsize>(std::min<uint64_t>(piece.size(), end.bytes - read));
-    file.read(piece.data(), wanted);
-    crc = Crc32c(absl::string_view(piece).substr(0, file.gcount()), crc);
-    read += file.gcount();
-    if (file.gcount() < wanted) {
-      return absl::DataLossError(absl::StrCat(path, " has ", read, " bytes, but ", end.bytes, " were recorded"));
-    }
-  }
-  if (crc == end.crc32c) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(path, ": its first ", end.bytes,
-                                          " bytes are not those that were recorded (their checksum differs)"));
+absl::StatusOr<FileEnd> WholeFile(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
+  return FileEnd{content.size(), Sha256Hex(content)};
 }
 
+absl::Status CheckFileEnd(const std::string& path, const FileEnd& end) { return HashTo(path, end).status(); }
+
 absl::StatusOr<std::unique_ptr<AppendFile>> AppendFile::Open(const std::string& path, const FileEnd& end) {
-  if (end.bytes > 0) RETURN_IF_ERROR(CheckFileEnd(path, end));
+  ASSIGN_OR_RETURN(Sha256 hash, HashTo(path, end));
   const int flags = O_WRONLY | O_CLOEXEC | (end.bytes == 0 ? O_CREAT : 0);
   const int fd = ::open(path.c_str(), flags, 0644);
   if (fd < 0) return ErrnoStatus(errno, "open " + path);
-  std::unique_ptr<AppendFile> file(new AppendFile(path, fd, end));
+  std::unique_ptr<AppendFile> file(new AppendFile(path, fd, end.bytes, std::move(hash)));
   if (::lseek(fd, static_cast<off_t>(end.bytes), SEEK_SET) < 0) return ErrnoStatus(errno, "seek " + path);
   const std::string folder = std::filesystem::path(path).parent_path().string();
   if (end.bytes == 0) RETURN_IF_ERROR(SyncFile(folder.empty() ? "." : folder));
   return file;
 }
+
+FileEnd AppendFile::end() const { return {bytes_, hash_.Hex()}; }
 
 AppendFile::~AppendFile() {
   if (!buffer_.empty()) (void)Flush(false);
@@ -66,7 +76,7 @@ AppendFile::~AppendFile() {
 }
 
 absl::Status AppendFile::Cut() {
-  const uint64_t written = end_.bytes - buffer_.size();
+  const uint64_t written = bytes_ - buffer_.size();
   if (!cut_ && ::ftruncate(fd_, static_cast<off_t>(written)) != 0) return ErrnoStatus(errno, "truncate " + path_);
   cut_ = true;
   return absl::OkStatus();
@@ -77,7 +87,8 @@ bool AppendFile::Writes(size_t bytes) const { return buffer_.size() + bytes >= k
 absl::Status AppendFile::Append(absl::string_view data) {
   const bool full = Writes(data.size());
   buffer_.append(data.data(), data.size());
-  end_ = {end_.bytes + data.size(), Crc32c(data, end_.crc32c)};
+  bytes_ += data.size();
+  hash_.Add(data);
   return full ? Flush(false) : absl::OkStatus();
 }
 

@@ -1,5 +1,6 @@
-// A file that only grows. A checkpoint records its length and a checksum of its content, so that a resumed run
-// continues what was written, or refuses.
+// A file that only grows. A checkpoint records its length and the SHA-256 of its content, so that a resumed run
+// continues what was written, or refuses. (A CRC-32C would be the same for all step files of one length: each of their
+// records ends with its own.)
 //
 // Not thread-safe. Owns the descriptor. Open blocks while it reads the file; Append only when its buffer is full; Flush
 // blocks on the disk.
@@ -15,13 +16,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/config/sha256.h"
 
 namespace datacom {
 
 // The part of a file that a checkpoint continues.
 struct FileEnd {
   uint64_t bytes = 0;
-  uint32_t crc32c = 0;  // of these bytes
+  std::string sha256;  // of these bytes, hexadecimal
 };
 using FileEnds = std::map<std::string, FileEnd>;  // by path below the run folder
 
@@ -30,6 +32,9 @@ absl::StatusOr<FileEnd> EndOf(const FileEnds& ends, const std::string& path);
 
 // Reads the bytes before `end`. DATA_LOSS, naming the file, when it is missing, shorter, or has other bytes.
 absl::Status CheckFileEnd(const std::string& path, const FileEnd& end);
+
+// The end of a file that is written as a whole.
+absl::StatusOr<FileEnd> WholeFile(const std::string& path);
 
 class AppendFile {
  public:
@@ -45,17 +50,19 @@ class AppendFile {
   bool Writes(size_t bytes) const;  // whether appending `bytes` would write the buffer to the file
   // Writes the buffer to the file; with `sync` waits until the file is on the disk.
   absl::Status Flush(bool sync);
-  // Includes the buffer; after a Flush, for Open.
-  const FileEnd& end() const { return end_; }
+  uint64_t bytes() const { return bytes_; }  // with the buffer
+  FileEnd end() const;                       // with the buffer; after a Flush, for Open
   const std::string& path() const { return path_; }
 
  private:
-  AppendFile(std::string path, int fd, const FileEnd& end) : path_(std::move(path)), fd_(fd), end_(end) {}
+  AppendFile(std::string path, int fd, uint64_t bytes, Sha256 hash)
+      : path_(std::move(path)), fd_(fd), bytes_(bytes), hash_(std::move(hash)) {}
   absl::Status Cut();
 
   const std::string path_;
   const int fd_;
-  FileEnd end_;
+  uint64_t bytes_;
+  Sha256 hash_;       // of these bytes
   bool cut_ = false;  // nothing follows what was written
   std::string buffer_;
 };

@@ -9,6 +9,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "common/base/bytes.h"
@@ -17,14 +18,14 @@
 #include "common/base/framed_file.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
-#include "common/records/sha256.h"
+#include "common/config/sha256.h"
 
 namespace datacom {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr FileFormat kFormat = {"checkpoint file", "DCCHECKP", 5,
+constexpr FileFormat kFormat = {"checkpoint file", "DCCHECKP", 6,
                                 "; resume with the build named in build.txt, or start "
                                 "a new run"};
 constexpr size_t kKept = 2;
@@ -172,6 +173,8 @@ absl::StatusOr<Checkpoint> CheckpointStore::LoadNewest(std::vector<std::string>*
   return absl::DataLossError(absl::StrCat("no checkpoint in ", folder_, " is sound: ", absl::StrJoin(problems, "; "),
                                           "; restore the folder from a copy, or start a new run"));
 }
+
+std::string PoliciesPath(uint32_t epoch) { return absl::StrFormat("policies/epoch_%04d.snapshot", epoch); }
 
 absl::StatusOr<uint32_t> LastIncarnation(const std::string& path) {
   uint32_t last = 0;

@@ -55,6 +55,9 @@ class CheckpointStore {
   std::string folder_;
 };
 
+// The file of an epoch's policies, below the run folder.
+std::string PoliciesPath(uint32_t epoch);
+
 // The number of the learner's last start that is kept in `path`; 0 without a file. DATA_LOSS when the file does not
 // hold a number.
 absl::StatusOr<uint32_t> LastIncarnation(const std::string& path);

@@ -12,7 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
-#include "common/records/gzip.h"
+#include "common/config/gzip.h"
 
 namespace datacom {
 namespace {

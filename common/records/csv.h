@@ -35,7 +35,7 @@ class CsvWriter {
   // INVALID_ARGUMENT, naming both counts, when the row is not as wide as the header.
   absl::Status Append(const std::vector<std::string>& cells);
   absl::Status Flush(bool sync) { return file_->Flush(sync); }
-  const FileEnd& end() const { return file_->end(); }
+  FileEnd end() const { return file_->end(); }
 
  private:
   CsvWriter(std::unique_ptr<AppendFile> file, size_t width) : file_(std::move(file)), width_(width) {}

@@ -18,7 +18,7 @@ namespace datacom {
 namespace ledger {
 namespace {
 
-constexpr FileFormat kFormat = {"step file", "DCSTEPS\n", 2,
+constexpr FileFormat kFormat = {"step file", "DCSTEPS\n", 3,
                                 "; use the build named in build.txt, or start a new run folder"};
 
 std::string PlainName(std::string name) {
@@ -31,18 +31,22 @@ std::string PlainName(std::string name) {
 
 std::string StepsPath(uint32_t member) { return absl::StrCat("ledger/member_", member, ".steps"); }
 
-std::string StepHeader(uint32_t member, uint32_t action_dim) {
+std::string StepHeader(const Owner& owner, uint32_t action_dim) {
   std::string identity;
-  PutValue(action_dim, &identity);
-  PutValue(member, &identity);
+  PutValue(owner, &identity);
+  PutValue(uint64_t{action_dim}, &identity);
   return Frame(kFormat, identity);
 }
 
-absl::Status CheckStepHeader(const std::string& path, absl::string_view content, uint32_t member, uint32_t action_dim) {
-  RETURN_IF_ERROR(Unframe(kFormat, path, content).status());
-  if (content.substr(0, kStepHeaderBytes) == StepHeader(member, action_dim)) return absl::OkStatus();
-  return absl::DataLossError(
-      absl::StrCat("step file ", path, ": not of member ", member, " with ", action_dim, " action values"));
+absl::Status CheckStepHeader(const std::string& path, absl::string_view content, const Owner& owner,
+                             uint32_t action_dim) {
+  ASSIGN_OR_RETURN(absl::string_view payload, Unframe(kFormat, path, content));
+  Owner found;
+  uint64_t actions = 0;
+  if (!TakeValue(&payload, &found) || !TakeValue(&payload, &actions) || actions != action_dim) {
+    return absl::DataLossError(absl::StrCat("step file ", path, ": its steps have not ", action_dim, " action values"));
+  }
+  return CheckOwner(kFormat, path, found, RunOf(owner).empty() ? MakeOwner(RunOf(found), owner.member) : owner);
 }
 
 uint32_t RecordChecksum(uint64_t number, absl::string_view bytes) {
@@ -150,9 +154,10 @@ absl::Status LedgerWriter::OpenSteps(uint32_t member, const FileEnd& end) {
   const std::string path = absl::StrCat(options_.run_dir, "/", ledger::StepsPath(member));
   ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, AppendFile::Open(path, end));
   steps_.push_back(std::move(file));
-  if (end.bytes == 0) return steps_.back()->Append(ledger::StepHeader(member, options_.action_dim));
+  const Owner owner = MakeOwner(options_.run_id, member);
+  if (end.bytes == 0) return steps_.back()->Append(ledger::StepHeader(owner, options_.action_dim));
   ASSIGN_OR_RETURN(const std::string found, ReadBytes(path, 0, std::min<uint64_t>(kStepHeaderBytes, end.bytes)));
-  RETURN_IF_ERROR(ledger::CheckStepHeader(path, found, member, options_.action_dim));
+  RETURN_IF_ERROR(ledger::CheckStepHeader(path, found, owner, options_.action_dim));
   if ((end.bytes - kStepHeaderBytes) % ledger::StepBytes(options_.action_dim) == 0) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(path, ": no record ends at the recorded length of ", end.bytes, " bytes"));
 }
@@ -168,7 +173,7 @@ absl::Status LedgerWriter::OpenViolations(const FileEnd& end) {
 }
 
 uint64_t LedgerWriter::transitions(uint32_t member) const {
-  return (steps_[member]->end().bytes - kStepHeaderBytes) / ledger::StepBytes(options_.action_dim);
+  return (steps_[member]->bytes() - kStepHeaderBytes) / ledger::StepBytes(options_.action_dim);
 }
 
 absl::Status LedgerWriter::AppendStep(uint32_t member, const LedgerStep& step) {

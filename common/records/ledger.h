@@ -10,10 +10,9 @@
 //     cost              of the reached state
 //     raw_action0..     unfiltered policy action
 //     executed_action0..  action applied to the environment
-//   member_<m>.steps    every transition of member m: a frame (common/base/framed_file.h) around {action_dim u32, m
-//   u32},
-//                       then one record of 28 + 4 action_dim bytes per transition, in the member's order,
-//                       little-endian:
+//   member_<m>.steps    every transition of member m: a frame (common/base/framed_file.h) around {Owner,
+//                       action_dim u64}, then one record of 28 + 4 action_dim bytes per transition, in the member's
+//                       order, little-endian:
 //     session, environment, episode, step u32; cost f32; check u32 (StepCheck); executed action f32 [action_dim];
 //     CRC-32C u32 of the record's number (u64, from 0) and the bytes before
 //
@@ -38,6 +37,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/base/framed_file.h"
 #include "common/records/append_file.h"
 
 namespace datacom {
@@ -75,16 +75,18 @@ uint32_t StepCheck(const float* observation, const float* next_observation, int 
 namespace ledger {
 
 inline constexpr char kViolationsPath[] = "ledger/violations.csv";
-inline constexpr size_t kStepHeaderBytes = 32;
+inline constexpr size_t kStepHeaderBytes = sizeof(FrameHeader) + sizeof(Owner) + sizeof(uint64_t);
 
 inline void PutFloats(const float* values, size_t count, std::string* out) {
   out->append(reinterpret_cast<const char*>(values), count * sizeof(float));
 }
 
-std::string StepsPath(uint32_t member);                        // below the run folder
-std::string StepHeader(uint32_t member, uint32_t action_dim);  // kStepHeaderBytes
-// FAILED_PRECONDITION or DATA_LOSS when a step file that begins with `content` is not one of this member and version.
-absl::Status CheckStepHeader(const std::string& path, absl::string_view content, uint32_t member, uint32_t action_dim);
+std::string StepsPath(uint32_t member);                           // below the run folder
+std::string StepHeader(const Owner& owner, uint32_t action_dim);  // kStepHeaderBytes
+// FAILED_PRECONDITION or DATA_LOSS when a step file that begins with `content` has another version, owner or number of
+// actions. Without an owner's run id it may be of any run.
+absl::Status CheckStepHeader(const std::string& path, absl::string_view content, const Owner& owner,
+                             uint32_t action_dim);
 constexpr size_t StepBytes(uint32_t action_dim) { return 28 + sizeof(float) * action_dim; }
 // The checksum at the end of a record, of its number in the file and the bytes before.
 uint32_t RecordChecksum(uint64_t number, absl::string_view bytes);
@@ -105,10 +107,11 @@ class LedgerWriter {
   struct Options {
     std::string run_dir;
     uint32_t members = 1, action_dim = 1;
+    std::string run_id;
   };
   // Continues after `ends` (an earlier Ends()); a file without an end starts empty. The errors of AppendFile::Open;
   // DATA_LOSS, naming the files, when step files have unequal numbers of transitions; FAILED_PRECONDITION for another
-  // header. Changes nothing before a Flush.
+  // header or owner. Changes nothing before a Flush.
   static absl::StatusOr<std::unique_ptr<LedgerWriter>> Open(const Options& options, const FileEnds& ends);
 
   uint64_t transitions(uint32_t member) const;  // in its step file
@@ -146,8 +149,9 @@ absl::StatusOr<std::vector<LedgerStep>> ReadEpisode(const std::string& run_dir, 
 // the disk.
 class StepReader {
  public:
-  // NOT_FOUND without a file; FAILED_PRECONDITION or DATA_LOSS when it is not one of this member and version.
-  static absl::StatusOr<std::unique_ptr<StepReader>> Open(const std::string& path, uint32_t member,
+  // NOT_FOUND without a file; FAILED_PRECONDITION or DATA_LOSS when it is not one of this owner and version. An owner
+  // without a run id: of any run.
+  static absl::StatusOr<std::unique_ptr<StepReader>> Open(const std::string& path, const Owner& owner,
                                                           uint32_t action_dim);
   uint64_t records() const { return records_; }
   uint64_t tail() const { return tail_; }  // bytes of an unfinished record

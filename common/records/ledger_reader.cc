@@ -173,7 +173,7 @@ absl::StatusOr<LedgerViolation> ReadViolation(const std::string& run_dir, uint64
                                           last == 0 ? "it holds none" : absl::StrCat("it holds 1 to ", last)));
 }
 
-absl::StatusOr<std::unique_ptr<StepReader>> StepReader::Open(const std::string& path, uint32_t member,
+absl::StatusOr<std::unique_ptr<StepReader>> StepReader::Open(const std::string& path, const Owner& owner,
                                                              uint32_t action_dim) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) return absl::NotFoundError(absl::StrCat(path, " does not exist"));
@@ -181,7 +181,7 @@ absl::StatusOr<std::unique_ptr<StepReader>> StepReader::Open(const std::string& 
   const auto size = static_cast<uint64_t>(reader->file_.tellg());
   if (size == 0) return reader;  // the learner writes the header with the first records
   ASSIGN_OR_RETURN(const std::string header, reader->ReadAt(0, ledger::kStepHeaderBytes));
-  RETURN_IF_ERROR(ledger::CheckStepHeader(path, header, member, action_dim));
+  RETURN_IF_ERROR(ledger::CheckStepHeader(path, header, owner, action_dim));
   reader->records_ = (size - ledger::kStepHeaderBytes) / reader->bytes_;
   reader->tail_ = (size - ledger::kStepHeaderBytes) % reader->bytes_;
   return reader;
@@ -225,7 +225,8 @@ absl::StatusOr<const LedgerStep*> StepReader::Step(uint64_t number) {
 absl::StatusOr<std::vector<LedgerStep>> ReadEpisode(const std::string& run_dir, const LedgerViolation& violation) {
   const std::string path = absl::StrCat(run_dir, "/", ledger::StepsPath(violation.member));
   const auto action_dim = static_cast<uint32_t>(violation.executed_action.size());
-  ASSIGN_OR_RETURN(const std::unique_ptr<StepReader> reader, StepReader::Open(path, violation.member, action_dim));
+  ASSIGN_OR_RETURN(const std::unique_ptr<StepReader> reader,
+                   StepReader::Open(path, MakeOwner("", violation.member), action_dim));
   std::vector<LedgerStep> steps;
   bool found = false;
   for (uint64_t number = 0, end = 0;; ++number) {

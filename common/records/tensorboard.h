@@ -32,7 +32,7 @@ class EventWriter {
   // Appends one event of several scalars, e.g. {"eval/discounted_return", 3.5}. Omits NaN. wall_time: Unix seconds.
   absl::Status Append(int64_t step, double wall_time, const std::vector<std::pair<std::string, double>>& scalars);
   absl::Status Flush(bool sync) { return file_->Flush(sync); }
-  const FileEnd& end() const { return file_->end(); }
+  FileEnd end() const { return file_->end(); }
   const std::string& path() const { return file_->path(); }
 
  private:

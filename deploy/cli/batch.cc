@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -14,6 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
+#include "common/tasks/python/python_model.h"
 #include "deploy/cli/process.h"
 #include "deploy/cli/run_folder.h"
 #include "deploy/cli/supervise.h"
@@ -40,13 +42,18 @@ std::string FolderOf(const std::string& dir, const SweepRun& population) {
   return population.name.empty() ? dir : RunFolder(dir, population);
 }
 
+}  // namespace
+
 // sbatch replaces "%" in file names, and splits its lines at blanks.
-absl::Status CheckSlurmPath(const std::string& dir) {
+absl::Status CheckSlurmPath(const std::string& path) {
+  const std::string dir = Absolute(path);
   const auto wrong = std::find_if(dir.begin(), dir.end(), [](char c) { return !IsPlain(c) || c == '%'; });
   if (wrong == dir.end()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("--run-dir ", dir, ": Slurm's scripts cannot name a folder with \"",
                                                  std::string(1, *wrong), "\" in its path; choose another --run-dir"));
 }
+
+namespace {
 
 std::string ProgramOf(const BatchOptions& batch) {
   return batch.program.empty() ? ShellWord(Absolute(BinFolder() + "/datacom")) : batch.program;
@@ -80,10 +87,20 @@ absl::Status MakeCertificates(const std::string& folder) {
   const std::string script = (fs::path(SweepFolder()).parent_path() / "dev" / "make_tls.sh").string();
   int code = 0;
   RETURN_IF_ERROR(OutputOf({"/usr/bin/env", "bash", script, folder}, &code).status());
-  if (code == 0) return absl::OkStatus();
+  if (code == 0) {  // a copy of the folder must not be able to make certificates
+    std::error_code error;
+    fs::remove(folder + "/ca.key", error);
+    return error ? ErrnoStatus(error.value(), absl::StrCat("remove ", folder, "/ca.key")) : absl::OkStatus();
+  }
   return absl::InternalError(
       absl::StrCat(script, " ", folder, " failed (", DescribeExit(code),
                    "); it needs openssl. Actors of other jobs are reached over mutual TLS only"));
+}
+
+// The option that names the Python environments of this command for another one, after a space. Empty without any.
+std::string PythonOption() {
+  const char* const named = std::getenv(python::kNamedEnvironments);
+  return named == nullptr || *named == '\0' ? "" : absl::StrCat(" --python ", ShellWord(named));
 }
 
 using Words = std::vector<std::pair<std::string, std::string>>;  // @WORD@ of a template and what stands there
@@ -123,6 +140,7 @@ std::string TrainCommand(const BatchOptions& batch, const TrainOptions& options,
   if (options.environments > 0) absl::StrAppend(&command, " --envs ", options.environments);
   if (!options.tls.empty()) absl::StrAppend(&command, " --tls ", ShellWord(Absolute(options.tls)));
   if (options.max_hours > 0) absl::StrAppend(&command, " --max-hours ", options.max_hours);
+  absl::StrAppend(&command, PythonOption());
   return absl::StrCat(command, " --stall-minutes ", options.stall_minutes);
 }
 
@@ -155,7 +173,6 @@ absl::StatusOr<std::vector<std::string>> WriteSlurmScripts(const std::string& di
                                                            const BatchOptions& batch, const TrainOptions& options,
                                                            const std::vector<SweepRun>& populations) {
   const std::string folder = Absolute(dir);
-  RETURN_IF_ERROR(CheckSlurmPath(folder));
   RETURN_IF_ERROR(MakeFolders(folder + "/slurm"));
   TrainOptions own = options;
   if (batch.join > 0 && own.tls.empty()) {
@@ -171,23 +188,27 @@ absl::StatusOr<std::vector<std::string>> WriteSlurmScripts(const std::string& di
   for (size_t first = 0; first < populations.size(); first += fits) {
     const size_t last = std::min(fits, populations.size() - first) - 1;
     const std::string limit = job.at_once > 0 ? absl::StrCat("%", job.at_once) : "";
-    const Words words = {{"@ARRAY@", array ? absl::StrCat("#SBATCH --array=0-", last, limit, "\n") : ""},
-                         {"@PROCESSORS@", absl::StrCat(1 + std::max(1, options.actors))},
-                         {"@OPTIONS@", OptionLines(batch.sbatch)},
-                         {"@FIRST@", absl::StrCat(first + 1)},
-                         {"@RUN@", array ? kRunOfLine : "$folder"},
-                         {"@HOST@", batch.join > 0 ? kFindHost : ""},
-                         {"@HOST_OPTION@", batch.join > 0 ? " --host \"$host\"" : ""}};
+    Words words = {{"@ARRAY@", array ? absl::StrCat("#SBATCH --array=0-", last, limit, "\n") : ""},
+                   {"@PROCESSORS@", absl::StrCat(1 + std::max(1, options.actors))},
+                   {"@OPTIONS@", OptionLines(batch.sbatch)},
+                   {"@FIRST@", absl::StrCat(first + 1)},
+                   {"@RUN@", array ? kRunOfLine : "$folder"},
+                   {"@HOST@", batch.join > 0 ? kFindHost : ""},
+                   {"@HOST_OPTION@", batch.join > 0 ? " --host \"$host\"" : ""}};
     const std::string number = first == 0 ? "" : absl::StrCat("-", first / fits + 1);
     scripts.push_back(absl::StrCat(folder, "/", job.verb, number, ".sbatch"));
-    RETURN_IF_ERROR(WriteFileAtomically(scripts.back(), absl::StrReplaceAll(absl::StrReplaceAll(text, words), common)));
+    words.insert(words.end(), common.begin(), common.end());  // one pass: what stands for a word is not read again
+    RETURN_IF_ERROR(WriteFileAtomically(scripts.back(), absl::StrReplaceAll(text, words)));
   }
   if (batch.join > 0) {
     ASSIGN_OR_RETURN(const std::string actors, Template("actors.sbatch.in"));
-    const Words words = {{"@OPTIONS@", ""}, {"@PROGRAM@", ProgramOf(batch)}, {"@TLS@", own.tls}};
+    Words words = {{"@OPTIONS@", ""},
+                   {"@PROGRAM@", ProgramOf(batch)},
+                   {"@TLS@", ShellWord(Absolute(own.tls))},
+                   {"@PYTHON@", PythonOption()}};
+    words.insert(words.end(), common.begin(), common.end());
     scripts.push_back(folder + "/actors.sbatch");
-    RETURN_IF_ERROR(
-        WriteFileAtomically(scripts.back(), absl::StrReplaceAll(absl::StrReplaceAll(actors, words), common)));
+    RETURN_IF_ERROR(WriteFileAtomically(scripts.back(), absl::StrReplaceAll(actors, words)));
   }
   return scripts;
 }

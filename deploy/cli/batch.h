@@ -50,9 +50,12 @@ struct SlurmJob {
 // MaxArraySize as `scontrol` reports it; Slurm's default where there is no scontrol.
 int MaxArraySize();
 
+// INVALID_ARGUMENT when the absolute path of a folder has characters that Slurm would interpret.
+absl::Status CheckSlurmPath(const std::string& path);
+
 // Writes <dir>/jobs.txt, <dir>/NAME.sbatch (NAME is the verb; sweeps that exceed an array get further files) and, with
 // batch.join, actors.sbatch and the certificates of <dir>/tls. Returns the absolute paths of the scripts in the order
-// in which they are submitted. INVALID_ARGUMENT when the path of `dir` has characters that Slurm would interpret.
+// in which they are submitted. REQUIRES CheckSlurmPath(dir).
 absl::StatusOr<std::vector<std::string>> WriteSlurmScripts(const std::string& dir, const SlurmJob& job,
                                                            const BatchOptions& batch, const TrainOptions& options,
                                                            const std::vector<SweepRun>& populations);

@@ -14,9 +14,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "common/base/log.h"
+#include "common/base/machine.h"
 #include "common/base/plugins.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
+#include "common/tasks/python/python_model.h"
 #include "deploy/cli/verbs.h"
 
 namespace datacom::cli {
@@ -80,44 +82,74 @@ absl::Status CheckVerb(const CLI::App& app, int argc, const char* const* argv) {
                    "; the verbs are: ", absl::StrJoin(verbs, ", ")));
 }
 
-constexpr absl::string_view kPlugin = "--plugin";
+constexpr char kPlugin[] = "--plugin", kPython[] = "--python";
 
-// Moves each `--plugin FILE` from the arguments to DATACOM_PLUGINS, which every process of a run inherits, and loads
-// the plug-ins.
-absl::Status TakePlugins(std::vector<const char*>* arguments) {
+// Removes each `option VALUE` and `option=VALUE` from the arguments and returns the values.
+absl::StatusOr<std::vector<std::string>> Take(const std::string& option, std::vector<const char*>* arguments) {
+  std::vector<std::string> values;
   for (auto at = arguments->begin(); at != arguments->end() && *at != absl::string_view("--");) {
-    absl::string_view file = *at;
-    if (file != kPlugin && !absl::ConsumePrefix(&file, "--plugin=")) {
+    absl::string_view value = *at;
+    if (value != option && !absl::ConsumePrefix(&value, option + "=")) {
       ++at;
       continue;
     }
-    if (file == kPlugin) {
+    if (value == option) {
       at = arguments->erase(at);
-      file = at == arguments->end() ? "" : *at;
+      value = at == arguments->end() ? "" : *at;
     }
-    if (file.empty()) return absl::InvalidArgumentError("--plugin: name the file of a plug-in");
-    const char* const before = std::getenv(kPluginsVariable);
-    const std::string path = std::filesystem::absolute(std::string(file)).string();
-    ::setenv(kPluginsVariable, absl::StrCat(before == nullptr ? "" : before, ":", path).c_str(), /*overwrite=*/1);
+    if (value.empty())
+      return absl::InvalidArgumentError(option +
+                                        ": its value is missing: name the file of a plug-in, or MODULE:CALLABLE");
+    values.emplace_back(value);
     at = arguments->erase(at);
   }
+  return values;
+}
+
+// Moves the plug-ins to DATACOM_PLUGINS, which every process of a run inherits, and loads them.
+absl::Status TakePlugins(std::vector<const char*>* arguments) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, Take(kPlugin, arguments));
+  for (const std::string& file : files) {
+    const char* const before = std::getenv(kPluginsVariable);
+    const std::string path = std::filesystem::absolute(file).string();
+    ::setenv(kPluginsVariable, absl::StrCat(before == nullptr ? "" : before, ":", path).c_str(), /*overwrite=*/1);
+  }
   return LoadPlugins({});
+}
+
+// Moves the Python environments that the user names, by option or as a task, to kNamedEnvironments, which every process
+// of a run inherits. `train` keeps its option.
+absl::Status TakePython(std::vector<const char*>* arguments) {
+  std::vector<const char*> words = *arguments;
+  ASSIGN_OR_RETURN(std::vector<std::string> named, Take(kPython, &words));
+  for (absl::string_view word : words) {
+    if (absl::ConsumePrefix(&word, python::kPythonTask)) named.emplace_back(word);
+  }
+  if (words.size() < 2 || words[1] != absl::string_view("train")) *arguments = std::move(words);
+  if (!named.empty()) ::setenv(python::kNamedEnvironments, absl::StrJoin(named, ",").c_str(), /*overwrite=*/1);
+  return absl::OkStatus();
 }
 
 }  // namespace
 
 int RunCommand(int typed, const char* const* words) {
+  EndWithoutMemory();
   InitLog("datacom");
   std::vector<const char*> arguments(words, words + typed);
   if (const absl::Status status = TakePlugins(&arguments); !status.ok()) return Finish(status);
+  if (const absl::Status status = TakePython(&arguments); !status.ok()) return Finish(status);
   const int argc = static_cast<int>(arguments.size());
   const char* const* const argv = arguments.data();
   CLI::App app{"Safe reinforcement learning with D-ATACOM, as a distributed actor-learner system.", "datacom"};
   app.set_version_flag("--version", absl::StrCat("datacom ", BuildName()));
   app.require_subcommand(1);
-  std::string plugin;  // TakePlugins has taken it
+  std::string taken;  // already, by TakePlugins and TakePython
+  app.add_option(kPython, taken,
+                 "MODULE:CALLABLE of a Gymnasium environment whose code may run, for any verb; an experiment or a run "
+                 "folder that names another one is refused; repeatable")
+      ->option_text("MODULE:CALLABLE");
   app.add_option(
-         std::string(kPlugin), plugin,
+         kPlugin, taken,
          "File NAME.so of a plug-in with tasks or algorithms, for any verb; repeatable; also DATACOM_PLUGINS=FILE:FILE")
       ->option_text("FILE");
   const std::string first = argc > 1 ? argv[1] : "";

@@ -24,10 +24,12 @@
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/config/task_files.h"
+#include "common/nn/snapshot.h"
 #include "common/records/append_file.h"
 #include "common/records/checkpoint.h"
 #include "common/records/csv.h"
 #include "deploy/report/groups.h"
+#include "deploy/tools/maps/run_policies.h"
 
 namespace datacom::cli {
 namespace {
@@ -193,6 +195,26 @@ absl::StatusOr<std::optional<v1::LearnerCheckpoint>> SoundCheckpoint(const std::
   return absl::DataLossError(absl::StrCat("--resume: no checkpoint is sound: ", damaged.message(), kRestore));
 }
 
+namespace {
+
+// The policies that evaluators still need. The checkpoint has no sum of those of an epoch that was cut short.
+absl::Status CheckPendingPolicies(const std::string& run_dir, const v1::Experiment& resolved,
+                                  const v1::LearnerCheckpoint& checkpoint) {
+  const tools::RunOfPolicies run = tools::ReadRunOfPolicies(run_dir, resolved);
+  for (const v1::EpochRecord& pending : checkpoint.pending()) {
+    const std::string path = absl::StrCat(run_dir, "/", PoliciesPath(pending.epoch()));
+    const absl::StatusOr<std::vector<Snapshot>> snapshots = ReadSnapshotFile(path);
+    const absl::Status status =
+        snapshots.ok()
+            ? Annotate(tools::CheckEpoch(run, pending.epoch(), *snapshots, [&checkpoint] { return checkpoint; }), path)
+            : snapshots.status();
+    if (!status.ok()) return absl::DataLossError(absl::StrCat("--resume: ", status.message(), kRestore));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::StatusOr<uint64_t> CheckRecords(const std::string& run_dir, const v1::Experiment& resolved) {
   ASSIGN_OR_RETURN(const std::optional<v1::LearnerCheckpoint> checkpoint, SoundCheckpoint(run_dir));
   if (!checkpoint.has_value()) return 0;
@@ -204,9 +226,10 @@ absl::StatusOr<uint64_t> CheckRecords(const std::string& run_dir, const v1::Expe
                                             ": it names no record files", kRestore));
   }
   for (const v1::FileEnd& file : checkpoint->files()) {
-    const absl::Status status = CheckFileEnd(run_dir + "/" + file.path(), {file.bytes(), file.crc32c()});
+    const absl::Status status = CheckFileEnd(run_dir + "/" + file.path(), {file.bytes(), file.sha256()});
     if (!status.ok()) return absl::DataLossError(absl::StrCat("--resume: ", status.message(), kRestore));
   }
+  RETURN_IF_ERROR(CheckPendingPolicies(run_dir, resolved, *checkpoint));
   return checkpoint->replay_start();
 }
 

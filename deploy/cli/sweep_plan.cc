@@ -146,6 +146,7 @@ class Expansion {
   }
 
   absl::StatusOr<std::vector<SweepRun>> Run() {
+    RETURN_IF_ERROR(CheckTitle("name", sweep_.name()));
     RETURN_IF_ERROR(CheckSweep(sweep_));
     ASSIGN_OR_RETURN(seeds_, ParseSeeds(sweep_.seeds()));
     for (int axis = 0; axis < sweep_.axes_size(); ++axis) {

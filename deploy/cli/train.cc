@@ -159,15 +159,12 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
   v1::Experiment stored;
   if (options.resume) {
     if (run.run_dir.empty()) {
-      std::string name = options.experiment;
-      if (NamesTask(options)) {
-        ASSIGN_OR_RETURN(const v1::Experiment named, ExperimentOf(options));
-        name = named.name();
-      }
-      ASSIGN_OR_RETURN(run.run_dir, DefaultRunFolder(name, true));
+      ASSIGN_OR_RETURN(const v1::Experiment named, NamedExperiment(options));
+      ASSIGN_OR_RETURN(run.run_dir, DefaultRunFolder(named.name(), true));
     }
     RETURN_IF_ERROR(CheckRunFolder(run.run_dir, true));
     ASSIGN_OR_RETURN(stored, LoadExperiment(ExperimentFile(run.run_dir), ExperimentFolder()));
+    RETURN_IF_ERROR(CheckTaskFiles(run.run_dir, stored.task_options()));
     wanted.run_dir = run.run_dir;
     ASSIGN_OR_RETURN(run.experiment, PlanResume(wanted, stored));
     RETURN_IF_ERROR(CheckStepsLeft(run.run_dir, run.experiment.run().env_steps()));
@@ -177,6 +174,9 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
       ASSIGN_OR_RETURN(run.run_dir, DefaultRunFolder(run.experiment.name(), false));
     }
     RETURN_IF_ERROR(CheckRunFolder(run.run_dir, false));
+  }
+  if (const auto& task = run.experiment.task_options(); task.HasExtension(v1::python_task)) {
+    RETURN_IF_ERROR(python::CheckNamed(task.GetExtension(v1::python_task).environment()));
   }
   if (const auto former = options.resume ? ReadLayout(run.run_dir) : std::nullopt; former) {
     if (wanted.actors == 0) wanted.actors = former->actors;
@@ -200,7 +200,9 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
 }
 
 std::string ResumeHint(const Prepared& run) {
-  return absl::StrCat("resume with: datacom train --run-dir ", run.run_dir, " --resume");
+  const std::string environment = run.experiment.task_options().GetExtension(v1::python_task).environment();
+  return absl::StrCat("resume with: datacom train --run-dir ", run.run_dir, " --resume",
+                      environment.empty() ? "" : " --python ", environment);
 }
 
 // Whether a new run holds no row yet, so that its folder can be cleared.
@@ -375,6 +377,7 @@ absl::Status WriteSlurmRun(TrainOptions options, const BatchOptions& batch) {
   if (dir.empty()) {
     ASSIGN_OR_RETURN(dir, DefaultRunFolder(run.experiment.name(), false));
   }
+  RETURN_IF_ERROR(CheckSlurmPath(dir));
   RETURN_IF_ERROR(CheckRunFolder(dir, false));
   RETURN_IF_ERROR(MakeFolders(dir + "/logs"));
   const SlurmJob job{"train", run.experiment.name(), 0, MaxArraySize()};
@@ -396,15 +399,12 @@ void AddTrain(CLI::App* app, int* exit_code) {
   verb->add_option("experiment", options->experiment,
                    "name under deploy/experiments, or a file; with --algorithm a task: its name or its task.textproto");
   AddAlgorithmOption(verb, options.get());
-  const auto python = [options](const std::string& environment) {
-    options->experiment = python::kPythonTask + environment;
-  };
-  verb->add_option_function<std::string>(
-          "--python", python,
-          "MODULE:CALLABLE, which makes a Gymnasium environment, instead of an experiment; "
-          "the same as the task python:MODULE:CALLABLE. DATACOM_PYTHON names the "
-          "interpreter (python3)")
-      ->excludes("experiment");
+  auto environment = std::make_shared<std::string>();
+  verb->add_option(
+      "--python", *environment,
+      "MODULE:CALLABLE, which makes a Gymnasium environment. Without an experiment trains in it, like the "
+      "task python:MODULE:CALLABLE; with one, and for a run that goes on, lets its code run. DATACOM_PYTHON names "
+      "the interpreter (python3)");
   verb->add_flag("--resume", options->resume,
                  "resume the run in its folder; of the experiment only the steps, the device and the threads of the "
                  "learner may change");
@@ -425,7 +425,11 @@ void AddTrain(CLI::App* app, int* exit_code) {
                 "deploy/kubernetes");
   RefuseOptions(verb, {"--render-only"}, "train has no plan to print; use `datacom config EXPERIMENT`");
   verb->footer("Example: datacom train cartpole/datacom --seeds 0-4 --steps 200000 --run-dir runs/five");
-  verb->callback([options, batch, backend, exit_code] {
+  verb->callback([options, batch, backend, environment, exit_code] {
+    const bool names_run = options->resume && !options->run_dir.empty();
+    if (!environment->empty() && options->experiment.empty() && !names_run) {
+      options->experiment = python::kPythonTask + *environment;
+    }
     *exit_code = *backend == "slurm" ? Finish(WriteSlurmRun(*options, *batch)) : TrainHere(*options, *batch);
   });
 }

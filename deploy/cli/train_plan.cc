@@ -70,7 +70,13 @@ bool IsTask(const std::string& path) {
   return text.ok() && ParseTextproto(*text, path, &task).ok() && task.has_model();
 }
 
-// The experiment that the command names, or the experiment of its task and algorithm.
+// The command that resumes the run without a change.
+std::string ResumeCommand(const TrainOptions& options) {
+  return absl::StrCat("datacom train --run-dir ", options.run_dir, " --resume");
+}
+
+}  // namespace
+
 absl::StatusOr<v1::Experiment> NamedExperiment(const TrainOptions& options) {
   if (NamesTask(options)) return ExperimentOf(options);
   absl::StatusOr<v1::Experiment> experiment = LoadExperiment(options.experiment, ExperimentFolder());
@@ -85,17 +91,14 @@ absl::StatusOr<v1::Experiment> NamedExperiment(const TrainOptions& options) {
   return experiment;
 }
 
+namespace {
+
 // Adds the plug-ins that are loaded to those that the experiment needs.
 void NamePlugins(v1::Experiment* experiment) {
   for (const std::string& name : LoadedPlugins()) {
     auto* const names = experiment->mutable_task_options()->MutableRepeatedExtension(v1::plugin);
     if (std::find(names->begin(), names->end(), name) == names->end()) *names->Add() = name;
   }
-}
-
-// The command that resumes the run without a change.
-std::string ResumeCommand(const TrainOptions& options) {
-  return absl::StrCat("datacom train --run-dir ", options.run_dir, " --resume");
 }
 
 // Checks that the dataset exists and belongs to this task before anything starts. The learner checks its content.

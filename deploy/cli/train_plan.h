@@ -38,6 +38,9 @@ struct TrainOptions {
   std::string host;  // where the roles listen, a name or an address; empty: loopback
 };
 
+// The experiment that the command names, or the experiment of its task and algorithm, without the given options.
+absl::StatusOr<v1::Experiment> NamedExperiment(const TrainOptions& options);
+
 // The validated and resolved experiment of a command: the named file, or for a resume `stored` (from the run
 // folder that `options` names), with the given options applied. A resume may change only kFreeOnResume
 // (common/config/experiment.h): every other option must equal what the run has, or INVALID_ARGUMENT names the field,

@@ -85,6 +85,8 @@ absl::StatusOr<v1::DatasetManifest> ExportDataset(const ExportOptions& options, 
     ring.schema_fingerprint = schema.fingerprint();
     ring.record_bytes = schema.stored_row_bytes();
     ASSIGN_OR_RETURN(std::unique_ptr<const replay::Ring> opened, replay::Ring::OpenReadOnly(ring));
+    RETURN_IF_ERROR(opened->CheckBelongsTo(rings.empty() ? opened->run_id() : rings.front()->run_id(),
+                                           static_cast<uint32_t>(number)));
     const uint64_t first = std::max(options.first, opened->first()), end = std::min(options.end, opened->cursor());
     if (first >= end) {
       return absl::InvalidArgumentError(absl::StrCat("member ", number,

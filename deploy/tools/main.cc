@@ -41,6 +41,7 @@ int Main(int argc, char** argv) {
                     AddLoadTask, AddModelFit}) {
     add(&app, &exit_code);
   }
+  EndWithoutMemory();
   RaiseOpenFileLimit();
   InitLog("tools");
   try {

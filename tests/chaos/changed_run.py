@@ -29,14 +29,9 @@ SETTINGS = ["network.actor_hidden=[16,16]", "network.critic_hidden=[16,16]", "ne
 WRAPPED = ["replay.capacity=200", "replay.failure_capacity=60"]
 # Below these a refused resume may write: addresses, logs and locks.
 FREE = ("cluster", "logs", "targets.json", "checkpoints/lock", "replay/lock")
-# Files that a resume continues or reads, below the run's folder.
-PARTS = ["replay/member_0.rows", "replay/member_1.rows", "replay/member_0.failures", "replay/member_1.failures", "replay/credit",
-         "replay/sessions", "progress.csv", "episodes.csv", "ledger/violations.csv", "ledger/member_0.steps", "ledger/member_1.steps",
-         "tensorboard/member_0/events.out.tfevents.0.datacom", "checkpoints/NEWEST/learner.state", "checkpoints/NEWEST/algorithm.state",
-         "checkpoints/NEWEST/state.sha256", "checkpoints/OLDER/learner.state", "checkpoints/incarnation", "run_id", "experiment.textproto"]
 NAMES = ("member_", "credit", "sessions", "progress.csv", "episodes.csv", "violations.csv", "tensorboard/", "checkpoint", "incarnation",
-         "belongs to run", "experiment", "--resume may change only")  # a refusal has one of them
-FOLDERS = ["replay", "ledger", "checkpoints", "tensorboard"]
+         "epoch_", "belongs to", "experiment", "--resume may change only")  # a refusal has one of them
+FOLDERS = ["replay", "ledger", "checkpoints", "tensorboard", "policies"]
 
 
 class Run(Training):
@@ -78,7 +73,7 @@ def files_of(folder):
 
 
 class Base:
-    """An interrupted run, an older copy of it, a fork of that copy, and what an undisturbed run has."""
+    """An interrupted run, an older copy of it, a fork of that copy, another run that nothing disturbed, and what that one has."""
 
     def __init__(self, folder, wrapped):
         self.folder, self.wrapped = folder, wrapped
@@ -113,12 +108,21 @@ class Change:
         self.make()
 
     def part(self):
-        newest, older = sorted(map(int, self.run.checkpoints()), reverse=True)[:2]
-        return self.random.choice(PARTS).replace("NEWEST", str(newest)).replace("OLDER", str(older))
+        """Any file of the run, so that no kind of file can be forgotten."""
+        return self.random.choice(sorted(files_of(self.run.folder)))
+
+    def exchange_members(self):
+        """Exchanges a file of a member with the other member's."""
+        mine = self.random.choice(sorted(path for path in files_of(self.run.folder) if "member_0" in path))
+        one, other = (os.path.join(self.run.folder, path) for path in (mine, mine.replace("member_0", "member_1")))
+        os.rename(one, one + ".exchanged")
+        os.rename(other, one)
+        os.rename(one + ".exchanged", other)
+        self.name += f"{mine} and the other member's exchanged"
 
     def exchange(self, name):
         """Puts the part or the folder of the older copy or of the fork."""
-        other = self.random.choice(["older", "fork"])
+        other = self.random.choice(["older", "fork", "calm"])
         source, target = os.path.join(self.base.run(other), name), os.path.join(self.run.folder, name)
         if os.path.isdir(source):
             shutil.rmtree(target)
@@ -127,10 +131,12 @@ class Change:
             shutil.copyfile(source, target)
         else:
             os.remove(target)
-        self.name += f"{name} of the {other} copy"
+        self.name += f"{name} of the copy {other}"
 
     def make(self):
-        kind = self.random.choice(["exchange", "exchange", "exchange folder", "delete", "bytes", "bytes", "bytes", "bytes", "bytes"])
+        kind = self.random.choice(["exchange"] * 4 + ["exchange folder", "exchange members", "delete", "empty"] + ["bytes"] * 5)
+        if kind == "exchange members":
+            return self.exchange_members()
         if kind == "exchange folder":
             return self.exchange(self.random.choice(FOLDERS))
         name = self.part()
@@ -140,6 +146,10 @@ class Change:
         if kind == "delete":
             os.remove(path)
             self.name += f"{name} deleted"
+            return None
+        if kind == "empty":
+            os.truncate(path, 0)
+            self.name += f"{name} emptied"
             return None
         with open(path, "rb") as file:
             before = file.read()

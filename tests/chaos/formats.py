@@ -3,11 +3,13 @@
 It is written from that page and shares no code with the programs, so that an error of theirs is not repeated here.
 """
 import collections
+import hashlib
 import os
 import struct
 
 PAGE, BLOCK = 4096, 64
-RUN_ID = 256
+OWNER = struct.Struct("<256sII")  # run id, member, unused
+EVERY_MEMBER = 2**32 - 1
 
 
 class Damaged(Exception):
@@ -70,15 +72,22 @@ def name_of(field):
     return field.split(b"\0", 1)[0].decode()
 
 
+def owner(path, payload, member):
+    """The run that a file of this member belongs to."""
+    run_id, found, unused = OWNER.unpack_from(payload)
+    require((found, unused) == (member, 0), path, "of member", found)
+    return name_of(run_id)
+
+
 class Ring:
     """records: by number, those that are readable."""
 
-    def __init__(self, path):
+    def __init__(self, path, member):
         data = content(path)
-        payload, _ = unframe(path, data, b"DCRINGS\n", 3)
-        require(len(payload) == 32 + RUN_ID and len(data) >= PAGE, path, "sizes")
+        payload, _ = unframe(path, data, b"DCRINGS\n", 4)
+        require(len(payload) == 32 + OWNER.size and len(data) >= PAGE, path, "sizes")
         self.fingerprint, self.record_bytes, self.kept, self.guard = struct.unpack_from("<4Q", payload)
-        self.run_id = name_of(payload[32:])
+        self.run_id = owner(path, payload[32:], member)
         words = struct.unpack_from("<5Q", data, 320)
         self.cursor, *self.counters = (checked(path, word, place) for place, word in enumerate(words))
         blocks = (self.kept + self.guard + BLOCK - 1) // BLOCK + 1
@@ -156,6 +165,10 @@ def fields(path, message):
     return found
 
 
+def run_id_of(folder):
+    return content(os.path.join(folder, "run_id")).decode().strip()
+
+
 def starts_of(folder):
     path = os.path.join(folder, "replay", "sessions")
     payload, rest = unframe(path, content(path), b"DCSESSNS", 5)
@@ -167,8 +180,9 @@ def starts_of(folder):
 def start_of_credit(folder):
     path = os.path.join(folder, "replay", "credit")
     data = content(path)
-    payload, _ = unframe(path, data, b"DCCREDIT", 3)
+    payload, _ = unframe(path, data, b"DCCREDIT", 4)
     slots, members = struct.unpack_from("<II", payload)
+    require(owner(path, payload[8:], EVERY_MEMBER) == run_id_of(folder), path, "of another run")
     require(len(data) == PAGE + 16 * slots * members, path, len(data), "bytes for", slots, "slots")
     words = struct.unpack_from(f"<{2 * slots * members}Q", data, PAGE)
     for place, word in enumerate(words):
@@ -181,7 +195,7 @@ def newest_checkpoint(folder):
     """The fields of its learner.state."""
     base = os.path.join(folder, "checkpoints")
     path = os.path.join(base, max((name for name in os.listdir(base) if name.isdigit()), key=int), "learner.state")
-    payload, rest = unframe(path, content(path), b"DCCHECKP", 5)
+    payload, rest = unframe(path, content(path), b"DCCHECKP", 6)
     require(not rest, path, "bytes behind the payload")
     return fields(path, payload)
 
@@ -193,15 +207,15 @@ def check_record_files(folder, checkpoint):
         path = os.path.join(folder, end[1][0].decode())
         data = content(path)
         require(len(data) >= end[2][0], path, len(data), "bytes; the checkpoint names", end[2][0])
-        require(crc32c(data[:end[2][0]]) == end[3][0], path, "checksum in the checkpoint")
+        require(hashlib.sha256(data[:end[2][0]]).hexdigest() == end[3][0].decode(), path, "SHA-256 in the checkpoint")
 
 
 def steps_of(folder, member):
     """The records of a step file: session, environment, episode, step, cost, check, executed action."""
     path = os.path.join(folder, "ledger", f"member_{member}.steps")
-    payload, rest = unframe(path, content(path), b"DCSTEPS\n", 2)
-    actions, found = struct.unpack("<II", payload)
-    require(found == member, path, "of member", found)
+    payload, rest = unframe(path, content(path), b"DCSTEPS\n", 3)
+    require(owner(path, payload, member) == run_id_of(folder), path, "of another run")
+    actions, = struct.unpack_from("<Q", payload, OWNER.size)
     size = 28 + 4 * actions
     require(len(rest) % size == 0, path, "ends in a record")
     steps = []
@@ -229,7 +243,8 @@ def check_order(path, rows):
 def rows_of(folder, member, reader, starts):
     """The readable rows of a member, after its rings were compared."""
     path = os.path.join(folder, "replay", f"member_{member}.rows")
-    rows, failures = Ring(path), Ring(path.replace(".rows", ".failures"))
+    rows, failures = Ring(path, member), Ring(path.replace(".rows", ".failures"), member)
+    require(rows.run_id == failures.run_id == run_id_of(folder), path, "of another run")
     require(rows.record_bytes == reader.bytes, path, rows.record_bytes, "bytes of a row, not", reader.bytes)
     for ring in (rows, failures):
         require(ring.counters[3] in starts, path, f"start {ring.counters[3]:012x} is not in the file of sessions")

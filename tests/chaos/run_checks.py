@@ -4,7 +4,7 @@ import csv
 import os
 import struct
 
-STEP_HEADER = 32  # bytes; then records of a task with one action: session, environment, episode, step, cost, check, action, checksum
+STEP_HEADER = 296  # bytes; then records of a task with one action: session, environment, episode, step, cost, check, action, checksum
 STEP = "<4IfIfI"
 
 
@@ -99,6 +99,6 @@ def lockstep_records(folder, members):
     names = ["episodes.csv", "ledger/violations.csv", *(f"ledger/member_{member}.steps" for member in range(members))]
     for name in [*names, f"checkpoints/{newest}/state.sha256"]:
         with open(os.path.join(folder, name), "rb") as file:
-            records[name] = file.read()
+            records[name] = file.read()[STEP_HEADER if name.endswith(".steps") else 0:]  # the header has the run's id
     return records
 # SPDX-License-Identifier: Apache-2.0

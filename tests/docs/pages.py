@@ -203,7 +203,7 @@ class Checker:
             if not re.search(rf"^  {re.escape(arguments[1])}\b", help_text, re.M):
                 raise Mistake(f"datacom {verb} {arguments[1]}: unknown verb")
             help_text = self.help_of(path)
-        options = set(re.findall(r"(?<![\w-])--?[A-Za-z][\w-]*", help_text))
+        options = set(re.findall(r"(?<![\w-])--?[A-Za-z][\w-]*", help_text + self.help_of([])))  # some belong to every verb
         for word in arguments[len(path):]:
             option = word.split("=", 1)[0]
             if re.match(r"--?[A-Za-z]", option) and option not in options:

@@ -9,7 +9,7 @@ import unittest
 
 from running import RunTest, Training, run
 
-HEADER, RECORD = 32, 32  # bytes in a step file of a task with one action
+HEADER, RECORD = 296, 32  # bytes in a step file of a task with one action
 LONG = "task_options.horizon=150"  # the pole takes about 80 steps to fall into the unsafe region
 
 

@@ -4,6 +4,8 @@ import unittest
 
 from running import RunTest, Training
 
+HEADER = 296  # bytes of a step file before its records; it has the run's id
+
 
 def records(training):
     """The files that must be equal: progress.csv without wall_seconds, episodes.csv, the ledger, the newest state.sha256."""
@@ -12,7 +14,7 @@ def records(training):
     ledger = {}
     for name in ("violations.csv", "member_0.steps", "member_1.steps"):
         with open(os.path.join(training.folder, "ledger", name), "rb") as file:
-            ledger[name] = file.read()
+            ledger[name] = file.read()[HEADER if name.endswith(".steps") else 0:]
     with open(os.path.join(training.folder, "checkpoints", newest, "state.sha256"), encoding="utf-8") as file:
         return {"progress": progress, "episodes": training.rows("episodes.csv"), "ledger": ledger, "update": newest, "state": file.read()}
 
@@ -29,7 +31,7 @@ class LockstepTest(RunTest):
         reference.check_complete(seeds=[3, 4], steps=2600, epochs=3)
         wanted = records(reference)
         self.assertGreater(len(wanted["episodes"]), 4)
-        self.assertEqual(len(wanted["ledger"]["member_1.steps"]), 32 + 2600 * 32)  # header, records
+        self.assertEqual(len(wanted["ledger"]["member_1.steps"]), 2600 * 32)
         self.assertGreater(wanted["ledger"]["violations.csv"].count(b"\n"), 100)
 
         with self.subTest("again, on more threads"):

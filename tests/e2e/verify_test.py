@@ -11,7 +11,7 @@ import unittest
 from running import PATIENCE, RunTest, Training, run
 
 LONG = "task_options.horizon=150"  # the pole takes about 80 steps to fall into the unsafe region
-HEADER, RECORD = 32, 32  # bytes of a step file with one action
+HEADER, RECORD = 296, 32  # bytes of a step file with one action
 # The parts that only a learner writes, and how many of their bits are flipped. The test of VerifyRun changes the others
 # in a folder of its own.
 PARTS = {"progress.csv": 30, "tensorboard/member_1/events.out.tfevents.0.datacom": 30, "policies/epoch_0001.snapshot": 20}

@@ -11,7 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/bytes.h"
-#include "common/records/sha256.h"
+#include "common/config/sha256.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace datacom::fuzz {

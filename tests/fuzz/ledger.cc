@@ -40,7 +40,7 @@ std::string Steps(const std::string& run) { return run + "/" + ledger::StepsPath
 // A ledger with these steps, one after the other, and this violation.
 void Write(const std::string& run, const std::vector<LedgerStep>& steps, const LedgerViolation& violation) {
   const auto action_dim = static_cast<uint32_t>(violation.executed_action.size());
-  auto writer = LedgerWriter::Open({run, 1, action_dim}, {});
+  auto writer = LedgerWriter::Open({run, 1, action_dim, "run"}, {});
   MustAccept(writer.status());
   for (const LedgerStep& step : steps) MustAccept((*writer)->AppendStep(0, step));
   MustAccept((*writer)->AppendViolation(violation));
@@ -62,7 +62,7 @@ const std::pair<std::string, std::string>& Sound() {
 std::string Header() { return Sound().first.substr(0, Sound().first.find('\n') + 1); }
 
 std::string SealedSteps(absl::string_view records) {
-  std::string steps = ledger::StepHeader(0, kActions);
+  std::string steps = ledger::StepHeader(MakeOwner("run", 0), kActions);
   for (uint64_t number = 0; !records.empty(); ++number) {
     std::string record(records.substr(0, ledger::StepBytes(kActions) - sizeof(uint32_t)));
     records.remove_prefix(record.size());

@@ -18,7 +18,7 @@ class LedgerTest : public ::testing::Test {
  protected:
   std::string Folder(const std::string& name) const { return temporary_.path() + "/" + name; }
   std::unique_ptr<LedgerRecorder> Open(const std::string& folder, const FileEnds& ends = {}) {
-    auto ledger = LedgerRecorder::Open(folder, {100, 101}, replay_.schema, ends,
+    auto ledger = LedgerRecorder::Open(folder, "run", {100, 101}, replay_.schema, ends,
                                        [this](uint32_t member, uint64_t from, uint64_t to, const auto& consume) {
                                          return replay_.ReadRows(member, from, to, consume);
                                        });
@@ -96,7 +96,7 @@ TEST_F(LedgerTest, TheBytesDoNotDependOnTheStepsOfAdvance) {
 
 TEST_F(LedgerTest, RowsThatWereNotRequestedAreRefused) {
   for (const bool late : {false, true}) {
-    auto ledger = LedgerRecorder::Open(Folder(late ? "late" : "short"), {100, 101}, replay_.schema, {},
+    auto ledger = LedgerRecorder::Open(Folder(late ? "late" : "short"), "run", {100, 101}, replay_.schema, {},
                                        [&](uint32_t member, uint64_t from, uint64_t to, const auto& consume) {
                                          return replay_.ReadRows(member, from + late, to - !late, consume);
                                        });

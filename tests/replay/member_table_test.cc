@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "replay/ring.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/changed_files.h"
 #include "tests/testing/is_ok.h"
 
 namespace datacom::replay {
@@ -64,6 +65,15 @@ class MemberRingsTest : public ::testing::Test {
   const RowSchema schema_;
   Options options_;
 };
+
+TEST_F(MemberRingsTest, AnEmptyFileOfRowsIsNamedItself) {
+  AppendRows(3, [](uint64_t number) { return number; });
+  AppendFailures(1, [](uint64_t) { return uint64_t{0}; });
+  ::datacom::testing::WriteInPlace(folder_.path() + "/member_0.rows", "");
+  const absl::Status status = Open();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("member_0.rows was missing or is empty, although"));
+}
 
 // Credit continues with the sequence of a session's newest row.
 TEST_F(MemberRingsTest, ARowThatComesEarlierThanItsSequenceIsRefused) {

@@ -61,6 +61,23 @@ TEST_F(RingTest, ADamagedRingIsRefusedBeforeItGrows) {
   EXPECT_EQ(ReadFile(Options(0).path).value(), content_);
 }
 
+TEST_F(RingTest, ARingOfAnotherMemberOrRunIsRefusedNamingBoth) {
+  Ring::Options options = Options(64);
+  options.member = 1;
+  absl::Status status = Ring::Open(options).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("/ring: belongs to member 0 of run \"run\", not to member 1 of run \"run\""));
+  options = Options(64);
+  options.run_id = "other";
+  status = Ring::Open(options).status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr("not to member 0 of run \"other\""));
+  const auto read = Ring::OpenReadOnly(Options(0));
+  ASSERT_THAT(read, IsOk());
+  EXPECT_THAT((*read)->CheckBelongsTo("run", 0), IsOk());
+  EXPECT_TRUE(absl::IsFailedPrecondition((*read)->CheckBelongsTo("run", 1)));
+}
+
 TEST_F(RingTest, ANumberOfRecordsThatTheFileCannotHoldIsRefused) {
   // With 2^58 blocks of 1040 bytes the size of the file overflows 64 bits.
   for (const size_t at : {kKept, kGuard}) {

@@ -23,7 +23,7 @@ TEST(StoreTest, TwoReplaysInOneFolderAndFilesOfAnotherRunAreRefused) {
   store.reset();
   options.run_id = "other";
   EXPECT_THAT(std::string(Store::Open(SmallSchema(), options).status().message()),
-              HasSubstr("belongs to run \"run\", not to \"other\""));
+              HasSubstr("belongs to member 0 of run \"run\", not to member 0 of run \"other\""));
   options.run_id = "run";
   EXPECT_THAT(std::string(Store::Open(RowSchema::For(3, 1), options).status().message()), HasSubstr("row schema"));
 }

@@ -129,7 +129,7 @@ class FakeRun {
     }
     const v1::LearnerCheckpoint checkpoint = loaded.ok() ? loaded->learner : v1::LearnerCheckpoint();
     ASSIGN_OR_RETURN(const std::unique_ptr<RunFiles> files,
-                     RunFiles::Open(folder_, run_.settings, replay_.schema, checkpoint, Rows()));
+                     RunFiles::Open(folder_, run_.run_id, run_.settings, replay_.schema, checkpoint, Rows()));
     RETURN_IF_ERROR(files->Begin());
     Metrics::Options metrics_options;
     metrics_options.role = "learner";

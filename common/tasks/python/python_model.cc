@@ -2,10 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <memory>
+#include <set>
 #include <string>
+#include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/base/status.h"
 #include "common/tasks/register_task.h"
 
@@ -48,6 +54,23 @@ absl::Status Check(const v1::PythonTask& task) {
   }
   if (task.cost_size() == 1 || task.cost_size() > static_cast<int>(kMostParts)) {
     return wrong("cost", "has one name; a single cost has none");
+  }
+  std::set<std::string> costs;
+  for (const std::string& cost : task.cost()) {  // a name is part of columns, metrics and labels
+    const std::string shown = absl::StrCat("\"", absl::Utf8SafeCHexEscape(cost), "\"");
+    if (cost.empty() ||
+        !std::all_of(cost.begin(), cost.end(), [](char c) { return absl::ascii_isalnum(c) || c == '_'; })) {
+      return wrong("cost", absl::StrCat(shown, ": letters, digits and _ only"));
+    }
+    if (!costs.insert(cost).second) return wrong("cost", absl::StrCat(shown, " stands twice"));
+  }
+  for (const auto* printed : {&task.observation_name(), &task.action_name()}) {
+    for (const std::string& name : *printed) {
+      if (std::any_of(name.begin(), name.end(), absl::ascii_iscntrl)) {
+        return wrong("observation_name, action_name",
+                     absl::StrCat("\"", absl::Utf8SafeCHexEscape(name), "\" has a control character"));
+      }
+    }
   }
   if (task.horizon() > kMostSteps) return wrong("horizon", absl::StrCat(task.horizon(), " is above ", kMostSteps));
   if (!(task.control_dt() > 0)) return wrong("control_dt", "must be above 0");
@@ -98,6 +121,17 @@ void AppendModelNames(const v1::PythonTask& task, std::vector<std::string>* name
 }
 
 }  // namespace
+
+absl::Status CheckNamed(const std::string& environment) {
+  const char* const variable = std::getenv(kNamedEnvironments);
+  const std::vector<std::string> named = absl::StrSplit(variable == nullptr ? "" : variable, ',', absl::SkipEmpty());
+  if (std::find(named.begin(), named.end(), environment) != named.end()) return absl::OkStatus();
+  const std::string name = absl::Utf8SafeCHexEscape(environment);
+  return absl::InvalidArgumentError(absl::StrCat("the task is the Python environment ", name, ", ",
+                                                 named.empty() ? "whose code runs only when the command names it"
+                                                               : absl::StrCat("but the command names ", variable),
+                                                 "; if you trust it, add --python ", name));
+}
 
 PythonDynamics::PythonDynamics(const v1::PythonTask& task)
     : dims_{.action = task.action_low_size(), .q = static_cast<int>(task.q()), .x = static_cast<int>(task.x())},

@@ -6,7 +6,7 @@
 // own (q and x of size 0) only the named costs follow. Actions are -1 to 1, whatever bounds the environment has; f and
 // G in rows belong to such actions.
 //
-// Pure functions; the model is immutable and thread-safe.
+// Pure functions but CheckNamed; the model is immutable and thread-safe.
 #ifndef DATACOM_COMMON_TASKS_PYTHON_PYTHON_MODEL_H_
 #define DATACOM_COMMON_TASKS_PYTHON_PYTHON_MODEL_H_
 
@@ -20,6 +20,13 @@ namespace datacom::python {
 
 // Beginning of a task's name that stands for a Python environment: "python:MODULE:CALLABLE".
 inline constexpr char kPythonTask[] = "python:";
+
+// Names the environments whose code the user lets run: MODULE:CALLABLE, separated by ",". `datacom --python` sets it.
+inline constexpr char kNamedEnvironments[] = "DATACOM_PYTHON_TASK";
+
+// INVALID_ARGUMENT unless the user has named the environment: an experiment, a run folder or a peer cannot choose code
+// to run. Reads kNamedEnvironments.
+absl::Status CheckNamed(const std::string& environment);
 
 class PythonDynamics : public ControlAffine {
  public:

@@ -108,6 +108,7 @@ absl::StatusOr<pid_t> Spawn(std::vector<std::string> words, int socket, int memo
 
 absl::StatusOr<std::unique_ptr<PythonHost::Child>> PythonHost::Child::Start(std::vector<std::string> arguments,
                                                                             int memory) {
+  RETURN_IF_ERROR(CheckNamed(arguments[0]));
   const char* const interpreter = std::getenv("DATACOM_PYTHON");
   if (interpreter == nullptr || *interpreter == '\0') {
     return absl::InvalidArgumentError(absl::StrCat("the task is the Python environment ", arguments[0],

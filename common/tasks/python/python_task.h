@@ -29,8 +29,8 @@ namespace datacom::python {
 absl::StatusOr<v1::PythonTask> AskEnvironment(const std::string& environment);
 
 // A Python process that steps the environments of this process, through shared memory (host.py). It runs the
-// interpreter that the environment variable DATACOM_PYTHON names, "python3" for one on the PATH; without the variable
-// no Python is started, so that a peer that sends an experiment cannot choose to run code. Modules are found as Python
+// interpreter that the environment variable DATACOM_PYTHON names, "python3" for one on the PATH; without the variable,
+// and for an environment that the user has not named (CheckNamed), no Python is started. Modules are found as Python
 // finds them: in the working directory and on PYTHONPATH.
 //
 // All slots share one process, which works on one slot after the other. Slots that wait when the first of them needs

@@ -181,10 +181,16 @@ absl::Status CheckControls([[maybe_unused]] const mjModel& model) {
 absl::StatusOr<MujocoModel> CompileFiles(const std::string& name, const v1::TextTask& task) {
   if (task.file().empty()) return Wrong("model", "no file");
   std::vector<std::pair<std::string, std::string>> assets;
-  ASSIGN_OR_RETURN(const std::string xml, ContentOf(task.file(0)));
-  for (int i = 1; i < task.file_size(); ++i) {
-    ASSIGN_OR_RETURN(std::string content, ContentOf(task.file(i)));
-    assets.emplace_back(task.file(i).name(), std::move(content));
+  size_t left = kMaxTaskBytes;
+  std::string xml;
+  for (const v1::TaskFile& file : task.file()) {  // the model first
+    ASSIGN_OR_RETURN(std::string content, ContentOf(file, left));
+    left -= content.size();
+    if (&file == &task.file(0)) {
+      xml = std::move(content);
+    } else {
+      assets.emplace_back(file.name(), std::move(content));
+    }
   }
   absl::StatusOr<MujocoModel> model = CompileMujocoModel(name, xml, assets);
   if (!model.ok()) {

@@ -345,7 +345,7 @@ class Draft {
     Line("}");
     for (int body = 0; body < model_.nbody; ++body) {
       if (model_.body_mocapid[body] < 0 || NameOf(model_, mjOBJ_BODY, body).empty()) continue;
-      Line(absl::StrCat("# Moves the body ", NameOf(model_, mjOBJ_BODY, body), ": motion { body: ",
+      Line(absl::StrCat("# Moves the body ", Quoted(NameOf(model_, mjOBJ_BODY, body)), ": motion { body: ",
                         Quoted(NameOf(model_, mjOBJ_BODY, body)), " speed: 0.2 x { low: -1 high: 1 } }"));
     }
   }

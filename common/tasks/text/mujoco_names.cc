@@ -52,23 +52,33 @@ bool InSet(const char* set, const char* end, char c) {
   return false;
 }
 
+// Whether the first element of a glob, which is no "*", matches the character; then `glob` is behind it.
+bool MatchesOne(const char** glob, char c) {
+  const char* const end = **glob == '[' ? std::strchr(*glob, ']') : nullptr;
+  const bool matches = end != nullptr ? InSet(*glob + 1, end, c) : **glob == '?' || **glob == c;
+  if (matches) *glob = (end != nullptr ? end : *glob) + 1;
+  return matches;
+}
+
+// Only the newest "*" is tried with more characters: earlier ones could not match more. So the time is at most the
+// product of the lengths.
 bool MatchesFrom(const char* glob, const char* name) {
-  for (; *glob != '\0'; ++glob, ++name) {
+  const char *behind_star = nullptr, *rest = nullptr;
+  while (*name != '\0') {
     if (*glob == '*') {
-      for (;; ++name) {
-        if (MatchesFrom(glob + 1, name)) return true;
-        if (*name == '\0') return false;
-      }
-    }
-    if (*name == '\0') return false;
-    if (const char* const end = *glob == '[' ? std::strchr(glob, ']') : nullptr; end != nullptr) {
-      if (!InSet(glob + 1, end, *name)) return false;
-      glob = end;
-    } else if (*glob != '?' && *glob != *name) {
+      behind_star = ++glob;
+      rest = name;
+    } else if (*glob != '\0' && MatchesOne(&glob, *name)) {
+      ++name;
+    } else if (behind_star == nullptr) {
       return false;
+    } else {
+      glob = behind_star;
+      name = ++rest;
     }
   }
-  return *name == '\0';
+  while (*glob == '*') ++glob;
+  return *glob == '\0';
 }
 
 }  // namespace

@@ -22,9 +22,9 @@
 #include "absl/strings/strip.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
+#include "common/config/gzip.h"
+#include "common/config/sha256.h"
 #include "common/config/task_files.h"
-#include "common/records/gzip.h"
-#include "common/records/sha256.h"
 #include "common/tasks/text/model_copies.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
@@ -290,22 +290,6 @@ absl::Status CompressFiles(v1::TextTask* task) {
     file.clear_content();
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<std::string> ContentOf(const v1::TaskFile& file) {
-  if (!file.has_gzip() && file.has_sha256()) {
-    return absl::FailedPreconditionError(absl::StrCat("model: the content of ", file.name(),
-                                                      " is missing: there is no ", kTaskFilesFolder, "/", file.sha256(),
-                                                      ".gz beside the experiment"));
-  }
-  if (!file.has_gzip()) return file.content();
-  absl::StatusOr<std::string> content = Gunzip(file.gzip(), kMaxTaskBytes);
-  if (!content.ok()) return Annotate(content.status(), absl::StrCat("model: the file ", file.name()));
-  if (file.has_sha256() && Sha256Hex(*content) != file.sha256()) {
-    return absl::DataLossError(
-        absl::StrCat("model: the file ", file.name(), " is damaged: its SHA-256 is not ", file.sha256()));
-  }
-  return content;
 }
 
 bool IsTaskFile(absl::string_view task) { return absl::EndsWith(task, ".textproto"); }

@@ -10,12 +10,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/config/task_files.h"
 #include "datacom/v1/task.pb.h"
 
 namespace datacom::text {
 
-// All files of a task together.
-inline constexpr size_t kMaxTaskBytes = 128 << 20;
 // What of it is not in files of their own: the task's text, and the files that are not large.
 inline constexpr size_t kMaxCarriedBytes = 4 << 20;
 // One file that is read, also when `task new --no-visual` then leaves it out.
@@ -35,9 +34,6 @@ absl::Status AddModelFiles(const std::string& model, v1::TextTask* task);
 // and files of more than 4 KiB that are not text. INVALID_ARGUMENT "model: why" if the files have more than
 // kMaxTaskBytes together, or those that are not large more than kMaxCarriedBytes; it names the largest ones.
 absl::Status CompressFiles(v1::TextTask* task);
-// The content of a file, compressed or not. FAILED_PRECONDITION if it is missing; DATA_LOSS if it cannot be
-// decompressed or has another SHA-256.
-absl::StatusOr<std::string> ContentOf(const v1::TaskFile& file);
 
 // The status, with "PATH:LINE:COLUMN: " before a message that begins with a field of the definition ("cost[1].value:
 // ").

@@ -12,6 +12,7 @@
 
 #include "Eigen/Core"
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -22,11 +23,12 @@
 #include "common/base/framed_file.h"
 #include "common/base/shared_files.h"
 #include "common/base/status.h"
+#include "common/config/algorithms.h"
 #include "common/config/experiment.h"
+#include "common/config/gzip.h"
 #include "common/nn/snapshot_proto.h"
 #include "common/records/best_epoch.h"
 #include "common/records/checkpoint.h"
-#include "common/records/gzip.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/stored_policies.pb.h"
 
@@ -96,9 +98,13 @@ bool IsResult(const std::string& run_dir) {
 absl::StatusOr<std::vector<MemberPolicy>> ReadStored(const std::string& run_dir, const std::string& epoch,
                                                      uint32_t wanted) {
   ASSIGN_OR_RETURN(std::vector<StoredPolicy> stored, ReadStoredPolicies(StoredFile(run_dir)));
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadRunExperiment(run_dir, {}));
+  const RunOfPolicies run = ReadRunOfPolicies(run_dir, experiment);
   std::vector<MemberPolicy> policies;
   std::set<uint32_t> epochs;
   for (StoredPolicy& policy : stored) {
+    const absl::Status of_run = CheckPolicy(run, policy.epoch, policy.snapshot, [] { return std::nullopt; });
+    if (!of_run.ok()) return Annotate(of_run, StoredFile(run_dir));
     epochs.insert(policy.epoch);
     const bool chosen = epoch == "last" ? policy.last : epoch == "best" ? policy.best : policy.epoch == wanted;
     if (chosen) policies.push_back({policy.epoch, std::move(policy.snapshot)});
@@ -251,10 +257,33 @@ RunOfPolicies ReadRunOfPolicies(const std::string& run_dir, const v1::Experiment
     run.run_id = newest->run_id();
   }
   run.task = resolved.task();
+  const AlgorithmInfo* const algorithm = FindAlgorithm(resolved.algorithm());
+  run.acting_rule = algorithm == nullptr ? "" : algorithm->acting_rule;
   for (const v1::Member& member : resolved.members()) run.seeds.push_back(member.seed());
   run.updates = UpdatesOf(resolved);
   run.steps_per_epoch = resolved.run().steps_per_epoch();
   return run;
+}
+
+absl::Status CheckPolicy(const RunOfPolicies& run, uint64_t epoch, const Snapshot& policy,
+                         const std::function<std::optional<v1::LearnerCheckpoint>()>& newest) {
+  const uint64_t update = policy.version.update;
+  const auto differs = [&policy](const std::string& what) {
+    return absl::DataLossError(absl::StrCat("policy of member ", policy.member, ": ", what));
+  };
+  const auto named = [&differs](const char* what, const std::string& found, const std::string& expected) {
+    return differs(absl::StrCat("of ", what, " \"", absl::Utf8SafeCHexEscape(found), "\", not \"", expected, "\""));
+  };
+  if (!run.run_id.empty() && policy.run_id != run.run_id) return named("run", policy.run_id, run.run_id);
+  if (policy.task != run.task) return named("task", policy.task, run.task);
+  if (policy.acting_rule != run.acting_rule) return named("acting rule", policy.acting_rule, run.acting_rule);
+  if (policy.member >= run.seeds.size() || policy.member_seed != run.seeds[policy.member]) {
+    return differs(absl::StrCat("of seed ", policy.member_seed, ", which no such member has"));
+  }
+  if (EndsEpoch(run, epoch, update)) return absl::OkStatus();
+  if (const auto checkpoint = newest(); checkpoint.has_value() && EndedEarly(*checkpoint, epoch, update))
+    return absl::OkStatus();
+  return differs(absl::StrCat("of update ", update, ", which does not end epoch ", epoch));
 }
 
 absl::Status CheckEpoch(const RunOfPolicies& run, uint64_t epoch, const std::vector<Snapshot>& snapshots,
@@ -264,20 +293,10 @@ absl::Status CheckEpoch(const RunOfPolicies& run, uint64_t epoch, const std::vec
         absl::StrCat("holds ", snapshots.size(), " snapshots, the run has ", run.seeds.size(), " members"));
   }
   for (size_t member = 0; member < snapshots.size(); ++member) {
-    const Snapshot& snapshot = snapshots[member];
-    const std::string name = absl::StrCat("snapshot ", member, ": ");
-    const uint64_t update = snapshot.version.update;
-    if (!run.run_id.empty() && snapshot.run_id != run.run_id) {
-      return absl::DataLossError(
-          absl::StrCat(name, "belongs to run \"", snapshot.run_id, "\", not to \"", run.run_id, "\""));
+    if (snapshots[member].member != member) {
+      return absl::DataLossError(absl::StrCat("snapshot ", member, " is of member ", snapshots[member].member));
     }
-    if (snapshot.member != member || snapshot.task != run.task || snapshot.member_seed != run.seeds[member]) {
-      return absl::DataLossError(
-          absl::StrCat(name, "of member ", snapshot.member, ", seed ", snapshot.member_seed, ", task ", snapshot.task));
-    }
-    if (EndsEpoch(run, epoch, update)) continue;
-    if (const auto checkpoint = newest(); checkpoint.has_value() && EndedEarly(*checkpoint, epoch, update)) continue;
-    return absl::DataLossError(absl::StrCat(name, "of update ", update, ", which does not end epoch ", epoch));
+    RETURN_IF_ERROR(CheckPolicy(run, epoch, snapshots[member], newest));
   }
   return absl::OkStatus();
 }

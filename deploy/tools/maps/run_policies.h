@@ -43,12 +43,10 @@ absl::Status ApplyTaskOptions(const std::vector<std::string>& set, v1::Experimen
 // applied.
 absl::StatusOr<v1::Experiment> ReadRunExperiment(const std::string& run_dir, const std::vector<std::string>& set);
 
-// Whether the policies in policies/epoch_NNNN.snapshot are those that the run ended this epoch with.
-//
 // What a run's policies name.
 struct RunOfPolicies {
   std::string run_id;  // empty: unknown, any
-  std::string task;
+  std::string task, acting_rule;
   std::vector<uint64_t> seeds;  // of the members
   UpdateSchedule updates;
   uint64_t steps_per_epoch = 1;
@@ -59,9 +57,12 @@ RunOfPolicies ReadRunOfPolicies(const std::string& run_dir, const v1::Experiment
 // The newest sound checkpoint of a run folder; changes nothing in it.
 std::optional<v1::LearnerCheckpoint> NewestCheckpoint(const std::string& run_dir);
 
-// DATA_LOSS, naming the snapshot and what differs, unless there is one for each member, of this run, and of the update
-// that ends the epoch. `newest` is only asked when the epoch has another end: the file of an epoch that an earlier end
-// of the run cut short stays until a longer run has ended the epoch again.
+// DATA_LOSS, naming the member and what differs, unless the policy is of this run, and of the update that ends the
+// epoch. `newest` is only asked when the epoch has another end: the file of an epoch that an earlier end of the run cut
+// short stays until a longer run has ended the epoch again.
+absl::Status CheckPolicy(const RunOfPolicies& run, uint64_t epoch, const Snapshot& policy,
+                         const std::function<std::optional<v1::LearnerCheckpoint>()>& newest);
+// The same for all members; DATA_LOSS unless each has one, in their order.
 absl::Status CheckEpoch(const RunOfPolicies& run, uint64_t epoch, const std::vector<Snapshot>& snapshots,
                         const std::function<std::optional<v1::LearnerCheckpoint>()>& newest);
 

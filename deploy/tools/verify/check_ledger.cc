@@ -166,7 +166,8 @@ class LedgerPass {
 void LedgerPass::OpenFiles() {
   for (uint32_t member = 0; member < run_->members(); ++member) {
     const std::string file = ledger::StepsPath(member);
-    auto opened = StepReader::Open(run_->Path(file), member, run_->schema.action_dim());
+    auto opened =
+        StepReader::Open(run_->Path(file), MakeOwner(run_->settings.run_id, member), run_->schema.action_dim());
     const uint64_t kept = run_->KeptLength(file);
     if (kept > 0) kept_rows_ = (kept - ledger::kStepHeaderBytes) / ledger::StepBytes(run_->schema.action_dim());
     if (opened.ok()) {

@@ -144,15 +144,17 @@ void FailureCopies::End(uint64_t end) {
 std::string RowsFile(uint32_t member) { return absl::StrCat("replay/member_", member, ".rows"); }
 std::string FailuresFile(uint32_t member) { return absl::StrCat("replay/member_", member, ".failures"); }
 
-std::unique_ptr<const replay::Ring> OpenRing(VerifiedRun* run, const std::string& file, uint64_t record_bytes,
-                                             Report::Repair repair) {
+std::unique_ptr<const replay::Ring> OpenRing(VerifiedRun* run, uint32_t member, const std::string& file,
+                                             uint64_t record_bytes, Report::Repair repair) {
   replay::Ring::Options options;
   options.path = run->Path(file);
   options.schema_fingerprint = run->schema.fingerprint();
   options.record_bytes = record_bytes;
   absl::StatusOr<std::unique_ptr<const replay::Ring>> ring = replay::Ring::OpenShared(options);
   if (ring.ok()) {
-    run->CheckRunId(file, (*ring)->run_id());
+    if (run->settings.run_id.empty()) run->settings.run_id = (*ring)->run_id();
+    const absl::Status owner = (*ring)->CheckBelongsTo(run->settings.run_id, member);
+    if (!owner.ok()) run->report->Damage(file, owner.message());
     return *std::move(ring);
   }
   // The replay creates its files when it starts, before an actor can register.
@@ -417,9 +419,9 @@ std::vector<MemberRings> OpenRings(VerifiedRun* run) {
   const uint64_t row_bytes = run->schema.stored_row_bytes();
   for (uint32_t member = 0; member < run->members(); ++member) {
     MemberRings& rings = all[member];
-    rings.rows = OpenRing(run, RowsFile(member), row_bytes, nullptr);
+    rings.rows = OpenRing(run, member, RowsFile(member), row_bytes, nullptr);
     const bool all_held = rings.rows != nullptr && rings.rows->first() == 0;
-    rings.failures = OpenRing(run, FailuresFile(member), row_bytes + kFailureHeaderBytes,
+    rings.failures = OpenRing(run, member, FailuresFile(member), row_bytes + kFailureHeaderBytes,
                               all_held ? RebuildFailures(*run, member) : nullptr);
   }
   return all;

@@ -70,7 +70,7 @@ void CheckOne(VerifiedRun* run, uint64_t update, const v1::LearnerCheckpoint& le
     } else if (bytes < kept.bytes()) {
       run->report->Damage(name, absl::StrCat("byte ", bytes, ": the file ends; ", file, " was written when it had ",
                                              kept.bytes(), " bytes"));
-    } else if (!CheckFileEnd(run->Path(name), {kept.bytes(), kept.crc32c()}).ok()) {
+    } else if (!CheckFileEnd(run->Path(name), {kept.bytes(), kept.sha256()}).ok()) {
       run->report->Damage(name, absl::StrCat("its first ", kept.bytes(), " bytes are not those that ", file, " names"));
     }
   }
@@ -117,9 +117,8 @@ void CheckSnapshots(VerifiedRun* run, uint64_t epoch, const std::string& file) {
   const absl::StatusOr<std::vector<Snapshot>> snapshots = ReadSnapshotFile(run->Path(file));
   if (!snapshots.ok()) return run->report->Damage(file, snapshots.status().message());
   if (run->settings.run_id.empty() && !snapshots->empty()) run->settings.run_id = snapshots->front().run_id;
-  tools::RunOfPolicies expected = {run->settings.run_id, run->settings.task, {}, run->updates(), run->steps_per_epoch};
-  for (const auto& member : run->settings.members) expected.seeds.push_back(member.seed);
-  const absl::Status status = tools::CheckEpoch(expected, epoch, *snapshots, [run] { return run->checkpoint; });
+  run->policies.run_id = run->settings.run_id;
+  const absl::Status status = tools::CheckEpoch(run->policies, epoch, *snapshots, [run] { return run->checkpoint; });
   if (!status.ok()) run->report->Damage(file, status.message());
 }
 
@@ -171,7 +170,7 @@ void VerifyPolicies(VerifiedRun* run) {
     if (found != files.end()) {
       CheckSnapshots(run, epoch, absl::StrCat("policies/", found->second.filename().string()));
     } else {
-      run->report->Damage(absl::StrFormat("policies/epoch_%04d.snapshot", epoch), "missing");
+      run->report->Damage(PoliciesPath(static_cast<uint32_t>(epoch)), "missing");
     }
   }
   run->report->Part("policies", absl::StrCat("snapshots of ", Count(files.size(), "epoch")));

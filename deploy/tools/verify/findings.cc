@@ -34,11 +34,11 @@ void Report::Keep(Repair repair) {
 }
 
 void Report::Part(absl::string_view kind, absl::string_view counts) {
-  absl::StrAppendFormat(&parts_, "%-12s %s\n", kind, counts);
+  absl::StrAppendFormat(&parts_, "%-12s %s\n", kind, Printable(std::string(counts)));
 }
 
 void Report::Note(absl::string_view text, Repair repair) {
-  absl::StrAppend(&notes_, "note: ", text, "\n");
+  absl::StrAppend(&notes_, "note: ", Printable(std::string(text)), "\n");
   Keep(std::move(repair));
 }
 

@@ -8,7 +8,7 @@
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
-#include "deploy/tools/maps/run_policies.h"
+#include "common/config/task_files.h"
 #include "replay/settings.h"
 
 namespace datacom::verify {
@@ -77,12 +77,16 @@ absl::StatusOr<std::unique_ptr<VerifiedRun>> OpenRun(const std::string& dir, Rep
       run->schema = std::move(setup->schema);
     }
     run->settings.folder = run->Path("replay");
-    run->steps_per_epoch = experiment->run().steps_per_epoch();
+    run->policies = tools::ReadRunOfPolicies(dir, *experiment);
     run->fixed_settings = FixedSettings(*experiment);
   }
   if (!status.ok()) {
     report->Damage("experiment.textproto", status.message());
     return nullptr;
+  }
+  const absl::StatusOr<v1::Experiment> whole = LoadExperiment(run->Path("experiment.textproto"), "");
+  if (status = whole.ok() ? CheckTaskFiles(dir, whole->task_options()) : whole.status(); !status.ok()) {
+    report->Damage(kTaskFilesFolder, status.message());
   }
   run->checkpoint = tools::NewestCheckpoint(dir);
   // `train` writes run_id and keeps the rings below the run folder.

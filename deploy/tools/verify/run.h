@@ -21,6 +21,7 @@
 #include "common/transitions/row_schema.h"
 #include "common/transitions/update_schedule.h"
 #include "datacom/v1/checkpoint.pb.h"
+#include "deploy/tools/maps/run_policies.h"
 #include "replay/settings.h"
 
 namespace datacom::verify {
@@ -70,7 +71,7 @@ struct VerifiedRun {
   bool running = false;  // its processes may still write
   std::vector<std::unique_ptr<FolderLock>> locks;
   replay::Options settings;  // run_id: taken from the first part that names it; empty before
-  uint64_t steps_per_epoch = 0;
+  tools::RunOfPolicies policies;
   std::string fixed_settings;  // those that a resume may not change (FixedSettings)
   RowSchema schema;
   // The newest sound checkpoint when the verification began. What it names exists in all that is read later.

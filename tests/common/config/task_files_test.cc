@@ -8,6 +8,7 @@
 
 #include "common/base/files.h"
 #include "common/config/experiment.h"
+#include "common/config/gzip.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/is_ok.h"
@@ -21,7 +22,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::string kSha256(64, 'a');
+const std::string kContent = Gzip("solid hand");
+const std::string kSha256 = "157d6d55f0d3232791158f358b6b2826227aea5d1e511594e5a71779753f2c80";
 
 class TaskFilesTest : public ::testing::Test {
  protected:
@@ -34,7 +36,7 @@ class TaskFilesTest : public ::testing::Test {
     v1::TaskFile* const mesh = task->add_file();
     mesh->set_name("hand.stl");
     mesh->set_sha256(kSha256);
-    mesh->set_gzip("compressed");
+    mesh->set_gzip(kContent);
   }
   std::string Path(const std::string& name) const { return folder_.path() + "/" + name; }
   static std::string Mesh(const v1::Experiment& experiment) {
@@ -47,12 +49,12 @@ class TaskFilesTest : public ::testing::Test {
 
 TEST_F(TaskFilesTest, AnExperimentIsReadWithTheFilesBesideIt) {
   ASSERT_THAT(WriteExperiment(Path("run/experiment.textproto"), experiment_).code(), absl::StatusCode::kOk);
-  EXPECT_EQ(*ReadFile(Path("run/task_files/" + kSha256 + ".gz")), "compressed");
+  EXPECT_EQ(*ReadFile(Path("run/task_files/" + kSha256 + ".gz")), kContent);
   EXPECT_THAT(*ReadFile(Path("run/experiment.textproto")),
-              AllOf(HasSubstr("<mujoco/>"), HasSubstr(kSha256), Not(HasSubstr("compressed"))));
+              AllOf(HasSubstr("<mujoco/>"), HasSubstr(kSha256), Not(HasSubstr("gzip"))));
   const auto loaded = LoadExperiment(Path("run/experiment.textproto"), "");
   ASSERT_THAT(loaded, IsOk());
-  EXPECT_EQ(Mesh(*loaded), "compressed");
+  EXPECT_EQ(Mesh(*loaded), kContent);
   EXPECT_EQ(PrintExperiment(*loaded), PrintExperiment(experiment_));
   EXPECT_THAT(CheckTaskFiles(Path("run"), loaded->task_options()), IsOk());
 }
@@ -87,7 +89,7 @@ TEST_F(TaskFilesTest, ASha256ThatWouldNameAnotherPlaceIsRefused) {
     EXPECT_TRUE(absl::IsInvalidArgument(WriteTaskFiles(folder_.path(), experiment_.task_options()))) << wrong;
     mesh->clear_gzip();
     EXPECT_TRUE(absl::IsInvalidArgument(AddTaskFiles(folder_.path(), experiment_.mutable_task_options()))) << wrong;
-    mesh->set_gzip("compressed");
+    mesh->set_gzip(kContent);
   }
 }
 
@@ -109,7 +111,7 @@ TEST_F(TaskFilesTest, AnOldExperimentKeepsTheContentsInItsText) {
   mesh->clear_sha256();
   const auto again = ParseExperiment(PrintExperiment(experiment_), "printed");
   ASSERT_THAT(again, IsOk());
-  EXPECT_EQ(Mesh(*again), "compressed");
+  EXPECT_EQ(Mesh(*again), kContent);
   EXPECT_THAT(CheckTaskFiles("", again->task_options()), IsOk());
 }
 

@@ -19,6 +19,21 @@ TEST(ValidateExperiment, RequiresFieldsWithoutADefault) {
   ExpectInvalid(Validate(Minimal("members { }")), {"members[0].seed: must be set"});
 }
 
+TEST(ValidateExperiment, RefusesANameThatCannotBePartOfAFolder) {
+  v1::Experiment experiment = Minimal();
+  for (const std::string name : {".", "..", "a\nb", "\x1b[2J", "\xff", "x\x7f"}) {
+    experiment.set_name(name);
+    ExpectInvalid(Validate(experiment), {"name: "});
+  }
+  experiment.set_name(std::string(201, 'n'));
+  ExpectInvalid(Validate(experiment), {"name: a name of 201 bytes, at most 200"});
+  for (const std::string& name :
+       {std::string("cartpole/datacom"), std::string("my run"), std::string("größe"), std::string(200, 'n')}) {
+    experiment.set_name(name);
+    EXPECT_TRUE(Validate(experiment).ok()) << name << Validate(experiment);
+  }
+}
+
 TEST(ValidateExperiment, NamesThePathTheValueAndTheBound) {
   ExpectInvalid(Validate(Minimal("hyper { actor_lr: 2 }")), {"hyper.actor_lr", "2 is above 1"});
   ExpectInvalid(Validate(Minimal("hyper { actor_lr: -0.5 }")), {"hyper.actor_lr", "-0.5 is below 0"});

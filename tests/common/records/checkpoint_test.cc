@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
+#include "common/config/sha256.h"
 #include "common/records/checkpoint.h"
-#include "common/records/sha256.h"
 #include "tests/testing/changed_files.h"
 #include "tests/testing/framed_files.h"
 #include "tests/testing/is_ok.h"
@@ -159,7 +159,7 @@ TEST_F(CheckpointStoreTest, ACheckpointOfAnOlderBuildIsRefusedWithItsVersionAndA
   std::vector<std::string> notes;
   const absl::Status status = store_->LoadNewest(&notes).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
-  EXPECT_NE(status.message().find("format version 2, this build reads version 5"), absl::string_view::npos) << status;
+  EXPECT_NE(status.message().find("format version 2, this build reads version 6"), absl::string_view::npos) << status;
   EXPECT_NE(status.message().find("build.txt"), absl::string_view::npos) << status;
 }
 

@@ -9,8 +9,8 @@
 #include "common/base/checksum.h"
 #include "common/base/files.h"
 #include "common/base/random.h"
+#include "common/config/gzip.h"
 #include "common/records/best_epoch.h"
-#include "common/records/gzip.h"
 #include "datacom/v1/experiment.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -62,19 +62,19 @@ TEST_F(CsvFile, AResumedFileIsCutToItsEndWhenItIsFirstWritten) {
 
 TEST_F(CsvFile, ResumeRefusesAnotherHeaderAndAShorterFileAndKeepsTheFile) {
   { ASSERT_THAT(CsvWriter::Create(path_, {"a", "b"}), IsOk()); }
-  const uint32_t crc = Crc32c("a,b\n");
-  const absl::Status header = CsvWriter::Resume(path_, {"a", "c"}, {4, crc}).status();
+  const std::string hash = Sha256Hex("a,b\n");
+  const absl::Status header = CsvWriter::Resume(path_, {"a", "c"}, {4, hash}).status();
   EXPECT_EQ(header.code(), absl::StatusCode::kFailedPrecondition) << header;
   EXPECT_THAT(std::string(header.message()),
               ::testing::AllOf(::testing::HasSubstr("a,b"), ::testing::HasSubstr("a,c")));
-  const absl::Status length = CsvWriter::Resume(path_, {"a", "b"}, {100, crc}).status();
+  const absl::Status length = CsvWriter::Resume(path_, {"a", "b"}, {100, hash}).status();
   EXPECT_EQ(length.code(), absl::StatusCode::kDataLoss) << length;
   EXPECT_THAT(std::string(length.message()),
               ::testing::AllOf(::testing::HasSubstr("100"), ::testing::HasSubstr("has 4")));
-  const absl::Status content = CsvWriter::Resume(path_, {"a", "b"}, {4, crc + 1}).status();
+  const absl::Status content = CsvWriter::Resume(path_, {"a", "b"}, {4, Sha256Hex("a,c\n")}).status();
   EXPECT_EQ(content.code(), absl::StatusCode::kDataLoss) << content;
   EXPECT_THAT(std::string(content.message()), ::testing::HasSubstr("its first 4 bytes are not those"));
-  const absl::Status missing = CsvWriter::Resume(folder_ + "/none.csv", {"a"}, {10, crc}).status();
+  const absl::Status missing = CsvWriter::Resume(folder_ + "/none.csv", {"a"}, {10, hash}).status();
   EXPECT_EQ(missing.code(), absl::StatusCode::kDataLoss) << missing;
   EXPECT_THAT(std::string(missing.message()), ::testing::HasSubstr("none.csv is missing, but 10 bytes"));
   EXPECT_EQ(Content(), "a,b\n");

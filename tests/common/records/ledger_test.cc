@@ -57,7 +57,7 @@ class LedgerFiles : public ::testing::Test {
     return violation;
   }
   std::unique_ptr<LedgerWriter> Open(const FileEnds& ends = {}) {
-    auto writer = LedgerWriter::Open({folder_, /*members=*/2, kActions}, ends);
+    auto writer = LedgerWriter::Open({folder_, /*members=*/2, kActions, "run"}, ends);
     EXPECT_THAT(writer, IsOk());
     return *std::move(writer);
   }
@@ -239,7 +239,7 @@ TEST_F(LedgerFiles, DamageIsRefusedNamingFileAndPosition) {
   EXPECT_THAT(steps_error(at(5, 16), 9, 5), HasSubstr("record 5 is not violation 3"));
   Damage("member_0.steps", [&](std::string* content) { *content = Content("member_1.steps"); });
   EXPECT_THAT(std::string(ReadEpisode(folder_, violation).status().message()),
-              HasSubstr("not of member 0 with 2 action values"));
+              HasSubstr("belongs to member 1 of run \"run\", not to member 0 of"));
   Damage("member_0.steps", [&](std::string* content) { *content = steps.substr(0, at(4, 0)); });
   EXPECT_THAT(std::string(ReadEpisode(folder_, violation).status().message()),
               HasSubstr("record 5 is not violation 3"));
@@ -257,8 +257,8 @@ TEST_F(LedgerFiles, ALedgerThatContradictsItsCheckpointIsNotContinued) {
     FileEnds wrong = ends;
     FileEnd& end = wrong.at(path);
     end.bytes += more;
-    end.crc32c = Crc32c(ReadFile(folder_ + "/" + path).value().substr(0, end.bytes));
-    const absl::Status status = LedgerWriter::Open({folder_, 2, kActions}, wrong).status();
+    end.sha256 = Sha256Hex(ReadFile(folder_ + "/" + path).value().substr(0, end.bytes));
+    const absl::Status status = LedgerWriter::Open({folder_, 2, kActions, "run"}, wrong).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << path << " " << more;
     return std::string(status.message());
   };
@@ -267,14 +267,48 @@ TEST_F(LedgerFiles, ALedgerThatContradictsItsCheckpointIsNotContinued) {
   EXPECT_THAT(refusal("ledger/member_1.steps", -1), HasSubstr("no record ends at"));
   EXPECT_THAT(refusal("ledger/member_1.steps", 36), HasSubstr("were recorded"));
   EXPECT_THAT(refusal("ledger/member_1.steps", -36), HasSubstr("member 0 has 6 transitions, member 1 has 5"));
-  EXPECT_THAT(std::string(LedgerWriter::Open({folder_, 2, kActions + 1}, ends).status().message()),
-              HasSubstr("not of member 0 with 3 action values"));
+  EXPECT_THAT(std::string(LedgerWriter::Open({folder_, 2, kActions + 1, "run"}, ends).status().message()),
+              HasSubstr("its steps have not 3 action values"));
   Damage("member_0.steps", [](std::string* content) { *content = testing::WithVersion(*content, 1); });
-  EXPECT_THAT(std::string(LedgerWriter::Open({folder_, 2, kActions}, ends).status().message()),
+  EXPECT_THAT(std::string(LedgerWriter::Open({folder_, 2, kActions, "run"}, ends).status().message()),
               HasSubstr("member_0.steps: its first"));
-  ends.at("ledger/member_0.steps").crc32c = Crc32c(Content("member_0.steps"));
-  EXPECT_THAT(std::string(LedgerWriter::Open({folder_, 2, kActions}, ends).status().message()),
-              HasSubstr("format version 1, this build reads version 2"));
+  ends.at("ledger/member_0.steps").sha256 = Sha256Hex(Content("member_0.steps"));
+  EXPECT_THAT(std::string(LedgerWriter::Open({folder_, 2, kActions, "run"}, ends).status().message()),
+              HasSubstr("format version 1, this build reads version 3"));
+}
+
+// Each record ends with a CRC-32C, so that a CRC-32C of the file would be the same for all contents.
+TEST_F(LedgerFiles, TwoStepFilesOfOneLengthHaveTwoSums) {
+  FileEnds ends;
+  {
+    auto writer = Open();
+    Append(0, 6, writer.get());
+    ends = writer->Ends();
+  }
+  const std::string content = Content("member_0.steps");
+  std::string other = content.substr(0, ledger::kStepHeaderBytes);
+  const size_t bytes = ledger::StepBytes(kActions);
+  for (uint64_t number = 0; number < 6; ++number) {
+    const std::string record(bytes - sizeof(uint32_t), static_cast<char>('a' + number));
+    const uint32_t sum = ledger::RecordChecksum(number, record);
+    other += record + std::string(reinterpret_cast<const char*>(&sum), sizeof sum);
+  }
+  ASSERT_EQ(other.size(), content.size());
+  EXPECT_EQ(Crc32c(other), Crc32c(content)) << "if this fails, the comment above is wrong";
+  Damage("member_0.steps", [&](std::string* steps) { *steps = other; });
+  EXPECT_THAT(std::string(LedgerWriter::Open({folder_, 2, kActions, "run"}, ends).status().message()),
+              HasSubstr("member_0.steps: its first"));
+}
+
+TEST_F(LedgerFiles, TheStepsOfAnotherRunAreRefusedNamingBoth) {
+  FileEnds ends;
+  {
+    auto writer = Open();
+    Append(0, 2, writer.get());
+    ends = writer->Ends();
+  }
+  EXPECT_THAT(std::string(LedgerWriter::Open({folder_, 2, kActions, "other"}, ends).status().message()),
+              HasSubstr("belongs to member 0 of run \"run\", not to member 0 of run \"other\""));
 }
 
 TEST(StepCheck, ChangesWithEveryCheckedBit) {

@@ -154,7 +154,7 @@ TEST_F(Events, ResumeCutsToTheEndAndContinuesTheSameFile) {
 
 TEST_F(Events, RefuseAFileShorterThanItsEnd) {
   { ASSERT_THAT(EventWriter::Open(folder_), IsOk()); }
-  EXPECT_EQ(EventWriter::Open(folder_, {1000, 0}).status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(EventWriter::Open(folder_, {1000, std::string(64, '0')}).status().code(), absl::StatusCode::kDataLoss);
 }
 
 }  // namespace

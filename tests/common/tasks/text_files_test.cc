@@ -2,6 +2,8 @@
 #include <filesystem>
 #include <string>
 
+#include "common/config/gzip.h"
+#include "common/config/task_files.h"
 #include "common/tasks/text/mujoco_compiled.h"
 #include "common/tasks/text/mujoco_names.h"
 #include "common/tasks/text/task_file.h"
@@ -35,21 +37,21 @@ TEST(TextFiles, LargeFilesAreCompressedAndTooLargeOnesAreNamed) {
   EXPECT_EQ(loaded->file(0).content(), model.c_str()) << "a small file stays readable";
   EXPECT_FALSE(loaded->file(1).has_content());
   EXPECT_LT(loaded->ByteSizeLong(), 100'000u);
-  EXPECT_EQ(text::ContentOf(loaded->file(1)).value(), mesh + std::string(6 << 20, '\n'));
+  EXPECT_EQ(ContentOf(loaded->file(1)).value(), mesh + std::string(6 << 20, '\n'));
   EXPECT_NO_THROW(testing::LoadedTask(folder.task()));
   v1::TaskFile damaged = loaded->file(1);
   (*damaged.mutable_gzip())[20] ^= 1;
-  EXPECT_TRUE(absl::IsDataLoss(text::ContentOf(damaged).status()));
+  EXPECT_TRUE(absl::IsDataLoss(ContentOf(damaged).status()));
   v1::TaskFile other = loaded->file(1);
   other.set_sha256(std::string(64, '0'));
-  EXPECT_THAT(std::string(text::ContentOf(other).status().message()), HasSubstr("shape.obj is damaged: its SHA-256"));
+  EXPECT_THAT(std::string(ContentOf(other).status().message()), HasSubstr("shape.obj is damaged: its SHA-256"));
   v1::TaskFile missing = loaded->file(1);
   missing.clear_gzip();
-  EXPECT_THAT(std::string(text::ContentOf(missing).status().message()),
+  EXPECT_THAT(std::string(ContentOf(missing).status().message()),
               AllOf(HasSubstr("the content of shape.obj is missing"), HasSubstr(missing.sha256() + ".gz")));
   v1::TaskFile old = loaded->file(1);  // written before files had a SHA-256
   old.clear_sha256();
-  EXPECT_THAT(text::ContentOf(old), IsOk());
+  EXPECT_THAT(ContentOf(old), IsOk());
   folder.Write("shape.obj", mesh + std::string(128 << 20, '\n'));
   EXPECT_THAT(folder.Error(), AllOf(HasSubstr("task.textproto:"), HasSubstr("at most 134217728 are possible"),
                                     HasSubstr("The largest are: shape.obj (134"), HasSubstr("--no-visual")));
@@ -81,6 +83,52 @@ TEST(TextFiles, AGlobMayHaveASetOfCharacters) {
   EXPECT_TRUE(text::MatchesGlob("*[a-c0-9]?", "armb_"));
   EXPECT_TRUE(text::MatchesGlob("arm[1", "arm[1")) << "a bracket that nothing closes is a character";
   EXPECT_TRUE(text::MatchesGlob("a[1]", "a[1]")) << "a name matches itself";
+}
+
+// The slow literal meaning of a glob of "*" and letters.
+bool Means(const std::string& glob, const std::string& name) {
+  if (glob.empty()) return name.empty();
+  if (glob[0] != '*') return !name.empty() && glob[0] == name[0] && Means(glob.substr(1), name.substr(1));
+  return Means(glob.substr(1), name) || (!name.empty() && Means(glob, name.substr(1)));
+}
+
+TEST(TextFiles, AGlobMatchesWhatItsMeaningSays) {
+  const auto word = [](const char* letters, int code) {
+    std::string text;
+    for (; code > 0; code /= 3) text += letters[code % 3];
+    return text;
+  };
+  int matches = 0;
+  for (int glob = 0; glob < 243; ++glob) {
+    for (int name = 0; name < 243; ++name) {
+      const std::string one = word("ab*", glob), other = word("abc", name);
+      ASSERT_EQ(text::MatchesGlob(one, other), Means(one, other)) << one << " " << other;
+      matches += Means(one, other) ? 1 : 0;
+    }
+  }
+  EXPECT_GT(matches, 1000);
+}
+
+// With one more try for each star, 60 stars would take longer than the universe exists.
+TEST(TextFiles, AGlobOfManyStarsIsCompared) {
+  std::string glob;
+  for (int i = 0; i < 60; ++i) glob += "*a";
+  EXPECT_FALSE(text::MatchesGlob(glob + "b", std::string(2000, 'a')));
+  EXPECT_TRUE(text::MatchesGlob(glob + "*", std::string(2000, 'a')));
+}
+
+TEST(TextFiles, FilesThatAreTooLargeOnlyTogetherAreRefusedBeforeTheyAreCompiled) {
+  v1::TextTask task = *text::LoadTask(TaskFolder(kSlide, kTask).task());
+  const std::string bomb = Gzip(std::string(127 << 20, ' '));
+  for (const char* name : {"one.stl", "two.stl"}) {
+    v1::TaskFile* const file = task.add_file();
+    file->set_name(name);
+    file->set_gzip(bomb);
+  }
+  EXPECT_THAT(std::string(text::CompileFiles("cart", task).status().message()), HasSubstr("two.stl: it has more than"));
+  v1::TaskOptions options;
+  *options.MutableExtension(v1::text_task) = task;
+  EXPECT_THAT(std::string(CheckTaskFiles("", options).message()), HasSubstr("two.stl: it has more than"));
 }
 
 TEST(TextFiles, AMissingFileIsNamedWithEachPlaceOnce) {

@@ -130,15 +130,33 @@ TEST_F(SlurmScriptsTest, ActorsOfOtherJobsComeWithPrivateCertificatesThatASecond
                     HasSubstr("--tls " + dir_ + "/tls;")));
   EXPECT_THAT(Read(dir_ + "/jobs.txt"), HasSubstr("--tls " + dir_ + "/tls"));
   EXPECT_THAT(Read(dir_ + "/sweep.sbatch"), HasSubstr("--host \"$host\""));
+  EXPECT_FALSE(fs::exists(dir_ + "/tls/ca.key")) << "it would travel with copies of the folder";
   const std::string token = Read(dir_ + "/tls/token");
   EXPECT_EQ(fs::status(dir_ + "/tls/tls.key").permissions(), fs::perms::owner_read | fs::perms::owner_write);
   Write({Named("a")}, {"sweep", "s"}, batch);
   EXPECT_EQ(Read(dir_ + "/tls/token"), token);
 }
 
+TEST_F(SlurmScriptsTest, AFolderNamedLikeAWordOfTheTemplateStaysAsItIs) {
+  const std::string dir = folder_.path() + "/@NAME@";
+  fs::create_directories(dir);
+  BatchOptions batch;
+  batch.join = 1;
+  ASSERT_THAT(WriteSlurmScripts(dir, {"sweep", "s"}, batch, {}, {Named("a")}), IsOk());
+  EXPECT_THAT(Read(dir + "/actors.sbatch"),
+              AllOf(HasSubstr(" join " + dir + " "), HasSubstr("--tls " + dir + "/tls;")));
+}
+
+TEST_F(SlurmScriptsTest, ACommandNamesThePythonEnvironmentOfTheOneThatWroteIt) {
+  ::setenv("DATACOM_PYTHON_TASK", "my_env:make", 1);
+  Write({Named("a")});
+  ::unsetenv("DATACOM_PYTHON_TASK");
+  EXPECT_THAT(Read(dir_ + "/jobs.txt"), HasSubstr(" --python my_env:make --stall-minutes"));
+}
+
 TEST_F(SlurmScriptsTest, AFolderThatSlurmCannotNameIsRefused) {
   for (const std::string name : {"/two words", "/100%", "/it's"}) {
-    const absl::Status status = WriteSlurmScripts(folder_.path() + name, {"sweep", "s"}, {}, {}, {Named("a")}).status();
+    const absl::Status status = CheckSlurmPath(folder_.path() + name);
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr("choose another --run-dir"));
   }

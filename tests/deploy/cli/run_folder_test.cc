@@ -203,7 +203,7 @@ TEST_F(RunFolderTest, RecordsAreThoseThatTheNewestCheckpointNames) {
   v1::FileEnd* const file = checkpoint.learner.add_files();
   file->set_path("ledger/violations.csv");
   file->set_bytes(9);
-  file->set_crc32c(0xe3069283);
+  file->set_sha256("15e2b0d3c33891ebb0f1ef609ec419420c20e320ce94c65fbc8c3312448eb225");  // of "123456789"
   ASSERT_THAT(CheckpointStore("r/checkpoints").Save(checkpoint), IsOk());
   const auto refusal = [&experiment](const std::string& content) {
     std::ofstream("r/ledger/violations.csv") << content;

@@ -64,7 +64,8 @@ def exported(tmp_path_factory):
             code, said = run(program, "train", *what, "--no-film", "--seeds", 1, "--steps", 4000, "--run-dir", folder / name, *settings)
             assert code == 0, said
         file = folder / f"{name}{'_noise' if '--noise' in words else ''}.onnx"
-        return (*run(program, "export", folder / name, "--format", "onnx", "--out", file, *words), file)
+        named = what if experiment == "point_env" else []  # the pairs come from its episodes
+        return (*run(program, "export", folder / name, *named, "--format", "onnx", "--out", file, *words), file)
 
     return export
 

@@ -286,17 +286,17 @@ def test_several_actors_have_a_python_process_each(cart):
 def test_a_run_is_played_violated_and_exported_like_any_other(cart):
     cart(MODEL)
     run = train("run", settings={"hyper.init_delta": 50})  # so loose that it violates
-    played = command("eval", "run", "--episodes", 2)
+    played = command("eval", "run", "--python", "cart_env:make", "--episodes", 2)
     assert played.returncode == 0 and "cart_env" in played.stdout, played.stdout
     violations = run.violations
     assert len(violations) > 0
-    replayed = command("replay-violation", "run", int(violations["id"].iloc[0]))
+    replayed = command("replay-violation", "run", int(violations["id"].iloc[0]), "--python", "cart_env:make")
     assert "equals the record bit for bit" in replayed.stdout, replayed.stdout
     policy = datacom.Policy.load("run")
     rows = run.transitions()
     decision = policy.decide(np.ascontiguousarray(rows["observation"][-5:]), noise=None)
     assert decision.action.shape == (5, 1) and np.isfinite(decision.constraint).all()
-    film = command("render", "run", "--out", "film.mp4")
+    film = command("render", "run", "--python", "cart_env:make", "--out", "film.mp4")
     assert film.returncode == 2 and "cart_env has no simulation to draw" in film.stdout
 
 
@@ -307,7 +307,8 @@ def test_the_example_keeps_the_promises_of_every_task():
     done = subprocess.run([build / "tests/task_contract_test", "--gtest_filter=" + tests], cwd=root, text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, check=False, env={
                               **os.environ, "DATACOM_EXAMPLE": "python:point_env:make", "DATACOM_PYTHON": sys.executable,
-                              "PYTHONPATH": str(root / "deploy/examples/python"), "GTEST_TOTAL_SHARDS": "1", "GTEST_SHARD_INDEX": "0"})
+                              "DATACOM_PYTHON_TASK": "point_env:make", "PYTHONPATH": str(root / "deploy/examples/python"),
+                              "GTEST_TOTAL_SHARDS": "1", "GTEST_SHARD_INDEX": "0"})
     assert done.returncode == 0 and "[  PASSED  ] 10 tests" in done.stdout, done.stdout
 
 
@@ -324,9 +325,45 @@ def test_a_file_in_the_working_directory_replaces_no_module_of_python(cart):
     assert train("run", algorithm="sac").task == "cart_env"
 
 
+def test_a_run_folder_runs_only_the_environment_that_the_command_names(cart):
+    cart()
+    train("run", algorithm="sac")
+    experiment, planted = Path("run/experiment.textproto"), Path("run/planted.py")
+    planted.write_text("from cart_env import make\nopen('PLANTED', 'w').close()\n")
+    experiment.write_text(experiment.read_text().replace('"cart_env:make"', '"run.planted:make"'))
+    verbs = [("eval", "run", "--episodes", 1), ("replay-violation", "run", 1), ("export", "run", "--out", "run.policy"),
+             ("train", "--run-dir", "run", "--resume", "--steps", 3000), ("train", "run/experiment.textproto", "--run-dir", "other"),
+             ("join", "run"), ("status", "run"), ("verify", "run"), ("report", "run", "--out", "report.html"), ("config", "run/experiment.textproto")]
+    for words in verbs:
+        done = command(*words)
+        assert not Path("PLANTED").exists(), words
+        assert words[0] not in ("eval", "replay-violation", "train") or (done.returncode == 2 and "run.planted:make" in done.stdout), done.stdout
+    done = command("eval", "run", "--python", "cart_env:make", "--episodes", 1)
+    assert done.returncode == 2 and "run.planted:make, but the command names cart_env:make" in done.stdout
+    assert command("eval", "run", "--python", "run.planted:make", "--episodes", 1).returncode == 0
+    assert Path("PLANTED").exists(), "the test must notice code that runs"
+
+
+@pytest.mark.parametrize("named, why", [(["left,right", "b"], r"left,right.*letters, digits and _ only"), (["a\nb", "b"], "letters, digits and _ only"),
+                                        (["a", "a"], "")])
+def test_names_of_costs_that_records_cannot_hold_are_refused_before_the_start(cart, named, why):
+    cart(f"""
+    def step(self, action):
+        observation, reward, terminated, truncated, info = super().step(action)
+        return observation, reward, terminated, truncated, {{**info, **{{"cost/" + name: info["cost"] for name in {named}}}}}
+""")
+    if why:
+        with pytest.raises(datacom.CommandFailed, match=why) as refused:
+            train("run", algorithm="sac")
+        assert refused.value.code == 2 and not Path("run").exists()
+    else:
+        train("run", algorithm="sac")  # a dictionary has the name once
+
+
 def test_no_program_runs_python_without_the_variable(cart):
     cart()
     environment = {name: value for name, value in os.environ.items() if name != "DATACOM_PYTHON"}
+    environment["DATACOM_PYTHON_TASK"] = "cart_env:make"
     done = subprocess.run([str(_files.program("datacom-tools")), "load-task", "python:cart_env:make"], text=True, stdout=subprocess.PIPE,
                           env=environment, check=False)
     assert done.returncode == 2 and "set DATACOM_PYTHON to the interpreter that may run it" in done.stdout

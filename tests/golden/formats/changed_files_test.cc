@@ -134,21 +134,21 @@ struct Case {
 void PrintTo(const Case& one, std::ostream* out) { *out << one.file; }
 
 const Case kCases[] = {
-    {"Rows", "replay/member_0.rows", 3, ReadReplay},
-    {"Failures", "replay/member_0.failures", 3, ReadReplay},
-    {"RingOfAReplay", "wrapped.ring", 3, ReadRing},
-    {"RingOfAnExport", "wrapped.ring", 3, ReadRingOnly},
-    {"RingOfARunningReplay", "wrapped.ring", 3, ReadRingShared},
-    {"Credit", "replay/credit", 3, ReadReplay},
-    {"CreditOfARunningReplay", "replay/credit", 3, ReadCredit},
+    {"Rows", "replay/member_0.rows", 4, ReadReplay},
+    {"Failures", "replay/member_0.failures", 4, ReadReplay},
+    {"RingOfAReplay", "wrapped.ring", 4, ReadRing},
+    {"RingOfAnExport", "wrapped.ring", 4, ReadRingOnly},
+    {"RingOfARunningReplay", "wrapped.ring", 4, ReadRingShared},
+    {"Credit", "replay/credit", 4, ReadReplay},
+    {"CreditOfARunningReplay", "replay/credit", 4, ReadCredit},
     {"Sessions", "replay/sessions", 5, ReadReplay},
     {"SessionsOfARunningReplay", "replay/sessions", 5, ReadSessions},
     {"Snapshots", "policies.snapshot", 2, ReadSnapshots},
     {"Policy", "exported.policy", 3, ReadPolicy},
-    {"Learner", "checkpoints/40/learner.state", 5, ReadCheckpoint},
-    {"Algorithm", "checkpoints/40/algorithm.state", 5, ReadCheckpoint},
+    {"Learner", "checkpoints/40/learner.state", 6, ReadCheckpoint},
+    {"Algorithm", "checkpoints/40/algorithm.state", 6, ReadCheckpoint},
     {"StateHash", "checkpoints/40/state.sha256", 0, ReadCheckpoint},
-    {"Steps", "ledger/member_0.steps", 2, ReadSteps},
+    {"Steps", "ledger/member_0.steps", 3, ReadSteps},
     {"Manifest", "dataset/manifest.textproto", 0, ReadDataset},
     {"RowsOfADataset", "dataset/member_0.rows", 0, ReadDataset},
     {"RowsOfASecondMember", "dataset/member_1.rows", 0, ReadDataset},
@@ -256,7 +256,7 @@ class OtherTextVersions : public ::testing::Test {
   // As a checkpoint names a file that is whole.
   FileEnd End(const std::string& file) const {
     const std::string content = ReadFile(folder_ + "/" + file).value();
-    return {content.size(), Crc32c(content)};
+    return {content.size(), Sha256Hex(content)};
   }
   const std::string folder_;
 };
@@ -275,8 +275,8 @@ TEST_F(OtherTextVersions, ADatasetOfAnotherLayoutIsRefusedNamingBoth) {
 TEST_F(OtherTextVersions, ARunThatIsResumedRefusesViolationsWithOtherColumns) {
   Replace("ledger/violations.csv", "policy_version", "policy_update");
   const absl::Status status =
-      LedgerWriter::Open({folder_, 1, 2}, {{"ledger/violations.csv", End("ledger/violations.csv")},
-                                           {"ledger/member_0.steps", End("ledger/member_0.steps")}})
+      LedgerWriter::Open({folder_, 1, 2, "run"}, {{"ledger/violations.csv", End("ledger/violations.csv")},
+                                                  {"ledger/member_0.steps", End("ledger/member_0.steps")}})
           .status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("ledger/violations.csv: its header differs"));

@@ -123,7 +123,7 @@ absl::Status WriteCheckpoint(const std::string& folder) {
   v1::FileEnd* file = checkpoint.learner.add_files();
   file->set_path("progress.csv");
   file->set_bytes(512);
-  file->set_crc32c(0x89abcdef);
+  file->set_sha256(std::string(64, '7'));
   *checkpoint.learner.add_pending() = MakeEpoch();
   v1::MemberTotals* totals = checkpoint.learner.add_totals();
   totals->set_episodes(2);
@@ -133,7 +133,7 @@ absl::Status WriteCheckpoint(const std::string& folder) {
 }
 
 absl::Status WriteLedger(const std::string& folder) {
-  ASSIGN_OR_RETURN(const auto ledger, LedgerWriter::Open({folder, 1, 2}, {}));
+  ASSIGN_OR_RETURN(const auto ledger, LedgerWriter::Open({folder, 1, 2, "run"}, {}));
   const float observation[] = {1, 2}, next[] = {3, 4};
   for (uint32_t step = 0; step < 2; ++step) {
     LedgerStep record{1, 0, 3, step, step == 0 ? -0.5f : 0.25f, 0, {0.5f, -0.125f}};

@@ -17,7 +17,7 @@
 namespace datacom::golden {
 
 inline constexpr char kGoldenFolder[] = "tests/golden/formats";  // from the repository's root
-inline constexpr char kNewest[] = "4";                           // the subfolder that holds today's formats
+inline constexpr char kNewest[] = "5";                           // the subfolder that holds today's formats
 inline constexpr uint64_t kCheckpointUpdate = 40;
 
 // All files that WriteFormats writes, relative to its folder.

@@ -27,7 +27,7 @@ StoredPolicy Policy(uint32_t member, uint32_t epoch, bool last, bool best, std::
   StoredPolicy policy{epoch, last, best, {}};
   policy.snapshot.member = member;
   policy.snapshot.member_seed = 100 + member;
-  policy.snapshot.version = {1, 40};
+  policy.snapshot.version = {1, 10 * epoch};
   policy.snapshot.task = "cartpole";
   policy.snapshot.acting_rule = "gaussian_policy";
   const auto count = static_cast<uint32_t>(bias.size());
@@ -41,7 +41,9 @@ class StoredPoliciesTest : public ::testing::Test {
   // Two members; the best policy of the second is its last one.
   void WriteResult(const std::string& name) const {
     std::filesystem::create_directories(folder_.path() + "/" + name);
-    std::ofstream(folder_.path() + "/" + name + "/experiment.textproto") << "name: 'a' task: 'cartpole'";
+    std::ofstream(folder_.path() + "/" + name + "/experiment.textproto")
+        << "name: 'a' task: 'cartpole' algorithm: 'sac' members { seed: 100 } members { seed: 101 }"
+        << "run { env_steps: 1000 steps_per_epoch: 10 } replay { min_size: 0 } schedule { updates_per_step: 1 }";
     ASSERT_THAT(WriteStoredPolicies(
                     folder_.path() + "/" + name + "/policies.stored",
                     {Policy(0, 9, true, false, {1}), Policy(0, 4, false, true, {2}), Policy(1, 9, true, true, {3})}),
@@ -106,6 +108,25 @@ TEST_F(StoredPoliciesTest, AResultHasTheLastAndTheBestPolicyOfEachMember) {
   EXPECT_EQ(bias("4"), (std::vector<float>{2}));
   EXPECT_EQ(*PolicyEpochs(result), (std::vector<uint32_t>{4, 9}));
   EXPECT_THAT(std::string(ReadPolicies(result, "5").status().message()), HasSubstr("of the epochs 4, 9"));
+}
+
+TEST_F(StoredPoliciesTest, PoliciesOfAnotherResultAreRefusedNamingWhatDiffers) {
+  WriteResult("a");
+  const auto refusal = [&](const auto& change) {
+    StoredPolicy policy = Policy(1, 9, true, true, {1});
+    change(&policy);
+    EXPECT_THAT(WriteStoredPolicies(folder_.path() + "/a/policies.stored", {policy}), IsOk());
+    return std::string(ReadPolicies(folder_.path() + "/a", "last").status().message());
+  };
+  EXPECT_EQ(refusal([](StoredPolicy*) {}), "");
+  EXPECT_THAT(refusal([](StoredPolicy* policy) { policy->snapshot.acting_rule = "safe_map"; }),
+              HasSubstr("a/policies.stored: policy of member 1: of acting rule \"safe_map\", not \"gaussian_policy\""));
+  EXPECT_THAT(refusal([](StoredPolicy* policy) { policy->snapshot.task = "navigation"; }),
+              HasSubstr("of task \"navigation\", not \"cartpole\""));
+  EXPECT_THAT(refusal([](StoredPolicy* policy) { policy->snapshot.member_seed = 100; }), HasSubstr("of seed 100"));
+  EXPECT_THAT(refusal([](StoredPolicy* policy) { policy->snapshot.member = 2; }), HasSubstr("policy of member 2"));
+  EXPECT_THAT(refusal([](StoredPolicy* policy) { policy->snapshot.version.update = 80; }),
+              HasSubstr("of update 80, which does not end epoch 9"));
 }
 
 TEST_F(StoredPoliciesTest, AResultIsFoundByItsNameAndOthersAreListed) {

@@ -309,15 +309,15 @@ TEST_F(EvalCommandTest, RefusesPoliciesThatAreNotOfThisRunOrEpoch) {
   Write(2, {Policy(0, 10)});
   EXPECT_THAT(Error(), HasSubstr("epoch_0002.snapshot: holds 1 snapshots, the run has 2 members"));
   Write(2, {Policy(0, 10), Policy(1, 9)});
-  EXPECT_THAT(Error(), HasSubstr("epoch_0002.snapshot: snapshot 1: of update 9, which does not end epoch 2"));
+  EXPECT_THAT(Error(), HasSubstr("epoch_0002.snapshot: policy of member 1: of update 9, which does not end epoch 2"));
   Snapshot other = Policy(1, 10);
   other.run_id = "fork";
   Write(2, {Policy(0, 10), other});
-  EXPECT_THAT(Error(), HasSubstr("epoch_0002.snapshot: snapshot 1: belongs to run \"fork\", not to \"run\""));
+  EXPECT_THAT(Error(), HasSubstr("epoch_0002.snapshot: policy of member 1: of run \"fork\", not \"run\""));
   other = Policy(1, 10);
   other.member_seed = 7;
   Write(2, {Policy(0, 10), other});
-  EXPECT_THAT(Error(), HasSubstr("snapshot 1: of member 1, seed 7, task cartpole"));
+  EXPECT_THAT(Error(), HasSubstr("policy of member 1: of seed 7, which no such member has"));
 }
 
 TEST_F(EvalCommandTest, EvaluatesTheOtherMembersAndRefusesADivergedOne) {

@@ -142,6 +142,15 @@ TEST_F(TaskCommands, ModelsOfManyKindsGiveTasksThatPass) {
             HasSubstr("motion { body: \"obstacle\""), HasSubstr("sensor number 0 has no name")));
 }
 
+TEST_F(TaskCommands, ANameWithALineBreakBecomesNoSetting) {
+  std::string model = kArm;
+  model.insert(model.find("<worldbody>") + 11,
+               "<body name='wall&#10;absorbing: &quot;1&quot;&#10;# moves' mocap='true'><geom size='0.1'/></body>");
+  New("arm", model);
+  EXPECT_THAT(Read("arm/task.textproto"),
+              AllOf(Not(HasSubstr("\nabsorbing")), HasSubstr("# Moves the body \"wall\\nabsorbing: \\\"1\\\"")));
+}
+
 TEST_F(TaskCommands, TheFilesOfAModelAreCopiedSoThatTheFolderIsWhole) {
   Write("source/parts/body.xml", R"(<mujoco><asset><mesh name="box" file="box.obj"/></asset><worldbody><body>
     <joint name="slide" type="slide"/><geom type="mesh" mesh="box"/></body></worldbody></mujoco>)");
@@ -180,7 +189,8 @@ TEST_F(TaskCommands, AFolderThatIsNotEmptyIsNotTouched) {
 }
 
 TEST_F(TaskCommands, ATaskOfAModelWhoseActuatorsAllHaveAnActivationUsesFiniteDifferences) {
-  const std::string file = New("filtered", R"(<mujoco><worldbody><body><joint name="knee" range="-90 90" limited="true"/>
+  const std::string file =
+      New("filtered", R"(<mujoco><worldbody><body><joint name="knee" range="-90 90" limited="true"/>
     <geom size="0.1" pos="0 0 0.3"/></body></worldbody><actuator>
     <general name="a" joint="knee" dyntype="filter" dynprm="0.1" ctrllimited="true" ctrlrange="-1 1"/></actuator></mujoco>)");
   EXPECT_THAT(Read("filtered/task.textproto"),

@@ -75,7 +75,7 @@ class Violations : public ::testing::Test {
     const auto action_dim = static_cast<uint32_t>(spec.action_dim);
     const RowSchema schema = RowSchema::For(static_cast<uint32_t>(spec.obs_dim), action_dim);
     actor::RowChunk chunk = *actor::RowChunk::Make(schema, 1);
-    auto writer = *LedgerWriter::Open({folder_, 1, action_dim}, {});
+    auto writer = *LedgerWriter::Open({folder_, 1, action_dim, "run"}, {});
     RandomStream stream(7);
     std::vector<float> action(action_dim);
     for (int row = 0; row < rows; ++row) {

@@ -134,7 +134,7 @@ class VerifyTest : public ::testing::Test {
 
   void MakeLedger(uint64_t rows) {
     const uint32_t actions = setup_.schema.action_dim(), observations = setup_.schema.obs_dim();
-    auto writer = LedgerWriter::Open({folder_.path(), kMembers, actions}, {}).value();
+    auto writer = LedgerWriter::Open({folder_.path(), kMembers, actions, "run"}, {}).value();
     std::vector<float> observation(observations), action(actions);
     for (uint64_t n = 0; n < rows; ++n) {
       for (uint32_t i = 0; i < observations; ++i) observation[i] = Value(n, i);
@@ -163,7 +163,7 @@ class VerifyTest : public ::testing::Test {
       v1::FileEnd* const file = checkpoint.learner.add_files();
       file->set_path(path);
       file->set_bytes(end.bytes);
-      file->set_crc32c(end.crc32c);
+      file->set_sha256(end.sha256);
     }
     for (uint32_t member = 0; member < kMembers; ++member)
       checkpoint.learner.add_totals()->set_episodes(episodes_[member]);
@@ -354,6 +354,7 @@ TEST_F(VerifyTest, AFailureRingThatWasMadeAnewIsDamage) {
     replay::Ring::Options ring;
     ring.path = Path("replay/member_" + std::to_string(member) + ".failures");
     ring.run_id = "run";
+    ring.member = member;
     ring.schema_fingerprint = setup_.schema.fingerprint();
     ring.record_bytes = setup_.schema.stored_row_bytes() + kFailureHeaderBytes;
     ring.kept = 64;
@@ -388,10 +389,18 @@ TEST_F(VerifyTest, ALearnersFolderOnAClusterHasNoRings) {
 TEST_F(VerifyTest, PartsOfAnotherRunAreNamed) {
   WriteInPlace(Path("run_id"), "another\n");
   const std::string text = Verify().text;
-  for (const std::string part :
-       {"replay/member_0.rows", "replay/member_1.failures", "replay/credit", "replay/sessions", "checkpoints/3800"}) {
-    EXPECT_THAT(text, HasSubstr("damage: " + part + ": belongs to run \"run\", not to \"another\""));
+  for (const std::string part : {"replay/member_0.rows", "replay/member_1.failures", "replay/credit", "replay/sessions",
+                                 "checkpoints/3800", "ledger/member_1.steps"}) {
+    EXPECT_THAT(text,
+                ::testing::ContainsRegex("damage: " + part + ": .*belongs to .*run \"run\", not to .*\"another\""));
   }
+}
+
+TEST_F(VerifyTest, RingsOfTwoMembersThatWereExchangedAreNamed) {
+  fs::rename(Path("replay/member_0.rows"), Path("replay/kept"));
+  fs::rename(Path("replay/member_1.rows"), Path("replay/member_0.rows"));
+  fs::rename(Path("replay/kept"), Path("replay/member_1.rows"));
+  EXPECT_THAT(Verify().text, ::testing::ContainsRegex("damage: replay/member_1.rows: .*belongs to member 0 of"));
 }
 
 TEST_F(VerifyTest, AHeldLockMeansARunningRunWhichIsNotRepaired) {

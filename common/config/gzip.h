@@ -1,6 +1,6 @@
 // Compresses with gzip's format. Pure functions; thread-safe.
-#ifndef DATACOM_COMMON_RECORDS_GZIP_H_
-#define DATACOM_COMMON_RECORDS_GZIP_H_
+#ifndef DATACOM_COMMON_CONFIG_GZIP_H_
+#define DATACOM_COMMON_CONFIG_GZIP_H_
 
 #include <cstddef>
 #include <string>
@@ -16,5 +16,5 @@ absl::StatusOr<std::string> Gunzip(absl::string_view compressed, size_t most);
 
 }  // namespace datacom
 
-#endif  // DATACOM_COMMON_RECORDS_GZIP_H_
+#endif  // DATACOM_COMMON_CONFIG_GZIP_H_
 // SPDX-License-Identifier: Apache-2.0

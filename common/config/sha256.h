@@ -1,6 +1,6 @@
 // SHA-256 (OpenSSL) of data that comes in pieces. An object is not thread-safe. Blocks nowhere.
-#ifndef DATACOM_COMMON_RECORDS_SHA256_H_
-#define DATACOM_COMMON_RECORDS_SHA256_H_
+#ifndef DATACOM_COMMON_CONFIG_SHA256_H_
+#define DATACOM_COMMON_CONFIG_SHA256_H_
 
 #include <memory>
 #include <string>
@@ -13,10 +13,11 @@ class Sha256 {
  public:
   Sha256();
   ~Sha256();
+  Sha256(Sha256&& other) noexcept;
   void Add(absl::string_view data);
   // Adds the length before the data, so that ("ab", "c") and ("a", "bc") differ.
   void AddField(absl::string_view data);
-  std::string Hex();  // 64 characters. Call it once; Add nothing afterwards
+  std::string Hex() const;  // of what was added so far: 64 characters
 
  private:
   struct Context;
@@ -27,5 +28,5 @@ std::string Sha256Hex(absl::string_view data);
 
 }  // namespace datacom
 
-#endif  // DATACOM_COMMON_RECORDS_SHA256_H_
+#endif  // DATACOM_COMMON_CONFIG_SHA256_H_
 // SPDX-License-Identifier: Apache-2.0

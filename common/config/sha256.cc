@@ -1,4 +1,4 @@
-#include "common/records/sha256.h"
+#include "common/config/sha256.h"
 
 #include <openssl/evp.h>
 
@@ -18,6 +18,8 @@ Sha256::Sha256() : context_(std::make_unique<Context>()) {
 
 Sha256::~Sha256() = default;
 
+Sha256::Sha256(Sha256&& other) noexcept = default;
+
 void Sha256::Add(absl::string_view data) {
   if (EVP_DigestUpdate(context_->evp, data.data(), data.size()) != 1) std::abort();
 }
@@ -28,10 +30,12 @@ void Sha256::AddField(absl::string_view data) {
   Add(data);
 }
 
-std::string Sha256::Hex() {
+std::string Sha256::Hex() const {
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int size = 0;
-  if (EVP_DigestFinal_ex(context_->evp, digest, &size) != 1) std::abort();
+  const Context copy;  // finishing one ends it
+  if (EVP_MD_CTX_copy_ex(copy.evp, context_->evp) != 1) std::abort();
+  if (EVP_DigestFinal_ex(copy.evp, digest, &size) != 1) std::abort();
   std::string hex;
   for (unsigned int i = 0; i < size; ++i) {
     hex += "0123456789abcdef"[digest[i] >> 4];

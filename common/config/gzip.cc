@@ -1,4 +1,4 @@
-#include "common/records/gzip.h"
+#include "common/config/gzip.h"
 
 #include <algorithm>
 #include <cstring>
