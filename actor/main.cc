@@ -56,8 +56,13 @@ absl::StatusOr<std::unique_ptr<Server>> StartHealth(const ActorOptions& options)
 
 absl::StatusOr<std::unique_ptr<Metrics>> StartMetrics(const ActorOptions& options, const std::string& role,
                                                       const RunLabels& labels) {
-  return Metrics::Start({role, options.run_id, labels.task, labels.algorithm, options.metrics_listen, options.tls,
-                         options.metrics_address_file});
+  return Metrics::Start({.role = role,
+                         .run = options.run_id,
+                         .task = labels.task,
+                         .algorithm = labels.algorithm,
+                         .listen = options.metrics_listen,
+                         .tls = options.tls,
+                         .address_file = options.metrics_address_file});
 }
 
 // Reads the large files of the run's task from the learner, each once. Waits while the learner does not answer.

@@ -23,10 +23,6 @@
 
 namespace datacom::learner {
 
-// The rows of one member in a draw of new rows (proto DrawReply), which come in one or more batches.
-//
-// Refers to the reply and the schema, which must outlive it. Immutable; thread-safe.
-
 // The episode and step of a row. Rows of one episode have equal lanes and successive steps.
 struct RowPlace {
   uint32_t session = 0, environment = 0, episode = 0, step = 0;
@@ -37,6 +33,9 @@ struct RowPlace {
   }
 };
 
+// The rows of one member in a draw of new rows (proto DrawReply), which come in one or more batches.
+//
+// Refers to the reply and the schema, which must outlive it. Immutable; thread-safe.
 class NewRows {
  public:
   // Returns one for each member, in member order. DATA_LOSS, naming member and batch, when a member's rows are not

@@ -1,4 +1,4 @@
-// Calls of an algorithm whose exceptions become a Status. The rest of the learner calls an algorithm only through this.
+// Turns the exceptions of a call of an algorithm into a Status. The learner must wrap every such call.
 //
 // INVALID_ARGUMENT for std::invalid_argument (a wrong configuration or state), INTERNAL for anything else that is
 // thrown; the message begins with `what`, the call that failed. After an error other than Load's the algorithm's state

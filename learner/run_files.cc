@@ -69,14 +69,17 @@ absl::Status RunFiles::Save(Checkpoint checkpoint) {
   RETURN_IF_ERROR(ledger_->Flush(/*sync=*/true));
   DATACOM_FAILPOINT("records.flushed");
   checkpoint.learner.clear_files();
-  for (const FileEnds& ends : {records_->Ends(), ledger_->Ends(), policies_}) {
+  const auto add = [&checkpoint](const FileEnds& ends) {
     for (const auto& [path, end] : ends) {
       v1::FileEnd* const file = checkpoint.learner.add_files();
       file->set_path(path);
       file->set_bytes(end.bytes);
       file->set_sha256(end.sha256);
     }
-  }
+  };
+  add(records_->Ends());
+  add(ledger_->Ends());
+  add(policies_);
   return Annotate(checkpoints_.Save(std::move(checkpoint)), "checkpoint");
 }
 

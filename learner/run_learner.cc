@@ -126,8 +126,13 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
   const RunIdentity run{options.run_id, incarnation, settings};
   RETURN_IF_ERROR(accepted.files->Begin());
   ASSIGN_OR_RETURN(const std::unique_ptr<Metrics> metrics,
-                   Metrics::Start({"learner", options.run_id, settings.task, settings.algorithm, options.metrics_listen,
-                                   options.tls, options.metrics_address_file}));
+                   Metrics::Start({.role = "learner",
+                                   .run = options.run_id,
+                                   .task = settings.task,
+                                   .algorithm = settings.algorithm,
+                                   .listen = options.metrics_listen,
+                                   .tls = options.tls,
+                                   .address_file = options.metrics_address_file}));
   LearnerMetrics learner_metrics(metrics.get(), settings.member_count(), settings.algorithm, options.run_dir,
                                  accepted.config.team);
   learner_metrics.NameCosts(accepted.schema.named_costs().names);

@@ -17,15 +17,14 @@
 #include "common/base/mutex.h"
 #include "common/nn/snapshot.h"
 
-// One member's snapshot and the messages that carry it to subscribers and evaluators. All streams that send it share
-// one object and the bytes of its messages: gRPC does not copy them. Thread-safe.
-
 namespace grpc {
 class ByteBuffer;
 }  // namespace grpc
 
 namespace datacom::learner {
 
+// One member's snapshot and the messages that carry it to subscribers and evaluators. All streams that send it share
+// one object and the bytes of its messages: gRPC does not copy them. Thread-safe.
 class PublishedSnapshot {
  public:
   explicit PublishedSnapshot(Snapshot snapshot);

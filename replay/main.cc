@@ -56,8 +56,13 @@ absl::Status Serve(const Flags& flags) {
   ServerOptions server_options;
   ASSIGN_OR_RETURN(server_options.security, LoadSecurity(flags.tls));
   ASSIGN_OR_RETURN(const std::unique_ptr<Metrics> metrics,
-                   Metrics::Start({"replay", flags.run_id, experiment.task(), experiment.algorithm(),
-                                   flags.metrics_listen, flags.tls, flags.metrics_address_file}));
+                   Metrics::Start({.role = "replay",
+                                   .run = flags.run_id,
+                                   .task = experiment.task(),
+                                   .algorithm = experiment.algorithm(),
+                                   .listen = flags.metrics_listen,
+                                   .tls = flags.tls,
+                                   .address_file = flags.metrics_address_file}));
   const Watchdog watchdog("the replay's store", Minutes(flags.stall_minutes));  // sees a hang of what follows, too
   ReplayService service(store.get(), metrics.get(), kTick);
   server_options.health_listen = flags.health_listen;

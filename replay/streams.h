@@ -19,11 +19,6 @@
 
 namespace datacom::replay {
 
-// The streams that a replay's peers have open, and what the streams share: the store, the metrics, and whether the
-// replay still accepts rows. The service owns it; the streams and the service notify each other through it.
-// Thread-safe; shares the ownership of each stream until Remove. NotifyAll and TickAll run in the caller's thread;
-// Drain blocks on the disk with replay.sync.
-
 // A stream that is notified when the store changes.
 class StoreListener {
  public:
@@ -33,6 +28,10 @@ class StoreListener {
   virtual void Close(const absl::Status& status) = 0;  // end the stream after the write in flight
 };
 
+// The streams that a replay's peers have open, and what the streams share: the store, the metrics, and whether the
+// replay still accepts rows. The service owns it; the streams and the service notify each other through it.
+// Thread-safe; shares the ownership of each stream until Remove. NotifyAll and TickAll run in the caller's thread;
+// Drain blocks on the disk with replay.sync.
 class OpenStreams {
  public:
   // `metrics` may be null.

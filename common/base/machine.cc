@@ -15,7 +15,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "common/base/status.h"
 
 namespace datacom {
 
@@ -39,13 +38,13 @@ uint64_t RaiseOpenFileLimit() {
   return ::setrlimit(RLIMIT_NOFILE, &raised) == 0 ? raised.rlim_cur : limit.rlim_cur;
 }
 
-void EndWithoutMemory() {
+void EndWithoutMemory(int exit_code) {
+  static int code;
+  code = exit_code;
   std::set_new_handler([] {
-    static constexpr char kMessage[] =
-        "out of memory: the process needs more than its limit (ulimit -v, the container's memory) or this machine "
-        "has\n";
+    static constexpr char kMessage[] = "out of memory: the process needs more than its limit (ulimit -v)\n";
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage, sizeof kMessage - 1);
-    ::_exit(kExitUsage);
+    ::_exit(code);
   });
 }
 

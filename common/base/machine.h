@@ -23,9 +23,8 @@ uint64_t RaiseOpenFileLimit();
 inline constexpr uint64_t kLeastOpenFiles = 64;
 absl::Status CheckProcessLimits(uint64_t largest_file = 0);
 
-// From here on an allocation that fails ends this process with a line on stderr and kExitUsage: a restart would need
-// the same memory. Call it first in main.
-void EndWithoutMemory();
+// From here on an allocation that fails ends this process with a line on stderr and this exit code.
+void EndWithoutMemory(int exit_code);
 
 // Makes the memory of large messages return to the system when they are freed: malloc maps each block of
 // `threshold_bytes` or more by itself. The threshold is fixed, because glibc otherwise raises it whenever a mapped

@@ -18,7 +18,9 @@ Sha256::Sha256() : context_(std::make_unique<Context>()) {
 
 Sha256::~Sha256() = default;
 
-Sha256::Sha256(Sha256&& other) noexcept = default;
+Sha256::Sha256(const Sha256& other) : context_(std::make_unique<Context>()) {
+  if (EVP_MD_CTX_copy_ex(context_->evp, other.context_->evp) != 1) std::abort();
+}
 
 void Sha256::Add(absl::string_view data) {
   if (EVP_DigestUpdate(context_->evp, data.data(), data.size()) != 1) std::abort();
@@ -33,9 +35,8 @@ void Sha256::AddField(absl::string_view data) {
 std::string Sha256::Hex() const {
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int size = 0;
-  const Context copy;  // finishing one ends it
-  if (EVP_MD_CTX_copy_ex(copy.evp, context_->evp) != 1) std::abort();
-  if (EVP_DigestFinal_ex(copy.evp, digest, &size) != 1) std::abort();
+  const Sha256 copy(*this);  // finishing one ends it
+  if (EVP_DigestFinal_ex(copy.context_->evp, digest, &size) != 1) std::abort();
   std::string hex;
   for (unsigned int i = 0; i < size; ++i) {
     hex += "0123456789abcdef"[digest[i] >> 4];

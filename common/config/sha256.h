@@ -13,7 +13,7 @@ class Sha256 {
  public:
   Sha256();
   ~Sha256();
-  Sha256(Sha256&& other) noexcept;
+  Sha256(const Sha256& other);
   void Add(absl::string_view data);
   // Adds the length before the data, so that ("ab", "c") and ("a", "bc") differ.
   void AddField(absl::string_view data);

@@ -76,6 +76,8 @@ absl::Status AddTaskFiles(const std::string& folder, v1::TaskOptions* options) {
   return absl::OkStatus();
 }
 
+namespace {
+
 absl::StatusOr<std::string> ContentOf(const v1::TaskFile& file, size_t most) {
   if (!file.has_gzip() && file.has_sha256()) {
     return absl::FailedPreconditionError(absl::StrCat("model: the content of ", file.name(),
@@ -86,11 +88,26 @@ absl::StatusOr<std::string> ContentOf(const v1::TaskFile& file, size_t most) {
   absl::StatusOr<std::string> content = file.content();
   if (file.has_gzip()) content = Gunzip(file.gzip(), most);
   if (!content.ok()) return Annotate(content.status(), name);
-  if (content->size() > most) return absl::DataLossError(absl::StrCat(name, ": it has more than ", most, " bytes"));
+  if (content->size() > most)
+    return absl::DataLossError(
+        absl::StrCat(name, ": it has more than ", most, " bytes, of ", kMaxTaskBytes, " for all files of the task"));
   if (file.has_sha256() && Sha256Hex(*content) != file.sha256()) {
     return absl::DataLossError(absl::StrCat(name, " is damaged: its SHA-256 is not ", file.sha256()));
   }
   return content;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> ContentsOf(const v1::TextTask& task) {
+  std::vector<std::string> contents;
+  size_t left = kMaxTaskBytes;  // a file of some kilobytes may become gigabytes
+  for (const v1::TaskFile& file : task.file()) {
+    ASSIGN_OR_RETURN(std::string content, ContentOf(file, left));
+    left -= content.size();
+    contents.push_back(std::move(content));
+  }
+  return contents;
 }
 
 absl::Status CheckTaskFiles(const std::string& folder, const v1::TaskOptions& options) {
@@ -102,16 +119,7 @@ absl::Status CheckTaskFiles(const std::string& folder, const v1::TaskOptions& op
         missing.front()->name(), ": there is no ", beside.lexically_normal().string(), "; copy the folder ",
         kTaskFilesFolder, " with the experiment, or name it in ", kTaskFilesVariable));
   }
-  size_t left = kMaxTaskBytes;
-  for (const v1::TaskFile& file : options.GetExtension(v1::text_task).file()) {
-    const absl::StatusOr<std::string> content = ContentOf(file, left);
-    if (!content.ok()) {
-      return Annotate(content.status(),
-                      absl::StrCat("task_options: of ", kMaxTaskBytes, " bytes for all files ", left, " are left"));
-    }
-    left -= content->size();
-  }
-  return absl::OkStatus();
+  return Annotate(ContentsOf(options.GetExtension(v1::text_task)).status(), "task_options");
 }
 
 absl::Status WriteTaskFiles(const std::string& folder, const v1::TaskOptions& options) {

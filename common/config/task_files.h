@@ -31,11 +31,10 @@ absl::Status AddTaskFiles(const std::string& folder, v1::TaskOptions* options);
 // Fills in every content that is missing with what `read` returns.
 absl::Status AddTaskFiles(const std::function<absl::StatusOr<std::string>(const v1::TaskFile&)>& read,
                           v1::TaskOptions* options);
-// The content of a file, compressed or not. FAILED_PRECONDITION if it is missing; DATA_LOSS if it cannot be
-// decompressed, has more than `most` bytes, or another SHA-256.
-absl::StatusOr<std::string> ContentOf(const v1::TaskFile& file, size_t most = kMaxTaskBytes);
-// FAILED_PRECONDITION, naming a file whose content is missing and where it was sought. DATA_LOSS, naming a file, as
-// ContentOf; all files may have kMaxTaskBytes together. Decompresses every file.
+// The contents of all files, compressed or not. FAILED_PRECONDITION, naming a file whose content is missing; DATA_LOSS,
+// naming one that cannot be decompressed, has another SHA-256, or exceeds kMaxTaskBytes with those before it.
+absl::StatusOr<std::vector<std::string>> ContentsOf(const v1::TextTask& task);
+// FAILED_PRECONDITION also says where the content was sought; else the errors of ContentsOf. Decompresses every file.
 absl::Status CheckTaskFiles(const std::string& folder, const v1::TaskOptions& options);
 // Writes the contents of files with a SHA-256 into the folder, unless it has them.
 absl::Status WriteTaskFiles(const std::string& folder, const v1::TaskOptions& options);

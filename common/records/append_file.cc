@@ -57,18 +57,22 @@ absl::StatusOr<FileEnd> WholeFile(const std::string& path) {
 absl::Status CheckFileEnd(const std::string& path, const FileEnd& end) { return HashTo(path, end).status(); }
 
 absl::StatusOr<std::unique_ptr<AppendFile>> AppendFile::Open(const std::string& path, const FileEnd& end) {
-  ASSIGN_OR_RETURN(Sha256 hash, HashTo(path, end));
+  ASSIGN_OR_RETURN(const Sha256 hash, HashTo(path, end));
   const int flags = O_WRONLY | O_CLOEXEC | (end.bytes == 0 ? O_CREAT : 0);
   const int fd = ::open(path.c_str(), flags, 0644);
   if (fd < 0) return ErrnoStatus(errno, "open " + path);
-  std::unique_ptr<AppendFile> file(new AppendFile(path, fd, end.bytes, std::move(hash)));
+  std::unique_ptr<AppendFile> file(new AppendFile(path, fd, end.bytes, hash));
   if (::lseek(fd, static_cast<off_t>(end.bytes), SEEK_SET) < 0) return ErrnoStatus(errno, "seek " + path);
   const std::string folder = std::filesystem::path(path).parent_path().string();
   if (end.bytes == 0) RETURN_IF_ERROR(SyncFile(folder.empty() ? "." : folder));
   return file;
 }
 
-FileEnd AppendFile::end() const { return {bytes_, hash_.Hex()}; }
+FileEnd AppendFile::end() const {
+  Sha256 hash = hash_;
+  hash.Add(buffer_);
+  return {bytes_, hash.Hex()};
+}
 
 AppendFile::~AppendFile() {
   if (!buffer_.empty()) (void)Flush(false);
@@ -88,7 +92,6 @@ absl::Status AppendFile::Append(absl::string_view data) {
   const bool full = Writes(data.size());
   buffer_.append(data.data(), data.size());
   bytes_ += data.size();
-  hash_.Add(data);
   return full ? Flush(false) : absl::OkStatus();
 }
 
@@ -100,12 +103,14 @@ absl::Status AppendFile::Flush(bool sync) {
     if (written < 0) {
       if (errno == EINTR) continue;
       const int error = errno;
+      hash_.Add(absl::string_view(buffer_).substr(0, done));
       buffer_.erase(0, done);  // the next flush retries the rest
       if (error == ENOSPC) return absl::ResourceExhaustedError(NoSpaceMessage(path_, buffer_.size()));
       return ErrnoStatus(error, "write " + path_);
     }
     done += static_cast<size_t>(written);
   }
+  hash_.Add(buffer_);
   buffer_.clear();
   if (sync && ::fsync(fd_) != 0) return ErrnoStatus(errno, "fsync " + path_);
   return absl::OkStatus();

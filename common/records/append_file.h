@@ -55,14 +55,14 @@ class AppendFile {
   const std::string& path() const { return path_; }
 
  private:
-  AppendFile(std::string path, int fd, uint64_t bytes, Sha256 hash)
-      : path_(std::move(path)), fd_(fd), bytes_(bytes), hash_(std::move(hash)) {}
+  AppendFile(std::string path, int fd, uint64_t bytes, const Sha256& hash)
+      : path_(std::move(path)), fd_(fd), bytes_(bytes), hash_(hash) {}
   absl::Status Cut();
 
   const std::string path_;
   const int fd_;
   uint64_t bytes_;
-  Sha256 hash_;       // of these bytes
+  Sha256 hash_;       // of those that are written: one call for many small records
   bool cut_ = false;  // nothing follows what was written
   std::string buffer_;
 };

@@ -110,6 +110,12 @@ absl::Status Csv::AddLine(const std::string& line, size_t number, Author author,
   return absl::OkStatus();
 }
 
+std::vector<std::string> Csv::names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, place] : index_) names.push_back(name);
+  return names;
+}
+
 std::string Csv::Text(size_t row, const std::string& column) const {
   const auto at = index_.find(column);
   return at == index_.end() ? "" : rows_[row].cells[at->second];

@@ -63,6 +63,7 @@ class Csv {
 
   size_t rows() const { return rows_.size(); }
   size_t columns() const { return index_.size(); }
+  std::vector<std::string> names() const;  // of the columns, sorted
   bool has(const std::string& column) const { return index_.count(column) > 0; }
   // Empty for a missing column.
   std::string Text(size_t row, const std::string& column) const;

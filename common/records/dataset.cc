@@ -109,7 +109,7 @@ absl::Status WriteMember(const std::string& folder, const RowSchema& schema, con
   RETURN_IF_ERROR(file->Flush(/*sync=*/true));
   member->set_rows(rows.size());
   member->set_failures(failures);
-  member->set_bytes(file->end().bytes);
+  member->set_bytes(file->bytes());
   member->set_crc32c(crc);
   return absl::OkStatus();
 }

@@ -141,8 +141,8 @@ class LedgerWriter {
 absl::StatusOr<LedgerViolation> ReadViolation(const std::string& run_dir, uint64_t id);
 // Calls `visit` for every violation in the order of the file. Errors as ReadViolation's.
 absl::Status VisitViolations(const std::string& run_dir, const std::function<void(const LedgerViolation&)>& visit);
-// All recorded steps of the violation's episode, from the first. DATA_LOSS, naming the file, when the header, a step or
-// the violating step is missing.
+// All recorded steps of the violation's episode, from the first. NOT_FOUND without the member's step file; DATA_LOSS,
+// naming the file, when a step or the violating step is missing.
 absl::StatusOr<std::vector<LedgerStep>> ReadEpisode(const std::string& run_dir, const LedgerViolation& violation);
 
 // The records of a step file by their numbers, as many as the file had when it was opened. Not thread-safe; blocks on
@@ -178,7 +178,7 @@ class StepReader {
 // files, so its violations are read and simulated again like those of a run.
 //
 //   violations.csv    the violations, the largest cost first; ids are new, all other columns as they were
-//   member_<m>.steps  the steps of their episodes up to the violation
+//   member_<m>.steps  the steps of their episodes up to the violation; of no run
 //
 // Copies the `most` violations with the largest cost, at most one of each episode (of equal ones the first), from
 // run_dir/ledger to target/ledger, which is replaced. Returns their number; with 0 nothing is written. INVALID_ARGUMENT

@@ -264,7 +264,8 @@ absl::StatusOr<size_t> CopyLargestViolations(const std::string& run_dir, size_t 
   uint32_t members = 0;
   for (const LedgerViolation& violation : kept) members = std::max(members, violation.member + 1);
   const auto action_dim = static_cast<uint32_t>(kept[0].executed_action.size());
-  ASSIGN_OR_RETURN(const std::unique_ptr<LedgerWriter> writer, LedgerWriter::Open({target, members, action_dim}, {}));
+  ASSIGN_OR_RETURN(const std::unique_ptr<LedgerWriter> writer,
+                   LedgerWriter::Open({target, members, action_dim, /*run_id=*/""}, {}));
   for (const LedgerViolation& violation : kept) {
     ASSIGN_OR_RETURN(const std::vector<LedgerStep> steps, ReadEpisode(run_dir, violation));
     for (const LedgerStep& step : steps) {

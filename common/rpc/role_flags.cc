@@ -98,7 +98,7 @@ int RunRole(int argc, char** argv, const Role& role) {
     if (!health.ok()) std::fprintf(stderr, "%s: %s\n", role.program, health.ToString().c_str());
     return health.ok() ? kExitOk : kExitFailure;  // Docker gives other codes no meaning
   }
-  EndWithoutMemory();
+  EndWithoutMemory(kExitFailure);  // a later start may have more
   RaiseOpenFileLimit();
   if (const absl::Status limits = CheckProcessLimits(); !limits.ok()) {
     std::fprintf(stderr, "%s: %s\n", role.program, limits.ToString().c_str());

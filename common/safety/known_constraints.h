@@ -48,9 +48,8 @@ class KnownConstraints {
   // depends only on the positions, not on x.
   const std::vector<double>& viability_gains() const { return viability_gains_; }
   const std::vector<std::string>& names() const { return names_; }  // [K], each once
-  const std::vector<std::string>& groups() const {
-    return groups_;
-  }  // [K] group of each row; no group is named like a row
+  // [K] group of each row; no group is named like a row.
+  const std::vector<std::string>& groups() const { return groups_; }
   virtual void Evaluate(const KnownConstraintsState& at, const KnownConstraintsOut& out) const = 0;
 
  protected:

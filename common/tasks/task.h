@@ -29,7 +29,7 @@ class Constraints;
 class TaskOptions;
 }  // namespace v1
 
-// What the rewards of a task can be. common/tasks/task.h bounds discounted returns with it.
+// What the rewards of a task can be. ReturnRangeOf bounds discounted returns with it.
 struct RewardRange {
   double step_low = 0, step_high = 0;    // of a step that ends nothing
   double final_low = 0, final_high = 0;  // of an absorbing step
@@ -101,7 +101,7 @@ struct TaskModel {
 
 // Names of the register, sorted. The model side links without MuJoCo.
 std::vector<std::string> TaskNames();
-// `name` is a task of the register, or the name of the task that `options` carry (common/config/experiment.h).
+// `name` is a task of the register, or the name of the task that `options` carry (common/config/carried_task.h).
 // NOT_FOUND, naming the task and the tasks that exist; INVALID_ARGUMENT for options that the task does not have.
 absl::StatusOr<TaskModel> MakeTaskModel(absl::string_view name, const v1::TaskOptions& options);
 
@@ -135,7 +135,8 @@ class Task {
   virtual const TaskSpec& spec() const = 0;
   // Starts an episode; all randomness comes from `stream`, a new one per episode. observation: [obs_dim], float64.
   virtual void Reset(RandomStream* stream, double* observation) { ResetTo({}, stream, observation).IgnoreError(); }
-  // Does what Reset does, then sets the named start values. INVALID_ARGUMENT as CheckStartValues; OK without any.
+  // Starts an episode with these start values and draws the others. INVALID_ARGUMENT as CheckStartValues; OK without
+  // any.
   virtual absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream,
                                double* observation) = 0;
   // Tells the action of the next Step. A caller of several tasks prepares all before it steps the first, so that those

@@ -84,8 +84,10 @@ absl::Status CheckVerb(const CLI::App& app, int argc, const char* const* argv) {
 
 constexpr char kPlugin[] = "--plugin", kPython[] = "--python";
 
-// Removes each `option VALUE` and `option=VALUE` from the arguments and returns the values.
-absl::StatusOr<std::vector<std::string>> Take(const std::string& option, std::vector<const char*>* arguments) {
+// Removes each `option VALUE` and `option=VALUE` from the arguments and returns the values. `missing`: says what to
+// name.
+absl::StatusOr<std::vector<std::string>> Take(const std::string& option, const char* missing,
+                                              std::vector<const char*>* arguments) {
   std::vector<std::string> values;
   for (auto at = arguments->begin(); at != arguments->end() && *at != absl::string_view("--");) {
     absl::string_view value = *at;
@@ -97,9 +99,7 @@ absl::StatusOr<std::vector<std::string>> Take(const std::string& option, std::ve
       at = arguments->erase(at);
       value = at == arguments->end() ? "" : *at;
     }
-    if (value.empty())
-      return absl::InvalidArgumentError(option +
-                                        ": its value is missing: name the file of a plug-in, or MODULE:CALLABLE");
+    if (value.empty()) return absl::InvalidArgumentError(absl::StrCat(option, ": name ", missing));
     values.emplace_back(value);
     at = arguments->erase(at);
   }
@@ -108,7 +108,7 @@ absl::StatusOr<std::vector<std::string>> Take(const std::string& option, std::ve
 
 // Moves the plug-ins to DATACOM_PLUGINS, which every process of a run inherits, and loads them.
 absl::Status TakePlugins(std::vector<const char*>* arguments) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> files, Take(kPlugin, arguments));
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, Take(kPlugin, "the file of a plug-in", arguments));
   for (const std::string& file : files) {
     const char* const before = std::getenv(kPluginsVariable);
     const std::string path = std::filesystem::absolute(file).string();
@@ -118,26 +118,26 @@ absl::Status TakePlugins(std::vector<const char*>* arguments) {
 }
 
 // Moves the Python environments that the user names, by option or as a task, to kNamedEnvironments, which every process
-// of a run inherits. `train` keeps its option.
-absl::Status TakePython(std::vector<const char*>* arguments) {
-  std::vector<const char*> words = *arguments;
-  ASSIGN_OR_RETURN(std::vector<std::string> named, Take(kPython, &words));
-  for (absl::string_view word : words) {
+// of a run inherits. Returns the first that an option names.
+absl::StatusOr<std::string> TakePython(std::vector<const char*>* arguments) {
+  ASSIGN_OR_RETURN(std::vector<std::string> named, Take(kPython, "MODULE:CALLABLE of an environment", arguments));
+  const std::string first = named.empty() ? "" : named.front();
+  for (absl::string_view word : *arguments) {
     if (absl::ConsumePrefix(&word, python::kPythonTask)) named.emplace_back(word);
   }
-  if (words.size() < 2 || words[1] != absl::string_view("train")) *arguments = std::move(words);
   if (!named.empty()) ::setenv(python::kNamedEnvironments, absl::StrJoin(named, ",").c_str(), /*overwrite=*/1);
-  return absl::OkStatus();
+  return first;
 }
 
 }  // namespace
 
 int RunCommand(int typed, const char* const* words) {
-  EndWithoutMemory();
+  EndWithoutMemory(kExitUsage);
   InitLog("datacom");
   std::vector<const char*> arguments(words, words + typed);
   if (const absl::Status status = TakePlugins(&arguments); !status.ok()) return Finish(status);
-  if (const absl::Status status = TakePython(&arguments); !status.ok()) return Finish(status);
+  const absl::StatusOr<std::string> environment = TakePython(&arguments);
+  if (!environment.ok()) return Finish(environment.status());
   const int argc = static_cast<int>(arguments.size());
   const char* const* const argv = arguments.data();
   CLI::App app{"Safe reinforcement learning with D-ATACOM, as a distributed actor-learner system.", "datacom"};
@@ -161,7 +161,7 @@ int RunCommand(int typed, const char* const* words) {
       "other failure.\n"
       "`datacom VERB --help` lists the options of a verb.");
   int exit_code = kExitOk;
-  AddTrain(&app, &exit_code);
+  AddTrain(&app, *environment, &exit_code);
   AddSweep(&app, &exit_code);
   AddJoin(&app, &exit_code);
   AddStatus(&app, &exit_code);

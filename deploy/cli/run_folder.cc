@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <set>
 #include <system_error>
 #include <vector>
 
@@ -197,11 +198,14 @@ absl::StatusOr<std::optional<v1::LearnerCheckpoint>> SoundCheckpoint(const std::
 
 namespace {
 
-// The policies that evaluators still need. The checkpoint has no sum of those of an epoch that was cut short.
+// The policies that evaluators still need and of which the checkpoint has no sum: those of an epoch that was cut short.
 absl::Status CheckPendingPolicies(const std::string& run_dir, const v1::Experiment& resolved,
                                   const v1::LearnerCheckpoint& checkpoint) {
   const tools::RunOfPolicies run = tools::ReadRunOfPolicies(run_dir, resolved);
+  std::set<std::string> summed;
+  for (const v1::FileEnd& file : checkpoint.files()) summed.insert(file.path());
   for (const v1::EpochRecord& pending : checkpoint.pending()) {
+    if (summed.contains(PoliciesPath(pending.epoch()))) continue;
     const std::string path = absl::StrCat(run_dir, "/", PoliciesPath(pending.epoch()));
     const absl::StatusOr<std::vector<Snapshot>> snapshots = ReadSnapshotFile(path);
     const absl::Status status =

@@ -200,9 +200,7 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
 }
 
 std::string ResumeHint(const Prepared& run) {
-  const std::string environment = run.experiment.task_options().GetExtension(v1::python_task).environment();
-  return absl::StrCat("resume with: datacom train --run-dir ", run.run_dir, " --resume",
-                      environment.empty() ? "" : " --python ", environment);
+  return absl::StrCat("resume with: ", ResumeCommand(run.run_dir, run.experiment));
 }
 
 // Whether a new run holds no row yet, so that its folder can be cleared.
@@ -390,7 +388,7 @@ absl::Status WriteSlurmRun(TrainOptions options, const BatchOptions& batch) {
 
 }  // namespace
 
-void AddTrain(CLI::App* app, int* exit_code) {
+void AddTrain(CLI::App* app, const std::string& environment, int* exit_code) {
   auto options = std::make_shared<TrainOptions>();
   auto batch = std::make_shared<BatchOptions>();
   auto backend = std::make_shared<std::string>("local");
@@ -399,9 +397,9 @@ void AddTrain(CLI::App* app, int* exit_code) {
   verb->add_option("experiment", options->experiment,
                    "name under deploy/experiments, or a file; with --algorithm a task: its name or its task.textproto");
   AddAlgorithmOption(verb, options.get());
-  auto environment = std::make_shared<std::string>();
+  auto taken = std::make_shared<std::string>();  // already, for every verb (command.cc)
   verb->add_option(
-      "--python", *environment,
+      "--python", *taken,
       "MODULE:CALLABLE, which makes a Gymnasium environment. Without an experiment trains in it, like the "
       "task python:MODULE:CALLABLE; with one, and for a run that goes on, lets its code run. DATACOM_PYTHON names "
       "the interpreter (python3)");
@@ -425,10 +423,10 @@ void AddTrain(CLI::App* app, int* exit_code) {
                 "deploy/kubernetes");
   RefuseOptions(verb, {"--render-only"}, "train has no plan to print; use `datacom config EXPERIMENT`");
   verb->footer("Example: datacom train cartpole/datacom --seeds 0-4 --steps 200000 --run-dir runs/five");
-  verb->callback([options, batch, backend, environment, exit_code] {
+  verb->callback([options, batch, backend, environment, taken, exit_code] {
     const bool names_run = options->resume && !options->run_dir.empty();
-    if (!environment->empty() && options->experiment.empty() && !names_run) {
-      options->experiment = python::kPythonTask + *environment;
+    if (!environment.empty() && options->experiment.empty() && !names_run) {
+      options->experiment = python::kPythonTask + environment;
     }
     *exit_code = *backend == "slurm" ? Finish(WriteSlurmRun(*options, *batch)) : TrainHere(*options, *batch);
   });

@@ -70,12 +70,13 @@ bool IsTask(const std::string& path) {
   return text.ok() && ParseTextproto(*text, path, &task).ok() && task.has_model();
 }
 
-// The command that resumes the run without a change.
-std::string ResumeCommand(const TrainOptions& options) {
-  return absl::StrCat("datacom train --run-dir ", options.run_dir, " --resume");
-}
-
 }  // namespace
+
+std::string ResumeCommand(const std::string& run_dir, const v1::Experiment& experiment) {
+  const std::string environment = experiment.task_options().GetExtension(v1::python_task).environment();
+  return absl::StrCat("datacom train --run-dir ", run_dir, " --resume", environment.empty() ? "" : " --python ",
+                      environment);
+}
 
 absl::StatusOr<v1::Experiment> NamedExperiment(const TrainOptions& options) {
   if (NamesTask(options)) return ExperimentOf(options);
@@ -225,9 +226,9 @@ absl::StatusOr<v1::Experiment> PlanResume(const TrainOptions& options, const v1:
     const absl::StatusOr<v1::Experiment> named = NamedExperiment(options);
     if (!named.ok()) return named;
     if (named->name() != stored.name()) {
-      return absl::InvalidArgumentError(absl::StrCat("--resume: this is a run of experiment ", stored.name(), ", not ",
-                                                     named->name(), "; resume it with: ", ResumeCommand(options),
-                                                     ", or choose another --run-dir"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("--resume: this is a run of experiment ", stored.name(), ", not ", named->name(),
+                       "; resume it with: ", ResumeCommand(options.run_dir, stored), ", or choose another --run-dir"));
     }
   }
   // Applies only the given options: members keep their overrides when the seeds are the same as in the run.
@@ -249,10 +250,10 @@ absl::StatusOr<v1::Experiment> PlanResume(const TrainOptions& options, const v1:
   google::protobuf::util::MessageDifferencer differencer;
   differencer.ReportDifferencesToString(&difference);
   if (!differencer.Compare(before, compared)) {
-    return absl::InvalidArgumentError(absl::StrCat("--resume may change only ", kFreeOnResume,
-                                                   ". The difference: ", absl::StripTrailingAsciiWhitespace(difference),
-                                                   "\nresume the run as it is with: ", ResumeCommand(options),
-                                                   ", or start a new run in another --run-dir"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--resume may change only ", kFreeOnResume,
+        ". The difference: ", absl::StripTrailingAsciiWhitespace(difference), "\nresume the run as it is with: ",
+        ResumeCommand(options.run_dir, stored), ", or start a new run in another --run-dir"));
   }
   return resolved;
 }

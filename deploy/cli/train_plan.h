@@ -38,6 +38,9 @@ struct TrainOptions {
   std::string host;  // where the roles listen, a name or an address; empty: loopback
 };
 
+// The command that resumes a run without a change.
+std::string ResumeCommand(const std::string& run_dir, const v1::Experiment& experiment);
+
 // The experiment that the command names, or the experiment of its task and algorithm, without the given options.
 absl::StatusOr<v1::Experiment> NamedExperiment(const TrainOptions& options);
 

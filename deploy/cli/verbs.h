@@ -16,7 +16,7 @@ class App;
 
 namespace datacom::cli {
 
-void AddTrain(CLI::App* app, int* exit_code);
+void AddTrain(CLI::App* app, const std::string& environment, int* exit_code);  // environment: the value of --python
 void AddSweep(CLI::App* app, int* exit_code);
 void AddJoin(CLI::App* app, int* exit_code);
 void AddStatus(CLI::App* app, int* exit_code);

@@ -41,7 +41,7 @@ int Main(int argc, char** argv) {
                     AddLoadTask, AddModelFit}) {
     add(&app, &exit_code);
   }
-  EndWithoutMemory();
+  EndWithoutMemory(kExitUsage);
   RaiseOpenFileLimit();
   InitLog("tools");
   try {

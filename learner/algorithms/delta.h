@@ -13,13 +13,12 @@
 
 namespace datacom::learner {
 
-// The controlled threshold delta of one member (docs/algorithms.md 5.6): a proportional and integral
-// controller that brings the undiscounted cost of an episode to its budget. Host memory, float64; a value type, not
-// thread-safe.
-
 // The cost of state i of an episode; costs[0] counts as 0.
 inline double CostOf(const float* costs, int i) { return i == 0 || costs[i] < 0 ? 0 : static_cast<double>(costs[i]); }
 
+// The controlled threshold delta of one member (docs/algorithms.md 5.6): a proportional and integral
+// controller that brings the undiscounted cost of an episode to its budget. Host memory, float64; a value type, not
+// thread-safe.
 class DeltaControl {
  public:
   struct Settings {

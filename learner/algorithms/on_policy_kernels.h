@@ -1,5 +1,6 @@
 // The arithmetic of PPOLag and RCPO on the rows of an epoch (docs/algorithms.md 18): advantages,
-// minibatches, and the terms that all their gradients share. Rows are in the order of time, lane after lane.
+// minibatches, the terms that all their gradients share, PPO's surrogate loss and RCPO's natural gradient. Rows are in
+// the order of time, lane after lane.
 #ifndef DATACOM_LEARNER_ALGORITHMS_ON_POLICY_KERNELS_H_
 #define DATACOM_LEARNER_ALGORITHMS_ON_POLICY_KERNELS_H_
 

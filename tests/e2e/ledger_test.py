@@ -7,9 +7,9 @@ import shutil
 import struct
 import unittest
 
-from running import RunTest, Training, run
+from running import RunTest, STEP_HEADER, Training, run
 
-HEADER, RECORD = 296, 32  # bytes in a step file of a task with one action
+RECORD = 32  # bytes of a task with one action
 LONG = "task_options.horizon=150"  # the pole takes about 80 steps to fall into the unsafe region
 
 
@@ -17,7 +17,7 @@ def step_file(training, member):
     """(session, environment, episode, step, cost, check, action, checksum) of every recorded transition."""
     with open(os.path.join(training.folder, "ledger", f"member_{member}.steps"), "rb") as file:
         content = file.read()
-    return list(struct.iter_unpack("<4IfIfI", content[HEADER:]))
+    return list(struct.iter_unpack("<4IfIfI", content[STEP_HEADER:]))
 
 
 class LedgerTest(RunTest):
@@ -107,7 +107,7 @@ class LedgerTest(RunTest):
         row = rows[-1]
         path = os.path.join(training.folder, "ledger", f"member_{row['member']}.steps")
         with open(path, "r+b") as file:
-            file.seek(HEADER + (int(row["env_steps"]) - 1) * RECORD + 24)
+            file.seek(STEP_HEADER + (int(row["env_steps"]) - 1) * RECORD + 24)
             file.write(struct.pack("<f", -0.5 * float(row["executed_action0"]) + 0.1))
         result = run("replay-violation", training.folder, row["id"])
         self.assertEqual(result.returncode, 2, result.stdout)

@@ -2,9 +2,7 @@
 import os
 import unittest
 
-from running import RunTest, Training
-
-HEADER = 296  # bytes of a step file before its records; it has the run's id
+from running import STEP_HEADER, RunTest, Training
 
 
 def records(training):
@@ -14,7 +12,7 @@ def records(training):
     ledger = {}
     for name in ("violations.csv", "member_0.steps", "member_1.steps"):
         with open(os.path.join(training.folder, "ledger", name), "rb") as file:
-            ledger[name] = file.read()[HEADER if name.endswith(".steps") else 0:]
+            ledger[name] = file.read()[STEP_HEADER if name.endswith(".steps") else 0:]
     with open(os.path.join(training.folder, "checkpoints", newest, "state.sha256"), encoding="utf-8") as file:
         return {"progress": progress, "episodes": training.rows("episodes.csv"), "ledger": ledger, "update": newest, "state": file.read()}
 

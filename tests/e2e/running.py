@@ -22,6 +22,7 @@ FAILING_DISK = os.path.join(os.path.dirname(BIN), "tests", "chaos", "libfailing_
 TINY = ["network.actor_hidden=[16,16]", "network.critic_hidden=[16,16]", "network.constraint_hidden=[16,16]",
         "replay.min_size=500", "run.steps_per_epoch=1000", "run.eval_episodes=2", "task_options.horizon=50"]
 ROLES = {"replay": "datacom-replay", "learner": "datacom-learner", "actor": "actor-0", "evaluator": "evaluator-0"}
+STEP_HEADER = 296  # bytes of a step file before its records; they name the run
 
 
 def run(*arguments, **options):

@@ -8,10 +8,10 @@ import struct
 import tempfile
 import unittest
 
-from running import PATIENCE, RunTest, Training, run
+from running import PATIENCE, RunTest, STEP_HEADER, Training, run
 
 LONG = "task_options.horizon=150"  # the pole takes about 80 steps to fall into the unsafe region
-HEADER, RECORD = 296, 32  # bytes of a step file with one action
+RECORD = 32  # bytes of a task with one action
 # The parts that only a learner writes, and how many of their bits are flipped. The test of VerifyRun changes the others
 # in a folder of its own.
 PARTS = {"progress.csv": 30, "tensorboard/member_1/events.out.tfevents.0.datacom": 30, "policies/epoch_0001.snapshot": 20}
@@ -198,9 +198,9 @@ class DamageTest(RunTest):
             self.put_back(name)
         name = "ledger/member_0.steps"
         content = read(self.path(name))
-        record = content[HEADER + 700 * RECORD:HEADER + 701 * RECORD]
+        record = content[STEP_HEADER + 700 * RECORD:STEP_HEADER + 701 * RECORD]
         self.assertEqual(sealed(700, record[:-4]), record, "the checksum of this test")
-        begin = HEADER + 701 * RECORD
+        begin = STEP_HEADER + 701 * RECORD
         write(self.path(name), content[:begin] + sealed(701, record[:-4]) + content[begin + RECORD:])
         self.expect_damage(name, "twice", "record 701")
         write(self.path(name), content + sealed(3000, content[-RECORD:-4]))

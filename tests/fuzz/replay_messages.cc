@@ -1,5 +1,5 @@
-// Messages of actors and of a learner, handed to a replay as its service does (replay/streams.cc,
-// replay/streams.cc): every message is answered, and the replay holds exactly the rows that it accepted, also
+// Messages of actors and of a learner, handed to a replay as its service does (replay/streams.cc):
+// every message is answered, and the replay holds exactly the rows that it accepted, also
 // after a restart.
 //
 // Input: a byte, odd for replay.sync; then actions, each a byte of its kind and its arguments (Act). Bytes that are not

@@ -30,16 +30,17 @@ inline Snapshot SafePolicy(const TaskModel& model, uint32_t member, uint64_t see
 // of the first.
 inline uint64_t LastUpdateOf(uint32_t epoch) { return epoch == 0 ? 0 : 1000 * (uint64_t{epoch} - 1); }
 
-// Makes <temporary>/<name>, after removing it, with two members of `task` at each of `epochs`.
+// Makes <temporary>/<name>, after removing it, with two members of `task` at each of `epochs`. Its policies are
+// D-ATACOM's, whatever the algorithm.
 inline std::string MakeRunFolder(const std::string& name, const std::string& task, const std::vector<uint32_t>& epochs,
-                                 uint32_t horizon) {
+                                 uint32_t horizon, const std::string& algorithm = "datacom") {
   const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / name;
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder / "policies");
   v1::Experiment experiment;
   experiment.set_name(task + "/test");
   experiment.set_task(task);
-  experiment.set_algorithm("datacom");
+  experiment.set_algorithm(algorithm);
   experiment.mutable_task_options()->set_horizon(horizon);
   experiment.mutable_run()->set_seed(5);
   experiment.mutable_run()->set_env_steps(20000);

@@ -12,6 +12,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/base/name.h"
 #include "common/base/status.h"
 #include "common/tasks/register_task.h"
 
@@ -56,12 +57,10 @@ absl::Status Check(const v1::PythonTask& task) {
     return wrong("cost", "has one name; a single cost has none");
   }
   std::set<std::string> costs;
-  for (const std::string& cost : task.cost()) {  // a name is part of columns, metrics and labels
+  for (const std::string& cost : task.cost()) {
     const std::string shown = absl::StrCat("\"", absl::Utf8SafeCHexEscape(cost), "\"");
-    if (cost.empty() ||
-        !std::all_of(cost.begin(), cost.end(), [](char c) { return absl::ascii_isalnum(c) || c == '_'; })) {
-      return wrong("cost", absl::StrCat(shown, ": letters, digits and _ only"));
-    }
+    if (!IsIdentifier(cost))
+      return wrong("cost", absl::StrCat(shown, ": letters, digits and _ only, not first a digit"));
     if (!costs.insert(cost).second) return wrong("cost", absl::StrCat(shown, " stands twice"));
   }
   for (const auto* printed : {&task.observation_name(), &task.action_name()}) {
@@ -130,7 +129,8 @@ absl::Status CheckNamed(const std::string& environment) {
   return absl::InvalidArgumentError(absl::StrCat("the task is the Python environment ", name, ", ",
                                                  named.empty() ? "whose code runs only when the command names it"
                                                                : absl::StrCat("but the command names ", variable),
-                                                 "; if you trust it, add --python ", name));
+                                                 "; if you trust it, add --python ", name, " to the command, or set ",
+                                                 kNamedEnvironments));
 }
 
 PythonDynamics::PythonDynamics(const v1::PythonTask& task)

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "common/base/mutex.h"
+#include "common/base/name.h"
 #include "common/base/status.h"
 #include "common/config/rules.h"
 #include "common/config/textproto.h"
@@ -180,19 +181,10 @@ absl::Status CheckControls([[maybe_unused]] const mjModel& model) {
 
 absl::StatusOr<MujocoModel> CompileFiles(const std::string& name, const v1::TextTask& task) {
   if (task.file().empty()) return Wrong("model", "no file");
-  std::vector<std::pair<std::string, std::string>> assets;
-  size_t left = kMaxTaskBytes;
-  std::string xml;
-  for (const v1::TaskFile& file : task.file()) {  // the model first
-    ASSIGN_OR_RETURN(std::string content, ContentOf(file, left));
-    left -= content.size();
-    if (&file == &task.file(0)) {
-      xml = std::move(content);
-    } else {
-      assets.emplace_back(file.name(), std::move(content));
-    }
-  }
-  absl::StatusOr<MujocoModel> model = CompileMujocoModel(name, xml, assets);
+  ASSIGN_OR_RETURN(std::vector<std::string> contents, ContentsOf(task));
+  std::vector<std::pair<std::string, std::string>> assets;  // what the model, the first file, needs
+  for (int i = 1; i < task.file_size(); ++i) assets.emplace_back(task.file(i).name(), std::move(contents[i]));
+  absl::StatusOr<MujocoModel> model = CompileMujocoModel(name, contents[0], assets);
   if (!model.ok()) {
     absl::string_view why = model.status().message();
     absl::ConsumePrefix(&why, absl::StrCat("model ", name, ": "));

@@ -87,12 +87,6 @@ absl::Status Wrong(const std::string& field, const std::string& why) {
   return absl::InvalidArgumentError(absl::StrCat(field, ": ", why));
 }
 
-bool IsIdentifier(const std::string& name) {
-  const auto valid = [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; };
-  return !name.empty() && !absl::ascii_isdigit(static_cast<unsigned char>(name[0])) &&
-         std::all_of(name.begin(), name.end(), valid);
-}
-
 std::vector<std::string> NamesOf(const mjModel& model, mjtObj type) {
   std::vector<std::string> names;
   for (int i = 0; i < CountOf(model, type); ++i) {

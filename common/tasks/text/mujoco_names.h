@@ -21,9 +21,6 @@ absl::Status CheckInterval(const Interval& interval, const std::string& field) {
   return Wrong(field + ".high", absl::StrCat(interval.high(), " is below low, ", interval.low()));
 }
 
-// Letters, digits and '_', not first a digit.
-bool IsIdentifier(const std::string& name);
-
 // Names of a type in the model's order; an element without a name has an empty one.
 std::vector<std::string> NamesOf(const mjModel& model, mjtObj type);
 // "slide_joint" for "slide-joint": as expressions write it. An element without a name is called after type and number;

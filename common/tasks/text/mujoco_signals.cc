@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/name.h"
 #include "common/base/status.h"
 
 namespace datacom::text {

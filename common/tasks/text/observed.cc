@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/name.h"
 #include "common/base/status.h"
 #include "common/tasks/text/mujoco_names.h"
 #include "common/tasks/text/mujoco_signals.h"

@@ -16,8 +16,6 @@ import importlib
 import subprocess
 from typing import TYPE_CHECKING, Any
 
-from datacom import _files
-
 if TYPE_CHECKING:
     from datacom.commands import CommandFailed as CommandFailed
     from datacom.commands import Progress as Progress
@@ -51,7 +49,9 @@ __all__ = sorted(_MODULE_OF)
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return subprocess.run([_files.program("datacom"), "--version"], check=True, text=True, stdout=subprocess.PIPE).stdout.split()[1]
+        program = importlib.import_module("datacom._files").program("datacom")
+        said = subprocess.run([program, "--version"], check=True, text=True, stdout=subprocess.PIPE).stdout
+        return globals().setdefault(name, said.split()[1])
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'datacom' has no attribute {name!r}; it has {', '.join(__all__)}")
     return getattr(importlib.import_module(f"datacom.{_MODULE_OF[name]}"), name)

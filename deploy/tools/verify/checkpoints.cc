@@ -11,7 +11,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "common/base/files.h"
 #include "common/config/experiment.h"
 #include "common/nn/snapshot.h"

@@ -55,6 +55,11 @@ bool EpisodeRecords::CheckHeader() const {
 }
 
 void EpisodeRecords::Add(size_t number) {
+  for (const std::string& column : csv_.names()) {
+    if (csv_.Text(number, column).empty()) {
+      return run_->report->Damage(kEpisodesFile, absl::StrCat("line ", number + 2, ": ", column, " is empty"));
+    }
+  }
   const auto whole = [&](const char* column) { return static_cast<uint64_t>(csv_.Number(number, column)); };
   const auto small = [&](const char* column) { return static_cast<uint32_t>(whole(column)); };
   const EpisodeRow row = {number,           whole("env_steps"), small("session"), small("environment"),

@@ -84,10 +84,8 @@ absl::StatusOr<std::unique_ptr<VerifiedRun>> OpenRun(const std::string& dir, Rep
     report->Damage("experiment.textproto", status.message());
     return nullptr;
   }
-  const absl::StatusOr<v1::Experiment> whole = LoadExperiment(run->Path("experiment.textproto"), "");
-  if (status = whole.ok() ? CheckTaskFiles(dir, whole->task_options()) : whole.status(); !status.ok()) {
-    report->Damage(kTaskFilesFolder, status.message());
-  }
+  status = CheckTaskFiles(dir, experiment->task_options());
+  if (!status.ok()) report->Damage(kTaskFilesFolder, status.message());
   run->checkpoint = tools::NewestCheckpoint(dir);
   // `train` writes run_id and keeps the rings below the run folder.
   run->rings_elsewhere = !fs::exists(run->Path("replay"), error) && !fs::exists(run->Path("run_id"), error);

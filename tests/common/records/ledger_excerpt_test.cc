@@ -21,7 +21,7 @@ class LedgerExcerpt : public ::testing::Test {
  protected:
   // costs[member] of the transitions, from the first.
   void Write(const std::vector<std::vector<float>>& costs) const {
-    const auto writer = *LedgerWriter::Open({run_, 2, 1}, {});
+    const auto writer = *LedgerWriter::Open({run_, 2, 1, "run"}, {});
     for (uint32_t row = 0; row < costs[0].size(); ++row) {
       for (uint32_t member = 0; member < 2; ++member) {
         LedgerStep step;

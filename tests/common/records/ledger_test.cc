@@ -61,6 +61,12 @@ class LedgerFiles : public ::testing::Test {
     EXPECT_THAT(writer, IsOk());
     return *std::move(writer);
   }
+  // The ends of a ledger with `rows` rows.
+  FileEnds Written(uint32_t rows) {
+    auto writer = Open();
+    Append(0, rows, writer.get());
+    return writer->Ends();
+  }
   static void Append(uint32_t from, uint32_t to, LedgerWriter* writer) {
     for (uint32_t row = from; row < to; ++row) {
       for (uint32_t member = 0; member < 2; ++member) {
@@ -246,12 +252,7 @@ TEST_F(LedgerFiles, DamageIsRefusedNamingFileAndPosition) {
 }
 
 TEST_F(LedgerFiles, ALedgerThatContradictsItsCheckpointIsNotContinued) {
-  FileEnds ends;
-  {
-    auto writer = Open();
-    Append(0, 6, writer.get());
-    ends = writer->Ends();
-  }
+  FileEnds ends = Written(6);
   // An end `more` bytes further, with the checksum of the bytes that are there.
   const auto refusal = [&](const std::string& path, int64_t more) {
     FileEnds wrong = ends;
@@ -279,12 +280,7 @@ TEST_F(LedgerFiles, ALedgerThatContradictsItsCheckpointIsNotContinued) {
 
 // Each record ends with a CRC-32C, so that a CRC-32C of the file would be the same for all contents.
 TEST_F(LedgerFiles, TwoStepFilesOfOneLengthHaveTwoSums) {
-  FileEnds ends;
-  {
-    auto writer = Open();
-    Append(0, 6, writer.get());
-    ends = writer->Ends();
-  }
+  const FileEnds ends = Written(6);
   const std::string content = Content("member_0.steps");
   std::string other = content.substr(0, ledger::kStepHeaderBytes);
   const size_t bytes = ledger::StepBytes(kActions);
@@ -301,12 +297,7 @@ TEST_F(LedgerFiles, TwoStepFilesOfOneLengthHaveTwoSums) {
 }
 
 TEST_F(LedgerFiles, TheStepsOfAnotherRunAreRefusedNamingBoth) {
-  FileEnds ends;
-  {
-    auto writer = Open();
-    Append(0, 2, writer.get());
-    ends = writer->Ends();
-  }
+  const FileEnds ends = Written(2);
   EXPECT_THAT(std::string(LedgerWriter::Open({folder_, 2, kActions, "other"}, ends).status().message()),
               HasSubstr("belongs to member 0 of run \"run\", not to member 0 of run \"other\""));
 }

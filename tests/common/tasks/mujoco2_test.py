@@ -26,6 +26,7 @@ def errors(source):
 
 class MujocoTwo(unittest.TestCase):
     def test_every_source_compiles_with_debians_mujoco(self):
+        self.assertTrue(HEADER.exists(), f"no {HEADER}: ./datacom setup installs libmujoco-dev")
         self.assertRegex(HEADER.read_text(encoding="utf-8"), r"mjVERSION_HEADER 2\d\d\b")
         sources = [path for folder in ("actor", "common", "deploy") for path in sorted((ROOT / folder).rglob("*.cc"))
                    if USES_MUJOCO.search(path.read_text(encoding="utf-8"))]

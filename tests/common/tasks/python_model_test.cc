@@ -70,6 +70,10 @@ TEST(PythonModel, FactsThatDoNotFitAreRefusedByName) {
       {"observation_name: 'x'", "python_task.observation_name"},
       {"control_dt: 0", "python_task.control_dt"},
       {"environment: ''", "python_task.environment"},
+      {"cost: 'near'", "python_task.cost: \"near\" stands twice"},
+      {"cost: 'a,b'", "python_task.cost: \"a,b\""},
+      {"cost: '2nd'", "python_task.cost: \"2nd\""},
+      {"observation_name: ['x', 'y', 'z\\n']", "\"z\\n\" has a control character"},
       {"action_name: 'u'", "python_task.action_name"}};
   for (const auto& [change, field] : wrong) {
     const absl::Status status = MakeTaskModel("arm", Arm(change)).status();

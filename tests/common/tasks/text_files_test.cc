@@ -37,21 +37,19 @@ TEST(TextFiles, LargeFilesAreCompressedAndTooLargeOnesAreNamed) {
   EXPECT_EQ(loaded->file(0).content(), model.c_str()) << "a small file stays readable";
   EXPECT_FALSE(loaded->file(1).has_content());
   EXPECT_LT(loaded->ByteSizeLong(), 100'000u);
-  EXPECT_EQ(ContentOf(loaded->file(1)).value(), mesh + std::string(6 << 20, '\n'));
+  EXPECT_EQ(ContentsOf(*loaded).value()[1], mesh + std::string(6 << 20, '\n'));
   EXPECT_NO_THROW(testing::LoadedTask(folder.task()));
-  v1::TaskFile damaged = loaded->file(1);
-  (*damaged.mutable_gzip())[20] ^= 1;
-  EXPECT_TRUE(absl::IsDataLoss(ContentOf(damaged).status()));
-  v1::TaskFile other = loaded->file(1);
-  other.set_sha256(std::string(64, '0'));
-  EXPECT_THAT(std::string(ContentOf(other).status().message()), HasSubstr("shape.obj is damaged: its SHA-256"));
-  v1::TaskFile missing = loaded->file(1);
-  missing.clear_gzip();
-  EXPECT_THAT(std::string(ContentOf(missing).status().message()),
-              AllOf(HasSubstr("the content of shape.obj is missing"), HasSubstr(missing.sha256() + ".gz")));
-  v1::TaskFile old = loaded->file(1);  // written before files had a SHA-256
-  old.clear_sha256();
-  EXPECT_THAT(ContentOf(old), IsOk());
+  const auto contents = [&](const auto& change) {
+    v1::TextTask task = *loaded;
+    change(task.mutable_file(1));
+    return ContentsOf(task).status();
+  };
+  EXPECT_TRUE(absl::IsDataLoss(contents([](v1::TaskFile* file) { (*file->mutable_gzip())[20] ^= 1; })));
+  EXPECT_THAT(std::string(contents([](v1::TaskFile* file) { file->set_sha256(std::string(64, '0')); }).message()),
+              HasSubstr("shape.obj is damaged: its SHA-256"));
+  EXPECT_THAT(std::string(contents([](v1::TaskFile* file) { file->clear_gzip(); }).message()),
+              AllOf(HasSubstr("the content of shape.obj is missing"), HasSubstr(loaded->file(1).sha256() + ".gz")));
+  EXPECT_THAT(contents([](v1::TaskFile* file) { file->clear_sha256(); }), IsOk()) << "written before files had one";
   folder.Write("shape.obj", mesh + std::string(128 << 20, '\n'));
   EXPECT_THAT(folder.Error(), AllOf(HasSubstr("task.textproto:"), HasSubstr("at most 134217728 are possible"),
                                     HasSubstr("The largest are: shape.obj (134"), HasSubstr("--no-visual")));
@@ -95,7 +93,7 @@ bool Means(const std::string& glob, const std::string& name) {
 TEST(TextFiles, AGlobMatchesWhatItsMeaningSays) {
   const auto word = [](const char* letters, int code) {
     std::string text;
-    for (; code > 0; code /= 3) text += letters[code % 3];
+    for (; code > 0; code = (code - 1) / 3) text += letters[(code - 1) % 3];  // each text has one number
     return text;
   };
   int matches = 0;

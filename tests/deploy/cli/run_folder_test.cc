@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/config/experiment.h"
+#include "common/nn/snapshot.h"
 #include "common/records/checkpoint.h"
 #include "deploy/cli/summary.h"
 #include "gmock/gmock.h"
@@ -184,7 +185,6 @@ TEST_F(RunFolderTest, ARunWithACheckpointNeedsItsRingsAndRecords) {
   }
 }
 
-// CRC-32C of "123456789" (RFC 3720, B.4).
 TEST_F(RunFolderTest, RecordsAreThoseThatTheNewestCheckpointNames) {
   const v1::Experiment experiment = ResolveExperiment(v1::Experiment());
   EXPECT_EQ(CheckRecords("r", experiment).value(), 0u) << "a run without a checkpoint";
@@ -236,6 +236,29 @@ TEST_F(RunFolderTest, RecordsAreThoseThatTheNewestCheckpointNames) {
   fs::remove("r/ledger/violations.csv");
   EXPECT_THAT(std::string(CheckRecords("r", experiment).status().message()),
               HasSubstr("r/ledger/violations.csv is missing"));
+}
+
+TEST_F(RunFolderTest, PoliciesOfPendingEvaluationsAreOfTheRun) {
+  const v1::Experiment experiment = ResolveExperiment(v1::Experiment());
+  fs::create_directories("r/policies");
+  std::ofstream("r/run_id") << "r-1\n";
+  Checkpoint checkpoint;
+  checkpoint.learner.set_run_id("r-1");
+  checkpoint.learner.set_experiment(PrintExperiment(experiment));
+  checkpoint.learner.add_pending()->set_epoch(3);  // cut short, so that the checkpoint has no sum of its policies
+  checkpoint.algorithm["weights"] = "1234";
+  v1::FileEnd* const file = checkpoint.learner.add_files();
+  file->set_path("episodes.csv");
+  file->set_bytes(9);
+  file->set_sha256("15e2b0d3c33891ebb0f1ef609ec419420c20e320ce94c65fbc8c3312448eb225");  // of "123456789"
+  std::ofstream("r/episodes.csv") << "123456789";
+  ASSERT_THAT(CheckpointStore("r/checkpoints").Save(checkpoint), IsOk());
+  EXPECT_THAT(std::string(CheckRecords("r", experiment).status().message()), HasSubstr("policies/epoch_0003.snapshot"));
+  Snapshot policy;
+  policy.run_id = "another";
+  ASSERT_THAT(WriteSnapshotFile("r/policies/epoch_0003.snapshot", {policy}), IsOk());
+  EXPECT_THAT(std::string(CheckRecords("r", experiment).status().message()),
+              HasSubstr("policies/epoch_0003.snapshot: policy of member 0: of run \"another\", not \"r-1\""));
 }
 
 TEST_F(RunFolderTest, ARunWhoseRecordsShowUpdatesNeedsACheckpoint) {

@@ -18,6 +18,7 @@
 #include "common/acting/policy_file.h"
 #include "common/base/files.h"
 #include "common/base/random.h"
+#include "common/config/algorithms.h"
 #include "common/tasks/checked_step.h"
 #include "datacom/v1/experiment.pb.h"
 #include "deploy/tools/maps/run_policies.h"
@@ -103,9 +104,19 @@ std::vector<Case> Cases() {
   return cases;
 }
 
+// An algorithm whose policies have this acting rule.
+std::string AlgorithmOf(const std::string& acting_rule) {
+  for (const AlgorithmInfo& algorithm : Algorithms()) {
+    if (algorithm.acting_rule == acting_rule) return algorithm.name;
+  }
+  ADD_FAILURE() << "no algorithm acts with " << acting_rule;
+  return "";
+}
+
 // A run folder with epoch 3 of member 1: random parameters for `rule`.
 std::string RunOf(const Case& c) {
-  const std::string folder = testing::MakeRunFolder("export_" + c.rule + c.task, c.task, {3}, kHorizon);
+  const std::string folder =
+      testing::MakeRunFolder("export_" + c.rule + c.task, c.task, {3}, kHorizon, AlgorithmOf(c.acting_rule()));
   const v1::Experiment experiment = *tools::ReadRunExperiment(folder, {});
   const TaskModel model = *MakeTaskModel(c.task, experiment.task_options());
   const ControlAffineDims dims = model.dynamics->dims();
@@ -118,18 +129,18 @@ std::string RunOf(const Case& c) {
     snapshots.back().task = c.task;
     snapshots.back().member = member;
     snapshots.back().member_seed = 40 + member;
-    snapshots.back().version = {2, testing::LastUpdateOf(3)};
+    snapshots.back().version = {2, UpdatesOf(experiment).UpdatesAt(3 * experiment.run().steps_per_epoch())};
   }
   EXPECT_THAT(WriteSnapshotFile(folder + "/policies/epoch_0003.snapshot", snapshots), IsOk());
   return folder;
 }
 
-std::string Export(const std::string& run_dir) {
+std::string Export(const std::string& run_dir, uint64_t update) {
   const std::string file = run_dir + "/robot.policy";
   std::ostringstream out;
   const absl::Status status = tools::RunExportCommand({run_dir, /*member=*/1, "last", file}, &out);
   EXPECT_THAT(status, IsOk());
-  EXPECT_THAT(out.str(), ::testing::HasSubstr("member 1 (seed 41), epoch 3, update 2000"));
+  EXPECT_THAT(out.str(), ::testing::HasSubstr(absl::StrCat("member 1 (seed 41), epoch 3, update ", update)));
   return file;
 }
 
@@ -172,9 +183,9 @@ TEST_P(ExportedPolicy, PlaysAnEvaluationEpisodeWithTheActorsActions) {
   const std::unique_ptr<Task> task = *MakeTask(GetParam().task, experiment.task_options());
   const int n = model.spec.action_dim;
   OwnRule own(snapshot, model);
-  Driver driver(Export(run_dir));
-  EXPECT_EQ(driver.Line(), absl::StrCat(model.spec.name, " ", snapshot.acting_rule, " 1 2000 ", model.spec.obs_dim, " ",
-                                        n, " ", own.noise_dim()));
+  Driver driver(Export(run_dir, snapshot.version.update));
+  EXPECT_EQ(driver.Line(), absl::StrCat(model.spec.name, " ", snapshot.acting_rule, " 1 ", snapshot.version.update, " ",
+                                        model.spec.obs_dim, " ", n, " ", own.noise_dim()));
 
   // Plays episode 0 of epoch 3 as EpisodePlayer does.
   const actor::EpisodePlayer::Seeds seeds = {experiment.run().seed(), snapshot.member_seed, 3};
@@ -226,7 +237,7 @@ INSTANTIATE_TEST_SUITE_P(Rules, ExportedPolicy, ::testing::ValuesIn(Cases()),
                          });
 
 TEST(PolicyDriver, ExitsWithTheCodeOfTheLoadError) {
-  const std::string file = Export(RunOf({"safe_map", "cartpole"}));
+  const std::string file = Export(RunOf({"safe_map", "cartpole"}), testing::LastUpdateOf(3));
   EXPECT_EQ(Driver(file).Finish(), 0);
   EXPECT_EQ(Driver(file + ".none").Finish(), 11);
   const std::string content = *ReadFile(file);

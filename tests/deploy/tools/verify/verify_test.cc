@@ -396,6 +396,14 @@ TEST_F(VerifyTest, PartsOfAnotherRunAreNamed) {
   }
 }
 
+TEST_F(VerifyTest, AnEmptyCellOfAnEpisodeIsNamed) {
+  std::string episodes = ReadFile(Path("episodes.csv")).value();
+  const size_t end = episodes.rfind(',');
+  episodes.erase(end + 1, episodes.size() - end - 2);  // the last cell of the last row
+  WriteInPlace(Path("episodes.csv"), episodes);
+  EXPECT_THAT(Verify().text, ::testing::ContainsRegex("damage: episodes.csv: line [0-9]+: policy_version is empty"));
+}
+
 TEST_F(VerifyTest, RingsOfTwoMembersThatWereExchangedAreNamed) {
   fs::rename(Path("replay/member_0.rows"), Path("replay/kept"));
   fs::rename(Path("replay/member_1.rows"), Path("replay/member_0.rows"));
