@@ -36,7 +36,7 @@ absl::StatusOr<std::unique_ptr<RunFiles>> RunFiles::Open(const std::string& run_
     if (open.contains(epoch)) continue;
     const std::string path = PoliciesPath(epoch);
     ASSIGN_OR_RETURN(files->policies_[path], EndOf(ends, path));
-    RETURN_IF_ERROR(CheckFileEnd(absl::StrCat(run_dir, "/", path), files->policies_[path]));
+    RETURN_IF_ERROR(CheckRunFile(run_dir, path, files->policies_[path]));
   }
   return files;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -172,6 +173,15 @@ absl::StatusOr<Checkpoint> CheckpointStore::LoadNewest(std::vector<std::string>*
   if (problems.empty()) return absl::NotFoundError(absl::StrCat(folder_, ": no checkpoint"));
   return absl::DataLossError(absl::StrCat("no checkpoint in ", folder_, " is sound: ", absl::StrJoin(problems, "; "),
                                           "; restore the folder from a copy, or start a new run"));
+}
+
+absl::Status CheckRunFile(const std::string& run_dir, const std::string& path, const FileEnd& end) {
+  const std::string file = absl::StrCat(run_dir, "/", path);
+  RETURN_IF_ERROR(CheckFileEnd(file, end));
+  std::error_code error;
+  const uint64_t bytes = std::filesystem::file_size(file, error);
+  if (!absl::StartsWith(path, "policies/") || error || bytes == end.bytes) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(file, " has ", bytes, " bytes, but ", end.bytes, " were recorded"));
 }
 
 std::string PoliciesPath(uint32_t epoch) { return absl::StrFormat("policies/epoch_%04d.snapshot", epoch); }

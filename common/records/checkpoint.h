@@ -18,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/records/append_file.h"
 #include "common/transitions/update_schedule.h"
 #include "datacom/v1/checkpoint.pb.h"
 
@@ -57,6 +58,10 @@ class CheckpointStore {
 
 // The file of an epoch's policies, below the run folder.
 std::string PoliciesPath(uint32_t epoch);
+
+// The errors of CheckFileEnd for a file below the run folder, and DATA_LOSS when more follows in a file of policies:
+// only records grow after a checkpoint.
+absl::Status CheckRunFile(const std::string& run_dir, const std::string& path, const FileEnd& end);
 
 // The number of the learner's last start that is kept in `path`; 0 without a file. DATA_LOSS when the file does not
 // hold a number.

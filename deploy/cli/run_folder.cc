@@ -230,7 +230,7 @@ absl::StatusOr<uint64_t> CheckRecords(const std::string& run_dir, const v1::Expe
                                             ": it names no record files", kRestore));
   }
   for (const v1::FileEnd& file : checkpoint->files()) {
-    const absl::Status status = CheckFileEnd(run_dir + "/" + file.path(), {file.bytes(), file.sha256()});
+    const absl::Status status = CheckRunFile(run_dir, file.path(), {file.bytes(), file.sha256()});
     if (!status.ok()) return absl::DataLossError(absl::StrCat("--resume: ", status.message(), kRestore));
   }
   RETURN_IF_ERROR(CheckPendingPolicies(run_dir, resolved, *checkpoint));

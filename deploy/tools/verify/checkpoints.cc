@@ -69,8 +69,8 @@ void CheckOne(VerifiedRun* run, uint64_t update, const v1::LearnerCheckpoint& le
     } else if (bytes < kept.bytes()) {
       run->report->Damage(name, absl::StrCat("byte ", bytes, ": the file ends; ", file, " was written when it had ",
                                              kept.bytes(), " bytes"));
-    } else if (!CheckFileEnd(run->Path(name), {kept.bytes(), kept.sha256()}).ok()) {
-      run->report->Damage(name, absl::StrCat("its first ", kept.bytes(), " bytes are not those that ", file, " names"));
+    } else if (!CheckRunFile(run->dir, name, {kept.bytes(), kept.sha256()}).ok()) {
+      run->report->Damage(name, absl::StrCat("its ", kept.bytes(), " bytes are not those that ", file, " names"));
     }
   }
   const uint64_t seen = update == 0 ? 0 : run->updates().RowsSeen(update);

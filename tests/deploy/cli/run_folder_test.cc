@@ -238,6 +238,26 @@ TEST_F(RunFolderTest, RecordsAreThoseThatTheNewestCheckpointNames) {
               HasSubstr("r/ledger/violations.csv is missing"));
 }
 
+TEST_F(RunFolderTest, NothingFollowsInAFileOfPolicies) {
+  const v1::Experiment experiment = ResolveExperiment(v1::Experiment());
+  fs::create_directories("r/policies");
+  std::ofstream("r/run_id") << "r-1\n";
+  Checkpoint checkpoint;
+  checkpoint.learner.set_run_id("r-1");
+  checkpoint.learner.set_experiment(PrintExperiment(experiment));
+  checkpoint.algorithm["weights"] = "1234";
+  v1::FileEnd* const file = checkpoint.learner.add_files();
+  file->set_path("policies/epoch_0003.snapshot");
+  file->set_bytes(9);
+  file->set_sha256("15e2b0d3c33891ebb0f1ef609ec419420c20e320ce94c65fbc8c3312448eb225");  // of "123456789"
+  ASSERT_THAT(CheckpointStore("r/checkpoints").Save(checkpoint), IsOk());
+  std::ofstream("r/policies/epoch_0003.snapshot") << "123456789";
+  EXPECT_THAT(CheckRecords("r", experiment).status(), IsOk());
+  std::ofstream("r/policies/epoch_0003.snapshot") << "1234567890";
+  EXPECT_THAT(std::string(CheckRecords("r", experiment).status().message()),
+              HasSubstr("policies/epoch_0003.snapshot has 10 bytes, but 9 were recorded"));
+}
+
 TEST_F(RunFolderTest, PoliciesOfPendingEvaluationsAreOfTheRun) {
   const v1::Experiment experiment = ResolveExperiment(v1::Experiment());
   fs::create_directories("r/policies");
