@@ -12,21 +12,47 @@ import os
 import random
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
+import typing
 import unittest
 
-sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "e2e")]
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [os.path.join(TESTS, "e2e"), os.path.join(TESTS, "testing")]
 import formats  # noqa: E402  the path comes first
 import run_checks  # noqa: E402
-from running import PATIENCE, Training, wait_for_end  # noqa: E402
+from package_python import package_python  # noqa: E402
+from running import BIN, PATIENCE, SOURCE, Training, wait_for_end  # noqa: E402
 
-MEMBERS, STEPS = 2, 1500  # 650 updates; the run is interrupted at 100 and 200, long before its end
-READER = formats.RowReader(observation=5, actions=1)  # of cartpole
+MEMBERS, STEPS = 2, 1600  # off-policy 700 updates, interrupted at 100 and 200, long before the end; on-policy 8 and 2, 4
 SETTINGS = ["network.actor_hidden=[16,16]", "network.critic_hidden=[16,16]", "network.constraint_hidden=[16,16]", "replay.min_size=200",
             "run.steps_per_epoch=200", "run.eval_episodes=1", "run.checkpoint_updates=50", "task_options.horizon=60",
             "hyper.delta_warmup=300", "schedule.updates_per_step=0.5"]
-WRAPPED = ["replay.capacity=200", "replay.failure_capacity=60"]
+ON_POLICY = ["network.actor_hidden=[16,16]", "network.critic_hidden=[16,16]", "run.steps_per_epoch=200", "run.eval_episodes=1",
+             "run.checkpoint_updates=1", "task_options.horizon=50", "learner.passes=2"]
+
+
+class Kind(typing.NamedTuple):
+    """What is trained, always in lockstep, so that a disturbed run can be compared with an undisturbed one."""
+
+    name: str
+    experiment: str = "cartpole/datacom"
+    arguments: tuple = ()
+    settings: tuple = tuple(SETTINGS)
+    reader: formats.RowReader = formats.RowReader(observation=5, actions=1)
+    interrupts: tuple = (100, 200)  # updates
+
+
+POINT = os.path.join(SOURCE, "deploy", "examples", "python")
+POINT_ROWS = formats.RowReader(observation=20, actions=2)  # observations of foreign tasks end with their dynamics
+KINDS = (Kind("lockstep"), Kind("wrapped", settings=(*SETTINGS, "replay.capacity=200", "replay.failure_capacity=60")),
+         Kind("robust", "cartpole/robust"), Kind("ppo_lag", "cartpole/ppo_lag", settings=tuple(ON_POLICY),
+              reader=formats.RowReader(observation=5, actions=1, on_policy=True), interrupts=(2, 4)),
+         Kind("python", "--python=point_env:make", ("--algorithm", "datacom"), reader=POINT_ROWS),
+         Kind("text", os.path.join(SOURCE, "deploy", "examples", "cartpole", "task.textproto"), ("--algorithm", "datacom"),
+              reader=formats.RowReader(observation=13, actions=1)))
+
 # Below these a refused resume may write: addresses, logs and locks.
 FREE = ("cluster", "logs", "targets.json", "checkpoints/lock", "replay/lock")
 NAMES = ("member_", "credit", "sessions", "progress.csv", "episodes.csv", "violations.csv", "tensorboard/", "checkpoint", "incarnation",
@@ -35,12 +61,14 @@ FOLDERS = ["replay", "ledger", "checkpoints", "tensorboard", "policies"]
 
 
 class Run(Training):
-    settings = SETTINGS
+    settings = ()
 
-    def __init__(self, folder, wrapped):
+    def __init__(self, folder, kind):
         test = unittest.TestCase()
-        test.folder = folder
-        super().__init__(test, "run", "--seeds", "0-1", "--steps", str(STEPS), "--lockstep", overrides=WRAPPED if wrapped else [])
+        test.folder, self.kind, self.experiment = folder, kind, kind.experiment
+        super().__init__(test, "run", *kind.arguments, "--seeds", "0-1", "--steps", str(STEPS), "--lockstep", overrides=kind.settings)
+        python = os.path.join(os.path.dirname(BIN), "python", "package", "bin")
+        self.environment = {**os.environ, "PYTHONPATH": POINT, "PATH": python + os.pathsep + os.environ["PATH"]}
 
     def interrupt(self, update):
         """Kills the command and its roles after the checkpoint of this update."""
@@ -54,7 +82,7 @@ class Run(Training):
 
     def content(self):
         """The state of the run as an independent reader finds it."""
-        return run_checks.lockstep_records(self.folder, MEMBERS), formats.check_run(self.folder, MEMBERS, READER)
+        return run_checks.lockstep_records(self.folder, MEMBERS), formats.check_run(self.folder, MEMBERS, self.kind.reader)
 
 
 def copy(source, target):
@@ -75,17 +103,17 @@ def files_of(folder):
 class Base:
     """An interrupted run, an older copy of it, a fork of that copy, another run that nothing disturbed, and what that one has."""
 
-    def __init__(self, folder, wrapped):
-        self.folder, self.wrapped = folder, wrapped
-        calm = Run(self.path("calm"), wrapped)
+    def __init__(self, folder, kind):
+        self.folder, self.kind = folder, kind
+        calm = Run(self.path("calm"), kind)
         calm.start().finish()
         self.expected = calm.content()
-        run = Run(self.path("ours"), wrapped)
-        run.start().interrupt(100)
+        run = Run(self.path("ours"), kind)
+        run.start().interrupt(kind.interrupts[0])
         copy(run.folder, os.path.join(self.path("older"), "run"))
-        run.start("--resume").interrupt(200)
+        run.start("--resume").interrupt(kind.interrupts[1])
         copy(os.path.join(self.path("older"), "run"), os.path.join(self.path("fork"), "run"))
-        Run(self.path("fork"), wrapped).start("--resume").interrupt(200)
+        Run(self.path("fork"), kind).start("--resume").interrupt(kind.interrupts[1])
 
     def path(self, name):
         path = os.path.join(self.folder, name)
@@ -102,9 +130,9 @@ class Change:
     def __init__(self, base, seed):
         self.base, self.random = base, random.Random(seed)
         self.test_folder = tempfile.mkdtemp(prefix="change-", dir=base.folder)
-        self.run = Run(self.test_folder, base.wrapped)
+        self.run = Run(self.test_folder, base.kind)
         copy(base.run("ours"), self.run.folder)
-        self.name = f"change {seed}, {'wrapped' if base.wrapped else 'whole'} rings: "
+        self.name = f"change {seed}, {base.kind.name}: "
         self.make()
 
     def part(self):
@@ -196,7 +224,10 @@ class Change:
         """What happened: "refused" or "undisturbed"; raises otherwise."""
         before = files_of(self.run.folder)
         process = self.run.start("--resume").process
-        output, _ = process.communicate(timeout=PATIENCE)
+        try:
+            output, _ = process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired as error:
+            raise AssertionError(f"the resumed run has not ended after {PATIENCE} s\n{self.run.logs()}") from error
         text = output + self.run.logs()
         if process.returncode == 2:
             after = files_of(self.run.folder)
@@ -235,10 +266,11 @@ def main():
     folder = tempfile.mkdtemp(prefix="datacom-changed-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
     counts = {"refused": 0, "undisturbed": 0, "WRONG": 0}
     try:
-        bases = [Base(os.path.join(folder, name), wrapped) for name, wrapped in (("whole", False), ("wrapped", True))]
+        kinds = KINDS if package_python(os.path.dirname(BIN)) else [kind for kind in KINDS if kind.name != "python"]
+        bases = [Base(os.path.join(folder, kind.name), kind) for kind in kinds]
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             seeds = range(options.seed, options.seed + options.changes)
-            for result, name, why in pool.map(lambda seed: Change(bases[seed % 2], seed).play(options.keep), seeds):
+            for result, name, why in pool.map(lambda seed: Change(bases[seed % len(bases)], seed).play(options.keep), seeds):
                 counts[result] += 1
                 print(f"{result:12} {name}{chr(10) + why if why else ''}", flush=True)
     finally:

@@ -112,10 +112,12 @@ Row = collections.namedtuple("Row", "cost absorbing last environment episode ste
 
 
 class RowReader:
-    """Rows of a task with these sizes under the acting rule safe_map. `told`: the columns before absorbing, as bytes."""
+    """Rows of a task with these sizes under the acting rule safe_map, or of an on-policy algorithm, which cuts episodes at the end of an
+    epoch and goes on with them. `told`: the columns before absorbing, as bytes."""
 
-    def __init__(self, observation, actions):
-        numbers = observation + actions + 1 + 1 + observation + actions + 2
+    def __init__(self, observation, actions, on_policy=False):
+        self.on_policy = on_policy
+        numbers = observation + actions + 1 + 1 + observation + actions + (1 if on_policy else 2)
         self.cost = 4 * (observation + actions + 1)
         self.flags = 4 * numbers
         self.counts = (self.flags + 2 + 3) // 4 * 4
@@ -227,16 +229,16 @@ def steps_of(folder, member):
     return steps
 
 
-def check_order(path, rows):
-    """Of each session and environment: episodes grow, steps count from 0, and an end is followed by another episode."""
+def check_order(path, rows, goes_on):
+    """Of each session and environment: episodes grow, steps count from 0, and an end is followed by another episode, unless `goes_on`."""
     last = {}
     for number, row in rows.items():
         require(row.last or not row.absorbing, path, f"row {number} absorbs without an end")
         key = (row.session, row.environment)
         before = last.get(key)
         if before is not None:
-            follows = (row.episode, row.step) == (before.episode, before.step + 1) and not before.last
-            require(follows or (row.step == 0 and row.episode > before.episode), path, f"row {number} does not follow")
+            follows = (row.episode, row.step) == (before.episode, before.step + 1) and (goes_on or not before.last)
+            require(follows or (row.step == 0 and row.episode > before.episode), path, f"row {number}, {row[:9]}, does not follow {before[:9]}")
         last[key] = row
 
 
@@ -249,7 +251,7 @@ def rows_of(folder, member, reader, starts):
     for ring in (rows, failures):
         require(ring.counters[3] in starts, path, f"start {ring.counters[3]:012x} is not in the file of sessions")
     read = {number: reader.read(record) for number, record in rows.records.items()}
-    check_order(path, read)
+    check_order(path, read, reader.on_policy)
     copies = {struct.unpack_from("<Q", record)[0]: record[8:] for record in failures.records.values()}
     require(list(copies) == sorted(copies), path, "the order of the failures")
     held = {number: record for number, record in rows.records.items() if read[number].cost > 0}
