@@ -5,19 +5,18 @@
 #include <functional>
 #include <string>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 namespace datacom {
 
-// For CLI::Option::check: returns an empty string for "HOST:PORT" with a port from `lowest` to 65535, a socket
-// "unix:PATH", or an empty text (not given), else an error message. Host names are not resolved.
+// For CLI::Option::check: returns an empty string for "HOST:PORT" with a port from `lowest` to 65535, or an
+// empty text (not given), else an error message. Host names are not resolved.
 inline std::function<std::string(const std::string&)> Address(int lowest) {
   return [lowest](const std::string& text) {
     const size_t colon = text.rfind(':');
     int port = -1;
-    if (text.empty() || absl::StartsWith(text, "unix:")) return std::string();
+    if (text.empty()) return std::string();
     if (colon != std::string::npos && colon > 0 && absl::SimpleAtoi(text.substr(colon + 1), &port) && port >= lowest &&
         port <= 65535) {
       return std::string();

@@ -1,115 +1,37 @@
 #include "common/rpc/channel.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <memory>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
+#include "common/rpc/call_counts.h"
+#include "common/rpc/call_limit.h"
+#include "common/rpc/listener.h"
 #include "datacom/v1/health.pb.h"
 #include "datacom/v1/learner.grpc.pb.h"
 #include "datacom/v1/replay.grpc.pb.h"
-#include "grpc/support/log.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
-#include "grpcpp/support/server_interceptor.h"
 
 namespace datacom {
 namespace {
 
-// The run's peers begin a call for a stream, a lease, a report of an evaluation, or to read back rows of violations.
-constexpr uint32_t kCallsPerSecond = 1000;
+constexpr std::chrono::milliseconds kTick{2};
 constexpr int kConcurrentStreams = 1000;  // of a connection; a role has a handful open
-
-// The peer of a socket as gRPC names it, with plain brackets; empty for other sockets and files.
-std::string PeerOf(int fd) {
-  sockaddr_storage address = {};
-  socklen_t size = sizeof address;
-  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return "";
-  char text[INET6_ADDRSTRLEN] = "";
-  if (address.ss_family == AF_INET) {
-    const auto& four = reinterpret_cast<const sockaddr_in&>(address);
-    ::inet_ntop(AF_INET, &four.sin_addr, text, sizeof text);
-    return absl::StrCat("ipv4:", text, ":", ntohs(four.sin_port));
-  }
-  if (address.ss_family != AF_INET6) return "";
-  const auto& six = reinterpret_cast<const sockaddr_in6&>(address);
-  if (IN6_IS_ADDR_V4MAPPED(&six.sin6_addr)) {
-    ::inet_ntop(AF_INET, six.sin6_addr.s6_addr + 12, text, sizeof text);
-    return absl::StrCat("ipv4:", text, ":", ntohs(six.sin6_port));
-  }
-  ::inet_ntop(AF_INET6, &six.sin6_addr, text, sizeof text);
-  return absl::StrCat("ipv6:[", text, "]:", ntohs(six.sin6_port));
-}
-
-// gRPC asks it at the beginning of every call. It adds nothing to the calls themselves.
-class Limiter : public grpc::experimental::ServerInterceptorFactoryInterface {
- public:
-  explicit Limiter(const Clock* clock) : limit_(kCallsPerSecond, clock) {}
-  grpc::experimental::Interceptor* CreateServerInterceptor(grpc::experimental::ServerRpcInfo* call) override {
-    const std::string peer = call->server_context()->peer();
-    if (limit_.Reaches(peer) && CloseConnectionsFrom(peer) > 0) {
-      spdlog::warn("closed the connection from {}: more than {} calls began on it within a second", peer,
-                   kCallsPerSecond);
-    }
-    return nullptr;
-  }
-
- private:
-  CallLimit limit_;
-};
-
-}  // namespace
-
-bool CallLimit::Reaches(const std::string& peer) {
-  const Clock::Time now = clock_->Now();
-  MutexLock lock(&mutex_);
-  if (now - second_ >= std::chrono::seconds(1)) {
-    second_ = now;
-    calls_.clear();
-  }
-  return ++calls_[peer] % limit_ == 0;
-}
-
-int CloseConnectionsFrom(const std::string& peer) {
-  const std::string wanted = absl::StrReplaceAll(peer, {{"%5B", "["}, {"%5D", "]"}});
-  int closed = 0;
-  if (wanted.empty()) return closed;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
-    int fd = -1;
-    if (!absl::SimpleAtoi(entry.path().filename().string(), &fd) || PeerOf(fd) != wanted) continue;
-    // gRPC owns the descriptor. It reads the end of the connection and closes it.
-    closed += ::shutdown(fd, SHUT_RDWR) == 0 ? 1 : 0;
-  }
-  return closed;
-}
-
-void LimitCalls(grpc::ServerBuilder* builder, const Clock* clock) {
-  builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kConcurrentStreams);
-  std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> limiters;
-  limiters.push_back(std::make_unique<Limiter>(clock));
-  builder->experimental().SetInterceptorCreators(std::move(limiters));
-}
-
-namespace {
 
 // Limit for the messages in flight of all peers of a server together. Beyond it gRPC resets streams, including the
 // run's own: the hostile peers of tests/chaos/hostile_run_test.py cause that with 16 MiB, and did not with 32 MiB. With
@@ -143,58 +65,59 @@ void EnableHealthAndReflection() {
   (void)once;
 }
 
-// Silences gRPC's log while it lives: gRPC reports a port that it cannot bind in a page of nested errors.
-struct Silence {
-  Silence() {
-    gpr_set_log_function([](gpr_log_func_args*) {});
-  }
-  Silence(const Silence&) = delete;
-  Silence& operator=(const Silence&) = delete;
-  ~Silence() { gpr_set_log_function(nullptr); }  // restores gRPC's own
-};
-
-// UNAVAILABLE naming the address. *bound: host:port.
-absl::StatusOr<std::unique_ptr<grpc::Server>> Listen(const std::string& address,
-                                                     const std::vector<grpc::Service*>& services,
-                                                     const Security& security, const Clock* clock, std::string* bound) {
-  EnableHealthAndReflection();
-  grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort(address, MakeServerCredentials(security), &port);
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT,
-                             0);  // otherwise a second server could share a port in use
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kKeepaliveMs / 4);
-  LimitCalls(&builder, clock);
-  builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
-  builder.SetResourceQuota(grpc::ResourceQuota("server").Resize(kTransportBytes));
-  builder.SetMaxSendMessageSize(kMaxMessageBytes);
-  for (grpc::Service* service : services) builder.RegisterService(service);
-  std::unique_ptr<grpc::Server> server;
-  {
-    const Silence silence;
-    server = builder.BuildAndStart();
-  }
-  if (server == nullptr || port == 0) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", address, ": the port is in use or the address is not one of this machine"));
-  }
-  const bool has_port = address.rfind("unix:", 0) != 0 && address.rfind(':') != std::string::npos;
-  *bound = has_port ? absl::StrCat(address.substr(0, address.rfind(':')), ":", port) : address;
-  return server;
-}
-
-void SetServingOf(grpc::Server* server, const std::vector<std::string>& services, bool serving) {
-  grpc::HealthCheckServiceInterface* health = server == nullptr ? nullptr : server->GetHealthCheckService();
-  if (health == nullptr) return;
-  health->SetServingStatus("", serving);
-  for (const std::string& name : services) health->SetServingStatus(name, serving);
-}
-
 }  // namespace
+
+// A listening gRPC server. gRPC refuses connections that it is given while it does not serve.
+struct Server::Port {
+  std::unique_ptr<grpc::Server> server;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
+  CallCounts counts;
+  std::unique_ptr<CallLimit> limit;
+  bool flooded = false;
+  std::unique_ptr<Listener> listener;  // stops before the others end
+
+  // UNAVAILABLE naming the address.
+  static absl::StatusOr<std::unique_ptr<Port>> Open(const std::string& address,
+                                                    const std::vector<grpc::Service*>& services,
+                                                    const Security& security, uint64_t calls_per_second) {
+    EnableHealthAndReflection();
+    auto port = std::make_unique<Port>();
+    ASSIGN_OR_RETURN(port->listener, Listener::Bind(address));
+    grpc::ServerBuilder builder;
+    port->acceptor = builder.experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, MakeServerCredentials(security));
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kConcurrentStreams);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kKeepaliveMs / 4);
+    builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
+    builder.SetResourceQuota(grpc::ResourceQuota("server").Resize(kTransportBytes));
+    builder.SetMaxSendMessageSize(kMaxMessageBytes);
+    for (grpc::Service* service : services) builder.RegisterService(service);
+    port->server = CallCounts::Of([&builder] { return builder.BuildAndStart(); }, &port->counts);
+    if (port->server == nullptr) return absl::UnavailableError(absl::StrCat("gRPC cannot serve on ", address));
+    port->limit = std::make_unique<CallLimit>(calls_per_second, &Clock::Real());
+    port->listener->Start(
+        {.admits = [limit = port->limit.get()](const std::string& peer) { return limit->AdmitsConnection(peer); },
+         .take =
+             [acceptor = port->acceptor.get()](int fd) {
+               grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+               connection.fd = fd;
+               acceptor->HandleNewConnection(&connection);
+             },
+         .tick = [port = port.get()] { return port->Tick(); }});
+    return port;
+  }
+
+  std::chrono::milliseconds Tick() {
+    ResetConnectionsFrom(limit->Tick(counts.Begun(), [this] { return counts.BegunByPeer(); }));
+    const bool disgraced = limit->Disgraced();
+    if (std::exchange(flooded, disgraced) && !disgraced) ::malloc_trim(0);  // gRPC's memory of the calls
+    return kTick;
+  }
+};
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Security& security) {
   grpc::ChannelArguments arguments;
@@ -280,10 +203,11 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const std::string& address
                  address);
   }
   std::unique_ptr<Server> server(new Server);
-  ASSIGN_OR_RETURN(server->server_, Listen(address, services, options.security, options.clock, &server->address_));
+  ASSIGN_OR_RETURN(server->port_, Port::Open(address, services, options.security, options.calls_per_second));
+  server->address_ = server->port_->listener->address();
   if (!options.health_listen.empty()) {
-    ASSIGN_OR_RETURN(server->health_,
-                     Listen(options.health_listen, {}, Security(), options.clock, &server->health_address_));
+    ASSIGN_OR_RETURN(server->health_, Port::Open(options.health_listen, {}, Security(), options.calls_per_second));
+    server->health_address_ = server->health_->listener->address();
   }
   server->service_names_ = ServiceNames(services);
   server->SetServing(true);
@@ -293,25 +217,31 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const std::string& address
 Server::~Server() { Shutdown(std::chrono::seconds(1)); }
 
 void Server::SetServing(bool serving) {
-  SetServingOf(server_.get(), service_names_, serving);
-  SetServingOf(health_.get(), service_names_, serving);
+  for (const Port* port : {port_.get(), health_.get()}) {
+    grpc::HealthCheckServiceInterface* health = port == nullptr ? nullptr : port->server->GetHealthCheckService();
+    if (health == nullptr) continue;
+    health->SetServingStatus("", serving);
+    for (const std::string& name : service_names_) health->SetServingStatus(name, serving);
+  }
 }
 
 void Server::Shutdown(std::chrono::milliseconds grace) {
-  if (server_ == nullptr) return;  // Start failed
+  if (port_ == nullptr) return;  // Start failed
   SetServing(false);
-  server_->Shutdown(DeadlineIn(grace));
-  server_->Wait();
-  if (health_ == nullptr) return;
-  health_->Shutdown(DeadlineIn(std::chrono::milliseconds(0)));  // health checks need no grace
-  health_->Wait();
+  for (Port* port : {port_.get(), health_.get()}) {
+    if (port == nullptr) continue;
+    port->listener.reset();
+    port->server->Shutdown(DeadlineIn(grace));
+    port->server->Wait();
+    grace = std::chrono::milliseconds(0);  // health checks need none
+  }
 }
 
 std::shared_ptr<grpc::Channel> Server::InProcessChannel() {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
-  return server_->InProcessChannel(arguments);
+  return port_->server->InProcessChannel(arguments);
 }
 
 absl::Status CheckHealth(const std::string& address, std::chrono::milliseconds deadline, const Security& security) {

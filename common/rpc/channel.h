@@ -7,54 +7,21 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "common/base/clock.h"
-#include "common/base/mutex.h"
 #include "common/rpc/security.h"
 #include "datacom/v1/common.pb.h"
 
 namespace grpc {
 class Channel;
-class Server;
-class ServerBuilder;
 class Service;
 class Status;
 }  // namespace grpc
 
 namespace datacom {
-
-// Closes connections on which calls begin faster than any peer of a run begins them.
-//
-// gRPC 1.51 makes a call of every stream that a peer opens, also when the peer resets it at once ("rapid reset",
-// CVE-2023-44487), and each takes 20 KB until it has ended. Thread-safe.
-
-// Counts the calls that begin on each connection within a second.
-class CallLimit {
- public:
-  CallLimit(uint32_t calls_per_second, const Clock* clock) : limit_(calls_per_second), clock_(clock) {}
-  // Counts a call of the connection from `peer`. True for the call that reaches the limit, and again for every
-  // further `calls_per_second` calls: the connection is to be closed.
-  bool Reaches(const std::string& peer);
-
- private:
-  const uint32_t limit_;
-  const Clock* const clock_;
-  Mutex mutex_;
-  Clock::Time second_ ABSL_GUARDED_BY(mutex_);                               // when the count began
-  std::unordered_map<std::string, uint32_t> calls_ ABSL_GUARDED_BY(mutex_);  // by peer
-};
-
-// Closes this process's TCP connections from `peer`, as gRPC names it ("ipv4:10.0.0.7:4711", "ipv6:%5B::1%5D:4711").
-// Returns their number.
-int CloseConnectionsFrom(const std::string& peer);
-
-// Limits the concurrent streams of each connection of the server, and the calls that begin on it within a second.
-void LimitCalls(grpc::ServerBuilder* builder, const Clock* clock);
 
 inline constexpr int kMaxMessageBytes = 16 << 20;
 inline constexpr size_t kSnapshotChunkBytes = 1 << 20;
@@ -96,7 +63,9 @@ absl::Status CheckHello(const v1::Hello& hello, const std::string& run_id, uint6
 struct ServerOptions {
   Security security;
   std::string health_listen;  // a second port without TLS, for health checks only: probes speak no TLS. Empty: none
-  const Clock* clock = &Clock::Real();  // counts the calls of a connection (CallLimit)
+  // The limit of CallLimit. The run's peers begin a call for a stream, a lease, a report of an evaluation, or to read
+  // back rows of violations.
+  uint64_t calls_per_second = 500;
 };
 
 // A listening server with gRPC health and reflection; allows keepalive pings.
@@ -117,7 +86,8 @@ class Server {
 
  private:
   Server() = default;
-  std::unique_ptr<grpc::Server> server_, health_;
+  struct Port;
+  std::unique_ptr<Port> port_, health_;
   std::string address_, health_address_;
   std::vector<std::string> service_names_;
 };

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -55,25 +56,23 @@ std::shared_ptr<CertificateProvider> Certificates(const Security& security) {
       security.authority, std::vector<grpc::experimental::IdentityKeyCertPair>{{security.key, security.certificate}});
 }
 
-// Accepts a server by its DNS names, or by its common name if it has no alternative names. gRPC's verifier also takes
-// the common name of a certificate whose alternative names are all of other types.
-class ServerName : public grpc::experimental::ExternalCertificateVerifier {
+// Accepts a peer by its DNS names, or by its common name if it has no alternative names.
+class RoleCertificate : public grpc::experimental::ExternalCertificateVerifier {
  public:
   bool Verify(grpc::experimental::TlsCustomVerificationCheckRequest* request,
-              std::function<void(grpc::Status)> callback, grpc::Status* status) override {
+              std::function<void(grpc::Status)> /*callback*/, grpc::Status* status) override {
     const grpc::string_ref pem = request->peer_cert();
     const Certificate certificate = FirstCertificate(std::string(pem.data(), pem.size()));
-    const bool named = certificate && X509_get_ext_by_NID(certificate.get(), NID_subject_alt_name, -1) >= 0;
-    if (certificate && (!named || !request->dns_names().empty())) {
-      return host_name_.Verify(request, std::move(callback), status);
+    std::vector<grpc::string_ref> names = request->dns_names();
+    if (certificate && X509_get_ext_by_NID(certificate.get(), NID_subject_alt_name, -1) < 0) {
+      names = {request->common_name()};
     }
-    *status = grpc::Status(grpc::StatusCode::UNAUTHENTICATED, "the server's certificate has no DNS name");
+    if (std::find(names.begin(), names.end(), kCertificateName) == names.end()) {
+      *status = grpc::Status(grpc::StatusCode::UNAUTHENTICATED, "the peer's certificate is not a role's");
+    }
     return true;
   }
   void Cancel(grpc::experimental::TlsCustomVerificationCheckRequest* /*request*/) override {}  // Verify does not wait
-
- private:
-  grpc::experimental::HostNameCertificateVerifier host_name_;
 };
 
 // Takes a time that does not reveal how much of the token is right.
@@ -132,7 +131,7 @@ std::shared_ptr<grpc::ChannelCredentials> MakeChannelCredentials(const Security&
   options.set_certificate_provider(Certificates(security));
   options.watch_root_certs();
   options.watch_identity_key_cert_pairs();
-  options.set_certificate_verifier(grpc::experimental::ExternalCertificateVerifier::Create<ServerName>());
+  options.set_certificate_verifier(grpc::experimental::ExternalCertificateVerifier::Create<RoleCertificate>());
   return grpc::CompositeChannelCredentials(grpc::experimental::TlsCredentials(options),
                                            grpc::AccessTokenCredentials(security.token));
 }
@@ -143,14 +142,15 @@ std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(const Security& s
   options.watch_root_certs();
   options.watch_identity_key_cert_pairs();
   options.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  options.set_certificate_verifier(grpc::experimental::ExternalCertificateVerifier::Create<RoleCertificate>());
   auto credentials = grpc::experimental::TlsServerCredentials(options);
   credentials->SetAuthMetadataProcessor(std::make_shared<TokenCheck>(security.token));
   return credentials;
 }
 
 bool IsLoopback(const std::string& address) {
-  return absl::StartsWith(address, "unix:") || absl::StartsWith(address, "127.") ||
-         absl::StartsWith(address, "localhost:") || absl::StartsWith(address, "[::1]:");
+  return absl::StartsWith(address, "127.") || absl::StartsWith(address, "localhost:") ||
+         absl::StartsWith(address, "[::1]:");
 }
 
 }  // namespace datacom

@@ -2,8 +2,8 @@
 // which is the default and meant for loopback.
 //
 // A folder holds the four files that Kubernetes mounts from a secret: ca.crt, tls.crt, tls.key (PEM) and token (one
-// line). Every certificate carries the name kCertificateName, so that roles may move between hosts; its extended key
-// usage says whether it is for servers, clients or both.
+// line). Every certificate of a role carries the name kCertificateName, so that roles may move between hosts; its
+// extended key usage says whether it is for servers, clients or both.
 //
 // The token is read once. The certificate files are read again at an interval: new connections then use the renewed
 // files, and old connections stay open. While a file is missing, its last contents are used. While tls.crt and tls.key
@@ -28,7 +28,7 @@ class CertificateProviderInterface;
 
 namespace datacom {
 
-inline constexpr char kCertificateName[] = "datacom";  // a DNS name among the certificate's alternative names
+inline constexpr char kCertificateName[] = "datacom";  // a DNS name among a role's alternative names
 inline constexpr size_t kMinTokenLength = 16;
 // Roles that read a renewed authority at different times refuse each other until both have read it, so the interval is
 // well below the lease of 30 s, after which a session ends.
@@ -49,12 +49,12 @@ struct Security {
 // the certificate files are read again, at least one second.
 absl::StatusOr<Security> LoadSecurity(const std::string& folder, std::chrono::seconds renewal = kRenewalInterval);
 
-// Plain text if security is not enabled. A connection without a certificate of the authority fails (the client gets
-// UNAVAILABLE, whatever the reason); a call without the run's token is UNAUTHENTICATED.
+// Plain text if security is not enabled. A connection without a role's certificate of the authority fails (the client
+// gets UNAVAILABLE, whatever the reason); a call without the run's token is UNAUTHENTICATED.
 std::shared_ptr<grpc::ChannelCredentials> MakeChannelCredentials(const Security& security);
 std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(const Security& security);
 
-// Whether only this machine can reach the address: 127.x.y.z, [::1], localhost, unix sockets.
+// Whether only this machine can reach the address: 127.x.y.z, [::1], localhost.
 bool IsLoopback(const std::string& address);
 
 }  // namespace datacom

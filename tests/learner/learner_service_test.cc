@@ -69,7 +69,9 @@ class LearnerServiceTest : public ::testing::Test {
     return run;
   }
   void StartServer(const std::string& address) {
-    auto server = Server::Start(address, {&service_});
+    ServerOptions options;
+    options.calls_per_second = 5000;  // 600 subscribers begin at once
+    auto server = Server::Start(address, {&service_}, options);
     ASSERT_THAT(server, IsOk());
     server_ = *std::move(server);
     address_ = server_->address();

@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -30,16 +29,6 @@ using datacom::testing::IsOk;
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
-// Each call of the server begins in a second of its own, because Evaluate asks without a pause
-// (common/rpc/channel.h).
-class PatientClock : public Clock {
- public:
-  Time Now() const override { return Time(std::chrono::seconds(++seconds_)); }
-
- private:
-  mutable std::atomic<int64_t> seconds_{0};
-};
-
 class LearnerProcessTest : public ::testing::Test {
  protected:
   LearnerProcessTest() : experiment_(FakeExperiment()), replay_(MakeFakeReplay(experiment_)) {
@@ -49,7 +38,7 @@ class LearnerProcessTest : public ::testing::Test {
     options_.run_id = "run";
     options_.run_dir = folder_;
     options_.address_file = folder_ + "/address";
-    options_.server.clock = &server_clock_;
+    options_.server.calls_per_second = 1 << 30;  // Evaluate asks without a pause
     options_.metrics_listen = "127.0.0.1:0";
     options_.metrics_address_file = folder_ + "/metrics_address";
     seams_.open_draws = [this](uint64_t fingerprint, uint32_t, uint64_t) {
@@ -123,7 +112,6 @@ class LearnerProcessTest : public ::testing::Test {
   const std::string folder_ = temporary_.path() + "/run";
   const v1::Experiment experiment_;
   const FakeReplay replay_;
-  const PatientClock server_clock_;
   ProcessOptions options_;
   ProcessSeams seams_;
   Mutex mutex_;
