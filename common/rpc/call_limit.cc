@@ -9,7 +9,6 @@
 namespace datacom {
 
 std::vector<std::string> CallLimit::Tick(uint64_t begun, const std::function<ByPeer()>& by_peer) {
-  MutexLock lock(&mutex_);
   const Clock::Time now = clock_->Now();
   const bool exceeded = begun - begun_ > limit_, next = now - second_ >= std::chrono::seconds(1);
   if (!exceeded && !next) return {};
@@ -39,7 +38,6 @@ std::vector<std::string> CallLimit::Tick(uint64_t begun, const std::function<ByP
 }
 
 bool CallLimit::AdmitsConnection(const std::string& address) {
-  MutexLock lock(&mutex_);
   Forgive();
   const auto found = disgraced_.find(address);
   if (found == disgraced_.end()) return true;
@@ -53,7 +51,6 @@ bool CallLimit::AdmitsConnection(const std::string& address) {
 }
 
 bool CallLimit::Disgraced() {
-  MutexLock lock(&mutex_);
   Forgive();
   return !disgraced_.empty();
 }

@@ -6,7 +6,7 @@
 // share of them, the limit over the connections that began any, and more than kCalls. For kDisgrace afterwards its
 // address may open only kNewConnections a second.
 //
-// Thread-safe. Nothing blocks but on its mutex.
+// Not thread-safe. Nothing blocks.
 #ifndef DATACOM_COMMON_RPC_CALL_LIMIT_H_
 #define DATACOM_COMMON_RPC_CALL_LIMIT_H_
 
@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "common/base/clock.h"
-#include "common/base/mutex.h"
 
 namespace datacom {
 
@@ -49,15 +48,14 @@ class CallLimit {
     uint32_t connections = 0;  // new ones since `second`
     Clock::Time second;
   };
-  void Forgive() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Forgive();
 
   const uint64_t limit_;
   const Clock* const clock_;
-  Mutex mutex_;
-  Clock::Time second_ ABSL_GUARDED_BY(mutex_);                                   // when it began
-  uint64_t begun_ ABSL_GUARDED_BY(mutex_) = 0;                                   // before it
-  ByPeer by_peer_ ABSL_GUARDED_BY(mutex_);                                       // the same
-  std::unordered_map<std::string, Disgrace> disgraced_ ABSL_GUARDED_BY(mutex_);  // by address
+  Clock::Time second_;                                   // when it began
+  uint64_t begun_ = 0;                                   // before it
+  ByPeer by_peer_;                                       // the same
+  std::unordered_map<std::string, Disgrace> disgraced_;  // by address
 };
 
 }  // namespace datacom

@@ -107,15 +107,15 @@ struct Server::Port {
                connection.fd = fd;
                acceptor->HandleNewConnection(&connection);
              },
-         .tick = [port = port.get()] { return port->Tick(); }});
+         .period = kTick,
+         .tick = [port = port.get()] { port->Tick(); }});
     return port;
   }
 
-  std::chrono::milliseconds Tick() {
+  void Tick() {
     ResetConnectionsFrom(limit->Tick(counts.Begun(), [this] { return counts.BegunByPeer(); }));
     const bool disgraced = limit->Disgraced();
     if (std::exchange(flooded, disgraced) && !disgraced) ::malloc_trim(0);  // gRPC's memory of the calls
-    return kTick;
   }
 };
 

@@ -97,7 +97,7 @@ Addresses Resolve(const std::string& host) {
   return {found, &::freeaddrinfo};
 }
 
-// A peer that reads no more is told at once.
+// Ends a connection without waiting for what its peer still sends.
 void Reset(int fd) {
   const linger now = {1, 0};
   ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
@@ -153,7 +153,10 @@ void Listener::Accept() {
   for (const int socket : sockets_) ready.push_back({socket, POLLIN, 0});
   using Clock = std::chrono::steady_clock;
   for (Clock::time_point due = Clock::now();;) {
-    if (Clock::now() >= due) due = Clock::now() + handlers_.tick();
+    if (Clock::now() >= due) {
+      handlers_.tick();
+      due = Clock::now() + handlers_.period;
+    }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(due - Clock::now()).count();
     ::poll(ready.data(), ready.size(), static_cast<int>(std::max<int64_t>(0, left)));
     if (ready[0].revents != 0) return;

@@ -28,8 +28,8 @@ class Listener {
   struct Handlers {
     std::function<bool(const std::string& address)> admits;  // by AddressOf; a connection that it refuses is reset
     std::function<void(int fd)> take;                        // owns the descriptor, which does not block
-    // Called at once and again after at least the time that it returns.
-    std::function<std::chrono::milliseconds()> tick = [] { return std::chrono::hours(1); };
+    std::chrono::milliseconds period{1000};                  // the least time between two calls of `tick`
+    std::function<void()> tick = [] {};
   };
   void Start(Handlers handlers);
 

@@ -238,20 +238,26 @@ TEST_F(RunFolderTest, RecordsAreThoseThatTheNewestCheckpointNames) {
               HasSubstr("r/ledger/violations.csv is missing"));
 }
 
-TEST_F(RunFolderTest, NothingFollowsInAFileOfPolicies) {
-  const v1::Experiment experiment = ResolveExperiment(v1::Experiment());
-  fs::create_directories("r/policies");
+// A checkpoint of run r-1 that names `path`, whose content is "123456789".
+Checkpoint CheckpointThatNames(const std::string& path, const v1::Experiment& experiment) {
+  fs::create_directories(fs::path("r") / fs::path(path).parent_path());
   std::ofstream("r/run_id") << "r-1\n";
+  std::ofstream("r/" + path) << "123456789";
   Checkpoint checkpoint;
   checkpoint.learner.set_run_id("r-1");
   checkpoint.learner.set_experiment(PrintExperiment(experiment));
   checkpoint.algorithm["weights"] = "1234";
   v1::FileEnd* const file = checkpoint.learner.add_files();
-  file->set_path("policies/epoch_0003.snapshot");
+  file->set_path(path);
   file->set_bytes(9);
   file->set_sha256("15e2b0d3c33891ebb0f1ef609ec419420c20e320ce94c65fbc8c3312448eb225");  // of "123456789"
-  ASSERT_THAT(CheckpointStore("r/checkpoints").Save(checkpoint), IsOk());
-  std::ofstream("r/policies/epoch_0003.snapshot") << "123456789";
+  return checkpoint;
+}
+
+TEST_F(RunFolderTest, NothingFollowsInAFileOfPolicies) {
+  const v1::Experiment experiment = ResolveExperiment(v1::Experiment());
+  ASSERT_THAT(CheckpointStore("r/checkpoints").Save(CheckpointThatNames("policies/epoch_0003.snapshot", experiment)),
+              IsOk());
   EXPECT_THAT(CheckRecords("r", experiment).status(), IsOk());
   std::ofstream("r/policies/epoch_0003.snapshot") << "1234567890";
   EXPECT_THAT(std::string(CheckRecords("r", experiment).status().message()),
@@ -260,20 +266,11 @@ TEST_F(RunFolderTest, NothingFollowsInAFileOfPolicies) {
 
 TEST_F(RunFolderTest, PoliciesOfPendingEvaluationsAreOfTheRun) {
   const v1::Experiment experiment = ResolveExperiment(v1::Experiment());
-  fs::create_directories("r/policies");
-  std::ofstream("r/run_id") << "r-1\n";
-  Checkpoint checkpoint;
-  checkpoint.learner.set_run_id("r-1");
-  checkpoint.learner.set_experiment(PrintExperiment(experiment));
+  Checkpoint checkpoint = CheckpointThatNames("episodes.csv", experiment);
   checkpoint.learner.add_pending()->set_epoch(3);  // cut short, so that the checkpoint has no sum of its policies
-  checkpoint.algorithm["weights"] = "1234";
-  v1::FileEnd* const file = checkpoint.learner.add_files();
-  file->set_path("episodes.csv");
-  file->set_bytes(9);
-  file->set_sha256("15e2b0d3c33891ebb0f1ef609ec419420c20e320ce94c65fbc8c3312448eb225");  // of "123456789"
-  std::ofstream("r/episodes.csv") << "123456789";
   ASSERT_THAT(CheckpointStore("r/checkpoints").Save(checkpoint), IsOk());
   EXPECT_THAT(std::string(CheckRecords("r", experiment).status().message()), HasSubstr("policies/epoch_0003.snapshot"));
+  fs::create_directories("r/policies");
   Snapshot policy;
   policy.run_id = "another";
   ASSERT_THAT(WriteSnapshotFile("r/policies/epoch_0003.snapshot", {policy}), IsOk());
