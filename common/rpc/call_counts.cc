@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/string_view.h"
+#include "common/rpc/listener.h"
 #include "grpc/grpc.h"
 #include "grpc/support/alloc.h"
 #include "grpcpp/grpcpp.h"
@@ -34,6 +35,11 @@ int64_t Number(absl::string_view text) {
   return absl::SimpleAtoi(text, &number) ? number : 0;
 }
 
+uint64_t First(absl::string_view json, const std::string& field) {
+  const std::vector<absl::string_view> values = Values(json, field);
+  return values.empty() ? 0 : static_cast<uint64_t>(Number(values[0]));  // gRPC leaves out what is 0
+}
+
 }  // namespace
 
 std::unique_ptr<grpc::Server> CallCounts::Of(const std::function<std::unique_ptr<grpc::Server>()>& start,
@@ -52,14 +58,10 @@ std::unique_ptr<grpc::Server> CallCounts::Of(const std::function<std::unique_ptr
   return server;
 }
 
-uint64_t CallCounts::Begun() const {
-  const std::string server = Text(grpc_channelz_get_server(server_));
-  const std::vector<absl::string_view> begun = Values(server, "callsStarted");
-  return begun.empty() ? 0 : static_cast<uint64_t>(Number(begun[0]));  // gRPC leaves out what is 0
-}
+uint64_t CallCounts::Begun() const { return First(Text(grpc_channelz_get_server(server_)), "callsStarted"); }
 
-std::map<std::string, uint64_t> CallCounts::BegunByPeer() const {
-  std::map<std::string, uint64_t> begun;
+CallCounts::ByPeer CallCounts::Connections() const {
+  ByPeer connections;
   int64_t socket = 0;
   for (bool more = true; more;) {
     const std::string sockets = Text(grpc_channelz_get_server_sockets(server_, socket + 1, 0));
@@ -67,13 +69,12 @@ std::map<std::string, uint64_t> CallCounts::BegunByPeer() const {
     for (size_t i = 0; i < numbers.size() && i < names.size(); ++i) {
       socket = Number(numbers[i]);
       const std::string json = Text(grpc_channelz_get_socket(socket));
-      const std::vector<absl::string_view> streams = Values(json, "streamsStarted");
       const absl::string_view peer = names[i].substr(names[i].rfind(' ') + 1);  // "chttp2 ipv4:10.0.0.7:4711"
-      if (!streams.empty()) begun[std::string(peer)] = static_cast<uint64_t>(Number(streams[0]));
+      connections[PlainPeer(std::string(peer))] = {First(json, "streamsStarted"), First(json, "messagesReceived")};
     }
     more = !numbers.empty();
   }
-  return begun;
+  return connections;
 }
 
 }  // namespace datacom

@@ -21,9 +21,14 @@ class CallCounts {
   static std::unique_ptr<grpc::Server> Of(const std::function<std::unique_ptr<grpc::Server>()>& start,
                                           CallCounts* counts);
 
+  struct Connection {
+    uint64_t calls = 0;     // begun
+    uint64_t messages = 0;  // received
+  };
+  using ByPeer = std::map<std::string, Connection>;  // by PlainPeer (common/rpc/listener.h)
+
   uint64_t Begun() const;
-  // Those of each open connection, by its peer as gRPC names it.
-  std::map<std::string, uint64_t> BegunByPeer() const;
+  ByPeer Connections() const;  // those that are open; takes tens of microseconds for each
 
  private:
   int64_t server_ = 0;  // channelz's number of it

@@ -2,9 +2,12 @@
 // the peer resets it at once ("rapid reset", CVE-2023-44487), each takes 20 KB until it has ended, and they are made
 // faster than they end.
 //
-// When more than `limit` calls have begun within a second, every connection is to be reset that has begun more than its
-// share of them, the limit over the connections that began any, and more than kCalls. For kDisgrace afterwards its
-// address may open only kNewConnections a second.
+// When more than `limit` calls have begun within a second,
+//   - every connection is reset that had received no message when the second began. Connections of the roles have
+//     received one then, and the others of a flood are reset before gRPC has read what the kernel holds of them;
+//   - every other connection is reset that has begun more than its share of the calls, the limit over the connections
+//     that began any, and more than kCalls.
+// For kDisgrace afterwards the address of a connection that was reset may open only kNewConnections a second.
 //
 // Not thread-safe. Nothing blocks.
 #ifndef DATACOM_COMMON_RPC_CALL_LIMIT_H_
@@ -13,12 +16,13 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/rpc/call_counts.h"
 
 namespace datacom {
 
@@ -27,14 +31,19 @@ class CallLimit {
   static constexpr uint64_t kCalls = 20;  // the run's peers begin one for a stream, a lease or a report
   static constexpr uint32_t kNewConnections = 10;
   static constexpr std::chrono::seconds kDisgrace{10};
-  using ByPeer = std::map<std::string, uint64_t>;  // calls of each open connection, by peer as gRPC names it
 
+  // The open connections of a server; peers as PlainPeer names them.
+  struct Connections {
+    std::function<std::vector<std::string>()> peers;
+    std::function<CallCounts::ByPeer()> counts;  // slower than `peers`
+    std::function<void(const std::vector<std::string>&)> reset;
+  };
   // `clock` outlives this object.
-  CallLimit(uint64_t limit, const Clock* clock) : limit_(limit), clock_(clock) {}
+  CallLimit(uint64_t limit, const Clock* clock, Connections connections)
+      : limit_(limit), clock_(clock), connections_(std::move(connections)) {}
 
-  // `begun`: all calls so far. `by_peer` is asked for those of the open connections, at least once a second. Returns
-  // the peers whose connections are to be reset. Call it every few milliseconds.
-  std::vector<std::string> Tick(uint64_t begun, const std::function<ByPeer()>& by_peer);
+  // `begun`: all calls so far. Call it every few milliseconds; asks for the counts once a second and beyond the limit.
+  void Tick(uint64_t begun);
 
   // Counts a new connection from an address (AddressOf, common/rpc/listener.h). False: it is to be refused.
   bool AdmitsConnection(const std::string& address);
@@ -49,12 +58,14 @@ class CallLimit {
     Clock::Time second;
   };
   void Forgive();
+  void Reset(const std::vector<std::string>& peers);
 
   const uint64_t limit_;
   const Clock* const clock_;
+  const Connections connections_;
   Clock::Time second_;                                   // when it began
   uint64_t begun_ = 0;                                   // before it
-  ByPeer by_peer_;                                       // the same
+  CallCounts::ByPeer counts_;                            // when it began
   std::unordered_map<std::string, Disgrace> disgraced_;  // by address
 };
 

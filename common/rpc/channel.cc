@@ -98,7 +98,11 @@ struct Server::Port {
     for (grpc::Service* service : services) builder.RegisterService(service);
     port->server = CallCounts::Of([&builder] { return builder.BuildAndStart(); }, &port->counts);
     if (port->server == nullptr) return absl::UnavailableError(absl::StrCat("gRPC cannot serve on ", address));
-    port->limit = std::make_unique<CallLimit>(calls_per_second, &Clock::Real());
+    port->limit = std::make_unique<CallLimit>(
+        calls_per_second, &Clock::Real(),
+        CallLimit::Connections{.peers = [port = port.get()] { return port->listener->Peers(); },
+                               .counts = [port = port.get()] { return port->counts.Connections(); },
+                               .reset = [](const std::vector<std::string>& peers) { ResetConnectionsFrom(peers); }});
     port->listener->Start(
         {.admits = [limit = port->limit.get()](const std::string& peer) { return limit->AdmitsConnection(peer); },
          .take =
@@ -113,7 +117,7 @@ struct Server::Port {
   }
 
   void Tick() {
-    ResetConnectionsFrom(limit->Tick(counts.Begun(), [this] { return counts.BegunByPeer(); }));
+    limit->Tick(counts.Begun());
     const bool disgraced = limit->Disgraced();
     if (std::exchange(flooded, disgraced) && !disgraced) ::malloc_trim(0);  // gRPC's memory of the calls
   }

@@ -52,7 +52,16 @@ std::string PeerOf(int fd) {
   return absl::StrCat("ipv6:[", text, "]:", ntohs(six.sin6_port));
 }
 
-std::string PlainPeer(const std::string& peer) { return absl::StrReplaceAll(peer, {{"%5B", "["}, {"%5D", "]"}}); }
+// Calls `visit` with the descriptor and the peer of each TCP connection of this process.
+template <typename Visit>
+void VisitConnections(const Visit& visit) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
+    int fd = -1;
+    if (!absl::SimpleAtoi(entry.path().filename().string(), &fd)) continue;
+    if (const std::string peer = PeerOf(fd); !peer.empty()) visit(fd, peer);
+  }
+}
 
 // A listening socket, or -1 and errno.
 int Listen(const addrinfo& at, uint16_t port) {
@@ -131,6 +140,7 @@ absl::StatusOr<std::unique_ptr<Listener>> Listener::Bind(const std::string& addr
   };
   if (!((host == "0.0.0.0" && listen("::")) || listen(host))) return unavailable();
   listener->address_ = absl::StrCat(address.substr(0, colon + 1), port);
+  listener->port_ = static_cast<uint16_t>(port);
   listener->stop_ = ::eventfd(0, EFD_CLOEXEC);
   if (listener->stop_ < 0) return ErrnoStatus(errno, "eventfd");
   return listener;
@@ -176,23 +186,29 @@ void Listener::Accept() {
   }
 }
 
+std::vector<std::string> Listener::Peers() const {
+  std::vector<std::string> peers;
+  VisitConnections([&](int fd, const std::string& peer) {
+    if (PortOf(fd) == port_) peers.push_back(peer);
+  });
+  return peers;
+}
+
+std::string PlainPeer(const std::string& peer) { return absl::StrReplaceAll(peer, {{"%5B", "["}, {"%5D", "]"}}); }
+
 std::string AddressOf(const std::string& peer) { return PlainPeer(peer.substr(0, peer.rfind(':'))); }
 
 int ResetConnectionsFrom(const std::vector<std::string>& peers) {
+  const std::set<std::string> wanted(peers.begin(), peers.end());
   int found = 0;
-  std::set<std::string> wanted;
-  for (const std::string& peer : peers) wanted.insert(PlainPeer(peer));
-  wanted.erase("");  // of what is no connection
   if (wanted.empty()) return found;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
-    int fd = -1;
-    if (!absl::SimpleAtoi(entry.path().filename().string(), &fd) || !wanted.contains(PeerOf(fd))) continue;
+  VisitConnections([&](int fd, const std::string& peer) {
+    if (!wanted.contains(peer)) return;
     // gRPC owns the descriptor. It finds the connection ended and closes it. Ended in the usual way, it would first
     // read what the kernel holds.
     const sockaddr nobody = {AF_UNSPEC, {}};
     found += ::connect(fd, &nobody, sizeof nobody) == 0 ? 1 : 0;
-  }
+  });
   return found;
 }
 

@@ -4,6 +4,7 @@
 #define DATACOM_COMMON_RPC_LISTENER_H_
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -24,6 +25,7 @@ class Listener {
   Listener& operator=(const Listener&) = delete;
 
   const std::string& address() const { return address_; }  // with the port that was picked
+  std::vector<std::string> Peers() const;  // of its connections that are open now, as PlainPeer names them
   // What a thread of its own calls.
   struct Handlers {
     std::function<bool(const std::string& address)> admits;  // by AddressOf; a connection that it refuses is reset
@@ -38,16 +40,20 @@ class Listener {
   void Accept();
 
   std::string address_;
+  uint16_t port_ = 0;
   std::vector<int> sockets_;
   int stop_ = -1;  // an eventfd that ends the thread
   Handlers handlers_;
   std::thread thread_;
 };
 
-// The address of a peer without its port. `peer`: as gRPC names it ("ipv4:10.0.0.7:4711", "ipv6:%5B::1%5D:4711").
+// A peer as gRPC names it ("ipv4:10.0.0.7:4711", "ipv6:%5B::1%5D:4711"), with plain brackets. AddressOf: without its
+// port.
+std::string PlainPeer(const std::string& peer);
 std::string AddressOf(const std::string& peer);
 
-// Resets this process's TCP connections from these peers and drops what they have received. Returns their number.
+// Resets this process's TCP connections from these peers (PlainPeer) and drops what they have received. Returns their
+// number.
 int ResetConnectionsFrom(const std::vector<std::string>& peers);
 
 }  // namespace datacom

@@ -19,8 +19,10 @@
 namespace datacom {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
 
 // A connected socket, and the other end's name of it.
 struct Client {
@@ -110,7 +112,9 @@ TEST(ResetConnectionsFrom, EndsTheConnectionOfThisPeerAndDropsWhatItHasReceived)
   EXPECT_EQ(::send(wanted.fd, "received", 8, 0), 8);
   pollfd readable = {first, POLLIN, 0};
   EXPECT_EQ(::poll(&readable, 1, -1), 1);
+  EXPECT_THAT(listener->Peers(), UnorderedElementsAre(wanted.name, other.name)) << "and not the clients' own ends";
   EXPECT_EQ(ResetConnectionsFrom({"ipv4:10.0.0.7:4711", wanted.name}), 1);
+  EXPECT_THAT(listener->Peers(), ElementsAre(other.name)) << "at once";
   EXPECT_TRUE(wanted.Ended());
   char bytes[8];
   EXPECT_LE(::recv(first, bytes, sizeof bytes, MSG_DONTWAIT), 0);
