@@ -203,8 +203,8 @@ TEST_F(CallLimitTest, AnAddressWithAResetConnectionOpensFewUntilTenSecondsLater)
 TEST(Server, ClosesAConnectionThatResetsItsCallsAndServesTheOthers) {
   ServerOptions options;
   options.calls_per_second = 50;
-  const auto server = Server::Start("127.0.0.1:0", {}, options).value();
   for (const std::string method : {"/datacom.v1.Replay/Insert", "/no.such/Method", "/grpc.health.v1.Health/Check"}) {
+    const auto server = Server::Start("127.0.0.1:0", {}, options).value();
     const Socket peer(PortOf(server->address()));
     ASSERT_TRUE(peer.connected());
     ASSERT_TRUE(peer.Send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + Frame(/*SETTINGS*/ 4, 0, 0, "")));
