@@ -227,7 +227,8 @@ EnvironmentBatch::Outcome EnvironmentBatch::Step(int index, const Decision& deci
   const StepResult result = Advance(&environment, decision.executed);
   if (!result.valid) {
     if (first_fault_.empty()) {
-      first_fault_ = WhatIsInvalid(environment.task->spec(), result, wide_observation_.data());
+      first_fault_ = absl::StrCat("in step ", environment.step + 1, " ",
+                                  WhatIsInvalid(environment.task->spec(), result, wide_observation_.data()));
     }
     BeginEpisode(index, environment.episode + 1);
     return Outcome::kAbandoned;

@@ -128,7 +128,8 @@ class EnvironmentBatch {
   // finite) appends nothing and ends the episode, which stays unfinished in the row stream. REQUIRES that the
   // environment acts and rows->rows() < rows->capacity().
   Outcome Step(int environment, const Decision& decision, RowChunk* rows);
-  // Why the first episode that was abandoned was; empty if none was.
+  // Why the first episode that was abandoned was: "in step 21 the reward is not finite or above 1e+18". Empty if none
+  // was.
   const std::string& first_fault() const { return first_fault_; }
   // Not OK: a task cannot go on (Task::status).
   absl::Status status() const;

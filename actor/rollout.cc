@@ -236,8 +236,8 @@ absl::Status Rollout::CountAbandoned(const MemberState& state, int count) {
   const std::string& why = state.environments->first_fault();
   if (rows_ == 0 && abandoned_ >= kMostWithoutRow) {
     return absl::InvalidArgumentError(
-        absl::StrCat(abandoned_, " episodes were abandoned and none gave a row: at the first step of the first one, ",
-                     why, ". `datacom task check` plays a task file and names every such number"));
+        absl::StrCat(abandoned_, " episodes were abandoned and none gave a row; the first one: ", why,
+                     ". `datacom task check` plays a task file and names every such number"));
   }
   if (abandoned_ < abandoned_logged_) return absl::OkStatus();
   abandoned_logged_ = 2 * abandoned_;
@@ -340,7 +340,8 @@ absl::Status Rollout::Flush(MemberState* state) {
   state->chunk_age = 0;
   const uint32_t rows = state->chunk.rows();
   if (rows == 0) return absl::OkStatus();
-  const absl::Status status = session_->Append(state->member, rows, state->chunk.Take());
+  const absl::Status status =
+      session_->Append(state->member, rows, state->chunk.Take(), state->environments->first_fault());
   if (status.ok()) return status;
   // An ended session rejects rows before the loop has checked it; the session's status says what to do next.
   RETURN_IF_ERROR(session_->status());

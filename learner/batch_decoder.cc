@@ -159,6 +159,8 @@ absl::Status BatchDecoder::Decode(v1::DrawReply* reply, PreparedUpdate* out) {
   out->rows_seen.resize(members);
   out->inserted.resize(members);
   out->lanes.resize(members);
+  out->abandoned.resize(members);
+  out->faults.resize(members);
   std::vector<int> first_episode(members + 1);
   for (int member = 0; member < members; ++member)
     first_episode[member + 1] = first_episode[member] + batches[member]->episodes_size();
@@ -177,6 +179,8 @@ absl::Status BatchDecoder::DecodeMember(int member, const NewRows* rows, v1::Mem
   out->rows_seen[member] = from->rows_seen();
   out->inserted[member] = from->inserted();
   out->lanes[member] = from->lanes();
+  out->abandoned[member] = from->abandoned();
+  out->faults[member] = from->fault();
   if (rows == nullptr) {
     RETURN_IF_ERROR(DecodeMain(member, from->main(), &out->batch));
     RETURN_IF_ERROR(DecodeFailure(member, from->failure(), &out->batch));

@@ -75,6 +75,8 @@ struct PreparedUpdate {
   std::vector<FinishedEpisode> episodes;      // ordered by member, then by row
   std::vector<uint64_t> rows_seen, inserted;  // [M], as the replay counts them (proto MemberBatch)
   std::vector<uint32_t> lanes;                // [M], as the replay counts them
+  std::vector<uint64_t> abandoned;            // [M] episodes, and why
+  std::vector<std::string> faults;
 };
 
 class BatchDecoder {

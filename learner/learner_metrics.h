@@ -38,6 +38,7 @@ class LearnerMetrics {
   void SetPendingEvaluations(uint32_t items) { pending_.Set(items); }
   void SetSubscribers(int count) { subscribers_.Set(count); }  // thread-safe
   void Episode(int member, const v1::Episode& episode);
+  void Abandoned(int member, uint64_t episodes) { abandoned_.Add(member, static_cast<double>(episodes)); }
   void Evaluated(int member, const EvaluationMeans& means);
   // Called once. Series of tasks with several costs; others have none. device: that computes the updates.
   void NameCosts(const std::vector<std::string>& names);
@@ -111,6 +112,7 @@ class LearnerMetrics {
   MemberGauge eval_abandoned_{metrics_, "datacom_member_eval_abandoned_episodes", members_};
   std::vector<std::pair<EpochStatistic, MemberGauge>> statistics_;
   MemberCounter episodes_{metrics_, "datacom_member_episodes_total", members_};
+  MemberCounter abandoned_{metrics_, "datacom_member_abandoned_episodes_total", members_};
   MemberCounter violations_{metrics_, "datacom_member_violations_total", members_};
   MemberCounter cost_{metrics_, "datacom_member_cost_total", members_};
   struct NamedCost {

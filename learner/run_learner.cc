@@ -157,7 +157,7 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
   if (status.ok()) FinishRun(seams, trainer.update(), incarnation, &served);
   served.snapshots.Close();
   server->Shutdown(std::chrono::milliseconds(1000));
-  return status;
+  return status.ok() ? trainer.CheckEpisodes() : status;
 }
 
 }  // namespace datacom::learner

@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
@@ -46,7 +47,7 @@ std::vector<std::string> ProgressHeader(const std::vector<EpochStatistic>& stati
   for (const EvaluationMean& mean : kEvaluationMeans) header.push_back(absl::StrCat("eval_", mean.name));
   for (const EpochStatistic& statistic : statistics) {
     header.push_back(statistic.name());
-    if (statistic.number() == kBeforeStatus) header.emplace_back("status");
+    if (statistic.number() == kBeforeStatus) header.insert(header.end(), {"status", "abandoned_reason"});
   }
   return header;
 }
@@ -169,7 +170,8 @@ absl::Status RunRecords::AppendEpoch(const v1::EpochRecord& record) {
       row.push_back(whole ? Cell(static_cast<uint64_t>(value)) : Cell(value));
       scalars.emplace_back(statistic.tag(), value);
       if (statistic.number() == kBeforeStatus) {
-        row.emplace_back(StatusOf(member.diverged(), member.critic_runaway()));
+        row.emplace_back(StatusOf(member.diverged(), member.critic_runaway(), member.abandons()));
+        row.push_back(absl::StrReplaceAll(member.abandoned_reason(), {{",", ";"}, {"\n", " "}, {"\r", " "}}));
       }
     }
     AppendNamedCosts(eval.named, options_.cost_names.size(), &row);
@@ -204,7 +206,13 @@ FileEnds RunRecords::Ends() const {
   return ends;
 }
 
-const char* StatusOf(bool diverged, bool runaway) { return diverged ? "diverged" : runaway ? "runaway" : "ok"; }
+const char* StatusOf(bool diverged, bool runaway, bool abandons) {
+  return diverged ? "diverged" : runaway ? "runaway" : abandons ? "abandoned" : "ok";
+}
+
+bool Abandons(const v1::MemberTotals& totals) {
+  return 10 * totals.abandoned() > totals.episodes() + totals.abandoned();
+}
 
 std::string BuildText(const std::string& before) {
   const std::string torch = TorchVersion();

@@ -54,7 +54,9 @@ class RunRecords {
 };
 
 // A member's status, as progress.csv and `datacom status` show it.
-const char* StatusOf(bool diverged, bool runaway);
+const char* StatusOf(bool diverged, bool runaway, bool abandons);
+// Whether more than a tenth of a member's training episodes were abandoned: the status `abandoned`.
+bool Abandons(const v1::MemberTotals& totals);
 
 // The text of build.txt, one line each: versions of this build and of its libraries, the simulators, the arithmetic on
 // this processor, the machine, the day of this start (UTC). `before` is the text of the start that a resume continues,

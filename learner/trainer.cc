@@ -240,6 +240,15 @@ absl::Status Trainer::RecordEpisodes(const PreparedUpdate& prepared) {
       member->set_episodes(totals.episodes());
     });
   }
+  for (int i = 0; i < members_; ++i) {
+    const uint64_t abandoned = prepared.abandoned[i];
+    if (abandoned == 0) continue;
+    v1::MemberEpoch& epoch = *OpenEpoch(schedule_.EpochOfRow(prepared.rows_seen[i])).mutable_members(i);
+    epoch.set_train_abandoned(epoch.train_abandoned() + abandoned);
+    totals_[i].set_abandoned(totals_[i].abandoned() + abandoned);
+    if (totals_[i].fault().empty()) totals_[i].set_fault(prepared.faults[i]);
+    metrics_.Abandoned(i, abandoned);
+  }
   return absl::OkStatus();
 }
 
@@ -276,6 +285,8 @@ absl::Status Trainer::EndEpoch() {
     member->MergeFrom(stats[i]);  // has none of the training totals
     member->set_inserted(inserted_[i]);
     member->set_lanes(lanes_[i]);
+    member->set_abandons(Abandons(totals_[i]));
+    member->set_abandoned_reason(totals_[i].fault());
   }
   if (next_epoch_ % run_.settings.eval_period != 0 && next_epoch_ < schedule_.last_epoch()) {
     for (v1::MemberEpoch& member : *record.mutable_members()) member.set_evaluated(true);  // nothing is to be reported
@@ -416,6 +427,16 @@ absl::Status Trainer::SaveCheckpoint() {
   return absl::OkStatus();
 }
 
+absl::Status Trainer::CheckEpisodes() const {
+  for (int i = 0; i < members_; ++i) {
+    const v1::MemberTotals& totals = totals_[i];
+    if (totals.episodes() > 0 || totals.abandoned() == 0) continue;
+    return absl::InvalidArgumentError(absl::StrCat("all ", totals.abandoned(), " training episodes of member ", i,
+                                                   " were abandoned, the first one because ", totals.fault()));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<Snapshot>> Trainer::TakeSnapshots() const {
   std::vector<Snapshot> snapshots;
   for (int member = 0; member < members_; ++member) {
@@ -462,7 +483,7 @@ absl::Status Trainer::Refresh() {
       v1::MemberProgress* member = info->mutable_members(i);
       member->set_env_steps(rows);
       member->set_epoch(next_epoch_ == 0 ? 0 : next_epoch_ - 1);
-      member->set_status(StatusOf(stats[i].diverged(), runaway_[i] != 0));
+      member->set_status(StatusOf(stats[i].diverged(), runaway_[i] != 0, Abandons(totals_[i])));
       member->set_delta(stats[i].delta());
       member->set_alpha(stats[i].alpha());
       member->set_delta_steps(stats[i].delta_steps());

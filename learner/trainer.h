@@ -47,6 +47,8 @@ class Trainer {
   // OK: every update is done, every evaluation is reported and written. CANCELLED: the process was asked to stop, and a
   // checkpoint is written.
   absl::Status Run(Prefetch* prefetch);
+  // INVALID_ARGUMENT, with the reason, if all training episodes of a member were abandoned.
+  absl::Status CheckEpisodes() const;
 
  private:
   absl::Status Train(Prefetch* prefetch);

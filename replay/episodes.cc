@@ -16,17 +16,13 @@ void EpisodeTracker::Feed(uint64_t number, const char* row) {
   const uint32_t episode_number = At<uint32_t>(row, offsets_.episode);
   const bool continues = lane.open && episode_number == episode.episode && step == episode.length;
   if (!continues) {
-    if (lane.open) ++abandoned_count_;
+    const NewestRow newest = lane.open ? NewestRow{true, false, episode.episode, episode.length - 1} : lane.newest;
+    if (const uint64_t invalid = InvalidBetween(newest, episode_number); invalid > 0) {
+      invalid_.push_back({number + 1, invalid});
+      abandoned_count_ += invalid;
+    }
     lane.open = step == 0;
-    episode = EpisodeSummary{};
-    episode.session = session;
-    episode.environment = environment;
-    episode.episode = episode_number;
-    episode.first_row = number;
-    episode.named_max_violation.assign(offsets_.named_costs, 0);
-    episode.named_sum_cost.assign(offsets_.named_costs, 0);
-    episode.named_violating_steps.assign(offsets_.named_costs, 0);
-    episode.log_sum.assign(offsets_.logs, 0);
+    episode = Begun(session, environment, episode_number, number);
     lane.discount_power = 1;
     has_gap_ = has_gap_ || (is_empty_ && number > 0);
     is_empty_ = false;
@@ -64,6 +60,19 @@ void EpisodeTracker::Feed(uint64_t number, const char* row) {
   }
 }
 
+EpisodeSummary EpisodeTracker::Begun(uint32_t session, uint32_t environment, uint32_t number, uint64_t row) const {
+  EpisodeSummary episode;
+  episode.session = session;
+  episode.environment = environment;
+  episode.episode = number;
+  episode.first_row = row;
+  episode.named_max_violation.assign(offsets_.named_costs, 0);
+  episode.named_sum_cost.assign(offsets_.named_costs, 0);
+  episode.named_violating_steps.assign(offsets_.named_costs, 0);
+  episode.log_sum.assign(offsets_.logs, 0);
+  return episode;
+}
+
 void EpisodeTracker::Abandon(uint32_t session) {
   const auto found = lanes_.find(session);
   if (found == lanes_.end()) return;
@@ -82,6 +91,22 @@ void EpisodeTracker::AbandonAllBut(const std::vector<uint32_t>& living) {
 
 void EpisodeTracker::Forget(uint64_t last_row) {
   while (!finished_.empty() && finished_.front().last_row <= last_row) finished_.pop_front();
+  while (!invalid_.empty() && invalid_.front().row <= last_row) invalid_.pop_front();
+}
+
+uint64_t EpisodeTracker::InvalidBetween(const NewestRow& newest, uint32_t episode) {
+  if (!newest.known || episode <= newest.episode) return 0;
+  return episode - newest.episode - (newest.last ? 1 : 0);
+}
+
+uint64_t EpisodeTracker::Invalid(uint64_t after, uint64_t up_to) const {
+  const auto above = [](uint64_t row, const Invalids& invalid) { return row < invalid.row; };
+  uint64_t episodes = 0;
+  for (auto at = std::upper_bound(invalid_.begin(), invalid_.end(), after, above);
+       at != invalid_.end() && at->row <= up_to; ++at) {
+    episodes += at->episodes;
+  }
+  return episodes;
 }
 
 std::vector<EpisodeSummary> EpisodeTracker::Finished(uint64_t after, uint64_t up_to) const {

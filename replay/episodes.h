@@ -1,9 +1,10 @@
 // The training episodes of one member, assembled from its committed rows in row order.
 //
 // An episode belongs to one (session, environment). It is open from its row with step 0 to its row with `last`; then it
-// is finished and kept as a summary, in row order. An episode that is cut short (its session ended, or its environment
-// began another one) is abandoned and not reported. All state follows from rows: feeding the same rows after a crash
-// gives the same episodes. Not thread-safe. Owns the summaries; rows are only read during Feed.
+// is finished and kept as a summary, in row order. An episode is abandoned when its session ends, or when its
+// environment begins another one: then a step was invalid. An environment numbers its episodes without gaps, so those
+// are counted, too, that left no row. All state follows from rows: feeding the same rows after a crash gives the same
+// episodes. Not thread-safe. Owns the summaries; rows are only read during Feed.
 #ifndef DATACOM_REPLAY_EPISODES_H_
 #define DATACOM_REPLAY_EPISODES_H_
 
@@ -53,11 +54,13 @@ class EpisodeTracker {
   void Abandon(uint32_t session);
   // Abandons the open episodes of every session that is not in `living` (after recovery).
   void AbandonAllBut(const std::vector<uint32_t>& living);
-  // Drops finished episodes whose last row is at or below `last_row`.
+  // Drops what happened at or below row `last_row`, counted from 1.
   void Forget(uint64_t last_row);
 
   // Finished episodes with last row in (after, up_to], in row order.
   std::vector<EpisodeSummary> Finished(uint64_t after, uint64_t up_to) const;
+  // Episodes with an invalid step, by the row in (after, up_to] that begins the environment's next one.
+  uint64_t Invalid(uint64_t after, uint64_t up_to) const;
   // The environment's open episode; when none is open, the next one, with length 0.
   EpisodeSummary OpenOrNext(uint32_t session, uint32_t environment) const;
 
@@ -66,7 +69,7 @@ class EpisodeTracker {
   bool has_gap() const { return has_gap_; }
 
   uint64_t finished_count() const { return finished_count_; }
-  uint64_t abandoned_count() const { return abandoned_count_; }
+  uint64_t abandoned_count() const { return abandoned_count_; }         // since this process started
   void set_finished_count(uint64_t count) { finished_count_ = count; }  // for recovery; includes forgotten episodes
 
  private:
@@ -80,7 +83,16 @@ class EpisodeTracker {
   const RowOffsets offsets_;
   const double discount_;
   std::map<uint32_t, std::vector<Lane>> lanes_;  // session -> its environments
+  struct Invalids {
+    uint64_t row = 0;  // counted from 1
+    uint64_t episodes = 0;
+  };
+  EpisodeSummary Begun(uint32_t session, uint32_t environment, uint32_t number, uint64_t row) const;
+  // Episodes between the newest row of an environment and its next one.
+  static uint64_t InvalidBetween(const NewestRow& newest, uint32_t episode);
+
   std::deque<EpisodeSummary> finished_;
+  std::deque<Invalids> invalid_;
   uint64_t finished_count_ = 0;
   uint64_t abandoned_count_ = 0;
   bool is_empty_ = true, has_gap_ = false;

@@ -322,7 +322,7 @@ absl::Status MemberTable::Draw(uint64_t update, uint64_t seen, uint64_t seen_bef
       pointers_.push_back(failures_->record(numbers_[i]) + kFailureHeaderBytes);
     Gather(pointers_, batch->mutable_failure());
   }
-  for (const EpisodeSummary& episode : episodes_.Finished(seen_before, seen)) AddEpisode(episode, oldest, batch);
+  AddEpisodes(seen_before, seen, oldest, batch);
   return absl::OkStatus();
 }
 
@@ -342,7 +342,7 @@ absl::Status MemberTable::DrawNew(uint64_t update, uint64_t seen, uint64_t seen_
   }
   if (rows.to < seen) return absl::OkStatus();
   const uint64_t oldest = seen - std::min(seen, layout_.capacity);
-  for (const EpisodeSummary& episode : episodes_.Finished(seen_before, seen)) AddEpisode(episode, oldest, batch);
+  AddEpisodes(seen_before, seen, oldest, batch);
   return absl::OkStatus();
 }
 
@@ -354,6 +354,12 @@ void MemberTable::VisitRows(const EpisodeSummary& episode, const Visit& visit) c
         At<uint32_t>(row, offsets_.environment) == episode.environment)
       visit(row);
   }
+}
+
+void MemberTable::AddEpisodes(uint64_t after, uint64_t up_to, uint64_t oldest, v1::MemberBatch* batch) const {
+  for (const EpisodeSummary& episode : episodes_.Finished(after, up_to)) AddEpisode(episode, oldest, batch);
+  batch->set_abandoned(episodes_.Invalid(after, up_to));
+  batch->set_fault(fault_);
 }
 
 void MemberTable::AddEpisode(const EpisodeSummary& summary, uint64_t oldest, v1::MemberBatch* batch) const {

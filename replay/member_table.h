@@ -57,6 +57,7 @@ class MemberTable {
   uint64_t held() const { return rows_->cursor() - rows_->first(); }
   const EpisodeTracker& episodes() const { return episodes_; }
   EpisodeTracker* mutable_episodes() { return &episodes_; }
+  void SetFault(const std::string& fault) { fault_ = fault_.empty() ? fault : fault_; }  // the first one stays
   // Whether rows [from, count) of a chunk can follow the rows of this session. The errors of RowOrder::Check.
   absl::Status CheckOrder(uint32_t session, const std::string& columns, uint32_t count, uint32_t from) {
     return order_.Check(episodes_, session, columns, count, from);
@@ -114,6 +115,8 @@ class MemberTable {
   uint64_t FailuresBelow(uint64_t row) const;  // failures among rows [0, row)
   // Replaces `columns` by the learning columns of `rows`.
   void Gather(const std::vector<const char*>& rows, std::string* columns) const;
+  // What DrawNew and Draw say of the episodes that ended at rows (after, up_to].
+  void AddEpisodes(uint64_t after, uint64_t up_to, uint64_t oldest, v1::MemberBatch* batch) const;
   // Leaves out observations and costs if the episode began before row `oldest`: a draw reads no row below it.
   void AddEpisode(const EpisodeSummary& summary, uint64_t oldest, v1::MemberBatch* batch) const;
   template <typename Visit>
@@ -131,6 +134,7 @@ class MemberTable {
   std::unique_ptr<Ring> rows_;
   std::unique_ptr<Ring> failures_;  // record: u64 row number, row
   EpisodeTracker episodes_;
+  std::string fault_;                            // proto MemberBatch
   std::map<uint32_t, uint64_t> next_sequences_;  // by session; Recover takes them from rows
   RowOrder order_;
   uint64_t staged_ = 0;

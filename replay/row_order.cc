@@ -40,6 +40,9 @@ absl::Status ValidateChunk(const RowSchema& schema, const v1::Chunk& chunk, uint
                                                    " bytes of columns instead of ", wanted, " (",
                                                    schema.wire_row_bytes(), " per row)"));
   }
+  if (chunk.fault().size() > kMaxFaultBytes)
+    return absl::InvalidArgumentError(
+        absl::StrCat("fault of ", chunk.fault().size(), " bytes; at most ", kMaxFaultBytes, " are allowed"));
   if (chunk.first_sequence() > UINT64_MAX / 2)
     return absl::InvalidArgumentError(absl::StrCat("first_sequence ", chunk.first_sequence(), " is too large"));
   const char* data = chunk.columns().data();

@@ -21,9 +21,10 @@
 namespace datacom::replay {
 
 inline constexpr size_t kMaxChunkBytes = 1 << 20;
+inline constexpr size_t kMaxFaultBytes = 1000;
 
-// INVALID_ARGUMENT for: no rows, wrong size, more than kMaxChunkBytes; and, naming column, row and value: a float that
-// is not finite, absorbing or last other than 0 and 1, an environment at or above `environments`.
+// INVALID_ARGUMENT for: no rows, wrong size, more than kMaxChunkBytes or kMaxFaultBytes; and, naming column, row and
+// value: a float that is not finite, absorbing or last other than 0 and 1, an environment at or above `environments`.
 absl::Status ValidateChunk(const RowSchema& schema, const v1::Chunk& chunk, uint32_t environments);
 
 // The update of the policy that made the last row of a chunk with at least one row, which is valid for ValidateChunk.

@@ -204,6 +204,7 @@ absl::Status Store::Insert(uint32_t session_number, uint64_t stream, const v1::C
     return absl::OkStatus();
   }
   statistics_.CountDuplicates(member, known);
+  tables_->member(member).SetFault(chunk.fault());
   while (tables_->sessions().credit(*session, member).next_sequence < end) {
     if (const absl::Status stored = StoreRows(session, chunk); !stored.ok()) return commit_.Fail(stored);
     if (tables_->sessions().credit(*session, member).next_sequence == end) break;

@@ -111,6 +111,8 @@ std::vector<MetricInfo> Member() {
        {}},
       Gauge("datacom_member_env_steps", "Environment steps used by this member's updates", "member"),
       Counter("datacom_member_episodes_total", "Training episodes finished", "member"),
+      Counter("datacom_member_abandoned_episodes_total", "Training episodes abandoned because a step was invalid",
+              "member"),
       Counter("datacom_member_violations_total", "Transitions with cost > 0 in finished training episodes", "member"),
       Counter("datacom_member_cost_total", "Sum of violation costs over finished training episodes", "member"),
       {"datacom_member_named_cost_total",

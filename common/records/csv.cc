@@ -142,9 +142,9 @@ absl::Status Csv::CheckWhole(const std::string& column, uint64_t most) const {
   return absl::OkStatus();
 }
 
-absl::Status Csv::CheckNumbers(const std::string& words) const {
+absl::Status Csv::CheckNumbers(const std::set<std::string>& words) const {
   for (const auto& [column, index] : index_) {
-    if (column == words) continue;
+    if (words.contains(column)) continue;
     for (size_t row = 0; row < rows(); ++row) {
       double value = 0;
       const std::string& cell = rows_[row].cells[index];
@@ -174,7 +174,7 @@ absl::StatusOr<Csv> ReadRecords(const std::string& path) {
   RETURN_IF_ERROR(csv.CheckWhole("member", std::numeric_limits<int>::max()));
   RETURN_IF_ERROR(csv.CheckWhole("env_steps", std::numeric_limits<int64_t>::max()));
   if (csv.has("epoch")) RETURN_IF_ERROR(csv.CheckWhole("epoch", std::numeric_limits<uint32_t>::max()));
-  RETURN_IF_ERROR(csv.CheckNumbers("status"));
+  RETURN_IF_ERROR(csv.CheckNumbers({"status", "abandoned_reason"}));
   return csv;
 }
 

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -71,9 +72,9 @@ class Csv {
   double Number(size_t row, const std::string& column) const;
 
   // CheckWhole: every cell of `column`, which must exist, is a whole number from 0 to `most`. CheckNumbers: every cell
-  // outside column `words` is empty or a number.
+  // outside the columns `words` is empty or a number.
   absl::Status CheckWhole(const std::string& column, uint64_t most) const;
-  absl::Status CheckNumbers(const std::string& words) const;
+  absl::Status CheckNumbers(const std::set<std::string>& words) const;
   // The error of a cell that is not an `expected`.
   absl::Status Wrong(size_t row, const std::string& column, const std::string& expected) const;
 
@@ -90,7 +91,8 @@ class Csv {
 };
 
 // progress.csv or episodes.csv of a run, or PATH.gz as a result keeps it. "member" and "env_steps" must exist and hold
-// whole numbers, and so must "epoch" if it exists; cells of any other column except "status" must be empty or numbers.
+// whole numbers, and so must "epoch" if it exists; cells of any other column except "status" and "abandoned_reason"
+// must be empty or numbers.
 absl::StatusOr<Csv> ReadRecords(const std::string& path);
 
 // Row indices of what ReadRecords returned, by the column "member", in file order.

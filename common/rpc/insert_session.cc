@@ -76,7 +76,7 @@ class InsertSessionImpl final : public InsertSession {
     return allowance;
   }
 
-  absl::Status Append(uint32_t member, uint32_t rows, std::string columns) override {
+  absl::Status Append(uint32_t member, uint32_t rows, std::string columns, const std::string& fault) override {
     MutexLock lock(&mutex_);
     if (!status_.ok())
       return absl::FailedPreconditionError(absl::StrCat("the session is over: ", std::string(status_.message())));
@@ -95,6 +95,7 @@ class InsertSessionImpl final : public InsertSession {
     chunk->set_first_sequence(state.next_sequence);
     chunk->set_row_count(rows);
     chunk->set_columns(std::move(columns));
+    chunk->set_fault(fault);
     state.next_sequence += rows;
     state.queue.push_back(std::move(request));
     changed_.NotifyAll();

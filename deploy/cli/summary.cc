@@ -75,6 +75,27 @@ std::string CellOfGroup(const std::vector<double>& values, int decimals) {
   return interval.count == 1 ? mean : absl::StrCat(mean, " +- ", absl::StrFormat("%.*f", decimals, interval.half));
 }
 
+// A line for each member with abandoned episodes: how many there were, and why the first one was.
+std::string AbandonedEpisodes(const Csv& progress, const std::map<int, std::vector<size_t>>& members) {
+  std::string text;
+  for (const auto& [member, rows] : members) {
+    const auto total = [&](const std::string& column) {
+      double sum = 0;
+      for (const size_t row : rows) {
+        const double number = progress.Number(row, column);
+        sum += std::isnan(number) ? 0 : number;
+      }
+      return sum;
+    };
+    const double abandoned = total("train_abandoned");
+    if (abandoned == 0) continue;
+    absl::StrAppend(&text, "member ", member, ": ", abandoned, " of ", abandoned + total("train_episodes"),
+                    " training episodes were abandoned, the first one because ",
+                    progress.Text(rows.back(), "abandoned_reason"), "\n");
+  }
+  return text;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> GroupTable(const std::vector<std::string>& folders) {
@@ -120,7 +141,8 @@ absl::StatusOr<std::string> FinalTable(const std::string& run_dir) {
     for (const Shown& shown : kShown) table += Cell(number(row, shown.column), shown.decimals);
     absl::StrAppend(&table, "  ", progress.Text(row, "status"), "\n");
   }
-  if (members.size() < 2) return table;
+  const std::string abandoned = AbandonedEpisodes(progress, members);
+  if (members.size() < 2) return table + abandoned;
   table += "  mean";
   for (const Shown& shown : kShown) {
     double sum = 0;
@@ -128,7 +150,7 @@ absl::StatusOr<std::string> FinalTable(const std::string& run_dir) {
     table +=
         std::string(shown.column) == "seed" ? absl::StrFormat("%12s", "") : Cell(sum / members.size(), shown.decimals);
   }
-  return table + "\n";
+  return table + "\n" + abandoned;
 }
 
 std::string RepeatedWorkOf(const std::string& run_dir) {

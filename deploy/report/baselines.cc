@@ -23,7 +23,7 @@ constexpr std::pair<const char*, const char*> kColumns[] = {
 
 absl::StatusOr<Baseline> ReadBaseline(const std::string& file) {
   ASSIGN_OR_RETURN(const Csv csv, Csv::Read(file));
-  RETURN_IF_ERROR(csv.CheckNumbers(""));
+  RETURN_IF_ERROR(csv.CheckNumbers({}));
   Baseline baseline;
   baseline.label = std::filesystem::path(file).stem().string();
   std::vector<size_t> whole;

@@ -78,7 +78,8 @@ json MemberRows(const Group& group, const std::vector<Quantity>& quantities) {
                 {"updates", Finite(progress.Number(row, "updates"))},
                 {"wall_seconds", Finite(progress.Number(row, "wall_seconds"))},
                 {"budget", member.cost_budget},
-                {"status", progress.Text(row, "status")}};
+                {"status", progress.Text(row, "status")},
+                {"abandoned_reason", progress.Text(row, "abandoned_reason")}};
     for (const auto& [column, values] : values_of) one[column] = Finite(values[i]);
     rows.push_back(one);
   }

@@ -97,7 +97,8 @@ function safety(group) {
 function trouble(group) {
   const of = (status) => group.members.filter((member) => member.status === status);
   return [['diverged', 'diverged: a loss is not finite and nothing more is learned'],
-          ['runaway', 'runaway: the loss of the critic has grown more than tenfold']]
+          ['runaway', 'runaway: the loss of the critic has grown more than tenfold'],
+          ['abandoned', `abandoned: more than a tenth of the episodes broke off, the first one ${(of('abandoned')[0] || {}).abandoned_reason}`]]
       .filter(([status]) => of(status).length).map(([status, text]) => {
         const seeds = seedsOf(of(status));
         return `S${seeds.slice(1)} ${text}.`;
@@ -145,6 +146,7 @@ function nextStep(group, learns, safe, running) {
   const lowerRate = changed(group, halved(group, 'critic_lr', 5e-4)), best = `datacom eval ${quoted(group.folder)} --epoch best`;
   if (of('diverged')) return ['Train again with a smaller learning rate:', lowerRate];
   if (of('runaway')) return ['Earlier policies are kept; see the alert CriticRunsAway. Train again with a smaller learning rate:', lowerRate];
+  if (of('abandoned')) return ['Mend the task or its simulator, then train again. What was broken off taught only its first steps.'];
   if (running) return [`Wait: ${Math.floor(100 * steps / group.goal)} % of the steps are done.`];
   if (steps < group.goal) return [`Resume: ${Math.floor(100 * steps / group.goal)} % of the steps are done.`, resumed(group)];
   if (learns.trend === 'unknown') return ['Train longer:', resumed(group, 10)];

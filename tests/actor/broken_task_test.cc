@@ -5,10 +5,12 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/actor/rollout_fixture.h"
+#include "tests/testing/is_ok.h"
 
 namespace datacom::actor {
 namespace {
 
+using datacom::testing::IsOk;
 using testing::Actor;
 using ::testing::HasSubstr;
 using testing::SteadyTask;
@@ -43,6 +45,32 @@ TEST(BrokenTask, DoesNotGiveUpATaskThatHasGivenARow) {
   actor.options.stop = [&actor] { return actor.series.abandoned_invalid.Value() >= 2500; };
   EXPECT_EQ(actor.RunFor(100).code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(actor.series.rows.Value(), 1);
+}
+
+// Every episode breaks in its second step.
+class BrokenSecondStep : public SteadyTask {
+ public:
+  void Reset(RandomStream* stream, double* observation) override {
+    steps_ = 0;
+    SteadyTask::Reset(stream, observation);
+  }
+  StepResult Step(const double* action, double* observation) override {
+    StepResult result = SteadyTask::Step(action, observation);
+    if (++steps_ == 2) result.cost = std::nan("");
+    return result;
+  }
+
+ private:
+  int steps_ = 0;
+};
+
+TEST(BrokenTask, ItsRowsSayInWhichStepAnEpisodeWasAbandonedAndWhy) {
+  Actor actor(1, 1);
+  actor.parts.make_task = []() -> absl::StatusOr<std::unique_ptr<Task>> {
+    return std::make_unique<BrokenSecondStep>();
+  };
+  EXPECT_THAT(actor.RunFor(5), IsOk());
+  EXPECT_EQ(actor.session.fault, "in step 2 the cost is not finite or above 1e+18");
 }
 
 }  // namespace

@@ -44,9 +44,9 @@ double CpuSeconds() {
 class KeepingSession : public testing::EndlessSession {
  public:
   using EndlessSession::EndlessSession;
-  absl::Status Append(uint32_t member, uint32_t rows, std::string columns) override {
+  absl::Status Append(uint32_t member, uint32_t rows, std::string columns, const std::string& fault) override {
     chunks.emplace_back(rows, std::move(columns));
-    return EndlessSession::Append(member, rows, "");
+    return EndlessSession::Append(member, rows, "", fault);
   }
   std::vector<std::pair<uint32_t, std::string>> chunks;
 };

@@ -98,6 +98,14 @@ class ReportPageTest(RunTest):
         self.assertEqual(page.value(ANSWERS)[2], "Earlier policies are kept; see the alert CriticRunsAway. Train again with a smaller learning "
                          f"rate: datacom train {run.folder}/experiment.textproto --set hyper.critic_lr=0.00025")
 
+    def test_a_seed_that_abandons_its_episodes_is_named_with_the_reason(self):
+        run = self.written("run", last=("ok", "abandoned"))
+        page = self.report(run)
+        self.assertEqual(page.value("[...document.querySelectorAll('.trouble')].map((p) => p.textContent)"),
+                         ["Seed 1 abandoned: more than a tenth of the episodes broke off, the first one in step 21 the reward is not finite."])
+        self.assertEqual(page.value(ANSWERS)[2],
+                         "Mend the task or its simulator, then train again. What was broken off taught only its first steps.")
+
     def test_three_evaluations_are_too_few_for_a_verdict(self):
         run = self.written("run", returns=[0, 20, 30])
         self.assertEqual(self.report(run).value(ANSWERS), [

@@ -54,7 +54,7 @@ void CheckAuthor(const std::string& text, Csv::Author author) {
       CheckNumber(*csv, row, rows[0][i]);
     }
   }
-  for (const absl::Status& status : {csv->CheckWhole("member", 100), csv->CheckNumbers("status")})
+  for (const absl::Status& status : {csv->CheckWhole("member", 100), csv->CheckNumbers({"status"})})
     if (!status.ok()) MustRefuse(status);
 }
 

@@ -1,4 +1,4 @@
-// The rule that decides whether a critic runs away, and what a run records about its critics.
+// The rule that decides whether a critic runs away, and what a run records about its critics and abandoned episodes.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/files.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "learner/run_records.h"
 #include "tests/testing/fake_learner_run.h"
@@ -17,6 +18,7 @@ namespace datacom::learner {
 namespace {
 
 using datacom::testing::IsOk;
+using ::testing::ElementsAre;
 
 // A watch after ten epochs with almost no loss, which the rule leaves out, and then these losses.
 CriticWatch After(const std::vector<double>& losses) {
@@ -139,6 +141,48 @@ TEST_F(RunRecordsTest, TheCriticOfAnOnPolicyAlgorithmIsNotJudged) {
     for (const auto& row : rows) runaways += row[column] == "runaway";
     EXPECT_EQ(runaways, on_policy ? 0u : 6u) << "two members, three epochs";
   }
+}
+
+TEST_F(RunRecordsTest, ARunWithMoreThanATenthOfItsEpisodesAbandonedIsNotOkAndSaysWhy) {
+  for (const uint64_t every : {80, 120}) {  // of 25 episodes 3 more are abandoned, or 2
+    const std::string folder = Folder(absl::StrCat("run", every));
+    RunPlan plan;
+    plan.abandoned_every = every;
+    plan.throw_at_update = 150;
+    RunFake(folder, FakeExperiment(), plan);
+    plan.throw_at_update = 0;  // goes on from a checkpoint
+    const RunOutcome outcome = RunFake(folder, FakeExperiment(), plan);
+    ASSERT_THAT(outcome.status, IsOk());
+    EXPECT_THAT(outcome.episodes, IsOk());
+    EXPECT_EQ(outcome.info.members(0).status(), every == 80 ? "abandoned" : "ok");
+    EXPECT_EQ(outcome.info.members(1).status(), "ok");
+    const auto rows = Rows(folder);
+    std::vector<std::string> found;
+    for (size_t i = 1; i + 1 < rows.size(); i += 2) {  // of both members
+      const auto cell = [&](size_t row, const char* name) { return rows[row][Column(rows, name)]; };
+      found.push_back(
+          absl::StrCat(cell(i, "train_abandoned"), " ", cell(i, "status"), " ", cell(i, "abandoned_reason")));
+      EXPECT_EQ(cell(i + 1, "train_abandoned"), "0");
+      EXPECT_EQ(cell(i + 1, "abandoned_reason"), "");
+    }
+    if (every == 80) {  // 1 of 11, 2 of 22, 3 of 28
+      EXPECT_THAT(found, ElementsAre("0 ok ", "1 ok of row 80; which broke", "1 ok of row 80; which broke",
+                                     "1 abandoned of row 80; which broke"));
+    } else {
+      EXPECT_THAT(found, ElementsAre("0 ok ", "0 ok ", "1 ok of row 120; which broke", "1 ok of row 120; which broke"));
+    }
+  }
+}
+
+TEST_F(RunRecordsTest, ARunWithoutACompleteEpisodeIsAnError) {
+  RunPlan plan;
+  plan.episode_length = 1000;
+  plan.abandoned_every = 50;
+  const RunOutcome outcome = RunFake(Folder("run"), FakeExperiment(), plan);
+  ASSERT_THAT(outcome.status, IsOk());
+  EXPECT_EQ(outcome.episodes, absl::InvalidArgumentError(
+                                  "all 5 training episodes of member 0 were abandoned, the first one because of row "
+                                  "50, which broke"));
 }
 
 // 25 epochs of 10 steps, the first two without an update. The loss of member 1's critic is 1 up to update 201, then 40.

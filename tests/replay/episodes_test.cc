@@ -1,4 +1,4 @@
-// Tests how an episode sums up the named costs of its rows.
+// Tests how an episode sums up the named costs of its rows, and which episodes count as abandoned.
 #include "replay/episodes.h"
 
 #include <cstring>
@@ -75,6 +75,37 @@ TEST(Episodes, OfATaskWithOneCostHaveNoNamedOnes) {
   tracker.Feed(0, rows.Row(0, 0, 2, {1, 1, 1, 1}, true));
   ASSERT_EQ(tracker.Finished(0, 1).size(), 1u);
   EXPECT_THAT(tracker.Finished(0, 1)[0].named_sum_cost, IsEmpty());
+}
+
+TEST(Episodes, WithAnInvalidStepCountAtTheRowThatBeginsTheNextOneAlsoIfTheyLeftNoRow) {
+  Rows rows(RowSchema::For(4, 1));
+  EpisodeTracker tracker(rows.offsets(), 0.5);
+  const std::vector<float> next(4);
+  tracker.Feed(0, rows.Row(0, 0, -1, next, true));
+  tracker.Feed(1, rows.Row(1, 0, -1, next, false));
+  tracker.Feed(2, rows.Row(2, 0, -1, next, true));   // after 1, which is not finished
+  tracker.Feed(3, rows.Row(5, 0, -1, next, false));  // after 3 and 4
+  tracker.Feed(4, rows.Row(5, 1, -1, next, false));
+  tracker.Feed(5, rows.Row(9, 0, -1, next, true));  // after 5 to 8
+  EXPECT_EQ(tracker.Invalid(0, 2), 0u);
+  EXPECT_EQ(tracker.Invalid(0, 3), 1u);
+  EXPECT_EQ(tracker.Invalid(3, 4), 2u);
+  EXPECT_EQ(tracker.Invalid(3, 6), 6u);
+  EXPECT_EQ(tracker.Invalid(0, 6), 7u);
+  EXPECT_EQ(tracker.abandoned_count(), 7u);
+  EXPECT_EQ(tracker.finished_count(), 3u);
+  tracker.Forget(4);
+  EXPECT_EQ(tracker.Invalid(0, 6), 4u);
+}
+
+TEST(Episodes, OfASessionThatEndedHaveNoInvalidStep) {
+  Rows rows(RowSchema::For(4, 1));
+  EpisodeTracker tracker(rows.offsets(), 0.5);
+  tracker.Feed(0, rows.Row(3, 0, -1, {0, 0, 0, 0}, false));
+  tracker.Abandon(0);
+  tracker.Feed(1, rows.Row(0, 0, -1, {0, 0, 0, 0}, false));
+  EXPECT_EQ(tracker.Invalid(0, 2), 0u);
+  EXPECT_EQ(tracker.abandoned_count(), 1u);
 }
 
 }  // namespace

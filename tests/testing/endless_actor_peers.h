@@ -33,7 +33,7 @@ class EndlessSession : public InsertSession {
   std::shared_ptr<const v1::Assignment> assignment() const override { return assignment_; }
   void Release(uint32_t, uint64_t) override {}
   Allowance allowance(uint32_t) const override { return {uint64_t{1} << 40, rows_, 0}; }
-  absl::Status Append(uint32_t, uint32_t rows, std::string /*columns*/) override {
+  absl::Status Append(uint32_t, uint32_t rows, std::string /*columns*/, const std::string& /*fault*/) override {
     ++chunks_;
     rows_ += rows;
     return absl::OkStatus();

@@ -63,6 +63,7 @@ class FakeInsertSession : public InsertSession {
   // Read by the test.
   std::vector<ReceivedRow> rows;
   std::vector<uint32_t> chunk_rows;
+  std::string fault;                                    // of the newest chunk
   std::vector<std::pair<uint32_t, uint64_t>> released;  // member and number of the assignment
 
   uint64_t produced(uint32_t member) const {
@@ -80,7 +81,8 @@ class FakeInsertSession : public InsertSession {
     return {limited == limit.end() ? 0 : limited->second - produced(member), produced(member),
             update == min_policy_update.end() ? 0 : update->second};
   }
-  absl::Status Append(uint32_t member, uint32_t count, std::string columns) override {
+  absl::Status Append(uint32_t member, uint32_t count, std::string columns, const std::string& why) override {
+    fault = why;
     if (!state.ok()) return absl::FailedPreconditionError("the session ended");
     EXPECT_EQ(columns.size(), count * schema_.wire_row_bytes());
     next_[member] += count;

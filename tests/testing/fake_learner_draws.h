@@ -40,6 +40,7 @@ struct FakeReplay {
   RowSchema schema;
   EpochSchedule schedule;
   uint32_t episode_length = 10;
+  uint64_t abandoned_every = 0;  // member 0 has an abandoned episode at every so many rows; 0: none
 
   v1::DrawReply Draw(uint64_t update) const {
     v1::DrawReply reply;
@@ -54,6 +55,10 @@ struct FakeReplay {
       batch->set_inserted(now);
       for (uint64_t row = before + 1; row <= now; ++row) {
         if (row % episode_length == 0) *batch->add_episodes() = EpisodeEndingAt(row, member, update);
+      }
+      if (abandoned_every > 0 && member == 0) {
+        batch->set_abandoned(now / abandoned_every - before / abandoned_every);
+        batch->set_fault(absl::StrCat("of row ", now, ", which broke"));
       }
     }
     return reply;

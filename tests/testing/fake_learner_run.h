@@ -70,6 +70,7 @@ struct RunOutcome {
   std::vector<double> abandoned;  // gauge of abandoned evaluation episodes, per member
   std::vector<double> runaway;    // gauge of runaway critics, per member
   double repeated_gauge = 0;      // of repeated updates
+  absl::Status episodes;          // Trainer::CheckEpisodes
 };
 
 struct RunPlan {
@@ -81,6 +82,8 @@ struct RunPlan {
   uint64_t stop_at_pretrain_update = UINT64_MAX, throw_at_pretrain_update = 0;
   std::function<double(size_t member, uint64_t updates)> critic_loss = nullptr;  // FakeAlgorithm's
   std::function<void()> on_dismissed = nullptr;  // called when an evaluator learns that the run is finished
+  uint32_t episode_length = 10;
+  uint64_t abandoned_every = 0;  // FakeReplay's
   // Replaces FakeReplay::ReadRows.
   std::function<absl::Status(const FakeReplay&, uint32_t, uint64_t, uint64_t,
                              const std::function<absl::Status(const v1::RowRange&)>&)>
@@ -114,7 +117,10 @@ inline void PlayEvaluations(Evaluations* evaluations, const RunPlan& plan) {
 class FakeRun {
  public:
   FakeRun(const std::string& folder, const v1::Experiment& experiment, const RunPlan& plan)
-      : folder_(folder), run_{"run", 1, Settings(experiment, plan)}, plan_(plan), replay_(MakeFakeReplay(experiment)) {}
+      : folder_(folder), run_{"run", 1, Settings(experiment, plan)}, plan_(plan), replay_(MakeFakeReplay(experiment)) {
+    replay_.episode_length = plan.episode_length;
+    replay_.abandoned_every = plan.abandoned_every;
+  }
 
   absl::Status Run() {
     FakeAlgorithm fake(replay_.config);
@@ -146,6 +152,7 @@ class FakeRun {
     if (loaded.ok()) trainer.Restore(checkpoint);
     const absl::Status status = Train(&trainer);
     outcome.update = trainer.update();
+    outcome.episodes = trainer.CheckEpisodes();
     outcome.pretrain_update = trainer.pretrain_update();
     outcome.published = served.snapshots.Latest(0) != nullptr;
     outcome.info = served.status.Info();
@@ -192,7 +199,7 @@ class FakeRun {
   const std::string folder_;
   const RunIdentity run_;
   const RunPlan& plan_;
-  const FakeReplay replay_;
+  FakeReplay replay_;
 };
 
 inline RunOutcome RunFake(const std::string& folder, const v1::Experiment& experiment, const RunPlan& plan = {}) {

@@ -102,7 +102,7 @@ class Stream:
 class WrittenRun:
     """A run folder that looks as if a training of two members wrote it."""
 
-    COLUMNS = "member,seed,epoch,env_steps,updates,wall_seconds,eval_return,eval_success_rate,eval_sum_cost,status\n"
+    COLUMNS = "member,seed,epoch,env_steps,updates,wall_seconds,eval_return,eval_success_rate,eval_sum_cost,status,abandoned_reason\n"
     VIOLATION = "id,member,seed,actor,session,environment,episode,step,env_steps,policy_version,delta,cvar,slack,cost,raw_action0,executed_action0\n"
 
     def __init__(self, datacom, folder, *arguments):
@@ -116,8 +116,10 @@ class WrittenRun:
                 file.write(content)
 
     def add_epoch(self, epoch, returns=(1, 2), cost=0.5, statuses=("ok", "ok")):
+        reason = {"abandoned": "in step 21 the reward is not finite"}
         with open(self.progress, "a", encoding="utf-8") as file:
-            file.write("".join(f"{member},{member},{epoch},{1000 * epoch},{500 * epoch},{epoch},{value},1,{cost},{statuses[member]}\n"
+            file.write("".join(f"{member},{member},{epoch},{1000 * epoch},{500 * epoch},{epoch},{value},1,{cost},{statuses[member]},"
+                               f"{reason.get(statuses[member], '')}\n"
                                for member, value in enumerate(returns)))
 
     def add_episodes(self, member, costs):

@@ -80,7 +80,7 @@ class ProgressPass {
     if (const uint64_t seed = run_->settings.members[member].seed; seed != Whole(row, "seed"))
       Damage(row, absl::StrCat("seed ", csv_.Text(row, "seed"), ", member ", member, " has ", seed));
     const std::string state = csv_.Text(row, "status");
-    if (state != "ok" && state != "diverged" && state != "runaway")
+    if (state != "ok" && state != "diverged" && state != "runaway" && state != "abandoned")
       Damage(row, absl::StrCat("status is \"", state, "\""));
   }
 
@@ -122,7 +122,7 @@ uint64_t VerifyEvents(VerifiedRun* run, const std::string& file, absl::string_vi
 
 std::optional<RecordFile> ReadRecordFile(VerifiedRun* run, const std::string& file,
                                          const std::vector<std::pair<const char*, uint64_t>>& whole,
-                                         const std::string& words) {
+                                         const std::set<std::string>& words) {
   const uint64_t kept = run->KeptLength(file);
   const auto damaged = [&](absl::string_view what) -> std::optional<RecordFile> {
     run->report->Damage(file, what);
@@ -160,7 +160,7 @@ bool VerifyProgress(VerifiedRun* run) {
                                                          {"epoch", kAny},
                                                          {"updates", kAny},
                                                          {"env_steps", run->updates().env_steps}},
-                                                        "status");
+                                                        {"status", "abandoned_reason"});
   if (!file) {
     run->report->Part("progress", "no rows that can be read");
     return false;

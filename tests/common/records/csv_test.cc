@@ -120,7 +120,7 @@ TEST(CsvOfAPerson, MayHaveSpacesBlankLinesCarriageReturnsAndNoLastLineBreak) {
   EXPECT_EQ(csv.Number(0, "a"), 1);
   EXPECT_EQ(csv.Number(0, "b"), 2);
   EXPECT_EQ(csv.Number(1, "a"), 3);
-  EXPECT_EQ(csv.CheckNumbers("").message(), "x.csv line 6, column b: \"x\" is not a number");
+  EXPECT_EQ(csv.CheckNumbers({}).message(), "x.csv line 6, column b: \"x\" is not a number");
 }
 
 TEST_F(CsvFile, EveryReaderNamesLineColumnAndValueOfWhatIsDamaged) {
@@ -131,7 +131,7 @@ TEST_F(CsvFile, EveryReaderNamesLineColumnAndValueOfWhatIsDamaged) {
   for (const testing::DamagedCsv& damaged : testing::DamagedCsvFiles("a", "a,b,c", "1", "2,")) {
     for (const Csv::Author author : {Csv::Author::kProgram, Csv::Author::kPerson}) {
       const absl::StatusOr<Csv> csv = Csv::Parse(damaged.text, path_, author);
-      expect(damaged, csv.ok() ? csv->CheckNumbers("") : csv.status());
+      expect(damaged, csv.ok() ? csv->CheckNumbers({}) : csv.status());
     }
   }
   for (const std::string column : {"member", "env_steps", "epoch", "eval_return"}) {
@@ -166,7 +166,7 @@ TEST(Csv, NoChangedByteAndNoCutCrashesAReader) {
   const auto read = [&](const std::string& text) {
     for (const Csv::Author author : {Csv::Author::kProgram, Csv::Author::kPerson}) {
       const absl::StatusOr<Csv> csv = Csv::Parse(text, "x.csv", author);
-      ++(csv.ok() && csv->CheckNumbers("status").ok() ? parsed : refused);
+      ++(csv.ok() && csv->CheckNumbers({"status"}).ok() ? parsed : refused);
       if (!csv.ok() || !csv->CheckWhole("member", 1000).ok()) continue;
       for (const auto& [member, rows] : RowsByMember(*csv)) {
         const absl::StatusOr<size_t> best = BestRow(*csv, rows, 0);

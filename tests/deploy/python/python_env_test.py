@@ -1,6 +1,7 @@
 """Trainings in Python environments: what datacom asks of them, and what holds when one of the processes dies."""
 
 import os
+import re
 import runpy
 import subprocess
 import sys
@@ -159,6 +160,36 @@ def test_an_exception_ends_the_training_with_its_words(cart):
 """)
     with pytest.raises(datacom.CommandFailed, match=r"raised ValueError: the belt is off \(.*cart_env.py:\d+\)"):
         train("run", algorithm="sac")
+
+
+BREAKS = '''
+    def reset(self, *, seed=None, options=None):
+        self.steps, self.sound = 0, self.np_random.uniform() < %s
+        return super().reset(seed=seed)
+
+    def step(self, action):
+        self.steps += 1
+        observation, reward, *rest = super().step(action)
+        return observation, reward if self.steps < 21 or self.sound else float("nan"), *rest
+'''
+WHY = "the first one because in step 21 the reward is not finite or above 1e+18"
+
+
+def test_a_run_without_a_complete_episode_ends_with_an_error_that_says_why(cart):
+    cart(BREAKS % 0)
+    with pytest.raises(datacom.CommandFailed, match=f"all [0-9]+ training episodes of member 0 were abandoned, {re.escape(WHY)}") as failed:
+        train("run", algorithm="sac")
+    assert failed.value.code == 2
+
+
+def test_a_run_that_lost_many_episodes_says_so_in_its_records_and_its_status(cart):
+    cart(BREAKS % 0.6)
+    rows = train("run", algorithm="sac").progress
+    assert rows["status"].iloc[-1] == "abandoned" and rows["abandoned_reason"].iloc[-1] == WHY.removeprefix("the first one because ")
+    lost, all_ = rows["train_abandoned"].sum(), (rows["train_abandoned"] + rows["train_episodes"]).sum()
+    assert lost > all_ / 10
+    assert f"member 0: {lost} of {all_} training episodes were abandoned, {WHY}\n" in command("status", "run").stdout
+    assert command("verify", "run").returncode == 0
 
 
 @pytest.mark.parametrize("message, expected", [("'x' * 400_000", "xxxx"), ("chr(0xdcff)", r"raised ValueError: \?")], ids=["long", "odd"])
