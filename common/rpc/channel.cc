@@ -100,7 +100,7 @@ struct Server::Port {
     if (port->server == nullptr) return absl::UnavailableError(absl::StrCat("gRPC cannot serve on ", address));
     port->limit = std::make_unique<CallLimit>(
         calls_per_second, &Clock::Real(),
-        CallLimit::Connections{.peers = [port = port.get()] { return port->listener->Peers(); },
+        CallLimit::Connections{.peers = [listener = port->listener.get()] { return listener->Peers(); },
                                .counts = [port = port.get()] { return port->counts.Connections(); },
                                .reset = [](const std::vector<std::string>& peers) { ResetConnectionsFrom(peers); }});
     port->listener->Start(
