@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
+#include "common/records/evaluation_means.h"
 #include "common/tasks/checked_step.h"
 
 namespace datacom::actor {
@@ -27,6 +28,8 @@ EpisodePlayer::EpisodePlayer(std::vector<std::unique_ptr<Task>> tasks, std::uniq
   costs_.resize(batch);
   memory_.resize(batch * rule_->memory_dim());
   wide_action_.resize(spec.action_dim);
+  if (rule_->has_constraint()) constraints_.resize(batch);
+  if (rule_->has_shield()) shield_changes_.resize(batch);
   for (std::unique_ptr<Task>& task : tasks) {
     Slot slot;
     slot.observation.resize(task->spec().obs_dim);
@@ -123,6 +126,19 @@ bool EpisodePlayer::Step(const float* action, Slot* slot, v1::EvaluationEpisode*
   return !reached.ends() && slot->step < static_cast<uint32_t>(slot->task->spec().horizon);
 }
 
+void EpisodePlayer::AddShield(size_t i, v1::EvaluationEpisode* result) const {
+  const double steps = result->length();
+  const auto mean = [steps](double before, double value) { return before + (value - before) / steps; };
+  if (!shield_changes_.empty()) {
+    const double change = shield_changes_[i];
+    result->set_shield_share(mean(result->shield_share(), change > kShieldActs ? 1 : 0));
+    result->set_shield_change(mean(result->shield_change(), change));
+  }
+  if (!constraints_.empty()) {
+    result->set_infeasible_share(mean(result->infeasible_share(), constraints_[i] > 0 ? 1 : 0));
+  }
+}
+
 bool EpisodePlayer::BeginAgain(const Seeds& seeds, Slot* slot, v1::EvaluationEpisode* result) {
   if (!result->abandoned() || slot->attempt + 1 == kMaxAttempts) return false;
   result->Clear();
@@ -148,7 +164,10 @@ absl::StatusOr<std::vector<v1::EvaluationEpisode>> EpisodePlayer::Play(const See
       since_tick = 0;
     }
     since_tick += active_.size();
-    const float* const actions = Act(seeds, ActingDiagnostics());
+    ActingDiagnostics diagnostics;
+    if (!constraints_.empty()) diagnostics.constraint = constraints_.data();
+    if (!shield_changes_.empty()) diagnostics.shield_change = shield_changes_.data();
+    const float* const actions = Act(seeds, diagnostics);
     size_t kept = 0;
     for (size_t i = 0; i < active_.size(); ++i) {
       std::copy_n(actions + i * action_dim, action_dim, wide_action_.begin());
@@ -157,7 +176,9 @@ absl::StatusOr<std::vector<v1::EvaluationEpisode>> EpisodePlayer::Play(const See
     for (size_t i = 0; i < active_.size(); ++i) {
       Slot* const slot = active_[i];
       v1::EvaluationEpisode* const result = &results[slot->episode];
-      bool continues = Step(actions + i * action_dim, slot, result) || BeginAgain(seeds, slot, result);
+      bool continues = Step(actions + i * action_dim, slot, result);
+      if (!result->abandoned()) AddShield(i, result);
+      continues = continues || BeginAgain(seeds, slot, result);
       if (!continues && begun < count) {
         Begin(seeds, begun++, 0, slot);
         continues = true;

@@ -50,10 +50,15 @@ class EpisodePlayer {
   // (DiscountOfReturns).
   EpisodePlayer(std::vector<std::unique_ptr<Task>> tasks, std::unique_ptr<ActingRule> rule, double discount);
 
+  // The rule's shield (ActingRule).
+  bool has_shield() const { return rule_->has_shield(); }
+  void UseShield(bool use) { rule_->UseShield(use); }
+
   // Plays episodes 0 .. count - 1 and returns them in order: J = sum_t discount^t r_t, return, max and sum of
-  // max(cost, 0), length, success at the end and at some step; sums are in double. After an invalid simulator step the
-  // episode is repeated from another start with other noise. It is marked as abandoned when all kMaxAttempts attempts
-  // fail. `tick` is called every few hundred steps; an error that it returns ends the play and is returned.
+  // max(cost, 0), length, success at the end and at some step, what the shield did; sums are in double. After an
+  // invalid simulator step the episode is repeated from another start with other noise. It is marked as abandoned when
+  // all kMaxAttempts attempts fail. `tick` is called every few hundred steps; an error that it returns ends the play
+  // and is returned.
   absl::StatusOr<std::vector<v1::EvaluationEpisode>> Play(const Seeds& seeds, uint32_t count,
                                                           const std::function<absl::Status()>& tick);
   // Plays only episode `episode` of Play(seeds, ...) and calls `watcher` for each state of its last attempt.
@@ -80,6 +85,8 @@ class EpisodePlayer {
   const float* Act(const Seeds& seeds, const ActingDiagnostics& diagnostics);
   // Applies the action and adds the step to the result; returns whether the episode continues.
   bool Step(const float* action, Slot* slot, v1::EvaluationEpisode* result);
+  // Adds what the rule's shield did for active slot i in a step that Step has counted.
+  void AddShield(size_t i, v1::EvaluationEpisode* result) const;
 
   std::vector<Slot> slots_;
   std::unique_ptr<ActingRule> rule_;
@@ -87,6 +94,7 @@ class EpisodePlayer {
   std::vector<Slot*> active_;                          // slots with an episode
   std::vector<float> observations_, noise_, actions_;  // [tasks, obs_dim], [tasks, noise_dim], [tasks, action_dim]
   std::vector<float> costs_;                           // [tasks] costs of the previous steps
+  std::vector<double> constraints_, shield_changes_;   // [tasks] diagnostics; empty for a rule without
   std::vector<float> memory_;                          // [tasks, memory_dim]
   std::vector<double> wide_action_;                    // [action_dim]
 };

@@ -37,7 +37,10 @@ constexpr EvaluationMean kEvaluationMeans[] = {{"discounted_return", &Evaluation
                                                {"sum_cost", &EvaluationMeans::sum_cost},
                                                {"violating_steps", &EvaluationMeans::violating_steps},
                                                {"mean_cost", &EvaluationMeans::mean_cost},
-                                               {"success_rate", &EvaluationMeans::success_rate}};
+                                               {"success_rate", &EvaluationMeans::success_rate},
+                                               {"shield_share", &EvaluationMeans::shield_share},
+                                               {"shield_change", &EvaluationMeans::shield_change},
+                                               {"infeasible_share", &EvaluationMeans::infeasible_share}};
 // The statistic before the column status.
 constexpr int kBeforeStatus = v1::MemberEpoch::kLanesFieldNumber;
 

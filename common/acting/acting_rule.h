@@ -41,6 +41,9 @@ struct ActingDiagnostics {
   double* intervention = nullptr;  // |a - u|: how far the filter moved the action
   float* raw_action = nullptr;     // [batch, action_dim] unfiltered policy action u; only rules with filtered actions
   float* log_prob = nullptr;       // log-density of the action; only rules that store it
+  // How far the shield moves the action, whether it is used or not; untouched by rules without one. Costs a second
+  // filtering.
+  double* shield_change = nullptr;
 };
 
 class ActingRule {
@@ -62,6 +65,16 @@ class ActingRule {
   virtual bool reads_model() const { return true; }
   // True if Act writes diagnostics.constraint and cvar.
   virtual bool has_constraint() const { return false; }
+  // The shield is the part of the filter that was learned. Without it the policy's action is only limited by what is
+  // known of the task. Load keeps the choice; a new rule uses its shield.
+  virtual bool has_shield() const { return false; }
+  void UseShield(bool use) { uses_shield_ = use; }
+
+ protected:
+  bool uses_shield() const { return uses_shield_; }
+
+ private:
+  bool uses_shield_ = true;
 };
 
 std::vector<std::string> ActingRuleNames();

@@ -26,6 +26,7 @@ class CbfQpRule : public ExecutingRule {
   // Leaves diagnostics.constraint and cvar unchanged: a barrier is not a discounted cost.
   void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
   int noise_dim() const override { return policy_.noise_dim(); }
+  bool has_shield() const override { return true; }
 
  protected:
   void Set(const Snapshot& snapshot) override {
@@ -95,8 +96,8 @@ void CbfQpRule::Act(int batch, const ActingInputs& inputs, float* actions, const
     qp.high = high_.data();
     qp.decay = decay_;
     qp.penalty = penalty_;
-    filter_.Apply(r, actions + r * n, diagnostics, &executed_[r * n],
-                  [&qp](const double* u, double* a) { SolveBarrierQp(qp, u, a); });
+    filter_.ApplyShield(uses_shield(), r, actions + r * n, diagnostics, &executed_[r * n],
+                        [&qp](const double* u, double* a) { SolveBarrierQp(qp, u, a); });
   }
 }
 

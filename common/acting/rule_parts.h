@@ -63,10 +63,31 @@ class ExecutingRule : public SnapshotRule {
 // The columns of such a rule, if it stores nothing else.
 inline std::vector<Column> ExecutedActionOnly(uint32_t action_dim) { return {ExecutedActionColumn(action_dim)}; }
 
+// The distance of two actions [n].
+inline double ActionDistance(int n, const float* a, const float* b) {
+  double square = 0;
+  for (int i = 0; i < n; ++i) square += (static_cast<double>(a[i]) - b[i]) * (static_cast<double>(a[i]) - b[i]);
+  return std::sqrt(square);
+}
+
 // Filters one action in float64 and rounds the result. Not thread-safe.
 class RowFilter {
  public:
   explicit RowFilter(int actions) : u_(actions), action_(actions) {}
+
+  // The same for a filter that is the rule's shield: `use` says whether `out` has its action or the policy's.
+  template <class Filter>
+  void ApplyShield(bool use, int row, const float* policy_action, const ActingDiagnostics& diagnostics, float* out,
+                   const Filter& filter) {
+    Apply(row, policy_action, diagnostics, out, filter);
+    const int n = static_cast<int>(u_.size());
+    if (diagnostics.shield_change != nullptr) {
+      diagnostics.shield_change[row] = ActionDistance(n, policy_action, out);
+    }
+    if (use) return;
+    std::copy_n(policy_action, n, out);
+    if (diagnostics.intervention != nullptr) diagnostics.intervention[row] = 0;
+  }
 
   // filter(u, a) computes the action a from the policy's action u, both [actions]. policy_action, out: [actions], may
   // be the same array. Writes diagnostics.intervention[row] if wanted.

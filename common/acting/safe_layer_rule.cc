@@ -26,6 +26,7 @@ class SafeLayerRule : public ExecutingRule {
   void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
   int noise_dim() const override { return actor_.outputs(); }
   bool reads_model() const override { return false; }
+  bool has_shield() const override { return true; }
 
  protected:
   void Set(const Snapshot& snapshot) override {
@@ -71,9 +72,10 @@ void SafeLayerRule::Act(int batch, const ActingInputs& inputs, float* actions, c
     }
     std::copy_n(slopes_.data() + r * n, n, slope_.data());
     const double cost = inputs.previous_costs[r];
-    filter_.Apply(r, row, diagnostics, &executed_[r * n], [&](const double* action, double* projected) {
-      ProjectToCostThreshold(n, slope_.data(), cost, projection_threshold_, action, projected);
-    });
+    filter_.ApplyShield(uses_shield(), r, row, diagnostics, &executed_[r * n],
+                        [&](const double* action, double* projected) {
+                          ProjectToCostThreshold(n, slope_.data(), cost, projection_threshold_, action, projected);
+                        });
   }
 }
 

@@ -4,6 +4,7 @@
 //   k = value of the learned constraint at z - delta (learned_constraint.h), with dk/dz;
 //   a = W(s, u) in float64, rounded to float32; known rows of the task that the snapshot names (scalars
 //   known_constraint.<row>) are joined to the learned one in W (known_rows.h).
+// The shield is the learned row: without it dk/dz is 0, so that the row leaves every action free.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -31,6 +32,7 @@ class SafeMapRule : public SnapshotRule {
   void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
   int noise_dim() const override { return policy_.noise_dim(); }
   bool has_constraint() const override { return true; }
+  bool has_shield() const override { return true; }
 
  protected:
   void Set(const Snapshot& snapshot) override {
@@ -42,6 +44,8 @@ class SafeMapRule : public SnapshotRule {
 
  private:
   void EvaluateModel(int batch, const float* observations);
+  // Prepares the map for row r, whose learned constraint is k, with or without its gradient.
+  void SetMap(int r, double k, bool shield);
 
   GaussianPolicy policy_;
   LearnedConstraint constraint_;
@@ -56,6 +60,8 @@ class SafeMapRule : public SnapshotRule {
   std::vector<double> f_, G_, x_dot_;                   // [max_batch, q], [max_batch, q, n], [max_batch, x]
   std::vector<double> joined_;                          // [max_batch, known rows, n + 2]
   std::vector<double> observation_, state_, gradient_;  // one row: [obs], [q + x], [q + x]
+  std::vector<double> flat_;                            // [q + x] zeros
+  std::vector<float> other_;                            // [n] the action with the other choice of the shield
   RowFilter filter_;
 };
 
@@ -77,6 +83,8 @@ SafeMapRule::SafeMapRule(const Snapshot& snapshot, const SnapshotForm& form, Kno
   observation_.resize(dims_.obs);
   state_.resize(width);
   gradient_.resize(width);
+  flat_.resize(width);
+  other_.resize(dims_.action);
 }
 
 void SafeMapRule::EvaluateModel(int batch, const float* observations) {
@@ -97,6 +105,18 @@ void SafeMapRule::EvaluateModel(int batch, const float* observations) {
   }
 }
 
+void SafeMapRule::SetMap(int r, double k, bool shield) {
+  const double* const gradient = shield ? gradient_.data() : flat_.data();
+  SafeMapTerms terms;
+  terms.k = &k;
+  terms.J_k = gradient;
+  terms.J_x = gradient + dims_.q;
+  terms.f = f_.data() + r * dims_.q;
+  terms.G = G_.data() + r * dims_.q * dims_.action;
+  terms.x_dot = x_dot_.data() + r * dims_.x;
+  map_.Set(terms, joined_.data() + r * known_.count() * JoinedRowSize(dims_.action), gains_);
+}
+
 void SafeMapRule::Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) {
   policy_.Act(batch, inputs, actions);  // u, replaced by a below
   EvaluateModel(batch, inputs.observations);
@@ -106,16 +126,15 @@ void SafeMapRule::Act(int batch, const ActingInputs& inputs, float* actions, con
     float* row = actions + r * n;
     const double cvar = constraint_.Row(r, gradient_.data());
     const double k = cvar - delta_;
-    SafeMapTerms terms;
-    terms.k = &k;
-    terms.J_k = gradient_.data();
-    terms.J_x = gradient_.data() + dims_.q;
-    terms.f = f_.data() + r * dims_.q;
-    terms.G = G_.data() + r * dims_.q * n;
-    terms.x_dot = x_dot_.data() + r * dims_.x;
-    map_.Set(terms, joined_.data() + r * known_.count() * JoinedRowSize(n), gains_);
+    const auto apply = [this](const double* u, double* a) { map_.Apply(u, a); };
     if (diagnostics.raw_action != nullptr) std::copy_n(row, n, diagnostics.raw_action + r * n);
-    filter_.Apply(r, row, diagnostics, row, [this](const double* u, double* a) { map_.Apply(u, a); });
+    if (diagnostics.shield_change != nullptr) {
+      SetMap(r, k, !uses_shield());
+      filter_.Apply(r, row, {}, other_.data(), apply);
+    }
+    SetMap(r, k, uses_shield());
+    filter_.Apply(r, row, diagnostics, row, apply);
+    if (diagnostics.shield_change != nullptr) diagnostics.shield_change[r] = ActionDistance(n, row, other_.data());
     if (diagnostics.constraint != nullptr) diagnostics.constraint[r] = k;
     if (diagnostics.cvar != nullptr) diagnostics.cvar[r] = cvar;
   }

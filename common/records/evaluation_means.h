@@ -70,6 +70,8 @@ NamedCostValues NamedCostsOf(const Episode& episode) {
   return values;
 }
 
+inline constexpr double kShieldActs = 0.02;  // a smaller change of the action does not count
+
 struct EvaluationMeans {
   int episodes = 0;  // that count; if 0, the means are NaN
   double discounted_return = 0, return_ = 0, max_violation = 0, sum_cost = 0;
@@ -80,10 +82,21 @@ struct EvaluationMeans {
   double reached_rate = 0;   // of episodes with success at some step
   double violated_rate = 0;  // of episodes with a cost above 0
   double absorbed_rate = 0;  // of episodes that the task ended
+  // Means over episodes; NaN if not every episode has them (proto EvaluationEpisode).
+  double shield_share = 0, shield_change = 0, infeasible_share = 0;
   NamedCostValues named;     // means of each named cost; empty if not every episode has them
   std::vector<double> logs;  // means of each quantity that the task logs; empty if not every episode has them
   int abandoned = 0;         // episodes with an invalid simulator step in every attempt
 };
+
+// What an evaluation says of the shield: "locked" if its constraint forbids most states, "idle" if it changes hardly
+// any action, "acts" otherwise, "none" for a policy without a shield.
+inline const char* ShieldState(const EvaluationMeans& means) {
+  return std::isnan(means.shield_share) ? "none"
+         : means.infeasible_share > 0.5 ? "locked"
+         : means.shield_share < 0.001   ? "idle"
+                                        : "acts";
+}
 
 // Mean cost per step; 0 for an episode without steps.
 inline double MeanCost(const v1::EvaluationEpisode& episode) {
@@ -131,6 +144,7 @@ EvaluationMeans MeansOf(const Episodes& episodes) {
     means.discounted_return = means.return_ = means.max_violation = means.sum_cost = std::nan("");
     means.violating_steps = means.mean_cost = means.length = means.success_rate = std::nan("");
     means.reached_rate = means.violated_rate = means.absorbed_rate = std::nan("");
+    means.shield_share = means.shield_change = means.infeasible_share = std::nan("");
   }
   for (const v1::EvaluationEpisode& episode : episodes) {
     if (episode.abandoned()) continue;
@@ -145,6 +159,9 @@ EvaluationMeans MeansOf(const Episodes& episodes) {
     means.reached_rate += (episode.reached() ? 1.0 : 0.0) / count;
     means.violated_rate += (episode.max_violation() > 0 ? 1.0 : 0.0) / count;
     means.absorbed_rate += (episode.absorbed() ? 1.0 : 0.0) / count;
+    means.shield_share += (episode.has_shield_share() ? episode.shield_share() : std::nan("")) / count;
+    means.shield_change += (episode.has_shield_change() ? episode.shield_change() : std::nan("")) / count;
+    means.infeasible_share += (episode.has_infeasible_share() ? episode.infeasible_share() : std::nan("")) / count;
   }
   means.named = NamedMeansOf(episodes, count);
   means.logs = LogMeansOf(episodes, count);

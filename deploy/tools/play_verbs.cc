@@ -65,6 +65,10 @@ void AddEval(CLI::App* app, int* exit_code) {
       ->check(WholeNumber<uint64_t>(0));
   verb->add_option("--set", eval->set, "Changes a task option, as in task_options.puck_region=adjusted; repeatable")
       ->allow_extra_args(false);
+  verb->add_option("--shield", eval->shield,
+                   "on, off or both: with the learned part of the filter, without it, or the same episodes with and "
+                   "without it (on)")
+      ->check(CLI::IsMember({"on", "off", "both"}));
   verb->add_flag("--csv", eval->csv, "One row per episode, comma-separated, at full precision");
   verb->footer(BestEpochRule());
   verb->callback([eval, exit_code] {

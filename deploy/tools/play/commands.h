@@ -23,6 +23,7 @@ struct EvalCommand {
   std::optional<uint32_t> episodes;  // absent: as many as in the run's evaluation; for a task the schema's default
   std::optional<uint64_t> seed;      // replaces the run's seed; absent: the same episodes as in the run's evaluation
   std::vector<std::string> set;      // "task_options.horizon=500", replaces the run's own
+  std::string shield = "on";         // or off; both: plays every episode with the shield and without it
   bool csv = false;  // one row per episode, full precision; else the task options and one line per member
 };
 

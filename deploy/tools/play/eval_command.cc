@@ -1,8 +1,8 @@
 #include "deploy/tools/play/commands.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
-#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -38,10 +38,11 @@ class Output {
     options_.ClearExtension(v1::python_task);
   }
 
-  void Print(uint32_t member, uint64_t seed, uint32_t epoch, const std::vector<v1::EvaluationEpisode>& episodes) {
+  void Print(uint32_t member, uint64_t seed, uint32_t epoch, const std::vector<v1::EvaluationEpisode>& episodes,
+             bool shield = true) {
     if (!begun_) Begin();
     begun_ = true;
-    csv_ ? PrintEpisodes(member, epoch, episodes) : PrintMeans(member, seed, epoch, episodes);
+    csv_ ? PrintEpisodes(member, epoch, shield, episodes) : PrintMeans(member, seed, epoch, shield, episodes);
     out_->flush();
   }
 
@@ -49,7 +50,7 @@ class Output {
   void PrintCosts() {
     if (csv_ || cost_names_.empty()) return;
     *out_ << "Each cost:\nmember  epoch  max_violation     sum_cost  violating steps  cost\n";
-    for (const auto& [member, epoch, means] : named_) {
+    for (const auto& [member, epoch, shield, means] : evaluations_) {
       for (size_t i = 0; i < means.named.size(); ++i) {
         const NamedCostValue& cost = means.named[i];
         *out_ << absl::StrFormat("%6u %6u %14.4f %12.4f %16.2f  %s\n", member, epoch, cost.max_violation, cost.sum_cost,
@@ -58,11 +59,31 @@ class Output {
     }
   }
 
+  // The table of what the shield did, after all evaluations; nothing for policies without one.
+  void PrintShield() {
+    const bool any = std::any_of(evaluations_.begin(), evaluations_.end(), [](const Evaluation& evaluation) {
+      return !std::isnan(evaluation.means.shield_share);
+    });
+    if (csv_ || !any) return;
+    *out_ << "The shield, the learned part of the filter:\n"
+             "member  epoch  shield  discounted_return     sum_cost  violating steps    acts  change  infeasible\n";
+    for (const auto& [member, epoch, shield, means] : evaluations_) {
+      *out_ << absl::StrFormat(
+          "%6u %6u %7s %18.4f %12.4f %16.2f %7.3f %7.4f %11s", member, epoch, shield ? "on" : "off",
+          means.discounted_return, means.sum_cost, means.violating_steps, means.shield_share, means.shield_change,
+          std::isnan(means.infeasible_share) ? "-" : absl::StrFormat("%.3f", means.infeasible_share));
+      const std::string state = ShieldState(means);
+      *out_ << (shield && state != "acts" ? "  " + state : "") << '\n';
+    }
+    *out_ << "acts: share of steps in which it changes the action by more than " << kShieldActs
+          << ", or would; change: the mean change; infeasible: share of states with k > 0\n";
+  }
+
   // The table of quantities that the task logs, after all evaluations.
   void PrintLogs() {
     if (csv_ || log_names_.empty()) return;
     *out_ << "Means over steps:\nmember  epoch           mean  quantity\n";
-    for (const auto& [member, epoch, means] : named_) {
+    for (const auto& [member, epoch, shield, means] : evaluations_) {
       for (size_t i = 0; i < means.logs.size(); ++i) {
         *out_ << absl::StrFormat("%6u %6u %14.6g  %s\n", member, epoch, means.logs[i], log_names_[i]);
       }
@@ -73,7 +94,7 @@ class Output {
   void Begin() {
     if (csv_) {
       *out_ << "member,epoch,episode,discounted_return,return,max_violation,sum_cost,violating_steps,mean_cost,length,"
-               "success,abandoned,reached,absorbed";
+               "success,abandoned,reached,absorbed,shield,shield_share,shield_change,infeasible_share";
       for (const std::string& column : NamedCostColumns(cost_names_)) *out_ << ',' << column;
       for (const std::string& column : LogColumns(log_names_)) *out_ << ',' << column;
       *out_ << '\n';
@@ -83,13 +104,16 @@ class Output {
     *out_ << "member       seed  epoch  episodes  discounted_return       return  max_violation     sum_cost"
              "  violating steps  mean_cost    length  success  reached  violated  absorbed  abandoned\n";
   }
-  void PrintEpisodes(uint32_t member, uint32_t epoch, const std::vector<v1::EvaluationEpisode>& episodes) {
+  void PrintEpisodes(uint32_t member, uint32_t epoch, bool shield, const std::vector<v1::EvaluationEpisode>& episodes) {
     for (size_t i = 0; i < episodes.size(); ++i) {
       const v1::EvaluationEpisode& e = episodes[i];
       *out_ << member << ',' << epoch << ',' << i << ',' << Cell(e.discounted_return()) << ',' << Cell(e.return_())
             << ',' << Cell(e.max_violation()) << ',' << Cell(e.sum_cost()) << ',' << e.violating_steps() << ','
             << Cell(MeanCost(e)) << ',' << e.length() << ',' << e.success() << ',' << e.abandoned() << ','
-            << e.reached() << ',' << e.absorbed();
+            << e.reached() << ',' << e.absorbed() << ',' << shield << ','
+            << (e.has_shield_share() ? Cell(e.shield_share()) : "") << ','
+            << (e.has_shield_change() ? Cell(e.shield_change()) : "") << ','
+            << (e.has_infeasible_share() ? Cell(e.infeasible_share()) : "");
       std::vector<std::string> named;
       AppendNamedCosts(NamedCostsOf(e), cost_names_.size(), &named);
       AppendLogs(e.log_mean(), log_names_.size(), &named);
@@ -97,14 +121,15 @@ class Output {
       *out_ << '\n';
     }
   }
-  void PrintMeans(uint32_t member, uint64_t seed, uint32_t epoch, const std::vector<v1::EvaluationEpisode>& episodes) {
+  void PrintMeans(uint32_t member, uint64_t seed, uint32_t epoch, bool shield,
+                  const std::vector<v1::EvaluationEpisode>& episodes) {
     const EvaluationMeans means = MeansOf(episodes);
     *out_ << absl::StrFormat(
         "%6u %10u %6u %9u %18.4f %12.4f %14.4f %12.4f %16.2f %10.5f %9.1f %8s %8s %9.2f %9.2f %10d\n", member, seed,
         epoch, episodes.size(), means.discounted_return, means.return_, means.max_violation, means.sum_cost,
         means.violating_steps, means.mean_cost, means.length, Share(means.success_rate), Share(means.reached_rate),
         means.violated_rate, means.absorbed_rate, means.abandoned);
-    named_.emplace_back(member, epoch, means);
+    evaluations_.push_back({member, epoch, shield, means});
   }
 
   // "-" if the task cannot say.
@@ -114,7 +139,12 @@ class Output {
   v1::TaskOptions options_;
   const std::vector<std::string> cost_names_, log_names_;
   const bool success_;
-  std::vector<std::tuple<uint32_t, uint32_t, EvaluationMeans>> named_;  // member, epoch, means
+  struct Evaluation {
+    uint32_t member, epoch;
+    bool shield;
+    EvaluationMeans means;
+  };
+  std::vector<Evaluation> evaluations_;
   std::ostream* const out_;
   bool begun_ = false;
 };
@@ -156,17 +186,25 @@ absl::Status EvaluateRun(const EvalCommand& command, const v1::Experiment& exper
                      actor::MakeEpisodePlayer(experiment, snapshot, count));
     const actor::EpisodePlayer::Seeds seeds = {command.seed.value_or(experiment.run().seed()), snapshot.member_seed,
                                                epoch};
-    ASSIGN_OR_RETURN(const std::vector<v1::EvaluationEpisode> episodes, Play(seeds, count, player.get()));
-    output->Print(snapshot.member, snapshot.member_seed, epoch, episodes);
+    if (command.shield != "on" && !player->has_shield()) {
+      return absl::InvalidArgumentError(absl::StrCat("--shield ", command.shield, ": ", experiment.algorithm(),
+                                                     " learns no part of a filter, so its policies have no shield"));
+    }
+    for (const bool shield : {true, false}) {
+      if (command.shield != "both" && shield != (command.shield == "on")) continue;
+      player->UseShield(shield);
+      ASSIGN_OR_RETURN(const std::vector<v1::EvaluationEpisode> episodes, Play(seeds, count, player.get()));
+      output->Print(snapshot.member, snapshot.member_seed, epoch, episodes, shield);
+    }
   }
   return diverged;
 }
 
 absl::Status EvaluateUntrained(const EvalCommand& command, const v1::Experiment& experiment, const TaskModel& model,
                                uint32_t count, std::ostream* out, Output* output) {
-  if (command.member.has_value() || command.epoch.has_value()) {
+  if (command.member.has_value() || command.epoch.has_value() || command.shield != "on") {
     return absl::InvalidArgumentError(
-        absl::StrCat("--member and --epoch belong to a run's policy, not to --policy ", command.policy));
+        absl::StrCat("--member, --epoch and --shield belong to a run's policy, not to --policy ", command.policy));
   }
   ASSIGN_OR_RETURN(UntrainedPolicy policy, MakeUntrainedPolicy(command.policy, model));
   if (!command.csv) *out << experiment.task() << ", " << policy.title << '\n';
@@ -192,6 +230,7 @@ absl::Status RunEvalCommand(const EvalCommand& given, std::ostream* out) {
   RETURN_IF_ERROR(command.policy.empty() ? EvaluateRun(command, experiment, count, &output)
                                          : EvaluateUntrained(command, experiment, *model, count, out, &output));
   if (command.csv) return absl::OkStatus();
+  output.PrintShield();
   output.PrintCosts();
   output.PrintLogs();
   *out << "Shares of episodes. success: at the end; reached: at some step; violated: a cost above 0; absorbed: ended "
