@@ -1,4 +1,8 @@
+import copy
 import gc
+import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import datacom
@@ -62,6 +66,65 @@ def test_threads_do_not_change_a_number():
     actions = draws(env, 150)
     for one, many in zip(play(env, actions), play(datacom.make_vec("AirHockey", 7, threads=4), actions)):
         np.testing.assert_array_equal(one, many)
+
+
+@pytest.mark.parametrize("make", [lambda: datacom.make_vec("AirHockey", 2, threads=2), lambda: datacom.make("AirHockey")])
+def test_an_environment_refuses_a_thread_while_another_is_in_it(make):
+    shared, alone = make(), make()
+    shared.reset(seed=3)
+    alone.reset(seed=3)
+    action, start = np.full(shared.action_space.shape, 0.3, np.float32), threading.Barrier(2)
+
+    def step(_):
+        start.wait()
+        told = []
+        for _ in range(40):
+            try:
+                told.append(shared.step(action)[0].tobytes())
+            except RuntimeError as error:
+                told.append(str(error))
+        return told
+
+    with ThreadPoolExecutor(2, thread_name_prefix="pair") as threads:
+        told = [word for words in threads.map(step, range(2)) for word in words]
+    refused = [word for word in told if isinstance(word, str)]
+    assert refused and all("used by another thread, pair_" in word and "an environment of its own" in word for word in refused)
+    stepped = [word for word in told if isinstance(word, bytes)]
+    assert sorted(stepped) == sorted(alone.step(action)[0].tobytes() for _ in stepped)
+
+
+def test_the_c_library_refuses_a_second_thread_too():
+    env = datacom.make_vec("AirHockey", 2, threads=1)
+    env.reset(seed=0)
+    inner, start = env._environments, threading.Barrier(2)
+
+    def step(_):
+        start.wait()
+        return {inner._library.datacom_env_step(inner._handle, inner._action_address, inner._result_pointer, None, 0) for _ in range(2000)}
+
+    with ThreadPoolExecutor(2) as threads:
+        assert set().union(*threads.map(step, range(2))) == {0, 4}
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+@pytest.mark.parametrize("make", [lambda: datacom.make_vec("CartPole", 2, options={"horizon": 5}, autoreset_mode="same_step"),
+                                  lambda: datacom.make("CartPole", options={"horizon": 5})])
+def test_a_copied_environment_is_a_new_one_with_the_same_arguments(make, again):
+    env = make()
+    env.reset(seed=4)
+    env.step(np.ones(env.action_space.shape, np.float32))
+    told = again(env)
+    np.testing.assert_array_equal(told.reset(seed=9)[0], env.reset(seed=9)[0])
+    for _ in range(5):
+        for ours, theirs in zip(told.step(np.ones(env.action_space.shape))[:4], env.step(np.ones(env.action_space.shape))[:4]):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_task_file_of_a_copied_environment_needs_no_working_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(ARM.parent)
+    env = datacom.make("task.textproto")
+    monkeypatch.chdir(tmp_path)
+    np.testing.assert_array_equal(copy.deepcopy(env).reset(seed=1)[0], env.reset(seed=1)[0])
 
 
 def test_environment_i_of_a_seed_is_the_single_environment_of_seed_plus_i():
