@@ -24,8 +24,8 @@ int TerminalWidth(int otherwise);
 // Breaks lines at spaces where they exceed the width, and indents what follows like the line's second column, which
 // begins after two spaces or more, if there is room. A width of 0 breaks nothing.
 std::string WrapLines(absl::string_view text, int width);
-// The lines of a table. Where they exceed the width, the other columns follow below, beside the first one again. A width
-// of 0 is none. REQUIRES that no column has more cells than the first.
+// The lines of a table. Where they exceed the width, the other columns follow below, beside the first one again. A
+// width of 0 is none. REQUIRES that no column has more cells than the first.
 using TableColumn = std::vector<std::string>;  // its heading and its cells
 std::string JoinColumns(const std::vector<TableColumn>& columns, int width);
 

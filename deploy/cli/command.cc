@@ -152,8 +152,8 @@ absl::Status CheckAssignments(const std::vector<const char*>& arguments) {
     const absl::string_view word = arguments[i];
     if (word == "--") break;
     if (set && IsAssignment(word)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(word, ": each assignment needs a --set of its own: --set ", absl::StripPrefix(arguments[i - 1], "--set="), " --set ", word));
+      return absl::InvalidArgumentError(absl::StrCat(word, ": each assignment needs a --set of its own: --set ",
+                                                     absl::StripPrefix(arguments[i - 1], "--set="), " --set ", word));
     }
     set = absl::StartsWith(word, "--set=") || (i > 0 && arguments[i - 1] == absl::string_view("--set"));
   }

@@ -24,7 +24,9 @@ void AddReport(CLI::App* app, int* exit_code) {
       "report",
       "Writes a self-contained HTML page: what to think of each run and what to do next, curves, film, violations");
   verb->add_option("run_dirs", *folders, "run folders or sweep folders; several are compared")->required();
-  verb->add_option("--out", *out, "HTML file to write, or - for standard output; FILE.svg: only a figure of the evaluations' cost and return")
+  verb->add_option(
+          "--out", *out,
+          "HTML file to write, or - for standard output; FILE.svg: only a figure of the evaluations' cost and return")
       ->required();
   auto epoch = std::make_shared<std::string>("last");
   verb->add_option("--epoch", *epoch, "epoch of each member that the tables show: last or best (default last)")

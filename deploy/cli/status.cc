@@ -32,19 +32,16 @@ void PrintReplay(const v1::ReplayInfo& replay) {
                                FormatDuration(replay.uptime_seconds()),
                                replay.learner_connected() ? "connected" : "absent", replay.sessions_size(),
                                replay.sessions_size() == 1 ? "" : "s", replay.draining() ? ", draining" : ""));
-  std::vector<TableColumn> table = {{"member"},    {" lanes"},    {"    inserted"}, {"     allowed"}, {" outstanding"},
-                                    {"  failures"}, {"  episodes"}, {"  rejected"},   {" duplicates"},  {"  samples/insert"}};
+  std::vector<TableColumn> table = {{"member"},       {" lanes"},          {"    inserted"}, {"     allowed"},
+                                    {" outstanding"}, {"  failures"},      {"  episodes"},   {"  rejected"},
+                                    {" duplicates"},  {"  samples/insert"}};
   for (const v1::MemberInfo& member : replay.members()) {
-    const std::string cells[] = {absl::StrCat(member.member()),
-                                 absl::StrCat(member.lanes()),
-                                 FormatCount(member.inserted()),
-                                 FormatCount(member.allowed()),
-                                 FormatCount(member.outstanding()),
-                                 FormatCount(member.failures()),
-                                 FormatCount(member.episodes()),
-                                 FormatCount(member.rejected_rows()),
-                                 FormatCount(member.duplicate_rows()),
-                                 absl::StrFormat("%.4f", member.samples_per_insert())};
+    const std::string cells[] = {
+        absl::StrCat(member.member()),        absl::StrCat(member.lanes()),
+        FormatCount(member.inserted()),       FormatCount(member.allowed()),
+        FormatCount(member.outstanding()),    FormatCount(member.failures()),
+        FormatCount(member.episodes()),       FormatCount(member.rejected_rows()),
+        FormatCount(member.duplicate_rows()), absl::StrFormat("%.4f", member.samples_per_insert())};
     for (size_t i = 0; i < table.size(); ++i) {
       table[i].push_back(absl::StrFormat("%*s", static_cast<int>(table[i].front().size()), cells[i]));
     }
@@ -70,8 +67,8 @@ void PrintAnswers(const std::string& title, const Answers& answers) {
   std::printf("%s", RenderTable(view, TerminalWidth(kWidth), kMaxMembers).c_str());
   if (answers.learner) {
     const v1::LearnerInfo& learner = *answers.learner;
-    PrintWrapped(RepeatedWork(learner.repeated_updates(), learner.pretrain_update() + learner.update(),
-                              learner.incarnation()));
+    PrintWrapped(
+        RepeatedWork(learner.repeated_updates(), learner.pretrain_update() + learner.update(), learner.incarnation()));
   } else {
     std::printf("learner: no answer\n");
   }

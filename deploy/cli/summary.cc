@@ -114,12 +114,12 @@ absl::StatusOr<std::string> GroupTable(const std::vector<std::string>& folders, 
   for (const Shown& shown : kShownOfGroup) {
     TableColumn cells = {absl::StrFormat(" %19s", shown.heading)};
     for (const report::Group& group : groups) {
-      cells.push_back(
-          absl::StrFormat(" %19s", CellOfGroup(report::ShownValues(group, shown.column), shown.decimals)));
+      cells.push_back(absl::StrFormat(" %19s", CellOfGroup(report::ShownValues(group, shown.column), shown.decimals)));
     }
     table.push_back(std::move(cells));
   }
-  TableColumn middles = {absl::StrFormat(" %26s", "J inter-quartile mean")}, times = {absl::StrFormat(" %10s", "wall time")};
+  TableColumn middles = {absl::StrFormat(" %26s", "J inter-quartile mean")},
+              times = {absl::StrFormat(" %10s", "wall time")};
   for (const report::Group& group : groups) {
     const report::InterquartileMean middle =
         report::ComputeInterquartileMean(report::ShownValues(group, "eval_discounted_return"));

@@ -96,7 +96,8 @@ void AddExport(CLI::App* app, int* exit_code) {
   verb->add_option("--member", exported->member, "Member (the first one; with --format stored: all)")
       ->check(WholeNumber<uint32_t>(0));
   verb->add_option("--epoch", exported->epoch, "Epoch number, last or best (last; with --format stored: both)");
-  verb->add_option("--out", exported->file, "File to write, or - for standard output; of the format violations a folder, which gets ledger/")
+  verb->add_option("--out", exported->file,
+                   "File to write, or - for standard output; of the format violations a folder, which gets ledger/")
       ->required();
   verb->add_option("--format", exported->format,
                    "policy: for the C library and datacom.Policy; onnx: policy and safety filter as an ONNX graph; "

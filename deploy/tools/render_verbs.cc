@@ -75,7 +75,9 @@ void AddRender(CLI::App* app, int* exit_code) {
   PlaybackOptions& playback = command->playback;
   CLI::App* verb = app->add_subcommand("render", kAboutRender);
   verb->add_option("what", playback.what, "Run folder, shipped:NAME, results:NAME, or task name")->required();
-  verb->add_option("--out", command->out, "FILE.mp4 or FILE.png; for a map FILE.png, .json or .csv; - writes a PNG to standard output")->required();
+  verb->add_option("--out", command->out,
+                   "FILE.mp4 or FILE.png; for a map FILE.png, .json or .csv; - writes a PNG to standard output")
+      ->required();
   verb->add_option("--member", playback.member, "Member of the run (0)")->check(WholeNumber<uint32_t>(0));
   verb->add_option("--epoch", playback.epoch, "Epoch of the run, last or best; for a map several: 0,2,last, or all");
   verb->footer(BestEpochRule());

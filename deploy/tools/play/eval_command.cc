@@ -215,7 +215,8 @@ absl::Status RunEvalCommand(const EvalCommand& given, std::ostream* out) {
   *out << WrapLines(
       absl::StrCat(
           "Shares of episodes. success: at the end; reached: at some step; violated: a cost above 0; absorbed: ended ",
-          model->spec.absorbing.empty() ? "early by the task (never in this task)" : "by " + model->spec.absorbing, "\n"),
+          model->spec.absorbing.empty() ? "early by the task (never in this task)" : "by " + model->spec.absorbing,
+          "\n"),
       command.width);
   return absl::OkStatus();
 }

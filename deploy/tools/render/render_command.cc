@@ -107,8 +107,8 @@ absl::Status WriteMap(const RenderCommand& command, const std::string& type, std
                    MakeFeasibilityMap(playback.what, playback.set, playback.member, playback.epoch.value_or(""),
                                       command.slice, command.resolution));
   RETURN_IF_ERROR(WriteOutputFile(command.out, type == ".json"  ? MapJson(map)
-                                                   : type == ".csv" ? MapCsv(map)
-                                                                    : DrawFeasibilityMap(map)->Png()));
+                                               : type == ".csv" ? MapCsv(map)
+                                                                : DrawFeasibilityMap(map)->Png()));
   *out << command.out << ": slice " << map.slice.name << ", " << map.panels.size()
        << (map.panels.size() == 1 ? " epoch\n" : " epochs\n");
   return absl::OkStatus();

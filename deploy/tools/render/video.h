@@ -1,9 +1,9 @@
 // A film encoded by ffmpeg, which reads the frames from its standard input.
 //
 // ffmpeg is found on the PATH and runs as a child process; its output is kept for error messages. The file is written
-// under a temporary name in the same folder and renamed when it is complete; what a rename would replace, such as a FIFO
-// (common/base/output_file.h), gets the film at the end. Not thread-safe; Add and Finish block
-// while ffmpeg works. Destroying an unfinished object kills the child and leaves no file.
+// under a temporary name in the same folder and renamed when it is complete; what a rename would replace, such as a
+// FIFO (common/base/output_file.h), gets the film at the end. Not thread-safe; Add and Finish block while ffmpeg works.
+// Destroying an unfinished object kills the child and leaves no file.
 #ifndef DATACOM_DEPLOY_TOOLS_RENDER_VIDEO_H_
 #define DATACOM_DEPLOY_TOOLS_RENDER_VIDEO_H_
 

@@ -98,8 +98,7 @@ TEST_F(OutputFile, FoldersSocketsAndLoopsAreRefusedByName) {
                                   {"new/", "is a folder"},
                                   {"socket", "is a socket"},
                                   {"loop", "Too many levels of symbolic links"}}) {
-    for (const absl::Status& status :
-         {WriteOutputFile(Path(name), "bytes"), CheckOutputFile("--out", Path(name))}) {
+    for (const absl::Status& status : {WriteOutputFile(Path(name), "bytes"), CheckOutputFile("--out", Path(name))}) {
       EXPECT_TRUE(absl::StrContains(status.message(), Path(name))) << status;
       EXPECT_TRUE(absl::StrContains(status.message(), why)) << status;
     }
