@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/framed_file.h"
+#include "common/base/output_file.h"
 #include "common/base/status.h"
 
 namespace datacom {
@@ -25,7 +26,7 @@ absl::StatusOr<Policy> Decode(const std::string& payload) {
 absl::Status WritePolicyFile(const std::string& path, const Policy& policy) {
   v1::PolicyFile file = policy.about;
   file.set_snapshot(EncodeSnapshot(policy.snapshot));
-  return WriteFramedFile(kFormat, path, file.SerializeAsString());
+  return WriteOutputFile(path, Frame(kFormat, file.SerializeAsString()));
 }
 
 absl::StatusOr<Policy> ReadPolicyFile(const std::string& path) {

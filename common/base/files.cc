@@ -13,6 +13,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/failpoint.h"
+#include "common/base/output_file.h"
 #include "common/base/status.h"
 
 namespace datacom {
@@ -195,7 +196,7 @@ std::string NoSpaceMessage(const std::string& path, uint64_t bytes) {
 }
 
 absl::Status WriteAddressFile(const std::string& path, const std::string& address) {
-  return path.empty() ? absl::OkStatus() : WriteFileAtomically(path, address + "\n");
+  return path.empty() ? absl::OkStatus() : WriteOutputFile(path, address + "\n");
 }
 
 }  // namespace datacom

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
+#include "common/base/output_file.h"
 #include "common/base/shared_files.h"
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
@@ -52,8 +53,17 @@ std::string PrintExperiment(const v1::Experiment& experiment) {
 }
 
 absl::Status WriteExperiment(const std::string& path, const v1::Experiment& experiment) {
-  RETURN_IF_ERROR(WriteTaskFiles(std::filesystem::path(path).parent_path().string(), experiment.task_options()));
-  return WriteFileAtomically(path, PrintExperiment(experiment));
+  ASSIGN_OR_RETURN(const std::string replaced, ReplacedFile(path));
+  if (!replaced.empty()) {
+    RETURN_IF_ERROR(WriteTaskFiles(std::filesystem::path(path).parent_path().string(), experiment.task_options()));
+  }
+  return WriteOutputFile(path, PrintExperiment(experiment));
+}
+
+absl::Status CheckNamesNoExperiment(const std::string& task) {
+  const absl::StatusOr<v1::Experiment> experiment = LoadExperiment(task, ExperimentFolder());
+  if (!experiment.ok() || experiment->task().empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(task, " is an experiment; its task is ", experiment->task()));
 }
 
 std::string ExperimentFolder() {

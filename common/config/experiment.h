@@ -22,8 +22,10 @@ absl::StatusOr<v1::Experiment> LoadExperiment(const std::string& name_or_path, c
 absl::StatusOr<v1::Experiment> ParseExperiment(const std::string& text, const std::string& where);
 // Without the contents of a text task's large files, which are beside the text (task_files.h).
 std::string PrintExperiment(const v1::Experiment& experiment);
-// Writes the text to `path` and the large files beside it.
+// Writes the text to `path` and the large files beside it; only the text to what is no file (output_file.h).
 absl::Status WriteExperiment(const std::string& path, const v1::Experiment& experiment);
+// INVALID_ARGUMENT, with the experiment's task, if an experiment is named where a task belongs.
+absl::Status CheckNamesNoExperiment(const std::string& task);
 // INVALID_ARGUMENT: the folder has no experiment.textproto, so no run wrote it.
 absl::Status NotARunFolder(const std::string& path);
 // Folder of the shipped experiments: $DATACOM_EXPERIMENTS, else the one that came with the program (shared_files.h).

@@ -9,7 +9,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
-#include "common/base/files.h"
+#include "common/base/output_file.h"
 #include "common/base/status.h"
 #include "deploy/cli/bench_json.h"
 #include "deploy/cli/process.h"
@@ -40,6 +40,7 @@ absl::Status Bench(const std::string& what, const std::string& threads, const st
   if (!threads.empty()) arguments = {"--threads", threads};
   const std::vector<std::string> areas =
       what == "all" ? std::vector<std::string>{"safety", "actor", "replay", "learner"} : std::vector<std::string>{what};
+  if (!json_file.empty()) RETURN_IF_ERROR(CheckOutputFile("--json", json_file));
   std::vector<BenchEntry> entries;
   for (const std::string& area : areas) {
     std::fprintf(stderr, "benchmark %s ...\n", area.c_str());
@@ -48,9 +49,9 @@ absl::Status Bench(const std::string& what, const std::string& threads, const st
     ASSIGN_OR_RETURN(const std::vector<BenchEntry> measured, ParseBench(area, output));
     entries.insert(entries.end(), measured.begin(), measured.end());
   }
-  std::printf("%s", BenchTable(entries).c_str());
+  std::fprintf(IsStandardOutput(json_file) ? stderr : stdout, "%s", BenchTable(entries).c_str());
   if (json_file.empty()) return absl::OkStatus();
-  return WriteFileAtomically(json_file, MergeBench(entries, DescribeMachine()).dump(2) + "\n");
+  return WriteOutputFile(json_file, MergeBench(entries, DescribeMachine()).dump(2) + "\n");
 }
 
 }  // namespace

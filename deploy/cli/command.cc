@@ -1,21 +1,27 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <iostream>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <system_error>
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "common/base/log.h"
 #include "common/base/machine.h"
 #include "common/base/plugins.h"
+#include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
 #include "common/tasks/python/python_model.h"
@@ -29,6 +35,8 @@ int Finish(const absl::Status& status) {
   std::fprintf(stderr, "datacom: %s\n", std::string(status.message()).c_str());
   return ExitCode(status);
 }
+
+void PrintWrapped(const std::string& text) { std::printf("%s", WrapLines(text, TerminalWidth(0)).c_str()); }
 
 std::string BinFolder() {
   if (const char* folder = std::getenv("DATACOM_BIN"); folder != nullptr && *folder != '\0') return folder;
@@ -48,7 +56,7 @@ absl::Status ReplaceProcess(const std::string& program, std::vector<std::string>
   std::vector<char*> raw;
   for (std::string& argument : argv) raw.push_back(argument.data());
   raw.push_back(nullptr);
-  std::fflush(stdout);
+  RETURN_IF_ERROR(FlushStandardOutput());
   ::execv(path.c_str(), raw.data());
   return CannotRun(path, errno);
 }
@@ -129,6 +137,29 @@ absl::StatusOr<std::string> TakePython(std::vector<const char*>* arguments) {
   return first;
 }
 
+// "hyper.cost_budget=10": a path of settings and a value.
+bool IsAssignment(absl::string_view word) {
+  const size_t equals = word.find('=');
+  return equals != absl::string_view::npos && equals > 0 && absl::ascii_isalpha(word[0]) &&
+         std::all_of(word.begin(), word.begin() + equals,
+                     [](char c) { return absl::ascii_isalnum(c) || absl::StrContains("_.[]", c); });
+}
+
+// CLI11 would take the second value of --set for the experiment.
+absl::Status CheckAssignments(const std::vector<const char*>& arguments) {
+  bool set = false;  // whether the word before is a value of --set
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const absl::string_view word = arguments[i];
+    if (word == "--") break;
+    if (set && IsAssignment(word)) {
+      return absl::InvalidArgumentError(absl::StrCat(word, ": each assignment needs a --set of its own: --set ",
+                                                     absl::StripPrefix(arguments[i - 1], "--set="), " --set ", word));
+    }
+    set = absl::StartsWith(word, "--set=") || (i > 0 && arguments[i - 1] == absl::string_view("--set"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 int RunCommand(int typed, const char* const* words) {
@@ -174,15 +205,18 @@ int RunCommand(int typed, const char* const* words) {
   // Whoever types the command trusts the interpreter on the PATH.
   ::setenv("DATACOM_PYTHON", "python3", /*overwrite=*/0);
   if (first == "help") {
-    std::printf("%s", app.help().c_str());
+    PrintWrapped(app.help());
     return kExitOk;
   }
   if (const absl::Status status = CheckVerb(app, argc, argv); !status.ok()) return Finish(status);
+  if (const absl::Status status = CheckAssignments(arguments); !status.ok()) return Finish(status);
   if (const std::optional<absl::Status> status = RunForwarded(argc, argv)) return Finish(*status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);  // prints help, version or the problem
+    std::ostringstream text;
+    const int code = app.exit(error, text, std::cerr);  // help, version or the problem
+    PrintWrapped(text.str());
     return code == 0 ? kExitOk : kExitUsage;
   }
   return exit_code;

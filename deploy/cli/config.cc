@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "common/base/output_file.h"
 #include "common/config/experiment.h"
 #include "deploy/cli/run_options.h"
 #include "deploy/cli/train_plan.h"
@@ -20,9 +21,10 @@ void AddConfig(CLI::App* app, int* exit_code) {
       ->required();
   AddAlgorithmOption(verb, options.get());
   AddExperimentOptions(verb, options.get());
-  auto out = std::make_shared<std::string>();
+  auto out = std::make_shared<std::string>("-");
   verb->add_option("--out", *out,
-                   "File to write instead; the large files of a text task's model go to task_files beside it");
+                   "File to write, or - for standard output (-); the large files of a text task's model go to "
+                   "task_files beside a file");
   RefuseOptions(verb,
                 {"--actors", "--envs", "--run-dir", "--max-hours", "--stall-minutes", "--tls", "--quiet", "--resume"},
                 "config starts no process; give this option to `datacom train`");
@@ -30,11 +32,8 @@ void AddConfig(CLI::App* app, int* exit_code) {
   verb->callback([options, out, exit_code] {
     const absl::StatusOr<v1::Experiment> experiment = PlanExperiment(*options);
     absl::Status written = experiment.status();
-    if (experiment.ok() && !out->empty()) {
-      written = WriteExperiment(*out, *experiment);
-    } else if (experiment.ok()) {
-      std::printf("%s", PrintExperiment(*experiment).c_str());
-    }
+    if (written.ok()) written = CheckOutputFile("--out", *out);
+    if (written.ok()) written = WriteExperiment(*out, *experiment);
     if (experiment.ok()) {
       for (const std::string& note : PlanNotes(*experiment)) std::fprintf(stderr, "datacom: %s\n", note.c_str());
     }

@@ -2,7 +2,6 @@
 //
 // The arguments are passed on before CLI11 parses them: its prefix_command drops "--" and takes a run folder that is
 // named like a verb for that verb.
-#include <cstdio>
 #include <optional>
 #include <string>
 #include <vector>
@@ -103,7 +102,7 @@ std::optional<absl::Status> RunForwarded(int argc, const char* const* argv) {
     if (argc < 2 || argv[1] != verb) continue;
     const std::vector<std::string> arguments(argv + 2, argv + argc);
     if (AsksForHelp(arguments)) {
-      std::printf("%s%s\n", forwarded.notes, forwarded.lists_policies ? Policies().c_str() : "");
+      PrintWrapped(absl::StrCat(forwarded.notes, forwarded.lists_policies ? Policies() : "", "\n"));
     }
     // The program's help calls it by its first word: "Usage: datacom eval [OPTIONS] what".
     std::vector<std::string> words = {"datacom", verb};

@@ -9,6 +9,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/status.h"
@@ -57,7 +58,7 @@ absl::Status ListOne(const std::string& kind) {
   size_t width = 0;
   for (const auto& [name, sentence] : lines) width = std::max(width, name.size());
   for (const auto& [name, sentence] : lines) {
-    std::printf("%-*s  %s\n", static_cast<int>(width), name.c_str(), sentence.c_str());
+    PrintWrapped(absl::StrFormat("%-*s  %s\n", static_cast<int>(width), name, sentence));
   }
   return absl::OkStatus();
 }

@@ -49,6 +49,10 @@ bool NamesTask(const TrainOptions& options) {
 }
 
 absl::StatusOr<v1::Experiment> ExperimentOf(const TrainOptions& options) {
+  if (const absl::Status status = CheckNamesNoExperiment(options.experiment); !status.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(status.message(), ". Leave out --algorithm, or name the task with it"));
+  }
   v1::Experiment experiment;
   experiment.set_task(options.experiment);
   RETURN_IF_ERROR(LoadTask("", &experiment));

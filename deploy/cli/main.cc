@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <string>
 
+#include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
 #include "deploy/cli/verbs.h"
@@ -12,6 +13,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "datacom: %s\n", problem.c_str());
     return datacom::kExitFailure;
   }
-  return datacom::cli::RunCommand(argc, argv);
+  datacom::WatchStandardOutput();
+  return datacom::CheckStandardOutput(datacom::cli::RunCommand(argc, argv));
 }
 // SPDX-License-Identifier: Apache-2.0

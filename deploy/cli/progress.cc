@@ -203,7 +203,7 @@ std::string RenderTable(const ProgressView& view, int width, int max_members) {
     text += Clip(MemberLine(view.members[i], view.learns_delta, view.learner_known), width) + "\n";
   if (shown < static_cast<int>(view.members.size())) {
     const size_t hidden = view.members.size() - shown;
-    text += absl::StrCat("and ", hidden, hidden == 1 ? " more member\n" : " more members\n");
+    text += Clip(absl::StrCat("and ", hidden, hidden == 1 ? " more member" : " more members"), width) + "\n";
   }
   return text;
 }

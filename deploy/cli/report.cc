@@ -1,15 +1,14 @@
 // datacom report: writes one self-contained HTML page about one or several runs.
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "common/base/output_file.h"
 #include "common/records/best_epoch.h"
 #include "deploy/cli/verbs.h"
 #include "deploy/report/report.h"
@@ -25,7 +24,9 @@ void AddReport(CLI::App* app, int* exit_code) {
       "report",
       "Writes a self-contained HTML page: what to think of each run and what to do next, curves, film, violations");
   verb->add_option("run_dirs", *folders, "run folders or sweep folders; several are compared")->required();
-  verb->add_option("--out", *out, "HTML file to write; FILE.svg: only a figure of the evaluations' cost and return")
+  verb->add_option(
+          "--out", *out,
+          "HTML file to write, or - for standard output; FILE.svg: only a figure of the evaluations' cost and return")
       ->required();
   auto epoch = std::make_shared<std::string>("last");
   verb->add_option("--epoch", *epoch, "epoch of each member that the tables show: last or best (default last)")
@@ -40,15 +41,12 @@ void AddReport(CLI::App* app, int* exit_code) {
                             "         datacom eval navigation --policy scripted --episodes 100 --csv > scripted.csv\n"
                             "         datacom report runs/navigation --baseline scripted.csv --out navigation.html"));
   verb->callback([folders, out, epoch, baselines, exit_code] {
-    const std::filesystem::path folder = std::filesystem::absolute(*out).parent_path();
-    absl::Status status = absl::InvalidArgumentError(absl::StrCat(
-        "--out ", *out, ": there is no folder ", folder.string(), "; make it with: mkdir -p ", folder.string()));
-    std::error_code error;
-    if (std::filesystem::is_directory(folder, error)) {
+    absl::Status status = CheckOutputFile("--out", *out);
+    if (status.ok()) {
       const report::Shown shown = *epoch == "best" ? report::Shown::kBest : report::Shown::kLast;
       status = report::WriteReport(*folders, *out, &tools::WriteReportMap, {.shown = shown, .baselines = *baselines});
     }
-    if (status.ok()) std::printf("report: %s\n", out->c_str());
+    if (status.ok()) std::fprintf(IsStandardOutput(*out) ? stderr : stdout, "report: %s\n", out->c_str());
     *exit_code = Finish(status);
   });
 }

@@ -8,6 +8,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
@@ -27,24 +28,31 @@ namespace {
 constexpr int kWidth = 120, kMaxMembers = 128;
 
 void PrintReplay(const v1::ReplayInfo& replay) {
-  std::printf("replay %s, up %s: learner %s, %d actor session%s%s\n", replay.build().c_str(),
-              FormatDuration(replay.uptime_seconds()).c_str(), replay.learner_connected() ? "connected" : "absent",
-              replay.sessions_size(), replay.sessions_size() == 1 ? "" : "s", replay.draining() ? ", draining" : "");
-  std::printf(
-      "member lanes    inserted     allowed outstanding  failures  episodes  rejected duplicates  samples/insert\n");
+  PrintWrapped(absl::StrFormat("replay %s, up %s: learner %s, %d actor session%s%s\n", replay.build(),
+                               FormatDuration(replay.uptime_seconds()),
+                               replay.learner_connected() ? "connected" : "absent", replay.sessions_size(),
+                               replay.sessions_size() == 1 ? "" : "s", replay.draining() ? ", draining" : ""));
+  std::vector<TableColumn> table = {{"member"},       {" lanes"},          {"    inserted"}, {"     allowed"},
+                                    {" outstanding"}, {"  failures"},      {"  episodes"},   {"  rejected"},
+                                    {" duplicates"},  {"  samples/insert"}};
   for (const v1::MemberInfo& member : replay.members()) {
-    std::printf("%6u %5u %11s %11s %11s %9s %9s %9s %10s %15.4f\n", member.member(), member.lanes(),
-                FormatCount(member.inserted()).c_str(), FormatCount(member.allowed()).c_str(),
-                FormatCount(member.outstanding()).c_str(), FormatCount(member.failures()).c_str(),
-                FormatCount(member.episodes()).c_str(), FormatCount(member.rejected_rows()).c_str(),
-                FormatCount(member.duplicate_rows()).c_str(), member.samples_per_insert());
+    const std::string cells[] = {
+        absl::StrCat(member.member()),        absl::StrCat(member.lanes()),
+        FormatCount(member.inserted()),       FormatCount(member.allowed()),
+        FormatCount(member.outstanding()),    FormatCount(member.failures()),
+        FormatCount(member.episodes()),       FormatCount(member.rejected_rows()),
+        FormatCount(member.duplicate_rows()), absl::StrFormat("%.4f", member.samples_per_insert())};
+    for (size_t i = 0; i < table.size(); ++i) {
+      table[i].push_back(absl::StrFormat("%*s", static_cast<int>(table[i].front().size()), cells[i]));
+    }
   }
+  std::printf("%s", JoinColumns(table, TerminalWidth(0)).c_str());
   for (const v1::SessionInfo& session : replay.sessions()) {
-    std::printf("session %u: %s, %u environments, members %s; %s rows, %s\n", session.session(),
-                session.actor().c_str(), session.environments(), DescribeMembers(session.assignment()).c_str(),
-                FormatCount(session.rows()).c_str(), session.connected() ? "connected" : "disconnected");
+    PrintWrapped(absl::StrFormat("session %u: %s, %u environments, members %s; %s rows, %s\n", session.session(),
+                                 session.actor(), session.environments(), DescribeMembers(session.assignment()),
+                                 FormatCount(session.rows()), session.connected() ? "connected" : "disconnected"));
   }
-  for (const std::string& wait : replay.waits()) std::printf("waiting: %s\n", wait.c_str());
+  for (const std::string& wait : replay.waits()) PrintWrapped(absl::StrCat("waiting: ", wait, "\n"));
 }
 
 void PrintAnswers(const std::string& title, const Answers& answers) {
@@ -56,12 +64,11 @@ void PrintAnswers(const std::string& title, const Answers& answers) {
     const AlgorithmInfo* algorithm = FindAlgorithm(answers.replay->algorithm());
     view.learns_delta = algorithm == nullptr || algorithm->learns_delta;
   }
-  std::printf("%s", RenderTable(view, kWidth, kMaxMembers).c_str());
+  std::printf("%s", RenderTable(view, TerminalWidth(kWidth), kMaxMembers).c_str());
   if (answers.learner) {
     const v1::LearnerInfo& learner = *answers.learner;
-    std::printf("%s", RepeatedWork(learner.repeated_updates(), learner.pretrain_update() + learner.update(),
-                                   learner.incarnation())
-                          .c_str());
+    PrintWrapped(
+        RepeatedWork(learner.repeated_updates(), learner.pretrain_update() + learner.update(), learner.incarnation()));
   } else {
     std::printf("learner: no answer\n");
   }
@@ -80,14 +87,15 @@ absl::Status StatusOfFolder(const std::string& run_dir, const Security& security
     PrintAnswers(run_dir, answers);
     return absl::OkStatus();
   }
-  std::printf("%s: not running\n", run_dir.c_str());
+  PrintWrapped(absl::StrCat(run_dir, ": not running\n"));
   if (const std::optional<uint64_t> update = NewestCheckpoint(run_dir)) {
-    std::printf("newest checkpoint, where --resume continues: update %s\n", FormatCount(*update).c_str());
+    PrintWrapped(absl::StrCat("newest checkpoint, where --resume continues: update ", FormatCount(*update), "\n"));
   }
-  std::printf("%s", RepeatedWorkOf(run_dir).c_str());
+  PrintWrapped(RepeatedWorkOf(run_dir));
   if (!std::filesystem::exists(run_dir + "/progress.csv")) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const std::string table, FinalTable(run_dir));
-  std::printf("values of the last evaluated epoch:\n%s", table.c_str());
+  ASSIGN_OR_RETURN(const std::string table, FinalTable(run_dir, TerminalWidth(0)));
+  PrintWrapped("values of the last evaluated epoch:\n");
+  std::printf("%s", table.c_str());
   return absl::OkStatus();
 }
 

@@ -6,11 +6,13 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
 #include "common/config/carried_task.h"
@@ -98,30 +100,41 @@ std::string AbandonedEpisodes(const Csv& progress, const std::map<int, std::vect
 
 }  // namespace
 
-absl::StatusOr<std::string> GroupTable(const std::vector<std::string>& folders) {
+absl::StatusOr<std::string> GroupTable(const std::vector<std::string>& folders, int width) {
   ASSIGN_OR_RETURN(const std::vector<report::Run> runs, report::ReadRuns(folders));
   const std::vector<report::Group> groups = report::GroupRuns(runs);
-  int width = sizeof "group";
-  for (const report::Group& group : groups) width = std::max<int>(width, group.title.size());
-  std::string table = absl::StrFormat("%-*s %7s", width, "group", "members");
-  for (const Shown& shown : kShownOfGroup) absl::StrAppendFormat(&table, " %19s", shown.heading);
-  absl::StrAppendFormat(&table, " %26s %10s\n", "J inter-quartile mean", "wall time");
+  std::vector<TableColumn> table = {{"group"}, {" members"}};
+  size_t longest = sizeof "group";
+  for (const report::Group& group : groups) longest = std::max(longest, group.title.size());
   for (const report::Group& group : groups) {
-    absl::StrAppendFormat(&table, "%-*s %7d", width, group.title, group.members.size());
-    for (const Shown& shown : kShownOfGroup) {
-      absl::StrAppendFormat(&table, " %19s", CellOfGroup(report::ShownValues(group, shown.column), shown.decimals));
+    table[0].push_back(group.title + std::string(longest - group.title.size(), ' '));
+    table[1].push_back(absl::StrFormat(" %7d", group.members.size()));
+  }
+  table[0][0].resize(longest, ' ');
+  for (const Shown& shown : kShownOfGroup) {
+    TableColumn cells = {absl::StrFormat(" %19s", shown.heading)};
+    for (const report::Group& group : groups) {
+      cells.push_back(absl::StrFormat(" %19s", CellOfGroup(report::ShownValues(group, shown.column), shown.decimals)));
     }
+    table.push_back(std::move(cells));
+  }
+  TableColumn middles = {absl::StrFormat(" %26s", "J inter-quartile mean")},
+              times = {absl::StrFormat(" %10s", "wall time")};
+  for (const report::Group& group : groups) {
     const report::InterquartileMean middle =
         report::ComputeInterquartileMean(report::ShownValues(group, "eval_discounted_return"));
     const std::vector<double> seconds = report::ShownValues(group, "wall_seconds");
-    absl::StrAppendFormat(&table, " %26s %10s\n",
-                          absl::StrFormat("%.2f [%.2f, %.2f]", middle.mean, middle.low, middle.high),
-                          FormatDuration(*std::max_element(seconds.begin(), seconds.end())));
+    middles.push_back(
+        absl::StrFormat(" %26s", absl::StrFormat("%.2f [%.2f, %.2f]", middle.mean, middle.low, middle.high)));
+    times.push_back(absl::StrFormat(" %10s", FormatDuration(*std::max_element(seconds.begin(), seconds.end()))));
   }
-  return table + "+-: 95 % interval of the mean over members (Student t); [..]: 95 % bootstrap interval\n";
+  table.push_back(std::move(middles));
+  table.push_back(std::move(times));
+  return JoinColumns(table, width) +
+         "+-: 95 % interval of the mean over members (Student t); [..]: 95 % bootstrap interval\n";
 }
 
-absl::StatusOr<std::string> FinalTable(const std::string& run_dir) {
+absl::StatusOr<std::string> FinalTable(const std::string& run_dir, int width) {
   ASSIGN_OR_RETURN(const Csv progress, ReadRecords(run_dir + "/progress.csv"));
   const absl::StatusOr<v1::Experiment> experiment = LoadExperiment(ExperimentFile(run_dir), "");
   const bool success = !experiment.ok() || DefinesSuccess(experiment->task_options());
@@ -131,26 +144,27 @@ absl::StatusOr<std::string> FinalTable(const std::string& run_dir) {
         (column == "eval_success_rate" && !success) || (column == "samples_per_insert" && IsOnPolicy(experiment));
     return unknown ? std::numeric_limits<double>::quiet_NaN() : progress.Number(row, column);
   };
-  std::string table = "member";
-  for (const Shown& shown : kShown) absl::StrAppendFormat(&table, "%12s", shown.heading);
-  table += "  status\n";
   const std::map<int, std::vector<size_t>> members = RowsByMember(progress);
-  for (const auto& [member, rows] : members) {
-    const size_t row = rows.back();
-    absl::StrAppendFormat(&table, "%6d", member);
-    for (const Shown& shown : kShown) table += Cell(number(row, shown.column), shown.decimals);
-    absl::StrAppend(&table, "  ", progress.Text(row, "status"), "\n");
-  }
-  const std::string abandoned = AbandonedEpisodes(progress, members);
-  if (members.size() < 2) return table + abandoned;
-  table += "  mean";
+  const bool several = members.size() > 1;
+  std::vector<TableColumn> table = {{"member"}};
+  for (const auto& [member, rows] : members) table.front().push_back(absl::StrFormat("%6d", member));
+  if (several) table.front().push_back("  mean");
   for (const Shown& shown : kShown) {
+    TableColumn cells = {absl::StrFormat("%12s", shown.heading)};
     double sum = 0;
-    for (const auto& [member, rows] : members) sum += number(rows.back(), shown.column);
-    table +=
-        std::string(shown.column) == "seed" ? absl::StrFormat("%12s", "") : Cell(sum / members.size(), shown.decimals);
+    for (const auto& [member, rows] : members) {
+      const double value = number(rows.back(), shown.column);
+      cells.push_back(Cell(value, shown.decimals));
+      sum += value;
+    }
+    const bool has_mean = several && std::string(shown.column) != "seed";
+    cells.push_back(has_mean ? Cell(sum / members.size(), shown.decimals) : "");
+    table.push_back(std::move(cells));
   }
-  return table + "\n" + abandoned;
+  TableColumn status = {"  status"};
+  for (const auto& [member, rows] : members) status.push_back("  " + progress.Text(rows.back(), "status"));
+  table.push_back(std::move(status));
+  return JoinColumns(table, width) + WrapLines(AbandonedEpisodes(progress, members), width);
 }
 
 std::string RepeatedWorkOf(const std::string& run_dir) {

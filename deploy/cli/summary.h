@@ -11,8 +11,9 @@
 
 namespace datacom::cli {
 
-// One line per member: seed, steps, evaluation, violation, cost, delta, status; then their means.
-absl::StatusOr<std::string> FinalTable(const std::string& run_dir);
+// One line per member: seed, steps, evaluation, violation, cost, delta, status; then their means. In a terminal
+// narrower than the table its columns follow below each other; a width of 0 is none.
+absl::StatusOr<std::string> FinalTable(const std::string& run_dir, int width = 0);
 
 // What a run that does not run has repeated (RepeatedWork), and what a resume will repeat from the newest checkpoint.
 // Empty for a run that has made no updates twice and will make none, or when its files do not tell.
@@ -20,7 +21,7 @@ std::string RepeatedWorkOf(const std::string& run_dir);
 
 // One line per group of the runs in the folders (deploy/report/groups.h): mean and 95 % interval over the newest values
 // of its members, from evaluation and over the whole training, and the inter-quartile mean of J.
-absl::StatusOr<std::string> GroupTable(const std::vector<std::string>& folders);
+absl::StatusOr<std::string> GroupTable(const std::vector<std::string>& folders, int width = 0);
 
 // INVALID_ARGUMENT when a member has already made more than `env_steps` steps.
 absl::Status CheckStepsLeft(const std::string& run_dir, uint64_t env_steps);

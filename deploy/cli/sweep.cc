@@ -20,6 +20,7 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/folder_lock.h"
+#include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/rpc/channel.h"
@@ -283,7 +284,7 @@ class Jobs {
 };
 
 absl::Status Conclude(const std::string& dir) {
-  ASSIGN_OR_RETURN(const std::string table, GroupTable({dir}));
+  ASSIGN_OR_RETURN(const std::string table, GroupTable({dir}, TerminalWidth(0)));
   std::printf("%s", table.c_str());
   const std::string file = dir + "/report.html";
   if (absl::Status status = report::WriteReport({dir}, file, &tools::WriteReportMap); !status.ok()) {

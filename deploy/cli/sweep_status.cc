@@ -20,6 +20,7 @@
 #include "deploy/cli/process.h"
 #include "deploy/cli/progress.h"
 #include "deploy/cli/run_folder.h"
+#include "deploy/cli/verbs.h"
 
 namespace datacom::cli {
 namespace {
@@ -108,10 +109,11 @@ absl::Status PrintSweepStatus(const std::string& folder) {
   }
   std::vector<std::string> counts;
   for (const auto& [kind, count] : totals) counts.push_back(absl::StrCat(count, " ", kind));
-  std::printf("%s: %zu population%s, %d members: %s\n", folder.c_str(), runs.size(), runs.size() == 1 ? "" : "s",
-              members, absl::StrJoin(counts, ", ").c_str());
-  std::printf("%-*s %8s %12s %7s  %s\n", static_cast<int>(width), "population", "members", "steps", "done", "state");
-  for (const std::string& line : lines) std::printf("%s\n", line.c_str());
+  PrintWrapped(absl::StrFormat("%s: %d population%s, %d members: %s\n", folder, runs.size(),
+                               runs.size() == 1 ? "" : "s", members, absl::StrJoin(counts, ", ")));
+  PrintWrapped(absl::StrFormat("%-*s %8s %12s %7s  %s\n", static_cast<int>(width), "population", "members", "steps",
+                               "done", "state"));
+  for (const std::string& line : lines) PrintWrapped(line + "\n");
   if (!queue && fs::exists(absolute + kScript + kEnding)) {
     std::printf("squeue gives no answer here: the states are those of the folders\n");
   }

@@ -1,6 +1,5 @@
 // datacom train: runs a local cluster on loopback and supervises it until the report is written.
 #include <netdb.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -21,6 +20,7 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/rate_meter.h"
+#include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/config/algorithms.h"
@@ -69,7 +69,7 @@ class Display {
 
   void Say(const std::string& sentence) {
     if (quiet_) return;
-    Write(terminal_ ? block_.PrintAbove(sentence + "\n") : sentence + "\n");
+    Write(terminal_ ? block_.PrintAbove(WrapLines(sentence + "\n", TerminalWidth(0))) : sentence + "\n");
   }
 
   void Update(const Cluster& cluster, const Answers& answers) {
@@ -87,14 +87,10 @@ class Display {
     view.restarts = cluster.restarts();
     view.learns_delta = learns_delta_;
     view.updates_per_second = updates_.rate();
-    Write(terminal_ ? block_.Redraw(RenderTable(view, Width(), kMaxMembers)) : RenderLine(view) + "\n");
+    Write(terminal_ ? block_.Redraw(RenderTable(view, TerminalWidth(100), kMaxMembers)) : RenderLine(view) + "\n");
   }
 
  private:
-  static int Width() {
-    winsize size = {};
-    return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 100;
-  }
   static void Write(const std::string& text) {
     std::fputs(text.c_str(), stdout);
     std::fflush(stdout);
@@ -306,7 +302,7 @@ void MakeFilm(const std::string& run_dir) {
 }
 
 absl::Status FinishRun(const Prepared& run, bool film) {
-  ASSIGN_OR_RETURN(const std::string table, FinalTable(run.run_dir));
+  ASSIGN_OR_RETURN(const std::string table, FinalTable(run.run_dir, TerminalWidth(0)));
   std::printf("%s%s", table.c_str(), RepeatedWorkOf(run.run_dir).c_str());
   std::fflush(stdout);
   if (film && !run.experiment.task_options().HasExtension(v1::python_task)) MakeFilm(run.run_dir);

@@ -34,6 +34,9 @@ std::optional<absl::Status> RunForwarded(int argc, const char* const* argv);
 // Prints "datacom: <message>" on stderr (nothing when OK) and returns the exit code of the status.
 int Finish(const absl::Status& status);
 
+// Prints text on stdout; a terminal gets lines that fit (common/base/standard_output.h).
+void PrintWrapped(const std::string& text);
+
 // Folder of the role binaries: $DATACOM_BIN, or the folder of this executable.
 std::string BinFolder();
 

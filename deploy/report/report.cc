@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/files.h"
+#include "common/base/output_file.h"
 #include "common/base/shared_files.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
@@ -395,11 +396,11 @@ absl::Status WriteReport(const std::vector<std::string>& folders, const std::str
                          const ReportOptions& options) {
   if (absl::EndsWith(path, ".svg")) {
     ASSIGN_OR_RETURN(const std::vector<Run> runs, ReadRuns(folders));
-    return WriteFileAtomically(path, RenderFigure(GroupRuns(runs, options.shown)));
+    return WriteOutputFile(path, RenderFigure(GroupRuns(runs, options.shown)));
   }
   ASSIGN_OR_RETURN(const json data, ReportData(folders, map, options));
   ASSIGN_OR_RETURN(const Plotting plotting, ReadPlotting());
-  return WriteFileAtomically(path, RenderPage(data, plotting));
+  return WriteOutputFile(path, RenderPage(data, plotting));
 }
 
 }  // namespace datacom::report

@@ -2,6 +2,7 @@
 #include "deploy/robot/datacom_policy.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <exception>
@@ -29,6 +30,7 @@ struct datacom_policy {
   std::vector<const char*> observation_names, action_names;
   datacom_policy_info info;
   char why[256] = "";
+  std::atomic_flag busy = ATOMIC_FLAG_INIT;  // while a thread is in datacom_policy_act
 };
 
 namespace datacom {
@@ -200,15 +202,18 @@ void datacom_policy_begin(datacom_policy* policy) {
 
 int datacom_policy_act(datacom_policy* policy, const datacom_policy_input* input, double* action,
                        datacom_policy_judgement* judgement) {
-  if (policy == nullptr || input == nullptr || input->observation == nullptr || action == nullptr) {
-    if (policy != nullptr) datacom::Refuse(policy, DATACOM_POLICY_BAD_INPUT, "%s", "a pointer is null");
-    return DATACOM_POLICY_BAD_INPUT;
-  }
+  if (policy == nullptr) return DATACOM_POLICY_BAD_INPUT;
+  if (policy->busy.test_and_set(std::memory_order_acquire)) return DATACOM_POLICY_BUSY;
+  int code = DATACOM_POLICY_OK;
   try {
-    return datacom::Act(policy, *input, action, judgement);
+    code = input == nullptr || input->observation == nullptr || action == nullptr
+               ? datacom::Refuse(policy, DATACOM_POLICY_BAD_INPUT, "%s", "a pointer is null")
+               : datacom::Act(policy, *input, action, judgement);
   } catch (const std::exception& error) {
-    return datacom::Refuse(policy, DATACOM_POLICY_FAILED, "%s", error.what());
+    code = datacom::Refuse(policy, DATACOM_POLICY_FAILED, "%s", error.what());
   }
+  policy->busy.clear(std::memory_order_release);
+  return code;
 }
 
 const char* datacom_policy_why(const datacom_policy* policy) { return policy->why; }

@@ -16,8 +16,10 @@
  * rule planner), so a late call gives the action for the state that it is given. Whether that state is too old is for
  * the robot to judge, against control_period. A number that is not finite is refused and leaves the action unchanged.
  *
- * Threads: policies are independent of each other; use one policy from one thread at a time. datacom_policy_act
- * allocates no memory, takes no lock and never blocks; loading reads the file and allocates. No function throws. */
+ * Threads: policies are independent of each other; use one policy from one thread at a time. datacom_policy_act returns
+ * DATACOM_POLICY_BUSY, and changes nothing, while another thread is in it with the same policy; the other functions do
+ * not notice. It allocates no memory, takes no lock and never blocks; loading reads the file and allocates. No function
+ * throws. */
 #ifndef DATACOM_DEPLOY_ROBOT_DATACOM_POLICY_H_
 #define DATACOM_DEPLOY_ROBOT_DATACOM_POLICY_H_
 
@@ -38,7 +40,8 @@ enum {
   DATACOM_POLICY_UNSUPPORTED = 3, /* file format, task, acting rule or processor unknown to this library */
   DATACOM_POLICY_BAD_INPUT = 4,   /* a null pointer, or a number that is not finite */
   DATACOM_POLICY_FAILED = 5,      /* out of memory, or the policy computed an action that is not finite */
-  DATACOM_POLICY_NO_MODEL = 6     /* G of the observation is 0: its model columns are missing (since 1.1) */
+  DATACOM_POLICY_NO_MODEL = 6,    /* G of the observation is 0: its model columns are missing (since 1.1) */
+  DATACOM_POLICY_BUSY = 7         /* another thread is acting with this policy (since 1.1) */
 };
 
 typedef struct datacom_policy_info {
@@ -93,8 +96,8 @@ void datacom_policy_begin(datacom_policy* policy);
 int datacom_policy_act(datacom_policy* policy, const datacom_policy_input* input, double* action,
                        datacom_policy_judgement* judgement);
 
-/* Why the last datacom_policy_act of this policy did not return DATACOM_POLICY_OK, as a sentence; "" if it did. Valid
- * until its next call. Since 1.1. */
+/* Why the last datacom_policy_act of this policy, DATACOM_POLICY_BUSY aside, did not return DATACOM_POLICY_OK, as a
+ * sentence; "" if it did. Valid until its next call. Since 1.1. */
 const char* datacom_policy_why(const datacom_policy* policy);
 
 #ifdef __cplusplus

@@ -3,12 +3,14 @@
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
+#include <sstream>
 #include <string>
 
 #include "CLI/CLI.hpp"
 #include "common/base/log.h"
 #include "common/base/machine.h"
 #include "common/base/plugins.h"
+#include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
 #include "deploy/tools/verbs.h"
@@ -47,7 +49,10 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+    std::ostringstream text;
+    const int code = app.exit(error, text, std::cerr);
+    std::cout << WrapLines(text.str(), TerminalWidth(0));
+    return code == 0 ? kExitOk : kExitUsage;
   }
   return exit_code;
 }
@@ -55,5 +60,8 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace datacom::tools
 
-int main(int argc, char** argv) { return datacom::tools::Main(argc, argv); }
+int main(int argc, char** argv) {
+  datacom::WatchStandardOutput();
+  return datacom::CheckStandardOutput(datacom::tools::Main(argc, argv));
+}
 // SPDX-License-Identifier: Apache-2.0

@@ -6,6 +6,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "common/acting/acting_rule.h"
+#include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/base/whole_number.h"
@@ -73,6 +74,7 @@ void AddEval(CLI::App* app, int* exit_code) {
   verb->footer(BestEpochRule());
   verb->callback([eval, exit_code] {
     Stop::InstallSignalHandlers();
+    eval->width = TerminalWidth(0);
     *exit_code = Finish(RunEvalCommand(*eval, &std::cout));
   });
 }
@@ -98,7 +100,8 @@ void AddExport(CLI::App* app, int* exit_code) {
   verb->add_option("--member", exported->member, "Member (the first one; with --format stored: all)")
       ->check(WholeNumber<uint32_t>(0));
   verb->add_option("--epoch", exported->epoch, "Epoch number, last or best (last; with --format stored: both)");
-  verb->add_option("--out", exported->file, "File to write; of the format violations a folder, which gets ledger/")
+  verb->add_option("--out", exported->file,
+                   "File to write, or - for standard output; of the format violations a folder, which gets ledger/")
       ->required();
   verb->add_option("--format", exported->format,
                    "policy: for the C library and datacom.Policy; onnx: policy and safety filter as an ONNX graph; "

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "common/base/output_file.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/base/whole_number.h"
@@ -26,8 +27,10 @@ struct ViolationFlags {
 // Compares with the ledger first, then draws.
 absl::Status RunReplayViolation(ViolationFlags flags) {
   ASSIGN_OR_RETURN(flags.violation.run_dir, RunFolderOf(flags.violation.run_dir));
-  RETURN_IF_ERROR(RunViolationCommand(flags.violation, &std::cout, &std::cerr));
   RenderCommand& picture = flags.picture;
+  const bool taken = IsStandardOutput(picture.out);
+  if (taken && flags.violation.csv) return absl::InvalidArgumentError("--csv and --out both use standard output");
+  RETURN_IF_ERROR(RunViolationCommand(flags.violation, taken ? &std::cerr : &std::cout, &std::cerr));
   if (picture.out.empty()) return absl::OkStatus();
   picture.playback.what = flags.violation.run_dir;
   picture.playback.violation = flags.violation.id;
@@ -41,7 +44,8 @@ struct CheckFlags {
 
 // The picture comes before the verdict: it shows why a task fails. Without fonts there is none, which is no error.
 absl::Status RunCheckTask(const CheckFlags& flags) {
-  const absl::Status checked = RunCheckTaskCommand(flags.check, &std::cout);
+  std::ostream* const out = IsStandardOutput(flags.picture) ? &std::cerr : &std::cout;
+  const absl::Status checked = RunCheckTaskCommand(flags.check, out);
   if (!checked.ok() && !absl::IsInternal(checked)) return checked;
   RenderCommand picture;
   picture.playback.what = flags.check.file;
@@ -50,9 +54,9 @@ absl::Status RunCheckTask(const CheckFlags& flags) {
   picture.step = 0;
   picture.out = flags.picture;
   if (picture.out.empty()) picture.out = (std::filesystem::path(flags.check.file).parent_path() / "start.png").string();
-  if (const absl::Status drawn = RunRenderCommand(picture, &std::cout); !drawn.ok()) {
+  if (const absl::Status drawn = RunRenderCommand(picture, out); !drawn.ok()) {
     if (!absl::IsUnavailable(drawn) && checked.ok()) return drawn;
-    std::cout << "no picture: " << drawn.message() << '\n';
+    *out << "no picture: " << drawn.message() << '\n';
   }
   return checked;
 }
@@ -71,7 +75,9 @@ void AddRender(CLI::App* app, int* exit_code) {
   PlaybackOptions& playback = command->playback;
   CLI::App* verb = app->add_subcommand("render", kAboutRender);
   verb->add_option("what", playback.what, "Run folder, shipped:NAME, results:NAME, or task name")->required();
-  verb->add_option("--out", command->out, "FILE.mp4 or FILE.png; for a map FILE.png, .json or .csv")->required();
+  verb->add_option("--out", command->out,
+                   "FILE.mp4 or FILE.png; for a map FILE.png, .json or .csv; - writes a PNG to standard output")
+      ->required();
   verb->add_option("--member", playback.member, "Member of the run (0)")->check(WholeNumber<uint32_t>(0));
   verb->add_option("--epoch", playback.epoch, "Epoch of the run, last or best; for a map several: 0,2,last, or all");
   verb->footer(BestEpochRule());

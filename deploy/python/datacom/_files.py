@@ -1,9 +1,11 @@
-"""Where the programs and the libraries of this package are: in the installed package, or in the build of a checkout.
+"""Where the programs and the libraries of this package are: in the installed package, or in the build of a checkout. Writes files that a user
+names.
 
-Functions; thread-safe; they read only the environment and the file system.
+Functions; thread-safe for distinct files.
 """
 
 import os
+import sys
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -17,6 +19,27 @@ def _find(kind: str, name: str) -> Path:
             return folder / kind / name
     tried = " and ".join(str(folder / kind) for folder in folders)
     raise FileNotFoundError(f"{name} is not in {tried}: install the wheel, or run ./datacom build in the checkout")
+
+
+def is_standard_output(file: str) -> bool:
+    """Whether a file that a user names is standard output."""
+    return file in ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+
+
+def write(file: str, content: bytes) -> None:
+    """Writes a file that a user names, as the command does (common/base/output_file.h): a regular file is replaced atomically, and a link stays;
+    a FIFO, a device or standard output gets the bytes. Raises OSError."""
+    place = os.path.realpath(file)
+    if is_standard_output(file):
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    elif os.path.exists(file) and not os.path.isfile(place):
+        Path(file).write_bytes(content)  # a folder or a socket raises
+    else:
+        temporary = Path(place + ".tmp")
+        temporary.write_bytes(content)
+        os.replace(temporary, place)
 
 
 def program(name: str) -> Path:

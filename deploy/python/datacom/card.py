@@ -8,9 +8,8 @@ The card is Markdown with the metadata that Hugging Face's hub reads. Numbers co
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
 
+from datacom import _files
 from datacom.runs import Run, interquartile_mean
 
 
@@ -72,13 +71,9 @@ def card(run: Run) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m datacom.card", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", help="run folder")
-    parser.add_argument("--out", type=Path, help="file to write (standard output)")
+    parser.add_argument("--out", default="-", help="file to write (standard output)")
     flags = parser.parse_args()
-    text = card(Run(flags.run))
-    if flags.out is None:
-        sys.stdout.write(text)
-    else:
-        flags.out.write_text(text)
+    _files.write(flags.out, card(Run(flags.run)).encode())
 
 
 if __name__ == "__main__":

@@ -7,6 +7,9 @@ Observations are float32 [observation_dim], actions float32 within [action_low, 
 * "invalid": True where the simulator diverged; that episode is truncated, and its observation is the one before.
 
 An episode is a pure function of (seed, number of the episode since the seed was set, actions).
+
+An environment belongs to one thread at a time: a step or reset while another thread is in one raises RuntimeError and changes nothing. A copied or
+unpickled environment is a new one with the same arguments: it does not continue the episode, so reset it first.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import threading
 from typing import Any, Mapping, NamedTuple, Sequence
 
 import numpy as np
@@ -27,7 +31,7 @@ except ImportError as error:
     raise ImportError('datacom.envs needs Gymnasium: pip install "datacom[gymnasium]"') from error
 
 _MODES = ("next_step", "same_step", "disabled")
-_ERRORS = {1: ValueError, 2: RuntimeError, 3: OSError}
+_ERRORS = {1: ValueError, 2: RuntimeError, 3: OSError, 4: RuntimeError}
 
 
 class Dynamics(NamedTuple):
@@ -64,17 +68,37 @@ def _text(options: Mapping[str, Any]) -> str:
     return " ".join(words)
 
 
+class _Alone:
+    """Lets one thread at a time in."""
+
+    def __init__(self) -> None:
+        self._inside: dict[None, threading.Thread] = {}
+
+    def __enter__(self) -> None:
+        thread = threading.current_thread()
+        inside = self._inside.setdefault(None, thread)  # atomic
+        if inside is not thread:
+            raise RuntimeError(f"this environment is used by another thread, {inside.name}: give {thread.name} an environment of its own")
+
+    def __exit__(self, *_: Any) -> None:
+        self._inside.clear()
+
+
 class _Environments:
     """The environments of the library, and the arrays into which it writes."""
 
     def __init__(self, task: str | os.PathLike[str], count: int, threads: int | None, mode: str, options: Mapping[str, Any] | None) -> None:
         if mode not in _MODES:
             raise ValueError(f"autoreset_mode is {mode!r}, not one of {', '.join(_MODES)}")
+        name = _task_name(task)
+        # A copy may be made in another working directory.
+        self._arguments = (os.path.abspath(name) if name.endswith(".textproto") else name, count, threads, mode, options)
+        self.alone = _Alone()
         self._library = _native.library()
         self._handle: ctypes.c_void_p | None = ctypes.c_void_p()
         self._message = ctypes.create_string_buffer(_native.MESSAGE_BYTES)
         threads = min(count, len(os.sched_getaffinity(0))) if threads is None else threads
-        self._check(self._library.datacom_env_make(os.fsencode(_task_name(task)), _text(options or {}).encode(), count, threads,
+        self._check(self._library.datacom_env_make(os.fsencode(name), _text(options or {}).encode(), count, threads,
                                                    _MODES.index(mode), ctypes.byref(self._handle), self._message, len(self._message)))
         self.info = info = self._library.datacom_env_describe(self._handle).contents
         self.cost_names = [info.cost_names[i].decode() for i in range(info.costs)]
@@ -93,6 +117,9 @@ class _Environments:
         if getattr(self, "_handle", None):
             self._library.datacom_env_free(self._handle)
             self._handle = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._arguments
 
     def _check(self, code: int) -> None:
         if code != 0:
@@ -204,14 +231,19 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             if mask.shape != (self.num_envs,) or mask.dtype != np.bool_ or not mask.any():
                 raise ValueError(f"options['reset_mask'] must be {self.num_envs} booleans, one of them True, not {mask!r}")
             mask = np.ascontiguousarray(mask)
-        self._environments.reset(seeds, mask, init)
-        return self._arrays("observation")[0], self._info()
+        with self._environments.alone:
+            self._environments.reset(seeds, mask, init)
+            return self._arrays("observation")[0], self._info()
 
     def step(self, actions: ArrayLike) -> tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
         """Steps every environment with actions [num_envs, action_dim]; the task clips them.
 
         Raises ValueError for a wrong shape or a number that is not finite, and RuntimeError without automatic resets when an
         episode has ended; then nothing has stepped."""
+        with self._environments.alone:
+            return self._step(actions)
+
+    def _step(self, actions: ArrayLike) -> tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
         self._environments.step(actions)
         observation, reward, terminated, truncated = self._arrays("observation", "reward", "terminated", "truncated")
         info = self._info()
@@ -256,15 +288,17 @@ class Env(gymnasium.Env):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[NDArray[np.float32], dict[str, Any]]:
         """Starts an episode; options["init"] sets start values {name: value}. Raises ValueError for unknown ones."""
-        super().reset(seed=seed)
-        self._environments.reset([seed], None, _init_of(options))
-        return self._environments.observation[0].copy(), self._info()
+        with self._environments.alone:
+            super().reset(seed=seed)
+            self._environments.reset([seed], None, _init_of(options))
+            return self._environments.observation[0].copy(), self._info()
 
     def step(self, action: ArrayLike) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Steps with an action [action_dim]. Raises like VectorEnv.step."""
         envs = self._environments
-        envs.step(np.asarray(action)[None])
-        return envs.observation[0].copy(), float(envs.reward[0]), bool(envs.terminated[0]), bool(envs.truncated[0]), self._info()
+        with envs.alone:
+            envs.step(np.asarray(action)[None])
+            return envs.observation[0].copy(), float(envs.reward[0]), bool(envs.terminated[0]), bool(envs.truncated[0]), self._info()
 
     def dynamics(self, observation: ArrayLike) -> Dynamics:
         """The task's control-affine model at observations [..., observation_dim]."""

@@ -6,6 +6,7 @@ import ctypes
 import os
 import subprocess
 import tempfile
+import threading
 from pathlib import Path
 from typing import Any, Mapping, NamedTuple
 
@@ -30,12 +31,20 @@ class Decision(NamedTuple):
 class Policy:
     """A policy file's nets and filter. An action equals, bit for bit, the one that an actor of the run would execute.
 
-    Use one object from one thread at a time; objects are independent of each other.
+    Threads may share one object: it decides for one after the other. With the rule `planner`, which remembers an episode, an episode belongs
+    to the thread that acts first in it. Copying and pickling carry the policy itself, so another process or machine needs no file; a copy
+    remembers no episode.
     """
 
     def __init__(self, file: str | os.PathLike[str]) -> None:
         """Loads a file of `datacom export`. Raises OSError if it cannot be read, ValueError if it is damaged, and
         NotImplementedError if this version, or this processor, cannot use it."""
+        self._open(file)
+        self._content = Path(file).read_bytes()  # for copies: the file may have changed by then
+
+    def _open(self, file: str | os.PathLike[str]) -> None:
+        self._lock = threading.RLock()
+        self._actor: threading.Thread | None = None  # who acts in the episode that `planner` remembers
         self._library = _native.library()
         self._handle: ctypes.c_void_p | None = ctypes.c_void_p()
         message = ctypes.create_string_buffer(_native.MESSAGE_BYTES)
@@ -82,6 +91,16 @@ class Policy:
             self._library.datacom_policy_free(self._handle)
             self._handle = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_library", "_handle", "_lock", "_actor")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        with tempfile.TemporaryDirectory(prefix="datacom-") as folder:
+            file = Path(folder) / "policy"
+            file.write_bytes(state["_content"])
+            self._open(file)
+        self.__dict__.update(state)
+
     def __repr__(self) -> str:
         return f"Policy({self.experiment}, member {self.member}, epoch {self.epoch})"
 
@@ -91,7 +110,18 @@ class Policy:
 
     def begin(self) -> None:
         """Forgets the episode so far; call it where an episode begins. Only the rule `planner` remembers anything."""
-        self._library.datacom_policy_begin(self._handle)
+        with self._lock:
+            self._actor = None
+            self._library.datacom_policy_begin(self._handle)
+
+    def _check_thread(self) -> None:
+        """Whether this thread may go on with the episode that the rule remembers."""
+        thread = threading.current_thread()
+        if self._actor is None or not self._actor.is_alive():
+            self._actor = thread
+        if self._actor is not thread:
+            raise RuntimeError(f"this policy is used by another thread, {self._actor.name}, and the rule planner remembers its episode: give "
+                               f"{thread.name} a policy of its own (copy.copy), or call begin() between the episodes")
 
     def act(self, observation: ArrayLike, noise: ArrayLike | None = None, previous_cost: ArrayLike = 0.0) -> NDArray[np.float64]:
         """The action [action_dim] for an observation [observation_dim], or [batch, action_dim] for a batch. See `decide`."""
@@ -105,7 +135,8 @@ class Policy:
         previous_cost: the cost of the present state, 0 at the start of an episode; only the rule `safe_layer` reads it.
 
         Raises ValueError for a wrong shape, a number that is not finite, or a G of 0 (the model's numbers are missing), and
-        FloatingPointError if the policy computed an action that is not finite; a robot must then act without the policy.
+        FloatingPointError if the policy computed an action that is not finite; a robot must then act without the policy. RuntimeError with
+        the rule `planner`, if another thread acts in the episode.
         """
         rows = np.ascontiguousarray(observation, dtype=np.float64)
         single = rows.ndim == 1
@@ -123,14 +154,17 @@ class Policy:
         action = np.empty((len(rows), self.action_dim))
         said = np.empty((len(rows), 3))
         given, judgement = _native.PolicyInput(), _native.PolicyJudgement()
-        for i in range(len(rows)):
-            given.observation, given.previous_cost = rows[i].ctypes.data, costs[i]
-            given.noise = None if draws is None else draws[i].ctypes.data
-            code = self._library.datacom_policy_act(self._handle, ctypes.byref(given), action[i].ctypes.data, ctypes.byref(judgement))
-            if code != 0:
-                error = ValueError if code in (4, 6) else FloatingPointError
-                raise error(f"observation {i}: {self._library.datacom_policy_why(self._handle).decode()}")
-            said[i] = judgement.cvar, judgement.constraint, judgement.intervention
+        with self._lock:
+            if self.acting_rule == "planner":
+                self._check_thread()
+            for i in range(len(rows)):
+                given.observation, given.previous_cost = rows[i].ctypes.data, costs[i]
+                given.noise = None if draws is None else draws[i].ctypes.data
+                code = self._library.datacom_policy_act(self._handle, ctypes.byref(given), action[i].ctypes.data, ctypes.byref(judgement))
+                if code != 0:
+                    error = ValueError if code in (4, 6) else FloatingPointError
+                    raise error(f"observation {i}: {self._library.datacom_policy_why(self._handle).decode()}")
+                said[i] = judgement.cvar, judgement.constraint, judgement.intervention
         cvar, constraint, intervention = said.T
         if single:
             return Decision(action[0], float(cvar[0]), float(cvar[0] - constraint[0]), float(constraint[0]), float(intervention[0]))

@@ -13,12 +13,15 @@ Every run folder below the given one, also a copy of its records such as deploy/
 from __future__ import annotations
 
 import argparse
+import io
+import sys
 from pathlib import Path
 from typing import Any, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from datacom import _files
 from datacom.runs import PathLike, Run
 
 COLUMNS = ("eval_discounted_return", "eval_return", "eval_sum_cost", "eval_max_violation", "eval_success_rate")
@@ -50,15 +53,16 @@ def scores(folder: PathLike, columns: Sequence[str] = COLUMNS) -> dict[str, NDAr
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m datacom.scores", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="folder with run folders, at any depth")
-    parser.add_argument("--out", type=Path, required=True, help="file to write, NAME.npz")
+    parser.add_argument("--out", required=True, help="file to write, NAME.npz, or - for standard output")
     parser.add_argument("--columns", nargs="+", default=COLUMNS, help="columns of progress.csv (%(default)s)")
     flags = parser.parse_args()
     arrays = scores(flags.folder, flags.columns)
     if not arrays:
         parser.error(f"{flags.folder}: no run with an evaluation")
-    with open(flags.out, "wb") as file:
-        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
-    print(f"{flags.out}: {len(arrays)} arrays")
+    archive = io.BytesIO()
+    np.savez_compressed(archive, **arrays)  # type: ignore[arg-type]
+    _files.write(flags.out, archive.getvalue())
+    print(f"{flags.out}: {len(arrays)} arrays", file=sys.stderr if _files.is_standard_output(flags.out) else sys.stdout)
 
 
 if __name__ == "__main__":

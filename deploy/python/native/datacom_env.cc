@@ -1,6 +1,7 @@
 // The C interface of Environments: turns every Status and exception into an error code and a message.
 #include "deploy/python/native/datacom_env.h"
 
+#include <atomic>
 #include <cstdio>
 #include <exception>
 #include <map>
@@ -16,6 +17,7 @@ struct datacom_env {
   std::string build = datacom::BuildName();
   std::vector<const char*> cost_names, init_names;
   datacom_env_info info;
+  std::atomic_flag busy = ATOMIC_FLAG_INIT;  // while a thread steps or resets
 };
 
 namespace {
@@ -43,6 +45,19 @@ int Run(const Call& call, char* message, size_t message_bytes) {
     Say(error.what(), message, message_bytes);
     return DATACOM_ENV_FAILED;
   }
+}
+
+// The same for a step or a reset, one at a time.
+template <class Call>
+int RunAlone(datacom_env* env, const Call& call, char* message, size_t message_bytes) {
+  if (env == nullptr) return Run([] { return absl::InvalidArgumentError("env is NULL"); }, message, message_bytes);
+  if (env->busy.test_and_set(std::memory_order_acquire)) {
+    Say("another thread steps or resets these environments", message, message_bytes);
+    return DATACOM_ENV_BUSY;
+  }
+  const int code = Run(call, message, message_bytes);
+  env->busy.clear(std::memory_order_release);
+  return code;
 }
 
 std::vector<const char*> Pointers(const std::vector<std::string>& names) {
@@ -113,11 +128,10 @@ const datacom_env_info* datacom_env_describe(const datacom_env* env) { return &e
 
 int datacom_env_reset(datacom_env* env, const datacom_env_start* start, const datacom_env_result* result, char* message,
                       size_t message_bytes) {
-  return Run(
+  return RunAlone(
+      env,
       [&]() -> absl::Status {
-        if (env == nullptr || start == nullptr || result == nullptr) {
-          return absl::InvalidArgumentError("env, start or result is NULL");
-        }
+        if (start == nullptr || result == nullptr) return absl::InvalidArgumentError("start or result is NULL");
         Environments::Start where{start->mask, start->seeds, start->has_seed, {}};
         for (int i = 0; i < start->inits; ++i) where.init[start->init_names[i]] = start->init_values[i];
         return env->environments->Reset(where, *result);
@@ -127,11 +141,10 @@ int datacom_env_reset(datacom_env* env, const datacom_env_start* start, const da
 
 int datacom_env_step(datacom_env* env, const float* action, const datacom_env_result* result, char* message,
                      size_t message_bytes) {
-  return Run(
+  return RunAlone(
+      env,
       [&]() -> absl::Status {
-        if (env == nullptr || action == nullptr || result == nullptr) {
-          return absl::InvalidArgumentError("env, action or result is NULL");
-        }
+        if (action == nullptr || result == nullptr) return absl::InvalidArgumentError("action or result is NULL");
         return env->environments->Step(action, *result);
       },
       message, message_bytes);

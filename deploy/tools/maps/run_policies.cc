@@ -21,6 +21,7 @@
 #include "common/acting/snapshot_form.h"
 #include "common/base/files.h"
 #include "common/base/framed_file.h"
+#include "common/base/output_file.h"
 #include "common/base/shared_files.h"
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
@@ -391,7 +392,7 @@ absl::Status WriteStoredPolicies(const std::string& path, const std::vector<Stor
     std::string data;  // the reader makes it from `half`
     *to->mutable_manifest() = MakeManifest(rounded, &data);
   }
-  return WriteFramedFile(kFormat, path, Gzip(stored.SerializeAsString()));
+  return WriteOutputFile(path, Frame(kFormat, Gzip(stored.SerializeAsString())));
 }
 
 absl::StatusOr<std::vector<StoredPolicy>> ReadStoredPolicies(const std::string& path) {

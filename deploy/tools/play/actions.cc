@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/base/status.h"
+#include "common/config/experiment.h"
 #include "common/records/csv.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/experiment.pb.h"
@@ -82,6 +83,7 @@ absl::StatusOr<std::map<std::string, double>> ParseInit(const std::string& text)
 }
 
 absl::StatusOr<NamedTask> FindTask(const std::string& task, const std::vector<std::string>& set) {
+  RETURN_IF_ERROR(CheckNamesNoExperiment(task));
   v1::Experiment experiment;
   experiment.set_task(task);
   RETURN_IF_ERROR(LoadTaskOf("", experiment.mutable_task(), experiment.mutable_task_options()));

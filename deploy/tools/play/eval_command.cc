@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "actor/actor_setup.h"
 #include "actor/episode_player.h"
+#include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/config/carried_task.h"
@@ -29,6 +30,7 @@ class Output {
  public:
   Output(const EvalCommand& command, const v1::Experiment& experiment, const TaskSpec& spec, std::ostream* out)
       : csv_(command.csv),
+        width_(command.width),
         options_(experiment.task_options()),
         cost_names_(spec.cost_names),
         log_names_(spec.log_names),
@@ -41,8 +43,8 @@ class Output {
   void Print(uint32_t member, uint64_t seed, uint32_t epoch, const std::vector<v1::EvaluationEpisode>& episodes,
              bool shield = true) {
     if (!begun_) Begin();
-    begun_ = true;
     csv_ ? PrintEpisodes(member, epoch, shield, episodes) : PrintMeans(member, seed, epoch, shield, episodes);
+    begun_ = true;
     out_->flush();
   }
 
@@ -100,9 +102,9 @@ class Output {
       *out_ << '\n';
       return;
     }
-    if (options_.ByteSizeLong() > 0) *out_ << "task_options { " << options_.ShortDebugString() << " }\n";
-    *out_ << "member       seed  epoch  episodes  discounted_return       return  max_violation     sum_cost"
-             "  violating steps  mean_cost    length  success  reached  violated  absorbed  abandoned\n";
+    if (options_.ByteSizeLong() > 0) {
+      *out_ << WrapLines(absl::StrCat("task_options { ", options_.ShortDebugString(), " }\n"), width_);
+    }
   }
   void PrintEpisodes(uint32_t member, uint32_t epoch, bool shield, const std::vector<v1::EvaluationEpisode>& episodes) {
     for (size_t i = 0; i < episodes.size(); ++i) {
@@ -124,11 +126,26 @@ class Output {
   void PrintMeans(uint32_t member, uint64_t seed, uint32_t epoch, bool shield,
                   const std::vector<v1::EvaluationEpisode>& episodes) {
     const EvaluationMeans means = MeansOf(episodes);
-    *out_ << absl::StrFormat(
-        "%6u %10u %6u %9u %18.4f %12.4f %14.4f %12.4f %16.2f %10.5f %9.1f %8s %8s %9.2f %9.2f %10d\n", member, seed,
-        epoch, episodes.size(), means.discounted_return, means.return_, means.max_violation, means.sum_cost,
-        means.violating_steps, means.mean_cost, means.length, Share(means.success_rate), Share(means.reached_rate),
-        means.violated_rate, means.absorbed_rate, means.abandoned);
+    const std::vector<TableColumn> columns = {
+        {"member", absl::StrFormat("%6u", member)},
+        {"       seed", absl::StrFormat(" %10u", seed)},
+        {"  epoch", absl::StrFormat(" %6u", epoch)},
+        {"  episodes", absl::StrFormat(" %9u", episodes.size())},
+        {"  discounted_return", absl::StrFormat(" %18.4f", means.discounted_return)},
+        {"       return", absl::StrFormat(" %12.4f", means.return_)},
+        {"  max_violation", absl::StrFormat(" %14.4f", means.max_violation)},
+        {"     sum_cost", absl::StrFormat(" %12.4f", means.sum_cost)},
+        {"  violating steps", absl::StrFormat(" %16.2f", means.violating_steps)},
+        {"  mean_cost", absl::StrFormat(" %10.5f", means.mean_cost)},
+        {"    length", absl::StrFormat(" %9.1f", means.length)},
+        {"  success", absl::StrFormat(" %8s", Share(means.success_rate))},
+        {"  reached", absl::StrFormat(" %8s", Share(means.reached_rate))},
+        {"  violated", absl::StrFormat(" %9.2f", means.violated_rate)},
+        {"  absorbed", absl::StrFormat(" %9.2f", means.absorbed_rate)},
+        {"  abandoned", absl::StrFormat(" %10d", means.abandoned)}};
+    const std::string table = JoinColumns(columns, width_);
+    const bool folded = std::count(table.begin(), table.end(), '\n') > 2;
+    *out_ << (begun_ && !folded ? table.substr(table.find('\n') + 1) : table);
     evaluations_.push_back({member, epoch, shield, means});
   }
 
@@ -136,6 +153,7 @@ class Output {
   std::string Share(double value) const { return success_ ? absl::StrFormat("%.2f", value) : "-"; }
 
   const bool csv_;
+  const int width_;
   v1::TaskOptions options_;
   const std::vector<std::string> cost_names_, log_names_;
   const bool success_;
@@ -207,7 +225,7 @@ absl::Status EvaluateUntrained(const EvalCommand& command, const v1::Experiment&
         absl::StrCat("--member, --epoch and --shield belong to a run's policy, not to --policy ", command.policy));
   }
   ASSIGN_OR_RETURN(UntrainedPolicy policy, MakeUntrainedPolicy(command.policy, model));
-  if (!command.csv) *out << experiment.task() << ", " << policy.title << '\n';
+  if (!command.csv) *out << WrapLines(absl::StrCat(experiment.task(), ", ", policy.title, "\n"), command.width);
   ASSIGN_OR_RETURN(const std::unique_ptr<actor::EpisodePlayer> player,
                    actor::MakeEpisodePlayer(experiment, std::move(policy.rule), count));
   const actor::EpisodePlayer::Seeds seeds = {command.seed.value_or(experiment.run().seed()), 0, 0};
@@ -233,9 +251,12 @@ absl::Status RunEvalCommand(const EvalCommand& given, std::ostream* out) {
   output.PrintShield();
   output.PrintCosts();
   output.PrintLogs();
-  *out << "Shares of episodes. success: at the end; reached: at some step; violated: a cost above 0; absorbed: ended "
-       << (model->spec.absorbing.empty() ? "early by the task (never in this task)" : "by " + model->spec.absorbing)
-       << '\n';
+  *out << WrapLines(
+      absl::StrCat(
+          "Shares of episodes. success: at the end; reached: at some step; violated: a cost above 0; absorbed: ended ",
+          model->spec.absorbing.empty() ? "early by the task (never in this task)" : "by " + model->spec.absorbing,
+          "\n"),
+      command.width);
   return absl::OkStatus();
 }
 

@@ -1,10 +1,11 @@
 #include "deploy/tools/play/commands.h"
 
+#include <iostream>
 #include <memory>
 
 #include "common/acting/acting_rule.h"
 #include "common/acting/policy_file.h"
-#include "common/base/files.h"
+#include "common/base/output_file.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
 #include "common/config/task_files.h"
@@ -21,8 +22,10 @@ absl::Status WriteOnnx(const ExportCommand& command, const Policy& policy, const
   ASSIGN_OR_RETURN(const std::string graph, onnx::EncodeOnnx(policy, model, command.noise));
   ASSIGN_OR_RETURN(const std::string pairs, onnx::RecordPairs(policy, model, command.noise, command.pairs));
   const std::string pairs_file = onnx::PairsFile(command.file);
-  RETURN_IF_ERROR(WriteFileAtomically(command.file, graph));
-  RETURN_IF_ERROR(WriteFileAtomically(pairs_file, pairs));
+  ASSIGN_OR_RETURN(const std::string replaced, ReplacedFile(command.file));
+  RETURN_IF_ERROR(WriteOutputFile(command.file, graph));
+  if (replaced.empty()) return absl::OkStatus();  // what is no file has no folder for them
+  RETURN_IF_ERROR(WriteOutputFile(pairs_file, pairs));
   *out << pairs_file << ": " << command.pairs << " recorded inputs and outputs of the acting rule\n";
   return absl::OkStatus();
 }
@@ -32,6 +35,10 @@ absl::Status WriteOnnx(const ExportCommand& command, const Policy& policy, const
 absl::Status RunExportCommand(const ExportCommand& given, std::ostream* out) {
   ExportCommand command = given;
   ASSIGN_OR_RETURN(command.run_dir, RunFolderOf(given.run_dir));
+  if (command.format != "violations") {
+    RETURN_IF_ERROR(CheckOutputFile("--out", command.file));
+    if (IsStandardOutput(command.file)) out = &std::cerr;
+  }
   if (command.format == "stored") {
     RETURN_IF_ERROR(StorePolicies(command.run_dir, command.member, command.epoch.value_or(""), command.file));
     *out << command.file << ": " << command.epoch.value_or("last and best") << " policies of "

@@ -12,6 +12,7 @@
 #include "actor/actor_setup.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
+#include "common/config/experiment.h"
 #include "common/tasks/text/task_file.h"
 #include "datacom/v1/experiment.pb.h"
 #include "deploy/tools/maps/run_policies.h"
@@ -145,6 +146,7 @@ absl::StatusOr<Playback> MakePlayback(const PlaybackOptions& options) {
   const std::vector<std::string> tasks = TaskNames();
   const bool registered = std::find(tasks.begin(), tasks.end(), options.what) != tasks.end();
   if (registered || text::IsTaskFile(options.what)) return OfTask(options);
+  RETURN_IF_ERROR(CheckNamesNoExperiment(options.what));
   return absl::NotFoundError(absl::StrCat("\"", options.what,
                                           "\" is neither a run folder (it has no experiment.textproto) nor a task "
                                           "(a task.textproto, or one of these): ",

@@ -1,17 +1,15 @@
 #include "deploy/tools/render/render_command.h"
 
-#include <errno.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
+#include <iostream>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/base/files.h"
+#include "common/base/output_file.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "deploy/tools/maps/feasibility_map.h"
@@ -27,14 +25,6 @@ namespace fs = std::filesystem;
 
 constexpr int kFrameWidth = 960, kFrameHeight = 540, kCellWidth = 480, kCellHeight = 270;
 constexpr int kMaxSide = 4096, kMaxFrames = 36;
-
-// Reports an unusable folder before minutes of drawing.
-absl::Status CheckFolder(const std::string& out) {
-  fs::path folder = fs::path(out).parent_path();
-  if (folder.empty()) folder = ".";
-  if (::access(folder.c_str(), W_OK) == 0) return absl::OkStatus();
-  return ErrnoStatus(errno, absl::StrCat("--out: folder ", folder.string()));
-}
 
 absl::Status CheckRange(const char* option, int value, int low, int high) {
   if (value >= low && value <= high) return absl::OkStatus();
@@ -101,7 +91,7 @@ absl::Status WriteStill(const RenderCommand& command, std::ostream* out) {
     sheet.Add(frame);
     return absl::OkStatus();
   }));
-  RETURN_IF_ERROR(WriteFileAtomically(command.out, sheet.picture()->Png()));
+  RETURN_IF_ERROR(WriteOutputFile(command.out, sheet.picture()->Png()));
   *out << command.out << ": " << steps.size() << (steps.size() == 1 ? " frame" : " frames") << ", the last of step "
        << last << " of " << film->last_step() << "\n";
   return absl::OkStatus();
@@ -116,9 +106,9 @@ absl::Status WriteMap(const RenderCommand& command, const std::string& type, std
   ASSIGN_OR_RETURN(const FeasibilityMap map,
                    MakeFeasibilityMap(playback.what, playback.set, playback.member, playback.epoch.value_or(""),
                                       command.slice, command.resolution));
-  RETURN_IF_ERROR(WriteFileAtomically(command.out, type == ".json"  ? MapJson(map)
-                                                   : type == ".csv" ? MapCsv(map)
-                                                                    : DrawFeasibilityMap(map)->Png()));
+  RETURN_IF_ERROR(WriteOutputFile(command.out, type == ".json"  ? MapJson(map)
+                                               : type == ".csv" ? MapCsv(map)
+                                                                : DrawFeasibilityMap(map)->Png()));
   *out << command.out << ": slice " << map.slice.name << ", " << map.panels.size()
        << (map.panels.size() == 1 ? " epoch\n" : " epochs\n");
   return absl::OkStatus();
@@ -129,14 +119,18 @@ absl::Status WriteMap(const RenderCommand& command, const std::string& type, std
 absl::Status RunRenderCommand(const RenderCommand& given, std::ostream* out) {
   RenderCommand command = given;
   ASSIGN_OR_RETURN(command.playback.what, RunFolderOf(given.playback.what));
-  const std::string type = fs::path(command.out).extension().string();
+  RETURN_IF_ERROR(CheckOutputFile("--out", command.out));
+  ASSIGN_OR_RETURN(const std::string replaced, ReplacedFile(command.out));
+  if (IsStandardOutput(command.out)) out = &std::cerr;
+  std::string type = fs::path(command.out).extension().string();
   const std::vector<std::string> types =
       command.map ? std::vector<std::string>{".png", ".json", ".csv"} : std::vector<std::string>{".mp4", ".png"};
-  if (std::find(types.begin(), types.end(), type) == types.end()) {
+  const bool known = std::find(types.begin(), types.end(), type) != types.end();
+  if (!known && replaced.empty()) type = ".png";  // of a FIFO, a device or standard output
+  if (!known && !replaced.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--out: ", command.out, " ends in none of ", absl::StrJoin(types, ", ")));
   }
-  RETURN_IF_ERROR(CheckFolder(command.out));
   RETURN_IF_ERROR(FontStatus());
   if (command.map) return WriteMap(command, type, out);
   return type == ".mp4" ? WriteFilm(command, out) : WriteStill(command, out);

@@ -15,6 +15,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/base/files.h"
+#include "common/base/output_file.h"
 #include "common/base/status.h"
 
 extern char** environ;
@@ -24,19 +26,21 @@ namespace {
 
 std::string PartialOf(const std::string& path) { return path + ".partial"; }
 
-std::vector<std::string> Arguments(const std::string& path, int width, int height, double frames_per_second) {
+constexpr int kFilmOfChild = 3;
+
+std::vector<std::string> Arguments(const std::string& file, int width, int height, double frames_per_second) {
   const char* const named = std::getenv("DATACOM_FFMPEG");
   const std::string options = absl::StrCat(
       "-hide_banner -loglevel error -y -f rawvideo -pix_fmt bgr0 -video_size ", width, "x", height, " -framerate ",
       frames_per_second, " -i - -c:v libx264 -preset medium -crf 21 -pix_fmt yuv420p -movflags +faststart -f mp4");
   std::vector<std::string> arguments = absl::StrSplit(options, ' ');
   arguments.insert(arguments.begin(), named != nullptr && *named != '\0' ? named : "ffmpeg");
-  arguments.push_back("file:" + PartialOf(path));
+  arguments.push_back("file:" + file);
   return arguments;
 }
 
 // Starts argv[0], found on the PATH, with these standard streams and no signal blocked or ignored.
-int Spawn(const std::vector<std::string>& argv, int input, int messages, pid_t* child) {
+int Spawn(const std::vector<std::string>& argv, int input, int messages, int film, pid_t* child) {
   std::vector<char*> raw;
   for (const std::string& argument : argv) raw.push_back(const_cast<char*>(argument.c_str()));
   raw.push_back(nullptr);
@@ -49,6 +53,7 @@ int Spawn(const std::vector<std::string>& argv, int input, int messages, pid_t* 
   ::posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, messages, STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, messages, STDERR_FILENO);
+  if (film >= 0) ::posix_spawn_file_actions_adddup2(&actions, film, kFilmOfChild);
   ::posix_spawnattr_init(&attributes);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   ::posix_spawnattr_setsigmask(&attributes, &none);
@@ -67,40 +72,46 @@ absl::StatusOr<std::unique_ptr<Video>> Video::Make(const std::string& path, int 
     return absl::InvalidArgumentError(
         absl::StrCat("a film of ", width, "x", height, ": width and height must be even"));
   }
+  ASSIGN_OR_RETURN(const std::string replaced, ReplacedFile(path));
   const int messages = ::memfd_create("ffmpeg", MFD_CLOEXEC);
   if (messages < 0) return ErrnoStatus(errno, "memfd_create");
+  const int film = replaced.empty() ? ::memfd_create("film", MFD_CLOEXEC) : -1;
   int ends[2];  // sockets, not a pipe: sending to a dead reader can return an error instead of raising a signal
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+  if ((replaced.empty() && film < 0) || ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     const int error = errno;
     ::close(messages);
-    return ErrnoStatus(error, "socketpair");
+    ::close(film);
+    return ErrnoStatus(error, "begin a film");
   }
   pid_t child = -1;
-  const int error = Spawn(Arguments(path, width, height, frames_per_second), ends[0], messages, &child);
+  const std::string file = film < 0 ? PartialOf(replaced) : absl::StrCat("/proc/self/fd/", kFilmOfChild);
+  const int error = Spawn(Arguments(file, width, height, frames_per_second), ends[0], messages, film, &child);
   ::close(ends[0]);
   if (error != 0) {
     ::close(ends[1]);
     ::close(messages);
+    ::close(film);
     if (error != ENOENT) return ErrnoStatus(error, "start ffmpeg");
     return absl::UnavailableError(
         "ffmpeg, which writes films, is not installed; install Debian's package ffmpeg or PyPI's imageio-ffmpeg, or "
         "name its "
         "file in DATACOM_FFMPEG");
   }
-  return std::unique_ptr<Video>(new Video(path, child, ends[1], messages));
+  return std::unique_ptr<Video>(new Video(path, replaced, child, ends[1], messages, film));
 }
 
-Video::Video(const std::string& path, pid_t child, int input, int messages)
-    : path_(path), partial_(PartialOf(path)), child_(child), input_(input), messages_(messages) {}
+Video::Video(const std::string& path, const std::string& replaced, pid_t child, int input, int messages, int film)
+    : path_(path), replaced_(replaced), child_(child), input_(input), messages_(messages), film_(film) {}
 
 Video::~Video() {
   if (child_ > 0) {
     ::kill(child_, SIGKILL);
     ::close(input_);
     ::waitpid(child_, nullptr, 0);
-    ::unlink(partial_.c_str());
+    if (film_ < 0) ::unlink(PartialOf(replaced_).c_str());
   }
   ::close(messages_);
+  ::close(film_);
 }
 
 absl::Status Video::Add(const Picture& frame) {
@@ -122,8 +133,12 @@ absl::Status Video::Add(const Picture& frame) {
 
 absl::Status Video::Finish() {
   RETURN_IF_ERROR(Join());
-  if (::rename(partial_.c_str(), path_.c_str()) != 0) return ErrnoStatus(errno, absl::StrCat("rename to ", path_));
-  return absl::OkStatus();
+  if (film_ >= 0) {
+    ASSIGN_OR_RETURN(const std::string film, ReadFile(absl::StrCat("/proc/self/fd/", film_)));
+    return WriteOutputFile(path_, film);
+  }
+  if (::rename(PartialOf(replaced_).c_str(), replaced_.c_str()) == 0) return absl::OkStatus();
+  return ErrnoStatus(errno, absl::StrCat("rename to ", replaced_));
 }
 
 absl::Status Video::Join() {
@@ -133,7 +148,7 @@ absl::Status Video::Join() {
   }
   child_ = -1;
   if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return absl::OkStatus();
-  ::unlink(partial_.c_str());
+  if (film_ < 0) ::unlink(PartialOf(replaced_).c_str());
   char said[2000];
   const ssize_t length = ::pread(messages_, said, sizeof said, 0);
   const absl::string_view text(said, length > 0 ? length : 0);

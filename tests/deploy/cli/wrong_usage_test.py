@@ -125,6 +125,18 @@ class WrongUsageTest(unittest.TestCase):
                 (("status", self.folder), "is not a run folder: it has no experiment.textproto; name the --run-dir of a run, e.g. "
                                           "runs/cartpole-datacom-1"),
                 (("report", self.run_dir, "--out", "/nonexistent/r.html"), "; make it with: mkdir -p /nonexistent"),
+                (("config", "cartpole/datacom", "--set", "hyper.cost_budget=1", "hyper.delta_lr=2"),
+                 "hyper.delta_lr=2: each assignment needs a --set of its own: --set hyper.cost_budget=1 --set hyper.delta_lr=2"),
+                (("train", "--python", "module:Env", "--set=run.env_steps=1", "members[0].seed=2"),
+                 "members[0].seed=2: each assignment needs a --set of its own: --set run.env_steps=1 --set members[0].seed=2"),
+                (("eval", "cartpole", "--policy", "zeros", "--set", "task_options.horizon=5", "task_options.action_repeat=2"),
+                 "task_options.action_repeat=2: each assignment needs a --set of its own"),
+                (("train", "cartpole/robust", "--algorithm", "sac"),
+                 "cartpole/robust is an experiment; its task is cartpole. Leave out --algorithm, or name the task with it"),
+                (("config", self.experiment, "--algorithm", "sac"), f"{self.experiment} is an experiment; its task is cartpole"),
+                (("eval", "cartpole/datacom", "--policy", "zeros"), "cartpole/datacom is an experiment; its task is cartpole"),
+                (("rollout", "cartpole/datacom", "--policy", "zeros"), "cartpole/datacom is an experiment; its task is cartpole"),
+                (("render", "cartpole/datacom", "--out", "x.png"), "cartpole/datacom is an experiment; its task is cartpole"),
                 (("frobnicate",), 'unknown verb "frobnicate"; the verbs are: train, sweep, join, status,')):
             self.expect(*arguments, words=[words])
         with socket.socket() as closed:

@@ -43,6 +43,8 @@ def test_the_command_writes_a_file_with_metadata(run, tmp_path):
     file = tmp_path / "README.md"
     subprocess.run([sys.executable, "-m", "datacom.card", str(run.path), "--out", str(file)], check=True)
     assert re.match(r"---\nlibrary_name: datacom\ntags: \[[\w, -]+\]\n---\n", file.read_text())
+    printed = subprocess.run([sys.executable, "-m", "datacom.card", str(run.path), "--out", "-"], check=True, stdout=subprocess.PIPE).stdout
+    assert printed == file.read_bytes()
     with pytest.raises(subprocess.CalledProcessError):
         subprocess.run([sys.executable, "-m", "datacom.card", str(tmp_path)], check=True, stderr=subprocess.DEVNULL)
 # SPDX-License-Identifier: Apache-2.0

@@ -1,4 +1,8 @@
+import copy
 import gc
+import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import datacom
@@ -62,6 +66,75 @@ def test_threads_do_not_change_a_number():
     actions = draws(env, 150)
     for one, many in zip(play(env, actions), play(datacom.make_vec("AirHockey", 7, threads=4), actions)):
         np.testing.assert_array_equal(one, many)
+
+
+class HeldAction:
+    """An action that keeps a thread inside `step` until it may go on."""
+
+    def __init__(self, action):
+        self.action, self.inside, self.go_on = action, threading.Event(), threading.Event()
+
+    def __array__(self, dtype=None, copy=None):
+        self.inside.set()
+        self.go_on.wait()
+        return self.action
+
+
+@pytest.mark.parametrize("make", [lambda: datacom.make_vec("AirHockey", 2, threads=2), lambda: datacom.make("AirHockey")])
+def test_an_environment_refuses_a_thread_while_another_is_in_it(make):
+    env, alone = make(), make()
+    env.reset(seed=3)
+    alone.reset(seed=3)
+    action = np.full(env.action_space.shape, 0.3, np.float32)
+    held = HeldAction(action)
+    with ThreadPoolExecutor(1, thread_name_prefix="stepping") as other:
+        stepped = other.submit(env.step, held)
+        held.inside.wait()
+        for call in (lambda: env.step(action), lambda: env.reset(seed=0)):
+            with pytest.raises(RuntimeError, match="used by another thread, stepping_0: give MainThread an environment of its own"):
+                call()
+        held.go_on.set()
+        np.testing.assert_array_equal(stepped.result()[0], alone.step(action)[0])
+    np.testing.assert_array_equal(env.step(action)[0], alone.step(action)[0])  # one after the other they may
+
+
+def test_the_c_library_steps_for_one_thread_and_tells_the_other():
+    env, alone = datacom.make_vec("AirHockey", 2, threads=1), datacom.make_vec("AirHockey", 2, threads=1)
+    env.reset(seed=0)
+    alone.reset(seed=0)
+    inner, start = env._environments, threading.Barrier(2)
+
+    def step(_):
+        start.wait()
+        return [inner._library.datacom_env_step(inner._handle, inner._action_address, inner._result_pointer, None, 0) for _ in range(2000)]
+
+    with ThreadPoolExecutor(2) as threads:
+        codes = [code for told in threads.map(step, range(2)) for code in told]
+    assert set(codes) <= {0, 4}
+    for _ in range(codes.count(0)):
+        last = alone.step(np.zeros((2, 3)))[0]
+    np.testing.assert_array_equal(inner.observation, last)
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+@pytest.mark.parametrize("make", [lambda: datacom.make_vec("CartPole", 2, options={"horizon": 5}, autoreset_mode="same_step"),
+                                  lambda: datacom.make("CartPole", options={"horizon": 5})])
+def test_a_copied_environment_is_a_new_one_with_the_same_arguments(make, again):
+    env = make()
+    env.reset(seed=4)
+    env.step(np.ones(env.action_space.shape, np.float32))
+    told = again(env)
+    np.testing.assert_array_equal(told.reset(seed=9)[0], env.reset(seed=9)[0])
+    for _ in range(5):
+        for ours, theirs in zip(told.step(np.ones(env.action_space.shape))[:4], env.step(np.ones(env.action_space.shape))[:4]):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_task_file_of_a_copied_environment_needs_no_working_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(ARM.parent)
+    env = datacom.make("task.textproto")
+    monkeypatch.chdir(tmp_path)
+    np.testing.assert_array_equal(copy.deepcopy(env).reset(seed=1)[0], env.reset(seed=1)[0])
 
 
 def test_environment_i_of_a_seed_is_the_single_environment_of_seed_plus_i():

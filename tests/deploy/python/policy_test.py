@@ -1,6 +1,11 @@
+import copy
+import ctypes
+import pickle
 import shutil
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import datacom
@@ -79,6 +84,81 @@ def test_a_decision_does_not_depend_on_the_ones_before(run, file):
     policy = datacom.Policy(file)
     told = [policy.act(row) for row in observations]
     np.testing.assert_array_equal([policy.act(row) for row in observations[::-1]], told[::-1])
+
+
+def test_threads_that_share_a_policy_get_the_actions_of_their_own_observations(run, file):
+    policy = datacom.Policy(file)
+    observations = run.transitions(1)["observation"][:8]
+    alone = [policy.decide(row) for row in observations]
+    start = threading.Barrier(8)
+
+    def decide(k):
+        start.wait()
+        batch = policy.decide(observations)
+        return [policy.decide(observations[k]) for _ in range(500)], batch
+
+    with ThreadPoolExecutor(8) as threads:
+        for k, (told, batch) in enumerate(threads.map(decide, range(8))):
+            assert [one.action.tolist() for one in told] == [alone[k].action.tolist()] * 500
+            assert {one.constraint for one in told} == {alone[k].constraint}
+            np.testing.assert_array_equal(batch.action, [one.action for one in alone])
+
+
+def test_the_c_library_acts_for_one_thread_and_tells_the_other(run, file):
+    policy = datacom.Policy(file)
+    observations = run.transitions(1)["observation"][:2].astype(np.float64)
+    alone = [policy.act(row) for row in observations]
+    start = threading.Barrier(2)
+
+    def act(k):
+        given, action, told = _native.PolicyInput(observations[k].ctypes.data, None, 0), np.empty(1), []
+        start.wait()
+        for _ in range(20000):
+            action[0] = np.nan
+            code = policy._library.datacom_policy_act(policy._handle, ctypes.byref(given), action.ctypes.data, None)
+            told.append((code, action[0]))
+        return told
+
+    with ThreadPoolExecutor(2) as threads:
+        for k, told in enumerate(threads.map(act, range(2))):
+            assert {code for code, _ in told} <= {0, 7}
+            assert {action for code, action in told if code == 0} == {alone[k][0]}
+            assert all(np.isnan(action) for code, action in told if code == 7)
+
+
+def test_an_episode_that_the_rule_remembers_belongs_to_one_thread(file):
+    policy = datacom.Policy(file)
+    policy.acting_rule = "planner"  # who may act does not depend on the nets
+    policy.act(np.ones(5))
+    with ThreadPoolExecutor(1, thread_name_prefix="second") as second:
+        with pytest.raises(RuntimeError, match="used by another thread, MainThread.*give second_0 a policy of its own"):
+            second.submit(policy.act, np.ones(5)).result()
+        policy.begin()
+        second.submit(policy.act, np.ones(5)).result()  # an episode of its own
+        with pytest.raises(RuntimeError, match="used by another thread, second_0"):
+            policy.act(np.ones(5))
+    policy.act(np.ones(5))  # that thread has ended
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda policy: pickle.loads(pickle.dumps(policy))])
+def test_a_copy_is_the_same_policy_without_its_file(run, file, tmp_path, again):
+    policy = datacom.Policy(shutil.copy(file, tmp_path / "gone"))
+    (tmp_path / "gone").unlink()
+    policy.note = {"mine": 1}
+    told = again(policy)
+    observations = run.transitions(1)["observation"][:20]
+    for ours, theirs in zip(told.decide(observations), policy.decide(observations)):
+        np.testing.assert_array_equal(ours, theirs)
+    assert told._handle.value != policy._handle.value and told.note == policy.note and repr(told) == repr(policy)
+
+
+def test_a_pickled_policy_acts_in_another_process(run, tmp_path):
+    policy = datacom.Policy.load(run.path, member=1, epoch=0)
+    observations = run.transitions(1)["observation"][:20]
+    (tmp_path / "pickled").write_bytes(pickle.dumps((policy, observations)))
+    script = "import pickle, sys; policy, rows = pickle.load(open(sys.argv[1], 'rb')); print(policy.act(rows).ravel().tolist())"
+    done = subprocess.run([sys.executable, "-c", script, tmp_path / "pickled"], check=True, text=True, stdout=subprocess.PIPE)
+    assert done.stdout.strip() == str(policy.act(observations).ravel().tolist())
 
 
 def test_one_observation_is_a_batch_of_one(run, file):

@@ -1,4 +1,5 @@
 import gzip
+import io
 import shutil
 import subprocess
 import sys
@@ -34,6 +35,13 @@ def test_the_command_writes_an_archive_of_a_real_run(run, tmp_path):
     rows = run.progress[run.progress["member"] == 1]
     with np.load(file) as archive:
         np.testing.assert_array_equal(archive["first/eval_sum_cost"][1], rows["eval_sum_cost"])
+    (tmp_path / "link.npz").symlink_to("scores.npz")
+    file.write_bytes(b"old")
+    subprocess.run([sys.executable, "-m", "datacom.scores", str(tmp_path / "runs"), "--out", str(tmp_path / "link.npz")], check=True)
+    assert (tmp_path / "link.npz").is_symlink() and np.load(file)["first/seeds"].tolist() == [3, 7]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.npz", "runs", "scores.npz"]
+    printed = subprocess.run([sys.executable, "-m", "datacom.scores", str(tmp_path / "runs"), "--out", "-"], check=True, stdout=subprocess.PIPE).stdout
+    assert np.load(io.BytesIO(printed))["first/seeds"].tolist() == [3, 7]
     empty = subprocess.run([sys.executable, "-m", "datacom.scores", str(tmp_path / "nothing"), "--out", str(file)], stderr=subprocess.PIPE, check=False)
     assert empty.returncode == 2 and b"no run with an evaluation" in empty.stderr
 # SPDX-License-Identifier: Apache-2.0

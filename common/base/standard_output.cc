@@ -1,0 +1,134 @@
+#include "common/base/standard_output.h"
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <iostream>
+#include <streambuf>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/base/status.h"
+
+namespace datacom {
+namespace {
+
+int first_error = 0;  // of std::cout, which forgets it
+
+class KeepsError : public std::streambuf {
+ protected:
+  int overflow(int c) override {
+    const char byte = static_cast<char>(c);
+    return xsputn(&byte, 1) == 1 ? traits_type::not_eof(c) : traits_type::eof();
+  }
+  std::streamsize xsputn(const char* text, std::streamsize size) override {
+    const size_t written = std::fwrite(text, 1, static_cast<size_t>(size), stdout);
+    if (written < static_cast<size_t>(size) && first_error == 0) first_error = errno;
+    return static_cast<std::streamsize>(written);
+  }
+  int sync() override {
+    if (std::fflush(stdout) == 0) return 0;
+    if (first_error == 0) first_error = errno;
+    return -1;
+  }
+};
+
+// Whether standard output is a pipe without a reader.
+bool ReaderIsGone() {
+  pollfd entry = {STDOUT_FILENO, POLLOUT, 0};
+  return ::poll(&entry, 1, 0) > 0 && (entry.revents & POLLERR) != 0;
+}
+
+// Where the second column of a line begins, or its first if there is no room for the second.
+size_t HangingIndent(absl::string_view line, size_t width) {
+  const size_t first = std::min(line.find_first_not_of(' '), line.size());
+  const size_t gap = line.find("  ", first);
+  const size_t second = gap == absl::string_view::npos ? gap : line.find_first_not_of(' ', gap);
+  return second == absl::string_view::npos || second > width / 2 ? std::min(first, width / 2) : second;
+}
+
+}  // namespace
+
+void WatchStandardOutput() {
+  static auto* const buffer = new KeepsError;  // std::cout is used until the process ends
+  std::cout.rdbuf(buffer);
+}
+
+absl::Status FlushStandardOutput() {
+  const bool failed_before = std::ferror(stdout) != 0 || first_error != 0;
+  int error = std::fflush(stdout) == 0 ? 0 : errno;
+  if (first_error != 0) error = first_error;
+  if (error == EPIPE || ((failed_before || error != 0) && ReaderIsGone())) return absl::OkStatus();
+  if (error != 0) return ErrnoStatus(error, "standard output");
+  return failed_before ? absl::DataLossError("standard output: not all of it could be written") : absl::OkStatus();
+}
+
+int CheckStandardOutput(int exit_code) {
+  const absl::Status status = FlushStandardOutput();
+  if (exit_code != kExitOk || status.ok()) return exit_code;
+  std::fprintf(stderr, "datacom: %s\n", std::string(status.message()).c_str());
+  return kExitFailure;
+}
+
+int TerminalWidth(int otherwise) {
+  winsize size = {};
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : otherwise;
+}
+
+std::string WrapLines(absl::string_view text, int width) {
+  const size_t columns = static_cast<size_t>(width);
+  std::vector<std::string> wrapped;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    const std::string indent(HangingIndent(line, columns), ' ');
+    std::string begin;
+    while (width > 0 && begin.size() + line.size() > columns) {
+      const size_t words = std::min(line.find_first_not_of(' '), line.size());
+      const size_t room = columns - begin.size();
+      size_t space = line.rfind(' ', room);
+      if (space == absl::string_view::npos || space < words) space = line.find(' ', words);
+      if (space == absl::string_view::npos) break;  // one long word
+      const size_t end = line.find_last_not_of(' ', space);
+      wrapped.push_back(absl::StrCat(begin, line.substr(0, end + 1)));
+      line.remove_prefix(std::min(line.find_first_not_of(' ', space), line.size()));
+      begin = indent;
+    }
+    if (!line.empty() || begin.empty()) wrapped.push_back(absl::StrCat(begin, line));
+  }
+  std::string all;
+  for (const std::string& line : wrapped) absl::StrAppend(&all, &line == &wrapped.front() ? "" : "\n", line);
+  return all;
+}
+
+std::string JoinColumns(const std::vector<TableColumn>& columns, int width) {
+  const auto wide = [&](size_t column) {
+    size_t most = 0;
+    for (const std::string& cell : columns[column]) most = std::max(most, cell.size());
+    return most;
+  };
+  std::string text;
+  for (size_t begin = 1, end = 1; begin < columns.size(); begin = end) {
+    size_t used = wide(0);
+    do {
+      used += wide(end++);
+    } while (end < columns.size() && (width == 0 || used + wide(end) <= static_cast<size_t>(width)));
+    for (size_t row = 0; row < columns[0].size(); ++row) {
+      std::string line = columns[0][row];
+      for (size_t column = begin; column < end; ++column) {
+        line += row < columns[column].size() ? columns[column][row] : "";
+        used = column == begin ? wide(0) + wide(column) : used + wide(column);
+        line.resize(std::max(line.size(), used), ' ');
+      }
+      absl::StrAppend(&text, absl::StripTrailingAsciiWhitespace(line), "\n");
+    }
+  }
+  return text;
+}
+
+}  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

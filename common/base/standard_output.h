@@ -1,0 +1,35 @@
+// Standard output of a command: whether all of it was written, and the terminal that shows it.
+// Call these on the main thread. They block on what reads standard output.
+#ifndef DATACOM_COMMON_BASE_STANDARD_OUTPUT_H_
+#define DATACOM_COMMON_BASE_STANDARD_OUTPUT_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace datacom {
+
+// Makes std::cout keep the error of the first write that fails. Call it where main begins.
+void WatchStandardOutput();
+// Writes what is buffered. "standard output: No space left on device" if this write or one before it failed; OK for a
+// reader that is gone, like `head`.
+absl::Status FlushStandardOutput();
+// Where main ends: an exit code of 0 becomes kExitFailure, with a message, when output is missing.
+int CheckStandardOutput(int exit_code);
+
+// Columns of the terminal that standard output is; `otherwise` when it is none.
+int TerminalWidth(int otherwise);
+// Breaks lines at spaces where they exceed the width, and indents what follows like the line's second column, which
+// begins after two spaces or more, if there is room. A width of 0 breaks nothing.
+std::string WrapLines(absl::string_view text, int width);
+// The lines of a table. Where they exceed the width, the other columns follow below, beside the first one again. A
+// width of 0 is none. REQUIRES that no column has more cells than the first.
+using TableColumn = std::vector<std::string>;  // its heading and its cells
+std::string JoinColumns(const std::vector<TableColumn>& columns, int width);
+
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_BASE_STANDARD_OUTPUT_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -1,0 +1,37 @@
+#include "common/base/standard_output.h"
+
+#include "gtest/gtest.h"
+
+namespace datacom {
+namespace {
+
+TEST(StandardOutput, LinesAreBrokenAtSpacesAndIndentedLikeTheirSecondColumn) {
+  const char text[] = "a short line\n  --set TEXT  one two three four\n\nsupercalifragilistic\n";
+  EXPECT_EQ(WrapLines(text, 0), text);
+  EXPECT_EQ(WrapLines(text, 80), text);
+  EXPECT_EQ(WrapLines(text, 28),
+            "a short line\n"
+            "  --set TEXT  one two three\n"
+            "              four\n"
+            "\n"
+            "supercalifragilistic\n");
+  EXPECT_EQ(WrapLines("  --set TEXT  one two\n", 12), "  --set TEXT\n  one two\n") << "no room for a second column";
+  EXPECT_EQ(WrapLines(text, 1).find("supercalifragilistic\n"), WrapLines(text, 1).size() - 21) << "a word stays whole";
+}
+
+TEST(StandardOutput, AWideTableContinuesBelowItself) {
+  const std::vector<TableColumn> table = {
+      {"member", "     0", "  mean"}, {" steps", "   100", "   100"}, {"  J", "1.5", "2.5"}, {"  status", "  ok"}};
+  EXPECT_EQ(JoinColumns(table, 0), "member steps  J  status\n     0   1001.5  ok\n  mean   1002.5\n");
+  EXPECT_EQ(JoinColumns(table, 23), JoinColumns(table, 0));
+  EXPECT_EQ(JoinColumns(table, 22),
+            "member steps  J\n     0   1001.5\n  mean   1002.5\nmember  status\n     0  ok\n  mean\n");
+  EXPECT_EQ(JoinColumns(table, 1),
+            "member steps\n     0   100\n  mean   100\n"
+            "member  J\n     01.5\n  mean2.5\n"
+            "member  status\n     0  ok\n  mean\n");
+}
+
+}  // namespace
+}  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0
