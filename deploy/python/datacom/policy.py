@@ -153,9 +153,11 @@ class EnvPolicy:
             raise ValueError(f"the environment has {self._low.size} actions, the policy {policy.action_dim}")
         self._space = space
         self._observations = int(np.prod(env.observation_space.shape))
+        self._reads_model = policy.acting_rule in ("safe_map", "cbf_qp")
         while not hasattr(env, "dynamics") and hasattr(env, "env"):  # wrappers of Gymnasium 1 hide it
             env = env.env
-        dynamics = getattr(env, "dynamics", None)
+        dynamics = getattr(env, "dynamics", None) if self._reads_model else None
+        # Another form is no model, as for training (common/tasks/python/host.py).
         self._dynamics = dynamics if callable(dynamics) and len(inspect.signature(dynamics).parameters) == 1 else None
 
     def _row(self, observation: ArrayLike, info: Mapping[str, Any] | None) -> NDArray[np.float64]:
@@ -163,14 +165,15 @@ class EnvPolicy:
         parts = [np.asarray(observation, np.float64).ravel()]
         if parts[0].size != self._observations:
             raise ValueError(f"the observation has {parts[0].size} numbers, the environment's have {self._observations}")
-        reads = self.policy.acting_rule in ("safe_map", "cbf_qp")
-        terms = None if not reads else (info or {}).get("dynamics") if self._dynamics is None else self._dynamics(observation)
+        terms = None
+        if self._reads_model:
+            terms = (info or {}).get("dynamics") if self._dynamics is None else self._dynamics(observation)
         if terms is not None:
             given = {name: terms.get(name) if isinstance(terms, Mapping) else getattr(terms, name, None) for name in ("q", "x", "x_dot", "f", "G")}
             q, x, x_dot, f, gain = (np.asarray([] if value is None else value, np.float64).ravel() for value in given.values())
             by_action = gain.reshape(q.size, self._low.size)
             parts += [q, x, x_dot, f + by_action @ ((self._high + self._low) / 2), (by_action * (self._high - self._low) / 2).ravel()]
-        elif reads:
+        elif self._reads_model:
             raise ValueError(f'the rule {self.policy.acting_rule} reads the control-affine model: pass the info that has info["dynamics"]')
         row = np.concatenate(parts)
         if row.size > self.policy.observation_dim:
