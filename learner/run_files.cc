@@ -24,7 +24,8 @@ absl::StatusOr<std::unique_ptr<RunFiles>> RunFiles::Open(const std::string& run_
                               {},
                               settings.schedule.updates().min_size,
                               schema.named_costs().names,
-                              schema.logs().names};
+                              schema.logs().names,
+                              settings.environment};
   for (const RunSettings::Member& member : settings.members) options.seeds.push_back(member.seed);
   ASSIGN_OR_RETURN(auto records, RunRecords::Open(options, ends));
   ASSIGN_OR_RETURN(auto ledger, LedgerRecorder::Open(run_dir, run_id, options.seeds, schema, ends, std::move(source)));

@@ -130,7 +130,9 @@ absl::StatusOr<std::unique_ptr<RunRecords>> RunRecords::Open(const Options& opti
 absl::Status RunRecords::Begin() {
   RETURN_IF_ERROR(Flush(/*sync=*/false));
   const std::string build = options_.run_dir + "/build.txt";
-  return WriteFileAtomically(build, BuildText(ReadFile(build).value_or("")));
+  const std::string& line = options_.environment;
+  return WriteFileAtomically(build,
+                             absl::StrCat(BuildText(ReadFile(build).value_or("")), line, line.empty() ? "" : "\n"));
 }
 
 absl::Status RunRecords::AppendEpisode(int member, const v1::Episode& episode) {

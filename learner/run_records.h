@@ -32,6 +32,7 @@ class RunRecords {
     uint64_t min_size = 0;                // rows before the rows of the first update
     std::vector<std::string> cost_names;  // RowSchema::named_costs
     std::vector<std::string> log_names;   // RowSchema::logs
+    std::string environment;              // a line of build.txt, or empty (python::CodeLine)
   };
   // `ends` come from the checkpoint that is continued, empty for a new run. The errors of CsvWriter::Resume. A resumed
   // run changes nothing before Begin.

@@ -12,6 +12,7 @@
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/records/best_epoch.h"
+#include "common/tasks/python/identity.h"
 #include "common/tasks/task.h"
 
 namespace datacom::learner {
@@ -64,6 +65,7 @@ RunSettings MakeRunSettings(const v1::Experiment& resolved) {
   settings.algorithm = resolved.algorithm();
   settings.acting_rule = algorithm.acting_rule;
   settings.needs_dynamics = algorithm.needs_dynamics;
+  settings.environment = python::CodeLine(resolved.task_options().GetExtension(v1::python_task));
   settings.on_policy = algorithm.on_policy;
   settings.device = resolved.learner().device();
   settings.seed = resolved.run().seed();

@@ -15,6 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
+#include "common/tasks/python/identity.h"
 #include "common/tasks/python/python_model.h"
 #include "deploy/cli/process.h"
 #include "deploy/cli/run_folder.h"
@@ -97,10 +98,12 @@ absl::Status MakeCertificates(const std::string& folder) {
                    "); it needs openssl. Actors of other jobs are reached over mutual TLS only"));
 }
 
-// The option that names the Python environments of this command for another one, after a space. Empty without any.
+// The options on Python environments of this command for another one, each after a space. Empty without any.
 std::string PythonOption() {
   const char* const named = std::getenv(python::kNamedEnvironments);
-  return named == nullptr || *named == '\0' ? "" : absl::StrCat(" --python ", ShellWord(named));
+  const bool accepts = std::getenv(python::kAcceptEnvironment) != nullptr;
+  return absl::StrCat(named == nullptr || *named == '\0' ? "" : absl::StrCat(" --python ", ShellWord(named)),
+                      accepts ? " --accept-environment" : "");
 }
 
 using Words = std::vector<std::pair<std::string, std::string>>;  // @WORD@ of a template and what stands there

@@ -24,6 +24,7 @@
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
+#include "common/tasks/python/identity.h"
 #include "common/tasks/python/python_model.h"
 #include "deploy/cli/verbs.h"
 
@@ -90,7 +91,7 @@ absl::Status CheckVerb(const CLI::App& app, int argc, const char* const* argv) {
                    "; the verbs are: ", absl::StrJoin(verbs, ", ")));
 }
 
-constexpr char kPlugin[] = "--plugin", kPython[] = "--python";
+constexpr char kPlugin[] = "--plugin", kPython[] = "--python", kAccept[] = "--accept-environment";
 
 // Removes each `option VALUE` and `option=VALUE` from the arguments and returns the values. `missing`: says what to
 // name.
@@ -126,10 +127,15 @@ absl::Status TakePlugins(std::vector<const char*>* arguments) {
 }
 
 // Moves the Python environments that the user names, by option or as a task, to kNamedEnvironments, which every process
-// of a run inherits. Returns the first that an option names.
+// of a run inherits, and --accept-environment to kAcceptEnvironment. Returns the first that an option names.
 absl::StatusOr<std::string> TakePython(std::vector<const char*>* arguments) {
   ASSIGN_OR_RETURN(std::vector<std::string> named, Take(kPython, "MODULE:CALLABLE of an environment", arguments));
   const std::string first = named.empty() ? "" : named.front();
+  const auto end =
+      std::find_if(arguments->begin(), arguments->end(), [](absl::string_view word) { return word == "--"; });
+  const auto kept = std::remove_if(arguments->begin(), end, [](absl::string_view word) { return word == kAccept; });
+  if (kept != end) ::setenv(python::kAcceptEnvironment, "1", /*overwrite=*/1);
+  arguments->erase(kept, end);
   for (absl::string_view word : *arguments) {
     if (absl::ConsumePrefix(&word, python::kPythonTask)) named.emplace_back(word);
   }
@@ -179,6 +185,8 @@ int RunCommand(int typed, const char* const* words) {
                  "MODULE:CALLABLE of a Gymnasium environment whose code may run, for any verb; an experiment or a run "
                  "folder that names another one is refused; repeatable")
       ->option_text("MODULE:CALLABLE");
+  bool accepts = false;  // likewise
+  app.add_flag(kAccept, accepts, "Step a Python environment that is not the one of the run any more, for any verb");
   app.add_option(
          kPlugin, taken,
          "File NAME.so of a plug-in with tasks or algorithms, for any verb; repeatable; also DATACOM_PLUGINS=FILE:FILE")

@@ -1,5 +1,6 @@
 #include "deploy/cli/load_task.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 #include <vector>
@@ -12,9 +13,11 @@
 #include "common/config/algorithms.h"
 #include "common/config/carried_task.h"
 #include "common/config/experiment.h"
+#include "common/tasks/python/identity.h"
 #include "common/tasks/python/python_model.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/python_task.pb.h"
 #include "datacom/v1/task_options.pb.h"
 #include "deploy/cli/process.h"
 #include "deploy/cli/verbs.h"
@@ -26,19 +29,49 @@ constexpr char kSuffix[] = ".textproto";
 
 }  // namespace
 
-absl::Status LoadTask(const std::string& experiment_file, v1::Experiment* experiment) {
-  const std::string& task = experiment->task();
-  if (!absl::EndsWith(task, kSuffix) && !absl::StartsWith(task, python::kPythonTask)) return absl::OkStatus();
+namespace {
+
+// The task of a file or environment, with its options.
+absl::StatusOr<v1::TaskOptions> AskTool(const std::string& task, const std::string& folder,
+                                        const std::string& without_model) {
+  std::vector<std::string> words = {BinFolder() + "/datacom-tools", "load-task", task, "--folder", folder};
+  if (absl::StartsWith(task, python::kPythonTask)) words.insert(words.end(), {"--without-model", without_model});
   int code = 0;
-  ASSIGN_OR_RETURN(const std::string output, OutputOf({BinFolder() + "/datacom-tools", "load-task", task, "--folder",
-                                                       std::filesystem::path(experiment_file).parent_path().string()},
-                                                      &code));
+  ASSIGN_OR_RETURN(const std::string output, OutputOf(std::move(words), &code));
   if (code == kExitUsage) return absl::InvalidArgumentError(output);
   v1::TaskOptions loaded;
   if (code != kExitOk || !loaded.ParseFromString(output) || CarriedTask(loaded).empty()) {
     return absl::InternalError(
         absl::StrCat(task, ": datacom-tools could not load it: ", code == kExitOk ? "" : output));
   }
+  return loaded;
+}
+
+}  // namespace
+
+absl::Status CheckSameEnvironment(const v1::TaskOptions& options) {
+  if (!options.HasExtension(v1::python_task)) return absl::OkStatus();
+  const v1::PythonTask& run = options.GetExtension(v1::python_task);
+  ASSIGN_OR_RETURN(const v1::TaskOptions now, AskTool(python::kPythonTask + run.environment(), "",
+                                                      run.q() + run.x() > 0 ? "" : "the run has none"));
+  return python::CheckSame(run, now.GetExtension(v1::python_task));
+}
+
+std::string WithoutModel(const std::string& algorithm, const TrainOptions& options) {
+  const AlgorithmInfo* const info = FindAlgorithm(algorithm);
+  const bool changes = std::any_of(options.overrides.begin(), options.overrides.end(), [](const std::string& one) {
+    return absl::StartsWith(one, "algorithm") || absl::StartsWith(one, "pretrain");  // whose dataset may have it
+  });
+  if (info == nullptr || info->needs_dynamics || changes) return "";
+  return absl::StrCat(info->name, " reads none");
+}
+
+absl::Status LoadTask(const std::string& experiment_file, v1::Experiment* experiment,
+                      const std::string& without_model) {
+  const std::string& task = experiment->task();
+  if (!absl::EndsWith(task, kSuffix) && !absl::StartsWith(task, python::kPythonTask)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const v1::TaskOptions loaded,
+                   AskTool(task, std::filesystem::path(experiment_file).parent_path().string(), without_model));
   experiment->set_task(CarriedTask(loaded));
   experiment->mutable_task_options()->MergeFrom(loaded);
   return absl::OkStatus();
@@ -55,7 +88,7 @@ absl::StatusOr<v1::Experiment> ExperimentOf(const TrainOptions& options) {
   }
   v1::Experiment experiment;
   experiment.set_task(options.experiment);
-  RETURN_IF_ERROR(LoadTask("", &experiment));
+  RETURN_IF_ERROR(LoadTask("", &experiment, WithoutModel(options.algorithm, options)));
   for (const std::string& assignment : options.overrides) {
     if (absl::StartsWith(assignment, "task_options.")) RETURN_IF_ERROR(ApplyOverride(assignment, &experiment));
   }

@@ -13,14 +13,23 @@
 
 namespace datacom::v1 {
 class Experiment;
-}
+class TaskOptions;
+}  // namespace datacom::v1
 
 namespace datacom::cli {
 
 // If the experiment's task is a task file or "python:MODULE:CALLABLE": loads it into task_options and replaces it by
 // the task's name (common/tasks/task.h). A relative path belongs to the working directory, or else to the folder
-// of `experiment_file`. INVALID_ARGUMENT for a wrong task.
-absl::Status LoadTask(const std::string& experiment_file, v1::Experiment* experiment);
+// of `experiment_file`. Of a Python environment it does not ask for the control-affine model if `without_model` says
+// why. INVALID_ARGUMENT for a wrong task.
+absl::Status LoadTask(const std::string& experiment_file, v1::Experiment* experiment,
+                      const std::string& without_model = "");
+
+// Asks the Python environment of a run again. INVALID_ARGUMENT if it is another one (common/tasks/python/identity.h).
+// Does nothing for other tasks.
+absl::Status CheckSameEnvironment(const v1::TaskOptions& options);
+// Why nobody asks a Python environment for its model in a training that reads none; empty: it is needed, or may be.
+std::string WithoutModel(const std::string& algorithm, const TrainOptions& options);
 
 // The experiment of a task (a name of the register, or one that LoadTask loads) and an algorithm, with their defaults.
 // Its name is TASK-ALGORITHM. Without an algorithm: D-ATACOM if the task has a control-affine model, else LagSAC.

@@ -173,6 +173,7 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
   }
   if (const auto& task = run.experiment.task_options(); task.HasExtension(v1::python_task)) {
     RETURN_IF_ERROR(python::CheckNamed(task.GetExtension(v1::python_task).environment()));
+    if (options.resume) RETURN_IF_ERROR(CheckSameEnvironment(task));
   }
   if (const auto former = options.resume ? ReadLayout(run.run_dir) : std::nullopt; former) {
     if (wanted.actors == 0) wanted.actors = former->actors;

@@ -20,6 +20,7 @@
 #include "common/records/dataset.h"
 #include "common/records/ledger.h"
 #include "common/safety/risk.h"
+#include "common/tasks/python/identity.h"
 #include "common/tasks/python/python_model.h"
 #include "common/tasks/task.h"
 #include "common/transitions/row_schema.h"
@@ -87,7 +88,8 @@ absl::StatusOr<v1::Experiment> NamedExperiment(const TrainOptions& options) {
                                                    options.experiment, " --algorithm datacom"));
   }
   ASSIGN_OR_RETURN(const std::string file, FindTextproto("experiment", options.experiment, ExperimentFolder()));
-  RETURN_IF_ERROR(LoadTask(file, &*experiment));
+  const std::string without_model = experiment->has_pretrain() ? "" : WithoutModel(experiment->algorithm(), options);
+  RETURN_IF_ERROR(LoadTask(file, &*experiment, without_model));
   RETURN_IF_ERROR(CheckTaskFiles(fs::path(file).parent_path().string(), experiment->task_options()));
   return experiment;
 }
@@ -212,7 +214,7 @@ absl::StatusOr<v1::Experiment> PlanExperiment(const TrainOptions& options) {
 
 std::vector<std::string> PlanNotes(const v1::Experiment& resolved) {
   const absl::StatusOr<TaskModel> model = MakeTaskModel(resolved.task(), resolved.task_options());
-  std::vector<std::string> notes;
+  std::vector<std::string> notes = python::DescribeFacts(resolved.task_options());
   for (int member = 0; model.ok() && member < resolved.members_size(); ++member) {
     const std::string note = LooseningNote(resolved, member, model->spec.horizon);
     // Members with the same settings have the same note.

@@ -51,7 +51,8 @@ absl::StatusOr<v1::Experiment> NamedExperiment(const TrainOptions& options);
 absl::StatusOr<v1::Experiment> PlanExperiment(const TrainOptions& options);
 absl::StatusOr<v1::Experiment> PlanResume(const TrainOptions& options, const v1::Experiment& stored);
 
-// Sentences about settings that probably do not do what the user expects, and what to type instead. REQUIRES an
+// What a Python environment states, then sentences about settings that probably do not do what the user expects, and
+// what to type instead. REQUIRES an
 // experiment that PlanExperiment has made.
 std::vector<std::string> PlanNotes(const v1::Experiment& resolved);
 

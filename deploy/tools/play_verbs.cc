@@ -125,14 +125,18 @@ void AddExport(CLI::App* app, int* exit_code) {
 // wrong.
 void AddLoadTask(CLI::App* app, int* exit_code) {
   struct Flags {
-    std::string task, folder;
+    std::string task, folder, without_model;
   };
   auto flags = std::make_shared<Flags>();
   CLI::App* verb = app->add_subcommand("load-task", "Loads a task and prints it for other programs")->group("");
   verb->add_option("task", flags->task, "task.textproto, or python:MODULE:CALLABLE")->required();
   verb->add_option("--folder", flags->folder, "Folder of the experiment that names the file");
+  verb->add_option("--without-model", flags->without_model, "Why a Python environment is not asked for its model");
   verb->callback([flags, exit_code] {
     v1::TaskOptions options;
+    if (!flags->without_model.empty()) {
+      options.MutableExtension(v1::python_task)->set_without_model(flags->without_model);
+    }
     const absl::Status status = LoadTaskOf(flags->folder, &flags->task, &options);
     std::cout << (status.ok() ? options.SerializeAsString() : std::string(status.message()));
     *exit_code = ExitCode(status);

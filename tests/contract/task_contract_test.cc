@@ -356,6 +356,7 @@ TEST_P(TaskContract, EveryOptionIsTakenOrRefusedByNameAndTheHorizonAlwaysTaken) 
       {"randomisation", randomised_},
       {"observation", "observation: 'robot_frame'"},
       {"action_repeat", "action_repeat: 4"},
+      {"control_dt", "control_dt: 0.25"},
       {"text_task", "[datacom.v1.text_task] { definition { name: 'other' } }"},
       {"python_task", "[datacom.v1.python_task] { name: 'other' }"}};
   const google::protobuf::Descriptor* schema = v1::TaskOptions::descriptor();

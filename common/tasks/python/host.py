@@ -1,10 +1,12 @@
 """Steps the Gymnasium environments of one process: datacom starts it and speaks with it through shared memory.
 
-  host.py MODULE:CALLABLE SOCKET                      answers with the environment's facts, as text of a datacom.v1.PythonTask
-  host.py MODULE:CALLABLE SOCKET MEMORY SLOTS OBSERVATION ACTION Q X [COST...]
+  host.py MODULE:CALLABLE SOCKET MODEL
+  host.py MODULE:CALLABLE SOCKET MODEL MEMORY SLOTS OBSERVATION ACTION Q X [COST...]
 
-SOCKET and MEMORY are file descriptors. A message names slots, as uint32. The answer "k" says that the environments of all of them have done
-what their slots ask for; "r" and a text, that the environment is refused; "f" and a text, that it failed. A slot is a row of float64 in MEMORY:
+The first answer is "k" and the environment's facts, as text of a datacom.v1.PythonTask; of its control-affine model only if MODEL is 1. The
+second form then serves. SOCKET and MEMORY are file descriptors. A message names slots, as uint32. The answer "k" says that the environments of
+all of them have done what their slots ask for; "r" and a text, that the environment is refused; "f" and a text, that it failed. A slot is a row
+of float64 in MEMORY:
 SLOT_HEAD numbers, the action, then the observation with the numbers of the model (common/tasks/python/python_model.h). Needs Python 3.8 and
 NumPy.
 """
@@ -13,14 +15,18 @@ import sys
 
 sys.path[:] = [folder for folder in sys.path if folder]  # a file in the working directory replaces no module that is imported here
 
+import hashlib
 import importlib
+import inspect
 import json
 import mmap
 import os
+import pathlib
 import select
 import signal
 import socket
 import struct
+import sysconfig
 import threading
 import time
 import traceback
@@ -35,7 +41,11 @@ sys.path.insert(0, os.getcwd())  # from here on as for every script
 MAKE, RESET, STEP = range(1, 4)
 OPERATION, SEED, REWARD, COST, TERMINATED, TRUNCATED, SUCCESS, SLOT_HEAD = 0, 1, 2, 3, 4, 5, 6, 8
 TRIED_STEPS = 10  # of two equal environments, which tell whether it is repeatable
+KEPT_NUMBERS = 16  # of an observation of the first look
 MOST_STEPS = 1_000_000  # of an episode
+MOST_BOUND = 1e6  # of an action
+MOST_FILES = 300  # of code that are named one by one
+MODEL = 'give it dynamics(observation), which takes one observation and returns q, f and G, or put these into info["dynamics"]'
 LONGEST_ANSWER = 100_000  # bytes; of an error: a tenth
 
 
@@ -62,15 +72,20 @@ def load(name):
     return found
 
 
-def find(environment, *names):
-    """The first of these attributes that the environment or something that it wraps has; None if there is none."""
+def layers(environment):
+    """The environment and what it wraps, the outermost first."""
     while environment is not None:
-        for name in names:
-            if name in getattr(environment, "__dict__", {}) or hasattr(type(environment), name):
-                value = getattr(environment, name)
-                if value is not None:
-                    return value
+        yield environment
         environment = getattr(environment, "__dict__", {}).get("env")
+
+
+def find(environment, name):
+    """The attribute of the first layer that has it; None if there is none."""
+    for layer in layers(environment):
+        if name in getattr(layer, "__dict__", {}) or hasattr(type(layer), name):
+            value = getattr(layer, name)
+            if value is not None:
+                return value
     return None
 
 
@@ -82,9 +97,10 @@ def flat(value, size, what):
 
 
 def scalar(value, what):
+    """Of a number, or of an array or tensor of one number."""
     try:
-        return float(value)
-    except (TypeError, ValueError):
+        return float(value.item() if hasattr(value, "item") else value)
+    except (TypeError, ValueError, RuntimeError):
         raise Refused(f"{what} is {value!r}, no number") from None
 
 
@@ -93,11 +109,24 @@ def check_finite(numbers, what):
         raise Refused(f"{what} is not finite: {numbers}")
 
 
+def takes_one(function):
+    """Whether it is a function of exactly one positional argument."""
+    try:
+        taken = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    positional = [one for one in taken if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD, one.VAR_POSITIONAL)]
+    return len(positional) == 1 and positional[0].kind != positional[0].VAR_POSITIONAL and all(
+        one.kind != one.KEYWORD_ONLY or one.default is not one.empty for one in taken)
+
+
 class Terms:
     """Reads the control-affine model from env.dynamics(observation), or from info["dynamics"]."""
 
     def __init__(self, environment):
-        self._evaluate = find(environment, "dynamics")
+        found = find(environment, "dynamics")
+        self._evaluate = found if callable(found) and takes_one(found) else None
+        self.other = None if found is None or self._evaluate else found  # something else of this name
 
     def __call__(self, observation, info):
         """q, x, x_dot, f, G; None if there is no model."""
@@ -109,9 +138,18 @@ class Terms:
         for name in ("q", "x", "x_dot", "f", "G"):
             value = get(name, None)
             if value is None and name in ("q", "f", "G"):
-                raise Refused(f"its dynamics have no {name}")
+                raise Refused(f"its dynamics have no {name}: {MODEL}; or train with an algorithm that reads no model, as --algorithm lag_sac")
             terms[name] = np.zeros(0) if value is None else value
         return terms
+
+    def source(self):
+        return 'info["dynamics"]' if self._evaluate is None else "dynamics(observation)"
+
+    def lack(self):
+        """Why there is no model."""
+        if self.other is None:
+            return f"it states none; {MODEL}"
+        return f"its dynamics is a {type(self.other).__name__} that does not take exactly one observation; {MODEL}"
 
 
 class Environment:
@@ -124,6 +162,8 @@ class Environment:
                 raise Refused(f"the environment, a {type(self.env).__name__}, has no {name}")
         self.terms = Terms(self.env)
         self.action_type = getattr(self.env.action_space, "dtype", None) or np.float32
+        self.action_shape = getattr(self.env.action_space, "shape", None) or ()
+        self.cost_from = None
 
     def reset(self, seed):
         outcome = self.env.reset(seed=seed)
@@ -134,15 +174,25 @@ class Environment:
 
     def step(self, action):
         """observation, reward, cost, terminated, truncated, info"""
-        outcome = self.env.step(action.astype(self.action_type))
+        outcome = self.env.step(action.astype(self.action_type).reshape(self.action_shape))
         if len(outcome) == 6:  # Safety-Gymnasium
-            return outcome
-        if len(outcome) != 5:
+            observation, reward, cost, terminated, truncated, info = outcome
+            self.cost_from = "the third value of step"
+        elif len(outcome) == 5:
+            observation, reward, terminated, truncated, info = outcome
+            if not info or "cost" not in info:
+                raise Refused('the info of step has no "cost": put a number there, above 0 for a violation, or return six values')
+            cost = info["cost"]
+            self.cost_from = 'info["cost"]'
+        else:
             raise Refused(f"step returns {len(outcome)} values, not 5 or, with the cost after the reward, 6")
-        observation, reward, terminated, truncated, info = outcome
-        if not info or "cost" not in info:
-            raise Refused('the info of step has no "cost": put a number there, above 0 for a violation, or return six values')
-        return observation, reward, info["cost"], terminated, truncated, info
+        cost, info = scalar(cost, "its cost"), info or {}
+        for name, value in info.items():
+            if isinstance(name, str) and name.startswith("cost/"):
+                value = scalar(value, name)
+                if value > cost + 1e-6 * max(1.0, abs(value)):  # float32 and float64 may differ
+                    raise Refused(f"its cost, {self.cost_from}, is {cost:g}, but {name} is {value:g}; make it the largest named cost")
+        return observation, scalar(reward, "its reward"), cost, bool(terminated), bool(truncated), info
 
     def close(self):
         try:
@@ -191,7 +241,7 @@ class Host:
             environment = self.environments[slot]
             observation, reward, cost, terminated, truncated, info = environment.step(self.actions[slot])
             self.write(slot, environment, observation, info)
-            head[REWARD:SUCCESS + 1] = scalar(reward, "its reward"), scalar(cost, "its cost"), bool(terminated), bool(truncated), success(info)
+            head[REWARD:SUCCESS + 1] = reward, cost, terminated, truncated, success(info)
         elif operation == RESET:
             environment = self.environments[slot]
             observation, info = environment.reset(int(head[SEED]))
@@ -215,70 +265,180 @@ class Host:
             environment.close()
 
 
-def facts(name):
-    """What datacom must know of the environment: fields of a datacom.v1.PythonTask and their values."""
-    make = load(name)
-    environment, twin = Environment(make), Environment(make)
+def time_limit(env):
+    """The steps of an episode and what states them; or None and why nothing does."""
+    limits = [getattr(layer, "_max_episode_steps", None) for layer in layers(env) if type(layer).__name__.endswith("TimeLimit")]
+    stated = {"max_episode_steps": find(env, "max_episode_steps"), "TimeLimit": min((one for one in limits if one is not None), default=None),
+              "spec.max_episode_steps": getattr(find(env, "spec"), "max_episode_steps", None)}
+    stated = {what: value for what, value in stated.items() if value is not None}
+    for what, value in stated.items():
+        if not is_number(value) or not 1 <= value <= MOST_STEPS or value != int(value):
+            raise Refused(f"its time limit is {value} steps, not 1 to {MOST_STEPS:,} ({what})")
+    if len(set(stated.values())) == 1:
+        return int(next(iter(stated.values()))), next(iter(stated))
+    if stated:
+        return None, "it states several: " + ", ".join(f"{what} {value}" for what, value in stated.items())
+    other = [name for name in ("horizon", "_max_episode_steps") if find(env, name) is not None]
+    return None, "; ".join(["it states none", *(f"its {name} of {find(env, name)!r} may mean something else" for name in other)])
+
+
+def is_number(value):
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def control_period(env):
+    """The seconds of a step and what states them; or None and why nothing does."""
+    period, dt, rate = find(env, "control_dt"), find(env, "dt"), (find(env, "metadata") or {}).get("render_fps")
+    rate = rate if is_number(rate) and rate > 0 else None
+    what = "control_dt"
+    if period is None and is_number(dt) and (rate is None or abs(dt * rate - 1) < 0.01):
+        period, what = dt, "dt"
+    if period is not None:
+        if not is_number(period) or not 0 < period < float("inf"):
+            raise Refused(f"its {what} is {period!r}, no seconds above 0")
+        return float(period), what
+    other = [text for text, value in ((f"its dt is {dt!r}", dt), (f"its render_fps of {rate} is a film's", rate)) if value is not None]
+    return None, "; ".join(["it states none", *other])
+
+
+def bounds(space):
+    return [np.asarray(getattr(space, side, ()), np.float64).ravel() for side in ("low", "high")]
+
+
+def describe(space):
+    """Shape, type and bounds."""
+    low, high = bounds(space)
+    if np.all(low == low[:1]) and np.all(high == high[:1]):
+        low, high = low[:1], high[:1]
+    within = " to ".join(" ".join(f"{value:.9g}" for value in side) for side in (low, high))
+    if low.size > 8:
+        within = "bounds " + hashlib.sha256(within.encode()).hexdigest()[:16]
+    return f"{tuple(map(int, space.shape))} {space.dtype}, {within}"
+
+
+def check_spaces(environment):
     space = environment.env.action_space
     if np.issubdtype(environment.action_type, np.integer):
         raise Refused(f"its action space, {space}, has whole numbers; wrap the environment so that it takes real ones")
-    low, high = (np.asarray(getattr(space, side, ()), np.float64).ravel() for side in ("low", "high"))
+    low, high = bounds(space)
     if low.size == 0 or not np.all(np.isfinite(low) & np.isfinite(high) & (low < high)):
         raise Refused(f"its action space, {space}, is no Box with finite bounds")
+    if max(abs(low).max(), abs(high).max()) > MOST_BOUND:
+        raise Refused(f"its action space, {space}, has a bound beyond {MOST_BOUND:,.0f}; actions of -1 to 1 stand for its bounds, so state "
+                      "those that a policy needs")
     if not hasattr(environment.env.observation_space, "low"):
         raise Refused(f"its observation space, {environment.env.observation_space}, is no Box; "
                       "wrap the environment in gymnasium.wrappers.FlattenObservation")
-    observation, info = environment.reset(0)
-    first = np.asarray(observation, np.float64).ravel()
-    check_finite(first, "its observation after reset(seed=0)")
-    terms = environment.terms(observation, info)
-    q, x = (0, 0) if terms is None else (np.size(terms["q"]), np.size(terms["x"]))
-    if terms is not None:
-        for term, size in {"q": q, "x": x, "x_dot": x, "f": q, "G": q * low.size}.items():
-            check_finite(flat(terms[term], size, f"{term} of its dynamics"), f"{term} of its dynamics")
+
+
+def kept(observation):
+    """The numbers of an observation; of a long one sums that each number changes."""
+    if observation.size <= KEPT_NUMBERS:
+        return observation.tolist()
+    return [float(np.sum(observation * np.cos((k + 1) * np.arange(1, observation.size + 1)))) for k in range(KEPT_NUMBERS)]
+
+
+def code(name, env):
+    """The files of the environment's code, each with its SHA-256, and the versions of what it runs on."""
+    versioned = {"numpy", "gymnasium"}
+    named = {name.partition(":")[0]} | {one.__module__ for layer in layers(env) for one in type(layer).__mro__}
+    library = sysconfig.get_paths()["stdlib"] + os.sep
+    files = {}
+    for module, loaded in sorted(sys.modules.items()):
+        file = getattr(loaded, "__file__", None)
+        if not isinstance(file, str) or not os.path.isfile(file) or module.partition(".")[0] in versioned or file.startswith(library):
+            continue
+        if module in named or not {"site-packages", "dist-packages"} & set(file.split(os.sep)):
+            below = module.split(".")[:-1] if not os.path.basename(file).startswith("__init__.") else module.split(".")
+            files["/".join([*below, os.path.basename(file)])] = hashlib.sha256(pathlib.Path(file).read_bytes()).hexdigest()
+    if len(files) > MOST_FILES:
+        files = {f"{len(files)} files": hashlib.sha256(json.dumps(files).encode()).hexdigest()}
+    versions = {root: getattr(sys.modules.get(root), "__version__", None) for root in versioned | {module.partition(".")[0] for module in named}}
+    return {"file": [{"name": file, "sha256": digest} for file, digest in files.items()], "interpreter": sys.executable,
+            "version": ["python " + ".".join(map(str, sys.version_info[:3]))] + [
+                f"{root} {version}" for root, version in sorted(versions.items()) if isinstance(version, str)]}
+
+
+def look(environment, twin, first):
+    """What two equal environments do after the observation `first`: numbers, whether they are repeatable, and the names of costs."""
     repeatable = np.array_equal(first, np.asarray(twin.reset(0)[0], np.float64).ravel())
-    actions = np.random.default_rng(0).uniform(low, high, (TRIED_STEPS, low.size))
-    costs = []
-    for action in actions:
+    last, rewards, costs, names = first, [], [], []
+    for action in np.random.default_rng(0).uniform(*bounds(environment.env.action_space), (TRIED_STEPS, int(np.prod(environment.action_shape)))):
         one, other = environment.step(action), twin.step(action)
-        numbers = flat(one[0], first.size, "the observation of a step")
-        for what, value in (("its observation", numbers), ("its reward", scalar(one[1], "its reward")), ("its cost", scalar(one[2], "its cost"))):
+        last = flat(one[0], first.size, "the observation of a step")
+        for what, value in (("its observation", last), ("its reward", one[1]), ("its cost", one[2])):
             check_finite(value, what)
-        costs = costs or [key[5:] for key in one[5] if key.startswith("cost/")]
-        same = np.array_equal(numbers, np.asarray(other[0], np.float64).ravel()) and [float(value) for value in one[1:5]] == [
-            float(value) for value in other[1:5]]
+        rewards.append(one[1])
+        costs.append(one[2])
+        names = names or [key[5:] for key in one[5] if isinstance(key, str) and key.startswith("cost/")]
+        same = np.array_equal(last, np.asarray(other[0], np.float64).ravel()) and one[1:5] == other[1:5]
         repeatable = repeatable and same
         if one[3] or one[4] or not same:
             break
-    spec = find(environment.env, "spec")
-    horizon = find(environment.env, "max_episode_steps", "_max_episode_steps", "horizon") or getattr(spec, "max_episode_steps", None)
-    if horizon is not None and not 1 <= int(horizon) <= MOST_STEPS:
-        raise Refused(f"its time limit is {horizon} steps, not 1 to {MOST_STEPS:,}")
-    period = find(environment.env, "control_dt", "dt")
-    if period is None:
-        rate = (find(environment.env, "metadata") or {}).get("render_fps")
-        if not rate:
-            raise Refused("it states no control period: give it an attribute control_dt, in seconds")
-        period = 1 / rate
+    seen = {"observation": kept(first) + kept(last), "reward": rewards, "cost": costs} if repeatable else {}
+    return bool(repeatable), seen, names if len(names) > 1 else []
+
+
+def model_sizes(terms, actions):
+    """Of q and x."""
+    q, x = int(np.size(terms["q"])), int(np.size(terms["x"]))
+    for term, size in {"q": q, "x": x, "x_dot": x, "f": q, "G": q * actions}.items():
+        check_finite(flat(terms[term], size, f"{term} of its dynamics"), f"{term} of its dynamics")
+    return q, x
+
+
+def facts(name, with_model):
+    """What datacom must know of the environment: fields of a datacom.v1.PythonTask and their values."""
+    make = load(name)
+    environment, twin = Environment(make), Environment(make)
+    env = environment.env
+    check_spaces(environment)
+    low, high = bounds(env.action_space)
+    observation, info = environment.reset(0)
+    first = np.asarray(observation, np.float64).ravel()
+    check_finite(first, "its observation after reset(seed=0)")
+    terms = environment.terms(observation, info) if with_model else None
+    q, x = (0, 0) if terms is None else model_sizes(terms, low.size)
+    without_model = environment.terms.lack() if with_model and terms is None else None
+    repeatable, seen, costs = look(environment, twin, first)
+    (horizon, horizon_from), (period, period_from) = time_limit(env), control_period(env)
+    identity = {"observation_space": describe(env.observation_space), "action_space": describe(env.action_space), **seen, **code(name, env)}
     environment.close()
     twin.close()
 
     def names(attribute):
-        given = find(environment.env, attribute)
+        given = find(env, attribute)
         return [] if given is None else [str(one) for one in given]
 
+    said = [f"observations: {first.size}, {identity['observation_space']}, from observation_space",
+            f"actions: {low.size}, {identity['action_space']}, from action_space; step gets this shape",
+            f"time limit: {horizon} steps, from {horizon_from}" if horizon else f"time limit: {horizon_from}",
+            f"control period: {period:g} s, from {period_from}" if period else f"control period: {period_from}",
+            f"cost: {environment.cost_from}, above 0 is a violation" + (f"; named, from info: {', '.join(costs)}" if costs else ""),
+            f"control-affine model: q of {q} and x of {x} numbers, from {environment.terms.source()}" if q + x else
+            "control-affine model: " + (without_model or "not asked for").partition(";")[0],
+            "repeatable: " + ("yes" if repeatable else "no, two environments differ after the same seed and actions"),
+            f"code: {', '.join(one['name'] for one in identity['file'][:8])}; {', '.join(identity['version'])}; {sys.executable}"]
     return {"environment": name, "observation": first.size, "observation_name": names("observation_names"),
             "action_low": low.tolist(), "action_high": high.tolist(), "action_name": names("action_names"),
-            "horizon": None if horizon is None else int(horizon), "control_dt": float(period), "cost": costs if len(costs) > 1 else [],
-            "q": int(q), "x": int(x), "repeatable": bool(repeatable)}
+            "horizon": horizon, "without_horizon": None if horizon else horizon_from,
+            "control_dt": period, "without_control_dt": None if period else period_from, "cost": costs,
+            "q": q, "x": x, "without_model": without_model, "repeatable": repeatable, "identity": identity, "fact": said}
+
+
+def lines_of(fields):
+    for field, value in fields.items():
+        for one in value if isinstance(value, list) else [] if value is None else [value]:
+            if isinstance(one, dict):
+                yield f"{field} {{"
+                yield from lines_of(one)
+                yield "}"
+            else:
+                yield f"{field}: {json.dumps(one, ensure_ascii=False)}"
 
 
 def as_text(fields):
-    lines = []
-    for field, value in fields.items():
-        for one in value if isinstance(value, list) else [] if value is None else [value]:
-            lines.append(f"{field}: {json.dumps(one, ensure_ascii=False)}")
-    text = "\n".join(lines)
+    text = "\n".join(lines_of(fields))
     if len(text.encode()) > LONGEST_ANSWER:
         raise Refused("its names have too many characters")
     return text
@@ -300,7 +460,7 @@ def last_frame(error):
 
 
 def main():
-    name, descriptor, *rest = sys.argv[1:]
+    name, descriptor, with_model, *rest = sys.argv[1:]
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the peer, which ends this process in its own time
     connection = socket.socket(fileno=int(descriptor))
     connection.set_inheritable(False)
@@ -314,12 +474,11 @@ def main():
     try:
         if np is None:
             raise Refused(f"{sys.executable} has no NumPy")
+        connection.send(b"k" + as_text(facts(name, with_model == "1")).encode())
         if rest:
             memory, slots, observation, action, q, x = map(int, rest[:6])
             host = Host(name, memory, slots, observation, action, q, x, rest[6:])
             host.serve(connection)
-        else:
-            connection.send(b"k" + as_text(facts(name)).encode())
     except Refused as error:
         answer(b"r", f"{name}: {error}")
         return 2

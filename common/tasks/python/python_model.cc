@@ -26,6 +26,18 @@ int ModelNumbers(const v1::PythonTask& task) {
   return static_cast<int>(2 * task.q() + 2 * task.x() + task.q() * task.action_low_size());
 }
 
+// All that a terminal may get to see.
+std::vector<std::string> PrintedTexts(const v1::PythonTask& task) {
+  const v1::PythonIdentity& identity = task.identity();
+  std::vector<std::string> texts = {task.without_horizon(),       task.without_control_dt(), task.without_model(),
+                                    identity.observation_space(), identity.action_space(),   identity.interpreter()};
+  for (const auto* list : {&task.observation_name(), &task.action_name(), &task.fact(), &identity.version()}) {
+    texts.insert(texts.end(), list->begin(), list->end());
+  }
+  for (const v1::PythonFile& file : identity.file()) texts.insert(texts.end(), {file.name(), file.sha256()});
+  return texts;
+}
+
 // The facts arrive in files and messages: they must fit together before anything is computed from them.
 absl::Status Check(const v1::PythonTask& task) {
   const auto wrong = [&](const char* field, const std::string& why) {
@@ -63,21 +75,19 @@ absl::Status Check(const v1::PythonTask& task) {
       return wrong("cost", absl::StrCat(shown, ": letters, digits and _ only, not first a digit"));
     if (!costs.insert(cost).second) return wrong("cost", absl::StrCat(shown, " stands twice"));
   }
-  for (const auto* printed : {&task.observation_name(), &task.action_name()}) {
-    for (const std::string& name : *printed) {
-      if (std::any_of(name.begin(), name.end(), absl::ascii_iscntrl)) {
-        return wrong("observation_name, action_name",
-                     absl::StrCat("\"", absl::Utf8SafeCHexEscape(name), "\" has a control character"));
-      }
+  for (const std::string& text : PrintedTexts(task)) {
+    if (std::any_of(text.begin(), text.end(), absl::ascii_iscntrl)) {
+      return wrong("observation_name, action_name, identity, fact",
+                   absl::StrCat("\"", absl::Utf8SafeCHexEscape(text), "\" has a control character"));
     }
   }
   if (task.horizon() > kMostSteps) return wrong("horizon", absl::StrCat(task.horizon(), " is above ", kMostSteps));
-  if (!(task.control_dt() > 0)) return wrong("control_dt", "must be above 0");
+  if (task.has_control_dt() && !(task.control_dt() > 0)) return wrong("control_dt", "must be above 0");
   return absl::OkStatus();
 }
 
 absl::Status CheckOptions(const v1::TaskOptions& options, const v1::PythonTask& task) {
-  RETURN_IF_ERROR(RejectOtherOptions(task.name(), options, {"python_task"}));
+  RETURN_IF_ERROR(RejectOtherOptions(task.name(), options, {"python_task", "control_dt"}));
   const v1::Randomisation& ranges = options.randomisation();
   if (ranges.has_mass() || ranges.has_damping() || ranges.has_friction()) {
     return absl::InvalidArgumentError(
@@ -85,11 +95,20 @@ absl::Status CheckOptions(const v1::TaskOptions& options, const v1::PythonTask& 
                      " is a Python environment, which draws mass, damping and friction itself; action_delay and "
                      "observation_noise can be set"));
   }
-  if (task.horizon() > 0 || options.has_horizon()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("task ", task.name(),
-                   ": the environment states no time limit; set the steps of an episode with --set "
-                   "task_options.horizon=N, or give the environment max_episode_steps"));
+  const auto unstated = [&task](const char* what, const std::string& why, const char* setting, const char* attribute) {
+    return absl::InvalidArgumentError(absl::StrCat("task ", task.name(), ": the environment states no ", what,
+                                                   why.empty() ? "" : absl::StrCat(" (", why, ")"), "; set ", setting,
+                                                   ", or give the environment ", attribute));
+  };
+  if (task.horizon() == 0 && !options.has_horizon()) {
+    return unstated("time limit", task.without_horizon(), "the steps of an episode with --set task_options.horizon=N",
+                    "max_episode_steps");
+  }
+  if (!task.has_control_dt() && !options.has_control_dt()) {
+    return unstated("control period", task.without_control_dt(),
+                    "the seconds of a step with --set task_options.control_dt=S", "control_dt");
+  }
+  return absl::OkStatus();
 }
 
 std::vector<std::string> Names(const google::protobuf::RepeatedPtrField<std::string>& given, const char* kind,
@@ -177,9 +196,10 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
   spec.action_low.assign(spec.action_dim, -1.0);
   spec.action_high.assign(spec.action_dim, 1.0);
   spec.horizon = static_cast<int>(options.has_horizon() ? options.horizon() : task.horizon());
-  spec.control_dt = task.control_dt();
+  spec.control_dt = options.has_control_dt() ? options.control_dt() : task.control_dt();
   spec.absorbing = "the environment's end";
   model.dynamics = std::make_shared<PythonDynamics>(task);
+  model.without_map = task.without_model();
   return model;
 }
 

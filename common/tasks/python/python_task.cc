@@ -26,6 +26,7 @@
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/config/textproto.h"
+#include "common/tasks/python/identity.h"
 #include "common/tasks/python/python_model.h"
 
 extern char** environ;  // NOLINT: declared by POSIX
@@ -172,9 +173,14 @@ absl::StatusOr<std::string> PythonHost::Child::Receive(const std::string& what) 
   return answer_[0] == 'r' ? absl::InvalidArgumentError(text) : absl::InternalError(text);
 }
 
-absl::StatusOr<v1::PythonTask> AskEnvironment(const std::string& environment) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<PythonHost::Child> child, PythonHost::Child::Start({environment}, -1));
-  const absl::StatusOr<std::string> text = child->Receive(absl::StrCat("the facts of ", environment));
+absl::StatusOr<v1::PythonTask> AskEnvironment(const std::string& environment, bool with_model) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<PythonHost::Child> child,
+                   PythonHost::Child::Start({environment, with_model ? "1" : "0"}, -1));
+  return child->ReceiveFacts(environment);
+}
+
+absl::StatusOr<v1::PythonTask> PythonHost::Child::ReceiveFacts(const std::string& environment) {
+  const absl::StatusOr<std::string> text = Receive(absl::StrCat("the facts of ", environment));
   if (!text.ok()) return Annotate(text.status(), "Python environment");
   v1::PythonTask task;
   RETURN_IF_ERROR(ParseTextproto(*text, environment, &task));
@@ -210,7 +216,7 @@ absl::Status PythonHost::Start(const v1::PythonTask& task, int observation) {
   } else {
     memory_ = static_cast<double*>(mapped);
   }
-  std::vector<std::string> arguments = {environment_};
+  std::vector<std::string> arguments = {environment_, task.q() + task.x() > 0 ? "1" : "0"};
   for (const int number : {kMemory, slots_, static_cast<int>(task.observation()), action_, static_cast<int>(task.q()),
                            static_cast<int>(task.x())})
     arguments.push_back(absl::StrCat(number));
@@ -220,6 +226,10 @@ absl::Status PythonHost::Start(const v1::PythonTask& task, int observation) {
     absl::StatusOr<std::unique_ptr<Child>> child = Child::Start(std::move(arguments), memory);
     status = child.status();
     if (child.ok()) {
+      const absl::StatusOr<v1::PythonTask> now = (*child)->ReceiveFacts(environment_);
+      status = now.ok() ? CheckSame(task, *now) : now.status();
+    }
+    if (status.ok()) {
       child_ = *std::move(child);
       spdlog::info("started environment={} interpreter={} process={}", environment_, std::getenv("DATACOM_PYTHON"),
                    child_->pid());
@@ -311,8 +321,10 @@ std::string NameOf(absl::string_view environment) {
 absl::Status LoadTaskOf(std::string* task, v1::TaskOptions* options) {
   absl::string_view environment = *task;
   if (!absl::ConsumePrefix(&environment, kPythonTask)) return absl::OkStatus();
-  ASSIGN_OR_RETURN(v1::PythonTask facts, AskEnvironment(std::string(environment)));
+  const std::string without_model = options->GetExtension(v1::python_task).without_model();
+  ASSIGN_OR_RETURN(v1::PythonTask facts, AskEnvironment(std::string(environment), without_model.empty()));
   facts.set_name(NameOf(environment));
+  if (!without_model.empty()) facts.set_without_model(without_model);
   *task = facts.name();
   *options->MutableExtension(v1::python_task) = std::move(facts);
   return absl::OkStatus();

@@ -24,9 +24,9 @@
 
 namespace datacom::python {
 
-// Asks the environment MODULE:CALLABLE for its facts. INVALID_ARGUMENT, with what it has to change; INTERNAL when it
-// raises. Blocks until Python has imported, made and tried it.
-absl::StatusOr<v1::PythonTask> AskEnvironment(const std::string& environment);
+// Asks the environment MODULE:CALLABLE for its facts, with_model: also for its control-affine model. INVALID_ARGUMENT,
+// with what it has to change; INTERNAL when it raises. Blocks until Python has imported, made and tried it.
+absl::StatusOr<v1::PythonTask> AskEnvironment(const std::string& environment, bool with_model);
 
 // A Python process that steps the environments of this process, through shared memory (host.py). It runs the
 // interpreter that the environment variable DATACOM_PYTHON names, "python3" for one on the PATH; without the variable,
@@ -52,6 +52,8 @@ class PythonHost {
     absl::Status Send(const void* message, size_t bytes);
     // What follows the "k" of the answer. Logs each `kPatience` of waiting "for `what`".
     absl::StatusOr<std::string> Receive(const std::string& what);
+    // The facts of the environment, which it sends first.
+    absl::StatusOr<v1::PythonTask> ReceiveFacts(const std::string& environment);
     pid_t pid() const { return pid_; }
 
    private:
@@ -62,7 +64,8 @@ class PythonHost {
     std::vector<char> answer_;
   };
 
-  // The process's host of this environment; a new one if there is none, or if it has failed.
+  // The process's host of this environment; a new one if there is none, or if it has failed. INVALID_ARGUMENT if the
+  // environment is not the one of the task (CheckSame).
   static absl::StatusOr<std::shared_ptr<PythonHost>> Shared(const v1::PythonTask& task);
   ~PythonHost();
 
@@ -98,7 +101,8 @@ class PythonHost {
 };
 
 // If `task` is "python:MODULE:CALLABLE": asks the environment for its facts, puts them into the options and replaces
-// `task` by the task's name. INVALID_ARGUMENT and INTERNAL as AskEnvironment. Does nothing otherwise.
+// `task` by the task's name. With python_task.without_model set it does not ask for the model. INVALID_ARGUMENT and
+// INTERNAL as AskEnvironment. Does nothing otherwise.
 absl::Status LoadTaskOf(std::string* task, v1::TaskOptions* options);
 
 absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options);

@@ -7,10 +7,16 @@
 import safety_gymnasium
 
 
+def make(task):
+    env = safety_gymnasium.make(task)
+    env.control_dt = 0.02  # s: a step is ten of MuJoCo's
+    return env
+
+
 def point_goal():
-    return safety_gymnasium.make("SafetyPointGoal1-v0")
+    return make("SafetyPointGoal1-v0")
 
 
 def car_goal():
-    return safety_gymnasium.make("SafetyCarGoal1-v0")
+    return make("SafetyCarGoal1-v0")
 # SPDX-License-Identifier: Apache-2.0

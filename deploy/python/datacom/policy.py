@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import inspect
 import os
 import subprocess
 import tempfile
@@ -186,24 +187,27 @@ class EnvPolicy:
             raise ValueError(f"the environment has {self._low.size} actions, the policy {policy.action_dim}")
         self._space = space
         self._observations = int(np.prod(env.observation_space.shape))
+        self._reads_model = policy.acting_rule in ("safe_map", "cbf_qp")
         while not hasattr(env, "dynamics") and hasattr(env, "env"):  # wrappers of Gymnasium 1 hide it
             env = env.env
-        self._dynamics = getattr(env, "dynamics", None)
+        dynamics = getattr(env, "dynamics", None) if self._reads_model else None
+        # Another form is no model, as for training (common/tasks/python/host.py).
+        self._dynamics = dynamics if callable(dynamics) and len(inspect.signature(dynamics).parameters) == 1 else None
 
     def _row(self, observation: ArrayLike, info: Mapping[str, Any] | None) -> NDArray[np.float64]:
         """[observation | q | x | x_dot | f | G | costs], with f and G for actions of -1 to 1."""
         parts = [np.asarray(observation, np.float64).ravel()]
         if parts[0].size != self._observations:
             raise ValueError(f"the observation has {parts[0].size} numbers, the environment's have {self._observations}")
-        terms = (info or {}).get("dynamics") if self._dynamics is None else self._dynamics(observation)
-        if self.policy.seen_dim == self.policy.observation_dim:
-            return parts[0]  # the rule reads no model
+        terms = None
+        if self._reads_model:
+            terms = (info or {}).get("dynamics") if self._dynamics is None else self._dynamics(observation)
         if terms is not None:
             given = {name: terms.get(name) if isinstance(terms, Mapping) else getattr(terms, name, None) for name in ("q", "x", "x_dot", "f", "G")}
             q, x, x_dot, f, gain = (np.asarray([] if value is None else value, np.float64).ravel() for value in given.values())
             by_action = gain.reshape(q.size, self._low.size)
             parts += [q, x, x_dot, f + by_action @ ((self._high + self._low) / 2), (by_action * (self._high - self._low) / 2).ravel()]
-        elif self.policy.acting_rule in ("safe_map", "cbf_qp"):
+        elif self._reads_model:
             raise ValueError(f'the rule {self.policy.acting_rule} reads the control-affine model: pass the info that has info["dynamics"]')
         row = np.concatenate(parts)
         if row.size > self.policy.observation_dim:

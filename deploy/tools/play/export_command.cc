@@ -10,6 +10,8 @@
 #include "common/base/version.h"
 #include "common/config/task_files.h"
 #include "common/records/ledger.h"
+#include "common/tasks/python/identity.h"
+#include "common/tasks/python/python_task.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/experiment.pb.h"
 #include "deploy/tools/maps/run_policies.h"
@@ -28,6 +30,13 @@ absl::Status WriteOnnx(const ExportCommand& command, const Policy& policy, const
   RETURN_IF_ERROR(WriteOutputFile(pairs_file, pairs));
   *out << pairs_file << ": " << command.pairs << " recorded inputs and outputs of the acting rule\n";
   return absl::OkStatus();
+}
+
+// A policy file needs no environment: only one that the command names is asked whether it is still the run's.
+absl::Status CheckIfNamed(const v1::PythonTask& run) {
+  if (!python::CheckNamed(run.environment()).ok()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const v1::PythonTask now, python::AskEnvironment(run.environment(), run.q() + run.x() > 0));
+  return python::CheckSame(run, now);
 }
 
 }  // namespace
@@ -69,6 +78,7 @@ absl::Status RunExportCommand(const ExportCommand& given, std::ostream* out) {
   if (command.format == "onnx") {
     RETURN_IF_ERROR(WriteOnnx(command, policy, model, out));
   } else {
+    RETURN_IF_ERROR(CheckIfNamed(experiment.task_options().GetExtension(v1::python_task)));
     RETURN_IF_ERROR(WritePolicyFile(command.file, policy));
   }
   *out << command.file << ": " << experiment.name() << ", member " << snapshot.member << " (seed "

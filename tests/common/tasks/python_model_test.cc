@@ -74,6 +74,8 @@ TEST(PythonModel, FactsThatDoNotFitAreRefusedByName) {
       {"cost: 'a,b'", "python_task.cost: \"a,b\""},
       {"cost: '2nd'", "python_task.cost: \"2nd\""},
       {"observation_name: ['x', 'y', 'z\\n']", "\"z\\n\" has a control character"},
+      {"fact: 'a\\033[2J'", "has a control character"},
+      {"identity { file { name: 'a\\n' } }", "has a control character"},
       {"action_name: 'u'", "python_task.action_name"}};
   for (const auto& [change, field] : wrong) {
     const absl::Status status = MakeTaskModel("arm", Arm(change)).status();
@@ -90,6 +92,18 @@ TEST(PythonModel, AHorizonComesFromTheEnvironmentOrTheOptions) {
   v1::TaskOptions endless = Arm();
   endless.MutableExtension(v1::python_task)->clear_horizon();
   EXPECT_THAT(std::string(MakeTaskModel("arm", endless).status().message()), HasSubstr("task_options.horizon=N"));
+}
+
+TEST(PythonModel, AControlPeriodComesFromTheEnvironmentOrTheOptions) {
+  v1::TaskOptions options = Arm();
+  options.set_control_dt(0.25);
+  EXPECT_EQ(MakeTaskModel("arm", options)->spec.control_dt, 0.25);
+  EXPECT_EQ(MakeTaskModel("arm", Arm())->spec.control_dt, 0.1);
+  v1::TaskOptions unstated = Arm("without_control_dt: 'its render_fps is a film\\'s'");
+  unstated.MutableExtension(v1::python_task)->clear_control_dt();
+  EXPECT_THAT(std::string(MakeTaskModel("arm", unstated).status().message()),
+              HasSubstr("states no control period (its render_fps is a film's); set the seconds of a step with --set "
+                        "task_options.control_dt=S"));
 }
 
 TEST(PythonModel, PhysicsAreTheEnvironmentsOwn) {

@@ -95,7 +95,7 @@ def test_the_default_is_datacom_with_a_model_and_lag_sac_without(cart):
 
 def test_a_method_with_a_map_is_refused_by_name_without_a_model(cart):
     cart()
-    with pytest.raises(datacom.CommandFailed, match="cart_env has no control-affine model .*, which this algorithm needs") as refused:
+    with pytest.raises(datacom.CommandFailed, match="cart_env has no f and G, which this algorithm needs: it states none; give it dynamics") as refused:
         train("run", algorithm="datacom")
     assert refused.value.code == 2
 
@@ -244,17 +244,25 @@ def test_a_model_in_info_must_reach_the_policy(cart):
 @pytest.mark.parametrize("trait, words", [
     ("    def step(self, action):\n        self.x = float('nan')\n        return super().step(action)\n", "its observation is not finite"),
     ("    def cost(self):\n        return None\n", "its cost is None, no number"),
-    ("    def dynamics(self, observation):\n        return {'q': observation, 'f': [float('nan'), 0.0], 'G': [1.0, 1.0]}\n", "f of its dynamics is not finite"),
     ("    observation_space = gymnasium.spaces.Discrete(3)\n", "is no Box; wrap the environment"),
     ("    action_space = gymnasium.spaces.Box(-1, 1, (1,), np.int32)\n", "has whole numbers"),
     ("    max_episode_steps = -3\n", "its time limit is -3 steps"),
     ("    def step(self, action):\n        return super().step(action)[:4] + ({},)\n", 'the info of step has no "cost"'),
     ("    action_space = gymnasium.spaces.Discrete(3)\n", "its action space, Discrete(3), has whole numbers"),
     ("    action_space = gymnasium.spaces.Box(-np.inf, 1, (1,), np.float32)\n", "is no Box with finite bounds"),
-    ("    control_dt = None\n", "it states no control period"),
-    ("    def dynamics(self, observation):\n        return {'q': observation, 'f': [0.0]}\n", "its dynamics have no G"),
-    ("    def dynamics(self, observation):\n        return {'q': observation, 'f': [0.0], 'G': [1.0, 1.0]}\n", "f of its dynamics has 1 numbers, not 2"),
+    ("    action_space = gymnasium.spaces.Box(-3.4e38, 3.4e38, (1,), np.float32)\n", "has a bound beyond 1,000,000"),
     ("    max_episode_steps = None\n", "--set task_options.horizon=N"),
+    ("    max_episode_steps = None\n    horizon = 5\n", "states no time limit (it states none; its horizon of 5 may mean something else)"),
+    ("    spec = gymnasium.envs.registration.EnvSpec('Cart-v0', max_episode_steps=30)\n",
+     "it states several: max_episode_steps 40, spec.max_episode_steps 30"),
+    ("    def max_episode_steps(self):\n        return 40\n", "its time limit is <bound method"),
+    ("    control_dt = None\n", "--set task_options.control_dt=S"),
+    ("    control_dt = None\n    metadata = {'render_fps': 30}\n", "states no control period (it states none; its render_fps of 30 is a film's)"),
+    ("    control_dt, dt = None, 0.002\n    metadata = {'render_fps': 30}\n", "its dt is 0.002; its render_fps of 30 is a film's"),
+    ("    control_dt = None\n    def dt(self):\n        return 0.1\n", "its dt is <bound method"),
+    ("    def step(self, action):\n        *rest, info = super().step(action)\n        return (*rest, {'cost': 0.0, 'cost/a': 5.0, 'cost/b': 0.0})\n",
+     'its cost, info["cost"], is 0, but cost/a is 5'),
+    ("    def cost(self):\n        return np.array([0.1, 0.2])\n", "its cost is array([0.1, 0.2]), no number"),
 ])
 def test_what_an_environment_lacks_is_said_before_anything_starts(cart, trait, words):
     cart(trait)
@@ -262,6 +270,177 @@ def test_what_an_environment_lacks_is_said_before_anything_starts(cart, trait, w
         train("run", algorithm="sac")
     assert words in str(refused.value) and refused.value.code == 2
     assert not os.path.exists("run")
+
+
+@pytest.mark.parametrize("algorithm", ["datacom", None])
+@pytest.mark.parametrize("returned, words", [
+    ("{'q': observation, 'f': [float('nan'), 0.0], 'G': [1.0, 1.0]}", "f of its dynamics is not finite"),
+    ("{'q': observation, 'f': [0.0]}", "its dynamics have no G: give it dynamics(observation)"),
+    ("{'q': observation, 'f': [0.0], 'G': [1.0, 1.0]}", "f of its dynamics has 1 numbers, not 2"),
+    ("0.9 * observation", "its dynamics have no q: give it dynamics(observation)"),
+], ids=["nan", "part", "short", "state"])
+def test_a_model_that_is_none_is_refused_where_it_may_be_needed(cart, algorithm, returned, words):
+    cart(f"    def dynamics(self, observation):\n        return {returned}\n")
+    with pytest.raises(datacom.CommandFailed) as refused:
+        train("run", **({"algorithm": algorithm} if algorithm else {}))
+    assert words in str(refused.value) and refused.value.code == 2
+
+
+OTHER_DYNAMICS = ["    def dynamics(self, state, action):\n        return state + action\n", "    dynamics = 'kinematic'\n",
+                  "    def dynamics(self, *state):\n        return state\n"]
+
+
+@pytest.mark.parametrize("trait", [*OTHER_DYNAMICS, "    def dynamics(self, state):\n        raise AssertionError('called')\n"],
+                         ids=["two arguments", "text", "any number", "one state"])
+def test_what_an_algorithm_without_a_model_does_not_read_is_not_called(cart, trait):
+    cart(trait)
+    run = train("run", algorithm="sac", steps=500)
+    assert run.transitions()["observation"].shape[1] == 2
+    policy = datacom.Policy.load("run").bind(runpy.run_path("cart_env.py")["make"]())
+    assert policy.decide(np.zeros(2)).action.shape == (1,)
+
+
+@pytest.mark.parametrize("trait", OTHER_DYNAMICS, ids=["two arguments", "text", "any number"])
+def test_dynamics_of_another_form_are_no_model(cart, trait):
+    cart(trait)
+    with pytest.raises(datacom.CommandFailed, match="does not take exactly one observation; give it dynamics") as refused:
+        train("run", algorithm="datacom")
+    assert refused.value.code == 2
+    assert train("run", steps=500).experiment["algorithm"] == "lag_sac"
+
+
+def test_what_decides_is_printed_with_its_source_and_a_setting_replaces_it(cart):
+    cart("    control_dt = None\n    max_episode_steps = None\n    dt = 0.1\n    metadata = {'render_fps': 30}\n")
+    done = command("train", "--python", "cart_env:make", "--algorithm", "sac", "--steps", 500, "--run-dir", "run", "--set", "replay.min_size=100",
+                   "--set", "task_options.horizon=11", "--set", "task_options.control_dt=0.25")
+    assert done.returncode == 0, done.stdout
+    for line in ("actions: 1, (1,) float32, -1 to 1, from action_space", "time limit: it states none; task_options.horizon sets 11 steps",
+                 'cost: info["cost"]', "task_options.control_dt sets 0.25 s", "control-affine model: not asked for"):
+        assert line in done.stdout, done.stdout
+    assert datacom.Policy.load("run").control_period == 0.25 and datacom.Run("run").transitions()["step"].max() == 10
+
+
+@pytest.mark.parametrize("trait, period, limit", [
+    ("    control_dt = None\n    dt = 0.05\n", "0.05 s, from dt", "40 steps, from max_episode_steps"),
+    ("    control_dt = None\n    dt = np.float32(0.05)\n    metadata = {'render_fps': 20}\n", "0.05 s, from dt", "40 steps, from max_episode_steps"),
+    ("    max_episode_steps = None\n    spec = gymnasium.envs.registration.EnvSpec('Cart-v0', max_episode_steps=30)\n", "0.1 s, from control_dt",
+     "30 steps, from spec.max_episode_steps"),
+], ids=["dt", "dt and film", "spec"])
+def test_each_source_of_a_fact_is_named(cart, trait, period, limit):
+    cart(trait)
+    shown = command("config", "python:cart_env:make", "--algorithm", "sac")
+    assert shown.returncode == 0 and f"control period: {period}" in shown.stdout and f"time limit: {limit}" in shown.stdout, shown.stdout
+
+
+def test_a_cost_below_a_named_one_ends_the_training_by_name(cart):
+    cart("""
+    def step(self, action):
+        *rest, info = super().step(action)
+        Traits.total = getattr(Traits, "total", 0) + 1
+        return (*rest, {**info, "cost/a": 7.0 if Traits.total > 200 else info["cost"]})
+""")
+    with pytest.raises(datacom.CommandFailed, match="but cost/a is 7; make it the largest named cost"):
+        train("run", algorithm="sac")
+
+
+@pytest.mark.parametrize("form", ["np.array(%s)", "np.array([%s])", "np.array([[%s]], np.float32)", "np.float32(%s)"])
+def test_a_cost_and_a_reward_may_be_an_array_of_one_number(cart, form):
+    cart("""
+    def step(self, action):
+        observation, reward, *ends, info = super().step(action)
+        return (observation, FORM, *ends, {"cost": COST})
+""".replace("FORM", form % "reward").replace("COST", form % 'info["cost"]'))
+    rows = train("run", algorithm="sac", steps=500).transitions()
+    np.testing.assert_allclose(rows["cost"], abs(rows["next_observation"][:, 0]) - 1, atol=1e-6)
+
+
+def test_step_gets_the_shape_of_the_action_space_everywhere(cart):
+    cart("""
+    action_space = gymnasium.spaces.Box(-1.0, 1.0, (2, 2), np.float32)
+
+    def step(self, action):
+        assert isinstance(action, np.ndarray) and action.dtype == np.float32
+        open("shape-" + "-".join(map(str, action.shape)), "w").close()
+        return super().step(action[0, :1])
+""")
+    rows = train("run", algorithm="sac", steps=500).transitions()
+    assert command("eval", "run", "--python", "cart_env:make", "--episodes", 1).returncode == 0
+    assert [name for name in os.listdir() if name.startswith("shape-")] == ["shape-2-2"]
+    policy = datacom.Policy.load("run")
+    bound = policy.bind(runpy.run_path("cart_env.py")["make"]())
+    np.testing.assert_array_equal(bound.decide(rows["observation"][0]).action.ravel(),
+                                  policy.decide(rows["observation"][0]).action.astype(np.float32))
+
+
+CHANGED = """
+    control_dt, max_episode_steps = 0.2, 50
+    observation_names = ["place", "speed"]
+
+    def cost(self):
+        return 1 - abs(self.x)
+"""
+DIFFERENCES = ["is not the one of the run: time limit 40 -> 50, control period 0.1 -> 0.2, names of observations none -> place, speed",
+               "the cost after the same seed and actions ", "file cart_env.py changed", "--accept-environment"]
+
+
+def test_a_changed_environment_is_refused_by_every_verb_that_steps_it_and_can_be_accepted(cart):
+    cart()
+    train("run", algorithm="sac", steps=1000, settings={"replay.capacity": 1000})
+    before = Path("run/experiment.textproto").read_text()
+    verbs = [("train", "--run-dir", "run", "--resume", "--steps", 1500), ("eval", "run", "--episodes", 1), ("export", "run", "--out", "policy"),
+             ("export", "run", "--out", "policy.onnx", "--format", "onnx"), ("render", "run", "--out", "film.mp4")]
+    assert command(*verbs[1], "--python", "cart_env:make").returncode == 0
+    cart(CHANGED)
+    for words in verbs:
+        done = command(*words, "--python", "cart_env:make")
+        assert done.returncode == 2 and all(words in done.stdout for words in DIFFERENCES), done.stdout
+    for words in verbs[:4]:
+        done = command(*words, "--python", "cart_env:make", "--accept-environment")
+        assert done.returncode == 0 and DIFFERENCES[0] in done.stdout, done.stdout
+    assert datacom.Policy.load("run").control_period == 0.1
+    assert Path("run/experiment.textproto").read_text() == before.replace("env_steps: 1000", "env_steps: 1500")
+
+
+def test_an_environment_of_other_sizes_cannot_be_accepted(cart):
+    cart()
+    train("run", algorithm="sac", steps=500)
+    cart("    action_space = gymnasium.spaces.Box(-1.0, 1.0, (2,), np.float32)\n")
+    done = command("eval", "run", "--python", "cart_env:make", "--accept-environment")
+    assert done.returncode == 2 and "numbers of an action 1 -> 2" in done.stdout and "begin a new run" in done.stdout, done.stdout
+
+
+def test_every_file_of_the_environments_code_and_its_interpreter_identify_it(cart):
+    Path("parts").mkdir()
+    Path("parts/__init__.py").write_text("")
+    Path("parts/reward.py").write_text("FAR = 0.9\n")
+    cart("""
+    def step(self, action):
+        import parts.reward
+        return super().step(action)
+""")
+    train("run", algorithm="sac", steps=500)
+    build = Path("run/build.txt").read_text()
+    assert f"numpy {np.__version__}" in build and "parts/reward.py" in build and "cart_env.py " in build
+    assert command("eval", "run", "--python", "cart_env:make", "--episodes", 1).returncode == 0
+    Path("parts/reward.py").write_text("FAR = 0.90\n")
+    experiment = Path("run/experiment.textproto")
+    text = experiment.read_text().replace(f'interpreter: "{sys.executable}"', 'interpreter: "/opt/python"')
+    experiment.write_text(text.replace(f'"numpy {np.__version__}"', '"numpy 1.0"'))
+    done = command("eval", "run", "--python", "cart_env:make", "--episodes", 1)
+    expected = f"file parts/reward.py changed, interpreter /opt/python -> {sys.executable}, numpy 1.0 -> {np.__version__}; to step"
+    assert done.returncode == 2 and "run: " + expected in done.stdout, done.stdout
+
+
+def test_numbers_that_no_seed_decides_do_not_identify_an_environment(cart):
+    cart("""
+    def reset(self, **more):
+        super().reset(**more)
+        self.x = np.random.default_rng().uniform(-0.5, 0.5)
+        return self.observe(), {"cost": self.cost()}
+""")
+    run = train("run", algorithm="sac", steps=500)
+    assert "repeatable: false" in Path("run/experiment.textproto").read_text() and run.transitions().end == 500
+    assert command("eval", "run", "--python", "cart_env:make", "--episodes", 1).returncode == 0
 
 
 def test_an_unlimited_environment_takes_a_horizon(cart):
@@ -371,7 +550,7 @@ def test_a_run_folder_runs_only_the_environment_that_the_command_names(cart):
         assert words[0] not in ("eval", "replay-violation", "train") or (done.returncode == 2 and "run.planted:make" in done.stdout), done.stdout
     done = command("eval", "run", "--python", "cart_env:make", "--episodes", 1)
     assert done.returncode == 2 and "run.planted:make, but the command names cart_env:make" in done.stdout
-    assert command("eval", "run", "--python", "run.planted:make", "--episodes", 1).returncode == 0
+    assert command("eval", "run", "--python", "run.planted:make", "--episodes", 1, "--accept-environment").returncode == 0
     assert Path("PLANTED").exists(), "the test must notice code that runs"
 
 
