@@ -9,7 +9,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "common/base/mutex.h"
 #include "common/base/name.h"
 #include "common/base/status.h"
@@ -164,6 +163,54 @@ absl::Status FillStart(const CompiledTask& task, const RowLayout& layout, v1::Re
   return absl::OkStatus();
 }
 
+// The type of the elements that a field of the definition names by a glob.
+mjtObj TypeOfGlob(const std::string& field) {
+  static const auto* const types = new std::map<std::string, mjtObj>{{"joint", mjOBJ_JOINT},
+                                                                     {"joint_position", mjOBJ_JOINT},
+                                                                     {"joint_velocity", mjOBJ_JOINT},
+                                                                     {"site", mjOBJ_SITE},
+                                                                     {"body", mjOBJ_BODY},
+                                                                     {"geom", mjOBJ_GEOM},
+                                                                     {"geom1", mjOBJ_GEOM},
+                                                                     {"geom2", mjOBJ_GEOM},
+                                                                     {"sensor", mjOBJ_SENSOR},
+                                                                     {"keyframe", mjOBJ_KEY},
+                                                                     {"actuator", mjOBJ_ACTUATOR}};
+  const auto found = types->find(field);
+  return found == types->end() ? mjOBJ_UNKNOWN : found->second;
+}
+
+// "*" looks as if it were all, but an element without a name has nothing that a glob can match. `at`: "control.".
+absl::Status CheckGlobs(const google::protobuf::Message& message, const mjModel& model, const std::string& at) {
+  const google::protobuf::Reflection& fields = *message.GetReflection();
+  std::vector<const google::protobuf::FieldDescriptor*> set;
+  fields.ListFields(message, &set);
+  for (const google::protobuf::FieldDescriptor* field : set) {
+    const int count = field->is_repeated() ? fields.FieldSize(message, field) : 1;
+    for (int i = 0; i < count; ++i) {
+      const std::string name = absl::StrCat(at, field->name(), field->is_repeated() ? absl::StrCat("[", i, "]") : "");
+      if (field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) {
+        RETURN_IF_ERROR(CheckGlobs(
+            field->is_repeated() ? fields.GetRepeatedMessage(message, field, i) : fields.GetMessage(message, field),
+            model, name + "."));
+      }
+      const mjtObj type = TypeOfGlob(field->name());
+      if (type == mjOBJ_UNKNOWN || field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_STRING) continue;
+      const std::string glob =
+          field->is_repeated() ? fields.GetRepeatedString(message, field, i) : fields.GetString(message, field);
+      if (glob.empty() || !MatchesGlob(glob, "")) continue;
+      const std::vector<std::string> names = NamesOf(model, type);
+      const auto nameless = std::count(names.begin(), names.end(), "");
+      if (nameless == 0) continue;
+      return Wrong(name, absl::StrCat("\"", glob, "\" would leave out ", nameless, " of the ", names.size(), " ",
+                                      mju_type2Str(type),
+                                      "s, which have no name; name them in the model, or write "
+                                      "\"?*\" for those that have a name"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Elsewhere the number of an actuator is also the number of its control; with MuJoCo 4 they may differ.
 absl::Status CheckControls([[maybe_unused]] const mjModel& model) {
 #if mjVERSION_HEADER >= 4000000
@@ -179,17 +226,13 @@ absl::Status CheckControls([[maybe_unused]] const mjModel& model) {
 
 }  // namespace
 
-absl::StatusOr<MujocoModel> CompileFiles(const std::string& name, const v1::TextTask& task) {
+absl::StatusOr<MujocoModel> CompileFiles(const v1::TextTask& task) {
   if (task.file().empty()) return Wrong("model", "no file");
   ASSIGN_OR_RETURN(std::vector<std::string> contents, ContentsOf(task));
-  std::vector<std::pair<std::string, std::string>> assets;  // what the model, the first file, needs
-  for (int i = 1; i < task.file_size(); ++i) assets.emplace_back(task.file(i).name(), std::move(contents[i]));
-  absl::StatusOr<MujocoModel> model = CompileMujocoModel(name, contents[0], assets);
-  if (!model.ok()) {
-    absl::string_view why = model.status().message();
-    absl::ConsumePrefix(&why, absl::StrCat("model ", name, ": "));
-    return Wrong("model", absl::StrCat(task.file(0).name(), ": ", why));
-  }
+  std::vector<std::pair<std::string, std::string>> files;
+  for (int i = 0; i < task.file_size(); ++i) files.emplace_back(task.file(i).name(), std::move(contents[i]));
+  absl::StatusOr<MujocoModel> model = CompileMujocoFiles(files);
+  if (!model.ok()) return Wrong("model", absl::StrCat(task.file(0).name(), ": ", model.status().message()));
   RETURN_IF_ERROR(CheckControls(**model));
   return model;
 }
@@ -210,7 +253,7 @@ absl::StatusOr<std::shared_ptr<const CompiledTask>> CompiledTask::Make(const v1:
   RETURN_IF_ERROR(CheckDefinition(task.definition()));
   auto made = std::make_shared<CompiledTask>();
   made->definition = task.definition();
-  ASSIGN_OR_RETURN(made->model, CompileFiles(task.definition().name(), task));
+  ASSIGN_OR_RETURN(made->model, CompileFiles(task));
   const mjModel& model = *made->model;
   made->unconstrained = WithoutConstraints(model);
   ASSIGN_OR_RETURN(made->actuation, Actuation::Make(model, task.definition().control()));
@@ -273,6 +316,7 @@ double Objective::Reward() const {
 absl::Status Resolve(v1::TextTask* task) {
   task->clear_resolved();
   ASSIGN_OR_RETURN(const std::shared_ptr<const CompiledTask> compiled, CompiledTask::Make(*task));
+  RETURN_IF_ERROR(CheckGlobs(task->definition(), *compiled->model, ""));
   std::vector<double> values = compiled->initial;
   RETURN_IF_ERROR(Objective::Make(*compiled, values.data()).status());
   v1::ResolvedTask* resolved = task->mutable_resolved();

@@ -6,6 +6,7 @@
 #define DATACOM_COMMON_TASKS_TEXT_MUJOCO_TASK_H_
 
 #include <map>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -66,6 +67,7 @@ class TextTask : public Task {
   std::optional<Observed> observed_;
   std::vector<double> cost_values_, x_before_;
   double cost_ = 0;
+  uint32_t step_ = 0;  // of the episode
 };
 
 }  // namespace datacom::text

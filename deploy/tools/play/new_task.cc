@@ -36,8 +36,8 @@ std::string TaskName(const std::string& folder) {
 }
 
 absl::Status Write(const fs::path& folder, const v1::TextTask& task, const std::string& text) {
-  RETURN_IF_ERROR(MakeFolders(folder.string()));
   for (const v1::TaskFile& file : task.file()) {
+    RETURN_IF_ERROR(MakeFolders((folder / file.name()).parent_path().string()));
     RETURN_IF_ERROR(WriteFileAtomically((folder / file.name()).string(), file.content()));
   }
   return WriteFileAtomically((folder / "task.textproto").string(), text);
@@ -70,7 +70,7 @@ absl::Status RunNewTaskCommand(const NewTaskCommand& command, std::ostream* out)
     visual = *removed;
   }
   const std::vector<std::string> named = text::NameElements(&task);
-  const absl::StatusOr<MujocoModel> model = text::CompileFiles(name, task);
+  const absl::StatusOr<MujocoModel> model = text::CompileFiles(task);
   if (!model.ok()) return Annotate(model.status(), command.model);
   v1::TextTask small = task;  // as it travels
   const absl::StatusOr<std::string> draft = text::DraftTask(**model, name, task.file(0).name(), named);

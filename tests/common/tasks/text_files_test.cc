@@ -123,7 +123,7 @@ TEST(TextFiles, FilesThatAreTooLargeOnlyTogetherAreRefusedBeforeTheyAreCompiled)
     file->set_name(name);
     file->set_gzip(bomb);
   }
-  EXPECT_THAT(std::string(text::CompileFiles("cart", task).status().message()), HasSubstr("two.stl: it has more than"));
+  EXPECT_THAT(std::string(text::CompileFiles(task).status().message()), HasSubstr("two.stl: it has more than"));
   v1::TaskOptions options;
   *options.MutableExtension(v1::text_task) = task;
   EXPECT_THAT(std::string(CheckTaskFiles("", options).message()), HasSubstr("two.stl: it has more than"));
