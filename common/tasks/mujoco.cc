@@ -8,6 +8,7 @@
 #include <mutex>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/status.h"
@@ -145,7 +146,7 @@ absl::StatusOr<MujocoModel> CompileMujocoFiles(const std::vector<std::pair<std::
   absl::StatusOr<MujocoModel> model = LoadMujocoModel(path, source.get());
   if (model.ok()) return model;
   const std::string why = absl::StrReplaceAll(model.status().message(), {{folder, ""}});
-  const bool missing = !source.MissingIn(std::string(model.status().message())).empty();
+  const bool missing = absl::StrContains(why, "opening file");
   return absl::InternalError(missing ? why + ": it is not among the files that are kept with the model" : why);
 #else
   VirtualFiles source;

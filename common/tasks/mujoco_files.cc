@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 
 namespace datacom {
 
@@ -30,8 +31,10 @@ MujocoFiles::~MujocoFiles() { mj_deleteVFS(&vfs_); }
 
 std::string MujocoFiles::MissingIn(const std::string& message) const {
   const MutexLock lock(&mutex_);
-  for (const std::string& path : missing_) {
-    if (absl::StrContains(message, "'" + path + "'")) return path;
+  for (const std::string& path : missing_) {  // MuJoCo leaves out the model's folder
+    for (size_t at = 0; at != std::string::npos; at = path.find('/', at + 1)) {
+      if (absl::StrContains(message, absl::StrCat("file '", path.substr(at == 0 ? 0 : at + 1), "'"))) return path;
+    }
   }
   return "";
 }

@@ -83,12 +83,14 @@ std::string OnDisk(const std::string& path) {
 // Keeps what MuJoCo asks for while it compiles the model.
 class FoundFiles {
  public:
-  absl::Status Read(const std::string& model) {
+  // Returns the model as it is on the disk.
+  absl::StatusOr<MujocoModel> Read(const std::string& model) {
     const MujocoFiles files([this](const std::string& path) { return Find(path); });
-    const absl::Status compiled = LoadMujocoModel(model, files.get()).status();
+    absl::StatusOr<MujocoModel> compiled = LoadMujocoModel(model, files.get());
     if (!status_.ok()) return status_;
+    if (compiled.ok() && rewritten_) compiled = LoadMujocoModel(model);
     if (compiled.ok()) return compiled;
-    const std::string why(compiled.message()), missing = OnDisk(files.MissingIn(why));
+    const std::string why(compiled.status().message()), missing = OnDisk(files.MissingIn(why));
     if (!missing.empty()) return Wrong("model", absl::StrCat("it needs the file ", missing, ", which does not exist"));
     return Wrong("model", absl::StrCat(fs::path(model).filename().string(), ": ", why));
   }
@@ -102,17 +104,20 @@ class FoundFiles {
     absl::StatusOr<std::string> content = ReadFile(place, kMaxFileBytes);
     status_ = content.ok() ? CheckCopies(*content) : content.status();
     if (!status_.ok()) return nullptr;
-    return &(contents_[path] = IsXml(*content) ? WithoutAbsolutePaths(*content) : *std::move(content));
+    std::string& kept = contents_[path] = IsXml(*content) ? WithoutAbsolutePaths(*content) : *content;
+    rewritten_ |= kept != *content;
+    return &kept;
   }
 
   std::map<std::string, std::string> contents_;
+  bool rewritten_ = false;
   absl::Status status_;
 };
 #else
 // MuJoCo 2 does not say what it reads. These are the files of every place where it could look.
 class FoundFiles {
  public:
-  absl::Status Read(const std::string& model) {
+  absl::StatusOr<MujocoModel> Read(const std::string& model) {
     const fs::path folder = fs::path(model).parent_path();
     RETURN_IF_ERROR(Add(model));
     for (size_t before = 0; before != contents_.size();) {
@@ -126,7 +131,9 @@ class FoundFiles {
         }
       }
     }
-    return absl::OkStatus();
+    const absl::StatusOr<MujocoModel> compiled = LoadMujocoModel(model);
+    if (compiled.ok()) return compiled;
+    return Wrong("model", absl::StrCat(fs::path(model).filename().string(), ": ", compiled.status().message()));
   }
   std::map<std::string, std::string>& contents() { return contents_; }
 
@@ -174,7 +181,7 @@ absl::StatusOr<std::vector<std::pair<std::string, std::string>>> ReadModelFiles(
   fs::path model = fs::absolute(path).lexically_normal();
   if (!fs::equivalent(model, path, error)) model = fs::canonical(path, error);  // ".." behind a link
   FoundFiles found;
-  RETURN_IF_ERROR(found.Read(model.string()));
+  ASSIGN_OR_RETURN(const MujocoModel original, found.Read(model.string()));
   fs::path folder = model.parent_path();
   for (const auto& [file, content] : found.contents()) folder = CommonFolder(folder, fs::path(file).parent_path());
   std::vector<std::pair<std::string, std::string>> files;
@@ -182,11 +189,9 @@ absl::StatusOr<std::vector<std::pair<std::string, std::string>>> ReadModelFiles(
     const auto at = file == model ? files.begin() : files.end();
     files.insert(at, {fs::path(file).lexically_relative(folder).string(), std::move(content)});
   }
-  const auto original = LoadMujocoModel(model.string());
-  if (!original.ok()) return Wrong("model", absl::StrCat(model.filename().string(), ": ", original.status().message()));
   const auto copy = CompileMujocoFiles(files);
   if (!copy.ok()) return Wrong("model", absl::StrCat(model.filename().string(), ": ", copy.status().message()));
-  RETURN_IF_ERROR(Annotate(CheckSameModel(**original, **copy), "model"));
+  RETURN_IF_ERROR(Annotate(CheckSameModel(*original, **copy), "model"));
   return files;
 }
 

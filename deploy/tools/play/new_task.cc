@@ -10,6 +10,7 @@
 #include "common/base/status.h"
 #include "common/config/textproto.h"
 #include "common/tasks/mujoco.h"
+#include "common/tasks/mujoco_same.h"
 #include "common/tasks/task.h"
 #include "common/tasks/text/mujoco_compiled.h"
 #include "common/tasks/text/mujoco_copy.h"
@@ -50,6 +51,12 @@ absl::Status CheckDraft(v1::TextTask task, const std::string& draft) {
   return Annotate(text::Resolve(&task), "the draft of a task for this model does not load");
 }
 
+// What MuJoCo finds in the folder and around it must be the model at hand.
+absl::Status CheckWritten(const std::string& file, const mjModel& model) {
+  const absl::StatusOr<MujocoModel> written = LoadMujocoModel(fs::absolute(file).lexically_normal().string());
+  return Annotate(written.ok() ? CheckSameModel(model, **written) : written.status(), file);
+}
+
 }  // namespace
 
 absl::Status RunNewTaskCommand(const NewTaskCommand& command, std::ostream* out) {
@@ -78,6 +85,7 @@ absl::Status RunNewTaskCommand(const NewTaskCommand& command, std::ostream* out)
   RETURN_IF_ERROR(text::CompressFiles(&small));
   RETURN_IF_ERROR(CheckDraft(std::move(small), *draft));
   RETURN_IF_ERROR(Write(folder, task, *draft));
+  RETURN_IF_ERROR(CheckWritten((folder / task.file(0).name()).string(), **model));
   const std::string file = (folder / "task.textproto").string();
   for (const v1::TaskFile& each : task.file()) *out << "wrote " << (folder / each.name()).string() << '\n';
   *out << "wrote " << file << '\n';
