@@ -180,32 +180,34 @@ mjtObj TypeOfGlob(const std::string& field) {
   return found == types->end() ? mjOBJ_UNKNOWN : found->second;
 }
 
-// "*" looks as if it were all, but an element without a name has nothing that a glob can match. `at`: "control.".
+// "*" looks as if it were all, but an element without a name has nothing that a glob could match.
+absl::Status CheckGlob(const mjModel& model, mjtObj type, const std::string& glob, const std::string& field) {
+  if (type == mjOBJ_UNKNOWN || glob.empty() || !MatchesGlob(glob, "")) return absl::OkStatus();
+  const std::vector<std::string> names = NamesOf(model, type);
+  const auto nameless = std::count(names.begin(), names.end(), "");
+  if (nameless == 0) return absl::OkStatus();
+  return Wrong(field, absl::StrCat("\"", glob, "\" would leave out ", nameless, " without a name of the model's ",
+                                   names.size(), " (", mju_type2Str(type),
+                                   "); name them in the model, or write \"?*\" for those that have a name"));
+}
+
+// The globs that are set in a part of the definition, which is called `at`: "control.".
 absl::Status CheckGlobs(const google::protobuf::Message& message, const mjModel& model, const std::string& at) {
+  using google::protobuf::FieldDescriptor;
   const google::protobuf::Reflection& fields = *message.GetReflection();
-  std::vector<const google::protobuf::FieldDescriptor*> set;
+  std::vector<const FieldDescriptor*> set;
   fields.ListFields(message, &set);
-  for (const google::protobuf::FieldDescriptor* field : set) {
-    const int count = field->is_repeated() ? fields.FieldSize(message, field) : 1;
-    for (int i = 0; i < count; ++i) {
-      const std::string name = absl::StrCat(at, field->name(), field->is_repeated() ? absl::StrCat("[", i, "]") : "");
-      if (field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) {
-        RETURN_IF_ERROR(CheckGlobs(
-            field->is_repeated() ? fields.GetRepeatedMessage(message, field, i) : fields.GetMessage(message, field),
-            model, name + "."));
+  for (const FieldDescriptor* field : set) {
+    const bool many = field->is_repeated();
+    for (int i = 0; i < (many ? fields.FieldSize(message, field) : 1); ++i) {
+      const std::string name = absl::StrCat(at, field->name(), many ? absl::StrCat("[", i, "]") : "");
+      if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+        const auto& part = many ? fields.GetRepeatedMessage(message, field, i) : fields.GetMessage(message, field);
+        RETURN_IF_ERROR(CheckGlobs(part, model, name + "."));
+      } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
+        const std::string glob = many ? fields.GetRepeatedString(message, field, i) : fields.GetString(message, field);
+        RETURN_IF_ERROR(CheckGlob(model, TypeOfGlob(field->name()), glob, name));
       }
-      const mjtObj type = TypeOfGlob(field->name());
-      if (type == mjOBJ_UNKNOWN || field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_STRING) continue;
-      const std::string glob =
-          field->is_repeated() ? fields.GetRepeatedString(message, field, i) : fields.GetString(message, field);
-      if (glob.empty() || !MatchesGlob(glob, "")) continue;
-      const std::vector<std::string> names = NamesOf(model, type);
-      const auto nameless = std::count(names.begin(), names.end(), "");
-      if (nameless == 0) continue;
-      return Wrong(name, absl::StrCat("\"", glob, "\" would leave out ", nameless, " of the ", names.size(), " ",
-                                      mju_type2Str(type),
-                                      "s, which have no name; name them in the model, or write "
-                                      "\"?*\" for those that have a name"));
     }
   }
   return absl::OkStatus();
@@ -317,6 +319,9 @@ absl::Status Resolve(v1::TextTask* task) {
   task->clear_resolved();
   ASSIGN_OR_RETURN(const std::shared_ptr<const CompiledTask> compiled, CompiledTask::Make(*task));
   RETURN_IF_ERROR(CheckGlobs(task->definition(), *compiled->model, ""));
+  if (task->definition().control().actuator().empty()) {  // all
+    RETURN_IF_ERROR(CheckGlob(*compiled->model, mjOBJ_ACTUATOR, "*", "control.actuator"));
+  }
   std::vector<double> values = compiled->initial;
   RETURN_IF_ERROR(Objective::Make(*compiled, values.data()).status());
   v1::ResolvedTask* resolved = task->mutable_resolved();

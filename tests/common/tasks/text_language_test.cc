@@ -471,17 +471,21 @@ TEST(TextLanguage, AStarThatWouldLeaveOutElementsWithoutANameIsRefused) {
   };
   const std::vector<std::pair<std::string, std::string>> refused = {
       {"observation { joint: \"*\" quantity: \"velocity\" name: \"v\" }",
-       "observation[1].joint: \"*\" would leave out 1 of the 4 joints"},
-      {"observation { site: \"**\" }", "observation[1].site: \"**\" would leave out 1 of the 2 sites"},
-      {"observation { sensor: \"*\" }", "observation[1].sensor: \"*\" would leave out 1 of the 2 sensors"},
+       "observation[1].joint: \"*\" would leave out 1 without a name of the model's 4 (joint)"},
+      {"observation { site: \"**\" }",
+       "observation[1].site: \"**\" would leave out 1 without a name of the model's 2 (site)"},
+      {"observation { sensor: \"*\" }",
+       "observation[1].sensor: \"*\" would leave out 1 without a name of the model's 2 (sensor)"},
       {"randomise { geom: \"*\" factor { low: 1 high: 2 } }",
-       "randomise[0].geom: \"*\" would leave out 1 of the 4 geoms"},
+       "randomise[0].geom: \"*\" would leave out 1 without a name of the model's 4 (geom)"},
       {"randomise { body: \"*\" factor { low: 1 high: 2 } }",
-       "randomise[0].body: \"*\" would leave out 1 of the 5 body"},
+       "randomise[0].body: \"*\" would leave out 1 without a name of the model's 5 (body)"},
       {"randomise { actuator: \"*\" factor { low: 1 high: 2 } }",
-       "randomise[0].actuator: \"*\" would leave out 1 of the 3"},
+       "randomise[0].actuator: \"*\" would leave out 1 without a name of the model's 3 (actuator)"},
   };
   for (const auto& [more, why] : refused) EXPECT_THAT(error(more), HasSubstr(why)) << more;
+  EXPECT_THAT(TaskFolder(model, CartTask(kCart)).Error(), HasSubstr("control.actuator: \"*\" would leave out 1"))
+      << "an absent list is all";
   EXPECT_EQ(error("observation { joint: \"?*\" quantity: \"velocity\" name: \"v\" }"), "") << "those with a name";
   EXPECT_EQ(error("randomise { joint: \"c*\" factor { low: 1 high: 2 } }"), "") << "it never meant all";
 }
