@@ -5,8 +5,8 @@
 #ifndef DATACOM_COMMON_TASKS_TEXT_MUJOCO_TASK_H_
 #define DATACOM_COMMON_TASKS_TEXT_MUJOCO_TASK_H_
 
-#include <map>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
