@@ -4,11 +4,15 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "common/base/status.h"
+#include "common/tasks/mujoco_files.h"
 
 namespace datacom {
 namespace {
@@ -32,29 +36,47 @@ void InstallHandlers() {
   std::call_once(once, [] {
     mju_user_error = &OnError;
     mju_user_warning = &OnWarning;
+#if mjVERSION_HEADER >= 4000000
+    mj_setCacheCapacity(mj_getCache(), 0);  // it takes a file for unchanged that was written twice in a second
+#endif
   });
 }
 
-// MuJoCo reads a model from a virtual folder of files.
+#if mjVERSION_HEADER < 4000000
+// MuJoCo 2 knows files by their names without folders, and without regard to case.
 class VirtualFiles {
  public:
   VirtualFiles() : vfs_(new mjVFS) { mj_defaultVFS(vfs_.get()); }
   ~VirtualFiles() { mj_deleteVFS(vfs_.get()); }
-  // False if MuJoCo refuses the file. Since version 3 a single call adds one.
-  bool Add(const char* name, const std::string& content) {
-#if mjVERSION_HEADER >= 300
-    return mj_addBufferVFS(vfs_.get(), name, content.data(), static_cast<int>(content.size())) == 0;
-#else
-    if (mj_makeEmptyFileVFS(vfs_.get(), name, static_cast<int>(content.size())) != 0) return false;
-    std::memcpy(vfs_->filedata[mj_findFileVFS(vfs_.get(), name)], content.data(), content.size());
+  // False if it has a file of that name.
+  bool Add(const std::string& name, const std::string& content) {
+    if (mj_makeEmptyFileVFS(vfs_.get(), name.c_str(), static_cast<int>(content.size())) != 0) return false;
+    std::memcpy(vfs_->filedata[mj_findFileVFS(vfs_.get(), name.c_str())], content.data(), content.size());
     return true;
-#endif
   }
   const mjVFS* get() const { return vfs_.get(); }
 
  private:
   std::unique_ptr<mjVFS> vfs_;
 };
+#endif
+
+// What mj_loadXML does, but for textures that the model leaves in their files: these are loaded, too.
+mjModel* Load(const char* path, const mjVFS* files, char* message, int size) {
+#if mjVERSION_HEADER >= 4000000
+  mjSpec* const spec = mj_parseXML(path, files, message, size);
+  if (spec == nullptr) return nullptr;
+  for (mjsElement* at = mjs_firstElement(spec, mjOBJ_TEXTURE); at != nullptr; at = mjs_nextElement(spec, at)) {
+    mjs_asTexture(at)->embed = mjEMBED_TRUE;
+  }
+  mjModel* const model = mj_compile(spec, files);
+  if (model == nullptr) std::snprintf(message, size, "%s", mjs_getError(spec));
+  mj_deleteSpec(spec);
+  return model;
+#else
+  return mj_loadXML(path, files, message, size);
+#endif
+}
 
 // mj_setConst of MuJoCo 4, unlike MuJoCo 2's, leaves the mean mass and the mean inertia, by which the solver scales its
 // tolerance, as they are. The mean inertia is the mean of the mass matrix's diagonal.
@@ -103,23 +125,48 @@ MujocoGuard::MujocoGuard() {
 
 MujocoGuard::~MujocoGuard() { --guard_depth; }
 
-absl::StatusOr<MujocoModel> CompileMujocoModel(const std::string& name, const std::string& xml,
-                                               const std::vector<std::pair<std::string, std::string>>& assets) {
-  std::string file = name + ".xml";  // an asset may have that name; MuJoCo 2 compares names without regard to case
-  const auto is_file = [&file](const auto& asset) { return absl::EqualsIgnoreCase(asset.first, file); };
-  while (std::any_of(assets.begin(), assets.end(), is_file)) file.insert(0, 1, '_');
-  VirtualFiles source;
-  bool added = source.Add(file.c_str(), xml);
-  for (const auto& [asset, content] : assets) added = added && source.Add(asset.c_str(), content);
-  if (!added) return absl::InternalError(absl::StrCat("model ", name, ": MuJoCo cannot create virtual files for it"));
+absl::StatusOr<MujocoModel> LoadMujocoModel(const std::string& path, const mjVFS* files) {
   char message[1000] = "";
   mjModel* model = nullptr;
-  const absl::Status status =
-      GuardMujoco([&] { model = mj_loadXML(file.c_str(), source.get(), message, sizeof(message)); });
-  if (!status.ok()) return absl::InternalError(absl::StrCat("model ", name, ": ", status.message()));
-  if (model == nullptr) return absl::InternalError(absl::StrCat("model ", name, ": ", message));
+  RETURN_IF_ERROR(GuardMujoco([&] { model = Load(path.c_str(), files, message, sizeof(message)); }));
+  if (model == nullptr) return absl::InternalError(message);
   SkipBroadPhase(model);
   return MujocoModel(model, [](const mjModel* m) { mj_deleteModel(const_cast<mjModel*>(m)); });
+}
+
+absl::StatusOr<MujocoModel> CompileMujocoFiles(const std::vector<std::pair<std::string, std::string>>& files) {
+  const std::string folder = absl::StrCat(kModelFolder, "/"), path = folder + files.front().first;
+#if mjVERSION_HEADER >= 4000000
+  std::map<std::string, const std::string*> contents;
+  for (const auto& [name, content] : files) contents[folder + name] = &content;
+  const MujocoFiles source([&contents](const std::string& wanted) {
+    const auto found = contents.find(wanted);
+    return found == contents.end() ? nullptr : found->second;
+  });
+  absl::StatusOr<MujocoModel> model = LoadMujocoModel(path, source.get());
+  if (model.ok()) return model;
+  const std::string why = absl::StrReplaceAll(model.status().message(), {{folder, ""}});
+  const bool missing = absl::StrContains(why, "opening file");
+  return absl::InternalError(missing ? why + ": it is not among the files that are kept with the model" : why);
+#else
+  VirtualFiles source;
+  for (const auto& [name, content] : files) {
+    if (!source.Add(name, content)) {
+      return absl::InternalError(absl::StrCat("two of its files are called ", name,
+                                              " without folder and case; MuJoCo 2 cannot distinguish them"));
+    }
+  }
+  return LoadMujocoModel(path, source.get());
+#endif
+}
+
+absl::StatusOr<MujocoModel> CompileMujocoModel(const std::string& name, const std::string& xml,
+                                               const std::vector<std::pair<std::string, std::string>>& assets) {
+  std::vector<std::pair<std::string, std::string>> files = {{name + ".xml", xml}};
+  files.insert(files.end(), assets.begin(), assets.end());
+  absl::StatusOr<MujocoModel> model = CompileMujocoFiles(files);
+  if (!model.ok()) return Annotate(model.status(), "model " + name);
+  return model;
 }
 
 absl::StatusOr<MujocoData> MakeMujocoData(const mjModel& model) {

@@ -52,8 +52,13 @@ absl::Status GuardMujoco(Call&& call) {
   return absl::OkStatus();
 }
 
-// Compiles `xml`. `assets`: names and contents of the files that it refers to. INTERNAL, with the model's name and
-// MuJoCo's message, when that fails.
+// Compiles a model file. `files`: where MuJoCo reads it and what it refers to; null: the disk. INTERNAL with MuJoCo's
+// message when that fails.
+absl::StatusOr<MujocoModel> LoadMujocoModel(const std::string& path, const mjVFS* files = nullptr);
+// Compiles the first of these files, which are paths in one folder and contents. MuJoCo reads nothing else, so a file
+// that is not among them is an error that names it.
+absl::StatusOr<MujocoModel> CompileMujocoFiles(const std::vector<std::pair<std::string, std::string>>& files);
+// The same for NAME.xml, which has the content `xml` and refers to `assets`; the model's name is in messages.
 absl::StatusOr<MujocoModel> CompileMujocoModel(const std::string& name, const std::string& xml,
                                                const std::vector<std::pair<std::string, std::string>>& assets = {});
 absl::StatusOr<MujocoData> MakeMujocoData(const mjModel& model);

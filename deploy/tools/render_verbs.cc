@@ -1,5 +1,4 @@
 // render, replay-violation and task.
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -46,14 +45,13 @@ struct CheckFlags {
 absl::Status RunCheckTask(const CheckFlags& flags) {
   std::ostream* const out = IsStandardOutput(flags.picture) ? &std::cerr : &std::cout;
   const absl::Status checked = RunCheckTaskCommand(flags.check, out);
-  if (!checked.ok() && !absl::IsInternal(checked)) return checked;
+  if (flags.picture.empty() || (!checked.ok() && !absl::IsInternal(checked))) return checked;
   RenderCommand picture;
   picture.playback.what = flags.check.file;
   picture.playback.actions = "zero";
   picture.playback.seed = flags.check.seed;
   picture.step = 0;
   picture.out = flags.picture;
-  if (picture.out.empty()) picture.out = (std::filesystem::path(flags.check.file).parent_path() / "start.png").string();
   if (const absl::Status drawn = RunRenderCommand(picture, out); !drawn.ok()) {
     if (!absl::IsUnavailable(drawn) && checked.ok()) return drawn;
     *out << "no picture: " << drawn.message() << '\n';
@@ -151,7 +149,7 @@ void AddTask(CLI::App* app, int* exit_code) {
   check->add_option("--seed", flags->check.seed, "Seed of starts and actions")
       ->capture_default_str()
       ->check(WholeNumber<uint64_t>(0));
-  check->add_option("--picture", flags->picture, "PNG of the start; default: start.png next to the file");
+  check->add_option("--picture", flags->picture, "FILE.png to write: a picture of the start");
   check->callback([flags, exit_code] { *exit_code = Finish(RunCheckTask(*flags)); });
 }
 

@@ -155,6 +155,8 @@ class OwnTaskTest(RunTest):
         task = os.path.join(robot, "task.textproto")
         self.assertIn(f"datacom task check {task}", printed)
         self.assertIn("is not empty", self.expect("task", "new", robot, "--model", os.path.join(EXAMPLE, "model.xml"), code=2))
+        self.expect("task", "check", task, "--steps", "1")
+        self.assertEqual(sorted(os.listdir(robot)), ["model.xml", "task.textproto"], "a check writes only what is asked for")
         picture = os.path.join(self.folder, "start.png")
         printed = self.expect("task", "check", task, "--steps", "200", "--picture", picture)
         self.assertIn("All numbers were finite", printed)

@@ -9,7 +9,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "common/base/mutex.h"
 #include "common/base/name.h"
 #include "common/base/status.h"
@@ -164,6 +163,56 @@ absl::Status FillStart(const CompiledTask& task, const RowLayout& layout, v1::Re
   return absl::OkStatus();
 }
 
+// The type of the elements that a field of the definition names by a glob.
+mjtObj TypeOfGlob(const std::string& field) {
+  static const auto* const types = new std::map<std::string, mjtObj>{{"joint", mjOBJ_JOINT},
+                                                                     {"joint_position", mjOBJ_JOINT},
+                                                                     {"joint_velocity", mjOBJ_JOINT},
+                                                                     {"site", mjOBJ_SITE},
+                                                                     {"body", mjOBJ_BODY},
+                                                                     {"geom", mjOBJ_GEOM},
+                                                                     {"geom1", mjOBJ_GEOM},
+                                                                     {"geom2", mjOBJ_GEOM},
+                                                                     {"sensor", mjOBJ_SENSOR},
+                                                                     {"keyframe", mjOBJ_KEY},
+                                                                     {"actuator", mjOBJ_ACTUATOR}};
+  const auto found = types->find(field);
+  return found == types->end() ? mjOBJ_UNKNOWN : found->second;
+}
+
+// "*" looks as if it were all, but an element without a name has nothing that a glob could match.
+absl::Status CheckGlob(const mjModel& model, mjtObj type, const std::string& glob, const std::string& field) {
+  if (type == mjOBJ_UNKNOWN || glob.empty() || !MatchesGlob(glob, "")) return absl::OkStatus();
+  const std::vector<std::string> names = NamesOf(model, type);
+  const auto nameless = std::count(names.begin(), names.end(), "");
+  if (nameless == 0) return absl::OkStatus();
+  return Wrong(field, absl::StrCat("\"", glob, "\" would leave out ", nameless, " without a name of the model's ",
+                                   names.size(), " (", mju_type2Str(type),
+                                   "); name them in the model, or write \"?*\" for those that have a name"));
+}
+
+// The globs that are set in a part of the definition, which is called `at`: "control.".
+absl::Status CheckGlobs(const google::protobuf::Message& message, const mjModel& model, const std::string& at) {
+  using google::protobuf::FieldDescriptor;
+  const google::protobuf::Reflection& fields = *message.GetReflection();
+  std::vector<const FieldDescriptor*> set;
+  fields.ListFields(message, &set);
+  for (const FieldDescriptor* field : set) {
+    const bool many = field->is_repeated();
+    for (int i = 0; i < (many ? fields.FieldSize(message, field) : 1); ++i) {
+      const std::string name = absl::StrCat(at, field->name(), many ? absl::StrCat("[", i, "]") : "");
+      if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+        const auto& part = many ? fields.GetRepeatedMessage(message, field, i) : fields.GetMessage(message, field);
+        RETURN_IF_ERROR(CheckGlobs(part, model, name + "."));
+      } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
+        const std::string glob = many ? fields.GetRepeatedString(message, field, i) : fields.GetString(message, field);
+        RETURN_IF_ERROR(CheckGlob(model, TypeOfGlob(field->name()), glob, name));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Elsewhere the number of an actuator is also the number of its control; with MuJoCo 4 they may differ.
 absl::Status CheckControls([[maybe_unused]] const mjModel& model) {
 #if mjVERSION_HEADER >= 4000000
@@ -179,17 +228,13 @@ absl::Status CheckControls([[maybe_unused]] const mjModel& model) {
 
 }  // namespace
 
-absl::StatusOr<MujocoModel> CompileFiles(const std::string& name, const v1::TextTask& task) {
+absl::StatusOr<MujocoModel> CompileFiles(const v1::TextTask& task) {
   if (task.file().empty()) return Wrong("model", "no file");
   ASSIGN_OR_RETURN(std::vector<std::string> contents, ContentsOf(task));
-  std::vector<std::pair<std::string, std::string>> assets;  // what the model, the first file, needs
-  for (int i = 1; i < task.file_size(); ++i) assets.emplace_back(task.file(i).name(), std::move(contents[i]));
-  absl::StatusOr<MujocoModel> model = CompileMujocoModel(name, contents[0], assets);
-  if (!model.ok()) {
-    absl::string_view why = model.status().message();
-    absl::ConsumePrefix(&why, absl::StrCat("model ", name, ": "));
-    return Wrong("model", absl::StrCat(task.file(0).name(), ": ", why));
-  }
+  std::vector<std::pair<std::string, std::string>> files;
+  for (int i = 0; i < task.file_size(); ++i) files.emplace_back(task.file(i).name(), std::move(contents[i]));
+  absl::StatusOr<MujocoModel> model = CompileMujocoFiles(files);
+  if (!model.ok()) return Wrong("model", absl::StrCat(task.file(0).name(), ": ", model.status().message()));
   RETURN_IF_ERROR(CheckControls(**model));
   return model;
 }
@@ -210,7 +255,7 @@ absl::StatusOr<std::shared_ptr<const CompiledTask>> CompiledTask::Make(const v1:
   RETURN_IF_ERROR(CheckDefinition(task.definition()));
   auto made = std::make_shared<CompiledTask>();
   made->definition = task.definition();
-  ASSIGN_OR_RETURN(made->model, CompileFiles(task.definition().name(), task));
+  ASSIGN_OR_RETURN(made->model, CompileFiles(task));
   const mjModel& model = *made->model;
   made->unconstrained = WithoutConstraints(model);
   ASSIGN_OR_RETURN(made->actuation, Actuation::Make(model, task.definition().control()));
@@ -273,6 +318,10 @@ double Objective::Reward() const {
 absl::Status Resolve(v1::TextTask* task) {
   task->clear_resolved();
   ASSIGN_OR_RETURN(const std::shared_ptr<const CompiledTask> compiled, CompiledTask::Make(*task));
+  RETURN_IF_ERROR(CheckGlobs(task->definition(), *compiled->model, ""));
+  if (task->definition().control().actuator().empty()) {  // all
+    RETURN_IF_ERROR(CheckGlob(*compiled->model, mjOBJ_ACTUATOR, "*", "control.actuator"));
+  }
   std::vector<double> values = compiled->initial;
   RETURN_IF_ERROR(Objective::Make(*compiled, values.data()).status());
   v1::ResolvedTask* resolved = task->mutable_resolved();

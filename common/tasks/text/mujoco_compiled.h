@@ -34,8 +34,8 @@ absl::Status Resolve(v1::TextTask* task);
 // relative path belongs to the working directory, or else to `folder`. Does nothing otherwise.
 absl::Status LoadTaskOf(const std::string& folder, std::string* task, v1::TaskOptions* options);
 
-// Compiles the files of a task. `name` is in MuJoCo's messages. INVALID_ARGUMENT "model: why".
-absl::StatusOr<MujocoModel> CompileFiles(const std::string& name, const v1::TextTask& task);
+// Compiles the files of a task. INVALID_ARGUMENT "model: why".
+absl::StatusOr<MujocoModel> CompileFiles(const v1::TextTask& task);
 
 struct CompiledTask {
   // INVALID_ARGUMENT "field: why".

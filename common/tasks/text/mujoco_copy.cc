@@ -13,14 +13,17 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "common/base/status.h"
+#include "common/tasks/mujoco_same.h"
+#include "common/tasks/text/model_files.h"
 #include "common/tasks/text/mujoco_compiled.h"
 #include "mujoco/mujoco.h"
 
 namespace datacom::text {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr absl::string_view kSpace = " \t\r\n";
-constexpr char kCopy[] = "copy";
 
 // The elements of a model's XML text with their places in it, so that a copy of a model can be edited without changing
 // anything else. Pure functions; thread-safe.
@@ -126,9 +129,13 @@ class Walk {
   }
 
   void Include(const XmlElement& element, const std::vector<std::string>& path, int parent) {
-    const std::string* const name = element.Find("file");
-    for (int i = 0; name != nullptr && i < task_.file_size(); ++i) {
-      if (task_.file(i).name() == *name) File(i, path, parent);
+    const std::string* const given = element.Find("file");
+    if (given == nullptr) return;
+    for (const int from : {0, element.file}) {  // as MuJoCo: relative to the model, else to the including file
+      const fs::path name = (fs::path(task_.file(from).name()).parent_path() / *given).lexically_normal();
+      for (int i = 0; i < task_.file_size(); ++i) {
+        if (task_.file(i).name() == name) return File(i, path, parent);
+      }
     }
   }
 
@@ -180,6 +187,11 @@ bool IsJoint(const XmlElement& element) {
   return InTree(element) && (element.name == "joint" || element.name == "freejoint");
 }
 bool IsActuator(const XmlElement& element) { return element.path.size() == 1 && element.In("actuator"); }
+bool IsKeyframe(const XmlElement& element) { return element.path.size() == 1 && element.In("keyframe"); }
+// Of what gets a name; empty for everything else.
+std::string KindOf(const XmlElement& element) {
+  return IsJoint(element) ? "joint" : IsActuator(element) ? "actuator" : IsKeyframe(element) ? "keyframe" : "";
+}
 bool HasName(const XmlElement& element) {
   const std::string* const name = element.Find("name");
   return name != nullptr && !name->empty();
@@ -200,6 +212,7 @@ std::string Wanted(const std::vector<XmlElement>& elements, const XmlElement& el
     }
     return "actuator";
   }
+  if (IsKeyframe(element)) return "key";
   for (int at = element.parent; at >= 0; at = elements[at].parent) {
     if (elements[at].name == "body" && HasName(elements[at])) return *elements[at].Find("name");
   }
@@ -247,7 +260,7 @@ absl::StatusOr<GeomBodies> VisualGeoms(const v1::TextTask& task, const std::vect
     InsertName(element, names[static_cast<int>(i)], &edits);
   }
   edits.Apply(&named);
-  ASSIGN_OR_RETURN(const MujocoModel model, CompileFiles(kCopy, named));
+  ASSIGN_OR_RETURN(const MujocoModel model, CompileFiles(named));
   GeomBodies found;
   for (const auto& [index, name] : names) {
     const int id = mj_name2id(model.get(), mjOBJ_GEOM, name.c_str());
@@ -298,7 +311,7 @@ std::set<std::string> ValuesOf(const std::vector<XmlElement>& elements, const st
 std::string AssetName(const XmlElement& element) {
   if (HasName(element)) return *element.Find("name");
   const std::string* const file = element.Find("file");
-  return file == nullptr ? "" : std::filesystem::path(*file).stem().string();
+  return file == nullptr ? "" : fs::path(*file).stem().string();
 }
 
 // The assets of a type that no element names. MuJoCo draws a skybox without being told to.
@@ -316,17 +329,15 @@ void RemoveUnused(const std::string& type, v1::TextTask* task) {
   edits.Apply(task);
 }
 
-// Files that no element names. The first file is the model.
+// Files that no other file names. The first file is the model.
 void RemoveUnusedFiles(v1::TextTask* task) {
   v1::TextTask kept = *task;
   kept.clear_file();
   for (int i = 0; i < task->file_size(); ++i) {
-    const std::string& name = task->file(i).name();
+    const std::string name = fs::path(task->file(i).name()).filename().string();
     const bool used = std::any_of(task->file().begin(), task->file().end(), [&](const v1::TaskFile& file) {
-      const bool xml =
-          absl::EndsWith(file.name(), ".xml") || absl::EndsWith(file.name(), ".urdf") || &file == &task->file(0);
-      return xml && (absl::StrContains(file.content(), absl::StrCat("\"", name, "\"")) ||
-                     absl::StrContains(file.content(), absl::StrCat("'", name, "'")));
+      return IsXml(file.content()) &&
+             (absl::StrContains(file.content(), name + "\"") || absl::StrContains(file.content(), name + "'"));
     });
     if (i == 0 || used) *kept.add_file() = task->file(i);
   }
@@ -337,25 +348,24 @@ void RemoveUnusedFiles(v1::TextTask* task) {
 
 std::vector<std::string> NameElements(v1::TextTask* task) {
   const std::vector<XmlElement> elements = ModelElements(*task);
-  std::set<std::string> joints, actuators;
+  std::map<std::string, std::set<std::string>> taken;  // names by kind
   for (const XmlElement& element : elements) {
-    if (!HasName(element)) continue;
-    if (IsJoint(element)) joints.insert(*element.Find("name"));
-    if (IsActuator(element)) actuators.insert(*element.Find("name"));
+    if (HasName(element)) taken[KindOf(element)].insert(*element.Find("name"));
   }
   std::vector<std::string> added;
   ModelEdits edits;
   for (const XmlElement& element : elements) {
-    const bool joint = IsJoint(element);
-    if (HasName(element) || (!joint && !IsActuator(element))) continue;
-    const std::string name = Free(Wanted(elements, element), joint ? &joints : &actuators);
+    const std::string kind = KindOf(element);
+    if (HasName(element) || kind.empty()) continue;
+    const std::string name = Free(Wanted(elements, element), &taken[kind]);
     InsertName(element, name, &edits);
-    added.push_back(absl::StrCat(joint ? "joint " : "actuator ", name));
+    added.push_back(absl::StrCat(kind, " ", name));
   }
   if (added.empty()) return {};
   v1::TextTask named = *task;
   edits.Apply(&named);
-  if (!CompileFiles(kCopy, named).ok()) return {};
+  const absl::StatusOr<MujocoModel> before = CompileFiles(*task), after = CompileFiles(named);
+  if (!before.ok() || !after.ok() || !CheckSameModel(**before, **after, Names::kAny).ok()) return {};
   *task = std::move(named);
   return added;
 }
@@ -363,12 +373,12 @@ std::vector<std::string> NameElements(v1::TextTask* task) {
 absl::StatusOr<WithoutVisual> RemoveVisual(v1::TextTask* task) {
   WithoutVisual result;
   result.bytes = BytesOf(*task);
-  ASSIGN_OR_RETURN(const MujocoModel before, CompileFiles(kCopy, *task));
+  ASSIGN_OR_RETURN(const MujocoModel before, CompileFiles(*task));
   const std::vector<XmlElement> elements = ModelElements(*task);
   ASSIGN_OR_RETURN(GeomBodies geoms, VisualGeoms(*task, elements));
   result.geoms = static_cast<int>(geoms.size());
   v1::TextTask smaller = Without(*task, elements, geoms);
-  absl::StatusOr<MujocoModel> after = CompileFiles(kCopy, smaller);
+  absl::StatusOr<MujocoModel> after = CompileFiles(smaller);
   if (!after.ok()) {  // a body would have no mass: only bodies with an <inertial> lose their meshes
     std::set<int> own;
     for (const XmlElement& element : elements) {
@@ -378,7 +388,7 @@ absl::StatusOr<WithoutVisual> RemoveVisual(v1::TextTask* task) {
       it = own.count(elements[it->first].parent) > 0 || it->second == 0 ? std::next(it) : geoms.erase(it);
     }
     smaller = Without(*task, elements, geoms);
-    ASSIGN_OR_RETURN(after, CompileFiles(kCopy, smaller));
+    ASSIGN_OR_RETURN(after, CompileFiles(smaller));
   }
   if (const std::set<int> differ = Differing(*before, **after); !differ.empty()) {
     for (auto it = geoms.begin(); it != geoms.end();) {
@@ -388,7 +398,7 @@ absl::StatusOr<WithoutVisual> RemoveVisual(v1::TextTask* task) {
   }
   for (const char* const type : {"mesh", "material", "texture"}) RemoveUnused(type, &smaller);
   RemoveUnusedFiles(&smaller);
-  ASSIGN_OR_RETURN(const MujocoModel last, CompileFiles(kCopy, smaller));
+  ASSIGN_OR_RETURN(const MujocoModel last, CompileFiles(smaller));
   if (!Differing(*before, *last).empty()) {
     return absl::InternalError("model: without its visual meshes the model has other masses");
   }

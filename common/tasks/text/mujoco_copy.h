@@ -12,8 +12,9 @@
 
 namespace datacom::text {
 
-// Names the joints and actuators that have no name: a joint after its body, an actuator after what it drives. Returns
-// the new names, as "joint torso" and "actuator hip_1"; none if the model does not compile with them.
+// Names the joints, actuators and keyframes that have no name: a joint after its body, an actuator after what it
+// drives, a keyframe "key". Returns the new names, as "joint torso" and "actuator hip_1"; none if the model does not
+// compile with them to the same numbers.
 std::vector<std::string> NameElements(v1::TextTask* task);
 
 struct WithoutVisual {

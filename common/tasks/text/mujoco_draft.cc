@@ -37,7 +37,7 @@ class Draft {
                                     const std::vector<std::string>& named) {
     ASSIGN_OR_RETURN(data_, MakeMujocoData(model_));
     FindJoints();
-    RETURN_IF_ERROR(FindActuators());
+    RETURN_IF_ERROR(FindActuators(named));
     RETURN_IF_ERROR(GuardMujoco([this] {
       if (keyframe_ >= 0) mj_resetDataKeyframe(&model_, data_.get(), keyframe_);
       mj_forward(&model_, data_.get());
@@ -94,7 +94,7 @@ class Draft {
     }
   }
 
-  absl::Status FindActuators() {
+  absl::Status FindActuators(const std::vector<std::string>& new_names) {
     if (joints_.empty()) return Wrong("model", "it has no joint, so nothing in it can move");
     std::vector<int> named;
     for (int id = 0; id < model_.nu; ++id) {
@@ -106,15 +106,31 @@ class Draft {
     if (finite_difference_) actuators_ = named;
     if (!actuators_.empty()) return absl::OkStatus();
     if (model_.nu > 0) return Wrong("model", "a task needs an actuator with a name; it has only nameless ones");
-    std::string motors;
+    return Wrong("model", NoActuator(new_names));
+  }
+
+  // What to add to the model. Names that only the copy has are no names in the model.
+  std::string NoActuator(const std::vector<std::string>& new_names) const {
+    std::string motors, nameless;
     for (const Joint& joint : joints_) {
-      if (!joint.scalar || joint.name.empty()) continue;
-      absl::StrAppend(&motors, "    <motor name=", Quoted(joint.name), " joint=", Quoted(joint.name),
-                      " gear=\"1\" ctrllimited=\"true\" ctrlrange=\"-1 1\"/>\n");
+      const auto is_this = [&](const std::string& name) { return name == "joint " + joint.name; };
+      if (joint.name.empty() || std::any_of(new_names.begin(), new_names.end(), is_this)) {
+        const std::string body = NameOf(model_, mjOBJ_BODY, model_.jnt_bodyid[joint.id]);
+        absl::StrAppend(&nameless, nameless.empty() ? "" : ", ", "number ", joint.id,
+                        body.empty() ? "" : absl::StrCat(" (in body ", body, ")"));
+      }
+      const std::string name = Quoted(joint.name.empty() ? absl::StrCat("joint_", joint.id) : joint.name);
+      const int type = model_.jnt_type[joint.id];
+      const char* const gear = type == mjJNT_FREE ? "0 0 1 0 0 0" : type == mjJNT_BALL ? "1 0 0" : "1";
+      absl::StrAppend(&motors, "    <motor name=", name, " joint=", name, " gear=\"", gear,
+                      "\" ctrllimited=\"true\" ctrlrange=\"-1 1\"/>\n");
     }
-    return Wrong("model", absl::StrCat("it has no actuator. For example, write this before </mujoco> (gear: the "
-                                       "largest force, N or Nm):\n  <actuator>\n",
-                                       motors, "  </actuator>"));
+    return absl::StrCat(
+        "it has no actuator. For example, write this before </mujoco> (gear: the largest force, N or Nm; of a ball or "
+        "free joint a vector):\n  <actuator>\n",
+        motors, "  </actuator>",
+        nameless.empty() ? ""
+                         : absl::StrCat("\nJoints without a name need these names in the model first: ", nameless));
   }
 
   void Head(const std::string& name, const std::string& file, const std::vector<std::string>& named) {

@@ -33,10 +33,16 @@ int CountOf(const mjModel& model, mjtObj type) {
 
 std::string Listed(const mjModel& model, mjtObj type) {
   std::vector<std::string> named;
+  int nameless = 0;
   for (const std::string& name : NamesOf(model, type)) {
-    if (!name.empty()) named.push_back(name);
+    if (name.empty()) {
+      ++nameless;
+    } else {
+      named.push_back(name);
+    }
   }
-  return named.empty() ? "none with a name" : absl::StrJoin(named, ", ");
+  if (nameless > 0) named.push_back(absl::StrCat(nameless, " without a name"));
+  return named.empty() ? "none" : absl::StrJoin(named, ", ");
 }
 
 // Whether a character is in the set behind "[", such as "1-5" or "abc"; `end` is its "]".

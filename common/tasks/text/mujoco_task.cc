@@ -8,6 +8,17 @@
 #include "common/base/status.h"
 
 namespace datacom::text {
+namespace {
+
+// s since the start, so that it compares with a decimal number as on paper: 3 * 0.1 would be above 0.3. A time within
+// rounding errors of a whole number of nanoseconds is the number nearest to that.
+double TimeOf(uint32_t step, double control_dt) {
+  constexpr double kParts = 1e9, kRounding = 1e-12;
+  const double time = step * control_dt, decimal = std::round(time * kParts) / kParts;
+  return std::abs(decimal - time) <= kRounding * time ? decimal : time;
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<TextTask>> TextTask::Make(std::shared_ptr<const CompiledTask> compiled, TaskSpec spec,
                                                          const RowLayout& layout) {
@@ -64,6 +75,7 @@ absl::Status TextTask::ResetTo(const std::map<std::string, double>& init, Random
   RETURN_IF_ERROR(CheckStartValues(spec_, init));
   const CompiledTask& task = *compiled_;
   std::fill_n(values_.begin() + task.action_at(), layout_.action, 0.0);
+  step_ = 0;
   values_[task.time_at()] = 0;
   for (int i = 0; i < task.definition.command_size(); ++i) {
     const v1::Command& command = task.definition.command(i);
@@ -99,7 +111,7 @@ StepResult TextTask::Step(const double* action, double* observation) {
     motions_.Advance(spec_.control_dt, data);
     task.actuation->Advance(model, clipped, data);
   });
-  values_[task.time_at()] += spec_.control_dt;
+  values_[task.time_at()] = TimeOf(++step_, spec_.control_dt);
   result.valid &= Observe(spec_.control_dt, observation);
   result.reward = objective_->Reward();
   result.cost = cost_;

@@ -5,6 +5,7 @@
 #ifndef DATACOM_COMMON_TASKS_TEXT_MUJOCO_TASK_H_
 #define DATACOM_COMMON_TASKS_TEXT_MUJOCO_TASK_H_
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -66,6 +67,7 @@ class TextTask : public Task {
   std::optional<Observed> observed_;
   std::vector<double> cost_values_, x_before_;
   double cost_ = 0;
+  uint32_t step_ = 0;  // of the episode
 };
 
 }  // namespace datacom::text

@@ -5,8 +5,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
-#include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,7 +23,7 @@
 #include "common/config/gzip.h"
 #include "common/config/sha256.h"
 #include "common/config/task_files.h"
-#include "common/tasks/text/model_copies.h"
+#include "common/tasks/text/model_files.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
 
@@ -86,129 +84,6 @@ class FirstError : public google::protobuf::io::ErrorCollector {
   std::string message_;
 };
 
-// An attribute of an XML element: where its value lies in the text, and where the whole attribute begins.
-struct Attribute {
-  absl::string_view name;
-  size_t start = 0, value = 0, end = 0;
-};
-
-// Calls `visit` for every attribute outside comments.
-template <typename Visit>
-absl::Status ForEachAttribute(absl::string_view xml, Visit&& visit) {
-  constexpr absl::string_view kSpace = " \t\r\n";
-  size_t at = 0;
-  while ((at = xml.find('<', at)) != absl::string_view::npos) {
-    if (absl::StartsWith(xml.substr(at), "<!--")) {
-      at = std::min(xml.find("-->", at), xml.size());
-      continue;
-    }
-    for (size_t equals; (equals = xml.find_first_of("=>", at)) != absl::string_view::npos && xml[equals] == '=';) {
-      const size_t name_end = xml.find_last_not_of(kSpace, equals - 1) + 1;
-      const size_t start = xml.find_last_of(kSpace, name_end - 1) + 1;
-      const size_t quote = xml.find_first_not_of(kSpace, equals + 1);
-      if (quote == absl::string_view::npos) return absl::OkStatus();  // MuJoCo will say what is wrong
-      const size_t end = xml.find(xml[quote], quote + 1);
-      if (end == absl::string_view::npos) return absl::OkStatus();
-      RETURN_IF_ERROR(visit(Attribute{xml.substr(start, name_end - start), start, quote + 1, end}));
-      at = end + 1;
-    }
-    ++at;
-  }
-  return absl::OkStatus();
-}
-
-bool NamesFolder(absl::string_view attribute) {
-  return attribute == "meshdir" || attribute == "texturedir" || attribute == "assetdir";
-}
-
-// "file", and of textures "fileright" and so on; URDF has "filename".
-bool NamesFile(absl::string_view attribute) { return absl::StartsWith(attribute, "file"); }
-
-// Collects the files that a model needs. None of them gets the name of the model itself.
-class ModelFiles {
- public:
-  explicit ModelFiles(const fs::path& model) : folder_(model.parent_path()) { NewName(model); }
-
-  // The XML with new names of files; adds these files.
-  absl::StatusOr<std::string> Rewrite(const std::string& xml) {
-    RETURN_IF_ERROR(CheckCopies(xml));
-    RETURN_IF_ERROR(ForEachAttribute(xml, [&](const Attribute& attribute) {
-      if (NamesFolder(attribute.name)) folders_.push_back(xml.substr(attribute.value, attribute.end - attribute.value));
-      return absl::OkStatus();
-    }));
-    std::string out;
-    size_t copied = 0;
-    RETURN_IF_ERROR(ForEachAttribute(xml, [&](const Attribute& attribute) -> absl::Status {
-      if (NamesFolder(attribute.name)) {
-        out.append(xml, copied, attribute.start - copied);
-        copied = attribute.end + 1;
-      } else if (NamesFile(attribute.name)) {
-        ASSIGN_OR_RETURN(const std::string name, Add(xml.substr(attribute.value, attribute.end - attribute.value)));
-        out.append(xml, copied, attribute.value - copied).append(name);
-        copied = attribute.end;
-      }
-      return absl::OkStatus();
-    }));
-    return out.append(xml, copied, std::string::npos);
-  }
-
-  std::map<std::string, std::string>& files() { return files_; }  // content by name
-
- private:
-  // Reads the file that a model refers to and returns its new name.
-  absl::StatusOr<std::string> Add(const std::string& reference) {
-    absl::string_view plain = reference;
-    absl::ConsumePrefix(&plain, "package://");
-    absl::ConsumePrefix(&plain, "file://");
-    const fs::path given{std::string(plain)};
-    std::vector<fs::path> candidates;
-    const auto consider = [&candidates](const fs::path& path) {
-      const fs::path plain_path = path.lexically_normal();
-      if (std::find(candidates.begin(), candidates.end(), plain_path) == candidates.end())
-        candidates.push_back(plain_path);
-    };
-    for (const std::string& folder : folders_) consider(folder_ / folder / given);
-    consider(folder_ / given);
-    for (const std::string& folder : folders_) consider(folder_ / folder / given.filename());
-    consider(folder_ / given.filename());
-    for (const fs::path& candidate : candidates) {
-      std::error_code error;
-      if (fs::is_regular_file(candidate, error)) return AddFile(candidate);
-    }
-    return absl::InvalidArgumentError(
-        absl::StrCat("model: it needs the file ", reference, ", which is neither ",
-                     absl::StrJoin(candidates, " nor ",
-                                   [](std::string* out, const fs::path& path) { out->append(path.string()); })));
-  }
-
-  absl::StatusOr<std::string> AddFile(const fs::path& path) {
-    const std::string key = fs::weakly_canonical(path).string();
-    if (const auto known = names_.find(key); known != names_.end()) return known->second;
-    const std::string name = NewName(path);  // known from here on, so that an include of itself ends
-    ASSIGN_OR_RETURN(std::string content, ReadFile(path.string(), kMaxFileBytes));
-    if (path.extension() == ".xml" || path.extension() == ".urdf") {
-      ASSIGN_OR_RETURN(content, Rewrite(content));
-    }
-    files_[name] = std::move(content);
-    return name;
-  }
-
-  // A name that no other file has. MuJoCo 2 does not distinguish capital letters from small ones.
-  std::string NewName(const fs::path& path) {
-    const std::string own = path.filename().string();
-    std::string name = own;
-    for (int i = 2; !taken_.insert(absl::AsciiStrToLower(name)).second; ++i) name = absl::StrCat(i, "_", own);
-    names_[fs::weakly_canonical(path).string()] = name;
-    return name;
-  }
-
-  const fs::path folder_;
-  std::vector<std::string> folders_;
-  std::set<std::string> taken_;               // names in small letters
-  std::map<std::string, std::string> names_;  // by path
-  std::map<std::string, std::string> files_;
-};
-
 // Text with bytes that are not ASCII is printed with escapes, as binary data are.
 bool IsLarge(const std::string& content) {
   const auto is_text = [](char c) { return absl::ascii_isprint(c) || absl::ascii_isspace(c); };
@@ -255,20 +130,10 @@ bool Locate(const std::string& path, const google::protobuf::Descriptor* type, T
 
 }  // namespace
 
-absl::Status AddModelFiles(const std::string& path, v1::TextTask* task) {
-  const fs::path model = path;
-  std::error_code error;
-  if (!fs::is_regular_file(model, error)) {
-    return absl::InvalidArgumentError(absl::StrCat("model: there is no file ", model.lexically_normal().string()));
-  }
-  ASSIGN_OR_RETURN(const std::string xml, ReadFile(model.string(), kMaxFileBytes));
-  ModelFiles files(model);
-  ASSIGN_OR_RETURN(std::string rewritten, files.Rewrite(xml));
-  v1::TaskFile* main = task->add_file();
-  main->set_name(model.filename().string());
-  main->set_content(std::move(rewritten));
-  for (auto& [name, content] : files.files()) {
-    v1::TaskFile* file = task->add_file();
+absl::Status AddModelFiles(const std::string& model, v1::TextTask* task) {
+  ASSIGN_OR_RETURN(auto files, ReadModelFiles(model));
+  for (auto& [name, content] : files) {
+    v1::TaskFile* const file = task->add_file();
     file->set_name(name);
     file->set_content(std::move(content));
   }

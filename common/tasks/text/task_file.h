@@ -1,8 +1,5 @@
 // Reads a task.textproto and the files that its model needs into a TextTask, which holds everything: no file outside it
-// is needed afterwards. Does not use MuJoCo. Pure but for reading files; thread-safe; blocks on the disk.
-//
-// References to files inside the model (includes, meshes, textures, height fields) are rewritten to names without
-// folders, and the model's folder settings (meshdir, texturedir, assetdir) are removed.
+// is needed afterwards. Pure but for reading files; thread-safe; blocks on the disk and while the model compiles.
 #ifndef DATACOM_COMMON_TASKS_TEXT_TASK_FILE_H_
 #define DATACOM_COMMON_TASKS_TEXT_TASK_FILE_H_
 
@@ -27,7 +24,7 @@ bool IsTaskFile(absl::string_view task);
 // does not exist.
 absl::StatusOr<v1::TextTask> ReadTaskFile(const std::string& path);
 
-// Appends a model and the files that it needs to `task`, the model first. INVALID_ARGUMENT "model: why" as above.
+// Appends a model and the files that it needs to `task`, the model first. Errors as of ReadModelFiles (model_files.h).
 absl::Status AddModelFiles(const std::string& model, v1::TextTask* task);
 
 // Compresses the large files and notes their SHA-256 (common/config/task_files.h). Large are files of more than 64 KiB,

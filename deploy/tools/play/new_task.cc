@@ -10,6 +10,7 @@
 #include "common/base/status.h"
 #include "common/config/textproto.h"
 #include "common/tasks/mujoco.h"
+#include "common/tasks/mujoco_same.h"
 #include "common/tasks/task.h"
 #include "common/tasks/text/mujoco_compiled.h"
 #include "common/tasks/text/mujoco_copy.h"
@@ -36,8 +37,8 @@ std::string TaskName(const std::string& folder) {
 }
 
 absl::Status Write(const fs::path& folder, const v1::TextTask& task, const std::string& text) {
-  RETURN_IF_ERROR(MakeFolders(folder.string()));
   for (const v1::TaskFile& file : task.file()) {
+    RETURN_IF_ERROR(MakeFolders((folder / file.name()).parent_path().string()));
     RETURN_IF_ERROR(WriteFileAtomically((folder / file.name()).string(), file.content()));
   }
   return WriteFileAtomically((folder / "task.textproto").string(), text);
@@ -48,6 +49,12 @@ absl::Status CheckDraft(v1::TextTask task, const std::string& draft) {
   RETURN_IF_ERROR(Annotate(ParseTextproto(draft, "task.textproto", task.mutable_definition()),
                            "the draft of a task for this model does not load"));
   return Annotate(text::Resolve(&task), "the draft of a task for this model does not load");
+}
+
+// What MuJoCo finds in the folder and around it must be the model at hand.
+absl::Status CheckWritten(const std::string& file, const mjModel& model) {
+  const absl::StatusOr<MujocoModel> written = LoadMujocoModel(fs::absolute(file).lexically_normal().string());
+  return Annotate(written.ok() ? CheckSameModel(model, **written) : written.status(), file);
 }
 
 }  // namespace
@@ -70,7 +77,7 @@ absl::Status RunNewTaskCommand(const NewTaskCommand& command, std::ostream* out)
     visual = *removed;
   }
   const std::vector<std::string> named = text::NameElements(&task);
-  const absl::StatusOr<MujocoModel> model = text::CompileFiles(name, task);
+  const absl::StatusOr<MujocoModel> model = text::CompileFiles(task);
   if (!model.ok()) return Annotate(model.status(), command.model);
   v1::TextTask small = task;  // as it travels
   const absl::StatusOr<std::string> draft = text::DraftTask(**model, name, task.file(0).name(), named);
@@ -78,6 +85,7 @@ absl::Status RunNewTaskCommand(const NewTaskCommand& command, std::ostream* out)
   RETURN_IF_ERROR(text::CompressFiles(&small));
   RETURN_IF_ERROR(CheckDraft(std::move(small), *draft));
   RETURN_IF_ERROR(Write(folder, task, *draft));
+  RETURN_IF_ERROR(CheckWritten((folder / task.file(0).name()).string(), **model));
   const std::string file = (folder / "task.textproto").string();
   for (const v1::TaskFile& each : task.file()) *out << "wrote " << (folder / each.name()).string() << '\n';
   *out << "wrote " << file << '\n';

@@ -444,6 +444,52 @@ TEST(TextLanguage, MessagesNameTheField) {
   EXPECT_THAT(error(cart, "log { name: \"x\" value: \"wheel\" }"), HasSubstr("log[0].value: column 1: unknown name"));
 }
 
+TEST(TextLanguage, TimeComparesWithADecimalNumberAsOnPaper) {
+  const TaskFolder folder(kCarts, CartTask(std::string(kCart) + " observation { value: \"time\" name: \"t\" }",
+                                           "control { period: 0.1 } truncated: \"time > 0.3\""));
+  Loaded task(folder.task());
+  const double still[2] = {0, 0};
+  for (const double expected : {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7}) {
+    const StepResult result = task.task->Step(still, task.observation.data());
+    EXPECT_EQ(task.observation[1], expected);
+    EXPECT_EQ(result.truncated, expected > 0.35) << expected;
+  }
+  task.task->Reset(nullptr, task.observation.data());
+  EXPECT_EQ(task.observation[1], 0);
+}
+
+// Every element has one without a name beside it.
+TEST(TextLanguage, AStarThatWouldLeaveOutElementsWithoutANameIsRefused) {
+  std::string model = kCarts;
+  model.insert(model.find("<body name=\"drone\""), "<body><joint type=\"slide\"/><geom mass=\"1\"/><site/></body>");
+  model.insert(model.find("</actuator>"), "<motor joint=\"cart\" ctrllimited=\"true\" ctrlrange=\"-1 1\"/>");
+  model.insert(model.find("</mujoco>"),
+               "<sensor><jointpos joint=\"cart\"/><jointpos name=\"s\" joint=\"cart\"/></sensor>");
+  const auto error = [&](const std::string& more) {
+    return TaskFolder(model, CartTask(std::string(kCart) + more, "control { actuator: \"a\" actuator: \"b\" }"))
+        .Error();
+  };
+  const std::vector<std::pair<std::string, std::string>> refused = {
+      {"observation { joint: \"*\" quantity: \"velocity\" name: \"v\" }",
+       "observation[1].joint: \"*\" would leave out 1 without a name of the model's 4 (joint)"},
+      {"observation { site: \"**\" }",
+       "observation[1].site: \"**\" would leave out 1 without a name of the model's 2 (site)"},
+      {"observation { sensor: \"*\" }",
+       "observation[1].sensor: \"*\" would leave out 1 without a name of the model's 2 (sensor)"},
+      {"randomise { geom: \"*\" factor { low: 1 high: 2 } }",
+       "randomise[0].geom: \"*\" would leave out 1 without a name of the model's 4 (geom)"},
+      {"randomise { body: \"*\" factor { low: 1 high: 2 } }",
+       "randomise[0].body: \"*\" would leave out 1 without a name of the model's 5 (body)"},
+      {"randomise { actuator: \"*\" factor { low: 1 high: 2 } }",
+       "randomise[0].actuator: \"*\" would leave out 1 without a name of the model's 3 (actuator)"},
+  };
+  for (const auto& [more, why] : refused) EXPECT_THAT(error(more), HasSubstr(why)) << more;
+  EXPECT_THAT(TaskFolder(model, CartTask(kCart)).Error(), HasSubstr("control.actuator: \"*\" would leave out 1"))
+      << "an absent list is all";
+  EXPECT_EQ(error("observation { joint: \"?*\" quantity: \"velocity\" name: \"v\" }"), "") << "those with a name";
+  EXPECT_EQ(error("randomise { joint: \"c*\" factor { low: 1 high: 2 } }"), "") << "it never meant all";
+}
+
 }  // namespace
 }  // namespace datacom
 // SPDX-License-Identifier: Apache-2.0

@@ -176,8 +176,8 @@ TEST_F(TaskCommands, AFileOfAModelMayHaveTheNameOfTheTaskOrOfTheModel) {
   fs::remove_all(folder_ / "source");
   EXPECT_THAT(Check(Path("panda/task.textproto")), IsOk());
   EXPECT_THAT(Check(Path("two/task.textproto")), IsOk());
-  EXPECT_EQ(Read("two/robot.xml"), head + "2_robot.xml" + end);
-  EXPECT_EQ(Read("two/2_robot.xml"), body);
+  EXPECT_EQ(Read("two/robot.xml"), head + "parts/robot.xml" + end);
+  EXPECT_EQ(Read("two/parts/robot.xml"), body);
 }
 
 TEST_F(TaskCommands, AFolderThatIsNotEmptyIsNotTouched) {
@@ -197,6 +197,32 @@ TEST_F(TaskCommands, ATaskOfAModelWhoseActuatorsAllHaveAnActivationUsesFiniteDif
               AllOf(HasSubstr("\n  actuator: \"a\""), HasSubstr("\n  dynamics: \"finite_difference\"\n")));
   EXPECT_THAT(Check(file), IsOk()) << printed_;
   EXPECT_THAT(printed_, HasSubstr("The safe map can rely on f and G."));
+}
+
+TEST_F(TaskCommands, AKeyframeWithoutANameGetsOneAndIsTheStart) {
+  New("pose", R"(<mujoco><worldbody><body><joint name="hip" type="slide"/><geom size="0.1"/></body></worldbody>
+    <actuator><motor name="m" joint="hip"/></actuator>
+    <keyframe><key qpos="0.25"/><key name="key"/><key qpos="0.5"/></keyframe></mujoco>)");
+  EXPECT_THAT(Read("pose/task.textproto"),
+              AllOf(HasSubstr("#   keyframe key_2, keyframe key_3\n"), HasSubstr("\n  keyframe: \"key_2\"\n"),
+                    HasSubstr("position { low: 0.2 high: 0.3 }")));
+}
+
+TEST_F(TaskCommands, AModelWithoutActuatorsIsRefusedWithLinesThatWork) {
+  const std::string bodies = R"(<mujoco><worldbody><body name="drone"><freejoint/><geom size="0.1"/>
+    <body name="eye"><joint name="ball" type="ball"/><geom size="0.1" pos="0.1 0 0"/></body></body></worldbody>
+    <actuator></actuator></mujoco>)";
+  std::ostringstream out;
+  const std::string message(RunNewTaskCommand({Path("refused"), Write("source/model.xml", bodies)}, &out).message());
+  EXPECT_THAT(message, HasSubstr("need these names in the model first: number 0 (in body drone)"));
+  const size_t begin = message.find("  <actuator>"), end = message.find("</actuator>") + 11;
+  ASSERT_LT(begin, end) << message;
+  std::string model = bodies;
+  model.insert(model.find("</mujoco>"), message.substr(begin, end - begin));
+  EXPECT_EQ(absl::StrReplaceAll({{"<freejoint/>", "<freejoint name=\"drone\"/>"}}, &model), 1);
+  const auto task = text::LoadTask(New("added", model));
+  ASSERT_THAT(task, IsOk());
+  EXPECT_THAT(task->resolved().action(), ElementsAre("drone", "ball"));
 }
 
 TEST_F(TaskCommands, AModelWithoutActuatorsIsRefusedWithLinesToAdd) {
@@ -301,8 +327,8 @@ TEST_F(TaskCommands, VisualMeshesStayBehindUnlessABodysMassComesFromThem) {
   ASSERT_THAT(RunNewTaskCommand({Path("light"), model, true}, &out), IsOk());
   EXPECT_THAT(out.str(),
               AllOf(HasSubstr("Without 2 of 3 geoms that only draw a mesh"), HasSubstr("1 stay, because the mass")));
-  EXPECT_EQ(ListFolder(Path("light")).value(),
-            (std::vector<std::string>{"heavy.obj", "hull.obj", "model.xml", "seen.obj", "task.textproto"}));
+  EXPECT_EQ(ListFolder(Path("light")).value(), (std::vector<std::string>{"meshes", "model.xml", "task.textproto"}));
+  EXPECT_EQ(ListFolder(Path("light/meshes")).value(), (std::vector<std::string>{"heavy.obj", "hull.obj", "seen.obj"}));
   EXPECT_THAT(Read("light/model.xml"),
               AllOf(Not(HasSubstr("outside")), Not(HasSubstr("paint")), HasSubstr("heavy.obj")));
   EXPECT_THAT(Check(Path("light/task.textproto")), IsOk()) << printed_;
