@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr char kArm[] = R"(
+constexpr char kPlainArm[] = R"(
     environment: 'arm:make' observation: 3 action_low: [-1, 0] action_high: [1, 4] horizon: 60 control_dt: 0.05
     cost: ['near', 'fast'] repeatable: true
     identity {
@@ -24,14 +24,14 @@ constexpr char kArm[] = R"(
       file { name: 'arm.py' sha256: 'aa' } file { name: 'parts/gear.py' sha256: 'bb' }
       interpreter: '/usr/bin/python3' version: ['python 3.11.2', 'numpy 2.1.0'] })";
 
-v1::PythonTask Arm() {
+v1::PythonTask PlainArm() {
   v1::PythonTask task;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(kArm, &task));
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(kPlainArm, &task));
   return task;
 }
 
 TEST(Differences, AreEachNamedWithBothValues) {
-  v1::PythonTask now = Arm();
+  v1::PythonTask now = PlainArm();
   now.set_horizon(80);
   now.set_control_dt(0.1);
   now.set_action_high(1, 5);
@@ -41,7 +41,7 @@ TEST(Differences, AreEachNamedWithBothValues) {
   now.mutable_identity()->mutable_file(1)->set_sha256("cc");
   now.mutable_identity()->set_version(1, "numpy 1.26.4");
   EXPECT_THAT(
-      Differences(Arm(), now),
+      Differences(PlainArm(), now),
       ElementsAre("time limit 60 -> 80", "control period 0.05 -> 0.1", "upper bounds of actions 1, 4 -> 1, 5",
                   "action space (2,) -> (1, 2)", "the observation after the same seed and actions -2000 -> -2001",
                   "the cost after the same seed and actions -0.25 -> 0.25", "file parts/gear.py changed",
@@ -49,49 +49,49 @@ TEST(Differences, AreEachNamedWithBothValues) {
 }
 
 TEST(Differences, AreAlsoWhatComesAndGoes) {
-  v1::PythonTask now = Arm();
+  v1::PythonTask now = PlainArm();
   now.clear_horizon();
   now.mutable_identity()->mutable_file(1)->set_name("gear.py");
   now.mutable_identity()->set_version(1, "gymnasium 1.0.0");
   now.mutable_identity()->mutable_reward()->RemoveLast();
-  EXPECT_THAT(Differences(Arm(), now),
+  EXPECT_THAT(Differences(PlainArm(), now),
               ElementsAre("time limit 60 -> none", "the first look has 2 -> 1 numbers of the reward",
                           "file parts/gear.py not used any more", "file gear.py new", "numpy 2.1.0 -> none",
                           "gymnasium none -> 1.0.0"));
 }
 
 TEST(Differences, LeaveOutRoundingTheLastNumberOfPythonAndWhatIsNotRepeatableOrNotRecorded) {
-  v1::PythonTask now = Arm();
+  v1::PythonTask now = PlainArm();
   now.mutable_identity()->set_observation(1, -2000.001);
   now.mutable_identity()->set_version(0, "python 3.11.9");
   now.add_fact("a sentence");
-  EXPECT_THAT(Differences(Arm(), now), IsEmpty());
+  EXPECT_THAT(Differences(PlainArm(), now), IsEmpty());
   now.mutable_identity()->set_observation(1, -2000.01);
-  EXPECT_EQ(Differences(Arm(), now).size(), 1);
-  v1::PythonTask random = Arm();
+  EXPECT_EQ(Differences(PlainArm(), now).size(), 1);
+  v1::PythonTask random = PlainArm();
   random.set_repeatable(false);
   now.set_repeatable(false);
   EXPECT_THAT(Differences(random, now), IsEmpty());
-  v1::PythonTask old = Arm();
+  v1::PythonTask old = PlainArm();
   old.clear_identity();
-  EXPECT_THAT(Differences(old, Arm()), IsEmpty());
+  EXPECT_THAT(Differences(old, PlainArm()), IsEmpty());
   now.mutable_identity()->set_version(0, "python 3.12.2");
   EXPECT_THAT(Differences(random, now), ElementsAre("python 3.11 -> 3.12"));
 }
 
 TEST(CheckSame, RefusesADifferenceUnlessTheUserAcceptsItAndSizesAlways) {
   ::unsetenv(kAcceptEnvironment);
-  v1::PythonTask now = Arm();
-  EXPECT_THAT(CheckSame(Arm(), now), IsOk());
+  v1::PythonTask now = PlainArm();
+  EXPECT_THAT(CheckSame(PlainArm(), now), IsOk());
   now.set_horizon(80);
-  const absl::Status refused = CheckSame(Arm(), now);
+  const absl::Status refused = CheckSame(PlainArm(), now);
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refused.message()),
               HasSubstr("the environment arm:make is not the one of the run: time limit 60 -> 80; to step it"));
   ::setenv(kAcceptEnvironment, "1", 1);
-  EXPECT_THAT(CheckSame(Arm(), now), IsOk());
+  EXPECT_THAT(CheckSame(PlainArm(), now), IsOk());
   now.set_observation(4);
-  EXPECT_THAT(std::string(CheckSame(Arm(), now).message()), HasSubstr("numbers of an observation 3 -> 4, time limit"));
+  EXPECT_THAT(std::string(CheckSame(PlainArm(), now).message()), HasSubstr("numbers of an observation 3 -> 4, time limit"));
   ::unsetenv(kAcceptEnvironment);
 }
 
@@ -109,7 +109,7 @@ TEST(DescribeFacts, NamesTheOptionsThatReplaceThem) {
 }
 
 TEST(CodeLine, HasFilesInterpreterAndVersions) {
-  EXPECT_EQ(CodeLine(Arm()),
+  EXPECT_EQ(CodeLine(PlainArm()),
             "environment arm:make, arm.py aa, parts/gear.py bb, /usr/bin/python3, python 3.11.2, numpy 2.1.0");
   EXPECT_EQ(CodeLine(v1::PythonTask()), "");
 }
