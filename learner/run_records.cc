@@ -175,7 +175,7 @@ absl::Status RunRecords::AppendEpoch(const v1::EpochRecord& record) {
       row.push_back(whole ? Cell(static_cast<uint64_t>(value)) : Cell(value));
       scalars.emplace_back(statistic.tag(), value);
       if (statistic.number() == kBeforeStatus) {
-        row.emplace_back(StatusOf(member.diverged(), member.critic_runaway(), member.abandons()));
+        row.emplace_back(StatusOf({member.diverged(), member.critic_runaway(), member.abandons(), member.locked()}));
         row.push_back(absl::StrReplaceAll(member.abandoned_reason(), {{",", ";"}, {"\n", " "}, {"\r", " "}}));
       }
     }
@@ -211,8 +211,18 @@ FileEnds RunRecords::Ends() const {
   return ends;
 }
 
-const char* StatusOf(bool diverged, bool runaway, bool abandons) {
-  return diverged ? "diverged" : runaway ? "runaway" : abandons ? "abandoned" : "ok";
+const char* StatusOf(const Troubles& troubles) {
+  return troubles.diverged   ? "diverged"
+         : troubles.runaway  ? "runaway"
+         : troubles.abandons ? "abandoned"
+         : troubles.locked   ? "locked"
+                             : "ok";
+}
+
+bool Locked(const v1::MemberTotals& totals) { return totals.locked_rows() >= 10000; }
+
+bool TemperatureRunsAway(double alpha, const v1::MemberTotals& totals) {
+  return totals.smallest_alpha() > 0 && alpha > 0.1 && alpha > 30 * totals.smallest_alpha();
 }
 
 bool Abandons(const v1::MemberTotals& totals) {

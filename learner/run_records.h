@@ -54,10 +54,21 @@ class RunRecords {
   const Events events_;
 };
 
+// What is wrong with a member, the worst first.
+struct Troubles {
+  bool diverged = false, runaway = false, abandons = false, locked = false;
+};
 // A member's status, as progress.csv and `datacom status` show it.
-const char* StatusOf(bool diverged, bool runaway, bool abandons);
+const char* StatusOf(const Troubles& troubles);
 // Whether more than a tenth of a member's training episodes were abandoned: the status `abandoned`.
 bool Abandons(const v1::MemberTotals& totals);
+// Whether the shield forbids most of what the member meets: the status `locked`. The learned constraint was above 0 in
+// more than half of the states of each of the newest epochs, which have 10,000 rows or more together. Outside the
+// feasible set the safe map overrides every action, so that nothing is learned.
+bool Locked(const v1::MemberTotals& totals);
+// Whether the entropy temperature runs away, too: it is above 0.1 and over thirty times the smallest at the end of an
+// epoch before. Of 355 recorded members it finds the six whose critic really ran away, and five others.
+bool TemperatureRunsAway(double alpha, const v1::MemberTotals& totals);
 
 // The text of build.txt, one line each: versions of this build and of its libraries, the simulators, the arithmetic on
 // this processor, the machine, the day of this start (UTC). `before` is the text of the start that a resume continues,

@@ -174,6 +174,54 @@ TEST_F(RunRecordsTest, ARunWithMoreThanATenthOfItsEpisodesAbandonedIsNotOkAndSay
   }
 }
 
+TEST(ShieldWatch, IsLockedWhenEpochsOfTenThousandRowsWereMostlyInfeasible) {
+  v1::MemberTotals totals;
+  totals.set_locked_rows(9999);
+  EXPECT_FALSE(Locked(totals));
+  totals.set_locked_rows(10000);
+  EXPECT_TRUE(Locked(totals));
+}
+
+TEST(TemperatureWatch, RunsAwayAboveATenthAndThirtyTimesTheSmallestBefore) {
+  v1::MemberTotals totals;
+  EXPECT_FALSE(TemperatureRunsAway(1, totals)) << "no epoch has ended";
+  totals.set_smallest_alpha(0.01);
+  EXPECT_FALSE(TemperatureRunsAway(0.3, totals));
+  EXPECT_TRUE(TemperatureRunsAway(0.31, totals));
+  totals.set_smallest_alpha(0.001);
+  EXPECT_FALSE(TemperatureRunsAway(0.1, totals));
+  EXPECT_TRUE(TemperatureRunsAway(0.11, totals));
+  EXPECT_FALSE(TemperatureRunsAway(std::nan(""), totals)) << "a method without a temperature";
+}
+
+// Epochs of 5,000 rows. The share is above a half from update 10,001 to 25,000: the epochs 3, 4 and 5.
+TEST_F(RunRecordsTest, AMemberIsLockedAfterTenThousandInfeasibleRowsAlsoAfterAnInterruption) {
+  v1::Experiment experiment = FakeExperiment();
+  experiment.mutable_run()->set_env_steps(30000);
+  experiment.mutable_run()->set_steps_per_epoch(5000);
+  experiment.mutable_run()->set_checkpoint_updates(2000);
+  RunPlan plan;
+  plan.infeasible_share = [](size_t member, uint64_t updates) {
+    return member == 1 && updates > 10000 && updates <= 25000 ? 0.6 : 0.4;
+  };
+  for (const uint64_t interrupted : {0, 17001}) {
+    const std::string folder = Folder(absl::StrCat("run", interrupted));
+    plan.throw_at_update = interrupted;
+    if (interrupted > 0) RunFake(folder, experiment, plan);
+    plan.throw_at_update = 0;
+    ASSERT_THAT(RunFake(folder, experiment, plan).status, IsOk());
+    const auto rows = Rows(folder);
+    std::vector<std::string> states, shares;
+    for (size_t i = 1; i + 1 < rows.size(); i += 2) {  // of both members
+      EXPECT_EQ(rows[i][Column(rows, "status")], "ok");
+      states.push_back(rows[i + 1][Column(rows, "status")]);
+      shares.push_back(rows[i + 1][Column(rows, "infeasible_share")]);
+    }
+    EXPECT_THAT(shares, ElementsAre("", "0.4", "0.4", "0.6", "0.6", "0.6", "0.4"));
+    EXPECT_THAT(states, ElementsAre("ok", "ok", "ok", "ok", "locked", "locked", "ok"));
+  }
+}
+
 TEST_F(RunRecordsTest, ARunWithoutACompleteEpisodeIsAnError) {
   RunPlan plan;
   plan.episode_length = 1000;
