@@ -39,9 +39,7 @@ Trainer::Trainer(RunIdentity run, Algorithm& algorithm, ServedState& served, Run
       inserted_(members_),
       lanes_(members_),
       diverged_(members_),
-      critics_(members_),
-      runaway_(members_),
-      locked_(members_) {
+      watches_(members_, MemberWatch({}, run_.settings.on_policy)) {
   for (int member = 0; member < members_; ++member) {
     const RunSettings::Member& own = run_.settings.members[member];
     metrics_.Introduce(member, own.seed, own.label, own.cost_budget);
@@ -63,11 +61,7 @@ void Trainer::Restore(const v1::LearnerCheckpoint& learner) {
   wall_before_ = learner.wall_seconds();
   for (const v1::EpochRecord& record : learner.open()) open_[record.epoch()] = record;
   totals_.assign(learner.totals().begin(), learner.totals().end());
-  for (int i = 0; i < members_ && !run_.settings.on_policy; ++i) {
-    critics_[i] = CriticWatch({totals_[i].critic_losses().begin(), totals_[i].critic_losses().end()});
-    runaway_[i] = critics_[i].runaway();
-  }
-  for (int i = 0; i < members_; ++i) locked_[i] = Locked(totals_[i]);
+  for (int i = 0; i < members_; ++i) watches_[i] = MemberWatch(totals_[i], run_.settings.on_policy);
   // If the run was made longer, its last epoch, which the old end cut short, continues with the totals in open(). If
   // the row of the old end still waits for evaluations, it is dropped: a row is written at the epoch's new end.
   const bool reopened = next_epoch_ > 0 && schedule_.EpochSteps(next_epoch_ - 1) > last_epoch_steps_;
@@ -303,50 +297,16 @@ absl::Status Trainer::EndEpoch() {
   return Refresh();
 }
 
-// An epoch that the end of the run cuts short is judged, but not kept: a longer run ends it again. On-policy critics
-// are not judged: with few episodes in an epoch a single fall multiplies their loss.
 void Trainer::WatchMembers(const Stats& stats, v1::EpochRecord* record) {
   for (int i = 0; i < members_; ++i) {
-    const bool kept = !schedule_.EndsEarly(record->epoch());
-    v1::MemberEpoch* const member = record->mutable_members(i);
-    if (!run_.settings.on_policy) member->set_critic_runaway(WatchCritic(i, stats[i], record->epoch(), kept));
-    v1::MemberTotals totals = totals_[i];
-    const uint64_t rows = record->env_steps() - last_epoch_steps_;
-    totals.set_locked_rows(stats[i].infeasible_share() > 0.5 ? totals.locked_rows() + rows : 0);
-    if (Locked(totals) && !locked_[i]) {
-      spdlog::warn(
-          "member={} seed={} epoch={}: the shield is locked: the learned constraint is above 0 in {:.0f} % of the "
-          "states",
-          i, run_.settings.members[i].seed, record->epoch(), 100 * stats[i].infeasible_share());
+    const std::string news =
+        watches_[i].EndEpoch(stats[i], record->env_steps() - last_epoch_steps_, schedule_.EndsEarly(record->epoch()));
+    if (!news.empty()) {
+      spdlog::warn("member={} seed={} epoch={}: {}", i, run_.settings.members[i].seed, record->epoch(), news);
     }
-    locked_[i] = Locked(totals);
-    member->set_locked(Locked(totals));
-    if (kept) totals_[i] = std::move(totals);
+    record->mutable_members(i)->set_critic_runaway(watches_[i].runaway());
+    record->mutable_members(i)->set_locked(watches_[i].locked());
   }
-}
-
-bool Trainer::WatchCritic(int i, const v1::MemberEpoch& stats, uint32_t epoch, bool kept) {
-  CriticWatch watch = critics_[i];
-  watch.Add(stats.critic_loss());
-  const bool hot = TemperatureRunsAway(stats.alpha(), totals_[i]);
-  if (watch.runaway() && runaway_[i] == 0) {
-    spdlog::warn(
-        "member={} seed={} epoch={}: the critic runs away: its loss is {:.4g}, the smallest of the {} epochs before "
-        "was "
-        "{:.4g}",
-        i, run_.settings.members[i].seed, epoch, watch.now(), CriticWatch::kEpochs, watch.before());
-  } else if (hot && runaway_[i] == 0) {
-    spdlog::warn("member={} seed={} epoch={}: the critic runs away: alpha is {:.4g}, it was {:.4g}", i,
-                 run_.settings.members[i].seed, epoch, stats.alpha(), totals_[i].smallest_alpha());
-  }
-  const bool runaway = watch.runaway() || hot;
-  runaway_[i] = runaway;
-  if (kept) {
-    critics_[i] = std::move(watch);
-    const double before = totals_[i].smallest_alpha();
-    if (stats.alpha() > 0 && (before == 0 || stats.alpha() < before)) totals_[i].set_smallest_alpha(stats.alpha());
-  }
-  return runaway;
 }
 
 absl::Status Trainer::WriteCompletedEpochs() {
@@ -448,7 +408,7 @@ absl::Status Trainer::SaveCheckpoint() {
   for (int i = 0; i < members_; ++i) {
     v1::MemberTotals* totals = learner.add_totals();
     *totals = totals_[i];
-    totals->mutable_critic_losses()->Assign(critics_[i].losses().begin(), critics_[i].losses().end());
+    watches_[i].Save(totals);
   }
   ASSIGN_OR_RETURN(checkpoint.algorithm, Checked("saving the algorithm's state", [&] { return algorithm_.Save(); }));
   RETURN_IF_ERROR(files_.Save(std::move(checkpoint)));
@@ -498,8 +458,8 @@ absl::Status Trainer::Refresh() {
   const uint64_t rows = update_ == 0 ? 0 : schedule_.RowsSeen(update_);
   const uint64_t last = schedule_.last_update();
   for (int i = 0; i < members_; ++i) {
-    metrics_.SetCriticRunaway(i, runaway_[i] != 0);
-    metrics_.SetShieldLocked(i, locked_[i] != 0);
+    metrics_.SetCriticRunaway(i, watches_[i].runaway());
+    metrics_.SetShieldLocked(i, watches_[i].locked());
   }
   metrics_.Refresh(rows, last == 0 ? 1.0 : static_cast<double>(update_) / static_cast<double>(last), stats);
   metrics_.SetPendingEvaluations(served_.evaluations.pending_items());
@@ -515,7 +475,8 @@ absl::Status Trainer::Refresh() {
       v1::MemberProgress* member = info->mutable_members(i);
       member->set_env_steps(rows);
       member->set_epoch(next_epoch_ == 0 ? 0 : next_epoch_ - 1);
-      member->set_status(StatusOf({stats[i].diverged(), runaway_[i] != 0, Abandons(totals_[i]), locked_[i] != 0}));
+      member->set_status(
+          StatusOf(stats[i].diverged(), watches_[i].runaway(), Abandons(totals_[i]), watches_[i].locked()));
       member->set_delta(stats[i].delta());
       member->set_alpha(stats[i].alpha());
       member->set_delta_steps(stats[i].delta_steps());

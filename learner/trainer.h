@@ -21,6 +21,7 @@
 #include "datacom/v1/checkpoint.pb.h"
 #include "learner/algorithms/algorithm.h"
 #include "learner/learner_metrics.h"
+#include "learner/member_watch.h"
 #include "learner/prefetch.h"
 #include "learner/run_files.h"
 #include "learner/run_records.h"
@@ -61,7 +62,6 @@ class Trainer {
   absl::Status ApplyEpisodes(const PreparedUpdate& prepared);
   absl::Status EndEpoch();
   void WatchMembers(const Stats& stats, v1::EpochRecord* record);
-  bool WatchCritic(int member, const v1::MemberEpoch& stats, uint32_t epoch, bool kept);  // whether it runs away
   absl::Status WriteCompletedEpochs();
   absl::Status WaitForEvaluations();
   void DismissEvaluators();
@@ -92,12 +92,11 @@ class Trainer {
   Clock::Time refreshed_;
   // Training totals of the epochs that have not ended or that the end of the run has cut short, by epoch.
   std::map<uint32_t, v1::EpochRecord> open_;
-  std::vector<v1::MemberTotals> totals_;   // [M]
-  std::vector<uint64_t> inserted_;         // [M] rows in the replay at the newest draw
-  std::vector<uint32_t> lanes_;            // [M] at the newest draw
-  std::vector<uint8_t> diverged_;          // [M] 1: its divergence is logged
-  std::vector<CriticWatch> critics_;       // [M] they know the epochs that were not cut short
-  std::vector<uint8_t> runaway_, locked_;  // [M] at the end of the newest epoch
+  std::vector<v1::MemberTotals> totals_;  // [M]
+  std::vector<uint64_t> inserted_;        // [M] rows in the replay at the newest draw
+  std::vector<uint32_t> lanes_;           // [M] at the newest draw
+  std::vector<uint8_t> diverged_;         // [M] 1: its divergence is logged
+  std::vector<MemberWatch> watches_;      // [M]
 };
 
 }  // namespace datacom::learner

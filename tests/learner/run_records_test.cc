@@ -9,6 +9,7 @@
 #include "common/base/files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "learner/member_watch.h"
 #include "learner/run_records.h"
 #include "tests/testing/fake_learner_run.h"
 #include "tests/testing/is_ok.h"
@@ -174,24 +175,45 @@ TEST_F(RunRecordsTest, ARunWithMoreThanATenthOfItsEpisodesAbandonedIsNotOkAndSay
   }
 }
 
-TEST(ShieldWatch, IsLockedWhenEpochsOfTenThousandRowsWereMostlyInfeasible) {
-  v1::MemberTotals totals;
-  totals.set_locked_rows(9999);
-  EXPECT_FALSE(Locked(totals));
-  totals.set_locked_rows(10000);
-  EXPECT_TRUE(Locked(totals));
+v1::MemberEpoch Judged(double alpha, double infeasible_share) {
+  v1::MemberEpoch stats;
+  stats.set_critic_loss(1);
+  stats.set_alpha(alpha);
+  stats.set_infeasible_share(infeasible_share);
+  return stats;
 }
 
-TEST(TemperatureWatch, RunsAwayAboveATenthAndThirtyTimesTheSmallestBefore) {
-  v1::MemberTotals totals;
-  EXPECT_FALSE(TemperatureRunsAway(1, totals)) << "no epoch has ended";
-  totals.set_smallest_alpha(0.01);
-  EXPECT_FALSE(TemperatureRunsAway(0.3, totals));
-  EXPECT_TRUE(TemperatureRunsAway(0.31, totals));
-  totals.set_smallest_alpha(0.001);
-  EXPECT_FALSE(TemperatureRunsAway(0.1, totals));
-  EXPECT_TRUE(TemperatureRunsAway(0.11, totals));
-  EXPECT_FALSE(TemperatureRunsAway(std::nan(""), totals)) << "a method without a temperature";
+TEST(MemberWatch, ACriticRunsAwayWithATemperatureAboveATenthAndThirtyTimesTheSmallestBefore) {
+  MemberWatch watch;
+  EXPECT_EQ(watch.EndEpoch(Judged(0.5, 0), 100, false), "") << "the first epoch";
+  EXPECT_EQ(watch.EndEpoch(Judged(0.01, 0), 100, false), "");
+  EXPECT_EQ(watch.EndEpoch(Judged(0.3, 0), 100, false), "");
+  EXPECT_FALSE(watch.runaway());
+  EXPECT_EQ(watch.EndEpoch(Judged(0.31, 0), 100, false), "the critic runs away: alpha is 0.31, it was 0.01");
+  EXPECT_TRUE(watch.runaway());
+  EXPECT_EQ(watch.EndEpoch(Judged(0.32, 0), 100, false), "") << "it is known";
+  EXPECT_EQ(watch.EndEpoch(Judged(0.001, 0), 100, true), "") << "cut short: not kept";
+  EXPECT_FALSE(watch.runaway());
+  EXPECT_EQ(watch.EndEpoch(Judged(0.11, 0), 100, false), "");
+  EXPECT_FALSE(watch.runaway());
+  EXPECT_EQ(watch.EndEpoch(Judged(std::nan(""), 0), 100, false), "") << "a method without a temperature";
+}
+
+TEST(MemberWatch, AShieldIsLockedAfterTenThousandRowsOfMostlyInfeasibleEpochs) {
+  MemberWatch watch;
+  EXPECT_EQ(watch.EndEpoch(Judged(1, 0.51), 9999, false), "");
+  EXPECT_EQ(watch.EndEpoch(Judged(1, 0.5), 9999, false), "") << "begins again";
+  EXPECT_EQ(watch.EndEpoch(Judged(1, 0.51), 9999, false), "");
+  EXPECT_FALSE(watch.locked());
+  v1::MemberTotals saved;
+  watch.Save(&saved);
+  for (MemberWatch each : {watch, MemberWatch(saved, /*on_policy=*/false)}) {
+    EXPECT_EQ(each.EndEpoch(Judged(1, 0.74), 1, false),
+              "the shield is locked: the learned constraint is above 0 in 74 % of the states");
+    EXPECT_TRUE(each.locked());
+    each.Save(&saved);
+    EXPECT_TRUE(MemberWatch(saved, false).locked());
+  }
 }
 
 // Epochs of 5,000 rows. The share is above a half from update 10,001 to 25,000: the epochs 3, 4 and 5.
