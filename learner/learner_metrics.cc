@@ -119,6 +119,7 @@ void LearnerMetrics::Evaluated(int member, const EvaluationMeans& means) {
   eval_cost_.Set(member, means.sum_cost);
   eval_violating_steps_.Set(member, means.violating_steps);
   eval_abandoned_.Set(member, means.abandoned);
+  eval_shield_share_.Set(member, means.shield_share);
   for (size_t i = 0; i < std::min(means.named.size(), named_costs_.size()); ++i) {
     named_costs_[i].eval.Set(member, means.named[i].sum_cost);
   }
@@ -150,8 +151,9 @@ void LearnerMetrics::Refresh(uint64_t env_steps, double progress, const Stats& s
     }
   }
   diverged_.Set(diverged);
-  for (MemberGauge* gauge : {&env_steps_, &budget_, &return_, &cvar_, &critic_runaway_, &eval_return_, &eval_violation_,
-                             &eval_cost_, &eval_violating_steps_, &eval_abandoned_}) {
+  for (MemberGauge* gauge :
+       {&env_steps_, &budget_, &return_, &cvar_, &critic_runaway_, &shield_locked_, &eval_shield_share_, &eval_return_,
+        &eval_violation_, &eval_cost_, &eval_violating_steps_, &eval_abandoned_}) {
     gauge->Publish();
   }
   for (auto& [statistic, gauge] : statistics_) gauge.Publish();

@@ -48,6 +48,7 @@ class LearnerMetrics {
   // Called once per member. `label` names its setting in a sweep.
   void Introduce(int member, uint64_t seed, const std::string& label, double cost_budget);
   // Shown by the next Refresh.
+  void SetShieldLocked(int member, bool locked) { shield_locked_.Set(member, locked ? 1 : 0); }
   void SetCriticRunaway(int member, bool runaway) { critic_runaway_.Set(member, runaway ? 1 : 0); }
   // Shows the rows seen, the share of the run's updates that are done, and the algorithm's current values.
   void Refresh(uint64_t env_steps, double progress, const Stats& stats);
@@ -105,6 +106,8 @@ class LearnerMetrics {
   MemberGauge return_{metrics_, "datacom_member_return", members_};
   MemberGauge cvar_{metrics_, "datacom_member_cvar", members_};
   MemberGauge critic_runaway_{metrics_, "datacom_member_critic_runaway", members_};
+  MemberGauge shield_locked_{metrics_, "datacom_member_shield_locked", members_};
+  MemberGauge eval_shield_share_{metrics_, "datacom_member_eval_shield_share", members_};
   MemberGauge eval_return_{metrics_, "datacom_member_eval_discounted_return", members_};
   MemberGauge eval_violation_{metrics_, "datacom_member_eval_max_violation", members_};
   MemberGauge eval_cost_{metrics_, "datacom_member_eval_sum_cost", members_};

@@ -175,7 +175,7 @@ absl::Status RunRecords::AppendEpoch(const v1::EpochRecord& record) {
       row.push_back(whole ? Cell(static_cast<uint64_t>(value)) : Cell(value));
       scalars.emplace_back(statistic.tag(), value);
       if (statistic.number() == kBeforeStatus) {
-        row.emplace_back(StatusOf(member.diverged(), member.critic_runaway(), member.abandons()));
+        row.emplace_back(StatusOf(member.diverged(), member.critic_runaway(), member.abandons(), member.locked()));
         row.push_back(absl::StrReplaceAll(member.abandoned_reason(), {{",", ";"}, {"\n", " "}, {"\r", " "}}));
       }
     }
@@ -211,12 +211,8 @@ FileEnds RunRecords::Ends() const {
   return ends;
 }
 
-const char* StatusOf(bool diverged, bool runaway, bool abandons) {
-  return diverged ? "diverged" : runaway ? "runaway" : abandons ? "abandoned" : "ok";
-}
-
-bool Abandons(const v1::MemberTotals& totals) {
-  return 10 * totals.abandoned() > totals.episodes() + totals.abandoned();
+const char* StatusOf(bool diverged, bool runaway, bool abandons, bool locked) {
+  return diverged ? "diverged" : runaway ? "runaway" : abandons ? "abandoned" : locked ? "locked" : "ok";
 }
 
 std::string BuildText(const std::string& before) {
@@ -229,14 +225,6 @@ std::string BuildText(const std::string& before) {
       CpuArithmetic(), "\nmachine ", ProcessorName(), ", ", std::thread::hardware_concurrency(),
       " processors\nstarted ", absl::FormatTime("%Y-%m-%d", absl::Now(), absl::UTCTimeZone()), "\n");
 }
-
-void CriticWatch::Add(double loss) {
-  if (std::isnan(loss)) return;
-  losses_.push_back(loss);
-  if (losses_.size() > kFirst + kEpochs + 1) losses_.erase(losses_.begin());
-}
-
-double CriticWatch::before() const { return *std::min_element(losses_.end() - 1 - kEpochs, losses_.end() - 1); }
 
 }  // namespace datacom::learner
 // SPDX-License-Identifier: Apache-2.0

@@ -54,46 +54,14 @@ class RunRecords {
   const Events events_;
 };
 
-// A member's status, as progress.csv and `datacom status` show it.
-const char* StatusOf(bool diverged, bool runaway, bool abandons);
-// Whether more than a tenth of a member's training episodes were abandoned: the status `abandoned`.
-bool Abandons(const v1::MemberTotals& totals);
+// A member's status, as progress.csv and `datacom status` show it: what is wrong with it, the worst first, or ok.
+const char* StatusOf(bool diverged, bool runaway, bool abandons, bool locked);
 
 // The text of build.txt, one line each: versions of this build and of its libraries, the simulators, the arithmetic on
 // this processor, the machine, the day of this start (UTC). `before` is the text of the start that a resume continues,
 // empty for a new run: the line of the simulators keeps the earlier ones, oldest first, because the run's rows come
 // from all of them.
 std::string BuildText(const std::string& before);
-
-// Decides whether a member's critic runs away. The status `runaway` (progress.csv, `datacom status`, the report), the
-// gauge datacom_member_critic_runaway with its alert, and the learner's warning all use this rule.
-//
-// A critic runs away if an epoch's mean critic loss is more than ten times the smallest of the ten epochs before it.
-// The first ten epochs of learning are left out of the comparison: their loss is small because the agent has met no
-// reward yet, and it grows in every healthy run. So epoch 21 is the first that is judged. A loss that has stayed high
-// for ten epochs becomes the new reference, and the rule no longer reports it. The rule is for critics that learn from
-// a replay. On-policy algorithms are not judged: an epoch may hold two episodes there, and the loss of a critic that
-// meets its first fall is many times that of an epoch without one.
-class CriticWatch {
- public:
-  static constexpr size_t kFirst = 10;   // first epochs of learning, left out
-  static constexpr size_t kEpochs = 10;  // epochs before an epoch, which it is compared with
-  static constexpr double kGrowth = 10;
-
-  CriticWatch() = default;
-  explicit CriticWatch(std::vector<double> losses) : losses_(std::move(losses)) {}  // continues from losses()
-
-  // The mean loss of an epoch that has ended. NaN, from an epoch without an update, does not count.
-  void Add(double loss);
-  bool runaway() const { return losses_.size() == kFirst + kEpochs + 1 && now() > kGrowth * before(); }
-  // The newest loss, and the smallest of the kEpochs before it. They need at least kEpochs + 1 epochs.
-  double now() const { return losses_.back(); }
-  double before() const;
-  const std::vector<double>& losses() const { return losses_; }  // the newest 21, oldest first
-
- private:
-  std::vector<double> losses_;
-};
 
 }  // namespace datacom::learner
 

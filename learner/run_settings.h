@@ -50,7 +50,7 @@ struct RunSettings {
   std::string task, algorithm, acting_rule, device;
   bool needs_dynamics = false;  // the algorithm reads control-affine features
   std::string environment;      // of a Python environment: a line of build.txt
-  bool on_policy = false;       // its critics are not judged (CriticWatch)
+  bool on_policy = false;       // its critics are not judged (MemberWatch)
   uint64_t seed = 0;
   std::vector<Member> members;
   EpochSchedule schedule;

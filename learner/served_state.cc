@@ -30,7 +30,7 @@ v1::LearnerInfo InitialInfo(const RunIdentity& run) {
     v1::MemberProgress* progress = info.add_members();
     progress->set_member(member);
     progress->set_seed(settings.members[member].seed);
-    progress->set_status(StatusOf(/*diverged=*/false, /*runaway=*/false, /*abandons=*/false));
+    progress->set_status(StatusOf(/*diverged=*/false, /*runaway=*/false, /*abandons=*/false, /*locked=*/false));
   }
   return info;
 }

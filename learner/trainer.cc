@@ -39,8 +39,7 @@ Trainer::Trainer(RunIdentity run, Algorithm& algorithm, ServedState& served, Run
       inserted_(members_),
       lanes_(members_),
       diverged_(members_),
-      critics_(members_),
-      runaway_(members_) {
+      watches_(members_, MemberWatch({}, run_.settings.on_policy)) {
   for (int member = 0; member < members_; ++member) {
     const RunSettings::Member& own = run_.settings.members[member];
     metrics_.Introduce(member, own.seed, own.label, own.cost_budget);
@@ -62,10 +61,7 @@ void Trainer::Restore(const v1::LearnerCheckpoint& learner) {
   wall_before_ = learner.wall_seconds();
   for (const v1::EpochRecord& record : learner.open()) open_[record.epoch()] = record;
   totals_.assign(learner.totals().begin(), learner.totals().end());
-  for (int i = 0; i < members_ && !run_.settings.on_policy; ++i) {
-    critics_[i] = CriticWatch({totals_[i].critic_losses().begin(), totals_[i].critic_losses().end()});
-    runaway_[i] = critics_[i].runaway();
-  }
+  for (int i = 0; i < members_; ++i) watches_[i] = MemberWatch(totals_[i], run_.settings.on_policy);
   // If the run was made longer, its last epoch, which the old end cut short, continues with the totals in open(). If
   // the row of the old end still waits for evaluations, it is dropped: a row is written at the epoch's new end.
   const bool reopened = next_epoch_ > 0 && schedule_.EpochSteps(next_epoch_ - 1) > last_epoch_steps_;
@@ -291,7 +287,7 @@ absl::Status Trainer::EndEpoch() {
   if (next_epoch_ % run_.settings.eval_period != 0 && next_epoch_ < schedule_.last_epoch()) {
     for (v1::MemberEpoch& member : *record.mutable_members()) member.set_evaluated(true);  // nothing is to be reported
   }
-  WatchCritics(stats, &record);
+  WatchMembers(stats, &record);
   last_epoch_update_ = update_;
   last_epoch_steps_ = record.env_steps();
   spdlog::info("epoch={} env_steps={} updates={} wall_seconds={:.1f}", next_epoch_, record.env_steps(), update_,
@@ -301,22 +297,15 @@ absl::Status Trainer::EndEpoch() {
   return Refresh();
 }
 
-// An epoch that the end of the run cuts short is judged, but its loss is not kept: a longer run ends it again.
-// On-policy critics are not judged: with few episodes in an epoch a single fall multiplies their loss.
-void Trainer::WatchCritics(const Stats& stats, v1::EpochRecord* record) {
-  if (run_.settings.on_policy) return;
+void Trainer::WatchMembers(const Stats& stats, v1::EpochRecord* record) {
   for (int i = 0; i < members_; ++i) {
-    CriticWatch watch = critics_[i];
-    watch.Add(stats[i].critic_loss());
-    if (watch.runaway() && runaway_[i] == 0) {
-      spdlog::warn(
-          "member={} seed={} epoch={}: the critic runs away: its loss is {:.4g}, the smallest of the {} epochs before "
-          "was {:.4g}",
-          i, run_.settings.members[i].seed, record->epoch(), watch.now(), CriticWatch::kEpochs, watch.before());
+    const std::string news =
+        watches_[i].EndEpoch(stats[i], record->env_steps() - last_epoch_steps_, schedule_.EndsEarly(record->epoch()));
+    if (!news.empty()) {
+      spdlog::warn("member={} seed={} epoch={}: {}", i, run_.settings.members[i].seed, record->epoch(), news);
     }
-    runaway_[i] = watch.runaway();
-    record->mutable_members(i)->set_critic_runaway(watch.runaway());
-    if (!schedule_.EndsEarly(record->epoch())) critics_[i] = std::move(watch);
+    record->mutable_members(i)->set_critic_runaway(watches_[i].runaway());
+    record->mutable_members(i)->set_locked(watches_[i].locked());
   }
 }
 
@@ -419,7 +408,7 @@ absl::Status Trainer::SaveCheckpoint() {
   for (int i = 0; i < members_; ++i) {
     v1::MemberTotals* totals = learner.add_totals();
     *totals = totals_[i];
-    totals->mutable_critic_losses()->Assign(critics_[i].losses().begin(), critics_[i].losses().end());
+    watches_[i].Save(totals);
   }
   ASSIGN_OR_RETURN(checkpoint.algorithm, Checked("saving the algorithm's state", [&] { return algorithm_.Save(); }));
   RETURN_IF_ERROR(files_.Save(std::move(checkpoint)));
@@ -468,7 +457,10 @@ absl::Status Trainer::Refresh() {
   ASSIGN_OR_RETURN(const Stats stats, Checked("statistics", [&] { return algorithm_.GetStats(); }));
   const uint64_t rows = update_ == 0 ? 0 : schedule_.RowsSeen(update_);
   const uint64_t last = schedule_.last_update();
-  for (int i = 0; i < members_; ++i) metrics_.SetCriticRunaway(i, runaway_[i] != 0);
+  for (int i = 0; i < members_; ++i) {
+    metrics_.SetCriticRunaway(i, watches_[i].runaway());
+    metrics_.SetShieldLocked(i, watches_[i].locked());
+  }
   metrics_.Refresh(rows, last == 0 ? 1.0 : static_cast<double>(update_) / static_cast<double>(last), stats);
   metrics_.SetPendingEvaluations(served_.evaluations.pending_items());
   for (int i = 0; i < members_; ++i) {
@@ -483,7 +475,8 @@ absl::Status Trainer::Refresh() {
       v1::MemberProgress* member = info->mutable_members(i);
       member->set_env_steps(rows);
       member->set_epoch(next_epoch_ == 0 ? 0 : next_epoch_ - 1);
-      member->set_status(StatusOf(stats[i].diverged(), runaway_[i] != 0, Abandons(totals_[i])));
+      member->set_status(
+          StatusOf(stats[i].diverged(), watches_[i].runaway(), Abandons(totals_[i]), watches_[i].locked()));
       member->set_delta(stats[i].delta());
       member->set_alpha(stats[i].alpha());
       member->set_delta_steps(stats[i].delta_steps());

@@ -21,6 +21,7 @@
 #include "datacom/v1/checkpoint.pb.h"
 #include "learner/algorithms/algorithm.h"
 #include "learner/learner_metrics.h"
+#include "learner/member_watch.h"
 #include "learner/prefetch.h"
 #include "learner/run_files.h"
 #include "learner/run_records.h"
@@ -60,7 +61,7 @@ class Trainer {
   absl::Status RecordEpisodes(const PreparedUpdate& prepared);
   absl::Status ApplyEpisodes(const PreparedUpdate& prepared);
   absl::Status EndEpoch();
-  void WatchCritics(const Stats& stats, v1::EpochRecord* record);
+  void WatchMembers(const Stats& stats, v1::EpochRecord* record);
   absl::Status WriteCompletedEpochs();
   absl::Status WaitForEvaluations();
   void DismissEvaluators();
@@ -95,8 +96,7 @@ class Trainer {
   std::vector<uint64_t> inserted_;        // [M] rows in the replay at the newest draw
   std::vector<uint32_t> lanes_;           // [M] at the newest draw
   std::vector<uint8_t> diverged_;         // [M] 1: its divergence is logged
-  std::vector<CriticWatch> critics_;      // [M] they know the epochs that were not cut short
-  std::vector<uint8_t> runaway_;          // [M] at the end of the newest epoch
+  std::vector<MemberWatch> watches_;      // [M]
 };
 
 }  // namespace datacom::learner

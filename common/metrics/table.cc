@@ -131,8 +131,15 @@ std::vector<MetricInfo> Member() {
       Gauge("datacom_member_return", "Return of the newest finished training episode", "member"),
       Gauge("datacom_member_cvar", "Mean CVaR of the long-term cost over recent batches", "member"),
       Gauge("datacom_member_critic_runaway",
-            "1: the critic loss of the newest epoch is over ten times the smallest of the ten epochs before it",
+            "1: the critic loss of the newest epoch is over ten times the smallest of the ten epochs before it, or the "
+            "temperature over thirty times its smallest",
             "member"),
+      Gauge(
+          "datacom_member_shield_locked",
+          "1: the learned constraint was above 0 in more than half of the states of the newest epochs, over 10000 rows",
+          "member"),
+      Gauge("datacom_member_eval_shield_share",
+            "Newest evaluation: share of steps in which the shield changes the action; NaN without a shield", "member"),
       Gauge("datacom_member_eval_discounted_return", "Newest evaluation: mean discounted return", "member"),
       Gauge("datacom_member_eval_max_violation", "Newest evaluation: mean over episodes of the largest violation",
             "member"),

@@ -166,6 +166,19 @@ absl::Status CheckAssignments(const std::vector<const char*>& arguments) {
   return absl::OkStatus();
 }
 
+void AddVerbs(CLI::App* app, const std::string& environment, int* exit_code) {
+  AddTrain(app, environment, exit_code);
+  AddSweep(app, exit_code);
+  AddJoin(app, exit_code);
+  AddStatus(app, exit_code);
+  AddWatch(app, exit_code);
+  AddForwarded(app);
+  AddReport(app, exit_code);
+  AddConfig(app, exit_code);
+  AddList(app, exit_code);
+  AddBench(app, exit_code);
+}
+
 }  // namespace
 
 int RunCommand(int typed, const char* const* words) {
@@ -200,16 +213,7 @@ int RunCommand(int typed, const char* const* words) {
       "other failure.\n"
       "`datacom VERB --help` lists the options of a verb.");
   int exit_code = kExitOk;
-  AddTrain(&app, *environment, &exit_code);
-  AddSweep(&app, &exit_code);
-  AddJoin(&app, &exit_code);
-  AddStatus(&app, &exit_code);
-  AddWatch(&app, &exit_code);
-  AddForwarded(&app);
-  AddReport(&app, &exit_code);
-  AddConfig(&app, &exit_code);
-  AddList(&app, &exit_code);
-  AddBench(&app, &exit_code);
+  AddVerbs(&app, *environment, &exit_code);
   // Whoever types the command trusts the interpreter on the PATH.
   ::setenv("DATACOM_PYTHON", "python3", /*overwrite=*/0);
   if (first == "help") {

@@ -223,7 +223,7 @@ std::string RenderLine(const ProgressView& view) {
   if (view.learner_known && view.learns_delta)
     absl::StrAppendFormat(&line, "  delta %.4f", Mean(view, &v1::MemberProgress::delta));
   absl::StrAppend(&line, "  ", view.phase, Pretraining(view, "  "));
-  for (const char* trouble : {"diverged", "runaway", "abandoned"}) {
+  for (const char* trouble : {"diverged", "runaway", "abandoned", "locked"}) {
     const int members =
         std::count_if(view.members.begin(), view.members.end(),
                       [trouble](const v1::MemberProgress& member) { return member.status() == trouble; });

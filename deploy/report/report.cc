@@ -80,7 +80,8 @@ json MemberRows(const Group& group, const std::vector<Quantity>& quantities) {
                 {"wall_seconds", Finite(progress.Number(row, "wall_seconds"))},
                 {"budget", member.cost_budget},
                 {"status", progress.Text(row, "status")},
-                {"abandoned_reason", progress.Text(row, "abandoned_reason")}};
+                {"abandoned_reason", progress.Text(row, "abandoned_reason")},
+                {"shield", Finite(progress.Number(member.rows[member.shown], "eval_shield_share"))}};
     for (const auto& [column, values] : values_of) one[column] = Finite(values[i]);
     rows.push_back(one);
   }

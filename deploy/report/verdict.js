@@ -94,15 +94,22 @@ function safety(group) {
   return {level, word, text: text + training, trend: trendOf(curves).word, within, all, early};
 }
 
+// A shield that changes fewer than one action in a thousand.
+function idle(group) {
+  const members = group.members.filter(({shield}) => typeof shield === 'number' && shield < 0.001);
+  return members.length ? [`S${seedsOf(members).slice(1)}: the shield is idle. It changes no action: what keeps this policy safe is not learned.`] : [];
+}
+
 function trouble(group) {
   const of = (status) => group.members.filter((member) => member.status === status);
   return [['diverged', 'diverged: a loss is not finite and nothing more is learned'],
           ['runaway', 'runaway: the loss of the critic has grown more than tenfold'],
+          ['locked', 'locked: the shield forbids most states, so that it overrides the policy and nothing is learned'],
           ['abandoned', `abandoned: more than a tenth of the episodes broke off, the first one ${(of('abandoned')[0] || {}).abandoned_reason}`]]
       .filter(([status]) => of(status).length).map(([status, text]) => {
         const seeds = seedsOf(of(status));
         return `S${seeds.slice(1)} ${text}.`;
-      });
+      }).concat(idle(group));
 }
 
 // The value of a setting in the text of the run's experiment; undefined if it has none.
@@ -146,6 +153,7 @@ function nextStep(group, learns, safe, running) {
   const lowerRate = changed(group, halved(group, 'critic_lr', 5e-4)), best = `datacom eval ${quoted(group.folder)} --epoch best`;
   if (of('diverged')) return ['Train again with a smaller learning rate:', lowerRate];
   if (of('runaway')) return ['Earlier policies are kept; see the alert CriticRunsAway. Train again with a smaller learning rate:', lowerRate];
+  if (of('locked')) return ['See the alert ShieldLocked. Begin with a larger δ in a new run:', changed(group, scaled(group, 'init_delta', 1, 10))];
   if (of('abandoned')) return ['Mend the task or its simulator, then train again. What was broken off taught only its first steps.'];
   if (running) return [`Wait: ${Math.floor(100 * steps / group.goal)} % of the steps are done.`];
   if (steps < group.goal) return [`Resume: ${Math.floor(100 * steps / group.goal)} % of the steps are done.`, resumed(group)];

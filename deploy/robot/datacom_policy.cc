@@ -216,5 +216,12 @@ int datacom_policy_act(datacom_policy* policy, const datacom_policy_input* input
   return code;
 }
 
+int datacom_policy_use_shield(datacom_policy* policy, int use) {
+  if (policy == nullptr) return DATACOM_POLICY_BAD_INPUT;
+  if (!policy->rule->has_shield()) return DATACOM_POLICY_UNSUPPORTED;
+  policy->rule->UseShield(use != 0);
+  return DATACOM_POLICY_OK;
+}
+
 const char* datacom_policy_why(const datacom_policy* policy) { return policy->why; }
 // SPDX-License-Identifier: Apache-2.0

@@ -91,6 +91,11 @@ const datacom_policy_info* datacom_policy_describe(const datacom_policy* policy)
  * something from one action to the next: its plan. NULL does nothing. */
 void datacom_policy_begin(datacom_policy* policy);
 
+/* Whether the filter uses its shield, the part that was learned. Loading uses it. Without it an action is only limited
+ * by what is known of the task, for comparison. DATACOM_POLICY_UNSUPPORTED, and nothing changes, for a rule that learns
+ * no filter. Since 1.1. */
+int datacom_policy_use_shield(datacom_policy* policy, int use);
+
 /* action: [action_dim] output, float32 values; unchanged when the result is not DATACOM_POLICY_OK: the robot must then
  * act without the policy. judgement: output, may be NULL. */
 int datacom_policy_act(datacom_policy* policy, const datacom_policy_input* input, double* action,

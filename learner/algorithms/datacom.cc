@@ -185,6 +185,7 @@ Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> fea
   StepWithValues(constraint_optimizer_);
   constraint_loss_ = NewStatistic(v1::MemberEpoch::kConstraintLossFieldNumber);
   constraint_mean_ = NewStatistic(v1::MemberEpoch::kConstraintMeanFieldNumber);
+  infeasible_share_ = NewStatistic(v1::MemberEpoch::kInfeasibleShareFieldNumber);
   gain_ = NewScalar(&v1::Hyper::atacom_gain);
   slack_beta_ = NewScalar(&v1::Hyper::slack_beta);
   delta_value_ = NewScalar();
@@ -272,6 +273,8 @@ void Datacom::EvaluateState() {
   CheckAndRecordLoss(constraint_loss_);
   kernels_->RowMean(feasibility_->k_now(), constraint_mean_.value);
   Record(constraint_mean_);
+  kernels_->RowShareAboveZero(feasibility_->k_now(), infeasible_share_.value);
+  Record(infeasible_share_);
   CheckGradient(constraint_optimizer_);
 }
 

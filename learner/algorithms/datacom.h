@@ -109,7 +109,7 @@ class Datacom : public SoftActorCritic {
   std::unique_ptr<Feasibility> feasibility_;
   Delta delta_;
   Optimizer constraint_optimizer_;
-  Statistic constraint_loss_, constraint_mean_;
+  Statistic constraint_loss_, constraint_mean_, infeasible_share_;
   DoubleView gain_, slack_beta_, delta_value_;  // [M, 1, 1]
   Dynamics dynamics_;                           // 2B rows: s', then s, as in feasibility_
   DoubleView map_;                              // [block, 2B, ...]: the joined map at these states

@@ -100,6 +100,7 @@ class Kernels {
   virtual void SetZero(const DoubleView& value) = 0;
   virtual void RowMean(const DoubleView& rows, const DoubleView& mean) = 0;  // [members, rows, 1] -> [members, 1, 1]
   virtual void RowMean(const FloatView& rows, const DoubleView& mean) = 0;
+  virtual void RowShareAboveZero(const DoubleView& rows, const DoubleView& share) = 0;  // the same shapes
   virtual void Accumulate(const DoubleView& value, double sign, const DoubleView& active,
                           const DoubleView& sum) = 0;  // sum [members, 1, 2]: total, count
   // least [members, 1, 2]: the smallest value of an active member so far, and the number of values.

@@ -9,6 +9,7 @@
 #include "common/base/files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "learner/member_watch.h"
 #include "learner/run_records.h"
 #include "tests/testing/fake_learner_run.h"
 #include "tests/testing/is_ok.h"
@@ -171,6 +172,75 @@ TEST_F(RunRecordsTest, ARunWithMoreThanATenthOfItsEpisodesAbandonedIsNotOkAndSay
     } else {
       EXPECT_THAT(found, ElementsAre("0 ok ", "0 ok ", "1 ok of row 120; which broke", "1 ok of row 120; which broke"));
     }
+  }
+}
+
+v1::MemberEpoch Judged(double alpha, double infeasible_share) {
+  v1::MemberEpoch stats;
+  stats.set_critic_loss(1);
+  stats.set_alpha(alpha);
+  stats.set_infeasible_share(infeasible_share);
+  return stats;
+}
+
+TEST(MemberWatch, ACriticRunsAwayWithATemperatureAboveATenthAndThirtyTimesTheSmallestBefore) {
+  MemberWatch watch;
+  EXPECT_EQ(watch.EndEpoch(Judged(0.5, 0), 100, false), "") << "the first epoch";
+  EXPECT_EQ(watch.EndEpoch(Judged(0.01, 0), 100, false), "");
+  EXPECT_EQ(watch.EndEpoch(Judged(0.3, 0), 100, false), "");
+  EXPECT_FALSE(watch.runaway());
+  EXPECT_EQ(watch.EndEpoch(Judged(0.31, 0), 100, false), "the critic runs away: alpha is 0.31, it was 0.01");
+  EXPECT_TRUE(watch.runaway());
+  EXPECT_EQ(watch.EndEpoch(Judged(0.32, 0), 100, false), "") << "it is known";
+  EXPECT_EQ(watch.EndEpoch(Judged(0.001, 0), 100, true), "") << "cut short: not kept";
+  EXPECT_FALSE(watch.runaway());
+  EXPECT_EQ(watch.EndEpoch(Judged(0.11, 0), 100, false), "");
+  EXPECT_FALSE(watch.runaway());
+  EXPECT_EQ(watch.EndEpoch(Judged(std::nan(""), 0), 100, false), "") << "a method without a temperature";
+}
+
+TEST(MemberWatch, AShieldIsLockedAfterTenThousandRowsOfMostlyInfeasibleEpochs) {
+  MemberWatch watch;
+  EXPECT_EQ(watch.EndEpoch(Judged(1, 0.51), 9999, false), "");
+  EXPECT_EQ(watch.EndEpoch(Judged(1, 0.5), 9999, false), "") << "begins again";
+  EXPECT_EQ(watch.EndEpoch(Judged(1, 0.51), 9999, false), "");
+  EXPECT_FALSE(watch.locked());
+  v1::MemberTotals saved;
+  watch.Save(&saved);
+  for (MemberWatch each : {watch, MemberWatch(saved, /*on_policy=*/false)}) {
+    EXPECT_EQ(each.EndEpoch(Judged(1, 0.74), 1, false),
+              "the shield is locked: the learned constraint is above 0 in 74 % of the states");
+    EXPECT_TRUE(each.locked());
+    each.Save(&saved);
+    EXPECT_TRUE(MemberWatch(saved, false).locked());
+  }
+}
+
+// Epochs of 5,000 rows. The share is above a half from update 10,001 to 25,000: the epochs 3, 4 and 5.
+TEST_F(RunRecordsTest, AMemberIsLockedAfterTenThousandInfeasibleRowsAlsoAfterAnInterruption) {
+  v1::Experiment experiment = FakeExperiment();
+  experiment.mutable_run()->set_env_steps(30000);
+  experiment.mutable_run()->set_steps_per_epoch(5000);
+  experiment.mutable_run()->set_checkpoint_updates(2000);
+  RunPlan plan;
+  plan.infeasible_share = [](size_t member, uint64_t updates) {
+    return member == 1 && updates > 10000 && updates <= 25000 ? 0.6 : 0.4;
+  };
+  for (const uint64_t interrupted : {0, 17001}) {
+    const std::string folder = Folder(absl::StrCat("run", interrupted));
+    plan.throw_at_update = interrupted;
+    if (interrupted > 0) RunFake(folder, experiment, plan);
+    plan.throw_at_update = 0;
+    ASSERT_THAT(RunFake(folder, experiment, plan).status, IsOk());
+    const auto rows = Rows(folder);
+    std::vector<std::string> states, shares;
+    for (size_t i = 1; i + 1 < rows.size(); i += 2) {  // of both members
+      EXPECT_EQ(rows[i][Column(rows, "status")], "ok");
+      states.push_back(rows[i + 1][Column(rows, "status")]);
+      shares.push_back(rows[i + 1][Column(rows, "infeasible_share")]);
+    }
+    EXPECT_THAT(shares, ElementsAre("", "0.4", "0.4", "0.6", "0.6", "0.6", "0.4"));
+    EXPECT_THAT(states, ElementsAre("ok", "ok", "ok", "ok", "locked", "locked", "ok"));
   }
 }
 

@@ -59,6 +59,7 @@ class FakeAlgorithm : public Algorithm {
       v1::MemberEpoch& shown = stats.emplace_back(NoUpdates());
       if (member.loss_count > 0) shown.set_policy_loss(member.loss_sum / member.loss_count);
       if (critic_loss && member.loss_count > 0) shown.set_critic_loss(critic_loss(index, updates_));
+      if (infeasible_share && member.loss_count > 0) shown.set_infeasible_share(infeasible_share(index, updates_));
       shown.set_q_mean(updates_ + 0.5);
       shown.set_q_min(-1.5 - index);
       shown.set_q_gap(0.25);
@@ -95,8 +96,9 @@ class FakeAlgorithm : public Algorithm {
     std::memcpy(&pretrained_, state.at("pretrained").data(), sizeof(pretrained_));
     std::memcpy(static_cast<void*>(members_.data()), state.at("members").data(), members_.size() * sizeof(Member));
   }
-  uint64_t throw_at_update = 0, throw_at_pretrain_update = 0;          // 0: never
-  std::function<double(size_t member, uint64_t updates)> critic_loss;  // for epochs with updates; unset: no loss
+  uint64_t throw_at_update = 0, throw_at_pretrain_update = 0;  // 0: never
+  // For epochs with updates; unset: none.
+  std::function<double(size_t member, uint64_t updates)> critic_loss, infeasible_share;
   size_t diverged_member = std::numeric_limits<size_t>::max();
   std::vector<Applied> applied;  // since construction; not part of the state
 

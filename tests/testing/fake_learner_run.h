@@ -80,7 +80,8 @@ struct RunPlan {
   int ahead = 1;
   bool on_policy = false;  // RunSettings::on_policy
   uint64_t stop_at_pretrain_update = UINT64_MAX, throw_at_pretrain_update = 0;
-  std::function<double(size_t member, uint64_t updates)> critic_loss = nullptr;  // FakeAlgorithm's
+  std::function<double(size_t member, uint64_t updates)> critic_loss = nullptr,
+                                                         infeasible_share = nullptr;  // FakeAlgorithm's
   std::function<void()> on_dismissed = nullptr;  // called when an evaluator learns that the run is finished
   uint32_t episode_length = 10;
   uint64_t abandoned_every = 0;  // FakeReplay's
@@ -127,6 +128,7 @@ class FakeRun {
     fake.throw_at_update = plan_.throw_at_update;
     fake.throw_at_pretrain_update = plan_.throw_at_pretrain_update;
     fake.critic_loss = plan_.critic_loss;
+    fake.infeasible_share = plan_.infeasible_share;
     std::vector<std::string> notes;
     const absl::StatusOr<Checkpoint> loaded = CheckpointStore(RunFiles::CheckpointFolder(folder_)).LoadNewest(&notes);
     if (loaded.ok()) {

@@ -71,6 +71,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "datacom_policy_describe": (POINTER(PolicyInfo), [c_void_p]),
     "datacom_policy_begin": (None, [c_void_p]),
     "datacom_policy_why": (c_char_p, [c_void_p]),
+    "datacom_policy_use_shield": (c_int, [c_void_p, c_int]),
     "datacom_policy_act": (c_int, [c_void_p, POINTER(PolicyInput), c_void_p, POINTER(PolicyJudgement)]),
     "datacom_records_columns": (c_int, [c_char_p, c_char_p, c_size_t]),
     "datacom_records_interquartile_mean": (c_int, [POINTER(c_double), c_int, POINTER(c_double)]),

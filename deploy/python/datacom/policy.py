@@ -45,6 +45,7 @@ class Policy:
 
     def _open(self, file: str | os.PathLike[str]) -> None:
         self._lock = threading.RLock()
+        self._shield = True
         self._actor: threading.Thread | None = None  # who acts in the episode that `planner` remembers
         self._library = _native.library()
         self._handle: ctypes.c_void_p | None = ctypes.c_void_p()
@@ -101,9 +102,24 @@ class Policy:
             file.write_bytes(state["_content"])
             self._open(file)
         self.__dict__.update(state)
+        if not self._shield:
+            self.shield = False
 
     def __repr__(self) -> str:
         return f"Policy({self.experiment}, member {self.member}, epoch {self.epoch})"
+
+    @property
+    def shield(self) -> bool:
+        """Whether the filter uses its shield, the part that was learned. Without it an action is only limited by what is known of the task;
+        `datacom eval --shield both` compares both. Raises ValueError where it is set and the policy's rule learns no filter."""
+        return self._shield
+
+    @shield.setter
+    def shield(self, use: bool) -> None:
+        with self._lock:
+            if self._library.datacom_policy_use_shield(self._handle, int(use)) != 0:
+                raise ValueError(f"the rule {self.acting_rule} learns no filter, so there is no shield")
+            self._shield = bool(use)
 
     def bind(self, env: Any) -> EnvPolicy:
         """This policy for the Python environment that it was trained in: takes the environment's observations, gives its actions."""

@@ -80,7 +80,7 @@ class ProgressPass {
     if (const uint64_t seed = run_->settings.members[member].seed; seed != Whole(row, "seed"))
       Damage(row, absl::StrCat("seed ", csv_.Text(row, "seed"), ", member ", member, " has ", seed));
     const std::string state = csv_.Text(row, "status");
-    if (state != "ok" && state != "diverged" && state != "runaway" && state != "abandoned")
+    if (state != "ok" && state != "diverged" && state != "runaway" && state != "abandoned" && state != "locked")
       Damage(row, absl::StrCat("status is \"", state, "\""));
   }
 

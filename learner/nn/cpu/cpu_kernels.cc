@@ -408,6 +408,14 @@ class CpuKernels : public Kernels {
 
   void RowMean(const FloatView& rows, const DoubleView& mean) override { MeanOfRows(rows, mean); }
 
+  void RowShareAboveZero(const DoubleView& rows, const DoubleView& share) override {
+    for (int m = 0; m < rows.members; ++m) {
+      int above = 0;
+      for (int r = 0; r < rows.rows; ++r) above += rows.at(m, r) > 0 ? 1 : 0;
+      share.at(m) = static_cast<double>(above) / rows.rows;
+    }
+  }
+
   void Accumulate(const DoubleView& value, double sign, const DoubleView& active, const DoubleView& sum) override {
     for (int m = 0; m < value.members; ++m) {
       if (active.at(m) == 0) continue;

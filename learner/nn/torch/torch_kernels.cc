@@ -270,6 +270,10 @@ class TorchKernels : public TorchImpl<Kernels> {
 
   void RowMean(const FloatView& rows, const DoubleView& mean) override { Of(mean).copy_(MeanRows(Of(rows))); }
 
+  void RowShareAboveZero(const DoubleView& rows, const DoubleView& share) override {
+    Of(share).copy_(MeanRows(Of(rows).gt(0).to(at::kDouble)));
+  }
+
   void Accumulate(const DoubleView& value, double sign, const DoubleView& active, const DoubleView& sum) override {
     const at::Tensor on = Of(active).gt(0), total = Of(sum);
     const at::Tensor added = at::cat({sign * Of(value), at::ones_like(Of(value))}, 2);

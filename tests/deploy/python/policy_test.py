@@ -61,6 +61,22 @@ def test_cvar_equals_bit_for_bit_what_the_actor_wrote_into_its_rows(run):
         np.testing.assert_array_equal(said.delta.astype(np.float32), rows["delta"][first])
 
 
+def test_without_its_shield_a_policy_gives_its_sample_also_after_pickling(run, file):
+    policy = datacom.Policy(file)
+    observations = run.transitions(1)["observation"][:50]
+    said = policy.decide(observations)
+    assert policy.shield and said.intervention.max() > 1e-3
+    policy.shield = False
+    for one in (policy, pickle.loads(pickle.dumps(policy))):
+        bare = one.decide(observations)
+        assert not one.shield and bare.intervention.max() == 0
+        np.testing.assert_array_equal(bare.cvar, said.cvar)
+        # |a - u| as the filter has said it.
+        np.testing.assert_allclose(np.linalg.norm(said.action - bare.action, axis=1), said.intervention, atol=1e-7)
+    policy.shield = True
+    np.testing.assert_array_equal(policy.decide(observations).action, said.action)
+
+
 def test_an_action_equals_that_of_the_robots_library(run, file, tmp_path):
     policy = datacom.Policy(file)
     observations = run.transitions(1)["observation"][:200].astype(np.float64)

@@ -248,6 +248,34 @@ TEST_F(PolicyInterface, NullNoiseIsZeroNoiseAndActingAllocatesNothing) {
   EXPECT_NE(centre, noisy);
 }
 
+TEST_F(PolicyInterface, WithoutItsShieldAPolicyGivesTheSampleThatTheFilterWouldHaveChanged) {
+  policy_.snapshot = testing::SafeMapSnapshot(16, 3, 6, {8, 8}, 3);
+  policy_.snapshot.task = "air_hockey";
+  policy_.snapshot.scalars["delta"] = 0;
+  ASSERT_EQ(LoadPolicy(), DATACOM_POLICY_OK) << why_;
+  const std::vector<double> observation(16, 0.2);
+  const datacom_policy_input input = {observation.data(), nullptr, 0};
+  datacom_policy_judgement judgement;
+  std::vector<double> with(3), without(3), again(3);
+  ASSERT_EQ(datacom_policy_act(loaded_, &input, with.data(), &judgement), DATACOM_POLICY_OK);
+  EXPECT_GT(judgement.intervention, 1e-3);
+  EXPECT_EQ(datacom_policy_use_shield(loaded_, 0), DATACOM_POLICY_OK);
+  ASSERT_EQ(datacom_policy_act(loaded_, &input, without.data(), &judgement), DATACOM_POLICY_OK);
+  EXPECT_EQ(judgement.intervention, 0);
+  EXPECT_NE(without, with);
+  EXPECT_EQ(datacom_policy_use_shield(loaded_, 1), DATACOM_POLICY_OK);
+  ASSERT_EQ(datacom_policy_act(loaded_, &input, again.data(), nullptr), DATACOM_POLICY_OK);
+  EXPECT_EQ(again, with);
+  EXPECT_EQ(datacom_policy_use_shield(nullptr, 1), DATACOM_POLICY_BAD_INPUT);
+}
+
+TEST_F(PolicyInterface, ARuleThatLearnsNoFilterHasNoShield) {
+  policy_.snapshot = testing::PlannerSnapshot(16, 3, {8, 8}, 3);
+  policy_.snapshot.task = "air_hockey";
+  ASSERT_EQ(LoadPolicy(), DATACOM_POLICY_OK) << why_;
+  EXPECT_EQ(datacom_policy_use_shield(loaded_, 0), DATACOM_POLICY_UNSUPPORTED);
+}
+
 TEST_F(PolicyInterface, AnEpisodeBeginsWithoutThePlanOfTheOneBefore) {
   policy_.snapshot = testing::PlannerSnapshot(16, 3, {8, 8}, 3);
   policy_.snapshot.task = "air_hockey";

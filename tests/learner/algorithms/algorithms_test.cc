@@ -280,12 +280,12 @@ TEST(Datacom, StartsDeltaAtTheSoftplusOfItsRawValue) {
 }
 
 // The snapshot holds one perceptron. Its mean over a batch must equal the mean constraint value that the learner
-// reports for its network.
+// reports for its network; the share of values above 0 must, too.
 TEST(IqnDatacom, SnapshotHoldsAPerceptronThatEqualsTheNetworkAtItsLevel) {
-  for (const double accepted_risk : {0.1, 0.9}) {
-    AlgorithmConfig config = SmallConfig("iqn_datacom", 2);
+  for (const auto& [accepted_risk, kernels] : {std::pair{0.1, "fused"}, {0.9, "fused"}, {0.1, "tensor"}}) {
+    AlgorithmConfig config = SmallConfig("iqn_datacom", 2, kernels);
     config.members[1].hyper.set_accepted_risk(accepted_risk);
-    config.members[1].hyper.set_delta_mode("fixed"), config.members[1].hyper.set_init_delta(0.25);
+    config.members[1].hyper.set_delta_mode("fixed"), config.members[1].hyper.set_init_delta(0.7);
     const auto algorithm = MakeAlgorithm(config);
     std::vector<NamedArray> arrays;
     for (const NamedArray& array : algorithm->GetActingParameters(1).arrays) {
@@ -294,7 +294,7 @@ TEST(IqnDatacom, SnapshotHoldsAPerceptronThatEqualsTheNetworkAtItsLevel) {
     ASSERT_EQ(arrays.size(), 8u);
     const Batch batch = RandomBatch(config, 0);
     const size_t z_dim = config.q_dim + config.x_dim, rows = config.batch_size;
-    double sum = 0;
+    double sum = 0, above = 0;
     for (size_t r = 0; r < rows; ++r) {
       const auto z = batch.now.z.begin() + static_cast<int64_t>((rows + r) * z_dim);
       std::vector<double> x(z, z + static_cast<int64_t>(z_dim));
@@ -307,10 +307,12 @@ TEST(IqnDatacom, SnapshotHoldsAPerceptronThatEqualsTheNetworkAtItsLevel) {
         for (double& value : y) value = layer < 3 ? std::max(value, 0.0) : std::log1p(std::exp(value));
         x = y;
       }
-      sum += x[0] - 0.25;
+      sum += x[0] - 0.7;
+      above += x[0] > 0.7 ? 1 : 0;
     }
     algorithm->Update(batch);  // the statistics are of the nets before the step
     EXPECT_NEAR(algorithm->GetStats()[1].constraint_mean(), sum / static_cast<double>(rows), 1e-5) << accepted_risk;
+    EXPECT_DOUBLE_EQ(algorithm->GetStats()[1].infeasible_share(), above / static_cast<double>(rows)) << accepted_risk;
   }
 }
 
