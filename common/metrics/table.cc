@@ -134,10 +134,8 @@ std::vector<MetricInfo> Member() {
             "1: the critic loss of the newest epoch is over ten times the smallest of the ten epochs before it, or the "
             "temperature over thirty times its smallest",
             "member"),
-      Gauge(
-          "datacom_member_shield_locked",
-          "1: the learned constraint was above 0 in more than half of the states of the newest epochs, over 10000 rows",
-          "member"),
+      Gauge("datacom_member_shield_locked",
+            "1: k was above 0 in more than half of the states of the newest epochs, over 10000 rows", "member"),
       Gauge("datacom_member_eval_shield_share",
             "Newest evaluation: share of steps in which the shield changes the action; NaN without a shield", "member"),
       Gauge("datacom_member_eval_discounted_return", "Newest evaluation: mean discounted return", "member"),

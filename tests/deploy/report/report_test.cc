@@ -358,7 +358,7 @@ TEST(Quantities, HaveTheOrderOfTheirSections) {
             "eval_success_rate train_return train_max_violation train_sum_cost train_violating_steps "
             "newest_discounted_return newest_sum_cost newest_violating_steps worst_violation "
             "cumulative_cost cumulative_violating_steps delta delta_cost delta_kappa delta_calibration constraint_mean "
-            "constraint_loss "
+            "infeasible_share constraint_loss "
             "critic_loss policy_loss multiplier alpha entropy "
             "q_mean q_min q_gap critic_gradient_norm actor_gradient_norm constraint_gradient_norm updates_per_second "
             "samples_per_insert policy_lag lanes ");
