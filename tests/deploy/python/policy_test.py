@@ -61,8 +61,10 @@ def test_cvar_equals_bit_for_bit_what_the_actor_wrote_into_its_rows(run):
         np.testing.assert_array_equal(said.delta.astype(np.float32), rows["delta"][first])
 
 
-def test_without_its_shield_a_policy_gives_its_sample_also_after_pickling(run, file):
-    policy = datacom.Policy(file)
+def test_without_its_shield_a_policy_gives_its_sample_also_after_pickling(run, tmp_path):
+    strict = datacom.train("cartpole/datacom", seeds=[3], steps=400, run_dir=tmp_path / "run",
+                           settings={"run.steps_per_epoch": 200, "run.eval_episodes": 1, "replay.min_size": 100, "hyper.init_delta": 0}).wait()
+    policy = datacom.Policy.load(strict.path, epoch=0)
     observations = run.transitions(1)["observation"][:50]
     said = policy.decide(observations)
     assert policy.shield and said.intervention.max() > 1e-3
