@@ -128,6 +128,11 @@ std::string Element(const mjModel& model, const Field& field, long long row) {
   return absl::StrCat(mju_type2Str(type), " ", name == nullptr || *name == '\0' ? absl::StrCat("number ", id) : name);
 }
 
+template <typename Value>
+absl::string_view BytesOf(const Value& value) {
+  return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+
 absl::Status Differs(absl::string_view what, absl::string_view original, absl::string_view copy) {
   return absl::FailedPreconditionError(
       absl::StrCat("the copy of the model differs from it: ", what, " is ", copy, " instead of ", original));
@@ -154,7 +159,7 @@ absl::Status CheckSameModel(const mjModel& original, const mjModel& copy, Names 
                      field.print(other, field.row_bytes));
     }
   }
-  const auto same = [](const auto& one, const auto& other) { return std::memcmp(&one, &other, sizeof(one)) == 0; };
+  const auto same = [](const auto& one, const auto& other) { return BytesOf(one) == BytesOf(other); };
 #if mjVERSION_HEADER >= 4000000
 #define X(type, name, size)                                                                 \
   if (!same(original.opt.name, copy.opt.name)) {                                            \

@@ -81,9 +81,9 @@ std::string CellOfGroup(const std::vector<double>& values, int decimals) {
 std::string AbandonedEpisodes(const Csv& progress, const std::map<int, std::vector<size_t>>& members) {
   std::string text;
   for (const auto& [member, rows] : members) {
-    const auto total = [&](const std::string& column) {
+    const auto total = [&progress, &own = rows](const std::string& column) {
       double sum = 0;
-      for (const size_t row : rows) {
+      for (const size_t row : own) {
         const double number = progress.Number(row, column);
         sum += std::isnan(number) ? 0 : number;
       }
