@@ -1,10 +1,13 @@
 // datacom config: prints the resolved experiment, with every default filled in.
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "common/base/files.h"
+#include "common/base/output_file.h"
 #include "common/config/experiment.h"
 #include "deploy/cli/run_options.h"
 #include "deploy/cli/train_plan.h"
@@ -31,6 +34,10 @@ void AddConfig(CLI::App* app, int* exit_code) {
   verb->callback([options, out, exit_code] {
     const absl::StatusOr<v1::Experiment> experiment = PlanExperiment(*options);
     absl::Status written = experiment.status();
+    if (const auto folder = std::filesystem::path(*out).parent_path(); written.ok() && !folder.empty()) {
+      written = MakeFolders(folder.string());
+    }
+    if (written.ok()) written = CheckOutputFile("--out", *out);
     if (written.ok()) written = WriteExperiment(*out, *experiment);
     if (experiment.ok()) {
       for (const std::string& note : PlanNotes(*experiment)) std::fprintf(stderr, "datacom: %s\n", note.c_str());
