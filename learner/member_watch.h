@@ -48,8 +48,8 @@ class CriticWatch {
 // Whether more than a tenth of a member's training episodes were abandoned: the status `abandoned`.
 bool Abandons(const v1::MemberTotals& totals);
 
-// A critic also runs away with the entropy temperature: it is above 0.1 and over thirty times the smallest at the end
-// of an epoch before. Of 355 recorded members this finds the six whose critic really ran away, and five others.
+// A critic also runs away if the entropy temperature is above 0.1 and over thirty times the smallest at the end of an
+// epoch before. Its size alone says nothing: some tasks keep it near 1.
 //
 // The shield is locked if the learned constraint was above 0 in more than half of the states of each of the newest
 // epochs, which have 10,000 rows or more together. Outside the feasible set the safe map overrides every action, so

@@ -3,8 +3,8 @@
 // An episode belongs to one (session, environment). It is open from its row with step 0 to its row with `last`; then it
 // is finished and kept as a summary, in row order. An episode is abandoned when its session ends, or when its
 // environment begins another one: then a step was invalid. An environment numbers its episodes without gaps, so those
-// are counted, too, that left no row. All state follows from rows: feeding the same rows after a crash gives the same
-// episodes. Not thread-safe. Owns the summaries; rows are only read during Feed.
+// that left no row are counted, too, except before its first row. All state follows from rows: feeding the same rows
+// after a crash gives the same episodes. Not thread-safe. Owns the summaries; rows are only read during Feed.
 #ifndef DATACOM_REPLAY_EPISODES_H_
 #define DATACOM_REPLAY_EPISODES_H_
 
@@ -80,17 +80,18 @@ class EpisodeTracker {
     NewestRow newest;           // while no episode is open
   };
 
-  const RowOffsets offsets_;
-  const double discount_;
-  std::map<uint32_t, std::vector<Lane>> lanes_;  // session -> its environments
   struct Invalids {
     uint64_t row = 0;  // counted from 1
     uint64_t episodes = 0;
   };
+
   EpisodeSummary Begun(uint32_t session, uint32_t environment, uint32_t number, uint64_t row) const;
-  // Episodes between the newest row of an environment and its next one.
+  // The episodes with an invalid step from the newest row of an environment to the first row of `episode`.
   static uint64_t InvalidBetween(const NewestRow& newest, uint32_t episode);
 
+  const RowOffsets offsets_;
+  const double discount_;
+  std::map<uint32_t, std::vector<Lane>> lanes_;  // session -> its environments
   std::deque<EpisodeSummary> finished_;
   std::deque<Invalids> invalid_;
   uint64_t finished_count_ = 0;

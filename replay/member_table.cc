@@ -359,7 +359,7 @@ void MemberTable::VisitRows(const EpisodeSummary& episode, const Visit& visit) c
 void MemberTable::AddEpisodes(uint64_t after, uint64_t up_to, uint64_t oldest, v1::MemberBatch* batch) const {
   for (const EpisodeSummary& episode : episodes_.Finished(after, up_to)) AddEpisode(episode, oldest, batch);
   batch->set_abandoned(episodes_.Invalid(after, up_to));
-  batch->set_fault(fault_);
+  if (batch->abandoned() > 0) batch->set_fault(fault_);
 }
 
 void MemberTable::AddEpisode(const EpisodeSummary& summary, uint64_t oldest, v1::MemberBatch* batch) const {

@@ -57,7 +57,9 @@ class MemberTable {
   uint64_t held() const { return rows_->cursor() - rows_->first(); }
   const EpisodeTracker& episodes() const { return episodes_; }
   EpisodeTracker* mutable_episodes() { return &episodes_; }
-  void SetFault(const std::string& fault) { fault_ = fault_.empty() ? fault : fault_; }  // the first one stays
+  void SetFault(const std::string& fault) {  // the first one stays
+    if (fault_.empty()) fault_ = fault;
+  }
   // Whether rows [from, count) of a chunk can follow the rows of this session. The errors of RowOrder::Check.
   absl::Status CheckOrder(uint32_t session, const std::string& columns, uint32_t count, uint32_t from) {
     return order_.Check(episodes_, session, columns, count, from);

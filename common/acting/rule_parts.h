@@ -75,25 +75,11 @@ class RowFilter {
  public:
   explicit RowFilter(int actions) : u_(actions), action_(actions) {}
 
-  // The same for a filter that is the rule's shield: `use` says whether `out` has its action or the policy's.
-  template <class Filter>
-  void ApplyShield(bool use, int row, const float* policy_action, const ActingDiagnostics& diagnostics, float* out,
-                   const Filter& filter) {
-    Apply(row, policy_action, diagnostics, out, filter);
-    const int n = static_cast<int>(u_.size());
-    if (diagnostics.shield_change != nullptr) {
-      diagnostics.shield_change[row] = ActionDistance(n, policy_action, out);
-    }
-    if (use) return;
-    std::copy_n(policy_action, n, out);
-    if (diagnostics.intervention != nullptr) diagnostics.intervention[row] = 0;
-  }
-
   // filter(u, a) computes the action a from the policy's action u, both [actions]. policy_action, out: [actions], may
-  // be the same array. Writes diagnostics.intervention[row] if wanted.
+  // be the same array. Returns |out - u|, and writes it to diagnostics.intervention[row] if wanted.
   template <class Filter>
-  void Apply(int row, const float* policy_action, const ActingDiagnostics& diagnostics, float* out,
-             const Filter& filter) {
+  double Apply(int row, const float* policy_action, const ActingDiagnostics& diagnostics, float* out,
+               const Filter& filter) {
     std::copy_n(policy_action, u_.size(), u_.data());
     filter(u_.data(), action_.data());
     double square = 0;
@@ -101,7 +87,20 @@ class RowFilter {
       out[i] = static_cast<float>(action_[i]);
       square += (out[i] - u_[i]) * (out[i] - u_[i]);
     }
-    if (diagnostics.intervention != nullptr) diagnostics.intervention[row] = std::sqrt(square);
+    const double distance = std::sqrt(square);
+    if (diagnostics.intervention != nullptr) diagnostics.intervention[row] = distance;
+    return distance;
+  }
+
+  // The same for a filter that is the rule's shield: `use` says whether `out` has its action or the policy's.
+  template <class Filter>
+  void ApplyShield(bool use, int row, const float* policy_action, const ActingDiagnostics& diagnostics, float* out,
+                   const Filter& filter) {
+    const double change = Apply(row, policy_action, diagnostics, out, filter);
+    if (diagnostics.shield_change != nullptr) diagnostics.shield_change[row] = change;
+    if (use) return;
+    std::copy_n(policy_action, u_.size(), out);
+    if (diagnostics.intervention != nullptr) diagnostics.intervention[row] = 0;
   }
 
  private:

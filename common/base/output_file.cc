@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kDash[] = "-", kStandardOutput[] = "standard output";
+constexpr char kDash[] = "-";
 constexpr int kMostLinks = 40;  // as the kernel
 
 fs::path FolderOf(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
@@ -34,14 +34,15 @@ absl::Status Refusal(const std::string& path, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(path, " is a ", what, "; name a file"));
 }
 
-absl::Status WriteAll(int fd, absl::string_view content, const std::string& name) {
+// Returns errno; 0: all is written.
+int WriteAll(int fd, absl::string_view content) {
   while (!content.empty()) {
     const ssize_t written = ::write(fd, content.data(), content.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return ErrnoStatus(errno, name);
+    if (written < 0) return errno;
     content.remove_prefix(static_cast<size_t>(written));
   }
-  return absl::OkStatus();
+  return 0;
 }
 
 absl::Status WriteStandardOutput(absl::string_view content) {
@@ -50,8 +51,9 @@ absl::Status WriteStandardOutput(absl::string_view content) {
         "standard output is a terminal, and these bytes are no text; redirect it to a file or a program");
   }
   std::fflush(stdout);
-  const absl::Status status = WriteAll(STDOUT_FILENO, content, kStandardOutput);
-  return errno == EPIPE && !status.ok() ? absl::OkStatus() : status;  // its reader has seen enough
+  const int error = WriteAll(STDOUT_FILENO, content);
+  if (error == 0 || error == EPIPE) return absl::OkStatus();  // EPIPE: its reader has seen enough
+  return ErrnoStatus(error, "standard output");
 }
 
 // Opens a FIFO, a device or an open file of this process. A FIFO waits for its reader.
@@ -72,9 +74,10 @@ int OpenInPlace(const std::string& path) {
 absl::Status WriteInPlace(const std::string& path, absl::string_view content) {
   const int fd = OpenInPlace(path);
   if (fd < 0) return ErrnoStatus(errno, "open " + path);
-  const absl::Status status = WriteAll(fd, content, "write " + path);
-  const int closed = ::close(fd);
-  return status.ok() && closed != 0 ? ErrnoStatus(errno, "close " + path) : status;
+  const int error = WriteAll(fd, content);
+  const int closed = ::close(fd) == 0 ? 0 : errno;
+  if (error != 0) return ErrnoStatus(error, "write " + path);
+  return closed == 0 ? absl::OkStatus() : ErrnoStatus(closed, "close " + path);
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ class InsertSession {
   virtual Allowance allowance(uint32_t member) const = 0;
   // Queues rows [next_sequence, next_sequence + rows) for sending; columns and fault as in proto Chunk. Never blocks;
   // the credit bounds the queue. FAILED_PRECONDITION when the session ended (register again).
-  virtual absl::Status Append(uint32_t member, uint32_t rows, std::string columns, const std::string& fault = "") = 0;
+  virtual absl::Status Append(uint32_t member, uint32_t rows, std::string columns, const std::string& fault) = 0;
   virtual uint64_t acknowledged(uint32_t member) const = 0;  // next_sequence that the replay confirmed
   virtual Changes& changes() = 0;                            // Options::changes, to wait on
   // Blocks until everything appended is acknowledged, the session ended, or the timeout (DEADLINE_EXCEEDED with the

@@ -27,10 +27,6 @@ namespace {
 
 constexpr char kSuffix[] = ".textproto";
 
-}  // namespace
-
-namespace {
-
 // The task of a file or environment, with its options.
 absl::StatusOr<v1::TaskOptions> AskTool(const std::string& task, const std::string& folder,
                                         const std::string& without_model) {

@@ -103,7 +103,7 @@ function idle(group) {
 function trouble(group) {
   const of = (status) => group.members.filter((member) => member.status === status);
   return [['diverged', 'diverged: a loss is not finite and nothing more is learned'],
-          ['runaway', 'runaway: the loss of the critic has grown more than tenfold'],
+          ['runaway', 'runaway: the loss of the critic has grown tenfold, or its temperature thirtyfold'],
           ['locked', 'locked: the shield forbids most states, so that it overrides the policy and nothing is learned'],
           ['abandoned', `abandoned: more than a tenth of the episodes broke off, the first one ${(of('abandoned')[0] || {}).abandoned_reason}`]]
       .filter(([status]) => of(status).length).map(([status, text]) => {

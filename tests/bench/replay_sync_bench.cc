@@ -111,7 +111,7 @@ class Actor {
       session_->changes().Wait(milliseconds(10));
     } else {
       testing::NumberRows(schema_, "step", session_->allowance(0).next_sequence, kChunkRows, &columns_);
-      if (const absl::Status sent = session_->Append(0, kChunkRows, columns_); !sent.ok()) Fail(sent);
+      if (const absl::Status sent = session_->Append(0, kChunkRows, columns_, ""); !sent.ok()) Fail(sent);
     }
   }
   uint64_t acknowledged() const { return session_->acknowledged(0); }

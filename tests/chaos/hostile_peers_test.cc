@@ -56,7 +56,7 @@ class HostilePeersTest : public ::testing::Test {
           static_cast<uint32_t>(std::min<uint64_t>({allowance.rows, rows - allowance.next_sequence, 64}));
       if (count == 0) {
         honest_->changes().Wait(std::chrono::milliseconds(50));
-      } else if (!honest_->Append(0, count, testing::WireRows(CartPole(), allowance.next_sequence, count)).ok()) {
+      } else if (!honest_->Append(0, count, testing::WireRows(CartPole(), allowance.next_sequence, count), "").ok()) {
         return false;
       }
     }

@@ -49,7 +49,7 @@ void Act(InsertSession* session, const RowSchema& schema, const std::atomic<uint
       const float value = static_cast<float>(allowance.next_sequence + i);
       std::memcpy(columns.data() + i * schema.wire()[0].bytes(), &value, sizeof value);
     }
-    if (!session->Append(0, rows, std::move(columns)).ok()) break;
+    if (!session->Append(0, rows, std::move(columns), "").ok()) break;
   }
 }
 

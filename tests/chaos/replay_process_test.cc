@@ -36,7 +36,7 @@ bool Produce(InsertSession* session, uint32_t member, uint64_t rows) {
     const auto count = static_cast<uint32_t>(std::min<uint64_t>({allowance.rows, rows - allowance.next_sequence, 64}));
     if (count == 0) {
       session->changes().Wait(milliseconds(50));
-    } else if (!session->Append(member, count, testing::WireRows(CartPoleSchema(), allowance.next_sequence, count))
+    } else if (!session->Append(member, count, testing::WireRows(CartPoleSchema(), allowance.next_sequence, count), "")
                     .ok()) {
       return false;
     }

@@ -94,7 +94,7 @@ class ReportPageTest(RunTest):
         run = self.written("run", last=("ok", "runaway"))
         page = self.report(run)
         self.assertEqual(page.value("[...document.querySelectorAll('.trouble')].map((p) => p.textContent)"),
-                         ["Seed 1 runaway: the loss of the critic has grown more than tenfold."])
+                         ["Seed 1 runaway: the loss of the critic has grown tenfold, or its temperature thirtyfold."])
         self.assertEqual(page.value(ANSWERS)[2], "Earlier policies are kept; see the alert CriticRunsAway. Train again with a smaller learning "
                          f"rate: datacom train {run.folder}/experiment.textproto --set hyper.critic_lr=0.00025")
 

@@ -46,11 +46,11 @@ TEST_F(MovingMembersTest, AMemberMovesToANewActorAfterItsRowsAlsoWhenTheReplayRe
   ASSERT_TRUE(Eventually(second.get(), [&] { return second->allowance(1).rows > 0; })) << "both serve it for a while";
   const uint64_t number = first->assignment()->number();
   first->Release(1, number - 1);  // of an older assignment: no effect
-  ASSERT_THAT(first->Append(1, 3, MakeChunk(1, 0, SimpleRows(0, 3)).columns()), IsOk());
+  ASSERT_THAT(first->Append(1, 3, MakeChunk(1, 0, SimpleRows(0, 3)).columns(), ""), IsOk());
   ASSERT_THAT(first->Flush(kPatience), IsOk());
   EXPECT_EQ(Lanes(*first), "0:1 1:0");
   Stop();
-  ASSERT_THAT(first->Append(1, 1, MakeChunk(1, 3, SimpleRows(3, 1)).columns()), IsOk());
+  ASSERT_THAT(first->Append(1, 1, MakeChunk(1, 3, SimpleRows(3, 1)).columns(), ""), IsOk());
   first->Release(1, number);
   Serve(SmallOptions(2), address);
   ASSERT_TRUE(Eventually(first.get(), [&] { return Lanes(*first) == "0:1"; }));
@@ -58,7 +58,7 @@ TEST_F(MovingMembersTest, AMemberMovesToANewActorAfterItsRowsAlsoWhenTheReplayRe
   EXPECT_EQ(first->allowance(1).rows, 0u);
   EXPECT_EQ(MemberOf(*store_, 1).inserted(), 4u);
   EXPECT_EQ(Lanes(*second), "1:1");
-  EXPECT_TRUE(absl::IsInvalidArgument(first->Append(1, 1, MakeChunk(1, 4, SimpleRows(4, 1)).columns())));
+  EXPECT_TRUE(absl::IsInvalidArgument(first->Append(1, 1, MakeChunk(1, 4, SimpleRows(4, 1)).columns(), "")));
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ TEST_F(ReplayServiceTest, InvalidRowsEndOnlyTheSendersSessionWithTheReason) {
   Produce(session.get(), 5);
   auto rows = SimpleRows(5, 2);
   rows[1].reward = std::numeric_limits<float>::infinity();
-  ASSERT_THAT(session->Append(0, 2, testing::Columns(rows)), IsOk());
+  ASSERT_THAT(session->Append(0, 2, testing::Columns(rows), ""), IsOk());
   const absl::Status flushed = session->Flush(kPatience);
   EXPECT_EQ(flushed.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(flushed.message()), HasSubstr("column reward, row 1: inf is not finite"));
@@ -186,7 +186,7 @@ TEST_F(ReplayServiceTest, AfterTheDiskFailedALearnerIsToldThatReason) {
   learner->Request(1);
   disk.fails = true;
   const auto chunk = MakeChunk(0, 0, SimpleRows(5, 2));
-  ASSERT_THAT(session->Append(0, 2, chunk.columns()), IsOk());
+  ASSERT_THAT(session->Append(0, 2, chunk.columns(), ""), IsOk());
   std::string words;
   WaitUntil([&] { return words.find("disk failed") != std::string::npos; },
             [&] {

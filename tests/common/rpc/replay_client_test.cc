@@ -110,7 +110,7 @@ TEST(InsertSession, AReleaseThatWaitsForItsRowsDoesNotRepeatTheOneBefore) {
   auto session = InsertSession::Register(options).value();
   ASSERT_THAT(session->Start(7), IsOk());
   while (session->allowance(1).rows == 0) session->changes().Wait(kPatience);
-  ASSERT_THAT(session->Append(1, 1, "columns"), IsOk());  // never acknowledged
+  ASSERT_THAT(session->Append(1, 1, "columns", ""), IsOk());  // never acknowledged
   session->Release(0, 1);
   EXPECT_THAT(service.ReleasesUntil(0), ElementsAre(0));
   session->Release(1, 1);
