@@ -158,7 +158,8 @@ class ReportPageTest(RunTest):
                 page.value(f"document.querySelectorAll('details').forEach((one) => {{ one.open = {opened}; }})")
                 page.wait("[...document.querySelectorAll('#curves details[open]')].every((one) => one.hidden || "
                           "[...one.querySelectorAll('canvas')].every((canvas) => Chart.getChart(canvas)))")
-                page.wait(f"innerWidth === {width} && document.documentElement.scrollWidth <= {width} && {CUT_OFF}.length === 0")
+                page.wait(f"innerWidth === {width} && document.documentElement.scrollWidth <= {width} && {CUT_OFF}.length === 0",
+                          shown=f"[innerWidth, document.documentElement.scrollWidth, {CUT_OFF}]")
             page.value("document.querySelectorAll('details').forEach((one) => { one.open = false; })")
 
     def test_nothing_is_cut_off_in_a_report_of_two_runs(self):

@@ -64,6 +64,8 @@ class Browser:
             answer = self._message(deadline)
             if "method" in answer:
                 self.events.append((answer["method"], answer["params"]))
+                if answer["method"] == "Inspector.targetCrashed":
+                    raise RuntimeError("the page has crashed")
             elif answer["id"] == self._number:
                 if "error" in answer:
                     raise RuntimeError(f"{method}: {answer['error']}")
@@ -78,7 +80,7 @@ class Page:
         self._browser = browser
         target = browser.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for part in ("Page", "Runtime", "Network", "Log"):
+        for part in ("Inspector", "Page", "Runtime", "Network", "Log"):
             self._call(part + ".enable")
         self._call("Page.navigate", url=url)
 
@@ -92,10 +94,11 @@ class Page:
             raise RuntimeError(f"{expression}: {result['exceptionDetails']}")
         return result["result"].get("value")
 
-    def wait(self, condition):
-        """Waits until an expression is true in the page, which the page checks again and again."""
-        check = f"const check = () => {{ try {{ if ({condition}) return done(true); }} catch {{}} setTimeout(check, 20); }};"
-        self.value(f"new Promise((done) => {{ {check} check(); }})")
+    def wait(self, condition, shown="document.title"):
+        """Waits until an expression is true in the page, which the page checks again and again; `shown` tells in an error why it is not."""
+        check = (f"const check = () => {{ try {{ if ({condition}) return done(true); }} catch {{}}"
+                 f" if (performance.now() < end) setTimeout(check, 20); else failed(JSON.stringify({shown})); }};")
+        self.value(f"new Promise((done, failed) => {{ const end = performance.now() + {500 * PATIENCE}; {check} check(); }})")
 
     def resize(self, width, height):
         self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)

@@ -62,6 +62,9 @@ if(DATACOM_SANITIZE)
   # A test that preloads a failing disk loads the sanitizer's runtime second.
   set(DATACOM_TEST_ENVIRONMENT "ASAN_OPTIONS=verify_asan_link_order=0")
 endif()
+# The linker leaves out functions that a program does not use.
+target_compile_options(datacom_flags INTERFACE -ffunction-sections -fdata-sections)
+target_link_options(datacom_flags INTERFACE LINKER:--gc-sections)
 if(DATACOM_FUZZ)
   target_compile_options(datacom_flags INTERFACE -fno-sanitize-recover=all)  # undefined behaviour ends the process
 endif()

@@ -91,7 +91,8 @@ TEST(CheckSame, RefusesADifferenceUnlessTheUserAcceptsItAndSizesAlways) {
   ::setenv(kAcceptEnvironment, "1", 1);
   EXPECT_THAT(CheckSame(PlainArm(), now), IsOk());
   now.set_observation(4);
-  EXPECT_THAT(std::string(CheckSame(PlainArm(), now).message()), HasSubstr("numbers of an observation 3 -> 4, time limit"));
+  EXPECT_THAT(std::string(CheckSame(PlainArm(), now).message()),
+              HasSubstr("numbers of an observation 3 -> 4, time limit"));
   ::unsetenv(kAcceptEnvironment);
 }
 

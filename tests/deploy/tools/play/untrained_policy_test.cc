@@ -126,7 +126,8 @@ TEST(EvalOfATask, NamesTheWrongArgument) {
   EXPECT_THAT(error(command), HasSubstr("navigation is a task, not a run: name a policy too"));
   command.policy = "scripted";
   command.epoch = "last";
-  EXPECT_THAT(error(command), HasSubstr("--member, --epoch and --shield belong to a run's policy, not to --policy scripted"));
+  EXPECT_THAT(error(command),
+              HasSubstr("--member, --epoch and --shield belong to a run's policy, not to --policy scripted"));
   command.epoch.reset();
   command.set = {"task_options.mismatch_sigma=1"};
   EXPECT_THAT(error(command), HasSubstr("mismatch_sigma"));
