@@ -316,7 +316,11 @@ function showCurves(beside) {
     byId('curves').replaceChildren(...[...new Set(quantities.map((q) => q.group))].map((group) => {
       const own = made.filter((one) => one.quantity.group === group && !heads.includes(one.quantity));
       const section = fold(group, element('div', {class: 'grid'}, ...own.map(({figure}) => figure)));
-      section.addEventListener('toggle', () => { if (section.open) drawn(own); });
+      section.addEventListener('toggle', () => {
+        if (!section.open) return;
+        drawn(own);
+        own.forEach(({quantity}) => charts.get(quantity.column).resize());  // browsers do not report sizes that changed while it was closed
+      });
       section.open = open.has(group);
       section.hidden = !own.length;
       return section;
