@@ -42,7 +42,7 @@ bool Covers(const google::protobuf::RepeatedPtrField<std::string>& users, const 
 bool ReadsSetting(const AlgorithmInfo& algorithm, const google::protobuf::FieldDescriptor& setting);
 std::vector<std::string> HyperParametersOf(const AlgorithmInfo& algorithm);  // fields of proto Hyper that it reads
 
-enum class DeltaMode { kLearned, kFixed, kControlled };
+enum class DeltaMode { kLearned, kFixed, kControlled, kPeak };
 DeltaMode DeltaModeOf(const v1::Hyper& hyper);  // REQUIRES a delta_mode that its Rule allows
 
 }  // namespace datacom

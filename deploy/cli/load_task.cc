@@ -98,7 +98,7 @@ absl::StatusOr<v1::Experiment> ExperimentOf(const TrainOptions& options) {
     return info != nullptr && ReadsSetting(*info, *v1::Hyper::descriptor()->FindFieldByName(name));
   };
   if (reads("target_entropy")) experiment.mutable_hyper()->set_target_entropy(-model->spec.action_dim);
-  if (reads("delta_mode")) experiment.mutable_hyper()->set_delta_mode("controlled");
+  if (reads("delta_mode")) experiment.mutable_hyper()->set_delta_mode("peak");
   return experiment;
 }
 

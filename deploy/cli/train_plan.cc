@@ -158,7 +158,7 @@ std::string LooseningNote(const v1::Experiment& resolved, int member, int horizo
                       " steps; to keep its start, lower the budget: --set hyper.cost_budget=",
                       absl::StrFormat("%.2f", std::floor(start / share * 100) / 100),
                       ", or hold it: --set hyper.delta_mode=fixed --set hyper.init_delta=", from,
-                      "; hyper.delta_mode=controlled starts at ", to, " at once and then follows the cost");
+                      "; hyper.delta_mode=peak follows the risk of episodes within the budget");
 }
 
 // Number of parameters of the dense layers in -> hidden... -> out.

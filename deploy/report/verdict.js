@@ -142,7 +142,7 @@ function lowerCost(group) {
   if (mode === 'learned' && warmup >= group.goal) {
     return [`δ has not moved: it begins after ${number(warmup)} steps. Train longer:`, resumed(group, Math.ceil(4 * warmup / group.goal))];
   }
-  if (mode === 'learned') return ['Let a controller lower δ to the budget:', changed(group, 'hyper.delta_mode=controlled')];
+  if (mode === 'learned') return ['Let δ follow the risk of the episodes within the budget:', changed(group, 'hyper.delta_mode=peak')];
   return lower;
 }
 

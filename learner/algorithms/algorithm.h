@@ -74,7 +74,8 @@ struct AlgorithmConfig {
   // Set only by slices.h: these are members of a larger population, from `slice_first` on, and a batch has all of it.
   int slice_first = 0;
   int population = 0;           // members of the larger population; 0: there is none
-  bool controls_delta = false;  // a member of the larger population has delta_mode "controlled"
+  // A member of the larger population has delta_mode "controlled", or "peak".
+  bool controls_delta = false, peaks_delta = false;
 };
 
 // Control-affine features of M x B states, float64 except z. All row-major.

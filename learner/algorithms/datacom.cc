@@ -1,6 +1,7 @@
 #include "learner/algorithms/datacom.h"
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
@@ -309,8 +310,8 @@ Stats Datacom::GetStats() const {
   for (int m = 0; m < members_; ++m) {
     stats[m].set_delta(delta_.value(m));
     stats[m].set_delta_steps(delta_.steps(m));
+    if (const std::optional<double> cost = delta_.cost(m)) stats[m].set_delta_cost(*cost);
     if (const DeltaControl* const control = delta_.control(m)) {
-      if (control->state().weight > 0) stats[m].set_delta_cost(control->state().cost);
       stats[m].set_delta_kappa(control->state().integral);
       stats[m].set_delta_calibration(control->state().calibration);
     }

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstring>
 
-#include "common/config/algorithms.h"
 #include "common/safety/risk.h"
 
 namespace datacom::learner {
@@ -16,6 +15,12 @@ constexpr double kCostRate = 0.1, kSlowRate = 0.05;
 constexpr double kLoosening = 0.2;    // delta rises so much slower than it falls
 constexpr double kFloorFades = 4;     // the floor fades where an episode costs more than a quarter of m
 constexpr double kLeastShare = 0.01;  // smallest floor, as a share of C
+
+// J, the mean of the costs of episodes, with the weight n of those that count.
+void AddToMean(double total, double share, double* weight, double* cost) {
+  *weight = (1 - kCostRate * share) * *weight + kCostRate;
+  *cost += kCostRate / *weight * (total - *cost);
+}
 
 }  // namespace
 
@@ -64,8 +69,7 @@ bool DeltaControl::ApplyEpisode(int length, const float* costs, const double* cv
   std::nth_element(safe_.begin(), quartile, safe_.end());
   const bool first = state_.weight == 0;
   const double share = std::min(static_cast<double>(length) / settings_.horizon, 1.0);
-  state_.weight = (1 - kCostRate * share) * state_.weight + kCostRate;
-  state_.cost += kCostRate / state_.weight * (total - state_.cost);
+  AddToMean(total, share, &state_.weight, &state_.cost);
   state_.calibration += kSlowRate * share * (excess - state_.calibration);
   state_.floor = first ? *quartile : state_.floor + kSlowRate * share * (*quartile - state_.floor);
   const Bounds now = bounds();
@@ -74,13 +78,35 @@ bool DeltaControl::ApplyEpisode(int length, const float* costs, const double* cv
   return true;
 }
 
+bool DeltaPeak::ApplyEpisode(int length, const float* costs, const double* cvar) {
+  double total = 0, peak = 0;
+  for (int i = 0; i <= length; ++i) {
+    if (!std::isfinite(cvar[i])) return false;
+    total += CostOf(costs, i);
+    peak = std::max(peak, cvar[i]);
+  }
+  if (!std::isfinite(total)) return false;
+  const bool first = state_.weight == 0;
+  const double share = std::min(static_cast<double>(length) / settings_.horizon, 1.0);
+  AddToMean(total, share, &state_.weight, &state_.cost);
+  if (first) {
+    state_.peak = peak;
+  } else if (total <= std::max(settings_.budget, state_.cost)) {
+    state_.peak += kSlowRate * share * (peak - state_.peak);
+  }
+  return true;
+}
+
 namespace {
 
-// A budget that is discounted already stands for the cost of an episode that spends it evenly.
+// The undiscounted budget of an episode. One that is discounted already stands for an episode that spends it evenly.
+double BudgetOf(const v1::Hyper& hyper, const AlgorithmConfig& config, bool discounted_budget) {
+  return hyper.cost_budget() / (discounted_budget ? DiscountedBudget(1, config.horizon, config.discount) : 1);
+}
+
 DeltaControl::Settings ControlOf(const v1::Hyper& hyper, const AlgorithmConfig& config, bool discounted_budget) {
-  const double share = discounted_budget ? DiscountedBudget(1, config.horizon, config.discount) : 1;
   DeltaControl::Settings settings;
-  settings.budget = hyper.cost_budget() / share;
+  settings.budget = BudgetOf(hyper, config, discounted_budget);
   settings.cost_unit = hyper.cost_unit();
   settings.proportional = hyper.delta_proportional();
   settings.integral = hyper.delta_integral();
@@ -92,13 +118,15 @@ DeltaControl::Settings ControlOf(const v1::Hyper& hyper, const AlgorithmConfig& 
 
 }  // namespace
 
-bool AnyControlled(const std::vector<MemberConfig>& members) {
+bool AnyInMode(DeltaMode mode, const std::vector<MemberConfig>& members) {
   return std::any_of(members.begin(), members.end(),
-                     [](const MemberConfig& member) { return DeltaModeOf(member.hyper) == DeltaMode::kControlled; });
+                     [mode](const MemberConfig& member) { return DeltaModeOf(member.hyper) == mode; });
 }
 
 Delta::Delta(const AlgorithmConfig& config)
-    : discount_(config.discount), saves_controls_(config.controls_delta || AnyControlled(config.members)) {
+    : discount_(config.discount),
+      saves_controls_(config.controls_delta || AnyInMode(DeltaMode::kControlled, config.members)),
+      saves_peaks_(config.peaks_delta || AnyInMode(DeltaMode::kPeak, config.members)) {
   const bool discounted = FindAlgorithm(config.algorithm)->discounted_budget;
   for (const MemberConfig& own : config.members) {
     const v1::Hyper& hyper = own.hyper;
@@ -110,29 +138,46 @@ Delta::Delta(const AlgorithmConfig& config)
     member.rate = hyper.delta_lr();
     if (mode == DeltaMode::kFixed) member.fixed = hyper.init_delta();
     if (mode == DeltaMode::kControlled) member.control.emplace(ControlOf(hyper, config, discounted));
+    if (mode == DeltaMode::kPeak) {
+      member.peak.emplace(DeltaPeak::Settings{BudgetOf(hyper, config, discounted), hyper.delta_margin(),
+                                              Softplus(member.raw.value), config.horizon});
+    }
   }
 }
 
 double Delta::value(int member) const {
   const Member& own = members_[member];
   if (own.fixed) return *own.fixed;
+  if (own.peak) return own.peak->value();
   return own.control ? own.control->value() : Softplus(own.raw.value);
 }
 
 double Delta::raw(int member) const {
   const Member& own = members_[member];
+  if (own.peak) return own.peak->state().peak;
   return own.control ? own.control->state().integral : own.raw.value;
 }
 
 void Delta::set_raw(int member, double raw) {
   Member& own = members_[member];
-  if (!own.control) {
+  if (own.control) {
+    DeltaControl::State state = own.control->state();
+    state.integral = raw;
+    own.control->set_state(state);
+  } else if (own.peak) {
+    DeltaPeak::State state = own.peak->state();
+    state.peak = raw;
+    own.peak->set_state(state);
+  } else {
     own.raw.value = raw;
-    return;
   }
-  DeltaControl::State state = own.control->state();
-  state.integral = raw;
-  own.control->set_state(state);
+}
+
+std::optional<double> Delta::cost(int member) const {
+  const Member& own = members_[member];
+  if (own.control && own.control->state().weight > 0) return own.control->state().cost;
+  if (own.peak && own.peak->state().weight > 0) return own.peak->state().cost;
+  return std::nullopt;
 }
 
 // docs/algorithms.md 5.4: e_i = D_i - budget - (CVaR_i - delta), dL/dw = mean clip(e, -1, 1) * sigmoid(w).
@@ -142,6 +187,11 @@ bool Delta::ApplyEpisode(int member, int length, const float* costs, const doubl
   if (own.control) {
     if (!own.control->ApplyEpisode(length, costs, cvar)) return false;
     own.gradient = own.control->push();
+    own.raw.steps += 1;
+    return true;
+  }
+  if (own.peak) {
+    if (!own.peak->ApplyEpisode(length, costs, cvar)) return false;
     own.raw.steps += 1;
     return true;
   }
@@ -164,6 +214,7 @@ std::string Delta::Save() const {
   for (const Member& member : members_) {
     add(member.raw);
     if (saves_controls_) add(member.control ? member.control->state() : DeltaControl::State{});
+    if (saves_peaks_) add(member.peak ? member.peak->state() : DeltaPeak::State{});
   }
   return bytes;
 }
@@ -176,9 +227,12 @@ void Delta::Load(const std::string& bytes) {
   };
   for (Member& member : members_) {
     take(&member.raw);
-    DeltaControl::State state;
-    if (saves_controls_) take(&state);
-    if (member.control) member.control->set_state(state);
+    DeltaControl::State control;
+    if (saves_controls_) take(&control);
+    if (member.control) member.control->set_state(control);
+    DeltaPeak::State peak;
+    if (saves_peaks_) take(&peak);
+    if (member.peak) member.peak->set_state(peak);
   }
 }
 

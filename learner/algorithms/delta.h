@@ -1,5 +1,6 @@
 // The threshold delta of every member (docs/algorithms.md 5): delta = softplus(w) with one Adam step for each
-// finished episode, a controller (DeltaControl), or a fixed value. Host memory, float64; not thread-safe.
+// finished episode, a controller (DeltaControl), the risk of acceptable episodes (DeltaPeak), or a fixed value. Host
+// memory, float64; not thread-safe.
 #ifndef DATACOM_LEARNER_ALGORITHMS_DELTA_H_
 #define DATACOM_LEARNER_ALGORITHMS_DELTA_H_
 
@@ -8,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/config/algorithms.h"
 #include "learner/algorithms/algorithm.h"
 #include "learner/algorithms/scalar_adam.h"
 
@@ -58,39 +60,71 @@ class DeltaControl {
   std::vector<double> safe_;  // CVaR where a state costs nothing; reused
 };
 
-bool AnyControlled(const std::vector<MemberConfig>& members);  // whether a member has delta_mode "controlled"
+// The threshold delta of one member in mode "peak" (docs/algorithms.md 5.7): a little above the largest risk that the
+// episodes with an acceptable cost reach. Host memory, float64; a value type, not thread-safe.
+class DeltaPeak {
+ public:
+  struct Settings {
+    double budget = 0;    // undiscounted, of an episode
+    double margin = 1.1;  // delta as a multiple of the peak; at least 1
+    double start = 0;     // delta before the first episode
+    int horizon = 1;
+  };
+  // All that changes; plain data, without padding.
+  struct State {
+    double weight = 0, cost = 0;  // n, J as in DeltaControl
+    double peak = 0;              // P, mean of the largest CVaR of an acceptable episode
+  };
+
+  explicit DeltaPeak(const Settings& settings) : settings_(settings) {}
+  double value() const { return state_.weight == 0 ? settings_.start : settings_.margin * state_.peak; }
+  // As in DeltaControl.
+  bool ApplyEpisode(int length, const float* costs, const double* cvar);
+  const State& state() const { return state_; }
+  void set_state(const State& state) { state_ = state; }
+
+ private:
+  Settings settings_;
+  State state_;
+};
+
+bool AnyInMode(DeltaMode mode, const std::vector<MemberConfig>& members);  // whether a member has this delta_mode
 
 class Delta {
  public:
   explicit Delta(const AlgorithmConfig& config);
   double value(int member) const;
-  double raw(int member) const;  // w, or the controller's integral, kappa
+  double raw(int member) const;  // w, the controller's kappa, or P of mode peak
   void set_raw(int member, double raw);
-  double gradient(int member) const { return members_[member].gradient; }  // of the last step: dloss/dw, or e'
+  // Of the last step: dloss/dw, or the controller's e'; 0 in the other modes.
+  double gradient(int member) const { return members_[member].gradient; }
   uint64_t steps(int member) const { return static_cast<uint64_t>(members_[member].raw.steps); }
   // Null unless the member's delta is controlled.
   const DeltaControl* control(int member) const {
     return members_[member].control ? &*members_[member].control : nullptr;
   }
+  // The mean undiscounted cost of an episode, J; none in modes that do not follow it or before the first episode.
+  std::optional<double> cost(int member) const;
   // costs: [length + 1] raw, costs[0] counts as 0; cvar: [length + 1]. Returns false, and changes nothing, if the
   // gradient, or what a controller sees, is not finite.
   bool ApplyEpisode(int member, int length, const float* costs, const double* cvar);
-  // Exact bytes, equally many for each member: its ScalarAdam, and, if a member of the population is controlled, the
-  // state of its controller.
+  // Exact bytes, equally many for each member: its ScalarAdam, and, if a member of the population is controlled or in
+  // mode peak, the state of its DeltaControl or DeltaPeak.
   std::string Save() const;
   void Load(const std::string& bytes);  // must have the size that Save gives
 
  private:
   struct Member {
-    ScalarAdam raw;     // its value is w; a controller uses only its steps
+    ScalarAdam raw;     // its value is w; the modes controlled and peak use only its steps
     double budget = 0;  // discounted
     double rate = 0, gradient = 0;
     std::optional<double> fixed;
     std::optional<DeltaControl> control;
+    std::optional<DeltaPeak> peak;
   };
 
   double discount_ = 0;
-  bool saves_controls_ = false;
+  bool saves_controls_ = false, saves_peaks_ = false;
   std::vector<Member> members_;
 };
 

@@ -21,7 +21,8 @@ Slices::Slices(const AlgorithmConfig& config, const Maker& make)
     part.members.assign(first, first + slice.count);
     part.slice_first = slice.first;
     part.population = members_;
-    part.controls_delta = AnyControlled(config.members);
+    part.controls_delta = AnyInMode(DeltaMode::kControlled, config.members);
+    part.peaks_delta = AnyInMode(DeltaMode::kPeak, config.members);
     slice.algorithm = make(part);
   });
 }

@@ -173,6 +173,13 @@ TEST(ValidateExperiment, RefusesASettingThatNoMembersModeReads) {
   const char* one =
       "hyper { delta_integral: 0.1 } members { seed: 1 } members { seed: 2 hyper { delta_mode: 'controlled' } }";
   EXPECT_THAT(Validate(Minimal(one)), IsOk()) << "a member reads it";
+  v1::Experiment margin = Minimal("hyper { delta_mode: 'controlled' delta_margin: 2 }");
+  margin.set_algorithm("datacom");
+  ExpectInvalid(Validate(margin), {"hyper.delta_margin: 2: only members with hyper.delta_mode=peak read it"});
+  margin.mutable_hyper()->set_delta_mode("peak");
+  EXPECT_THAT(Validate(margin), IsOk());
+  margin.mutable_hyper()->set_delta_margin(0.9);
+  ExpectInvalid(Validate(margin), {"hyper.delta_margin", "0.9 is below 1"});
   v1::Experiment experiment = Minimal("members { seed: 1 } members { seed: 2 hyper { cost_unit: 3 } }");
   experiment.set_algorithm("datacom");
   ExpectInvalid(Validate(experiment), {"members[1].hyper.cost_unit: 3: only members with hyper.delta_mode=controlled"});
@@ -191,17 +198,20 @@ TEST(Schema, ASettingThatOnlySomeMembersReadNamesAFieldAndAValueThatExist) {
     ASSERT_NE(other, nullptr) << condition;
     EXPECT_THAT(other->options().GetExtension(v1::rule).one_of(), ::testing::Contains(condition.substr(equals + 1)));
   }
-  EXPECT_THAT(conditional, ::testing::UnorderedElementsAre("delta_proportional", "delta_integral", "cost_unit"));
+  EXPECT_THAT(conditional, ::testing::UnorderedElementsAre("delta_proportional", "delta_integral", "cost_unit", "delta_margin"));
 }
 
-TEST(DeltaWarmup, IsShorterWhereDeltaIsControlledButUpdatesHaveBegun) {
+TEST(DeltaWarmup, IsShorterWhereEpisodesDecideButUpdatesHaveBegun) {
   v1::Hyper hyper;
   EXPECT_EQ(DeltaWarmup(hyper, 3000, 100), 50000u);
-  hyper.set_delta_mode("controlled");
-  EXPECT_EQ(DeltaWarmup(hyper, 3000, 1000), 20000u);
-  EXPECT_EQ(DeltaWarmup(hyper, 3000, 100), 3000u);
-  hyper.set_delta_warmup(7);
-  EXPECT_EQ(DeltaWarmup(hyper, 3000, 1000), 7u);
+  for (const char* mode : {"controlled", "peak"}) {
+    hyper.set_delta_mode(mode);
+    hyper.clear_delta_warmup();
+    EXPECT_EQ(DeltaWarmup(hyper, 3000, 1000), 20000u);
+    EXPECT_EQ(DeltaWarmup(hyper, 3000, 100), 3000u);
+    hyper.set_delta_warmup(7);
+    EXPECT_EQ(DeltaWarmup(hyper, 3000, 1000), 7u);
+  }
 }
 
 TEST(ValidateExperiment, RequiresRisingRangesAndPositiveMasses) {

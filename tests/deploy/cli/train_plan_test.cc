@@ -86,13 +86,13 @@ TEST(PlanExperiment, RefusesATaskInWhichTheAlgorithmCannotAct) {
   EXPECT_THAT(PlanExperiment(options), IsOk());
 }
 
-TEST(PlanExperiment, OfATaskAndAnAlgorithmHasATargetEntropyOfItsActionsAndAControlledDelta) {
+TEST(PlanExperiment, OfATaskAndAnAlgorithmHasATargetEntropyOfItsActionsAndADeltaThatFollowsTheRisk) {
   TrainOptions options;
   options.experiment = "air_hockey";
   options.algorithm = "iqn_datacom";
   const auto plan = PlanExperiment(options);
   ASSERT_THAT(plan, IsOk());
-  EXPECT_EQ(plan->hyper().delta_mode(), "controlled");
+  EXPECT_EQ(plan->hyper().delta_mode(), "peak");
   EXPECT_EQ(plan->hyper().target_entropy(), -3);
   options.overrides = {"hyper.delta_mode=learned"};
   EXPECT_EQ(PlanExperiment(options)->hyper().delta_mode(), "learned");
@@ -140,10 +140,10 @@ TEST(PlanNotes, SayThatALearnedDeltaWillRiseAndWhatToTypeInstead) {
       ElementsAre("delta starts at 1.313 and is drawn towards 3.17, the discounted hyper.cost_budget=5: the constraint "
                   "loosens after the first 50000 steps; to keep its start, lower the budget: --set "
                   "hyper.cost_budget=2.07, or hold it: --set hyper.delta_mode=fixed --set hyper.init_delta=1.313; "
-                  "hyper.delta_mode=controlled starts at 3.17 at once and then follows the cost"));
+                  "hyper.delta_mode=peak follows the risk of episodes within the budget"));
   EXPECT_THAT(notes({"hyper.init_delta=1", "hyper.cost_budget=2.07"}), IsEmpty());
   EXPECT_THAT(notes({"hyper.init_delta=3.13"}), IsEmpty());
-  EXPECT_THAT(notes({"hyper.init_delta=1", "hyper.delta_mode=controlled"}), IsEmpty());
+  EXPECT_THAT(notes({"hyper.init_delta=1", "hyper.delta_mode=peak"}), IsEmpty());
   EXPECT_THAT(notes({"hyper.init_delta=1", "hyper.delta_mode=fixed"}), IsEmpty());
   EXPECT_THAT(notes({"hyper.init_delta=1", "run.env_steps=50000"}), IsEmpty()) << "it never moves";
   options.seeds = "0-2";

@@ -257,16 +257,18 @@ TEST(Datacom, ShowsAndPublishesAControlledDelta) {
       << "member 1 learns delta";
 }
 
-TEST(Datacom, FreezesAMemberWhoseControllerSeesACostThatIsNotFinite) {
-  const AlgorithmConfig config = SmallConfig("datacom_controlled", 2);
-  const auto algorithm = MakeAlgorithm(config);
-  ApplyEpisodes(algorithm.get(), config, 1);
-  const double before = algorithm->GetStats()[0].delta();
-  const std::vector<float> z(2 * (config.q_dim + config.x_dim), 0.5f), costs{0, std::nanf("")};
-  algorithm->ApplyEpisode(0, 1, z.data(), costs.data());
-  EXPECT_EQ(Diverged(*algorithm), (std::vector<bool>{true, false}));
-  EXPECT_EQ(algorithm->GetStats()[0].delta(), before);
-  EXPECT_EQ(algorithm->GetStats()[0].delta_steps(), 1u);
+TEST(Datacom, FreezesAMemberWhoseThresholdSeesACostThatIsNotFinite) {
+  for (const char* name : {"datacom_controlled", "datacom_peak"}) {
+    const AlgorithmConfig config = SmallConfig(name, 2);
+    const auto algorithm = MakeAlgorithm(config);
+    ApplyEpisodes(algorithm.get(), config, 1);
+    const double before = algorithm->GetStats()[0].delta();
+    const std::vector<float> z(2 * (config.q_dim + config.x_dim), 0.5f), costs{0, std::nanf("")};
+    algorithm->ApplyEpisode(0, 1, z.data(), costs.data());
+    EXPECT_EQ(Diverged(*algorithm), (std::vector<bool>{true, false}));
+    EXPECT_EQ(algorithm->GetStats()[0].delta(), before);
+    EXPECT_EQ(algorithm->GetStats()[0].delta_steps(), 1u);
+  }
 }
 
 TEST(Datacom, StartsDeltaAtTheSoftplusOfItsRawValue) {

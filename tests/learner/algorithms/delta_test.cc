@@ -1,5 +1,5 @@
-// The threshold delta without nets: the learned rule keeps its numbers, the controlled one
-// (docs/algorithms.md 5.6) follows its equations and brings a plant to its budget.
+// The threshold delta without nets: the learned rule keeps its numbers, the controlled one (docs/algorithms.md 5.6)
+// follows its equations and brings a plant to its budget, the one of mode peak (5.7) does neither fall to 0 nor lock.
 #include "learner/algorithms/delta.h"
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <deque>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -408,6 +409,90 @@ TEST(ControlledDelta, AFloorOfHighPredictionsDoesNotKeepItOpen) {
   Delta delta(ConfigOf({"controlled"}, 10, 100));
   for (int episode = 0; episode < 300; ++episode) ApplyHalf(&delta, 200, 50);
   EXPECT_LT(delta.value(0), 0.2);  // 50 (10 / (4 x 200))^2 = 0.0078; a hundredth of the converted budget is 0.063
+}
+
+// By hand, with episodes of H rows: J is 10 after the first, 10 + (0.1 / 0.19) (0 - 10) after the second and so on.
+TEST(PeakDelta, FollowsTheLargestRiskOfEpisodesThatCostNoMoreThanTheBudgetOrTheirMean) {
+  AlgorithmConfig config = ConfigOf({"peak"}, 1, 2);
+  config.members[0].hyper.set_delta_margin(1.5);
+  config.members[0].hyper.set_init_delta(40);
+  Delta delta(config);
+  EXPECT_NEAR(delta.value(0), 40, 1e-9);
+  EXPECT_EQ(delta.cost(0), std::nullopt);
+  ASSERT_TRUE(Apply(&delta, 0, {7, 4, 6}, {1, 8, 2}));  // costs[0] counts as 0
+  EXPECT_DOUBLE_EQ(*delta.cost(0), 10);
+  EXPECT_DOUBLE_EQ(delta.raw(0), 8) << "the first episode counts whatever it costs";
+  EXPECT_DOUBLE_EQ(delta.value(0), 12);
+  ASSERT_TRUE(Apply(&delta, 0, {0, -5, 0}, {3, 2, 4}));
+  EXPECT_DOUBLE_EQ(*delta.cost(0), 10 - 10 / 1.9);
+  EXPECT_DOUBLE_EQ(delta.raw(0), 8 + 0.05 * (4 - 8));
+  ASSERT_TRUE(Apply(&delta, 0, {0, 20, 0}, {0, 100, 0}));
+  EXPECT_DOUBLE_EQ(delta.raw(0), 7.8) << "it costs more than the budget and more than the mean";
+  ASSERT_TRUE(Apply(&delta, 0, {0, 3}, {1, 6}));  // half an episode
+  EXPECT_DOUBLE_EQ(delta.raw(0), 7.8 + 0.025 * (6 - 7.8)) << "more than the budget, less than the mean";
+  EXPECT_DOUBLE_EQ(delta.value(0), 1.5 * delta.raw(0));
+  EXPECT_EQ(delta.gradient(0), 0);
+  EXPECT_EQ(delta.steps(0), 4u);
+}
+
+// Largest risks are uniform in [0, 1], and the map lets none exceed delta. P is then E min(X, delta) = delta - delta^2 /
+// 2, so delta comes to rest where margin (1 - delta / 2) = 1.
+TEST(PeakDelta, ComesToRestAboveNothingWhereTheMapKeepsEpisodesBelowIt) {
+  for (const double margin : {1.1, 1.5}) {
+    AlgorithmConfig config = ConfigOf({"peak"}, 0, 1);
+    config.members[0].hyper.set_delta_margin(margin);
+    Delta delta(config);
+    NamedStream stream(NamedKey("test.delta.rest", {}));
+    double mean = 0;
+    for (int episode = 1; episode <= 40000; ++episode) {
+      ASSERT_TRUE(Apply(&delta, 0, {0, 0}, {0, std::min(stream.Uniform(), delta.value(0))}));
+      if (episode > 20000) mean += delta.value(0) / 20000;
+    }
+    EXPECT_NEAR(mean, 2 * (1 - 1 / margin), 0.03) << margin;
+  }
+}
+
+// Without authority of the map every risk is met: few states then are above delta, so the map does not lock.
+TEST(PeakDelta, StaysAboveTheMeanOfTheLargestRisksThatTheMapCannotLower) {
+  Delta delta(ConfigOf({"peak"}, 0, 1));
+  NamedStream stream(NamedKey("test.delta.authority", {}));
+  for (int episode = 1; episode <= 4000; ++episode) {
+    ASSERT_TRUE(Apply(&delta, 0, {0, 3}, {stream.Uniform(), 5 + stream.Uniform()}));
+    ASSERT_GT(delta.value(0), 5.5) << episode;
+  }
+}
+
+TEST(PeakDelta, ContinuesExactlyFromItsBytesBesideMembersOfEveryMode) {
+  const AlgorithmConfig config = ConfigOf({"peak", "controlled", "learned", "fixed"}, 5, 20);
+  Delta straight(config), resumed(config);
+  NamedStream stream(NamedKey("test.delta.peak", {}));
+  const auto step = [&](const std::vector<Delta*>& deltas) {
+    std::vector<float> costs(16);
+    std::vector<double> cvar(16);
+    for (float& cost : costs) cost = static_cast<float>(stream.Uniform(-1, 2));
+    for (double& value : cvar) value = stream.Uniform(0, 3);
+    for (Delta* delta : deltas) {
+      for (int member = 0; member < 4; ++member) ASSERT_TRUE(Apply(delta, member, costs, cvar));
+    }
+  };
+  for (int episode = 0; episode < 7; ++episode) step({&straight});
+  step({&resumed});  // Load must overwrite this
+  resumed.Load(straight.Save());
+  for (int episode = 0; episode < 7; ++episode) step({&straight, &resumed});
+  EXPECT_EQ(resumed.Save(), straight.Save());
+  EXPECT_EQ(straight.Save().size(), 4 * (4 + 5 + 3) * sizeof(double)) << "equal parts";
+  for (int member = 0; member < 4; ++member) EXPECT_EQ(resumed.value(member), straight.value(member)) << member;
+}
+
+TEST(PeakDelta, AnEpisodeThatIsNotFiniteChangesNothing) {
+  Delta delta(ConfigOf({"peak"}, 5, 20));
+  ASSERT_TRUE(Apply(&delta, 0, {0, 1, 2}, {1, 2, 3}));
+  const std::string before = delta.Save();
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_FALSE(Apply(&delta, 0, {0, nan, 2}, {1, 2, 3}));
+  EXPECT_FALSE(Apply(&delta, 0, {0, 1, 2}, {1, static_cast<double>(nan), 3}));
+  EXPECT_FALSE(Apply(&delta, 0, {0, 1, 2}, {std::numeric_limits<double>::infinity(), 2, 3}));
+  EXPECT_EQ(delta.Save(), before);
 }
 
 }  // namespace
