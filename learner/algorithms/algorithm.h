@@ -73,7 +73,7 @@ struct AlgorithmConfig {
   std::function<void()> alive;  // called now and then during an update that takes seconds, by any thread; may be null
   // Set only by slices.h: these are members of a larger population, from `slice_first` on, and a batch has all of it.
   int slice_first = 0;
-  int population = 0;           // members of the larger population; 0: there is none
+  int population = 0;  // members of the larger population; 0: there is none
   // A member of the larger population has delta_mode "controlled", or "peak".
   bool controls_delta = false, peaks_delta = false;
 };

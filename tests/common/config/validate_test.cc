@@ -198,7 +198,8 @@ TEST(Schema, ASettingThatOnlySomeMembersReadNamesAFieldAndAValueThatExist) {
     ASSERT_NE(other, nullptr) << condition;
     EXPECT_THAT(other->options().GetExtension(v1::rule).one_of(), ::testing::Contains(condition.substr(equals + 1)));
   }
-  EXPECT_THAT(conditional, ::testing::UnorderedElementsAre("delta_proportional", "delta_integral", "cost_unit", "delta_margin"));
+  EXPECT_THAT(conditional,
+              ::testing::UnorderedElementsAre("delta_proportional", "delta_integral", "cost_unit", "delta_margin"));
 }
 
 TEST(DeltaWarmup, IsShorterWhereEpisodesDecideButUpdatesHaveBegun) {

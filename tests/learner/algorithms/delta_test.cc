@@ -435,8 +435,8 @@ TEST(PeakDelta, FollowsTheLargestRiskOfEpisodesThatCostNoMoreThanTheBudgetOrThei
   EXPECT_EQ(delta.steps(0), 4u);
 }
 
-// Largest risks are uniform in [0, 1], and the map lets none exceed delta. P is then E min(X, delta) = delta - delta^2 /
-// 2, so delta comes to rest where margin (1 - delta / 2) = 1.
+// Largest risks are uniform in [0, 1], and the map lets none exceed delta. P is then E min(X, delta) = delta - delta^2
+// / 2, so delta comes to rest where margin (1 - delta / 2) = 1.
 TEST(PeakDelta, ComesToRestAboveNothingWhereTheMapKeepsEpisodesBelowIt) {
   for (const double margin : {1.1, 1.5}) {
     AlgorithmConfig config = ConfigOf({"peak"}, 0, 1);

@@ -41,8 +41,8 @@ inline std::string Differing(const State& a, const State& b) {
   return names;
 }
 
-// "datacom_known" is datacom with joined known rows, "datacom_controlled" and "datacom_peak" datacom with that delta_mode,
-// "datacom_robust" datacom with a scale of rewards, less pessimism, normalised observations and imitation,
+// "datacom_known" is datacom with joined known rows, "datacom_controlled" and "datacom_peak" datacom with that
+// delta_mode, "datacom_robust" datacom with a scale of rewards, less pessimism, normalised observations and imitation,
 // "datacom_layer_norm" datacom with normalised critics.
 inline std::string AlgorithmOf(const std::string& name) {
   return name.substr(0, std::min({name.find("_known"), name.find("_controlled"), name.find("_peak"),
