@@ -153,7 +153,11 @@ function nextStep(group, learns, safe, running) {
   const lowerRate = changed(group, halved(group, 'critic_lr', 5e-4)), best = `datacom eval ${quoted(group.folder)} --epoch best`;
   if (of('diverged')) return ['Train again with a smaller learning rate:', lowerRate];
   if (of('runaway')) return ['Earlier policies are kept; see the alert CriticRunsAway. Train again with a smaller learning rate:', lowerRate];
-  if (of('locked')) return ['See the alert ShieldLocked. Begin with a larger δ in a new run:', changed(group, scaled(group, 'init_delta', 1, 10))];
+  if (of('locked')) {
+    const fixed = ['learned', 'fixed'].includes(setting(group, 'delta_mode') || 'learned');  // a controller's settings do not go with mode peak
+    return ['See the alert ShieldLocked. Let δ start higher, or follow the risk of acceptable episodes, in a new run:',
+            changed(group, fixed ? 'hyper.delta_mode=peak' : scaled(group, 'init_delta', 1, 10))];
+  }
   if (of('abandoned')) return ['Mend the task or its simulator, then train again. What was broken off taught only its first steps.'];
   if (running) return [`Wait: ${Math.floor(100 * steps / group.goal)} % of the steps are done.`];
   if (steps < group.goal) return [`Resume: ${Math.floor(100 * steps / group.goal)} % of the steps are done.`, resumed(group)];
