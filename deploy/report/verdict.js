@@ -155,8 +155,9 @@ function nextStep(group, learns, safe, running) {
   if (of('runaway')) return ['Earlier policies are kept; see the alert CriticRunsAway. Train again with a smaller learning rate:', lowerRate];
   if (of('locked')) {
     const fixed = ['learned', 'fixed'].includes(setting(group, 'delta_mode') || 'learned');  // a controller's settings do not go with mode peak
-    return ['See the alert ShieldLocked. Let δ start higher, or follow the risk of acceptable episodes, in a new run:',
-            changed(group, fixed ? 'hyper.delta_mode=peak' : scaled(group, 'init_delta', 1, 10))];
+    const [advice, override] = fixed ? ['Let δ follow the risk of acceptable episodes', 'hyper.delta_mode=peak'] :
+        ['Begin with a larger δ', scaled(group, 'init_delta', 1, 10)];
+    return [`See the alert ShieldLocked. ${advice} in a new run:`, changed(group, override)];
   }
   if (of('abandoned')) return ['Mend the task or its simulator, then train again. What was broken off taught only its first steps.'];
   if (running) return [`Wait: ${Math.floor(100 * steps / group.goal)} % of the steps are done.`];

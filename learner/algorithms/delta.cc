@@ -184,14 +184,11 @@ std::optional<double> Delta::cost(int member) const {
 bool Delta::ApplyEpisode(int member, int length, const float* costs, const double* cvar) {
   Member& own = members_[member];
   if (own.fixed) return true;
-  if (own.control) {
-    if (!own.control->ApplyEpisode(length, costs, cvar)) return false;
-    own.gradient = own.control->push();
-    own.raw.steps += 1;
-    return true;
-  }
-  if (own.peak) {
-    if (!own.peak->ApplyEpisode(length, costs, cvar)) return false;
+  if (own.control || own.peak) {
+    if (!(own.control ? own.control->ApplyEpisode(length, costs, cvar) : own.peak->ApplyEpisode(length, costs, cvar))) {
+      return false;
+    }
+    if (own.control) own.gradient = own.control->push();
     own.raw.steps += 1;
     return true;
   }

@@ -106,7 +106,7 @@ class Delta {
   // The mean undiscounted cost of an episode, J; none in modes that do not follow it or before the first episode.
   std::optional<double> cost(int member) const;
   // costs: [length + 1] raw, costs[0] counts as 0; cvar: [length + 1]. Returns false, and changes nothing, if the
-  // gradient, or what a controller sees, is not finite.
+  // gradient, or what DeltaControl or DeltaPeak sees, is not finite.
   bool ApplyEpisode(int member, int length, const float* costs, const double* cvar);
   // Exact bytes, equally many for each member: its ScalarAdam, and, if a member of the population is controlled or in
   // mode peak, the state of its DeltaControl or DeltaPeak.

@@ -98,6 +98,13 @@ class ReportPageTest(RunTest):
         self.assertEqual(page.value(ANSWERS)[2], "Earlier policies are kept; see the alert CriticRunsAway. Train again with a smaller learning "
                          f"rate: datacom train {run.folder}/experiment.textproto --set hyper.critic_lr=0.00025")
 
+    def test_a_seed_whose_shield_is_locked_is_named_with_a_change_that_its_settings_allow(self):
+        for mode, advice, override in (("learned", "Let δ follow the risk of acceptable episodes", "delta_mode=peak"),
+                                       ("controlled", "Begin with a larger δ", "init_delta=60")):
+            run = self.written(mode, last=("ok", "locked"), arguments=("--set", f"hyper.delta_mode={mode}"))
+            self.assertEqual(self.report(run).value(ANSWERS)[2], f"See the alert ShieldLocked. {advice} in a new run: "
+                             f"datacom train {run.folder}/experiment.textproto --set hyper.{override}")
+
     def test_a_seed_that_abandons_its_episodes_is_named_with_the_reason(self):
         run = self.written("run", last=("ok", "abandoned"))
         page = self.report(run)

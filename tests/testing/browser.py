@@ -95,7 +95,8 @@ class Page:
         return result["result"].get("value")
 
     def wait(self, condition, shown="document.title"):
-        """Waits until an expression is true in the page, which the page checks again and again; `shown` tells in an error why it is not."""
+        """Waits until an expression is true in the page, which the page checks again and again. After half of PATIENCE the error has the
+        value of `shown`."""
         check = (f"const check = () => {{ try {{ if ({condition}) return done(true); }} catch {{}}"
                  f" if (performance.now() < end) setTimeout(check, 20); else failed(JSON.stringify({shown})); }};")
         self.value(f"new Promise((done, failed) => {{ const end = performance.now() + {500 * PATIENCE}; {check} check(); }})")

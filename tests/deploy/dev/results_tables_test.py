@@ -98,6 +98,17 @@ class ResultsTablesTest(unittest.TestCase):
         self.tables()
         self.assertIn("| Two | 7,000 | 1 (1 diverged) | -1.25 | 0.500 | 0.000 | 1.00 | 100 | 0.250 |", self.lines())
 
+    def test_the_shield_has_a_column_where_a_method_of_the_task_records_it(self):
+        self.leave("air_hockey/one", [[1] * 5] * 3)
+        self.leave("air_hockey/two", [[1] * 5])
+        self.write("air_hockey/two/progress.csv", PROGRESS.replace("status", "eval_shield_share,status") + "".join(
+            f"0,0,{epoch},{1000 * epoch + 1000},3600,25,1,0.5,0,1,{[9, 9, 0.1, 0.2, 0.3, 0.4, 0.5][epoch]},ok\n" for epoch in range(7)))
+        self.leave("cartpole/one", [[1] * 5] * 3)
+        self.tables()
+        self.assertTrue(self.row_of("One")[0].endswith("| - |"), self.row_of("One"))
+        self.assertTrue(self.row_of("Two")[0].endswith("| 0.250 | 0.300 |"), self.row_of("Two"))
+        self.assertEqual([line.count("shield acts") for line in self.lines() if line.startswith("| method |")], [1, 0])
+
     def test_a_sweep_has_one_row_per_setting_over_all_populations(self):
         self.write("air_hockey/three/populations.txt", "a\nb\n")
         self.leave("air_hockey/three/a", [[1] * 5, [4] * 5], labels=["low", r"the world\'s"])

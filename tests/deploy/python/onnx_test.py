@@ -98,9 +98,9 @@ def test_the_graph_acts_as_the_actor(exported, experiment, noise):
     assert len(recorded("action")) == ROWS
     outputs = play(file, recorded)
     difference = np.abs(outputs["action"] - recorded("action")).max(axis=1)
-    # Where the learned constraint is active, the map multiplies the float32 rounding of the nets by its gain. With the default
-    # threshold of own tasks, which follows CVaR, CVaR and its rounding are larger where the map acts.
-    assert np.quantile(difference, 0.9) <= (3e-6 if experiment in ("arm_reach", "flyer") else 1e-6)
+    # Where the learned constraint is active, the map multiplies the float32 rounding of the nets, 1e-7, by its gain. On flyer
+    # it acts in many of these states, with a gain of 50.
+    assert np.quantile(difference, 0.9) <= (3e-6 if experiment == "flyer" else 1e-6)
     assert difference.max() <= 1e-3
     for name in set(outputs) - {"action"}:
         want = recorded(name)[:, 0]

@@ -1,5 +1,5 @@
 // The threshold delta without nets: the learned rule keeps its numbers, the controlled one (docs/algorithms.md 5.6)
-// follows its equations and brings a plant to its budget, the one of mode peak (5.7) does neither fall to 0 nor lock.
+// follows its equations and brings a plant to its budget, the one of mode peak (5.7) does not fall to 0.
 #include "learner/algorithms/delta.h"
 
 #include <algorithm>
@@ -251,8 +251,18 @@ TEST(ControlledDelta, WithABudgetOfNothingAnEpisodeWithoutCostDoesNotLoosen) {
   EXPECT_GE(delta.raw(0), before);
 }
 
-TEST(ControlledDelta, ContinuesExactlyFromItsBytesAlsoBesideMembersThatAreNotControlled) {
-  const AlgorithmConfig config = ConfigOf({"controlled", "learned", "fixed", "controlled"}, 5, 20);
+// A member's bytes are its ScalarAdam (4 numbers), its DeltaControl (5) and its DeltaPeak (3), if any member has such.
+class SavedDelta : public ::testing::TestWithParam<std::pair<std::vector<std::string>, int>> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Modes, SavedDelta,
+    ::testing::Values(std::pair{std::vector<std::string>{"controlled", "learned", "fixed", "controlled"}, 4 + 5},
+                      std::pair{std::vector<std::string>{"peak", "learned", "fixed", "peak"}, 4 + 3},
+                      std::pair{std::vector<std::string>{"peak", "controlled", "learned", "fixed"}, 4 + 5 + 3}));
+
+TEST_P(SavedDelta, ContinuesExactlyFromItsBytesAlsoBesideMembersOfOtherModes) {
+  const auto& [modes, numbers] = GetParam();
+  const AlgorithmConfig config = ConfigOf(modes, 5, 20);
   Delta straight(config), resumed(config);
   NamedStream stream(NamedKey("test.delta.save", {}));
   const auto step = [&](const std::vector<Delta*>& deltas) {
@@ -269,21 +279,23 @@ TEST(ControlledDelta, ContinuesExactlyFromItsBytesAlsoBesideMembersThatAreNotCon
   resumed.Load(straight.Save());
   for (int episode = 0; episode < 7; ++episode) step({&straight, &resumed});
   EXPECT_EQ(resumed.Save(), straight.Save());
-  EXPECT_EQ(straight.Save().size(), 4 * (4 + 5) * sizeof(double)) << "equal parts";
+  EXPECT_EQ(straight.Save().size(), 4 * numbers * sizeof(double)) << "equal parts";
   for (int member = 0; member < 4; ++member) EXPECT_EQ(resumed.value(member), straight.value(member)) << member;
   EXPECT_EQ(straight.steps(0), 14u);
 }
 
-TEST(ControlledDelta, AnEpisodeThatIsNotFiniteChangesNothing) {
-  Delta delta(ConfigOf({"controlled"}, 5, 20));
-  ASSERT_TRUE(Apply(&delta, 0, {0, 1, 2}, {1, 2, 3}));
-  const std::string before = delta.Save();
+TEST(Delta, AnEpisodeThatIsNotFiniteChangesNothing) {
   const float nan = std::numeric_limits<float>::quiet_NaN(), infinite = std::numeric_limits<float>::infinity();
-  EXPECT_FALSE(Apply(&delta, 0, {0, nan, 2}, {1, 2, 3}));
-  EXPECT_FALSE(Apply(&delta, 0, {0, infinite, 2}, {1, 2, 3}));
-  EXPECT_FALSE(Apply(&delta, 0, {0, 1, 2}, {1, static_cast<double>(nan), 3}));
-  EXPECT_FALSE(Apply(&delta, 0, {0, 1, 2}, {static_cast<double>(infinite), 2, 3}));
-  EXPECT_EQ(delta.Save(), before);
+  for (const char* mode : {"controlled", "peak"}) {
+    Delta delta(ConfigOf({mode}, 5, 20));
+    ASSERT_TRUE(Apply(&delta, 0, {0, 1, 2}, {1, 2, 3}));
+    const std::string before = delta.Save();
+    EXPECT_FALSE(Apply(&delta, 0, {0, nan, 2}, {1, 2, 3})) << mode;
+    EXPECT_FALSE(Apply(&delta, 0, {0, infinite, 2}, {1, 2, 3})) << mode;
+    EXPECT_FALSE(Apply(&delta, 0, {0, 1, 2}, {1, static_cast<double>(nan), 3})) << mode;
+    EXPECT_FALSE(Apply(&delta, 0, {0, 1, 2}, {static_cast<double>(infinite), 2, 3})) << mode;
+    EXPECT_EQ(delta.Save(), before) << mode;
+  }
 }
 
 // Costs of an episode in the last third of a run.
@@ -452,7 +464,7 @@ TEST(PeakDelta, ComesToRestAboveNothingWhereTheMapKeepsEpisodesBelowIt) {
   }
 }
 
-// Without authority of the map every risk is met: few states then are above delta, so the map does not lock.
+// Without authority of the map every risk is met.
 TEST(PeakDelta, StaysAboveTheMeanOfTheLargestRisksThatTheMapCannotLower) {
   Delta delta(ConfigOf({"peak"}, 0, 1));
   NamedStream stream(NamedKey("test.delta.authority", {}));
@@ -460,39 +472,6 @@ TEST(PeakDelta, StaysAboveTheMeanOfTheLargestRisksThatTheMapCannotLower) {
     ASSERT_TRUE(Apply(&delta, 0, {0, 3}, {stream.Uniform(), 5 + stream.Uniform()}));
     ASSERT_GT(delta.value(0), 5.5) << episode;
   }
-}
-
-TEST(PeakDelta, ContinuesExactlyFromItsBytesBesideMembersOfEveryMode) {
-  const AlgorithmConfig config = ConfigOf({"peak", "controlled", "learned", "fixed"}, 5, 20);
-  Delta straight(config), resumed(config);
-  NamedStream stream(NamedKey("test.delta.peak", {}));
-  const auto step = [&](const std::vector<Delta*>& deltas) {
-    std::vector<float> costs(16);
-    std::vector<double> cvar(16);
-    for (float& cost : costs) cost = static_cast<float>(stream.Uniform(-1, 2));
-    for (double& value : cvar) value = stream.Uniform(0, 3);
-    for (Delta* delta : deltas) {
-      for (int member = 0; member < 4; ++member) ASSERT_TRUE(Apply(delta, member, costs, cvar));
-    }
-  };
-  for (int episode = 0; episode < 7; ++episode) step({&straight});
-  step({&resumed});  // Load must overwrite this
-  resumed.Load(straight.Save());
-  for (int episode = 0; episode < 7; ++episode) step({&straight, &resumed});
-  EXPECT_EQ(resumed.Save(), straight.Save());
-  EXPECT_EQ(straight.Save().size(), 4 * (4 + 5 + 3) * sizeof(double)) << "equal parts";
-  for (int member = 0; member < 4; ++member) EXPECT_EQ(resumed.value(member), straight.value(member)) << member;
-}
-
-TEST(PeakDelta, AnEpisodeThatIsNotFiniteChangesNothing) {
-  Delta delta(ConfigOf({"peak"}, 5, 20));
-  ASSERT_TRUE(Apply(&delta, 0, {0, 1, 2}, {1, 2, 3}));
-  const std::string before = delta.Save();
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_FALSE(Apply(&delta, 0, {0, nan, 2}, {1, 2, 3}));
-  EXPECT_FALSE(Apply(&delta, 0, {0, 1, 2}, {1, static_cast<double>(nan), 3}));
-  EXPECT_FALSE(Apply(&delta, 0, {0, 1, 2}, {std::numeric_limits<double>::infinity(), 2, 3}));
-  EXPECT_EQ(delta.Save(), before);
 }
 
 }  // namespace
