@@ -27,7 +27,7 @@ absl::StatusOr<ReplaySetup> SetUp(const v1::Experiment& resolved) {
   for (int i = 0; i < resolved.members_size(); ++i) {
     const v1::Hyper hyper = MemberHyper(resolved, i);
     options.members.push_back({.seed = resolved.members(i).seed(),
-                               .episode_rows = algorithm.learns_delta && DeltaModeOf(hyper) != DeltaMode::kFixed,
+                               .episode_rows = algorithm.learns_delta && ReadsEpisodes(hyper),
                                .delta_warmup = DeltaWarmup(hyper, resolved.replay().min_size(), model.spec.horizon)});
   }
   options.limits.schedule = UpdatesOf(resolved);

@@ -135,5 +135,9 @@ DeltaMode DeltaModeOf(const v1::Hyper& hyper) {
   return hyper.delta_mode() == "fixed" ? DeltaMode::kFixed : DeltaMode::kLearned;
 }
 
+bool ReadsEpisodes(const v1::Hyper& hyper) {
+  return DeltaModeOf(hyper) != DeltaMode::kFixed || hyper.multiplier_mode() != "none";
+}
+
 }  // namespace datacom
 // SPDX-License-Identifier: Apache-2.0

@@ -21,7 +21,7 @@ struct AlgorithmInfo {
   int quantiles = 0;
 
   // What follows from the settings that it reads.
-  bool learns_delta = false;  // hyper.delta_lr: episodes carry observations and costs, unless delta is fixed
+  bool learns_delta = false;  // hyper.delta_lr: episodes carry observations and costs if ReadsEpisodes
   bool has_budget = false;    // hyper.cost_budget: keeps the cost of an episode within it
   bool plans = false;         // planning: needs the task's cost function
 };
@@ -44,6 +44,8 @@ std::vector<std::string> HyperParametersOf(const AlgorithmInfo& algorithm);  // 
 
 enum class DeltaMode { kLearned, kFixed, kControlled, kPeak };
 DeltaMode DeltaModeOf(const v1::Hyper& hyper);  // REQUIRES a delta_mode that its Rule allows
+// Whether delta or the multiplier of an algorithm that learns delta follows the episodes.
+bool ReadsEpisodes(const v1::Hyper& hyper);
 
 }  // namespace datacom
 

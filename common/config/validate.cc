@@ -96,9 +96,11 @@ absl::Status CheckPlanning(const v1::Experiment& experiment) {
 
 // Whether the member reads a setting with this rule (Rule.read_if).
 bool Reads(const v1::Hyper& hyper, const v1::Rule& rule) {
-  const std::pair<std::string, std::string> condition = absl::StrSplit(rule.read_if(), '=');
-  const FieldDescriptor* const field = v1::Hyper::descriptor()->FindFieldByName(condition.first);
-  return hyper.GetReflection()->GetString(hyper, field) == condition.second;
+  return std::any_of(rule.read_if().begin(), rule.read_if().end(), [&hyper](const std::string& text) {
+    const std::pair<std::string, std::string> condition = absl::StrSplit(text, '=');
+    const FieldDescriptor* const field = v1::Hyper::descriptor()->FindFieldByName(condition.first);
+    return hyper.GetReflection()->GetString(hyper, field) == condition.second;
+  });
 }
 
 std::string ValueOf(const v1::Hyper& hyper, const FieldDescriptor* field) {
@@ -121,9 +123,9 @@ absl::Status CheckReadByAMember(const v1::Experiment& experiment) {
       if (value == ValueOf(v1::Hyper::default_instance(), field)) continue;
       const v1::Hyper& own = experiment.members(static_cast<int>(m)).hyper();
       const std::string at = own.GetReflection()->HasField(own, field) ? absl::StrCat("members[", m, "].") : "";
-      return WrongField(
-          absl::StrCat(at, "hyper.", field->name()),
-          absl::StrCat(value, ": only members with hyper.", rule.read_if(), " read it, and no member has that"));
+      return WrongField(absl::StrCat(at, "hyper.", field->name()),
+                        absl::StrCat(value, ": only members with hyper.", absl::StrJoin(rule.read_if(), " or hyper."),
+                                     " read it, and no member has that"));
     }
   }
   return absl::OkStatus();

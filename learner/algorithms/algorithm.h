@@ -71,12 +71,15 @@ struct AlgorithmConfig {
   std::string kernels = "auto";         // "fused", "tensor" or "auto" (nn/kernels.h)
   std::shared_ptr<Team> team;           // divides the work of the CPU's kernels; null: one thread does it
   std::function<void()> alive;  // called now and then during an update that takes seconds, by any thread; may be null
-  // Set only by slices.h: these are members of a larger population, from `slice_first` on, and a batch has all of it.
+  // Set only by slices.h: `members` are those of a larger population from `slice_first` on, and a batch has all of it.
   int slice_first = 0;
-  int population = 0;  // members of the larger population; 0: there is none
-  // A member of the larger population has delta_mode "controlled", or "peak".
-  bool controls_delta = false, peaks_delta = false;
+  std::vector<MemberConfig> population;  // all members of the larger one; empty: there is none
 };
+
+// All members of the population, also where the algorithm has a slice of them.
+inline const std::vector<MemberConfig>& PopulationOf(const AlgorithmConfig& config) {
+  return config.population.empty() ? config.members : config.population;
+}
 
 // Control-affine features of M x B states, float64 except z. All row-major.
 struct ControlAffineBatch {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "learner/algorithms/cost_kernels.h"
@@ -43,6 +44,23 @@ class CostCpu : public CpuImpl<CostKernels> {
       const double slack = limit.at(m) - mean_cost.at(m);
       price.at(m) = static_cast<double>(Softplus(raw.at(m))) - damping.at(m) * slack;
       gradient.at(m) = static_cast<float>(static_cast<double>(Sigmoid(raw.at(m))) * slack);
+    }
+  }
+
+  void AddPriced(const DoubleView& multiplier, const FloatView& d_cost, const FloatView& d_action) override {
+    for (int m = 0; m < d_action.members; ++m) {
+      if (multiplier.at(m) == 0) continue;
+      double cost = 0, action = 0;
+      for (int r = 0; r < d_action.rows; ++r) {
+        for (int j = 0; j < d_action.cols; ++j) {
+          cost += static_cast<double>(std::abs(d_cost.at(m, r, j)));
+          action += static_cast<double>(std::abs(d_action.at(m, r, j)));
+        }
+      }
+      const float weight = static_cast<float>(multiplier.at(m) * action / std::max(cost, 1e-9));
+      for (int r = 0; r < d_action.rows; ++r) {
+        for (int j = 0; j < d_action.cols; ++j) d_action.at(m, r, j) += weight * d_cost.at(m, r, j);
+      }
     }
   }
 

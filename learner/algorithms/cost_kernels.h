@@ -45,6 +45,10 @@ class CostKernels : public KernelGroup {
   virtual void Multiplier(const FloatView& raw, const DoubleView& mean_cost, const DoubleView& limit,
                           const DoubleView& damping, const DoubleView& price, const FloatView& gradient) = 0;
 
+  // d_action += multiplier d_cost sum|d_action| / max(sum|d_cost|, 1e-9), with sums over a member's rows and actions;
+  // unchanged where the multiplier is 0. d_cost, d_action: [members, rows, action].
+  virtual void AddPriced(const DoubleView& multiplier, const FloatView& d_cost, const FloatView& d_action) = 0;
+
   // Constraint k = mean + margin * standard deviation - delta of GaussianHead::kFeasibility, and its Jacobian for z,
   // from the Jacobians of the linear outputs. margin, delta: [members, 1, 1].
   virtual void GaussianRisk(const FloatView& mean, const FloatView& log_std, const FloatView& mean_gradient,

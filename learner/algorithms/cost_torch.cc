@@ -30,6 +30,13 @@ class CostTorch : public TorchImpl<CostKernels> {
     Of(gradient).copy_(at::sigmoid(Of(raw)).to(at::kDouble) * slack);
   }
 
+  void AddPriced(const DoubleView& multiplier, const FloatView& d_cost, const FloatView& d_action) override {
+    const auto size = [](const at::Tensor& x) { return at::abs(x).to(at::kDouble).sum({1, 2}, /*keepdim=*/true); };
+    const at::Tensor cost = Of(d_cost), action = Of(d_action);
+    const at::Tensor weight = Of(multiplier) * size(action) / at::clamp_min(size(cost), 1e-9);
+    action.add_(at::where(Of(multiplier).ne(0), weight.to(at::kFloat) * cost, at::zeros_like(cost)));
+  }
+
   void GaussianRisk(const FloatView& mean, const FloatView& log_std, const FloatView& mean_gradient,
                     const FloatView& log_std_gradient, const DoubleView& margin, const DoubleView& delta,
                     const DoubleView& k, const DoubleView& J) override {

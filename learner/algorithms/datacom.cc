@@ -1,6 +1,7 @@
 #include "learner/algorithms/datacom.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <stdexcept>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "common/safety/risk.h"
 #include "common/safety/safe_map.h"
 #include "learner/algorithms/cost_kernels.h"
+#include "learner/algorithms/episode_cost.h"
 #include "learner/algorithms/population.h"
 #include "learner/algorithms/register_algorithm.h"
 #include "learner/algorithms/safe_map_row.h"
@@ -173,9 +175,12 @@ Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> fea
       safe_map_kernels_(kernels_->Group<SafeMapKernels>()),
       joined_map_kernels_(kernels_->Group<JoinedMapKernels>()),
       feasibility_(std::move(feasibility)),
-      delta_(config) {
+      delta_(config),
+      priced_(Multiplier::IsUsed(config)),
+      multiplier_(config) {
   DeclareCritics();
   feasibility_->Declare(config_, &layout_);
+  if (priced_) price_.Declare(config_, &layout_);
   MirrorTargets(0, layout_.size());
   DeclareActor();
   Build();
@@ -184,6 +189,7 @@ Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> fea
   constraint_optimizer_ = NewOptimizer("constraint", v1::MemberEpoch::kConstraintGradientNormFieldNumber,
                                        feasibility_->first(), feasibility_->size(), &v1::Hyper::constraint_lr);
   StepWithValues(constraint_optimizer_);
+  if (priced_) MakePrice();
   constraint_loss_ = NewStatistic(v1::MemberEpoch::kConstraintLossFieldNumber);
   constraint_mean_ = NewStatistic(v1::MemberEpoch::kConstraintMeanFieldNumber);
   infeasible_share_ = NewStatistic(v1::MemberEpoch::kInfeasibleShareFieldNumber);
@@ -206,6 +212,19 @@ Datacom::Dynamics Datacom::Dynamics::Rows(int first, int count) const {
   return {f.Rows(first, count), G.Rows(first, count), x_dot.Rows(first, count), known.Rows(first, count)};
 }
 
+void Datacom::MakePrice() {
+  price_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
+  cost_optimizer_ =
+      NewOptimizer("cost_critic", /*gradient_norm_field=*/0, price_.first(), price_.size(), &v1::Hyper::critic_lr);
+  StepWithValues(cost_optimizer_);
+  multiplier_value_ = NewScalar();
+}
+
+void Datacom::UploadMultiplier(int member) {
+  const double value = multiplier_.value(member);
+  kernels_->Upload(&value, multiplier_value_.Members(member, 1));
+}
+
 void Datacom::UploadDelta(int member) {
   const double value = delta_.value(member);
   kernels_->Upload(&value, delta_value_.Members(member, 1));
@@ -220,6 +239,7 @@ void Datacom::LoadDynamics(const ControlAffineBatch& batch, const Dynamics& to) 
 
 void Datacom::LoadBatch(const Batch& batch) {
   LoadTransitions(batch);
+  if (priced_) price_.LoadBatch(BlockOf(batch.cost, batch_));
   LoadDynamics(batch.next, dynamics_.Rows(0, batch_));
   LoadDynamics(batch.now, dynamics_.Rows(batch_, batch_));
   feasibility_->LoadBatch(batch, batch_member());
@@ -283,26 +303,40 @@ void Datacom::PolicyGradients() {
   SampleNow();
   MapNow();
   EvaluateActor();
+  if (priced_) price_.AddActionGradient(parameters(), critic_input(), Block(multiplier_value_), action_gradient());
   MapNowGradient();
   ActorGradient(d_u_);
   TemperatureGradient();
+}
+
+void Datacom::EvaluateStored() {
+  SoftActorCritic::EvaluateStored();
+  if (priced_) price_.EvaluateStored(parameters(), critic_input());
 }
 
 void Datacom::ValueGradients() {
   SampleNext();
   MapNext();
   CriticGradient();
+  if (!priced_) return;
+  price_.LossGradient(parameters(), targets(), critic_input(), gradients());
+  CheckGradient(cost_optimizer_);
 }
 
 void Datacom::ApplyEpisode(int member, int length, const float* z, const float* costs) {
   if (MemberValue(active_, member) == 0) return;
   risk_.resize(static_cast<size_t>(length) + 1);
   feasibility_->Risk(ParametersOf(member), member, z, length + 1, risk_.data());
-  if (!delta_.ApplyEpisode(member, length, costs, risk_.data())) {
+  const double total = CostOfEpisode(length, costs);
+  if ((priced_ && !std::isfinite(total)) || !delta_.ApplyEpisode(member, length, costs, risk_.data())) {
     const double inactive = 0;
     kernels_->Upload(&inactive, active_.Members(member, 1));
+    return;
   }
   UploadDelta(member);
+  if (!priced_) return;
+  multiplier_.ApplyEpisode(member, length, total);
+  UploadMultiplier(member);
 }
 
 Stats Datacom::GetStats() const {
@@ -310,6 +344,7 @@ Stats Datacom::GetStats() const {
   for (int m = 0; m < members_; ++m) {
     stats[m].set_delta(delta_.value(m));
     stats[m].set_delta_steps(delta_.steps(m));
+    if (priced_) stats[m].set_multiplier(multiplier_.value(m));
     if (const std::optional<double> cost = delta_.cost(m)) stats[m].set_delta_cost(*cost);
     if (const DeltaControl* const control = delta_.control(m)) {
       stats[m].set_delta_kappa(control->state().integral);
@@ -337,13 +372,18 @@ void Datacom::AddConstraint(int member, ActingParameters* out) const {
 State Datacom::Save() const {
   State state = SoftActorCritic::Save();
   state["delta"] = delta_.Save();
+  if (priced_) state["multiplier"] = multiplier_.Save();
   return state;
 }
 
 void Datacom::Load(const State& state) {
   SoftActorCritic::Load(state);  // checks all entries, including this one's size: it compares with Save
   delta_.Load(state.at("delta"));
-  for (int m = 0; m < members_; ++m) UploadDelta(m);
+  if (priced_) multiplier_.Load(state.at("multiplier"));
+  for (int m = 0; m < members_; ++m) {
+    UploadDelta(m);
+    if (priced_) UploadMultiplier(m);
+  }
 }
 
 std::vector<float> Datacom::ReadArray(int member, const std::string& name) const {

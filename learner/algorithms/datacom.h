@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "learner/algorithms/algorithm.h"
+#include "learner/algorithms/cost_price.h"
 #include "learner/algorithms/delta.h"
 #include "learner/algorithms/joined_map_kernels.h"
+#include "learner/algorithms/multiplier.h"
 #include "learner/algorithms/safe_map_kernels.h"
 #include "learner/algorithms/soft_actor_critic.h"
 #include "learner/nn/kernels.h"
@@ -88,6 +90,7 @@ class Datacom : public SoftActorCritic {
   void LoadBatch(const Batch& batch) override;
   void EvaluateState() override;
   void PolicyGradients() override;
+  void EvaluateStored() override;
   void ValueGradients() override;
 
  private:
@@ -102,17 +105,22 @@ class Datacom : public SoftActorCritic {
   void MapNext();
   void MapNowGradient();
   bool joins() const { return !config_.known.empty(); }
+  void MakePrice();
   void UploadDelta(int member);
+  void UploadMultiplier(int member);
 
   SafeMapKernels* const safe_map_kernels_;
   JoinedMapKernels* const joined_map_kernels_;
   std::unique_ptr<Feasibility> feasibility_;
   Delta delta_;
-  Optimizer constraint_optimizer_;
+  const bool priced_;  // a member of the population has a multiplier
+  Multiplier multiplier_;
+  CostPrice price_;  // empty unless priced
+  Optimizer constraint_optimizer_, cost_optimizer_;
   Statistic constraint_loss_, constraint_mean_, infeasible_share_;
-  DoubleView gain_, slack_beta_, delta_value_;  // [M, 1, 1]
-  Dynamics dynamics_;                           // 2B rows: s', then s, as in feasibility_
-  DoubleView map_;                              // [block, 2B, ...]: the joined map at these states
+  DoubleView gain_, slack_beta_, delta_value_, multiplier_value_;  // [M, 1, 1]
+  Dynamics dynamics_;                                              // 2B rows: s', then s, as in feasibility_
+  DoubleView map_;                                                 // [block, 2B, ...]: the joined map at these states
   DoubleView record_;
   FloatView d_u_;
   std::vector<double> risk_;  // of one episode; reused

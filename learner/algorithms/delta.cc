@@ -6,21 +6,16 @@
 #include <cstring>
 
 #include "common/safety/risk.h"
+#include "learner/algorithms/episode_cost.h"
 
 namespace datacom::learner {
 namespace {
 
 // docs/algorithms.md 5.6 has the reasons. Rates are of an episode of H rows.
-constexpr double kCostRate = 0.1, kSlowRate = 0.05;
+constexpr double kSlowRate = 0.05;
 constexpr double kLoosening = 0.2;    // delta rises so much slower than it falls
 constexpr double kFloorFades = 4;     // the floor fades where an episode costs more than a quarter of m
 constexpr double kLeastShare = 0.01;  // smallest floor, as a share of C
-
-// J, the mean of the costs of episodes, with the weight n of those that count.
-void AddToMean(double total, double share, double* weight, double* cost) {
-  *weight = (1 - kCostRate * share) * *weight + kCostRate;
-  *cost += kCostRate / *weight * (total - *cost);
-}
 
 }  // namespace
 
@@ -33,7 +28,7 @@ DeltaControl::DeltaControl(const Settings& settings)
 
 double DeltaControl::push() const {
   if (state_.weight == 0) return 0;
-  const double error = std::clamp((state_.cost - settings_.budget) / scale_, -1.0, 1.0);
+  const double error = RelativeError(state_.cost, settings_.budget, scale_);
   return error > 0 ? error : kLoosening * error;
 }
 
@@ -68,7 +63,7 @@ bool DeltaControl::ApplyEpisode(int length, const float* costs, const double* cv
   const auto quartile = safe_.begin() + static_cast<std::ptrdiff_t>((safe_.size() - 1) / 4);
   std::nth_element(safe_.begin(), quartile, safe_.end());
   const bool first = state_.weight == 0;
-  const double share = std::min(static_cast<double>(length) / settings_.horizon, 1.0);
+  const double share = ShareOfHorizon(length, settings_.horizon);
   AddToMean(total, share, &state_.weight, &state_.cost);
   state_.calibration += kSlowRate * share * (excess - state_.calibration);
   state_.floor = first ? *quartile : state_.floor + kSlowRate * share * (*quartile - state_.floor);
@@ -79,15 +74,15 @@ bool DeltaControl::ApplyEpisode(int length, const float* costs, const double* cv
 }
 
 bool DeltaPeak::ApplyEpisode(int length, const float* costs, const double* cvar) {
-  double total = 0, peak = 0;
+  const double total = CostOfEpisode(length, costs);
+  double peak = 0;
   for (int i = 0; i <= length; ++i) {
     if (!std::isfinite(cvar[i])) return false;
-    total += CostOf(costs, i);
     peak = std::max(peak, cvar[i]);
   }
   if (!std::isfinite(total)) return false;
   const bool first = state_.weight == 0;
-  const double share = std::min(static_cast<double>(length) / settings_.horizon, 1.0);
+  const double share = ShareOfHorizon(length, settings_.horizon);
   AddToMean(total, share, &state_.weight, &state_.cost);
   if (first) {
     state_.peak = peak;
@@ -99,14 +94,9 @@ bool DeltaPeak::ApplyEpisode(int length, const float* costs, const double* cvar)
 
 namespace {
 
-// The undiscounted budget of an episode. One that is discounted already stands for an episode that spends it evenly.
-double BudgetOf(const v1::Hyper& hyper, const AlgorithmConfig& config, bool discounted_budget) {
-  return hyper.cost_budget() / (discounted_budget ? DiscountedBudget(1, config.horizon, config.discount) : 1);
-}
-
-DeltaControl::Settings ControlOf(const v1::Hyper& hyper, const AlgorithmConfig& config, bool discounted_budget) {
+DeltaControl::Settings ControlOf(const v1::Hyper& hyper, const AlgorithmConfig& config) {
   DeltaControl::Settings settings;
-  settings.budget = BudgetOf(hyper, config, discounted_budget);
+  settings.budget = EpisodeBudget(hyper, config);
   settings.cost_unit = hyper.cost_unit();
   settings.proportional = hyper.delta_proportional();
   settings.integral = hyper.delta_integral();
@@ -116,17 +106,17 @@ DeltaControl::Settings ControlOf(const v1::Hyper& hyper, const AlgorithmConfig& 
   return settings;
 }
 
-}  // namespace
-
 bool AnyInMode(DeltaMode mode, const std::vector<MemberConfig>& members) {
   return std::any_of(members.begin(), members.end(),
                      [mode](const MemberConfig& member) { return DeltaModeOf(member.hyper) == mode; });
 }
 
+}  // namespace
+
 Delta::Delta(const AlgorithmConfig& config)
     : discount_(config.discount),
-      saves_controls_(config.controls_delta || AnyInMode(DeltaMode::kControlled, config.members)),
-      saves_peaks_(config.peaks_delta || AnyInMode(DeltaMode::kPeak, config.members)) {
+      saves_controls_(AnyInMode(DeltaMode::kControlled, PopulationOf(config))),
+      saves_peaks_(AnyInMode(DeltaMode::kPeak, PopulationOf(config))) {
   const bool discounted = FindAlgorithm(config.algorithm)->discounted_budget;
   for (const MemberConfig& own : config.members) {
     const v1::Hyper& hyper = own.hyper;
@@ -137,9 +127,9 @@ Delta::Delta(const AlgorithmConfig& config)
         discounted ? hyper.cost_budget() : DiscountedBudget(hyper.cost_budget(), config.horizon, config.discount);
     member.rate = hyper.delta_lr();
     if (mode == DeltaMode::kFixed) member.fixed = hyper.init_delta();
-    if (mode == DeltaMode::kControlled) member.control.emplace(ControlOf(hyper, config, discounted));
+    if (mode == DeltaMode::kControlled) member.control.emplace(ControlOf(hyper, config));
     if (mode == DeltaMode::kPeak) {
-      member.peak.emplace(DeltaPeak::Settings{BudgetOf(hyper, config, discounted), hyper.delta_margin(),
+      member.peak.emplace(DeltaPeak::Settings{EpisodeBudget(hyper, config), hyper.delta_margin(),
                                               Softplus(member.raw.value), config.horizon});
     }
   }

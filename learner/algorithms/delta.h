@@ -15,9 +15,6 @@
 
 namespace datacom::learner {
 
-// The cost of state i of an episode; costs[0] counts as 0.
-inline double CostOf(const float* costs, int i) { return i == 0 || costs[i] < 0 ? 0 : static_cast<double>(costs[i]); }
-
 // The controlled threshold delta of one member (docs/algorithms.md 5.6): a proportional and integral
 // controller that brings the undiscounted cost of an episode to its budget. Host memory, float64; a value type, not
 // thread-safe.
@@ -87,8 +84,6 @@ class DeltaPeak {
   Settings settings_;
   State state_;
 };
-
-bool AnyInMode(DeltaMode mode, const std::vector<MemberConfig>& members);  // whether a member has this delta_mode
 
 class Delta {
  public:

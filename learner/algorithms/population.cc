@@ -230,7 +230,7 @@ void Population::ResetStats() {
 }
 
 std::string Population::Signature() const {
-  const int members = config_.population > 0 ? config_.population : members_;
+  const size_t members = PopulationOf(config_).size();
   const char* const normalised = config_.critic_layer_norm ? "+critic_layer_norm" : "";
   std::string signature = config_.algorithm + normalised + " members=" + std::to_string(members);
   for (const ParameterArray& array : layout_.arrays()) {

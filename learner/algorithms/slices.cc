@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "learner/algorithms/delta.h"
 #include "learner/algorithms/population.h"
 
 namespace datacom::learner {
@@ -20,9 +19,7 @@ Slices::Slices(const AlgorithmConfig& config, const Maker& make)
     const auto first = config.members.begin() + slice.first;
     part.members.assign(first, first + slice.count);
     part.slice_first = slice.first;
-    part.population = members_;
-    part.controls_delta = AnyInMode(DeltaMode::kControlled, config.members);
-    part.peaks_delta = AnyInMode(DeltaMode::kPeak, config.members);
+    part.population = config.members;
     slice.algorithm = make(part);
   });
 }

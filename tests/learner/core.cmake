@@ -1,6 +1,7 @@
 # Tests of the learner core.
 datacom_test(NAME core_threads_test SRCS algorithms/threads_test.cc nn/named_stream_test.cc DEPS datacom::learner_core)
 datacom_test(NAME core_delta_test SRCS algorithms/delta_test.cc DEPS datacom::learner_core)
+datacom_test(NAME core_multiplier_test SRCS algorithms/multiplier_test.cc DEPS datacom::learner_core)
 datacom_test(NAME core_products_test SRCS nn/cpu/gemm_test.cc DEPS datacom::learner_core)
 datacom_add_test(NAME core_products_avx2_test COMMAND core_products_test ENVIRONMENT DATACOM_ISA=avx2)
 if(NOT DATACOM_SANITIZE)  # a sanitizer's own memory counts, too

@@ -165,7 +165,7 @@ TEST(ValidateExperiment, RefusesASettingThatNoMembersModeReads) {
     experiment.set_algorithm("datacom");
     ASSERT_THAT(ApplyOverride(absl::StrCat("hyper.", setting, "=0.25"), &experiment), IsOk());
     ExpectInvalid(Validate(experiment),
-                  {absl::StrCat("hyper.", setting, ": 0.25: only members with hyper.delta_mode=controlled read it")});
+                  {absl::StrCat("hyper.", setting, ": 0.25: only members with hyper.delta_mode=controlled")});
     ExpectInvalid(Validate(ResolveExperiment(experiment)), {setting});
     ASSERT_THAT(ApplyOverride("hyper.delta_mode=controlled", &experiment), IsOk());
     EXPECT_THAT(Validate(experiment), IsOk()) << Validate(experiment);
@@ -182,7 +182,8 @@ TEST(ValidateExperiment, RefusesASettingThatNoMembersModeReads) {
   ExpectInvalid(Validate(margin), {"hyper.delta_margin", "0.9 is below 1"});
   v1::Experiment experiment = Minimal("members { seed: 1 } members { seed: 2 hyper { cost_unit: 3 } }");
   experiment.set_algorithm("datacom");
-  ExpectInvalid(Validate(experiment), {"members[1].hyper.cost_unit: 3: only members with hyper.delta_mode=controlled"});
+  ExpectInvalid(Validate(experiment), {"members[1].hyper.cost_unit: 3: only members with "
+                                       "hyper.delta_mode=controlled or hyper.multiplier_mode=pi read it"});
 }
 
 // "FIELD=VALUE" of Rule.read_if: a string of Hyper and one of its values.
@@ -190,16 +191,18 @@ TEST(Schema, ASettingThatOnlySomeMembersReadNamesAFieldAndAValueThatExist) {
   std::vector<std::string> conditional;
   for (int i = 0; i < v1::Hyper::descriptor()->field_count(); ++i) {
     const google::protobuf::FieldDescriptor* const field = v1::Hyper::descriptor()->field(i);
-    const std::string& condition = field->options().GetExtension(v1::rule).read_if();
-    if (condition.empty()) continue;
-    conditional.push_back(field->name());
-    const size_t equals = condition.find('=');
-    const auto* const other = v1::Hyper::descriptor()->FindFieldByName(condition.substr(0, equals));
-    ASSERT_NE(other, nullptr) << condition;
-    EXPECT_THAT(other->options().GetExtension(v1::rule).one_of(), ::testing::Contains(condition.substr(equals + 1)));
+    const auto& conditions = field->options().GetExtension(v1::rule).read_if();
+    if (!conditions.empty()) conditional.push_back(field->name());
+    for (const std::string& condition : conditions) {
+      const size_t equals = condition.find('=');
+      const auto* const other = v1::Hyper::descriptor()->FindFieldByName(condition.substr(0, equals));
+      ASSERT_NE(other, nullptr) << condition;
+      EXPECT_THAT(other->options().GetExtension(v1::rule).one_of(), ::testing::Contains(condition.substr(equals + 1)));
+    }
   }
   EXPECT_THAT(conditional,
-              ::testing::UnorderedElementsAre("delta_proportional", "delta_integral", "cost_unit", "delta_margin"));
+              ::testing::UnorderedElementsAre("delta_proportional", "delta_integral", "cost_unit", "delta_margin",
+                                              "multiplier_proportional", "multiplier_integral", "multiplier_limit"));
 }
 
 TEST(DeltaWarmup, IsShorterWhereEpisodesDecideButUpdatesHaveBegun) {

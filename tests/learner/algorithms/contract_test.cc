@@ -54,7 +54,8 @@ INSTANTIATE_TEST_SUITE_P(Joined, EveryAlgorithm, ::testing::Values("datacom_know
 INSTANTIATE_TEST_SUITE_P(Robust, EveryAlgorithm, ::testing::Values("sac_robust", "datacom_robust"),
                          [](const auto& info) { return info.param; });
 INSTANTIATE_TEST_SUITE_P(Controlled, EveryAlgorithm,
-                         ::testing::Values("datacom_controlled", "iqn_datacom_controlled", "datacom_peak"),
+                         ::testing::Values("datacom_controlled", "iqn_datacom_controlled", "datacom_peak",
+                                           "datacom_priced", "iqn_datacom_priced"),
                          [](const auto& info) { return info.param; });
 INSTANTIATE_TEST_SUITE_P(Normalised, EveryAlgorithm, ::testing::Values("sac_layer_norm", "datacom_layer_norm"),
                          [](const auto& info) { return info.param; });

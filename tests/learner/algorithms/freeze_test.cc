@@ -14,7 +14,7 @@ namespace {
 class FrozenMembers : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(All, FrozenMembers, ::testing::ValuesIn(RegisteredAlgorithms()),
                          [](const auto& info) { return info.param; });
-INSTANTIATE_TEST_SUITE_P(Robust, FrozenMembers, ::testing::Values("datacom_robust"),
+INSTANTIATE_TEST_SUITE_P(Robust, FrozenMembers, ::testing::Values("datacom_robust", "datacom_priced"),
                          [](const auto& info) { return info.param; });
 INSTANTIATE_TEST_SUITE_P(Joined, FrozenMembers, ::testing::Values("datacom_known", "iqn_datacom_known"),
                          [](const auto& info) { return info.param; });

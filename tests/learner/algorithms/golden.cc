@@ -153,6 +153,11 @@ AlgorithmConfig ConfigOf(const json& golden, const std::string& kernels, const s
     hyper.set_delta_lr(c.value("lr_delta", hyper.delta_lr()));
     hyper.set_init_delta(c.value("init_delta", hyper.init_delta()));
   }
+  if (c.contains("multiplier_integral")) {
+    hyper.set_multiplier_mode("pi");
+    hyper.set_multiplier_proportional(c.at("multiplier_proportional"));
+    hyper.set_multiplier_integral(c.at("multiplier_integral"));
+  }
   if (c.contains("cost_limit")) {
     hyper.set_cost_budget(c.at("cost_limit"));
     hyper.set_multiplier_lr(c.at("lr_beta"));

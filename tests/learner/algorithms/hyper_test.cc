@@ -1,6 +1,6 @@
 // Every algorithm reads exactly the hyper-parameters that the schema says (Rule.used_by): another value of those
 // changes its state or its snapshot after some updates, another value of the others changes no bit. Some are read only
-// where delta is controlled.
+// in some modes of delta or of the multiplier.
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,7 +41,8 @@ std::vector<AlgorithmConfig> Changed(const AlgorithmConfig& config, const FieldD
     set(&changed.back().members[0].hyper);
   };
   if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
-    add([&](v1::Hyper* hyper) { reflection->SetString(hyper, field, "fixed"); });
+    const auto& values = field->options().GetExtension(v1::rule).one_of();
+    add([&](v1::Hyper* hyper) { reflection->SetString(hyper, field, *values.rbegin()); });
   } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE) {
     for (const double value : {1e-6, 0.3, 0.7, 3.0, 1000.0}) {
       if (!Allows(field->options().GetExtension(v1::rule), value)) continue;
@@ -58,18 +59,26 @@ TEST_P(AlgorithmSchema, NamesExactlyTheHyperParametersThatAreRead) {
   // Some rows are safe and above -margin, some relax the filter: every term of CBF-SAC's loss counts.
   v1::Hyper& hyper = config.members[0].hyper;
   hyper.set_barrier_margin(5), hyper.set_barrier_decay(0), hyper.set_relaxation_penalty(1e-3);
+  hyper.set_cost_budget(1);  // the episode costs more
   const auto outcome = Outcome(config);
   for (int i = 0; i < v1::Hyper::descriptor()->field_count(); ++i) {
     const FieldDescriptor* const field = v1::Hyper::descriptor()->field(i);
     if (field->name() == "delta_warmup") continue;  // read by the learner process, which withholds episodes
-    const std::string& condition = field->options().GetExtension(v1::rule).read_if();  // "delta_mode=controlled"
-    AlgorithmConfig reading = config;
-    if (!condition.empty()) reading.members[0].hyper.set_delta_mode(condition.substr(condition.find('=') + 1));
-    const auto before = Outcome(reading);
-    bool differs = false;
-    for (const AlgorithmConfig& changed : Changed(reading, field)) differs = differs || Outcome(changed) != before;
-    EXPECT_EQ(differs, ReadsSetting(InfoOf(GetParam()), *field)) << field->name();
-    if (condition.empty()) continue;
+    const auto& conditions = field->options().GetExtension(v1::rule).read_if();  // "delta_mode=controlled"
+    std::vector<AlgorithmConfig> readers(conditions.empty() ? 1 : 0, config);
+    for (const std::string& condition : conditions) {
+      const size_t equals = condition.find('=');
+      const auto* const mode = v1::Hyper::descriptor()->FindFieldByName(condition.substr(0, equals));
+      AlgorithmConfig& reading = readers.emplace_back(config);
+      v1::Hyper::GetReflection()->SetString(&reading.members[0].hyper, mode, condition.substr(equals + 1));
+    }
+    for (const AlgorithmConfig& reading : readers) {
+      const auto before = Outcome(reading);
+      bool differs = false;
+      for (const AlgorithmConfig& changed : Changed(reading, field)) differs = differs || Outcome(changed) != before;
+      EXPECT_EQ(differs, ReadsSetting(InfoOf(GetParam()), *field)) << field->name();
+    }
+    if (conditions.empty()) continue;
     for (const AlgorithmConfig& changed : Changed(config, field))
       EXPECT_TRUE(Outcome(changed) == outcome) << field->name();
   }

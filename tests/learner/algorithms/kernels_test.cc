@@ -334,6 +334,16 @@ TEST_P(EveryKernels, RiskIsMeanPlusMarginTimesDeviation) {
   }
 }
 
+// By hand: member 0 has sums 6 of the objective's gradient and 3 of the cost's, so the weight is 0.5 x 6 / 3 = 1.
+// Member 1 has no multiplier and keeps its numbers beside a cost that is not finite; the cost of member 2 is constant.
+TEST_P(EveryKernels, APricedGradientHasTheSizeOfTheObjectivesTimesTheMultiplier) {
+  const float nan = std::nanf("");
+  const FloatView action = Upload({1, -2, 3, 0, 1, -2, 3, 0, 1, -2, 3, 0}, 3, 2, 2);
+  const FloatView cost = Upload({-1, 0, 0.5, 1.5, nan, 1, 2, 3, 0, 0, 0, 0}, 3, 2, 2);
+  kernels_->Group<CostKernels>()->AddPriced(UploadDoubles({0.5, 0, 0.5}, 3, 1, 1), cost, action);
+  EXPECT_EQ(Download(action), (Numbers{0, -2, 3.5, 1.5, 1, -2, 3, 0, 1, -2, 3, 0}));
+}
+
 TEST_P(EveryKernels, AdamFollowsItsDefinitionAndSkipsInactiveMembers) {
   const int n = 21;
   const Numbers start = Random(1, 2 * n), gradient = Random(2, 2 * n);

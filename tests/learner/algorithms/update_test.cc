@@ -2,6 +2,7 @@
 // form of the golden files. The learner core must compute the same. There is no x and one action; bounds are numbers.
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
@@ -20,7 +21,7 @@ using torch::Tensor;
 
 constexpr int kRows = 20, kFailures = 2, kLength = 7;
 constexpr double kDiscount = 0.99, kTau = 0.001, kRate = 5e-4, kDeltaRate = 0.05, kGain = 25, kBeta = 3, kEntropy = -1;
-constexpr double kRisk = 0.9, kBudget = 1;
+constexpr double kRisk = 0.9, kBudget = 1, kProportional = 0.2, kIntegral = 0.3;
 constexpr int kHorizon = 50;
 
 json AsJson(const Tensor& x) {
@@ -64,13 +65,17 @@ struct AdamOf {
 
 class Reference {
  public:
-  Reference() {
+  explicit Reference(bool priced) : priced_(priced) {
     for (const char* name : {"actor_mu", "actor_sigma"}) nets_[name] = NewNet({5, 8, 8, 1}, true, 1);
     for (const char* name : {"critic0", "critic1"}) nets_[name] = NewNet({6, 8, 8, 1}, true, 1);
     for (const char* name : {"mu", "sigma"}) nets_[name] = NewNet({4, 8, 8, 1}, false, 3);
-    for (const char* name : {"critic0", "critic1", "mu", "sigma"}) {
-      nets_[std::string("target_") + name] = nets_[name];
-      for (Tensor& array : nets_[std::string("target_") + name].arrays) array = array.detach().clone();
+    if (priced) {
+      targets_.emplace_back("cost");
+      nets_["cost"] = NewNet({6, 8, 8, 1}, true, 1);
+    }
+    for (const std::string& name : targets_) {
+      nets_["target_" + name] = nets_[name];
+      for (Tensor& array : nets_["target_" + name].arrays) array = array.detach().clone();
     }
     log_alpha_ = torch::zeros({}, torch::kDouble).requires_grad_();
     delta_raw_ = torch::full({}, 0.55, torch::kDouble).requires_grad_();
@@ -93,6 +98,10 @@ class Reference {
                         {"target_entropy", kEntropy},
                         {"action_low", -1.0},
                         {"action_high", {1.0}}};
+    if (priced_) {
+      golden["config"]["multiplier_proportional"] = kProportional;
+      golden["config"]["multiplier_integral"] = kIntegral;
+    }
     golden["params_before_first_update"] = Parameters();
     for (int i = 0; i < updates; ++i) golden["updates"].push_back(Update(i == 1));
     return golden;
@@ -213,6 +222,7 @@ class Reference {
     }
     add("fvf", "mu", "_mu_net."), add("fvf", "sigma", "_sigma_net.");
     add("target_fvf", "target_mu", "_mu_net."), add("target_fvf", "target_sigma", "_sigma_net.");
+    if (priced_) add("constraint", "cost", "trunk."), add("target_constraint", "target_cost", "trunk.");
     record["log_alpha"] = log_alpha_.item<double>();
     record["delta_raw"] = delta_raw_.item<double>();
     return record;
@@ -224,6 +234,7 @@ class Reference {
     const Tensor costs = Uniform({kLength + 1}, -0.5, 1);
     costs[0] = 0;
     (*update)["delta_update"] = {{"episode_states", AsJson(states)}, {"episode_costs", AsJson(costs)}};
+    if (priced_) StepMultiplier(torch::clamp_min(costs, 0).sum().item<double>());
     Tensor to_go = torch::zeros({kLength + 1}, torch::kDouble);
     for (int i = kLength; i >= 0; --i) {
       to_go[i] = torch::clamp_min(costs[i], 0);
@@ -233,6 +244,28 @@ class Reference {
     const Tensor error = to_go - DiscountedBudget(kBudget, kHorizon, kDiscount) - (cvar - torch::softplus(delta_raw_));
     const Tensor loss = torch::smooth_l1_loss(error, torch::zeros_like(error));
     (*update)["grads"]["delta"]["delta_raw"] = StepScalar(loss, delta_raw_, "delta", kDeltaRate);
+  }
+
+  // docs/algorithms.md 6.1, for the first episode; cost_unit is 1, multiplier_limit 0.5.
+  void StepMultiplier(double total) {
+    const double error = std::clamp((total - kBudget) / std::max(kBudget, 1.0), -1.0, 1.0);
+    const double integral = std::clamp(kIntegral * kLength / kHorizon * error, 0.0, 0.5);
+    multiplier_ = std::min(1.0, total / kBudget) * std::clamp(kProportional * error + integral, 0.0, 0.5);
+  }
+  // The discounted cost of the actions with a weight that is a constant, so that its gradient has the multiplier's
+  // share of the size of the value's.
+  Tensor PricedCost(const Tensor& state, const Tensor& action, const Tensor& value) const {
+    const Tensor cost = nets_.at("cost")(Both(state, action));
+    const auto size = [&action](const Tensor& of) {
+      return torch::autograd::grad({of.sum()}, {action}, {}, /*retain_graph=*/true)[0].abs().sum();
+    };
+    return multiplier_ * size(value) / size(cost) * cost;
+  }
+
+  json StepCost(const Tensor& stored, const Tensor& next, const Tensor& cost, const Tensor& absorbing) {
+    const Tensor ahead = kDiscount * (1 - absorbing.view({-1, 1})) * nets_.at("target_cost")(next);
+    const Tensor target = (torch::clamp_min(cost.view({-1, 1}), 0) + ahead).detach();
+    return Step((nets_.at("cost")(stored) - target).pow(2).mean(), {"cost"}, {"trunk."});
   }
 
   // docs/algorithms.md 3: fit to the Gaussian of the next state's target.
@@ -251,8 +284,8 @@ class Reference {
 
   void MoveTargets() {
     const torch::NoGradGuard no_grad;
-    for (const char* name : {"critic0", "critic1", "mu", "sigma"}) {
-      std::vector<Tensor>& targets = nets_[std::string("target_") + name].arrays;
+    for (const std::string& name : targets_) {
+      std::vector<Tensor>& targets = nets_["target_" + name].arrays;
       for (size_t i = 0; i < targets.size(); ++i) targets[i].mul_(1 - kTau).add_(kTau * nets_[name].arrays[i]);
     }
   }
@@ -288,7 +321,8 @@ class Reference {
         torch::min(nets_["critic0"](Both(state, mapped.action)), nets_["critic1"](Both(state, mapped.action)));
     const Tensor actor_loss = (log_alpha_.exp().detach() * mapped.log_pi - q).mean();
     update["actor_loss"] = actor_loss.item<double>();
-    gradients["actor"] = Step(actor_loss, {"actor_mu", "actor_sigma"}, {"mu.trunk.", "sigma.trunk."});
+    const Tensor priced = multiplier_ > 0 ? actor_loss + PricedCost(state, mapped.action, q).mean() : actor_loss;
+    gradients["actor"] = Step(priced, {"actor_mu", "actor_sigma"}, {"mu.trunk.", "sigma.trunk."});
     const Tensor alpha_loss = -(log_alpha_.exp() * (mapped.log_pi.detach() + kEntropy)).mean();
     gradients["alpha"]["log_alpha"] = StepScalar(alpha_loss, log_alpha_, "alpha", kRate);
 
@@ -302,6 +336,7 @@ class Reference {
       update["critic_loss"].push_back(loss.item<double>());
       gradients[critic] = Step(loss, {critic}, {"trunk."});
     }
+    if (priced_) gradients["constraint"] = StepCost(Both(state, stored), input, cost, absorbing);
     const auto rows = [](const Tensor& main, const Tensor& failures) {
       return torch::cat({main, failures}).view({-1, 1});
     };
@@ -315,14 +350,21 @@ class Reference {
     return update;
   }
 
+  const bool priced_;
+  double multiplier_ = 0;
+  std::vector<std::string> targets_{"critic0", "critic1", "mu", "sigma"};
   NamedStream stream_{17};
   std::map<std::string, Net> nets_;
   std::map<std::string, AdamOf> adam_;
   Tensor log_alpha_, delta_raw_;
 };
 
-TEST(CartPoleUpdate, EqualsAutogradInDoublePrecision) {
-  const json golden = Reference().Record(/*updates=*/3);
+class CartPoleUpdate : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(All, CartPoleUpdate, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "Priced" : "Plain"; });
+
+TEST_P(CartPoleUpdate, EqualsAutogradInDoublePrecision) {
+  const json golden = Reference(GetParam()).Record(/*updates=*/3);
   for (const char* kernels : {"fused", "tensor"}) {
     for (const int members : {1, 4}) {
       const GoldenReport report = CheckUpdates(golden, kernels, members);
