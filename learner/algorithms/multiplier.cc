@@ -8,6 +8,8 @@
 namespace datacom::learner {
 namespace {
 
+constexpr double kSilentEpisodes = 50;  // of H rows: the policy learns first
+
 bool HasMultiplier(const MemberConfig& member) { return member.hyper.multiplier_mode() == "pi"; }
 
 }  // namespace
@@ -33,7 +35,7 @@ bool Multiplier::IsUsed(const AlgorithmConfig& config) {
 double Multiplier::value(int member) const {
   const Settings& settings = settings_[member];
   const State& state = states_[member];
-  if (state.weight == 0) return 0;
+  if (state.episodes < kSilentEpisodes) return 0;
   const double error = RelativeError(state.cost, settings.budget, settings.scale);
   const double fade = std::min(1.0, state.cost / settings.scale);
   return fade * std::clamp(settings.proportional * error + state.integral, 0.0, settings.limit);
@@ -44,6 +46,8 @@ void Multiplier::ApplyEpisode(int member, int length, double total) {
   State& state = states_[member];
   const double share = ShareOfHorizon(length, horizon_);
   AddToMean(total, share, &state.weight, &state.cost);
+  state.episodes += share;
+  if (state.episodes < kSilentEpisodes) return;
   const double error = RelativeError(state.cost, settings.budget, settings.scale);
   state.integral = std::clamp(state.integral + settings.integral * share * error, 0.0, settings.limit);
 }

@@ -31,6 +31,7 @@ class Multiplier {
   // All that changes; plain data, without padding.
   struct State {
     double weight = 0, cost = 0;  // n and J of docs/algorithms.md 5.6
+    double episodes = 0;          // sum of w
     double integral = 0;
   };
 
