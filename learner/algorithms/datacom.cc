@@ -388,15 +388,22 @@ void Datacom::Load(const State& state) {
 
 std::vector<float> Datacom::ReadArray(int member, const std::string& name) const {
   if (name == "delta_raw") return {static_cast<float>(delta_.raw(member))};
+  if (name == "multiplier" && priced_) return {static_cast<float>(multiplier_.value(member))};
   if (name == "grad.delta_raw") return {static_cast<float>(delta_.gradient(member))};
   return SoftActorCritic::ReadArray(member, name);
 }
 
 void Datacom::WriteArray(int member, const std::string& name, const std::vector<float>& values) {
-  if (name != "delta_raw") return SoftActorCritic::WriteArray(member, name, values);
-  if (values.size() != 1) throw std::invalid_argument("array 'delta_raw' has 1 value");
-  delta_.set_raw(member, values[0]);
-  UploadDelta(member);
+  const bool multiplier = name == "multiplier" && priced_;
+  if (name != "delta_raw" && !multiplier) return SoftActorCritic::WriteArray(member, name, values);
+  if (values.size() != 1) throw std::invalid_argument("array '" + name + "' has 1 value");
+  if (multiplier) {
+    multiplier_.set_integral(member, values[0]);
+    UploadMultiplier(member);
+  } else {
+    delta_.set_raw(member, values[0]);
+    UploadDelta(member);
+  }
 }
 
 }  // namespace datacom::learner

@@ -17,6 +17,8 @@ class Multiplier {
   // Whether a member of the population has a multiplier.
   static bool IsUsed(const AlgorithmConfig& config);
   double value(int member) const;
+  // As if the silent episodes had passed and every episode had cost max(budget, cost_unit). For tests.
+  void set_integral(int member, double integral);
   // A finished episode of `length` rows with the undiscounted cost `total`, which is finite.
   void ApplyEpisode(int member, int length, double total);
   // Exact bytes, equally many for each member.

@@ -87,7 +87,7 @@ std::string OurName(const std::string& group, const std::string& inner, bool td3
 
 // Our name of a golden scalar, or empty.
 std::string ScalarName(const std::string& golden) {
-  if (golden == "log_alpha" || golden == "delta_raw") return golden;
+  if (golden == "log_alpha" || golden == "delta_raw" || golden == "multiplier") return golden;
   return golden == "beta_raw" ? "multiplier_raw" : "";
 }
 
@@ -153,11 +153,7 @@ AlgorithmConfig ConfigOf(const json& golden, const std::string& kernels, const s
     hyper.set_delta_lr(c.value("lr_delta", hyper.delta_lr()));
     hyper.set_init_delta(c.value("init_delta", hyper.init_delta()));
   }
-  if (c.contains("multiplier_integral")) {
-    hyper.set_multiplier_mode("pi");
-    hyper.set_multiplier_proportional(c.at("multiplier_proportional"));
-    hyper.set_multiplier_integral(c.at("multiplier_integral"));
-  }
+  if (golden.at("params_before_first_update").contains("multiplier")) hyper.set_multiplier_mode("pi");
   if (c.contains("cost_limit")) {
     hyper.set_cost_budget(c.at("cost_limit"));
     hyper.set_multiplier_lr(c.at("lr_beta"));

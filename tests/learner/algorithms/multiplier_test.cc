@@ -21,27 +21,42 @@ AlgorithmConfig ConfigOf(double budget, double unit) {
   return config;
 }
 
-// J is 60 after the first episode and 60 + (0.1 / 0.19) (20 - 60) after the second; the relative errors are 0.5 and
-// -0.0263; the third episode has half the horizon.
+// 49 silent episodes of a whole horizon, each at this cost.
+void Silence(Multiplier* multiplier, double cost) {
+  for (int episode = 0; episode < 49; ++episode) {
+    multiplier->ApplyEpisode(0, 100, cost);
+    ASSERT_EQ(multiplier->value(0), 0);
+  }
+}
+
+// n tends to 1 and is 1 - 0.9^49 after the silence, so the next episode of 20 has the weight 0.1 / (1 - 0.9^50) in J.
+// The relative errors are 0.5 before it and `error` after it; the last episode has half the horizon.
 TEST(Multiplier, IsAPartOfTheMeanErrorAndASumOfItThatCountsRows) {
   Multiplier multiplier(ConfigOf(40, 1));
   EXPECT_EQ(multiplier.value(0), 0) << "no episode yet";
-  multiplier.ApplyEpisode(0, 100, 60);
-  EXPECT_DOUBLE_EQ(multiplier.value(0), 0.1 * 0.5 + 0.02 * 0.5);
+  Silence(&multiplier, 60);
   multiplier.ApplyEpisode(0, 100, 20);
-  const double second = 60 - 40 / 1.9, error = (second - 40) / 40;
-  EXPECT_NEAR(multiplier.value(0), second / 40 * (0.1 * error + 0.01 + 0.02 * error), 1e-15) << "it fades with J";
+  const double mean = 60 - 40 * 0.1 / (1 - std::pow(0.9, 50)), error = (mean - 40) / 40;
+  EXPECT_NEAR(multiplier.value(0), 0.1 * error + 0.02 * error, 1e-12);
   multiplier.ApplyEpisode(0, 50, 1000);
-  EXPECT_NEAR(multiplier.value(0), 0.1 + 0.01 + 0.02 * error + 0.01, 1e-15) << "the error is at most 1";
+  EXPECT_NEAR(multiplier.value(0), 0.1 + 0.02 * error + 0.01, 1e-12) << "the error is at most 1";
   EXPECT_EQ(multiplier.value(1), 0);
+}
+
+TEST(Multiplier, FadesWithACostBelowTheBudget) {
+  Multiplier multiplier(ConfigOf(40, 1));
+  multiplier.set_integral(0, 0.2);
+  EXPECT_DOUBLE_EQ(multiplier.value(0), 0.2);
+  multiplier.ApplyEpisode(0, 100, 20);  // n is 1
+  EXPECT_NEAR(multiplier.value(0), 38.0 / 40 * (0.2 - 0.1 * 0.05 - 0.02 * 0.05), 1e-15);
 }
 
 TEST(Multiplier, StaysWithinItsLimitAndReturnsWithoutWindUp) {
   Multiplier multiplier(ConfigOf(0, 5));  // the unit scales the error of a budget of 0
-  for (int episode = 0; episode < 100; ++episode) multiplier.ApplyEpisode(0, 100, 5);
+  for (int episode = 0; episode < 150; ++episode) multiplier.ApplyEpisode(0, 100, 5);
   EXPECT_EQ(multiplier.value(0), 0.3);
   Multiplier budget(ConfigOf(10, 5));
-  for (int episode = 0; episode < 100; ++episode) budget.ApplyEpisode(0, 100, 1000);
+  for (int episode = 0; episode < 150; ++episode) budget.ApplyEpisode(0, 100, 1000);
   EXPECT_EQ(budget.value(0), 0.3);
   for (int episode = 0; episode < 100; ++episode) budget.ApplyEpisode(0, 100, 0);
   EXPECT_EQ(budget.value(0), 0);
@@ -52,16 +67,22 @@ TEST(Multiplier, StaysWithinItsLimitAndReturnsWithoutWindUp) {
 TEST(Multiplier, GoesOnFromItsBytes) {
   const AlgorithmConfig config = ConfigOf(40, 1);
   Multiplier straight(config), resumed(config);
-  for (int episode = 0; episode < 7; ++episode) straight.ApplyEpisode(0, 30, 70);
+  Silence(&straight, 70);
   resumed.ApplyEpisode(0, 100, 5);
   resumed.Load(straight.Save());
-  EXPECT_EQ(resumed.value(0), straight.value(0));
-  straight.ApplyEpisode(0, 80, 50), resumed.ApplyEpisode(0, 80, 50);
+  for (int episode = 0; episode < 3; ++episode) {
+    straight.ApplyEpisode(0, 80, 50), resumed.ApplyEpisode(0, 80, 50);
+    EXPECT_EQ(resumed.value(0), straight.value(0));
+  }
+  EXPECT_GT(straight.value(0), 0);
   EXPECT_EQ(resumed.Save(), straight.Save());
 }
 
 TEST(DatacomWithAMultiplier, LearnsLikeOneWithoutUntilAnEpisodeCostsMoreThanTheBudget) {
   AlgorithmConfig priced = SmallConfig("datacom_priced", 2), plain = SmallConfig("datacom", 2);
+  for (AlgorithmConfig* const config : {&priced, &plain}) {
+    for (MemberConfig& member : config->members) member.hyper.set_delta_mode("fixed");
+  }
   priced.members[0].hyper.set_cost_budget(1000), plain.members[0].hyper.set_cost_budget(1000);
   plain.members[1].hyper.set_cost_budget(1);
   const auto with = MakeAlgorithm(priced), without = MakeAlgorithm(plain);

@@ -237,7 +237,7 @@ inline std::vector<float> AllValues(const Algorithm& algorithm, int member) {
   return all;
 }
 
-// One finished episode of every member.
+// One finished episode of every member, or as many as end the silence of a multiplier.
 inline void ApplyEpisodes(Algorithm* algorithm, const AlgorithmConfig& config, uint64_t seed) {
   NamedStream stream(seed);
   const int length = 30;
@@ -246,7 +246,11 @@ inline void ApplyEpisodes(Algorithm* algorithm, const AlgorithmConfig& config, u
   for (float& value : costs) value = static_cast<float>(stream.Uniform(-2, 1));
   costs[0] = 0;
   for (size_t m = 0; m < config.members.size(); ++m) {
-    algorithm->ApplyEpisode(static_cast<int>(m), length, z.data(), costs.data());
+    const bool silent = InfoOf(config.algorithm).learns_delta && config.members[m].hyper.multiplier_mode() == "pi";
+    const int episodes = silent ? 50 * config.horizon / length + 1 : 1;
+    for (int i = 0; i < episodes; ++i) {
+      algorithm->ApplyEpisode(static_cast<int>(m), length, z.data(), costs.data());
+    }
   }
 }
 

@@ -21,7 +21,7 @@ using torch::Tensor;
 
 constexpr int kRows = 20, kFailures = 2, kLength = 7;
 constexpr double kDiscount = 0.99, kTau = 0.001, kRate = 5e-4, kDeltaRate = 0.05, kGain = 25, kBeta = 3, kEntropy = -1;
-constexpr double kRisk = 0.9, kBudget = 1, kProportional = 0.2, kIntegral = 0.3;
+constexpr double kRisk = 0.9, kBudget = 1;
 constexpr int kHorizon = 50;
 
 json AsJson(const Tensor& x) {
@@ -98,10 +98,6 @@ class Reference {
                         {"target_entropy", kEntropy},
                         {"action_low", -1.0},
                         {"action_high", {1.0}}};
-    if (priced_) {
-      golden["config"]["multiplier_proportional"] = kProportional;
-      golden["config"]["multiplier_integral"] = kIntegral;
-    }
     golden["params_before_first_update"] = Parameters();
     for (int i = 0; i < updates; ++i) golden["updates"].push_back(Update(i == 1));
     return golden;
@@ -223,6 +219,7 @@ class Reference {
     add("fvf", "mu", "_mu_net."), add("fvf", "sigma", "_sigma_net.");
     add("target_fvf", "target_mu", "_mu_net."), add("target_fvf", "target_sigma", "_sigma_net.");
     if (priced_) add("constraint", "cost", "trunk."), add("target_constraint", "target_cost", "trunk.");
+    if (priced_) record["multiplier"] = multiplier_;
     record["log_alpha"] = log_alpha_.item<double>();
     record["delta_raw"] = delta_raw_.item<double>();
     return record;
@@ -246,11 +243,12 @@ class Reference {
     (*update)["grads"]["delta"]["delta_raw"] = StepScalar(loss, delta_raw_, "delta", kDeltaRate);
   }
 
-  // docs/algorithms.md 6.1, for the first episode; cost_unit is 1, multiplier_limit 0.5.
+  // docs/algorithms.md 6.1, after the silent episodes with n = 1, J = 1 and I = 0.3, with the default gains.
   void StepMultiplier(double total) {
-    const double error = std::clamp((total - kBudget) / std::max(kBudget, 1.0), -1.0, 1.0);
-    const double integral = std::clamp(kIntegral * kLength / kHorizon * error, 0.0, 0.5);
-    multiplier_ = std::min(1.0, total / kBudget) * std::clamp(kProportional * error + integral, 0.0, 0.5);
+    const double share = static_cast<double>(kLength) / kHorizon, weight = (1 - 0.1 * share) + 0.1;
+    const double cost = 1 + 0.1 / weight * (total - 1), error = std::clamp((cost - kBudget) / kBudget, -1.0, 1.0);
+    const double integral = std::clamp(0.3 + 0.005 * share * error, 0.0, 0.5);
+    multiplier_ = std::min(1.0, cost / kBudget) * std::clamp(0.1 * error + integral, 0.0, 0.5);
   }
   // The discounted cost of the actions with a weight that is a constant, so that its gradient has the multiplier's
   // share of the size of the value's.
@@ -351,7 +349,7 @@ class Reference {
   }
 
   const bool priced_;
-  double multiplier_ = 0;
+  double multiplier_ = priced_ ? 0.3 : 0;
   std::vector<std::string> targets_{"critic0", "critic1", "mu", "sigma"};
   NamedStream stream_{17};
   std::map<std::string, Net> nets_;
