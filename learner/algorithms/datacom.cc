@@ -344,7 +344,7 @@ Stats Datacom::GetStats() const {
   for (int m = 0; m < members_; ++m) {
     stats[m].set_delta(delta_.value(m));
     stats[m].set_delta_steps(delta_.steps(m));
-    if (priced_) stats[m].set_multiplier(multiplier_.value(m));
+    if (multiplier_.has(m)) stats[m].set_multiplier(multiplier_.value(m));
     if (const std::optional<double> cost = delta_.cost(m)) stats[m].set_delta_cost(*cost);
     if (const DeltaControl* const control = delta_.control(m)) {
       stats[m].set_delta_kappa(control->state().integral);

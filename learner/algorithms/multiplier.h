@@ -16,6 +16,7 @@ class Multiplier {
   explicit Multiplier(const AlgorithmConfig& config);
   // Whether a member of the population has a multiplier.
   static bool IsUsed(const AlgorithmConfig& config);
+  bool has(int member) const { return settings_[member].limit > 0; }
   double value(int member) const;
   // As if the silent episodes had passed and every episode had cost max(budget, cost_unit). For tests.
   void set_integral(int member, double integral);

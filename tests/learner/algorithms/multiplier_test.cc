@@ -93,6 +93,8 @@ TEST(DatacomWithAMultiplier, LearnsLikeOneWithoutUntilAnEpisodeCostsMoreThanTheB
   EXPECT_EQ(with->GetStats()[0].multiplier(), 0);
   EXPECT_GT(with->GetStats()[1].multiplier(), 0.1);
   EXPECT_TRUE(std::isnan(without->GetStats()[0].multiplier()));
+  priced.members[0].hyper.set_multiplier_mode("none");
+  EXPECT_TRUE(std::isnan(MakeAlgorithm(priced)->GetStats()[0].multiplier())) << "only member 1 has one";
   for (const char* array : {"actor.mean.0.weight", "actor.log_std.1.bias", "critic.0.0.weight", "log_alpha"}) {
     EXPECT_EQ(GetArray(*with, 0, array), GetArray(*without, 0, array)) << array;
     EXPECT_NE(GetArray(*with, 1, array), GetArray(*without, 1, array)) << array;
