@@ -31,7 +31,7 @@ inline void AddToMean(double total, double share, double* weight, double* mean) 
   *mean += kRate / *weight * (total - *mean);
 }
 
-// e, the excess of the mean cost over the budget in units of `scale`, at most 1.
+// e, the excess of the mean cost over the budget in units of `scale`, within [-1, 1].
 inline double RelativeError(double mean, double budget, double scale) {
   return std::clamp((mean - budget) / scale, -1.0, 1.0);
 }

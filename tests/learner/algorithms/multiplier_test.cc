@@ -29,8 +29,8 @@ void Silence(Multiplier* multiplier, double cost) {
   }
 }
 
-// n tends to 1 and is 1 - 0.9^49 after the silence, so the next episode of 20 has the weight 0.1 / (1 - 0.9^50) in J.
-// The relative errors are 0.5 before it and `error` after it; the last episode has half the horizon.
+// n is 1 - 0.9^49 after the silence, so the episode of 20 has the weight 0.1 / (1 - 0.9^50) in J. It is the first that
+// the sum counts. The last episode has half the horizon.
 TEST(Multiplier, IsAPartOfTheMeanErrorAndASumOfItThatCountsRows) {
   Multiplier multiplier(ConfigOf(40, 1));
   EXPECT_EQ(multiplier.value(0), 0) << "no episode yet";
