@@ -1,4 +1,4 @@
-"""Draws docs/figures/TASK.svg for deploy/dev/results_tables. Needs matplotlib: pip install matplotlib.
+"""Draws docs/figures/*.svg for deploy/dev/results_tables. Needs matplotlib: pip install matplotlib.
 
 The same version of matplotlib draws the same bytes from the same records.
 """
@@ -8,6 +8,8 @@ import matplotlib
 from matplotlib import pyplot
 
 matplotlib.use("svg")
+matplotlib.rcParams.update({"svg.hashsalt": "datacom", "svg.fonttype": "none", "font.size": 12, "axes.titlesize": 12,
+                            "axes.grid": True, "grid.alpha": 0.3, "axes.spines.top": False, "axes.spines.right": False})
 
 # Okabe and Ito's colours, which people with any colour vision can tell apart. Other methods are in the tables only.
 LOOKS = {"datacom": ("#0072B2", "-"), "robust": ("#D55E00", "-"), "sac": ("#000000", "--"), "lag_sac": ("#009E73", "-"),
@@ -42,8 +44,6 @@ def draw_curves(axes, group, column, look):
 def draw(path, task, methods):
     """methods: {entry: members} of the task; draws those of LOOKS."""
     shown = {entry: group for entry, group in methods.items() if entry.name.split("/")[1] in LOOKS and group}
-    matplotlib.rcParams.update({"svg.hashsalt": "datacom", "svg.fonttype": "none", "font.size": 12, "axes.titlesize": 12,
-                                "axes.grid": True, "grid.alpha": 0.3, "axes.spines.top": False, "axes.spines.right": False})
     figure, grid = pyplot.subplots(2, 2, figsize=(10, 7.4), layout="constrained")
     for axes, (column, title, linear) in zip(grid.flat, PANELS):
         for entry, group in shown.items():
@@ -62,6 +62,27 @@ def draw(path, task, methods):
     figure.legend(lines, names, loc="outside lower center", ncols=3 if max(map(len, names)) < 30 else 2, frameon=False)
     figure.suptitle(f"{task}. Line: mean of the seeds; band: lowest to highest seed", fontsize=13)
     os.makedirs(os.path.dirname(path), exist_ok=True)
+    figure.savefig(path, metadata={"Date": None})
+    pyplot.close(figure)
+
+
+def draw_shield(path, groups):
+    """groups: {name: members}, each with a shield that was played. A line for each seed, from its cost without to that with it."""
+    figure, axes = pyplot.subplots(figsize=(10, 1.4 + 0.5 * len(groups)), layout="constrained")
+    for at, group in enumerate(groups.values()):
+        for i, member in enumerate(group):
+            y = at + 0.6 * (i + 0.5) / len(group) - 0.3
+            without, with_it = (member.played("sum_cost", shield) for shield in ("off", "on"))
+            axes.plot([without, with_it], [y, y], color="#999999", linewidth=1, zorder=1)
+            axes.plot([without], [y], "o", color="#D55E00", markersize=5, markerfacecolor="white", label="without" if at == i == 0 else None)
+            axes.plot([with_it], [y], "o", color="#0072B2", markersize=5, label="with what the filter learned" if at == i == 0 else None)
+    axes.set_yticks(range(len(groups)), list(groups))
+    axes.invert_yaxis()
+    axes.set_xscale("symlog", linthresh=0.01)
+    axes.set_xlim(left=-0.001)
+    axes.grid(axis="y", visible=False)
+    axes.set_xlabel("cost of an episode")
+    figure.legend(loc="outside upper right", frameon=False, ncols=2)
     figure.savefig(path, metadata={"Date": None})
     pyplot.close(figure)
 # SPDX-License-Identifier: Apache-2.0

@@ -25,10 +25,16 @@ def write(folder, name, lines):
         file.writelines(line + "\n" for line in lines)
 
 
+def leave_experiment(folder):
+    first, last = map(int, value("--seeds").split("-"))
+    algorithm = "datacom" if sys.argv[2].endswith("datacom") else "sac"
+    write(folder, "experiment.textproto", [f'algorithm: "{algorithm}"', *(f"members {{\n  seed: {seed}\n}}" for seed in range(first, last + 1))])
+
+
 def leave_run(folder, steps, whole):
     first, last = map(int, value("--seeds").split("-"))
     members = range(last - first + 1)
-    write(folder, "experiment.textproto", [f"members {{\n  seed: {seed}\n}}" for seed in range(first, last + 1)])
+    leave_experiment(folder)
     write(folder, "build.txt", ["revision 123", "machine a 486, 1 processors", "started 1994-05-06"])
     write(folder, "progress.csv", [PROGRESS] + [f"{member},{member},{epoch},{made},{made / 1000},25,0.123456789,ok"
                                                 for epoch, made in enumerate([steps // 2, steps][:1 + whole]) for member in members])
@@ -50,6 +56,10 @@ def autogroup():
 def main():
     if sys.argv[1] == "report":
         return write(os.path.dirname(value("--out")), "report.html", [])
+    if sys.argv[1] == "eval" and "--shield" in sys.argv:
+        # Member 0 has two episodes with shield (one abandoned) and two without, member 1 one each.
+        print("member,discounted_return,sum_cost,violating_steps,success,abandoned,shield,shield_share")
+        return print("0,3,0.5,2,1,0,1,0.25\n0,9,99,99,0,1,1,1\n0,2,4,6,1,0,0,0.5\n0,4,5,9,0,0,0,0.75\n1,1,0,0,0,0,1,0\n1,1,0,0,0,0,0,0.00000000123456789")
     if sys.argv[1] == "eval":
         return print("member,discounted_return\n0,1.23456789\n1," + value("--set").split("=")[1].replace("original", "2").replace("adjusted", "3"))
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
@@ -67,9 +77,7 @@ def main():
         runs = [os.path.join(value("--run-dir"), name) for name in ("first", "second")]
         write(value("--run-dir"), "populations.txt", ["first", "second"])
         if "--render-only" in sys.argv:
-            first, last = map(int, value("--seeds").split("-"))
-            return [write(run, "experiment.textproto", [f"members {{\n  seed: {member}\n}}" for member in range(first, last + 1)])
-                    for run in runs]
+            return [leave_experiment(run) for run in runs]
         runs = [run for run in runs if not os.path.exists(os.path.join(run, "report.html"))]
     for run in runs:
         leave_run(run, int(value("--steps")), not waits or run != runs[-1])

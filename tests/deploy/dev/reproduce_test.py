@@ -131,6 +131,19 @@ class ReproduceTest(unittest.TestCase):
                          "region,member,discounted_return\noriginal,0,1.23457\noriginal,1,2\nadjusted,0,1.23457\nadjusted,1,3\n")
         self.assertFalse(os.path.exists(os.path.join(self.results, "air_hockey/sac/regions.csv.xz")))
 
+    def test_the_last_policies_of_a_method_with_a_shield_are_also_played_without_it(self):
+        self.write(os.path.join(self.results, "entries.csv"),
+                   "verb,name,seeds,steps,title\ntrain,hockey/datacom,4-5,2000,One\ntrain,hockey/sac,0-1,2000,Two\n")
+        self.reproduce()
+        shield = os.path.join(self.results, "hockey/datacom/shield.csv")
+        wanted = ("seed,shield,episodes,discounted_return,sum_cost,violating_steps,success,shield_share\n"
+                  "4,on,1,3,0.5,2,1,0.25\n4,off,2,3,4.5,7.5,0.5,0.625\n5,on,1,1,0,0,0,0\n5,off,1,1,0,0,0,1.23457e-09\n")
+        self.assertEqual(self.read(shield), wanted)
+        self.assertFalse(os.path.exists(os.path.join(self.results, "hockey/sac/shield.csv")))
+        os.remove(shield)
+        self.assertIn("hockey/datacom/shield.csv", self.reproduce("--shield", "hockey/datacom"))
+        self.assertEqual(self.read(shield), wanted)
+
     def test_a_finished_entry_is_skipped_also_without_its_run_folder(self):
         self.reproduce()
         shutil.rmtree(self.runs)

@@ -109,6 +109,21 @@ class ResultsTablesTest(unittest.TestCase):
         self.assertTrue(self.row_of("Two")[0].endswith("| 0.250 | 0.300 |"), self.row_of("Two"))
         self.assertEqual([line.count("shield acts") for line in self.lines() if line.startswith("| method |")], [1, 0])
 
+    def test_the_shield_has_a_table_of_the_same_policies_with_and_without_it(self):
+        # Costs without 4, 2 and 0, with 1, 1.5 and 0: one of three costs at least twice as much. J with 5, 6, 7; without 5, 5, 5.
+        self.leave("air_hockey/one", [[1] * 5] * 3)
+        experiment = "".join(f"members {{\n  seed: {seed}\n}}\n" for seed in range(3))
+        self.write("air_hockey/one/experiment.textproto", experiment)
+        progress = self.read("air_hockey/one/progress.csv").splitlines()
+        self.write("air_hockey/one/progress.csv", "".join(line.replace(line[:4], f"{line[0]},{line[0]},") + "\n" if line[0].isdigit() else line + "\n"
+                                                         for line in progress))
+        self.write("air_hockey/one/shield.csv", "seed,shield,episodes,discounted_return,sum_cost,violating_steps,success,shield_share\n"
+                   "0,on,100,5,1,0,0,0.5\n0,off,100,5,4,0,0,0.5\n1,on,100,6,1.5,0,0,0.5\n1,off,100,5,2,0,0,0.5\n"
+                   "2,on,100,7,0,0,0,0.5\n2,off,100,5,0,0,0,0.5\n")
+        self.tables()
+        self.assertEqual(self.row_of("One")[1], "| One | 6.0 ± 2.5 | 5.00 ± 0.00 | 0.8 ± 1.9 | 2.0 ± 5.0 | 1 of 3 | 0.50 ± 0.00 |")
+        self.assertEqual(self.read("docs/results.md").count("with and without their shield"), 1)
+
     def test_a_sweep_has_one_row_per_setting_over_all_populations(self):
         self.write("air_hockey/three/populations.txt", "a\nb\n")
         self.leave("air_hockey/three/a", [[1] * 5, [4] * 5], labels=["low", r"the world\'s"])
