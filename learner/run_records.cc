@@ -40,7 +40,8 @@ constexpr EvaluationMean kEvaluationMeans[] = {{"discounted_return", &Evaluation
                                                {"success_rate", &EvaluationMeans::success_rate},
                                                {"shield_share", &EvaluationMeans::shield_share},
                                                {"shield_change", &EvaluationMeans::shield_change},
-                                               {"infeasible_share", &EvaluationMeans::infeasible_share}};
+                                               {"infeasible_share", &EvaluationMeans::infeasible_share},
+                                               {"largest_constraint", &EvaluationMeans::largest_constraint}};
 // The statistic before the column status.
 constexpr int kBeforeStatus = v1::MemberEpoch::kLanesFieldNumber;
 

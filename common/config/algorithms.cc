@@ -130,7 +130,6 @@ std::vector<std::string> HyperParametersOf(const AlgorithmInfo& algorithm) {
 }
 
 DeltaMode DeltaModeOf(const v1::Hyper& hyper) {
-  if (hyper.delta_mode() == "controlled") return DeltaMode::kControlled;
   if (hyper.delta_mode() == "peak") return DeltaMode::kPeak;
   return hyper.delta_mode() == "fixed" ? DeltaMode::kFixed : DeltaMode::kLearned;
 }

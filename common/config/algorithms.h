@@ -42,7 +42,7 @@ bool Covers(const google::protobuf::RepeatedPtrField<std::string>& users, const 
 bool ReadsSetting(const AlgorithmInfo& algorithm, const google::protobuf::FieldDescriptor& setting);
 std::vector<std::string> HyperParametersOf(const AlgorithmInfo& algorithm);  // fields of proto Hyper that it reads
 
-enum class DeltaMode { kLearned, kFixed, kControlled, kPeak };
+enum class DeltaMode { kLearned, kFixed, kPeak };
 DeltaMode DeltaModeOf(const v1::Hyper& hyper);  // REQUIRES a delta_mode that its Rule allows
 // Whether delta or the multiplier of an algorithm that learns delta follows the episodes.
 bool ReadsEpisodes(const v1::Hyper& hyper);

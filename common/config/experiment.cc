@@ -79,8 +79,7 @@ v1::Hyper MemberHyper(const v1::Experiment& resolved, int member) {
 
 uint64_t DeltaWarmup(const v1::Hyper& hyper, uint64_t min_size, int horizon) {
   constexpr uint64_t kEpisodes = 20;
-  const DeltaMode mode = DeltaModeOf(hyper);
-  if (mode != DeltaMode::kControlled && mode != DeltaMode::kPeak) return hyper.delta_warmup();
+  if (DeltaModeOf(hyper) != DeltaMode::kPeak) return hyper.delta_warmup();
   return std::min(hyper.delta_warmup(), std::max(kEpisodes * static_cast<uint64_t>(horizon), min_size));
 }
 

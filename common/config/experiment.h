@@ -67,7 +67,7 @@ ReplayLayout ReplayLayoutOf(const v1::Experiment& resolved, uint64_t row_bytes);
 
 // Experiment.hyper overridden by the member's own.
 v1::Hyper MemberHyper(const v1::Experiment& resolved, int member);
-// Rows of a member before the first step of delta: hyper.delta_warmup. In modes controlled and peak it is at most 20
+// Rows of a member before the first step of delta: hyper.delta_warmup. In mode peak it is at most 20
 // episodes of `horizon` rows, or `min_size` (replay.min_size) if that is more, because updates must have begun.
 uint64_t DeltaWarmup(const v1::Hyper& hyper, uint64_t min_size, int horizon);
 

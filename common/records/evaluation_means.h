@@ -83,7 +83,7 @@ struct EvaluationMeans {
   double violated_rate = 0;  // of episodes with a cost above 0
   double absorbed_rate = 0;  // of episodes that the task ended
   // Means over episodes; NaN if not every episode has them (proto EvaluationEpisode).
-  double shield_share = 0, shield_change = 0, infeasible_share = 0;
+  double shield_share = 0, shield_change = 0, infeasible_share = 0, largest_constraint = 0;
   NamedCostValues named;     // means of each named cost; empty if not every episode has them
   std::vector<double> logs;  // means of each quantity that the task logs; empty if not every episode has them
   int abandoned = 0;         // episodes with an invalid simulator step in every attempt
@@ -144,7 +144,7 @@ EvaluationMeans MeansOf(const Episodes& episodes) {
     means.discounted_return = means.return_ = means.max_violation = means.sum_cost = std::nan("");
     means.violating_steps = means.mean_cost = means.length = means.success_rate = std::nan("");
     means.reached_rate = means.violated_rate = means.absorbed_rate = std::nan("");
-    means.shield_share = means.shield_change = means.infeasible_share = std::nan("");
+    means.shield_share = means.shield_change = means.infeasible_share = means.largest_constraint = std::nan("");
   }
   for (const v1::EvaluationEpisode& episode : episodes) {
     if (episode.abandoned()) continue;
@@ -159,9 +159,11 @@ EvaluationMeans MeansOf(const Episodes& episodes) {
     means.reached_rate += (episode.reached() ? 1.0 : 0.0) / count;
     means.violated_rate += (episode.max_violation() > 0 ? 1.0 : 0.0) / count;
     means.absorbed_rate += (episode.absorbed() ? 1.0 : 0.0) / count;
-    means.shield_share += (episode.has_shield_share() ? episode.shield_share() : std::nan("")) / count;
-    means.shield_change += (episode.has_shield_change() ? episode.shield_change() : std::nan("")) / count;
-    means.infeasible_share += (episode.has_infeasible_share() ? episode.infeasible_share() : std::nan("")) / count;
+    const auto add = [count](bool has, double value, double* mean) { *mean += (has ? value : std::nan("")) / count; };
+    add(episode.has_shield_share(), episode.shield_share(), &means.shield_share);
+    add(episode.has_shield_change(), episode.shield_change(), &means.shield_change);
+    add(episode.has_infeasible_share(), episode.infeasible_share(), &means.infeasible_share);
+    add(episode.has_largest_constraint(), episode.largest_constraint(), &means.largest_constraint);
   }
   means.named = NamedMeansOf(episodes, count);
   means.logs = LogMeansOf(episodes, count);

@@ -143,7 +143,8 @@ function lowerCost(group) {
     return [`δ has not moved: it begins after ${number(warmup)} steps. Train longer:`, resumed(group, Math.ceil(4 * warmup / group.goal))];
   }
   if (mode === 'learned') return ['Let δ follow the risk of the episodes within the budget:', changed(group, 'hyper.delta_mode=peak')];
-  return lower;
+  if (setting(group, 'multiplier_mode') === 'pi') return lower;
+  return ['Let the policy pay for its cost:', changed(group, 'hyper.multiplier_mode=pi')];
 }
 
 // [sentence, command]: the first step that helps. `running`: the run goes on (live page).
@@ -154,9 +155,8 @@ function nextStep(group, learns, safe, running) {
   if (of('diverged')) return ['Train again with a smaller learning rate:', lowerRate];
   if (of('runaway')) return ['Earlier policies are kept; see the alert CriticRunsAway. Train again with a smaller learning rate:', lowerRate];
   if (of('locked')) {
-    const fixed = ['learned', 'fixed'].includes(setting(group, 'delta_mode') || 'learned');  // a controller's settings do not go with mode peak
-    const [advice, override] = fixed ? ['Let δ follow the risk of acceptable episodes', 'hyper.delta_mode=peak'] :
-        ['Begin with a larger δ', scaled(group, 'init_delta', 1, 10)];
+    const [advice, override] = setting(group, 'delta_mode') === 'peak' ? ['Raise δ', scaled(group, 'delta_margin', 1.1, 1.5)] :
+        ['Let δ follow the risk of acceptable episodes', 'hyper.delta_mode=peak'];
     return [`See the alert ShieldLocked. ${advice} in a new run:`, changed(group, override)];
   }
   if (of('abandoned')) return ['Mend the task or its simulator, then train again. What was broken off taught only its first steps.'];

@@ -346,10 +346,6 @@ Stats Datacom::GetStats() const {
     stats[m].set_delta_steps(delta_.steps(m));
     if (multiplier_.has(m)) stats[m].set_multiplier(multiplier_.value(m));
     if (const std::optional<double> cost = delta_.cost(m)) stats[m].set_delta_cost(*cost);
-    if (const DeltaControl* const control = delta_.control(m)) {
-      stats[m].set_delta_kappa(control->state().integral);
-      stats[m].set_delta_calibration(control->state().calibration);
-    }
   }
   return stats;
 }

@@ -1,4 +1,4 @@
-// The undiscounted cost of finished episodes, as the controllers of delta and of the multiplier follow it
+// The undiscounted cost of finished episodes, as delta and the multiplier follow it
 // (docs/algorithms.md 5.6). Pure functions.
 #ifndef DATACOM_LEARNER_ALGORITHMS_EPISODE_COST_H_
 #define DATACOM_LEARNER_ALGORITHMS_EPISODE_COST_H_

@@ -11,7 +11,7 @@ from monitoring import PATIENCE, PROMETHEUS, SOURCE, alerts, read, recorded, tab
 TESTS = os.path.join(SOURCE, "tests", "deploy", "prometheus")
 GAUGES_OF_STATISTICS = {"datacom_member_" + name for name in (
     "delta", "alpha", "policy_loss", "critic_loss", "constraint_loss", "entropy", "q_mean", "q_min", "q_gap", "actor_gradient_norm",
-    "critic_gradient_norm", "constraint_gradient_norm", "delta_cost", "delta_kappa", "delta_calibration", "infeasible_share")}
+    "critic_gradient_norm", "constraint_gradient_norm", "delta_cost", "infeasible_share")}
 
 
 def anchors(markdown):

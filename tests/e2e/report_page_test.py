@@ -68,6 +68,11 @@ class ReportPageTest(RunTest):
             "No. 0 of 2 seeds within the budget of 5. Cost of an episode now: 40 and 40.",
             f"δ has not moved: it begins after 50,000 steps. Train longer: datacom train --run-dir {run.folder} --resume --steps 200000"])
 
+    def test_a_run_whose_threshold_follows_the_budget_but_whose_policy_does_not_pay_is_told_to_let_it_pay(self):
+        run = self.written("run", cost=40, arguments=("--set", "hyper.delta_mode=peak"))
+        self.assertEqual(self.report(run).value(ANSWERS)[2],
+                         f"Let the policy pay for its cost: datacom train {run.folder}/experiment.textproto --set hyper.multiplier_mode=pi")
+
     def test_a_cost_that_still_falls_needs_more_steps(self):
         run = self.written("run", cost=lambda epoch: 100 - 8 * epoch)
         self.assertEqual(self.report(run).value(ANSWERS)[1:], [
@@ -100,7 +105,7 @@ class ReportPageTest(RunTest):
 
     def test_a_seed_whose_shield_is_locked_is_named_with_a_change_that_its_settings_allow(self):
         for mode, advice, override in (("learned", "Let δ follow the risk of acceptable episodes", "delta_mode=peak"),
-                                       ("controlled", "Begin with a larger δ", "init_delta=60")):
+                                       ("peak", "Raise δ", "delta_margin=1.65")):
             run = self.written(mode, last=("ok", "locked"), arguments=("--set", f"hyper.delta_mode={mode}"))
             self.assertEqual(self.report(run).value(ANSWERS)[2], f"See the alert ShieldLocked. {advice} in a new run: "
                              f"datacom train {run.folder}/experiment.textproto --set hyper.{override}")

@@ -88,9 +88,9 @@ TEST(Setup, EveryMemberHasItsSeedAndSaysWhetherItLearnsDelta) {
 }
 
 // CartPole has 1,000 rows an episode.
-TEST(Setup, AControlledDeltaTakesEpisodesAfterAWarmupOfAtMostTwentyOfThem) {
+TEST(Setup, ADeltaThatFollowsEpisodesTakesThemAfterAWarmupOfAtMostTwentyOfThem) {
   v1::Experiment experiment = DistinctExperiment();
-  experiment.mutable_members(1)->mutable_hyper()->set_delta_mode("controlled");
+  experiment.mutable_members(1)->mutable_hyper()->set_delta_mode("peak");
   const std::pair<uint64_t, uint64_t> cases[] = {{15, 15}, {20000, 20000}, {50000, 20000}};
   for (const auto& [given, wanted] : cases) {
     experiment.mutable_hyper()->set_delta_warmup(given);

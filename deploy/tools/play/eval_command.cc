@@ -68,17 +68,19 @@ class Output {
     });
     if (csv_ || !any) return;
     *out_ << "The shield, the learned part of the filter:\n"
-             "member  epoch  shield  discounted_return     sum_cost  violating steps    acts  change  infeasible\n";
+             "member  epoch  shield  discounted_return     sum_cost  violating steps    acts  change  infeasible  largest k\n";
     for (const auto& [member, epoch, shield, means] : evaluations_) {
       *out_ << absl::StrFormat(
-          "%6u %6u %7s %18.4f %12.4f %16.2f %7.3f %7.4f %11s", member, epoch, shield ? "on" : "off",
+          "%6u %6u %7s %18.4f %12.4f %16.2f %7.3f %7.4f %11s %10s", member, epoch, shield ? "on" : "off",
           means.discounted_return, means.sum_cost, means.violating_steps, means.shield_share, means.shield_change,
-          std::isnan(means.infeasible_share) ? "-" : absl::StrFormat("%.3f", means.infeasible_share));
+          std::isnan(means.infeasible_share) ? "-" : absl::StrFormat("%.3f", means.infeasible_share),
+          std::isnan(means.largest_constraint) ? "-" : absl::StrFormat("%.4g", means.largest_constraint));
       const std::string state = ShieldState(means);
       *out_ << (shield && state != "acts" ? "  " + state : "") << '\n';
     }
     *out_ << "acts: share of steps in which it changes the action by more than " << kShieldActs
-          << ", or would; change: the mean change; infeasible: share of states with k > 0\n";
+          << ", or would; change: the mean change; infeasible: share of states with k > 0; largest k: mean over episodes of the largest, which is the "
+             "largest CVaR - delta\n";
   }
 
   // The table of quantities that the task logs, after all evaluations.
@@ -96,7 +98,8 @@ class Output {
   void Begin() {
     if (csv_) {
       *out_ << "member,epoch,episode,discounted_return,return,max_violation,sum_cost,violating_steps,mean_cost,length,"
-               "success,abandoned,reached,absorbed,shield,shield_share,shield_change,infeasible_share";
+               "success,abandoned,reached,absorbed,shield,shield_share,shield_change,infeasible_share,"
+               "largest_constraint";
       for (const std::string& column : NamedCostColumns(cost_names_)) *out_ << ',' << column;
       for (const std::string& column : LogColumns(log_names_)) *out_ << ',' << column;
       *out_ << '\n';
@@ -115,7 +118,8 @@ class Output {
             << e.reached() << ',' << e.absorbed() << ',' << shield << ','
             << (e.has_shield_share() ? Cell(e.shield_share()) : "") << ','
             << (e.has_shield_change() ? Cell(e.shield_change()) : "") << ','
-            << (e.has_infeasible_share() ? Cell(e.infeasible_share()) : "");
+            << (e.has_infeasible_share() ? Cell(e.infeasible_share()) : "") << ','
+            << (e.has_largest_constraint() ? Cell(e.largest_constraint()) : "");
       std::vector<std::string> named;
       AppendNamedCosts(NamedCostsOf(e), cost_names_.size(), &named);
       AppendLogs(e.log_mean(), log_names_.size(), &named);

@@ -45,7 +45,7 @@ TEST(ValidateExperiment, NamesThePathTheValueAndTheBound) {
   ExpectInvalid(Validate(Minimal("learner { device: 'tpu' }")), {"learner.device", "tpu", "cpu, cuda"});
   ExpectInvalid(Validate(Minimal("network { critic_hidden: [64, 0] }")), {"network.critic_hidden[1]", "0"});
   ExpectInvalid(Validate(Minimal("members { seed: 1 } members { seed: 2 hyper { delta_mode: 'none' } }")),
-                {"members[1].hyper.delta_mode", "none", "learned, fixed, controlled"});
+                {"members[1].hyper.delta_mode", "none", "learned, fixed, peak"});
 }
 
 TEST(ValidateExperiment, ChecksTasksAndAlgorithmsAgainstTheRegisters) {
@@ -160,20 +160,19 @@ TEST(ValidateExperiment, PretrainingNeedsADatasetAndUpdates) {
 }
 
 TEST(ValidateExperiment, RefusesASettingThatNoMembersModeReads) {
-  for (const char* setting : {"delta_proportional", "delta_integral", "cost_unit"}) {
+  for (const char* setting : {"multiplier_proportional", "multiplier_integral", "multiplier_limit", "cost_unit"}) {
     v1::Experiment experiment = Minimal();
     experiment.set_algorithm("datacom");
     ASSERT_THAT(ApplyOverride(absl::StrCat("hyper.", setting, "=0.25"), &experiment), IsOk());
     ExpectInvalid(Validate(experiment),
-                  {absl::StrCat("hyper.", setting, ": 0.25: only members with hyper.delta_mode=controlled")});
+                  {absl::StrCat("hyper.", setting, ": 0.25: only members with hyper.multiplier_mode=pi")});
     ExpectInvalid(Validate(ResolveExperiment(experiment)), {setting});
-    ASSERT_THAT(ApplyOverride("hyper.delta_mode=controlled", &experiment), IsOk());
+    ASSERT_THAT(ApplyOverride("hyper.multiplier_mode=pi", &experiment), IsOk());
     EXPECT_THAT(Validate(experiment), IsOk()) << Validate(experiment);
   }
-  const char* one =
-      "hyper { delta_integral: 0.1 } members { seed: 1 } members { seed: 2 hyper { delta_mode: 'controlled' } }";
+  const char* one = "hyper { delta_margin: 2 } members { seed: 1 } members { seed: 2 hyper { delta_mode: 'peak' } }";
   EXPECT_THAT(Validate(Minimal(one)), IsOk()) << "a member reads it";
-  v1::Experiment margin = Minimal("hyper { delta_mode: 'controlled' delta_margin: 2 }");
+  v1::Experiment margin = Minimal("hyper { delta_mode: 'fixed' delta_margin: 2 }");
   margin.set_algorithm("datacom");
   ExpectInvalid(Validate(margin), {"hyper.delta_margin: 2: only members with hyper.delta_mode=peak read it"});
   margin.mutable_hyper()->set_delta_mode("peak");
@@ -183,7 +182,7 @@ TEST(ValidateExperiment, RefusesASettingThatNoMembersModeReads) {
   v1::Experiment experiment = Minimal("members { seed: 1 } members { seed: 2 hyper { cost_unit: 3 } }");
   experiment.set_algorithm("datacom");
   ExpectInvalid(Validate(experiment), {"members[1].hyper.cost_unit: 3: only members with "
-                                       "hyper.delta_mode=controlled or hyper.multiplier_mode=pi read it"});
+                                       "hyper.multiplier_mode=pi read it"});
 }
 
 // "FIELD=VALUE" of Rule.read_if: a string of Hyper and one of its values.
@@ -201,21 +200,18 @@ TEST(Schema, ASettingThatOnlySomeMembersReadNamesAFieldAndAValueThatExist) {
     }
   }
   EXPECT_THAT(conditional,
-              ::testing::UnorderedElementsAre("delta_proportional", "delta_integral", "cost_unit", "delta_margin",
-                                              "multiplier_proportional", "multiplier_integral", "multiplier_limit"));
+              ::testing::UnorderedElementsAre("cost_unit", "delta_margin", "multiplier_proportional",
+                                              "multiplier_integral", "multiplier_limit"));
 }
 
 TEST(DeltaWarmup, IsShorterWhereEpisodesDecideButUpdatesHaveBegun) {
   v1::Hyper hyper;
   EXPECT_EQ(DeltaWarmup(hyper, 3000, 100), 50000u);
-  for (const char* mode : {"controlled", "peak"}) {
-    hyper.set_delta_mode(mode);
-    hyper.clear_delta_warmup();
-    EXPECT_EQ(DeltaWarmup(hyper, 3000, 1000), 20000u);
-    EXPECT_EQ(DeltaWarmup(hyper, 3000, 100), 3000u);
-    hyper.set_delta_warmup(7);
-    EXPECT_EQ(DeltaWarmup(hyper, 3000, 1000), 7u);
-  }
+  hyper.set_delta_mode("peak");
+  EXPECT_EQ(DeltaWarmup(hyper, 3000, 1000), 20000u);
+  EXPECT_EQ(DeltaWarmup(hyper, 3000, 100), 3000u);
+  hyper.set_delta_warmup(7);
+  EXPECT_EQ(DeltaWarmup(hyper, 3000, 1000), 7u);
 }
 
 TEST(ValidateExperiment, RequiresRisingRangesAndPositiveMasses) {

@@ -1,5 +1,6 @@
 #include "common/records/evaluation_means.h"
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,16 @@ TEST(EvaluationMeans, CountOnlyCompleteEpisodes) {
   EXPECT_EQ(means.mean_cost, 0.375);  // of 0.5 and 0.25 per step
   EXPECT_EQ(means.length, 6);
   EXPECT_EQ(means.success_rate, 0.5);
+}
+
+TEST(EvaluationMeans, OfTheConstraintExistOnlyIfEveryEpisodeHasOne) {
+  std::vector<v1::EvaluationEpisode> episodes(3, Episode(1, 0.5, 4, 8, true));
+  episodes[0].set_largest_constraint(-3), episodes[1].set_largest_constraint(90), episodes[2].set_largest_constraint(2);
+  episodes[1].set_abandoned(true);
+  EXPECT_EQ(MeansOf(episodes).largest_constraint, -0.5);
+  EXPECT_TRUE(std::isnan(MeansOf(episodes).infeasible_share));
+  episodes[2].clear_largest_constraint();
+  EXPECT_TRUE(std::isnan(MeansOf(episodes).largest_constraint));
 }
 
 TEST(EvaluationMeans, OfNamedCostsCountOnlyCompleteEpisodesToo) {

@@ -357,7 +357,7 @@ TEST(Quantities, HaveTheOrderOfTheirSections) {
             "eval_discounted_return eval_return eval_max_violation eval_sum_cost eval_violating_steps eval_mean_cost "
             "eval_success_rate train_return train_max_violation train_sum_cost train_violating_steps "
             "newest_discounted_return newest_sum_cost newest_violating_steps worst_violation "
-            "cumulative_cost cumulative_violating_steps delta delta_cost delta_kappa delta_calibration constraint_mean "
+            "cumulative_cost cumulative_violating_steps delta delta_cost constraint_mean "
             "infeasible_share constraint_loss "
             "critic_loss policy_loss multiplier alpha entropy "
             "q_mean q_min q_gap critic_gradient_norm actor_gradient_norm constraint_gradient_norm updates_per_second "

@@ -53,9 +53,8 @@ INSTANTIATE_TEST_SUITE_P(Joined, EveryAlgorithm, ::testing::Values("datacom_know
                          [](const auto& info) { return info.param; });
 INSTANTIATE_TEST_SUITE_P(Robust, EveryAlgorithm, ::testing::Values("sac_robust", "datacom_robust"),
                          [](const auto& info) { return info.param; });
-INSTANTIATE_TEST_SUITE_P(Controlled, EveryAlgorithm,
-                         ::testing::Values("datacom_controlled", "iqn_datacom_controlled", "datacom_peak",
-                                           "datacom_priced", "iqn_datacom_priced"),
+INSTANTIATE_TEST_SUITE_P(Following, EveryAlgorithm,
+                         ::testing::Values("datacom_peak", "iqn_datacom_peak", "datacom_priced", "iqn_datacom_priced"),
                          [](const auto& info) { return info.param; });
 INSTANTIATE_TEST_SUITE_P(Normalised, EveryAlgorithm, ::testing::Values("sac_layer_norm", "datacom_layer_norm"),
                          [](const auto& info) { return info.param; });
@@ -210,14 +209,11 @@ TEST_P(EveryAlgorithm, RecordsItsOwnStatisticsAndThoseOfNoOtherAlgorithm) {
   const auto algorithm = MakeAlgorithm(config);
   ApplyEpisodes(algorithm.get(), config, 1);
   for (int u = 0; u < 2; ++u) algorithm->Update(RandomBatch(config, u));
-  const bool controlled = GetParam().find("_controlled") != std::string::npos;
   const bool peak = GetParam().find("_peak") != std::string::npos;
   int compared = 0;
   for (const EpochStatistic& statistic : Statistics()) {
     if (statistic.about().used_by().empty() || !statistic.from_updates()) continue;
-    const bool of_control = statistic.name().rfind("delta_", 0) == 0;
-    const bool own = statistic.used_by(InfoOf(GetParam()).name) &&
-                     (controlled || !of_control || (peak && statistic.name() == "delta_cost"));
+    const bool own = statistic.used_by(InfoOf(GetParam()).name) && (peak || statistic.name() != "delta_cost");
     for (const v1::MemberEpoch& member : algorithm->GetStats()) {
       EXPECT_EQ(!std::isnan(statistic.Get(member)), own) << statistic.name();
       ++compared;

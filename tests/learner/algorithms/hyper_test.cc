@@ -64,7 +64,7 @@ TEST_P(AlgorithmSchema, NamesExactlyTheHyperParametersThatAreRead) {
   for (int i = 0; i < v1::Hyper::descriptor()->field_count(); ++i) {
     const FieldDescriptor* const field = v1::Hyper::descriptor()->field(i);
     if (field->name() == "delta_warmup") continue;  // read by the learner process, which withholds episodes
-    const auto& conditions = field->options().GetExtension(v1::rule).read_if();  // "delta_mode=controlled"
+    const auto& conditions = field->options().GetExtension(v1::rule).read_if();  // "delta_mode=peak"
     std::vector<AlgorithmConfig> readers(conditions.empty() ? 1 : 0, config);
     for (const std::string& condition : conditions) {
       const size_t equals = condition.find('=');

@@ -41,12 +41,11 @@ inline std::string Differing(const State& a, const State& b) {
   return names;
 }
 
-// "datacom_known" is datacom with joined known rows, "datacom_controlled" and "datacom_peak" datacom with that
-// delta_mode, "datacom_priced" datacom with a multiplier of the cost, "datacom_robust" datacom with a scale of rewards,
+// "datacom_known" is datacom with joined known rows, "datacom_peak" datacom with that delta_mode, "datacom_priced" datacom with a multiplier of the cost, "datacom_robust" datacom with a scale of rewards,
 // less pessimism, normalised observations and imitation, "datacom_layer_norm" datacom with normalised critics.
 inline std::string AlgorithmOf(const std::string& name) {
-  return name.substr(0, std::min({name.find("_known"), name.find("_controlled"), name.find("_peak"),
-                                  name.find("_priced"), name.find("_robust"), name.find("_layer_norm")}));
+  return name.substr(0, std::min({name.find("_known"), name.find("_peak"), name.find("_priced"), name.find("_robust"),
+                                  name.find("_layer_norm")}));
 }
 inline const AlgorithmInfo& InfoOf(const std::string& name) { return *FindAlgorithm(AlgorithmOf(name)); }
 
@@ -87,7 +86,6 @@ inline AlgorithmConfig SmallConfig(const std::string& name, int members, const s
   for (int m = 0; m < members; ++m) {
     config.members[m].seed = 100 + m;
     config.members[m].hyper.set_actor_lr(1e-3 * (m + 1));
-    if (name.find("_controlled") != std::string::npos) config.members[m].hyper.set_delta_mode("controlled");
     if (name.find("_peak") != std::string::npos) config.members[m].hyper.set_delta_mode("peak");
     if (name.find("_priced") != std::string::npos) {
       config.members[m].hyper.set_multiplier_mode("pi");

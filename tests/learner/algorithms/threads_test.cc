@@ -18,8 +18,7 @@ INSTANTIATE_TEST_SUITE_P(Joined, EveryAlgorithm, ::testing::Values("datacom_know
                          [](const auto& info) { return info.param; });
 INSTANTIATE_TEST_SUITE_P(Robust, EveryAlgorithm, ::testing::Values("sac_robust", "datacom_robust"),
                          [](const auto& info) { return info.param; });
-INSTANTIATE_TEST_SUITE_P(Controlled, EveryAlgorithm,
-                         ::testing::Values("datacom_controlled", "datacom_peak", "datacom_priced"),
+INSTANTIATE_TEST_SUITE_P(Following, EveryAlgorithm, ::testing::Values("datacom_peak", "datacom_priced"),
                          [](const auto& info) { return info.param; });
 INSTANTIATE_TEST_SUITE_P(Normalised, EveryAlgorithm, ::testing::Values("sac_layer_norm", "datacom_layer_norm"),
                          [](const auto& info) { return info.param; });
@@ -70,11 +69,11 @@ TEST_P(EveryAlgorithm, ContinuesAStateThatAnotherNumberOfThreadsSaved) {
   }
 }
 
-TEST(Controlled, OneMemberOfEachModeAmongOthersHasTheSameStateWithAnyNumberOfThreads) {
+TEST(Following, OneMemberOfEachModeAmongOthersHasTheSameStateWithAnyNumberOfThreads) {
   AlgorithmConfig one = ConfigOf("datacom", 5, 1), three = ConfigOf("datacom", 5, 3);
   for (AlgorithmConfig* config : {&one, &three}) {
     config->members[1].hyper.set_delta_mode("peak");
-    config->members[3].hyper.set_delta_mode("controlled");
+    config->members[3].hyper.set_delta_mode("fixed");
   }
   const auto a = MakeAlgorithm(one), b = MakeAlgorithm(three), resumed = MakeAlgorithm(three);
   Advance(a.get(), one, 0, 6);
