@@ -142,7 +142,7 @@ class Wheel(unittest.TestCase):
         self.assertIn("imageio-ffmpeg", printed)
 
     def test_the_module_is_the_command_and_lists_shipped_experiments(self):
-        self.assertIn("air_hockey/robust", self.inside("/venv/bin/python", "-m", "datacom", "list"))
+        self.assertIn("air_hockey/limits_known", self.inside("/venv/bin/python", "-m", "datacom", "list"))
 
     def test_holds_the_licence_and_the_entry_of_each_bundled_library(self):
         names = zipfile.ZipFile(self.wheel).namelist()

@@ -11,7 +11,7 @@ import numpy as np
 
 folder, steps = (sys.argv[1:] + ["runs/quickstart", "6000"][len(sys.argv) - 1:])[:2]
 
-training = datacom.train("cartpole/robust", seeds="0-1", steps=int(steps), run_dir=folder, settings={"run.steps_per_epoch": 2000})
+training = datacom.train("cartpole/from_scratch", seeds="0-1", steps=int(steps), run_dir=folder, settings={"run.steps_per_epoch": 2000})
 for progress in training:
     print(f"{progress.share:4.0%}  return {progress.train_return:6.2f}  cost {progress.train_cost:6.1f}")
 

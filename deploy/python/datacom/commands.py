@@ -140,7 +140,7 @@ def train(experiment: str | os.PathLike[str] | None = None, *, run_dir: str | os
           lockstep: bool = False, **flags: Any) -> Training:
     """Starts `datacom train`: a population of seeds on this machine.
 
-    experiment: a shipped one ("cartpole/robust"), a file, or with `algorithm` a task ("cartpole", "robot/task.textproto").
+    experiment: a shipped one ("cartpole/from_scratch"), a file, or with `algorithm` a task ("cartpole", "robot/task.textproto").
     settings: {"hyper.cost_budget": 10, "members[1].hyper.actor_lr": 1e-3}.
     seeds: "0-4" or numbers, a member for each. steps: environment steps of each member. resume: go on with the run in run_dir.
     flags: other flags of the command with underscores, for example actors=2, max_hours=1.5, device="cuda".

@@ -16,7 +16,7 @@ from patience import PATIENCE  # noqa: E402  the path comes first
 
 BIN = os.path.abspath(sys.argv.pop(1))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-RUN = "shipped:cartpole/robust"
+RUN = "shipped:cartpole/from_scratch"
 RECORDS = os.path.join(ROOT, "deploy/results/cartpole/sac")
 WRITERS = [("config", "cartpole/datacom"), ("report", RECORDS), ("export", RUN), ("export", RUN, "--format", "onnx", "--pairs", "3"),
            ("render", RUN, "--map", "--resolution", "5"),
