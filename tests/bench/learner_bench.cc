@@ -123,6 +123,7 @@ Result Measure(const std::string& algorithm, const Shape& shape, int members, co
   config.device = options.device;
   config.kernels = options.kernels;
   const std::unique_ptr<Algorithm> learner = MakeAlgorithm(config);
+  for (int m = 0; shape.multiplier && m < members; ++m) learner->WriteArray(m, "multiplier", {0.2f});
   const Batch batch = RandomBatch(config);
   Floor floor(algorithm, config);
   const int cycle = CycleOf(algorithm, config);
@@ -239,7 +240,8 @@ int Main(int argc, char** argv) {
       layer_norm{"obs16+critic_layer_norm", 16, 3, 6, 0, /*critic_layer_norm=*/true},
       normalised{"obs16+normalise_observations", 16, 3, 6, 0, false, /*normalise_observations=*/true},
       wide{"obs16+hidden256", 16, 3, 6, 0, false, false, /*hidden=*/256},
-      large{"obs16+batch256", 16, 3, 6, 0, false, false, 128, /*batch=*/256};
+      large{"obs16+batch256", 16, 3, 6, 0, false, false, 128, /*batch=*/256},
+      priced{"obs16+multiplier", 16, 3, 6, 0, false, false, 128, 64, /*multiplier=*/true};
   const bool cpu = options.device == "cpu";
   double peak = 0;
   std::vector<Result> results;
@@ -254,7 +256,7 @@ int Main(int argc, char** argv) {
   for (const std::string& algorithm : RegisteredAlgorithms()) {
     for (const Shape& shape : {kHockey, cartpole}) measure(algorithm, shape);
   }
-  for (const Shape& shape : {joined, wide, large}) measure("datacom", shape);
+  for (const Shape& shape : {joined, wide, large, priced}) measure("datacom", shape);
   for (const Shape& shape : {layer_norm, normalised}) measure("sac", shape);
   if (cpu) AddPeak(peak, &results);
   PrintJson(results);

@@ -19,6 +19,7 @@ struct Shape {
   int known = 0;  // known rows added to the learned constraint
   bool critic_layer_norm = false, normalise_observations = false;
   int hidden = 128, batch = 64;  // of all nets and of SAC's family
+  bool multiplier = false;       // D-ATACOM's policy pays for its cost
 };
 
 // An update is an epoch of 20,000 rows.
@@ -28,7 +29,10 @@ inline AlgorithmConfig ConfigOf(const std::string& algorithm, const Shape& shape
   AlgorithmConfig config;
   config.algorithm = algorithm;
   config.members.resize(members);
-  for (int m = 0; m < members; ++m) config.members[m].seed = m;
+  for (int m = 0; m < members; ++m) {
+    config.members[m].seed = m;
+    if (shape.multiplier) config.members[m].hyper.set_multiplier_mode("pi");
+  }
   config.obs_dim = shape.obs, config.action_dim = shape.action, config.q_dim = shape.q;
   config.action_low.assign(shape.action, -1), config.action_high.assign(shape.action, 1);
   config.horizon = 300;
