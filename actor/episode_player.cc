@@ -137,7 +137,7 @@ void EpisodePlayer::AddShield(size_t i, v1::EvaluationEpisode* result) const {
   if (!constraints_.empty()) {
     result->set_infeasible_share(mean(result->infeasible_share(), constraints_[i] > 0 ? 1 : 0));
     const double largest = result->has_largest_constraint() ? result->largest_constraint() : constraints_[i];
-    result->set_largest_constraint(std::max(largest, static_cast<double>(constraints_[i])));
+    result->set_largest_constraint(std::max(largest, constraints_[i]));
   }
 }
 

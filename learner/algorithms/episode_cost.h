@@ -1,5 +1,5 @@
 // The undiscounted cost of finished episodes, as delta and the multiplier follow it
-// (docs/algorithms.md 5.6). Pure functions.
+// (docs/algorithms.md 5.6 and 6.1). Pure functions.
 #ifndef DATACOM_LEARNER_ALGORITHMS_EPISODE_COST_H_
 #define DATACOM_LEARNER_ALGORITHMS_EPISODE_COST_H_
 

@@ -127,6 +127,31 @@ class BreaksAtFirst : public FakeTask {
   int begun_ = 0, steps_ = 0;
 };
 
+// k of the steps in the order in which they are played.
+class JudgingRule : public FakeRule {
+ public:
+  explicit JudgingRule(std::deque<double> k) : k_(std::move(k)) {}
+  bool has_constraint() const override { return true; }
+  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override {
+    FakeRule::Act(batch, inputs, actions, diagnostics);
+    diagnostics.constraint[0] = k_.front();
+    k_.pop_front();
+  }
+
+ private:
+  std::deque<double> k_;
+};
+
+TEST(EpisodePlayer, KeepsTheLargestConstraintOfTheAttemptThatCounts) {
+  std::vector<std::unique_ptr<Task>> tasks;
+  tasks.push_back(std::make_unique<BreaksAtFirst>(1));
+  EpisodePlayer player(std::move(tasks), std::make_unique<JudgingRule>(std::deque<double>{9, 9, -3, -1, -2, -4}), 0.9);
+  const auto episodes = player.Play({7, 100, 3}, 1, Go).value();
+  EXPECT_EQ(episodes[0].attempts(), 2u);
+  EXPECT_EQ(episodes[0].largest_constraint(), -1);
+  EXPECT_EQ(episodes[0].infeasible_share(), 0);
+}
+
 TEST(EpisodePlayer, RepeatsAnEpisodeWithAnInvalidStepUpToTenTimes) {
   struct Case {
     int broken;

@@ -123,7 +123,7 @@ Result Measure(const std::string& algorithm, const Shape& shape, int members, co
   config.device = options.device;
   config.kernels = options.kernels;
   const std::unique_ptr<Algorithm> learner = MakeAlgorithm(config);
-  for (int m = 0; shape.multiplier && m < members; ++m) learner->WriteArray(m, "multiplier", {0.2f});
+  for (int m = 0; shape.multiplier && m < members; ++m) SetArray(learner.get(), m, "multiplier", {0.2f});
   const Batch batch = RandomBatch(config);
   Floor floor(algorithm, config);
   const int cycle = CycleOf(algorithm, config);

@@ -47,7 +47,7 @@ class Kind(typing.NamedTuple):
 POINT = os.path.join(SOURCE, "deploy", "examples", "python")
 POINT_ROWS = formats.RowReader(observation=20, actions=2)  # observations of foreign tasks end with their dynamics
 KINDS = (Kind("lockstep"), Kind("wrapped", settings=(*SETTINGS, "replay.capacity=200", "replay.failure_capacity=60")),
-         Kind("robust", "cartpole/from_scratch"), Kind("ppo_lag", "cartpole/ppo_lag", settings=tuple(ON_POLICY),
+         Kind("from_scratch", "cartpole/from_scratch"), Kind("ppo_lag", "cartpole/ppo_lag", settings=tuple(ON_POLICY),
               reader=formats.RowReader(observation=5, actions=1, on_policy=True), interrupts=(2, 4)),
          Kind("python", "--python=point_env:make", ("--algorithm", "datacom"), reader=POINT_ROWS),
          Kind("text", os.path.join(SOURCE, "deploy", "examples", "cartpole", "task.textproto"), ("--algorithm", "datacom"),

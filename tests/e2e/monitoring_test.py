@@ -66,9 +66,9 @@ class MonitoringTest(RunTest):
         return [value for value in (float(series["value"][1]) for series in result) if not math.isnan(value)]
 
     def test_every_panel_and_every_alert_finds_its_data_in_a_real_run(self):
-        # Delta's mode peak and the multiplier have panels of their own, and so have the costs of a task with several.
+        # Delta's mode peak has a panel of its own, and so have the costs of a task with several.
         training = Training(self, "a", "--algorithm", "datacom", "--seeds", "0-1", "--steps", "1000000",
-                            overrides=["hyper.delta_mode=peak", "hyper.multiplier_mode=pi", "hyper.delta_warmup=2000"])
+                            overrides=["hyper.delta_mode=peak", "hyper.delta_warmup=2000"])
         training.experiment = self.task_with_two_costs()
         training.start()
         training.wait(lambda: os.path.exists(os.path.join(training.folder, "targets.json")), "targets.json")

@@ -69,7 +69,7 @@ class ReportPageTest(RunTest):
             f"δ has not moved: it begins after 50,000 steps. Train longer: datacom train --run-dir {run.folder} --resume --steps 200000"])
 
     def test_a_run_whose_threshold_follows_the_budget_but_whose_policy_does_not_pay_is_told_to_let_it_pay(self):
-        run = self.written("run", cost=40, arguments=("--set", "hyper.delta_mode=peak"))
+        run = self.written("run", cost=40, arguments=("--set", "hyper.cost_budget=5", "--set", "hyper.delta_mode=peak"))
         self.assertEqual(self.report(run).value(ANSWERS)[2],
                          f"Let the policy pay for its cost: datacom train {run.folder}/experiment.textproto --set hyper.multiplier_mode=pi")
 
