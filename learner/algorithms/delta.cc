@@ -45,7 +45,7 @@ Delta::Delta(const AlgorithmConfig& config) : discount_(config.discount) {
     if (mode == DeltaMode::kFixed) member.fixed = hyper.init_delta();
     if (mode == DeltaMode::kPeak) {
       member.peak.emplace(DeltaPeak::Settings{EpisodeBudget(hyper, config), hyper.delta_margin(),
-                                              Softplus(member.raw.value), config.horizon});
+                                              Softplus(member.raw.value), member.budget, config.horizon});
     }
   }
 }

@@ -4,6 +4,7 @@
 #ifndef DATACOM_LEARNER_ALGORITHMS_DELTA_H_
 #define DATACOM_LEARNER_ALGORITHMS_DELTA_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,6 +24,7 @@ class DeltaPeak {
     double budget = 0;    // undiscounted, of an episode
     double margin = 1.1;  // delta as a multiple of the peak; at least 1
     double start = 0;     // delta before the first episode
+    double least = 0;     // delta is at least the discounted budget
     int horizon = 1;
   };
   // All that changes; plain data, without padding.
@@ -32,7 +34,9 @@ class DeltaPeak {
   };
 
   explicit DeltaPeak(const Settings& settings) : settings_(settings) {}
-  double value() const { return state_.weight == 0 ? settings_.start : settings_.margin * state_.peak; }
+  double value() const {
+    return state_.weight == 0 ? settings_.start : std::max(settings_.margin * state_.peak, settings_.least);
+  }
   // costs: [length + 1] raw, costs[0] counts as 0; cvar: [length + 1]. Returns false, and changes nothing, if the cost or
   // a CVaR is not finite.
   bool ApplyEpisode(int length, const float* costs, const double* cvar);

@@ -248,7 +248,8 @@ TEST(Datacom, ShowsAndPublishesADeltaAtThePeakOfAcceptableEpisodes) {
   const Stats stats = algorithm->GetStats();
   EXPECT_EQ(stats[0].delta_cost(), 300);
   EXPECT_EQ(stats[0].delta_steps(), 1u);
-  EXPECT_FLOAT_EQ(static_cast<float>(stats[0].delta()), 1.1f * GetArray(*algorithm, 0, "delta_raw")[0]);
+  EXPECT_FLOAT_EQ(static_cast<float>(stats[0].delta()), 3.949939f) << "the budget 5 of 50 rows, discounted";
+  EXPECT_LT(1.1f * GetArray(*algorithm, 0, "delta_raw")[0], 3.9f) << "or else the largest risk counts";
   EXPECT_EQ(algorithm->GetActingParameters(0).scalars.at("delta"), stats[0].delta());
   EXPECT_TRUE(std::isnan(stats[1].delta_cost())) << "member 1 learns delta";
 }

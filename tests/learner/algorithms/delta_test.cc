@@ -196,6 +196,15 @@ TEST(PeakDelta, ComesToRestAboveNothingWhereTheMapKeepsEpisodesBelowIt) {
   }
 }
 
+// 10 spent evenly over 100 rows is 10 / 100 (1 - 0.99^100) / 0.01.
+TEST(PeakDelta, NeverForbidsWhatTheBudgetAllows) {
+  Delta delta(ConfigOf({"peak"}, 10, 100));
+  std::vector<float> costs(101, 0.0f);
+  for (int episode = 0; episode < 200; ++episode) ASSERT_TRUE(Apply(&delta, 0, costs, std::vector<double>(101, 0.01)));
+  EXPECT_NEAR(delta.raw(0), 0.01, 1e-9);
+  EXPECT_NEAR(delta.value(0), 6.3396766, 1e-6);
+}
+
 // Without authority of the map every risk is met.
 TEST(PeakDelta, StaysAboveTheMeanOfTheLargestRisksThatTheMapCannotLower) {
   Delta delta(ConfigOf({"peak"}, 0, 1));
