@@ -37,8 +37,8 @@ class DeltaPeak {
   double value() const {
     return state_.weight == 0 ? settings_.start : std::max(settings_.margin * state_.peak, settings_.least);
   }
-  // costs: [length + 1] raw, costs[0] counts as 0; cvar: [length + 1]. Returns false, and changes nothing, if the cost or
-  // a CVaR is not finite.
+  // costs: [length + 1] raw, costs[0] counts as 0; cvar: [length + 1]. Returns false, and changes nothing, if the cost
+  // or a CVaR is not finite.
   bool ApplyEpisode(int length, const float* costs, const double* cvar);
   const State& state() const { return state_; }
   void set_state(const State& state) { state_ = state; }

@@ -212,8 +212,9 @@ absl::StatusOr<std::string> RunFolderOf(const std::string& what) {
   if (IsRunFolder(trained)) return trained;
   if (IsRunFolder(folder)) {
     return absl::NotFoundError(absl::StrCat(what, ": its policies are neither in ", trained, " nor in ", folder,
-                                            "; if that entry is in it, this restores them: git show ", kRevisionOfPolicies, ":deploy/results/",
-                                            name, "/", kStoredPolicies, " > ", folder, "/", kStoredPolicies));
+                                            "; if that entry is in it, this restores them: git show ",
+                                            kRevisionOfPolicies, ":deploy/results/", name, "/", kStoredPolicies, " > ",
+                                            folder, "/", kStoredPolicies));
   }
   return absl::NotFoundError(absl::StrCat(what, ": there is no result ", folder, "; ", FoldersOf(results),
                                           "; DATACOM_RESULTS names another folder"));

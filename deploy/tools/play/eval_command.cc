@@ -68,7 +68,8 @@ class Output {
     });
     if (csv_ || !any) return;
     *out_ << "The shield, the learned part of the filter:\n"
-             "member  epoch  shield  discounted_return     sum_cost  violating steps    acts  change  infeasible  largest k\n";
+             "member  epoch  shield  discounted_return     sum_cost  violating steps    acts  change  infeasible  "
+             "largest k\n";
     for (const auto& [member, epoch, shield, means] : evaluations_) {
       *out_ << absl::StrFormat(
           "%6u %6u %7s %18.4f %12.4f %16.2f %7.3f %7.4f %11s %10s", member, epoch, shield ? "on" : "off",
@@ -79,7 +80,8 @@ class Output {
       *out_ << (shield && state != "acts" ? "  " + state : "") << '\n';
     }
     *out_ << "acts: share of steps in which it changes the action by more than " << kShieldActs
-          << ", or would; change: the mean change; infeasible: share of states with k > 0; largest k: mean over episodes of the largest, which is the "
+          << ", or would; change: the mean change; infeasible: share of states with k > 0; largest k: mean over "
+             "episodes of the largest, which is the "
              "largest CVaR - delta\n";
   }
 

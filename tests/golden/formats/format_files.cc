@@ -153,7 +153,7 @@ absl::Status WriteLedger(const std::string& folder) {
 // progress.csv and episodes.csv, without the events of TensorBoard, which have times.
 absl::Status WriteRecords(const std::string& folder) {
   {
-    ASSIGN_OR_RETURN(const auto records, learner::RunRecords::Open({folder, "datacom", {0}, 10, {}, {}}, {}));
+    ASSIGN_OR_RETURN(const auto records, learner::RunRecords::Open({folder, "datacom", {0}, 10, {}, {}, {}}, {}));
     RETURN_IF_ERROR(records->AppendEpoch(MakeEpoch()));
     v1::Episode episode;
     episode.set_session(1);

@@ -41,8 +41,9 @@ inline std::string Differing(const State& a, const State& b) {
   return names;
 }
 
-// "datacom_known" is datacom with joined known rows, "datacom_peak" datacom with that delta_mode, "datacom_priced" datacom with a multiplier of the cost, "datacom_robust" datacom with a scale of rewards,
-// less pessimism, normalised observations and imitation, "datacom_layer_norm" datacom with normalised critics.
+// "datacom_known" is datacom with joined known rows, "datacom_peak" datacom with that delta_mode, "datacom_priced"
+// datacom with a multiplier of the cost, "datacom_robust" datacom with a scale of rewards, less pessimism, normalised
+// observations and imitation, "datacom_layer_norm" datacom with normalised critics.
 inline std::string AlgorithmOf(const std::string& name) {
   return name.substr(0, std::min({name.find("_known"), name.find("_peak"), name.find("_priced"), name.find("_robust"),
                                   name.find("_layer_norm")}));
