@@ -24,6 +24,7 @@ using testing::FakeSnapshot;
 using testing::FakeTask;
 using testing::FilteringRule;
 using ::testing::HasSubstr;
+using testing::JudgingRule;
 
 std::unique_ptr<EpisodePlayer> Player(const Snapshot& snapshot, int batch = 4) {
   std::vector<std::unique_ptr<Task>> tasks;
@@ -125,21 +126,6 @@ class BreaksAtFirst : public FakeTask {
  private:
   const int broken_;
   int begun_ = 0, steps_ = 0;
-};
-
-// k of the steps in the order in which they are played.
-class JudgingRule : public FakeRule {
- public:
-  explicit JudgingRule(std::deque<double> k) : k_(std::move(k)) {}
-  bool has_constraint() const override { return true; }
-  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override {
-    FakeRule::Act(batch, inputs, actions, diagnostics);
-    diagnostics.constraint[0] = k_.front();
-    k_.pop_front();
-  }
-
- private:
-  std::deque<double> k_;
 };
 
 TEST(EpisodePlayer, KeepsTheLargestConstraintOfTheAttemptThatCounts) {

@@ -4,9 +4,11 @@
 #define DATACOM_TESTS_TESTING_FAKE_ACTOR_TASK_H_
 
 #include <cmath>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/acting/acting_rule.h"
@@ -89,6 +91,21 @@ class FakeRule : public ActingRule {
 
  private:
   float weights_[2] = {0, 0};
+};
+
+// k of the steps in the order in which they are played.
+class JudgingRule : public FakeRule {
+ public:
+  explicit JudgingRule(std::deque<double> k) : k_(std::move(k)) {}
+  bool has_constraint() const override { return true; }
+  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override {
+    FakeRule::Act(batch, inputs, actions, diagnostics);
+    diagnostics.constraint[0] = k_.front();
+    k_.pop_front();
+  }
+
+ private:
+  std::deque<double> k_;
 };
 
 // Like FakeRule with a filter after the policy: executes minus half the action minus a tenth of the previous cost.
