@@ -80,9 +80,8 @@ class Output {
       *out_ << (shield && state != "acts" ? "  " + state : "") << '\n';
     }
     *out_ << "acts: share of steps in which it changes the action by more than " << kShieldActs
-          << ", or would; change: the mean change; infeasible: share of states with k > 0; largest k: mean over "
-             "episodes of the largest, which is the "
-             "largest CVaR - delta\n";
+          << ", or would; change: the mean change; infeasible: share of states with k > 0; "
+             "largest k: the largest CVaR - delta of an episode, mean over episodes\n";
   }
 
   // The table of quantities that the task logs, after all evaluations.
