@@ -317,7 +317,7 @@ class LinkedLibraries(unittest.TestCase):
         self.expect_without(library, "libtorch", "libc10", "libmujoco", "libgrpc", "libssl", "libprometheus", folder="lib")
         output = subprocess.run(["nm", "-D", "--defined-only", str(BUILD / "lib" / library)], capture_output=True, text=True, check=True)
         names = sorted(line.split()[-1] for line in output.stdout.splitlines())
-        self.assertEqual(names, [f"datacom_policy_{verb}" for verb in ("act", "begin", "describe", "free", "load", "use_shield", "why")])
+        self.assertEqual(names, [f"datacom_policy_{verb}" for verb in ("act", "begin", "describe", "filter", "free", "load", "use_shield", "why")])
 
 
 class Steps(unittest.TestCase):

@@ -29,9 +29,10 @@ struct ActingInputs {
   // [batch, memory_dim()] what the rule keeps of each environment's episode: 0 at its start, afterwards as the last Act
   // left it. Null: every row is at the start of an episode, and nothing is kept.
   float* memory = nullptr;
-  // [batch, action_dim] takes the place of a Gaussian policy's sample, before any filter; a row whose first number is
-  // NaN has none. Null: no row has one. Other rules ignore it.
-  const float* demonstrations = nullptr;
+  // [batch, action_dim] take the place of the policy's actions, before any filter: of demonstrations, or of somebody
+  // else's policy. A row whose first number is NaN has none. Null: no row has one. Rules without a Gaussian policy or a
+  // filter ignore it.
+  const float* proposals = nullptr;
 };
 
 // Per environment, for metrics, the safety ledger and overlays. Arrays may be null; else [batch].
@@ -65,6 +66,8 @@ class ActingRule {
   virtual bool reads_model() const { return true; }
   // True if Act writes diagnostics.constraint and cvar.
   virtual bool has_constraint() const { return false; }
+  // Whether Act filters what the policy, or a proposal, wants to do.
+  virtual bool has_filter() const { return has_shield(); }
   // The shield is the part of the filter that was learned. Without it the policy's action is only limited by what is
   // known of the task. Load keeps the choice; a new rule uses its shield.
   virtual bool has_shield() const { return false; }

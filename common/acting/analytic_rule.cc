@@ -51,6 +51,7 @@ class AnalyticRule : public ExecutingRule {
     }
   }
   int noise_dim() const override { return policy_.noise_dim(); }
+  bool has_filter() const override { return true; }
 
  protected:
   void Set(const Snapshot& snapshot) override {

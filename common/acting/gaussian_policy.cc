@@ -34,10 +34,7 @@ void GaussianPolicy::Act(int batch, const ActingInputs& inputs, float* actions) 
     const float raw = mean_values_[at] + std * inputs.noise[at];
     actions[at] = scale_.Scale(at % n, std::tanh(raw));
   }
-  if (inputs.demonstrations == nullptr) return;
-  for (int at = 0; at < batch * n; ++at) {
-    if (!std::isnan(inputs.demonstrations[at - at % n])) actions[at] = inputs.demonstrations[at];
-  }
+  TakeProposals(inputs, batch, n, actions);
 }
 
 namespace {

@@ -24,7 +24,7 @@ class GaussianPolicy {
   static void Declare(const SnapshotDims& dims, SnapshotForm* form);
   GaussianPolicy(const Snapshot& snapshot, const SnapshotForm& form, const TaskSpec& spec, int max_batch);
   void Set(const Snapshot& snapshot);
-  // Reads observations, noise and demonstrations of the inputs. actions: [batch, action].
+  // Reads observations, noise and proposals of the inputs. actions: [batch, action].
   void Act(int batch, const ActingInputs& inputs, float* actions);
   int noise_dim() const { return mean_.outputs(); }  // the number of actions
 

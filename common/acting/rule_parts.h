@@ -63,6 +63,14 @@ class ExecutingRule : public SnapshotRule {
 // The columns of such a rule, if it stores nothing else.
 inline std::vector<Column> ExecutedActionOnly(uint32_t action_dim) { return {ExecutedActionColumn(action_dim)}; }
 
+// Puts the proposals of the inputs into the place of the policy's actions [batch, n].
+inline void TakeProposals(const ActingInputs& inputs, int batch, int n, float* actions) {
+  if (inputs.proposals == nullptr) return;
+  for (int at = 0; at < batch * n; ++at) {
+    if (!std::isnan(inputs.proposals[at - at % n])) actions[at] = inputs.proposals[at];
+  }
+}
+
 // The distance of two actions [n].
 inline double ActionDistance(int n, const float* a, const float* b) {
   double square = 0;

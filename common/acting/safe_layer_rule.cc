@@ -70,6 +70,10 @@ void SafeLayerRule::Act(int batch, const ActingInputs& inputs, float* actions, c
       const float half = (high_[i] - low_[i]) / 2, centre = (high_[i] + low_[i]) / 2;
       row[i] = std::clamp(std::tanh(row[i]) * half + centre + std * inputs.noise[r * n + i], low_[i], high_[i]);
     }
+  }
+  TakeProposals(inputs, batch, n, actions);
+  for (int r = 0; r < batch; ++r) {
+    float* const row = actions + r * n;
     std::copy_n(slopes_.data() + r * n, n, slope_.data());
     const double cost = inputs.previous_costs[r];
     filter_.ApplyShield(uses_shield(), r, row, diagnostics, &executed_[r * n],

@@ -24,9 +24,9 @@ struct datacom_policy {
   datacom::Policy file;
   datacom::TaskModel model;
   std::unique_ptr<datacom::ActingRule> rule;
-  std::vector<float> observation, noise, action;  // workspace
-  std::vector<float> memory;                      // numbers that the acting rule keeps of the episode
-  std::vector<double> G;                          // of the observation; empty for a rule that reads no model columns
+  std::vector<float> observation, noise, proposed, action;  // workspace
+  std::vector<float> memory;                                // numbers that the acting rule keeps of the episode
+  std::vector<double> G;  // of the observation; empty for a rule that reads no model columns
   std::vector<const char*> observation_names, action_names;
   datacom_policy_info info;
   char why[256] = "";
@@ -88,6 +88,7 @@ absl::StatusOr<std::unique_ptr<datacom_policy>> Load(const char* path) {
   policy->noise.resize(policy->rule->noise_dim());
   policy->memory.resize(policy->rule->memory_dim());
   policy->action.resize(policy->model.spec.action_dim);
+  policy->proposed.resize(policy->model.spec.action_dim);
   const TaskSpec& spec = policy->model.spec;
   const bool reads_model = policy->rule->reads_model();
   policy->observation_names = NamesOf(spec.observation_names, reads_model ? spec.obs_dim : spec.seen_dim());
@@ -139,7 +140,34 @@ int CheckModel(datacom_policy* policy, const double* observation) {
       policy->info.acting_rule, seen, policy->info.observation_dim - 1, policy->observation_names[seen]);
 }
 
-int Act(datacom_policy* policy, const datacom_policy_input& input, double* action,
+// The policy's noise: zeros if the caller gives none.
+int SetNoise(datacom_policy* policy, const float* noise) {
+  std::fill(policy->noise.begin(), policy->noise.end(), 0.0f);
+  if (noise == nullptr) return DATACOM_POLICY_OK;
+  std::copy_n(noise, policy->noise.size(), policy->noise.begin());
+  if (std::all_of(policy->noise.begin(), policy->noise.end(), [](float v) { return std::isfinite(v); })) {
+    return DATACOM_POLICY_OK;
+  }
+  return Refuse(policy, DATACOM_POLICY_BAD_INPUT, "%s", "the noise has a number that is not finite");
+}
+
+// What is filtered: the action of somebody else's policy, within the task's bounds.
+int SetProposed(datacom_policy* policy, const double* proposed) {
+  if (!policy->rule->has_filter()) {
+    return Refuse(policy, DATACOM_POLICY_UNSUPPORTED, "the rule %s has no filter", policy->info.acting_rule);
+  }
+  const TaskSpec& spec = policy->model.spec;
+  for (size_t i = 0; i < policy->proposed.size(); ++i) {
+    if (!std::isfinite(proposed[i])) {
+      return Refuse(policy, DATACOM_POLICY_BAD_INPUT, "number %zu of the proposed action is %g", i, proposed[i]);
+    }
+    policy->proposed[i] = static_cast<float>(std::clamp(proposed[i], spec.action_low[i], spec.action_high[i]));
+  }
+  return DATACOM_POLICY_OK;
+}
+
+// proposed: [action_dim], or null: the policy's own action is filtered.
+int Act(datacom_policy* policy, const datacom_policy_input& input, const double* proposed, double* action,
         datacom_policy_judgement* judgement) {
   policy->why[0] = '\0';
   const auto finite = [](float v) { return std::isfinite(v); };
@@ -147,18 +175,12 @@ int Act(datacom_policy* policy, const datacom_policy_input& input, double* actio
   if (const int code = Round(policy, input.observation); code != DATACOM_POLICY_OK) return code;
   if (!finite(previous_cost)) return Refuse(policy, DATACOM_POLICY_BAD_INPUT, "%s", "previous_cost is not finite");
   if (const int code = CheckModel(policy, input.observation); code != DATACOM_POLICY_OK) return code;
-  if (input.noise == nullptr) {
-    std::fill(policy->noise.begin(), policy->noise.end(), 0.0f);
-  } else {
-    std::copy_n(input.noise, policy->noise.size(), policy->noise.begin());
-    if (!std::all_of(policy->noise.begin(), policy->noise.end(), finite)) {
-      return Refuse(policy, DATACOM_POLICY_BAD_INPUT, "%s", "the noise has a number that is not finite");
-    }
-  }
+  const int code = proposed == nullptr ? SetNoise(policy, input.noise) : SetProposed(policy, proposed);
+  if (code != DATACOM_POLICY_OK) return code;
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   datacom_policy_judgement said = {kNone, kNone, 0};
   const datacom::ActingInputs inputs{policy->observation.data(), policy->noise.data(), &previous_cost,
-                                     policy->memory.data()};
+                                     policy->memory.data(), proposed == nullptr ? nullptr : policy->proposed.data()};
   policy->rule->Act(1, inputs, policy->action.data(), {&said.constraint, &said.cvar, &said.intervention});
   const float* const executed = policy->rule->executed() != nullptr ? policy->rule->executed() : policy->action.data();
   if (!std::all_of(executed, executed + policy->action.size(), finite)) {
@@ -167,6 +189,21 @@ int Act(datacom_policy* policy, const datacom_policy_input& input, double* actio
   std::copy_n(executed, policy->action.size(), action);
   if (judgement != nullptr) *judgement = said;
   return DATACOM_POLICY_OK;
+}
+
+// Calls `act` while no other thread acts with the policy. complete: no pointer that it reads is null.
+template <typename Call>
+int Guard(datacom_policy* policy, bool complete, const Call& act) {
+  if (policy == nullptr) return DATACOM_POLICY_BAD_INPUT;
+  if (policy->busy.test_and_set(std::memory_order_acquire)) return DATACOM_POLICY_BUSY;
+  int code = DATACOM_POLICY_OK;
+  try {
+    code = complete ? act() : Refuse(policy, DATACOM_POLICY_BAD_INPUT, "%s", "a pointer is null");
+  } catch (const std::exception& error) {
+    code = Refuse(policy, DATACOM_POLICY_FAILED, "%s", error.what());
+  }
+  policy->busy.clear(std::memory_order_release);
+  return code;
 }
 
 }  // namespace
@@ -202,18 +239,14 @@ void datacom_policy_begin(datacom_policy* policy) {
 
 int datacom_policy_act(datacom_policy* policy, const datacom_policy_input* input, double* action,
                        datacom_policy_judgement* judgement) {
-  if (policy == nullptr) return DATACOM_POLICY_BAD_INPUT;
-  if (policy->busy.test_and_set(std::memory_order_acquire)) return DATACOM_POLICY_BUSY;
-  int code = DATACOM_POLICY_OK;
-  try {
-    code = input == nullptr || input->observation == nullptr || action == nullptr
-               ? datacom::Refuse(policy, DATACOM_POLICY_BAD_INPUT, "%s", "a pointer is null")
-               : datacom::Act(policy, *input, action, judgement);
-  } catch (const std::exception& error) {
-    code = datacom::Refuse(policy, DATACOM_POLICY_FAILED, "%s", error.what());
-  }
-  policy->busy.clear(std::memory_order_release);
-  return code;
+  const bool complete = input != nullptr && input->observation != nullptr && action != nullptr;
+  return datacom::Guard(policy, complete, [&] { return datacom::Act(policy, *input, nullptr, action, judgement); });
+}
+
+int datacom_policy_filter(datacom_policy* policy, const datacom_policy_input* input, const double* proposed,
+                          double* action, datacom_policy_judgement* judgement) {
+  const bool complete = input != nullptr && input->observation != nullptr && proposed != nullptr && action != nullptr;
+  return datacom::Guard(policy, complete, [&] { return datacom::Act(policy, *input, proposed, action, judgement); });
 }
 
 int datacom_policy_use_shield(datacom_policy* policy, int use) {

@@ -101,7 +101,14 @@ int datacom_policy_use_shield(datacom_policy* policy, int use);
 int datacom_policy_act(datacom_policy* policy, const datacom_policy_input* input, double* action,
                        datacom_policy_judgement* judgement);
 
-/* Why the last datacom_policy_act of this policy, DATACOM_POLICY_BUSY aside, did not return DATACOM_POLICY_OK, as a
+/* Filters an action of somebody else's policy: `proposed` [action_dim], in units of the task, takes the place of this
+ * policy's own, limited to the action's bounds, as the task's environment would. input->noise is not read. Otherwise as
+ * datacom_policy_act; judgement->intervention is the norm of the change to the limited `proposed`.
+ * DATACOM_POLICY_UNSUPPORTED for a rule without a filter. Since 1.1. */
+int datacom_policy_filter(datacom_policy* policy, const datacom_policy_input* input, const double* proposed,
+                          double* action, datacom_policy_judgement* judgement);
+
+/* Why the last action of this policy, DATACOM_POLICY_BUSY aside, did not return DATACOM_POLICY_OK, as a
  * sentence; "" if it did. Valid until its next call. Since 1.1. */
 const char* datacom_policy_why(const datacom_policy* policy);
 

@@ -161,7 +161,7 @@ class DemonstratedRule : public FakeRule {
   }
   void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics&) override {
     for (int i = 0; i < batch; ++i) {
-      const float* const given = inputs.demonstrations;
+      const float* const given = inputs.proposals;
       actions[i] = given == nullptr || std::isnan(given[i]) ? kOwn : given[i];
     }
   }

@@ -1,7 +1,7 @@
 """Safe reinforcement learning with D-ATACOM from Python.
 
 * `make_vec`, `make`: the tasks as Gymnasium environments, stepped by C++ threads;
-* `Policy`: a trained policy with its safety filter;
+* `Policy`: a trained policy with its safety filter; `Shield`: that filter alone, for the actions of any policy;
 * `Run`, `frame`: the records of runs as pandas frames, the transitions as NumPy arrays;
 * `train`, `sweep`: runs of the `datacom` command, with progress;
 * `interquartile_mean`: the report's mean and interval.
@@ -37,11 +37,13 @@ if TYPE_CHECKING:
     from datacom.runs import frame as frame
     from datacom.runs import interquartile_mean as interquartile_mean
     from datacom.runs import plot as plot
+    from datacom.shield import Shield as Shield
 
 _MODULE_OF = {
     **dict.fromkeys(["CommandFailed", "Progress", "Training", "sweep", "sweep_runs", "train"], "commands"),
     **dict.fromkeys(["Dynamics", "Env", "SafetyGymnasium", "VectorEnv", "make", "make_vec"], "envs"),
     **dict.fromkeys(["Decision", "EnvPolicy", "Policy"], "policy"),
+    "Shield": "shield",
     **dict.fromkeys(["Run", "Transitions", "frame", "interquartile_mean", "plot"], "runs"),
 }
 __all__ = sorted(_MODULE_OF)

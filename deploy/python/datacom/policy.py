@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from datacom import _files, _native
 
+_STORED = ("shipped:", "results:")  # what `datacom export` finds by name
 _CODES = {1: OSError, 2: ValueError, 3: NotImplementedError, 4: ValueError, 5: FloatingPointError}
 
 
@@ -75,15 +76,19 @@ class Policy:
         self.action_high: NDArray[np.float64] = _native.numbers(info.action_high, info.action_dim)
 
     @classmethod
-    def load(cls, source: str | os.PathLike[str], member: int = 0, epoch: str | int = "best") -> Policy:
-        """The policy of a file, or of a run folder: its member, and its epoch: "best" (highest return within the budget), "last" or a
-        number. Raises ValueError with the command's words if the run has no such policy."""
-        if not os.path.isdir(source):
+    def load(cls, source: str | os.PathLike[str], member: int | None = None, epoch: str | int | None = None) -> Policy:
+        """The policy of a file, of a run folder or of "shipped:TASK/NAME".
+
+        member: default the first. epoch: "best" (highest return within the budget), "last" or a number; default "best", and "last" of a shipped
+        one. Raises ValueError with the command's words if there is no such policy."""
+        stored = os.fspath(source).startswith(_STORED)
+        if not os.path.isdir(source) and not stored:
             return cls(source)
         with tempfile.TemporaryDirectory(prefix="datacom-") as folder:
             file = Path(folder) / "policy"
-            done = subprocess.run([str(_files.program("datacom")), "export", os.fspath(source), "--member", str(member), "--epoch",
-                                   str(epoch), "--out", str(file)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            words = [str(_files.program("datacom")), "export", os.fspath(source), "--out", str(file), "--epoch", str(("last" if stored else "best") if epoch is None else epoch)]
+            words += [] if member is None else ["--member", str(member)]
+            done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
             if done.returncode != 0:
                 raise ValueError(done.stdout.strip())
             return cls(file)
@@ -155,31 +160,58 @@ class Policy:
         FloatingPointError if the policy computed an action that is not finite; a robot must then act without the policy. RuntimeError with
         the rule `planner`, if another thread acts in the episode.
         """
-        rows = np.ascontiguousarray(observation, dtype=np.float64)
-        single = rows.ndim == 1
-        rows = np.atleast_2d(rows)
-        if rows.ndim != 2 or rows.shape[1] != self.observation_dim:
-            raise ValueError(f"the observation has shape {np.shape(observation)}, not [{self.observation_dim}] or [batch, {self.observation_dim}]")
-        if not single and self.acting_rule == "planner":
+        rows = self._rows(observation)
+        if rows.ndim == 2 and self.acting_rule == "planner":
             raise ValueError("the rule planner remembers an episode, so it takes one observation at a time")
         draws = None
         if noise is not None:
-            draws = np.atleast_2d(np.ascontiguousarray(noise, dtype=np.float32))
-            if draws.shape != (len(rows), self.noise_dim):
+            draws = np.ascontiguousarray(noise, dtype=np.float32)
+            if draws.shape != (*rows.shape[:-1], self.noise_dim):
                 raise ValueError(f"the noise has shape {np.shape(noise)}, not [{self.noise_dim}] for each observation")
+        return self._judge(rows, draws, None, previous_cost)
+
+    def filter(self, observation: ArrayLike, action: ArrayLike, previous_cost: ArrayLike = 0.0) -> Decision:
+        """What the filter makes of somebody else's action.
+
+        observation, previous_cost: as for `decide`.
+        action: [action_dim] or [batch, action_dim], in units of the task; first limited to the task's bounds, as the environment would.
+
+        Raises like `decide`, and NotImplementedError if the rule has no filter.
+        """
+        rows = self._rows(observation)
+        proposed = np.ascontiguousarray(action, dtype=np.float64)
+        if proposed.shape != (*rows.shape[:-1], self.action_dim):
+            raise ValueError(f"the action has shape {proposed.shape}, not [{self.action_dim}] for each observation")
+        return self._judge(rows, None, proposed, previous_cost)
+
+    def _rows(self, observation: ArrayLike) -> NDArray[np.float64]:
+        rows = np.ascontiguousarray(observation, dtype=np.float64)
+        if rows.ndim not in (1, 2) or rows.shape[-1] != self.observation_dim:
+            raise ValueError(f"the observation has shape {np.shape(observation)}, not [{self.observation_dim}] or [batch, {self.observation_dim}]")
+        return rows
+
+    def _judge(self, rows: NDArray[np.float64], noise: NDArray[np.float32] | None, proposed: NDArray[np.float64] | None,
+               previous_cost: ArrayLike) -> Decision:
+        """The decision for observations, about the policy's own actions or proposed ones."""
+        single = rows.ndim == 1
+        rows, draws, given = (None if array is None else np.atleast_2d(array) for array in (rows, noise, proposed))
         costs = np.broadcast_to(np.asarray(previous_cost, dtype=np.float64), (len(rows),))
         action = np.empty((len(rows), self.action_dim))
         said = np.empty((len(rows), 3))
-        given, judgement = _native.PolicyInput(), _native.PolicyJudgement()
+        inputs, judgement = _native.PolicyInput(), _native.PolicyJudgement()
         with self._lock:
             if self.acting_rule == "planner":
                 self._check_thread()
             for i in range(len(rows)):
-                given.observation, given.previous_cost = rows[i].ctypes.data, costs[i]
-                given.noise = None if draws is None else draws[i].ctypes.data
-                code = self._library.datacom_policy_act(self._handle, ctypes.byref(given), action[i].ctypes.data, ctypes.byref(judgement))
+                inputs.observation, inputs.previous_cost = rows[i].ctypes.data, costs[i]
+                inputs.noise = None if draws is None else draws[i].ctypes.data
+                to = action[i].ctypes.data, ctypes.byref(judgement)
+                if given is None:
+                    code = self._library.datacom_policy_act(self._handle, ctypes.byref(inputs), *to)
+                else:
+                    code = self._library.datacom_policy_filter(self._handle, ctypes.byref(inputs), given[i].ctypes.data, *to)
                 if code != 0:
-                    error = ValueError if code in (4, 6) else FloatingPointError
+                    error = {3: NotImplementedError, 4: ValueError, 6: ValueError}.get(code, FloatingPointError)
                     raise error(f"observation {i}: {self._library.datacom_policy_why(self._handle).decode()}")
                 said[i] = judgement.cvar, judgement.constraint, judgement.intervention
         cvar, constraint, intervention = said.T
@@ -238,7 +270,14 @@ class EnvPolicy:
         noise, previous_cost: as for Policy.decide; previous_cost is info["cost"] of the step before, 0 after a reset.
         Raises ValueError if the observation or the model does not fit the policy.
         """
-        decision = self.policy.decide(self._row(observation, info), noise, previous_cost)
+        return self._in_units(self.policy.decide(self._row(observation, info), noise, previous_cost))
+
+    def filter(self, observation: ArrayLike, action: ArrayLike, info: Mapping[str, Any] | None = None, previous_cost: float = 0.0) -> Decision:
+        """What the filter makes of somebody else's action, which is in the environment's units and shape. Otherwise like `decide`."""
+        scaled = (np.asarray(action, np.float64).ravel() - (self._high + self._low) / 2) / ((self._high - self._low) / 2)
+        return self._in_units(self.policy.filter(self._row(observation, info), scaled, previous_cost))
+
+    def _in_units(self, decision: Decision) -> Decision:
         action = np.clip((self._high + self._low) / 2 + (self._high - self._low) / 2 * decision.action, self._low, self._high)
         return decision._replace(action=action.reshape(self._space.shape).astype(self._space.dtype))
 # SPDX-License-Identifier: Apache-2.0

@@ -123,7 +123,7 @@ TEST(GaussianPolicy, TakesADemonstrationInPlaceOfItsSample) {
   const float none = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> given = {none, 7, 0.25f, -0.75f, none, none};
   ActingInputs inputs = in.From();
-  inputs.demonstrations = given.data();
+  inputs.proposals = given.data();
   std::vector<float> actions(6);
   rule->Act(3, inputs, actions.data(), {});
   EXPECT_THAT(actions, ::testing::ElementsAre(own[0], own[1], 0.25f, -0.75f, own[4], own[5]));
@@ -141,7 +141,7 @@ TEST(SafeMapRule, FiltersADemonstrationLikeASample) {
   FillNormal(9, in.noise.data(), in.noise.size());
   EXPECT_NE(Act(rule.get(), in).stored, want);
   ActingInputs inputs = in.From();
-  inputs.demonstrations = u.data();
+  inputs.proposals = u.data();
   std::vector<float> actions(16);
   rule->Act(8, inputs, actions.data(), {});
   EXPECT_EQ(actions, want);

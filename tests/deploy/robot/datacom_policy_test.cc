@@ -269,6 +269,57 @@ TEST_F(PolicyInterface, WithoutItsShieldAPolicyGivesTheSampleThatTheFilterWouldH
   EXPECT_EQ(datacom_policy_use_shield(nullptr, 1), DATACOM_POLICY_BAD_INPUT);
 }
 
+TEST_F(PolicyInterface, AProposedActionGoesThroughTheFilterInPlaceOfThePolicysOwn) {
+  for (const char* const rule : {"safe_map", "cbf_qp", "safe_layer", "atacom_fi"}) {
+    policy_.snapshot = testing::SnapshotForRule(rule, 16, 3, 6, {8, 8}, 3);
+    policy_.snapshot.task = "air_hockey";
+    ASSERT_EQ(LoadPolicy(), DATACOM_POLICY_OK) << why_;
+    const datacom_policy_info* const info = datacom_policy_describe(loaded_);
+    const std::vector<double> observation(16, 0.2);
+    const datacom_policy_input input = {observation.data(), nullptr, 0.5};
+    const auto filter = [&](const std::vector<double>& proposed, datacom_policy_judgement* judgement) {
+      std::vector<double> action(3);
+      int code = DATACOM_POLICY_FAILED;
+      const auto call = [&] {
+        code = datacom_policy_filter(loaded_, &input, proposed.data(), action.data(), judgement);
+      };
+      EXPECT_EQ(testing::CountAllocations(call), 0u) << rule;
+      EXPECT_EQ(code, DATACOM_POLICY_OK) << rule;
+      return action;
+    };
+    datacom_policy_judgement own, said;
+    std::vector<double> unfiltered(3), filtered(3);
+    ASSERT_EQ(datacom_policy_act(loaded_, &input, filtered.data(), &own), DATACOM_POLICY_OK);
+    if (datacom_policy_use_shield(loaded_, 0) == DATACOM_POLICY_OK) {  // the map for all actions has no such switch
+      ASSERT_EQ(datacom_policy_act(loaded_, &input, unfiltered.data(), nullptr), DATACOM_POLICY_OK);
+      datacom_policy_use_shield(loaded_, 1);
+      EXPECT_EQ(filter(unfiltered, &said), filtered) << rule;
+      EXPECT_EQ(said.intervention, own.intervention) << rule;
+    }
+    // The task's environment would limit it, too.
+    const std::vector<double> high(info->action_high, info->action_high + 3);
+    EXPECT_EQ(filter({high[0] * 7, high[1], high[2]}, &said), filter(high, nullptr)) << rule;
+    EXPECT_NE(filter(high, nullptr), filter({0, 0, 0}, nullptr)) << rule;
+  }
+}
+
+TEST_F(PolicyInterface, AProposedActionIsRefusedWithoutAFilterOrIfItIsNotFinite) {
+  ASSERT_EQ(Load(file_), DATACOM_POLICY_OK);
+  const std::vector<double> observation = {0, 0.1, 0.99, 0, 0};
+  const datacom_policy_input input = {observation.data(), nullptr, 0};
+  double proposed = std::nan(""), action = 77;
+  EXPECT_EQ(datacom_policy_filter(loaded_, &input, &proposed, &action, nullptr), DATACOM_POLICY_BAD_INPUT);
+  EXPECT_THAT(datacom_policy_why(loaded_), HasSubstr("number 0 of the proposed action is nan"));
+  EXPECT_EQ(datacom_policy_filter(loaded_, &input, nullptr, &action, nullptr), DATACOM_POLICY_BAD_INPUT);
+  policy_.snapshot = testing::SnapshotForRule("gaussian_policy", 5, 1, 4, {8, 8}, 3);
+  policy_.snapshot.task = "cartpole";
+  ASSERT_EQ(LoadPolicy(), DATACOM_POLICY_OK) << why_;
+  proposed = 0.5;
+  EXPECT_EQ(datacom_policy_filter(loaded_, &input, &proposed, &action, nullptr), DATACOM_POLICY_UNSUPPORTED);
+  EXPECT_THAT(datacom_policy_why(loaded_), HasSubstr("the rule gaussian_policy has no filter"));
+  EXPECT_EQ(action, 77);
+}
+
 TEST_F(PolicyInterface, ARuleThatLearnsNoFilterHasNoShield) {
   policy_.snapshot = testing::PlannerSnapshot(16, 3, {8, 8}, 3);
   policy_.snapshot.task = "air_hockey";

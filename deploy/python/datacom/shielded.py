@@ -1,0 +1,76 @@
+"""Environments whose actions go through a shield: `Shield.wrap` makes them. Needs Gymnasium."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import gymnasium
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from datacom.policy import Decision
+
+if TYPE_CHECKING:
+    from datacom.shield import Shield
+
+
+def is_vector(env: Any) -> bool:
+    return isinstance(env, gymnasium.vector.VectorEnv)
+
+
+def _said(decision: Decision) -> dict[str, Any]:
+    return {"shield/action": decision.action, "shield/constraint": decision.constraint, "shield/change": decision.intervention}
+
+
+class ShieldedEnv(gymnasium.Wrapper):
+    """One environment behind a shield."""
+
+    def __init__(self, env: gymnasium.Env, shield: Shield) -> None:
+        super().__init__(env)
+        self._shield = shield
+        self._observation: Any = None
+        self._before: dict[str, Any] = {}
+        self._cost = 0.0
+
+    def reset(self, **parameters: Any) -> tuple[Any, dict[str, Any]]:
+        self._observation, self._before = self.env.reset(**parameters)
+        self._cost = 0.0
+        return self._observation, self._before
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        decision = self._shield(self._observation, action, self._before, self._cost)
+        self._observation, reward, terminated, truncated, info = self.env.step(decision.action)
+        self._before, self._cost = info, float(info.get("cost", 0))
+        return self._observation, reward, terminated, truncated, {**info, **_said(decision)}
+
+
+class ShieldedVectorEnv(gymnasium.vector.VectorWrapper):
+    """Many environments behind a shield. Not for Python environments that a policy was trained in: a shield reads their models one by one."""
+
+    def __init__(self, env: gymnasium.vector.VectorEnv, shield: Shield) -> None:
+        super().__init__(env)
+        self._shield = shield
+        self._observation: NDArray[Any] = np.zeros(0)
+        self._cost = np.zeros(env.num_envs)
+        self._ended = np.zeros(env.num_envs, np.bool_)
+        self._all = np.ones(env.num_envs, np.bool_)
+        self._same_step = "same" in str(env.metadata.get("autoreset_mode", "")).lower()
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        observation, info = self.env.reset(seed=seed, options=options)
+        started = np.asarray((options or {}).get("reset_mask", self._all), np.bool_)
+        self._observation = np.array(observation)
+        self._cost = np.where(started, 0.0, self._cost)
+        self._ended = self._ended & ~started
+        return observation, info
+
+    def step(self, actions: ArrayLike) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        decision = self._shield(self._observation, actions, None, self._cost)
+        observation, reward, terminated, truncated, info = self.env.step(np.asarray(decision.action, np.float32))
+        self._observation = np.array(observation)
+        ended = terminated | truncated
+        fresh = ended if self._same_step else self._ended  # at the start of an episode
+        self._cost, self._ended = np.where(fresh, 0.0, info.get("cost", np.zeros(self.num_envs))), ended
+        said = _said(decision)
+        return observation, reward, terminated, truncated, {**info, **said, **{f"_{name}": self._all for name in said}}
+# SPDX-License-Identifier: Apache-2.0

@@ -1,0 +1,106 @@
+import runpy
+from pathlib import Path
+
+import datacom
+import gymnasium
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+SHIPPED = "shipped:air_hockey/datacom"
+
+
+@pytest.fixture(scope="module")
+def shield():
+    return datacom.Shield.load(SHIPPED)
+
+
+@pytest.fixture(scope="module")
+def observations():
+    env = datacom.make_vec("AirHockey", 20)
+    env.reset(seed=1)
+    for _ in range(30):
+        seen = env.step(env.action_space.sample())[0]
+    return seen
+
+
+def test_a_policys_own_action_becomes_what_the_policy_would_execute(shield, observations):
+    policy = datacom.Policy.load(SHIPPED)
+    policy.shield = False
+    own = policy.act(observations)
+    policy.shield = True
+    decided, said = policy.decide(observations), shield(observations, own)
+    assert decided.intervention.max() > 0.1
+    np.testing.assert_array_equal(said.action, policy.clip(decided.action))
+    np.testing.assert_array_equal(said.constraint, decided.constraint)
+    np.testing.assert_array_equal(said.intervention, decided.intervention)
+
+
+def test_one_observation_is_treated_as_a_batch_of_one(shield, observations):
+    action = np.array([1, -1, 0.5])
+    one, batch = shield(observations[3], action), shield(observations[3:4], action[None])
+    assert one.action.tolist() == batch.action[0].tolist() and one.constraint == batch.constraint[0]
+
+
+def test_a_wrong_shape_or_a_policy_without_a_filter_is_refused(shield, observations):
+    with pytest.raises(ValueError, match=r"the action has shape \(2,\), not \[3\]"):
+        shield(observations[0], [0, 0])
+    with pytest.raises(ValueError, match="number 1 of the proposed action is nan"):
+        shield(observations[0], [0, float("nan"), 0])
+    with pytest.raises(NotImplementedError, match="gaussian_policy, which has no filter"):
+        datacom.Shield.load("shipped:air_hockey/sac")
+    with pytest.raises(NotImplementedError, match="the rule gaussian_policy has no filter"):
+        datacom.Policy.load("shipped:air_hockey/sac").filter(observations[0], [0, 0, 0])
+
+
+def test_a_wrapped_environment_executes_the_shields_actions_and_says_so(shield):
+    env, bare = shield.wrap(gymnasium.make("datacom/AirHockey-v0")), datacom.make("AirHockey")
+    observation, _ = env.reset(seed=4)
+    bare.reset(seed=4)
+    changed = 0
+    for step in range(60):
+        action = np.array([1, -1, 1], np.float32) * (1 if step % 20 < 10 else -1)
+        said = shield(observation, action)
+        observation, reward, _, _, info = env.step(action)
+        same, paid, *_ = bare.step(said.action)
+        np.testing.assert_array_equal(observation, same)
+        assert reward == paid and info["shield/action"].tolist() == said.action.tolist()
+        assert (info["shield/constraint"], info["shield/change"]) == (said.constraint, said.intervention)
+        changed += said.intervention > 0.02
+    assert 0 < changed
+
+
+@pytest.mark.parametrize("mode", ["next_step", "same_step"])
+def test_many_environments_behind_a_shield_step_as_single_ones(shield, mode):
+    env = shield.wrap(datacom.make_vec("AirHockey", 3, autoreset_mode=mode, options={"horizon": 15}))
+    observation, _ = env.reset(seed=2)
+    draws = np.random.default_rng(0).uniform(-1, 1, (40, 3, 3)).astype(np.float32)
+    for action in draws:
+        said = shield(observation, action)
+        observation, *_, info = env.step(action)
+        np.testing.assert_array_equal(info["shield/action"], said.action)
+        assert info["_shield/action"].all()
+
+
+def test_the_filter_of_a_python_environments_policy_reads_its_units_and_its_model():
+    class Bound:
+        acting_rule, action_dim, observation_dim = "gaussian_policy", 2, 3
+
+        def filter(self, row, action, previous_cost):
+            assert row.tolist() == [1, 2, 3]
+            return datacom.Decision(np.asarray(action) / 2, 0, 0, 0, 0)
+
+    class Env:
+        action_space = gymnasium.spaces.Box(np.array([0, -4], np.float32), np.array([10, 4], np.float32))
+        observation_space = gymnasium.spaces.Box(-1, 1, (3,))
+
+    bound = datacom.EnvPolicy(Bound(), Env())
+    # 10 and -4 are 1 and -1 for the policy; half of that is 7.5 and -2.
+    assert bound.filter([1, 2, 3], [10, -4]).action.tolist() == [7.5, -2]
+
+
+def test_the_example_shows_fewer_violations_with_the_shield(capsys):
+    runpy.run_path(str(ROOT / "deploy/examples/python/foreign_agent.py"))["main"](environments=20)
+    with_shield, without = (float(line.split()[-1]) for line in capsys.readouterr().out.splitlines() if "violating steps" in line)
+    assert with_shield < without / 2
+# SPDX-License-Identifier: Apache-2.0
