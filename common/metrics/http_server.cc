@@ -152,13 +152,13 @@ bool IsAllowed(const HttpServer::Options& options, const Request& request) {
   const std::string name = host.substr(0, host.find(':', host.rfind(']') == std::string::npos ? 0 : host.rfind(']')));
   if (std::find(options.hosts.begin(), options.hosts.end(), name) == options.hosts.end()) return false;
   const auto site = request["Sec-Fetch-Site"];
-  return !AsksForStream(options, request) || site.empty() || site == "same-origin" || site == "none";
+  return PathOf(request) == options.path || site.empty() || site == "same-origin" || site == "none";
 }
 
 http::status Judge(const Site& site, const Request& request) {
   if (!IsAllowed(site.options, request)) return http::status::forbidden;
   const bool stream = AsksForStream(site.options, request);
-  if (!stream && PathOf(request) != site.options.path) return http::status::not_found;
+  if (!stream && PathOf(request) != site.options.path && !site.options.others) return http::status::not_found;
   if (request.method() != http::verb::get) return http::status::method_not_allowed;
   if (stream && site.streams.size() >= HttpServer::kMaxStreams) return http::status::service_unavailable;
   return http::status::ok;
@@ -179,8 +179,15 @@ Response Answer(const Site& site, const Request& request) {
     answer.body() = "Refused: use the address under which this server was announced.\n";
   }
   if (answer.result() == http::status::ok) {
-    answer.set(http::field::content_type, site.options.content_type);
-    answer.body() = site.options.page();
+    std::optional<HttpServer::Answer> content;
+    if (PathOf(request) == site.options.path) {
+      content = {site.options.content_type, site.options.page()};
+    } else {
+      content = site.options.others(std::string(request.target()));
+    }
+    answer.result(content ? http::status::ok : http::status::not_found);
+    if (content) answer.set(http::field::content_type, content->content_type);
+    if (content) answer.body() = std::move(content->body);
   }
   answer.prepare_payload();
   return answer;
@@ -395,6 +402,26 @@ class BeastServer : public HttpServer {
 };
 
 }  // namespace
+
+const std::vector<std::string>& HttpServer::LoopbackNames() {
+  static const auto* const kNames = new std::vector<std::string>{"127.0.0.1", "localhost", "[::1]"};
+  return *kNames;
+}
+
+HttpServer::Options HttpServer::ForThisMachine(const std::string& listen, const std::string& policy) {
+  Options options;
+  options.listen = listen;
+  options.path = "/";
+  options.content_type = "text/html; charset=utf-8";
+  options.hosts = LoopbackNames();
+  options.headers = {{"Content-Security-Policy", policy},
+                     {"Cross-Origin-Opener-Policy", "same-origin"},
+                     {"Cross-Origin-Resource-Policy", "same-origin"},
+                     {"Referrer-Policy", "no-referrer"},
+                     {"X-Content-Type-Options", "nosniff"},
+                     {"Cache-Control", "no-store"}};
+  return options;
+}
 
 std::string HttpServer::FormatEvent(const std::string& name, const std::string& data) {
   return absl::StrCat("event: ", name, "\ndata: ", data, "\n\n");

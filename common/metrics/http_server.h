@@ -1,6 +1,6 @@
-// An HTTP server for one page, and optionally for a stream of server-sent events. It answers GET of the page's path and
-// then closes the connection; a stream stays open. With certificates it speaks TLS (1.2 or newer) and requires a client
-// certificate of the same authority, as the gRPC servers of common/rpc do; it does not ask for the run's token.
+// An HTTP server for one page, and optionally for other paths and for a stream of server-sent events. It answers a GET
+// and then closes the connection; a stream stays open. With certificates it speaks TLS (1.2 or newer) and requires a
+// client certificate of the same authority, as the gRPC servers of common/rpc do; it does not ask for the run's token.
 //
 // One thread of the server does all work and calls `page`. No client makes it wait: a connection is closed when it is
 // not done within `patience`, however it spends the time, and the oldest one is closed when there are more than
@@ -17,6 +17,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,9 @@ class HttpServer {
   static constexpr size_t kMaxRequestBytes = 8192;
   static constexpr size_t kMaxStreams = 64;
 
+  struct Answer {
+    std::string content_type, body;
+  };
   struct Options {
     std::string listen;  // host:port; port 0 picks one
     std::string path;    // of the page, such as /metrics
@@ -41,11 +45,15 @@ class HttpServer {
     std::string tls;
     std::chrono::milliseconds patience{5000};  // below Prometheus' usual scrape_timeout of 10 s
 
+    // Answers a GET of any other path: `target` is path and query as the client sent them. Nothing: 404. The server's
+    // thread calls it. Null: there are no other paths.
+    std::function<std::optional<Answer>(const std::string& target)> others;
+
     std::string events;                                        // path of the stream; empty: none
     std::vector<std::pair<std::string, std::string>> headers;  // of every answer
     // If not empty: the names that a request may give for this server (header Host, without the port), in lower case.
-    // Any other request is refused, and so is a stream for a page of another site. So a page of another site cannot
-    // read an answer, even if it makes its own name resolve to this server.
+    // Any other request is refused, and so is a stream or another path for a page of another site. So a page of another
+    // site cannot read an answer, even if it makes its own name resolve to this server.
     std::vector<std::string> hosts;
     std::chrono::milliseconds heartbeat{15000};  // between comments on a stream, which find clients that are gone
   };
@@ -60,6 +68,12 @@ class HttpServer {
   virtual ~HttpServer() = default;
   virtual const std::string& address() const = 0;  // host:port actually bound
   virtual void Publish(State state) = 0;           // thread-safe; never blocks
+
+  // Options of a page for a browser on this machine only, at path "/": names, headers and content type. policy: its
+  // Content-Security-Policy.
+  static Options ForThisMachine(const std::string& listen, const std::string& policy);
+  // The names under which a browser on this machine, or behind a forwarded port, reaches a page.
+  static const std::vector<std::string>& LoopbackNames();
 
   // `data` has no line breaks.
   static std::string FormatEvent(const std::string& name, const std::string& data);

@@ -288,18 +288,10 @@ int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster
   }
 }
 
-// Films an episode of the best policy of the first member. Where no film can be written (datacom-tools says why on
-// stderr) it draws a sheet of frames. Without a picture the run is complete, too.
+// Films an episode of the best policy of the first member. Without a film the run is complete, too.
 void MakeFilm(const std::string& run_dir) {
-  for (const auto& [name, option, frames] :
-       {std::array{"/film.mp4", "--max-frames", "100"}, std::array{"/film.png", "--frames", "6"}}) {
-    const std::string file = run_dir + name;
-    const absl::Status made = RunTool(
-        {"render", run_dir, "--epoch", "best", "--width", "640", "--height", "360", option, frames, "--out", file});
-    if (!made.ok()) continue;
-    std::printf("film: %s\n", file.c_str());
-    return;
-  }
+  const std::string file = run_dir + "/film.html";
+  if (RunTool({"render", run_dir, "--epoch", "best", "--out", file}).ok()) std::printf("film: %s\n", file.c_str());
 }
 
 absl::Status FinishRun(const Prepared& run, bool film) {

@@ -241,31 +241,18 @@ HttpServer::State FormatLiveState(const json& before, const json& after) {
 constexpr std::chrono::milliseconds kPeriod{1000};
 constexpr int kRest = 4;  // reading takes at most one part of the time in kRest + 1
 
-// The names under which a browser on this machine, or behind a forwarded port, reaches the page.
-const std::vector<std::string>& LoopbackNames() {
-  static const auto* const kNames = new std::vector<std::string>{"127.0.0.1", "localhost", "[::1]"};
-  return *kNames;
-}
-
 std::string CheckListen(const std::string& listen) {
   if (const std::string wrong = Address(0)(listen); !wrong.empty()) return wrong;
   const std::string host = listen.substr(0, listen.rfind(':'));
-  const std::vector<std::string>& names = LoopbackNames();
+  const std::vector<std::string>& names = HttpServer::LoopbackNames();
   if (std::find(names.begin(), names.end(), host) != names.end()) return "";
   return absl::StrCat("must be on this machine (127.0.0.1, localhost or [::1]), not ", listen,
                       ", because anybody who reaches the page can read it; from another machine use ssh -L");
 }
 
 HttpServer::Options ServerOptions(const std::string& listen, report::LivePage page) {
-  HttpServer::Options options;
-  options.listen = listen;
-  options.path = "/";
-  options.content_type = "text/html; charset=utf-8";
+  HttpServer::Options options = HttpServer::ForThisMachine(listen, page.policy);
   options.events = "/events";
-  options.hosts = LoopbackNames();
-  options.headers = {{"Content-Security-Policy", page.policy},        {"Cross-Origin-Opener-Policy", "same-origin"},
-                     {"Cross-Origin-Resource-Policy", "same-origin"}, {"Referrer-Policy", "no-referrer"},
-                     {"X-Content-Type-Options", "nosniff"},           {"Cache-Control", "no-store"}};
   options.page = [html = std::move(page.html)] { return html; };
   return options;
 }

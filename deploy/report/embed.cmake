@@ -1,13 +1,13 @@
-# Writes OUT: a C++ file holding the parts of the pages in FOLDER as string literals.
-set(code "#include \"deploy/report/template.h\"\n\nnamespace datacom::report {\n")
-foreach(pair "kPageTemplate=page.html" "kStyle=style.css" "kMapScript=maps.js" "kVerdictScript=verdict.js"
-             "kScript=page.js" "kLiveTemplate=live.html" "kLiveScript=live.js")
+# Writes OUT: a C++ file that defines string literals of HEADER in NAMESPACE. PARTS: "kName=file ...", files of FOLDER.
+set(code "#include \"${HEADER}\"\n\nnamespace ${NAMESPACE} {\n")
+string(REPLACE " " ";" pairs "${PARTS}")
+foreach(pair IN LISTS pairs)
   string(REPLACE "=" ";" parts "${pair}")
   list(GET parts 0 name)
   list(GET parts 1 file)
   file(READ "${FOLDER}/${file}" text)
   string(APPEND code "const char ${name}[] = R\"~~~(${text})~~~\";\n")
 endforeach()
-string(APPEND code "}  // namespace datacom::report\n")
+string(APPEND code "}  // namespace ${NAMESPACE}\n")
 file(WRITE "${OUT}" "${code}")
 # SPDX-License-Identifier: Apache-2.0

@@ -337,8 +337,9 @@ function showCurves(beside) {
 function pictures() {
   const filmed = data.runs.find((run) => run.film);
   if (filmed) {
-    const video = filmed.film.startsWith('data:video/');
-    const film = element(video ? 'video' : 'img', {[video ? 'aria-label' : 'alt']: 'Film of an episode', src: filmed.film});
+    const page = filmed.film.startsWith('data:text/html'), video = filmed.film.startsWith('data:video/');
+    const about = {[page ? 'title' : video ? 'aria-label' : 'alt']: 'Film of an episode', src: filmed.film};
+    const film = element(page ? 'iframe' : video ? 'video' : 'img', page ? {...about, sandbox: 'allow-scripts'} : about);
     if (video) Object.assign(film, {controls: true, loop: true, muted: true, autoplay: true});
     const caption = `An episode${data.runs.length > 1 ? ` of ${label(filmed)}` : ''}`;
     return [element('figure', {class: 'film'}, element('figcaption', {text: caption}), film)];

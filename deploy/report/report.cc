@@ -114,8 +114,8 @@ json MapData(const std::string& run_dir, const MapMaker& map) {
 // The film of a run as a data URI; null without one, or with one that is too large for a page.
 json FilmData(const std::string& run_dir) {
   constexpr uint64_t kMostBytes = 8 << 20;
-  for (const auto& [name, type] :
-       {std::pair("film.mp4", "video/mp4"), std::pair("film.webp", "image/webp"), std::pair("film.png", "image/png")}) {
+  for (const auto& [name, type] : {std::pair("film.html", "text/html"), std::pair("film.mp4", "video/mp4"),
+                                   std::pair("film.webp", "image/webp"), std::pair("film.png", "image/png")}) {
     const absl::StatusOr<std::string> film = ReadFile(absl::StrCat(run_dir, "/", name), kMostBytes);
     if (film.ok()) return absl::StrCat("data:", type, ";base64,", absl::Base64Escape(*film));
   }

@@ -1,7 +1,7 @@
 // The report of one or several runs: one self-contained HTML page, and the page that follows running ones.
 //
-// Reads experiment.textproto, build.txt, progress.csv, episodes.csv and the film (film.mp4, .webp or .png, at most 8
-// MB) of each run folder, and baselines (baselines.h). The page itself computes its verdicts from the curves
+// Reads experiment.textproto, build.txt, progress.csv, episodes.csv and the film (film.html, .mp4, .webp or .png, at
+// most 8 MB) of each run folder, and baselines (baselines.h). The page itself computes its verdicts from the curves
 // (verdict.js). The plotting library (Chart.js) is read from its Debian package and inlined together with its licence.
 // Apart from reading files and calling the map maker, the functions are pure; thread-safe.
 #ifndef DATACOM_DEPLOY_REPORT_REPORT_H_

@@ -39,8 +39,8 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", BuildName());
   app.require_subcommand(1);
   int exit_code = kExitOk;
-  for (auto* add : {AddTask, AddEval, AddRollout, AddRender, AddReplayViolation, AddExport, AddExportDataset, AddVerify,
-                    AddLoadTask, AddModelFit}) {
+  for (auto* add : {AddTask, AddEval, AddRollout, AddRender, AddDemo, AddReplayViolation, AddExport, AddExportDataset,
+                    AddVerify, AddLoadTask, AddModelFit}) {
     add(&app, &exit_code);
   }
   EndWithoutMemory(kExitUsage);

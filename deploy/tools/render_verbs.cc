@@ -1,4 +1,4 @@
-// render, replay-violation and task.
+// render, demo, replay-violation and task.
 #include <iostream>
 #include <memory>
 #include <string>
@@ -9,6 +9,7 @@
 #include "common/base/stop.h"
 #include "common/base/whole_number.h"
 #include "common/records/best_epoch.h"
+#include "deploy/tools/demo/demo.h"
 #include "deploy/tools/maps/run_policies.h"
 #include "deploy/tools/play/commands.h"
 #include "deploy/tools/play/violation.h"
@@ -68,13 +69,24 @@ void AddFrameSize(CLI::App* verb, RenderCommand* command) {
 
 }  // namespace
 
+void AddDemo(CLI::App* app, int* exit_code) {
+  auto command = std::make_shared<DemoCommand>();
+  CLI::App* verb = app->add_subcommand("demo", kAboutDemo);
+  verb->add_option("--port", command->port, "Port on this machine (a free one)")->check(WholeNumber<uint16_t>(0));
+  verb->add_flag_function(
+      "--no-browser", [command](int64_t) { command->browser = false; }, "Only print the address");
+  verb->callback([command, exit_code] { *exit_code = Finish(RunDemoCommand(*command, &std::cout)); });
+}
+
 void AddRender(CLI::App* app, int* exit_code) {
   auto command = std::make_shared<RenderCommand>();
   PlaybackOptions& playback = command->playback;
   CLI::App* verb = app->add_subcommand("render", kAboutRender);
   verb->add_option("what", playback.what, "Run folder, shipped:NAME, results:NAME, or task name")->required();
-  verb->add_option("--out", command->out,
-                   "FILE.mp4 or FILE.png; for a map FILE.png, .json or .csv; - writes a PNG to standard output")
+  verb->add_option(
+          "--out", command->out,
+          "FILE.html (a page that plays the episode), FILE.mp4 (with ffmpeg) or FILE.png; for a map FILE.png, .json or "
+          ".csv; - writes a PNG to standard output")
       ->required();
   verb->add_option("--member", playback.member, "Member of the run (0)")->check(WholeNumber<uint32_t>(0));
   verb->add_option("--epoch", playback.epoch, "Epoch of the run, last or best; for a map several: 0,2,last, or all");

@@ -27,6 +27,7 @@ void AddModelFit(CLI::App* app, int* exit_code);
 void AddRender(CLI::App* app, int* exit_code);
 void AddReplayViolation(CLI::App* app, int* exit_code);
 void AddTask(CLI::App* app, int* exit_code);
+void AddDemo(CLI::App* app, int* exit_code);
 
 // Read all files of a run (run_verbs.cc).
 void AddExportDataset(CLI::App* app, int* exit_code);
@@ -39,6 +40,7 @@ inline constexpr char kAboutRollout[] = "Plays recorded actions, or one episode 
 inline constexpr char kAboutRender[] = "Writes a film or picture of an episode, or a map of the learned constraint";
 inline constexpr char kAboutReplayViolation[] =
     "Simulates a violation of training again, bit for bit, from the run's safety ledger";
+inline constexpr char kAboutDemo[] = "Plays trained policies on a page in the browser, with a switch for their shields";
 inline constexpr char kAboutExport[] = "Writes a run's policy (nets and safety filter) as one file for a robot";
 inline constexpr char kAboutExportDataset[] =
     "Copies the transitions that an ended run still holds into a dataset, for pre-training";

@@ -10,7 +10,7 @@
 | eval | EPISODES episodes |
 | render | few frames of few pixels; maps of few points |
 | replay-violation | the first violation, where the run has none with the number; a picture instead of a film |
-| watch | on a free port; asked once, then stopped |
+| watch, demo | on a free port; asked once, then stopped |
 | bench | not run: pages.py has checked its options |
 | ./datacom build, test, fuzz, format, lint, setup, help, bench | not run: pages.py has checked their arguments |
 
@@ -119,11 +119,11 @@ def small_violation(words):
 
 
 def watch(program, words):
-    """Runs `datacom watch` until it has answered once."""
-    words = [*take(words, "--listen")[1], "--listen", "127.0.0.1:0"]
+    """Runs `datacom watch` or `datacom demo` until it has answered once."""
+    words = [*take(words, "--listen")[1], "--listen", "127.0.0.1:0"] if words[0] == "watch" else ["demo", "--no-browser"]
     with subprocess.Popen([program, *words], stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout:
-            match = re.match(r"watch: (http\S+)", line)
+            match = re.match(r"(?:watch|demo): (http\S+)", line)
             if match:
                 with urllib.request.urlopen(match[1], timeout=60) as answer:
                     assert answer.status == 200 and b"<html" in answer.read()
@@ -162,7 +162,7 @@ def main(folder, name, *words):
         words = small_render(words)
     elif verb == "replay-violation":
         words = small_violation(words)
-    elif verb == "watch" and "--help" not in words:
+    elif verb in ("watch", "demo") and "--help" not in words:
         return watch(program, words)
     if words != list(sys.argv[3:]):
         print("small:", *words, file=sys.stderr)

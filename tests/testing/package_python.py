@@ -1,35 +1,81 @@
-"""A Python with what the package `datacom` can use, from PyPI, in a virtual environment of the build folder."""
+"""Pythons with what the package `datacom` can use, from PyPI, in virtual environments of the build folder."""
 import fcntl
+import platform
 import re
+import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 PACKAGES = ["numpy==2.2.6", "gymnasium==1.2.0", "pandas==2.3.3", "matplotlib==3.10.7", "pytest==8.4.2", "minari==0.5.4", "h5py==3.16.0",
             "onnx==1.19.1", "onnxruntime==1.23.2"]
+# Debian 12's torch is 1.13.1, which this version of Stable-Baselines3 takes and which needs NumPy 1.
+SB3_PACKAGES = ["numpy==1.26.4", "gymnasium==1.0.0", "pandas==2.2.3", "matplotlib==3.10.7", "pytest==8.4.2", "cloudpickle==3.1.1",
+                "typing_extensions==4.15.0"]
+SB3_ALONE = ["stable-baselines3==2.4.1"]  # without what it depends on
+
+
+def _run(*words, cwd=None):
+    """Whether the command has ended without an error; its words are printed if not."""
+    done = subprocess.run(words, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, cwd=cwd)
+    if done.returncode != 0:
+        print(f"skipped: {' '.join(map(str, words))}\n{done.stdout[-2000:]}")
+    return done.returncode == 0
+
+
+def _environment(build, name, packages, alone=()):
+    """The interpreter of BUILD/python/NAME, or None. alone: packages without what they depend on."""
+    folder = Path(build) / "python" / name
+    python, stamp = folder / "bin/python", folder / "installed.txt"
+    wanted = "\n".join([*packages, *alone])
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with open(folder.parent / f"{name}.lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests that need it may start together
+        if stamp.is_file() and stamp.read_text() == wanted:
+            return str(python)
+        if not _run(sys.executable, "-m", "venv", "--clear", "--without-pip", folder):
+            return None
+        pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--disable-pip-version-check", "--retries", "1", "--only-binary",
+               ":all:"]
+        if not _run(*pip, *packages) or alone and not _run(*pip, "--no-deps", *alone):
+            return None
+        stamp.write_text(wanted)
+    return str(python)
+
+
+def has_sanitizer(build):
+    """Whether Python cannot load the build's library; the reason is printed."""
+    linked = subprocess.run(["ldd", Path(build) / "lib/libdatacom_python.so"], check=True, text=True, stdout=subprocess.PIPE).stdout
+    if re.search("lib[at]san", linked):
+        print("skipped: Python cannot load a library with a sanitizer")
+        return True
+    return False
 
 
 def package_python(build):
     """The interpreter, BUILD/python/package/bin/python. None, and the reason is printed: PyPI cannot be reached, or the build has a sanitizer."""
-    build = Path(build)
-    if re.search("lib[at]san", subprocess.run(["ldd", build / "lib/libdatacom_python.so"], check=True, text=True, stdout=subprocess.PIPE).stdout):
-        print("skipped: Python cannot load a library with a sanitizer")
-        return None
-    folder = build / "python/package"
-    python, stamp = folder / "bin/python", folder / "installed.txt"
-    wanted = "\n".join(PACKAGES)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with open(folder.parent / "package.lock", "w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # tests that need it may start together
-        if stamp.is_file() and stamp.read_text() == wanted:
-            return str(python)
-        for words in ([sys.executable, "-m", "venv", "--clear", "--without-pip", folder],
-                      [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--disable-pip-version-check", "--retries", "1",
-                       "--only-binary", ":all:", *PACKAGES]):
-            done = subprocess.run(words, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-            if done.returncode != 0:
-                print(f"skipped: {' '.join(map(str, words))}\n{done.stdout[-2000:]}")
-                return None
-        stamp.write_text(wanted)
-    return str(python)
+    return None if has_sanitizer(build) else _environment(build, "package", PACKAGES)
+
+
+def sb3_python(build):
+    """The interpreter of BUILD/python/sb3, which has Stable-Baselines3 and Debian's torch, and the folder of that torch. None, and the reason is
+    printed, without PyPI or Debian's mirror. PyPI's torch would bring gigabytes of CUDA."""
+    folder = Path(build).resolve() / "python/torch"
+    here = folder / "usr/lib/python3/dist-packages"
+    if not (here / "torch").is_dir():
+        shutil.rmtree(folder, ignore_errors=True)  # of an attempt that failed
+        folder.mkdir(parents=True)
+        if not _run("apt-get", "download", "python3-torch", cwd=folder):
+            return None
+        # Its links lead to the libraries of libtorch-dev, which the build uses, too.
+        machine = sysconfig.get_config_var("MULTIARCH") or f"{platform.machine()}-linux-gnu"
+        (folder / "usr/lib").mkdir(parents=True)
+        (folder / "usr/lib" / machine).symlink_to(f"/usr/lib/{machine}")
+        if not _run("dpkg-deb", "-x", *folder.glob("python3-torch_*.deb"), folder / "all"):
+            return None
+        (folder / "all/usr/lib/python3").rename(folder / "usr/lib/python3")
+        shutil.rmtree(folder / "all")
+    python = _environment(build, "sb3", SB3_PACKAGES, SB3_ALONE)
+    return None if python is None else (python, str(here))
 # SPDX-License-Identifier: Apache-2.0

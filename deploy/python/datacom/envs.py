@@ -15,6 +15,7 @@ unpickled environment is a new one with the same arguments: it does not continue
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import os
 import re
 import threading
@@ -66,6 +67,21 @@ def _text(options: Mapping[str, Any]) -> str:
         for one in field if isinstance(field, (list, tuple)) else [field]:
             words.append(f"{name} {{ {_text(one)} }}" if isinstance(one, Mapping) else f"{name}: {value(one)}")
     return " ".join(words)
+
+
+class _Look(NamedTuple):
+    """How pictures look."""
+
+    mode: str | None
+    width: int
+    height: int
+    camera: str
+
+
+def _look(mode: str | None, width: int, height: int, camera: str) -> _Look:
+    if mode not in (None, "rgb_array"):
+        raise ValueError(f"render_mode is {mode!r}, not 'rgb_array' or None")
+    return _Look(mode, width, height, camera)
 
 
 class _Alone:
@@ -144,6 +160,13 @@ class _Environments:
         self._check(self._library.datacom_env_reset(self._handle, ctypes.byref(start), self._result_pointer, self._message,
                                                     len(self._message)))
 
+    def draw(self, look: _Look) -> list[NDArray[np.uint8]]:
+        frames = [np.zeros((look.height, look.width, 3), np.uint8) for _ in self.reward]
+        for i, frame in enumerate(frames):
+            self._check(self._library.datacom_env_draw(self._handle, i, look.camera.encode(), look.width, look.height, frame.ctypes.data,
+                                                       self._message, len(self._message)))
+        return frames
+
     def dynamics(self, observation: ArrayLike) -> Dynamics:
         info = self.info
         rows = np.ascontiguousarray(observation, np.float32)
@@ -170,7 +193,22 @@ def _init_of(options: dict[str, Any] | None) -> dict[str, float]:
     return dict((options or {}).get("init", {}))
 
 
-class VectorEnv(gymnasium.vector.VectorEnv):
+class _Described:
+    """What Gymnasium calls an environment's spec, with the horizon in it: the task ends its episodes itself, without a wrapper."""
+
+    horizon: int
+    _spec: Any = None
+
+    @property
+    def spec(self) -> Any:
+        return self._spec
+
+    @spec.setter
+    def spec(self, spec: Any) -> None:
+        self._spec = None if spec is None else dataclasses.replace(spec, max_episode_steps=self.horizon)
+
+
+class VectorEnv(_Described, gymnasium.vector.VectorEnv):
     """Environments of one task, stepped by C++ threads without the interpreter's lock. See the module for `info`.
 
     task: "CartPole", "AirHockey", "AirHockey7dof", "Navigation", or the path of a task.textproto.
@@ -181,18 +219,23 @@ class VectorEnv(gymnasium.vector.VectorEnv):
       Gymnasium's AutoresetMode is taken, too. info["cost"] and info["success"] belong to the state that the step reached, in every mode.
     options: fields of the task's options, for example {"action_repeat": 10}.
     copy: False returns the arrays that the next step overwrites.
+    render_mode: "rgb_array" lets `render` give pictures of width x height pixels, through a camera of the model ("": the first that is fixed).
 
     Raises ValueError, with the names that exist, for an unknown task or option.
     """
 
     def __init__(self, task: str | os.PathLike[str], num_envs: int = 1, *, threads: int | None = None, autoreset_mode: Any = "next_step",
-                 options: Mapping[str, Any] | None = None, copy: bool = True) -> None:
+                 options: Mapping[str, Any] | None = None, copy: bool = True, render_mode: str | None = None, width: int = 480,
+                 height: int = 270, camera: str = "") -> None:
+        self.look = _look(render_mode, width, height, camera)
         mode = str(getattr(autoreset_mode, "name", autoreset_mode)).lower()
         self._environments = envs = _Environments(task, num_envs, threads, mode, options)
         self.num_envs = num_envs
         self._mode, self._copy = mode, copy
         modes = getattr(gymnasium.vector, "AutoresetMode", None)
-        self.metadata = {"render_modes": [], "autoreset_mode": mode if modes is None else modes[mode.upper()]}
+        self.render_mode = render_mode
+        self.metadata = {"render_modes": ["rgb_array"], "render_fps": round(1 / envs.info.control_period),
+                         "autoreset_mode": mode if modes is None else modes[mode.upper()]}
         self.single_observation_space, self.single_action_space = envs.spaces()
         self.observation_space = gymnasium.vector.utils.batch_space(self.single_observation_space, num_envs)
         self.action_space = gymnasium.vector.utils.batch_space(self.single_action_space, num_envs)
@@ -257,21 +300,30 @@ class VectorEnv(gymnasium.vector.VectorEnv):
                 info.update(final_obs=final, _final_obs=ended, final_info={**of_end, **{f"_{name}": ended for name in of_end}}, _final_info=ended)
         return observation, reward, terminated, truncated, info
 
+    def render(self) -> tuple[NDArray[np.uint8], ...] | None:  # type: ignore[override]
+        """A picture [height, width, 3] of every environment, with the mode "rgb_array"."""
+        if self.render_mode is None:
+            gymnasium.logger.warn("render() draws only with render_mode='rgb_array'")
+            return None
+        with self._environments.alone:
+            return tuple(self._environments.draw(self.look))
+
     def dynamics(self, observation: ArrayLike) -> Dynamics:
         """The task's control-affine model at observations [..., observation_dim]. Raises ValueError for another shape."""
         return self._environments.dynamics(observation)
 
 
-class Env(gymnasium.Env):
+class Env(_Described, gymnasium.Env):
     """One environment of a task. See the module for `info`, and VectorEnv for the parameters."""
 
-    metadata = {"render_modes": []}
+    metadata = {"render_modes": ["rgb_array"]}
 
-    def __init__(self, task: str | os.PathLike[str], *, options: Mapping[str, Any] | None = None, render_mode: None = None) -> None:
-        if render_mode is not None:
-            raise ValueError(f"render_mode is {render_mode!r}: `datacom render` draws the episodes of a run")
+    def __init__(self, task: str | os.PathLike[str], *, options: Mapping[str, Any] | None = None, render_mode: str | None = None,
+                 width: int = 480, height: int = 270, camera: str = "") -> None:
+        self.look = _look(render_mode, width, height, camera)
         self._environments = envs = _Environments(task, 1, 1, "disabled", options)
-        self.render_mode = None
+        self.render_mode = render_mode
+        self.metadata = {**self.metadata, "render_fps": round(1 / envs.info.control_period)}
         self.observation_space, self.action_space = envs.spaces()
         self.horizon: int = envs.info.horizon
         self.control_period: float = envs.info.control_period
@@ -299,6 +351,14 @@ class Env(gymnasium.Env):
         with envs.alone:
             envs.step(np.asarray(action)[None])
             return envs.observation[0].copy(), float(envs.reward[0]), bool(envs.terminated[0]), bool(envs.truncated[0]), self._info()
+
+    def render(self) -> NDArray[np.uint8] | None:  # type: ignore[override]
+        """A picture [height, width, 3] of the present state, with the mode "rgb_array". Drawn by rays on the processor: about 40 ms."""
+        if self.render_mode is None:
+            gymnasium.logger.warn("render() draws only with render_mode='rgb_array'")
+            return None
+        with self._environments.alone:
+            return self._environments.draw(self.look)[0]
 
     def dynamics(self, observation: ArrayLike) -> Dynamics:
         """The task's control-affine model at observations [..., observation_dim]."""

@@ -150,6 +150,17 @@ int datacom_env_step(datacom_env* env, const float* action, const datacom_env_re
       message, message_bytes);
 }
 
+int datacom_env_draw(datacom_env* env, int environment, const char* camera, int width, int height, uint8_t* rgb,
+                     char* message, size_t message_bytes) {
+  return RunAlone(
+      env,
+      [&]() -> absl::Status {
+        if (rgb == nullptr) return absl::InvalidArgumentError("rgb is NULL");
+        return env->environments->Draw(environment, {camera == nullptr ? "" : camera, width, height}, rgb);
+      },
+      message, message_bytes);
+}
+
 void datacom_env_dynamics(const datacom_env* env, int count, const float* observation, double* q, double* x,
                           double* x_dot, double* f, double* G) {
   const datacom_env_info& info = env->info;

@@ -92,6 +92,12 @@ int datacom_env_reset(datacom_env* env, const datacom_env_start* start, const da
 int datacom_env_step(datacom_env* env, const float* action, const datacom_env_result* result, char* message,
                      size_t message_bytes);
 
+/* Draws the present state of one environment by rays: rgb [height, width, 3]. camera: a name of the model's; NULL or
+ * "": the first camera fixed to the world. DATACOM_ENV_BAD_ARGUMENT, and the cameras that there are, for an unknown
+ * one, or a size that is not 1 to 4,096; DATACOM_ENV_FAILED before the first reset. */
+int datacom_env_draw(datacom_env* env, int environment, const char* camera, int width, int height, uint8_t* rgb,
+                     char* message, size_t message_bytes);
+
 /* The control-affine model of the task, q_dot = f + G u, at `count` observations [count, observation_dim]. Outputs:
  * q, f [count, q_dim]; x, x_dot [count, x_dim]; G [count, q_dim, action_dim]. */
 void datacom_env_dynamics(const datacom_env* env, int count, const float* observation, double* q, double* x,

@@ -12,6 +12,7 @@
 #include "common/config/experiment.h"
 #include "common/config/textproto.h"
 #include "common/tasks/checked_step.h"
+#include "common/tasks/mujoco.h"
 #include "common/tasks/python/python_model.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/task_options.pb.h"
@@ -155,6 +156,28 @@ absl::Status Environments::Step(const float* action, const datacom_env_result& o
     for (int i = static_cast<int>(static_cast<int64_t>(count()) * piece / pieces); i < end; ++i)
       StepOne(i, action, out);
   });
+  return absl::OkStatus();
+}
+
+absl::Status Environments::Draw(int index, const Look& look, uint8_t* rgb) {
+  if (index < 0 || index >= count()) return absl::InvalidArgumentError(absl::StrCat("there is no environment ", index));
+  constexpr int kLargest = 4096;
+  if (std::min(look.width, look.height) < 1 || std::max(look.width, look.height) > kLargest) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a picture of ", look.width, " x ", look.height, " pixels: a side has 1 to ", kLargest));
+  }
+  const Slot& slot = slots_[index];
+  const Simulation* const simulation = slot.task->simulation();
+  if (slot.episode == 0) return absl::InternalError("there is no state to draw before the first reset");
+  if (renderer_ == nullptr || !(look == look_)) {
+    ASSIGN_OR_RETURN(renderer_, tools::Renderer::WithRays(simulation->model(), look.camera, look.width, look.height));
+    look_ = look;
+    pixels_.resize(size_t{4} * look.width * look.height);
+  }
+  RETURN_IF_ERROR(renderer_->Render(*simulation, pixels_.data()));
+  for (size_t i = 0; i < pixels_.size(); i += 4, rgb += 3) {
+    for (int colour = 0; colour < 3; ++colour) rgb[colour] = pixels_[i + 2 - colour];
+  }
   return absl::OkStatus();
 }
 

@@ -16,6 +16,7 @@
 #include "common/base/team.h"
 #include "common/tasks/task.h"
 #include "deploy/python/native/datacom_env.h"
+#include "deploy/tools/render/renderer.h"
 
 namespace datacom::python {
 
@@ -46,6 +47,15 @@ class Environments {
   // an action is not finite. Then nothing has stepped.
   absl::Status Step(const float* action, const datacom_env_result& out);
 
+  struct Look {
+    std::string camera;
+    int width = 0, height = 0;
+    bool operator==(const Look&) const = default;
+  };
+  // rgb: [height, width, 3]. INVALID_ARGUMENT for an environment, a camera or a size that there is not; INTERNAL before
+  // the first reset.
+  absl::Status Draw(int index, const Look& look, uint8_t* rgb);
+
  private:
   struct Slot {
     std::unique_ptr<Task> task;
@@ -64,6 +74,9 @@ class Environments {
   const TaskModel model_;
   const int autoreset_;
   std::vector<Slot> slots_;
+  Look look_;                                  // of renderer_
+  std::unique_ptr<tools::Renderer> renderer_;  // null before the first picture
+  std::vector<uint8_t> pixels_;                // its output
   std::unique_ptr<Team> team_;
 };
 

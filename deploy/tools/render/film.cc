@@ -197,7 +197,7 @@ absl::Status Film::Draw(const std::vector<uint32_t>& steps, const std::function<
     if (next == steps.size() || state.step != steps[next]) return absl::OkStatus();
     ++next;
     RETURN_IF_ERROR(CheckStop());
-    RETURN_IF_ERROR(renderer_->Render(*state.task->simulation(), &picture));
+    RETURN_IF_ERROR(renderer_->Render(*state.task->simulation(), picture.pixels()));
     std::optional<NearestName> nearest;
     if (const auto found = playback_.known->At(state.observation)) {
       nearest = NearestName{playback_.known->name(found->row), found->distance};

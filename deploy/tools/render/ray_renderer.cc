@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "common/base/status.h"
+#include "deploy/tools/render/picture.h"
 #include "deploy/tools/render/renderer.h"
+#include "deploy/tools/render/scene_view.h"
 
 namespace datacom::tools {
 namespace {
@@ -46,11 +48,11 @@ class RayRenderer : public Renderer {
   explicit RayRenderer(std::unique_ptr<SceneView> view)
       : view_(std::move(view)), hits_(size_t{1} * view_->width() * view_->height()) {}
 
-  absl::Status Render(const Simulation& simulation, Picture* picture) override {
+  absl::Status Render(const Simulation& simulation, uint8_t* pixels) override {
     RETURN_IF_ERROR(view_->Update(simulation));
     return GuardMujoco([&] {
       CastRays();
-      Shade(picture);
+      Shade(pixels);
     });
   }
 
@@ -108,15 +110,11 @@ class RayRenderer : public Renderer {
   }
 
   Colour ColourOf(int geom) const {
-    const mjModel& model = view_->model();
-    const float* rgba = model.geom_rgba + 4 * geom;
-    const int material = model.geom_matid[geom];
-    const bool own = rgba[0] != 0.5F || rgba[1] != 0.5F || rgba[2] != 0.5F || rgba[3] != 1;  // MuJoCo's default colour
-    if (material >= 0 && !own) rgba = model.mat_rgba + 4 * material;
+    const float* const rgba = ColourOfGeom(view_->model(), geom);
     return {rgba[0], rgba[1], rgba[2], 1};
   }
 
-  void Shade(Picture* picture) {
+  void Shade(uint8_t* pixels) {
     const mjvGLCamera eye = view_->Eye();
     const mjvScene& scene = *view_->scene();
     const Vec origin = FromFloats(eye.pos);
@@ -139,7 +137,7 @@ class RayRenderer : public Renderer {
         colour = ColourOf(hit.geom);
         colour = {colour.red * brightness, colour.green * brightness, colour.blue * brightness, 1};
       }
-      uint8_t* const pixel = picture->pixels() + 4 * i;
+      uint8_t* const pixel = pixels + 4 * i;
       pixel[0] = static_cast<uint8_t>(std::lround(255 * std::min(1.0, colour.blue)));
       pixel[1] = static_cast<uint8_t>(std::lround(255 * std::min(1.0, colour.green)));
       pixel[2] = static_cast<uint8_t>(std::lround(255 * std::min(1.0, colour.red)));

@@ -15,6 +15,7 @@
 #include "deploy/tools/maps/feasibility_map.h"
 #include "deploy/tools/maps/run_policies.h"
 #include "deploy/tools/render/film.h"
+#include "deploy/tools/render/film_page.h"
 #include "deploy/tools/render/map_picture.h"
 #include "deploy/tools/render/video.h"
 
@@ -49,13 +50,16 @@ absl::StatusOr<uint32_t> LastStep(const RenderCommand& command, const Film& film
   return absl::InvalidArgumentError(absl::StrCat("--step: ", step, " is past the episode's last, ", film.last_step()));
 }
 
-absl::Status WriteFilm(const RenderCommand& command, std::ostream* out) {
+absl::Status CheckFilm(const RenderCommand& command) {
   if (command.frames.has_value()) {
     return absl::InvalidArgumentError("--frames: only for a PNG; --fps sets how many frames a film has");
   }
-  if (!(command.fps > 0 && command.fps <= 1000)) {
-    return absl::InvalidArgumentError(absl::StrCat("--fps: ", command.fps, " is not within 0 to 1000"));
-  }
+  if (command.fps > 0 && command.fps <= 1000) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--fps: ", command.fps, " is not within 0 to 1000"));
+}
+
+absl::Status WriteFilm(const RenderCommand& command, std::ostream* out) {
+  RETURN_IF_ERROR(CheckFilm(command));
   ASSIGN_OR_RETURN(const Film::Look look, LookOf(command, /*sheet=*/false));
   ASSIGN_OR_RETURN(Playback playback, MakePlayback(command.playback));
   *out << playback.note;
@@ -71,6 +75,16 @@ absl::Status WriteFilm(const RenderCommand& command, std::ostream* out) {
   RETURN_IF_ERROR(video->Finish());
   *out << command.out << ": " << pace.steps.size() << " frames at " << pace.frames_per_second << " a second, " << last
        << " steps\n";
+  return absl::OkStatus();
+}
+
+absl::Status WriteFilmPage(const RenderCommand& command, std::ostream* out) {
+  RETURN_IF_ERROR(CheckFilm(command));
+  ASSIGN_OR_RETURN(const Playback playback, MakePlayback(command.playback));
+  *out << playback.note;
+  ASSIGN_OR_RETURN(const FilmPage page, MakeFilmPage(playback, command.camera, command.fps, command.step));
+  RETURN_IF_ERROR(WriteOutputFile(command.out, page.html));
+  *out << command.out << ": " << page.frames << " frames of " << page.steps << " steps; open it in a browser\n";
   return absl::OkStatus();
 }
 
@@ -123,14 +137,15 @@ absl::Status RunRenderCommand(const RenderCommand& given, std::ostream* out) {
   ASSIGN_OR_RETURN(const std::string replaced, ReplacedFile(command.out));
   if (IsStandardOutput(command.out)) out = &std::cerr;
   std::string type = fs::path(command.out).extension().string();
-  const std::vector<std::string> types =
-      command.map ? std::vector<std::string>{".png", ".json", ".csv"} : std::vector<std::string>{".mp4", ".png"};
+  const std::vector<std::string> types = command.map ? std::vector<std::string>{".png", ".json", ".csv"}
+                                                     : std::vector<std::string>{".html", ".mp4", ".png"};
   const bool known = std::find(types.begin(), types.end(), type) != types.end();
   if (!known && replaced.empty()) type = ".png";  // of a FIFO, a device or standard output
   if (!known && !replaced.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--out: ", command.out, " ends in none of ", absl::StrJoin(types, ", ")));
   }
+  if (type == ".html") return WriteFilmPage(command, out);
   RETURN_IF_ERROR(FontStatus());
   if (command.map) return WriteMap(command, type, out);
   return type == ".mp4" ? WriteFilm(command, out) : WriteStill(command, out);

@@ -13,7 +13,7 @@ namespace datacom::tools {
 
 struct RenderCommand {
   PlaybackOptions playback;
-  std::string out;  // FILE.mp4 or FILE.png; for a map FILE.png, .json or .csv
+  std::string out;  // FILE.html, FILE.mp4 or FILE.png; for a map FILE.png, .json or .csv
   std::string camera;
   std::optional<int> width, height;  // a frame's size; default 960x540, in a sheet 480x270
   double fps = 30;                   // frames per second of a film, which plays in real time

@@ -64,6 +64,22 @@ TEST(HttpServer, AnswersOnlyGetOfItsPath) {
   EXPECT_EQ(Get(server->address(), "/metrics", "\x16\x03\x01"), "");
 }
 
+TEST(HttpServer, OtherPathsHaveAnswersOfTheirOwn) {
+  HttpServer::Options options = HttpServer::ForThisMachine("127.0.0.1:0", "default-src 'none'");
+  options.page = [] { return "the page"; };
+  options.others = [](const std::string& target) -> std::optional<HttpServer::Answer> {
+    if (target != "/data?n=2") return std::nullopt;
+    return HttpServer::Answer{"application/json", "[2]"};
+  };
+  const auto server = HttpServer::Start(options).value();
+  const std::string answer = Get(server->address(), "/data?n=2");
+  EXPECT_THAT(answer, AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), HasSubstr("Content-Type: application/json\r\n"),
+                            HasSubstr("Content-Security-Policy: default-src 'none'\r\n"), HasSubstr("\r\n\r\n[2]")));
+  EXPECT_THAT(Get(server->address(), "/data?n=3"), StartsWith("HTTP/1.1 404 Not Found\r\n"));
+  EXPECT_THAT(Get(server->address(), "/"), HasSubstr("the page"));
+  EXPECT_THAT(Get(server->address(), "/data?n=2", "POST"), StartsWith("HTTP/1.1 405 Method Not Allowed\r\n"));
+}
+
 TEST(HttpServer, AnswersOnAHostName) {
   HttpServer::Options options = PageOptions();
   options.listen = "localhost:0";

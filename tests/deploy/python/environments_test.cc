@@ -84,6 +84,28 @@ TEST(Environments, NamesWhatCannotBeMade) {
   EXPECT_THAT(std::string(Environments::Make({"tennis", ""}).status().message()), testing::HasSubstr("\"tennis\""));
 }
 
+constexpr int kWidth = 96, kHeight = 54;  // of a picture
+
+TEST(Environments, DrawTheirOwnStates) {
+  const std::unique_ptr<Environments> two = Make({"cartpole", "", 2, 1, DATACOM_ENV_DISABLED});
+  std::vector<uint8_t> rgb(3 * kWidth * kHeight);
+  const auto draw = [&](int index, int width = kWidth) { return two->Draw(index, {"", width, kHeight}, rgb.data()); };
+  EXPECT_TRUE(absl::IsInternal(draw(0))) << "there is no state yet";
+  Arrays told(2, two->model().spec);
+  const std::vector<uint8_t> first = {1, 0}, second = {0, 1};
+  ASSERT_TRUE(two->Reset({first.data(), nullptr, nullptr, {{"x", -1}, {"theta", 0}}}, told.out).ok());
+  ASSERT_TRUE(two->Reset({second.data(), nullptr, nullptr, {{"x", 1}, {"theta", 0}}}, told.out).ok());
+  ASSERT_TRUE(draw(0).ok());
+  const std::vector<uint8_t> left = rgb;
+  ASSERT_TRUE(draw(1).ok());
+  EXPECT_NE(rgb, left);
+  ASSERT_TRUE(draw(0).ok());
+  EXPECT_EQ(rgb, left);
+  EXPECT_TRUE(absl::IsInvalidArgument(draw(2)));
+  EXPECT_TRUE(absl::IsInvalidArgument(draw(0, 0)));
+  EXPECT_TRUE(absl::IsInvalidArgument(draw(0, 5000)));
+}
+
 }  // namespace
 }  // namespace datacom::python
 // SPDX-License-Identifier: Apache-2.0

@@ -40,7 +40,7 @@ def test_every_task_has_a_name_in_gymnasium():
 @pytest.mark.filterwarnings("ignore")
 def test_gymnasiums_checker_accepts_every_task(name):
     env = gymnasium.make(f"datacom:datacom/{name}-v0")
-    check_env(env.unwrapped, skip_render_check=True)
+    check_env(env.unwrapped)
 
 
 @pytest.mark.parametrize("name", NAMES)

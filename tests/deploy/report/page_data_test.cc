@@ -93,6 +93,9 @@ TEST_F(PageDataTest, TheFilmOfARunIsPartOfThePageUnlessItIsTooLarge) {
   EXPECT_EQ((*Data())["runs"][0]["film"], nullptr);
   Write("film.webp", "abc");
   EXPECT_EQ((*Data())["runs"][0]["film"], "data:image/webp;base64,YWJj");
+  Write("film.html", "page");
+  EXPECT_EQ((*Data())["runs"][0]["film"], "data:text/html;base64,cGFnZQ==");
+  std::filesystem::remove(folder_ / "film.html");
   Write("film.mp4", "film");
   EXPECT_EQ((*Data())["runs"][0]["film"], "data:video/mp4;base64,ZmlsbQ==");
   EXPECT_FALSE((*ReportData({folder_.string()}, nullptr))["runs"][0].contains("film"))

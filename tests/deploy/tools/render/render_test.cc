@@ -14,6 +14,7 @@
 #include "deploy/tools/maps/run_policies.h"
 #include "deploy/tools/render/film.h"
 #include "deploy/tools/render/render_command.h"
+#include "deploy/tools/render/scene_view.h"
 #include "deploy/tools/render/video.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -66,7 +67,7 @@ void Drive(Task* task, int steps) {
 
 std::string Draw(Renderer* renderer, const Task& task) {
   Picture picture(kWidth, kHeight);
-  const absl::Status status = renderer->Render(*task.simulation(), &picture);
+  const absl::Status status = renderer->Render(*task.simulation(), picture.pixels());
   EXPECT_THAT(status, IsOk());
   return Bytes(picture);
 }
@@ -309,7 +310,7 @@ TEST_F(RenderCommandTest, AFailureOfFfmpegGivesItsMessageAndLeavesNoFile) {
 
 TEST_F(RenderCommandTest, NamesTheWrongArgument) {
   command_.out = Temporary("x.gif");
-  EXPECT_THAT(Error(), HasSubstr("x.gif ends in none of .mp4, .png"));
+  EXPECT_THAT(Error(), HasSubstr("x.gif ends in none of .html, .mp4, .png"));
   command_.out = Temporary("absent_folder/x.png");
   EXPECT_THAT(Error(), HasSubstr("absent_folder"));
   command_.out = Temporary("x.png");
