@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
+#include "common/config/explain.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 
@@ -173,7 +174,7 @@ absl::Status ApplyOverride(const std::string& assignment, v1::Experiment* experi
     const FieldDescriptor* field = message->GetDescriptor()->FindFieldByName(step.name);
     if (field == nullptr) {
       return Wrong(path, absl::StrCat("no field \"", step.name, "\" in ", level,
-                                      "; there are: ", FieldNames(message->GetDescriptor())));
+                                      "; there are: ", FieldNames(message->GetDescriptor()), DidYouMean(path)));
     }
     if (i + 1 < parts.size()) {
       ASSIGN_OR_RETURN(message, Descend(step, field, path, message));

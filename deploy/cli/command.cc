@@ -175,6 +175,7 @@ void AddVerbs(CLI::App* app, const std::string& environment, int* exit_code) {
   AddForwarded(app);
   AddReport(app, exit_code);
   AddConfig(app, exit_code);
+  AddExplain(app, exit_code);
   AddList(app, exit_code);
   AddBench(app, exit_code);
 }

@@ -1,4 +1,4 @@
-// datacom config: prints the resolved experiment, with every default filled in.
+// datacom config: prints the resolved experiment, with every default filled in. datacom explain: what settings mean.
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -9,6 +9,7 @@
 #include "common/base/files.h"
 #include "common/base/output_file.h"
 #include "common/config/experiment.h"
+#include "common/config/explain.h"
 #include "deploy/cli/run_options.h"
 #include "deploy/cli/train_plan.h"
 #include "deploy/cli/verbs.h"
@@ -30,19 +31,39 @@ void AddConfig(CLI::App* app, int* exit_code) {
   RefuseOptions(verb,
                 {"--actors", "--envs", "--run-dir", "--max-hours", "--stall-minutes", "--tls", "--quiet", "--resume"},
                 "config starts no process; give this option to `datacom train`");
+  auto comments = std::make_shared<bool>(false);
+  verb->add_flag("--comments", *comments, "The meaning of every setting above it");
   verb->footer("Example: datacom config cartpole/datacom --set hyper.cost_budget=10");
-  verb->callback([options, out, exit_code] {
+  verb->callback([options, out, comments, exit_code] {
     const absl::StatusOr<v1::Experiment> experiment = PlanExperiment(*options);
     absl::Status written = experiment.status();
     if (const auto folder = std::filesystem::path(*out).parent_path(); written.ok() && !folder.empty()) {
       written = MakeFolders(folder.string());
     }
     if (written.ok()) written = CheckOutputFile("--out", *out);
-    if (written.ok()) written = WriteExperiment(*out, *experiment);
+    if (written.ok() && *comments) written = WriteOutputFile(*out, WithComments(PrintExperiment(*experiment)));
+    if (written.ok() && !*comments) written = WriteExperiment(*out, *experiment);
     if (experiment.ok()) {
       for (const std::string& note : PlanNotes(*experiment)) std::fprintf(stderr, "datacom: %s\n", note.c_str());
     }
     *exit_code = Finish(written);
+  });
+}
+
+void AddExplain(CLI::App* app, int* exit_code) {
+  CLI::App* verb = app->add_subcommand("explain", "Says what a setting means, its default and range, and who reads it");
+  auto path = std::make_shared<std::string>();
+  verb->add_option(
+      "setting", *path,
+      "path such as hyper.cost_budget or learner, or a field's name; sweep... for a sweep file, task_file... "
+      "for a task.textproto; default: the groups of an experiment");
+  auto all = std::make_shared<bool>(false);
+  verb->add_flag("--all", *all, "every setting, as a page of Markdown");
+  verb->footer("Example: datacom explain hyper.cost_budget\n         datacom explain task_file.cost");
+  verb->callback([path, all, exit_code] {
+    const absl::StatusOr<std::string> text = *all ? ExplainAll() : Explain(*path);
+    if (text.ok()) PrintWrapped(*text);
+    *exit_code = Finish(text.ok() ? absl::OkStatus() : absl::InvalidArgumentError(text.status().message()));
   });
 }
 

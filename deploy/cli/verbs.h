@@ -23,6 +23,7 @@ void AddStatus(CLI::App* app, int* exit_code);
 void AddWatch(CLI::App* app, int* exit_code);
 void AddReport(CLI::App* app, int* exit_code);
 void AddConfig(CLI::App* app, int* exit_code);
+void AddExplain(CLI::App* app, int* exit_code);
 void AddList(CLI::App* app, int* exit_code);
 void AddBench(CLI::App* app, int* exit_code);
 

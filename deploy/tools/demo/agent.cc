@@ -48,8 +48,8 @@ struct Tally {
 
 // A frame of the page; the tally goes on from it.
 json Frame(json pose, json point, Tally* tally) {
-  json frame = {{"pose", std::move(pose)},          {"cost", Short(tally->cost)},         {"violating", tally->violating},
-                {"sum", Short(tally->sum)},         {"k", OrNull(tally->constraint)},     {"moved", Short(tally->moved)},
+  json frame = {{"pose", std::move(pose)},  {"cost", Short(tally->cost)},     {"violating", tally->violating},
+                {"sum", Short(tally->sum)}, {"k", OrNull(tally->constraint)}, {"moved", Short(tally->moved)},
                 {"point", std::move(point)}};
   tally->cost = tally->moved = 0;
   return frame;
@@ -145,11 +145,8 @@ absl::StatusOr<json> Agent::Play(uint64_t seed, const std::vector<ShieldChange>&
   }
   RETURN_IF_ERROR(view_->Update(*task_->simulation()));
   frames.push_back(Frame(PoseOf(view_.get()), PointOf(model_, observation), &tally));
-  return json{{"every", every},
-              {"frames", std::move(frames)},
-              {"steps", step},
-              {"success", task_->Success()},
-              {"end", end}};
+  return json{
+      {"every", every}, {"frames", std::move(frames)}, {"steps", step}, {"success", task_->Success()}, {"end", end}};
 }
 
 absl::StatusOr<json> Agent::Map(int resolution) const {
@@ -157,9 +154,9 @@ absl::StatusOr<json> Agent::Map(int resolution) const {
   ASSIGN_OR_RETURN(const MapPanel panel, MakeMapPanel(snapshot_, 0, model_, slice, resolution));
   json cvar = json::array();
   for (const double constraint : panel.constraint) cvar.push_back(OrNull(constraint + panel.delta));
-  return json{{"title", slice.title},   {"x_label", slice.x_label}, {"y_label", slice.y_label}, {"x_low", slice.x_low},
-              {"x_high", slice.x_high}, {"y_low", slice.y_low},     {"y_high", slice.y_high},   {"resolution", resolution},
-              {"cvar", std::move(cvar)}};
+  return json{{"title", slice.title},   {"x_label", slice.x_label}, {"y_label", slice.y_label},
+              {"x_low", slice.x_low},   {"x_high", slice.x_high},   {"y_low", slice.y_low},
+              {"y_high", slice.y_high}, {"resolution", resolution}, {"cvar", std::move(cvar)}};
 }
 
 }  // namespace datacom::tools

@@ -1,5 +1,5 @@
-// An agent of `datacom demo`: a shipped policy in its task. It plays whole episodes, in which the shield may be switched
-// and delta moved at any step.
+// An agent of `datacom demo`: a shipped policy in its task. It plays whole episodes, in which the shield may be
+// switched and delta moved at any step.
 //
 // An episode is a pure function of (agent, seed, changes); agents of one task start from the same state for the same
 // seed. Not thread-safe; owns its simulation. Play and Map block while they compute, for some tenths of a second.
@@ -38,7 +38,8 @@ class Agent {
   // What scene_json.h says of the start of an episode.
   absl::StatusOr<nlohmann::json> Scene();
 
-  // {"every": steps from one frame to the next, "frames": [{"pose", "cost": the largest raw cost since the frame before,
+  // {"every": steps from one frame to the next, "frames": [{"pose", "cost": the largest raw cost since the frame
+  // before,
   //  "violating": steps so far, "sum": cost so far, "k": or null, "moved": the largest |a - u| since, "point": on the
   //  first slice of the task, or null}], "steps", "success", "end": "horizon", "task" or "invalid"}
   absl::StatusOr<nlohmann::json> Play(uint64_t seed, const std::vector<ShieldChange>& changes);
@@ -51,7 +52,10 @@ class Agent {
 
  private:
   Agent(std::string label, std::string source, Snapshot snapshot, TaskModel model)
-      : label_(std::move(label)), source_(std::move(source)), snapshot_(std::move(snapshot)), model_(std::move(model)) {}
+      : label_(std::move(label)),
+        source_(std::move(source)),
+        snapshot_(std::move(snapshot)),
+        model_(std::move(model)) {}
   absl::Status Apply(const ShieldChange& change);
 
   const std::string label_, source_;

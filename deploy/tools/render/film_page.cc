@@ -81,7 +81,8 @@ absl::StatusOr<FilmPage> MakeFilmPage(const Playback& playback, const std::strin
   const std::string data =
       absl::StrReplaceAll(film.dump(-1, ' ', true, json::error_handler_t::replace), {{"</", "<\\/"}});
   page.html = absl::StrReplaceAll(
-      kFilmPage, {{"{{TITLE}}", "datacom film"}, {"{{DATA}}", data}, {"{{DRAW}}", kDrawScript}, {"{{FILM}}", kFilmScript}});
+      kFilmPage,
+      {{"{{TITLE}}", "datacom film"}, {"{{DATA}}", data}, {"{{DRAW}}", kDrawScript}, {"{{FILM}}", kFilmScript}});
   return page;
 }
 

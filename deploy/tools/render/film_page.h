@@ -1,5 +1,5 @@
-// A film as a page: one file that plays an episode in any browser, without ffmpeg. It has no pictures; the page draws the
-// shapes itself, so it is made in the time that the episode takes to simulate.
+// A film as a page: one file that plays an episode in any browser, without ffmpeg. It has no pictures; the page draws
+// the shapes itself, so it is made in the time that the episode takes to simulate.
 #ifndef DATACOM_DEPLOY_TOOLS_RENDER_FILM_PAGE_H_
 #define DATACOM_DEPLOY_TOOLS_RENDER_FILM_PAGE_H_
 
@@ -18,7 +18,8 @@ struct FilmPage {
 };
 
 // Plays the episode. camera: as for SceneView::Make. last: the last step to show; default the episode's last. Errors of
-// the playback and of the camera; INVALID_ARGUMENT for a step past the episode's last, or for a task without a simulator.
+// the playback and of the camera; INVALID_ARGUMENT for a step past the episode's last, or for a task without a
+// simulator.
 absl::StatusOr<FilmPage> MakeFilmPage(const Playback& playback, const std::string& camera, double frames_per_second,
                                       std::optional<uint32_t> last);
 

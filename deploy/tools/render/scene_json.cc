@@ -10,8 +10,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kShownGroups = 3;     // MuJoCo's viewer shows groups 0 to 2
-constexpr int kMostPoints = 400;    // of a mesh
+constexpr int kShownGroups = 3;   // MuJoCo's viewer shows groups 0 to 2
+constexpr int kMostPoints = 400;  // of a mesh
 
 template <class Number>
 json Rounded(const Number* values, int count) {

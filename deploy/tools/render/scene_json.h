@@ -11,7 +11,8 @@
 namespace datacom::tools {
 
 // {"eye": {"position", "forward", "up", "angle": vertical, radians},
-//  "shapes": [{"kind": "sphere" | "capsule" | "cylinder" | "ellipsoid" | "box" | "points", "size": [3], "points": [[3]],
+//  "shapes": [{"kind": "sphere" | "capsule" | "cylinder" | "ellipsoid" | "box" | "points", "size": [3], "points":
+//  [[3]],
 //              "colour": [3] of 0 to 1, "alpha", "body": index in a pose or -1 for what never moves,
 //              "position": [3], "rotation": [4] quaternion w x y z, relative to the body}]}
 // Planes and height fields are left out. `view` shows the state that the fixed shapes are taken from.

@@ -28,7 +28,8 @@ class Demo : public ::testing::Test {
     const json scenes = Ask("/scenes");
     for (size_t i = 0; i < scenes.size(); ++i) {
       for (size_t k = 0; k < scenes[i]["agents"].size(); ++k) {
-        if (scenes[i]["agents"][k]["source"] == source) return "scene=" + std::to_string(i) + "&agent=" + std::to_string(k);
+        if (scenes[i]["agents"][k]["source"] == source)
+          return "scene=" + std::to_string(i) + "&agent=" + std::to_string(k);
       }
     }
     ADD_FAILURE() << source;
@@ -49,7 +50,8 @@ TEST_F(Demo, EveryAgentPlaysAndHasAScene) {
       EXPECT_EQ(about["label"], one["label"]);
       const json episode = Ask("/episode?" + at + "&seed=1&changes=");
       size_t bodies = 0;
-      for (const json& shape : about["scene"]["shapes"]) bodies = std::max<size_t>(bodies, 1 + shape["body"].get<int>());
+      for (const json& shape : about["scene"]["shapes"])
+        bodies = std::max<size_t>(bodies, 1 + shape["body"].get<int>());
       const json& frames = episode["frames"];
       ASSERT_GT(frames.size(), 1) << one;
       EXPECT_GE(frames[0]["pose"].size(), bodies);
@@ -63,7 +65,8 @@ TEST_F(Demo, EveryAgentPlaysAndHasAScene) {
 
 TEST_F(Demo, AgentsOfATaskStartFromTheSameStateAndAnEpisodeRepeats) {
   const std::string sac = Agent("shipped:air_hockey/sac"), datacom = Agent("shipped:air_hockey/datacom");
-  const json first = Ask("/episode?" + sac + "&seed=3&changes="), other = Ask("/episode?" + datacom + "&seed=3&changes=");
+  const json first = Ask("/episode?" + sac + "&seed=3&changes="),
+             other = Ask("/episode?" + datacom + "&seed=3&changes=");
   EXPECT_EQ(first["frames"][0]["pose"], other["frames"][0]["pose"]);
   EXPECT_NE(first["frames"][9]["pose"], other["frames"][9]["pose"]);
   EXPECT_EQ(Ask("/episode?" + sac + "&seed=3&changes="), first);
@@ -108,7 +111,8 @@ TEST_F(Demo, WhatItDoesNotKnowHasNoAnswer) {
   for (const std::string& target : targets) {
     EXPECT_FALSE(site_.Get(target).has_value()) << target;
   }
-  for (const char* const part : {"/", "/draw.js", "/demo.js", "/demo.css"}) EXPECT_TRUE(site_.Get(part).has_value()) << part;
+  for (const char* const part : {"/", "/draw.js", "/demo.js", "/demo.css"})
+    EXPECT_TRUE(site_.Get(part).has_value()) << part;
 }
 
 }  // namespace

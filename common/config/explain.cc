@@ -1,0 +1,360 @@
+#include "common/config/explain.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "common/config/algorithms.h"
+#include "common/config/comments.h"
+#include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/rule.pb.h"
+#include "datacom/v1/sweep.pb.h"
+#include "datacom/v1/task.pb.h"
+#include "google/protobuf/descriptor.pb.h"
+
+namespace datacom {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::FileDescriptorProto;
+using google::protobuf::SourceCodeInfo;
+
+// A comment without the line breaks of its file. Empty lines separate paragraphs.
+std::string Flow(const std::string& comment) {
+  std::string text;
+  for (const absl::string_view line : absl::StrSplit(comment, '\n')) {
+    const absl::string_view words = absl::StripAsciiWhitespace(line);
+    if (words.empty() && !text.empty() && !absl::EndsWith(text, "\n")) text += "\n";
+    absl::StrAppend(&text, words.empty() || text.empty() || absl::EndsWith(text, "\n") ? "" : " ", words);
+  }
+  return std::string(absl::StripAsciiWhitespace(text));
+}
+
+// The comments of messages and fields by their full names. A comment before a field and one after it on its line are one.
+using Comments = std::map<std::string, std::string>;
+
+Comments ReadComments() {
+  google::protobuf::FileDescriptorSet files;
+  files.ParseFromArray(kCommentedFiles, static_cast<int>(kCommentedFilesSize));
+  Comments comments;
+  for (const FileDescriptorProto& file : files.file()) {
+    for (const SourceCodeInfo::Location& location : file.source_code_info().location()) {
+      const auto& path = location.path();
+      // [4, message] or [4, message, 2, field]; nothing that users write has messages within messages.
+      const bool field = path.size() == 4 && path[0] == 4 && path[2] == 2;
+      if (!(field || (path.size() == 2 && path[0] == 4))) continue;
+      const auto& message = file.message_type(path[1]);
+      std::string name = absl::StrCat(file.package(), ".", message.name());
+      if (field) absl::StrAppend(&name, ".", message.field(path[3]).name());
+      const std::string text =
+          Flow(absl::StrCat(location.leading_comments(), field ? "\n" : "", location.trailing_comments()));
+      if (!text.empty()) comments[name] = text;
+    }
+  }
+  return comments;
+}
+
+const std::string* CommentOf(const std::string& full_name) {
+  static const auto* const kComments = new Comments(ReadComments());
+  const auto at = kComments->find(full_name);
+  return at == kComments->end() ? nullptr : &at->second;
+}
+
+bool Mentions(const std::string& text, const std::string& name) {
+  for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
+    const auto part = [&](size_t i) { return i < text.size() && (absl::ascii_isalnum(text[i]) || text[i] == '_'); };
+    if ((at == 0 || !part(at - 1)) && !part(at + name.size())) return true;
+  }
+  return false;
+}
+
+std::string TypeOf(const FieldDescriptor& field) {
+  std::string type;
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_BOOL:
+      type = "true or false";
+      break;
+    case FieldDescriptor::CPPTYPE_STRING:
+      type = "text";
+      break;
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+    case FieldDescriptor::CPPTYPE_FLOAT:
+      type = "number";
+      break;
+    case FieldDescriptor::CPPTYPE_MESSAGE:
+      type = "group";
+      break;
+    case FieldDescriptor::CPPTYPE_ENUM:
+      for (int i = 0; i < field.enum_type()->value_count(); ++i) {
+        absl::StrAppend(&type, i == 0 ? "" : " | ", field.enum_type()->value(i)->name());
+      }
+      break;
+    default:
+      type = "whole number";
+  }
+  return field.is_repeated() ? absl::StrCat("list of ", type, field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM ? "" : "s")
+                             : type;
+}
+
+std::string DefaultOf(const FieldDescriptor& field) {
+  if (!field.has_default_value()) return "";
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return field.default_value_bool() ? "true" : "false";
+    case FieldDescriptor::CPPTYPE_STRING:
+      return absl::StrCat("\"", field.default_value_string(), "\"");
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return absl::StrCat(field.default_value_double());
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return absl::StrCat(field.default_value_uint32());
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return absl::StrCat(field.default_value_uint64());
+    case FieldDescriptor::CPPTYPE_ENUM:
+      return field.default_value_enum()->name();
+    default:
+      return "";
+  }
+}
+
+std::string RangeOf(const v1::Rule& rule) {
+  std::vector<std::string> parts;
+  if (rule.has_min()) parts.push_back(absl::StrCat("at least ", rule.min()));
+  if (rule.has_above()) parts.push_back(absl::StrCat("above ", rule.above()));
+  if (rule.has_max()) parts.push_back(absl::StrCat("at most ", rule.max()));
+  if (rule.has_below()) parts.push_back(absl::StrCat("below ", rule.below()));
+  if (rule.one_of_size() > 0) parts.push_back(absl::StrJoin(rule.one_of(), " | "));
+  return absl::StrJoin(parts, ", ");
+}
+
+// "number, default 5, at least 0, at most 1e+06"
+std::string FormOf(const FieldDescriptor& field) {
+  const v1::Rule& rule = field.options().GetExtension(v1::rule);
+  std::vector<std::string> parts = {TypeOf(field)};
+  if (const std::string value = DefaultOf(field); !value.empty()) parts.push_back("default " + value);
+  if (rule.required()) parts.emplace_back("required");
+  if (const std::string range = RangeOf(rule); !range.empty()) parts.push_back(range);
+  return absl::StrJoin(parts, ", ");
+}
+
+std::string ReadersOf(const FieldDescriptor& field) {
+  const v1::Rule& rule = field.options().GetExtension(v1::rule);
+  if (rule.used_by().empty()) return "";
+  std::vector<std::string> readers;
+  for (const AlgorithmInfo& algorithm : Algorithms()) {
+    if (ReadsSetting(algorithm, field)) readers.push_back(algorithm.name);
+  }
+  if (readers.empty()) return "";
+  return absl::StrCat("read by ", absl::StrJoin(readers, ", "),
+                      rule.read_if().empty() ? "" : ", if " + absl::StrJoin(rule.read_if(), " or "));
+}
+
+std::string FirstSentence(const std::string& text) {
+  const size_t end = text.find(". "), line = text.find('\n');
+  return text.substr(0, std::min(end == std::string::npos ? text.size() : end + 1, line));
+}
+
+// The messages that users write, by what paths in them begin with.
+struct Root {
+  std::string prefix;
+  const Descriptor* message;
+};
+const std::vector<Root>& Roots() {
+  static const auto* const kRoots = new std::vector<Root>{{"", v1::Experiment::descriptor()},
+                                                          {"sweep", v1::Sweep::descriptor()},
+                                                          {"task_file", v1::TaskDefinition::descriptor()}};
+  return *kRoots;
+}
+
+std::string Below(const std::string& path, const std::string& name) { return path.empty() ? name : path + "." + name; }
+
+bool IsShown(const FieldDescriptor& field) {
+  const v1::Rule& rule = field.options().GetExtension(v1::rule);
+  return rule.used_by().empty() || !ReadersOf(field).empty();
+}
+
+// Every setting and group by its path. A group of a type that is above it already has no fields of its own.
+using Paths = std::vector<std::pair<std::string, const FieldDescriptor*>>;
+void Collect(const std::string& path, const Descriptor& message, std::set<const Descriptor*> above, Paths* paths) {
+  if (!above.insert(&message).second) return;
+  for (int i = 0; i < message.field_count(); ++i) {
+    const FieldDescriptor& field = *message.field(i);
+    if (!IsShown(field)) continue;
+    const std::string own = Below(path, field.name());
+    paths->emplace_back(own, &field);
+    if (field.message_type() != nullptr) Collect(own, *field.message_type(), above, paths);
+  }
+}
+
+const Paths& AllPaths() {
+  static const auto* const kPaths = [] {
+    auto* paths = new Paths;
+    for (const Root& root : Roots()) Collect(root.prefix, *root.message, {}, paths);
+    return paths;
+  }();
+  return *kPaths;
+}
+
+// "members[1].hyper" is members.hyper here.
+std::string WithoutIndices(const std::string& path) {
+  std::string bare;
+  bool inside = false;
+  for (const char letter : path) {
+    inside = letter == '[' || (inside && letter != ']');
+    if (!inside && letter != ']') bare += letter;
+  }
+  return bare;
+}
+
+int Distance(const std::string& a, const std::string& b) {
+  std::vector<int> row(b.size() + 1);
+  for (size_t k = 0; k < row.size(); ++k) row[k] = static_cast<int>(k);
+  for (size_t i = 0; i < a.size(); ++i) {
+    int before = std::exchange(row[0], static_cast<int>(i) + 1);
+    for (size_t k = 0; k < b.size(); ++k) {
+      const int replaced = before + (a[i] == b[k] ? 0 : 1);
+      before = row[k + 1];
+      row[k + 1] = std::min({replaced, row[k] + 1, row[k + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+std::string LastPart(const std::string& path) { return path.substr(path.rfind('.') + 1); }
+
+// The paths whose last part is nearest to that of `path`, at most three. Of equally near ones those of an experiment come
+// first.
+std::vector<std::string> NearestPaths(const std::string& path) {
+  const std::string last = LastPart(path);
+  std::vector<std::pair<int, std::string>> near;
+  for (const auto& [own, field] : AllPaths()) {
+    const int distance = Distance(last, field->name());
+    const bool within = last.size() > 3 && absl::StrContains(field->name(), last);
+    if (distance <= std::max<int>(1, static_cast<int>(last.size()) / 4) || within) {
+      near.emplace_back(within ? std::min(distance, 3) : distance, own);
+    }
+  }
+  std::stable_sort(near.begin(), near.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::string> paths;
+  for (const auto& [distance, own] : near) {
+    if (paths.size() < 3 && distance == near.front().first) paths.push_back(own);
+  }
+  return paths;
+}
+
+std::string DescribeField(const std::string& path, const FieldDescriptor& field) {
+  std::string text = absl::StrCat(path, ": ", FormOf(field), "\n");
+  for (const std::string& line : {MeaningOf(field), ReadersOf(field)}) {
+    if (!line.empty()) absl::StrAppend(&text, "  ", absl::StrReplaceAll(line, {{"\n", "\n  "}}), "\n");
+  }
+  return text;
+}
+
+std::string DescribeGroup(const std::string& path, const Descriptor& message) {
+  std::string text;
+  if (const std::string* const comment = CommentOf(message.full_name())) absl::StrAppend(&text, *comment, "\n");
+  for (int i = 0; i < message.field_count(); ++i) {
+    const FieldDescriptor& field = *message.field(i);
+    if (!IsShown(field)) continue;
+    const std::string first = FirstSentence(MeaningOf(field));
+    absl::StrAppend(&text, "  ", Below(path, field.name()), ": ", FormOf(field), first.empty() ? "" : "; ", first, "\n");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string MeaningOf(const FieldDescriptor& field) {
+  if (const std::string* const own = CommentOf(field.full_name())) return *own;
+  const Descriptor& message = *field.containing_type();
+  for (int i = field.index() - 1; i >= 0; --i) {
+    const std::string* const comment = CommentOf(message.field(i)->full_name());
+    if (comment != nullptr && Mentions(*comment, field.name())) return *comment;
+  }
+  const bool group = field.message_type() != nullptr;
+  const std::string* const type = group ? CommentOf(field.message_type()->full_name()) : nullptr;
+  return type == nullptr ? "" : *type;
+}
+
+absl::StatusOr<std::string> Explain(const std::string& path) {
+  const std::string wanted = WithoutIndices(path);
+  for (const Root& root : Roots()) {
+    if (wanted == root.prefix) return DescribeGroup(root.prefix, *root.message);
+  }
+  Paths found;
+  for (const auto& one : AllPaths()) {
+    if (one.first == wanted) found = {one};
+  }
+  if (found.empty()) {
+    std::set<const FieldDescriptor*> seen;
+    for (const auto& one : AllPaths()) {
+      if (one.second->name() == wanted && seen.insert(one.second).second) found.push_back(one);
+    }
+  }
+  if (found.empty()) {
+    return absl::NotFoundError(absl::StrCat("there is no setting \"", path, "\"", DidYouMean(path)));
+  }
+  std::string text;
+  for (const auto& [own, field] : found) {
+    absl::StrAppend(&text, text.empty() ? "" : "\n", DescribeField(own, *field));
+    if (field->message_type() != nullptr) absl::StrAppend(&text, DescribeGroup(own, *field->message_type()));
+  }
+  return text;
+}
+
+std::string ExplainAll() {
+  std::string text =
+      "# Settings\n\nWhat `datacom explain` says of every setting. Paths without a prefix belong to an experiment, "
+      "those of `sweep` to a sweep, those of `task_file` to a `task.textproto`.\n";
+  for (const auto& [path, field] : AllPaths()) {
+    const bool group = field->message_type() != nullptr;
+    absl::StrAppend(&text, "\n", group ? "## " : "**`", path, group ? "" : "`** ", group ? "\n\n" : "",
+                    "(", FormOf(*field), ") ", absl::StrReplaceAll(MeaningOf(*field), {{"<", "&lt;"}, {"*", "\\*"}}));
+    if (const std::string readers = ReadersOf(*field); !readers.empty()) absl::StrAppend(&text, " — ", readers);
+    absl::StrAppend(&text, "\n");
+  }
+  return text;
+}
+
+std::string WithComments(const std::string& text) {
+  std::string commented;
+  std::vector<std::string> groups;
+  std::set<std::string> said;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    const absl::string_view words = absl::StripAsciiWhitespace(line);
+    const std::string name(words.substr(0, words.find_first_of(": {")));
+    const std::string path = absl::StrJoin(groups, ".") + (groups.empty() ? "" : ".") + name;
+    if (words == "}") {
+      groups.pop_back();
+    } else if (!words.empty() && said.insert(path).second) {
+      for (const auto& [own, field] : AllPaths()) {
+        if (own != path) continue;
+        const std::string indent(line.size() - absl::StripLeadingAsciiWhitespace(line).size(), ' ');
+        for (const absl::string_view part : absl::StrSplit(MeaningOf(*field), '\n')) {
+          if (!part.empty()) absl::StrAppend(&commented, indent, "# ", part, "\n");
+        }
+      }
+    }
+    if (absl::EndsWith(words, "{")) groups.push_back(name);
+    absl::StrAppend(&commented, line, "\n");
+  }
+  commented.pop_back();  // the text ends with a line break of its own
+  return commented;
+}
+
+std::string DidYouMean(const std::string& path) {
+  const std::vector<std::string> near = NearestPaths(WithoutIndices(path));
+  return near.empty() ? "" : absl::StrCat("; did you mean ", absl::StrJoin(near, " or "), "?");
+}
+
+}  // namespace datacom
+// SPDX-License-Identifier: Apache-2.0

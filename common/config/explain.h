@@ -1,0 +1,34 @@
+// What settings mean: the comments, defaults and rules of the messages that users write (experiment.proto, sweep.proto,
+// task.proto). The comments come from the .proto files at build time. Pure functions; thread-safe.
+#ifndef DATACOM_COMMON_CONFIG_EXPLAIN_H_
+#define DATACOM_COMMON_CONFIG_EXPLAIN_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "google/protobuf/descriptor.h"
+
+namespace datacom {
+
+// Of a path in an experiment ("hyper.cost_budget", "learner"), of one in a sweep or a task.textproto ("sweep.axes",
+// "task_file.cost.value"), or of a field's bare name, if no other field has it. A setting has a line with type, default and
+// range, its meaning, and who reads it; a group the first sentence of each of its fields. "": the groups of an
+// experiment. NOT_FOUND, naming the nearest paths.
+absl::StatusOr<std::string> Explain(const std::string& path);
+
+// The same of all settings of an experiment, a sweep or a task file, as a page of Markdown.
+std::string ExplainAll();
+
+// The text of an experiment (PrintExperiment) with the meaning of every setting above it, as comments.
+std::string WithComments(const std::string& text);
+
+// "; did you mean hyper.cost_budget?" for a path with a field that does not exist; else nothing.
+std::string DidYouMean(const std::string& path);
+
+// The comment of a field; of one without its own, the comment of a field above it that names it.
+std::string MeaningOf(const google::protobuf::FieldDescriptor& field);
+
+}  // namespace datacom
+
+#endif  // DATACOM_COMMON_CONFIG_EXPLAIN_H_
+// SPDX-License-Identifier: Apache-2.0
