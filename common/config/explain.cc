@@ -40,7 +40,8 @@ std::string Flow(const std::string& comment) {
   return std::string(absl::StripAsciiWhitespace(text));
 }
 
-// The comments of messages and fields by their full names. A comment before a field and one after it on its line are one.
+// The comments of messages and fields by their full names. A comment before a field and one after it on its line are
+// one.
 using Comments = std::map<std::string, std::string>;
 
 Comments ReadComments() {
@@ -102,8 +103,9 @@ std::string TypeOf(const FieldDescriptor& field) {
     default:
       type = "whole number";
   }
-  return field.is_repeated() ? absl::StrCat("list of ", type, field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM ? "" : "s")
-                             : type;
+  return field.is_repeated()
+             ? absl::StrCat("list of ", type, field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM ? "" : "s")
+             : type;
 }
 
 std::string DefaultOf(const FieldDescriptor& field) {
@@ -231,8 +233,8 @@ int Distance(const std::string& a, const std::string& b) {
 
 std::string LastPart(const std::string& path) { return path.substr(path.rfind('.') + 1); }
 
-// The paths whose last part is nearest to that of `path`, at most three. Of equally near ones those of an experiment come
-// first.
+// The paths whose last part is nearest to that of `path`, at most three. Of equally near ones those of an experiment
+// come first.
 std::vector<std::string> NearestPaths(const std::string& path) {
   const std::string last = LastPart(path);
   std::vector<std::pair<int, std::string>> near;
@@ -266,7 +268,8 @@ std::string DescribeGroup(const std::string& path, const Descriptor& message) {
     const FieldDescriptor& field = *message.field(i);
     if (!IsShown(field)) continue;
     const std::string first = FirstSentence(MeaningOf(field));
-    absl::StrAppend(&text, "  ", Below(path, field.name()), ": ", FormOf(field), first.empty() ? "" : "; ", first, "\n");
+    absl::StrAppend(&text, "  ", Below(path, field.name()), ": ", FormOf(field), first.empty() ? "" : "; ", first,
+                    "\n");
   }
   return text;
 }
@@ -317,8 +320,8 @@ std::string ExplainAll() {
       "those of `sweep` to a sweep, those of `task_file` to a `task.textproto`.\n";
   for (const auto& [path, field] : AllPaths()) {
     const bool group = field->message_type() != nullptr;
-    absl::StrAppend(&text, "\n", group ? "## " : "**`", path, group ? "" : "`** ", group ? "\n\n" : "",
-                    "(", FormOf(*field), ") ", absl::StrReplaceAll(MeaningOf(*field), {{"<", "&lt;"}, {"*", "\\*"}}));
+    absl::StrAppend(&text, "\n", group ? "## " : "**`", path, group ? "" : "`** ", group ? "\n\n" : "", "(",
+                    FormOf(*field), ") ", absl::StrReplaceAll(MeaningOf(*field), {{"<", "&lt;"}, {"*", "\\*"}}));
     if (const std::string readers = ReadersOf(*field); !readers.empty()) absl::StrAppend(&text, " — ", readers);
     absl::StrAppend(&text, "\n");
   }

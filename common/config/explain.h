@@ -11,8 +11,8 @@
 namespace datacom {
 
 // Of a path in an experiment ("hyper.cost_budget", "learner"), of one in a sweep or a task.textproto ("sweep.axes",
-// "task_file.cost.value"), or of a field's bare name, if no other field has it. A setting has a line with type, default and
-// range, its meaning, and who reads it; a group the first sentence of each of its fields. "": the groups of an
+// "task_file.cost.value"), or of a field's bare name, if no other field has it. A setting has a line with type, default
+// and range, its meaning, and who reads it; a group the first sentence of each of its fields. "": the groups of an
 // experiment. NOT_FOUND, naming the nearest paths.
 absl::StatusOr<std::string> Explain(const std::string& path);
 

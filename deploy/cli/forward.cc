@@ -30,8 +30,9 @@ constexpr Forwarded kForwarded[] = {
      "`new` makes the folder my_robot with a copy of the model and a task.textproto to edit. `check` plays random\n"
      "actions in the task and prints the ranges of all numbers, violated costs, the speed and more.\n"},
     {"demo", tools::kAboutDemo,
-     "Example: datacom demo\n"
-     "         ssh -L 8080:127.0.0.1:8080 HOST datacom demo --port 8080    # http://127.0.0.1:8080/ shows it here\n"
+     "Example: datacom demo --port 8080\n"
+     "         ssh -L 8080:127.0.0.1:8080 HOST datacom demo --port 8080    # then http://127.0.0.1:8080/ shows it "
+     "here\n"
      "The page needs no network and no training. It is served only on this machine.\n"},
     {"eval", tools::kAboutEval,
      "Example: datacom eval runs/five --member 0 --epoch best --episodes 25\n"

@@ -18,6 +18,7 @@
 #include "common/tasks/task.h"
 #include "deploy/cli/sweep.h"
 #include "deploy/cli/verbs.h"
+#include "nlohmann/json.hpp"
 
 namespace datacom::cli {
 namespace {
@@ -63,6 +64,26 @@ absl::Status ListOne(const std::string& kind) {
   return absl::OkStatus();
 }
 
+// {"KIND": [{"name", "description"}]}; of algorithms also "hyper", what they read.
+absl::Status ListJson(const std::string& kind) {
+  nlohmann::json lists = nlohmann::json::object();
+  for (const char* each : kKinds) {
+    if (!kind.empty() && kind != each) continue;
+    nlohmann::json& list = lists[each] = nlohmann::json::array();
+    ASSIGN_OR_RETURN(const Lines lines, Entries(each));
+    for (const auto& [name, sentence] : lines) {
+      if (!name.empty()) list.push_back({{"name", name}, {"description", sentence}});
+    }
+  }
+  if (lists.contains("algorithms")) {
+    for (nlohmann::json& one : lists["algorithms"]) {
+      one["hyper"] = HyperParametersOf(*FindAlgorithm(one["name"].get<std::string>()));
+    }
+  }
+  std::printf("%s\n", lists.dump(1).c_str());
+  return absl::OkStatus();
+}
+
 // An empty kind means all of them, each under its name.
 absl::Status List(const std::string& kind) {
   if (!kind.empty()) return ListOne(kind);
@@ -81,7 +102,9 @@ void AddList(CLI::App* app, int* exit_code) {
   verb->add_option("kind", *kind, "tasks, algorithms, experiments or sweeps; default: all of them")
       ->check(CLI::IsMember(std::vector<std::string>(std::begin(kKinds), std::end(kKinds))));
   verb->footer("Example: datacom list algorithms");
-  verb->callback([kind, exit_code] { *exit_code = Finish(List(*kind)); });
+  auto json = std::make_shared<bool>(false);
+  verb->add_flag("--json", *json, "one JSON object, for programs");
+  verb->callback([kind, json, exit_code] { *exit_code = Finish(*json ? ListJson(*kind) : List(*kind)); });
 }
 
 }  // namespace datacom::cli

@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "common/base/standard_output.h"
+#include "common/records/message_json.h"
 #include "common/records/updates_made.h"
 
 namespace datacom::cli {
@@ -18,7 +20,7 @@ int Columns(const std::string& text) {
 }
 
 std::string Clip(const std::string& text, int width) {
-  if (Columns(text) <= width) return text;
+  if (width == 0 || Columns(text) <= width) return text;
   std::string clipped;
   int columns = 0;
   for (const char c : text) {
@@ -56,9 +58,10 @@ std::string UpdateRate(const ProgressView& view) {
   return absl::StrCat("update ", FormatCount(view.update), " of ", FormatCount(view.target_update));
 }
 
-// Empty if nothing waits that should not.
+// Empty if nothing waits that should not: between two updates a learner waits for rows.
 std::string Waiting(const ProgressView& view) {
-  return UpdatesAreEpochs(view) && absl::StartsWith(view.waiting_for, "learner waits for rows") ? "" : view.waiting_for;
+  const bool learns = UpdatesAreEpochs(view) || view.updates_per_second > 0;
+  return learns && absl::StartsWith(view.waiting_for, "learner waits for rows") ? "" : view.waiting_for;
 }
 
 std::string Eta(const ProgressView& view) {
@@ -72,14 +75,51 @@ double Mean(const ProgressView& view, double (v1::MemberProgress::*field)() cons
   return view.members.empty() ? 0 : sum / view.members.size();
 }
 
-std::string MemberLine(const v1::MemberProgress& m, bool learns_delta, bool learner_known) {
-  if (!learner_known) return absl::StrFormat("%6d %6s %11s %6s", m.member(), "-", FormatCount(m.env_steps()), "-");
-  return absl::StrFormat("%6d %6d %11s %6d %9.2f %9.3f %9.2f %9.0f %9.3f %9.2f %8s %8s %11s  %s", m.member(), m.seed(),
-                         FormatCount(m.env_steps()), m.epoch(), m.train_return(), m.train_max_violation(),
-                         m.train_sum_cost(), m.train_violating_steps(), m.eval_discounted_return(), m.eval_sum_cost(),
-                         learns_delta ? absl::StrFormat("%.4f", m.delta()) : "-",
-                         std::isnan(m.alpha()) ? "-" : absl::StrFormat("%.4f", m.alpha()),
-                         learns_delta ? FormatCount(m.delta_steps()) : "-", m.status());
+// A column of the members' table, as wide as its widest cell may be.
+struct MemberColumn {
+  const char* heading;
+  int width;
+  bool of_delta;    // "-" for algorithms without a threshold
+  bool of_learner;  // "-" until the learner has answered
+  std::string (*cell)(const v1::MemberProgress& member);
+};
+
+std::string Decimals(double value, int decimals) {
+  return std::isnan(value) ? "-" : absl::StrFormat("%.*f", decimals, value);
+}
+
+// The most important ones come first.
+constexpr MemberColumn kMemberColumns[] = {
+    {"member", 6, false, false, [](const v1::MemberProgress& m) { return absl::StrCat(m.member()); }},
+    {"state", 9, false, true, [](const v1::MemberProgress& m) { return m.status(); }},
+    {"steps", 11, false, false, [](const v1::MemberProgress& m) { return FormatCount(m.env_steps()); }},
+    {"eval J", 9, false, true, [](const v1::MemberProgress& m) { return Decimals(m.eval_discounted_return(), 3); }},
+    {"eval cost", 9, false, true, [](const v1::MemberProgress& m) { return Decimals(m.eval_sum_cost(), 2); }},
+    {"cost", 9, false, true, [](const v1::MemberProgress& m) { return Decimals(m.train_sum_cost(), 2); }},
+    {"return", 9, false, true, [](const v1::MemberProgress& m) { return Decimals(m.train_return(), 2); }},
+    {"violation", 9, false, true, [](const v1::MemberProgress& m) { return Decimals(m.train_max_violation(), 3); }},
+    {"violating", 9, false, true, [](const v1::MemberProgress& m) { return Decimals(m.train_violating_steps(), 0); }},
+    {"delta", 9, true, true, [](const v1::MemberProgress& m) { return Decimals(m.delta(), 4); }},
+    {"epoch", 6, false, true, [](const v1::MemberProgress& m) { return absl::StrCat(m.epoch()); }},
+    {"alpha", 8, false, true, [](const v1::MemberProgress& m) { return Decimals(m.alpha(), 4); }},
+    {"seed", 6, false, true, [](const v1::MemberProgress& m) { return absl::StrCat(m.seed()); }},
+    {"delta steps", 11, true, true, [](const v1::MemberProgress& m) { return FormatCount(m.delta_steps()); }},
+};
+
+// The heading, or a member's cells, of the columns that fit; nothing for what does not.
+std::string MemberLine(const ProgressView& view, const v1::MemberProgress* member, int width) {
+  std::string line;
+  for (const MemberColumn& column : kMemberColumns) {
+    const int end = Columns(line) + (line.empty() ? 0 : 1) + column.width;
+    if (width > 0 && end > width) break;
+    std::string cell = column.heading;
+    if (member != nullptr) {
+      const bool unknown = (column.of_delta && !view.learns_delta) || (column.of_learner && !view.learner_known);
+      cell = unknown ? "-" : column.cell(*member);
+    }
+    absl::StrAppendFormat(&line, "%s%*s", line.empty() ? "" : " ", column.width, cell);
+  }
+  return line + "\n";
 }
 
 // ", pre-training update 1,200 of 5,000" during pre-training, else empty.
@@ -170,13 +210,17 @@ std::string RepeatedWork(uint64_t repeated, uint64_t done, uint32_t incarnation)
                          incarnation == 2 ? "" : "s");
 }
 
-std::string RenderTable(const ProgressView& view, int width, int max_members) {
-  std::string text = Clip(view.title, width) + "\n";
+std::string RenderTable(const ProgressView& view, int width, int max_members, bool wrap) {
+  const auto fit = [&](const std::string& line) {
+    return wrap ? WrapLines(line + "\n", width) : Clip(line, width) + "\n";
+  };
+  std::string text = fit(view.title);
   const double fraction = FractionDone(view);
   const std::string share = KnowsGoal(view) ? absl::StrFormat(" %5.1f %%", 100 * fraction) : "";
   const std::string facts =
       absl::StrFormat("%s  elapsed %s  ETA %s", share, FormatDuration(view.elapsed_seconds), Eta(view));
-  text += Clip(Bar(fraction, std::clamp(width - Columns(facts), 8, 40)) + facts, width) + "\n";
+  const int room = width == 0 ? 40 : std::clamp(width - Columns(facts), 8, 40);
+  text += fit(Bar(fraction, room) + facts);
   std::string rates = absl::StrCat(view.phase, ": ");
   if (KnowsGoal(view)) {
     absl::StrAppendFormat(&rates, "%.0f steps/s, %s, ", view.steps_per_second, UpdateRate(view));
@@ -189,23 +233,45 @@ std::string RenderTable(const ProgressView& view, int width, int max_members) {
   if (view.repeated_updates > 0) absl::StrAppend(&rates, ", ", FormatCount(view.repeated_updates), " repeated");
   if (view.pending_evaluations > 0) absl::StrAppend(&rates, ", ", view.pending_evaluations, " evaluations pending");
   if (view.restarts > 0) absl::StrAppend(&rates, ", ", view.restarts, " restarts");
-  text += Clip(rates, width) + "\n";
-  if (const std::string waiting = Waiting(view); !waiting.empty()) text += Clip("waiting: " + waiting, width) + "\n";
+  text += fit(rates);
+  if (const std::string waiting = Waiting(view); !waiting.empty()) text += fit("waiting: " + waiting);
   if (view.members.empty()) return text;
-  text += Clip(
-              "member   seed       steps  epoch    return violation  sum cost violating    eval J eval cost    delta   "
-              " alpha "
-              "delta steps",
-              width) +
-          "\n";
+  text += MemberLine(view, nullptr, width);
   const int shown = std::min<int>(view.members.size(), max_members);
-  for (int i = 0; i < shown; ++i)
-    text += Clip(MemberLine(view.members[i], view.learns_delta, view.learner_known), width) + "\n";
+  for (int i = 0; i < shown; ++i) text += MemberLine(view, &view.members[i], width);
   if (shown < static_cast<int>(view.members.size())) {
     const size_t hidden = view.members.size() - shown;
-    text += Clip(absl::StrCat("and ", hidden, hidden == 1 ? " more member" : " more members"), width) + "\n";
+    text += fit(absl::StrCat("and ", hidden, hidden == 1 ? " more member" : " more members"));
   }
   return text;
+}
+
+nlohmann::json ProgressJson(const ProgressView& view) {
+  const std::optional<double> eta = EtaSeconds(view);
+  nlohmann::json json = {{"state", view.phase},
+                         {"waiting", view.waiting_for},
+                         {"done", FractionDone(view)},
+                         {"env_steps", SlowestSteps(view)},
+                         {"goal_steps", view.goal_steps},
+                         {"update", view.update},
+                         {"target_update", view.target_update},
+                         {"pretrain_update", view.pretrain_update},
+                         {"pretrain_target", view.pretrain_target},
+                         {"repeated_updates", view.repeated_updates},
+                         {"steps_per_second", view.steps_per_second},
+                         {"updates_per_second", view.updates_per_second},
+                         {"elapsed_seconds", view.elapsed_seconds},
+                         {"eta_seconds", eta ? nlohmann::json(*eta) : nlohmann::json(nullptr)},
+                         {"actors", view.actors},
+                         {"restarts", view.restarts},
+                         {"pending_evaluations", view.pending_evaluations},
+                         {"members", nlohmann::json::array()}};
+  for (const v1::MemberProgress& member : view.members) {
+    nlohmann::json one = MessageJson(member);
+    if (!view.learner_known) one = {{"member", one["member"]}, {"env_steps", one["env_steps"]}};
+    json["members"].push_back(std::move(one));
+  }
+  return json;
 }
 
 std::string RenderLine(const ProgressView& view) {

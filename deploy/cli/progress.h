@@ -11,6 +11,7 @@
 
 #include "datacom/v1/learner.pb.h"
 #include "datacom/v1/replay.pb.h"
+#include "nlohmann/json.hpp"
 
 namespace datacom::cli {
 
@@ -48,9 +49,12 @@ std::string FormatCount(uint64_t value);
 // of the run's state, `incarnation`: the number of the learner's start.
 std::string RepeatedWork(uint64_t repeated, uint64_t done, uint32_t incarnation);
 
-// A bar, the rates and one line for each of the first `max_members` members. Lines end with "\n" and are cut to
-// `width`.
-std::string RenderTable(const ProgressView& view, int width, int max_members);
+// A bar, the rates and one line for each of the first `max_members` members. Lines end with "\n". The members' columns
+// stand in the order of their importance; those that do not fit into `width` are left out. Other lines are cut, or
+// wrapped if `wrap`. A width of 0 is none.
+std::string RenderTable(const ProgressView& view, int width, int max_members, bool wrap = false);
+// The same for programs: the facts above, null where one is not known, and "members", MemberProgress as MessageJson.
+nlohmann::json ProgressJson(const ProgressView& view);
 // One line without "\n", for logs and pipes.
 std::string RenderLine(const ProgressView& view);
 

@@ -81,6 +81,7 @@ void AddProcessOptions(CLI::App* verb, TrainOptions* options) {
           "folder with ca.crt, tls.crt, tls.key and token (deploy/dev/make_tls.sh): mutual TLS between the roles")
       ->group(kProcesses);
   verb->add_flag("--quiet", options->quiet, "print only failures and the final table")->group(kProcesses);
+  verb->add_flag("--json", options->json, "print a JSON object on each line, for programs")->group(kProcesses);
 }
 
 void AddBatchOptions(CLI::App* verb, BatchOptions* options) {

@@ -1,4 +1,5 @@
 // datacom status: which processes run, which of them wait, and for what.
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -6,12 +7,15 @@
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
+#include "common/records/csv.h"
+#include "common/records/message_json.h"
 #include "common/rpc/address.h"
 #include "common/rpc/assignment.h"
 #include "common/rpc/security.h"
@@ -25,7 +29,7 @@
 namespace datacom::cli {
 namespace {
 
-constexpr int kWidth = 120, kMaxMembers = 128;
+constexpr int kMaxMembers = 128;
 
 void PrintReplay(const v1::ReplayInfo& replay) {
   PrintWrapped(absl::StrFormat("replay %s, up %s: learner %s, %d actor session%s%s\n", replay.build(),
@@ -55,16 +59,40 @@ void PrintReplay(const v1::ReplayInfo& replay) {
   for (const std::string& wait : replay.waits()) PrintWrapped(absl::StrCat("waiting: ", wait, "\n"));
 }
 
-void PrintAnswers(const std::string& title, const Answers& answers) {
+ProgressView ViewOf(const std::string& title, const Answers& answers) {
   ProgressView view = MakeProgress(answers.replay, answers.learner);
   view.title = title;
+  if (!answers.replay) return view;
+  view.elapsed_seconds = answers.replay->uptime_seconds();
+  view.actors = answers.replay->sessions_size();
+  const AlgorithmInfo* algorithm = FindAlgorithm(answers.replay->algorithm());
+  view.learns_delta = algorithm == nullptr || algorithm->learns_delta;
+  return view;
+}
+
+// One object: what ProgressJson says, "run", and of the replay its members, sessions and waits.
+void PrintJson(const nlohmann::json& json) {
+  std::printf("%s\n", json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+}
+
+void PrintAnswersJson(const std::string& title, const Answers& answers) {
+  nlohmann::json json = ProgressJson(ViewOf(title, answers));
+  json["run"] = title;
+  json["replay"] = json["learner"] = nullptr;
+  if (answers.learner) json["learner"] = MessageJson(*answers.learner);
   if (answers.replay) {
-    view.elapsed_seconds = answers.replay->uptime_seconds();
-    view.actors = answers.replay->sessions_size();
-    const AlgorithmInfo* algorithm = FindAlgorithm(answers.replay->algorithm());
-    view.learns_delta = algorithm == nullptr || algorithm->learns_delta;
+    json["replay"] = MessageJson(*answers.replay);
+    for (const v1::MemberInfo& member : answers.replay->members())
+      json["replay"]["members"].push_back(MessageJson(member));
+    for (const v1::SessionInfo& session : answers.replay->sessions()) {
+      json["replay"]["sessions"].push_back(MessageJson(session));
+    }
   }
-  std::printf("%s", RenderTable(view, TerminalWidth(kWidth), kMaxMembers).c_str());
+  PrintJson(json);
+}
+
+void PrintAnswers(const std::string& title, const Answers& answers) {
+  std::printf("%s", RenderTable(ViewOf(title, answers), TerminalWidth(0), kMaxMembers, /*wrap=*/true).c_str());
   if (answers.learner) {
     const v1::LearnerInfo& learner = *answers.learner;
     PrintWrapped(
@@ -79,14 +107,44 @@ void PrintAnswers(const std::string& title, const Answers& answers) {
   }
 }
 
-absl::Status StatusOfFolder(const std::string& run_dir, const Security& security) {
-  if (IsSweepFolder(run_dir)) return PrintSweepStatus(run_dir);
+// A run that does not run: its members' newest records.
+absl::Status PrintRecordsJson(const std::string& run_dir) {
+  nlohmann::json json = {
+      {"run", run_dir}, {"state", "not running"}, {"checkpoint_update", nullptr}, {"members", nlohmann::json::array()}};
+  if (const std::optional<uint64_t> update = NewestCheckpoint(run_dir)) json["checkpoint_update"] = *update;
+  const std::string file = run_dir + "/progress.csv";
+  if (std::filesystem::exists(file)) {
+    ASSIGN_OR_RETURN(const Csv progress, ReadRecords(file));
+    for (const auto& [member, rows] : RowsByMember(progress)) {
+      nlohmann::json one = nlohmann::json::object();
+      for (const std::string& column : progress.names()) {
+        const std::string text = progress.Text(rows.back(), column);
+        double number = 0;
+        if (!absl::SimpleAtod(text, &number)) {
+          one[column] = text.empty() ? nlohmann::json(nullptr) : nlohmann::json(text);
+        } else {
+          one[column] = std::isfinite(number) ? nlohmann::json(number) : nlohmann::json(nullptr);
+        }
+      }
+      json["members"].push_back(std::move(one));
+    }
+  }
+  PrintJson(json);
+  return absl::OkStatus();
+}
+
+absl::Status StatusOfFolder(const std::string& run_dir, const Security& security, bool json) {
+  if (IsSweepFolder(run_dir)) {
+    if (!json) return PrintSweepStatus(run_dir);
+    return absl::InvalidArgumentError("--json is for a run; a sweep's runs are folders of their own");
+  }
   if (!std::filesystem::exists(ExperimentFile(run_dir))) return NotARunFolder(run_dir);
   ASSIGN_OR_RETURN(const Answers answers, AskRun(run_dir, security));
   if (answers.replay || answers.learner) {
-    PrintAnswers(run_dir, answers);
+    (json ? PrintAnswersJson : PrintAnswers)(run_dir, answers);
     return absl::OkStatus();
   }
+  if (json) return PrintRecordsJson(run_dir);
   PrintWrapped(absl::StrCat(run_dir, ": not running\n"));
   if (const std::optional<uint64_t> update = NewestCheckpoint(run_dir)) {
     PrintWrapped(absl::StrCat("newest checkpoint, where --resume continues: update ", FormatCount(*update), "\n"));
@@ -99,9 +157,9 @@ absl::Status StatusOfFolder(const std::string& run_dir, const Security& security
   return absl::OkStatus();
 }
 
-absl::Status StatusOf(const std::string& target, const std::string& tls) {
+absl::Status StatusOf(const std::string& target, const std::string& tls, bool json) {
   ASSIGN_OR_RETURN(const Security security, LoadSecurity(tls));
-  if (std::filesystem::is_directory(target)) return StatusOfFolder(target, security);
+  if (std::filesystem::is_directory(target)) return StatusOfFolder(target, security, json);
   if (const std::string wrong = Address(1)(target); !wrong.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("a target that is not a run folder ", wrong,
@@ -113,7 +171,7 @@ absl::Status StatusOf(const std::string& target, const std::string& tls) {
         "neither a replay nor a learner answers at ", target, "; RUN_DIR/cluster/replay.address has the ",
         "address of a run on this machine; a run with --tls needs: datacom status ", target, " --tls FOLDER"));
   }
-  PrintAnswers(target, answers);
+  (json ? PrintAnswersJson : PrintAnswers)(target, answers);
   return absl::OkStatus();
 }
 
@@ -128,7 +186,9 @@ void AddStatus(CLI::App* app, int* exit_code) {
       ->required();
   verb->add_option("--tls", *tls, "folder with ca.crt, tls.crt, tls.key and token, for a run that uses TLS");
   verb->footer("Example: datacom status runs/five");
-  verb->callback([target, tls, exit_code] { *exit_code = Finish(StatusOf(*target, *tls)); });
+  auto json = std::make_shared<bool>(false);
+  verb->add_flag("--json", *json, "one JSON object, for programs");
+  verb->callback([target, tls, json, exit_code] { *exit_code = Finish(StatusOf(*target, *tls, *json)); });
 }
 
 }  // namespace datacom::cli

@@ -35,17 +35,17 @@ struct Shown {
   int decimals;
 };
 constexpr Shown kShown[] = {
-    {"seed", "seed", 0},
-    {"epoch", "epoch", 0},
     {"env_steps", "steps", 0},
-    {"updates", "updates", 0},
     {"eval_discounted_return", "eval J", 3},
-    {"eval_return", "return", 2},
-    {"eval_max_violation", "violation", 3},
     {"eval_sum_cost", "sum cost", 2},
     {"eval_violating_steps", "violating", 2},
     {"eval_success_rate", "success", 2},
     {"delta", "delta", 4},
+    {"eval_max_violation", "violation", 3},
+    {"eval_return", "return", 2},
+    {"seed", "seed", 0},
+    {"epoch", "epoch", 0},
+    {"updates", "updates", 0},
     {"samples_per_insert", "spi", 3},
     {"lanes", "lanes", 0},
 };
@@ -149,6 +149,11 @@ absl::StatusOr<std::string> FinalTable(const std::string& run_dir, int width) {
   std::vector<TableColumn> table = {{"member"}};
   for (const auto& [member, rows] : members) table.front().push_back(absl::StrFormat("%6d", member));
   if (several) table.front().push_back("  mean");
+  TableColumn status = {absl::StrFormat(" %9s", "state")};
+  for (const auto& [member, rows] : members) {
+    status.push_back(absl::StrFormat(" %9s", progress.Text(rows.back(), "status")));
+  }
+  table.push_back(std::move(status));
   for (const Shown& shown : kShown) {
     TableColumn cells = {absl::StrFormat("%12s", shown.heading)};
     double sum = 0;
@@ -161,9 +166,6 @@ absl::StatusOr<std::string> FinalTable(const std::string& run_dir, int width) {
     cells.push_back(has_mean ? Cell(sum / members.size(), shown.decimals) : "");
     table.push_back(std::move(cells));
   }
-  TableColumn status = {"  status"};
-  for (const auto& [member, rows] : members) status.push_back("  " + progress.Text(rows.back(), "status"));
-  table.push_back(std::move(status));
   return JoinColumns(table, width) + WrapLines(AbandonedEpisodes(progress, members), width);
 }
 

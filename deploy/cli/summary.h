@@ -11,8 +11,8 @@
 
 namespace datacom::cli {
 
-// One line per member: seed, steps, evaluation, violation, cost, delta, status; then their means. In a terminal
-// narrower than the table its columns follow below each other; a width of 0 is none.
+// One line per member: state, steps, evaluation, cost, delta, seed; then their means. In a terminal narrower than the
+// table its columns follow below each other; a width of 0 is none.
 absl::StatusOr<std::string> FinalTable(const std::string& run_dir, int width = 0);
 
 // What a run that does not run has repeated (RepeatedWork), and what a resume will repeat from the newest checkpoint.

@@ -34,6 +34,7 @@
 #include "deploy/cli/verbs.h"
 #include "deploy/report/report.h"
 #include "deploy/tools/maps/feasibility_map.h"
+#include "nlohmann/json.hpp"
 
 namespace datacom::cli {
 namespace {
@@ -151,6 +152,10 @@ void PrintPlan(const SweepInput& input, const std::string& dir, const std::vecto
   std::fflush(stdout);
 }
 
+std::string Text(const nlohmann::json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 // Trains populations as child processes and reports on standard output; when quiet, only failures.
 class Jobs {
  public:
@@ -175,8 +180,7 @@ class Jobs {
       Reap();
       if (Seconds(clock_.Now() - said_) < kLineSeconds) continue;
       said_ = clock_.Now();
-      for (const auto& job : running_)
-        Say(absl::StrCat(Title(*job), absl::StripAsciiWhitespace(TailOfFile(job->log, 1))));
+      for (const auto& job : running_) SayProgress(*job);
     }
   }
 
@@ -187,8 +191,19 @@ class Jobs {
     Process process;
   };
 
-  static void Print(const std::string& line) {
-    std::printf("%s\n", line.c_str());
+  void Print(const std::string& line) const {
+    std::printf("%s\n", options_.json ? Text({{"message", line}}).c_str() : line.c_str());
+    std::fflush(stdout);
+  }
+
+  // The newest line of a population: of `train --json` an object, here with the key "population".
+  void SayProgress(const Job& job) const {
+    const std::string line(absl::StripAsciiWhitespace(TailOfFile(job.log, 1)));
+    nlohmann::json progress =
+        options_.json ? nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false) : nlohmann::json();
+    if (!progress.is_object()) return Say(Title(job) + line);
+    progress["population"] = populations_[job.index].name;
+    if (!options_.quiet) std::printf("%s\n", Text(progress).c_str());
     std::fflush(stdout);
   }
 
@@ -221,6 +236,7 @@ class Jobs {
     if (options_.environments > 0) words.insert(words.end(), {"--envs", absl::StrCat(options_.environments)});
     if (!options_.tls.empty()) words.insert(words.end(), {"--tls", options_.tls});
     words.insert(words.end(), {"--stall-minutes", absl::StrCat(options_.stall_minutes)});
+    if (options_.json) words.emplace_back("--json");
     return words;
   }
 
@@ -283,14 +299,14 @@ class Jobs {
   int code_ = kExitOk;
 };
 
-absl::Status Conclude(const std::string& dir) {
+absl::Status Conclude(const std::string& dir, bool json) {
   ASSIGN_OR_RETURN(const std::string table, GroupTable({dir}, TerminalWidth(0)));
-  std::printf("%s", table.c_str());
+  if (!json) std::printf("%s", table.c_str());
   const std::string file = dir + "/report.html";
   if (absl::Status status = report::WriteReport({dir}, file, &tools::WriteReportMap); !status.ok()) {
     return Annotate(status, "the sweep is complete, but its report could not be written");
   }
-  std::printf("report: %s\n", file.c_str());
+  std::printf("%s\n", json ? Text({{"report", file}}).c_str() : absl::StrCat("report: ", file).c_str());
   return absl::OkStatus();
 }
 
@@ -312,7 +328,7 @@ absl::StatusOr<int> Sweep(const SweepOptions& options) {
   RETURN_IF_ERROR(MakeFolders(dir));
   ASSIGN_OR_RETURN(const std::unique_ptr<FolderLock> lock, FolderLock::Take(dir));
   RETURN_IF_ERROR(PrepareSweepFolder(dir, input.sweep, populations));
-  if (!run.quiet || options.render_only) PrintPlan(input, dir, populations);
+  if ((!run.quiet && !run.json) || options.render_only) PrintPlan(input, dir, populations);
   if (options.backend == kKubernetes) {
     const ManifestOptions manifests{input.sweep.name(), options.images, std::max(1, run.actors), run.environments,
                                     options.plain};
@@ -344,9 +360,9 @@ absl::StatusOr<int> Sweep(const SweepOptions& options) {
   }
   if (options.render_only) return kExitOk;
   const int code = Jobs(dir, populations, std::max(1, options.jobs), run).Run();
-  if (code == kExitInterrupted) std::printf("run the same command again to resume\n");
+  if (code == kExitInterrupted && !run.json) std::printf("run the same command again to resume\n");
   if (code != kExitOk) return code;
-  RETURN_IF_ERROR(Conclude(dir));
+  RETURN_IF_ERROR(Conclude(dir, run.json));
   return kExitOk;
 }
 

@@ -42,6 +42,7 @@
 #include "deploy/cli/verbs.h"
 #include "deploy/report/report.h"
 #include "deploy/tools/maps/feasibility_map.h"
+#include "nlohmann/json.hpp"
 
 namespace datacom::cli {
 namespace {
@@ -61,15 +62,33 @@ double LinePeriod() {
   return text != nullptr && absl::SimpleAtod(text, &seconds) && seconds > 0 ? seconds : kLineSeconds;
 }
 
-// Shows the state of a run: a live table on a terminal, otherwise lines (LinePeriod); nothing when quiet.
+// Shows the state of a run: a live table on a terminal, otherwise lines (LinePeriod), with --json as objects; nothing
+// when quiet.
 class Display {
  public:
-  Display(std::string title, bool quiet, bool learns_delta)
-      : title_(std::move(title)), quiet_(quiet), terminal_(::isatty(STDOUT_FILENO) == 1), learns_delta_(learns_delta) {}
+  Display(std::string title, const TrainOptions& options, bool learns_delta)
+      : title_(std::move(title)),
+        quiet_(options.quiet),
+        json_(options.json),
+        terminal_(!json_ && ::isatty(STDOUT_FILENO) == 1),
+        learns_delta_(learns_delta) {}
+
+  // A fact for programs: {"NAME": TEXT}. For people `sentence`.
+  void Tell(const std::string& name, const std::string& text, const std::string& sentence) {
+    if (!json_) return Say(sentence);
+    Write(nlohmann::json{{name, text}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  }
 
   void Say(const std::string& sentence) {
     if (quiet_) return;
+    if (json_) return Tell("message", sentence, "");
     Write(terminal_ ? block_.PrintAbove(WrapLines(sentence + "\n", TerminalWidth(0))) : sentence + "\n");
+  }
+
+  // What a complete run leaves; also when quiet.
+  void Conclude(const std::string& name, const std::string& text, const std::string& sentence) {
+    if (json_) return Tell(name, text, "");
+    Write(sentence + "\n");
   }
 
   void Update(const Cluster& cluster, const Answers& answers) {
@@ -87,6 +106,7 @@ class Display {
     view.restarts = cluster.restarts();
     view.learns_delta = learns_delta_;
     view.updates_per_second = updates_.rate();
+    if (json_) return Write(ProgressJson(view).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
     Write(terminal_ ? block_.Redraw(RenderTable(view, TerminalWidth(100), kMaxMembers)) : RenderLine(view) + "\n");
   }
 
@@ -98,7 +118,7 @@ class Display {
 
   const Clock& clock_ = Clock::Real();
   const std::string title_;
-  const bool quiet_, terminal_, learns_delta_;
+  const bool quiet_, json_, terminal_, learns_delta_;
   const double line_period_ = LinePeriod();
   const Clock::Time start_ = clock_.Now();
   Clock::Time drawn_ = start_;
@@ -282,28 +302,29 @@ int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster
                            : "draining (a second Ctrl-C exits at once)");
       cluster->Drain(kDrainGrace);
       for (const std::string& event : cluster->TakeEvents()) display->Say(event);
-      std::printf("%s\n", ResumeHint(run).c_str());
+      if (!options.json) std::printf("%s\n", ResumeHint(run).c_str());
       return kExitInterrupted;
     }
   }
 }
 
 // Films an episode of the best policy of the first member. Without a film the run is complete, too.
-void MakeFilm(const std::string& run_dir) {
+void MakeFilm(const std::string& run_dir, Display* display) {
   const std::string file = run_dir + "/film.html";
-  if (RunTool({"render", run_dir, "--epoch", "best", "--out", file}).ok()) std::printf("film: %s\n", file.c_str());
+  const std::string said = absl::StrCat("film: ", file);
+  if (RunTool({"render", run_dir, "--epoch", "best", "--out", file}).ok()) display->Conclude("film", file, said);
 }
 
-absl::Status FinishRun(const Prepared& run, bool film) {
+absl::Status FinishRun(const Prepared& run, const TrainOptions& options, Display* display) {
   ASSIGN_OR_RETURN(const std::string table, FinalTable(run.run_dir, TerminalWidth(0)));
-  std::printf("%s%s", table.c_str(), RepeatedWorkOf(run.run_dir).c_str());
+  if (!options.json) std::printf("%s%s", table.c_str(), RepeatedWorkOf(run.run_dir).c_str());
   std::fflush(stdout);
-  if (film && !run.experiment.task_options().HasExtension(v1::python_task)) MakeFilm(run.run_dir);
+  if (!options.no_film && !run.experiment.task_options().HasExtension(v1::python_task)) MakeFilm(run.run_dir, display);
   const std::string file = run.run_dir + "/report.html";
   if (absl::Status status = report::WriteReport({run.run_dir}, file, &tools::WriteReportMap); !status.ok()) {
     return Annotate(status, "the run is complete, but its report could not be written");
   }
-  std::printf("report: %s\n", file.c_str());
+  display->Conclude("report", file, absl::StrCat("report: ", file));
   return absl::OkStatus();
 }
 
@@ -327,8 +348,9 @@ int Train(const TrainOptions& options) {
   Display display(absl::StrCat(experiment.name(), ", ", experiment.members_size(), " member",
                                experiment.members_size() == 1 ? "" : "s", ", ",
                                FormatCount(experiment.run().env_steps()), " steps each, in ", run->run_dir),
-                  options.quiet, algorithm != nullptr && algorithm->learns_delta);
-  display.Say(absl::StrCat(options.resume ? "resuming " : "training ", experiment.name(), " in ", run->run_dir));
+                  options, algorithm != nullptr && algorithm->learns_delta);
+  display.Tell("run", run->run_dir,
+               absl::StrCat(options.resume ? "resuming " : "training ", experiment.name(), " in ", run->run_dir));
   if (!run->layout.note.empty()) display.Say(run->layout.note);
   if (!options.resume) {
     for (const std::string& note : PlanNotes(experiment)) display.Say(note);
@@ -336,7 +358,7 @@ int Train(const TrainOptions& options) {
     if (!fit.empty()) display.Say(fit);
   }
   const int code = Supervise(options, *run, &cluster, &display);
-  return code == kExitOk ? Finish(FinishRun(*run, !options.no_film)) : code;
+  return code == kExitOk ? Finish(FinishRun(*run, options, &display)) : code;
 }
 
 int TrainHere(const TrainOptions& options, const BatchOptions& batch) {

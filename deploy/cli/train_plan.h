@@ -33,6 +33,7 @@ struct TrainOptions {
   double max_hours = 0;
   double stall_minutes = kStallMinutes;
   bool quiet = false;
+  bool json = false;  // lines for programs
   bool no_film = false;
   std::string tls;   // folder of LoadSecurity
   std::string host;  // where the roles listen, a name or an address; empty: loopback

@@ -52,6 +52,19 @@ absl::StatusOr<std::string> FitLine(const std::string& file) {
 
 }  // namespace
 
+namespace {
+
+void AddForms(CLI::App* verb, EvalCommand* eval) {
+  using Form = EvalCommand::Form;
+  CLI::Option* const csv = verb->add_flag_function(
+      "--csv", [eval](int64_t) { eval->form = Form::kCsv; }, "One row per episode, comma-separated, at full precision");
+  verb->add_flag_function(
+          "--json", [eval](int64_t) { eval->form = Form::kJson; }, "The same as a list of objects")
+      ->excludes(csv);
+}
+
+}  // namespace
+
 void AddEval(CLI::App* app, int* exit_code) {
   auto eval = std::make_shared<EvalCommand>();
   CLI::App* verb = app->add_subcommand("eval", kAboutEval);
@@ -70,7 +83,7 @@ void AddEval(CLI::App* app, int* exit_code) {
                    "on, off or both: with the learned part of the filter, without it, or the same episodes with and "
                    "without it (on)")
       ->check(CLI::IsMember({"on", "off", "both"}));
-  verb->add_flag("--csv", eval->csv, "One row per episode, comma-separated, at full precision");
+  AddForms(verb, eval.get());
   verb->footer(BestEpochRule());
   verb->callback([eval, exit_code] {
     Stop::InstallSignalHandlers();

@@ -379,7 +379,7 @@ TEST_P(ActorContract, APolicyCanBeEvaluatedWithOtherTaskOptions) {
     command.what = folder.string();
     command.episodes = 4;
     for (const std::string& option : set) command.set.push_back("task_options." + option);
-    command.csv = csv;
+    command.form = csv ? tools::EvalCommand::Form::kCsv : tools::EvalCommand::Form::kTable;
     std::ostringstream out;
     const absl::Status status = tools::RunEvalCommand(command, &out);
     *text = out.str();

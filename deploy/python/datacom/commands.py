@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import collections
+import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -15,9 +15,6 @@ from datacom import _files
 from datacom.runs import Run
 
 _DRAINED = 75  # exit code of a run that was interrupted and can be resumed
-_LINE = re.compile(r"(?P<elapsed>[\d:]+) +(?P<share>[\d.]+) % +(?P<steps>[\d,]+) steps/member +(?P<rate>[\d.]+) steps/s +(?P<updates>[\d.]+) updates/s +ETA (?P<eta>\S+)")
-_NUMBER = re.compile(r"  (return|violation|cost|violating steps|delta) (-?[\d.]+)")
-_FOLDER = re.compile(r"(?:training|resuming) .* in (.+)")
 
 
 class CommandFailed(RuntimeError):
@@ -29,7 +26,7 @@ class CommandFailed(RuntimeError):
 
 
 class Progress(NamedTuple):
-    """A line of progress, every second ($DATACOM_PROGRESS_SECONDS). NaN where the line does not have the number."""
+    """A state of a run, every second ($DATACOM_PROGRESS_SECONDS). NaN where a number is not known."""
 
     share: float  # of the run, 0 to 1
     env_steps: int  # of the slowest member
@@ -40,7 +37,22 @@ class Progress(NamedTuple):
     train_cost: float  # sum of the positive costs,
     train_violating_steps: float  # steps with a cost above 0
     delta: float
-    line: str  # as printed
+    values: dict[str, Any]  # all that `datacom train --json` says; values["members"] has a dictionary for each member
+
+    def __str__(self) -> str:
+        values = self.values
+        state = values["state"] + (f", {values['waiting']}" if values["waiting"] else "")
+        return (f"{100 * self.share:.1f} %  {self.env_steps:,} steps  return {self.train_return:.2f}  cost {self.train_cost:.2f}  "
+                f"delta {self.delta:.4f}  {state}")
+
+
+def _progress(values: dict[str, Any]) -> Progress:
+    def mean(name: str) -> float:
+        numbers = [float("nan") if member.get(name) is None else member[name] for member in values["members"]]
+        return sum(numbers) / len(numbers) if numbers else float("nan")
+
+    means = (mean(name) for name in ("train_return", "train_max_violation", "train_sum_cost", "train_violating_steps", "delta"))
+    return Progress(values["done"], values["env_steps"], values["steps_per_second"], values["updates_per_second"], *means, values)
 
 
 class Training:
@@ -66,14 +78,22 @@ class Training:
         if self._process.poll() is None:
             self.drain()
 
-    def _lines(self) -> Iterator[str]:
+    def _lines(self) -> Iterator[dict[str, Any]]:
+        """What the command says, an object a line; what is none, an error, is only kept."""
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            self._tail.append(line.rstrip("\n"))
-            if self.folder is None:
-                match = _FOLDER.match(self._tail[-1])
-                self.folder = Path(match.group(1)) if match else None
-            yield self._tail[-1]
+            try:
+                said = json.loads(line)
+            except ValueError:
+                said = None
+            if not isinstance(said, dict):
+                self._tail.append(line.rstrip("\n"))
+                continue
+            if "message" in said:
+                self._tail.append(said["message"])
+            if self.folder is None and "run" in said:
+                self.folder = Path(said["run"])
+            yield said
         code = self._process.wait()
         self._process.stdout.close()
         self.drained = code == _DRAINED
@@ -83,13 +103,9 @@ class Training:
     def __iter__(self) -> Iterator[Progress]:
         """Raises CommandFailed when the command fails."""
         try:
-            for line in self._lines():
-                match = _LINE.match(line)
-                if match:
-                    has = {name: float(number) for name, number in _NUMBER.findall(line)}
-                    numbers = (has.get(name, float("nan")) for name in ("return", "violation", "cost", "violating steps", "delta"))
-                    yield Progress(float(match["share"]) / 100, int(match["steps"].replace(",", "")), float(match["rate"]), float(match["updates"]),
-                                   *numbers, line)
+            for said in self._lines():
+                if "members" in said:
+                    yield _progress(said)
         except KeyboardInterrupt:
             self.drain()
             raise
@@ -105,7 +121,7 @@ class Training:
         """Waits for the end and returns the run; `show` prints the progress. Raises CommandFailed when the command fails."""
         for progress in self:
             if show:
-                print(progress.line, file=sys.stderr)
+                print(progress, file=sys.stderr)
         return self.run
 
     @property
@@ -118,7 +134,7 @@ class Training:
 
 def _words(verb: str, what: str | os.PathLike[str] | None, run_dir: str | os.PathLike[str] | None, settings: Mapping[str, Any] | None,
            flags: Mapping[str, Any]) -> list[str]:
-    words = [str(_files.program("datacom")), verb]
+    words = [str(_files.program("datacom")), verb, "--json"]
     if what is not None:
         words.append(os.fspath(what))
     if run_dir is not None:

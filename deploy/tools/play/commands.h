@@ -24,8 +24,10 @@ struct EvalCommand {
   std::optional<uint64_t> seed;      // replaces the run's seed; absent: the same episodes as in the run's evaluation
   std::vector<std::string> set;      // "task_options.horizon=500", replaces the run's own
   std::string shield = "on";         // or off; both: plays every episode with the shield and without it
-  bool csv = false;  // one row per episode, full precision; else the task options and one line per member
-  int width = 0;     // of the lines without csv; 0: any (JoinColumns)
+  // table: the task options and one line per member. csv: one row per episode, full precision; json: the same as a list
+  // of objects.
+  enum class Form { kTable, kCsv, kJson } form = Form::kTable;
+  int width = 0;  // of a table's lines; 0: any (JoinColumns)
 };
 
 // An untrained policy is printed as member 0 with seed 0 at epoch 0. NOT_FOUND or INVALID_ARGUMENT, naming the missing

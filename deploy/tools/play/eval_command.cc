@@ -16,6 +16,7 @@
 #include "common/config/experiment.h"
 #include "common/records/csv.h"
 #include "common/records/evaluation_means.h"
+#include "common/records/message_json.h"
 #include "common/tasks/text/task_file.h"
 #include "datacom/v1/python_task.pb.h"
 #include "datacom/v1/task.pb.h"
@@ -25,11 +26,11 @@
 namespace datacom::tools {
 namespace {
 
-// Prints evaluations as CSV or as a table, with a header before the first one.
+// Prints evaluations as CSV or as a table, with a header before the first one, or all of them as JSON at the end.
 class Output {
  public:
   Output(const EvalCommand& command, const v1::Experiment& experiment, const TaskSpec& spec, std::ostream* out)
-      : csv_(command.csv),
+      : form_(command.form),
         width_(command.width),
         options_(experiment.task_options()),
         cost_names_(spec.cost_names),
@@ -42,15 +43,16 @@ class Output {
 
   void Print(uint32_t member, uint64_t seed, uint32_t epoch, const std::vector<v1::EvaluationEpisode>& episodes,
              bool shield = true) {
+    if (form_ == EvalCommand::Form::kJson) return AddJson(member, seed, epoch, shield, episodes);
     if (!begun_) Begin();
-    csv_ ? PrintEpisodes(member, epoch, shield, episodes) : PrintMeans(member, seed, epoch, shield, episodes);
+    IsCsv() ? PrintEpisodes(member, epoch, shield, episodes) : PrintMeans(member, seed, epoch, shield, episodes);
     begun_ = true;
     out_->flush();
   }
 
   // The table of named costs, after all evaluations.
   void PrintCosts() {
-    if (csv_ || cost_names_.empty()) return;
+    if (IsCsv() || cost_names_.empty()) return;
     *out_ << "Each cost:\nmember  epoch  max_violation     sum_cost  violating steps  cost\n";
     for (const auto& [member, epoch, shield, means] : evaluations_) {
       for (size_t i = 0; i < means.named.size(); ++i) {
@@ -61,12 +63,14 @@ class Output {
     }
   }
 
+  void PrintJson() { *out_ << list_.dump(1) << '\n'; }
+
   // The table of what the shield did, after all evaluations; nothing for policies without one.
   void PrintShield() {
     const bool any = std::any_of(evaluations_.begin(), evaluations_.end(), [](const Evaluation& evaluation) {
       return !std::isnan(evaluation.means.shield_share);
     });
-    if (csv_ || !any) return;
+    if (IsCsv() || !any) return;
     *out_ << "The shield, the learned part of the filter:\n"
              "member  epoch  shield  discounted_return     sum_cost  violating steps    acts  change  infeasible  "
              "largest k\n";
@@ -86,7 +90,7 @@ class Output {
 
   // The table of quantities that the task logs, after all evaluations.
   void PrintLogs() {
-    if (csv_ || log_names_.empty()) return;
+    if (IsCsv() || log_names_.empty()) return;
     *out_ << "Means over steps:\nmember  epoch           mean  quantity\n";
     for (const auto& [member, epoch, shield, means] : evaluations_) {
       for (size_t i = 0; i < means.logs.size(); ++i) {
@@ -96,8 +100,17 @@ class Output {
   }
 
  private:
+  bool IsCsv() const { return form_ == EvalCommand::Form::kCsv; }
+  void AddJson(uint32_t member, uint64_t seed, uint32_t epoch, bool shield,
+               const std::vector<v1::EvaluationEpisode>& episodes) {
+    for (size_t i = 0; i < episodes.size(); ++i) {
+      nlohmann::json one = {{"member", member}, {"seed", seed}, {"epoch", epoch}, {"shield", shield}, {"episode", i}};
+      one.update(MessageJson(episodes[i]));
+      list_.push_back(std::move(one));
+    }
+  }
   void Begin() {
-    if (csv_) {
+    if (IsCsv()) {
       *out_ << "member,epoch,episode,discounted_return,return,max_violation,sum_cost,violating_steps,mean_cost,length,"
                "success,abandoned,reached,absorbed,shield,shield_share,shield_change,infeasible_share,"
                "largest_constraint";
@@ -157,7 +170,8 @@ class Output {
   // "-" if the task cannot say.
   std::string Share(double value) const { return success_ ? absl::StrFormat("%.2f", value) : "-"; }
 
-  const bool csv_;
+  const EvalCommand::Form form_;
+  nlohmann::json list_ = nlohmann::json::array();
   const int width_;
   v1::TaskOptions options_;
   const std::vector<std::string> cost_names_, log_names_;
@@ -230,7 +244,8 @@ absl::Status EvaluateUntrained(const EvalCommand& command, const v1::Experiment&
         absl::StrCat("--member, --epoch and --shield belong to a run's policy, not to --policy ", command.policy));
   }
   ASSIGN_OR_RETURN(UntrainedPolicy policy, MakeUntrainedPolicy(command.policy, model));
-  if (!command.csv) *out << WrapLines(absl::StrCat(experiment.task(), ", ", policy.title, "\n"), command.width);
+  if (command.form == EvalCommand::Form::kTable)
+    *out << WrapLines(absl::StrCat(experiment.task(), ", ", policy.title, "\n"), command.width);
   ASSIGN_OR_RETURN(const std::unique_ptr<actor::EpisodePlayer> player,
                    actor::MakeEpisodePlayer(experiment, std::move(policy.rule), count));
   const actor::EpisodePlayer::Seeds seeds = {command.seed.value_or(experiment.run().seed()), 0, 0};
@@ -252,7 +267,8 @@ absl::Status RunEvalCommand(const EvalCommand& given, std::ostream* out) {
   Output output(command, experiment, model->spec, out);
   RETURN_IF_ERROR(command.policy.empty() ? EvaluateRun(command, experiment, count, &output)
                                          : EvaluateUntrained(command, experiment, *model, count, out, &output));
-  if (command.csv) return absl::OkStatus();
+  if (command.form == EvalCommand::Form::kJson) output.PrintJson();
+  if (command.form != EvalCommand::Form::kTable) return absl::OkStatus();
   output.PrintShield();
   output.PrintCosts();
   output.PrintLogs();

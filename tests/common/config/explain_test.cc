@@ -27,7 +27,8 @@ TEST(Explain, ASettingHasItsFormItsMeaningAndItsReaders) {
             "hyper.accepted_risk: number, default 0.9, above 0, below 1\n"
             "  rho = 1 - alpha of the paper\n"
             "  read by datacom, iqn_datacom, wcsac\n");
-  EXPECT_THAT(Explain("hyper.multiplier_limit").value(), HasSubstr("read by datacom, iqn_datacom, if multiplier_mode=pi"));
+  EXPECT_THAT(Explain("hyper.multiplier_limit").value(),
+              HasSubstr("read by datacom, iqn_datacom, if multiplier_mode=pi"));
 }
 
 TEST(Explain, AFieldWithoutACommentHasThatOfTheFieldAboveThatNamesIt) {
@@ -37,9 +38,9 @@ TEST(Explain, AFieldWithoutACommentHasThatOfTheFieldAboveThatNamesIt) {
 
 TEST(Explain, AGroupListsItsFieldsWithTheFirstSentenceOfEach) {
   const std::string text = Explain("pretrain").value();
-  EXPECT_THAT(text, AllOf(StartsWith("pretrain: group\n  absent = none"),
-                          HasSubstr("Before training, the value functions"),
-                          HasSubstr("\n  pretrain.updates: whole number, required, at least 1, at most 1e+12; not counted")));
+  EXPECT_THAT(text,
+              AllOf(StartsWith("pretrain: group\n  absent = none"), HasSubstr("Before training, the value functions"),
+                    HasSubstr("\n  pretrain.updates: whole number, required, at least 1, at most 1e+12; not counted")));
   EXPECT_THAT(Explain("").value(), AllOf(HasSubstr("  hyper: group"), HasSubstr("  replay: group")));
 }
 

@@ -68,7 +68,7 @@ TEST(Progress, BeforeTheLearnerAnswersOnlyTheReplaysFiguresAreShown) {
   EXPECT_EQ(RenderLine(view), "00:00   45.0 %  9,000 steps/member  0 steps/s  0 updates/s  ETA --:--  starting");
   EXPECT_THAT(RenderTable(view, 200, 16),
               AllOf(HasSubstr(" 45.0 %"), HasSubstr("starting: 0 steps/s, 0 updates/s, 0 actors\n"),
-                    HasSubstr("     1      -       9,000      -\n")));
+                    HasSubstr("\n     1         -       9,000         -  ")));
 }
 
 TEST(Progress, BeforeAnyAnswerNoFigureIsShown) {
@@ -126,12 +126,35 @@ TEST(Progress, TheTableHasOneLinePerMemberAndFitsTheTerminal) {
   const std::string wide = RenderTable(view, 200, 16);
   EXPECT_THAT(wide, AllOf(HasSubstr("cartpole/datacom"), HasSubstr("10,000"), HasSubstr("diverged"),
                           HasSubstr("waiting: actor-0"), HasSubstr("update 8,000 of 18,000"), HasSubstr("250 steps/s"),
-                          HasSubstr("5.5000   0.0000       1,234")));
+                          HasSubstr("\n     1  diverged       9,000 "), HasSubstr("   0.0000     11       1,234\n")));
   const std::vector<std::string> narrow = absl::StrSplit(RenderTable(view, 50, 16), '\n');
   for (const std::string& line : narrow) {
     EXPECT_LE(std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xc0) != 0x80; }), 50) << line;
   }
   EXPECT_THAT(RenderTable(view, 200, 1), HasSubstr("and 1 more member\n"));
+  // Columns are left out as a whole, the least important ones first.
+  EXPECT_THAT(RenderTable(view, 40, 16), AllOf(HasSubstr("\nmember     state       steps    eval J\n"),
+                                               HasSubstr("\n     1  diverged       9,000     0.000\n")));
+  EXPECT_THAT(RenderTable(view, 10, 16), HasSubstr("\nmember\n     0\n     1\n"));
+  // Without a width nothing is left out, and what is wrapped is not cut.
+  EXPECT_THAT(RenderTable(view, 0, 16), HasSubstr("delta steps\n"));
+  EXPECT_THAT(RenderTable(view, 50, 16, /*wrap=*/true),
+              AllOf(HasSubstr("waiting: actor-0"), HasSubstr("updates behind\n")));
+}
+
+TEST(Progress, ProgramsGetTheSameFactsAndNullForWhatIsNotKnown) {
+  v1::LearnerInfo learner = Learner();
+  learner.mutable_members(0)->set_alpha(std::nan(""));
+  const nlohmann::json json = ProgressJson(MakeProgress(Replay(10000, 9000), learner));
+  EXPECT_EQ(json["state"], "learning");
+  EXPECT_EQ(json["env_steps"], 9000);
+  EXPECT_EQ(json["eta_seconds"], nullptr);
+  EXPECT_EQ(json["members"][1]["status"], "diverged");
+  EXPECT_EQ(json["members"][0]["seed"], 10);
+  EXPECT_EQ(json["members"][0]["alpha"], nullptr);
+  EXPECT_EQ(json["members"][0]["train_return"], 100);
+  EXPECT_EQ(ProgressJson(MakeProgress(Replay(10, 20), std::nullopt))["members"],
+            nlohmann::json::parse(R"([{"member": 0, "env_steps": 10}, {"member": 1, "env_steps": 20}])"));
 }
 
 TEST(Progress, RepeatedWorkIsShownWithItsShareOnceTheLearnerWasRestarted) {
@@ -157,13 +180,14 @@ TEST(Progress, ShowsARunawayCritic) {
   EXPECT_THAT(RenderLine(view), Not(HasSubstr("runaway")));
   view.members[0].set_status("runaway");
   EXPECT_THAT(RenderLine(view), AllOf(HasSubstr("1 diverged"), HasSubstr("1 runaway")));
-  EXPECT_THAT(RenderTable(view, 200, 16), HasSubstr("  runaway\n"));
+  EXPECT_THAT(RenderTable(view, 200, 16), HasSubstr("\n     0   runaway  "));
 }
 
 TEST(Progress, AnAlgorithmWithoutATemperatureShowsNone) {
   ProgressView view = MakeProgress(Replay(10000, 9000), Learner());
   for (v1::MemberProgress& member : view.members) member.set_alpha(std::nan(""));
-  EXPECT_THAT(RenderTable(view, 200, 16), AllOf(HasSubstr("5.5000        -       1,234"), Not(HasSubstr("nan"))));
+  EXPECT_THAT(RenderTable(view, 200, 16),
+              AllOf(HasSubstr("      0        -     10       1,234\n"), Not(HasSubstr("nan"))));
 }
 
 TEST(Progress, ShowsPreTrainingAndIncludesItInTheEta) {

@@ -47,7 +47,8 @@ class WrongUsageTest(unittest.TestCase):
     def test_all_verbs_have_the_same_options_of_a_run(self):
         train, sweep, config = (self.sections(verb) for verb in ("train", "sweep", "config"))
         shared = {"Options of the experiment": ["--seeds", "--steps", "--set", "--lockstep", "--device"],
-                  "Options of the processes": ["--actors", "--envs", "--run-dir", "--max-hours", "--stall-minutes", "--tls", "--quiet"]}
+                  "Options of the processes": ["--actors", "--envs", "--run-dir", "--max-hours", "--stall-minutes", "--tls", "--quiet",
+                                               "--json"]}
         for heading, flags in shared.items():
             self.assertEqual(re.findall(r"(?m)^  (--[a-z-]+)", train[heading]), flags)
             self.assertEqual(train[heading].strip(), sweep[heading].strip())
@@ -62,7 +63,7 @@ class WrongUsageTest(unittest.TestCase):
                 ("train", ("--jobs", "--max-members"), "train runs one population and does not split it; use `datacom sweep FILE` for several"),
                 ("train", ("--images",), "train uses no images; use `datacom sweep FILE --backend kubernetes`, or the overlays in deploy/kubernetes"),
                 ("train", ("--render-only",), "train has no plan to print; use `datacom config EXPERIMENT`"),
-                ("config", ("--actors", "--envs", "--run-dir", "--max-hours", "--stall-minutes", "--tls", "--quiet", "--resume"),
+                ("config", ("--actors", "--envs", "--run-dir", "--max-hours", "--stall-minutes", "--tls", "--quiet", "--json", "--resume"),
                  "config starts no process; give this option to `datacom train`")):
             for flag in flags:
                 self.expect(verb, "cartpole/datacom", flag, words=[f"datacom {verb}: {flag}: {reason}\n"])
@@ -72,7 +73,7 @@ class WrongUsageTest(unittest.TestCase):
         overview = self.run_it("datacom", "help").stdout
         self.assertEqual(overview, self.run_it("datacom", "--help").stdout)
         verbs = re.findall(r"(?m)^  ([a-z-]+) ", overview.split("Subcommands:\n")[1].split("\n\n")[0])
-        self.assertEqual(len(verbs), 17)
+        self.assertEqual(len(verbs), 19)
         for verb in verbs:
             with self.subTest(verb):
                 text = self.run_it("datacom", verb, "--help").stdout

@@ -205,7 +205,7 @@ class EvalCommandTest : public ::testing::Test {
       Write(epoch, {Policy(0, epoch == 0 ? 0 : 10), Policy(1, epoch == 0 ? 0 : 10)});
     }
     command_.what = folder_.string();
-    command_.csv = true;
+    command_.form = EvalCommand::Form::kCsv;
   }
   void Write(uint32_t epoch, const std::vector<Snapshot>& policies) const {
     const std::string name = epoch == 0 ? "epoch_0000.snapshot" : "epoch_0002.snapshot";
@@ -255,7 +255,7 @@ TEST_F(EvalCommandTest, AppliesMemberEpochEpisodesSeedAndSet) {
   const std::string base = Output();
   command_.seed = 99;
   EXPECT_NE(Output(), base);
-  command_.csv = false;
+  command_.form = EvalCommand::Form::kTable;
   EXPECT_THAT(Output(), HasSubstr("discounted_return"));
 }
 

@@ -91,7 +91,7 @@ absl::Status Evaluate(const EvalCommand& command, std::string* text) {
 
 testing::GoldenTable Evaluated(EvalCommand command) {
   std::string text;
-  command.csv = true;
+  command.form = EvalCommand::Form::kCsv;
   const absl::Status status = Evaluate(command, &text);
   EXPECT_THAT(status, IsOk());
   return Table(text);
