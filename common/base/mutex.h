@@ -36,9 +36,7 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
 class CondVar {
  public:
   void Wait(Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);
-    condition_.wait(lock);
-    lock.release();
+    WaitFor(mutex, std::chrono::hours(1));  // condition_variable::wait would need GCC 12's library
   }
   // False when the time ran out.
   bool WaitFor(Mutex* mutex, std::chrono::nanoseconds timeout) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {

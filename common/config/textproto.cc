@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "google/protobuf/io/tokenizer.h"
@@ -49,6 +50,13 @@ absl::StatusOr<std::string> FindTextproto(const std::string& kind, const std::st
   }
   const std::string path = absl::StrCat(folder, "/", name_or_path, kSuffix);
   if (std::filesystem::is_regular_file(path, ignored)) return path;
+  if (std::filesystem::is_directory(absl::StrCat(folder, "/", name_or_path), ignored)) {
+    std::vector<std::string> own = ListTextprotos(folder);
+    std::erase_if(own, [&](const std::string& name) { return !absl::StartsWith(name, name_or_path + "/"); });
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", name_or_path, "\" is a task; its ", kind, "s are: ", absl::StrJoin(own, ", "),
+                     kind == "experiment" ? "; --algorithm NAME takes a method with its defaults" : ""));
+  }
   return absl::InvalidArgumentError(absl::StrCat("unknown ", kind, " \"", name_or_path, "\"; those in ", folder,
                                                  " are: ", absl::StrJoin(ListTextprotos(folder), ", ")));
 }

@@ -1,6 +1,6 @@
-// A message as JSON for programs: {"field_name": value}, every field that is not a message, with its default where it is not
-// set and has no presence. A number that is not finite, and an optional field that is not set, is null. 64-bit numbers are
-// numbers. Pure; thread-safe.
+// A message as JSON for programs: {"field_name": value}, every field that is not a message, with its default where it
+// is not set and has no presence. A number that is not finite, and an optional field that is not set, is null. 64-bit
+// numbers are numbers. Pure; thread-safe.
 #ifndef DATACOM_COMMON_RECORDS_MESSAGE_JSON_H_
 #define DATACOM_COMMON_RECORDS_MESSAGE_JSON_H_
 

@@ -1,4 +1,5 @@
 #include "common/safety/safe_map.h"
+#include "common/base/norm.h"
 
 #include <algorithm>
 #include <cassert>
@@ -167,7 +168,7 @@ void SafeMap::SetSingle(double k, const double* J_G, double drift, const SafeMap
   const double slope = SafeMapSlackSlope(slack, gains.beta);
   const double residual = drift + gains.lambda * (k + slack);
   double norm = slope;
-  for (int i = 0; i < n; ++i) norm = std::hypot(norm, J_G[i]);
+  for (int i = 0; i < n; ++i) norm = Norm(norm, J_G[i]);
   const double j_s = slope / norm;
   double j_a[kMaxSafeMapActions];
   for (int i = 0; i < n; ++i) j_a[i] = J_G[i] / norm;
@@ -267,7 +268,7 @@ void SafeMap::OrthogonaliseRows() {
         if (!(std::abs(xy) > 1e-17 * std::sqrt(xx) * std::sqrt(yy))) continue;
         // tan of the smaller angle that annihilates xy.
         const double zeta = (yy - xx) / (2 * xy);
-        const double t = std::copysign(1.0, zeta) / (std::abs(zeta) + std::hypot(1.0, zeta));
+        const double t = std::copysign(1.0, zeta) / (std::abs(zeta) + Norm(1.0, zeta));
         const double c = 1 / std::sqrt(1 + t * t);
         Rotate(x, y, n, c, c * t);
         Rotate(&residual_[a], &residual_[b], 1, c, c * t);

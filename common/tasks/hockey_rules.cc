@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/norm.h"
 #include "common/base/status.h"
 #include "datacom/v1/task_options.pb.h"
 
@@ -82,7 +83,7 @@ Ending EndingOf(const PuckState& puck) {
   return Ending::kNone;
 }
 
-double GoalDistance(const PuckState& puck) { return std::hypot(puck.x - kGoalX, puck.y); }
+double GoalDistance(const PuckState& puck) { return Norm(puck.x - kGoalX, puck.y); }
 
 double EndingReward(Ending ending, const PuckState& puck) {
   const double off = std::abs(puck.y);

@@ -25,9 +25,9 @@ void AddReport(CLI::App* app, int* exit_code) {
       "Writes a self-contained HTML page: what to think of each run and what to do next, curves, film, violations");
   verb->add_option("run_dirs", *folders, "run folders or sweep folders; several are compared")->required();
   verb->add_option(
-          "--out", *out,
-          "HTML file to write, or - for standard output; FILE.svg: only a figure of the evaluations' cost and return")
-      ->required();
+      "--out", *out,
+      "HTML file to write, or - for standard output; FILE.svg: only a figure of the evaluations' cost and return "
+      "(report.html in the folder, if there is one folder)");
   auto epoch = std::make_shared<std::string>("last");
   verb->add_option("--epoch", *epoch, "epoch of each member that the tables show: last or best (default last)")
       ->check(CLI::IsMember({"last", "best"}));
@@ -41,7 +41,14 @@ void AddReport(CLI::App* app, int* exit_code) {
                             "         datacom eval navigation --policy scripted --episodes 100 --csv > scripted.csv\n"
                             "         datacom report runs/navigation --baseline scripted.csv --out navigation.html"));
   verb->callback([folders, out, epoch, baselines, exit_code] {
-    absl::Status status = CheckOutputFile("--out", *out);
+    absl::Status status;
+    if (!out->empty()) {
+      status = CheckOutputFile("--out", *out);
+    } else if (folders->size() == 1) {
+      *out = folders->front() + "/report.html";
+    } else {
+      status = absl::InvalidArgumentError("--out is required: it names the file for several runs");
+    }
     if (status.ok()) {
       const report::Shown shown = *epoch == "best" ? report::Shown::kBest : report::Shown::kLast;
       status = report::WriteReport(*folders, *out, &tools::WriteReportMap, {.shown = shown, .baselines = *baselines});

@@ -40,12 +40,11 @@ absl::StatusOr<std::string> FitLine(const std::string& file) {
   const v1::TaskOptions& options = experiment.task_options();
   const AlgorithmInfo* const algorithm = FindAlgorithm(experiment.algorithm());
   ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(experiment.task(), options));
-  if (algorithm == nullptr || options.HasExtension(v1::python_task) || !ReadsModel(algorithm->acting_rule, model)) {
+  // f and G of a task of the register are the paper's, and nothing in a file can change them.
+  if (algorithm == nullptr || !options.HasExtension(v1::text_task) || !ReadsModel(algorithm->acting_rule, model)) {
     return std::string();
   }
   ASSIGN_OR_RETURN(const ModelFit fit, MeasureFit(experiment.task(), options, {0, kQuickSteps, kQuickSeconds}));
-  // f and G of a task of the register are the paper's, and nothing in a file can change them.
-  if (!options.HasExtension(v1::text_task)) return absl::StrCat(DescribeFit(fit), "\n");
   return absl::StrCat(DescribeFit(fit), ". ", JudgeFit(fit),
                       fit.control_step > kGoodFit ? " `datacom task check` says more." : "", "\n");
 }
@@ -125,8 +124,13 @@ void AddExport(CLI::App* app, int* exit_code) {
   verb->add_option("--largest", exported->largest, "Violations to keep, one of an episode")
       ->capture_default_str()
       ->check(WholeNumber<uint32_t>(1));
-  verb->add_flag("--noise", exported->noise,
-                 "The ONNX graph takes standard normal numbers, too, as in training; otherwise it is deterministic");
+  CLI::Option* const noise = verb->add_flag_function(
+      "--noise", [exported](int64_t) { exported->input = onnx::GraphInput::kNoise; },
+      "The ONNX graph takes standard normal numbers, too, as in training; otherwise it is deterministic");
+  verb->add_flag_function(
+          "--filter", [exported](int64_t) { exported->input = onnx::GraphInput::kProposed; },
+          "The ONNX graph is only the filter: it takes somebody else's action, too")
+      ->excludes(noise);
   verb->add_option("--pairs", exported->pairs, "Recorded inputs and outputs beside an ONNX file, OUT.pairs.csv")
       ->capture_default_str()
       ->check(WholeNumber<uint32_t>(0));

@@ -1,3 +1,4 @@
+#include "common/base/norm.h"
 #include "common/tasks/air_hockey/dynamics.h"
 
 #include <algorithm>
@@ -62,7 +63,7 @@ struct Aim {
 
 Aim AimFor(const double* puck, const double* mallet) {
   Aim aim;
-  const double distance = std::max(std::hypot(kGoalX - puck[0], puck[1]), 1e-3);
+  const double distance = std::max(Norm(kGoalX - puck[0], puck[1]), 1e-3);
   aim.x = (kGoalX - puck[0]) / distance;
   aim.y = -puck[1] / distance;
   const double contact = kPuckRadius + kMalletRadius;
@@ -90,7 +91,7 @@ void Strike(const double* observation, double* action) {
   ForwardKinematics(q, mallet, jacobian);
   const Inverse inverse(jacobian);
   Aim aim;  // at rest
-  if (std::hypot(observation[kPuckVelocity], observation[kPuckVelocity + 1]) < kPuckMoves) {
+  if (Norm(observation[kPuckVelocity], observation[kPuckVelocity + 1]) < kPuckMoves) {
     aim = AimFor(observation + kPuckPosition, mallet);
   }
 

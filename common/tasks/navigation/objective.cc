@@ -1,4 +1,5 @@
 #include "common/tasks/navigation/objective.h"
+#include "common/base/norm.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +20,7 @@ double CodeReward(const PlanarState& tiago, const Point& target, const Motion& a
   if (collision) return kCollisionReward;
   const double distance = Distance(tiago, target);
   const double heading = std::abs(BearingError(tiago, target));
-  const double change = std::hypot(action.v - previous_action.v, action.omega - previous_action.omega);
+  const double change = Norm(action.v - previous_action.v, action.omega - previous_action.omega);
   const double reward = -distance - heading * Sigmoid(20 * (distance - 0.3)) / M_PI - kActionWeight * change;
   return distance < kGoalDistance ? reward + kGoalBonus : reward;
 }
@@ -28,7 +29,7 @@ double PaperReward(const PlanarState& tiago, const Point& target, double target_
   const double distance = Distance(tiago, target);
   const double heading = std::abs(WrapAngle(target_yaw - tiago.yaw));
   return -distance - heading * Sigmoid(30 * (distance - kGoalDistance)) / M_PI -
-         kActionWeight * std::hypot(action.v, action.omega);
+         kActionWeight * Norm(action.v, action.omega);
 }
 
 double CostTerms::Largest() const { return std::max({wall, base, link[0], link[1], link[2], link[3]}); }
@@ -82,7 +83,7 @@ void Constraints::Evaluate(const KnownConstraintsState& at, const KnownConstrain
     const double weight[2] = {1 - share[i], share[i]};
     double offset[2], closing = 0;
     for (int axis = 0; axis < 2; ++axis) offset[axis] = q[axis] - weight[0] * x[axis] - weight[1] * x[3 + axis];
-    const double distance = std::hypot(offset[0], offset[1]);
+    const double distance = Norm(offset[0], offset[1]);
     const double* const seen = at.observation;
     for (int axis = 0; axis < 2; ++axis) {
       const double slope = distance > 0 ? offset[axis] / distance : 0;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/base/norm.h"
+
 namespace datacom::navigation {
 
 inline constexpr double kControlDt = 1.0 / 30;  // s, of a control step, which is one simulator step
@@ -26,7 +28,7 @@ struct Motion {
   double v = 0, omega = 0;
 };
 
-inline double Distance(const PlanarState& a, const Point& b) { return std::hypot(a.x - b.x, a.y - b.y); }
+inline double Distance(const PlanarState& a, const Point& b) { return Norm(a.x - b.x, a.y - b.y); }
 
 // The same direction in (-pi, pi].
 inline double WrapAngle(double angle) {

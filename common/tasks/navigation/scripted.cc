@@ -1,3 +1,4 @@
+#include "common/base/norm.h"
 #include "common/tasks/navigation/dynamics.h"
 
 #include <algorithm>
@@ -13,7 +14,7 @@ constexpr double kTurnGain = 3.0;                       // 1/s
 constexpr double kFarGap = 1.0, kNearGap = 0.7;         // m to Fetch: begins to give way; does nothing else
 constexpr double kWallGap = 0.55;                       // m, where TIAGo++ stops before a wall
 
-double Gap(const Point& seen) { return std::hypot(seen.x, seen.y); }
+double Gap(const Point& seen) { return Norm(seen.x, seen.y); }
 double TurnTo(double bearing) { return ClampTo(kTurnGain * bearing, kTopTurn); }
 
 // Returns the point nearest to TIAGo++ on the line from the middle of Fetch's base to its hand, in TIAGo++'s axes.

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "common/base/norm.h"
 #include "common/tasks/text/mujoco_names.h"
 #include "muParser.h"
 
@@ -17,7 +18,6 @@ namespace datacom::text {
 namespace {
 
 double Clip(double value, double low, double high) { return value < low ? low : value > high ? high : value; }
-double Hypot(double a, double b) { return std::hypot(a, b); }
 double Wrap(double angle) { return std::atan2(std::sin(angle), std::cos(angle)); }
 double Not(double value) { return value == 0 ? 1 : 0; }
 double Norm1(const double* values, int count) {
@@ -122,7 +122,7 @@ absl::StatusOr<Expression> Expression::Compile(const std::string& text, const st
   try {
     parser.DefineNameChars("0123456789_.abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
     parser.DefineFun("clip", &Clip);
-    parser.DefineFun("hypot", &Hypot);
+    parser.DefineFun("hypot", &Norm);
     parser.DefineFun("wrap", &Wrap);
     parser.DefineFun("not", &Not);
     parser.DefineFun("norm1", &Norm1);

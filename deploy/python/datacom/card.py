@@ -8,6 +8,8 @@ The card is Markdown with the metadata that Hugging Face's hub reads. Numbers co
 from __future__ import annotations
 
 import argparse
+import json
+from typing import Any
 
 from datacom import _files
 from datacom.runs import Run, interquartile_mean
@@ -16,6 +18,19 @@ from datacom.runs import Run, interquartile_mean
 def _line(values: object) -> str:
     mean = interquartile_mean(values)  # type: ignore[arg-type]
     return f"{mean.mean:.4g} [{mean.low:.4g}, {mean.high:.4g}]" if mean.n else "not recorded"
+
+
+def _metadata(run: Run, last: Any) -> list[str]:
+    """What the hub reads: tags, and the results that it shows, as its model-index. The licence is the author's to choose."""
+    results = [("mean_reward", "eval_return"), ("mean_cost", "eval_sum_cost")]
+    lines = ["library_name: datacom", "pipeline_tag: reinforcement-learning",
+             f"tags: [reinforcement-learning, safe-reinforcement-learning, {run.task}, {run.algorithm}]",
+             "model-index:", f"- name: {json.dumps(run.name)}", "  results:", "  - task: {type: reinforcement-learning, name: reinforcement-learning}",
+             f"    dataset: {{type: {json.dumps(run.task)}, name: {json.dumps(run.task)}}}", "    metrics:"]
+    for name, column in results:
+        mean = interquartile_mean(last[column])
+        lines.append(f"    - {{type: {name}, name: {name}, value: {json.dumps(f'{mean.mean:.4g} [{mean.low:.4g}, {mean.high:.4g}]')}}}")
+    return lines
 
 
 def card(run: Run) -> str:
@@ -57,7 +72,7 @@ def card(run: Run) -> str:
     if len(trouble):
         limits.append("Seeds that ended in trouble: " + ", ".join(f"{row.seed} ({row.status})" for row in trouble.itertuples()) + ".")
     return "\n".join([
-        "---", "library_name: datacom", f"tags: [safe-reinforcement-learning, {run.task}, {run.algorithm}]", "---", "", f"# {run.name}", "",
+        "---", *_metadata(run, last), "---", "", f"# {run.name}", "",
         run.experiment.get("description", "").replace("\n", " "), "",
         f"Task `{run.task}`, algorithm `{run.algorithm}`, {over}. Seeds {', '.join(map(str, run.seeds))}; {steps:,} environment steps each; "
         f"datacom {facts.get('version', '')} {facts.get('revision', '')}.", "",

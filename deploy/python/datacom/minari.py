@@ -14,7 +14,7 @@ from typing import Any, Iterable, Iterator
 
 import numpy as np
 
-from datacom.envs import make
+from datacom.envs import _task_name, make
 from datacom.runs import Run, Transitions
 
 
@@ -51,8 +51,18 @@ def write(run: Run, dataset_id: str, members: Iterable[int] | None = None) -> An
     observation = buffers[0].observations.shape[1]
     action = buffers[0].actions.shape[1]
     spaces = _spaces(run, observation, action)
-    return minari.create_dataset_from_buffers(dataset_id, buffers, observation_space=spaces[0], action_space=spaces[1], algorithm_name=run.algorithm,
+    return minari.create_dataset_from_buffers(dataset_id, buffers, env=_environment(run), observation_space=spaces[0], action_space=spaces[1], algorithm_name=run.algorithm,
                                               data_format="hdf5", description=f"{run.name}, seeds {', '.join(map(str, run.seeds))}")
+
+
+def _environment(run: Run) -> Any:
+    """What `recover_environment` makes the run's environment of; None for a task that is no part of this package."""
+    import gymnasium
+
+    for name, spec in gymnasium.registry.items():
+        if name.startswith("datacom/") and _task_name(spec.kwargs["task"]) == run.task:
+            return gymnasium.make(name, options=run.experiment.get("task_options", {})).spec
+    return None
 
 
 def _spaces(run: Run, observation: int, action: int) -> tuple[Any, Any]:

@@ -52,10 +52,10 @@ Properties Describe(const Policy& policy, const TaskModel& model) {
   return properties;
 }
 
-std::vector<std::string> Header(int observations, int noises, int actions, bool judged) {
+std::vector<std::string> Header(int observations, const std::string& input, int inputs, int actions, bool judged) {
   std::vector<std::string> header;
   for (int i = 0; i < observations; ++i) header.push_back(absl::StrCat("observation_", i));
-  for (int i = 0; i < noises; ++i) header.push_back(absl::StrCat("noise_", i));
+  for (int i = 0; i < inputs; ++i) header.push_back(absl::StrCat(input, "_", i));
   for (int i = 0; i < actions; ++i) header.push_back(absl::StrCat("action_", i));
   if (judged) header.insert(header.end(), {"cvar", "constraint", "intervention"});
   return header;
@@ -64,15 +64,17 @@ std::vector<std::string> Header(int observations, int noises, int actions, bool 
 // One environment that plays the policy and restarts at the end of each episode.
 class Player {
  public:
-  Player(std::unique_ptr<Task> task, std::unique_ptr<ActingRule> rule, bool judged, bool noise)
+  Player(std::unique_ptr<Task> task, std::unique_ptr<ActingRule> rule, bool judged, GraphInput input)
       : task_(std::move(task)),
         rule_(std::move(rule)),
         judged_(judged),
-        noisy_(noise),
+        input_(input),
         observation_(task_->spec().obs_dim),
         seen_(observation_.size()),
         noise_(rule_->noise_dim()),
         zeros_(noise_.size()),
+        proposed_(task_->spec().action_dim),
+        given_(proposed_.size()),
         action_(task_->spec().action_dim),
         executed_(action_.size()) {}
 
@@ -86,11 +88,16 @@ class Player {
     std::copy(observation_.begin(), observation_.end(), seen_.begin());
     FillNormal(StreamKey("onnx.noise", {index}), noise_.data(), static_cast<int64_t>(noise_.size()));
     double constraint = 0, cvar = 0, intervention = 0;
-    const std::vector<float>& recorded = noisy_ ? noise_ : zeros_;
-    rule_->Act(1, {seen_.data(), recorded.data()}, action_.data(), {&constraint, &cvar, &intervention});
+    const std::vector<float>& recorded = input_ == GraphInput::kNoise ? noise_ : zeros_;
+    Propose(index);
+    const float cost = 0;
+    ActingInputs inputs{seen_.data(), recorded.data(), &cost};
+    if (input_ == GraphInput::kProposed) inputs.proposals = given_.data();
+    rule_->Act(1, inputs, action_.data(), {&constraint, &cvar, &intervention});
     std::vector<std::string> cells;
     for (int i = 0; i < columns; ++i) cells.push_back(Cell(seen_[i]));
-    for (size_t i = 0; noisy_ && i < noise_.size(); ++i) cells.push_back(Cell(noise_[i]));
+    if (input_ == GraphInput::kNoise) Append(noise_, &cells);
+    if (input_ == GraphInput::kProposed) Append(proposed_, &cells);
     for (size_t i = 0; i < action_.size(); ++i) cells.push_back(Cell(Executed()[i]));
     if (judged_) cells.insert(cells.end(), {Cell(cvar), Cell(constraint), Cell(intervention)});
     // Episodes always have noise, which leads to more states.
@@ -104,14 +111,28 @@ class Player {
   }
 
  private:
+  // Somebody's action, now and then outside of the task's bounds, and what is left of it within them.
+  void Propose(uint64_t index) {
+    const TaskSpec& spec = task_->spec();
+    FillUniform(StreamKey("onnx.proposed", {index}), proposed_.data(), static_cast<int64_t>(proposed_.size()));
+    for (size_t i = 0; i < proposed_.size(); ++i) {
+      const auto low = static_cast<float>(spec.action_low[i]), high = static_cast<float>(spec.action_high[i]);
+      proposed_[i] = (low + high) / 2 + 1.2f * (proposed_[i] - 0.5f) * (high - low);
+      given_[i] = std::clamp(proposed_[i], low, high);
+    }
+  }
+  static void Append(const std::vector<float>& numbers, std::vector<std::string>* cells) {
+    for (const float number : numbers) cells->push_back(Cell(number));
+  }
   const float* Executed() const { return rule_->executed() != nullptr ? rule_->executed() : action_.data(); }
 
   std::unique_ptr<Task> task_;
   std::unique_ptr<ActingRule> rule_;
-  bool judged_, noisy_;
+  bool judged_;
+  GraphInput input_;
   int steps_ = 0;
   std::vector<double> observation_;
-  std::vector<float> seen_, noise_, zeros_, action_;
+  std::vector<float> seen_, noise_, zeros_, proposed_, given_, action_;
   std::vector<double> executed_;
 };
 
@@ -119,9 +140,9 @@ class Player {
 
 std::string PairsFile(const std::string& path) { return absl::StrCat(absl::StripSuffix(path, ".onnx"), ".pairs.csv"); }
 
-absl::StatusOr<std::string> EncodeOnnx(const Policy& policy, const TaskModel& model, bool noise) {
+absl::StatusOr<std::string> EncodeOnnx(const Policy& policy, const TaskModel& model, GraphInput input) {
   Graph graph;
-  RETURN_IF_ERROR(AddRule(policy.snapshot, model, policy.about.task_options(), noise, &graph));
+  RETURN_IF_ERROR(AddRule(policy.snapshot, model, policy.about.task_options(), input, &graph));
   v1::OnnxModel onnx;
   onnx.set_ir_version(kIrVersion);
   onnx.set_producer_name("datacom");
@@ -139,15 +160,19 @@ absl::StatusOr<std::string> EncodeOnnx(const Policy& policy, const TaskModel& mo
   return onnx.SerializeAsString();
 }
 
-absl::StatusOr<std::string> RecordPairs(const Policy& policy, const TaskModel& model, bool noise, uint32_t pairs) {
+absl::StatusOr<std::string> RecordPairs(const Policy& policy, const TaskModel& model, GraphInput input,
+                                        uint32_t pairs) {
   const Snapshot& snapshot = policy.snapshot;
   ASSIGN_OR_RETURN(std::unique_ptr<ActingRule> rule, MakeActingRule(snapshot, model, /*max_batch=*/1));
   ASSIGN_OR_RETURN(std::unique_ptr<Task> task, MakeTask(snapshot.task, policy.about.task_options()));
   const bool judged = rule->has_constraint();
   const int columns = ObservationColumns(snapshot, model.spec);
+  const bool proposed = input == GraphInput::kProposed;
+  const int inputs = proposed ? model.spec.action_dim : input == GraphInput::kNoise ? rule->noise_dim() : 0;
   std::string text =
-      absl::StrJoin(Header(columns, noise ? rule->noise_dim() : 0, model.spec.action_dim, judged), ",") + "\n";
-  Player player(std::move(task), std::move(rule), judged, noise);
+      absl::StrJoin(Header(columns, proposed ? "proposed" : "noise", inputs, model.spec.action_dim, judged), ",") +
+      "\n";
+  Player player(std::move(task), std::move(rule), judged, input);
   for (uint32_t i = 0; i < pairs; ++i) {
     ASSIGN_OR_RETURN(const std::string line, player.Line(i, columns));
     absl::StrAppend(&text, line, "\n");

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "common/acting/policy_file.h"
 #include "common/tasks/task.h"
+#include "deploy/tools/onnx/rule_graphs.h"
 
 namespace datacom::onnx {
 
@@ -21,12 +22,11 @@ std::string PairsFile(const std::string& path);
 
 // The model in binary form: graph (rules.h) and metadata_props (docs/python.md).
 // INVALID_ARGUMENT, naming rule, known rows or task, if there is no graph.
-// noise: the graph takes noise as an input.
-absl::StatusOr<std::string> EncodeOnnx(const Policy& policy, const TaskModel& model, bool noise);
+absl::StatusOr<std::string> EncodeOnnx(const Policy& policy, const TaskModel& model, GraphInput input);
 
-// Columns: observation_I and, on request, noise_I, the inputs; action_I, cvar, constraint and intervention, the
-// outputs, those that the graph has. `pairs` lines; the same for the same policy.
-absl::StatusOr<std::string> RecordPairs(const Policy& policy, const TaskModel& model, bool noise, uint32_t pairs);
+// Columns: observation_I and, on request, noise_I or proposed_I, the inputs; action_I, cvar, constraint and
+// intervention, the outputs, those that the graph has. `pairs` lines; the same for the same policy.
+absl::StatusOr<std::string> RecordPairs(const Policy& policy, const TaskModel& model, GraphInput input, uint32_t pairs);
 
 }  // namespace datacom::onnx
 

@@ -222,7 +222,7 @@ struct Context {
   const TaskModel& model;
   const v1::TaskOptions& options;
   Graph* graph;
-  Value observation, noise;  // float32; noise is empty if there is none
+  Value observation, noise, proposed;  // float32; the last two are empty if there are none
 };
 
 Value Array(const Context& at, const std::string& name) {
@@ -318,8 +318,18 @@ Value Sample(const Context& at, const Value& mean, const Value& log_std) {
   return at.graph->Add(mean, at.graph->Multiply(at.graph->Apply("Exp", {log_std}), at.noise));
 }
 
+// Somebody else's action, within the task's bounds.
+Value ProposedAction(const Context& at) {
+  const TaskSpec& spec = at.model.spec;
+  const std::vector<float> low(spec.action_low.begin(), spec.action_low.end());
+  const std::vector<float> high(spec.action_high.begin(), spec.action_high.end());
+  const Value least = at.graph->Apply("Max", {at.proposed, at.graph->Floats("", {1, spec.action_dim}, low)});
+  return at.graph->Apply("Min", {least, at.graph->Floats("", {1, spec.action_dim}, high)});
+}
+
 // common/acting/gaussian_policy.h.
 Value GaussianAction(const Context& at) {
+  if (!at.proposed.empty()) return ProposedAction(at);
   const Value seen = Seen(at);
   Value raw = Forward(at, at.form.Net("actor.mean"), seen).values.back();
   if (!at.noise.empty()) {
@@ -434,17 +444,22 @@ int ObservationColumns(const Snapshot& snapshot, const TaskSpec& spec) {
   return snapshot.acting_rule == kSafeMap ? spec.obs_dim : spec.seen_dim();
 }
 
-absl::Status AddRule(const Snapshot& snapshot, const TaskModel& model, const v1::TaskOptions& options, bool noise,
+absl::Status AddRule(const Snapshot& snapshot, const TaskModel& model, const v1::TaskOptions& options, GraphInput input,
                      Graph* graph) {
   std::vector<std::string> names;
   for (const RuleGraph& entry : kGraphs) {
     names.emplace_back(entry.rule);
     if (names.back() != snapshot.acting_rule) continue;
     ASSIGN_OR_RETURN(const SnapshotForm form, ActingRuleForm(snapshot.acting_rule, SnapshotDims::Of(model), snapshot));
-    Context at{snapshot, form, model, options, graph, "", ""};
+    if (input == GraphInput::kProposed && names.back() != kSafeMap) {
+      return absl::InvalidArgumentError(absl::StrCat("acting rule ", snapshot.acting_rule, " has no filter"));
+    }
+    Context at{snapshot, form, model, options, graph, "", "", ""};
     at.observation = graph->Input("observation", ObservationColumns(snapshot, model.spec),
                                   "numbers as in the property observation_names");
-    if (noise) at.noise = graph->Input("noise", model.spec.action_dim, "standard normal numbers");
+    const int n = model.spec.action_dim;
+    if (input == GraphInput::kNoise) at.noise = graph->Input("noise", n, "standard normal numbers");
+    if (input == GraphInput::kProposed) at.proposed = graph->Input("proposed", n, "the action that is filtered");
     return entry.add(at);
   }
   return absl::InvalidArgumentError(absl::StrCat("acting rule ", snapshot.acting_rule,

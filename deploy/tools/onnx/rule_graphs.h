@@ -1,7 +1,8 @@
 // Acting rules (common/acting/acting_rule.h) as ONNX graphs. Functions; thread-safe.
 //
 //   inputs   observation [batch, columns] float32; on request noise [batch, action_dim] float32, standard normal, as
-//            in training and evaluation; without it the action is the deterministic one
+//            in training and evaluation (without it the action is the deterministic one), or proposed [batch,
+//            action_dim] float32, somebody else's action, which is limited to the task's bounds and filtered
 //   outputs  action [batch, action_dim] float32, the one to execute; for safe_map also constraint (CVaR - delta), cvar
 //            and intervention |a - u|, float32 [batch]
 #ifndef DATACOM_DEPLOY_TOOLS_ONNX_RULE_GRAPHS_H_
@@ -33,9 +34,12 @@ absl::StatusOr<ModelValues> AddModel(const TaskModel& model, const v1::TaskOptio
 // How many numbers of an observation, from its first on, the graph of a rule takes.
 int ObservationColumns(const Snapshot& snapshot, const TaskSpec& spec);
 
+// What a graph takes beside the observation.
+enum class GraphInput { kNothing, kNoise, kProposed };
+
 // The snapshot has been checked (MakeActingRule). INVALID_ARGUMENT, naming the rule, the known rows or the task that
-// has no graph.
-absl::Status AddRule(const Snapshot& snapshot, const TaskModel& model, const v1::TaskOptions& options, bool noise,
+// has no graph, or the rule that filters no proposed action.
+absl::Status AddRule(const Snapshot& snapshot, const TaskModel& model, const v1::TaskOptions& options, GraphInput input,
                      Graph* graph);
 
 }  // namespace datacom::onnx

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "deploy/tools/onnx/rule_graphs.h"
 
 namespace datacom::tools {
 
@@ -58,9 +59,9 @@ struct ExportCommand {
   std::optional<std::string> epoch;  // number, last or best; default last, of the format stored both
   std::string file;                  // the file to write, of the format violations the folder
   std::string format = "policy";     // or onnx; stored: all members (run_policies.h); violations (ledger.h)
-  bool noise = false;                // the ONNX graph takes noise as an input
-  uint32_t pairs = 1000;             // recorded inputs and outputs beside an ONNX file
-  uint32_t largest = 10;             // violations to keep
+  onnx::GraphInput input = onnx::GraphInput::kNothing;  // of the ONNX graph, beside the observation
+  uint32_t pairs = 1000;                                // recorded inputs and outputs beside an ONNX file
+  uint32_t largest = 10;                                // violations to keep
 };
 
 // Checks that the policy's acting rule can be made, writes the file and prints on `out` what it holds. NOT_FOUND or

@@ -21,8 +21,8 @@ namespace datacom::tools {
 namespace {
 
 absl::Status WriteOnnx(const ExportCommand& command, const Policy& policy, const TaskModel& model, std::ostream* out) {
-  ASSIGN_OR_RETURN(const std::string graph, onnx::EncodeOnnx(policy, model, command.noise));
-  ASSIGN_OR_RETURN(const std::string pairs, onnx::RecordPairs(policy, model, command.noise, command.pairs));
+  ASSIGN_OR_RETURN(const std::string graph, onnx::EncodeOnnx(policy, model, command.input));
+  ASSIGN_OR_RETURN(const std::string pairs, onnx::RecordPairs(policy, model, command.input, command.pairs));
   const std::string pairs_file = onnx::PairsFile(command.file);
   ASSIGN_OR_RETURN(const std::string replaced, ReplacedFile(command.file));
   RETURN_IF_ERROR(WriteOutputFile(command.file, graph));

@@ -93,7 +93,6 @@ class WrongUsageTest(unittest.TestCase):
                 (("sweep",), "file is required", "datacom sweep cartpole/cost_budgets --seeds 0-2 --steps 200000"),
                 (("config",), "experiment is required", "datacom config cartpole/datacom --set hyper.cost_budget=10"),
                 (("status",), "target is required", "datacom status runs/five"),
-                (("report", "x"), "--out is required", "datacom report runs/datacom runs/sac --epoch best --out compare.html"),
                 (("list", "colours"), "kind: colours not in {tasks,algorithms,experiments,sweeps}", "datacom list algorithms"),
                 (("bench", "colours"), "what: colours not in {safety,actor,replay,learner,all}", "datacom bench learner --json bench.json")):
             self.expect(*arguments, words=[f"datacom {arguments[0]}: {wrong}\nExample: {example}\n"
@@ -113,6 +112,9 @@ class WrongUsageTest(unittest.TestCase):
                 (("train", "cartpole/datacom", "--seeds", "0-9", "--set", "learner.batch_size=65536"),
                  "use a smaller --set learner.batch_size=N, or fewer members (--seeds, in a sweep --max-members)"),
                 (("train", "moon/datacom"), "cartpole/datacom, "),
+                (("train", "cartpole"), '"cartpole" is a task; its experiments are: cartpole/datacom, '),
+                (("report", "x", "y"), "--out is required: it names the file for several runs"),
+                (("report", "x"), "x"),
                 (("train", "cartpole/datacom", "--set", "task=moon"), ", ".join(tasks)),
                 (("train", "cartpole/datacom", "--set", "algorithm=moon"), "datacom, "),
                 (("sweep", "moon"), 'unknown sweep "moon"; those in '),

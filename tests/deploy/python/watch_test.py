@@ -56,6 +56,8 @@ def test_minari_reads_back_the_episodes_of_the_rows(run, tmp_path, monkeypatch):
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
     subprocess.run([sys.executable, "-m", "datacom.minari", str(run.path), "datacom/test-v0", "--member", "1"], check=True)
     dataset = minari.load_dataset("datacom/test-v0")
+    again = dataset.recover_environment()
+    assert again.unwrapped.horizon == 1000 and again.spec.max_episode_steps == 1000
     rows = run.transitions(1)
     assert dataset.total_steps == 3000
     first = dataset[0]
