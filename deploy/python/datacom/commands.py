@@ -134,7 +134,7 @@ class Training:
 
 def _words(verb: str, what: str | os.PathLike[str] | None, run_dir: str | os.PathLike[str] | None, settings: Mapping[str, Any] | None,
            flags: Mapping[str, Any]) -> list[str]:
-    words = [str(_files.program("datacom")), verb, "--json"]
+    words = [str(_files.program("datacom")), verb]
     if what is not None:
         words.append(os.fspath(what))
     if run_dir is not None:
@@ -148,7 +148,7 @@ def _words(verb: str, what: str | os.PathLike[str] | None, run_dir: str | os.Pat
         words.append("--" + name.replace("_", "-"))
         if value is not True:
             words.append(",".join(str(one) for one in value) if isinstance(value, (list, tuple, range)) else str(value))
-    return words
+    return [*words, "--json"]
 
 
 def train(experiment: str | os.PathLike[str] | None = None, *, run_dir: str | os.PathLike[str] | None = None, settings: Mapping[str, Any] | None = None,
