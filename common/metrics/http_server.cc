@@ -1,5 +1,6 @@
 #include "common/metrics/http_server.h"
 
+#include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
@@ -250,6 +251,7 @@ class Conversation : public Connection, public std::enable_shared_from_this<Conv
 
   void Write() {
     answer_ = Answer(*site_, parser_.get());
+    beast::get_lowest_layer(stream_).expires_after(site_->options.patience);  // the client's time, not the answer's
     if (answer_.result() == http::status::ok && AsksForStream(site_->options, parser_.get())) return BeginStream();
     http::async_write(stream_, answer_, [self = this->shared_from_this()](error_code error, size_t) {
       if (!error) self->End();
@@ -338,6 +340,7 @@ class BeastServer : public HttpServer {
     if (error) return error;
     const tcp::endpoint endpoint = *found.begin();
     if (acceptor_.open(endpoint.protocol(), error)) return error;
+    ::fcntl(acceptor_.native_handle(), F_SETFD, FD_CLOEXEC);  // no child keeps the port
     if (acceptor_.set_option(tcp::acceptor::reuse_address(true), error)) return error;
     if (acceptor_.bind(endpoint, error)) return error;
     return acceptor_.listen(asio::socket_base::max_listen_connections, error);
@@ -369,6 +372,7 @@ class BeastServer : public HttpServer {
   }
 
   void Serve(tcp::socket socket) {
+    ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
     beast::tcp_stream stream(std::move(socket));
     if (!files_.has_value()) return Begin(std::move(stream), nullptr);
     const CertificateFiles::Context context = files_->Current();

@@ -24,11 +24,13 @@ def _metadata(run: Run, last: Any) -> list[str]:
     """What the hub reads: tags, and the results that it shows, as its model-index. The licence is the author's to choose."""
     results = [("mean_reward", "eval_return"), ("mean_cost", "eval_sum_cost")]
     lines = ["library_name: datacom", "pipeline_tag: reinforcement-learning",
-             f"tags: [reinforcement-learning, safe-reinforcement-learning, {run.task}, {run.algorithm}]",
-             "model-index:", f"- name: {json.dumps(run.name)}", "  results:", "  - task: {type: reinforcement-learning, name: reinforcement-learning}",
-             f"    dataset: {{type: {json.dumps(run.task)}, name: {json.dumps(run.task)}}}", "    metrics:"]
-    for name, column in results:
-        mean = interquartile_mean(last[column])
+             f"tags: [reinforcement-learning, safe-reinforcement-learning, {run.task}, {run.algorithm}]"]
+    means = {name: interquartile_mean(last[column]) for name, column in results}
+    if not all(mean.n for mean in means.values()):
+        return lines
+    lines += ["model-index:", f"- name: {json.dumps(run.name)}", "  results:", "  - task: {type: reinforcement-learning, name: reinforcement-learning}",
+              f"    dataset: {{type: {json.dumps(run.task)}, name: {json.dumps(run.task)}}}", "    metrics:"]
+    for name, mean in means.items():
         lines.append(f"    - {{type: {name}, name: {name}, value: {json.dumps(f'{mean.mean:.4g} [{mean.low:.4g}, {mean.high:.4g}]')}}}")
     return lines
 

@@ -1,4 +1,4 @@
-"""The tasks as vectorised environments of Stable-Baselines3 (2.0 or newer).
+"""The tasks as vectorised environments of Stable-Baselines3 (2.4 or newer).
 
     from stable_baselines3 import SAC
     from datacom.sb3 import VecEnv
@@ -19,7 +19,7 @@ from datacom.shield import Shield
 try:
     from stable_baselines3.common.vec_env import VecEnv as _VecEnv
 except ImportError as error:
-    raise ImportError("datacom.sb3 needs Stable-Baselines3: pip install stable-baselines3") from error
+    raise ImportError('datacom.sb3 needs Stable-Baselines3: pip install "stable-baselines3>=2.4"') from error
 
 
 class VecEnv(_VecEnv):

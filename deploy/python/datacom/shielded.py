@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from datacom.policy import Decision
+from datacom.policy import Decision, Policy
 
 if TYPE_CHECKING:
     from datacom.shield import Shield
@@ -49,6 +49,8 @@ class ShieldedVectorEnv(gymnasium.vector.VectorWrapper):
 
     def __init__(self, env: gymnasium.vector.VectorEnv, shield: Shield) -> None:
         super().__init__(env)
+        if not isinstance(shield.policy, Policy):
+            raise NotImplementedError("a shield that is bound to a Python environment wraps one environment at a time")
         self._shield = shield
         self._observation: NDArray[Any] = np.zeros(0)
         self._cost = np.zeros(env.num_envs)

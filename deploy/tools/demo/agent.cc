@@ -137,7 +137,7 @@ absl::StatusOr<json> Agent::Play(uint64_t seed, const std::vector<ShieldChange>&
     }
     std::copy_n(executed, wide.size(), wide.begin());
     const StepResult reached = CheckedStep(task_.get(), wide.data(), observation.data());
-    tally.Add(reached.cost);
+    if (reached.valid) tally.Add(reached.cost);
     previous_cost = static_cast<float>(reached.cost);
     if (!reached.valid) end = "invalid";
     if (reached.valid && reached.ends()) end = "task";

@@ -126,8 +126,12 @@ void OpenBrowser(const std::string& address) {
   if (std::getenv("DISPLAY") == nullptr && std::getenv("WAYLAND_DISPLAY") == nullptr) return;
   std::string program = "xdg-open", argument = address;
   char* words[] = {program.data(), argument.data(), nullptr};
+  posix_spawnattr_t apart;  // Ctrl-C is not for the browser
+  posix_spawnattr_init(&apart);
+  posix_spawnattr_setflags(&apart, POSIX_SPAWN_SETSID);
   pid_t child = 0;
-  posix_spawnp(&child, words[0], nullptr, nullptr, words, environ);
+  posix_spawnp(&child, words[0], nullptr, &apart, words, environ);
+  posix_spawnattr_destroy(&apart);
 }
 
 }  // namespace

@@ -49,12 +49,13 @@ class Panel {
     this.numbers = Object.fromEntries(["violating", "sum", "k", "moved"].map((name) => [name, find("b." + name)]));
     page.scene.agents.forEach((one, i) => this.who.add(new Option(one.label, i)));
     this.who.value = agent;
-    this.who.onchange = () => this.open().then(() => page.restart());
-    this.on.onchange = () => this.change();
+    const failed = (error) => page.fail(error);
+    this.who.onchange = () => this.open().then(() => page.restart()).catch(failed);
+    this.on.onchange = () => this.change().catch(failed);
     this.slider.oninput = () => {
       this.output.textContent = this.delta().toFixed(2);
       clearTimeout(this.later);
-      this.later = setTimeout(() => this.change(), 150);
+      this.later = setTimeout(() => this.change().catch(failed), 150);
     };
   }
 
@@ -82,7 +83,8 @@ class Panel {
   async change() {
     if (!this.episode) return;
     const step = Math.min(this.episode.steps, Math.floor(this.page.time / this.about.period));
-    this.changes = this.changes.filter((one) => Number(one.split(":")[0]) < step).slice(-60);
+    const before = this.changes.filter((one) => Number(one.split(":")[0]) < step);
+    this.changes = [...before.slice(0, 1), ...before.slice(1).slice(-60)];  // the first one says how the episode began
     this.changes.push(`${step}:${this.on.checked ? "on" : "off"}:${this.delta()}`);
     this.mixed = step > 0;
     this.ground = null;
@@ -167,7 +169,8 @@ class Panel {
 
   count(last) {
     this.counted = true;
-    const shield = !this.about.shield ? "none" : this.mixed ? "switched" : this.on.checked ? "on" : "off";
+    const moved = this.about.delta !== null && Number(this.slider.value) !== 0 ? `, δ ${this.delta().toFixed(2)}` : "";
+    const shield = !this.about.shield ? "none" : this.mixed ? "switched" : this.on.checked ? `on${moved}` : "off";
     const key = JSON.stringify([this.page.number, this.who.value, shield]);
     const sum = totals.get(key) ?? { agent: `${this.page.scene.name}: ${this.about.label}`, shield, episodes: 0, success: 0, violated: 0, steps: 0, cost: 0 };
     sum.episodes += 1;
@@ -258,9 +261,10 @@ class Page {
         await panel.play();
       }
     } catch (error) {
-      return this.fail(error);
+      if (panels === this.panels) this.fail(error);
+      return;
     }
-    this.ready = panels === this.panels;
+    if (panels === this.panels) this.ready = true;
   }
 
   goOn() {
@@ -273,6 +277,7 @@ class Page {
   }
 
   tick(now) {
+    requestAnimationFrame((later) => this.tick(later));
     const passed = Math.min(0.1, (now - (this.before ?? now)) / 1000);
     this.before = now;
     if (this.ready) {
@@ -284,7 +289,6 @@ class Page {
         this.goOn();
       }
     }
-    requestAnimationFrame((later) => this.tick(later));
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -23,14 +24,17 @@ using nlohmann::json;
 
 constexpr int kWidth = 960, kHeight = 540;  // of the view; only their ratio matters
 
+constexpr double kNoCost = -std::numeric_limits<double>::infinity();
+
 double Short(double value) { return std::isfinite(value) ? std::round(value * 1e5) / 1e5 : 0; }
 
-json FrameOf(const Playback& playback, const actor::EpisodeState& state, SceneView* view) {
+// cost: the largest one since the frame before.
+json FrameOf(const Playback& playback, const actor::EpisodeState& state, double cost, SceneView* view) {
   json frame = {{"pose", PoseOf(view)},
                 {"step", state.step},
                 {"reward", Short(state.reached.reward)},
                 {"return", Short(state.sum_reward)},
-                {"cost", Short(state.reached.cost)},
+                {"cost", Short(cost)},
                 {"k", nullptr},
                 {"nearest", nullptr}};
   if (state.judgement) {
@@ -52,6 +56,7 @@ absl::StatusOr<FilmPage> MakeFilmPage(const Playback& playback, const std::strin
   json film = {{"title", playback.title}, {"frames", json::array()}};
   FilmPage page;
   uint32_t every = 1;
+  double cost = kNoCost;
   const auto watch = [&](const actor::EpisodeState& state) -> absl::Status {
     if (Stop::Process().requested()) return absl::CancelledError("stopped");
     const Simulation* const simulation = state.task->simulation();
@@ -65,11 +70,14 @@ absl::StatusOr<FilmPage> MakeFilmPage(const Playback& playback, const std::strin
       film["period"] = period;
       film["every"] = every;
       film["frames"] = json::array();
+      cost = kNoCost;
     }
     page.steps = state.step;
-    if ((last && state.step > *last) || state.step % every != 0) return absl::OkStatus();
+    if (last && state.step > *last) return absl::OkStatus();
+    cost = std::max(cost, state.reached.cost);
+    if (state.step % every != 0 && !state.last && state.step != last) return absl::OkStatus();
     RETURN_IF_ERROR(view->Update(*simulation));
-    film["frames"].push_back(FrameOf(playback, state, view.get()));
+    film["frames"].push_back(FrameOf(playback, state, std::exchange(cost, kNoCost), view.get()));
     return absl::OkStatus();
   };
   RETURN_IF_ERROR(playback.play(watch));
