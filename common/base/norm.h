@@ -6,8 +6,7 @@
 
 namespace datacom {
 
-// Not std::hypot: its bits depend on the C library, and programs that use it need glibc 2.35. Components beyond 1e150
-// overflow.
+// std::hypot would give other bits with another C library, and would need glibc 2.35. Components beyond 1e150 overflow.
 inline double Norm(double a, double b) { return std::sqrt(a * a + b * b); }
 
 }  // namespace datacom

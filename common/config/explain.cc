@@ -314,20 +314,6 @@ absl::StatusOr<std::string> Explain(const std::string& path) {
   return text;
 }
 
-std::string ExplainAll() {
-  std::string text =
-      "# Settings\n\nWhat `datacom explain` says of every setting. Paths without a prefix belong to an experiment, "
-      "those of `sweep` to a sweep, those of `task_file` to a `task.textproto`.\n";
-  for (const auto& [path, field] : AllPaths()) {
-    const bool group = field->message_type() != nullptr;
-    absl::StrAppend(&text, "\n", group ? "## " : "**`", path, group ? "" : "`** ", group ? "\n\n" : "", "(",
-                    FormOf(*field), ") ", absl::StrReplaceAll(MeaningOf(*field), {{"<", "&lt;"}, {"*", "\\*"}}));
-    if (const std::string readers = ReadersOf(*field); !readers.empty()) absl::StrAppend(&text, " — ", readers);
-    absl::StrAppend(&text, "\n");
-  }
-  return text;
-}
-
 std::string WithComments(const std::string& text) {
   std::string commented;
   std::vector<std::string> groups;

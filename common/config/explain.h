@@ -16,9 +16,6 @@ namespace datacom {
 // experiment. NOT_FOUND, naming the nearest paths.
 absl::StatusOr<std::string> Explain(const std::string& path);
 
-// The same of all settings of an experiment, a sweep or a task file, as a page of Markdown.
-std::string ExplainAll();
-
 // The text of an experiment (PrintExperiment) with the meaning of every setting above it, as comments.
 std::string WithComments(const std::string& text);
 

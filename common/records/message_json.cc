@@ -56,5 +56,7 @@ json MessageJson(const Message& message) {
   return object;
 }
 
+std::string JsonText(const json& object) { return object.dump(-1, ' ', false, json::error_handler_t::replace); }
+
 }  // namespace datacom
 // SPDX-License-Identifier: Apache-2.0

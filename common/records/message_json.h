@@ -4,12 +4,17 @@
 #ifndef DATACOM_COMMON_RECORDS_MESSAGE_JSON_H_
 #define DATACOM_COMMON_RECORDS_MESSAGE_JSON_H_
 
+#include <string>
+
 #include "google/protobuf/message.h"
 #include "nlohmann/json.hpp"
 
 namespace datacom {
 
 nlohmann::json MessageJson(const google::protobuf::Message& message);
+
+// One line, whatever bytes its strings have: what is no UTF-8 is replaced.
+std::string JsonText(const nlohmann::json& json);
 
 }  // namespace datacom
 

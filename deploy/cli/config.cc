@@ -58,11 +58,9 @@ void AddExplain(CLI::App* app, int* exit_code) {
       "setting", *path,
       "path such as hyper.cost_budget or learner, or a field's name; sweep... for a sweep file, task_file... "
       "for a task.textproto; default: the groups of an experiment");
-  auto all = std::make_shared<bool>(false);
-  verb->add_flag("--all", *all, "every setting, as a page of Markdown");
   verb->footer("Example: datacom explain hyper.cost_budget\n         datacom explain task_file.cost");
-  verb->callback([path, all, exit_code] {
-    const absl::StatusOr<std::string> text = *all ? ExplainAll() : Explain(*path);
+  verb->callback([path, exit_code] {
+    const absl::StatusOr<std::string> text = Explain(*path);
     if (text.ok()) PrintWrapped(*text);
     *exit_code = Finish(text.ok() ? absl::OkStatus() : absl::InvalidArgumentError(text.status().message()));
   });

@@ -71,9 +71,7 @@ ProgressView ViewOf(const std::string& title, const Answers& answers) {
 }
 
 // One object: what ProgressJson says, "run", and of the replay its members, sessions and waits.
-void PrintJson(const nlohmann::json& json) {
-  std::printf("%s\n", json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
-}
+void PrintJson(const nlohmann::json& json) { std::printf("%s\n", JsonText(json).c_str()); }
 
 void PrintAnswersJson(const std::string& title, const Answers& answers) {
   nlohmann::json json = ProgressJson(ViewOf(title, answers));

@@ -23,6 +23,7 @@
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
+#include "common/records/message_json.h"
 #include "common/rpc/channel.h"
 #include "deploy/cli/batch.h"
 #include "deploy/cli/process.h"
@@ -152,10 +153,6 @@ void PrintPlan(const SweepInput& input, const std::string& dir, const std::vecto
   std::fflush(stdout);
 }
 
-std::string Text(const nlohmann::json& json) {
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 // Trains populations as child processes and reports on standard output; when quiet, only failures.
 class Jobs {
  public:
@@ -192,7 +189,7 @@ class Jobs {
   };
 
   void Print(const std::string& line) const {
-    std::printf("%s\n", options_.json ? Text({{"message", line}}).c_str() : line.c_str());
+    std::printf("%s\n", options_.json ? JsonText({{"message", line}}).c_str() : line.c_str());
     std::fflush(stdout);
   }
 
@@ -203,7 +200,7 @@ class Jobs {
         options_.json ? nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false) : nlohmann::json();
     if (!progress.is_object()) return Say(Title(job) + line);
     progress["population"] = populations_[job.index].name;
-    if (!options_.quiet) std::printf("%s\n", Text(progress).c_str());
+    if (!options_.quiet) std::printf("%s\n", JsonText(progress).c_str());
     std::fflush(stdout);
   }
 
@@ -306,7 +303,7 @@ absl::Status Conclude(const std::string& dir, bool json) {
   if (absl::Status status = report::WriteReport({dir}, file, &tools::WriteReportMap); !status.ok()) {
     return Annotate(status, "the sweep is complete, but its report could not be written");
   }
-  std::printf("%s\n", json ? Text({{"report", file}}).c_str() : absl::StrCat("report: ", file).c_str());
+  std::printf("%s\n", json ? JsonText({{"report", file}}).c_str() : absl::StrCat("report: ", file).c_str());
   return absl::OkStatus();
 }
 

@@ -26,6 +26,7 @@
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/config/task_files.h"
+#include "common/records/message_json.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
 #include "common/tasks/python/python_model.h"
@@ -76,7 +77,7 @@ class Display {
   // A fact for programs: {"NAME": TEXT}. For people `sentence`.
   void Tell(const std::string& name, const std::string& text, const std::string& sentence) {
     if (!json_) return Say(sentence);
-    Write(nlohmann::json{{name, text}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+    Write(JsonText({{name, text}}) + "\n");
   }
 
   void Say(const std::string& sentence) {
@@ -106,7 +107,7 @@ class Display {
     view.restarts = cluster.restarts();
     view.learns_delta = learns_delta_;
     view.updates_per_second = updates_.rate();
-    if (json_) return Write(ProgressJson(view).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+    if (json_) return Write(JsonText(ProgressJson(view)) + "\n");
     Write(terminal_ ? block_.Redraw(RenderTable(view, TerminalWidth(100), kMaxMembers)) : RenderLine(view) + "\n");
   }
 

@@ -24,6 +24,7 @@
 #include "common/metrics/http_server.h"
 #include "common/records/csv.h"
 #include "common/records/ledger.h"
+#include "common/records/message_json.h"
 #include "common/rpc/address.h"
 #include "common/rpc/assignment.h"
 #include "common/rpc/security.h"
@@ -150,8 +151,6 @@ void AddAnswers(const Answers& answers, json* state) {
   }
 }
 
-std::string Text(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
-
 absl::StatusOr<LiveRuns> LiveRuns::Open(const std::vector<std::string>& folders, bool each_member,
                                         const Security& security) {
   std::vector<std::string> normal;
@@ -231,9 +230,9 @@ json LiveRuns::Collect() {
 // JSON patch (RFC 6902), which is left out when it would be longer.
 HttpServer::State FormatLiveState(const json& before, const json& after) {
   HttpServer::State state;
-  state.whole = HttpServer::FormatEvent("state", Text(after));
+  state.whole = HttpServer::FormatEvent("state", JsonText(after));
   if (before.is_null()) return state;
-  state.change = HttpServer::FormatEvent("patch", Text(json::diff(before, after)));
+  state.change = HttpServer::FormatEvent("patch", JsonText(json::diff(before, after)));
   if (state.change.size() >= state.whole.size()) state.change.clear();
   return state;
 }

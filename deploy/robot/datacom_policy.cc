@@ -61,6 +61,7 @@ datacom_policy_info Describe(const datacom_policy& policy) {
   info.observation_names = policy.observation_names.data();
   info.action_names = policy.action_names.data();
   info.action_dim = spec.action_dim;
+  info.filters = policy.rule->has_filter() ? 1 : 0;
   info.noise_dim = policy.rule->noise_dim();
   info.control_period = spec.control_dt;
   info.action_low = spec.action_low.data();

@@ -63,6 +63,7 @@ typedef struct datacom_policy_info {
   int seen_dim;
   const char* const* observation_names; /* [observation_dim] what each number is, "" where the task does not say */
   const char* const* action_names;      /* [action_dim] */
+  int filters;                          /* whether datacom_policy_filter can be used */
 } datacom_policy_info;
 
 typedef struct datacom_policy_input {

@@ -49,10 +49,6 @@ absl::StatusOr<std::string> FitLine(const std::string& file) {
                       fit.control_step > kGoodFit ? " `datacom task check` says more." : "", "\n");
 }
 
-}  // namespace
-
-namespace {
-
 void AddForms(CLI::App* verb, EvalCommand* eval) {
   using Form = EvalCommand::Form;
   CLI::Option* const csv = verb->add_flag_function(

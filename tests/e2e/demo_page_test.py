@@ -39,11 +39,13 @@ class DemoPageTest(RunTest):
             self.assertEqual(page.value("document.getElementById('play').textContent"), "Play")
             page.value(key.format("s"))
             self.assertEqual(page.value("document.querySelectorAll('.on')[1].checked"), False)
-            page.value(key.format("3"))
+            page.value(key.format("2"))
             page.wait("document.getElementById('title').textContent.startsWith('CartPole')")
             page.value(key.format(" "))
             page.wait("document.querySelectorAll('.inset')[1].hidden === false && parseFloat(document.querySelector('.state').textContent) > 0")
             self.assertGreater(page.value(COLOURS.format(".panel:nth-child(2) .inset")), 10)
+            page.value(key.format("3"))  # a single agent: without its shield and with it
+            page.wait("document.querySelectorAll('.shield').length === 2 && !document.querySelectorAll('.on')[0].checked")
             for width in (1280, 400):
                 page.resize(width, 900)
                 self.assertEqual(page.value(WIDER), [], width)
@@ -59,7 +61,7 @@ class DemoPageTest(RunTest):
 
     def test_a_film_is_one_page(self):
         film = os.path.join(self.folder, "episode.html")
-        said = subprocess.run([DATACOM, "render", "shipped:cartpole/datacom", "--out", film, "--step", "120"], check=True, text=True, stdout=subprocess.PIPE).stdout
+        said = subprocess.run([DATACOM, "render", "shipped:cartpole/from_scratch", "--out", film, "--step", "120"], check=True, text=True, stdout=subprocess.PIPE).stdout
         self.assertRegex(said, r"episode\.html: \d+ frames of 1000 steps; open it in a browser")
         with browser.Browser() as chromium:
             page = chromium.open("file://" + film)

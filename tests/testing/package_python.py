@@ -44,18 +44,13 @@ def _environment(build, name, packages, alone=()):
     return str(python)
 
 
-def has_sanitizer(build):
-    """Whether Python cannot load the build's library; the reason is printed."""
+def package_python(build):
+    """The interpreter, BUILD/python/package/bin/python. None, and the reason is printed: PyPI cannot be reached, or the build has a sanitizer."""
     linked = subprocess.run(["ldd", Path(build) / "lib/libdatacom_python.so"], check=True, text=True, stdout=subprocess.PIPE).stdout
     if re.search("lib[at]san", linked):
         print("skipped: Python cannot load a library with a sanitizer")
-        return True
-    return False
-
-
-def package_python(build):
-    """The interpreter, BUILD/python/package/bin/python. None, and the reason is printed: PyPI cannot be reached, or the build has a sanitizer."""
-    return None if has_sanitizer(build) else _environment(build, "package", PACKAGES)
+        return None
+    return _environment(build, "package", PACKAGES)
 
 
 def sb3_python(build):
@@ -67,15 +62,15 @@ def sb3_python(build):
         shutil.rmtree(folder, ignore_errors=True)  # of an attempt that failed
         folder.mkdir(parents=True)
         if not _run("apt-get", "download", "python3-torch", cwd=folder):
-            return None
+            return None, ""
         # Its links lead to the libraries of libtorch-dev, which the build uses, too.
         machine = sysconfig.get_config_var("MULTIARCH") or f"{platform.machine()}-linux-gnu"
         (folder / "usr/lib").mkdir(parents=True)
         (folder / "usr/lib" / machine).symlink_to(f"/usr/lib/{machine}")
         if not _run("dpkg-deb", "-x", *folder.glob("python3-torch_*.deb"), folder / "all"):
-            return None
+            return None, ""
         (folder / "all/usr/lib/python3").rename(folder / "usr/lib/python3")
         shutil.rmtree(folder / "all")
     python = _environment(build, "sb3", SB3_PACKAGES, SB3_ALONE)
-    return None if python is None else (python, str(here))
+    return python, str(here)
 # SPDX-License-Identifier: Apache-2.0

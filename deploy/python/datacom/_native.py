@@ -47,7 +47,7 @@ class PolicyInfo(Structure):
         ("member", c_uint32), ("epoch", c_uint32), ("update", c_uint64),
         ("observation_dim", c_int), ("action_dim", c_int), ("noise_dim", c_int),
         ("control_period", c_double), ("action_low", POINTER(c_double)), ("action_high", POINTER(c_double)),
-        ("seen_dim", c_int), ("observation_names", POINTER(c_char_p)), ("action_names", POINTER(c_char_p)),
+        ("seen_dim", c_int), ("observation_names", POINTER(c_char_p)), ("action_names", POINTER(c_char_p)), ("filters", c_int),
     ]
 
 

@@ -59,6 +59,7 @@ class Policy:
         self.experiment: str = info.experiment.decode()
         self.algorithm: str = info.algorithm.decode()
         self.acting_rule: str = info.acting_rule.decode()  #: the filter
+        self.filters: bool = bool(info.filters)  #: whether `filter` can be used
         self.build: str = info.build.decode()  #: version and revision that exported the file
         self.member: int = info.member
         self.epoch: int = info.epoch

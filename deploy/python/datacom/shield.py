@@ -22,9 +22,9 @@ class Shield:
         """policy: whose filter to use; bound to a Python environment (`Policy.bind`) if it was trained in one.
 
         Raises NotImplementedError if the policy has no filter (SAC and the others without one)."""
-        rule = (policy if isinstance(policy, Policy) else policy.policy).acting_rule
-        if rule in ("gaussian_policy", "normalised_gaussian", "planner"):
-            raise NotImplementedError(f"{policy!r} acts by the rule {rule}, which has no filter")
+        own = policy if isinstance(policy, Policy) else policy.policy
+        if not own.filters:
+            raise NotImplementedError(f"{own!r} acts by the rule {own.acting_rule}, which has no filter")
         self.policy = policy
 
     @classmethod

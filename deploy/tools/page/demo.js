@@ -33,8 +33,9 @@ async function fetchJson(path) {
 const totals = new Map();  // "task, agent, shield" to what the table shows
 
 class Panel {
-  constructor(page, agent) {
+  constructor(page, agent, shielded) {
     this.page = page;
+    this.shielded = shielded;  // unless a switch says otherwise
     this.root = document.createElement("section");
     this.root.className = "panel";
     this.root.innerHTML = `<div class="row"><select class="who" aria-label="Agent"></select></div>
@@ -68,7 +69,7 @@ class Panel {
     this.row.hidden = !this.about.shield;
     this.slider.hidden = this.output.parentElement.hidden = this.about.delta === null;
     this.slider.value = 0;
-    this.on.checked = this.page.shields.checked;
+    this.on.checked = this.shielded && this.page.shields.checked;
     this.output.textContent = this.delta().toFixed(2);
     this.ground = null;
   }
@@ -241,7 +242,8 @@ class Page {
     this.ready = false;
     document.getElementById("title").textContent = this.scene.title;
     [...document.getElementById("scenes").children].forEach((button, i) => button.setAttribute("aria-pressed", i === number));
-    const panels = this.panels = [0, 1].map((agent) => new Panel(this, agent));
+    const alone = this.scene.agents.length === 1;
+    const panels = this.panels = [0, 1].map((side) => new Panel(this, alone ? 0 : side, !(alone && side === 0)));
     document.getElementById("panels").replaceChildren(...panels.map((panel) => panel.root));
     try {
       for (const panel of panels) await panel.open();

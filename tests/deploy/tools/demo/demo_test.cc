@@ -96,7 +96,7 @@ TEST_F(Demo, AChangeOfTheShieldActsFromItsStepOn) {
 
 TEST_F(Demo, OnlyALearnedConstraintHasAMap) {
   EXPECT_TRUE(Ask("/map?" + Agent("shipped:cartpole/sac")).is_null());
-  const json map = Ask("/map?" + Agent("shipped:cartpole/datacom"));
+  const json map = Ask("/map?" + Agent("shipped:cartpole/from_scratch"));
   EXPECT_EQ(map["cvar"].size(), map["resolution"].get<size_t>() * map["resolution"].get<size_t>());
   EXPECT_THAT(map["x_label"], HasSubstr("pole angle"));
 }

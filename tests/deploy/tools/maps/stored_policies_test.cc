@@ -174,7 +174,7 @@ TEST(ShippedPolicies, AreFoundByNameAndHaveOnePolicyEach) {
     EXPECT_TRUE(FindMember(*policies, std::nullopt).ok());
     ++found;
   }
-  EXPECT_EQ(found, 12);
+  EXPECT_EQ(found, 7);
   EXPECT_THAT(std::string(RunFolderOf("shipped:pole/none").status().message()),
               HasSubstr("there are air_hockey/datacom, "));
 }
