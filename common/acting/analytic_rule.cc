@@ -21,13 +21,13 @@ std::vector<double> ViabilityGains(const KnownConstraints& constraints, bool for
 }
 
 // Not thread-safe; owns nets and workspace, shares the task's model; Load and Act neither allocate nor block.
-template <bool kForwardInvariant>
+template <bool ForwardInvariant>
 class AnalyticRule : public ExecutingRule {
  public:
   AnalyticRule(const Snapshot& snapshot, const SnapshotForm& form, const TaskModel& model, int max_batch)
       : ExecutingRule(model.spec, max_batch),
         policy_(snapshot, form, model.spec, max_batch),
-        map_(model.known_constraints, ViabilityGains(*model.known_constraints, kForwardInvariant),
+        map_(model.known_constraints, ViabilityGains(*model.known_constraints, ForwardInvariant),
              model.dynamics->dims()),
         dynamics_(model.dynamics),
         observation_(model.spec.obs_dim),

@@ -146,7 +146,7 @@ class TrainingTest(RunTest):
         self.assertIn("not running", after.stdout)
         update = max(int(name) for name in training.checkpoints())
         self.assertIn(f"newest checkpoint, where --resume continues: update {update:,}\n", after.stdout)
-        self.assertIn("values of the last evaluated epoch:\nmember        seed       epoch", after.stdout)
+        self.assertIn("values of the last evaluated epoch:\nmember     state       steps", after.stdout)
         self.assertEqual(run("status", "127.0.0.1:9").returncode, 1)
         self.assertEqual(run("status", self.folder).returncode, 2)
 

@@ -184,10 +184,10 @@ absl::Status RunDemoCommand(const DemoCommand& command, std::ostream* out) {
   options.page = [] { return std::string(kDemoPage); };
   options.others = [&site](const std::string& target) { return site.Get(target); };
   ASSIGN_OR_RETURN(const std::unique_ptr<HttpServer> server, HttpServer::Start(options));
+  Stop::InstallSignalHandlers();  // before the address is printed: a script may stop the demo at once
   const std::string address = absl::StrCat("http://", server->address(), "/");
   *out << "demo: " << address << " shows the shipped policies until Ctrl-C" << std::endl;
   if (command.browser) OpenBrowser(address);
-  Stop::InstallSignalHandlers();
   while (!Stop::Process().WaitFor(std::chrono::hours(1))) {
   }
   return absl::OkStatus();
