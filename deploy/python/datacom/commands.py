@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import collections
+import html
 import json
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Iterable, Iterator, Mapping, NamedTuple
+from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple
 
 from datacom import _files
 from datacom.runs import Run
@@ -53,6 +54,20 @@ def _progress(values: dict[str, Any]) -> Progress:
 
     means = (mean(name) for name in ("train_return", "train_max_violation", "train_sum_cost", "train_violating_steps", "delta"))
     return Progress(values["done"], values["env_steps"], values["steps_per_second"], values["updates_per_second"], *means, values)
+
+
+def _bar() -> Callable[[Progress], None]:
+    """Shows a Progress: in a notebook as a bar that moves, else as a line on standard error."""
+    try:
+        from IPython import get_ipython
+        from IPython.display import HTML, display
+        in_notebook = "IPKernelApp" in get_ipython().config
+    except (ImportError, AttributeError):
+        in_notebook = False
+    if not in_notebook:
+        return lambda progress: print(progress, file=sys.stderr)
+    bar = display(HTML("starting"), display_id=True)
+    return lambda progress: bar.update(HTML(f'<progress value="{progress.share:.4f}" max="1"></progress> {html.escape(str(progress))}'))
 
 
 class Training:
@@ -117,11 +132,21 @@ class Training:
         for _ in self._lines():
             pass
 
-    def wait(self, show: bool = False) -> Run:
-        """Waits for the end and returns the run; `show` prints the progress. Raises CommandFailed when the command fails."""
-        for progress in self:
-            if show:
-                print(progress, file=sys.stderr)
+    def wait(self, show: bool = False, each: Callable[[Progress], Any] | None = None) -> Run:
+        """Waits for the end and returns the run. Raises CommandFailed when the command fails.
+
+        show: shows the progress, in a notebook as a bar.
+        each: is called with every Progress. What it raises ends the run after saving it; when it returns True, the run ends so, too, and
+        `resume=True` continues it.
+        """
+        shown = _bar() if show else None
+        with self:
+            for progress in self:
+                if shown is not None:
+                    shown(progress)
+                if each is not None and each(progress) is True:
+                    self.drain()
+                    break
         return self.run
 
     @property

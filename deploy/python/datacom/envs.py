@@ -215,8 +215,8 @@ class VectorEnv(_Described, gymnasium.vector.VectorEnv):
     num_envs: number of environments.
     threads: threads that step them; None takes one for each processor that this process may use.
     autoreset_mode: "next_step" (the step after an episode's end resets; its reward is 0), "same_step" (the step resets; the last
-      observation is in info["final_obs"], what belongs to it in info["final_info"]) or "disabled" (call reset with options["reset_mask"]).
-      Gymnasium's AutoresetMode is taken, too. info["cost"] and info["success"] belong to the state that the step reached, in every mode.
+    observation is in info["final_obs"], what belongs to it in info["final_info"]) or "disabled" (call reset with options["reset_mask"]).
+    Gymnasium's AutoresetMode is taken, too. info["cost"] and info["success"] belong to the state that the step reached, in every mode.
     options: fields of the task's options, for example {"action_repeat": 10}.
     copy: False returns the arrays that the next step overwrites.
     render_mode: "rgb_array" lets `render` give pictures of width x height pixels, through a camera of the model ("": the first that is fixed).

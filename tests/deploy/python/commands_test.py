@@ -1,4 +1,6 @@
 import subprocess
+import sys
+from types import ModuleType, SimpleNamespace
 
 import datacom
 import pytest
@@ -40,6 +42,39 @@ def test_a_keyboard_interrupt_drains_too(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         lines.throw(KeyboardInterrupt())
     assert training.drained and training._process.poll() == 75
+
+
+def test_a_condition_ends_a_training_after_saving_it(tmp_path):
+    seen = []
+    training = datacom.train("cartpole", algorithm="sac", steps=2_000_000, run_dir=tmp_path / "run", settings=SMALL)
+    run = training.wait(each=lambda progress: seen.append(progress) or progress.env_steps > 0)
+    assert training.drained and seen[-1].env_steps > 0 and all(progress.env_steps == 0 for progress in seen[:-1])
+    assert run.progress["epoch"].min() == 0
+
+
+def test_an_error_in_a_callback_ends_a_training_after_saving_it(tmp_path):
+    training = datacom.train("cartpole", algorithm="sac", steps=2_000_000, run_dir=tmp_path / "run", settings=SMALL)
+    with pytest.raises(ZeroDivisionError):
+        training.wait(each=lambda progress: 1 / 0)
+    assert training.drained and training._process.poll() == 75
+
+
+def test_a_notebook_shows_one_bar_that_moves(monkeypatch):
+    from datacom import commands
+
+    class Bar(list):
+        update = list.append
+
+    bar, shown = Bar(), ModuleType("IPython.display")
+    shown.HTML, shown.display = str, lambda first, display_id: bar
+    shell = ModuleType("IPython")
+    shell.get_ipython = lambda: SimpleNamespace(config={"IPKernelApp": {}})
+    monkeypatch.setitem(sys.modules, "IPython", shell)
+    monkeypatch.setitem(sys.modules, "IPython.display", shown)
+    show = commands._bar()
+    for share in (0.25, 0.5):
+        show(commands.Progress(share, 10, 1, 1, 2, 0, 3, 4, 5, {"state": "learning", "waiting": "<a>"}))
+    assert len(bar) == 2 and 'value="0.5000"' in bar[1] and "learning, &lt;a&gt;" in bar[1]
 
 
 def test_what_the_command_refuses_is_said_in_its_words(tmp_path):
