@@ -20,9 +20,8 @@ namespace {
 
 std::vector<int> Sizes(const google::protobuf::RepeatedField<uint32_t>& sizes) { return {sizes.begin(), sizes.end()}; }
 
-// LibTorch has threads of its own. More than two threads for a member find nothing to do.
+// Of the CPU's kernels, and of decoding with every device. More than two threads for a member find nothing to do.
 int ThreadsOf(const v1::Experiment& resolved) {
-  if (resolved.learner().device() != "cpu") return 1;
   const int threads = static_cast<int>(resolved.learner().threads());
   return std::min(threads > 0 ? threads : UsableProcessors(), 2 * resolved.members_size());
 }
@@ -147,6 +146,7 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
   config.policy_delay = static_cast<int>(resolved.schedule().policy_delay());
   config.policy_warmup = UpdatesOf(resolved).UpdatesAt(resolved.schedule().policy_warmup());
   config.device = resolved.learner().device();
+  config.kernels = resolved.learner().kernels();
   const int threads = ThreadsOf(resolved);
   if (threads > 1) {
     try {

@@ -37,7 +37,7 @@ set(DATACOM_TORCH_MAP "${CMAKE_CURRENT_LIST_DIR}/nn/torch/datacom_torch.map" CAC
 function(datacom_torch_library target folder)
   add_library(${target} SHARED $<TARGET_OBJECTS:datacom_torch_objects> ${ARGN})
   set_target_properties(${target} PROPERTIES CXX_STANDARD ${DATACOM_TORCH_CXX} OUTPUT_NAME datacom_torch LIBRARY_OUTPUT_DIRECTORY "${folder}"
-    LINK_DEPENDS "${DATACOM_TORCH_MAP}")
+    LINK_DEPENDS "${DATACOM_TORCH_MAP}" INSTALL_RPATH "$ORIGIN/../../torch/lib:$ORIGIN/../../nvidia/cu13/lib")  # as pip lays them out
   target_include_directories(${target} PRIVATE $<TARGET_PROPERTY:datacom_torch_objects,INTERFACE_INCLUDE_DIRECTORIES>)
   target_link_libraries(${target} PRIVATE datacom_libtorch)
   target_link_options(${target} PRIVATE "LINKER:--version-script=${DATACOM_TORCH_MAP}" INTERFACE LINKER:--no-as-needed)

@@ -427,10 +427,10 @@ absl::Status Trainer::CheckEpisodes() const {
 }
 
 absl::StatusOr<std::vector<Snapshot>> Trainer::TakeSnapshots() const {
+  ASSIGN_OR_RETURN(std::vector<ActingParameters> acting,
+                   Checked("taking snapshots", [&] { return algorithm_.GetActingParameters(); }));
   std::vector<Snapshot> snapshots;
   for (int member = 0; member < members_; ++member) {
-    ASSIGN_OR_RETURN(ActingParameters parameters,
-                     Checked("taking a snapshot", [&] { return algorithm_.GetActingParameters(member); }));
     Snapshot& snapshot = snapshots.emplace_back();
     snapshot.run_id = run_.run_id;
     snapshot.run_seed = run_.settings.seed;
@@ -439,8 +439,8 @@ absl::StatusOr<std::vector<Snapshot>> Trainer::TakeSnapshots() const {
     snapshot.version = {run_.incarnation, update_};
     snapshot.task = run_.settings.task;
     snapshot.acting_rule = run_.settings.acting_rule;
-    snapshot.arrays = std::move(parameters.arrays);
-    snapshot.scalars = std::move(parameters.scalars);
+    snapshot.arrays = std::move(acting[member].arrays);
+    snapshot.scalars = std::move(acting[member].scalars);
   }
   return snapshots;
 }

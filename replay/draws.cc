@@ -6,22 +6,28 @@
 #include "common/base/status.h"
 
 namespace datacom::replay {
+namespace {
+
+uint64_t SampleBytes(const RowSchema& schema, const Options& options) {
+  return (uint64_t{options.batch} + options.failure_batch) * schema.learning_row_bytes();
+}
+
+}  // namespace
 
 Draws::Draws(Tables* tables, const RowSchema& schema, const Options& options)
     : tables_(*tables),
       new_rows_(options.new_rows),
+      sample_bytes_(SampleBytes(schema, options)),
       rows_per_reply_(std::max<uint64_t>(1, kNewRowsBytes / (schema.learning_row_bytes() + kPlaceBytes))) {}
 
 absl::Status Draws::CheckSize(const RowSchema& schema, const Options& options) {
   if (options.new_rows) return absl::OkStatus();  // such a draw has several replies
-  const uint64_t rows = uint64_t{options.batch} + options.failure_batch;
-  const uint64_t bytes = options.members.size() * rows * schema.learning_row_bytes();
+  const uint64_t bytes = SampleBytes(schema, options);
   if (bytes <= kMaxDrawBytes) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("a draw for ", options.members.size(), " members of ", rows,
-                   " rows (learner.batch_size + learner.failure_batch_size) of ", schema.learning_row_bytes(),
-                   " bytes has ", bytes, " bytes; at most ", kMaxDrawBytes,
-                   " fit in a message: lower the batch sizes, or split the members over several runs"));
+  return absl::InvalidArgumentError(absl::StrCat("a member's draw of ", options.batch + options.failure_batch,
+                                                 " rows (learner.batch_size + learner.failure_batch_size) of ",
+                                                 schema.learning_row_bytes(), " bytes has ", bytes, " bytes; at most ",
+                                                 kMaxDrawBytes, " fit in a message: lower the batch sizes"));
 }
 
 void Draws::SetLearnerConnected(bool connected) {
@@ -73,7 +79,7 @@ absl::Status Draws::Draw(uint64_t update, v1::DrawReply* reply, DrawPlace* place
   waiting_ = 0;
   reply->set_update(update);
   RETURN_IF_ERROR(new_rows_ ? DrawNewRows(update, seen, before, reply, place)
-                            : DrawSample(update, seen, before, reply));
+                            : DrawSample(update, seen, before, reply, place));
   if (!reply->more()) ++answered_;
   return absl::OkStatus();
 }
@@ -85,10 +91,14 @@ v1::MemberBatch* Draws::AddBatch(uint64_t update, uint32_t member, v1::DrawReply
   return batch;
 }
 
-absl::Status Draws::DrawSample(uint64_t update, uint64_t seen, uint64_t before, v1::DrawReply* reply) {
-  for (uint32_t member = 0; member < tables_.members(); ++member) {
-    RETURN_IF_ERROR(tables_.member(member).Draw(update, seen, before, AddBatch(update, member, reply)));
+absl::Status Draws::DrawSample(uint64_t update, uint64_t seen, uint64_t before, v1::DrawReply* reply,
+                               DrawPlace* place) {
+  const uint64_t most = std::max<uint64_t>(1, kMaxDrawBytes / std::max<uint64_t>(1, sample_bytes_));
+  for (uint64_t count = 0; count < most && place->member < tables_.members(); ++count, ++place->member) {
+    v1::MemberBatch* const batch = AddBatch(update, place->member, reply);
+    RETURN_IF_ERROR(tables_.member(place->member).Draw(update, seen, before, batch));
   }
+  reply->set_more(place->member < tables_.members());
   return absl::OkStatus();
 }
 

@@ -16,11 +16,11 @@
 namespace datacom::replay {
 
 inline constexpr uint32_t kMostSkippedStarts = 1000;  // of the learner, between two of its starts that draw
-inline constexpr uint64_t kMaxDrawBytes = 12 << 20;   // rows of one update; leaves 4 MiB of a message for episodes
+inline constexpr uint64_t kMaxDrawBytes = 12 << 20;   // rows in one reply; leaves 4 MiB of a message for episodes
 // Rows in one reply to a draw of new rows: few, because the mutex is held while they are copied.
 inline constexpr uint64_t kNewRowsBytes = 1 << 20;
 
-// How far the replies to a draw of new rows have come: they held all rows of the members before `member`, and `rows`
+// How far the replies to a draw have come: they held all rows of the members before `member`, and of new rows `rows`
 // rows of this member.
 struct DrawPlace {
   uint32_t member = 0;
@@ -30,7 +30,7 @@ struct DrawPlace {
 class Draws {
  public:
   Draws(Tables* tables, const RowSchema& schema, const Options& options);
-  // INVALID_ARGUMENT if a draw of samples is larger than kMaxDrawBytes.
+  // INVALID_ARGUMENT if a member's samples are larger than kMaxDrawBytes.
   static absl::Status CheckSize(const RowSchema& schema, const Options& options);
 
   // The functions of the same names of Store.
@@ -46,12 +46,13 @@ class Draws {
   uint64_t answered() const { return answered_; }  // draws since this process started
 
  private:
-  absl::Status DrawSample(uint64_t update, uint64_t seen, uint64_t before, v1::DrawReply* reply);
+  absl::Status DrawSample(uint64_t update, uint64_t seen, uint64_t before, v1::DrawReply* reply, DrawPlace* place);
   absl::Status DrawNewRows(uint64_t update, uint64_t seen, uint64_t before, v1::DrawReply* reply, DrawPlace* place);
   v1::MemberBatch* AddBatch(uint64_t update, uint32_t member, v1::DrawReply* reply) const;
 
   Tables& tables_;
   const bool new_rows_;
+  const uint64_t sample_bytes_;    // most bytes of a member's samples
   const uint64_t rows_per_reply_;  // most rows in a reply to a draw of new rows
   uint64_t completed_update_ = 0;
   uint64_t waiting_ = 0;

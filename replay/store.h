@@ -47,8 +47,8 @@ struct InsertProgress {
 
 class Store {
  public:
-  // Creates or recovers the folder. Errors: those of Tables::Open; INVALID_ARGUMENT when a draw of samples is larger
-  // than kMaxDrawBytes.
+  // Creates or recovers the folder. Errors: those of Tables::Open; INVALID_ARGUMENT when a member's samples are
+  // larger than kMaxDrawBytes.
   static absl::StatusOr<std::unique_ptr<Store>> Open(const RowSchema& schema, const Options& options);
 
   // Calls for actors. A session that Register or Tick ended loses its stream: the next call for it returns the error of
@@ -79,8 +79,8 @@ class Store {
   bool WasFinished() const;           // by a former process, with Options::end_with_run; blocks on the disk
   bool Ready(uint64_t update) const;  // every member has n(update) rows
   // INVALID_ARGUMENT beyond the last update; FAILED_PRECONDITION when rows are overwritten; UNAVAILABLE when not Ready,
-  // or after the disk failed. With Options::new_rows it fills one reply with the rows after `place` and moves `place`;
-  // `more` says whether rows are left.
+  // or after the disk failed. It fills one reply with what comes after `place` and moves `place`; `more` says
+  // whether anything is left.
   absl::Status Draw(uint64_t update, v1::DrawReply* reply, DrawPlace* place);
   absl::Status Draw(uint64_t update, v1::DrawReply* reply) {  // the first reply
     DrawPlace place;

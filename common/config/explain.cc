@@ -261,9 +261,11 @@ std::string DescribeField(const std::string& path, const FieldDescriptor& field)
   return text;
 }
 
-std::string DescribeGroup(const std::string& path, const Descriptor& message) {
+// said: what was said of the group already.
+std::string DescribeGroup(const std::string& path, const Descriptor& message, const std::string& said) {
   std::string text;
-  if (const std::string* const comment = CommentOf(message.full_name())) absl::StrAppend(&text, *comment, "\n");
+  const std::string* const comment = CommentOf(message.full_name());
+  if (comment != nullptr && *comment != said) absl::StrAppend(&text, *comment, "\n");
   for (int i = 0; i < message.field_count(); ++i) {
     const FieldDescriptor& field = *message.field(i);
     if (!IsShown(field)) continue;
@@ -291,7 +293,7 @@ std::string MeaningOf(const FieldDescriptor& field) {
 absl::StatusOr<std::string> Explain(const std::string& path) {
   const std::string wanted = WithoutIndices(path);
   for (const Root& root : Roots()) {
-    if (wanted == root.prefix) return DescribeGroup(root.prefix, *root.message);
+    if (wanted == root.prefix) return DescribeGroup(root.prefix, *root.message, /*said=*/"");
   }
   Paths found;
   for (const auto& one : AllPaths()) {
@@ -309,7 +311,8 @@ absl::StatusOr<std::string> Explain(const std::string& path) {
   std::string text;
   for (const auto& [own, field] : found) {
     absl::StrAppend(&text, text.empty() ? "" : "\n", DescribeField(own, *field));
-    if (field->message_type() != nullptr) absl::StrAppend(&text, DescribeGroup(own, *field->message_type()));
+    if (field->message_type() == nullptr) continue;
+    absl::StrAppend(&text, DescribeGroup(own, *field->message_type(), MeaningOf(*field)));
   }
   return text;
 }

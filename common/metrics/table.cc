@@ -95,7 +95,7 @@ std::vector<MetricInfo> Learner() {
             "Updates done divided by the updates of the run; 1 = only evaluations are left"),
       Gauge("datacom_learner_disk_free_bytes", "Free space of the file system with the run's records"),
       {"datacom_learner_device_info", "gauge", "Always 1; the device that computes updates", {"device"}, {}, {}},
-      Gauge("datacom_learner_threads", "Threads that compute updates on the CPU"),
+      Gauge("datacom_learner_threads", "Threads that compute updates on the CPU; with LibTorch they decode batches"),
       Gauge("datacom_learner_thread_wait_ratio",
             "Share of the time of updates in which these threads have nothing to do; 0 = all compute all the time"),
   };

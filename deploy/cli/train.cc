@@ -416,8 +416,8 @@ void AddTrain(CLI::App* app, const std::string& environment, int* exit_code) {
       "task python:MODULE:CALLABLE; with one, and for a run that goes on, lets its code run. DATACOM_PYTHON names "
       "the interpreter (python3)");
   verb->add_flag("--resume", options->resume,
-                 "resume the run in its folder; of the experiment only the steps, the device and the threads of the "
-                 "learner may change");
+                 "resume the run in its folder; of the experiment only the steps and the learner's device, kernels and "
+                 "threads may change");
   AddExperimentOptions(verb, options.get());
   AddProcessOptions(verb, options.get());
   verb->add_flag("--no-film", options->no_film, "do not film an episode of the best policy at the end");

@@ -340,7 +340,8 @@ absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout
   needs.actor_memory_bytes = actor_memory(std::max(members, environments), members);
   needs.learner_memory_bytes = kLearnerMemory + members * (kLearnerMember + kStateCopies * state_bytes +
                                                            kBatchCopies * batch_rows * schema.learning_row_bytes());
-  if (resolved.learner().device() != "cpu") needs.learner_memory_bytes += kLibTorchMemory;
+  if (resolved.learner().device() != "cpu" || resolved.learner().kernels() == "tensor")
+    needs.learner_memory_bytes += kLibTorchMemory;
   needs.memory_bytes = needs.replay_memory_bytes + needs.learner_memory_bytes +
                        (layout.actors + 1) * actor_memory(environments, std::min(members, environments));
   if (resolved.has_pretrain()) {  // the dataset may be gone after the pre-training

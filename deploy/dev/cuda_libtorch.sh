@@ -5,7 +5,10 @@
 # `./datacom build cuda` calls it.
 set -eu
 [ $# -eq 1 ] || { echo "usage: cuda_libtorch.sh FOLDER" >&2; exit 2; }
-packages='torch==2.15.0 cuda-toolkit[nvcc]==13.2.2'  # torch 2.15.0 requires this version of the toolkit
+# pyproject.toml names LibTorch's version. LibTorch requires this toolkit, whose assembler refuses the code of newer nvvm and crt.
+torch=$(sed -n 's/^cuda = \["\(torch==[0-9.]*\)"\].*/\1/p' "$(dirname "$0")/../../pyproject.toml")
+[ -n "$torch" ] || { echo "cuda_libtorch.sh: pyproject.toml has no line: cuda = [\"torch==VERSION\"]" >&2; exit 1; }
+packages="$torch cuda-toolkit[nvcc]==13.0.2 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88"
 
 mkdir -p "$1"
 folder=$(cd "$1" && pwd)

@@ -72,8 +72,7 @@ if [[ "$target" == tools ]]; then
   add_licences libjs-chart.js fonts-dejavu-core
 fi
 if [[ "$target" == learner-cuda ]]; then  # copied whole: ldd does not list the libraries that CUDA loads by name at run time
-  mkdir -p "$root/opt/site/torch"
-  cp -r /opt/site/torch/lib "$root/opt/site/torch/"
-  cp -r /opt/site/nvidia "$root/opt/site/"
+  (cd / && find opt/site/torch/lib opt/site/nvidia opt/site/*.dist-info \( -path '*/lib/*' -o -ipath '*licen[cs]e*' \) -type f -print0 |
+    xargs -0 cp --parents -t "$root")
 fi
 # SPDX-License-Identifier: Apache-2.0

@@ -23,10 +23,6 @@ void ControlAffineBatch::Resize(int members, int batch, const AlgorithmConfig& c
   known.resize(rows * config.known.size() * JoinedRowSize(config.action_dim));
 }
 
-void Algorithm::ApplyEpisodes(const std::vector<EpisodeCosts>& episodes) {
-  for (const EpisodeCosts& episode : episodes) ApplyEpisode(episode.member, episode.length, episode.z, episode.costs);
-}
-
 void Algorithm::Pretrain(const Batch&) { throw std::invalid_argument("this algorithm cannot be pre-trained"); }
 
 void Batch::Resize(const AlgorithmConfig& config) {

@@ -157,11 +157,14 @@ class Algorithm {
   // costs: [length + 1] raw with costs[0] = 0. Algorithms with delta make a step of it (docs/algorithms.md
   // 5.4). On-policy algorithms keep the sum of its costs for their multiplier (18.4); they do not read z, which may be
   // null. The others ignore it.
-  virtual void ApplyEpisode(int member, int length, const float* z, const float* costs) {}
-  virtual void ApplyEpisodes(const std::vector<EpisodeCosts>& episodes);  // each; a member's own in order
+  void ApplyEpisode(int member, int length, const float* z, const float* costs) {
+    ApplyEpisodes({{member, length, z, costs}});
+  }
+  // The same for all episodes that end between two updates; a member's own in order.
+  virtual void ApplyEpisodes(const std::vector<EpisodeCosts>& /*episodes*/) {}
   virtual Stats GetStats() const = 0;
   virtual void ResetStats() = 0;
-  virtual ActingParameters GetActingParameters(int member) const = 0;
+  virtual std::vector<ActingParameters> GetActingParameters() const = 0;  // [M]
   virtual State Save() const = 0;
   virtual void Load(const State& state) = 0;  // throws std::invalid_argument naming the entry, and changes nothing
   // The entries of its State that hold one value of the whole population. Sorted.

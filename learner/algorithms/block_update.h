@@ -23,8 +23,8 @@ class BlockUpdate : public Population {
   // Loads and computes each block in turn. One `plan` always issues the same kernel calls (Kernels::Run).
   void RunBlocks(const Batch& batch, int plan, const std::function<void()>& compute) {
     EachBlock([&] {
-      LoadBatch(batch);
-      kernels_->Run(plan, compute);
+      kernels_->Run(
+          plan, [this, &batch] { LoadBatch(batch); }, compute);
     });
   }
 

@@ -17,10 +17,10 @@ namespace {
 class CbfSac : public Sac {
  public:
   explicit CbfSac(const AlgorithmConfig& config);
-  ActingParameters GetActingParameters(int member) const override;
 
  protected:
   void LoadBatch(const Batch& batch) override;
+  void Publish(int member, const HostParameters& parameters, ActingParameters* out) const override;
   void EvaluateState() override;
 
  private:
@@ -103,12 +103,11 @@ void CbfSac::EvaluateState() {
   CheckGradient(barrier_optimizer_);
 }
 
-ActingParameters CbfSac::GetActingParameters(int member) const {
-  ActingParameters parameters = Sac::GetActingParameters(member);
-  AddActingNet("barrier", member, &parameters);
-  parameters.scalars = {{"barrier_decay", config_.members[member].hyper.barrier_decay()},
-                        {"relaxation_penalty", config_.members[member].hyper.relaxation_penalty()}};
-  return parameters;
+void CbfSac::Publish(int member, const HostParameters& parameters, ActingParameters* out) const {
+  Sac::Publish(member, parameters, out);
+  parameters.AddNet("barrier", out);
+  out->scalars = {{"barrier_decay", config_.members[member].hyper.barrier_decay()},
+                  {"relaxation_penalty", config_.members[member].hyper.relaxation_penalty()}};
 }
 
 }  // namespace datacom::learner

@@ -43,8 +43,8 @@ class CostTorch : public TorchImpl<CostKernels> {
     const at::Tensor o = Of(mean), l = Of(log_std);
     const at::Tensor spread = Of(margin).to(at::kFloat) * at::exp(at::clamp(l, -20, 2));
     Of(k).copy_((at::softplus(o) + spread).to(at::kDouble) - Of(delta));
-    const at::Tensor log_std_slope = spread * l.ge(-20).logical_and(l.le(2)).to(at::kFloat);
-    Of(J).copy_(at::sigmoid(o) * Of(mean_gradient) + log_std_slope * Of(log_std_gradient));
+    const at::Tensor log_std_slope = spread.masked_fill(at::clamp(l, -20, 2).ne(l), 0);
+    Of(J).copy_((at::sigmoid(o) * Of(mean_gradient)).addcmul_(log_std_slope, Of(log_std_gradient)));
   }
 
   void GaussianLoss(const FloatView& mean, const FloatView& spread, const GaussianTarget& target,

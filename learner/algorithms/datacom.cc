@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "common/safety/risk.h"
@@ -15,6 +16,11 @@
 #include "learner/algorithms/safe_map_row.h"
 
 namespace datacom::learner {
+namespace {
+
+constexpr int kRiskPlan = -2;  // of Kernels::Run; updates and pre-training have the others
+
+}  // namespace
 
 void Feasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t target_first, int block, Kernels* kernels) {
   kernels_ = kernels;
@@ -26,11 +32,12 @@ void Feasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t target_fi
   cost_ = kernels->NewFloats(block, loss_rows, 1);
   absorbing_ = kernels->NewFloats(block, loss_rows, 1);
   failure_weight_ = kernels->NewDoubles(block, 1, 1);
-  no_delta_ = kernels->NewDoubles(1, 1, 1);
+  no_delta_ = kernels->NewDoubles(block, 1, 1);
   ones_ = kernels->NewFloats(block, B + loss_rows, 1);
   const std::vector<float> ones(static_cast<size_t>(block) * (B + loss_rows), 1.0f);
   kernels->Upload(ones.data(), ones_);
   k_ = kernels->NewDoubles(block, 2 * B, 1), J_ = kernels->NewDoubles(block, 2 * B, z_dim_);
+  host_z_.resize(static_cast<size_t>(block) * 2 * B * z_dim_), host_k_.resize(static_cast<size_t>(block) * 2 * B);
   k_next_ = k_.Rows(0, B), J_next_ = J_.Rows(0, B), k_now_ = k_.Rows(B, B), J_now_ = J_.Rows(B, B);
 }
 
@@ -49,19 +56,32 @@ void Feasibility::LoadBatch(const Batch& batch, int batch_member) {
   kernels_->Upload(rows(batch.failure_cost, F), cost_.Rows(B, F));
   kernels_->Upload(rows(batch.absorbing, B), absorbing_.Rows(0, B));
   kernels_->Upload(rows(batch.failure_absorbing, F), absorbing_.Rows(B, F));
-  for (int m = 0; m < failure_weight_.members; ++m) {
-    const double weight = batch.failure_weight[batch_member + m];
-    kernels_->Upload(&weight, failure_weight_.Members(m, 1));
-  }
+  for (int m = 0; m < failure_weight_.members; ++m) host_k_[m] = batch.failure_weight[batch_member + m];
+  kernels_->Upload(host_k_.data(), failure_weight_);
 }
 
-void Feasibility::Risk(const FloatView& parameters, int member, const float* z, int rows, double* value) {
-  const int chunk = 2 * batch_;
-  for (int first = 0; first < rows; first += chunk) {
-    const int count = std::min(chunk, rows - first);
-    kernels_->Upload(z + static_cast<int64_t>(first) * z_dim_, z_.Members(0, 1).Rows(0, count));
-    EvaluateRisk(parameters, member, count);
-    kernels_->Download(k_.Members(0, 1).Rows(0, count), value + first);
+void Feasibility::Risk(const FloatView& parameters, int first_member, int plan, const std::vector<float>* states,
+                       std::vector<double>* values) {
+  member_ = first_member;
+  const int block = parameters.members, chunk = 2 * batch_;
+  int longest = 0;
+  for (int m = 0; m < block; ++m) {
+    values[m].resize(states[m].size() / z_dim_);
+    longest = std::max(longest, static_cast<int>(values[m].size()));
+  }
+  for (int first = 0; first < longest; first += chunk) {  // whole chunks, because a plan has one shape
+    const auto left = [&](int m) { return std::clamp(static_cast<int>(values[m].size()) - first, 0, chunk); };
+    for (int m = 0; m < block; ++m) {
+      if (left(m) == 0) continue;
+      std::copy_n(&states[m][static_cast<size_t>(first) * z_dim_], left(m) * z_dim_,
+                  &host_z_[static_cast<size_t>(m) * chunk * z_dim_]);
+    }
+    kernels_->Run(
+        plan, [&] { kernels_->Upload(host_z_.data(), z_.Rows(0, chunk)); }, [&] { EvaluateRisk(parameters); });
+    kernels_->Download(k_, host_k_.data());
+    for (int m = 0; m < block; ++m) {
+      if (left(m) > 0) std::copy_n(&host_k_[static_cast<size_t>(m) * chunk], left(m), &values[m][first]);
+    }
   }
 }
 
@@ -82,7 +102,7 @@ class GaussianFeasibility : public Feasibility {
                     const DoubleView& loss) override;
 
  protected:
-  void EvaluateRisk(const FloatView& parameters, int member, int count) override;
+  void EvaluateRisk(const FloatView& parameters) override;
 
  private:
   struct Net {
@@ -157,11 +177,11 @@ void GaussianFeasibility::LossGradient(const FloatView& parameters, const FloatV
   });
 }
 
-void GaussianFeasibility::EvaluateRisk(const FloatView& parameters, int member, int count) {
-  const auto part = [count](const auto& view) { return view.Members(0, 1).Rows(0, count); };
-  EachNet([&](const Net& net) { kernels_->Forward(parameters, net.online, part(z_), net.tape); });
-  cost_kernels_->GaussianRisk(part(mean_.tape.out), part(log_std_.tape.out), part(mean_.jacobian),
-                              part(log_std_.jacobian), margin_.Members(member, 1), no_delta_, part(k_), part(J_));
+void GaussianFeasibility::EvaluateRisk(const FloatView& parameters) {
+  const FloatView z = z_.Rows(0, 2 * batch_);
+  EachNet([&](const Net& net) { kernels_->Forward(parameters, net.online, z, net.jacobian_rows); });
+  cost_kernels_->GaussianRisk(mean_.jacobian_rows.out, log_std_.jacobian_rows.out, mean_.jacobian, log_std_.jacobian,
+                              margin_.Members(member_, parameters.members), no_delta_, k_, J_);
 }
 
 const RegisterAlgorithm<Datacom> kRegistered("datacom");
@@ -183,6 +203,7 @@ Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> fea
   if (priced_) price_.Declare(config_, &layout_);
   MirrorTargets(0, layout_.size());
   DeclareActor();
+  acting_first_ = feasibility_->first();
   Build();
   MakeWorkspace();
   feasibility_->MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
@@ -196,7 +217,8 @@ Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> fea
   gain_ = NewScalar(&v1::Hyper::atacom_gain);
   slack_beta_ = NewScalar(&v1::Hyper::slack_beta);
   delta_value_ = NewScalar();
-  for (int m = 0; m < members_; ++m) UploadDelta(m);
+  UploadThresholds();
+  episode_states_.resize(members_), episode_values_.resize(members_);
   const int n = config_.action_dim;
   const auto rows = [this](int cols) { return kernels_->NewDoubles(block_, 2 * batch_, cols); };
   dynamics_ = {rows(config_.q_dim), rows(config_.q_dim * n), rows(config_.x_dim), {}};
@@ -220,14 +242,13 @@ void Datacom::MakePrice() {
   multiplier_value_ = NewScalar();
 }
 
-void Datacom::UploadMultiplier(int member) {
-  const double value = multiplier_.value(member);
-  kernels_->Upload(&value, multiplier_value_.Members(member, 1));
-}
-
-void Datacom::UploadDelta(int member) {
-  const double value = delta_.value(member);
-  kernels_->Upload(&value, delta_value_.Members(member, 1));
+void Datacom::UploadThresholds() {
+  std::vector<double> values(members_);
+  for (int m = 0; m < members_; ++m) values[m] = delta_.value(m);
+  kernels_->Upload(values.data(), delta_value_);
+  if (!priced_) return;
+  for (int m = 0; m < members_; ++m) values[m] = multiplier_.value(m);
+  kernels_->Upload(values.data(), multiplier_value_);
 }
 
 void Datacom::LoadDynamics(const ControlAffineBatch& batch, const Dynamics& to) {
@@ -323,20 +344,35 @@ void Datacom::ValueGradients() {
   CheckGradient(cost_optimizer_);
 }
 
-void Datacom::ApplyEpisode(int member, int length, const float* z, const float* costs) {
-  if (MemberValue(active_, member) == 0) return;
-  risk_.resize(static_cast<size_t>(length) + 1);
-  feasibility_->Risk(ParametersOf(member), member, z, length + 1, risk_.data());
-  const double total = CostOfEpisode(length, costs);
-  if ((priced_ && !std::isfinite(total)) || !delta_.ApplyEpisode(member, length, costs, risk_.data())) {
-    const double inactive = 0;
-    kernels_->Upload(&inactive, active_.Members(member, 1));
-    return;
+void Datacom::ApplyEpisodes(const std::vector<EpisodeCosts>& episodes) {
+  std::vector<double> active = Values(active_);
+  const int z_dim = config_.q_dim + config_.x_dim;
+  for (std::vector<float>& states : episode_states_) states.clear();
+  for (const EpisodeCosts& episode : episodes) {
+    if (active[episode.member] == 0) continue;
+    std::vector<float>& states = episode_states_[episode.member];
+    states.insert(states.end(), episode.z, episode.z + static_cast<int64_t>(episode.length + 1) * z_dim);
   }
-  UploadDelta(member);
-  if (!priced_) return;
-  multiplier_.ApplyEpisode(member, length, total);
-  UploadMultiplier(member);
+  EachBlock([&] {
+    feasibility_->Risk(parameters(), first_member(), kRiskPlan, &episode_states_[first_member()],
+                       &episode_values_[first_member()]);
+  });
+  bool failed = false;
+  std::vector<const double*> values(members_);
+  for (int m = 0; m < members_; ++m) values[m] = episode_values_[m].data();
+  for (const EpisodeCosts& episode : episodes) {
+    const int m = episode.member;
+    if (active[m] == 0) continue;
+    const double* const risk = std::exchange(values[m], values[m] + episode.length + 1);
+    const double total = CostOfEpisode(episode.length, episode.costs);
+    if ((priced_ && !std::isfinite(total)) || !delta_.ApplyEpisode(m, episode.length, episode.costs, risk)) {
+      active[m] = 0, failed = true;
+    } else if (priced_) {
+      multiplier_.ApplyEpisode(m, episode.length, total);
+    }
+  }
+  if (failed) kernels_->Upload(active.data(), active_);
+  UploadThresholds();
 }
 
 Stats Datacom::GetStats() const {
@@ -350,18 +386,17 @@ Stats Datacom::GetStats() const {
   return stats;
 }
 
-ActingParameters Datacom::GetActingParameters(int member) const {
+void Datacom::Publish(int member, const HostParameters& parameters, ActingParameters* out) const {
   const v1::Hyper& hyper = config_.members[member].hyper;
-  ActingParameters parameters = SoftActorCritic::GetActingParameters(member);
-  parameters.scalars = {
+  SoftActorCritic::Publish(member, parameters, out);
+  out->scalars = {
       {"delta", delta_.value(member)}, {"atacom_gain", hyper.atacom_gain()}, {"slack_beta", hyper.slack_beta()}};
-  for (const std::string& row : config_.known) parameters.scalars["known_constraint." + row] = 1;
-  AddConstraint(member, &parameters);
-  return parameters;
+  for (const std::string& row : config_.known) out->scalars["known_constraint." + row] = 1;
+  AddConstraint(member, parameters, out);
 }
 
-void Datacom::AddConstraint(int member, ActingParameters* out) const {
-  AddActingNet("constraint", member, out);
+void Datacom::AddConstraint(int member, const HostParameters& parameters, ActingParameters* out) const {
+  parameters.AddNet("constraint", out);
   out->scalars["risk_margin"] = GaussianRiskMargin(config_.members[member].hyper.accepted_risk());
 }
 
@@ -376,10 +411,7 @@ void Datacom::Load(const State& state) {
   SoftActorCritic::Load(state);  // checks all entries, including this one's size: it compares with Save
   delta_.Load(state.at("delta"));
   if (priced_) multiplier_.Load(state.at("multiplier"));
-  for (int m = 0; m < members_; ++m) {
-    UploadDelta(m);
-    if (priced_) UploadMultiplier(m);
-  }
+  UploadThresholds();
 }
 
 std::vector<float> Datacom::ReadArray(int member, const std::string& name) const {
@@ -395,11 +427,10 @@ void Datacom::WriteArray(int member, const std::string& name, const std::vector<
   if (values.size() != 1) throw std::invalid_argument("array '" + name + "' has 1 value");
   if (multiplier) {
     multiplier_.set_integral(member, values[0]);
-    UploadMultiplier(member);
   } else {
     delta_.set_raw(member, values[0]);
-    UploadDelta(member);
   }
+  UploadThresholds();
 }
 
 }  // namespace datacom::learner

@@ -52,12 +52,14 @@ class Feasibility {
   virtual void LossGradient(const FloatView& parameters, const FloatView& targets, const FloatView& gradients,
                             const DoubleView& loss) = 0;
 
-  // The values of one member at `rows` states z [rows, q + x], with its parameters [1, 1, size].
-  void Risk(const FloatView& parameters, int member, const float* z, int rows, double* value);
+  // The values of a block's members at states of theirs: states[m] is [rows, q + x], values[m] becomes [rows]. The
+  // block begins at this member of the population. `plan` is one of Kernels::Run.
+  void Risk(const FloatView& parameters, int first_member, int plan, const std::vector<float>* states,
+            std::vector<double>* values);
 
  protected:
-  // Fills k_[0, count) with the values at z_[0, count) of one member, with delta = 0.
-  virtual void EvaluateRisk(const FloatView& parameters, int member, int count) = 0;
+  // Fills k_ with the values of the block from member_ on at the first 2B rows of z_, with delta = 0.
+  virtual void EvaluateRisk(const FloatView& parameters) = 0;
 
   int64_t first_ = 0, size_ = 0;
   int batch_ = 0, failures_ = 0, z_dim_ = 0;
@@ -70,14 +72,17 @@ class Feasibility {
   FloatView cost_, absorbing_, ones_;
   DoubleView failure_weight_, no_delta_;
   DoubleView k_, J_, k_now_, J_now_, k_next_, J_next_;
+
+ private:
+  std::vector<float> host_z_;   // [block, 2B, q + x]
+  std::vector<double> host_k_;  // [block, 2B]
 };
 
 class Datacom : public SoftActorCritic {
  public:
   explicit Datacom(const AlgorithmConfig& config);
-  void ApplyEpisode(int member, int length, const float* z, const float* costs) override;
+  void ApplyEpisodes(const std::vector<EpisodeCosts>& episodes) override;
   Stats GetStats() const override;
-  ActingParameters GetActingParameters(int member) const override;
   State Save() const override;
   void Load(const State& state) override;
   std::vector<float> ReadArray(int member, const std::string& name) const override;
@@ -86,7 +91,8 @@ class Datacom : public SoftActorCritic {
  protected:
   Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> feasibility);
   // Adds the arrays and scalars from which the acting rule evaluates the constraint.
-  virtual void AddConstraint(int member, ActingParameters* out) const;
+  virtual void AddConstraint(int member, const HostParameters& parameters, ActingParameters* out) const;
+  void Publish(int member, const HostParameters& parameters, ActingParameters* out) const override;
   void LoadBatch(const Batch& batch) override;
   void EvaluateState() override;
   void PolicyGradients() override;
@@ -106,8 +112,7 @@ class Datacom : public SoftActorCritic {
   void MapNowGradient();
   bool joins() const { return !config_.known.empty(); }
   void MakePrice();
-  void UploadDelta(int member);
-  void UploadMultiplier(int member);
+  void UploadThresholds();  // deltas and multipliers
 
   SafeMapKernels* const safe_map_kernels_;
   JoinedMapKernels* const joined_map_kernels_;
@@ -123,7 +128,9 @@ class Datacom : public SoftActorCritic {
   DoubleView map_;                                                 // [block, 2B, ...]: the joined map at these states
   DoubleView record_;
   FloatView d_u_;
-  std::vector<double> risk_;  // of one episode; reused
+  // Of the episodes of a call, [M]: their states and the values there, one episode after another; reused.
+  std::vector<std::vector<float>> episode_states_;
+  std::vector<std::vector<double>> episode_values_;
 };
 
 }  // namespace datacom::learner

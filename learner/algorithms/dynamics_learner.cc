@@ -198,8 +198,8 @@ bool DynamicsLearner::TrainingPass(int pass) {
     }
   }
   for (int first = 0; first < longest; first += batch_) {
-    LoadMinibatch(first);
-    kernels_->Run(kModel, model_);
+    kernels_->Run(
+        kModel, [this, first] { LoadMinibatch(first); }, model_);
   }
   return longest > 0;
 }
@@ -285,8 +285,8 @@ void DynamicsLearner::HeldOutErrors() {
         FillRow(&shared, m, r, progress.rows[counts ? first + r : 0], counts ? 1.0f : 0.0f);
       }
     }
-    Upload(shared);
-    kernels_->Run(kError, error_);
+    kernels_->Run(
+        kError, [&] { Upload(shared); }, error_);
   }
 }
 

@@ -32,7 +32,7 @@ class QuantileFeasibility : public Feasibility {
                     const DoubleView& loss) override;
 
  protected:
-  void EvaluateRisk(const FloatView& parameters, int member, int count) override;
+  void EvaluateRisk(const FloatView& parameters) override;
 
  private:
   struct Net {
@@ -166,13 +166,13 @@ void QuantileFeasibility::LossGradient(const FloatView& parameters, const FloatV
   kernels_->Together(quantile_gradient, other_gradients);
 }
 
-void QuantileFeasibility::EvaluateRisk(const FloatView& parameters, int member, int count) {
-  const auto part = [count](const auto& view) { return view.Members(0, 1).Rows(0, count); };
-  kernels_->Forward(parameters, online_.base, part(z_), base_tape_);
-  kernels_->Forward(parameters, online_.embedding, risk_features_.Members(member, 1), risk_embedding_);
-  quantile_kernels_->QuantileProduct(part(base_tape_.out), risk_embedding_.out.Members(0, 1), part(risk_product_));
-  kernels_->Forward(parameters, online_.quantile, part(risk_product_), risk_quantile_);
-  quantile_kernels_->QuantileRisk(part(risk_quantile_.out), part(jacobian_), no_delta_, part(k_), part(J_));
+void QuantileFeasibility::EvaluateRisk(const FloatView& parameters) {
+  kernels_->Forward(parameters, online_.base, z_.Rows(0, 2 * batch_), risk_rows_);
+  kernels_->Forward(parameters, online_.embedding, risk_features_.Members(member_, parameters.members),
+                    risk_embedding_);
+  quantile_kernels_->QuantileProduct(risk_rows_.out, risk_embedding_.out, risk_product_);
+  kernels_->Forward(parameters, online_.quantile, risk_product_, risk_quantile_);
+  quantile_kernels_->QuantileRisk(risk_quantile_.out, jacobian_, no_delta_, k_, J_);
 }
 
 class IqnDatacom : public Datacom {
@@ -182,7 +182,7 @@ class IqnDatacom : public Datacom {
  protected:
   // At one fixed level the network is a perceptron, because the level's embedding can be multiplied into the weights of
   // the next layer. The array is "constraint.value": ReLU hidden, softplus output.
-  void AddConstraint(int member, ActingParameters* out) const override;
+  void AddConstraint(int member, const HostParameters& parameters, ActingParameters* out) const override;
 };
 
 const RegisterAlgorithm<IqnDatacom> kRegistered("iqn_datacom");
@@ -191,10 +191,10 @@ const RegisterAlgorithm<IqnDatacom> kRegistered("iqn_datacom");
 
 IqnDatacom::IqnDatacom(const AlgorithmConfig& config) : Datacom(config, std::make_unique<QuantileFeasibility>()) {}
 
-void IqnDatacom::AddConstraint(int member, ActingParameters* out) const {
+void IqnDatacom::AddConstraint(int member, const HostParameters& parameters, ActingParameters* out) const {
   const float level = QuantileLevel(config_.members[member].hyper.accepted_risk());
-  const std::vector<float> weight = ReadArray(member, "constraint.embedding.0.weight");
-  std::vector<float> embedding = ReadArray(member, "constraint.embedding.0.bias");
+  const std::vector<float> weight = parameters.Read("constraint.embedding.0.weight");
+  std::vector<float> embedding = parameters.Read("constraint.embedding.0.bias");
   const size_t width = embedding.size();
   for (size_t c = 0; c < width; ++c) {
     double sum = embedding[c];
@@ -204,9 +204,9 @@ void IqnDatacom::AddConstraint(int member, ActingParameters* out) const {
     embedding[c] = static_cast<float>(1 / (1 + std::exp(-sum)));
   }
   ActingParameters nets;
-  AddActingNet("constraint.base", member, &nets);
+  parameters.AddNet("constraint.base", &nets);
   const size_t behind = nets.arrays.size();
-  AddActingNet("constraint.quantile", member, &nets);
+  parameters.AddNet("constraint.quantile", &nets);
   for (size_t i = 0; i < nets.arrays.size(); ++i) {
     NamedArray& array = nets.arrays[i];
     if (i == behind) {  // [width, out]

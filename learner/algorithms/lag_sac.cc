@@ -18,7 +18,6 @@ namespace {
 class LagSac : public SoftActorCritic {
  public:
   explicit LagSac(const AlgorithmConfig& config) : LagSac(config, {"cost_critic"}) {}
-  Stats GetStats() const override;
 
  protected:
   LagSac(const AlgorithmConfig& config, const std::vector<std::string>& cost_nets);
@@ -67,6 +66,8 @@ LagSac::LagSac(const AlgorithmConfig& config, const std::vector<std::string>& co
   cost_critics_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
   multiplier_optimizer_ =
       NewOptimizer("multiplier", /*gradient_norm_field=*/0, multiplier_raw_, 1, &v1::Hyper::multiplier_lr);
+  ShowParameters(v1::MemberEpoch::kMultiplierFieldNumber, multiplier_raw_, 1,
+                 [](const double* raw, int) { return Softplus(*raw); });
   cost_optimizer_ = NewOptimizer("cost_critic", v1::MemberEpoch::kConstraintGradientNormFieldNumber,
                                  cost_critics_.first(), cost_critics_.size(), &v1::Hyper::constraint_lr);
   StepWithPolicy(multiplier_optimizer_);
@@ -132,12 +133,6 @@ void LagSac::CostLoss(const FloatView& cost, const DoubleView& loss) {
   cost_kernels_->CostTarget(cost, critic_input().absorbing, cost_critics_.next(0), config_.discount, y_);
   kernels_->SetZero(loss);
   critic_kernels_->SquaredLoss(cost_critics_.stored(0), y_, 1, cost_critics_.d_out(0), loss);
-}
-
-Stats LagSac::GetStats() const {
-  Stats stats = SoftActorCritic::GetStats();
-  for (int m = 0; m < members_; ++m) stats[m].set_multiplier(Softplus(ReadArray(m, "multiplier_raw")[0]));
-  return stats;
 }
 
 class Wcsac : public LagSac {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <stdexcept>
 
 #include "learner/algorithms/minibatch_order.h"
@@ -52,6 +53,11 @@ namespace {
 constexpr int kChunk = 256;              // rows: the activations of one net stay in the second-level cache
 constexpr double kObservationLimit = 5;  // of normalised observations
 
+double EntropyOf(const double* log_std, int size) {
+  const double each = 0.5 * std::log(2 * std::acos(-1.0)) + 0.5;
+  return std::accumulate(log_std, log_std + size, size * each);
+}
+
 int PositiveRows(const AlgorithmConfig& config) {
   if (config.epoch_rows < 1 || config.epochs < 1 || config.passes < 1) {
     throw std::invalid_argument(config.algorithm + " learns from whole epochs: epoch_rows, epochs and passes must be " +
@@ -95,6 +101,7 @@ OnPolicy::OnPolicy(const AlgorithmConfig& config, bool keep_activations)
   critic_decay_ = NewScalar(&v1::Hyper::critic_decay);
   clip_ = NewScalar(&v1::Hyper::gradient_clip);
   RegisterShared("updates", &updates_);
+  ShowParameters(v1::MemberEpoch::kEntropyFieldNumber, log_std_, config_.action_dim, &EntropyOf);
   MakeWorkspace(keep_activations);
 }
 
@@ -129,7 +136,7 @@ void OnPolicy::MakeWorkspace(bool keep_activations) {
   price_ = kernels_->NewDoubles(block_, 1, 1);
   stopped_ = kernels_->NewDoubles(block_, 1, 1);
   index_values_.resize(static_cast<size_t>(block_) * batch_);
-  active_values_.resize(block_);
+  active_values_.resize(block_), prices_.resize(block_), rates_.resize(members_);
   order_.assign(block_, std::vector<int>(N));
   for (const MemberConfig& member : config_.members) actor_rates_.push_back(member.hyper.actor_lr());
   prepare_ = [this] { Prepare(); };
@@ -167,14 +174,9 @@ ActedRows OnPolicy::ActedOf(const FloatView& rows) const {
 // The actor's rate decays linearly, from its full value in the first update.
 void OnPolicy::Update(const Batch& batch) {
   const double left = std::max(0.0, 1 - static_cast<double>(updates_) / static_cast<double>(config_.epochs));
-  for (int m = 0; m < members_; ++m) {
-    const double rate = actor_rates_[m] * left;
-    kernels_->Upload(&rate, actor_optimizer_.learning_rate.Members(m, 1));
-  }
-  EachBlock([&] {
-    LoadBatch(batch);
-    UpdateBlock();
-  });
+  for (int m = 0; m < members_; ++m) rates_[m] = actor_rates_[m] * left;
+  kernels_->Upload(rates_.data(), actor_optimizer_.learning_rate);
+  EachBlock([&] { UpdateBlock(batch); });
   ++updates_;
 }
 
@@ -189,18 +191,18 @@ void OnPolicy::LoadBatch(const Batch& batch) {
   kernels_->Upload(BlockOf(batch.cost, N), cost_);
   kernels_->Upload(BlockOf(batch.absorbing, N), absorbing_);
   kernels_->Upload(BlockOf(batch.path_end, N), path_end_);
-  for (int m = 0; m < block_; ++m) {
-    const double price = multiplier_.Propose(first_member() + m);
-    kernels_->Upload(&price, price_.Members(m, 1));
-  }
+  for (int m = 0; m < block_; ++m) prices_[m] = multiplier_.Propose(first_member() + m);
+  kernels_->Upload(prices_.data(), price_);
 }
 
-void OnPolicy::UpdateBlock() {
-  kernels_->Run(kPrepare, prepare_);
+void OnPolicy::UpdateBlock(const Batch& batch) {
+  kernels_->Run(
+      kPrepare, [this, &batch] { LoadBatch(batch); }, prepare_);
   if (Learning()) Learn();
   kernels_->Run(kFinish, finish_);
-  for (int m = first_member(); m < first_member() + block_; ++m) {
-    if (MemberValue(active_, m) != 0) multiplier_.Keep(m);
+  kernels_->Download(Block(active_), active_values_.data());
+  for (int m = 0; m < block_; ++m) {
+    if (active_values_[m] != 0) multiplier_.Keep(first_member() + m);
   }
 }
 
@@ -263,12 +265,10 @@ void OnPolicy::Pass(int pass) {
     for (int m = 0; m < block_; ++m) {
       for (int r = 0; r < count; ++r) index_values_[m * count + r] = order_[m][first + r];
     }
-    kernels_->Upload(index_values_.data(), index_.Rows(0, count));
-    if (count == batch_) {
-      kernels_->Run(kMinibatch, whole_minibatch_);
-    } else {
-      kernels_->Run(kRest, rest_minibatch_);
-    }
+    const bool whole = count == batch_;
+    kernels_->Run(
+        whole ? kMinibatch : kRest, [this, count] { kernels_->Upload(index_values_.data(), index_.Rows(0, count)); },
+        whole ? whole_minibatch_ : rest_minibatch_);
   }
 }
 
@@ -301,29 +301,24 @@ void OnPolicy::Finish() {
   normaliser_.Add(parameters(), raw_, Block(active_), Block(normaliser_.statistics()));
 }
 
-void OnPolicy::ApplyEpisode(int member, int length, const float* /*z*/, const float* costs) {
-  multiplier_.AddEpisode(member, length, costs + 1);
+void OnPolicy::ApplyEpisodes(const std::vector<EpisodeCosts>& episodes) {
+  for (const EpisodeCosts& episode : episodes)
+    multiplier_.AddEpisode(episode.member, episode.length, episode.costs + 1);
 }
 
 Stats OnPolicy::GetStats() const {
   Stats stats = Population::GetStats();
-  const double each = 0.5 * std::log(2 * std::acos(-1.0)) + 0.5;
   for (int m = 0; m < members_; ++m) {
-    double entropy = 0;
-    for (const float log_std : Population::ReadArray(m, "actor.log_std")) entropy += log_std + each;
-    stats[m].set_entropy(entropy);
     stats[m].set_multiplier(multiplier_.value(m));
     stats[m].set_q_gap(std::numeric_limits<double>::quiet_NaN());  // there is one critic
   }
   return stats;
 }
 
-ActingParameters OnPolicy::GetActingParameters(int member) const {
-  ActingParameters parameters;
-  AddActingNet("actor", member, &parameters);
-  AddActingNet("observation", member, &parameters);
-  parameters.scalars = {{"observation_limit", kObservationLimit}};
-  return parameters;
+void OnPolicy::Publish(int /*member*/, const HostParameters& parameters, ActingParameters* out) const {
+  parameters.AddNet("actor", out);
+  parameters.AddNet("observation", out);
+  out->scalars = {{"observation_limit", kObservationLimit}};
 }
 
 State OnPolicy::Save() const {

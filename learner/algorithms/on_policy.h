@@ -58,9 +58,8 @@ class CostMultiplier {
 class OnPolicy : public Population {
  public:
   void Update(const Batch& batch) override;
-  void ApplyEpisode(int member, int length, const float* z, const float* costs) override;
+  void ApplyEpisodes(const std::vector<EpisodeCosts>& episodes) override;
   Stats GetStats() const override;
-  ActingParameters GetActingParameters(int member) const override;
   State Save() const override;
   void Load(const State& state) override;
   std::vector<float> ReadArray(int member, const std::string& name) const override;  // also "multiplier"
@@ -69,6 +68,7 @@ class OnPolicy : public Population {
  protected:
   // keep_activations: chunk i's hidden units of the acting policy's mean stay in tape(i) through the update.
   OnPolicy(const AlgorithmConfig& config, bool keep_activations);
+  void Publish(int member, const HostParameters& parameters, ActingParameters* out) const override;
 
   // Standardised reward advantages, centred cost advantages, and both targets.
   virtual void EstimateAdvantages();
@@ -118,7 +118,7 @@ class OnPolicy : public Population {
     Statistic* loss = nullptr;
   };
   void LoadBatch(const Batch& batch);
-  void UpdateBlock();
+  void UpdateBlock(const Batch& batch);
   void Prepare();  // runs before Learn
   Critic NewCritic(const std::string& name);
   void MakeWorkspace(bool keep_activations);
@@ -144,7 +144,7 @@ class OnPolicy : public Population {
   DoubleView index_;                             // [block, B, 1]
   DoubleView price_;                             // [block, 1, 1]
   DoubleView unit_, gae_lambda_, critic_decay_;  // [M, 1, 1]
-  std::vector<double> actor_rates_, index_values_, active_values_;
+  std::vector<double> actor_rates_, rates_, index_values_, active_values_, prices_;
   std::vector<std::vector<int>> order_;  // per member of the block
   std::function<void()> prepare_, whole_minibatch_, rest_minibatch_, finish_;
 };

@@ -121,6 +121,11 @@ Statistic Population::NewStatistic(int field) {
   return statistic;
 }
 
+void Population::ShowParameters(int field, int64_t first, int size, ShownValue value) {
+  shown_parameters_.push_back({EpochStatistic(v1::MemberEpoch::descriptor()->FindFieldByNumber(field)),
+                               parameters_.Cols(static_cast<int>(first), size), value});
+}
+
 ActionBox Population::NewActionBox() {
   const int n = config_.action_dim;
   const ActionBox box{kernels_->NewFloats(1, 1, n), kernels_->NewFloats(1, 1, n)};
@@ -202,23 +207,31 @@ std::vector<double> Population::Values(const DoubleView& view) const {
   return values;
 }
 
-double Population::MemberValue(const DoubleView& view, int member) const {
-  double value = 0;
-  kernels_->Download(view.Members(member, 1), &value);
-  return value;
-}
-
 Stats Population::GetStats() const {
+  std::vector<DoubleView> sums{active_};
+  std::vector<FloatView> parameters;
+  size_t size = members_;
+  for (const auto& shown : shown_) sums.push_back(shown.second.sum), size += 2 * static_cast<size_t>(members_);
+  for (const ShownParameters& shown : shown_parameters_) {
+    parameters.push_back(shown.parameters);
+    size += static_cast<size_t>(members_) * shown.parameters.cols;
+  }
+  std::vector<double> values(size);
+  kernels_->DownloadAll(sums, parameters, values.data());
+
   Stats stats(members_, NoUpdates());
+  const double* at = values.data();
+  for (int m = 0; m < members_; ++m) stats[m].set_diverged(*at++ == 0);
   for (const auto& [shown, statistic] : shown_) {
-    const std::vector<double> sums = Values(statistic.sum);
-    for (int m = 0; m < members_; ++m) {
-      const double count = sums[2 * m + 1];
-      if (count > 0) shown.Set(statistic.smallest ? sums[2 * m] : sums[2 * m] / count, &stats[m]);
+    for (int m = 0; m < members_; ++m, at += 2) {
+      if (at[1] > 0) shown.Set(statistic.smallest ? at[0] : at[0] / at[1], &stats[m]);
     }
   }
-  const std::vector<double> active = Values(active_);
-  for (int m = 0; m < members_; ++m) stats[m].set_diverged(active[m] == 0);
+  for (const ShownParameters& shown : shown_parameters_) {
+    for (int m = 0; m < members_; ++m, at += shown.parameters.cols) {
+      shown.statistic.Set(shown.value(at, shown.parameters.cols), &stats[m]);
+    }
+  }
   return stats;
 }
 
@@ -336,11 +349,33 @@ void Population::WriteArray(int member, const std::string& name, const std::vect
   kernels_->Upload(values.data(), place.block.Cols(static_cast<int>(place.offset), static_cast<int>(place.size)));
 }
 
-void Population::AddActingNet(const std::string& prefix, int member, ActingParameters* out) const {
+std::vector<float> HostParameters::Values(const ParameterArray& array) const {
+  const float* const values = parameters_ + (array.offset - first_);
+  return {values, values + array.size()};
+}
+
+std::vector<float> HostParameters::Read(const std::string& name) const {
+  for (const ParameterArray& array : layout_.arrays()) {
+    if (array.name == name && array.offset >= first_) return Values(array);
+  }
+  throw std::invalid_argument("there is no acting array '" + name + "'");
+}
+
+void HostParameters::AddNet(const std::string& prefix, ActingParameters* out) const {
   for (const ParameterArray& array : layout_.arrays()) {
     if (array.name.rfind(prefix + ".", 0) != 0) continue;
-    out->arrays.push_back({array.name, array.shape, ReadArray(member, array.name)});
+    if (array.offset < first_) throw std::logic_error("array '" + array.name + "' lies before acting_first_");
+    out->arrays.push_back({array.name, array.shape, Values(array)});
   }
+}
+
+std::vector<ActingParameters> Population::GetActingParameters() const {
+  std::vector<float> copy;
+  const int first = static_cast<int>(acting_first_);
+  const FloatView host = kernels_->ToHost(parameters_.Cols(first, parameters_.cols - first), &copy);
+  std::vector<ActingParameters> all(members_);
+  for (int m = 0; m < members_; ++m) Publish(m, {layout_, host.row(m, 0), acting_first_}, &all[m]);
+  return all;
 }
 
 }  // namespace datacom::learner

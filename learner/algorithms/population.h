@@ -67,9 +67,26 @@ DoubleView NewScalar(const AlgorithmConfig& config, Kernels* kernels, const F& v
   return view;
 }
 
+// The parameters of one member from column `first` of its block on, in memory of the host.
+class HostParameters {
+ public:
+  HostParameters(const ParameterLayout& layout, const float* parameters, int64_t first)
+      : layout_(layout), parameters_(parameters), first_(first) {}
+  std::vector<float> Read(const std::string& name) const;  // throws std::invalid_argument if it is not there
+  // Adds the arrays whose names begin with `prefix` and a dot.
+  void AddNet(const std::string& prefix, ActingParameters* out) const;
+
+ private:
+  std::vector<float> Values(const ParameterArray& array) const;
+  const ParameterLayout& layout_;
+  const float* parameters_;
+  int64_t first_;
+};
+
 class Population : public Algorithm {
  public:
   Stats GetStats() const override;
+  std::vector<ActingParameters> GetActingParameters() const override;
   void ResetStats() override;
   State Save() const override;
   void Load(const State& state) override;
@@ -106,6 +123,9 @@ class Population : public Algorithm {
   // A statistic of the table (proto/datacom/v1/member_epoch.proto), by the field's number: its fold decides what is
   // kept, GetStats shows it, and it is saved and loaded.
   Statistic NewStatistic(int field);
+  // GetStats shows value(parameters [first, first + size) of a member, as doubles) in the field.
+  using ShownValue = double (*)(const double* parameters, int size);
+  void ShowParameters(int field, int64_t first, int size, ShownValue value);
   ActionBox NewActionBox();
   // Both: saved and loaded.
   void Register(const std::string& name, const DoubleView& view) { saved_[name] = view; }
@@ -140,9 +160,8 @@ class Population : public Algorithm {
   void RecordCritics(const FloatView& q0, const FloatView& q1, const DoubleView& scale);  // values / scale
   void Record(const Statistic& statistic, double sign = 1);
   std::vector<double> Values(const DoubleView& view) const;  // [M] on the host
-  double MemberValue(const DoubleView& view, int member) const;
-
-  void AddActingNet(const std::string& prefix, int member, ActingParameters* out) const;
+  // What a member's acting rule needs: arrays of `parameters`, which has those from acting_first_ on, and scalars.
+  virtual void Publish(int member, const HostParameters& parameters, ActingParameters* out) const = 0;
 
   const AlgorithmConfig config_;
   const int members_;
@@ -150,7 +169,8 @@ class Population : public Algorithm {
   CriticKernels* const critic_kernels_;
   int block_ = 0;  // number of members in a workspace
   ParameterLayout layout_;
-  DoubleView active_;  // [M, 1, 1], 0 once diverged
+  int64_t acting_first_ = 0;  // no parameter before it acts; set before Build
+  DoubleView active_;         // [M, 1, 1], 0 once diverged
   Statistic policy_loss_, critic_loss_;
 
  private:
@@ -169,7 +189,14 @@ class Population : public Algorithm {
   FloatView gradients_;  // [block, 1, size], reused by all blocks, so that it stays in cache
   int64_t target_first_ = 0, target_size_ = 0;
   Statistic q_mean_, q_min_, q_gap_;
-  std::vector<std::pair<EpochStatistic, Statistic>> shown_;  // the statistics that GetStats gives
+  // What GetStats gives.
+  struct ShownParameters {
+    EpochStatistic statistic;
+    FloatView parameters;  // [M, 1, size]
+    ShownValue value;
+  };
+  std::vector<std::pair<EpochStatistic, Statistic>> shown_;
+  std::vector<ShownParameters> shown_parameters_;
   std::map<std::string, DoubleView> saved_;
   std::map<std::string, uint64_t*> shared_;
   int first_ = 0, count_ = 0;  // members of the current block

@@ -44,7 +44,9 @@ namespace {
 class AnalyticAtacom : public Sac {
  public:
   explicit AnalyticAtacom(const AlgorithmConfig& config) : Sac(config) {}
-  ActingParameters GetActingParameters(int member) const override;
+
+ protected:
+  void Publish(int member, const HostParameters& parameters, ActingParameters* out) const override;
 };
 
 const RegisterAlgorithm<AnalyticAtacom> kInvariant("atacom_fi");
@@ -52,11 +54,10 @@ const RegisterAlgorithm<AnalyticAtacom> kNotInvariant("atacom_nfi");
 
 }  // namespace
 
-ActingParameters AnalyticAtacom::GetActingParameters(int member) const {
-  ActingParameters parameters = Sac::GetActingParameters(member);
-  parameters.scalars = {{"atacom_gain", config_.members[member].hyper.atacom_gain()},
-                        {"slack_beta", config_.members[member].hyper.slack_beta()}};
-  return parameters;
+void AnalyticAtacom::Publish(int member, const HostParameters& parameters, ActingParameters* out) const {
+  Sac::Publish(member, parameters, out);
+  out->scalars = {{"atacom_gain", config_.members[member].hyper.atacom_gain()},
+                  {"slack_beta", config_.members[member].hyper.slack_beta()}};
 }
 
 }  // namespace datacom::learner

@@ -13,11 +13,12 @@ class SacTorch : public TorchImpl<SacKernels> {
   void SampleAction(const FloatView& mean, const FloatView& log_std, const FloatView& noise, const ActionBox& box,
                     const ActionSample& out) override {
     const at::Tensor l = at::clamp(Of(log_std), -20, 2), eps = Of(noise);
-    const at::Tensor t = at::tanh(Of(mean) + at::exp(l) * eps);
-    Of(out.tanh).copy_(t);
-    Of(out.u).copy_(t * Of(box.half) + Of(box.centre));
-    const at::Tensor terms = -0.5 * eps * eps - l - kHalfLogTwoPi - at::log(1 - t * t + 1e-6);
-    Of(out.log_pi).copy_(terms.sum(2, /*keepdim=*/true));
+    at::Tensor t = Of(out.tanh), u = Of(out.u), log_pi = Of(out.log_pi);
+    at::tanh_out(t, at::addcmul(Of(mean), at::exp(l), eps));
+    at::addcmul_out(u, Of(box.centre), t, Of(box.half));
+    const at::Tensor terms = at::addcmul(l, eps, eps, 0.5).add_(at::rsub(t * t, 1).add_(1e-6).log_());
+    at::sum_out(log_pi, terms, 2, /*keepdim=*/true);
+    log_pi.add_(noise.cols * kHalfLogTwoPi).neg_();
   }
 
   void SampleActionGradient(const FloatView& log_std, const FloatView& noise, const ActionBox& box,
@@ -25,10 +26,11 @@ class SacTorch : public TorchImpl<SacKernels> {
                             const FloatView& d_mean, const FloatView& d_log_std) override {
     const at::Tensor l = Of(log_std), t = Of(sample.tanh), slope = 1 - t * t;
     const at::Tensor d_log_pi = at::exp(Of(log_alpha)) / log_std.rows;
-    const at::Tensor d_raw = Of(d_u) * Of(box.half) * slope + d_log_pi * 2 * t * slope / (slope + 1e-6);
-    const at::Tensor inside = l.ge(-20).logical_and(l.le(2));
-    Of(d_mean).copy_(d_raw);
-    Of(d_log_std).copy_(at::where(inside, d_raw * at::exp(l) * Of(noise) - d_log_pi, at::zeros_like(l)));
+    at::Tensor d_raw = Of(d_mean);
+    at::mul_out(d_raw, Of(d_u), Of(box.half) * slope);
+    d_raw.addcdiv_(t * slope * d_log_pi, slope + 1e-6, 2);
+    const at::Tensor outside = at::clamp(l, -20, 2).ne(l);
+    Of(d_log_std).copy_((d_raw * at::exp(l)).mul_(Of(noise)).sub_(d_log_pi).masked_fill_(outside, 0));
   }
 
   void ActorLoss(const TwinValues& q, const FloatView& log_pi, const FloatView& log_alpha, const FloatView& d_q0,

@@ -19,10 +19,10 @@ class SafeLayerTd3 : public BlockUpdate {
  public:
   explicit SafeLayerTd3(const AlgorithmConfig& config);
   void Update(const Batch& batch) override;
-  ActingParameters GetActingParameters(int member) const override;
 
  protected:
   void LoadBatch(const Batch& batch) override;
+  void Publish(int member, const HostParameters& parameters, ActingParameters* out) const override;
   void Compute() override;
   int Plan() const override { return plan_; }
 
@@ -175,14 +175,12 @@ void SafeLayerTd3::ActorGradient() {
   CheckGradient(actor_optimizer_);
 }
 
-ActingParameters SafeLayerTd3::GetActingParameters(int member) const {
+void SafeLayerTd3::Publish(int member, const HostParameters& parameters, ActingParameters* out) const {
   const v1::Hyper& hyper = config_.members[member].hyper;
-  ActingParameters parameters;
-  AddActingNet("actor", member, &parameters);
-  AddActingNet("safety_model", member, &parameters);
-  parameters.scalars = {{"exploration_noise", hyper.exploration_noise()},
-                        {"projection_threshold", hyper.projection_threshold()}};
-  return parameters;
+  parameters.AddNet("actor", out);
+  parameters.AddNet("safety_model", out);
+  out->scalars = {{"exploration_noise", hyper.exploration_noise()},
+                  {"projection_threshold", hyper.projection_threshold()}};
 }
 
 }  // namespace datacom::learner

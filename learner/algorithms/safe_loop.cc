@@ -29,7 +29,9 @@ class SafeLoop : public DynamicsLearner {
 
   void Update(const Batch& batch) override;
   Stats GetStats() const override;
-  ActingParameters GetActingParameters(int member) const override;
+
+ protected:
+  void Publish(int member, const HostParameters& parameters, ActingParameters* out) const override;
 
  private:
   enum { kKeep = kOwn, kPolicy, kFinish };  // plans
@@ -174,8 +176,8 @@ void SafeLoop::PolicySteps() {
   }
   const int steps = static_cast<int>(config_.planning.policy_updates());
   for (int step = 0; step < steps; ++step) {
-    DrawPolicyBatch(step);
-    kernels_->Run(kPolicy, policy_);
+    kernels_->Run(
+        kPolicy, [this, step] { DrawPolicyBatch(step); }, policy_);
   }
 }
 
@@ -264,17 +266,15 @@ Stats SafeLoop::GetStats() const {
   return stats;
 }
 
-ActingParameters SafeLoop::GetActingParameters(int member) const {
+void SafeLoop::Publish(int member, const HostParameters& parameters, ActingParameters* out) const {
   const v1::Planning& planning = config_.planning;
-  ActingParameters parameters;
-  for (const char* net : {"actor", "critic.0", "dynamics"}) AddActingNet(net, member, &parameters);
+  for (const char* net : {"actor", "critic.0", "dynamics"}) parameters.AddNet(net, out);
   const bool random = updates_ * config_.epoch_rows < planning.random_rows();
-  parameters.scalars = {{"random_actions", random ? 1 : 0},
-                        {"cost_limit", config_.members[member].hyper.cost_budget()},
-                        {"plan_samples", planning.samples()},
-                        {"plan_particles", planning.particles()},
-                        {"plan_iterations", planning.iterations()}};
-  return parameters;
+  out->scalars = {{"random_actions", random ? 1 : 0},
+                  {"cost_limit", config_.members[member].hyper.cost_budget()},
+                  {"plan_samples", planning.samples()},
+                  {"plan_particles", planning.particles()},
+                  {"plan_iterations", planning.iterations()}};
 }
 
 }  // namespace datacom::learner

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "learner/algorithms/population.h"
 
@@ -32,18 +33,15 @@ void Slices::Pretrain(const Batch& batch) {
   Each([&](const Slice& slice) { slice.algorithm->Pretrain(batch); });
 }
 
-void Slices::ApplyEpisode(int member, int length, const float* z, const float* costs) {
-  ApplyEpisodes({{member, length, z, costs}});
-}
-
 void Slices::ApplyEpisodes(const std::vector<EpisodeCosts>& episodes) {
   if (episodes.empty()) return;
   Each([&](const Slice& slice) {
+    std::vector<EpisodeCosts> own;
     for (const EpisodeCosts& episode : episodes) {
       const int member = episode.member - slice.first;
-      if (member < 0 || member >= slice.count) continue;
-      slice.algorithm->ApplyEpisode(member, episode.length, episode.z, episode.costs);
+      if (member >= 0 && member < slice.count) own.push_back({member, episode.length, episode.z, episode.costs});
     }
+    if (!own.empty()) slice.algorithm->ApplyEpisodes(own);
   });
 }
 
@@ -67,9 +65,12 @@ Slices::Place Slices::Find(int member) const {
   throw std::invalid_argument("there is no member " + std::to_string(member));
 }
 
-ActingParameters Slices::GetActingParameters(int member) const {
-  const Place place = Find(member);
-  return place.algorithm->GetActingParameters(place.member);
+std::vector<ActingParameters> Slices::GetActingParameters() const {
+  std::vector<ActingParameters> all;
+  for (const Slice& slice : slices_) {
+    for (ActingParameters& member : slice.algorithm->GetActingParameters()) all.push_back(std::move(member));
+  }
+  return all;
 }
 
 State Slices::Save() const {

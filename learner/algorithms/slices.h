@@ -24,11 +24,10 @@ class Slices : public Algorithm {
 
   void Update(const Batch& batch) override;
   void Pretrain(const Batch& batch) override;
-  void ApplyEpisode(int member, int length, const float* z, const float* costs) override;
   void ApplyEpisodes(const std::vector<EpisodeCosts>& episodes) override;
   Stats GetStats() const override;
   void ResetStats() override;
-  ActingParameters GetActingParameters(int member) const override;
+  std::vector<ActingParameters> GetActingParameters() const override;
   State Save() const override;
   void Load(const State& state) override;
   std::vector<std::string> shared_entries() const override { return slices_.front().algorithm->shared_entries(); }

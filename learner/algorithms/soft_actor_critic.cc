@@ -77,7 +77,7 @@ void SoftActorCritic::Pretrain(const Batch& batch) { RunBlocks(batch, kPretrainP
 
 void SoftActorCritic::DeclareActor() {
   const std::vector<int> widths = Widths(config_.obs_dim, config_.actor_hidden, config_.action_dim);
-  actor_first_ = layout_.size();
+  actor_first_ = acting_first_ = layout_.size();
   WeightInit spread;
   spread.last_bias = config_.initial_log_std;
   mean_ = layout_.AddMlp("actor.mean", widths, Activation::kRelu, {});
@@ -93,6 +93,8 @@ void SoftActorCritic::MakeWorkspace() {
   critic_optimizer_ = NewOptimizer("critic", v1::MemberEpoch::kCriticGradientNormFieldNumber, critics_.first(),
                                    critics_.size(), &v1::Hyper::critic_lr);
   alpha_optimizer_ = NewOptimizer("alpha", /*gradient_norm_field=*/0, log_alpha_, 1, &v1::Hyper::alpha_lr);
+  ShowParameters(v1::MemberEpoch::kAlphaFieldNumber, log_alpha_, 1,
+                 [](const double* log_alpha, int) { return std::exp(*log_alpha); });
   StepWithValues(critic_optimizer_);
   undo_ = NewUndoRange({actor_optimizer_, alpha_optimizer_});
   target_entropy_ = NewScalar(&v1::Hyper::target_entropy);
@@ -176,20 +178,11 @@ void SoftActorCritic::CriticGradient() {
   CheckGradient(critic_optimizer_);
 }
 
-Stats SoftActorCritic::GetStats() const {
-  Stats stats = Population::GetStats();
-  for (int m = 0; m < members_; ++m) stats[m].set_alpha(std::exp(static_cast<double>(ReadArray(m, "log_alpha")[0])));
-  return stats;
-}
-
-ActingParameters SoftActorCritic::GetActingParameters(int member) const {
-  ActingParameters parameters;
-  AddActingNet("actor", member, &parameters);
-  if (config_.normalise_observations) {
-    const std::vector<float> mean = ReadArray(member, "observation.mean"), std = ReadArray(member, "observation.std");
-    for (const char* net : {"actor.mean.0", "actor.log_std.0"}) FoldNormalisation(mean, std, net, &parameters.arrays);
-  }
-  return parameters;
+void SoftActorCritic::Publish(int /*member*/, const HostParameters& parameters, ActingParameters* out) const {
+  parameters.AddNet("actor", out);
+  if (!config_.normalise_observations) return;
+  const std::vector<float> mean = parameters.Read("observation.mean"), std = parameters.Read("observation.std");
+  for (const char* net : {"actor.mean.0", "actor.log_std.0"}) FoldNormalisation(mean, std, net, &out->arrays);
 }
 
 }  // namespace datacom::learner

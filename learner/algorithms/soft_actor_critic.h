@@ -21,11 +21,10 @@ namespace datacom::learner {
 class SoftActorCritic : public BlockUpdate {
  public:
   void Pretrain(const Batch& batch) final;
-  Stats GetStats() const override;
-  ActingParameters GetActingParameters(int member) const override;  // the actor
 
  protected:
   explicit SoftActorCritic(const AlgorithmConfig& config);
+  void Publish(int member, const HostParameters& parameters, ActingParameters* out) const override;  // the actor
 
   // Building: critics first, so that their targets and the targets of the nets that the algorithm adds next are one
   // range. Call MakeWorkspace after Build.

@@ -18,6 +18,7 @@
 #include <memory>
 #include <string>
 #include <typeindex>
+#include <vector>
 
 #include "common/base/team.h"
 #include "learner/nn/parameter_layout.h"
@@ -46,14 +47,26 @@ class Kernels {
   // How many of `members` one pass works on: 1 on the CPU, so that a member stays in cache; all with LibTorch, so that
   // launches are few.
   virtual int BlockSize(int members) const = 0;
-  virtual void* Allocate(size_t bytes) = 0;                           // zeroed, cache-line aligned
+  virtual void* Allocate(size_t bytes) = 0;  // zeroed, cache-line aligned
+  // A transfer to or from a device costs far more than its bytes, so what belongs together is moved at once.
+
   virtual void Upload(const float* packed, const FloatView& to) = 0;  // host [members, rows, cols] -> view
   virtual void Upload(const double* packed, const DoubleView& to) = 0;
   virtual void Download(const FloatView& from, float* packed) = 0;  // waits for the device
   virtual void Download(const DoubleView& from, double* packed) = 0;
-  // Runs compute, which calls kernels, but not Allocate, Upload or Download. The calls must be the same for the same
-  // `plan`, because a device may record and replay them.
-  virtual void Run(int plan, const std::function<void()>& compute) = 0;
+  // The same for several arrays, one after another, the floats last and as doubles: one transfer.
+  virtual void DownloadAll(const std::vector<DoubleView>& doubles, const std::vector<FloatView>& floats,
+                           double* packed) = 0;
+  // The array where the host can read it: `from` itself, or a copy of it in *copy.
+  virtual FloatView ToHost(const FloatView& from, std::vector<float>* copy) = 0;
+  // Runs load and then compute. load calls only Upload, and all its uploads are one transfer. compute calls kernels,
+  // but not Allocate, Upload or Download. The calls of both must be the same for the same `plan`, because a device may
+  // record and replay them. Throws std::logic_error if it notices that they are not.
+  virtual void Run(int plan, const std::function<void()>& load, const std::function<void()>& compute) = 0;
+  void Run(int plan, const std::function<void()>& compute) {
+    Run(
+        plan, [] {}, compute);
+  }
 
   FloatView NewFloats(int members, int rows, int cols);
   DoubleView NewDoubles(int members, int rows, int cols);

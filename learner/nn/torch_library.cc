@@ -3,11 +3,13 @@
 #include <dlfcn.h>
 
 #include <stdexcept>
+#include <string>
+
+#include "learner/nn/torch_errors.h"
 
 namespace datacom::learner {
 namespace {
 
-constexpr char kLibrary[] = "libdatacom_torch.so";
 constexpr char kFunction[] = "datacom_torch_make_kernels";
 
 std::string& Version() {
@@ -16,24 +18,22 @@ std::string& Version() {
 }
 
 // The name has no path: the program's run path is its own folder and ../lib (learner/CMakeLists.txt).
-void* Load(const std::string& device) {
-  static void* const library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
-  if (library != nullptr) return library;
-  const char* const error = dlerror();
-  throw std::invalid_argument(
-      std::string("cannot load ") + kLibrary + " for kernels on device '" + device +
-      "': " + (error != nullptr ? error : "no reason given") +
-      ". It belongs into the program's folder or ../lib (./datacom build makes it) and needs LibTorch (for the CPU "
-      "Debian's package libtorch-dev, for "
-      "a GPU a LibTorch with CUDA)");
+void* Load() {
+  struct Loaded {
+    void* const library = dlopen(kTorchLibrary, RTLD_NOW | RTLD_LOCAL);
+    const std::string error = library == nullptr ? dlerror() : "";
+  };
+  static const Loaded loaded;
+  if (loaded.library == nullptr) throw std::invalid_argument(WhyNotLoaded(loaded.error));
+  return loaded.library;
 }
 
 }  // namespace
 
 std::unique_ptr<Kernels> MakeTorchKernels(const std::string& device) {
-  void* const library = Load(device);
+  void* const library = Load();
   const auto make = reinterpret_cast<decltype(&datacom_torch_make_kernels)>(dlsym(library, kFunction));
-  if (make == nullptr) throw std::invalid_argument(std::string(kLibrary) + " has no function " + kFunction);
+  if (make == nullptr) throw std::invalid_argument(std::string(kTorchLibrary) + " has no function " + kFunction);
   std::unique_ptr<Kernels> kernels;
   make(device, &kernels, &Version());
   return kernels;

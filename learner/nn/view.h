@@ -3,6 +3,7 @@
 #ifndef DATACOM_LEARNER_NN_VIEW_H_
 #define DATACOM_LEARNER_NN_VIEW_H_
 
+#include <algorithm>
 #include <cstdint>
 
 namespace datacom::learner {
@@ -28,6 +29,23 @@ struct View {
 
 using FloatView = View<float>;
 using DoubleView = View<double>;
+
+// Between packed values and a view in host memory.
+template <class T>
+void CopyIn(const T* packed, const View<T>& to) {
+  for (int m = 0; m < to.members; ++m) {
+    for (int r = 0; r < to.rows; ++r, packed += to.cols) std::copy_n(packed, to.cols, to.row(m, r));
+  }
+}
+
+// Returns the end of what it has written.
+template <class T, class Packed>
+Packed* CopyOut(const View<T>& from, Packed* packed) {
+  for (int m = 0; m < from.members; ++m) {
+    for (int r = 0; r < from.rows; ++r) packed = std::copy_n(from.row(m, r), from.cols, packed);
+  }
+  return packed;
+}
 
 }  // namespace datacom::learner
 

@@ -3,7 +3,13 @@
 // the batch is in memory. On the CPU it also measures the peak of one core (fused multiply-adds in registers) and the
 // share of it that an update reaches: the floor's operations in the time of the update.
 //
-//   datacom-bench-learner [--seconds S] [--device cpu|cuda] [--kernels auto|fused|tensor] [--members M] [--only TEXT]
+//   datacom-bench-learner [--seconds S] [--device cpu|cuda] [--kernels auto|fused|tensor] [--members M,...] [--only
+//   TEXT]
+//                         [--hidden N] [--batch N]
+// Instead, on a device, what a run does besides updates (microseconds: an update, a publication, the statistics of an
+// epoch, and one finished episode of 300 steps of every member), on observation 16:
+//   datacom-bench-learner --parts [--seconds S] [--device ...] [--kernels ...] [--threads N] [--members M,...]
+//                         [--only TEXT] [--hidden N] [--batch N]
 // Instead, how updates scale over threads (learner_scaling.h):
 //   datacom-bench-learner --threads 1,2 [--seconds S] [--members M] [--only TEXT]
 // Instead, how many bytes of a snapshot N updates leave as they were:
@@ -15,11 +21,14 @@
 // share of the products alone.
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "common/base/team.h"
 #include "learner/algorithms/algorithm.h"
 #include "learner/nn/cpu/gemm.h"
 #include "learner/nn/cpu/loops.h"
@@ -92,9 +101,11 @@ const Shape kHockey{"obs16", 16, 3, 6};
 struct Options {
   std::string device = "cpu", kernels = "auto", only;  // only: measure the names that contain it
   double seconds = 2;
-  std::vector<int> members;  // empty: 1, 8 and 32
-  std::vector<int> threads;  // not empty: measure how updates scale over threads, and nothing else
-  int unchanged = 0;         // updates; > 0: print what they leave of a snapshot, and nothing else
+  std::vector<int> members;   // empty: 1, 8 and 32
+  std::vector<int> threads;   // not empty: measure how updates scale over threads, and nothing else
+  int unchanged = 0;          // updates; > 0: print what they leave of a snapshot, and nothing else
+  bool parts = false;         // measure what a run does besides updates, and nothing else
+  int hidden = 0, batch = 0;  // of the shape obs16, which is then the only one; 0: its own
 };
 
 std::string NameOf(const std::string& algorithm, const Shape& shape, int members) {
@@ -106,9 +117,9 @@ void PrintUnchanged(const std::string& algorithm, const Shape& shape, int update
   const AlgorithmConfig config = ConfigOf(algorithm, shape, 1);
   const std::unique_ptr<Algorithm> learner = MakeAlgorithm(config);
   const Batch batch = RandomBatch(config);
-  const ActingParameters before = learner->GetActingParameters(0);
+  const ActingParameters before = learner->GetActingParameters()[0];
   for (int i = 0; i < updates; ++i) learner->Update(batch);
-  const ActingParameters after = learner->GetActingParameters(0);
+  const ActingParameters after = learner->GetActingParameters()[0];
   size_t all = 0, unchanged = 0;
   for (size_t i = 0; i < after.arrays.size(); ++i) {
     all += 4 * after.arrays[i].values.size();
@@ -147,12 +158,54 @@ Result Measure(const std::string& algorithm, const Shape& shape, int members, co
   return result;
 }
 
+// Microseconds of what a run does for all members together.
+void MeasureParts(const std::string& algorithm, const Shape& shape, int members, const Options& options,
+                  std::vector<Result>* results) {
+  AlgorithmConfig config = TimedConfigOf(algorithm, shape, members);
+  config.device = options.device;
+  config.kernels = options.kernels;
+  if (!options.threads.empty()) config.team = std::make_shared<Team>(options.threads.back(), /*pin=*/false);
+  const std::unique_ptr<Algorithm> learner = MakeAlgorithm(config);
+  const Batch batch = RandomBatch(config);
+  constexpr int kSteps = 300;
+  const std::vector<float> z(static_cast<size_t>(kSteps + 1) * (config.q_dim + config.x_dim), 0.1f),
+      costs(kSteps + 1, 0.0f);
+  std::vector<EpisodeCosts> episodes;
+  for (int m = 0; m < members; ++m) episodes.push_back({m, kSteps, z.data(), costs.data()});
+  const auto measure = [&](const char* part, const std::function<void()>& work) {
+    for (int i = 0; i < 5; ++i) work();  // warm caches, record graphs
+    std::vector<double> times;
+    for (double spent = 0; spent < options.seconds || times.size() < 3; spent += times.back()) {
+      times.push_back(Seconds(work));
+    }
+    const double median = 1e6 * Median(times);
+    std::fprintf(stderr, "%-34s %-12s %10.1f us, %8.2f us a member\n", NameOf(algorithm, shape, members).c_str(), part,
+                 median, median / members);
+    results->push_back({NameOf(algorithm, shape, members) + "/" + part, median, 0, 0, "us"});
+  };
+  measure("update", [&] { learner->Update(batch); });
+  measure("publication", [&] { learner->GetActingParameters(); });
+  measure("statistics", [&] { learner->GetStats(); });
+  if (config.q_dim > 0) measure("episodes", [&] { learner->ApplyEpisodes(episodes); });
+}
+
+std::vector<int> MemberCounts(const std::string& text) {
+  std::vector<int> counts;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) counts.push_back(std::stoi(word));
+  return counts;
+}
+
 Options Parse(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
     const std::string flag = argv[i];
     if (flag == "--benchmark_format=json")
       continue;  // `datacom bench` passes it to every program; this one has no other format
+    if (flag == "--parts") {
+      options.parts = true;
+      continue;
+    }
     if (i + 1 >= argc) throw std::invalid_argument("flag '" + flag + "' is unknown or lacks its value");
     const std::string value = argv[++i];
     if (flag == "--seconds") {
@@ -162,9 +215,13 @@ Options Parse(int argc, char** argv) {
     } else if (flag == "--kernels") {
       options.kernels = value;
     } else if (flag == "--members") {
-      options.members = {std::stoi(value)};
+      options.members = MemberCounts(value);
     } else if (flag == "--threads") {
       options.threads = ThreadCounts(value);
+    } else if (flag == "--hidden") {
+      options.hidden = std::stoi(value);
+    } else if (flag == "--batch") {
+      options.batch = std::stoi(value);
     } else if (flag == "--unchanged") {
       options.unchanged = std::stoi(value);
     } else if (flag == "--only") {
@@ -172,7 +229,8 @@ Options Parse(int argc, char** argv) {
     } else {
       throw std::invalid_argument(
           "unknown flag '" + flag +
-          "'; there are --seconds, --device, --kernels, --members, --threads, --only, --unchanged");
+          "'; there are --seconds, --device, --kernels, --members, --threads, --only, --unchanged, --parts, --hidden, "
+          "--batch");
     }
   }
   return options;
@@ -228,7 +286,7 @@ void AddPeak(double peak, std::vector<Result>* results) {
 
 int Main(int argc, char** argv) {
   const Options options = Parse(argc, argv);
-  if (!options.threads.empty()) {
+  if (!options.threads.empty() && !options.parts) {
     PrintJson(MeasureScaling(options.threads, ScalingCases(options), options.seconds));
     return 0;
   }
@@ -242,6 +300,13 @@ int Main(int argc, char** argv) {
       wide{"obs16+hidden256", 16, 3, 6, 0, false, false, /*hidden=*/256},
       large{"obs16+batch256", 16, 3, 6, 0, false, false, 128, /*batch=*/256},
       priced{"obs16+multiplier", 16, 3, 6, 0, false, false, 128, 64, /*multiplier=*/true};
+  const std::string own_name = "obs16+hidden" + std::to_string(options.hidden > 0 ? options.hidden : 128) + "+batch" +
+                               std::to_string(options.batch > 0 ? options.batch : 64);
+  Shape own{own_name.c_str(), 16, 3, 6};
+  const bool has_own = options.hidden > 0 || options.batch > 0;
+  if (options.hidden > 0) own.hidden = options.hidden;
+  if (options.batch > 0) own.batch = options.batch;
+  if (!has_own) own.name = kHockey.name;
   const bool cpu = options.device == "cpu";
   double peak = 0;
   std::vector<Result> results;
@@ -253,8 +318,24 @@ int Main(int argc, char** argv) {
       if (cpu) peak = std::max(peak, PeakGflops());
     }
   };
+  if (options.parts) {
+    for (const std::string& algorithm : RegisteredAlgorithms()) {
+      for (const int members : options.members.empty() ? std::vector<int>{1, 8, 32} : options.members) {
+        if (IsLong(algorithm) || NameOf(algorithm, own, members).find(options.only) == std::string::npos) continue;
+        MeasureParts(algorithm, own, members, options, &results);
+      }
+    }
+    PrintJson(results);
+    return 0;
+  }
   for (const std::string& algorithm : RegisteredAlgorithms()) {
-    for (const Shape& shape : {kHockey, cartpole}) measure(algorithm, shape);
+    measure(algorithm, own);
+    if (!has_own) measure(algorithm, cartpole);
+  }
+  if (has_own) {
+    if (cpu) AddPeak(peak, &results);
+    PrintJson(results);
+    return 0;
   }
   for (const Shape& shape : {joined, wide, large, priced}) measure("datacom", shape);
   for (const Shape& shape : {layer_norm, normalised}) measure("sac", shape);

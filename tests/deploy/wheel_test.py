@@ -7,24 +7,20 @@ Packs BUILD with deploy/dev/wheel into FOLDER, installs the wheel with pip into 
 trains, evaluates, draws, reports and exports. Needs PyPI for the packing tools, and a new mount namespace.
 """
 
-import os
 import re
 import shutil
 import subprocess
 import sys
-import sysconfig
 import unittest
 import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/testing"))
-from skipped import SKIPPED  # noqa: E402  the path comes first
+from bare_root import PYTHON, is_allowed, make_root, run_inside  # noqa: E402  the path comes first
+from skipped import SKIPPED  # noqa: E402
 
 BUILD, FOLDER = Path(sys.argv.pop(1)).resolve(), Path(sys.argv.pop(1)).resolve()
-PYTHON = Path(sys.executable).resolve()
-OF_THE_SYSTEM = ["libstdc++.so.6", "libgcc_s.so.1", "libz.so.1", "libdl.so.2", "librt.so.1", "libpthread.so.0", "libutil.so.1"]
-UNSHARE = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "--map-root-user"]
 PACKAGES = ["numpy==2.2.6", "gymnasium==1.2.0", "pandas==2.3.3"]
 UNREACHABLE = re.compile("Temporary failure in name resolution|Failed to establish a new connection|Could not find a version|connection broken")
 
@@ -35,42 +31,18 @@ def skip(reason):
     sys.exit(SKIPPED)
 
 
-def copy_into(root, path):
-    target = root / str(path).lstrip("/")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(path, target)
-
-
-def loaded_by(path):
-    return re.findall(r"(/\S+) \(0x", subprocess.run(["ldd", path], check=True, text=True, stdout=subprocess.PIPE).stdout)
-
-
-def make_root(root):
-    """A root with Python, its standard library, what those load, and pip; no shell."""
-    shutil.rmtree(root, ignore_errors=True)
-    standard = Path(sysconfig.get_path("stdlib"))
-    shutil.copytree(standard, root / str(standard).lstrip("/"), symlinks=False,
-                    ignore=shutil.ignore_patterns("__pycache__", "dist-packages", "site-packages", "test", "config-*"))
-    copy_into(root, PYTHON)
-    system = Path(next(path for path in loaded_by(PYTHON) if "/libc.so.6" in path)).parent
-    needed = set(loaded_by(PYTHON)) | {str(system / name) for name in OF_THE_SYSTEM}
-    for module in (standard / "lib-dynload").glob("*.so"):
-        needed |= set(loaded_by(module))
-    for library in needed:
-        copy_into(root, library)
+def add_pip(root):
     try:
         import pip  # the host's
     except ImportError:
         skip("this Python has no pip (Debian: python3-pip)")
     shutil.copytree(Path(pip.__file__).parent, root / "opt/pip/pip", ignore=shutil.ignore_patterns("__pycache__"))
-    for folder in ["proc", "dev", "tmp", "work"]:
-        (root / folder).mkdir()
 
 
 class Wheel(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        if subprocess.run([*UNSHARE, "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+        if not is_allowed():
             skip("this system allows no mount namespace")
         loaded = subprocess.run(["ldd", BUILD / "lib/libdatacom_python.so"], check=True, text=True, stdout=subprocess.PIPE).stdout
         if re.search("lib[at]san", loaded) or "/usr/lib" in re.search(r"libmujoco\S+ => (\S+)", loaded).group(1):
@@ -82,6 +54,7 @@ class Wheel(unittest.TestCase):
         cls.wheel = next(FOLDER.glob("*.whl"))
         cls.root = FOLDER / "root"
         make_root(cls.root)
+        add_pip(cls.root)
         shutil.copy(cls.wheel, cls.root / "work")
         cls.inside(PYTHON, "-m", "venv", "--without-pip", "/venv")
         cls.inside(PYTHON, "/opt/pip/pip", "--python", "/venv/bin/python", "install", "--no-index", "--no-deps", f"/work/{cls.wheel.name}")
@@ -102,9 +75,7 @@ class Wheel(unittest.TestCase):
     @classmethod
     def inside(cls, *words, code=0):
         """Runs a program in the root and returns what it printed."""
-        script = 'root=$1; shift; mount --rbind /proc "$root/proc" && mount --rbind /dev "$root/dev" && exec chroot "$root" "$@"'
-        done = subprocess.run([*UNSHARE, "sh", "-c", script, "sh", cls.root, *words], text=True, check=False, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/tmp"})
+        done = run_inside(cls.root, *words)
         assert done.returncode == code, f"{words} ended with {done.returncode}:\n{done.stdout}"
         return done.stdout
 

@@ -1,5 +1,5 @@
 # Tests of the learner core.
-datacom_test(NAME core_threads_test SRCS algorithms/threads_test.cc nn/named_stream_test.cc DEPS datacom::learner_core)
+datacom_test(NAME core_threads_test SRCS algorithms/threads_test.cc nn/named_stream_test.cc nn/torch_errors_test.cc DEPS datacom::learner_core)
 datacom_test(NAME core_delta_test SRCS algorithms/delta_test.cc DEPS datacom::learner_core)
 datacom_test(NAME core_multiplier_test SRCS algorithms/multiplier_test.cc DEPS datacom::learner_core)
 datacom_test(NAME core_products_test SRCS nn/cpu/gemm_test.cc DEPS datacom::learner_core)

@@ -29,7 +29,7 @@ TEST(AlgorithmConfig, HasTheThreadsOfTheExperimentButAtMostTwoForEachMember) {
   EXPECT_EQ(ThreadsOf(64, 2), 4);
   EXPECT_EQ(ThreadsOf(64, 5), 10);
   EXPECT_EQ(ThreadsOf(0, 100), UsableProcessors());
-  EXPECT_EQ(ThreadsOf(8, 8, "cuda"), 1) << "LibTorch has threads of its own";
+  EXPECT_EQ(ThreadsOf(8, 8, "cuda"), 8) << "for decoding";
 }
 
 TEST(AlgorithmConfig, OnlyOnPolicyAlgorithmsHaveAnEpochAsUpdate) {

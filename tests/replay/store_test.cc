@@ -252,17 +252,47 @@ TEST(StoreTest, InLockstepTheOlderOfTwoProcessesCannotTakeTheSessionBack) {
   EXPECT_EQ(newer.Send(store.get(), MakeChunk(0, 0, SimpleRows(0, 1))), absl::StatusCode::kOk);
 }
 
-TEST(StoreTest, ADrawTooLargeForAMessageIsRefusedAtTheStart) {
-  Options options = SmallOptions(4);
-  options.batch = 65536;
+TEST(StoreTest, AMembersDrawTooLargeForAMessageIsRefusedAtTheStart) {
+  Options options = SmallOptions(1);
   TemporaryFolder folder;
   ManualClock clock;
-  options.failure_batch = 65536;
-  const uint64_t bytes = 4ull * 2 * 65536 * SmallSchema().learning_row_bytes();
+  options.batch = 1 << 20;
+  const uint64_t bytes = (options.batch + uint64_t{options.failure_batch}) * SmallSchema().learning_row_bytes();
   ASSERT_GT(bytes, kMaxDrawBytes);
   const absl::Status refused = Store::Open(SmallSchema(), StoreOptions(options, folder.path(), &clock)).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refused.message()), ::testing::HasSubstr(absl::StrCat("has ", bytes, " bytes")));
+}
+
+TEST(StoreTest, ADrawTooLargeForAMessageComesInSeveralReplies) {
+  const auto draw = [](uint32_t members, uint32_t batch) {
+    Options options = SmallOptions(static_cast<int>(members));
+    options.batch = batch;
+    TemporaryFolder folder;
+    ManualClock clock;
+    const auto store = MustOpen(options, folder.path(), &clock);
+    Client client;
+    client.Open(store.get(), "actor-0", 1, members);
+    SendFirstRows(store.get(), &client, members);
+    std::vector<v1::DrawReply> replies;
+    DrawPlace place;
+    do {
+      EXPECT_THAT(store->Draw(1, &replies.emplace_back(), &place), IsOk());
+    } while (replies.back().more());
+    return replies;
+  };
+  EXPECT_EQ(draw(3, 100).size(), 1u);
+  const std::vector<v1::DrawReply> replies = draw(3, 250000);
+  ASSERT_GT(replies.size(), 1u);
+  int members = 0;
+  for (const v1::DrawReply& reply : replies) {
+    EXPECT_LE(reply.ByteSizeLong(), kMaxDrawBytes + 4096);
+    for (const v1::MemberBatch& batch : reply.batches()) {
+      EXPECT_EQ(batch.main().size(), 250000 * SmallSchema().learning_row_bytes());
+      ++members;
+    }
+  }
+  EXPECT_EQ(members, 3);
 }
 
 TEST(StoreTest, AnEpisodeContinuesWithTheExecutedActionsAndTheLastMemory) {

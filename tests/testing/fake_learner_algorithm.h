@@ -47,10 +47,12 @@ class FakeAlgorithm : public Algorithm {
       Mix(&members_[m], batch.noise_next, m);
     }
   }
-  void ApplyEpisode(int member, int length, const float* z, const float* costs) override {
-    applied.push_back({updates_ + 1, member, length});
-    members_[member].delta += costs[length] + 0.001 * z[0];
-    members_[member].delta_steps += 1;
+  void ApplyEpisodes(const std::vector<EpisodeCosts>& episodes) override {
+    for (const EpisodeCosts& episode : episodes) {
+      applied.push_back({updates_ + 1, episode.member, episode.length});
+      members_[episode.member].delta += episode.costs[episode.length] + 0.001 * episode.z[0];
+      members_[episode.member].delta_steps += 1;
+    }
   }
   Stats GetStats() const override {
     Stats stats;
@@ -75,11 +77,13 @@ class FakeAlgorithm : public Algorithm {
   void ResetStats() override {
     for (Member& member : members_) member.loss_sum = member.loss_count = 0;
   }
-  ActingParameters GetActingParameters(int member) const override {
-    ActingParameters parameters;
-    parameters.arrays.push_back({"actor.mean.0.weight", {1, 2}, {static_cast<float>(members_[member].mixed), 1.0f}});
-    parameters.scalars["delta"] = members_[member].delta;
-    return parameters;
+  std::vector<ActingParameters> GetActingParameters() const override {
+    std::vector<ActingParameters> all(members_.size());
+    for (size_t m = 0; m < members_.size(); ++m) {
+      all[m].arrays.push_back({"actor.mean.0.weight", {1, 2}, {static_cast<float>(members_[m].mixed), 1.0f}});
+      all[m].scalars["delta"] = members_[m].delta;
+    }
+    return all;
   }
   State Save() const override {
     State state;

@@ -27,20 +27,6 @@ void CopyColumns(const float* from, int64_t from_stride, int rows, int count, fl
   for (int r = 0; r < rows; ++r) std::memcpy(to + r * to_stride, from + r * from_stride, sizeof(float) * count);
 }
 
-template <class T>
-void CopyIn(const T* packed, const View<T>& to) {
-  for (int m = 0; m < to.members; ++m) {
-    for (int r = 0; r < to.rows; ++r, packed += to.cols) std::memcpy(to.row(m, r), packed, sizeof(T) * to.cols);
-  }
-}
-
-template <class T>
-void CopyOut(const View<T>& from, T* packed) {
-  for (int m = 0; m < from.members; ++m) {
-    for (int r = 0; r < from.rows; ++r, packed += from.cols) std::memcpy(packed, from.row(m, r), sizeof(T) * from.cols);
-  }
-}
-
 // d_x (+)= adjoint W^T for the d_x.cols inputs of the layer from first_col on.
 void LayerInputGradient(const Loops& loops, const FloatView& block, const MlpLayer& layer, const FloatView& adjoint,
                         int first_col, bool add, const FloatView& d_x) {
@@ -154,7 +140,15 @@ class CpuKernels : public Kernels {
   void Download(const FloatView& from, float* packed) override { CopyOut(from, packed); }
   void Download(const DoubleView& from, double* packed) override { CopyOut(from, packed); }
 
-  void Run(int /*plan*/, const std::function<void()>& compute) override {
+  void DownloadAll(const std::vector<DoubleView>& doubles, const std::vector<FloatView>& floats,
+                   double* packed) override {
+    for (const DoubleView& view : doubles) packed = CopyOut(view, packed);
+    for (const FloatView& view : floats) packed = CopyOut(view, packed);
+  }
+  FloatView ToHost(const FloatView& from, std::vector<float>* /*copy*/) override { return from; }
+
+  void Run(int /*plan*/, const std::function<void()>& load, const std::function<void()>& compute) override {
+    load();
     const FloatMode mode(FloatMode::WithoutDenormals());
     compute();
   }

@@ -16,7 +16,8 @@
 
 namespace datacom::learner {
 
-inline constexpr char kRunRange[] = "datacom.run";  // the range that a profiler sees around Kernels::Run
+// Ranges that a profiler sees: around the work of Kernels::Run, and around each transfer between host and device.
+inline constexpr char kRunRange[] = "datacom.run", kTransferRange[] = "datacom.transfer";
 
 using TorchImpls = KernelImpls<at::Device>;
 

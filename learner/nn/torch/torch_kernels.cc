@@ -2,18 +2,24 @@
 // is recorded once as a graph and then replayed. The formulas are the same as in cpu/; tests compare the two
 // (tests/learner). The function at the end is the only one that the shared library exports.
 #include <ATen/ATen.h>
+#include <ATen/Version.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/record_function.h>
+#include <dlfcn.h>
 
 #include <algorithm>
 #include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "learner/nn/kernels.h"
+#include "learner/nn/torch/staging.h"
 #include "learner/nn/torch/torch_impl.h"
+#include "learner/nn/torch_errors.h"
 #include "learner/nn/torch_library.h"
 
 #ifdef DATACOM_CUDA_GRAPHS
@@ -56,13 +62,33 @@ struct Graph {
 };
 #endif
 
+#ifdef DATACOM_CUDA_GRAPHS
+constexpr bool kWithCuda = true;
+#else
+constexpr bool kWithCuda = false;
+#endif
+
+// Of the LibTorch in this process, from the description of its build; empty if that does not say it.
+std::string TorchVersionFound() {
+  const std::string build = at::show_config(), key = "TORCH_VERSION=";
+  const size_t at = build.find(key);
+  if (at == std::string::npos) return "";
+  return build.substr(at + key.size(), build.find_first_not_of("0123456789.", at + key.size()) - at - key.size());
+}
+
 // "meta" is LibTorch's device for shapes without numbers. Experiments cannot choose it; tests do.
 at::Device DeviceOf(const std::string& name) {
+  const std::string found = TorchVersionFound();
+  const std::string built_for = DATACOM_TORCH_VERSION;
+  if (!found.empty() && found != built_for.substr(0, built_for.find_first_not_of("0123456789."))) {
+    throw std::invalid_argument(WrongTorchVersion(built_for, found));
+  }
   if (name == "cpu") return at::Device(at::kCPU);
   if (name == "meta") return at::Device(at::kMeta);
-  if (name == "cuda" && at::hasCUDA()) return at::Device(at::kCUDA);
-  throw std::invalid_argument("device '" + name + "' is not available: this LibTorch has " +
-                              (at::hasCUDA() ? "cpu and cuda" : "only cpu"));
+  if (name != "cuda") throw std::invalid_argument("device must be 'cpu' or 'cuda', not '" + name + "'");
+  if (at::hasCUDA()) return at::Device(at::kCUDA);
+  void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+  throw std::invalid_argument(WhyNoCuda(kWithCuda, driver != nullptr, built_for));
 }
 
 // Host memory [members, rows, cols] as a tensor.
@@ -78,9 +104,25 @@ bool ReadOnes(const at::Device& device, const View<T>& from, T* packed) {
   return device.is_meta();
 }
 
-at::Tensor Activated(const at::Tensor& x, Activation activation) {
-  if (activation == Activation::kRelu) return at::relu(x);
-  return activation == Activation::kSigmoid ? at::sigmoid(x) : at::tanh(x);
+void Activate(at::Tensor x, Activation activation) {
+  if (activation == Activation::kRelu) {
+    x.relu_();
+  } else if (activation == Activation::kSigmoid) {
+    x.sigmoid_();
+  } else {
+    x.tanh_();
+  }
+}
+
+// to = d times the slope of the units.
+void MultiplySlope(const at::Tensor& d, const at::Tensor& hidden, Activation activation, at::Tensor to) {
+  if (activation == Activation::kRelu) {
+    at::threshold_backward_out(to, d, hidden, 0);
+  } else if (activation == Activation::kSigmoid) {
+    at::sigmoid_backward_out(to, d, hidden);
+  } else {
+    at::tanh_backward_out(to, d, hidden);
+  }
 }
 
 at::Tensor Slope(const at::Tensor& hidden, Activation activation) {
@@ -105,57 +147,78 @@ class TorchKernels : public TorchImpl<Kernels> {
     return allocations_.back().data_ptr();
   }
 
-  void Upload(const float* packed, const FloatView& to) override {
-    Of(to).copy_(Packed(const_cast<float*>(packed), to.members, to.rows, to.cols));
+  void Upload(const float* packed, const FloatView& to) override { UploadTo(packed, to); }
+  void Upload(const double* packed, const DoubleView& to) override { UploadTo(packed, to); }
+  void Download(const FloatView& from, float* packed) override { DownloadFrom(from, packed); }
+  void Download(const DoubleView& from, double* packed) override { DownloadFrom(from, packed); }
+
+  void DownloadAll(const std::vector<DoubleView>& doubles, const std::vector<FloatView>& floats,
+                   double* packed) override {
+    std::vector<at::Tensor> parts;
+    for (const DoubleView& view : doubles) parts.push_back(Of(view).flatten());
+    for (const FloatView& view : floats) parts.push_back(Of(view).flatten().to(at::kDouble));
+    const at::Tensor all = at::cat(parts);
+    const auto size = static_cast<int>(all.numel());
+    DownloadFrom(DoubleView{static_cast<double*>(all.data_ptr()), 1, 1, size, size, size}, packed);
   }
 
-  void Upload(const double* packed, const DoubleView& to) override {
-    Of(to).copy_(Packed(const_cast<double*>(packed), to.members, to.rows, to.cols));
+  FloatView ToHost(const FloatView& from, std::vector<float>* copy) override {
+    const int64_t size = static_cast<int64_t>(from.rows) * from.cols;
+    copy->resize(static_cast<size_t>(from.members * size));
+    DownloadFrom(from, copy->data());
+    return {copy->data(), from.members, from.rows, from.cols, size, from.cols};
   }
 
-  void Download(const FloatView& from, float* packed) override {
-    if (ReadOnes(device(), from, packed)) return;
-    Packed(packed, from.members, from.rows, from.cols).copy_(Of(from));
-  }
-
-  void Download(const DoubleView& from, double* packed) override {
-    if (ReadOnes(device(), from, packed)) return;
-    Packed(packed, from.members, from.rows, from.cols).copy_(Of(from));
-  }
-
-  void Run(int plan, const std::function<void()>& compute) override {
+  void Run(int plan, const std::function<void()>& load, const std::function<void()>& compute) override {
     const at::NoGradGuard no_grad;
+    Plan& work = plans_.try_emplace(plan, device()).first->second;
+    work.staging.Begin();
+    staging_ = &work.staging;
+    try {
+      load();
+    } catch (...) {
+      staging_ = nullptr;
+      throw;
+    }
+    staging_ = nullptr;
+    work.staging.Send();
     at::RecordFunction range(at::RecordScope::USER_SCOPE);  // for profilers: the plan is the sequence number
     if (range.isActive()) range.before(kRunRange, plan);
-    if (!device().is_cuda()) return compute();
-    std::unique_ptr<Graph>& graph = graphs_[plan];
-    if (graph == nullptr) graph = std::make_unique<Graph>();
-    graph->Run(compute);
+    const auto run = [&] {
+      work.staging.Scatter();
+      compute();
+    };
+    if (!device().is_cuda()) return run();
+    if (work.graph == nullptr) work.graph = std::make_unique<Graph>();
+    work.graph->Run(run);
   }
 
   void Forward(const FloatView& block, const MlpLayout& net, const FloatView& x, const MlpTape& tape) override {
     const int last = static_cast<int>(net.layers.size()) - 1;
     at::Tensor value = Of(x);
     for (int i = 0; i <= last; ++i) {
-      const at::Tensor linear = at::bmm(value, Weight(block, net.layers[i])) + Bias(block, net.layers[i]);
+      const FloatView to = (i == last ? tape.out : tape.hidden[i]).Rows(0, x.rows);
+      at::Tensor linear = Of(to.Cols(0, net.layers[i].out));
+      at::baddbmm_out(linear, Bias(block, net.layers[i]), value, Weight(block, net.layers[i]));
       if (i < last && net.hidden == Activation::kSwish) {
-        const at::Tensor share = at::sigmoid(linear);
-        value = linear * share;
-        Of(tape.adjoint[i].Rows(0, x.rows)).copy_(share + value * (1 - share));
+        const at::Tensor share = at::sigmoid(linear), unit = linear * share;
+        Of(tape.adjoint[i].Rows(0, x.rows)).copy_(share + unit * (1 - share));
+        linear.copy_(unit);
       } else if (i < last && net.layer_norm) {
         const at::Tensor apart = linear - linear.mean(2, /*keepdim=*/true);
         const at::Tensor variance = at::square(apart).mean(2, /*keepdim=*/true) + 1e-5;
         const at::Tensor inverse = at::sqrt(variance) / variance;  // NaN if it overflows
         const at::Tensor normal = apart * inverse;
-        value = at::relu(normal);
+        linear.copy_(at::relu(normal));
         Of(tape.adjoint[i].Rows(0, x.rows)).copy_(normal);
         Of(tape.inverse_deviation[i].Rows(0, x.rows)).copy_(inverse);
-      } else {
-        value = i == last ? linear : Activated(linear, net.hidden);
+      } else if (i < last) {
+        Activate(linear, net.hidden);
       }
-      if (i == 0 && net.repeated > 0) value = at::cat({value, Of(x.Cols(x.cols - net.repeated, net.repeated))}, 2);
-      FloatView to = i == last ? tape.out : tape.hidden[i];
-      Of(to.Rows(0, x.rows)).copy_(value);
+      if (i == 0 && net.repeated > 0) {
+        Of(to.Cols(net.layers[0].out, net.repeated)).copy_(Of(x.Cols(x.cols - net.repeated, net.repeated)));
+      }
+      value = Of(to);
     }
   }
 
@@ -166,7 +229,13 @@ class TorchKernels : public TorchImpl<Kernels> {
       const at::Tensor hidden = Of(tape.hidden[i - 1].Rows(0, d_out.rows).Cols(0, width));
       const at::Tensor weight = Weight(block, net.layers[i]).narrow(1, 0, width);
       const at::Tensor to = Of(tape.adjoint[i - 1].Rows(0, d_out.rows));
-      d = at::bmm(d, weight.transpose(1, 2)) * (net.hidden == Activation::kSwish ? to : Slope(hidden, net.hidden));
+      const at::Tensor behind = at::bmm(d, weight.transpose(1, 2));
+      if (!net.layer_norm && net.hidden != Activation::kSwish) {
+        MultiplySlope(behind, hidden, net.hidden, to);
+        d = to;
+        continue;
+      }
+      d = behind * (net.layer_norm ? Slope(hidden, net.hidden) : to);
       if (net.layer_norm) {  // `to` holds the normalised pre-activations
         const at::Tensor along = to * (d * to).mean(2, /*keepdim=*/true);
         d = Of(tape.inverse_deviation[i - 1].Rows(0, d_out.rows)) * (d - d.mean(2, /*keepdim=*/true) - along);
@@ -181,18 +250,19 @@ class TorchKernels : public TorchImpl<Kernels> {
 
   void InputGradient(const FloatView& block, const MlpLayout& net, const MlpTape& tape, int first_col, bool add,
                      const FloatView& d_x) override {
-    const auto through = [&](int layer, int first, int count) {
-      const at::Tensor weight = Weight(block, net.layers[layer]).narrow(1, first, count);
-      return at::bmm(Of(tape.adjoint[layer].Rows(0, d_x.rows)), weight.transpose(1, 2));
+    const auto through = [&](int layer, int first, const FloatView& to, bool added) {
+      const at::Tensor weight = Weight(block, net.layers[layer]).narrow(1, first, to.cols).transpose(1, 2);
+      const at::Tensor adjoint = Of(tape.adjoint[layer].Rows(0, d_x.rows));
+      at::Tensor sum = Of(to);
+      if (added) {
+        sum.baddbmm_(adjoint, weight);
+      } else {
+        at::bmm_out(sum, adjoint, weight);
+      }
     };
-    const at::Tensor d = through(0, first_col, d_x.cols);
-    if (add) {
-      Of(d_x).add_(d);
-    } else {
-      Of(d_x).copy_(d);
-    }
+    through(0, first_col, d_x, add);
     const RepeatedColumns again = RepeatedOf(net, first_col, d_x.cols);
-    if (again.count > 0) Of(d_x.Cols(again.first, again.count)).add_(through(1, again.layer_first, again.count));
+    if (again.count > 0) through(1, again.layer_first, d_x.Cols(again.first, again.count), /*added=*/true);
   }
 
   void ParameterGradient(const MlpLayout& net, const FloatView& x, const FloatView& d_out, const MlpTape& tape,
@@ -201,8 +271,9 @@ class TorchKernels : public TorchImpl<Kernels> {
     for (int i = 0; i <= last; ++i) {
       const at::Tensor in = Of(i == 0 ? x : tape.hidden[i - 1].Rows(0, x.rows));
       const at::Tensor d = Of(i == last ? d_out : tape.adjoint[i].Rows(0, x.rows));
-      Weight(gradient_block, net.layers[i]).copy_(at::bmm(in.transpose(1, 2), d));
-      Bias(gradient_block, net.layers[i]).copy_(d.sum(1, /*keepdim=*/true));
+      at::Tensor weight = Weight(gradient_block, net.layers[i]), bias = Bias(gradient_block, net.layers[i]);
+      at::bmm_out(weight, in.transpose(1, 2), d);
+      at::sum_out(bias, d, 1, /*keepdim=*/true);
     }
   }
 
@@ -247,9 +318,10 @@ class TorchKernels : public TorchImpl<Kernels> {
     const at::Tensor step_size = (Of(range.learning_rate) / (1 - at::pow(0.9, steps))).to(at::kFloat);
     const at::Tensor root = at::rsqrt(1 - at::pow(0.999, steps)).to(at::kFloat);
     const at::Tensor first = Of(range.first_moment), second = Of(range.second_moment);
-    const at::Tensor new_first = first * 0.9 + gradient * 0.1;
-    const at::Tensor new_second = second * 0.999 + gradient * gradient * 0.001;
-    const at::Tensor moved = parameters - step_size * new_first / (at::sqrt(new_second) * root + 1e-8);
+    const at::Tensor new_first = (first * 0.9).add_(gradient, 0.1);
+    const at::Tensor new_second = (second * 0.999).add_(gradient * gradient, 0.001);
+    const at::Tensor moved =
+        at::addcdiv(parameters, step_size * new_first, at::sqrt(new_second).mul_(root).add_(1e-8), /*value=*/-1);
     first.copy_(at::where(on, new_first, first));
     second.copy_(at::where(on, new_second, second));
     parameters.copy_(at::where(on, moved, parameters));
@@ -257,7 +329,7 @@ class TorchKernels : public TorchImpl<Kernels> {
 
   void Polyak(const FloatView& source, double tau, const DoubleView& active, const FloatView& target) override {
     const at::Tensor to = Of(target);
-    to.copy_(at::where(Of(active).gt(0), Of(source) * tau + to * (1 - tau), to));
+    to.copy_(at::where(Of(active).gt(0), at::lerp(to, Of(source), tau), to));
   }
 
   void DeactivateUnlessFinite(const DoubleView& value, const DoubleView& active) override {
@@ -275,14 +347,13 @@ class TorchKernels : public TorchImpl<Kernels> {
   }
 
   void Accumulate(const DoubleView& value, double sign, const DoubleView& active, const DoubleView& sum) override {
-    const at::Tensor on = Of(active).gt(0), total = Of(sum);
-    const at::Tensor added = at::cat({sign * Of(value), at::ones_like(Of(value))}, 2);
-    total.copy_(at::where(on, total + added, total));
+    Of(sum.Cols(0, 1)).add_(Of(value).masked_fill(Of(active).le(0), 0), sign);
+    Of(sum.Cols(1, 1)).add_(Of(active));
   }
 
   void GradientNorm(const FloatView& gradient, const DoubleView& norm, const DoubleView& active) override {
-    const at::Tensor length = at::sqrt(at::square(Of(gradient).to(at::kDouble)).sum(2, /*keepdim=*/true));
-    Of(norm).copy_(length);
+    at::Tensor length = Of(norm);
+    at::linalg_vector_norm_out(length, Of(gradient), 2, at::IntArrayRef({2}), /*keepdim=*/true, at::kDouble);
     Of(active).mul_(at::isfinite(length));
   }
 
@@ -318,8 +389,27 @@ class TorchKernels : public TorchImpl<Kernels> {
     return Of(FloatView{block.data + layer.bias, block.members, 1, layer.out, block.member_stride, layer.out});
   }
 
+  template <class T>
+  void UploadTo(const T* packed, const View<T>& to) {
+    if (staging_ != nullptr) return staging_->Add(packed, to);
+    Transfer(Packed(const_cast<T*>(packed), to.members, to.rows, to.cols), Of(to));
+  }
+
+  template <class T>
+  void DownloadFrom(const View<T>& from, T* packed) {
+    if (ReadOnes(device(), from, packed)) return;
+    Transfer(Of(from), Packed(packed, from.members, from.rows, from.cols));
+  }
+
+  struct Plan {
+    explicit Plan(const at::Device& device) : staging(device) {}
+    Staging staging;
+    std::unique_ptr<Graph> graph;  // none on the CPU
+  };
+
   std::vector<at::Tensor> allocations_;
-  std::map<int, std::unique_ptr<Graph>> graphs_;  // by plan; none on the CPU
+  std::map<int, Plan> plans_;
+  Staging* staging_ = nullptr;  // of the plan that loads
 };
 
 }  // namespace

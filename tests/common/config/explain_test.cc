@@ -45,6 +45,9 @@ TEST(Explain, AGroupListsItsFieldsWithTheFirstSentenceOfEach) {
 }
 
 TEST(Explain, SweepsAndTaskFilesHavePrefixesAndABareNameIsEnoughWhereItIsTheOnlyOne) {
+  const std::string hyper = Explain("hyper").value(), said = "Every scalar that may differ between members";
+  EXPECT_NE(hyper.find(said), std::string::npos);
+  EXPECT_EQ(hyper.find(said), hyper.rfind(said)) << "a group's comment is said once";
   EXPECT_THAT(Explain("sweep.axes").value(), StartsWith("sweep.axes: list of groups"));
   EXPECT_THAT(Explain("task_file.cost").value(), HasSubstr("task_file.cost.value: text"));
   EXPECT_EQ(Explain("cost_budget").value().substr(0, 18), "hyper.cost_budget:");

@@ -174,7 +174,7 @@ TEST(PlanResume, AcceptsAnotherDeviceAndOtherThreads) {
   ASSERT_THAT(stored, IsOk());
   TrainOptions options = Typed();
   options.device = "cuda";
-  options.overrides = {"learner.threads=3", "learner.pin_threads=true"};
+  options.overrides = {"learner.threads=3", "learner.pin_threads=true", "learner.kernels=tensor"};
   const auto resumed = PlanResume(options, *stored);
   ASSERT_THAT(resumed, IsOk());
   EXPECT_EQ(resumed->learner().device(), "cuda");

@@ -170,7 +170,7 @@ TEST(SoftActorCritic, PublishesAPolicyOfRawObservationsThatActsAsTheOneOfNormali
     for (float& value : batch.observation) value = 7 + 3 * value;
     algorithm->Update(batch);
   }
-  const ActingParameters published = algorithm->GetActingParameters(1);
+  const ActingParameters published = algorithm->GetActingParameters()[1];
   const auto array = [&](const std::string& name) {
     for (const NamedArray& each : published.arrays) {
       if (each.name == name) return each.values;
@@ -233,7 +233,7 @@ TEST(Datacom, KeepsAFixedDeltaExactly) {
   EXPECT_EQ(stats[0].delta(), 0.3);
   EXPECT_EQ(OfMembers(stats, &v1::MemberEpoch::delta_steps), (std::vector<uint64_t>{0, 1}));
   EXPECT_NE(stats[1].delta(), std::log1p(std::exp(1.0)));
-  EXPECT_EQ(algorithm->GetActingParameters(0).scalars.at("delta"), 0.3);
+  EXPECT_EQ(algorithm->GetActingParameters()[0].scalars.at("delta"), 0.3);
 }
 
 TEST(Datacom, ShowsAndPublishesADeltaAtThePeakOfAcceptableEpisodes) {
@@ -250,7 +250,7 @@ TEST(Datacom, ShowsAndPublishesADeltaAtThePeakOfAcceptableEpisodes) {
   EXPECT_EQ(stats[0].delta_steps(), 1u);
   EXPECT_FLOAT_EQ(static_cast<float>(stats[0].delta()), 3.949939f) << "the budget 5 of 50 rows, discounted";
   EXPECT_LT(1.1f * GetArray(*algorithm, 0, "delta_raw")[0], 3.9f) << "or else the largest risk counts";
-  EXPECT_EQ(algorithm->GetActingParameters(0).scalars.at("delta"), stats[0].delta());
+  EXPECT_EQ(algorithm->GetActingParameters()[0].scalars.at("delta"), stats[0].delta());
   EXPECT_TRUE(std::isnan(stats[1].delta_cost())) << "member 1 learns delta";
 }
 
@@ -285,7 +285,8 @@ TEST(IqnDatacom, SnapshotHoldsAPerceptronThatEqualsTheNetworkAtItsLevel) {
     config.members[1].hyper.set_delta_mode("fixed"), config.members[1].hyper.set_init_delta(0.7);
     const auto algorithm = MakeAlgorithm(config);
     std::vector<NamedArray> arrays;
-    for (const NamedArray& array : algorithm->GetActingParameters(1).arrays) {
+    const ActingParameters acting = algorithm->GetActingParameters()[1];
+    for (const NamedArray& array : acting.arrays) {
       if (array.name.rfind("constraint.value.", 0) == 0) arrays.push_back(array);
     }
     ASSERT_EQ(arrays.size(), 8u);

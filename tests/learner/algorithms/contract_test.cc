@@ -249,7 +249,7 @@ TEST_P(EveryAlgorithm, NamesWhatDoesNotFitInAStateAndChangesNothing) {
 TEST_P(EveryAlgorithm, PublishesWhatItsActingRuleDeclaresAndNothingElse) {
   const AlgorithmConfig config = SmallConfig(GetParam(), 2);
   const auto algorithm = MakeAlgorithm(config);
-  const ActingParameters parameters = algorithm->GetActingParameters(1);
+  const ActingParameters parameters = algorithm->GetActingParameters()[1];
   Snapshot snapshot;
   snapshot.acting_rule = InfoOf(GetParam()).acting_rule;
   snapshot.arrays = parameters.arrays;

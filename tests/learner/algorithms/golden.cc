@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "tests/learner/test_device.h"
 #include "tests/testing/larger_or_nan.h"
 
 namespace datacom::learner {
@@ -129,7 +130,7 @@ std::vector<double> Bounds(const json& config, const char* name, int count, doub
   return std::vector<double>(values.begin(), values.end());
 }
 
-AlgorithmConfig ConfigOf(const json& golden, const std::string& kernels, const std::string& device, int members) {
+AlgorithmConfig ConfigOf(const json& golden, const std::string& kernels, int members) {
   const json& c = golden.at("config");
   AlgorithmConfig config;
   const json& batch = golden.at("updates")[0].at("batch");
@@ -176,7 +177,7 @@ AlgorithmConfig ConfigOf(const json& golden, const std::string& kernels, const s
   config.discount = c.at("gamma");
   config.tau = c.at("tau");
   config.kernels = kernels;
-  config.device = device;
+  config.device = TestDevice(kernels);
   return config;
 }
 
@@ -365,12 +366,12 @@ void GoldenReport::Check(bool good, const std::string& sentence) {
   if (!good) failures.push_back(sentence);
 }
 
-GoldenReport CheckUpdates(const json& golden, const std::string& kernels, int members, const std::string& device) {
+GoldenReport CheckUpdates(const json& golden, const std::string& kernels, int members) {
   GoldenReport report;
   const int member = members - 1;  // has the golden start: only the last member's gradients are kept
-  const std::unique_ptr<Algorithm> population = MakeAlgorithm(ConfigOf(golden, kernels, device, members));
+  const std::unique_ptr<Algorithm> population = MakeAlgorithm(ConfigOf(golden, kernels, members));
   std::vector<std::unique_ptr<Algorithm>> solo;
-  const AlgorithmConfig one = ConfigOf(golden, kernels, device, 1);
+  const AlgorithmConfig one = ConfigOf(golden, kernels, 1);
   for (int m = 0; m < members; ++m) {
     SetStart(population.get(), m, m - member, golden.at("params_before_first_update"));
     if (members == 1) continue;

@@ -43,8 +43,7 @@ GoldenReport CheckQuantileLoss(const nlohmann::json& cases, const std::string& k
 GoldenReport CheckDelta(const nlohmann::json& golden);
 // g_, h_update_: consecutive updates. members > 1: the golden member and perturbed copies of it, each of which must
 // equal its run alone to 1e-6.
-GoldenReport CheckUpdates(const nlohmann::json& golden, const std::string& kernels, int members,
-                          const std::string& device = "cpu");
+GoldenReport CheckUpdates(const nlohmann::json& golden, const std::string& kernels, int members);
 
 // A control-affine system by its golden name ("toy2", "tiago", "cartpole"; docs/developing.md),
 // evaluated by its formulas.

@@ -12,6 +12,7 @@
 #include "learner/algorithms/safe_layer_kernels.h"
 #include "learner/nn/kernels.h"
 #include "tests/learner/algorithms/golden.h"
+#include "tests/learner/test_device.h"
 #include "tests/testing/larger_or_nan.h"
 
 namespace datacom::learner {
@@ -77,7 +78,7 @@ void CheckGradient(const std::vector<float>& ours, const std::vector<float>& ref
 
 GoldenReport CheckGaussianLoss(const json& cases, const std::string& kind) {
   GoldenReport report;
-  const std::unique_ptr<Kernels> kernels = MakeKernels(kind, "cpu");
+  const std::unique_ptr<Kernels> kernels = MakeKernels(kind, TestDevice(kind));
   int number = 0;
   for (const json& c : cases) {
     const std::string label = kind + ", case " + std::to_string(number++);
@@ -120,7 +121,7 @@ GoldenReport CheckMultiplier(const json& cases, const std::string& kind) {
   GoldenReport report;
   int number = 0;
   for (const json& c : cases) {
-    const std::unique_ptr<Kernels> kernels = MakeKernels(kind, "cpu");
+    const std::unique_ptr<Kernels> kernels = MakeKernels(kind, TestDevice(kind));
     const std::string label = kind + ", case " + std::to_string(number++);
     const double limit = DiscountedBudget(c.at("cost_limit"), c.at("horizon"), c.at("gamma"));
     report.Check(std::abs(limit - c.at("cost_constraint").get<double>()) < 1e-9, label + ": limit is off");
@@ -159,7 +160,7 @@ GoldenReport CheckMultiplier(const json& cases, const std::string& kind) {
 
 GoldenReport CheckLinearCostLoss(const json& cases, const std::string& kind) {
   GoldenReport report;
-  const std::unique_ptr<Kernels> kernels = MakeKernels(kind, "cpu");
+  const std::unique_ptr<Kernels> kernels = MakeKernels(kind, TestDevice(kind));
   int number = 0;
   for (const json& c : cases) {
     const std::string label = kind + ", case " + std::to_string(number++);
@@ -200,7 +201,7 @@ std::vector<float> Part(const std::vector<float>& block, const ParameterArray& a
 
 GoldenReport CheckBarrierLoss(const json& golden, const std::string& kind) {
   GoldenReport report;
-  const std::unique_ptr<Kernels> kernels = MakeKernels(kind, "cpu");
+  const std::unique_ptr<Kernels> kernels = MakeKernels(kind, TestDevice(kind));
   Kernels* const k = kernels.get();
   const json& first = golden.at("clbf_loss")[0];
   const int rows = static_cast<int>(first.at("q").size()), n = static_cast<int>(first.at("u_ref")[0].size()), q = 2 * n;
@@ -249,7 +250,7 @@ GoldenReport CheckBarrierLoss(const json& golden, const std::string& kind) {
 
 GoldenReport CheckQuantileLoss(const json& cases, const std::string& kind) {
   GoldenReport report;
-  const std::unique_ptr<Kernels> kernels = MakeKernels(kind, "cpu");
+  const std::unique_ptr<Kernels> kernels = MakeKernels(kind, TestDevice(kind));
   int number = 0;
   for (const json& c : cases) {
     const std::string label = kind + ", case " + std::to_string(number++);

@@ -8,6 +8,7 @@
 #include "learner/algorithms/ppo_lag.h"
 #include "learner/algorithms/rcpo.h"
 #include "tests/learner/algorithms/golden.h"
+#include "tests/learner/test_device.h"
 #include "tests/testing/larger_or_nan.h"
 
 namespace datacom::learner {
@@ -56,6 +57,7 @@ AlgorithmConfig ConfigOf(const std::string& algorithm, const json& golden, const
   AlgorithmConfig config;
   config.algorithm = algorithm;
   config.kernels = kernels;
+  config.device = TestDevice(kernels);
   v1::Hyper hyper;
   const double rate = golden.at("lr");
   hyper.set_actor_lr(rate), hyper.set_critic_lr(rate), hyper.set_constraint_lr(rate);
@@ -127,7 +129,7 @@ GoldenReport CheckEpochMultiplier(const json& cases) {
 
 GoldenReport CheckAdvantages(const json& golden, const std::string& kind) {
   GoldenReport report;
-  const std::unique_ptr<Kernels> kernels = MakeKernels(kind, "cpu");
+  const std::unique_ptr<Kernels> kernels = MakeKernels(kind, TestDevice(kind));
   OnPolicyKernels* const group = kernels->Group<OnPolicyKernels>();
   const int rows = static_cast<int>(golden.at("reward").size());
   const auto column = [&](const std::vector<float>& values) {

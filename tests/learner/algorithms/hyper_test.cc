@@ -24,7 +24,7 @@ std::pair<State, std::map<std::string, double, std::less<>>> Outcome(const Algor
   const auto algorithm = MakeAlgorithm(config);
   ApplyEpisodes(algorithm.get(), config, 1);
   for (int u = 0; u < 2; ++u) algorithm->Update(RandomBatch(config, u));
-  return {algorithm->Save(), algorithm->GetActingParameters(0).scalars};
+  return {algorithm->Save(), algorithm->GetActingParameters()[0].scalars};
 }
 
 bool Allows(const v1::Rule& rule, double value) {

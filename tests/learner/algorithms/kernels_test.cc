@@ -364,6 +364,31 @@ TEST_P(EveryKernels, AdamFollowsItsDefinitionAndSkipsInactiveMembers) {
   EXPECT_EQ(Download(range.steps), (Numbers{3, 0}));
 }
 
+// Member 0: its second moment overflows, so it stays where it is. Member 1: inactive, with moments that are no numbers.
+TEST_P(EveryKernels, AdamAndPolyakKeepWhatOverflowsAndTheBitsOfInactiveMembers) {
+  const double inf = HUGE_VAL, nan = std::nan("");
+  const AdamRange range{Upload({1, -0.0}, 2, 1, 1),    Upload({1e20, nan}, 2, 1, 1),   Upload({0, -0.0}, 2, 1, 1),
+                        Upload({0, inf}, 2, 1, 1),     UploadDoubles({1, 1}, 2, 1, 1), kernels_->NewDoubles(2, 1, 1),
+                        UploadDoubles({1, 0}, 2, 1, 1)};
+  for (int step = 0; step < 2; ++step) kernels_->Adam(range);
+  EXPECT_EQ(Download(range.parameters)[0], 1);
+  EXPECT_EQ(Download(range.second_moment), (Numbers{inf, inf}));
+  const FloatView target = Upload({0, -0.0}, 2, 1, 1);
+  kernels_->Polyak(Upload({2, nan}, 2, 1, 1), 0.5, range.active, target);
+  EXPECT_EQ(Download(target)[0], 1);
+  for (const FloatView& kept : {range.parameters, range.first_moment, target}) {
+    EXPECT_TRUE(Download(kept)[1] == 0 && std::signbit(Download(kept)[1]));
+  }
+}
+
+TEST_P(EveryKernels, ASaturatedActionHasTheDensityOfItsDefinition) {
+  const FloatView mean = Upload({50}, 1, 1, 1), zero = Upload({0}, 1, 1, 1);
+  const ActionSample sample{kernels_->NewFloats(1, 1, 1), kernels_->NewFloats(1, 1, 1), kernels_->NewFloats(1, 1, 1)};
+  kernels_->Group<SacKernels>()->SampleAction(mean, zero, zero, {Upload({1}, 1, 1, 1), zero}, sample);
+  EXPECT_EQ(Download(sample.u)[0], 1);
+  EXPECT_NEAR(Download(sample.log_pi)[0], -0.5 * std::log(2 * std::acos(-1.0)) - std::log(1e-6), 1e-4);
+}
+
 TEST_P(EveryKernels, GradientNormIsEuclideanAndFindsEntriesThatAreNotFinite) {
   for (const int n : {1, 3, 16, 2047, 2049, 5000}) {
     Numbers gradient = Random(2, 3 * n, 4);

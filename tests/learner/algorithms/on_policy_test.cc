@@ -308,7 +308,7 @@ TEST_P(EveryVariant, ObservationsOfAnEpochCountFromTheNextEpochOn) {
   EXPECT_EQ(GetArray(*algorithm, 0, "actor.mean.0.weight"), GetArray(*prepared, 0, "actor.mean.0.weight"));
   EXPECT_EQ(GetArray(*algorithm, 0, "critic.2.weight"), GetArray(*prepared, 0, "critic.2.weight"));
   EXPECT_NE(GetArray(*algorithm, 0, "observation.mean"), mean) << "80 rows by now";
-  const ActingParameters acting = algorithm->GetActingParameters(0);
+  const ActingParameters acting = algorithm->GetActingParameters()[0];
   for (const NamedArray& array : acting.arrays) EXPECT_EQ(array.values, GetArray(*algorithm, 0, array.name));
 }
 

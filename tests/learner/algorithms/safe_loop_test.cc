@@ -169,7 +169,7 @@ TEST(SafeLoop, TrainsEnsembleAndPolicyAtTheirOwnRowsAndActsAtRandomBefore) {
   for (int u = 1; u <= 12; ++u) {
     const auto actor = array("actor.1.weight"), critic = array("critic.1.0.weight"), model = array("dynamics.1.2.bias");
     const auto target = array("target_critic.0.0.weight");
-    EXPECT_EQ(algorithm->GetActingParameters(0).scalars.at("random_actions"), (u - 1) * 40 < 240 ? 1 : 0);
+    EXPECT_EQ(algorithm->GetActingParameters()[0].scalars.at("random_actions"), (u - 1) * 40 < 240 ? 1 : 0);
     algorithm->Update(RandomBatch(config, u));
     const bool policy = u * 40 >= 240 && u * 40 % 80 == 0;
     EXPECT_EQ(array("actor.1.weight") != actor, policy) << u;

@@ -65,7 +65,7 @@ TEST(CoreSoak, AnonymousMemoryIsFlatOver20000Updates) {
     algorithm->Update(batches[update % batches.size()]);
     if (update % 300 == 0) Episode(algorithm.get(), config);
     if (update % 1000 != 0) continue;
-    algorithm->GetActingParameters(0);
+    algorithm->GetActingParameters();
     algorithm->Save();
     ASSERT_EQ(algorithm->GetStats()[0].diverged(), 0) << "a frozen member would not be trained";
     anonymous.push_back(Megabytes("RssAnon"));

@@ -12,6 +12,7 @@
 #include "google/protobuf/descriptor.h"
 #include "learner/algorithms/algorithm.h"
 #include "learner/nn/named_stream.h"
+#include "tests/learner/test_device.h"
 
 namespace datacom::learner {
 
@@ -82,6 +83,7 @@ inline AlgorithmConfig SmallConfig(const std::string& name, int members, const s
   if (name.find("_known") != std::string::npos) config.known = {"wall", "floor", "speed"};
   config.critic_layer_norm = name.find("_layer_norm") != std::string::npos;
   config.kernels = kernels;
+  config.device = TestDevice(kernels);
   config.run_seed = 7;
   config.members.resize(members);
   for (int m = 0; m < members; ++m) {
@@ -244,13 +246,13 @@ inline void ApplyEpisodes(Algorithm* algorithm, const AlgorithmConfig& config, u
   for (float& value : z) value = static_cast<float>(stream.Uniform(-2, 2));
   for (float& value : costs) value = static_cast<float>(stream.Uniform(-2, 1));
   costs[0] = 0;
+  std::vector<EpisodeCosts> all;
   for (size_t m = 0; m < config.members.size(); ++m) {
     const bool silent = InfoOf(config.algorithm).learns_delta && config.members[m].hyper.multiplier_mode() == "pi";
     const int episodes = silent ? 50 * config.horizon / length + 1 : 1;
-    for (int i = 0; i < episodes; ++i) {
-      algorithm->ApplyEpisode(static_cast<int>(m), length, z.data(), costs.data());
-    }
+    all.insert(all.end(), episodes, {static_cast<int>(m), length, z.data(), costs.data()});
   }
+  algorithm->ApplyEpisodes(all);
 }
 
 }  // namespace datacom::learner

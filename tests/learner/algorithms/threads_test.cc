@@ -91,7 +91,7 @@ TEST_P(EveryAlgorithm, ShowsTheSameMembersWithAnyNumberOfThreads) {
   EXPECT_EQ(a->shared_entries(), b->shared_entries());
   EXPECT_EQ(BitsOf(a->GetStats()), BitsOf(b->GetStats()));
   for (int m = 0; m < 5; ++m) {
-    const ActingParameters p = a->GetActingParameters(m), q = b->GetActingParameters(m);
+    const ActingParameters p = a->GetActingParameters()[m], q = b->GetActingParameters()[m];
     EXPECT_EQ(p.scalars, q.scalars);
     ASSERT_EQ(p.arrays.size(), q.arrays.size());
     for (size_t i = 0; i < p.arrays.size(); ++i) EXPECT_EQ(p.arrays[i].values, q.arrays[i].values);

@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "learner/nn/kernels.h"
 #include "learner/nn/named_stream.h"
+#include "tests/learner/test_device.h"
 
 namespace datacom::learner {
 
@@ -19,7 +20,7 @@ using Numbers = std::vector<double>;
 
 class EveryKernels : public ::testing::TestWithParam<std::string> {
  protected:
-  EveryKernels() : kernels_(MakeKernels(GetParam(), "cpu")) {}
+  EveryKernels() : kernels_(MakeKernels(GetParam(), TestDevice(GetParam()))) {}
 
   FloatView Upload(const Numbers& values, int members, int rows, int cols) {
     const std::vector<float> narrow(values.begin(), values.end());

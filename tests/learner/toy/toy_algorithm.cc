@@ -26,14 +26,13 @@ class ToyAlgorithm : public Sac {
     d_prediction_ = kernels_->NewFloats(block_, batch_, 1);
   }
 
-  ActingParameters GetActingParameters(int member) const override {
-    ActingParameters parameters = Sac::GetActingParameters(member);
-    AddActingNet("cost_model", member, &parameters);
-    parameters.scalars = {{"toy_weight", config_.members[member].hyper.toy_weight()}};
-    return parameters;
+ protected:
+  void Publish(int member, const HostParameters& parameters, ActingParameters* out) const override {
+    Sac::Publish(member, parameters, out);
+    parameters.AddNet("cost_model", out);
+    out->scalars = {{"toy_weight", config_.members[member].hyper.toy_weight()}};
   }
 
- protected:
   void LoadBatch(const Batch& batch) override {
     Sac::LoadBatch(batch);
     kernels_->Upload(BlockOf(batch.cost, batch_), cost_);

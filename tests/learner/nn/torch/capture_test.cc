@@ -68,9 +68,10 @@ TORCH_LIBRARY_IMPL(aten, Meta, library) {
 // One call of Kernels::Run.
 struct Observed {
   int64_t plan = -1;
-  std::vector<std::string> calls;      // operators with the shapes and numbers that they take
-  std::vector<std::string> forbidden;  // operators that a graph cannot record
-  std::set<void*> kept;                // memory allocated and not freed
+  std::vector<std::string> calls;       // operators with the shapes and numbers that they take
+  std::vector<std::string> forbidden;   // operators that a graph cannot record
+  std::map<std::string, int> launches;  // operators that are work of the device, and how often
+  std::set<void*> kept;                 // memory allocated and not freed
 };
 
 // The type of a size in LibTorch's report of memory; it differs between versions.
@@ -126,6 +127,21 @@ bool ReadsHost(const at::RecordFunction& call) {
   return false;
 }
 
+// The work that an operator is for a device, without what it calls: 1, or 0 for views and allocations.
+int LaunchesOf(const std::string& name) {
+  static const std::set<std::string> kNoWork{
+      "aten::as_strided",   "aten::detach",      "aten::empty",        "aten::empty_like", "aten::empty_strided",
+      "aten::expand",       "aten::expand_as",   "aten::flatten",      "aten::narrow",     "aten::reshape",
+      "aten::resize_",      "aten::result_type", "aten::select",       "aten::slice",      "aten::squeeze",
+      "aten::transpose",    "aten::unflatten",   "aten::view",         "aten::unsqueeze",  "aten::_reshape_alias",
+      "aten::_unsafe_view", "aten::to",          "aten::resolve_conj", "aten::resolve_neg"};
+  return kNoWork.count(name) > 0 ? 0 : 1;
+}
+
+// Operators that are as much work on a GPU, whatever they call on the CPU: products, which copy a summand first, and
+// numbers of the host.
+const std::map<std::string, int> kWhole{{"aten::baddbmm", 2}, {"aten::baddbmm_", 1}, {"aten::bmm", 1}};
+
 // Observes all operators of the process while it exists, and the memory that its thread allocates. One at a time.
 class Observer {
  public:
@@ -143,6 +159,7 @@ class Observer {
   Observer& operator=(const Observer&) = delete;
 
   std::vector<Observed> runs;
+  int transfers = 0;  // between host and device
 
  private:
   class Memory : public c10::MemoryReportingInfoBase {
@@ -162,11 +179,12 @@ class Observer {
     Observer* const observer_;
   };
 
-  static bool IsRun(const at::RecordFunction& call) {
-    return call.scope() == at::RecordScope::USER_SCOPE && std::string(call.name()) == kRunRange;
+  static bool IsRange(const at::RecordFunction& call, const std::string& name) {
+    return call.scope() == at::RecordScope::USER_SCOPE && call.name() == name;
   }
   static std::unique_ptr<at::ObserverContext> Begin(const at::RecordFunction& call) {
-    if (IsRun(call)) {
+    current->transfers += IsRange(call, kTransferRange);
+    if (IsRange(call, kRunRange)) {
       current->runs.emplace_back();
       current->runs.back().plan = call.seqNr();
       current->inside_ = true;
@@ -176,17 +194,37 @@ class Observer {
     return nullptr;
   }
   static void End(const at::RecordFunction& call, at::ObserverContext*) {
-    if (IsRun(call)) current->inside_ = false;
+    if (IsRange(call, kRunRange)) {
+      current->inside_ = false;
+    } else if (current->inside_ && call.scope() == at::RecordScope::FUNCTION) {
+      current->Ended(call);
+    }
   }
 
   void Add(const at::RecordFunction& call) {
+    if (call.scope() == at::RecordScope::FUNCTION) {
+      calls_work_.push_back(false);
+      if (kWhole.count(call.name()) > 0) ++inside_whole_;
+    }
     Observed& run = runs.back();
     run.calls.push_back(Describe(call));
     if (DependsOnNumbers(call) || (meta_ && ReadsHost(call))) run.forbidden.push_back(run.calls.back());
   }
 
+  void Ended(const at::RecordFunction& call) {
+    const auto whole = kWhole.find(call.name());
+    const bool calls_work = calls_work_.back();
+    calls_work_.pop_back();
+    if (whole != kWhole.end()) --inside_whole_;
+    const int launches = whole != kWhole.end() ? whole->second : calls_work ? 0 : LaunchesOf(call.name());
+    if (inside_whole_ == 0 && launches > 0) runs.back().launches[call.name()] += launches;
+    if ((launches > 0 || calls_work) && !calls_work_.empty()) calls_work_.back() = true;
+  }
+
   static Observer* current;
   const bool meta_;
+  std::vector<bool> calls_work_;  // of the operators that have begun
+  int inside_whole_ = 0;          // how many of them are in kWhole
   bool inside_ = false;
   at::CallbackHandle handle_;
   c10::DebugInfoGuard memory_{c10::DebugInfoKind::PROFILER_STATE, std::make_shared<Memory>(this)};
@@ -275,6 +313,70 @@ TEST_P(EveryAlgorithm, AnUpdateUploadsNothingAndNeedsOnlyShapes) {
     EXPECT_THAT(run.forbidden, IsEmpty());
   }
   EXPECT_GT(calls, 600u) << "of six updates";
+}
+
+// ---- operators of an update
+//
+// A device needs a few microseconds to start each of them. The ceilings may only fall.
+const std::map<std::string, int> kMostLaunches{{"sac", 465}, {"datacom", 790}};
+
+TEST_P(EveryAlgorithm, AnUpdateStartsFewOperators) {
+  const auto most = kMostLaunches.find(GetParam());
+  if (most == kMostLaunches.end()) GTEST_SKIP() << "it has no ceiling";
+  const AlgorithmConfig config = Config(GetParam(), "cpu");
+  const std::unique_ptr<Algorithm> algorithm = MakeAlgorithm(config);
+  const Observer observer("cpu");
+  algorithm->Update(RandomBatch(config, 1));
+  ASSERT_EQ(observer.runs.size(), 1u);
+  int all = 0;
+  std::string list;
+  for (const auto& [name, count] : observer.runs[0].launches) {
+    all += count;
+    list += std::to_string(count) + " " + name + "\n";
+  }
+  EXPECT_LE(all, most->second) << list;
+  EXPECT_GE(all, most->second * 9 / 10) << "lower the ceiling to it";
+}
+
+// ---- transfers between host and device
+
+struct Transfers {
+  int update = 0, publication = 0, statistics = 0, episodes = 0;
+};
+
+// One update, one publication, the statistics of an epoch, and one finished episode of each member.
+Transfers TransfersOf(const std::string& name, int members) {
+  const AlgorithmConfig config = SmallConfig(name, members, "tensor");
+  const std::unique_ptr<Algorithm> algorithm = MakeAlgorithm(config);
+  const Batch batch = RandomBatch(config, 1);
+  const auto count = [](const auto& body) {
+    const Observer observer("cpu");
+    body();
+    return observer.transfers;
+  };
+  Transfers transfers;
+  transfers.update = count([&] { algorithm->Update(batch); });
+  transfers.publication = count([&] { algorithm->GetActingParameters(); });
+  transfers.statistics = count([&] { algorithm->GetStats(); });
+  transfers.episodes = count([&] { ApplyEpisodes(algorithm.get(), config, 1); });
+  return transfers;
+}
+
+TEST_P(EveryAlgorithm, TransfersAreFewAndDoNotGrowWithTheMembers) {
+  if (TakesNewRows(GetParam())) GTEST_SKIP() << "it draws no samples";
+  const Transfers one = TransfersOf(GetParam(), 1);
+  EXPECT_EQ(one.update, 1) << "all arrays of a batch";
+  EXPECT_EQ(one.publication, 1);
+  EXPECT_EQ(one.statistics, 1);
+  const int passes = (30 + 2 * SmallConfig(GetParam(), 1).batch_size) / (2 * SmallConfig(GetParam(), 1).batch_size);
+  EXPECT_LE(one.episodes, 3 + 2 * passes) << "who is active, states and their values, thresholds, multipliers";
+  for (const int members : {8, 64}) {
+    const Transfers many = TransfersOf(GetParam(), members);
+    EXPECT_EQ(many.update, one.update) << members;
+    EXPECT_EQ(many.publication, one.publication) << members;
+    EXPECT_EQ(many.statistics, one.statistics) << members;
+    EXPECT_EQ(many.episodes, one.episodes) << members;
+  }
 }
 
 // ---- the observer itself: each thing that a graph cannot record is found
