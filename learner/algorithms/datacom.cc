@@ -60,7 +60,7 @@ void Feasibility::LoadBatch(const Batch& batch, int batch_member) {
   kernels_->Upload(host_k_.data(), failure_weight_);
 }
 
-void Feasibility::Risk(const FloatView& parameters, int first_member, int plan, const std::vector<float>* states,
+void Feasibility::Risk(const FloatView& parameters, int first_member, const std::vector<float>* states,
                        std::vector<double>* values) {
   member_ = first_member;
   const int block = parameters.members, chunk = 2 * batch_;
@@ -77,7 +77,7 @@ void Feasibility::Risk(const FloatView& parameters, int first_member, int plan, 
                   &host_z_[static_cast<size_t>(m) * chunk * z_dim_]);
     }
     kernels_->Run(
-        plan, [&] { kernels_->Upload(host_z_.data(), z_.Rows(0, chunk)); }, [&] { EvaluateRisk(parameters); });
+        kRiskPlan, [&] { kernels_->Upload(host_z_.data(), z_.Rows(0, chunk)); }, [&] { EvaluateRisk(parameters); });
     kernels_->Download(k_, host_k_.data());
     for (int m = 0; m < block; ++m) {
       if (left(m) > 0) std::copy_n(&host_k_[static_cast<size_t>(m) * chunk], left(m), &values[m][first]);
@@ -354,7 +354,7 @@ void Datacom::ApplyEpisodes(const std::vector<EpisodeCosts>& episodes) {
     states.insert(states.end(), episode.z, episode.z + static_cast<int64_t>(episode.length + 1) * z_dim);
   }
   EachBlock([&] {
-    feasibility_->Risk(parameters(), first_member(), kRiskPlan, &episode_states_[first_member()],
+    feasibility_->Risk(parameters(), first_member(), &episode_states_[first_member()],
                        &episode_values_[first_member()]);
   });
   bool failed = false;

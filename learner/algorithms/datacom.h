@@ -53,8 +53,8 @@ class Feasibility {
                             const DoubleView& loss) = 0;
 
   // The values of a block's members at states of theirs: states[m] is [rows, q + x], values[m] becomes [rows]. The
-  // block begins at this member of the population. `plan` is one of Kernels::Run.
-  void Risk(const FloatView& parameters, int first_member, int plan, const std::vector<float>* states,
+  // block begins at this member of the population.
+  void Risk(const FloatView& parameters, int first_member, const std::vector<float>* states,
             std::vector<double>* values);
 
  protected:

@@ -3,9 +3,8 @@
 // the batch is in memory. On the CPU it also measures the peak of one core (fused multiply-adds in registers) and the
 // share of it that an update reaches: the floor's operations in the time of the update.
 //
-//   datacom-bench-learner [--seconds S] [--device cpu|cuda] [--kernels auto|fused|tensor] [--members M,...] [--only
-//   TEXT]
-//                         [--hidden N] [--batch N]
+//   datacom-bench-learner [--seconds S] [--device cpu|cuda] [--kernels auto|fused|tensor] [--members M,...]
+//                         [--only TEXT] [--hidden N] [--batch N]
 // Instead, on a device, what a run does besides updates (microseconds: an update, a publication, the statistics of an
 // epoch, and one finished episode of 300 steps of every member), on observation 16:
 //   datacom-bench-learner --parts [--seconds S] [--device ...] [--kernels ...] [--threads N] [--members M,...]

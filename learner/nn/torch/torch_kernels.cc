@@ -12,8 +12,6 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <utility>
-#include <variant>
 #include <vector>
 
 #include "learner/nn/kernels.h"
