@@ -302,6 +302,36 @@ absl::Status Ring::CopyBlock(uint64_t block, uint64_t end, std::string* records)
   }
 }
 
+// The cursor and the counters change one by one: two equal copies in a row were read while none changed.
+absl::StatusOr<std::string> Ring::CopyHeader(uint64_t* cursor) const {
+  const auto copy = [this] {
+    std::string page(kRingHeaderBytes, '\0');
+    for (size_t at = 0; at < page.size(); at += sizeof(uint64_t)) {
+      auto* const word = reinterpret_cast<uint64_t*>(file_->data() + at);
+      const uint64_t value = std::atomic_ref<uint64_t>(*word).load(std::memory_order_acquire);
+      std::memcpy(page.data() + at, &value, sizeof value);
+    }
+    return page;
+  };
+  std::string page = copy();
+  for (std::string again = copy(); again != page; again = copy()) page = std::move(again);
+  Header header;
+  std::memcpy(&header, page.data(), sizeof header);
+  const auto found = NumberOf(header.cursor, kCursorPlace);
+  if (!found.has_value()) return absl::DataLossError(absl::StrCat(Where(file_->path()), "its cursor is damaged"));
+  *cursor = *found;
+  return page;
+}
+
+std::string Ring::FrameBlock(uint64_t block, absl::string_view records) const {
+  const std::string key(reinterpret_cast<const char*>(&block), sizeof block);
+  const Sum sum{static_cast<uint32_t>(records.size() / record_bytes_), Crc32c(records, Crc32c(key))};
+  std::string bytes(RingBlockBytes(record_bytes_), '\0');
+  std::memcpy(bytes.data(), &sum, sizeof sum);
+  std::memcpy(bytes.data() + kRingBlockHeaderBytes, records.data(), records.size());
+  return bytes;
+}
+
 template <typename Write>
 absl::Status Ring::ForPlaces(uint64_t from, uint64_t to, const Write& write) const {
   if (from == to) return absl::OkStatus();

@@ -24,6 +24,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "common/transitions/replay_layout.h"
 #include "replay/mapped_file.h"
 
@@ -88,6 +89,16 @@ class Ring {
   // while another process may commit records. REQUIRES 64 block < end <= an earlier StoredCursor(). OUT_OF_RANGE: all
   // records of the block were overwritten during the call; DATA_LOSS naming the records: they are damaged.
   absl::Status CopyBlock(uint64_t block, uint64_t end, std::string* records) const;
+
+  // The header page as it was at one moment, while another process may commit records; `cursor` receives its cursor.
+  // DATA_LOSS when that is damaged.
+  absl::StatusOr<std::string> CopyHeader(uint64_t* cursor) const;
+  // A block as a file holds it that has these records of it and no others, and where: for copies of the file.
+  std::string FrameBlock(uint64_t block, absl::string_view records) const;
+  uint64_t BlockOffset(uint64_t block) const {
+    return kRingHeaderBytes + block % count_ * RingBlockBytes(record_bytes_);
+  }
+  uint64_t blocks() const { return count_; }  // of the file
 
   // A counter stored next to the cursor, but not updated atomically with it.
   uint64_t counter(int index) const { return counters_[index]; }

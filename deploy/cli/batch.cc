@@ -142,6 +142,7 @@ std::string TrainCommand(const BatchOptions& batch, const TrainOptions& options,
   if (options.actors > 0) absl::StrAppend(&command, " --actors ", options.actors);
   if (options.environments > 0) absl::StrAppend(&command, " --envs ", options.environments);
   if (!options.tls.empty()) absl::StrAppend(&command, " --tls ", ShellWord(Absolute(options.tls)));
+  if (!options.archive.empty()) absl::StrAppend(&command, " --archive ", ShellWord(options.archive));
   if (options.max_hours > 0) absl::StrAppend(&command, " --max-hours ", options.max_hours);
   absl::StrAppend(&command, PythonOption());
   return absl::StrCat(command, " --stall-minutes ", options.stall_minutes);

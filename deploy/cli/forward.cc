@@ -65,6 +65,13 @@ constexpr Forwarded kForwarded[] = {
      "Example: datacom export-dataset runs/five --out datasets/five\n"
      "         datacom train air_hockey/datacom --set pretrain.dataset=datasets/five --set pretrain.updates=5000\n"
      "The rows are grouped by episode; proto/datacom/v1/dataset.proto describes the files.\n"},
+    {"copy", tools::kAboutCopy,
+     "Example: datacom copy runs/five s3://bucket/runs/five\n"
+     "         datacom copy s3://bucket/runs/five runs/again\n"
+     "         datacom copy s3://bucket/runs/five\n"
+     "Places: s3://BUCKET/PATH, gs://BUCKET/PATH and REMOTE:PATH need the program rclone; file:///PATH and folders do\n"
+     "not. A later copy to the same place copies what is new. Without TO it says what the place holds.\n"
+     "`train --archive PLACE` copies each checkpoint.\n"},
     {"verify", tools::kAboutVerify,
      "Example: datacom verify runs/five\n"
      "         datacom verify runs/five --repair\n"

@@ -20,6 +20,7 @@
 #include "common/rpc/assignment.h"
 #include "common/rpc/security.h"
 #include "deploy/cli/answers.h"
+#include "deploy/cli/archiving.h"
 #include "deploy/cli/progress.h"
 #include "deploy/cli/run_folder.h"
 #include "deploy/cli/summary.h"
@@ -140,6 +141,7 @@ absl::Status StatusOfFolder(const std::string& run_dir, const Security& security
   ASSIGN_OR_RETURN(const Answers answers, AskRun(run_dir, security));
   if (answers.replay || answers.learner) {
     (json ? PrintAnswersJson : PrintAnswers)(run_dir, answers);
+    if (!json) PrintWrapped(DescribeArchive(run_dir));
     return absl::OkStatus();
   }
   if (json) return PrintRecordsJson(run_dir);
@@ -147,6 +149,7 @@ absl::Status StatusOfFolder(const std::string& run_dir, const Security& security
   if (const std::optional<uint64_t> update = NewestCheckpoint(run_dir)) {
     PrintWrapped(absl::StrCat("newest checkpoint, where --resume continues: update ", FormatCount(*update), "\n"));
   }
+  PrintWrapped(DescribeArchive(run_dir));
   PrintWrapped(RepeatedWorkOf(run_dir));
   if (!std::filesystem::exists(run_dir + "/progress.csv")) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::string table, FinalTable(run_dir, TerminalWidth(0)));

@@ -32,6 +32,7 @@
 #include "common/tasks/python/python_model.h"
 #include "datacom/v1/python_task.pb.h"
 #include "deploy/cli/answers.h"
+#include "deploy/cli/archiving.h"
 #include "deploy/cli/batch.h"
 #include "deploy/cli/cluster.h"
 #include "deploy/cli/load_task.h"
@@ -279,12 +280,19 @@ int EndFailed(const TrainOptions& options, const Prepared& run, Cluster* cluster
   return code;
 }
 
-int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster, Display* display) {
+int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster, Archiving* archiving,
+              Display* display) {
   ProgressWatch progress(options.stall_minutes, run.security);
   const Clock::Time start = Clock::Real().Now();
   while (true) {
     const Cluster::State state = cluster->Tick();
     for (const std::string& event : cluster->TakeEvents()) display->Say(event);
+    const absl::Status archived = archiving->Tick();
+    for (const std::string& event : archiving->TakeEvents()) display->Say(event);
+    if (!archived.ok()) {
+      cluster->Drain(kDrainGrace);
+      return Finish(archived);
+    }
     if (state == Cluster::State::kComplete) {
       cluster->Drain(kStopGrace);
       return kExitOk;
@@ -303,6 +311,9 @@ int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster
                            : "draining (a second Ctrl-C exits at once)");
       cluster->Drain(kDrainGrace);
       for (const std::string& event : cluster->TakeEvents()) display->Say(event);
+      const absl::StatusOr<std::string> archived = archiving->Finish();
+      if (!archived.ok()) Finish(archived.status());
+      if (archived.ok() && !archived->empty()) display->Say(*archived);
       if (!options.json) std::printf("%s\n", ResumeHint(run).c_str());
       return kExitInterrupted;
     }
@@ -316,7 +327,7 @@ void MakeFilm(const std::string& run_dir, Display* display) {
   if (RunTool({"render", run_dir, "--epoch", "best", "--out", file}).ok()) display->Conclude("film", file, said);
 }
 
-absl::Status FinishRun(const Prepared& run, const TrainOptions& options, Display* display) {
+absl::Status FinishRun(const Prepared& run, const TrainOptions& options, Archiving* archiving, Display* display) {
   ASSIGN_OR_RETURN(const std::string table, FinalTable(run.run_dir, TerminalWidth(0)));
   if (!options.json) std::printf("%s%s", table.c_str(), RepeatedWorkOf(run.run_dir).c_str());
   std::fflush(stdout);
@@ -326,13 +337,20 @@ absl::Status FinishRun(const Prepared& run, const TrainOptions& options, Display
     return Annotate(status, "the run is complete, but its report could not be written");
   }
   display->Conclude("report", file, absl::StrCat("report: ", file));
-  return absl::OkStatus();
+  const absl::StatusOr<std::string> archived = archiving->Finish();
+  if (archived.ok() && !archived->empty()) display->Conclude("archive", options.archive, *archived);
+  return archived.status();
 }
 
-int Train(const TrainOptions& options) {
+int Train(const TrainOptions& given) {
   Stop::InstallSignalHandlers();
+  std::vector<std::string> notes;
+  absl::StatusOr<TrainOptions> brought = BringRun(given, &notes);
+  if (!brought.ok()) return Finish(brought.status());
+  const TrainOptions& options = *brought;
   absl::StatusOr<Prepared> run = Prepare(options);
   if (!run.ok()) return Finish(run.status());
+  Archiving archiving(run->run_dir, options.archive);
   Cluster::Options cluster_options;
   cluster_options.bin = BinFolder();
   cluster_options.run_dir = run->run_dir;
@@ -352,14 +370,15 @@ int Train(const TrainOptions& options) {
                   options, algorithm != nullptr && algorithm->learns_delta);
   display.Tell("run", run->run_dir,
                absl::StrCat(options.resume ? "resuming " : "training ", experiment.name(), " in ", run->run_dir));
+  for (const std::string& note : notes) display.Say(note);
   if (!run->layout.note.empty()) display.Say(run->layout.note);
   if (!options.resume) {
     for (const std::string& note : PlanNotes(experiment)) display.Say(note);
     const std::string fit = options.quiet ? "" : ModelFitLine(ExperimentFile(run->run_dir));
     if (!fit.empty()) display.Say(fit);
   }
-  const int code = Supervise(options, *run, &cluster, &display);
-  return code == kExitOk ? Finish(FinishRun(*run, options, &display)) : code;
+  const int code = Supervise(options, *run, &cluster, &archiving, &display);
+  return code == kExitOk ? Finish(FinishRun(*run, options, &archiving, &display)) : code;
 }
 
 int TrainHere(const TrainOptions& options, const BatchOptions& batch) {
@@ -420,6 +439,9 @@ void AddTrain(CLI::App* app, const std::string& environment, int* exit_code) {
                  "threads may change");
   AddExperimentOptions(verb, options.get());
   AddProcessOptions(verb, options.get());
+  verb->add_option("--archive", options->archive,
+                   "copy each checkpoint with its rows and records to s3://BUCKET/PATH, gs://BUCKET/PATH, file:///PATH "
+                   "or REMOTE:PATH (rclone); with --resume, first from there if the run's folder is not here");
   verb->add_flag("--no-film", options->no_film, "do not film an episode of the best policy at the end");
   verb->add_option("--host", options->host,
                    "name or address of this machine where other machines reach the roles, for `datacom join`; only "

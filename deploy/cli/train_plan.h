@@ -35,8 +35,9 @@ struct TrainOptions {
   bool quiet = false;
   bool json = false;  // lines for programs
   bool no_film = false;
-  std::string tls;   // folder of LoadSecurity
-  std::string host;  // where the roles listen, a name or an address; empty: loopback
+  std::string archive;  // place of deploy/tools/archive/store.h; empty: none
+  std::string tls;      // folder of LoadSecurity
+  std::string host;     // where the roles listen, a name or an address; empty: loopback
 };
 
 // The command that resumes a run without a change.

@@ -40,7 +40,7 @@ int Main(int argc, char** argv) {
   app.require_subcommand(1);
   int exit_code = kExitOk;
   for (auto* add : {AddTask, AddEval, AddRollout, AddRender, AddDemo, AddReplayViolation, AddExport, AddExportDataset,
-                    AddVerify, AddLoadTask, AddModelFit}) {
+                    AddVerify, AddCopy, AddLoadTask, AddModelFit}) {
     add(&app, &exit_code);
   }
   EndWithoutMemory(kExitUsage);

@@ -13,9 +13,13 @@
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/records/dataset.h"
+#include "common/records/message_json.h"
+#include "deploy/tools/archive/archive.h"
+#include "deploy/tools/archive/store.h"
 #include "deploy/tools/export_dataset.h"
 #include "deploy/tools/verbs.h"
 #include "deploy/tools/verify/verify.h"
+#include "nlohmann/json.hpp"
 #include "replay/settings.h"
 
 namespace datacom::tools {
@@ -73,6 +77,37 @@ int RunVerify(const std::string& run_dir, bool repair) {
   return verified->sound ? kExitOk : kExitFailure;
 }
 
+absl::Status Show(const std::string& place, bool json) {
+  ASSIGN_OR_RETURN(const auto store, archive::Store::Open(place));
+  ASSIGN_OR_RETURN(const archive::Newest newest, archive::FindNewest(store.get(), place));
+  if (json) {
+    nlohmann::json object = {{"place", place}, {"run_id", nullptr}, {"update", nullptr}};
+    if (newest.number > 0) object.update({{"run_id", newest.cut.run_id()}, {"update", newest.cut.update()}});
+    std::printf("%s\n", JsonText(object).c_str());
+  } else if (newest.number == 0) {
+    std::printf("%s holds no run\n", place.c_str());
+  } else {
+    std::printf("%s holds update %llu of run %s\n", place.c_str(), static_cast<unsigned long long>(newest.cut.update()),
+                newest.cut.run_id().c_str());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Copy(const std::string& from, const std::string& to, bool own, bool json) {
+  if (to.empty()) return Show(from, json);
+  if (FileExists(from + "/experiment.textproto")) {
+    ASSIGN_OR_RETURN(const archive::Copied copied, archive::CopyRun(from, to));
+    std::printf("%s holds update %llu of %s: copied %.1f of %.1f MB, in %llu objects\n", to.c_str(),
+                static_cast<unsigned long long>(copied.update), from.c_str(), 1e-6 * static_cast<double>(copied.bytes),
+                1e-6 * static_cast<double>(copied.all_bytes), static_cast<unsigned long long>(copied.objects));
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const v1::ArchiveCut cut, archive::Restore(from, to, own));
+  std::printf("%s is update %llu of run %s, from %s\n", to.c_str(), static_cast<unsigned long long>(cut.update()),
+              cut.run_id().c_str(), from.c_str());
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 void AddExportDataset(CLI::App* app, int* exit_code) {
@@ -84,6 +119,22 @@ void AddExportDataset(CLI::App* app, int* exit_code) {
   verb->add_option("--rows", flags->rows,
                    "Rows of each member, from 0: 0-50000 (end excluded) or 50000-; default: all");
   verb->callback([flags, exit_code] { *exit_code = Finish(RunExport(*flags), kExitFailure); });
+}
+
+void AddCopy(CLI::App* app, int* exit_code) {
+  struct Flags {
+    std::string from, to;
+    bool own = false, json = false;
+  };
+  auto flags = std::make_shared<Flags>();
+  CLI::App* verb = app->add_subcommand("copy", kAboutCopy);
+  verb->add_option("from", flags->from, "Run folder, or place of an archive")->required();
+  verb->add_option("to", flags->to, "Place of an archive, or a new run folder");
+  verb->add_flag("--own", flags->own,
+                 "The new folder goes on writing the archive, as a resume by `train --archive` does; the folder that "
+                 "wrote it so far may not any more");
+  verb->add_flag("--json", flags->json, "One JSON object that says what the place holds, without TO");
+  verb->callback([flags, exit_code] { *exit_code = Finish(Copy(flags->from, flags->to, flags->own, flags->json)); });
 }
 
 void AddVerify(CLI::App* app, int* exit_code) {

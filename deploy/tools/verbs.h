@@ -29,9 +29,10 @@ void AddReplayViolation(CLI::App* app, int* exit_code);
 void AddTask(CLI::App* app, int* exit_code);
 void AddDemo(CLI::App* app, int* exit_code);
 
-// Read all files of a run (run_verbs.cc).
+// Read or copy all files of a run (run_verbs.cc).
 void AddExportDataset(CLI::App* app, int* exit_code);
 void AddVerify(CLI::App* app, int* exit_code);
+void AddCopy(CLI::App* app, int* exit_code);
 
 // What the verbs of datacom-tools do, one line each, for the help of `datacom` and of the program itself.
 inline constexpr char kAboutTask[] = "Makes a task of a MuJoCo model without C++, or checks one";
@@ -44,6 +45,7 @@ inline constexpr char kAboutDemo[] = "Plays trained policies on a page in the br
 inline constexpr char kAboutExport[] = "Writes a run's policy (nets and safety filter) as one file for a robot";
 inline constexpr char kAboutExportDataset[] =
     "Copies the transitions that an ended run still holds into a dataset, for pre-training";
+inline constexpr char kAboutCopy[] = "Copies a run, which may be running, to a bucket or a folder, or such a copy back";
 inline constexpr char kAboutVerify[] = "Checks every part of a run folder, and the parts against each other";
 
 }  // namespace datacom::tools

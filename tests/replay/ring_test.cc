@@ -1,6 +1,10 @@
 // Ring files with a wrong content whose checksums are right, or that are refused after a part of them was accepted.
 #include "replay/ring.h"
 
+#include <algorithm>
+#include <filesystem>
+#include <random>
+
 #include "common/base/files.h"
 #include "gmock/gmock.h"
 #include "tests/replay/replay_fixture.h"
@@ -59,6 +63,46 @@ TEST_F(RingTest, ADamagedRingIsRefusedBeforeItGrows) {
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("its cursor is damaged"));
   EXPECT_EQ(ReadFile(Options(0).path).value(), content_);
+}
+
+// Random commits, with wrap-around; after each of them the file is put together from its header and its readable
+// blocks.
+TEST_F(RingTest, ACopyOfHeaderAndBlocksIsTheRingAtThatMoment) {
+  std::filesystem::remove(Options(0).path);
+  auto ring = Ring::Open(Options(200));
+  ASSERT_THAT(ring, IsOk());
+  std::mt19937 random(5);
+  for (int commit = 0; commit < 300; ++commit) {
+    const uint64_t next = (*ring)->cursor() + 1 + random() % 8;
+    for (uint64_t record = (*ring)->cursor(); record < next; ++record) {
+      std::memset((*ring)->writable(record), static_cast<int>(record % 251), 16);
+    }
+    (*ring)->set_counter(2, next);
+    ASSERT_THAT((*ring)->Commit(next), IsOk());
+    const auto shared = Ring::OpenShared(Options(0));
+    ASSERT_THAT(shared, IsOk());
+    uint64_t cursor = 0;
+    const auto header = (*shared)->CopyHeader(&cursor);
+    ASSERT_THAT(header, IsOk());
+    ASSERT_EQ(cursor, next);
+    std::string copy(std::filesystem::file_size(Options(0).path), '\0'), records;
+    copy.replace(0, header->size(), *header);
+    for (uint64_t block = (next - std::min<uint64_t>(next, 200)) / 64; block * 64 < next; ++block) {
+      ASSERT_THAT((*shared)->CopyBlock(block, next, &records), IsOk());
+      const std::string framed = (*shared)->FrameBlock(block, records);
+      copy.replace((*shared)->BlockOffset(block), framed.size(), framed);
+    }
+    Ring::Options there = Options(200);
+    there.path = folder_.path() + "/copy";
+    WriteInPlace(there.path, copy);
+    const auto copied = Ring::Open(there);
+    ASSERT_THAT(copied, IsOk());
+    ASSERT_EQ((*copied)->cursor(), next);
+    EXPECT_EQ((*copied)->counter(2), next);
+    for (uint64_t record = (*copied)->first(); record < next; ++record) {
+      ASSERT_EQ(std::string((*copied)->record(record), 16), std::string(16, static_cast<char>(record % 251))) << record;
+    }
+  }
 }
 
 TEST_F(RingTest, ARingOfAnotherMemberOrRunIsRefusedNamingBoth) {

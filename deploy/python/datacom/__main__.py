@@ -19,6 +19,9 @@ def main() -> None:
             os.environ["DATACOM_FFMPEG"] = imageio_ffmpeg.get_ffmpeg_exe()
         except (ImportError, RuntimeError):
             pass  # the program says what is missing when it films
+    rclone = Path(sys.executable).parent / "rclone"
+    if "DATACOM_RCLONE" not in os.environ and rclone.is_file():  # the extra "archive"
+        os.environ["DATACOM_RCLONE"] = str(rclone)
     os.environ.setdefault("DATACOM_PYTHON", sys.executable)  # for environments in Python
     program = str(_files.program(name))
     os.execv(program, [program, *sys.argv[1:]])

@@ -102,7 +102,7 @@ bool ReadOnes(const at::Device& device, const View<T>& from, T* packed) {
   return device.is_meta();
 }
 
-void Activate(at::Tensor x, Activation activation) {
+void Activate(const at::Tensor& x, Activation activation) {
   if (activation == Activation::kRelu) {
     x.relu_();
   } else if (activation == Activation::kSigmoid) {

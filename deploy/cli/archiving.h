@@ -1,0 +1,59 @@
+// Keeps the archive of a run that trains: after each new checkpoint `datacom copy` runs beside the roles. A store that
+// fails stops no training; the copy is tried again, after 5 seconds to a minute.
+//
+// Not thread-safe. Tick never blocks; BringRun and Finish wait for the copy.
+#ifndef DATACOM_DEPLOY_CLI_ARCHIVING_H_
+#define DATACOM_DEPLOY_CLI_ARCHIVING_H_
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/base/clock.h"
+#include "deploy/cli/process.h"
+#include "deploy/cli/train_plan.h"
+
+namespace datacom::cli {
+
+// What `train --archive` does before the run's folder is looked at. A resume whose folder is not here gets it from the
+// archive; where that is empty, too, and the command names an experiment, the run begins. A run that begins needs an
+// empty archive. Returns the options to go on with; `notes` receives sentences.
+absl::StatusOr<TrainOptions> BringRun(TrainOptions options, std::vector<std::string>* notes);
+
+// "archive: PLACE holds update 12,000, copied 35 s ago" and what fails, from the run's folder; empty without an archive.
+std::string DescribeArchive(const std::string& run_dir);
+
+class Archiving {
+ public:
+  // Without a place the object does nothing.
+  Archiving(std::string run_dir, std::string place) : run_dir_(std::move(run_dir)), place_(std::move(place)) {}
+
+  // Call it several times a second. FAILED_PRECONDITION once another copy of the run has gone on: this one should end.
+  absl::Status Tick();
+  std::vector<std::string> TakeEvents();  // since the last call, one sentence each
+  // After the roles have ended: copies what is not in the archive yet. Returns what to tell; empty without an archive.
+  absl::StatusOr<std::string> Finish();
+
+ private:
+  std::vector<std::string> Command() const;
+  absl::Status OnExit(int code);
+
+  const std::string run_dir_, place_;
+  const Clock& clock_ = Clock::Real();
+  Process copy_;
+  uint64_t copying_ = 0;                  // the checkpoint that the copy has at least
+  std::optional<uint64_t> copied_;        // the newest checkpoint that a copy has taken
+  std::string error_;                     // of the newest copy
+  std::chrono::seconds pause_{0};         // after an error
+  Clock::Time not_before_ = clock_.Now();
+  std::vector<std::string> events_;
+};
+
+}  // namespace datacom::cli
+
+#endif  // DATACOM_DEPLOY_CLI_ARCHIVING_H_
+// SPDX-License-Identifier: Apache-2.0

@@ -1,0 +1,52 @@
+// The archive of a run: its state in another place, from which an empty machine goes on.
+//
+//   parts/<file>/<offset>-<sum>   bytes of the run's files; an object never changes
+//   cuts/<number>-<update>        a framed v1::ArchiveCut: which parts make the run at one moment
+//
+// A cut is written after all of its parts, so a writer that dies leaves the former cut whole. The two newest cuts are
+// kept, with their parts; all else is deleted.
+//
+// One run folder owns an archive: its file archive/owner has the number of the newest cut's owner. A resume that
+// restores the folder elsewhere draws another number and writes it there at once, so that the former owner, should it
+// still train, is refused. Not thread-safe; every function blocks on the disk and the network.
+#ifndef DATACOM_DEPLOY_TOOLS_ARCHIVE_ARCHIVE_H_
+#define DATACOM_DEPLOY_TOOLS_ARCHIVE_ARCHIVE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "datacom/v1/archive.pb.h"
+#include "deploy/tools/archive/store.h"
+
+namespace datacom::archive {
+
+// The newest cut of which every part is there.
+struct Newest {
+  uint64_t number = 0;  // 0: the archive is empty
+  std::string name;
+  v1::ArchiveCut cut;
+};
+// DATA_LOSS, naming what is missing, when no cut is whole. `place` is for messages.
+absl::StatusOr<Newest> FindNewest(Store* store, const std::string& place);
+
+struct Copied {
+  uint64_t update = 0;              // of the newest cut; of an empty archive 0
+  uint64_t objects = 0, bytes = 0;  // uploaded now
+  uint64_t all_bytes = 0;           // of the run's files
+};
+// Copies what changed since the newest cut, and writes how it went to the file archive/state of the run folder.
+// ALREADY_EXISTS: the place holds another run, or another folder owns it. FAILED_PRECONDITION: no checkpoint. INVALID_ARGUMENT
+// and NOT_FOUND as Store::Open; what fails otherwise may be tried again.
+absl::StatusOr<Copied> CopyRun(const std::string& run_dir, const std::string& place);
+
+// Makes the run folder, which must not exist or be empty, as it was at the archive's newest cut; with `own` it becomes
+// the owner. The folder appears whole: an interrupted call leaves FOLDER.restoring, which the next one replaces.
+// NOT_FOUND when the archive holds no run; DATA_LOSS naming the part whose bytes are wrong.
+absl::StatusOr<v1::ArchiveCut> Restore(const std::string& place, const std::string& run_dir, bool own);
+
+}  // namespace datacom::archive
+
+#endif  // DATACOM_DEPLOY_TOOLS_ARCHIVE_ARCHIVE_H_
+// SPDX-License-Identifier: Apache-2.0

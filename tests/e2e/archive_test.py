@@ -1,0 +1,246 @@
+"""A run goes on from its archive on an empty machine: from a folder, and from an object store that fails."""
+import os
+import shutil
+import signal
+import subprocess
+import unittest
+
+from lockstep_test import records
+from package_python import package_python
+from running import BIN, PATIENCE, RunTest, Training, run, wait_for_end
+from watching import Watch
+
+SMALL_RING = ["replay.capacity=600", "run.checkpoint_updates=400"]  # rows are overwritten many times
+
+
+def objects(place):
+    """The size of each object by its name. Objects come and go meanwhile."""
+    found = {}
+    for folder, _, names in os.walk(place):
+        for path in (os.path.join(folder, name) for name in names if not name.endswith((".uploading", ".partial"))):
+            try:
+                found[os.path.relpath(path, place)] = os.stat(path).st_size
+            except FileNotFoundError:
+                pass
+    return found
+
+
+def cuts(place):
+    return sorted(name for name in objects(place) if name.startswith("cuts/"))
+
+
+class ArchivedRunTest(RunTest):
+    def training(self, name, *arguments, place=None, overrides=SMALL_RING):
+        place = os.path.join(self.folder, "archive") if place is None else place
+        return Training(self, name, "--seeds", "3-4", *(arguments or ("--steps", "8000")), "--archive", place, overrides=overrides)
+
+    def check_copy(self, place, name):
+        """Copies the archive to a new folder, which must be a sound run."""
+        folder = os.path.join(self.folder, name)
+        copied = run("copy", place, folder)
+        self.assertEqual(copied.returncode, 0, copied.stderr)
+        verified = run("verify", folder)
+        self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
+        return folder
+
+    def kill_and_lose(self, training):
+        processes = training.processes()
+        training.process.kill()
+        training.process.wait()
+        for process in processes[1:]:
+            wait_for_end(process)
+        shutil.rmtree(training.folder)
+
+    def refused(self, *words):
+        done = run(*words)
+        self.assertIn(done.returncode, (1, 2), done.stdout)
+        return done.stderr
+
+
+class ArchiveTest(ArchivedRunTest):
+    def test_a_run_whose_machine_is_lost_goes_on_from_its_archive(self):
+        place = os.path.join(self.folder, "archive")
+        training = self.training("a").start()
+        for count in (3, 6):
+            training.wait(lambda: cuts(place) and int(cuts(place)[-1].split("/")[1][:9]) >= count, f"cut {count}")
+            self.kill_and_lose(training)
+            training.start("--resume")
+        output = training.finish()
+        self.assertIn(f"archive: {place} holds update 7,500", output)
+        training.check_complete(seeds=[3, 4], steps=8000, epochs=8)
+        self.assertEqual(len(cuts(place)), 2)
+        copy = self.check_copy(place, "copy")
+        for name in ("progress.csv", "episodes.csv", "report.html", "ledger/member_1.steps", "run_id"):
+            with open(os.path.join(training.folder, name), "rb") as one, open(os.path.join(copy, name), "rb") as other:
+                self.assertEqual(one.read(), other.read(), name)
+
+    def test_a_lockstep_run_that_goes_on_from_its_archive_has_the_same_bits(self):
+        settings = ["hyper.delta_warmup=1500", "run.checkpoint_updates=300", "task_options.horizon=150"]
+        arguments = ("--lockstep", "--steps", "2600")
+        reference = Training(self, "reference", "--seeds", "3-4", *arguments, overrides=settings).start()
+        reference.finish()
+        place = os.path.join(self.folder, "archive")
+        training = Training(self, "a", "--seeds", "3-4", *arguments, "--archive", place, overrides=settings).start()
+        training.wait(lambda: len(cuts(place)) > 1, "two cuts")
+        self.kill_and_lose(training)
+        training.start("--resume").finish()
+        self.assertEqual(records(training), records(reference))
+
+    def test_copies_of_a_running_run_are_sound_and_a_later_one_copies_only_what_is_new(self):
+        training = Training(self, "a", "--seeds", "3-4", "--steps", "60000", overrides=["run.checkpoint_updates=400"]).start()
+        place = os.path.join(self.folder, "there")
+        sizes = []
+        for count in range(1, 6):
+            training.wait_for_checkpoint(1500 * count)
+            copied = run("copy", training.folder, "file://" + place)
+            self.assertEqual(copied.returncode, 0, copied.stderr)
+            before = objects(place)
+            self.check_copy(place, f"copy{count}")
+            sizes.append(before)
+        new = [sum(bytes_ for name, bytes_ in after.items() if name not in before) for before, after in zip(sizes, sizes[1:])]
+        steps = [sum(bytes_ for name, bytes_ in held.items() if "/member_0.rows/" in name) for held in sizes]
+        self.assertGreater(steps[-1], 2 * steps[0])
+        self.assertLess(min(new), sum(sizes[-1].values()) / 2)
+        training.process.send_signal(signal.SIGTERM)
+        training.finish(75)
+
+    def test_a_cut_that_lacks_a_part_is_passed_over(self):
+        place = os.path.join(self.folder, "archive")
+        training = self.training("a").start()
+        training.finish()
+        newest = self.check_copy(place, "whole")
+        with open(os.path.join(newest, "run_id"), encoding="utf-8") as file:
+            identity = file.read().strip()
+        self.assertIn(f"holds update 7,500 of run {identity}", self.refused("train", "cartpole/datacom", "--archive", place))
+        self.assertIn("not empty", self.refused("copy", place, newest))
+        older, last = cuts(place)
+        report = next(name for name in objects(place) if name.startswith("parts/report.html/"))
+        os.truncate(os.path.join(place, report), 1000)  # only the last cut has the report
+        copy = self.check_copy(place, "older")
+        self.assertFalse(os.path.exists(os.path.join(copy, "report.html")))
+        os.unlink(os.path.join(place, older))
+        self.assertIn(f"no cut is whole; the newest, {last} lacks {report}", self.refused("copy", place, os.path.join(self.folder, "none")))
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "none")))
+
+    def test_a_part_with_other_bytes_of_the_same_length_is_refused_by_name(self):
+        place = os.path.join(self.folder, "archive")
+        self.training("a").start().finish()
+        part = next(name for name in objects(place) if name.startswith("parts/progress.csv/"))
+        with open(os.path.join(place, part), "r+b") as file:
+            byte = file.read(1)
+            file.seek(0)
+            file.write(bytes([byte[0] ^ 1]))
+        self.assertIn(f"object {part}: other bytes than were archived", self.refused("copy", place, os.path.join(self.folder, "none")))
+
+    def test_two_copies_of_a_run_cannot_write_one_archive(self):
+        place = os.path.join(self.folder, "archive")
+        first = self.training("a").start()
+        first.wait(lambda: len(cuts(place)) > 1, "two cuts")
+        second = self.training("b").start("--resume")
+        second.wait_for_checkpoint(4000)
+        output = first.process.communicate(timeout=PATIENCE)[0]
+        self.assertEqual(first.process.returncode, 2, output)
+        self.assertIn("which went on without " + first.folder, output)
+        second.finish()
+        self.assertIn("which went on without", self.refused("copy", first.folder, place))
+        self.check_copy(place, "copy")
+
+    def test_a_place_that_cannot_be_used_is_refused_before_the_run_begins(self):
+        for place, reason in (("ftp://host/x", "unknown scheme"), ("s3://", "names no bucket"), ("file://x", "an absolute path"),
+                              ("/proc/none/x", "/proc/none")):
+            with self.subTest(place):
+                stderr = self.refused("copy", os.path.join(self.folder, "no run"), place) if place.startswith("/") else \
+                    self.refused("train", "cartpole/datacom", "--run-dir", os.path.join(self.folder, "a"), "--archive", place)
+                if not place.startswith("/"):
+                    self.assertIn(reason, stderr)
+                self.assertFalse(os.path.exists(os.path.join(self.folder, "a")))
+        without = dict(os.environ, DATACOM_RCLONE="/nonexistent/rclone")
+        done = run("train", "cartpole/datacom", "--run-dir", os.path.join(self.folder, "a"), "--archive", "s3://bucket/x", env=without)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("the program /nonexistent/rclone is missing", done.stderr)
+
+
+class ObjectStore:
+    """An S3 server with signatures on loopback, over a folder; it can be killed and started again."""
+
+    def __init__(self, test, rclone):
+        self.test, self.rclone, self.process = test, rclone, None
+        self.buckets = os.path.join(test.folder, "buckets")
+        os.makedirs(os.path.join(self.buckets, "bucket"))
+        self.log, self.port = os.path.join(test.folder, "store.log"), "0"
+        self.start()
+        test.addCleanup(self.kill)
+        self.environment = dict(os.environ, DATACOM_RCLONE=rclone, AWS_ACCESS_KEY_ID="someone", AWS_SECRET_ACCESS_KEY="a secret",
+                                AWS_ENDPOINT_URL=f"http://127.0.0.1:{self.port}", RCLONE_CONFIG=os.path.join(test.folder, "none.conf"))
+
+    def start(self):
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen([self.rclone, "serve", "s3", "--addr", f"127.0.0.1:{self.port}", "--auth-key", "someone,a secret",
+                                             "--config", "/dev/null", "--cache-dir", os.path.join(self.test.folder, "cache"), self.buckets], stderr=log)
+
+        def listens():
+            with open(self.log, encoding="utf-8") as log:
+                found = [line for line in log if "http://127.0.0.1:" in line]
+            if found:
+                self.port = found[0].split("http://127.0.0.1:")[1].split("/")[0]
+            return bool(found)
+        with Watch(self.test.folder) as watch:
+            self.test.assertTrue(watch.wait(listens, PATIENCE, self.process.pid))
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class ObjectStoreTest(ArchivedRunTest):
+    """The same store as a bucket. Uploads are cut short by kills, and the store is away for a while."""
+
+    def setUp(self):
+        super().setUp()
+        python = package_python(os.path.dirname(BIN))
+        if python is None:
+            self.skipTest("PyPI cannot be reached: it has rclone; or the build has a sanitizer")
+        self.store = ObjectStore(self, os.path.join(os.path.dirname(python), "rclone"))
+
+    def test_a_run_goes_on_from_a_bucket_after_kills_and_a_store_that_was_away(self):
+        bucket, there = "s3://bucket/runs/five", os.path.join(self.store.buckets, "bucket/runs/five")
+        training = self.training("a", "--steps", "30000", place=bucket)
+        training.environment = self.store.environment
+        training.start()
+        training.wait(lambda: len(cuts(there)) > 0, "a cut")
+        before = objects(there)
+        training.wait(lambda: objects(there) != before, "a part of the next copy")  # then it is cut short
+        self.kill_and_lose(training)
+        training.start("--resume")
+        training.wait_for_checkpoint(3000)
+        self.store.kill()
+        state = os.path.join(training.folder, "archive/state")
+
+        def fails():
+            with open(state, "rb") as file:
+                return b"127.0.0.1" in file.read()
+        training.wait(fails, "a copy that fails")
+        status = run("status", training.folder)
+        self.assertIn("the newest copy failed: s3://bucket/runs/five: ", status.stdout + status.stderr)
+        self.store.start()
+        output = training.finish()
+        self.assertIn("; training goes on", output)
+        self.assertIn(f"archive: {bucket} holds update 29,500", output)
+        training.check_complete(seeds=[3, 4], steps=30000, epochs=30)
+        folder = os.path.join(self.folder, "copy")
+        copied = run("copy", bucket, folder, env=self.store.environment)
+        self.assertEqual(copied.returncode, 0, copied.stderr)
+        verified = run("verify", folder)
+        self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
+
+    def test_a_wrong_secret_is_refused_before_the_run_begins(self):
+        wrong = dict(self.store.environment, AWS_SECRET_ACCESS_KEY="another")
+        done = run("train", "cartpole/datacom", "--run-dir", os.path.join(self.folder, "a"), "--archive", "s3://bucket/x", env=wrong)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("s3://bucket/x: list: ", done.stderr)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "a")))
+
+
+if __name__ == "__main__":
+    unittest.main()
+# SPDX-License-Identifier: Apache-2.0
