@@ -24,7 +24,8 @@ namespace datacom::cli {
 // empty archive. Returns the options to go on with; `notes` receives sentences.
 absl::StatusOr<TrainOptions> BringRun(TrainOptions options, std::vector<std::string>* notes);
 
-// "archive: PLACE holds update 12,000, copied 35 s ago" and what fails, from the run's folder; empty without an archive.
+// "archive: PLACE holds update 12,000, copied 35 s ago" and what fails, from the run's folder; empty without an
+// archive.
 std::string DescribeArchive(const std::string& run_dir);
 
 class Archiving {
@@ -45,10 +46,10 @@ class Archiving {
   const std::string run_dir_, place_;
   const Clock& clock_ = Clock::Real();
   Process copy_;
-  uint64_t copying_ = 0;                  // the checkpoint that the copy has at least
-  std::optional<uint64_t> copied_;        // the newest checkpoint that a copy has taken
-  std::string error_;                     // of the newest copy
-  std::chrono::seconds pause_{0};         // after an error
+  uint64_t copying_ = 0;            // the checkpoint that the copy has at least
+  std::optional<uint64_t> copied_;  // the newest checkpoint that a copy has taken
+  std::string error_;               // of the newest copy
+  std::chrono::seconds pause_{0};   // after an error
   Clock::Time not_before_ = clock_.Now();
   std::vector<std::string> events_;
 };

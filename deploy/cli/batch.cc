@@ -135,6 +135,39 @@ std::string ShellWord(const std::string& word) {
   return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
 }
 
+absl::Status CheckBackend(const std::string& backend, const BatchOptions& batch, const TrainOptions& options) {
+  const bool is_batch = backend == kSlurm || backend == kList, kubernetes = backend == kKubernetes;
+  const ManifestOptions& manifests = batch.manifests;
+  const std::pair<bool, std::string> refusals[] = {
+      {!is_batch && !kubernetes && backend != kLocal,
+       absl::StrCat("--backend ", backend, ": unknown backend; use ", kLocal, ", ", kSlurm, ", ", kList, " or ",
+                    kKubernetes)},
+      {!manifests.images.empty() && !kubernetes,
+       absl::StrCat("--images: --backend ", backend, " uses no images; use --backend kubernetes")},
+      {manifests.plain && !kubernetes, "--plain: use it with --backend kubernetes"},
+      {!manifests.pods.empty() && !kubernetes, "--pods: use it with --backend kubernetes"},
+      {!manifests.tls_secret.empty() && !kubernetes, "--tls-secret: use it with --backend kubernetes"},
+      {!batch.program.empty() && !is_batch, "--program: use it with --backend slurm or list"},
+      {batch.join > 0 && backend != kSlurm, "--join: use it with --backend slurm"},
+      {!batch.sbatch.empty() && backend != kSlurm, "--sbatch: use it with --backend slurm"},
+      {kubernetes && options.max_hours > 0,
+       "--max-hours: this command only writes manifests and cannot stop the cluster; stop it with kubectl delete -k, "
+       "or use --backend local"},
+      {kubernetes && options.stall_minutes != kStallMinutes,
+       "--stall-minutes: the roles of a cluster keep their default; use --backend local, or edit the manifests"},
+      {kubernetes && !options.archive.empty(),
+       "--archive: on Kubernetes volumes keep a run, and deploy/kubernetes/fetch copies it; use --backend local"},
+      {kubernetes && !options.tls.empty(),
+       "--tls: the pods read a secret of the cluster; name it with --tls-secret (deploy/kubernetes/overlays/secure "
+       "says "
+       "how to make it)"}};
+  for (const auto& [refused, why] : refusals) {
+    if (refused) return absl::InvalidArgumentError(why);
+  }
+  if (!manifests.pods.empty()) RETURN_IF_ERROR(PodFields(manifests.pods).status());
+  return manifests.images.empty() ? absl::OkStatus() : CheckImages(manifests.images);
+}
+
 std::string TrainCommand(const BatchOptions& batch, const TrainOptions& options, const std::string& run_dir,
                          uint64_t steps) {
   std::string command = absl::StrCat(ProgramOf(batch), " train --resume --no-film --run-dir ",

@@ -21,12 +21,18 @@ namespace datacom::cli {
 // are older than its checkpoint cannot resume.
 inline constexpr char kSlurmSetting[] = "replay.sync=true";
 
-// The options of --backend slurm and list, as they were typed.
+inline constexpr char kLocal[] = "local", kKubernetes[] = "kubernetes", kSlurm[] = "slurm", kList[] = "list";
+
+// The options of the other backends than local, as they were typed.
 struct BatchOptions {
-  std::string program;  // starts this command on a node; empty: this program
-  std::string sbatch;   // options of sbatch, separated by spaces
-  int join = 0;         // actors in jobs of their own
+  std::string program;        // starts this command on a node; empty: this program
+  std::string sbatch;         // options of sbatch, separated by spaces
+  int join = 0;               // actors in jobs of their own
+  ManifestOptions manifests;  // images, plain, pods, tls_secret
 };
+
+// INVALID_ARGUMENT, saying what to do instead, for an option that the backend cannot follow.
+absl::Status CheckBackend(const std::string& backend, const BatchOptions& batch, const TrainOptions& options);
 
 // A word of a shell's command line: in single quotes unless it needs none.
 std::string ShellWord(const std::string& word);

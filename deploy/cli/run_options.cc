@@ -12,7 +12,7 @@ namespace {
 
 constexpr char kExperiment[] = "Options of the experiment";  // headings in the help
 constexpr char kProcesses[] = "Options of the processes";
-constexpr char kBatch[] = "Options of --backend slurm and list";
+constexpr char kBatch[] = "Options of the other backends";
 
 // CLI11's own check would print the range of a double.
 CLI::Validator AboveZero() {
@@ -22,6 +22,22 @@ CLI::Validator AboveZero() {
     return absl::StrCat("must be a number above 0, not ", text);
   };
   return CLI::Validator(check, "");
+}
+
+// Of AddBatchOptions, for --backend kubernetes.
+void AddManifestOptions(CLI::App* verb, ManifestOptions* options) {
+  verb->add_option("--images", options->images,
+                   "Kubernetes: registry of the images, e.g. registry.example.org/team:tag")
+      ->group(kBatch);
+  verb->add_flag("--plain", options->plain, "Kubernetes: Jobs and Services, for clusters with neither JobSet nor Kueue")
+      ->group(kBatch);
+  verb->add_option("--pods", options->pods,
+                   "Kubernetes: file of YAML with fields for the spec of every pod, e.g. tolerations, nodeSelector, "
+                   "priorityClassName, imagePullSecrets")
+      ->group(kBatch);
+  verb->add_option("--tls-secret", options->tls_secret,
+                   "Kubernetes: Secret with ca.crt, tls.crt, tls.key and token, for mutual TLS between the roles")
+      ->group(kBatch);
 }
 
 }  // namespace
@@ -96,6 +112,7 @@ void AddBatchOptions(CLI::App* verb, BatchOptions* options) {
                    "mutual TLS between the nodes")
       ->check(CLI::Range(1, 10000))
       ->group(kBatch);
+  AddManifestOptions(verb, &options->manifests);
 }
 
 void RefuseOptions(CLI::App* verb, const std::vector<std::string>& flags, const std::string& reason) {

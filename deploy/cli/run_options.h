@@ -23,7 +23,7 @@ void AddAlgorithmOption(CLI::App* verb, TrainOptions* options);
 // --actors, --envs, --run-dir, --max-hours, --stall-minutes, --tls and --quiet.
 void AddProcessOptions(CLI::App* verb, TrainOptions* options);
 
-// --program, --sbatch and --join: options of --backend slurm and list.
+// Options of the backends slurm, list and kubernetes.
 void AddBatchOptions(CLI::App* verb, BatchOptions* options);
 
 // Refuses options that only other verbs have: wrong usage, with a reason that says what to type instead. The verb's

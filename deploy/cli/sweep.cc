@@ -43,54 +43,27 @@ namespace {
 constexpr std::chrono::milliseconds kTick{100};
 constexpr double kLineSeconds = 10;
 constexpr int kTailLines = 8;
-constexpr char kLocal[] = "local", kKubernetes[] = "kubernetes", kSlurm[] = "slurm", kList[] = "list";
 
 // The options as they were typed; zero or empty = not given.
 struct SweepOptions {
   TrainOptions run;  // those that `train` has too; run_dir is the folder of the sweep
   BatchOptions batch;
-  std::string file, images, backend = "local";
+  std::string file, backend = kLocal;
   int max_members = 0, jobs = 0;
-  bool render_only = false, status = false, plain = false;
+  bool render_only = false, status = false;
 };
-
-// Refuses the options that the chosen backend cannot follow.
-absl::Status CheckBackend(const SweepOptions& options) {
-  const BatchOptions& batch = options.batch;
-  const bool is_batch = options.backend == kSlurm || options.backend == kList;
-  const bool kubernetes = options.backend == kKubernetes;
-  const std::pair<bool, std::string> refusals[] = {
-      {!is_batch && !kubernetes && options.backend != kLocal,
-       absl::StrCat("--backend ", options.backend, ": unknown backend; use ", kLocal, ", ", kSlurm, ", ", kList, " or ",
-                    kKubernetes)},
-      {!options.images.empty() && !kubernetes,
-       absl::StrCat("--images: --backend ", options.backend, " uses no images; use --backend kubernetes")},
-      {options.plain && !kubernetes, "--plain: use it with --backend kubernetes"},
-      {!batch.program.empty() && !is_batch, "--program: use it with --backend slurm or list"},
-      {batch.join > 0 && options.backend != kSlurm, "--join: use it with --backend slurm"},
-      {!batch.sbatch.empty() && options.backend != kSlurm, "--sbatch: use it with --backend slurm"},
-      {options.backend == kList && options.jobs > 0,
-       "--jobs: the program that reads the list decides how many run at a time"},
-      {kubernetes && options.jobs > 0,
-       "--jobs: the cluster decides how many populations run; set the quota in "
-       "deploy/kubernetes/overlays/sweep/quota.yaml, or use --backend local"},
-      {kubernetes && options.run.max_hours > 0,
-       "--max-hours: this command only writes manifests and cannot stop the cluster; stop it with kubectl delete -k, "
-       "or use --backend local"},
-      {kubernetes && options.run.stall_minutes != kStallMinutes,
-       "--stall-minutes: the roles of a cluster keep their default; use --backend local, or edit the manifests"},
-      {kubernetes && !options.run.tls.empty(),
-       "--tls: the Jobs of a sweep have no secret; start single runs with deploy/kubernetes/overlays/secure, or use "
-       "--backend local"}};
-  for (const auto& [refused, why] : refusals) {
-    if (refused) return absl::InvalidArgumentError(why);
-  }
-  return options.images.empty() ? absl::OkStatus() : CheckImages(options.images);
-}
 
 absl::StatusOr<SweepInput> ReadInput(const SweepOptions& options) {
   const TrainOptions& run = options.run;
-  RETURN_IF_ERROR(CheckBackend(options));
+  RETURN_IF_ERROR(CheckBackend(options.backend, options.batch, run));
+  if (options.jobs > 0 && options.backend == kList) {
+    return absl::InvalidArgumentError("--jobs: the program that reads the list decides how many run at a time");
+  }
+  if (options.jobs > 0 && options.backend == kKubernetes) {
+    return absl::InvalidArgumentError(
+        "--jobs: the cluster decides how many populations run; set the quota in "
+        "deploy/kubernetes/overlays/sweep/quota.yaml, or use --backend local");
+  }
   ASSIGN_OR_RETURN(SweepInput input, LoadSweep(options.file));
   if (!run.seeds.empty()) input.sweep.set_seeds(run.seeds);
   if (options.backend == kSlurm) input.sweep.add_set(kSlurmSetting);
@@ -327,18 +300,11 @@ absl::StatusOr<int> Sweep(const SweepOptions& options) {
   RETURN_IF_ERROR(PrepareSweepFolder(dir, input.sweep, populations));
   if ((!run.quiet && !run.json) || options.render_only) PrintPlan(input, dir, populations);
   if (options.backend == kKubernetes) {
-    const ManifestOptions manifests{input.sweep.name(), options.images, std::max(1, run.actors), run.environments,
-                                    options.plain};
-    RETURN_IF_ERROR(WriteManifests(dir, manifests, populations));
-    for (const SweepRun& population : populations) {
-      if (FitsConfigMap(population.experiment)) continue;
-      std::printf(
-          "%s/%s/task_files is too large for a ConfigMap: put it into the learner's image or a volume, and name its "
-          "place in the learner's environment variable DATACOM_TASK_FILES\n",
-          dir.c_str(), population.name.c_str());
-    }
-    std::printf("start with: kubectl apply -k %s (apply deploy/kubernetes/overlays/%s once per cluster first)\n",
-                dir.c_str(), options.plain ? "plain" : "sweep");
+    ManifestOptions manifests = options.batch.manifests;
+    manifests.sweep = input.sweep.name();
+    manifests.actors = std::max(1, run.actors);
+    manifests.environments = run.environments;
+    RETURN_IF_ERROR(WriteCluster(dir, manifests, populations));
     return kExitOk;
   }
   if (options.backend == kSlurm) {
@@ -376,10 +342,6 @@ void AddSweep(CLI::App* app, int* exit_code) {
                    "-k (local)");
   verb->add_flag("--render-only", options->render_only, "write the experiments and print the plan, but train nothing");
   verb->add_flag("--status", options->status, "print how far the sweep is, and do nothing else");
-  verb->add_option("--images", options->images,
-                   "registry of the images, e.g. registry.example.org/team:tag; needs --backend kubernetes");
-  verb->add_flag("--plain", options->plain,
-                 "with --backend kubernetes: Jobs and Services, for clusters with neither JobSet nor Kueue");
   verb->add_option("--jobs", options->jobs,
                    "populations trained at a time (1); with --backend slurm the limit of the array")
       ->check(CLI::Range(1, 1024));

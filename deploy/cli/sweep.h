@@ -96,18 +96,29 @@ absl::Status PrintSweepStatus(const std::string& folder);
 // same populations give the same files.
 
 // Turns a name into one that Kubernetes accepts for hosts: lower-case letters, digits and "-", a letter first, at most
-// 40 characters (pods append to it). A longer name is cut and gets a checksum.
+// 40 characters (pods append to it). A longer name keeps its end, behind a checksum.
 std::string ObjectName(const std::string& name);
+
+// The name of a population's objects: of its sweep and itself, with their common first word once. A run by itself has
+// no name as a population.
+std::string PopulationName(const std::string& sweep, const std::string& population);
+
+// The content of a file of YAML with fields of a pod's spec (tolerations, priorityClassName, imagePullSecrets,
+// nodeSelector), as lines of the template. INVALID_ARGUMENT, naming the line, for a field that datacom sets, and for
+// what is no field. Blocks on the disk.
+absl::StatusOr<std::string> PodFields(const std::string& file);
 
 // INVALID_ARGUMENT unless it has the form HOST:PORT/PATH:TAG, of which all but one part may be absent.
 absl::Status CheckImages(const std::string& images);
 
 struct ManifestOptions {
-  std::string sweep;     // prefix of every name: two sweeps in a cluster may have populations of the same name
-  std::string images;    // registry of the images, "registry.example.org/team:tag"; empty: the nodes' default
-  int actors = 1;        // per population
-  int environments = 0;  // per actor; 0: the default of `train`
-  bool plain = false;    // Jobs and Services, which need neither JobSet nor Kueue in the cluster
+  std::string sweep;       // prefix of every name: two sweeps in a cluster may have populations of the same name
+  std::string images;      // registry of the images, "registry.example.org/team:tag"; empty: the nodes' default
+  int actors = 1;          // per population
+  int environments = 0;    // per actor; 0: the default of `train`
+  std::string pods;        // file of PodFields, for every pod; empty: none
+  std::string tls_secret;  // Secret with ca.crt, tls.crt, tls.key and token; empty: plain text
+  bool plain = false;      // Jobs and Services, which need neither JobSet nor Kueue in the cluster
 };
 
 // Whether a ConfigMap holds the experiment with the large files of its model. If not, the population's learner needs
@@ -115,9 +126,13 @@ struct ManifestOptions {
 bool FitsConfigMap(const v1::Experiment& experiment);
 
 // Writes <dir>/<population>/{experiment.textproto,task_files,population.yaml} and <dir>/kustomization.yaml.
-// INVALID_ARGUMENT when two populations would get the same name, or an experiment is too large for a ConfigMap.
+// INVALID_ARGUMENT when two populations would get the same name, or an experiment is too large for a ConfigMap, and for
+// a wrong file of PodFields. A population without a name lies in `dir` itself.
 absl::Status WriteManifests(const std::string& dir, const ManifestOptions& options,
                             const std::vector<SweepRun>& populations);
+// The same, and says how to start them.
+absl::Status WriteCluster(const std::string& dir, const ManifestOptions& options,
+                          const std::vector<SweepRun>& populations);
 
 }  // namespace datacom::cli
 

@@ -1,14 +1,20 @@
 #include "deploy/cli/sweep.h"
 
+#include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <regex>
 #include <set>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "common/base/files.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
@@ -17,6 +23,7 @@
 #include "datacom/v1/task.pb.h"
 #include "deploy/cli/run_folder.h"
 #include "deploy/cli/train_plan.h"
+#include "deploy/cli/verbs.h"
 
 namespace datacom::cli {
 namespace {
@@ -26,7 +33,7 @@ constexpr size_t kMaxConfigMap = 1 << 20;      // Kubernetes' limit
 constexpr uint64_t kRecordBytes = 1ull << 28;  // progress, episodes, TensorBoard
 constexpr uint64_t kViolationBytes = 30;       // ledger bytes per step: a few hundred per violation, one step in ten
 constexpr char kHead[] =
-    "# Written by `datacom sweep --backend kubernetes`. deploy/kubernetes/overlays/sweep makes the namespace and its "
+    "# Written by `datacom --backend kubernetes`. deploy/kubernetes/overlays/sweep makes the namespace and its "
     "queue;\n"
     "# with --plain, overlays/plain makes the namespace.\n"
     "apiVersion: kustomize.config.k8s.io/v1beta1\n"
@@ -61,12 +68,23 @@ std::string WithoutSet(const std::string& text) {
                               text.substr(jobs + sizeof kJobs - 1), *kJob,
                               "    - apiVersion: batch/v1\n      kind: Job\n      metadata: {name: @NAME@-$1, labels: "
                               "{app.kubernetes.io/part-of: datacom, datacom/task: @TASK@, datacom/algorithm: "
-                              "@ALGORITHM@}}\n      spec:\n"));
+                              "@ALGORITHM@, datacom/sweep: @SWEEP@}}\n      spec:\n"));
   return absl::StrReplaceAll(plain, {{"          completions: @ACTORS@\n", ""}});
 }
 
+// The lines for a run with or without TLS, without their marks.
+std::string ForTls(const std::string& text, bool tls) {
+  constexpr char kWith[] = "  # tls", kWithout[] = "  # no tls";
+  std::string kept;
+  for (absl::string_view line : absl::StrSplit(absl::StripSuffix(text, "\n"), '\n')) {
+    const bool with = absl::ConsumeSuffix(&line, kWith), without = !with && absl::ConsumeSuffix(&line, kWithout);
+    if ((!with || tls) && (!without || !tls)) absl::StrAppend(&kept, line, "\n");
+  }
+  return kept;
+}
+
 absl::StatusOr<std::string> Manifest(const std::string& text, const std::string& name, const SweepRun& population,
-                                     const ManifestOptions& options) {
+                                     const ManifestOptions& options, const std::string& pod) {
   const v1::Experiment& experiment = population.experiment;
   TrainOptions train;
   train.actors = options.actors;
@@ -76,10 +94,14 @@ absl::StatusOr<std::string> Manifest(const std::string& text, const std::string&
   const Needs& needs = population.needs;
   const uint64_t steps = experiment.run().env_steps() * experiment.members_size();
   const uint64_t run_bytes = needs.disk_bytes() - needs.ring_bytes + kRecordBytes + steps * kViolationBytes;
-  const std::string pod = options.plain ? "" : absl::StrCat("-0-0.", name);  // of a JobSet's host names
+  const std::string host = options.plain ? "" : absl::StrCat("-0-0.", name);  // of a JobSet's host names
   return absl::StrReplaceAll(text, {{"@NAME@", name},
-                                    {"@REPLAY@", absl::StrCat(name, "-replay", pod)},
-                                    {"@LEARNER@", absl::StrCat(name, "-learner", pod)},
+                                    {"@SWEEP@", ObjectName(options.sweep)},
+                                    {"@POD@", pod},
+                                    {"@TLS@", options.tls_secret},
+                                    {"@HEALTH@", options.tls_secret.empty() ? "7000" : "7001"},
+                                    {"@REPLAY@", absl::StrCat(name, "-replay", host)},
+                                    {"@LEARNER@", absl::StrCat(name, "-learner", host)},
                                     {"@TASK@", experiment.task()},
                                     {"@ALGORITHM@", experiment.algorithm()},
                                     {"@ACTORS@", absl::StrCat(layout.actors)},
@@ -133,10 +155,48 @@ std::string ObjectName(const std::string& name) {
   if (object.empty() || !absl::ascii_isalpha(object.front())) object = "run-" + object;
   if (object.size() > kMaxName) {
     const uint64_t key = StreamKey(name, {});
-    object = absl::StrCat(object.substr(0, kMaxName - kChecksum - 1), "-", absl::StrFormat("%08x", key & 0xffffffff));
+    // Of a long name the end says more: method and values.
+    const size_t end = object.size() - (kMaxName - kChecksum - 3);
+    object = absl::StrCat("d", absl::StrFormat("%08x", key & 0xffffffff), "-", object.substr(end));
   }
   while (object.back() == '-') object.pop_back();
   return object;
+}
+
+std::string PopulationName(const std::string& sweep, const std::string& population) {
+  if (population.empty()) return ObjectName(sweep);
+  // Sweeps and populations of a task begin with its name; once is enough.
+  const size_t word = std::min(sweep.find_first_of("/-"), population.find('-'));
+  const bool same =
+      word != std::string::npos && word < sweep.size() && sweep.substr(0, word) == population.substr(0, word);
+  return ObjectName(absl::StrCat(sweep, "-", same ? population.substr(word + 1) : population));
+}
+
+absl::StatusOr<std::string> PodFields(const std::string& file) {
+  const std::set<std::string> taken = {"restartPolicy",
+                                       "terminationGracePeriodSeconds",
+                                       "automountServiceAccountToken",
+                                       "securityContext",
+                                       "enableServiceLinks",
+                                       "containers",
+                                       "volumes"};
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(file, kMaxConfigMap));
+  std::string fields;
+  int number = 0;
+  for (const absl::string_view line : absl::StrSplit(absl::StripSuffix(text, "\n"), '\n')) {
+    ++number;
+    const std::string key(line.substr(0, line.find(':')));
+    const bool is_key = !key.empty() && absl::c_all_of(key, absl::ascii_isalpha) && key.size() < line.size();
+    const bool is_rest = line.empty() || line[0] == ' ' || line[0] == '#' || line[0] == '-';
+    if ((!is_key && !is_rest) || absl::StrContains(line, '\t') || absl::StartsWith(line, "---") ||
+        taken.count(key) > 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--pods ", file, ", line ", number, ": \"", line, "\" ",
+          taken.count(key) > 0 ? "is set by datacom" : "is no field of a pod's spec, such as tolerations:"));
+    }
+    absl::StrAppend(&fields, line.empty() ? "" : "              ", line, "\n");
+  }
+  return fields;
 }
 
 absl::Status CheckImages(const std::string& images) {
@@ -151,11 +211,14 @@ absl::Status CheckImages(const std::string& images) {
 absl::Status WriteManifests(const std::string& dir, const ManifestOptions& options,
                             const std::vector<SweepRun>& populations) {
   ASSIGN_OR_RETURN(std::string text, Template());
+  text = ForTls(text, !options.tls_secret.empty());
   if (options.plain) text = WithoutSet(text);
+  ASSIGN_OR_RETURN(const std::string pod, options.pods.empty() ? "" : PodFields(options.pods));
   std::string resources = "resources:\n", experiments = "configMapGenerator:\n";
   std::set<std::string> names;
   for (const SweepRun& population : populations) {
-    const std::string name = ObjectName(absl::StrCat(options.sweep, "-", population.name));
+    const std::string name = PopulationName(options.sweep, population.name);
+    const std::string below = population.name.empty() ? "" : population.name + "/";
     if (!names.insert(name).second) {
       return absl::InvalidArgumentError(absl::StrCat(population.name, ": another population would also be called ",
                                                      name, " in the cluster; use labels that differ more"));
@@ -166,19 +229,36 @@ absl::Status WriteManifests(const std::string& dir, const ManifestOptions& optio
                                                      " bytes and a ConfigMap holds ", kMaxConfigMap,
                                                      "; lower --max-members"));
     }
-    ASSIGN_OR_RETURN(const std::string manifest, Manifest(text, name, population, options));
+    ASSIGN_OR_RETURN(const std::string manifest, Manifest(text, name, population, options, pod));
     const std::string folder = RunFolder(dir, population);
     RETURN_IF_ERROR(WriteExperiment(ExperimentFile(folder), population.experiment));
     RETURN_IF_ERROR(WriteFileAtomically(folder + "/population.yaml", manifest));
-    absl::StrAppend(&resources, "  - ", population.name, "/population.yaml\n");
-    const auto in_folder = [&](std::string* out, const std::string& file) {
-      absl::StrAppend(out, population.name, "/", file);
-    };
+    absl::StrAppend(&resources, "  - ", below, "population.yaml\n");
+    const auto in_folder = [&](std::string* out, const std::string& file) { absl::StrAppend(out, below, file); };
     absl::StrAppend(&experiments, "  - name: ", name, "\n    files: [",
                     absl::StrJoin(ConfigMapFiles(population.experiment), ", ", in_folder), "]\n");
   }
   return WriteFileAtomically(dir + "/kustomization.yaml",
                              absl::StrCat(kHead, Images(options.images), resources, experiments));
+}
+
+absl::Status WriteCluster(const std::string& dir, const ManifestOptions& options,
+                          const std::vector<SweepRun>& populations) {
+  RETURN_IF_ERROR(WriteManifests(dir, options, populations));
+  for (const SweepRun& population : populations) {
+    if (FitsConfigMap(population.experiment)) continue;
+    PrintWrapped(absl::StrCat(RunFolder(dir, population),
+                              "/task_files is too large for a ConfigMap: put it into the learner's image or a ",
+                              "volume, and name its place in the learner's environment variable DATACOM_TASK_FILES\n"));
+  }
+  if (!options.tls_secret.empty()) {
+    std::printf(
+        "the pods wait for the secret %s in namespace datacom-sweeps, with ca.crt, tls.crt, tls.key and token\n",
+        options.tls_secret.c_str());
+  }
+  std::printf("start with: kubectl apply -k %s (apply deploy/kubernetes/overlays/%s once per cluster first)\n",
+              dir.c_str(), options.plain ? "plain" : "sweep");
+  return absl::OkStatus();
 }
 
 }  // namespace datacom::cli

@@ -123,20 +123,6 @@ std::vector<Choice> Product(const v1::Sweep& sweep, const std::vector<int>& axes
   return all;
 }
 
-// The schema's defaults are for one machine; over a network messages are fewer and larger. What the experiment sets and
-// what its algorithm has as its own default stays.
-void UseNetworkSchedule(v1::Experiment* experiment) {
-  const v1::Schedule resolved = ResolveExperiment(*experiment).schedule();
-  const v1::Schedule& usual = v1::Schedule::default_instance();
-  v1::Schedule* const schedule = experiment->mutable_schedule();
-  if (!schedule->has_tolerance_steps() && resolved.tolerance_steps() == usual.tolerance_steps()) {
-    schedule->set_tolerance_steps(64);
-  }
-  if (!schedule->has_publish_period() && resolved.publish_period() == usual.publish_period()) {
-    schedule->set_publish_period(16);
-  }
-}
-
 class Expansion {
  public:
   explicit Expansion(const SweepInput& input)

@@ -381,21 +381,17 @@ int Train(const TrainOptions& given) {
   return code == kExitOk ? Finish(FinishRun(*run, options, &archiving, &display)) : code;
 }
 
-int TrainHere(const TrainOptions& options, const BatchOptions& batch) {
-  if (!batch.program.empty() || !batch.sbatch.empty() || batch.join > 0) {
-    return Finish(absl::InvalidArgumentError("--program, --sbatch and --join need --backend slurm"));
-  }
-  return Train(options);
-}
-
-// Writes the folder of a run and the script that trains it.
-absl::Status WriteSlurmRun(TrainOptions options, const BatchOptions& batch) {
+// Writes the folder of a run, with the script for Slurm or the manifests for Kubernetes.
+absl::Status WriteRun(const std::string& backend, TrainOptions options, const BatchOptions& batch) {
+  const bool slurm = backend == kSlurm;
   if (options.resume || !options.host.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(options.resume ? "--resume" : "--host",
-                                                   ": the script for Slurm resumes and names its host by itself; ",
-                                                   "submit it again"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.resume ? "--resume" : "--host", ": ",
+        slurm ? "the script for Slurm resumes and names its host by itself; submit it again"
+              : "the pods resume and find each other by themselves; `kubectl apply -k` starts them again"));
   }
-  options.overrides.insert(options.overrides.begin(), kSlurmSetting);
+  if (slurm) options.overrides.insert(options.overrides.begin(), kSlurmSetting);
+  options.network = !slurm;
   RETURN_IF_ERROR(LoadSecurity(options.tls).status());
   RETURN_IF_ERROR(CheckFolderName("--run-dir", options.run_dir));
   SweepRun run;
@@ -406,13 +402,20 @@ absl::Status WriteSlurmRun(TrainOptions options, const BatchOptions& batch) {
   if (dir.empty()) {
     ASSIGN_OR_RETURN(dir, DefaultRunFolder(run.experiment.name(), false));
   }
-  RETURN_IF_ERROR(CheckSlurmPath(dir));
+  if (slurm) RETURN_IF_ERROR(CheckSlurmPath(dir));
   RETURN_IF_ERROR(CheckRunFolder(dir, false));
   RETURN_IF_ERROR(MakeFolders(dir + "/logs"));
+  for (const std::string& note : PlanNotes(run.experiment)) std::printf("%s\n", note.c_str());
+  if (!slurm) {
+    ManifestOptions manifests = batch.manifests;
+    manifests.sweep = std::filesystem::path(dir).filename().string();
+    manifests.actors = layout.actors;
+    manifests.environments = layout.environments;
+    return WriteCluster(dir, manifests, {run});
+  }
   const SlurmJob job{"train", run.experiment.name(), 0, MaxArraySize()};
   ASSIGN_OR_RETURN(const auto scripts, WriteSlurmScripts(dir, job, batch, options, {run}));
   RETURN_IF_ERROR(WriteExperiment(ExperimentFile(dir), run.experiment));
-  for (const std::string& note : PlanNotes(run.experiment)) std::printf("%s\n", note.c_str());
   PrintSlurmHints(dir, scripts);
   return absl::OkStatus();
 }
@@ -422,7 +425,7 @@ absl::Status WriteSlurmRun(TrainOptions options, const BatchOptions& batch) {
 void AddTrain(CLI::App* app, const std::string& environment, int* exit_code) {
   auto options = std::make_shared<TrainOptions>();
   auto batch = std::make_shared<BatchOptions>();
-  auto backend = std::make_shared<std::string>("local");
+  auto backend = std::make_shared<std::string>(kLocal);
   CLI::App* verb =
       app->add_subcommand("train", "Trains a population on a local cluster: replay, actors, learner, evaluator");
   verb->add_option("experiment", options->experiment,
@@ -441,20 +444,19 @@ void AddTrain(CLI::App* app, const std::string& environment, int* exit_code) {
   AddProcessOptions(verb, options.get());
   verb->add_option("--archive", options->archive,
                    "copy each checkpoint with its rows and records to s3://BUCKET/PATH, gs://BUCKET/PATH, file:///PATH "
-                   "or REMOTE:PATH (rclone); with --resume, first from there if the run's folder is not here");
+                   "or REMOTE:PATH (rclone); a resume whose folder is not here begins with a copy from there");
   verb->add_flag("--no-film", options->no_film, "do not film an episode of the best policy at the end");
   verb->add_option("--host", options->host,
                    "name or address of this machine where other machines reach the roles, for `datacom join`; only "
                    "with mutual TLS (default: loopback)");
-  verb->add_option("--backend", *backend,
-                   "local trains here; slurm writes the run's folder with a script for sbatch (local)")
-      ->check(CLI::IsMember({"local", "slurm"}));
+  verb->add_option(
+          "--backend", *backend,
+          "local trains here; slurm writes the run's folder with a script for sbatch, kubernetes with manifests "
+          "for kubectl apply -k (local)")
+      ->check(CLI::IsMember({kLocal, kSlurm, kKubernetes}));
   AddBatchOptions(verb, batch.get());
   RefuseOptions(verb, {"--jobs", "--max-members"},
                 "train runs one population and does not split it; use `datacom sweep FILE` for several");
-  RefuseOptions(verb, {"--images"},
-                "train uses no images; use `datacom sweep FILE --backend kubernetes`, or the overlays in "
-                "deploy/kubernetes");
   RefuseOptions(verb, {"--render-only"}, "train has no plan to print; use `datacom config EXPERIMENT`");
   verb->footer("Example: datacom train cartpole/datacom --seeds 0-4 --steps 200000 --run-dir runs/five");
   verb->callback([options, batch, backend, environment, taken, exit_code] {
@@ -462,7 +464,10 @@ void AddTrain(CLI::App* app, const std::string& environment, int* exit_code) {
     if (!environment.empty() && options->experiment.empty() && !names_run) {
       options->experiment = python::kPythonTask + environment;
     }
-    *exit_code = *backend == "slurm" ? Finish(WriteSlurmRun(*options, *batch)) : TrainHere(*options, *batch);
+    const absl::Status fits = CheckBackend(*backend, *batch, *options);
+    *exit_code = !fits.ok()           ? Finish(fits)
+                 : *backend == kLocal ? Train(*options)
+                                      : Finish(WriteRun(*backend, *options, *batch));
   });
 }
 

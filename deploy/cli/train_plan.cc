@@ -197,6 +197,18 @@ uint64_t AvailableMemory() {
 
 }  // namespace
 
+void UseNetworkSchedule(v1::Experiment* experiment) {
+  const v1::Schedule resolved = ResolveExperiment(*experiment).schedule();
+  const v1::Schedule& usual = v1::Schedule::default_instance();
+  v1::Schedule* const schedule = experiment->mutable_schedule();
+  if (!schedule->has_tolerance_steps() && resolved.tolerance_steps() == usual.tolerance_steps()) {
+    schedule->set_tolerance_steps(64);
+  }
+  if (!schedule->has_publish_period() && resolved.publish_period() == usual.publish_period()) {
+    schedule->set_publish_period(16);
+  }
+}
+
 absl::StatusOr<v1::Experiment> PlanExperiment(const TrainOptions& options) {
   if (options.experiment.empty()) {
     return absl::InvalidArgumentError(
@@ -205,6 +217,7 @@ absl::StatusOr<v1::Experiment> PlanExperiment(const TrainOptions& options) {
   absl::StatusOr<v1::Experiment> experiment = NamedExperiment(options);
   if (!experiment.ok()) return experiment;
   RETURN_IF_ERROR(ApplyOptions(options, &*experiment));
+  if (options.network) UseNetworkSchedule(&*experiment);
   LeaveOutModel(&*experiment);
   NamePlugins(&*experiment);
   ASSIGN_OR_RETURN(const v1::Experiment resolved, ResolveAndCheck(*experiment));

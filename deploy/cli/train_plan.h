@@ -35,9 +35,10 @@ struct TrainOptions {
   bool quiet = false;
   bool json = false;  // lines for programs
   bool no_film = false;
-  std::string archive;  // place of deploy/tools/archive/store.h; empty: none
-  std::string tls;      // folder of LoadSecurity
-  std::string host;     // where the roles listen, a name or an address; empty: loopback
+  bool network = false;  // roles on several machines: UseNetworkSchedule
+  std::string archive;   // place of deploy/tools/archive/store.h; empty: none
+  std::string tls;       // folder of LoadSecurity
+  std::string host;      // where the roles listen, a name or an address; empty: loopback
 };
 
 // The command that resumes a run without a change.
@@ -57,6 +58,10 @@ absl::StatusOr<v1::Experiment> PlanResume(const TrainOptions& options, const v1:
 // what to type instead. REQUIRES an
 // experiment that PlanExperiment has made.
 std::vector<std::string> PlanNotes(const v1::Experiment& resolved);
+
+// The schema's defaults are for one machine; over a network messages are fewer and larger. What the experiment sets and
+// what its algorithm has as its own default stays.
+void UseNetworkSchedule(v1::Experiment* experiment);
 
 struct Layout {
   int actors = 1;

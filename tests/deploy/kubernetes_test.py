@@ -11,7 +11,7 @@ import sys
 import tempfile
 import unittest
 
-from manifests import FOLDERS, KUBERNETES, PATIENCE, SOURCE, golden, read, render, why_no_kustomize, write_golden, write_sweep
+from manifests import FOLDERS, KUBERNETES, PATIENCE, SOURCE, golden, read, render, render_overlay, why_no_kustomize, write_golden, write_run, write_sweep
 
 DATACOM = os.path.abspath(sys.argv.pop(1))
 NO_KUSTOMIZE = why_no_kustomize()
@@ -28,6 +28,33 @@ def sweep_files(folder):
 def plain_file(folder):
     """The same for a population that was written with --plain."""
     return {"sweep-plain": read(folder, "cartpole-datacom_device-cpu", "population.yaml")}
+
+
+PODS = """# for all pods
+tolerations:
+- {key: spot, operator: Exists, effect: NoSchedule}
+priorityClassName: research
+imagePullSecrets:
+  - name: registry
+"""
+AUTOSCALE = """apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+namespace: datacom-cpu
+resources: [../deploy/kubernetes/overlays/cpu]
+components: [../deploy/kubernetes/components/autoscale]
+"""
+
+
+def secure_run(folder):
+    """The manifests of a run with TLS and fields for its pods: as a JobSet, and without one."""
+    pods, texts = os.path.join(folder, "pods.yaml"), {}
+    with open(pods, "w", encoding="utf-8") as file:
+        file.write(PODS)
+    for name, more in (("run-secure", []), ("run-secure-plain", ["--plain"])):
+        made = os.path.join(folder, name)
+        run, _ = write_run(DATACOM, made, "--tls-secret", "tls-1", "--pods", pods, *more)
+        texts[name] = read(run, "population.yaml")
+    return texts
 
 
 class Files(unittest.TestCase):
@@ -56,6 +83,27 @@ class Files(unittest.TestCase):
         refused = subprocess.run([DATACOM, "sweep", "cartpole/cost_budgets", "--plain", "--run-dir", self.folder], capture_output=True, text=True,
                                  timeout=PATIENCE, check=False, cwd=SOURCE)
         self.assertEqual((refused.returncode, refused.stderr), (2, "datacom: --plain: use it with --backend kubernetes\n"))
+
+    def test_a_single_run_is_written_with_tls_and_fields_for_its_pods(self):
+        for name, text in secure_run(self.folder).items():
+            self.assertEqual(text, golden(name), name)
+            self.assertEqual(text.count("priorityClassName: research\n"), 4)
+            self.assertNotRegex(text, "  # (no )?tls\n")
+        run, said = write_run(DATACOM, os.path.join(self.folder, "plain"))
+        self.assertIn(f"kubectl apply -k {run}", said)
+        self.assertIn("  tolerance_steps: 64\n", read(run, "experiment.textproto"))
+        self.assertNotRegex(read(run, "population.yaml").split("apiVersion", 1)[1], "tls|@")
+
+    def test_wrong_fields_of_pods_are_refused_by_line(self):
+        for text, reason in (("tolerations: []\ncontainers: []\n", 'line 2: "containers: []" is set by datacom'),
+                             ("---\n", 'line 1: "---" is no field'), ("tolerations\n", 'line 1: "tolerations" is no field'),
+                             ("a:\n\t- b\n", "line 2: ")):
+            with open(os.path.join(self.folder, "pods.yaml"), "w", encoding="utf-8") as file:
+                file.write(text)
+            refused = subprocess.run([DATACOM, "train", "cartpole/datacom", "--backend", "kubernetes", "--pods", os.path.join(self.folder, "pods.yaml")],
+                                     capture_output=True, text=True, timeout=PATIENCE, check=False, cwd=self.folder)
+            self.assertEqual(refused.returncode, 2)
+            self.assertIn(reason, refused.stderr)
 
     def test_options_apply_to_every_population_and_must_be_repeated(self):
         def sweep(*more):
@@ -165,6 +213,10 @@ class Fetch(unittest.TestCase):
                 self.assertIn(f"claimName: {claim}}}", read(self.path("applied")))
             os.remove(self.path("applied"))
         self.assertIn("--namespace datacom-sweeps apply", read(self.path("said")))
+        run, _ = write_run(DATACOM, self.folder)
+        self.assertEqual(self.fetch(run).returncode, 0)
+        self.assertEqual(read(run, "progress.csv"), "member\n")
+        self.assertIn("claimName: hockey-1-run}", read(self.path("applied")))
 
     def test_a_failed_copy_is_named_and_its_pod_deleted(self):
         write_sweep(DATACOM, self.path("sweep"))
@@ -187,19 +239,27 @@ class Rendered(unittest.TestCase):
 
     def test_the_runbooks_overlay_renders_with_its_experiment_and_images(self):
         shown = re.search(r"cat >mine/kustomization.yaml <<'TEXT'\n(.*?)TEXT\n", read(SOURCE, "docs/clusters.md"), re.S).group(1)
-        with tempfile.TemporaryDirectory(prefix="datacom-manifests-") as folder:
-            os.mkdir(os.path.join(folder, "mine"))
-            os.symlink(os.path.join(SOURCE, "deploy"), os.path.join(folder, "deploy"))
-            for name, text in (("kustomization.yaml", shown), ("experiment.textproto", "name: 'mine'\n")):
-                with open(os.path.join(folder, "mine", name), "w", encoding="utf-8") as file:
-                    file.write(text)
-            rendered = render(os.path.join(folder, "mine"))
+        rendered = render_overlay(shown)
         self.assertIn("name: 'mine'", rendered)
         self.assertEqual(rendered.count("image: registry.example.org/team/datacom-"), 4)
         namespace = rendered.split("---\n")[0]
         self.assertIn("kind: Namespace\n", namespace)
         self.assertIn("  name: hockey-1\n", namespace)  # the run id
         self.assertIn("pod-security.kubernetes.io/enforce: restricted\n", namespace)
+
+    def test_actors_scale_with_their_processor_time_where_the_component_is_used(self):
+        rendered = render_overlay(AUTOSCALE)
+        self.assertEqual(rendered, golden("autoscale"))
+        actor = next(text for text in rendered.split("---\n") if "\nkind: Deployment\n" in text)
+        self.assertNotIn("replicas:", actor)
+
+    def test_a_single_run_with_tls_renders(self):
+        with tempfile.TemporaryDirectory(prefix="datacom-manifests-") as folder:
+            secure_run(folder)
+            text = render(os.path.join(folder, "run-secure", "hockey-1"))
+        self.assertEqual(text.count("secretName: tls-1\n"), 4)
+        self.assertEqual(text.count("effect: NoSchedule\n"), 4)
+        self.assertIn("  name: hockey-1\n", text)
 
     def test_one_apply_holds_all_jobsets_and_complete_experiments(self):
         with tempfile.TemporaryDirectory(prefix="datacom-manifests-") as folder:
@@ -229,6 +289,8 @@ if __name__ == "__main__":
             write_sweep(DATACOM, made)
             texts = sweep_files(made)
             write_sweep(DATACOM, made, "--plain")
+            with tempfile.TemporaryDirectory(prefix="datacom-manifests-") as runs:
+                texts.update({**secure_run(runs), "autoscale": render_overlay(AUTOSCALE)})
             write_golden({**{name: render(os.path.join(KUBERNETES, folder)) for name, folder in FOLDERS.items()}, **texts, **plain_file(made)})
         sys.exit()
     unittest.main(verbosity=2)  # tests/allowed_skips.txt has the names of skipped tests

@@ -85,7 +85,7 @@ class Schemas(unittest.TestCase):
                 kinds.add(item["kind"])
         self.assertEqual(kinds, set(CUSTOM) | set(schemas.KUEUE) | UNCHECKED | {
             "Namespace", "Service", "ConfigMap", "StatefulSet", "Deployment", "Job", "PersistentVolumeClaim", "PodDisruptionBudget",
-            "NetworkPolicy", "Pod"})
+            "NetworkPolicy", "HorizontalPodAutoscaler", "Pod"})
 
     def test_the_schemas_refuse_an_unknown_field_and_a_wrong_type(self):
         tried = set()
@@ -165,7 +165,7 @@ class Promises(unittest.TestCase):
                         self.assertIs(rights["allowPrivilegeEscalation"], False)
                         self.assertIs(rights["readOnlyRootFilesystem"], True)
                         self.assertIn("memory", container["resources"]["limits"])
-        self.assertEqual(count, 4 * 4 + 2 * 4 + 4 + 1)
+        self.assertEqual(count, 5 * 4 + 2 * 4 + 4 + 2 * 4 + 1)
 
     def test_every_argument_is_a_flag_of_its_binary(self):
         flags = {}
@@ -222,7 +222,7 @@ class Promises(unittest.TestCase):
     def test_interrupted_pods_are_restarted_and_misconfigured_ones_are_not(self):
         jobs = [item["spec"] for _, item in objects() if item["kind"] == "Job"]
         jobs += [job["template"]["spec"] for _, item in objects() if item["kind"] == "JobSet" for job in item["spec"]["replicatedJobs"]]
-        self.assertEqual(len(jobs), 4 * 2 + 2 * 4 + 4)
+        self.assertEqual(len(jobs), 5 * 2 + 2 * 4 + 4 + 2 * 4)
         for job in jobs:
             self.assertEqual(job["template"]["spec"]["restartPolicy"], "Never")  # required by a pod failure policy
             rules = [(rule["action"], rule.get("onExitCodes", {}).get("values"), bool(rule.get("onPodConditions")))

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(SOURCE, "tests", "testing"))
@@ -17,7 +18,8 @@ FOLDERS = {"dev": "overlays/dev", "cpu": "overlays/cpu", "gpu": "overlays/gpu", 
            "sweep": "overlays/sweep", "plain": "overlays/plain", "rules": "rules"}
 # Golden manifests that are kept as a difference from others.
 BASES = {"dev": "cpu", "gpu": "cpu", "secure": "cpu", "plain": "sweep", "sweep-cartpole-datacom_device-cuda": "sweep-cartpole-datacom_device-cpu",
-         "sweep-plain": "sweep-cartpole-datacom_device-cpu"}
+         "sweep-plain": "sweep-cartpole-datacom_device-cpu", "run-secure": "sweep-cartpole-datacom_device-cpu",
+         "run-secure-plain": "sweep-plain", "autoscale": "cpu"}
 
 
 def read(*path):
@@ -74,6 +76,27 @@ def render(folder):
     if result.returncode != 0:
         raise AssertionError(f"kubectl kustomize {folder}: {result.stderr}")
     return result.stdout
+
+
+def render_overlay(kustomization):
+    """The same of an overlay in a folder beside deploy/."""
+    with tempfile.TemporaryDirectory(prefix="datacom-manifests-") as folder:
+        os.mkdir(os.path.join(folder, "mine"))
+        os.symlink(os.path.join(SOURCE, "deploy"), os.path.join(folder, "deploy"))
+        for name, text in (("kustomization.yaml", kustomization), ("experiment.textproto", "name: 'mine'\n")):
+            with open(os.path.join(folder, "mine", name), "w", encoding="utf-8") as file:
+                file.write(text)
+        return render(os.path.join(folder, "mine"))
+
+
+def write_run(binary, folder, *more):
+    """Writes the manifests of a single run into FOLDER/hockey-1, which is returned."""
+    run = os.path.join(folder, "hockey-1")
+    result = subprocess.run([binary, "train", "air_hockey/datacom", "--backend", "kubernetes", "--run-dir", run, *more],
+                            capture_output=True, text=True, timeout=PATIENCE, check=False, cwd=SOURCE)
+    if result.returncode != 0:
+        raise AssertionError(result.stdout + result.stderr)
+    return run, result.stdout
 
 
 def write_sweep(binary, folder, *more):

@@ -112,7 +112,7 @@ absl::Status CheckOwns(const std::string& run_dir, const std::string& place, con
   const absl::string_view id = absl::StripAsciiWhitespace(line);
   if (id != cut.run_id()) {
     return absl::AlreadyExistsError(absl::StrCat(place, " holds run ", cut.run_id(), ", not ", id, " of ", run_dir,
-                                                      "; name another place, or resume that run"));
+                                                 "; name another place, or resume that run"));
   }
   bool known = OwnerOf(run_dir) == cut.owner();
   if (const auto sessions = replay::SessionTable::Read(run_dir + "/replay"); known && sessions.ok()) {

@@ -37,8 +37,8 @@ struct Copied {
   uint64_t all_bytes = 0;           // of the run's files
 };
 // Copies what changed since the newest cut, and writes how it went to the file archive/state of the run folder.
-// ALREADY_EXISTS: the place holds another run, or another folder owns it. FAILED_PRECONDITION: no checkpoint. INVALID_ARGUMENT
-// and NOT_FOUND as Store::Open; what fails otherwise may be tried again.
+// ALREADY_EXISTS: the place holds another run, or another folder owns it. FAILED_PRECONDITION: no checkpoint.
+// INVALID_ARGUMENT and NOT_FOUND as Store::Open; what fails otherwise may be tried again.
 absl::StatusOr<Copied> CopyRun(const std::string& run_dir, const std::string& place);
 
 // Makes the run folder, which must not exist or be empty, as it was at the archive's newest cut; with `own` it becomes

@@ -57,7 +57,9 @@ class Cutter {
   absl::Status AddRange(uint64_t from, uint64_t to, v1::ArchivedFile* file);  // from the run's file
   absl::Status AddContent(const std::string& path, absl::string_view content);
   absl::Status AddWhole(const std::string& path);
-  absl::Status AddIfThere(const std::string& path) { return FileExists(Path(path)) ? AddWhole(path) : absl::OkStatus(); }
+  absl::Status AddIfThere(const std::string& path) {
+    return FileExists(Path(path)) ? AddWhole(path) : absl::OkStatus();
+  }
   absl::Status AddGrowing(const std::string& path, uint64_t bytes);
   absl::Status AddCheckpoint(uint64_t update);
   absl::Status AddReplay();
@@ -163,7 +165,8 @@ absl::Status Cutter::AddGrowing(const std::string& path, uint64_t bytes) {
 }
 
 absl::Status Cutter::AddCheckpoint(uint64_t update) {
-  const std::string folder = absl::StrCat("checkpoints/", fs::path(CheckpointStore("").Path(update)).filename().string());
+  const std::string folder =
+      absl::StrCat("checkpoints/", fs::path(CheckpointStore("").Path(update)).filename().string());
   for (const char* file : {"learner.state", "algorithm.state", "state.sha256"}) {
     const absl::Status added = AddWhole(absl::StrCat(folder, "/", file));
     if (absl::IsNotFound(added)) return absl::AbortedError("the checkpoint was replaced by newer ones");
@@ -266,8 +269,9 @@ absl::Status Cutter::AddReplay() {
 
 // What is written once or as a whole: the experiment, the files of a task, the report.
 absl::Status Cutter::AddRest() {
-  const std::set<std::string> elsewhere = {"archive", "checkpoints", "cluster", "ledger", "logs", "policies", "replay",
-                                           "tensorboard", "targets.json", "progress.csv", "episodes.csv"};
+  const std::set<std::string> elsewhere = {"archive",      "checkpoints",  "cluster",     "ledger",
+                                           "logs",         "policies",     "replay",      "tensorboard",
+                                           "targets.json", "progress.csv", "episodes.csv"};
   std::error_code error;
   std::set<std::string> files;
   for (fs::recursive_directory_iterator at(run_dir_, error), end; !error && at != end; at.increment(error)) {

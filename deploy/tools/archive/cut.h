@@ -3,8 +3,8 @@
 // Nothing stops for it, because the parts are read against the order in which the processes commit them: the newest
 // checkpoint, then sessions and credit, then the copies of failures, then the rows. Read so, they are what kill -9 of
 // all processes could have left: rows newer than the credit and the checkpoint, never older (replay/tables.cc). If
-// sessions begin or end meanwhile, or blocks are overwritten, the cut is taken again. Of a record file it holds what the
-// checkpoint names.
+// sessions begin or end meanwhile, or blocks are overwritten, the cut is taken again. Of a record file it holds what
+// the checkpoint names.
 //
 // Only what the former cut lacks is copied: rings and record files grow by parts, and a part that is not larger than
 // what follows it is replaced by one part for both. So N rows have about log N parts and each is copied log N times.

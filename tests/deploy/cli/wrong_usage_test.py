@@ -52,16 +52,15 @@ class WrongUsageTest(unittest.TestCase):
         for heading, flags in shared.items():
             self.assertEqual(re.findall(r"(?m)^  (--[a-z-]+)", train[heading]), flags)
             self.assertEqual(train[heading].strip(), sweep[heading].strip())
-        self.assertEqual(train["Options of --backend slurm and list"].strip(), sweep["Options of --backend slurm and list"].strip())
+        self.assertEqual(train["Options of the other backends"].strip(), sweep["Options of the other backends"].strip())
         self.assertEqual(train["Options of the experiment"].strip(), config["Options of the experiment"].strip())
         self.assertNotIn("Options of the processes", config)
-        self.assertEqual(re.findall(r"--[a-z-]+", train["Options"]), ["--help", "--algorithm", "--python", "--resume", "--no-film", "--host", "--backend"])
+        self.assertEqual(re.findall(r"--[a-z-]+", train["Options"]), ["--help", "--algorithm", "--python", "--resume", "--archive", "--no-film", "--host", "--backend"])
 
     def test_an_option_of_another_verb_is_refused_with_what_to_type_instead(self):
         for verb, flags, reason in (
                 ("sweep", ("--resume",), "a sweep resumes by itself; run the same command again without --resume"),
                 ("train", ("--jobs", "--max-members"), "train runs one population and does not split it; use `datacom sweep FILE` for several"),
-                ("train", ("--images",), "train uses no images; use `datacom sweep FILE --backend kubernetes`, or the overlays in deploy/kubernetes"),
                 ("train", ("--render-only",), "train has no plan to print; use `datacom config EXPERIMENT`"),
                 ("config", ("--actors", "--envs", "--run-dir", "--max-hours", "--stall-minutes", "--tls", "--quiet", "--json", "--resume"),
                  "config starts no process; give this option to `datacom train`")):
@@ -123,7 +122,9 @@ class WrongUsageTest(unittest.TestCase):
                  "--images: --backend local uses no images; use --backend kubernetes"),
                 (("sweep", "cartpole/cost_budgets", "--backend", "kubernetes", "--max-hours", "1"),
                  "stop it with kubectl delete -k, or use --backend local"),
-                (("sweep", "cartpole/cost_budgets", "--backend", "kubernetes", "--tls", self.folder), "--backend local"),
+                (("sweep", "cartpole/cost_budgets", "--backend", "kubernetes", "--tls", self.folder), "name it with --tls-secret"),
+                (("train", "cartpole/datacom", "--images", "x"), "--images: --backend local uses no images; use --backend kubernetes"),
+                (("train", "cartpole/datacom", "--backend", "kubernetes", "--archive", "x"), "deploy/kubernetes/fetch"),
                 (("status", "nosuch/run"), "; e.g. datacom status runs/first, or datacom status 127.0.0.1:7000"),
                 (("status", self.folder), "is not a run folder: it has no experiment.textproto; name the --run-dir of a run, e.g. "
                                           "runs/cartpole-datacom-1"),
