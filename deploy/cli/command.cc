@@ -172,6 +172,7 @@ void AddVerbs(CLI::App* app, const std::string& environment, int* exit_code) {
   AddJoin(app, exit_code);
   AddStatus(app, exit_code);
   AddWatch(app, exit_code);
+  AddMonitor(app, exit_code);
   AddForwarded(app);
   AddReport(app, exit_code);
   AddConfig(app, exit_code);

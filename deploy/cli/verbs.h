@@ -21,6 +21,7 @@ void AddSweep(CLI::App* app, int* exit_code);
 void AddJoin(CLI::App* app, int* exit_code);
 void AddStatus(CLI::App* app, int* exit_code);
 void AddWatch(CLI::App* app, int* exit_code);
+void AddMonitor(CLI::App* app, int* exit_code);
 void AddReport(CLI::App* app, int* exit_code);
 void AddConfig(CLI::App* app, int* exit_code);
 void AddExplain(CLI::App* app, int* exit_code);

@@ -3,7 +3,6 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 import unittest
 
 from monitoring import PATIENCE, PROMETHEUS, SOURCE, alerts, read, recorded, table, unknown_names
@@ -54,55 +53,9 @@ class Files(unittest.TestCase):
 
     def test_the_configurations_for_tls_differ_from_the_others_in_nothing_else(self):
         tls = r"(?m)^    (scheme|tls_config):.*\n(      .*\n)*|^#.*\n"
-        for folder in ("prometheus", "compose"):
-            plain, secure = (read("deploy", folder, name) for name in ("prometheus.yml", "prometheus.tls.yml"))
-            self.assertEqual(re.sub(tls, "", secure), re.sub(tls, "", plain))
-            self.assertIn("      server_name: datacom\n", secure)
-
-
-class Watch(unittest.TestCase):
-    def test_it_links_the_targets_and_starts_prometheus_with_the_shipped_configuration(self):
-        with tempfile.TemporaryDirectory() as folder:
-            for name in ("bin", "tree/deploy/prometheus", "tree/runs/a"):
-                os.makedirs(os.path.join(folder, name))
-            script = shutil.copy(os.path.join(PROMETHEUS, "watch"), os.path.join(folder, "tree", "deploy", "prometheus"))
-            fake = os.path.join(folder, "bin", "prometheus")
-            with open(fake, "w", encoding="utf-8") as file:
-                file.write('#!/bin/sh\nprintf "%s\\n" "$@"\n')
-            os.chmod(fake, 0o755)
-            run = os.path.join(folder, "tree", "runs", "a")
-            environment = {**os.environ, "PATH": os.path.join(folder, "bin") + ":" + os.environ["PATH"]}
-
-            def call(*options):
-                return subprocess.run([script, *options, run], env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
-            refused = call()
-            self.assertEqual(refused.returncode, 2)
-            self.assertIn("not a run folder", refused.stderr)
-            self.assertFalse(os.path.exists(os.path.join(folder, "tree", "runs", "targets")))
-            for name in ("experiment.textproto", "targets.json"):
-                with open(os.path.join(run, name), "w", encoding="utf-8") as file:
-                    file.write("[]\n")
-            started = call()
-            self.assertEqual(started.returncode, 0, started.stderr)
-            self.assertIn(f"--config.file={folder}/tree/deploy/prometheus/prometheus.yml", started.stdout.splitlines())
-            links = os.listdir(os.path.join(folder, "tree", "runs", "targets"))
-            self.assertEqual(len(links), 1)
-            self.assertTrue(links[0].endswith(".json"))
-            with open(os.path.join(folder, "tree", "runs", "targets", links[0]), encoding="utf-8") as file:
-                self.assertEqual(file.read(), "[]\n")
-            self.check_tls(call, folder)
-
-    def check_tls(self, call, folder):
-        tls = os.path.join(folder, "tls")
-        os.makedirs(tls)
-        refused = call("--tls", tls)
-        self.assertEqual(refused.returncode, 2)
-        self.assertIn("has no prometheus.key", refused.stderr)
-        with open(os.path.join(tls, "prometheus.key"), "w", encoding="utf-8"):
-            pass
-        started = call("--tls", tls)
-        self.assertIn(f"--config.file={folder}/tree/deploy/prometheus/prometheus.tls.yml", started.stdout.splitlines())
-        self.assertEqual(os.readlink(os.path.join(folder, "tree", "runs", "tls")), tls)
+        plain, secure = (read("deploy", "compose", name) for name in ("prometheus.yml", "prometheus.tls.yml"))
+        self.assertEqual(re.sub(tls, "", secure), re.sub(tls, "", plain))
+        self.assertIn("      server_name: datacom\n", secure)
 
 
 @unittest.skipUnless(shutil.which("promtool"), "promtool is not installed (apt-get install prometheus)")
@@ -112,9 +65,9 @@ class Promtool(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
     def test_the_configurations_are_valid(self):
-        self.promtool("check", "config", "prometheus.yml", "../compose/prometheus.yml")
+        self.promtool("check", "config", "../compose/prometheus.yml")
         # Without the certificates' files, which a run brings.
-        self.promtool("check", "config", "--syntax-only", "prometheus.tls.yml", "../compose/prometheus.tls.yml")
+        self.promtool("check", "config", "--syntax-only", "../compose/prometheus.tls.yml")
 
     def test_rules_and_alerts_are_free_of_lint(self):
         self.promtool("check", "rules", "--lint=all", "--lint-fatal", "rules.yml", "alerts.yml")

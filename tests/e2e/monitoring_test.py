@@ -12,30 +12,20 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from running import PATIENCE, SOURCE, RunTest, Training
+from running import BIN, PATIENCE, SOURCE, RunTest, Training
 
 sys.path.insert(0, os.path.join(SOURCE, "tests", "deploy"))
-from monitoring import PROMETHEUS, about_gpus, alert_expression, alerts, expressions, recorded, selectors  # noqa: E402
+from monitoring import about_gpus, alert_expression, alerts, expressions, recorded, selectors  # noqa: E402
 
 
 @unittest.skipUnless(shutil.which("prometheus"), "prometheus is not installed (apt-get install prometheus)")
 class MonitoringTest(RunTest):
     def prometheus(self, training, tls=""):
-        """Starts Prometheus with the shipped configuration, changed to find this run (and its certificates) and to scrape every second."""
-        with open(os.path.join(PROMETHEUS, "prometheus.tls.yml" if tls else "prometheus.yml"), encoding="utf-8") as file:
-            text = file.read()
-        changes = [("../../runs/targets/*.json", os.path.join(training.folder, "targets.json")), ("interval: 5s", "interval: 1s"),
-                   ("interval: 15s", "interval: 1s"), ("- rules.yml", f"- {PROMETHEUS}/rules.yml"), ("- alerts.yml", f"- {PROMETHEUS}/alerts.yml")]
-        for old, new in changes + ([("../../runs/tls/", tls + "/")] if tls else []):
-            self.assertIn(old, text)
-            text = text.replace(old, new)
-        path = os.path.join(self.folder, "prometheus.yml")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+        """Starts Prometheus over this run."""
         self.log = os.path.join(self.folder, "prometheus.log")
         with open(self.log, "w", encoding="utf-8") as log:
-            process = subprocess.Popen(["prometheus", "--config.file=" + path, "--storage.tsdb.path=" + os.path.join(self.folder, "tsdb"),
-                                        "--web.listen-address=127.0.0.1:0"], stdout=log, stderr=subprocess.STDOUT)
+            process = subprocess.Popen([os.path.join(BIN, "datacom"), "monitor", training.folder, "--every", "1", "--listen", "127.0.0.1:0", "--data",
+                                        os.path.join(self.folder, "monitor"), *(["--tls", tls] if tls else [])], stdout=log, stderr=subprocess.STDOUT)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
 

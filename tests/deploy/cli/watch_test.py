@@ -238,6 +238,61 @@ class WatchTest(unittest.TestCase):
         self.assertEqual(changed, {"a": [2, 3], "b/c": {"~": 2}, "e": []})
 
 
+class MonitorTest(unittest.TestCase):
+    """`datacom monitor` with a program that prints its arguments in the place of Prometheus."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="datacom-monitor-")
+        self.addCleanup(shutil.rmtree, self.folder)
+        os.makedirs(os.path.join(self.folder, "bin"))
+        os.makedirs(os.path.join(self.folder, "it's"))
+        program = os.path.join(self.folder, "bin", "prometheus")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+        os.chmod(program, 0o755)
+
+    def monitor(self, *words, path=None):
+        environment = {**os.environ, "PATH": os.path.join(self.folder, "bin") if path is None else path}
+        return subprocess.run([DATACOM, "monitor", *words], env=environment, cwd=self.folder, capture_output=True, text=True, timeout=PATIENCE, check=False)
+
+    def configuration(self):
+        with open(os.path.join(self.folder, "runs/monitor/prometheus.yml"), encoding="utf-8") as file:
+            return file.read()
+
+    def test_prometheus_gets_the_targets_of_the_runs_and_the_shipped_rules(self):
+        refused = self.monitor("it's")
+        self.assertEqual((refused.returncode, os.listdir(self.folder).count("runs")), (2, 0), refused.stderr)
+        with open(os.path.join(self.folder, "it's", "experiment.textproto"), "w", encoding="utf-8") as file:
+            file.write("name: 'a'\n")
+        started = self.monitor("it's", "--listen", "127.0.0.1:9091", "--every", "2")
+        self.assertEqual(started.returncode, 0, started.stderr)
+        self.assertIn("http://127.0.0.1:9091/", started.stdout)
+        self.assertIn(f"--config.file={self.folder}/runs/monitor/prometheus.yml", started.stdout.splitlines())
+        written = self.configuration()
+        self.assertIn(f"          - '{self.folder}/it''s/targets.json'\n", written)
+        self.assertIn("  scrape_interval: 2s\n  evaluation_interval: 6s\n", written)
+        for name in re.findall(r"- '(\S+(?:rules|alerts)\.yml)'", written):
+            self.assertTrue(os.path.isfile(name), name)
+        self.assertEqual(written.count(".yml'"), 2)
+        self.assertNotIn("tls", written)
+        if shutil.which("promtool"):
+            subprocess.run(["promtool", "check", "config", "runs/monitor/prometheus.yml"], cwd=self.folder, check=True, capture_output=True)
+
+    def test_runs_with_tls_need_the_certificate_of_prometheus_and_its_absence_is_named(self):
+        with open(os.path.join(self.folder, "it's", "experiment.textproto"), "w", encoding="utf-8") as file:
+            file.write("name: 'a'\n")
+        os.makedirs(os.path.join(self.folder, "tls"))
+        self.assertIn("--tls tls has no ca.crt", self.monitor("it's", "--tls", "tls").stderr)
+        for name in ("ca.crt", "prometheus.crt", "prometheus.key"):
+            with open(os.path.join(self.folder, "tls", name), "w", encoding="utf-8"):
+                pass
+        self.assertEqual(self.monitor("it's", "--tls", "tls").returncode, 0)
+        self.assertIn(f"      key_file: '{self.folder}/tls/prometheus.key'\n      server_name: datacom\n", self.configuration())
+        missing = self.monitor("it's", path="/nonexistent")
+        self.assertEqual(missing.returncode, 2)
+        self.assertIn("run prometheus: No such file or directory; install it", missing.stderr)
+
+
 if __name__ == "__main__":
     unittest.main()
 # SPDX-License-Identifier: Apache-2.0

@@ -72,7 +72,7 @@ class WrongUsageTest(unittest.TestCase):
         overview = self.run_it("datacom", "help").stdout
         self.assertEqual(overview, self.run_it("datacom", "--help").stdout)
         verbs = re.findall(r"(?m)^  ([a-z-]+) ", overview.split("Subcommands:\n")[1].split("\n\n")[0])
-        self.assertEqual(len(verbs), 20)
+        self.assertEqual(len(verbs), 21)
         for verb in verbs:
             with self.subTest(verb):
                 text = self.run_it("datacom", verb, "--help").stdout

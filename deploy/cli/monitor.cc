@@ -1,0 +1,104 @@
+// datacom monitor: Prometheus over the processes of runs, with the shipped rules and alerts.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "common/base/files.h"
+#include "common/base/shared_files.h"
+#include "common/base/standard_output.h"
+#include "common/base/status.h"
+#include "common/base/whole_number.h"
+#include "common/rpc/address.h"
+#include "deploy/cli/sweep.h"
+#include "deploy/cli/verbs.h"
+
+namespace datacom::cli {
+namespace {
+
+struct MonitorOptions {
+  std::vector<std::string> folders;
+  std::string listen = "127.0.0.1:9090", tls, data = "runs/monitor";
+  int every = 5;
+};
+
+std::string Absolute(const std::string& path) { return std::filesystem::absolute(path).lexically_normal().string(); }
+
+// A string of YAML.
+std::string Quoted(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("''") : std::string(1, c);
+  return quoted + "'";
+}
+
+// Roles that use TLS say so in targets.json and know only clients with a certificate of their authority.
+absl::StatusOr<std::string> TlsConfig(const std::string& folder) {
+  if (folder.empty()) return "";
+  for (const char* name : {"ca.crt", "prometheus.crt", "prometheus.key"}) {
+    if (FileExists(absl::StrCat(folder, "/", name))) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--tls ", folder, " has no ", name, "; deploy/dev/make_tls.sh makes it"));
+  }
+  const auto file = [&](const char* name) { return Quoted(absl::StrCat(Absolute(folder), "/", name)); };
+  return absl::StrCat("    tls_config:\n      ca_file: ", file("ca.crt"), "\n      cert_file: ", file("prometheus.crt"),
+                      "\n      key_file: ", file("prometheus.key"), "\n      server_name: datacom\n");
+}
+
+// Prometheus reads targets.json again when `train` rewrites it.
+absl::StatusOr<std::string> Configuration(const MonitorOptions& options) {
+  std::string files;
+  for (const std::string& folder : options.folders) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> runs, RunsOfFolder(folder));
+    for (const std::string& run : runs) absl::StrAppend(&files, "          - ", Quoted(Absolute(run) + "/targets.json"), "\n");
+  }
+  ASSIGN_OR_RETURN(const std::string tls, TlsConfig(options.tls));
+  const std::string rules = FindSharedFile("prometheus/rules.yml", "deploy/prometheus/rules.yml");
+  const std::string alerts = FindSharedFile("prometheus/alerts.yml", "deploy/prometheus/alerts.yml");
+  return absl::StrCat("# Written by `datacom monitor`.\nglobal:\n  scrape_interval: ", options.every,
+                      "s\n  evaluation_interval: ", 3 * options.every, "s\nrule_files:\n  - ", Quoted(Absolute(rules)),
+                      "\n  - ", Quoted(Absolute(alerts)), "\nscrape_configs:\n  - job_name: datacom\n", tls,
+                      "    file_sd_configs:\n      - files:\n", files);
+}
+
+absl::Status Monitor(const MonitorOptions& options) {
+  ASSIGN_OR_RETURN(const std::string configuration, Configuration(options));
+  RETURN_IF_ERROR(CheckFolderName("--data", options.data));
+  RETURN_IF_ERROR(MakeFolders(options.data));
+  const std::string file = Absolute(options.data) + "/prometheus.yml";
+  RETURN_IF_ERROR(WriteFileAtomically(file, configuration));
+  std::printf("Prometheus: http://%s/ until Ctrl-C; dashboards for a Grafana that reads it: %s\n", options.listen.c_str(),
+              Absolute(FindSharedFile("grafana/dashboards", "deploy/grafana/dashboards")).c_str());
+  RETURN_IF_ERROR(FlushStandardOutput());
+  const std::string config = "--config.file=" + file, data = "--storage.tsdb.path=" + Absolute(options.data) + "/data",
+                    listen = "--web.listen-address=" + options.listen;
+  ::execlp("prometheus", "prometheus", config.c_str(), data.c_str(), listen.c_str(), nullptr);
+  return absl::FailedPreconditionError(
+      absl::StrCat(ErrnoStatus(errno, "run prometheus").message(),
+                   "; install it (Debian: prometheus), or point an own one to ", file));
+}
+
+}  // namespace
+
+void AddMonitor(CLI::App* app, int* exit_code) {
+  auto options = std::make_shared<MonitorOptions>();
+  CLI::App* verb = app->add_subcommand(
+      "monitor", "Runs Prometheus over the processes of runs, with the shipped rules and alerts");
+  verb->add_option("folders", options->folders, "run folders or sweep folders, whose runs may begin later")->required();
+  verb->add_option("--listen", options->listen, "address of Prometheus")->capture_default_str()->check(Address(0));
+  verb->add_option("--data", options->data, "folder of its configuration and data")->capture_default_str();
+  verb->add_option("--every", options->every, "seconds between two looks at each process")
+      ->capture_default_str()
+      ->check(WholeNumber<int>(1));
+  verb->add_option("--tls", options->tls, "folder with ca.crt, prometheus.crt and prometheus.key, for runs that use TLS");
+  verb->footer("Example: datacom monitor runs/five --listen 127.0.0.1:9091");
+  verb->callback([options, exit_code] { *exit_code = Finish(Monitor(*options)); });
+}
+
+}  // namespace datacom::cli
+// SPDX-License-Identifier: Apache-2.0
