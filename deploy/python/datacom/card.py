@@ -20,11 +20,12 @@ def _line(values: object) -> str:
     return f"{mean.mean:.4g} [{mean.low:.4g}, {mean.high:.4g}]" if mean.n else "not recorded"
 
 
-def _metadata(run: Run, last: Any) -> list[str]:
+def _metadata(run: Run, last: Any, licence: str) -> list[str]:
     """What the hub reads: tags, and the results that it shows, as its model-index. The licence is the author's to choose."""
     results = [("mean_reward", "eval_return"), ("mean_cost", "eval_sum_cost")]
-    lines = ["library_name: datacom", "pipeline_tag: reinforcement-learning",
-             f"tags: [reinforcement-learning, safe-reinforcement-learning, {run.task}, {run.algorithm}]"]
+    lines = [f"license: {licence}"] if licence else []
+    lines += ["library_name: datacom", "pipeline_tag: reinforcement-learning",
+              f"tags: [reinforcement-learning, safe-reinforcement-learning, {run.task}, {run.algorithm}]"]
     means = {name: interquartile_mean(last[column]) for name, column in results}
     if not all(mean.n for mean in means.values()):
         return lines
@@ -35,8 +36,11 @@ def _metadata(run: Run, last: Any) -> list[str]:
     return lines
 
 
-def card(run: Run) -> str:
-    """The card of a run as Markdown."""
+_USE = 'import datacom\n    policy = datacom.Policy("FILE")  # written by: datacom export RUN --out FILE'
+
+
+def card(run: Run, *, licence: str = "", use: str = _USE) -> str:
+    """The card of a run as Markdown. licence: an identifier that the hub knows; empty: none. use: the lines that load a policy."""
     rows, episodes = run.progress, run.episodes
     last = rows.sort_values("epoch").groupby("member").last()
     build = (run.path / "build.txt").read_text() if (run.path / "build.txt").is_file() else ""
@@ -74,14 +78,14 @@ def card(run: Run) -> str:
     if len(trouble):
         limits.append("Seeds that ended in trouble: " + ", ".join(f"{row.seed} ({row.status})" for row in trouble.itertuples()) + ".")
     return "\n".join([
-        "---", *_metadata(run, last), "---", "", f"# {run.name}", "",
+        "---", *_metadata(run, last, licence), "---", "", f"# {run.name}", "",
         run.experiment.get("description", "").replace("\n", " "), "",
         f"Task `{run.task}`, algorithm `{run.algorithm}`, {over}. Seeds {', '.join(map(str, run.seeds))}; {steps:,} environment steps each; "
         f"datacom {facts.get('version', '')} {facts.get('revision', '')}.", "",
         "## Results", "", f"The last evaluation of each seed, {int(last['eval_episodes'].max())} episodes. Interquartile mean over the seeds and its 95 % bootstrap interval.", "",
         "| | |", "|---|---:|", *(f"| {name} | {value} |" for name, value in table), "",
         "## Limits", "", *(f"* {limit}" for limit in limits), "",
-        "## Use", "", "    import datacom", "    policy = datacom.Policy(\"FILE\")  # written by: datacom export RUN --out FILE", "    action = policy.clip(policy.act(observation))", "",
+        "## Use", "", f"    {use}", "    action = policy.clip(policy.act(observation))", "",
         "## Settings", "", "The resolved experiment:", "", *("    " + line for line in (run.path / "experiment.textproto").read_text().splitlines()), ""])
 
 

@@ -94,6 +94,10 @@ class Policy:
                 raise ValueError(done.stdout.strip())
             return cls(file)
 
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Writes the policy file, as `datacom export` has written it. Raises OSError."""
+        _files.write(os.fspath(file), self._content)
+
     def __del__(self) -> None:
         if getattr(self, "_handle", None):
             self._library.datacom_policy_free(self._handle)

@@ -1,0 +1,107 @@
+"""The hub's part is played by a server on loopback that keeps what it is given, over the calls of the real client."""
+
+import base64
+import hashlib
+import http.server
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+
+import datacom
+import numpy as np
+import pytest
+from datacom import hub
+
+REPOSITORY = "someone/cart"
+
+
+class Hub(http.server.BaseHTTPRequestHandler):
+    """Creates a repository, takes one commit of small files, and serves them."""
+
+    protocol_version = "HTTP/1.1"
+    files: dict = {}
+    seen: list = []
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, body=b"", code=200, **headers):
+        self.send_response(code)
+        for name, value in {"Content-Length": str(len(body)), **headers}.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.seen.append((self.path, self.headers.get("Authorization")))
+        if self.path == "/api/repos/create":
+            self.answer(json.dumps({"url": f"http://{self.headers['Host']}/{REPOSITORY}", "name": REPOSITORY}).encode())
+        elif self.path.endswith("/preupload/main"):
+            files = [{"path": file["path"], "uploadMode": "regular", "shouldIgnore": False} for file in json.loads(body)["files"]]
+            self.answer(json.dumps({"files": files}).encode())
+        elif self.path.endswith("/commit/main"):
+            for line in map(json.loads, body.splitlines()):
+                if line["key"] == "file":
+                    assert line["value"]["encoding"] == "base64"
+                    self.files[line["value"]["path"]] = base64.b64decode(line["value"]["content"])
+            self.answer(json.dumps({"commitUrl": f"http://{self.headers['Host']}/{REPOSITORY}/commit/1", "commitOid": "1" * 40, "success": True}).encode())
+        else:
+            self.answer(b"{}")
+
+    def do_GET(self):
+        found = re.fullmatch(f"/{REPOSITORY}/resolve/[^/]+/(.+)", self.path)
+        if found and found[1] in self.files:
+            body = self.files[found[1]]
+            self.answer(body, ETag=f'"{hashlib.sha256(body).hexdigest()}"', X_Repo_Commit="1" * 40)
+        elif self.path.startswith("/api/models/"):
+            self.answer(json.dumps({"id": REPOSITORY, "sha": "1" * 40, "siblings": [], "tags": []}).encode())
+        else:
+            self.answer(b"{}", 404, X_Error_Code="EntryNotFound")
+
+    do_HEAD = do_GET
+
+
+@pytest.fixture
+def server():
+    Hub.files, Hub.seen = {}, []
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hub) as listening:
+        thread = threading.Thread(target=listening.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.server_address[1]}"
+        listening.shutdown()
+        thread.join()
+
+
+def call(code, server, tmp_path):
+    """The client reads its variables when it is imported, so each call has a process."""
+    environment = {**os.environ, "HF_ENDPOINT": server, "HF_TOKEN": "a token", "HF_HOME": str(tmp_path / "cache"), "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+                   "HF_HUB_DISABLE_XET": "1"}
+    done = subprocess.run([sys.executable, *code], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_pushed_run_is_loaded_again_with_the_same_actions(run, server, tmp_path):
+    said = call(["-m", "datacom.hub", str(run.path), REPOSITORY, "--licence", "apache-2.0"], server, tmp_path)
+    assert said == f"{server}/{REPOSITORY}/commit/1\n"
+    assert all(token == "Bearer a token" for path, token in Hub.seen if not path.endswith("validate-yaml"))
+    assert {"README.md", "member_0.policy", "member_1.policy", "experiment.textproto", "progress.csv"} <= set(Hub.files)
+    assert not any(name.startswith(("replay", "checkpoints", "ledger")) for name in Hub.files)
+    readme = Hub.files["README.md"].decode()
+    assert readme.startswith("---\nlicense: apache-2.0\nlibrary_name: datacom\n") and f'hub.from_pretrained("{REPOSITORY}")' in readme
+    loads = f"from datacom import hub; hub.from_pretrained('{REPOSITORY}', 1).save({str(tmp_path / 'loaded')!r})"
+    call(["-c", loads], server, tmp_path)
+    observations = np.random.default_rng(1).uniform(-1, 1, (50, 5))
+    np.testing.assert_array_equal(datacom.Policy(tmp_path / "loaded").act(observations), datacom.Policy.load(run.path, 1).act(observations))
+
+
+def test_what_would_be_pushed_can_be_written_to_a_folder(run, tmp_path):
+    hub.write(run, tmp_path / "out", epoch="last")
+    assert datacom.Policy(tmp_path / "out/member_0.policy").epoch == 3
+    assert "license:" not in (tmp_path / "out" / "README.md").read_text()
+# SPDX-License-Identifier: Apache-2.0
