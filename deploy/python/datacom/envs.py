@@ -78,10 +78,31 @@ class _Look(NamedTuple):
     camera: str
 
 
-def _look(mode: str | None, width: int, height: int, camera: str) -> _Look:
-    if mode not in (None, "rgb_array"):
-        raise ValueError(f"render_mode is {mode!r}, not 'rgb_array' or None")
+def _look(modes: Sequence[str], mode: str | None, width: int, height: int, camera: str) -> _Look:
+    if mode is not None and mode not in modes:
+        raise ValueError(f"render_mode is {mode!r}, not {', '.join(map(repr, modes))} or None")
     return _Look(mode, width, height, camera)
+
+
+class _Window:
+    """A window that shows pictures, at most `rate` a second. Needs pygame (the extra "human")."""
+
+    def __init__(self, title: str, look: _Look, rate: float) -> None:
+        import pygame
+
+        self._pygame, self._rate, self._clock = pygame, rate, pygame.time.Clock()
+        pygame.display.init()
+        self._surface = pygame.display.set_mode((look.width, look.height))
+        pygame.display.set_caption(title)
+
+    def show(self, picture: NDArray[np.uint8]) -> None:
+        self._pygame.event.pump()  # a window that reads no events seems to hang
+        self._surface.blit(self._pygame.surfarray.make_surface(picture.swapaxes(0, 1)), (0, 0))
+        self._pygame.display.flip()
+        self._clock.tick(self._rate)
+
+    def close(self) -> None:
+        self._pygame.display.quit()
 
 
 class _Alone:
@@ -227,7 +248,7 @@ class VectorEnv(_Described, gymnasium.vector.VectorEnv):
     def __init__(self, task: str | os.PathLike[str], num_envs: int = 1, *, threads: int | None = None, autoreset_mode: Any = "next_step",
                  options: Mapping[str, Any] | None = None, copy: bool = True, render_mode: str | None = None, width: int = 480,
                  height: int = 270, camera: str = "") -> None:
-        self.look = _look(render_mode, width, height, camera)
+        self.look = _look(["rgb_array"], render_mode, width, height, camera)
         mode = str(getattr(autoreset_mode, "name", autoreset_mode)).lower()
         self._environments = envs = _Environments(task, num_envs, threads, mode, options)
         self.num_envs = num_envs
@@ -314,13 +335,16 @@ class VectorEnv(_Described, gymnasium.vector.VectorEnv):
 
 
 class Env(_Described, gymnasium.Env):
-    """One environment of a task. See the module for `info`, and VectorEnv for the parameters."""
+    """One environment of a task. See the module for `info`, and VectorEnv for the parameters. render_mode "human" shows every state in a window,
+    in real time where the processor can draw so fast; it needs pygame."""
 
-    metadata = {"render_modes": ["rgb_array"]}
+    metadata = {"render_modes": ["rgb_array", "human"]}
 
     def __init__(self, task: str | os.PathLike[str], *, options: Mapping[str, Any] | None = None, render_mode: str | None = None,
                  width: int = 480, height: int = 270, camera: str = "") -> None:
-        self.look = _look(render_mode, width, height, camera)
+        self.look = _look(self.metadata["render_modes"], render_mode, width, height, camera)
+        self._title = str(task)
+        self._window: _Window | None = None
         self._environments = envs = _Environments(task, 1, 1, "disabled", options)
         self.render_mode = render_mode
         self.metadata = {**self.metadata, "render_fps": round(1 / envs.info.control_period)}
@@ -343,6 +367,7 @@ class Env(_Described, gymnasium.Env):
         with self._environments.alone:
             super().reset(seed=seed)
             self._environments.reset([seed], None, _init_of(options))
+            self._show()
             return self._environments.observation[0].copy(), self._info()
 
     def step(self, action: ArrayLike) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
@@ -350,6 +375,7 @@ class Env(_Described, gymnasium.Env):
         envs = self._environments
         with envs.alone:
             envs.step(np.asarray(action)[None])
+            self._show()
             return envs.observation[0].copy(), float(envs.reward[0]), bool(envs.terminated[0]), bool(envs.truncated[0]), self._info()
 
     def render(self) -> NDArray[np.uint8] | None:  # type: ignore[override]
@@ -357,8 +383,23 @@ class Env(_Described, gymnasium.Env):
         if self.render_mode is None:
             gymnasium.logger.warn("render() draws only with render_mode='rgb_array'")
             return None
+        if self.render_mode == "human":  # reset and step have shown it
+            return None
         with self._environments.alone:
             return self._environments.draw(self.look)[0]
+
+    def _show(self) -> None:
+        if self.render_mode != "human":
+            return
+        if self._window is None:
+            self._window = _Window(self._title, self.look, 1 / self.control_period)
+        self._window.show(self._environments.draw(self.look)[0])
+
+    def close(self) -> None:
+        """Closes the window, if there is one."""
+        if self._window is not None:
+            self._window.close()
+            self._window = None
 
     def dynamics(self, observation: ArrayLike) -> Dynamics:
         """The task's control-affine model at observations [..., observation_dim]."""

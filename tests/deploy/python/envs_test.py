@@ -285,4 +285,25 @@ def test_a_thousand_vectors_are_freed():
     for _ in range(1000):
         datacom.make_vec("CartPole", 2, threads=1)
     gc.collect()
+
+
+def test_a_window_shows_every_state(monkeypatch):
+    pygame = pytest.importorskip("pygame")
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    look = {"width": 64, "height": 36}
+    env, pictures = datacom.make("CartPole", render_mode="human", **look), datacom.make("CartPole", render_mode="rgb_array", **look)
+    for one in (env, pictures):
+        one.reset(seed=4)
+    for _ in range(3):
+        shown = pygame.surfarray.array3d(pygame.display.get_surface()).swapaxes(0, 1)
+        np.testing.assert_array_equal(shown, pictures.render())
+        assert env.render() is None
+        env.step([0.5])
+        pictures.step([0.5])
+    assert pygame.display.get_caption()[0] == "CartPole"
+    env.close()
+    assert not pygame.display.get_init()
+    env.close()
+    with pytest.raises(ValueError, match="'rgb_array' or None"):
+        datacom.make_vec("CartPole", 2, render_mode="human")
 # SPDX-License-Identifier: Apache-2.0
