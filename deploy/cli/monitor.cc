@@ -55,7 +55,8 @@ absl::StatusOr<std::string> Configuration(const MonitorOptions& options) {
   std::string files;
   for (const std::string& folder : options.folders) {
     ASSIGN_OR_RETURN(const std::vector<std::string> runs, RunsOfFolder(folder));
-    for (const std::string& run : runs) absl::StrAppend(&files, "          - ", Quoted(Absolute(run) + "/targets.json"), "\n");
+    for (const std::string& run : runs)
+      absl::StrAppend(&files, "          - ", Quoted(Absolute(run) + "/targets.json"), "\n");
   }
   ASSIGN_OR_RETURN(const std::string tls, TlsConfig(options.tls));
   const std::string rules = FindSharedFile("prometheus/rules.yml", "deploy/prometheus/rules.yml");
@@ -72,30 +73,32 @@ absl::Status Monitor(const MonitorOptions& options) {
   RETURN_IF_ERROR(MakeFolders(options.data));
   const std::string file = Absolute(options.data) + "/prometheus.yml";
   RETURN_IF_ERROR(WriteFileAtomically(file, configuration));
-  std::printf("Prometheus: http://%s/ until Ctrl-C; dashboards for a Grafana that reads it: %s\n", options.listen.c_str(),
+  std::printf("Prometheus: http://%s/ until Ctrl-C; dashboards for a Grafana that reads it: %s\n",
+              options.listen.c_str(),
               Absolute(FindSharedFile("grafana/dashboards", "deploy/grafana/dashboards")).c_str());
   RETURN_IF_ERROR(FlushStandardOutput());
   const std::string config = "--config.file=" + file, data = "--storage.tsdb.path=" + Absolute(options.data) + "/data",
                     listen = "--web.listen-address=" + options.listen;
   ::execlp("prometheus", "prometheus", config.c_str(), data.c_str(), listen.c_str(), nullptr);
-  return absl::FailedPreconditionError(
-      absl::StrCat(ErrnoStatus(errno, "run prometheus").message(),
-                   "; install it (Debian: prometheus), or point an own one to ", file));
+  return absl::FailedPreconditionError(absl::StrCat(ErrnoStatus(errno, "run prometheus").message(),
+                                                    "; install it (Debian: prometheus), or point an own one to ",
+                                                    file));
 }
 
 }  // namespace
 
 void AddMonitor(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<MonitorOptions>();
-  CLI::App* verb = app->add_subcommand(
-      "monitor", "Runs Prometheus over the processes of runs, with the shipped rules and alerts");
+  CLI::App* verb =
+      app->add_subcommand("monitor", "Runs Prometheus over the processes of runs, with the shipped rules and alerts");
   verb->add_option("folders", options->folders, "run folders or sweep folders, whose runs may begin later")->required();
   verb->add_option("--listen", options->listen, "address of Prometheus")->capture_default_str()->check(Address(0));
   verb->add_option("--data", options->data, "folder of its configuration and data")->capture_default_str();
   verb->add_option("--every", options->every, "seconds between two looks at each process")
       ->capture_default_str()
       ->check(WholeNumber<int>(1));
-  verb->add_option("--tls", options->tls, "folder with ca.crt, prometheus.crt and prometheus.key, for runs that use TLS");
+  verb->add_option("--tls", options->tls,
+                   "folder with ca.crt, prometheus.crt and prometheus.key, for runs that use TLS");
   verb->footer("Example: datacom monitor runs/five --listen 127.0.0.1:9091");
   verb->callback([options, exit_code] { *exit_code = Finish(Monitor(*options)); });
 }

@@ -55,6 +55,11 @@ void Population::Build() {
   Register("active", active_);
   const std::vector<double> ones(members_, 1.0);
   kernels_->Upload(ones.data(), active_);
+  const auto half_life = [](const MemberConfig& member) { return member.hyper.rate_half_life() > 0; };
+  if (std::any_of(config_.members.begin(), config_.members.end(), half_life)) {
+    decay_ =
+        NewScalar([](const v1::Hyper& hyper) { return hyper.rate_half_life() > 0 ? 1 / hyper.rate_half_life() : 0; });
+  }
   Initialise();
   policy_loss_ = NewStatistic(v1::MemberEpoch::kPolicyLossFieldNumber);
   critic_loss_ = NewStatistic(v1::MemberEpoch::kCriticLossFieldNumber);
@@ -167,7 +172,7 @@ void Population::Step(const Optimizer& optimizer, const DoubleView& taking) {
   const int first = static_cast<int>(optimizer.first), size = static_cast<int>(optimizer.size);
   kernels_->Adam({parameters().Cols(first, size), gradients().Cols(first, size), Block(first_moment_).Cols(first, size),
                   Block(second_moment_).Cols(first, size), Block(optimizer.learning_rate), Block(optimizer.steps),
-                  taking});
+                  taking, decay_.data == nullptr ? DoubleView() : Block(decay_)});
   if (optimizer.gradient_norm_field == 0) return;
   kernels_->Accumulate(optimizer.gradient_norm.value, 1, taking, Block(optimizer.gradient_norm.sum));
 }

@@ -186,6 +186,7 @@ class Population : public Algorithm {
   Place Find(int member, const std::string& name) const;
 
   FloatView parameters_, first_moment_, second_moment_, targets_;  // [M, 1, size]
+  DoubleView decay_;     // [M, 1, 1] of AdamRange; empty if no member's rates decay
   FloatView gradients_;  // [block, 1, size], reused by all blocks, so that it stays in cache
   int64_t target_first_ = 0, target_size_ = 0;
   Statistic q_mean_, q_min_, q_gap_;

@@ -30,6 +30,7 @@ namespace datacom::learner {
 struct AdamRange {
   FloatView parameters, gradients, first_moment, second_moment;  // [members, 1, range]
   DoubleView learning_rate, steps, active;
+  DoubleView decay;  // 1 / steps until the rate is half; empty: the rates stay
 };
 
 // The kernels of one loss.

@@ -368,7 +368,9 @@ class CpuKernels : public Kernels {
       if (range.active.at(m) == 0) continue;
       const float* gradient = range.gradients.row(m, 0);
       const double step = ++range.steps.at(m);
-      const float step_size = static_cast<float>(range.learning_rate.at(m) / (1 - std::pow(0.9, step)));
+      const double rate =
+          range.learning_rate.at(m) * (range.decay.data == nullptr ? 1 : std::exp2(-step * range.decay.at(m)));
+      const float step_size = static_cast<float>(rate / (1 - std::pow(0.9, step)));
       const float root = static_cast<float>(1 / std::sqrt(1 - std::pow(0.999, step)));
       float* const parameters = range.parameters.row(m, 0);
       float *const first_moment = range.first_moment.row(m, 0), *const second_moment = range.second_moment.row(m, 0);

@@ -313,7 +313,9 @@ class TorchKernels : public TorchImpl<Kernels> {
     const at::Tensor active = Of(range.active), steps = Of(range.steps);
     const at::Tensor on = active.gt(0);
     steps.add_(active);
-    const at::Tensor step_size = (Of(range.learning_rate) / (1 - at::pow(0.9, steps))).to(at::kFloat);
+    at::Tensor rate = Of(range.learning_rate);
+    if (range.decay.data != nullptr) rate = rate * at::exp2(steps * Of(range.decay) * -1);
+    const at::Tensor step_size = (rate / (1 - at::pow(0.9, steps))).to(at::kFloat);
     const at::Tensor root = at::rsqrt(1 - at::pow(0.999, steps)).to(at::kFloat);
     const at::Tensor first = Of(range.first_moment), second = Of(range.second_moment);
     const at::Tensor new_first = (first * 0.9).add_(gradient, 0.1);

@@ -364,6 +364,21 @@ TEST_P(EveryKernels, AdamFollowsItsDefinitionAndSkipsInactiveMembers) {
   EXPECT_EQ(Download(range.steps), (Numbers{3, 0}));
 }
 
+// Member 0 has half its rate after two steps, member 1 keeps it.
+TEST_P(EveryKernels, AdamsRateHasHalvedAfterItsHalfLife) {
+  const AdamRange range{Upload({5, 5}, 2, 1, 1),
+                        Upload({3, 3}, 2, 1, 1),
+                        kernels_->NewFloats(2, 1, 1),
+                        kernels_->NewFloats(2, 1, 1),
+                        UploadDoubles({0.01, 0.01}, 2, 1, 1),
+                        kernels_->NewDoubles(2, 1, 1),
+                        UploadDoubles({1, 1}, 2, 1, 1),
+                        UploadDoubles({0.5, 0}, 2, 1, 1)};
+  for (int step = 0; step < 3; ++step) kernels_->Adam(range);
+  EXPECT_NEAR(Download(range.parameters)[0], 5 - 0.01 * (std::sqrt(0.5) + 0.5 + std::sqrt(0.125)), 1e-5);
+  EXPECT_NEAR(Download(range.parameters)[1], 5 - 3 * 0.01, 1e-5);
+}
+
 // Member 0: its second moment overflows, so it stays where it is. Member 1: inactive, with moments that are no numbers.
 TEST_P(EveryKernels, AdamAndPolyakKeepWhatOverflowsAndTheBitsOfInactiveMembers) {
   const double inf = HUGE_VAL, nan = std::nan("");
