@@ -317,6 +317,7 @@ absl::StatusOr<std::string> Ring::CopyHeader(uint64_t* cursor) const {
   for (std::string again = copy(); again != page; again = copy()) page = std::move(again);
   Header header;
   std::memcpy(&header, page.data(), sizeof header);
+  if (header.identity.kept != kept_) return absl::AbortedError(absl::StrCat(Where(file_->path()), "has grown"));
   const auto found = NumberOf(header.cursor, kCursorPlace);
   if (!found.has_value()) return absl::DataLossError(absl::StrCat(Where(file_->path()), "its cursor is damaged"));
   *cursor = *found;

@@ -91,7 +91,7 @@ class Ring {
   absl::Status CopyBlock(uint64_t block, uint64_t end, std::string* records) const;
 
   // The header page as it was at one moment, while another process may commit records; `cursor` receives its cursor.
-  // DATA_LOSS when that is damaged.
+  // DATA_LOSS when that is damaged; ABORTED when the ring has grown since it was opened.
   absl::StatusOr<std::string> CopyHeader(uint64_t* cursor) const;
   // A block as a file holds it that has these records of it and no others, and where: for copies of the file.
   std::string FrameBlock(uint64_t block, absl::string_view records) const;

@@ -1,6 +1,8 @@
 #include "deploy/cli/archiving.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -8,6 +10,8 @@
 #include "absl/time/clock.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
+#include "common/base/stop.h"
+#include "common/records/checkpoint.h"
 #include "datacom/v1/archive.pb.h"
 #include "datacom/v1/experiment.pb.h"
 #include "deploy/cli/load_task.h"
@@ -53,7 +57,10 @@ absl::StatusOr<TrainOptions> BringRun(TrainOptions options, std::vector<std::str
   if (place.empty()) return options;
   if (options.resume) {
     ASSIGN_OR_RETURN(options.run_dir, FolderOf(options));
-    if (FileExists(ExperimentFile(options.run_dir))) return options;
+    if (FileExists(ExperimentFile(options.run_dir))) {
+      RETURN_IF_ERROR(CopyTool({options.run_dir, place, "--check"}).status());
+      return options;
+    }
   }
   ASSIGN_OR_RETURN(const std::string text, CopyTool({place, "--json"}));
   const nlohmann::json held = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -90,13 +97,26 @@ std::string DescribeArchive(const std::string& run_dir) {
   return absl::StrCat("archive: ", state.place(), " holds ", held, error, "\n");
 }
 
-std::vector<std::string> Archiving::Command() const {
-  return {BinFolder() + "/datacom-tools", "copy", run_dir_, place_};
+std::optional<Archiving::Checkpoint> Archiving::Newest() const {
+  const std::optional<uint64_t> update = NewestCheckpoint(run_dir_);
+  if (!update) return std::nullopt;
+  std::error_code error;  // the file may just be replaced: then the next call sees another time
+  const std::string file = CheckpointStore(run_dir_ + "/checkpoints").Path(*update) + "/learner.state";
+  const auto written = std::filesystem::last_write_time(file, error);
+  return Checkpoint{*update, error ? 0 : written.time_since_epoch().count()};
 }
 
+absl::Status Archiving::Start() {
+  copying_ = Newest();
+  return copy_.Start({BinFolder() + "/datacom-tools", "copy", run_dir_, place_, "--keep-state"},
+                     run_dir_ + "/logs/archive.log");
+}
+
+// FAILED_PRECONDITION when another copy of the run has gone on; any other failure only sets error_.
 absl::Status Archiving::OnExit(int code) {
   const v1::ArchiveState state = StateOf(run_dir_);
-  const std::string former = std::exchange(error_, code == kExitOk ? "" : state.error());
+  const bool ours = state.place() == place_;
+  const std::string former = std::exchange(error_, code == kExitOk ? "" : ours ? state.error() : "");
   if (code == kExitOk) {
     if (!former.empty()) events_.push_back("archive: copies again");
     copied_ = copying_;
@@ -104,36 +124,54 @@ absl::Status Archiving::OnExit(int code) {
     return absl::OkStatus();
   }
   if (error_.empty()) error_ = absl::StrCat(place_, ": the copy ended (", DescribeExit(code), ")");
-  if (state.taken()) return absl::FailedPreconditionError(error_);
+  if (ours && state.taken()) return absl::FailedPreconditionError(error_);
   if (former != error_) events_.push_back(absl::StrCat("archive: ", error_, "; training goes on"));
   pause_ = std::clamp(2 * pause_, kFirstPause, kLongestPause);
   not_before_ = clock_.Now() + pause_;
   return absl::OkStatus();
 }
 
-absl::Status Archiving::Tick() {
-  if (place_.empty()) return absl::OkStatus();
+absl::Status Archiving::Tick(bool begun) {
+  if (place_.empty() || !begun) return absl::OkStatus();
   if (const std::optional<int> code = copy_.Poll()) RETURN_IF_ERROR(OnExit(*code));
   if (copy_.running() || clock_.Now() < not_before_) return absl::OkStatus();
   not_before_ = clock_.Now() + std::chrono::seconds(1);
-  const std::optional<uint64_t> newest = NewestCheckpoint(run_dir_);
+  const std::optional<Checkpoint> newest = Newest();
   if (!newest || newest == copied_) return absl::OkStatus();
-  copying_ = *newest;
-  return copy_.Start(Command(), run_dir_ + "/logs/archive.log");
+  return Start().ok() ? absl::OkStatus() : OnExit(kExitFailure);
 }
 
 std::vector<std::string> Archiving::TakeEvents() { return std::exchange(events_, {}); }
 
-absl::StatusOr<std::string> Archiving::Finish() {
+absl::StatusOr<std::string> Archiving::Finish(std::optional<std::chrono::seconds> limit) {
   if (place_.empty()) return "";
-  while (copy_.running()) {
-    copy_.Poll();
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  constexpr int kTries = 6;
+  constexpr std::chrono::milliseconds kLook{20};
+  const Clock::Time end = clock_.Now() + limit.value_or(std::chrono::hours(24));
+  absl::Status failure;
+  for (int tries = copy_.running() ? -1 : 0; tries < kTries; ++tries) {  // the copy under way may lack the end
+    if (tries > 0) std::this_thread::sleep_for(std::min<Clock::Time::duration>(pause_, end - clock_.Now()));
+    if (!copy_.running() && !Start().ok()) continue;
+    std::optional<int> code;
+    while (!(code = copy_.Poll())) {
+      const bool stop = !limit && Stop::Process().requested();
+      if (!stop && clock_.Now() < end) {
+        std::this_thread::sleep_for(kLook);
+        continue;
+      }
+      copy_.KillGroup();
+      limit = std::chrono::seconds(0);
+      tries = kTries;
+    }
+    failure = OnExit(*code);
+    if (failure.ok() && *code == kExitOk && tries >= 0) {
+      return absl::StrCat("archive: ", place_, " holds update ", FormatCount(StateOf(run_dir_).update()));
+    }
+    if (!failure.ok() || clock_.Now() >= end) break;
   }
-  RETURN_IF_ERROR(Annotate(CopyTool({run_dir_, place_}).status(),
-                           absl::StrCat("the run is in ", run_dir_, ", its end is not in the archive; `datacom copy ",
-                                        run_dir_, " ", place_, "` tries again")));
-  return absl::StrCat("archive: ", place_, " holds update ", FormatCount(StateOf(run_dir_).update()));
+  return absl::UnavailableError(absl::StrCat(error_.empty() ? place_ : error_, "; the run is in ", run_dir_,
+                                             ", its end is not in the archive: `datacom copy ", run_dir_, " ", place_,
+                                             "` tries again"));
 }
 
 }  // namespace datacom::cli

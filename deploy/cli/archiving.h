@@ -1,7 +1,7 @@
 // Keeps the archive of a run that trains: after each new checkpoint `datacom copy` runs beside the roles. A store that
 // fails stops no training; the copy is tried again, after 5 seconds to a minute.
 //
-// Not thread-safe. Tick never blocks; BringRun and Finish wait for the copy.
+// Not thread-safe. Tick never blocks; BringRun and Finish wait for copies.
 #ifndef DATACOM_DEPLOY_CLI_ARCHIVING_H_
 #define DATACOM_DEPLOY_CLI_ARCHIVING_H_
 
@@ -33,23 +33,31 @@ class Archiving {
   // Without a place the object does nothing.
   Archiving(std::string run_dir, std::string place) : run_dir_(std::move(run_dir)), place_(std::move(place)) {}
 
-  // Call it several times a second. FAILED_PRECONDITION once another copy of the run has gone on: this one should end.
-  absl::Status Tick();
+  // Call it several times a second. Nothing is copied before the run has begun: one that its first row or update has
+  // not reached is discarded when it fails. FAILED_PRECONDITION once another copy of the run has gone on: this one
+  // should end.
+  absl::Status Tick(bool begun);
   std::vector<std::string> TakeEvents();  // since the last call, one sentence each
-  // After the roles have ended: copies what is not in the archive yet. Returns what to tell; empty without an archive.
-  absl::StatusOr<std::string> Finish();
+  // After the roles have ended: copies what is not in the archive yet, and tries again for a while. With a `limit` it
+  // gives up after that time. A stop of the process ends it, too. Returns what to tell; empty without an archive.
+  absl::StatusOr<std::string> Finish(std::optional<std::chrono::seconds> limit);
 
  private:
-  std::vector<std::string> Command() const;
+  struct Checkpoint {
+    uint64_t update = 0;
+    int64_t written = 0;  // when; in pre-training the update stays 0
+    bool operator==(const Checkpoint&) const = default;
+  };
+  std::optional<Checkpoint> Newest() const;
+  absl::Status Start();
   absl::Status OnExit(int code);
 
   const std::string run_dir_, place_;
   const Clock& clock_ = Clock::Real();
   Process copy_;
-  uint64_t copying_ = 0;            // the checkpoint that the copy has at least
-  std::optional<uint64_t> copied_;  // the newest checkpoint that a copy has taken
-  std::string error_;               // of the newest copy
-  std::chrono::seconds pause_{0};   // after an error
+  std::optional<Checkpoint> copying_, copied_;  // what the copy under way, and the newest whole one, has at least
+  std::string error_;                           // of the newest copy
+  std::chrono::seconds pause_{0};               // after an error
   Clock::Time not_before_ = clock_.Now();
   std::vector<std::string> events_;
 };

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <regex>
 #include <system_error>
 #include <utility>
 
@@ -128,6 +129,11 @@ Words CommonWords(const std::string& folder, const SlurmJob& job, const BatchOpt
           {"@GPU@", cuda ? " --gres=gpu:1" : ""}};
 }
 
+// Whether a place of an archive is a folder of this machine (deploy/tools/archive/store.h).
+bool IsPath(const std::string& place) {
+  return place.find(':') == std::string::npos || place.find('/') < place.find(':');
+}
+
 }  // namespace
 
 std::string ShellWord(const std::string& word) {
@@ -164,6 +170,10 @@ absl::Status CheckBackend(const std::string& backend, const BatchOptions& batch,
   for (const auto& [refused, why] : refusals) {
     if (refused) return absl::InvalidArgumentError(why);
   }
+  static const std::regex* const kName = new std::regex("([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?");
+  if (!std::regex_match(manifests.tls_secret, *kName)) {
+    return absl::InvalidArgumentError(absl::StrCat("--tls-secret ", manifests.tls_secret, " is no name of a Secret"));
+  }
   if (!manifests.pods.empty()) RETURN_IF_ERROR(PodFields(manifests.pods).status());
   return manifests.images.empty() ? absl::OkStatus() : CheckImages(manifests.images);
 }
@@ -175,7 +185,9 @@ std::string TrainCommand(const BatchOptions& batch, const TrainOptions& options,
   if (options.actors > 0) absl::StrAppend(&command, " --actors ", options.actors);
   if (options.environments > 0) absl::StrAppend(&command, " --envs ", options.environments);
   if (!options.tls.empty()) absl::StrAppend(&command, " --tls ", ShellWord(Absolute(options.tls)));
-  if (!options.archive.empty()) absl::StrAppend(&command, " --archive ", ShellWord(options.archive));
+  if (!options.archive.empty())
+    absl::StrAppend(&command, " --archive ",
+                    ShellWord(IsPath(options.archive) ? Absolute(options.archive) : options.archive));
   if (options.max_hours > 0) absl::StrAppend(&command, " --max-hours ", options.max_hours);
   absl::StrAppend(&command, PythonOption());
   return absl::StrCat(command, " --stall-minutes ", options.stall_minutes);

@@ -87,6 +87,10 @@ void Process::Signal(int signal) {
   if (running()) ::kill(pid_, signal);
 }
 
+void Process::KillGroup() {
+  if (running()) ::kill(-pid_, SIGKILL);
+}
+
 absl::StatusOr<std::string> OutputOf(std::vector<std::string> argv, int* code) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return ErrnoStatus(errno, "pipe");

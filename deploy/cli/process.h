@@ -28,6 +28,7 @@ class Process {
   // The exit code once the child has ended (128 + signal when it was killed). Returned once; otherwise nothing.
   std::optional<int> Poll();
   void Signal(int signal);  // does nothing when the child does not run
+  void KillGroup();         // SIGKILL to the child and those that it has started
   bool running() const { return pid_ > 0; }
   pid_t pid() const { return pid_; }
 

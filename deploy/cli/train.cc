@@ -52,6 +52,7 @@ namespace {
 constexpr std::chrono::milliseconds kTick{100};
 constexpr std::chrono::milliseconds kDrainGrace{60000};
 constexpr std::chrono::milliseconds kStopGrace{10000};  // after a complete run nothing is left to save
+constexpr std::chrono::seconds kArchiveGrace{25};       // a scheduler that stops a run does not wait for long
 constexpr std::chrono::milliseconds kLockPatience{30000};
 constexpr std::chrono::milliseconds kReplayDeadline{2000};
 constexpr double kLineSeconds = 10, kTableSeconds = 0.5, kRateWindowSeconds = 15;
@@ -132,7 +133,7 @@ class Display {
 struct Prepared {
   v1::Experiment experiment;
   Layout layout;
-  std::string run_dir, run_id;
+  std::string run_dir, run_id, archive;
   bool made_folder = false;
   uint64_t checkpoint_start = 0;
   Security security;
@@ -174,6 +175,7 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
   RETURN_IF_ERROR(CheckFolderName("--run-dir", options.run_dir));
   TrainOptions wanted = options;
   run.run_dir = options.run_dir;
+  run.archive = options.archive;
   v1::Experiment stored;
   if (options.resume) {
     if (run.run_dir.empty()) {
@@ -219,7 +221,8 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
 }
 
 std::string ResumeHint(const Prepared& run) {
-  return absl::StrCat("resume with: ", ResumeCommand(run.run_dir, run.experiment));
+  return absl::StrCat("resume with: ", ResumeCommand(run.run_dir, run.experiment),
+                      run.archive.empty() ? "" : " --archive ", run.archive);
 }
 
 // Whether a new run holds no row yet, so that its folder can be cleared.
@@ -266,6 +269,13 @@ class ProgressWatch {
   StallTimer timer_;
 };
 
+// Whether there is something to lose: a row, or an update of pre-training.
+bool HasBegun(const Answers& answers) {
+  const auto has_rows = [](const v1::MemberInfo& member) { return member.inserted() > 0; };
+  return (answers.learner && answers.learner->pretrain_update() + answers.learner->update() > 0) ||
+         (answers.replay && std::any_of(answers.replay->members().begin(), answers.replay->members().end(), has_rows));
+}
+
 // Ends a run whose cluster has failed; returns the exit code.
 int EndFailed(const TrainOptions& options, const Prepared& run, Cluster* cluster) {
   const int code = cluster->failure_exit_code();
@@ -287,7 +297,7 @@ int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster
   while (true) {
     const Cluster::State state = cluster->Tick();
     for (const std::string& event : cluster->TakeEvents()) display->Say(event);
-    const absl::Status archived = archiving->Tick();
+    const absl::Status archived = archiving->Tick(options.resume || HasBegun(progress.newest()));
     for (const std::string& event : archiving->TakeEvents()) display->Say(event);
     if (!archived.ok()) {
       cluster->Drain(kDrainGrace);
@@ -311,7 +321,7 @@ int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster
                            : "draining (a second Ctrl-C exits at once)");
       cluster->Drain(kDrainGrace);
       for (const std::string& event : cluster->TakeEvents()) display->Say(event);
-      const absl::StatusOr<std::string> archived = archiving->Finish();
+      const absl::StatusOr<std::string> archived = archiving->Finish(kArchiveGrace);
       if (!archived.ok()) Finish(archived.status());
       if (archived.ok() && !archived->empty()) display->Say(*archived);
       if (!options.json) std::printf("%s\n", ResumeHint(run).c_str());
@@ -337,7 +347,7 @@ absl::Status FinishRun(const Prepared& run, const TrainOptions& options, Archivi
     return Annotate(status, "the run is complete, but its report could not be written");
   }
   display->Conclude("report", file, absl::StrCat("report: ", file));
-  const absl::StatusOr<std::string> archived = archiving->Finish();
+  const absl::StatusOr<std::string> archived = archiving->Finish(std::nullopt);
   if (archived.ok() && !archived->empty()) display->Conclude("archive", options.archive, *archived);
   return archived.status();
 }
@@ -408,7 +418,9 @@ absl::Status WriteRun(const std::string& backend, TrainOptions options, const Ba
   for (const std::string& note : PlanNotes(run.experiment)) std::printf("%s\n", note.c_str());
   if (!slurm) {
     ManifestOptions manifests = batch.manifests;
-    manifests.sweep = std::filesystem::path(dir).filename().string();
+    manifests.sweep = std::filesystem::path(dir).lexically_normal().filename().string();
+    if (manifests.sweep.empty())
+      manifests.sweep = std::filesystem::path(dir).lexically_normal().parent_path().filename().string();
     manifests.actors = layout.actors;
     manifests.environments = layout.environments;
     return WriteCluster(dir, manifests, {run});

@@ -93,16 +93,24 @@ absl::Status Show(const std::string& place, bool json) {
   return absl::OkStatus();
 }
 
-absl::Status Copy(const std::string& from, const std::string& to, bool own, bool json) {
-  if (to.empty()) return Show(from, json);
+struct CopyFlags {
+  std::string from, to;
+  bool own = false, json = false;
+  archive::CopyOptions options;
+};
+
+absl::Status Copy(const CopyFlags& flags) {
+  const std::string &from = flags.from, &to = flags.to;
+  if (to.empty()) return Show(from, flags.json);
   if (FileExists(from + "/experiment.textproto")) {
-    ASSIGN_OR_RETURN(const archive::Copied copied, archive::CopyRun(from, to));
+    ASSIGN_OR_RETURN(const archive::Copied copied, archive::CopyRun(from, to, flags.options));
+    if (flags.options.only_check) return absl::OkStatus();
     std::printf("%s holds update %llu of %s: copied %.1f of %.1f MB, in %llu objects\n", to.c_str(),
                 static_cast<unsigned long long>(copied.update), from.c_str(), 1e-6 * static_cast<double>(copied.bytes),
                 1e-6 * static_cast<double>(copied.all_bytes), static_cast<unsigned long long>(copied.objects));
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(const v1::ArchiveCut cut, archive::Restore(from, to, own));
+  ASSIGN_OR_RETURN(const v1::ArchiveCut cut, archive::Restore(from, to, flags.own));
   std::printf("%s is update %llu of run %s, from %s\n", to.c_str(), static_cast<unsigned long long>(cut.update()),
               cut.run_id().c_str(), from.c_str());
   return absl::OkStatus();
@@ -122,11 +130,7 @@ void AddExportDataset(CLI::App* app, int* exit_code) {
 }
 
 void AddCopy(CLI::App* app, int* exit_code) {
-  struct Flags {
-    std::string from, to;
-    bool own = false, json = false;
-  };
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<CopyFlags>();
   CLI::App* verb = app->add_subcommand("copy", kAboutCopy);
   verb->add_option("from", flags->from, "Run folder, or place of an archive")->required();
   verb->add_option("to", flags->to, "Place of an archive, or a new run folder");
@@ -134,7 +138,10 @@ void AddCopy(CLI::App* app, int* exit_code) {
                  "The new folder goes on writing the archive, as a resume by `train --archive` does; the folder that "
                  "wrote it so far may not any more");
   verb->add_flag("--json", flags->json, "One JSON object that says what the place holds, without TO");
-  verb->callback([flags, exit_code] { *exit_code = Finish(Copy(flags->from, flags->to, flags->own, flags->json)); });
+  verb->add_flag("--check", flags->options.only_check,
+                 "Copies nothing: says whether the run folder FROM may write to TO");
+  verb->add_flag("--keep-state", flags->options.keep_state)->group("");  // of `train --archive`, for `status`
+  verb->callback([flags, exit_code] { *exit_code = Finish(Copy(*flags)); });
 }
 
 void AddVerify(CLI::App* app, int* exit_code) {

@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -20,6 +23,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "common/base/files.h"
+#include "common/base/folder_lock.h"
 #include "common/base/framed_file.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
@@ -106,23 +110,23 @@ absl::StatusOr<uint64_t> BecomeOwner(const std::string& run_dir) {
   return owner;
 }
 
-// Whether the folder is the run of the cut and owns the archive.
-absl::Status CheckOwns(const std::string& run_dir, const std::string& place, const v1::ArchiveCut& cut) {
+// Whether the folder is the run of the cut and owns the archive; if not, what is different.
+absl::StatusOr<std::string> WhyNotOwner(const std::string& run_dir, const std::string& place,
+                                        const v1::ArchiveCut& cut) {
   ASSIGN_OR_RETURN(const std::string line, ReadFile(run_dir + "/run_id"));
   const absl::string_view id = absl::StripAsciiWhitespace(line);
   if (id != cut.run_id()) {
-    return absl::AlreadyExistsError(absl::StrCat(place, " holds run ", cut.run_id(), ", not ", id, " of ", run_dir,
-                                                 "; name another place, or resume that run"));
+    return absl::StrCat(place, " holds run ", cut.run_id(), ", not ", id, " of ", run_dir,
+                        "; name another place, or resume that run");
   }
   bool known = OwnerOf(run_dir) == cut.owner();
   if (const auto sessions = replay::SessionTable::Read(run_dir + "/replay"); known && sessions.ok()) {
     const auto& starts = sessions->starts();  // two copies of the folder have the same owner
     known = cut.replay_start() == 0 || std::find(starts.begin(), starts.end(), cut.replay_start()) != starts.end();
   }
-  if (known) return absl::OkStatus();
-  return absl::AlreadyExistsError(
-      absl::StrCat(place, " holds update ", cut.update(), " of another copy of run ", id, ", which went on without ",
-                   run_dir, "; resume the archive into a new folder, or name another place for this copy"));
+  if (known) return "";
+  return absl::StrCat(place, " holds update ", cut.update(), " of another copy of run ", id, ", which went on without ",
+                      run_dir, "; resume the archive into a new folder, or name another place for this copy");
 }
 
 class Scratch {
@@ -168,12 +172,20 @@ absl::Status WriteParts(const v1::ArchivedFile& file, const std::string& objects
   return status;
 }
 
-// A path of a cut may not leave the folder.
+bool IsSum(const std::string& text) {
+  return text.size() == 64 && std::all_of(text.begin(), text.end(), absl::ascii_isxdigit);
+}
+
+// What a cut names may not leave the folder.
 absl::Status CheckPaths(const v1::ArchiveCut& cut, const std::string& place) {
   for (const v1::ArchivedFile& file : cut.files()) {
     const fs::path path(file.path());
-    if (!path.is_absolute() && !path.empty() && std::find(path.begin(), path.end(), "..") == path.end()) continue;
-    return absl::DataLossError(absl::StrCat(place, ": path \"", file.path(), "\" is outside the run folder"));
+    const bool sums = std::all_of(file.parts().begin(), file.parts().end(),
+                                  [](const v1::ArchivedPart& part) { return IsSum(part.sha256()); });
+    if (sums && !path.is_absolute() && !path.empty() && std::find(path.begin(), path.end(), "..") == path.end())
+      continue;
+    return absl::DataLossError(
+        absl::StrCat(place, ": path \"", file.path(), "\" or a sum of its parts is none of a run folder"));
   }
   return absl::OkStatus();
 }
@@ -186,15 +198,43 @@ absl::Status WriteCut(const v1::ArchiveCut& cut, uint64_t number, const std::str
   return store->Upload(scratch);
 }
 
-absl::StatusOr<Copied> CopyNew(const std::string& run_dir, const std::string& place) {
+// Waits until no other process copies this run.
+absl::StatusOr<std::unique_ptr<FolderLock>> WaitForLock(const std::string& folder) {
+  RETURN_IF_ERROR(MakeFolders(folder));
+  for (;;) {
+    absl::StatusOr<std::unique_ptr<FolderLock>> lock = FolderLock::Take(folder);
+    if (!absl::IsFailedPrecondition(lock.status())) return lock;
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+}
+
+// After the upload of a cut's parts: whether they are there, and nobody has written a cut meanwhile.
+absl::Status CheckUploaded(const v1::ArchiveCut& cut, const Newest& before, const std::string& place, Store* store) {
+  ASSIGN_OR_RETURN(const auto there, store->List());
+  if (const std::string missing = Missing(cut, there); !missing.empty()) {
+    return absl::UnavailableError(absl::StrCat(place, ": upload: ", missing, " is not there"));
+  }
+  const auto cuts = CutsOf(there);
+  if (cuts.empty() || cuts.front().first <= before.number) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(place, ": ", cuts.front().second, " was written meanwhile"));
+}
+
+// `refusal` receives why another folder owns the archive; then the result is FAILED_PRECONDITION.
+absl::StatusOr<Copied> CopyNew(const std::string& run_dir, const std::string& place, bool only_check,
+                               std::string* refusal) {
   ASSIGN_OR_RETURN(const auto store, Store::Open(place));
   ASSIGN_OR_RETURN(const auto there, store->List());
   const std::string folder = run_dir + "/archive/";
-  ASSIGN_OR_RETURN(const Newest newest, FindNewestIn(there, store.get(), place, Scratch(folder + "cuts").folder()));
-  uint64_t owner = OwnerOf(run_dir);
+  const Scratch downloaded(folder + "cuts");
+  ASSIGN_OR_RETURN(const Newest newest, FindNewestIn(there, store.get(), place, downloaded.folder()));
   if (newest.number > 0) {
-    RETURN_IF_ERROR(CheckOwns(run_dir, place, newest.cut));
-  } else if (owner == 0) {
+    ASSIGN_OR_RETURN(*refusal, WhyNotOwner(run_dir, place, newest.cut));
+    if (!refusal->empty()) return absl::FailedPreconditionError(*refusal);
+  }
+  Copied copied{.update = newest.cut.update()};
+  if (only_check) return copied;
+  uint64_t owner = OwnerOf(run_dir);
+  if (owner == 0) {
     ASSIGN_OR_RETURN(owner, BecomeOwner(run_dir));
   }
   const Scratch spool(folder + "spool");
@@ -203,7 +243,7 @@ absl::StatusOr<Copied> CopyNew(const std::string& run_dir, const std::string& pl
     return absl::FailedPreconditionError(absl::StrCat(run_dir, ": no checkpoint yet, so there is nothing to resume"));
   }
   cut->set_owner(owner);
-  Copied copied{.update = cut->update()};
+  copied.update = cut->update();
   const std::map<std::string, uint64_t> needed = ObjectsOf(*cut), former = ObjectsOf(newest.cut);
   for (const v1::ArchivedFile& file : cut->files()) copied.all_bytes += file.bytes();
   if (cut->SerializeAsString() == newest.cut.SerializeAsString()) return copied;
@@ -213,7 +253,8 @@ absl::StatusOr<Copied> CopyNew(const std::string& run_dir, const std::string& pl
     copied.bytes += bytes;
   }
   if (copied.objects > 0) RETURN_IF_ERROR(store->Upload(spool.folder()));
-  RETURN_IF_ERROR(WriteCut(*cut, newest.number + 1, folder + "cuts", store.get()));
+  RETURN_IF_ERROR(CheckUploaded(*cut, newest, place, store.get()));
+  RETURN_IF_ERROR(WriteCut(*cut, newest.number + 1, folder + "cut", store.get()));
   std::vector<std::string> old;
   for (const auto& [name, bytes] : there) {
     const bool ours = absl::StartsWith(name, kParts) || absl::StartsWith(name, kCuts);
@@ -223,64 +264,109 @@ absl::StatusOr<Copied> CopyNew(const std::string& run_dir, const std::string& pl
   return copied;
 }
 
+// Downloads what is not there yet. NOT_FOUND when the archive has been changed meanwhile.
+absl::Status DownloadParts(const v1::ArchiveCut& cut, const std::string& folder, Store* store) {
+  std::vector<std::string> names;
+  for (const auto& [name, bytes] : ObjectsOf(cut)) {
+    std::error_code error;
+    if (fs::file_size(absl::StrCat(folder, "/", name), error) != bytes || error) names.push_back(name);
+  }
+  RETURN_IF_ERROR(store->Download(names, folder));
+  for (const std::string& name : names) {
+    if (!FileExists(absl::StrCat(folder, "/", name))) return absl::NotFoundError(absl::StrCat(name, ": is gone"));
+  }
+  return absl::OkStatus();
+}
+
+std::string WithoutSlash(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
 }  // namespace
 
-absl::StatusOr<Copied> CopyRun(const std::string& run_dir, const std::string& place) {
-  const absl::StatusOr<Copied> copied = CopyNew(run_dir, place);
-  const std::string file = run_dir + "/archive/state";
+absl::StatusOr<Copied> CopyRun(const std::string& given, const std::string& place, const CopyOptions& options) {
+  const std::string run_dir = WithoutSlash(given), file = run_dir + "/archive/state";
+  std::string refusal;
+  if (options.only_check) return CopyNew(run_dir, place, true, &refusal);
+  ASSIGN_OR_RETURN(const auto lock, WaitForLock(run_dir + "/archive"));
+  if (!options.keep_state) return CopyNew(run_dir, place, false, &refusal);
   v1::ArchiveState state;
   if (const auto before = ReadFile(file); before.ok()) state.ParseFromString(*before);
   if (state.place() != place) state.Clear();
   state.set_place(place);
-  state.set_taken(absl::IsAlreadyExists(copied.status()));
+  state.clear_taken();
+  RETURN_IF_ERROR(WriteFileAtomically(file, state.SerializeAsString()));
+  const absl::StatusOr<Copied> copied = CopyNew(run_dir, place, false, &refusal);
+  state.set_taken(!refusal.empty());
   state.set_error(copied.ok() ? "" : std::string(copied.status().message()));
   if (copied.ok()) {
     state.set_update(copied->update);
     state.set_seconds(absl::ToUnixSeconds(absl::Now()));
   }
-  RETURN_IF_ERROR(MakeFolders(run_dir + "/archive"));
   RETURN_IF_ERROR(WriteFileAtomically(file, state.SerializeAsString()));
   return copied;
 }
 
 absl::StatusOr<Newest> FindNewest(Store* store, const std::string& place) {
-  const Scratch cuts(fs::temp_directory_path() / absl::StrCat("datacom-archive-", ::getpid()));
+  std::string folder = fs::temp_directory_path() / "datacom-archive-XXXXXX";
+  if (::mkdtemp(folder.data()) == nullptr) return ErrnoStatus(errno, absl::StrCat("make ", folder));
+  const Scratch cuts(folder);
   ASSIGN_OR_RETURN(const auto objects, store->List());
   return FindNewestIn(objects, store, place, cuts.folder());
 }
 
-absl::StatusOr<v1::ArchiveCut> Restore(const std::string& place, const std::string& run_dir, bool own) {
+absl::StatusOr<v1::ArchiveCut> Restore(const std::string& place, const std::string& given, bool own) {
+  constexpr int kAttempts = 5;
+  const std::string run_dir = WithoutSlash(given), begun = run_dir + "/.restoring";
   std::error_code error;
+  // The folder itself may be a volume that cannot be renamed, so all happens inside of it.
+  if (fs::exists(begun, error)) {  // an interrupted call: what it has made is made again
+    for (const auto& entry : fs::directory_iterator(run_dir, error)) fs::remove_all(entry.path(), error);
+  }
   if (fs::exists(run_dir, error) && !fs::is_empty(run_dir, error)) {
     return absl::InvalidArgumentError(absl::StrCat(run_dir, ": not empty; an archive is copied to a new folder"));
   }
   ASSIGN_OR_RETURN(const auto store, Store::Open(place));
-  const Scratch made(run_dir + ".restoring");
-  const std::string objects = made.folder() + "/objects", run = made.folder() + "/run";
-  ASSIGN_OR_RETURN(const Newest newest, FindNewest(store.get(), place));
+  ASSIGN_OR_RETURN(Newest newest, FindNewest(store.get(), place));
   if (newest.number == 0) return absl::NotFoundError(absl::StrCat(place, ": no archive of a run"));
-  RETURN_IF_ERROR(CheckPaths(newest.cut, place));
-  std::vector<std::string> names;
-  for (const auto& [name, bytes] : ObjectsOf(newest.cut)) names.push_back(name);
-  RETURN_IF_ERROR(store->Download(names, objects));
-  for (const v1::ArchivedFile& file : newest.cut.files()) {
-    RETURN_IF_ERROR(Annotate(WriteParts(file, objects, absl::StrCat(run, "/", file.path())), place));
+  const bool made = !fs::exists(run_dir, error);
+  RETURN_IF_ERROR(MakeFolders(begun));
+  const std::string objects = begun + "/objects", run = begun + "/run";
+  if (own) {  // first, so that a former owner that still trains deletes nothing
+    ASSIGN_OR_RETURN(const uint64_t owner, BecomeOwner(run));
+    newest.cut.set_owner(owner);
+    // Its copy that may be under way gets a smaller number.
+    RETURN_IF_ERROR(WriteCut(newest.cut, newest.number + 2, begun + "/cut", store.get()));
+  }
+  absl::Status got = DownloadParts(newest.cut, objects, store.get());
+  for (int attempt = 1; absl::IsNotFound(got) && !own && attempt < kAttempts; ++attempt) {
+    ASSIGN_OR_RETURN(newest, FindNewest(store.get(), place));
+    got = DownloadParts(newest.cut, objects, store.get());
+  }
+  if (got.ok()) got = CheckPaths(newest.cut, place);
+  for (int i = 0; i < newest.cut.files_size() && got.ok(); ++i) {
+    const v1::ArchivedFile& file = newest.cut.files(i);
+    got = Annotate(WriteParts(file, objects, absl::StrCat(run, "/", file.path())), place);
     for (const v1::ArchivedPart& part : file.parts()) {
       fs::remove(absl::StrCat(objects, "/", ObjectOf(file.path(), part)), error);
     }
   }
-  v1::ArchiveCut cut = newest.cut;
-  if (own) {
-    ASSIGN_OR_RETURN(const uint64_t owner, BecomeOwner(run));
-    cut.set_owner(owner);
-    RETURN_IF_ERROR(WriteCut(cut, newest.number + 1, made.folder() + "/cuts", store.get()));
+  if (!got.ok()) {
+    fs::remove_all(made ? run_dir : begun, error);
+    return got;
   }
-  fs::remove(run_dir, error);  // an empty folder
-  RETURN_IF_ERROR(MakeFolders(fs::absolute(run_dir).parent_path().string()));
-  fs::rename(run, run_dir, error);
-  if (error) return ErrnoStatus(error.value(), absl::StrCat("rename ", run));
-  RETURN_IF_ERROR(SyncFile(fs::absolute(run_dir).parent_path().string()));
-  return cut;
+  // A folder without the experiment counts as empty.
+  const std::string last = "experiment.textproto";
+  ASSIGN_OR_RETURN(const std::vector<std::string> entries, ListFolder(run));
+  for (const std::string& name : entries) {
+    if (name != last && !error) fs::rename(fs::path(run) / name, fs::path(run_dir) / name, error);
+  }
+  if (!error) fs::rename(fs::path(run) / last, fs::path(run_dir) / last, error);
+  if (error) return ErrnoStatus(error.value(), absl::StrCat("move the run to ", run_dir));
+  fs::remove_all(begun, error);
+  RETURN_IF_ERROR(SyncFile(run_dir));
+  return newest.cut;
 }
 
 }  // namespace datacom::archive

@@ -36,14 +36,18 @@ struct Copied {
   uint64_t objects = 0, bytes = 0;  // uploaded now
   uint64_t all_bytes = 0;           // of the run's files
 };
-// Copies what changed since the newest cut, and writes how it went to the file archive/state of the run folder.
-// ALREADY_EXISTS: the place holds another run, or another folder owns it. FAILED_PRECONDITION: no checkpoint.
+struct CopyOptions {
+  bool keep_state = false;  // write how it went to the file archive/state of the run folder
+  bool only_check = false;  // copy nothing, only look whether this folder may
+};
+// Copies what changed since the newest cut; waits for another copy of the run folder that is under way.
+// FAILED_PRECONDITION: the place holds another run, or another folder owns it; the run has no checkpoint.
 // INVALID_ARGUMENT and NOT_FOUND as Store::Open; what fails otherwise may be tried again.
-absl::StatusOr<Copied> CopyRun(const std::string& run_dir, const std::string& place);
+absl::StatusOr<Copied> CopyRun(const std::string& run_dir, const std::string& place, const CopyOptions& options);
 
-// Makes the run folder, which must not exist or be empty, as it was at the archive's newest cut; with `own` it becomes
-// the owner. The folder appears whole: an interrupted call leaves FOLDER.restoring, which the next one replaces.
-// NOT_FOUND when the archive holds no run; DATA_LOSS naming the part whose bytes are wrong.
+// Makes the run folder, which must not exist or be empty, as it was at the archive's newest cut. With `own` it becomes
+// the owner, before anything else happens. An interrupted call leaves a folder without an experiment, which the next
+// one replaces. NOT_FOUND when the archive holds no run; DATA_LOSS naming the part whose bytes are wrong.
 absl::StatusOr<v1::ArchiveCut> Restore(const std::string& place, const std::string& run_dir, bool own);
 
 }  // namespace datacom::archive

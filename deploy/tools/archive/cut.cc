@@ -8,16 +8,19 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/config/sha256.h"
+#include "common/config/task_files.h"
 #include "common/records/checkpoint.h"
 #include "common/transitions/replay_layout.h"
 #include "datacom/v1/checkpoint.pb.h"
@@ -51,6 +54,11 @@ class Cutter {
  private:
   std::string Path(const std::string& file) const { return run_dir_ + "/" + file; }
   v1::ArchivedFile* Add(const std::string& path, uint64_t bytes);
+  // Whether learner and replay go on as they were at the former cut. Else the folder may be an older state of the run,
+  // whose files have gone another way since.
+  bool same_processes() const {
+    return former_.incarnation() == cut_.incarnation() && former_.replay_start() == cut_.replay_start();
+  }
   // The same file in the former cut; null if it had none.
   const v1::ArchivedFile* Before(const std::string& path) const;
   absl::Status AddPart(absl::string_view bytes, v1::ArchivedFile* file, v1::ArchivedPart part);
@@ -66,12 +74,14 @@ class Cutter {
   absl::Status AddCredit();
   absl::Status AddRing(const std::string& path, uint32_t member, uint64_t record_bytes);
   absl::Status AddBlocks(const replay::Ring& ring, uint64_t from, uint64_t to, v1::ArchivedFile* file);
+  absl::Status AddPolicies(const v1::LearnerCheckpoint& checkpoint);
   absl::Status AddRest();
 
   const std::string run_dir_, spool_;
   const v1::ArchiveCut& former_;
   std::map<std::string, const v1::ArchivedFile*> before_;
   std::set<std::string> objects_;  // that need not be written
+  uint64_t rows_seen_ = 0;         // rows of each member that the checkpoint's update has seen
   replay::ReplaySetup setup_;
   v1::ArchiveCut cut_;
 };
@@ -95,8 +105,12 @@ absl::Status Cutter::AddPart(absl::string_view bytes, v1::ArchivedFile* file, v1
   const std::string object = ObjectOf(file->path(), part);
   if (!objects_.insert(object).second) return absl::OkStatus();
   const std::string target = spool_ + "/" + object;
-  RETURN_IF_ERROR(MakeFolders(fs::path(target).parent_path().string()));
-  return WriteFileAtomically(target, bytes);
+  std::error_code error;  // the write fails, too
+  fs::create_directories(fs::path(target).parent_path(), error);
+  std::ofstream file_of_part(target, std::ios::binary);  // need not survive this process
+  file_of_part.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file_of_part.close();
+  return file_of_part ? absl::OkStatus() : absl::UnavailableError(absl::StrCat("write ", target, ": failed"));
 }
 
 absl::StatusOr<std::string> ReadRange(const std::string& path, uint64_t from, uint64_t to) {
@@ -144,7 +158,7 @@ absl::Status Cutter::AddGrowing(const std::string& path, uint64_t bytes) {
   v1::ArchivedFile* const file = Add(path, bytes);
   uint64_t from = 0;
   const v1::ArchivedFile* const before = Before(path);
-  const bool same_start = former_.incarnation() == cut_.incarnation();
+  const bool same_start = same_processes();
   for (int i = 0; before != nullptr && i < before->parts_size(); ++i) {
     const v1::ArchivedPart& part = before->parts(i);
     if (part.offset() + part.bytes() > bytes) break;
@@ -219,14 +233,27 @@ absl::Status Cutter::AddRing(const std::string& path, uint32_t member, uint64_t 
   uint64_t end = 0;
   ASSIGN_OR_RETURN(const std::string header, ring->CopyHeader(&end));
   v1::ArchivedFile* const file = Add(path, RingBytes(ring->kept(), setup_.options.layout.guard, record_bytes));
+  // The learner draws from the newest `capacity` rows that the checkpoint has seen.
+  if (absl::EndsWith(path, ".rows") && end > ring->kept() &&
+      end - ring->kept() + setup_.options.layout.capacity > rows_seen_) {
+    return absl::AbortedError("the replay has overwritten rows that the checkpoint needs");
+  }
   const uint64_t first = (end - std::min(end, ring->kept())) / kRingBlockRecords, whole = end / kRingBlockRecords;
   uint64_t from = first;
   const v1::ArchivedFile* const before = Before(path);
   if (before != nullptr && before->bytes() == file->bytes()) {  // a larger ring has other places
     for (const v1::ArchivedPart& part : before->parts()) {
-      if (part.blocks() == 0 || part.block() + part.blocks() <= first || part.block() + part.blocks() > whole) continue;
-      *file->add_parts() = part;
-      from = part.block() + part.blocks();
+      const uint64_t part_end = part.block() + part.blocks();
+      if (part.blocks() == 0 || part_end <= first || part_end > whole) continue;
+      if (same_processes()) {
+        *file->add_parts() = part;
+      } else if (part.block() >= from) {  // from the ring again; equal bytes have equal names and are not copied
+        RETURN_IF_ERROR(AddBlocks(*ring, from, part.block(), file));
+        RETURN_IF_ERROR(AddBlocks(*ring, part.block(), part_end, file));
+      } else {
+        continue;
+      }
+      from = part_end;
     }
   }
   while (from < whole && file->parts_size() > 0) {
@@ -251,9 +278,11 @@ absl::Status Cutter::AddRing(const std::string& path, uint32_t member, uint64_t 
 
 absl::Status Cutter::AddReplay() {
   if (!FileExists(Path(kSessions))) return absl::OkStatus();  // on a cluster the replay has a folder of its own
-  ASSIGN_OR_RETURN(const v1::ReplaySessions sessions, replay::SessionTable::Read(Path("replay")));
   ASSIGN_OR_RETURN(const std::string content, ReadFile(Path(kSessions)));
-  if (sessions.starts_size() > 0) cut_.set_replay_start(*sessions.starts().rbegin());
+  ASSIGN_OR_RETURN(const v1::ReplaySessions sessions, replay::SessionTable::Read(Path("replay")));
+  if (sessions.starts_size() > 0 && *sessions.starts().rbegin() != cut_.replay_start()) {
+    return absl::AbortedError("the replay was started again");
+  }
   RETURN_IF_ERROR(AddCredit());
   const ReplayLayout& layout = setup_.options.layout;
   for (uint32_t member = 0; member < setup_.options.members.size(); ++member) {
@@ -267,24 +296,29 @@ absl::Status Cutter::AddReplay() {
   return AddContent(kSessions, content);
 }
 
-// What is written once or as a whole: the experiment, the files of a task, the report.
-absl::Status Cutter::AddRest() {
-  const std::set<std::string> elsewhere = {"archive",      "checkpoints",  "cluster",     "ledger",
-                                           "logs",         "policies",     "replay",      "tensorboard",
-                                           "targets.json", "progress.csv", "episodes.csv"};
-  std::error_code error;
-  std::set<std::string> files;
-  for (fs::recursive_directory_iterator at(run_dir_, error), end; !error && at != end; at.increment(error)) {
-    const std::string path = at->path().lexically_relative(run_dir_).string();
-    if (at.depth() == 0 && elsewhere.count(path) > 0) {
-      at.disable_recursion_pending();
-    } else if (at->is_regular_file() && !absl::EndsWith(path, ".tmp") && at->path().filename().string()[0] != '.') {
-      files.insert(path);
+// Policies of ended epochs that the checkpoint does not name: of an epoch that the end of the run has cut short.
+absl::Status Cutter::AddPolicies(const v1::LearnerCheckpoint& checkpoint) {
+  std::set<std::string> named;
+  for (const v1::FileEnd& file : checkpoint.files()) named.insert(file.path());
+  for (const auto* epochs : {&checkpoint.open(), &checkpoint.pending()}) {
+    for (const v1::EpochRecord& epoch : *epochs) {
+      const std::string path = PoliciesPath(epoch.epoch());
+      if (named.insert(path).second) RETURN_IF_ERROR(AddIfThere(path));
     }
   }
-  if (error) return ErrnoStatus(error.value(), absl::StrCat("list ", run_dir_));
-  if (FileExists(Path("cluster/layout"))) files.insert("cluster/layout");
-  for (const std::string& path : files) RETURN_IF_ERROR(AddWhole(path));
+  return absl::OkStatus();
+}
+
+// What a run has besides, written once or as a whole. Nothing else that lies in its folder belongs to it.
+absl::Status Cutter::AddRest() {
+  std::set<std::string> files = {
+      "build.txt",   "cluster/layout", "experiment.textproto", "feasibility_map.json", "film.html",
+      "report.html", "run_id"};
+  ASSIGN_OR_RETURN(const std::vector<std::string> task_files, ListFolder(Path(kTaskFilesFolder)));
+  for (const std::string& name : task_files) files.insert(absl::StrCat(kTaskFilesFolder, "/", name));
+  for (const std::string& path : files) {
+    if (!absl::EndsWith(path, ".tmp")) RETURN_IF_ERROR(AddIfThere(path));
+  }
   return absl::OkStatus();
 }
 
@@ -297,7 +331,17 @@ absl::StatusOr<v1::ArchiveCut> Cutter::Take(const v1::LearnerCheckpoint& checkpo
   cut_.set_incarnation(incarnation);
   RETURN_IF_ERROR(AddWhole(kIncarnation));
   RETURN_IF_ERROR(AddCheckpoint(checkpoint.update()));
+  // It may have been replaced meanwhile by one of the same update.
+  const absl::StatusOr<Checkpoint> again = CheckpointStore(Path("checkpoints")).Load(checkpoint.update());
+  if (!again.ok() || again->learner.SerializeAsString() != checkpoint.SerializeAsString()) {
+    return absl::AbortedError("the checkpoint was replaced");
+  }
+  rows_seen_ = setup_.options.limits.schedule.RowsSeen(checkpoint.update());
+  if (const auto sessions = replay::SessionTable::Read(Path("replay")); sessions.ok() && sessions->starts_size() > 0) {
+    cut_.set_replay_start(*sessions->starts().rbegin());
+  }
   for (const v1::FileEnd& file : checkpoint.files()) RETURN_IF_ERROR(AddGrowing(file.path(), file.bytes()));
+  RETURN_IF_ERROR(AddPolicies(checkpoint));
   RETURN_IF_ERROR(AddReplay());
   RETURN_IF_ERROR(AddRest());
   return std::move(cut_);
@@ -333,7 +377,7 @@ absl::StatusOr<std::optional<v1::ArchiveCut>> TakeCut(const std::string& run_dir
     absl::StatusOr<v1::ArchiveCut> cut = Cutter(run_dir, former, spool).Take(*checkpoint);
     if (cut.ok()) return std::optional(*std::move(cut));
     status = cut.status();
-    if (!absl::IsAborted(status) && !absl::IsOutOfRange(status)) return status;
+    if (!absl::IsAborted(status) && !absl::IsOutOfRange(status) && !absl::IsNotFound(status)) return status;
   }
   return Annotate(status, absl::StrCat(run_dir, ": no cut in ", kAttempts, " attempts"));
 }
