@@ -52,7 +52,7 @@ TEST(Algorithms, ThoseForTestsAreFoundButNotListed) {
 TEST(Algorithms, ReadTheSettingsOfTheAlgorithmThatTheyExtend) {
   EXPECT_THAT(HyperParametersOf(*FindAlgorithm("sac")),
               ElementsAre("actor_lr", "critic_lr", "alpha_lr", "target_entropy", "return_floor", "return_ceiling",
-                          "reward_scale", "critic_pessimism"));
+                          "reward_scale", "critic_pessimism", "rate_half_life"));
   EXPECT_THAT(HyperParametersOf(*FindAlgorithm("wcsac")), ::testing::IsSupersetOf({"actor_lr", "cost_damping"}));
 }
 
