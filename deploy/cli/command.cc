@@ -37,7 +37,8 @@ int Finish(const absl::Status& status) {
   return ExitCode(status);
 }
 
-void PrintWrapped(const std::string& text) { std::printf("%s", WrapLines(text, TerminalWidth(0)).c_str()); }
+// By std::cout, which keeps the error of a text that is larger than its buffer.
+void PrintWrapped(const std::string& text) { std::cout << WrapLines(text, TerminalWidth(0)); }
 
 std::string BinFolder() {
   if (const char* folder = std::getenv("DATACOM_BIN"); folder != nullptr && *folder != '\0') return folder;
