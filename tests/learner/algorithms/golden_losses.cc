@@ -133,7 +133,8 @@ GoldenReport CheckMultiplier(const json& cases, const std::string& kind) {
                           one(),
                           Scalar(kernels.get(), c.at("lr_beta")),
                           Scalar(kernels.get(), 0),
-                          Scalar(kernels.get(), 1)};
+                          Scalar(kernels.get(), 1),
+                          {}};
     const DoubleView mean = Scalar(kernels.get(), 0), price = Scalar(kernels.get(), 0);
     const double damping = 2;
     for (const json& step : c.at("steps")) {
