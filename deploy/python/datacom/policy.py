@@ -94,6 +94,11 @@ class Policy:
                 raise ValueError(done.stdout.strip())
             return cls(file)
 
+    @property
+    def content(self) -> bytes:
+        """The bytes of the policy file."""
+        return self._content
+
     def save(self, file: str | os.PathLike[str]) -> None:
         """Writes the policy file, as `datacom export` has written it. Raises OSError."""
         _files.write(os.fspath(file), self._content)
