@@ -289,5 +289,5 @@ class ObjectStoreTest(ArchivedRunTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)  # tests/allowed_skips.txt has the names of skipped tests
 # SPDX-License-Identifier: Apache-2.0
