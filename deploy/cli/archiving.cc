@@ -150,7 +150,8 @@ absl::StatusOr<std::string> Archiving::Finish(std::optional<std::chrono::seconds
   const Clock::Time end = clock_.Now() + limit.value_or(std::chrono::hours(24));
   absl::Status failure;
   for (int tries = copy_.running() ? -1 : 0; tries < kTries; ++tries) {  // the copy under way may lack the end
-    if (tries > 0) std::this_thread::sleep_for(std::min<Clock::Time::duration>(pause_, end - clock_.Now()));
+    if (tries > 0 && limit) std::this_thread::sleep_for(std::min<Clock::Time::duration>(pause_, end - clock_.Now()));
+    if (tries > 0 && !limit && Stop::Process().WaitFor(pause_)) break;
     if (!copy_.running() && !Start().ok()) continue;
     std::optional<int> code;
     while (!(code = copy_.Poll())) {

@@ -82,9 +82,9 @@ absl::Status Show(const std::string& place, bool json) {
   ASSIGN_OR_RETURN(const archive::Newest newest, archive::FindNewest(store.get(), place));
   if (json) {
     nlohmann::json object = {{"place", place}, {"run_id", nullptr}, {"update", nullptr}};
-    if (newest.number > 0) object.update({{"run_id", newest.cut.run_id()}, {"update", newest.cut.update()}});
+    if (newest.last > 0) object.update({{"run_id", newest.cut.run_id()}, {"update", newest.cut.update()}});
     std::printf("%s\n", JsonText(object).c_str());
-  } else if (newest.number == 0) {
+  } else if (newest.last == 0) {
     std::printf("%s holds no run\n", place.c_str());
   } else {
     std::printf("%s holds update %llu of run %s\n", place.c_str(), static_cast<unsigned long long>(newest.cut.update()),

@@ -2,12 +2,14 @@
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import unittest
 
 from lockstep_test import records
 from package_python import package_python
 from running import BIN, PATIENCE, RunTest, Training, run, wait_for_end
+from verify_test import crc32c
 from watching import Watch
 
 PYTHON = package_python(os.path.dirname(BIN))
@@ -140,6 +142,10 @@ class ArchiveTest(ArchivedRunTest):
             with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
                 file.write("half")
         self.check_copy(place, "mounted")
+        os.makedirs(os.path.join(folder, ".restoring"))  # a call that died after its last file: the run is whole
+        self.assertIn("not empty", self.refused("copy", place, folder))
+        self.assertTrue(os.path.exists(os.path.join(folder, "progress.csv")))
+        os.rmdir(os.path.join(folder, ".restoring"))
         self.assertNotIn(".restoring", os.listdir(folder))
 
     def test_pretraining_is_archived_although_its_update_stays_0(self):
@@ -168,6 +174,12 @@ class ArchiveTest(ArchivedRunTest):
         os.truncate(os.path.join(place, report), 1000)  # only the last cut has the report
         copy = self.check_copy(place, "older")
         self.assertFalse(os.path.exists(os.path.join(copy, "report.html")))
+        mended = run("copy", training.folder, place)  # the owner goes on behind the cut that is not whole
+        self.assertEqual(mended.returncode, 0, mended.stderr)
+        self.assertTrue(os.path.exists(os.path.join(self.check_copy(place, "mended"), "report.html")))
+        older, last = cuts(place)
+        report = next(name for name in objects(place) if name.startswith("parts/report.html/"))
+        os.truncate(os.path.join(place, report), 1000)
         os.unlink(os.path.join(place, older))
         self.assertIn(f"no cut is whole; the newest, {last} lacks {report}", self.refused("copy", place, os.path.join(self.folder, "none")))
         self.assertFalse(os.path.exists(os.path.join(self.folder, "none")))
@@ -181,6 +193,19 @@ class ArchiveTest(ArchivedRunTest):
             file.seek(0)
             file.write(bytes([byte[0] ^ 1]))
         self.assertIn(f"object {part}: other bytes than were archived", self.refused("copy", place, os.path.join(self.folder, "none")))
+
+    def test_a_cut_that_names_a_file_outside_the_run_folder_is_refused(self):
+        place = os.path.join(self.folder, "archive")
+        self.training("a").start().finish()
+        for name in cuts(place):
+            with open(os.path.join(place, name), "r+b") as file:
+                content = file.read().replace(b"progress.csv", b"../../xx.csv")
+                head, payload = content[:8], content[24:]
+                check = struct.pack("<I", crc32c(content[8:12] + content[16:24] + payload))
+                file.seek(0)
+                file.write(head + content[8:12] + check + content[16:24] + payload)
+        self.assertIn('path "../../xx.csv" or a sum of its parts is none of a run folder', self.refused("copy", place, os.path.join(self.folder, "b/c")))
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "xx.csv")))
 
     def test_two_copies_of_a_run_cannot_write_one_archive(self):
         place = os.path.join(self.folder, "archive")

@@ -72,22 +72,42 @@ std::vector<std::pair<uint64_t, std::string>> CutsOf(const std::map<std::string,
   return cuts;
 }
 
+bool IsSum(const std::string& text) {
+  return text.size() == 64 && std::all_of(text.begin(), text.end(), absl::ascii_isxdigit);
+}
+
+// What a cut names may not leave the folder, neither as a file nor as an object.
+absl::Status CheckNames(const v1::ArchiveCut& cut, const std::string& place) {
+  for (const v1::ArchivedFile& file : cut.files()) {
+    const fs::path path(file.path());
+    const bool sums = std::all_of(file.parts().begin(), file.parts().end(),
+                                  [](const v1::ArchivedPart& part) { return IsSum(part.sha256()); });
+    if (sums && !path.is_absolute() && !path.empty() && std::find(path.begin(), path.end(), "..") == path.end())
+      continue;
+    return absl::DataLossError(
+        absl::StrCat(place, ": path \"", file.path(), "\" or a sum of its parts is none of a run folder"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<v1::ArchiveCut> ReadCut(const std::string& file) {
   ASSIGN_OR_RETURN(const std::string content, ReadFramedFile(kFormat, file));
   v1::ArchiveCut cut;
-  if (cut.ParseFromString(content)) return cut;
-  return absl::DataLossError(absl::StrCat(file, ": damaged"));
+  if (!cut.ParseFromString(content)) return absl::DataLossError(absl::StrCat(file, ": damaged"));
+  RETURN_IF_ERROR(CheckNames(cut, file));
+  return cut;
 }
 
 absl::StatusOr<Newest> FindNewestIn(const std::map<std::string, uint64_t>& objects, Store* store,
                                     const std::string& place, const std::string& scratch) {
   std::string damage;
-  for (const auto& [number, name] : CutsOf(objects)) {
+  const auto cuts = CutsOf(objects);
+  for (const auto& [number, name] : cuts) {
     RETURN_IF_ERROR(store->Download({name}, scratch));
     absl::StatusOr<v1::ArchiveCut> cut = ReadCut(absl::StrCat(scratch, "/", name));
     if (absl::IsFailedPrecondition(cut.status())) return cut.status();  // of another version
     const std::string missing = cut.ok() ? Missing(*cut, objects) : std::string(cut.status().message());
-    if (missing.empty()) return Newest{number, name, *std::move(cut)};
+    if (missing.empty()) return Newest{cuts.front().first, name, *std::move(cut)};
     if (damage.empty()) damage = absl::StrCat(name, cut.ok() ? " lacks " : ": ", missing);
   }
   if (damage.empty()) return Newest{};
@@ -172,24 +192,6 @@ absl::Status WriteParts(const v1::ArchivedFile& file, const std::string& objects
   return status;
 }
 
-bool IsSum(const std::string& text) {
-  return text.size() == 64 && std::all_of(text.begin(), text.end(), absl::ascii_isxdigit);
-}
-
-// What a cut names may not leave the folder.
-absl::Status CheckPaths(const v1::ArchiveCut& cut, const std::string& place) {
-  for (const v1::ArchivedFile& file : cut.files()) {
-    const fs::path path(file.path());
-    const bool sums = std::all_of(file.parts().begin(), file.parts().end(),
-                                  [](const v1::ArchivedPart& part) { return IsSum(part.sha256()); });
-    if (sums && !path.is_absolute() && !path.empty() && std::find(path.begin(), path.end(), "..") == path.end())
-      continue;
-    return absl::DataLossError(
-        absl::StrCat(place, ": path \"", file.path(), "\" or a sum of its parts is none of a run folder"));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status WriteCut(const v1::ArchiveCut& cut, uint64_t number, const std::string& scratch, Store* store) {
   const Scratch list(scratch);
   const std::string file = absl::StrCat(scratch, "/", CutName(number, cut.update()));
@@ -215,7 +217,7 @@ absl::Status CheckUploaded(const v1::ArchiveCut& cut, const Newest& before, cons
     return absl::UnavailableError(absl::StrCat(place, ": upload: ", missing, " is not there"));
   }
   const auto cuts = CutsOf(there);
-  if (cuts.empty() || cuts.front().first <= before.number) return absl::OkStatus();
+  if (cuts.empty() || cuts.front().first <= before.last) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(place, ": ", cuts.front().second, " was written meanwhile"));
 }
 
@@ -227,7 +229,7 @@ absl::StatusOr<Copied> CopyNew(const std::string& run_dir, const std::string& pl
   const std::string folder = run_dir + "/archive/";
   const Scratch downloaded(folder + "cuts");
   ASSIGN_OR_RETURN(const Newest newest, FindNewestIn(there, store.get(), place, downloaded.folder()));
-  if (newest.number > 0) {
+  if (newest.last > 0) {
     ASSIGN_OR_RETURN(*refusal, WhyNotOwner(run_dir, place, newest.cut));
     if (!refusal->empty()) return absl::FailedPreconditionError(*refusal);
   }
@@ -254,7 +256,7 @@ absl::StatusOr<Copied> CopyNew(const std::string& run_dir, const std::string& pl
   }
   if (copied.objects > 0) RETURN_IF_ERROR(store->Upload(spool.folder()));
   RETURN_IF_ERROR(CheckUploaded(*cut, newest, place, store.get()));
-  RETURN_IF_ERROR(WriteCut(*cut, newest.number + 1, folder + "cut", store.get()));
+  RETURN_IF_ERROR(WriteCut(*cut, newest.last + 1, folder + "cut", store.get()));
   std::vector<std::string> old;
   for (const auto& [name, bytes] : there) {
     const bool ours = absl::StartsWith(name, kParts) || absl::StartsWith(name, kCuts);
@@ -321,7 +323,8 @@ absl::StatusOr<v1::ArchiveCut> Restore(const std::string& place, const std::stri
   const std::string run_dir = WithoutSlash(given), begun = run_dir + "/.restoring";
   std::error_code error;
   // The folder itself may be a volume that cannot be renamed, so all happens inside of it.
-  if (fs::exists(begun, error)) {  // an interrupted call: what it has made is made again
+  const std::string last = "experiment.textproto";  // it comes last: a folder without it counts as empty
+  if (fs::exists(begun, error) && !FileExists(run_dir + "/" + last)) {  // an interrupted call: begin again
     for (const auto& entry : fs::directory_iterator(run_dir, error)) fs::remove_all(entry.path(), error);
   }
   if (fs::exists(run_dir, error) && !fs::is_empty(run_dir, error)) {
@@ -329,7 +332,7 @@ absl::StatusOr<v1::ArchiveCut> Restore(const std::string& place, const std::stri
   }
   ASSIGN_OR_RETURN(const auto store, Store::Open(place));
   ASSIGN_OR_RETURN(Newest newest, FindNewest(store.get(), place));
-  if (newest.number == 0) return absl::NotFoundError(absl::StrCat(place, ": no archive of a run"));
+  if (newest.last == 0) return absl::NotFoundError(absl::StrCat(place, ": no archive of a run"));
   const bool made = !fs::exists(run_dir, error);
   RETURN_IF_ERROR(MakeFolders(begun));
   const std::string objects = begun + "/objects", run = begun + "/run";
@@ -337,14 +340,13 @@ absl::StatusOr<v1::ArchiveCut> Restore(const std::string& place, const std::stri
     ASSIGN_OR_RETURN(const uint64_t owner, BecomeOwner(run));
     newest.cut.set_owner(owner);
     // Its copy that may be under way gets a smaller number.
-    RETURN_IF_ERROR(WriteCut(newest.cut, newest.number + 2, begun + "/cut", store.get()));
+    RETURN_IF_ERROR(WriteCut(newest.cut, newest.last + 2, begun + "/cut", store.get()));
   }
   absl::Status got = DownloadParts(newest.cut, objects, store.get());
   for (int attempt = 1; absl::IsNotFound(got) && !own && attempt < kAttempts; ++attempt) {
     ASSIGN_OR_RETURN(newest, FindNewest(store.get(), place));
     got = DownloadParts(newest.cut, objects, store.get());
   }
-  if (got.ok()) got = CheckPaths(newest.cut, place);
   for (int i = 0; i < newest.cut.files_size() && got.ok(); ++i) {
     const v1::ArchivedFile& file = newest.cut.files(i);
     got = Annotate(WriteParts(file, objects, absl::StrCat(run, "/", file.path())), place);
@@ -356,8 +358,6 @@ absl::StatusOr<v1::ArchiveCut> Restore(const std::string& place, const std::stri
     fs::remove_all(made ? run_dir : begun, error);
     return got;
   }
-  // A folder without the experiment counts as empty.
-  const std::string last = "experiment.textproto";
   ASSIGN_OR_RETURN(const std::vector<std::string> entries, ListFolder(run));
   for (const std::string& name : entries) {
     if (name != last && !error) fs::rename(fs::path(run) / name, fs::path(run_dir) / name, error);

@@ -24,7 +24,7 @@ namespace datacom::archive {
 
 // The newest cut of which every part is there.
 struct Newest {
-  uint64_t number = 0;  // 0: the archive is empty
+  uint64_t last = 0;  // the largest number of a cut, also of one that is not whole; 0: the archive is empty
   std::string name;
   v1::ArchiveCut cut;
 };
