@@ -125,7 +125,7 @@ absl::Status Archiving::OnExit(int code) {
   }
   if (error_.empty()) error_ = absl::StrCat(place_, ": the copy ended (", DescribeExit(code), ")");
   if (ours && state.taken()) return absl::FailedPreconditionError(error_);
-  if (former != error_) events_.push_back(absl::StrCat("archive: ", error_, "; training goes on"));
+  if (former != error_) events_.push_back(absl::StrCat("archive: ", error_, "; the copy is tried again"));
   pause_ = std::clamp(2 * pause_, kFirstPause, kLongestPause);
   not_before_ = clock_.Now() + pause_;
   return absl::OkStatus();

@@ -322,6 +322,7 @@ int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster
       cluster->Drain(kDrainGrace);
       for (const std::string& event : cluster->TakeEvents()) display->Say(event);
       const absl::StatusOr<std::string> archived = archiving->Finish(kArchiveGrace);
+      for (const std::string& event : archiving->TakeEvents()) display->Say(event);
       if (!archived.ok()) Finish(archived.status());
       if (archived.ok() && !archived->empty()) display->Say(*archived);
       if (!options.json) std::printf("%s\n", ResumeHint(run).c_str());
@@ -348,6 +349,7 @@ absl::Status FinishRun(const Prepared& run, const TrainOptions& options, Archivi
   }
   display->Conclude("report", file, absl::StrCat("report: ", file));
   const absl::StatusOr<std::string> archived = archiving->Finish(std::nullopt);
+  for (const std::string& event : archiving->TakeEvents()) display->Say(event);
   if (archived.ok() && !archived->empty()) display->Conclude("archive", options.archive, *archived);
   return archived.status();
 }

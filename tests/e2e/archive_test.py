@@ -295,7 +295,7 @@ class ObjectStoreTest(ArchivedRunTest):
         self.assertIn("the newest copy failed: s3://bucket/runs/five: ", status.stdout + status.stderr)
         self.store.start()
         output = training.finish()
-        self.assertIn("; training goes on", output)
+        self.assertIn("; the copy is tried again", output)
         self.assertIn(f"archive: {bucket} holds update 29,500", output)
         training.check_complete(seeds=[3, 4], steps=30000, epochs=30)
         folder = os.path.join(self.folder, "copy")
