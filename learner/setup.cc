@@ -139,6 +139,7 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
   config.discount = resolved.learner().discount();
   RETURN_IF_ERROR(BoundReturns(resolved.learner(), task, &config.members));
   config.tau = resolved.learner().tau();
+  config.acting_tau = resolved.learner().acting_tau();
   config.normalise_observations = resolved.learner().normalise_observations();
   config.initial_alpha = resolved.learner().initial_alpha();
   ASSIGN_OR_RETURN(config.imitation, ImitationOf(resolved.demonstrations(), task));

@@ -304,7 +304,7 @@ absl::Status MemberTable::Draw(uint64_t update, uint64_t seen, uint64_t seen_bef
   RETURN_IF_ERROR(CheckReadable(update, oldest, seen));
   const DrawKey key{run_seed_, settings_.seed, update};
   batch->set_rows_seen(seen);
-  DrawMain(key, seen, layout_.capacity, batch_, numbers_.data());
+  DrawMain(key, seen, layout_.Window(seen), batch_, numbers_.data());
   pointers_.clear();
   for (uint32_t i = 0; i < batch_; ++i) pointers_.push_back(rows_->record(numbers_[i]));
   Gather(pointers_, batch->mutable_main());

@@ -15,10 +15,10 @@ struct DrawKey {
   uint64_t update = 0;
 };
 
-// numbers[i], i < count: uniform with replacement among the newest min(available, capacity) of rows [0, available).
+// numbers[i], i < count: uniform with replacement among the newest min(available, window) of rows [0, available).
 // REQUIRES available > 0.
-inline void DrawMain(const DrawKey& key, uint64_t available, uint64_t capacity, uint32_t count, uint64_t* numbers) {
-  DrawRows(StreamKey("replay.draw.main", {key.run_seed, key.member_seed, key.update}), available, capacity, count,
+inline void DrawMain(const DrawKey& key, uint64_t available, uint64_t window, uint32_t count, uint64_t* numbers) {
+  DrawRows(StreamKey("replay.draw.main", {key.run_seed, key.member_seed, key.update}), available, window, count,
            numbers);
 }
 

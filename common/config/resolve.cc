@@ -201,6 +201,7 @@ ReplayLayout ReplayLayoutOf(const v1::Experiment& resolved, uint64_t row_bytes) 
   layout.slack =
       resolved.schedule().tolerance_steps() + 2 * static_cast<uint64_t>(interval) + resolved.run().steps_per_epoch();
   layout.env_steps = resolved.run().env_steps();
+  layout.newest_share = resolved.replay().newest_share();
   layout.row_bytes = row_bytes;
   return layout;
 }

@@ -153,6 +153,10 @@ absl::Status CheckTogether(const v1::Experiment& experiment) {
     return WrongField("replay.capacity",
                       absl::StrCat(replay.capacity(), " is below learner.batch_size ", learner.batch_size()));
   }
+  if (algorithm != nullptr && algorithm->new_rows && replay.newest_share() != 1) {
+    return WrongField("replay.newest_share", absl::StrCat(replay.newest_share(), ": ", experiment.algorithm(),
+                                                          " does not draw rows from the replay; leave it out"));
+  }
   if (replay.capacity() < replay.min_size()) {
     return WrongField("replay.capacity",
                       absl::StrCat(replay.capacity(), " is below replay.min_size ", replay.min_size()));

@@ -4,6 +4,7 @@
 #define DATACOM_COMMON_TRANSITIONS_REPLAY_LAYOUT_H_
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 namespace datacom {
@@ -40,8 +41,14 @@ struct ReplayLayout {
   uint64_t slack = 0;                           // older rows kept for learners that resume
   uint64_t env_steps = 0;                       // rows of a member in the whole run
   uint64_t row_bytes = 0;
+  double newest_share = 1;       // of all rows of a member so far, in (0, 1]: draws use no more
   uint64_t guard = kRingGuardRows;  // smaller in tests
 
+  // How many of the newest rows a draw uses when the member has `seen` rows; at least 1.
+  uint64_t Window(uint64_t seen) const {
+    const auto share = static_cast<uint64_t>(std::ceil(newest_share * static_cast<double>(seen)));
+    return std::max<uint64_t>(1, std::min(capacity, share));
+  }
   uint64_t kept_rows() const { return std::min(env_steps, capacity + slack); }
   uint64_t kept_failures() const { return std::min(env_steps, failure_capacity + slack); }
   uint64_t failure_bytes() const { return row_bytes + kFailureHeaderBytes; }

@@ -61,6 +61,7 @@ struct AlgorithmConfig {
   int quantiles = 0;            // levels drawn per row (AlgorithmInfo)
   int quantile_embedding = 64;  // cosines of a level
   double discount = 0.99, tau = 0.001;
+  double acting_tau = 1;                // SAC's family
   bool normalise_observations = false;  // SAC's family
   double initial_log_std = 0;           // SAC's family: bias of the last layer; 0: the default initialisation
   double initial_alpha = 1;             // SAC's family
@@ -182,7 +183,7 @@ std::string CpuArithmetic();
 std::string TorchVersion();  // of the LibTorch that an algorithm has loaded, or empty
 
 // Access to single arrays, for tests. Names are for example "actor.mean.0.weight", "critic.0.1.bias",
-// "target_critic.1.2.weight", "log_alpha", "delta_raw" (delta.h), "multiplier" (multiplier.h), "multiplier_raw".
+// "target_critic.1.2.weight", "average_actor.mean.0.weight" (acting_tau), "log_alpha", "delta_raw" (delta.h), "multiplier" (multiplier.h), "multiplier_raw".
 // Weights are [in, out], row-major. The prefix "grad." gives a gradient of the last Update; with fused kernels only the
 // last member has one.
 std::vector<float> GetArray(const Algorithm& algorithm, int member, const std::string& name);

@@ -51,6 +51,7 @@ void Population::Build() {
   first_moment_ = kernels_->NewFloats(members_, 1, size);
   second_moment_ = kernels_->NewFloats(members_, 1, size);
   targets_ = kernels_->NewFloats(members_, 1, static_cast<int>(target_size_));
+  if (averages()) average_ = kernels_->NewFloats(members_, 1, size - static_cast<int>(acting_first_));
   active_ = NewScalar();
   Register("active", active_);
   const std::vector<double> ones(members_, 1.0);
@@ -83,6 +84,7 @@ void Population::Initialise() {
     }
     kernels_->Upload(values.data(), parameters_.Members(m, 1));
     kernels_->Upload(values.data() + target_first_, targets_.Members(m, 1));
+    if (averages()) kernels_->Upload(values.data() + acting_first_, average_.Members(m, 1));
   }
 }
 
@@ -180,6 +182,9 @@ void Population::Step(const Optimizer& optimizer, const DoubleView& taking) {
 void Population::PolyakTargets() {
   const FloatView source = parameters().Cols(static_cast<int>(target_first_), static_cast<int>(target_size_));
   kernels_->Polyak(source, config_.tau, Block(active_), targets());
+  if (!averages()) return;
+  const FloatView acting = parameters().Cols(static_cast<int>(acting_first_), average_.cols);
+  kernels_->Polyak(acting, config_.acting_tau, Block(active_), Block(average_));
 }
 
 void Population::CheckAndRecordLoss(const Statistic& loss) {
@@ -258,14 +263,19 @@ std::string Population::Signature() const {
   return signature;
 }
 
+std::vector<Population::SavedBlock> Population::SavedBlocks() const {
+  std::vector<SavedBlock> blocks{{"parameters", parameters_},
+                                 {"adam.first", first_moment_},
+                                 {"adam.second", second_moment_},
+                                 {"targets", targets_}};
+  if (averages()) blocks.push_back({"average", average_});
+  return blocks;
+}
+
 State Population::Save() const {
   State state;
   state["signature"] = Signature();
-  const std::pair<const char*, const FloatView*> blocks[] = {{"parameters", &parameters_},
-                                                             {"adam.first", &first_moment_},
-                                                             {"adam.second", &second_moment_},
-                                                             {"targets", &targets_}};
-  for (const auto& block : blocks) state[block.first] = Bytes<FloatView, float>(kernels_.get(), *block.second);
+  for (const SavedBlock& block : SavedBlocks()) state[block.name] = Bytes<FloatView, float>(kernels_.get(), block.view);
   for (const auto& entry : saved_) state[entry.first] = Bytes<DoubleView, double>(kernels_.get(), entry.second);
   for (const auto& [name, value] : shared_) {
     state[name].assign(reinterpret_cast<const char*>(value), sizeof *value);
@@ -302,12 +312,8 @@ void CheckState(const State& expected, const State& state) {
 
 void Population::Load(const State& state) {
   CheckState(Save(), state);
-  const std::pair<const char*, const FloatView*> blocks[] = {{"parameters", &parameters_},
-                                                             {"adam.first", &first_moment_},
-                                                             {"adam.second", &second_moment_},
-                                                             {"targets", &targets_}};
-  for (const auto& block : blocks) {
-    kernels_->Upload(reinterpret_cast<const float*>(state.at(block.first).data()), *block.second);
+  for (const SavedBlock& block : SavedBlocks()) {
+    kernels_->Upload(reinterpret_cast<const float*>(state.at(block.name).data()), block.view);
   }
   for (const auto& entry : saved_) {
     kernels_->Upload(reinterpret_cast<const double*>(state.at(entry.first).data()), entry.second);
@@ -328,6 +334,10 @@ Population::Place Population::Find(int member, const std::string& name) const {
     base = base.substr(7);
     all = targets_;
     shift = target_first_;
+  } else if (base.rfind("average_", 0) == 0) {
+    base = base.substr(8);
+    all = average_;
+    shift = acting_first_;
   }
   for (const ParameterArray& array : layout_.arrays()) {
     if (array.name != base) continue;
@@ -377,7 +387,8 @@ void HostParameters::AddNet(const std::string& prefix, ActingParameters* out) co
 std::vector<ActingParameters> Population::GetActingParameters() const {
   std::vector<float> copy;
   const int first = static_cast<int>(acting_first_);
-  const FloatView host = kernels_->ToHost(parameters_.Cols(first, parameters_.cols - first), &copy);
+  const FloatView newest = parameters_.Cols(first, parameters_.cols - first);
+  const FloatView host = kernels_->ToHost(averages() ? average_ : newest, &copy);
   std::vector<ActingParameters> all(members_);
   for (int m = 0; m < members_; ++m) Publish(m, {layout_, host.row(m, 0), acting_first_}, &all[m]);
   return all;

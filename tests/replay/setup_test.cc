@@ -18,6 +18,7 @@ v1::Experiment DistinctExperiment() {
   experiment.mutable_run()->set_seed(7);
   experiment.mutable_replay()->set_capacity(100);
   experiment.mutable_replay()->set_failure_capacity(40);
+  experiment.mutable_replay()->set_newest_share(0.75);
   experiment.mutable_replay()->set_min_size(10);
   experiment.mutable_replay()->set_sync(true);
   experiment.mutable_schedule()->set_updates_per_step(4);
@@ -47,6 +48,7 @@ TEST(Setup, TheOptionsHaveTheSettingsOfTheExperiment) {
   EXPECT_FALSE(options.limits.lockstep);
   EXPECT_EQ(options.layout.capacity, 100u);
   EXPECT_EQ(options.layout.failure_capacity, 40u);
+  EXPECT_EQ(options.layout.newest_share, 0.75);
   EXPECT_EQ(options.layout.slack, 52u);  // 16 rows of tolerance, the 8 rows of a checkpoint twice, 20 rows of an epoch
   EXPECT_EQ(options.batch, 8u);
   EXPECT_EQ(options.failure_batch, 3u);

@@ -90,6 +90,8 @@ TEST(ValidateExperiment, ChecksFieldsAgainstEachOther) {
   ExpectInvalid(Validate(Minimal("run { env_steps: 2000 }")), {"run.env_steps", "2000"});
   EXPECT_THAT(Validate(Minimal("run { env_steps: 2001 }")), IsOk());
   ExpectInvalid(Validate(Minimal("replay { capacity: 63 min_size: 10 }")), {"replay.capacity", "63", "64"});
+  ExpectInvalid(Validate(Minimal("replay { newest_share: 0 }")), {"replay.newest_share", "0"});
+  ExpectInvalid(Validate(Minimal("replay { newest_share: 1.5 }")), {"replay.newest_share", "1.5"});
   ExpectInvalid(Validate(Minimal("replay { capacity: 1999 }")), {"replay.capacity", "1999", "2000"});
   ExpectInvalid(Validate(Minimal("replay { failure_capacity: 6 }")), {"replay.failure_capacity", "6"});
 }
@@ -113,6 +115,8 @@ TEST(ValidateExperiment, AnOnPolicyAlgorithmMakesOneUpdateForEachWholeEpoch) {
   ExpectInvalid(Validate(OnPolicy(run + "schedule { max_policy_lag: 1 }")), {"schedule.max_policy_lag", "needs 0"});
   ExpectInvalid(Validate(OnPolicy(run + "schedule { publish_period: 2 }")), {"schedule.publish_period", "needs 1"});
   ExpectInvalid(Validate(OnPolicy(run + "replay { min_size: 100 }")), {"replay.min_size", "100", "needs 0"});
+  ExpectInvalid(Validate(OnPolicy(run + "replay { newest_share: 0.5 }")),
+                {"replay.newest_share", "0.5: ppo_lag does not draw rows"});
   ExpectInvalid(Validate(OnPolicy(run + "replay { capacity: 499 }")), {"replay.capacity", "499", "500"});
   ExpectInvalid(Validate(OnPolicy(run + "pretrain { dataset: 'd' updates: 5 }")), {"pretrain", "ppo_lag"});
   ExpectInvalid(Validate(OnPolicy(run + "demonstrations { controller: 'back_off' }")), {"demonstrations", "ppo_lag"});

@@ -56,6 +56,8 @@ INSTANTIATE_TEST_SUITE_P(Robust, EveryAlgorithm, ::testing::Values("sac_robust",
 INSTANTIATE_TEST_SUITE_P(Following, EveryAlgorithm,
                          ::testing::Values("datacom_peak", "iqn_datacom_peak", "datacom_priced", "iqn_datacom_priced"),
                          [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Averaged, EveryAlgorithm, ::testing::Values("sac_averaged", "iqn_datacom_averaged"),
+                         [](const auto& info) { return info.param; });
 INSTANTIATE_TEST_SUITE_P(Normalised, EveryAlgorithm, ::testing::Values("sac_layer_norm", "datacom_layer_norm"),
                          [](const auto& info) { return info.param; });
 
@@ -270,6 +272,28 @@ TEST_P(EveryAlgorithm, PublishesWhatItsActingRuleDeclaresAndNothingElse) {
   }
   EXPECT_EQ(parameters.scalars.size(), form.scalars.size() + config.known.size());
   EXPECT_THAT(KnownConstraintNames(snapshot), ::testing::UnorderedElementsAreArray(config.known));
+}
+
+TEST(ActingTau, AnAverageOfPolicyAndFeasibilityNetsActs) {
+  for (const char* kernels : {"fused", "tensor"}) {
+    const AlgorithmConfig config = SmallConfig("datacom_averaged", 2, kernels);
+    const auto algorithm = MakeAlgorithm(config);
+    for (const char* name : {"actor.mean.0.weight", "constraint.log_std.2.bias"}) {
+      std::vector<double> average;
+      for (const float value : GetArray(*algorithm, 1, name)) average.push_back(value);
+      for (int u = 0; u < 4; ++u) {
+        algorithm->Update(RandomBatch(config, u));
+        const std::vector<float> newest = GetArray(*algorithm, 1, name);
+        for (size_t i = 0; i < newest.size(); ++i) average[i] = 0.1 * newest[i] + 0.9 * average[i];
+      }
+      const std::vector<NamedArray> acting = algorithm->GetActingParameters()[1].arrays;
+      const auto found = std::find_if(acting.begin(), acting.end(), [&](const auto& one) { return one.name == name; });
+      ASSERT_NE(found, acting.end());
+      EXPECT_THAT(found->values, ::testing::Pointwise(::testing::FloatNear(1e-6), average)) << name << " " << kernels;
+      EXPECT_THAT(found->values, ::testing::Not(::testing::Pointwise(::testing::FloatNear(1e-4),
+                                                                     GetArray(*algorithm, 1, name))));
+    }
+  }
 }
 
 TEST(Algorithm, RefusesAnUnknownNameAndListsTheKnown) {

@@ -44,10 +44,11 @@ inline std::string Differing(const State& a, const State& b) {
 
 // "datacom_known" is datacom with joined known rows, "datacom_peak" datacom with that delta_mode, "datacom_priced"
 // datacom with a multiplier of the cost, "datacom_robust" datacom with a scale of rewards, less pessimism, normalised
-// observations and imitation, "datacom_layer_norm" datacom with normalised critics.
+// observations and imitation, "datacom_layer_norm" datacom with normalised critics, "datacom_averaged" datacom with
+// averaged nets that act.
 inline std::string AlgorithmOf(const std::string& name) {
   return name.substr(0, std::min({name.find("_known"), name.find("_peak"), name.find("_priced"), name.find("_robust"),
-                                  name.find("_layer_norm")}));
+                                  name.find("_layer_norm"), name.find("_averaged")}));
 }
 inline const AlgorithmInfo& InfoOf(const std::string& name) { return *FindAlgorithm(AlgorithmOf(name)); }
 
@@ -103,6 +104,7 @@ inline AlgorithmConfig SmallConfig(const std::string& name, int members, const s
   if (algorithm == "cbf_sac") config.x_dim = 0;  // it refuses others
   if (FindAlgorithm(algorithm)->quantiles > 0) config.quantiles = 5, config.quantile_embedding = 7;
   config.tau = 0.01;
+  if (name.find("_averaged") != std::string::npos) config.acting_tau = 0.1;
   if (name.find("_robust") != std::string::npos) {
     config.normalise_observations = true;
     config.initial_log_std = -1;
