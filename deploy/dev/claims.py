@@ -5,11 +5,12 @@ A claim is a list of comparisons of two groups of seeds. deploy/dev/results_tabl
 import collections
 import re
 
-from intervals import welch
-from results import collisions, folders, members, read, rows, steps_made
+from intervals import needed_seeds, welch
+from results import WINDOW, collisions, evaluated, folders, members, read, result_at, rows, steps_made
 from training_times import seed_count
 
-WINDOW = 100_000    # environment steps before the end over which an evaluation is averaged
+MOST_NEEDED = 999   # seeds up to which it is computed how many would decide
+MOST = 25           # seeds of the paper; a comparison that needs more is not decidable here
 ALIKE = 0.25        # two groups are alike if their means differ by at most this share of the second one
 FEWEST = 3          # seeds of a group; fewer decide nothing
 ENDS = None         # steps of a comparison: each group at the end of its own training
@@ -35,7 +36,8 @@ PLAYED = {"gain": ("discounted_return", 1), "relief": ("max_violation", -1), "co
 # steps: the most at which two groups are compared, or ENDS.
 Comparison = collections.namedtuple("Comparison", "quantity first relation second steps")
 Claim = collections.namedtuple("Claim", "name task place sentence comparisons")
-Judgement = collections.namedtuple("Judgement", "verdict line steps")  # line: the arithmetic; steps: at which the groups were compared
+# line: the arithmetic; steps: at which the groups were compared; needed: seeds that would decide what is undecided, as the groups are now, or None
+Judgement = collections.namedtuple("Judgement", "verdict line steps needed")
 Trained = collections.namedtuple("Trained", "progress episodes collided copy index")  # a member; collided: see results.collisions
 
 
@@ -182,10 +184,9 @@ class Records:
         return [value for member in self.trained(group) if (value := self.value(member, quantity, steps)) is not None]
 
     def value(self, member, quantity, steps):
-        evaluated = [row for row in member.progress if int(row["eval_episodes"] or 0) > 0 and int(row["env_steps"]) <= steps]
-        late = [row for row in evaluated if int(row["env_steps"]) > steps - WINDOW]
+        found = evaluated(member.progress)
         if quantity == "mean J":
-            return mean(evaluated, "eval_discounted_return")
+            return mean([row for row in found if int(row["env_steps"]) <= steps], "eval_discounted_return")
         if quantity == "training cost":
             return sum(float(row["sum_cost"]) for row in member.episodes if int(row["env_steps"]) <= steps) if member.episodes else None
         if quantity in PLAYED:
@@ -195,7 +196,7 @@ class Records:
         if quantity == "collisions":
             late = [collided for end, collided in member.collided or () if steps - WINDOW < end <= steps]
             return sum(late) / len(late) if late else None
-        return mean(late, EVALUATED[quantity]) if late else None
+        return result_at(found, EVALUATED[quantity], steps)
 
     @staticmethod
     def played(member, region):
@@ -232,19 +233,24 @@ def judged(comparison, records):
     words = f"{comparison.relation} {'than' if comparison.relation != 'alike' else 'to'}"
     pair = f"{comparison.quantity} of {title(comparison.first)} {words} {title(comparison.second)}"
     if missing:
-        return Judgement("no records", f"{pair}: no complete records of {', '.join(map(title, missing))}", "-")
+        return Judgement("no records", f"{pair}: no complete records of {', '.join(map(title, missing))}", "-", None)
     steps = records.steps(comparison)
     at = " and ".join(f"{own:,}" for own in dict.fromkeys(steps))
     groups = [records.values(group, comparison.quantity, own) for group, own in zip((comparison.first, comparison.second), steps)]
     if min(map(len, groups)) == 0:
-        return Judgement("no records", f"{pair}: its evaluation is not there yet", "-")
+        return Judgement("no records", f"{pair}: its evaluation is not there yet", "-", None)
     figures = " and ".join(f"{short(sum(values) / len(values))} ({len(values)} seeds)" for values in groups)
     if min(map(len, groups)) < FEWEST:
-        return Judgement("undecided", f"{pair}: {figures} at {at} steps; fewer than {FEWEST} seeds decide nothing", at)
+        return Judgement("undecided", f"{pair}: {figures} at {at} steps; fewer than {FEWEST} seeds decide nothing", at, FEWEST)
     difference, half = welch(*groups)
-    verdict = judge(comparison, difference, half, sum(groups[1]) / len(groups[1]))
+    reference = sum(groups[1]) / len(groups[1])
+    verdict = judge(comparison, difference, half, reference)
     interval = f"{short(difference - half)} to {short(difference + half)}"
-    return Judgement(verdict, f"{pair}: {figures} at {at} steps, difference {interval}: {verdict}", at)
+    line = f"{pair}: {figures} at {at} steps, difference {interval}: {verdict}"
+    if verdict != "undecided":
+        return Judgement(verdict, line, at, None)
+    count = needed_seeds(*groups, lambda *numbers: judge(comparison, *numbers, reference) != "undecided", most=MOST_NEEDED)
+    return Judgement(verdict, f"{line}, with {count or f'more than {MOST_NEEDED}'} seeds it would not be", at, count or MOST_NEEDED + 1)
 
 
 def joined(verdicts):
@@ -262,15 +268,24 @@ def judge_all(listed, results):
     return [(each, joined([one.verdict for one in counted]), counted) for each, counted in found]
 
 
+def needed(counted):
+    """The seeds of a group that would decide every undecided comparison, in words."""
+    most = max((one.needed for one in counted if one.needed), default=0)
+    return "-" if most == 0 else f"{most}" if most <= MOST_NEEDED else f"> {MOST_NEEDED}"
+
+
 def page(found):
     """What is between the markers of the page: the verdicts."""
     counts = collections.Counter(verdict for _, verdict, _ in found)
+    beyond = sum(verdict == "undecided" and max(one.needed or 0 for one in counted) > MOST for _, verdict, counted in found)
+    words = {"undecided": f" ({beyond} of them also with {MOST} seeds)"}
     order = ("holds", "does not hold", "undecided", "no records")
-    lines = ["", "**" + ", ".join(f"{counts[verdict]} {verdict}" for verdict in order) + f"**, of {len(found)} claims.", "",
-             "| claim | place | at steps | verdict |", "|---|---|---:|---|"]
+    lines = ["", "**" + ", ".join(f"{counts[verdict]} {verdict}{words.get(verdict, '')}" for verdict in order) + f"**, of {len(found)} claims.", "",
+             "| claim | place | at steps | verdict | seeds needed |", "|---|---|---:|---|---:|"]
     for each, verdict, counted in found:
         steps = "; ".join(dict.fromkeys(one.steps for one in counted if one.steps != "-")) or "-"
-        lines.append(f"| {each.sentence} | {each.task}, {each.place} | {steps} | {verdict} |")
+        seeds = needed(counted) if verdict == "undecided" else "-"
+        lines.append(f"| {each.sentence} | {each.task}, {each.place} | {steps} | {verdict} | {seeds} |")
     return "\n".join(lines) + "\n\n"
 
 

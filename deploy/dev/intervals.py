@@ -38,4 +38,19 @@ def welch(first, second):
         return difference, 0.0
     freedom = sum(errors) ** 2 / sum(own ** 2 / (len(values) - 1) for own, values in zip(errors, (first, second)))
     return difference, student_t(freedom) * math.sqrt(sum(errors))
+
+
+def needed_seeds(first, second, decides, most=1000):
+    """The fewest values of each group for which decides(difference, half width) is true, if more values leave means and variances as they are; at
+    least as many as the larger group has. None beyond `most`."""
+    difference = sum(first) / len(first) - sum(second) / len(second)
+    variances = [variance(values) for values in (first, second)]
+    for count in range(max(len(first), len(second)), most + 1):
+        half = 0.0
+        if sum(variances) > 0:
+            freedom = sum(variances) ** 2 * (count - 1) / sum(own ** 2 for own in variances)
+            half = student_t(freedom) * math.sqrt(sum(variances) / count)
+        if decides(difference, half):
+            return count
+    return None
 # SPDX-License-Identifier: Apache-2.0

@@ -86,6 +86,24 @@ def collisions(task, experiment, progress, episodes):
     return found
 
 
+# The result of a training, at its end or at an earlier number of steps, is the mean of the evaluations in the WINDOW steps before, but at most
+# in the last third of the steps.
+WINDOW = 100_000
+
+
+def evaluated(progress):
+    return [row for row in progress if int(row["eval_episodes"] or 0) > 0]
+
+
+def result_at(found, column, steps=None):
+    """The result in a column, of the evaluations `found`, after a number of steps (default: all); None without any that has it."""
+    if steps is None:
+        steps = max((int(row["env_steps"]) for row in found), default=0)
+    first = steps - min(WINDOW, steps // 3)
+    values = [float(row[column]) for row in found if first < int(row["env_steps"]) <= steps and row.get(column)]
+    return sum(values) / len(values) if values else None
+
+
 def steps_made(folder):
     """The fewest environment steps that any member of the folder has made."""
     return min((int(member.rows[-1]["env_steps"]) if member.rows else 0 for member in members(folder)), default=0)

@@ -71,15 +71,26 @@ class Page(unittest.TestCase):
     def test_values_are_those_of_the_last_steps_or_of_the_whole_training(self):
         # Evaluated at 0, 100,000, 200,000 and 300,000 steps; the window is the last one alone.
         listed = [self.leave("a/one", [[0, 0, 0, 8], [0, 0, 0, 9], [0, 0, 0, 10]]), self.leave("a/two", [[5, 5, 5, 1], [5, 5, 5, 2], [5, 5, 5, 3]])]
-        verdict, line, _ = self.judged("J", "more", listed)
+        verdict, line, *_ = self.judged("J", "more", listed)
         self.assertEqual(verdict, "holds")
         # Difference 7, error sqrt(2 / 3), 4 degrees of freedom: 7 +- 2.267.
         self.assertEqual(line, "J of a/one more than a/two: 9 (3 seeds) and 2 (3 seeds) at 300,000 steps, difference 4.73 to 9.27: holds")
         self.assertEqual(self.judged("mean J", "less", listed)[0], "holds")  # 2, 2.25, 2.5 and 4, 4.25, 4.5
         self.assertIn(" 90 (3 seeds) and 20 ", self.judged("cost", "more", listed)[1])
-        verdict, line, _ = self.judged("J", "more", listed, most=200_000)
+        verdict, line, *_ = self.judged("J", "more", listed, most=200_000)
         self.assertEqual(verdict, "does not hold")
         self.assertIn("at 200,000 steps, difference -5 to -5", line)
+
+    def test_what_is_undecided_says_how_many_seeds_would_decide_it(self):
+        # Means 2 and 1.5, variances 1: half width 2.04 sqrt(2 / 31) = 0.508 with 31 seeds each (60 degrees of freedom: t = 2.000), and 0.498 with 32.
+        listed = [self.leave("a/one", [[0, 1], [0, 2], [0, 3]]), self.leave("a/two", [[0, 0.5], [0, 1.5], [0, 2.5]])]
+        verdict, line, _, needed = self.judged("J", "more", listed)
+        self.assertEqual((verdict, needed), ("undecided", 32))
+        self.assertTrue(line.endswith("undecided, with 32 seeds it would not be"), line)
+        # The difference is more than a quarter of 1.5: with enough seeds they are not alike. Equal means are never more than each other.
+        self.assertGreater(self.judged("J", "alike", listed).needed, 32)
+        listed.append(self.leave("a/three", [[0, 0], [0, 2], [0, 4]]))
+        self.assertEqual(claims.needed([self.judged("J", "more", [listed[0], listed[2]])]), "> 999")
 
     def test_groups_can_be_compared_at_the_end_of_their_own_trainings(self):
         # One is evaluated at 0 and 300,000 steps, two at 0, 300,000 and 600,000.
@@ -88,7 +99,7 @@ class Page(unittest.TestCase):
         self.assertEqual(self.judged("J", "less", listed, claims.ENDS), (
             "holds",
             "J of a/one less than a/two: 9 (3 seeds) and 21 (3 seeds) at 300,000 and 600,000 steps, difference -14.3 to -9.73: holds",
-            "300,000 and 600,000"))
+            "300,000 and 600,000", None))
 
     def test_training_cost_adds_the_episodes_up_to_the_compared_steps(self):
         listed = [self.leave("a/one", [[0, 0]] * 3), self.leave("a/two", [[0, 0, 0]] * 3, steps=600_000)]
@@ -105,7 +116,7 @@ class Page(unittest.TestCase):
         listed = [self.leave("a/one", [[0, 8], [0, 9]]), self.leave("a/two", [[0, 1], [0, 2], [0, 3]])]
         self.assertEqual(self.judged("J", "more", listed)[0], "undecided")
         listed[1] = listed[1]._replace(steps=400_000)
-        self.assertEqual(self.judged("J", "more", listed), ("no records", "J of a/one more than a/two: no complete records of a/two", "-"))
+        self.assertEqual(self.judged("J", "more", listed), ("no records", "J of a/one more than a/two: no complete records of a/two", "-", None))
         self.assertEqual(self.judged("gain", "more", [listed[0], listed[0]])[0], "no records")
 
     def test_a_group_of_a_sweep_is_judged_while_another_one_is_still_trained(self):
@@ -139,12 +150,12 @@ class Page(unittest.TestCase):
         found = claims.judge_all([self.leave("cartpole/rcpo", [[0, 30], [0, 31], [0, 32]]),
                                   self.leave("cartpole/datacom", [[0, 20], [0, 21], [0, 22]])], self.results)
         page = claims.page(found)
-        self.assertIn("**1 holds, 1 does not hold, 0 undecided, 31 no records**, of 33 claims.", page)
-        self.assertIn("| RCPO reaches a higher return than D-ATACOM. | CartPole, section 4 | 300,000 | holds |", page)
+        self.assertIn("**1 holds, 1 does not hold, 0 undecided (0 of them also with 25 seeds), 31 no records**, of 33 claims.", page)
+        self.assertIn("| RCPO reaches a higher return than D-ATACOM. | CartPole, section 4 | 300,000 | holds | - |", page)
         self.assertIn("31 (3 seeds) and 21 (3 seeds)", claims.arithmetic(found))
         with open(os.path.join(SOURCE, "docs/claims.md"), encoding="utf-8") as file:
             head = " ".join(file.read().split("<!--")[0].split())
-        for fact in (f"{claims.ALIKE * 100:.0f} % of", f"last {claims.WINDOW:,} steps", f"than {claims.FEWEST} seeds"):
+        for fact in (f"{claims.ALIKE * 100:.0f} % of", f"last {claims.WINDOW:,} steps before", f"The paper has {claims.MOST}", f"than {claims.FEWEST} seeds"):
             self.assertIn(fact, head)
 
 
