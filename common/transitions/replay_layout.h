@@ -41,7 +41,7 @@ struct ReplayLayout {
   uint64_t slack = 0;                           // older rows kept for learners that resume
   uint64_t env_steps = 0;                       // rows of a member in the whole run
   uint64_t row_bytes = 0;
-  double newest_share = 1;       // of all rows of a member so far, in (0, 1]: draws use no more
+  double newest_share = 1;          // of all rows of a member so far, in (0, 1]: draws use no more
   uint64_t guard = kRingGuardRows;  // smaller in tests
 
   // How many of the newest rows a draw uses when the member has `seen` rows; at least 1.

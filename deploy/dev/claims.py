@@ -5,10 +5,11 @@ A claim is a list of comparisons of two groups of seeds. deploy/dev/results_tabl
 import collections
 import re
 
-from intervals import needed_seeds, welch
+from intervals import level_of_look, needed_seeds, welch
 from results import WINDOW, collisions, evaluated, folders, members, read, result_at, rows, steps_made
 from training_times import seed_count
 
+SEEDS = 15          # to which `reproduce --until-decided` adds seeds
 MOST_NEEDED = 999   # seeds up to which it is computed how many would decide
 MOST = 25           # seeds of the paper; a comparison that needs more is not decidable here
 ALIKE = 0.25        # two groups are alike if their means differ by at most this share of the second one
@@ -180,6 +181,14 @@ class Records:
                 for group in (comparison.first, comparison.second)]
         return ends if comparison.steps is ENDS else [min(comparison.steps, *ends)] * 2
 
+    def looks(self, comparison):
+        """The seeds of the smaller group at each look: the first seeds, and those after each addition."""
+        counts = []
+        for name, _ in (comparison.first, comparison.second):
+            ranges = self.entries[name].seeds.split(",")
+            counts.append([seed_count(",".join(ranges[:index + 1])) for index in range(len(ranges))])
+        return [min(own[min(look, len(own) - 1)] for own in counts) for look in range(max(map(len, counts)))]
+
     def values(self, group, quantity, steps):
         return [value for member in self.trained(group) if (value := self.value(member, quantity, steps)) is not None]
 
@@ -242,7 +251,7 @@ def judged(comparison, records):
     figures = " and ".join(f"{short(sum(values) / len(values))} ({len(values)} seeds)" for values in groups)
     if min(map(len, groups)) < FEWEST:
         return Judgement("undecided", f"{pair}: {figures} at {at} steps; fewer than {FEWEST} seeds decide nothing", at, FEWEST)
-    difference, half = welch(*groups)
+    difference, half = welch(*groups, level_of_look(records.looks(comparison), SEEDS))
     reference = sum(groups[1]) / len(groups[1])
     verdict = judge(comparison, difference, half, reference)
     interval = f"{short(difference - half)} to {short(difference + half)}"

@@ -4,20 +4,33 @@ import ctypes
 import functools
 import math
 import os
+import statistics
 import sys
 
 from results import ROOT
 
 
 @functools.lru_cache(maxsize=None)
-def student_t(freedom):
-    """The t with P(|T| <= t) = 0.95, also for degrees of freedom that are not whole."""
+def student_t(freedom, level=0.95):
+    """The t with P(|T| <= t) = level, also for degrees of freedom that are not whole."""
     path = os.path.join(os.environ.get("DATACOM_BUILD", os.path.join(ROOT, "build", "release")), "lib", "libdatacom_python.so")
     if not os.path.exists(path):
         sys.exit(f"{path} is missing: run ./datacom build, or name another build folder in DATACOM_BUILD")
     function = ctypes.CDLL(path, mode=os.RTLD_LOCAL | os.RTLD_DEEPBIND).datacom_records_student_t
-    function.restype, function.argtypes = ctypes.c_double, [ctypes.c_double]
-    return function(freedom)
+    function.restype, function.argtypes = ctypes.c_double, [ctypes.c_double, ctypes.c_double]
+    return function(freedom, level)
+
+
+def spent(share):
+    """The error that the spending function of Lan and DeMets for bounds like O'Brien and Fleming's allows up to a share of all seeds, of 5 % in all."""
+    normal = statistics.NormalDist()
+    return 2 - 2 * normal.cdf(normal.inv_cdf(0.975) / math.sqrt(min(share, 1)))
+
+
+def level_of_look(counts, whole):
+    """The level of the interval of the last look at a comparison; counts: the seeds of the smaller group at each look. Looks after the first one may
+    err with 5 % together: each with what it adds to `spent`."""
+    return 0.95 if len(counts) == 1 else 1 - (spent(counts[-1] / whole) - spent(counts[-2] / whole))
 
 
 def variance(values):
@@ -30,14 +43,14 @@ def half_width(values):
     return student_t(len(values) - 1) * math.sqrt(variance(values) / len(values))
 
 
-def welch(first, second):
+def welch(first, second, level=0.95):
     """(difference of the means, half width of its interval), with the variances of both groups. Each has two values or more."""
     difference = sum(first) / len(first) - sum(second) / len(second)
     errors = [variance(values) / len(values) for values in (first, second)]
     if sum(errors) == 0:
         return difference, 0.0
     freedom = sum(errors) ** 2 / sum(own ** 2 / (len(values) - 1) for own, values in zip(errors, (first, second)))
-    return difference, student_t(freedom) * math.sqrt(sum(errors))
+    return difference, student_t(freedom, level) * math.sqrt(sum(errors))
 
 
 def needed_seeds(first, second, decides, most=1000):

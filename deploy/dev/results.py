@@ -109,16 +109,30 @@ def steps_made(folder):
     return min((int(member.rows[-1]["env_steps"]) if member.rows else 0 for member in members(folder)), default=0)
 
 
+def parts(entry):
+    """The trainings of an entry with seeds like "0-4,5-6": a part for each range, since later seeds are added when the first ones are trained. The
+    first part has the entry's name, and so its folder; the others are NAME+RANGE."""
+    first, *later = entry.seeds.split(",")
+    return [entry._replace(seeds=first), *(entry._replace(name=f"{entry.name}+{seeds}", seeds=seeds) for seeds in later)]
+
+
+def trained_name(entry):
+    """The name of the experiment or the sweep that an entry or a part of one trains."""
+    return entry.name.partition("+")[0]
+
+
 def folders(entry, root):
     """The folders below a root that hold the entry's records: one for a training, one per population for a sweep."""
-    folder = os.path.join(root, *entry.name.split("/"))
-    if entry.verb == "train":
-        return [folder]
-    return [os.path.join(folder, name) for name in read(folder, POPULATIONS).split()]
+    found = []
+    for part in parts(entry):
+        folder = os.path.join(root, *part.name.split("/"))
+        names = [""] if entry.verb == "train" else read(folder, POPULATIONS).split()
+        found += [os.path.join(folder, name) if name else folder for name in names]
+    return found
 
 
 def is_copied(entry, steps, results=RESULTS):
     """True when the results hold every population of the entry with at least `steps` steps."""
-    copies = folders(entry, results)
-    return bool(copies) and all(steps_made(copy) >= steps for copy in copies)
+    copies = [folders(part, results) for part in parts(entry)]
+    return all(own and all(steps_made(copy) >= steps for copy in own) for own in copies)
 # SPDX-License-Identifier: Apache-2.0

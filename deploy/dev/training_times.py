@@ -3,7 +3,7 @@ import math
 import os
 import re
 
-from results import ROOT, folders, members
+from results import ROOT, folders, members, trained_name
 
 
 # Microseconds of one core for a row of a member: an update, of safe_loop a planned decision of five iterations (docs/benchmarks.md, one
@@ -55,14 +55,14 @@ class TrainingTimes:
     @staticmethod
     def kinds(entry):
         """(task, method) of each experiment that the entry trains."""
-        names = [entry.name] if entry.verb == "train" else read_sweep(entry.name)[0]
+        names = [trained_name(entry)] if entry.verb == "train" else read_sweep(trained_name(entry))[0]
         return [tuple(name.split("/")) for name in names]
 
     @staticmethod
     def members(entry):
         if entry.verb == "train":
             return seed_count(entry.seeds)
-        experiments, points = read_sweep(entry.name)
+        experiments, points = read_sweep(trained_name(entry))
         return seed_count(entry.seeds) * len(experiments) * points
 
     def rate(self, entry):

@@ -28,7 +28,9 @@ double Quantile(const std::vector<double>& sorted, double p) {
 
 }  // namespace
 
-double StudentT(double freedom) { return boost::math::quantile(boost::math::students_t(freedom), 0.975); }
+double StudentT(double freedom, double level) {
+  return boost::math::quantile(boost::math::students_t(freedom), (1 + level) / 2);
+}
 
 Interval MeanInterval(const std::vector<double>& values) {
   Interval interval;

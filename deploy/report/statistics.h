@@ -6,8 +6,8 @@
 
 namespace datacom::report {
 
-// The t of Student's distribution with P(|T| <= t) = 0.95; the degrees of freedom need not be whole.
-double StudentT(double freedom);
+// The t of Student's distribution with P(|T| <= t) = level, in (0, 1); the degrees of freedom need not be whole.
+double StudentT(double freedom, double level = 0.95);
 
 struct Interval {
   double mean = 0;

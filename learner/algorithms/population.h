@@ -156,7 +156,7 @@ class Population : public Algorithm {
   void UndoWhereInactive(const UndoRange& range);  // only of members that became inactive since SaveForUndo
   void Step(const Optimizer& optimizer);
   void Step(const Optimizer& optimizer, const DoubleView& taking);  // only for the block's members where `taking` is 1
-  void PolyakTargets();  // and the average of what acts
+  void PolyakTargets();                                             // and the average of what acts
   void RecordCritics(const FloatView& q0, const FloatView& q1, const DoubleView& scale);  // values / scale
   void Record(const Statistic& statistic, double sign = 1);
   std::vector<double> Values(const DoubleView& view) const;  // [M] on the host

@@ -77,7 +77,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "datacom_policy_filter": (c_int, [c_void_p, POINTER(PolicyInput), c_void_p, c_void_p, POINTER(PolicyJudgement)]),
     "datacom_records_columns": (c_int, [c_char_p, c_char_p, c_size_t]),
     "datacom_records_interquartile_mean": (c_int, [POINTER(c_double), c_int, POINTER(c_double)]),
-    "datacom_records_student_t": (c_double, [c_double]),
+    "datacom_records_student_t": (c_double, [c_double, c_double]),
 }
 
 

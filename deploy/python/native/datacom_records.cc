@@ -69,5 +69,5 @@ int datacom_records_interquartile_mean(const double* values, int count, double o
   return result.count;
 }
 
-double datacom_records_student_t(double freedom) { return datacom::report::StudentT(freedom); }
+double datacom_records_student_t(double freedom, double level) { return datacom::report::StudentT(freedom, level); }
 // SPDX-License-Identifier: Apache-2.0

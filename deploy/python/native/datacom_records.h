@@ -18,8 +18,9 @@ int datacom_records_columns(const char* experiment, char* text, size_t text_byte
  * the number of finite values; without any, the results are NaN. */
 int datacom_records_interquartile_mean(const double* values, int count, double out[3]);
 
-/* The report's t of Student's distribution with P(|T| <= t) = 0.95, for degrees of freedom above 0. */
-double datacom_records_student_t(double freedom);
+/* The report's t of Student's distribution with P(|T| <= t) = level in (0, 1), for degrees of freedom
+ * above 0. */
+double datacom_records_student_t(double freedom, double level);
 
 #ifdef __cplusplus
 }

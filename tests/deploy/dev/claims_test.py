@@ -29,6 +29,16 @@ class Intervals(unittest.TestCase):
         self.assertEqual(intervals.welch([1, 1], [3, 3]), (-2, 0))
 
 
+    def test_later_looks_at_a_comparison_share_five_percent(self):
+        # 2 - 2 Phi(1.95996 / sqrt(t)): t = 1/3 gives 0.000687, 7/15 0.004113, 1 0.05.
+        self.assertEqual(intervals.level_of_look([5], 15), 0.95)
+        self.assertAlmostEqual(intervals.level_of_look([5, 7], 15), 1 - (0.004113 - 0.000687), places=5)
+        counts = [5, 7, 9, 11, 13, 15]
+        levels = [1 - intervals.level_of_look(counts[:index], 15) for index in range(2, 7)]
+        self.assertAlmostEqual(sum(levels), 0.05 - 0.000687, places=5)
+        self.assertEqual(levels, sorted(levels))
+
+
 class Rule(unittest.TestCase):
     def test_a_comparison_holds_only_if_the_whole_interval_is_on_the_claimed_side(self):
         for relation, difference, half, verdict in (
@@ -111,6 +121,16 @@ class Page(unittest.TestCase):
         # Two of three episodes end by 300,000 steps: 8, 10, 12 and 2, 4, 6.
         self.assertIn("training cost of a/one more than a/two: 10 (3 seeds) and 4 (3 seeds) at 300,000 steps",
                       self.judged("training cost", "more", listed)[1])
+
+    def test_seeds_that_were_added_count_and_widen_the_interval(self):
+        one = self.leave("a/one", [[0, 8], [0, 9], [0, 10]])
+        self.leave("a/one+3-4", [[0, 9], [0, 9]])
+        listed = [one._replace(seeds="0-2,3-4"), self.leave("a/two", [[0, 1], [0, 2], [0, 3], [0, 2]])]
+        comparison, = claims.compare("J", "more", "a/one", "a/two")
+        records = claims.Records(listed, self.results)
+        self.assertEqual(records.looks(comparison), [3, 4])
+        # Variances 1/2 and 2/3: error 0.5164 with 6.1 degrees of freedom; the level of the look is 0.99988 (t = 8.9) instead of 0.95 (2.44).
+        self.assertIn("9 (5 seeds) and 2 (4 seeds) at 300,000 steps, difference 2.", claims.judged(comparison, records).line)
 
     def test_without_complete_records_or_with_two_seeds_nothing_is_decided(self):
         listed = [self.leave("a/one", [[0, 8], [0, 9]]), self.leave("a/two", [[0, 1], [0, 2], [0, 3]])]

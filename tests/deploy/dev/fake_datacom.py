@@ -3,7 +3,7 @@
 The folder in DATACOM_FAKE controls it. `exit` holds an entry's name and its exit code. While `wait` exists it writes half a
 run (of a sweep the first population and half of the second), waits for SIGTERM and exits with 75. It adds a line to `starts`:
 its arguments, its niceness, its autogroup's niceness ("none" without an autogroup) and whether it leads a session. Each
-member gets two rows of progress and four episodes.
+member gets two rows of progress and four episodes. Its return is that of `returns`, a dictionary by name, less its number / 1000.
 """
 import json
 import os
@@ -35,8 +35,14 @@ def leave_run(folder, steps, whole):
     first, last = map(int, value("--seeds").split("-"))
     members = range(last - first + 1)
     leave_experiment(folder)
+    try:
+        with open(os.path.join(os.environ["DATACOM_FAKE"], "returns"), encoding="utf-8") as file:
+            returns = json.load(file)
+        returns = [returns[sys.argv[2]] - member / 1000 if sys.argv[2] in returns else 0 for member in members]
+    except FileNotFoundError:
+        returns = [0.123456789 for _ in members]
     write(folder, "build.txt", ["revision 123", "machine a 486, 1 processors", "started 1994-05-06"])
-    write(folder, "progress.csv", [PROGRESS] + [f"{member},{member},{epoch},{made},{made / 1000},25,0.123456789,ok"
+    write(folder, "progress.csv", [PROGRESS] + [f"{member},{member},{epoch},{made},{made / 1000},25,{returns[member]},ok"
                                                 for epoch, made in enumerate([steps // 2, steps][:1 + whole]) for member in members])
     write(folder, "episodes.csv", [EPISODES] + [f"{member},1,0,{i},{100 * i + 100},100,{0.5 + i},2.000001,{i}.5,{10 + i},{i},7"
                                                 for i in range(4) for member in members])

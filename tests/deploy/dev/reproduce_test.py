@@ -253,6 +253,45 @@ class ReproduceTest(unittest.TestCase):
         self.assertEqual(sorted(self.names()), ["hockey/one", "hockey/two", "pole/three"])
         self.assertIn("--jobs: must be at least 1", self.reproduce("--jobs", "0", code=2))
 
+    def decide(self, returns, *arguments, code=0):
+        self.write(os.path.join(self.results, "entries.csv"), """verb,name,seeds,steps,title
+train,cartpole/sac,0-11,2000,SAC
+train,hockey/one,0-1,2000,"One, and"
+train,cartpole/datacom,0-12,2000,"D-ATACOM, paper"
+""")
+        self.tell("returns", json.dumps(returns))
+        return self.reproduce("--until-decided", "cartpole-sac-return", *arguments, code=code)
+
+    def test_a_claim_that_the_first_seeds_decide_gets_no_more(self):
+        output = self.decide({"cartpole/sac": 9, "cartpole/datacom": 1})
+        self.assertIn("cartpole-sac-return: holds\n", output)
+        self.assertEqual([start[0][:4] for start in self.starts()], [["train", "cartpole/sac", "--seeds", "0-11"], ["train", "cartpole/datacom", "--seeds", "0-12"]])
+
+    def test_seeds_are_added_to_an_undecided_claim_up_to_the_most(self):
+        output = self.decide({"cartpole/sac": 1, "cartpole/datacom": 1})
+        self.assertIn("cartpole-sac-return: undecided with 15 seeds\n", output)
+        self.assertEqual([(start[0][1], start[0][3], start[0][-1][len(self.runs):]) for start in self.starts()[2:]], [
+            ("cartpole/sac", "12-13", "/cartpole/sac+12-13"), ("cartpole/datacom", "13-14", "/cartpole/datacom+13-14"),
+            ("cartpole/sac", "14-14", "/cartpole/sac+14-14")])
+        self.assertEqual(self.read(self.results, "entries.csv").splitlines()[1:], [
+            'train,cartpole/sac,"0-11,12-13,14-14",2000,SAC', 'train,hockey/one,0-1,2000,"One, and"',
+            'train,cartpole/datacom,"0-12,13-14",2000,"D-ATACOM, paper"'])
+        self.assertTrue(os.path.exists(os.path.join(self.results, "cartpole/sac+14-14/progress.csv.gz")))
+        self.assertIn("sac+12-13", self.reproduce("--status"))
+        self.reproduce()  # whole entries, with the seeds that were added
+        self.assertEqual(self.names()[5:], ["hockey/one"])
+
+    def test_a_claim_goes_on_where_it_was_interrupted(self):
+        self.tell("exit", "cartpole/datacom 75")
+        self.decide({"cartpole/sac": 1, "cartpole/datacom": 1}, code=75)
+        os.remove(os.path.join(self.control, "exit"))
+        self.reproduce("--until-decided", "cartpole-sac-return")
+        self.assertEqual([start[0][3] for start in self.starts()], ["0-11", "0-12", "0-12", "12-13", "13-14", "14-14"])
+
+    def test_an_unknown_claim_and_entries_beside_a_claim_are_refused(self):
+        self.assertIn("unknown claim x; the claims are: cartpole-speed,", self.reproduce("--until-decided", "x", code=2))
+        self.assertIn("leave out entries", self.reproduce("--until-decided", "cartpole-speed", "hockey/one", code=2))
+
     def test_the_plan_takes_the_speed_of_what_was_trained(self):
         entries = ("verb,name,seeds,steps,title\ntrain,cartpole/datacom,0-1,2000,One\nsweep,cartpole/cost_budgets,0-2,2000,Two\n"
                    "train,navigation/datacom,0-4,2000,Three\ntrain,navigation/sac,0,2000,Four\ntrain,air_hockey/sac,0,2000,Five\n")

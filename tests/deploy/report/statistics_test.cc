@@ -33,6 +33,8 @@ TEST(StudentT, IsThatOfPrintedTablesAlsoForOtherThanWholeDegreesOfFreedom) {
   EXPECT_NEAR(StudentT(1), 12.706, 5e-4);
   EXPECT_NEAR(StudentT(10), 2.228, 5e-4);
   EXPECT_NEAR(StudentT(120), 1.980, 5e-4);
+  EXPECT_NEAR(StudentT(10, 0.99), 3.169, 5e-4);
+  EXPECT_NEAR(StudentT(10, 0.9), 1.812, 5e-4);
   EXPECT_GT(StudentT(2), StudentT(2.5));
   EXPECT_GT(StudentT(2.5), StudentT(3));
 }

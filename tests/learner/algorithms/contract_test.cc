@@ -290,8 +290,8 @@ TEST(ActingTau, AnAverageOfPolicyAndFeasibilityNetsActs) {
       const auto found = std::find_if(acting.begin(), acting.end(), [&](const auto& one) { return one.name == name; });
       ASSERT_NE(found, acting.end());
       EXPECT_THAT(found->values, ::testing::Pointwise(::testing::FloatNear(1e-6), average)) << name << " " << kernels;
-      EXPECT_THAT(found->values, ::testing::Not(::testing::Pointwise(::testing::FloatNear(1e-4),
-                                                                     GetArray(*algorithm, 1, name))));
+      EXPECT_THAT(found->values,
+                  ::testing::Not(::testing::Pointwise(::testing::FloatNear(1e-4), GetArray(*algorithm, 1, name))));
     }
   }
 }
