@@ -94,7 +94,8 @@ std::string DescribeArchive(const std::string& run_dir) {
                                                 : absl::StrCat("update ", FormatCount(state.update()), ", copied ",
                                                                FormatDuration(static_cast<double>(age)), " ago");
   const std::string error = state.error().empty() ? "" : absl::StrCat("; the newest copy failed: ", state.error());
-  return absl::StrCat("archive: ", state.place(), " holds ", held, error, "\n");
+  const std::string kept = state.kept().empty() ? "" : absl::StrCat("; old parts stay: ", state.kept());
+  return absl::StrCat("archive: ", state.place(), " holds ", held, error, kept, "\n");
 }
 
 std::optional<Archiving::Checkpoint> Archiving::Newest() const {
@@ -119,6 +120,8 @@ absl::Status Archiving::OnExit(int code) {
   const std::string former = std::exchange(error_, code == kExitOk ? "" : ours ? state.error() : "");
   if (code == kExitOk) {
     if (!former.empty()) events_.push_back("archive: copies again");
+    if (ours && std::exchange(kept_, state.kept()).empty() && !kept_.empty())
+      events_.push_back(absl::StrCat("archive: old parts stay: ", kept_));
     copied_ = copying_;
     pause_ = std::chrono::seconds(0);
     return absl::OkStatus();

@@ -56,7 +56,7 @@ class Archiving {
   const Clock& clock_ = Clock::Real();
   Process copy_;
   std::optional<Checkpoint> copying_, copied_;  // what the copy under way, and the newest whole one, has at least
-  std::string error_;                           // of the newest copy
+  std::string error_, kept_;                    // of the newest copy (proto ArchiveState)
   std::chrono::seconds pause_{0};               // after an error
   Clock::Time not_before_ = clock_.Now();
   std::vector<std::string> events_;

@@ -156,6 +156,9 @@ absl::Status CheckBackend(const std::string& backend, const BatchOptions& batch,
       {!batch.program.empty() && !is_batch, "--program: use it with --backend slurm or list"},
       {batch.join > 0 && backend != kSlurm, "--join: use it with --backend slurm"},
       {!batch.sbatch.empty() && backend != kSlurm, "--sbatch: use it with --backend slurm"},
+      {backend != kLocal && options.json, absl::StrCat("--json: --backend ", backend,
+                                                       " trains nothing here, so there is no progress to print; "
+                                                       "`datacom status RUN --json` shows that of the run")},
       {kubernetes && options.max_hours > 0,
        "--max-hours: this command only writes manifests and cannot stop the cluster; stop it with kubectl delete -k, "
        "or use --backend local"},

@@ -304,6 +304,24 @@ class ObjectStoreTest(ArchivedRunTest):
         verified = run("verify", folder)
         self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
 
+    def test_a_bucket_that_forbids_deletion_keeps_old_parts_and_says_so(self):
+        forbids = os.path.join(self.folder, "rclone")
+        with open(forbids, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\ncase \" $* \" in *\" delete \"*) echo AccessDenied >&2; exit 1;; esac\nexec {self.store.rclone} \"$@\"\n")
+        os.chmod(forbids, 0o755)
+        bucket, there = "s3://bucket/kept", os.path.join(self.store.buckets, "bucket/kept")
+        training = self.training("a", "--steps", "6000", place=bucket)
+        training.environment = dict(self.store.environment, DATACOM_RCLONE=forbids)
+        output = training.start().finish()
+        self.assertEqual(output.count(f"archive: old parts stay: {bucket}: delete: AccessDenied"), 1, output)
+        self.assertNotIn("is tried again", output)
+        self.assertGreater(len(cuts(there)), 2)
+        status = run("status", training.folder)
+        self.assertIn("; old parts stay: " + bucket, status.stdout + status.stderr)
+        copied = run("copy", training.folder, bucket, env=self.store.environment)  # with the right to delete
+        self.assertEqual(copied.returncode, 0, copied.stderr)
+        self.assertLessEqual(len(cuts(there)), 2)
+
     def test_a_wrong_secret_is_refused_before_the_run_begins(self):
         wrong = dict(self.store.environment, AWS_SECRET_ACCESS_KEY="another")
         done = run("train", "cartpole/datacom", "--run-dir", os.path.join(self.folder, "a"), "--archive", "s3://bucket/x", env=wrong)

@@ -233,7 +233,8 @@ absl::StatusOr<Copied> CopyNew(const std::string& run_dir, const std::string& pl
     ASSIGN_OR_RETURN(*refusal, WhyNotOwner(run_dir, place, newest.cut));
     if (!refusal->empty()) return absl::FailedPreconditionError(*refusal);
   }
-  Copied copied{.update = newest.cut.update()};
+  Copied copied;
+  copied.update = newest.cut.update();
   if (only_check) return copied;
   uint64_t owner = OwnerOf(run_dir);
   if (owner == 0) {
@@ -248,7 +249,17 @@ absl::StatusOr<Copied> CopyNew(const std::string& run_dir, const std::string& pl
   copied.update = cut->update();
   const std::map<std::string, uint64_t> needed = ObjectsOf(*cut), former = ObjectsOf(newest.cut);
   for (const v1::ArchivedFile& file : cut->files()) copied.all_bytes += file.bytes();
-  if (cut->SerializeAsString() == newest.cut.SerializeAsString()) return copied;
+  std::vector<std::string> old;
+  for (const auto& [name, bytes] : there) {
+    const bool ours = absl::StartsWith(name, kParts) || absl::StartsWith(name, kCuts);
+    if (ours && needed.count(name) == 0 && former.count(name) == 0 && name != newest.name) old.push_back(name);
+  }
+  // A bucket may forbid it; the cut is whole without it, and the next copy tries again.
+  const auto delete_old = [&] { copied.kept = std::string(store->Delete(old).message()); };
+  if (cut->SerializeAsString() == newest.cut.SerializeAsString()) {
+    delete_old();
+    return copied;
+  }
   for (const auto& [name, bytes] : needed) {
     if (former.count(name) > 0) continue;
     ++copied.objects;
@@ -257,12 +268,7 @@ absl::StatusOr<Copied> CopyNew(const std::string& run_dir, const std::string& pl
   if (copied.objects > 0) RETURN_IF_ERROR(store->Upload(spool.folder()));
   RETURN_IF_ERROR(CheckUploaded(*cut, newest, place, store.get()));
   RETURN_IF_ERROR(WriteCut(*cut, newest.last + 1, folder + "cut", store.get()));
-  std::vector<std::string> old;
-  for (const auto& [name, bytes] : there) {
-    const bool ours = absl::StartsWith(name, kParts) || absl::StartsWith(name, kCuts);
-    if (ours && needed.count(name) == 0 && former.count(name) == 0 && name != newest.name) old.push_back(name);
-  }
-  RETURN_IF_ERROR(Annotate(store->Delete(old), "old parts stay"));
+  delete_old();
   return copied;
 }
 
@@ -304,6 +310,7 @@ absl::StatusOr<Copied> CopyRun(const std::string& given, const std::string& plac
   state.set_error(copied.ok() ? "" : std::string(copied.status().message()));
   if (copied.ok()) {
     state.set_update(copied->update);
+    state.set_kept(copied->kept);
     state.set_seconds(absl::ToUnixSeconds(absl::Now()));
   }
   RETURN_IF_ERROR(WriteFileAtomically(file, state.SerializeAsString()));

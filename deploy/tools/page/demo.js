@@ -201,6 +201,7 @@ class Page {
     scenes.forEach((scene, i) => {
       const button = nav.appendChild(document.createElement("button"));
       button.textContent = scene.name.replaceAll("_", " ");
+      button.title = String(i + 1);
       button.onclick = () => this.show(i);
     });
     this.play.onclick = () => this.pause();
