@@ -59,6 +59,11 @@ class PolicyJudgement(Structure):
     _fields_ = [("cvar", c_double), ("constraint", c_double), ("intervention", c_double)]
 
 
+class RecordRows(Structure):
+    _fields_ = [("count", c_uint64), ("observation_dim", c_int), ("action_dim", c_int),
+                *[(name, c_void_p) for name in ("observation", "next_observation", "action", "reward", "cost", "absorbing", "last")]]
+
+
 _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "datacom_env_make": (c_int, [c_char_p, c_char_p, c_int, c_int, c_int, POINTER(c_void_p), c_char_p, c_size_t]),
     "datacom_env_free": (None, [c_void_p]),
@@ -76,6 +81,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "datacom_policy_act": (c_int, [c_void_p, POINTER(PolicyInput), c_void_p, POINTER(PolicyJudgement)]),
     "datacom_policy_filter": (c_int, [c_void_p, POINTER(PolicyInput), c_void_p, c_void_p, POINTER(PolicyJudgement)]),
     "datacom_records_columns": (c_int, [c_char_p, c_char_p, c_size_t]),
+    "datacom_records_write_dataset": (c_int, [c_char_p, c_char_p, c_char_p, POINTER(RecordRows), c_char_p, c_char_p, c_size_t]),
     "datacom_records_interquartile_mean": (c_int, [POINTER(c_double), c_int, POINTER(c_double)]),
     "datacom_records_student_t": (c_double, [c_double, c_double]),
 }

@@ -1,21 +1,29 @@
-"""Writes the transitions that a run still holds as a Minari dataset (HDF5). Needs minari and h5py.
+"""Writes the transitions that a run still holds as a Minari dataset (HDF5), and makes a dataset for pre-training from one. Needs minari and h5py.
 
   python -m datacom.minari RUN DATASET_ID [--member 0 ...]      for example datacom/cartpole/mixed-v0
+  python -m datacom.minari DATASET_ID FOLDER --into TASK        then: datacom train TASK/datacom --set pretrain.dataset=FOLDER
 
 An episode is what the replay holds of it from its first step on. Rewards are those of the task; infos have the cost of every state ("cost": after
 the reset 0, then of the state that a step reached) and, of rules that filter, the policy's own action ("raw_action"). MINARI_DATASETS_PATH is
 where Minari keeps its datasets.
+
+A dataset that is read needs the same "cost" (one for each observation, or one for each step). Its observations and actions must be those of the
+task, in the task's units.
 """
 
 from __future__ import annotations
 
 import argparse
-from typing import Any, Iterable, Iterator
+import ctypes
+import os
+from typing import Any, Iterable, Iterator, Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
-from datacom.envs import _task_name, make
-from datacom.runs import Run, Transitions
+from datacom import _native
+from datacom.envs import _task_name, _text, make
+from datacom.runs import PathLike, Run, Transitions
 
 
 def episodes(rows: Transitions) -> Iterator[np.ndarray]:
@@ -76,13 +84,51 @@ def _spaces(run: Run, observation: int, action: int) -> tuple[Any, Any]:
         return unbounded[0], unbounded[1]
 
 
+def _rows(dataset: Any) -> dict[str, NDArray[Any]]:
+    """The episodes of a Minari dataset as columns, one row for each step. Raises ValueError, which names the episode, if one has no costs."""
+    parts: dict[str, list[Any]] = {name: [] for name in ("observation", "next_observation", "action", "reward", "cost", "absorbing", "last")}
+    for number, episode in enumerate(dataset.iterate_episodes()):
+        steps = len(episode.rewards)
+        cost = np.asarray((episode.infos or {}).get("cost", ()), np.float32).reshape(-1)
+        if len(cost) not in (steps, steps + 1):
+            raise ValueError(f"episode {number} has {steps} steps, and {len(cost)} costs in its infos: there must be a \"cost\" for each step or observation")
+        last = np.zeros(steps, np.uint8)
+        last[-1:] = 1
+        own = {"observation": episode.observations[:-1], "next_observation": episode.observations[1:], "action": episode.actions, "reward": episode.rewards,
+               "cost": cost[-steps:], "absorbing": episode.terminations, "last": last}
+        for name, values in own.items():
+            parts[name].append(np.asarray(values).reshape(steps, -1))
+    kinds = {"absorbing": np.uint8, "last": np.uint8}
+    return {name: np.ascontiguousarray(np.concatenate(values), kinds.get(name, np.float32)) for name, values in parts.items()}
+
+
+def read(dataset: Any, folder: PathLike, task: PathLike, options: Mapping[str, Any] | None = None) -> int:
+    """Makes a dataset for pre-training (`pretrain.dataset`) in `folder`, which must not exist, from a Minari dataset of this task. Returns the number of
+    rows. Raises ValueError if the dataset has no costs or does not fit the task."""
+    rows = _rows(dataset)
+    given = _native.RecordRows(len(rows["reward"]), rows["observation"].shape[1], rows["action"].shape[1], *(_native.address(rows[name]) for name in rows))
+    text = ctypes.create_string_buffer(_native.MESSAGE_BYTES)
+    name = _task_name(task)
+    if _native.library().datacom_records_write_dataset(os.fsencode(name), _text(options or {}).encode(), dataset.spec.dataset_id.encode(), ctypes.byref(given),
+                                                       os.fsencode(folder), text, len(text)) != 0:
+        raise ValueError(text.value.decode(errors="replace"))
+    return int(given.count)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m datacom.minari", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", help="run folder")
-    parser.add_argument("dataset_id", help="Minari's name, for example datacom/cartpole/mixed-v0")
+    parser.add_argument("source", metavar="RUN", help="run folder; with --into Minari's name of a dataset")
+    parser.add_argument("target", metavar="DATASET_ID", help="Minari's name, for example datacom/cartpole/mixed-v0; with --into the folder to make")
     parser.add_argument("--member", type=int, action="append", help="may be repeated; default: all members")
+    parser.add_argument("--into", metavar="TASK", help="make a dataset for pre-training in this task, for example cartpole or my/task.textproto")
     flags = parser.parse_args()
-    dataset = write(Run(flags.run), flags.dataset_id, flags.member)
+    if flags.into:
+        import minari
+
+        count = read(minari.load_dataset(flags.source), flags.target, flags.into)
+        print(f"{count} rows of {flags.source} in {flags.target}: pretrain.dataset={flags.target}")
+        return
+    dataset = write(Run(flags.source), flags.target, flags.member)
     print(f"{dataset.total_episodes} episodes with {dataset.total_steps} steps in {dataset.storage.data_path}")
 
 

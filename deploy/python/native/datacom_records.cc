@@ -1,6 +1,7 @@
 #include "deploy/python/native/datacom_records.h"
 
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <string>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
+#include "common/config/task_files.h"
+#include "common/records/dataset.h"
 #include "common/tasks/task.h"
 #include "deploy/report/statistics.h"
 
@@ -46,20 +49,93 @@ absl::StatusOr<std::string> Columns(const std::string& path) {
   return text;
 }
 
-}  // namespace
+// The rows in the form of a ring's, row after row.
+std::vector<char> Pack(const datacom_records_rows& rows, const datacom::RowSchema& schema, uint64_t* episodes) {
+  const size_t bytes = schema.stored_row_bytes();
+  std::vector<char> packed(rows.count * bytes, 0);
+  uint32_t episode = 0, step = 0;
+  for (uint64_t i = 0; i < rows.count; ++i) {
+    char* const row = packed.data() + i * bytes;
+    const auto put = [&](absl::string_view column, const auto* from, size_t width) {
+      std::memcpy(row + schema.offset(column), from + i * width, width * sizeof *from);
+    };
+    put("observation", rows.observation, rows.observation_dim);
+    put("action", rows.action, rows.action_dim);
+    put("reward", rows.reward, 1);
+    put("cost", rows.cost, 1);
+    put("next_observation", rows.next_observation, rows.observation_dim);
+    put("absorbing", rows.absorbing, 1);
+    put("last", rows.last, 1);
+    std::memcpy(row + schema.offset("episode"), &episode, sizeof episode);
+    std::memcpy(row + schema.offset("step"), &step, sizeof step);
+    std::memcpy(row + schema.offset("sequence"), &i, sizeof i);
+    ++step;
+    if (rows.last[i] != 0) ++episode, step = 0;
+  }
+  *episodes = episode;
+  return packed;
+}
 
-int datacom_records_columns(const char* experiment, char* text, size_t text_bytes) {
+absl::StatusOr<std::string> Write(const std::string& task, const std::string& options, const std::string& source,
+                                  const datacom_records_rows& rows, const std::string& folder) {
+  RETURN_IF_ERROR(datacom::LoadPlugins({datacom::PluginPart::kSimulator}));
+  datacom::v1::DatasetManifest manifest;
+  datacom::v1::Experiment& experiment = *manifest.mutable_experiment();
+  experiment.set_task(task);
+  experiment.set_algorithm("sac");  // whose rows have no further columns
+  RETURN_IF_ERROR(datacom::ParseTextproto(options, "options", experiment.mutable_task_options()));
+  RETURN_IF_ERROR(datacom::ValidateTaskOptions(experiment.task_options()));
+  RETURN_IF_ERROR(datacom::LoadTaskOf("", experiment.mutable_task(), experiment.mutable_task_options()));
+  ASSIGN_OR_RETURN(const datacom::TaskModel model,
+                   datacom::MakeTaskModel(experiment.task(), experiment.task_options()));
+  datacom::DropTaskFiles(experiment.mutable_task_options());
+  const datacom::TaskSpec& spec = model.spec;
+  const auto fits = [&](const char* what, int given, int wanted) {
+    if (given == wanted) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(what, " of ", given, " numbers, those of ", task, " have ", wanted));
+  };
+  RETURN_IF_ERROR(fits("observations", rows.observation_dim, static_cast<int>(spec.obs_dim)));
+  RETURN_IF_ERROR(fits("actions", rows.action_dim, static_cast<int>(spec.action_dim)));
+  if (rows.count == 0) return absl::InvalidArgumentError("there are no rows");
+  const std::string& rule = datacom::FindAlgorithm(experiment.algorithm())->acting_rule;
+  ASSIGN_OR_RETURN(const datacom::RowSchema schema, datacom::ActingRuleSchema(rule, spec));
+  manifest.set_run_id(source);
+  datacom::v1::DatasetMember& member = *manifest.add_members();
+  uint64_t episodes = 0;
+  const std::vector<char> packed = Pack(rows, schema, &episodes);
+  member.set_end_row(rows.count);
+  member.set_episodes(episodes);
+  std::vector<std::vector<const char*>> all(1);
+  for (uint64_t i = 0; i < rows.count; ++i) all[0].push_back(packed.data() + i * schema.stored_row_bytes());
+  RETURN_IF_ERROR(datacom::WriteDataset(folder, schema, all, &manifest));
+  return "";
+}
+
+// The result of a function, or why it failed, in `text`. Returns 0, or 1 if it failed or the text is too long.
+template <class Call>
+int Say(const Call& call, char* text, size_t text_bytes) {
   std::string said;
   int code = 1;
   try {
-    const absl::StatusOr<std::string> columns = Columns(experiment);
-    said = columns.ok() ? *columns : std::string(columns.status().message());
-    code = columns.ok() && said.size() < text_bytes ? 0 : 1;
+    const absl::StatusOr<std::string> result = call();
+    said = result.ok() ? *result : std::string(result.status().message());
+    code = result.ok() && said.size() < text_bytes ? 0 : 1;
   } catch (const std::exception& error) {
     said = error.what();
   }
   std::snprintf(text, text_bytes, "%s", said.c_str());
   return code;
+}
+
+}  // namespace
+
+int datacom_records_columns(const char* experiment, char* text, size_t text_bytes) {
+  return Say([&] { return Columns(experiment); }, text, text_bytes);
+}
+
+int datacom_records_write_dataset(const char* task, const char* options, const char* source,
+                                  const datacom_records_rows* rows, const char* folder, char* text, size_t text_bytes) {
+  return Say([&] { return Write(task, options, source, *rows, folder); }, text, text_bytes);
 }
 
 int datacom_records_interquartile_mean(const double* values, int count, double out[3]) {

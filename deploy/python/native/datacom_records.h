@@ -1,18 +1,35 @@
-/* What the Python package needs to read the records of a run, and the report's statistics. C99. Pure functions;
- * thread-safe; datacom_records_columns reads a file. No function throws. */
+/* What the Python package needs to read the records of a run and to write a dataset, and the report's statistics. C99.
+ * Thread-safe; the two functions that say so read or write files. No function throws. */
 #ifndef DATACOM_DEPLOY_PYTHON_NATIVE_DATACOM_RECORDS_H_
 #define DATACOM_DEPLOY_PYTHON_NATIVE_DATACOM_RECORDS_H_
 
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* The columns of a stored row (docs/formats.md 3) of the run with this experiment.textproto: lines "name type width
- * offset", and first a line "row BYTES". Writes them to `text` [text_bytes], or why it cannot. Returns 0, or 1 when it
- * cannot. */
+/* The columns of a stored row (docs/formats.md 3) of the run with this experiment.textproto, which it reads: lines
+ * "name type width offset", and first a line "row BYTES". Writes them to `text` [text_bytes], or why it cannot. Returns
+ * 0, or 1 when it cannot. */
 int datacom_records_columns(const char* experiment, char* text, size_t text_bytes);
+
+/* Rows of episodes, one after another. */
+typedef struct {
+  uint64_t count;
+  int observation_dim, action_dim;
+  const float *observation, *next_observation; /* [count, observation_dim] */
+  const float* action;                         /* [count, action_dim], as executed, in the task's units */
+  const float *reward, *cost;                  /* [count]; the signed cost of the state that the row reached */
+  const uint8_t *absorbing, *last;             /* [count], 0 or 1 */
+} datacom_records_rows;
+
+/* Writes them as a dataset (proto/datacom/v1/dataset.proto) for pre-training in this task. `options`: TaskOptions as
+ * text; `source`: where the rows come from, the dataset's run_id. Creates `folder`, which must not exist. Returns 0, or
+ * 1 with the reason in `text` [text_bytes]. */
+int datacom_records_write_dataset(const char* task, const char* options, const char* source,
+                                  const datacom_records_rows* rows, const char* folder, char* text, size_t text_bytes);
 
 /* The report's interquartile mean of the finite values and its 95 % bootstrap interval: out = mean, low, high. Returns
  * the number of finite values; without any, the results are NaN. */

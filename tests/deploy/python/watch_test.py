@@ -1,10 +1,13 @@
+import dataclasses
 import subprocess
 import sys
 import types
 
+import datacom
 import minari
 import numpy as np
 import pytest
+from datacom import minari as datacom_minari
 from datacom import watch
 
 
@@ -67,4 +70,20 @@ def test_minari_reads_back_the_episodes_of_the_rows(run, tmp_path, monkeypatch):
     np.testing.assert_array_equal(np.ravel(first.actions), np.ravel(rows["action"][:length]))
     assert first.truncations[-1] and not first.truncations[:-1].any()
     assert sum(len(dataset[i].rewards) for i in range(dataset.total_episodes)) == 3000
+
+    folder = tmp_path / "pretrain"
+    made = subprocess.run([sys.executable, "-m", "datacom.minari", "datacom/test-v0", str(folder), "--into", "CartPole"], check=True, capture_output=True, text=True)
+    assert made.stdout.startswith("3000 rows of datacom/test-v0")
+    assert 'run_id: "datacom/test-v0"' in (folder / "manifest.textproto").read_text()
+    datacom.train("cartpole/datacom", steps=2100, run_dir=tmp_path / "run",
+                  settings={"pretrain.dataset": str(folder), "pretrain.updates": 20, "run.steps_per_epoch": 1000, "run.eval_episodes": 1}).wait()
+    log = (tmp_path / "run" / "logs" / "learner.log").read_text()
+    assert f"dataset={folder} of run=datacom/test-v0 algorithm=sac rows=3000" in log
+    with pytest.raises(ValueError, match="exists"):
+        datacom_minari.read(dataset, folder, "cartpole")
+    with pytest.raises(ValueError, match="actions of 1 numbers, those of air_hockey have 3|observations of"):
+        datacom_minari.read(dataset, tmp_path / "other", "air_hockey")
+    monkeypatch.setattr(type(dataset), "iterate_episodes", lambda self: [dataclasses.replace(first, infos={})])
+    with pytest.raises(ValueError, match="episode 0 has .* steps, and 0 costs"):
+        datacom_minari.read(dataset, tmp_path / "other", "cartpole")
 # SPDX-License-Identifier: Apache-2.0
