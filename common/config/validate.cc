@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "absl/strings/str_cat.h"
@@ -156,6 +157,14 @@ absl::Status CheckTogether(const v1::Experiment& experiment) {
   if (algorithm != nullptr && algorithm->new_rows && replay.newest_share() != 1) {
     return WrongField("replay.newest_share", absl::StrCat(replay.newest_share(), ": ", experiment.algorithm(),
                                                           " does not draw rows from the replay; leave it out"));
+  }
+  // The rows of the smallest window, which the first update has.
+  const double window = std::ceil(replay.newest_share() * static_cast<double>(replay.min_size() + 1));
+  if (replay.newest_share() < 1 && window < learner.batch_size()) {
+    return WrongField(
+        "replay.newest_share",
+        absl::StrCat(replay.newest_share(), ": the first update draws from ", window, " of ", replay.min_size() + 1,
+                     " rows, fewer than learner.batch_size ", learner.batch_size(), "; raise replay.min_size"));
   }
   if (replay.capacity() < replay.min_size()) {
     return WrongField("replay.capacity",

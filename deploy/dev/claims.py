@@ -3,15 +3,16 @@
 A claim is a list of comparisons of two groups of seeds. deploy/dev/results_tables writes the verdicts to docs/claims.md.
 """
 import collections
+import math
 import re
 
-from intervals import level_of_look, needed_seeds, welch
-from results import WINDOW, collisions, evaluated, folders, members, read, result_at, rows, steps_made
+from intervals import deciding_seeds, levels_of_looks, welch
+from results import WINDOW, collisions, evaluated, folders, members, parts, read, result_at, rows, steps_made
 from training_times import seed_count
 
 SEEDS = 15          # to which `reproduce --until-decided` adds seeds
 MOST_NEEDED = 999   # seeds up to which it is computed how many would decide
-MOST = 25           # seeds of the paper; a comparison that needs more is not decidable here
+MOST = 25           # seeds of the paper
 ALIKE = 0.25        # two groups are alike if their means differ by at most this share of the second one
 FEWEST = 3          # seeds of a group; fewer decide nothing
 ENDS = None         # steps of a comparison: each group at the end of its own training
@@ -37,8 +38,9 @@ PLAYED = {"gain": ("discounted_return", 1), "relief": ("max_violation", -1), "co
 # steps: the most at which two groups are compared, or ENDS.
 Comparison = collections.namedtuple("Comparison", "quantity first relation second steps")
 Claim = collections.namedtuple("Claim", "name task place sentence comparisons")
-# line: the arithmetic; steps: at which the groups were compared; needed: seeds that would decide what is undecided, as the groups are now, or None
-Judgement = collections.namedtuple("Judgement", "verdict line steps needed")
+# line: the arithmetic; steps: at which the groups were compared. Of an undecided one, as its groups are now: needed: the seeds that would decide it,
+# inf if more than MOST_NEEDED, None if the groups have fewer than FEWEST; then: the verdict that they would give.
+Judgement = collections.namedtuple("Judgement", "verdict line steps needed then", defaults=("-", None, None))
 Trained = collections.namedtuple("Trained", "progress episodes collided copy index")  # a member; collided: see results.collisions
 
 
@@ -150,18 +152,23 @@ class Records:
         self.entries = {entry.name: entry for entry in listed}
         self.results = results
         self.known = {}
+        self.counts = {}  # by group: its seeds after each part
 
     def trained(self, group):
-        """The members of a group.
+        """The members of a group: those of the parts of its entry that are trained, up to the first that is not.
 
-        None unless every seed of the entry is there with all steps. Other groups of the same sweep may be missing.
+        None unless the first part has every seed and all steps. Other groups of the same sweep may be missing.
         """
         if group not in self.known:
-            name, label = group
-            entry = self.entries.get(name)
-            copies = [copy for copy in folders(entry, self.results) if steps_made(copy) >= entry.steps] if entry else []
-            found = [member for copy in copies for member in self.members(copy, label)]
-            self.known[group] = found if entry and len(found) == seed_count(entry.seeds) else None
+            found, self.counts[group] = [], []
+            for part in parts(self.entries[group[0]]) if group[0] in self.entries else []:
+                copies = [copy for copy in folders(part, self.results) if steps_made(copy) >= part.steps]
+                own = [member for copy in copies for member in self.members(copy, group[1])]
+                if len(own) != seed_count(part.seeds):
+                    break
+                found += own
+                self.counts[group].append(len(found))
+            self.known[group] = found or None
         return self.known[group]
 
     @staticmethod
@@ -182,15 +189,14 @@ class Records:
         return ends if comparison.steps is ENDS else [min(comparison.steps, *ends)] * 2
 
     def looks(self, comparison):
-        """The seeds of the smaller group at each look: the first seeds, and those after each addition."""
-        counts = []
-        for name, _ in (comparison.first, comparison.second):
-            ranges = self.entries[name].seeds.split(",")
-            counts.append([seed_count(",".join(ranges[:index + 1])) for index in range(len(ranges))])
-        return [min(own[min(look, len(own) - 1)] for own in counts) for look in range(max(map(len, counts)))]
+        """[(seeds of the first group, of the second, level of the interval)] of each look that can decide: at the first seeds, and after additions."""
+        counts = [self.counts[group] for group in (comparison.first, comparison.second)]
+        pairs = [tuple(own[min(look, len(own) - 1)] for own in counts) for look in range(max(map(len, counts)))]
+        levels = levels_of_looks([min(pair) for pair in pairs], SEEDS)
+        return [(*pair, level) for pair, level in zip(pairs, levels) if level]
 
     def values(self, group, quantity, steps):
-        return [value for member in self.trained(group) if (value := self.value(member, quantity, steps)) is not None]
+        return [self.value(member, quantity, steps) for member in self.trained(group)]
 
     def value(self, member, quantity, steps):
         found = evaluated(member.progress)
@@ -238,28 +244,37 @@ def judge(comparison, difference, half, reference):
 
 
 def judged(comparison, records):
+    """The judgement of the first look that decides, or of the last one."""
     missing = [group for group in (comparison.first, comparison.second) if records.trained(group) is None]
     words = f"{comparison.relation} {'than' if comparison.relation != 'alike' else 'to'}"
     pair = f"{comparison.quantity} of {title(comparison.first)} {words} {title(comparison.second)}"
     if missing:
-        return Judgement("no records", f"{pair}: no complete records of {', '.join(map(title, missing))}", "-", None)
+        return Judgement("no records", f"{pair}: no complete records of {', '.join(map(title, missing))}")
     steps = records.steps(comparison)
     at = " and ".join(f"{own:,}" for own in dict.fromkeys(steps))
-    groups = [records.values(group, comparison.quantity, own) for group, own in zip((comparison.first, comparison.second), steps)]
-    if min(map(len, groups)) == 0:
-        return Judgement("no records", f"{pair}: its evaluation is not there yet", "-", None)
-    figures = " and ".join(f"{short(sum(values) / len(values))} ({len(values)} seeds)" for values in groups)
-    if min(map(len, groups)) < FEWEST:
-        return Judgement("undecided", f"{pair}: {figures} at {at} steps; fewer than {FEWEST} seeds decide nothing", at, FEWEST)
-    difference, half = welch(*groups, level_of_look(records.looks(comparison), SEEDS))
-    reference = sum(groups[1]) / len(groups[1])
-    verdict = judge(comparison, difference, half, reference)
-    interval = f"{short(difference - half)} to {short(difference + half)}"
-    line = f"{pair}: {figures} at {at} steps, difference {interval}: {verdict}"
-    if verdict != "undecided":
-        return Judgement(verdict, line, at, None)
-    count = needed_seeds(*groups, lambda *numbers: judge(comparison, *numbers, reference) != "undecided", most=MOST_NEEDED)
-    return Judgement(verdict, f"{line}, with {count or f'more than {MOST_NEEDED}'} seeds it would not be", at, count or MOST_NEEDED + 1)
+    everything = [records.values(group, comparison.quantity, own) for group, own in zip((comparison.first, comparison.second), steps)]
+    for first, second, level in records.looks(comparison):
+        groups = [[value for value in values[:count] if value is not None] for values, count in zip(everything, (first, second))]
+        if min(map(len, groups)) == 0:
+            return Judgement("no records", f"{pair}: its evaluation is not there yet")
+        figures = " and ".join(f"{short(sum(values) / len(values))} ({len(values)} seeds)" for values in groups)
+        if min(map(len, groups)) < FEWEST:
+            found = Judgement("undecided", f"{pair}: {figures} at {at} steps; fewer than {FEWEST} seeds decide nothing", at)
+            continue
+        difference, half = welch(*groups, level)
+        reference = sum(groups[1]) / len(groups[1])
+        verdict = judge(comparison, difference, half, reference)
+        interval = f"{short(difference - half)} to {short(difference + half)}"
+        found = Judgement(verdict, f"{pair}: {figures} at {at} steps, difference {interval}: {verdict}", at)
+        if verdict != "undecided":
+            return found
+        count, then = deciding_seeds(*groups, lambda *numbers: decided(judge(comparison, *numbers, reference)), MOST_NEEDED)  # pylint: disable=cell-var-from-loop
+        found = found._replace(line=f"{found.line}; a new sample of {count or f'more than {MOST_NEEDED}'} seeds would decide it", needed=count or math.inf, then=then)
+    return found
+
+
+def decided(verdict):
+    return None if verdict == "undecided" else verdict
 
 
 def joined(verdicts):
@@ -278,22 +293,24 @@ def judge_all(listed, results):
 
 
 def needed(counted):
-    """The seeds of a group that would decide every undecided comparison, in words."""
-    most = max((one.needed for one in counted if one.needed), default=0)
-    return "-" if most == 0 else f"{most}" if most <= MOST_NEEDED else f"> {MOST_NEEDED}"
+    """The seeds of each group that would decide an undecided claim, as Judgement.needed. One comparison that does not hold decides it."""
+    refuting = [one.needed for one in counted if one.then == "does not hold"]
+    others = [one.needed for one in counted if one.verdict == "undecided"]
+    return min(refuting) if refuting else None if None in others else max(others)
 
 
 def page(found):
     """What is between the markers of the page: the verdicts."""
     counts = collections.Counter(verdict for _, verdict, _ in found)
-    beyond = sum(verdict == "undecided" and max(one.needed or 0 for one in counted) > MOST for _, verdict, counted in found)
-    words = {"undecided": f" ({beyond} of them also with {MOST} seeds)"}
+    beyond = sum(verdict == "undecided" and (needed(counted) or 0) > MOST for _, verdict, counted in found)
+    words = {"undecided": f" ({beyond} of them with {MOST} seeds, too)"}
     order = ("holds", "does not hold", "undecided", "no records")
     lines = ["", "**" + ", ".join(f"{counts[verdict]} {verdict}{words.get(verdict, '')}" for verdict in order) + f"**, of {len(found)} claims.", "",
              "| claim | place | at steps | verdict | seeds needed |", "|---|---|---:|---|---:|"]
     for each, verdict, counted in found:
         steps = "; ".join(dict.fromkeys(one.steps for one in counted if one.steps != "-")) or "-"
-        seeds = needed(counted) if verdict == "undecided" else "-"
+        seeds = needed(counted) if verdict == "undecided" else None
+        seeds = "-" if seeds is None else f"> {MOST_NEEDED}" if seeds > MOST_NEEDED else seeds
         lines.append(f"| {each.sentence} | {each.task}, {each.place} | {steps} | {verdict} | {seeds} |")
     return "\n".join(lines) + "\n\n"
 

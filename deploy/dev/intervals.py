@@ -18,6 +18,8 @@ def student_t(freedom, level=0.95):
         sys.exit(f"{path} is missing: run ./datacom build, or name another build folder in DATACOM_BUILD")
     function = ctypes.CDLL(path, mode=os.RTLD_LOCAL | os.RTLD_DEEPBIND).datacom_records_student_t
     function.restype, function.argtypes = ctypes.c_double, [ctypes.c_double, ctypes.c_double]
+    if function(1.0, 0.99) < 63:  # 63.66; of builds that knew one level only 12.71
+        sys.exit(f"{path} is of an older build: run ./datacom build")
     return function(freedom, level)
 
 
@@ -27,10 +29,11 @@ def spent(share):
     return 2 - 2 * normal.cdf(normal.inv_cdf(0.975) / math.sqrt(min(share, 1)))
 
 
-def level_of_look(counts, whole):
-    """The level of the interval of the last look at a comparison; counts: the seeds of the smaller group at each look. Looks after the first one may
-    err with 5 % together: each with what it adds to `spent`."""
-    return 0.95 if len(counts) == 1 else 1 - (spent(counts[-1] / whole) - spent(counts[-2] / whole))
+def levels_of_looks(counts, whole):
+    """The level of the intervals of each look at a comparison, None for a look that decides nothing; counts: the seeds of the smaller group at each
+    look. The first look may err with 5 %. The later ones may err with 5 % together: each with what its seeds add to `spent`."""
+    added = [spent(after / whole) - spent(before / whole) for before, after in zip(counts, counts[1:])]
+    return [0.95, *(1 - error if error > 0 else None for error in added)]
 
 
 def variance(values):
@@ -53,9 +56,9 @@ def welch(first, second, level=0.95):
     return difference, student_t(freedom, level) * math.sqrt(sum(errors))
 
 
-def needed_seeds(first, second, decides, most=1000):
-    """The fewest values of each group for which decides(difference, half width) is true, if more values leave means and variances as they are; at
-    least as many as the larger group has. None beyond `most`."""
+def deciding_seeds(first, second, judge, most):
+    """(the fewest values of each group that decide, the verdict), if more values leave means and variances as they are; at least as many as the
+    larger group has. judge(difference, half width) is None while it decides nothing. (None, None) beyond `most`."""
     difference = sum(first) / len(first) - sum(second) / len(second)
     variances = [variance(values) for values in (first, second)]
     for count in range(max(len(first), len(second)), most + 1):
@@ -63,7 +66,7 @@ def needed_seeds(first, second, decides, most=1000):
         if sum(variances) > 0:
             freedom = sum(variances) ** 2 * (count - 1) / sum(own ** 2 for own in variances)
             half = student_t(freedom) * math.sqrt(sum(variances) / count)
-        if decides(difference, half):
-            return count
-    return None
+        if verdict := judge(difference, half):
+            return count, verdict
+    return None, None
 # SPDX-License-Identifier: Apache-2.0

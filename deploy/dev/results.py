@@ -86,8 +86,8 @@ def collisions(task, experiment, progress, episodes):
     return found
 
 
-# The result of a training, at its end or at an earlier number of steps, is the mean of the evaluations in the WINDOW steps before, but at most
-# in the last third of the steps.
+# The result of a training, at its end or at an earlier number of steps, is the mean of the evaluations in the last WINDOW of these steps, or in
+# the last third of them if that is shorter.
 WINDOW = 100_000
 
 

@@ -51,7 +51,7 @@ void Population::Build() {
   first_moment_ = kernels_->NewFloats(members_, 1, size);
   second_moment_ = kernels_->NewFloats(members_, 1, size);
   targets_ = kernels_->NewFloats(members_, 1, static_cast<int>(target_size_));
-  if (averages()) average_ = kernels_->NewFloats(members_, 1, size - static_cast<int>(acting_first_));
+  if (averages()) average_ = kernels_->NewFloats(members_, 1, static_cast<int>(averaged_end_ - acting_first_));
   active_ = NewScalar();
   Register("active", active_);
   const std::vector<double> ones(members_, 1.0);
@@ -387,10 +387,15 @@ void HostParameters::AddNet(const std::string& prefix, ActingParameters* out) co
 std::vector<ActingParameters> Population::GetActingParameters() const {
   std::vector<float> copy;
   const int first = static_cast<int>(acting_first_);
-  const FloatView newest = parameters_.Cols(first, parameters_.cols - first);
-  const FloatView host = kernels_->ToHost(averages() ? average_ : newest, &copy);
+  const FloatView host = kernels_->ToHost(parameters_.Cols(first, parameters_.cols - first), &copy);
+  std::vector<float> average_copy, own;
+  const FloatView average = averages() ? kernels_->ToHost(average_, &average_copy) : FloatView();
   std::vector<ActingParameters> all(members_);
-  for (int m = 0; m < members_; ++m) Publish(m, {layout_, host.row(m, 0), acting_first_}, &all[m]);
+  for (int m = 0; m < members_; ++m) {
+    own.assign(host.row(m, 0), host.row(m, 0) + host.cols);
+    if (averages()) std::copy_n(average.row(m, 0), average.cols, own.begin());
+    Publish(m, {layout_, own.data(), acting_first_}, &all[m]);
+  }
   return all;
 }
 

@@ -170,6 +170,7 @@ class Population : public Algorithm {
   int block_ = 0;  // number of members in a workspace
   ParameterLayout layout_;
   int64_t acting_first_ = 0;  // no parameter before it acts; set before Build
+  int64_t averaged_end_ = 0;  // with acting_tau the parameters from acting_first_ up to it act as an average; likewise
   DoubleView active_;         // [M, 1, 1], 0 once diverged
   Statistic policy_loss_, critic_loss_;
 
@@ -193,7 +194,7 @@ class Population : public Algorithm {
   std::vector<SavedBlock> SavedBlocks() const;
 
   FloatView parameters_, first_moment_, second_moment_, targets_;  // [M, 1, size]
-  FloatView average_;    // [M, 1, size - acting_first_]: what acts; empty unless averages()
+  FloatView average_;    // [M, 1, averaged_end_ - acting_first_]; empty unless averages()
   DoubleView decay_;     // [M, 1, 1] of AdamRange; empty if no member's rates decay
   FloatView gradients_;  // [block, 1, size], reused by all blocks, so that it stays in cache
   int64_t target_first_ = 0, target_size_ = 0;

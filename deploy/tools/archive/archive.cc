@@ -254,8 +254,13 @@ absl::StatusOr<Copied> CopyNew(const std::string& run_dir, const std::string& pl
     const bool ours = absl::StartsWith(name, kParts) || absl::StartsWith(name, kCuts);
     if (ours && needed.count(name) == 0 && former.count(name) == 0 && name != newest.name) old.push_back(name);
   }
-  // A bucket may forbid it; the cut is whole without it, and the next copy tries again.
-  const auto delete_old = [&] { copied.kept = std::string(store->Delete(old).message()); };
+  // A bucket may forbid it; the cut is whole without it, and the next copy tries again, with one object first.
+  const auto delete_old = [&] {
+    if (old.empty()) return;
+    absl::Status deleted = store->Delete({old.front()});
+    if (deleted.ok()) deleted = store->Delete({old.begin() + 1, old.end()});
+    copied.kept = std::string(deleted.message());
+  };
   if (cut->SerializeAsString() == newest.cut.SerializeAsString()) {
     delete_old();
     return copied;

@@ -92,6 +92,9 @@ TEST(ValidateExperiment, ChecksFieldsAgainstEachOther) {
   ExpectInvalid(Validate(Minimal("replay { capacity: 63 min_size: 10 }")), {"replay.capacity", "63", "64"});
   ExpectInvalid(Validate(Minimal("replay { newest_share: 0 }")), {"replay.newest_share", "0"});
   ExpectInvalid(Validate(Minimal("replay { newest_share: 1.5 }")), {"replay.newest_share", "1.5"});
+  ExpectInvalid(Validate(Minimal("replay { newest_share: 0.03 }")),  // 60.03 rows
+                {"replay.newest_share", "0.03", "61 of 2001 rows", "batch_size 64"});
+  EXPECT_THAT(Validate(Minimal("replay { newest_share: 0.032 }")), IsOk());
   ExpectInvalid(Validate(Minimal("replay { capacity: 1999 }")), {"replay.capacity", "1999", "2000"});
   ExpectInvalid(Validate(Minimal("replay { failure_capacity: 6 }")), {"replay.failure_capacity", "6"});
 }

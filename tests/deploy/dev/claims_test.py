@@ -1,4 +1,5 @@
 """Tests deploy/dev/claims.py: intervals and figures computed by hand, and the rule of the verdicts."""
+import math
 import os
 import re
 import shutil
@@ -31,12 +32,14 @@ class Intervals(unittest.TestCase):
 
     def test_later_looks_at_a_comparison_share_five_percent(self):
         # 2 - 2 Phi(1.95996 / sqrt(t)): t = 1/3 gives 0.000687, 7/15 0.004113, 1 0.05.
-        self.assertEqual(intervals.level_of_look([5], 15), 0.95)
-        self.assertAlmostEqual(intervals.level_of_look([5, 7], 15), 1 - (0.004113 - 0.000687), places=5)
-        counts = [5, 7, 9, 11, 13, 15]
-        levels = [1 - intervals.level_of_look(counts[:index], 15) for index in range(2, 7)]
-        self.assertAlmostEqual(sum(levels), 0.05 - 0.000687, places=5)
-        self.assertEqual(levels, sorted(levels))
+        self.assertEqual(intervals.levels_of_looks([5], 15), [0.95])
+        self.assertAlmostEqual(intervals.levels_of_looks([5, 7], 15)[1], 1 - (0.004113 - 0.000687), places=5)
+        errors = [1 - level for level in intervals.levels_of_looks([5, 7, 9, 11, 13, 15], 15)[1:]]
+        self.assertAlmostEqual(sum(errors), 0.05 - 0.000687, places=5)
+        self.assertEqual(errors, sorted(errors))
+        # A look at which the smaller group has no new seeds decides nothing, and neither do seeds beyond the whole.
+        self.assertEqual(intervals.levels_of_looks([3, 3], 15), [0.95, None])
+        self.assertEqual(intervals.levels_of_looks([3, 15, 17], 15)[2], None)
 
 
 class Rule(unittest.TestCase):
@@ -92,15 +95,21 @@ class Page(unittest.TestCase):
         self.assertIn("at 200,000 steps, difference -5 to -5", line)
 
     def test_what_is_undecided_says_how_many_seeds_would_decide_it(self):
-        # Means 2 and 1.5, variances 1: half width 2.04 sqrt(2 / 31) = 0.508 with 31 seeds each (60 degrees of freedom: t = 2.000), and 0.498 with 32.
+        # Means 2 and 1.5, variances 1: half width 2.000 sqrt(2 / 31) = 0.508 with 31 seeds each (60 degrees of freedom), and 0.4997 with 32.
         listed = [self.leave("a/one", [[0, 1], [0, 2], [0, 3]]), self.leave("a/two", [[0, 0.5], [0, 1.5], [0, 2.5]])]
-        verdict, line, _, needed = self.judged("J", "more", listed)
-        self.assertEqual((verdict, needed), ("undecided", 32))
-        self.assertTrue(line.endswith("undecided, with 32 seeds it would not be"), line)
+        found = self.judged("J", "more", listed)
+        self.assertEqual((found.verdict, found.needed, found.then), ("undecided", 32, "holds"))
+        self.assertTrue(found.line.endswith("undecided; a new sample of 32 seeds would decide it"), found.line)
+        against = self.judged("J", "less", listed)
+        self.assertEqual((against.needed, against.then), (32, "does not hold"))
         # The difference is more than a quarter of 1.5: with enough seeds they are not alike. Equal means are never more than each other.
-        self.assertGreater(self.judged("J", "alike", listed).needed, 32)
+        later = self.judged("J", "alike", listed)
+        self.assertGreater(later.needed, 32)
         listed.append(self.leave("a/three", [[0, 0], [0, 2], [0, 4]]))
-        self.assertEqual(claims.needed([self.judged("J", "more", [listed[0], listed[2]])]), "> 999")
+        never = self.judged("J", "more", [listed[0], listed[2]])
+        # One comparison that does not hold decides a claim; for "holds" all of them are needed.
+        self.assertEqual([claims.needed(counted) for counted in ([found], [found, never], [found, never, against], [never, later])],
+                         [32, math.inf, 32, later.needed])
 
     def test_groups_can_be_compared_at_the_end_of_their_own_trainings(self):
         # One is evaluated at 0 and 300,000 steps, two at 0, 300,000 and 600,000.
@@ -109,7 +118,7 @@ class Page(unittest.TestCase):
         self.assertEqual(self.judged("J", "less", listed, claims.ENDS), (
             "holds",
             "J of a/one less than a/two: 9 (3 seeds) and 21 (3 seeds) at 300,000 and 600,000 steps, difference -14.3 to -9.73: holds",
-            "300,000 and 600,000", None))
+            "300,000 and 600,000", None, None))
 
     def test_training_cost_adds_the_episodes_up_to_the_compared_steps(self):
         listed = [self.leave("a/one", [[0, 0]] * 3), self.leave("a/two", [[0, 0, 0]] * 3, steps=600_000)]
@@ -123,20 +132,39 @@ class Page(unittest.TestCase):
                       self.judged("training cost", "more", listed)[1])
 
     def test_seeds_that_were_added_count_and_widen_the_interval(self):
-        one = self.leave("a/one", [[0, 8], [0, 9], [0, 10]])
-        self.leave("a/one+3-4", [[0, 9], [0, 9]])
-        listed = [one._replace(seeds="0-2,3-4"), self.leave("a/two", [[0, 1], [0, 2], [0, 3], [0, 2]])]
+        one = self.leave("a/one", [[0, 2], [0, 2.5], [0, 3]])
+        two = self.leave("a/two", [[0, 1], [0, 2], [0, 3], [0, 2]])
+        listed = [one._replace(seeds="0-2,3-4"), two]
         comparison, = claims.compare("J", "more", "a/one", "a/two")
-        records = claims.Records(listed, self.results)
-        self.assertEqual(records.looks(comparison), [3, 4])
-        # Variances 1/2 and 2/3: error 0.5164 with 6.1 degrees of freedom; the level of the look is 0.99988 (t = 8.9) instead of 0.95 (2.44).
-        self.assertIn("9 (5 seeds) and 2 (4 seeds) at 300,000 steps, difference 2.", claims.judged(comparison, records).line)
+
+        def judged():
+            records = claims.Records(listed, self.results)
+            return claims.judged(comparison, records).line, records.looks(comparison)
+        before = judged()
+        self.assertEqual(before[1], [(3, 4, 0.95)])  # the seeds that are not there yet
+        self.assertIn("2.5 (3 seeds) and 2 (4 seeds) at 300,000 steps, difference -0.", before[0])
+        self.leave("a/one+3-4", [[0, 9], [0, 9]])
+        line, looks = judged()
+        self.assertEqual([look[:2] for look in looks], [(3, 4), (5, 4)])
+        # Means 5.1 and 2, variances 12.8 and 2/3: error 1.65, 4.5 degrees of freedom. At 95 % half width 4.39.
+        self.assertIn("5.1 (5 seeds) and 2 (4 seeds)", line)
+        low, high = map(float, re.search(r"difference (\S+) to (\S+): undecided", line).groups())
+        self.assertAlmostEqual((low + high) / 2, 3.1, places=1)
+        self.assertGreater((high - low) / 2, 2 * 4.39)
+
+    def test_what_the_first_seeds_decide_stays_decided(self):
+        one = self.leave("a/one", [[0, 8], [0, 9], [0, 10]])
+        self.leave("a/one+3-4", [[0, 0], [0, 0]])
+        listed = [one._replace(seeds="0-2,3-4"), self.leave("a/two", [[0, 1], [0, 2], [0, 3]])]
+        found = self.judged("J", "more", listed)
+        self.assertEqual(found.verdict, "holds")
+        self.assertIn("9 (3 seeds) and 2 (3 seeds)", found.line)
 
     def test_without_complete_records_or_with_two_seeds_nothing_is_decided(self):
         listed = [self.leave("a/one", [[0, 8], [0, 9]]), self.leave("a/two", [[0, 1], [0, 2], [0, 3]])]
         self.assertEqual(self.judged("J", "more", listed)[0], "undecided")
         listed[1] = listed[1]._replace(steps=400_000)
-        self.assertEqual(self.judged("J", "more", listed), ("no records", "J of a/one more than a/two: no complete records of a/two", "-", None))
+        self.assertEqual(self.judged("J", "more", listed), ("no records", "J of a/one more than a/two: no complete records of a/two", "-", None, None))
         self.assertEqual(self.judged("gain", "more", [listed[0], listed[0]])[0], "no records")
 
     def test_a_group_of_a_sweep_is_judged_while_another_one_is_still_trained(self):
@@ -170,7 +198,7 @@ class Page(unittest.TestCase):
         found = claims.judge_all([self.leave("cartpole/rcpo", [[0, 30], [0, 31], [0, 32]]),
                                   self.leave("cartpole/datacom", [[0, 20], [0, 21], [0, 22]])], self.results)
         page = claims.page(found)
-        self.assertIn("**1 holds, 1 does not hold, 0 undecided (0 of them also with 25 seeds), 31 no records**, of 33 claims.", page)
+        self.assertIn("**1 holds, 1 does not hold, 0 undecided (0 of them with 25 seeds, too), 31 no records**, of 33 claims.", page)
         self.assertIn("| RCPO reaches a higher return than D-ATACOM. | CartPole, section 4 | 300,000 | holds | - |", page)
         self.assertIn("31 (3 seeds) and 21 (3 seeds)", claims.arithmetic(found))
         with open(os.path.join(SOURCE, "docs/claims.md"), encoding="utf-8") as file:

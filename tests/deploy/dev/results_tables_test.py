@@ -79,24 +79,30 @@ class ResultsTablesTest(unittest.TestCase):
         self.write("navigation/one/episodes.csv.xz", EPISODES + "".join(
             f"{member},{count},{end},{length},0,0,0,0,0\n" for member in range(2) for count, end, length in episodes))
 
-    def row_of(self, title):
-        return [line for line in self.lines() if line.startswith(f"| {title} |")]
+    def row_of(self, title, lines=None):
+        return [line for line in lines or self.lines() if line.startswith(f"| {title} |")]
 
     def lines(self):
         return self.read("docs/results.md").splitlines()
+
+    def all_lines(self):
+        """What --all prints, which no page has."""
+        return self.run_script("--all").stdout.splitlines()
 
     def test_a_row_has_means_of_the_last_third_and_intervals_over_members(self):
         # Members' means 1, 2, 3: mean 2, deviation 1, half width 4.303 / sqrt(3) = 2.484. Cost sums 0, 10, 20: 10 and 24.84.
         # In training 100, 1100, 2100: 1100 and 2484; largest 0.25, 0.5, 0.75: 0.5 and 0.621.
         self.leave("air_hockey/one", [[9, 9, 0, 1, 2], [2] * 5, [9, 9, 3, 1, 5]])
         self.tables()
-        self.assertIn("| One | 7,000 | 3 | 2.0 ± 2.5 | 0.50 ± 0.00 | 10 ± 25 | 1.00 ± 0.00 | 1,100 ± 2,484 | 0.50 ± 0.62 |", self.lines())
-        self.assertIn("| a 486, 1 processors | abc | 1 | 7.0 |", self.lines())
+        self.assertIn("| One | 7,000 | 3 | 2.0 ± 2.5 | 1.00 ± 0.00 | 10 ± 25 | 1,100 ± 2,484 |", self.lines())
+        everything = self.all_lines()
+        self.assertIn("| One | 7,000 | 3 | 2.0 ± 2.5 | 0.50 ± 0.00 | 10 ± 25 | 1.00 ± 0.00 | 1,100 ± 2,484 | 0.50 ± 0.62 |", everything)
+        self.assertIn("| a 486, 1 processors | abc | 1 | 7.0 |", everything)
 
     def test_one_member_has_no_interval_and_a_diverged_one_is_counted(self):
         self.leave("air_hockey/two", [[-1.25] * 5], status="diverged")
         self.tables()
-        self.assertIn("| Two | 7,000 | 1 (1 diverged) | -1.25 | 0.500 | 0.000 | 1.00 | 100 | 0.250 |", self.lines())
+        self.assertIn("| Two | 7,000 | 1 (1 diverged) | -1.25 | 1.00 | 0.000 | 100 |", self.lines())
 
     def test_the_shield_has_a_column_where_a_method_of_the_task_records_it(self):
         self.leave("air_hockey/one", [[1] * 5] * 3)
@@ -104,10 +110,10 @@ class ResultsTablesTest(unittest.TestCase):
         self.write("air_hockey/two/progress.csv", PROGRESS.replace("status", "eval_shield_share,status") + "".join(
             f"0,0,{epoch},{1000 * epoch + 1000},3600,25,1,0.5,0,1,{[9, 9, 0.1, 0.2, 0.3, 0.4, 0.5][epoch]},ok\n" for epoch in range(7)))
         self.leave("cartpole/one", [[1] * 5] * 3)
-        self.tables()
-        self.assertTrue(self.row_of("One")[0].endswith("| - |"), self.row_of("One"))
-        self.assertTrue(self.row_of("Two")[0].endswith("| 0.250 | 0.400 |"), self.row_of("Two"))
-        self.assertEqual([line.count("shield acts") for line in self.lines() if line.startswith("| method |")], [1, 0])
+        lines = self.all_lines()
+        self.assertTrue(self.row_of("One", lines)[0].endswith("| - |"), lines)
+        self.assertTrue(self.row_of("Two", lines)[0].endswith("| 0.250 | 0.400 |"), lines)
+        self.assertEqual([line.count("shield acts") for line in lines if line.startswith("| method |")], [1, 0])
 
     def test_the_shield_has_a_table_of_the_same_policies_with_and_without_it(self):
         # Costs without 4, 2 and 0, with 1, 1.5 and 0: one of three costs at least twice as much. J with 5, 6, 7; without 5, 5, 5.
@@ -121,15 +127,24 @@ class ResultsTablesTest(unittest.TestCase):
                    "0,on,100,5,1,0,0,0.5\n0,off,100,5,4,0,0,0.5\n1,on,100,6,1.5,0,0,0.5\n1,off,100,5,2,0,0,0.5\n"
                    "2,on,100,7,0,0,0,0.5\n2,off,100,5,0,0,0,0.5\n")
         self.tables()
-        self.assertEqual(self.row_of("One")[1], "| One | 6.0 ± 2.5 | 5.00 ± 0.00 | 0.8 ± 1.9 | 2.0 ± 5.0 | 1 of 3 | 0.50 ± 0.00 |")
-        self.assertEqual(self.read("docs/results.md").count("with and without their shield"), 1)
+        self.assertEqual(self.row_of("One (Air hockey)"), ["| One (Air hockey) | 6.0 ± 2.5 | 5.00 ± 0.00 | 0.8 ± 1.9 | 2.0 ± 5.0 | 1 of 3 | 0.50 ± 0.00 |"])
+        self.assertEqual(self.read("docs/results.md").count("## With and without the shield"), 1)
+
+    def test_recipes_have_a_table_of_their_own(self):
+        self.write("entries.csv", ENTRIES + "train,air_hockey/limits_known,0,7000,Known\n")
+        self.leave("air_hockey/one", [[1] * 5] * 3)
+        self.leave("air_hockey/limits_known", [[2] * 5])
+        self.tables()
+        page = self.read("docs/results.md")
+        self.assertLess(page.index("| One |"), page.index("## This project's recipes"))
+        self.assertEqual(self.row_of("Known"), [])
+        self.assertEqual(self.row_of("Known (Air hockey)"), ["| Known (Air hockey) | 7,000 | 1 | 2.00 | 1.00 | 0.000 | 100 |"])
 
     def test_a_sweep_has_one_row_per_setting_over_all_populations(self):
         self.write("air_hockey/three/populations.txt", "a\nb\n")
         self.leave("air_hockey/three/a", [[1] * 5, [4] * 5], labels=["low", r"the world\'s"])
         self.leave("air_hockey/three/b", [[3] * 5], labels=["low"])
-        self.tables()
-        lines = self.lines()
+        lines = self.all_lines()
         self.assertIn("**Three**", lines)
         self.assertTrue(any(line.startswith("| low | 7,000 | 2 | 2 ± 13 |") for line in lines), lines)
         self.assertTrue(any(line.startswith("| the world's | 7,000 | 1 | 4.00 |") for line in lines), lines)
@@ -175,37 +190,38 @@ class ResultsTablesTest(unittest.TestCase):
     def test_an_episode_that_is_shorter_than_the_horizon_collided_unless_it_is_the_first_of_a_lane(self):
         self.navigate(self.COLLISIONS)
         self.tables()
-        self.assertIn("collided early | collided late |", self.read("docs/results.md"))
-        self.assertTrue(self.row_of("One")[0].endswith("| 0.50 ± 0.00 | 0.25 ± 0.00 |"), self.row_of("One"))
+        self.assertTrue(self.row_of("One")[0].endswith("| 0.25 ± 0.00 |"), self.row_of("One"))
+        lines = self.all_lines()
+        self.assertIn("collided early | collided late |", "\n".join(lines))
+        self.assertTrue(self.row_of("One", lines)[0].endswith("| 0.50 ± 0.00 | 0.25 ± 0.00 |"), lines)
 
     def test_an_episode_of_held_actions_has_fewer_steps(self):
         # 500 control steps are 250 decisions: of the early four only the 30 steps are fewer.
         self.navigate(self.COLLISIONS, experiment="task_options {\n  action_repeat: 2\n}\n")
-        self.tables()
-        self.assertTrue(self.row_of("One")[0].endswith("| 0.25 ± 0.00 | 0.25 ± 0.00 |"), self.row_of("One"))
+        lines = self.all_lines()
+        self.assertTrue(self.row_of("One", lines)[0].endswith("| 0.25 ± 0.00 | 0.25 ± 0.00 |"), lines)
 
     def test_collisions_are_unknown_of_merged_episodes_several_lanes_and_another_horizon(self):
         for arguments in ({"episodes": [(2, end, length) for _, end, length in self.COLLISIONS]},
                           {"episodes": self.COLLISIONS, "lanes": 2},
                           {"episodes": self.COLLISIONS, "experiment": "task_options {\n  horizon: 100\n}\n"}):
             self.navigate(**arguments)
-            self.tables()
-            self.assertTrue(self.row_of("One")[0].endswith("| - | - |"), self.row_of("One"))
+            lines = self.all_lines()
+            self.assertTrue(self.row_of("One", lines)[0].endswith("| - | - |"), lines)
 
     def test_methods_are_compared_over_the_same_steps(self):
-        # The 100,000 steps up to 250,000 have the epochs of 200,000 and 250,000: J -305 and -315.
+        # The last third of 250,000 steps, the last 83,333, has the epochs of 200,000 and 250,000: J -305 and -315.
         self.navigate(self.COLLISIONS)
         self.write("navigation/two/experiment.textproto", "members {\n  seed: 0\n}\n")
         self.write("navigation/two/progress.csv", PROGRESS + "0,0,0,950000,1,25,-100,0,0,0,ok\n0,0,1,1000000,1,25,-120,0,0,0,ok\n")
-        self.tables()
-        self.assertIn("| method | J at 250,000 | at 500,000 | at 1,000,000 | collided at 250,000 | at 500,000 | at 1,000,000 |", self.lines())
-        self.assertEqual(self.row_of("One")[1], "| One | -310 ± 64 | - | - | 0.25 ± 0.00 | - | - |")
-        self.assertEqual(self.row_of("Two")[0], "| Two | 1,000,000 | 1 | -110 | 0.000 | 0.000 | 0.000 | - | - | - | - |")
+        lines = self.all_lines()
+        self.assertIn("| method | J at 250,000 | at 500,000 | at 1,000,000 | collided at 250,000 | at 500,000 | at 1,000,000 |", lines)
+        self.assertEqual(self.row_of("One", lines)[1], "| One | -310 ± 64 | - | - | 0.25 ± 0.00 | - | - |")
+        self.assertEqual(self.row_of("Two", lines)[0], "| Two | 1,000,000 | 1 | -110 | 0.000 | 0.000 | 0.000 | - | - | - | - |")
 
     def test_methods_with_fewer_steps_are_not_compared(self):
         self.leave("air_hockey/one", [[1] * 5] * 3)
-        self.tables()
-        self.assertNotIn("At equal steps", self.read("docs/results.md"))
+        self.assertNotIn("At equal steps", "\n".join(self.all_lines()))
 
     def test_seeds_prints_one_row_per_member_and_writes_nothing(self):
         # Up to 200,000: J of the epochs of 150,000 and 200,000; two of five episodes, the one that ends at 120,000 among them.
@@ -259,6 +275,12 @@ class CollisionsTest(unittest.TestCase):
         ends = {row[0].strip("`"): (row[5].split()[0], row[6]) for row in table if len(row) == 7}
         self.assertEqual({task: end[0] for task, end in ends.items() if end[1].startswith("a collision")},
                          {task: str(horizon) for task, horizon in HORIZONS.items()})
+
+
+class PageTest(unittest.TestCase):
+    def test_the_page_stays_one_that_is_read(self):
+        with open(os.path.join(SOURCE, "docs/results.md"), encoding="utf-8") as file:
+            self.assertLessEqual(len(file.readlines()), 150)
 
 
 class EntriesTest(unittest.TestCase):

@@ -214,18 +214,21 @@ inline Batch MemberOf(const Batch& b, int members, int m) {
           PartOf(b.imitation, members, m)};
 }
 
-// Names of all arrays of a member that an update may change, including targets.
+// Names of all arrays of a member that an update may change, including targets and averages.
 inline std::vector<std::string> ArrayNames(const Algorithm& algorithm) {
   std::vector<std::string> names;
   std::istringstream signature(algorithm.Save().at("signature"));  // the algorithm, its members, then name:shape
   std::string word;
   for (int i = 0; signature >> word; ++i) {
     if (i < 2) continue;
-    names.push_back(word.substr(0, word.find(':')));
-    try {
-      GetArray(algorithm, 0, "target_" + names.back());
-      names.push_back("target_" + names.back());
-    } catch (const std::invalid_argument&) {  // has no target
+    const std::string name = word.substr(0, word.find(':'));
+    names.push_back(name);
+    for (const char* copy : {"target_", "average_"}) {
+      try {
+        GetArray(algorithm, 0, copy + name);
+        names.push_back(copy + name);
+      } catch (const std::invalid_argument&) {  // there is none
+      }
     }
   }
   return names;
