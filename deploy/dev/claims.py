@@ -38,7 +38,7 @@ PLAYED = {"gain": ("discounted_return", 1), "relief": ("max_violation", -1), "co
 # steps: the most at which two groups are compared, or ENDS.
 Comparison = collections.namedtuple("Comparison", "quantity first relation second steps")
 Claim = collections.namedtuple("Claim", "name task place sentence comparisons")
-# line: the arithmetic; steps: at which the groups were compared. Of an undecided one, as its groups are now: needed: the seeds that would decide it,
+# line: the arithmetic; steps: at which the groups were compared. Of an undecided one, as its groups are at its last look: needed: the seeds that would decide it,
 # inf if more than MOST_NEEDED, None if the groups have fewer than FEWEST; then: the verdict that they would give.
 Judgement = collections.namedtuple("Judgement", "verdict line steps needed then", defaults=("-", None, None))
 Trained = collections.namedtuple("Trained", "progress episodes collided copy index")  # a member; collided: see results.collisions

@@ -1,14 +1,14 @@
 """Writes the transitions that a run still holds as a Minari dataset (HDF5), and makes a dataset for pre-training from one. Needs minari and h5py.
 
   python -m datacom.minari RUN DATASET_ID [--member 0 ...]      for example datacom/cartpole/mixed-v0
-  python -m datacom.minari DATASET_ID FOLDER --into TASK        then: datacom train TASK/datacom --set pretrain.dataset=FOLDER
+  python -m datacom.minari DATASET_ID FOLDER --into TASK [--options TEXT]     then: datacom train TASK/datacom --set pretrain.dataset=FOLDER
 
 An episode is what the replay holds of it from its first step on. Rewards are those of the task; infos have the cost of every state ("cost": after
 the reset 0, then of the state that a step reached) and, of rules that filter, the policy's own action ("raw_action"). MINARI_DATASETS_PATH is
 where Minari keeps its datasets.
 
-A dataset that is read needs the same "cost" (one for each observation, or one for each step). Its observations and actions must be those of the
-task, in the task's units.
+A dataset that is read needs the same "cost" (one for each observation, or one for each step): the task's signed cost, above 0 for a violation.
+Its observations and actions must be those of the task, in the task's units. SAC and the algorithms that extend it can pre-train on it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from datacom import _native
 from datacom.envs import _task_name, _text, make
-from datacom.runs import PathLike, Run, Transitions
+from datacom.runs import PathLike, Run, Transitions, parse_textproto
 
 
 def episodes(rows: Transitions) -> Iterator[np.ndarray]:
@@ -89,6 +89,10 @@ def _rows(dataset: Any) -> dict[str, NDArray[Any]]:
     parts: dict[str, list[Any]] = {name: [] for name in ("observation", "next_observation", "action", "reward", "cost", "absorbing", "last")}
     for number, episode in enumerate(dataset.iterate_episodes()):
         steps = len(episode.rewards)
+        if not isinstance(episode.observations, np.ndarray) or not isinstance(episode.actions, np.ndarray):
+            raise ValueError(f"episode {number}: observations and actions must be arrays, not {type(episode.observations).__name__} and {type(episode.actions).__name__}")
+        if steps == 0:
+            continue
         cost = np.asarray((episode.infos or {}).get("cost", ()), np.float32).reshape(-1)
         if len(cost) not in (steps, steps + 1):
             raise ValueError(f"episode {number} has {steps} steps, and {len(cost)} costs in its infos: there must be a \"cost\" for each step or observation")
@@ -97,7 +101,12 @@ def _rows(dataset: Any) -> dict[str, NDArray[Any]]:
         own = {"observation": episode.observations[:-1], "next_observation": episode.observations[1:], "action": episode.actions, "reward": episode.rewards,
                "cost": cost[-steps:], "absorbing": episode.terminations, "last": last}
         for name, values in own.items():
-            parts[name].append(np.asarray(values).reshape(steps, -1))
+            rows = np.asarray(values).reshape(steps, -1)
+            if parts[name] and rows.shape[1] != parts[name][0].shape[1]:
+                raise ValueError(f"episode {number}: {name} has {rows.shape[1]} numbers, in the episodes before {parts[name][0].shape[1]}")
+            parts[name].append(rows)
+    if not parts["reward"]:
+        raise ValueError("the dataset has no steps")
     kinds = {"absorbing": np.uint8, "last": np.uint8}
     return {name: np.ascontiguousarray(np.concatenate(values), kinds.get(name, np.float32)) for name, values in parts.items()}
 
@@ -108,7 +117,7 @@ def read(dataset: Any, folder: PathLike, task: PathLike, options: Mapping[str, A
     rows = _rows(dataset)
     given = _native.RecordRows(len(rows["reward"]), rows["observation"].shape[1], rows["action"].shape[1], *(_native.address(rows[name]) for name in rows))
     text = ctypes.create_string_buffer(_native.MESSAGE_BYTES)
-    name = _task_name(task)
+    name = os.fspath(task) if os.fspath(task).startswith("python:") else _task_name(task)
     if _native.library().datacom_records_write_dataset(os.fsencode(name), _text(options or {}).encode(), dataset.spec.dataset_id.encode(), ctypes.byref(given),
                                                        os.fsencode(folder), text, len(text)) != 0:
         raise ValueError(text.value.decode(errors="replace"))
@@ -121,11 +130,14 @@ def main() -> None:
     parser.add_argument("target", metavar="DATASET_ID", help="Minari's name, for example datacom/cartpole/mixed-v0; with --into the folder to make")
     parser.add_argument("--member", type=int, action="append", help="may be repeated; default: all members")
     parser.add_argument("--into", metavar="TASK", help="make a dataset for pre-training in this task, for example cartpole or my/task.textproto")
+    parser.add_argument("--options", default="", metavar="TEXT", help="""with --into: task options, for example 'observation: "robot_frame_all"'""")
     flags = parser.parse_args()
     if flags.into:
         import minari
 
-        count = read(minari.load_dataset(flags.source), flags.target, flags.into)
+        if flags.member:
+            parser.error("--member is of runs; with --into the whole dataset is read")
+        count = read(minari.load_dataset(flags.source), flags.target, flags.into, parse_textproto(flags.options))
         print(f"{count} rows of {flags.source} in {flags.target}: pretrain.dataset={flags.target}")
         return
     dataset = write(Run(flags.source), flags.target, flags.member)

@@ -1,11 +1,14 @@
 #include "deploy/python/native/datacom_records.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <exception>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/acting/acting_rule.h"
 #include "common/base/plugins.h"
@@ -76,6 +79,30 @@ std::vector<char> Pack(const datacom_records_rows& rows, const datacom::RowSchem
   return packed;
 }
 
+// Refuses values that no row may have, and actions that the task cannot execute: those of another unit, for example.
+absl::Status CheckRows(const datacom_records_rows& rows, const datacom::RowSchema& schema,
+                       const datacom::TaskSpec& spec) {
+  const std::pair<const char*, const void*> values[] = {
+      {"observation", rows.observation}, {"action", rows.action},       {"reward", rows.reward}, {"cost", rows.cost},
+      {"next_observation", rows.next_observation}, {"absorbing", rows.absorbing}, {"last", rows.last}};
+  for (const auto& [name, data] : values) {
+    const auto column = std::find_if(schema.stored().begin(), schema.stored().end(),
+                                     [name](const datacom::Column& one) { return one.name == name; });
+    RETURN_IF_ERROR(datacom::CheckColumn(*column, static_cast<const char*>(data), rows.count));
+  }
+  constexpr double kRoom = 1e-3;  // of the range, for rounding
+  for (uint64_t i = 0; i < rows.count; ++i) {
+    for (int j = 0; j < rows.action_dim; ++j) {
+      const double low = spec.action_low[j], high = spec.action_high[j], room = kRoom * (high - low);
+      const double action = static_cast<double>(rows.action[i * rows.action_dim + j]);
+      if (action >= low - room && action <= high + room) continue;
+      return absl::InvalidArgumentError(absl::StrCat("row ", i, ": action ", j, " is ", action, ", the task has ", low,
+                                                     " to ", high, ": actions must be in the task's units"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::string> Write(const std::string& task, const std::string& options, const std::string& source,
                                   const datacom_records_rows& rows, const std::string& folder) {
   RETURN_IF_ERROR(datacom::LoadPlugins({datacom::PluginPart::kSimulator}));
@@ -83,6 +110,8 @@ absl::StatusOr<std::string> Write(const std::string& task, const std::string& op
   datacom::v1::Experiment& experiment = *manifest.mutable_experiment();
   experiment.set_task(task);
   experiment.set_algorithm("sac");  // whose rows have no further columns
+  if (absl::StartsWith(task, datacom::python::kPythonTask))
+    return absl::InvalidArgumentError(absl::StrCat(task, ": datasets are written for datacom's tasks and task files"));
   RETURN_IF_ERROR(datacom::ParseTextproto(options, "options", experiment.mutable_task_options()));
   RETURN_IF_ERROR(datacom::ValidateTaskOptions(experiment.task_options()));
   RETURN_IF_ERROR(datacom::LoadTaskOf("", experiment.mutable_task(), experiment.mutable_task_options()));
@@ -99,6 +128,7 @@ absl::StatusOr<std::string> Write(const std::string& task, const std::string& op
   if (rows.count == 0) return absl::InvalidArgumentError("there are no rows");
   const std::string& rule = datacom::FindAlgorithm(experiment.algorithm())->acting_rule;
   ASSIGN_OR_RETURN(const datacom::RowSchema schema, datacom::ActingRuleSchema(rule, spec));
+  RETURN_IF_ERROR(CheckRows(rows, schema, spec));
   manifest.set_run_id(source);
   datacom::v1::DatasetMember& member = *manifest.add_members();
   uint64_t episodes = 0;

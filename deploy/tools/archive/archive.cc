@@ -249,22 +249,7 @@ absl::StatusOr<Copied> CopyNew(const std::string& run_dir, const std::string& pl
   copied.update = cut->update();
   const std::map<std::string, uint64_t> needed = ObjectsOf(*cut), former = ObjectsOf(newest.cut);
   for (const v1::ArchivedFile& file : cut->files()) copied.all_bytes += file.bytes();
-  std::vector<std::string> old;
-  for (const auto& [name, bytes] : there) {
-    const bool ours = absl::StartsWith(name, kParts) || absl::StartsWith(name, kCuts);
-    if (ours && needed.count(name) == 0 && former.count(name) == 0 && name != newest.name) old.push_back(name);
-  }
-  // A bucket may forbid it; the cut is whole without it, and the next copy tries again, with one object first.
-  const auto delete_old = [&] {
-    if (old.empty()) return;
-    absl::Status deleted = store->Delete({old.front()});
-    if (deleted.ok()) deleted = store->Delete({old.begin() + 1, old.end()});
-    copied.kept = std::string(deleted.message());
-  };
-  if (cut->SerializeAsString() == newest.cut.SerializeAsString()) {
-    delete_old();
-    return copied;
-  }
+  if (cut->SerializeAsString() == newest.cut.SerializeAsString()) return copied;
   for (const auto& [name, bytes] : needed) {
     if (former.count(name) > 0) continue;
     ++copied.objects;
@@ -273,7 +258,16 @@ absl::StatusOr<Copied> CopyNew(const std::string& run_dir, const std::string& pl
   if (copied.objects > 0) RETURN_IF_ERROR(store->Upload(spool.folder()));
   RETURN_IF_ERROR(CheckUploaded(*cut, newest, place, store.get()));
   RETURN_IF_ERROR(WriteCut(*cut, newest.last + 1, folder + "cut", store.get()));
-  delete_old();
+  std::vector<std::string> old;
+  for (const auto& [name, bytes] : there) {
+    const bool ours = absl::StartsWith(name, kParts) || absl::StartsWith(name, kCuts);
+    if (ours && needed.count(name) == 0 && former.count(name) == 0 && name != newest.name) old.push_back(name);
+  }
+  if (old.empty()) return copied;
+  // A bucket may forbid it; the cut is whole without it, and the next one tries again, with one object first.
+  absl::Status deleted = store->Delete({old.front()});
+  if (deleted.ok()) deleted = store->Delete({old.begin() + 1, old.end()});
+  copied.kept = std::string(deleted.message());
   return copied;
 }
 

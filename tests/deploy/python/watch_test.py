@@ -81,9 +81,15 @@ def test_minari_reads_back_the_episodes_of_the_rows(run, tmp_path, monkeypatch):
     assert f"dataset={folder} of run=datacom/test-v0 algorithm=sac rows=3000" in log
     with pytest.raises(ValueError, match="exists"):
         datacom_minari.read(dataset, folder, "cartpole")
-    with pytest.raises(ValueError, match="actions of 1 numbers, those of air_hockey have 3|observations of"):
+    with pytest.raises(ValueError, match="observations of 4 numbers, those of air_hockey have 20"):
         datacom_minari.read(dataset, tmp_path / "other", "air_hockey")
-    monkeypatch.setattr(type(dataset), "iterate_episodes", lambda self: [dataclasses.replace(first, infos={})])
-    with pytest.raises(ValueError, match="episode 0 has .* steps, and 0 costs"):
-        datacom_minari.read(dataset, tmp_path / "other", "cartpole")
+    with pytest.raises(ValueError, match="python:Some:Thing: datasets are written for"):
+        datacom_minari.read(dataset, tmp_path / "other", "python:Some:Thing")
+    nowhere = np.full_like(first.rewards, np.nan, dtype=np.float32)
+    for change, what in (({"infos": {}}, "episode 0 has .* steps, and 0 costs"), ({"rewards": nowhere}, "column reward, row 0"),
+                         ({"actions": 1000 + first.actions}, "row 0: action 0 is 1000.*in the task's units"), ({"observations": {}}, "must be arrays")):
+        monkeypatch.setattr(type(dataset), "iterate_episodes", lambda self, change=change: [dataclasses.replace(first, **change)])
+        with pytest.raises(ValueError, match=what):
+            datacom_minari.read(dataset, tmp_path / "other", "cartpole")
+    assert not (tmp_path / "other").exists()
 # SPDX-License-Identifier: Apache-2.0
