@@ -17,7 +17,9 @@
 #include "common/config/experiment.h"
 #include "common/config/task_files.h"
 #include "common/records/dataset.h"
+#include "common/tasks/python/python_model.h"
 #include "common/tasks/task.h"
+#include "common/transitions/check_columns.h"
 #include "deploy/report/statistics.h"
 
 namespace {
