@@ -84,9 +84,13 @@ std::vector<char> Pack(const datacom_records_rows& rows, const datacom::RowSchem
 // Refuses values that no row may have, and actions that the task cannot execute: those of another unit, for example.
 absl::Status CheckRows(const datacom_records_rows& rows, const datacom::RowSchema& schema,
                        const datacom::TaskSpec& spec) {
-  const std::pair<const char*, const void*> values[] = {
-      {"observation", rows.observation}, {"action", rows.action},       {"reward", rows.reward}, {"cost", rows.cost},
-      {"next_observation", rows.next_observation}, {"absorbing", rows.absorbing}, {"last", rows.last}};
+  const std::pair<const char*, const void*> values[] = {{"observation", rows.observation},
+                                                        {"action", rows.action},
+                                                        {"reward", rows.reward},
+                                                        {"cost", rows.cost},
+                                                        {"next_observation", rows.next_observation},
+                                                        {"absorbing", rows.absorbing},
+                                                        {"last", rows.last}};
   for (const auto& [name, data] : values) {
     const auto column = std::find_if(schema.stored().begin(), schema.stored().end(),
                                      [name](const datacom::Column& one) { return one.name == name; });

@@ -274,46 +274,6 @@ TEST_P(EveryAlgorithm, PublishesWhatItsActingRuleDeclaresAndNothingElse) {
   EXPECT_THAT(KnownConstraintNames(snapshot), ::testing::UnorderedElementsAreArray(config.known));
 }
 
-TEST(ActingTau, AnAverageOfPolicyAndFeasibilityNetsActs) {
-  for (const char* kernels : {"fused", "tensor"}) {
-    const AlgorithmConfig config = SmallConfig("datacom_averaged", 2, kernels);
-    for (const char* name : {"actor.mean.0.weight", "constraint.log_std.2.bias"}) {
-      const auto algorithm = MakeAlgorithm(config);
-      std::vector<double> average;
-      for (const float value : GetArray(*algorithm, 1, name)) average.push_back(value);
-      for (int u = 0; u < 4; ++u) {
-        algorithm->Update(RandomBatch(config, u));
-        const std::vector<float> newest = GetArray(*algorithm, 1, name);
-        for (size_t i = 0; i < newest.size(); ++i) average[i] = 0.1 * newest[i] + 0.9 * average[i];
-      }
-      const std::vector<NamedArray> acting = algorithm->GetActingParameters()[1].arrays;
-      const auto found = std::find_if(acting.begin(), acting.end(), [&](const auto& one) { return one.name == name; });
-      ASSERT_NE(found, acting.end());
-      EXPECT_THAT(found->values, ::testing::Pointwise(::testing::FloatNear(1e-6), average)) << name << " " << kernels;
-      EXPECT_THAT(found->values,
-                  ::testing::Not(::testing::Pointwise(::testing::FloatNear(1e-4), GetArray(*algorithm, 1, name))));
-    }
-  }
-}
-
-// A layer of raw observations is W / std, with the newest std, which the average of W does not change.
-TEST(ActingTau, TheStatisticsOfObservationsAreNotAveraged) {
-  AlgorithmConfig config = SmallConfig("sac_robust", 1);
-  config.acting_tau = 0.1;
-  const auto algorithm = MakeAlgorithm(config);
-  for (int u = 0; u < 4; ++u) algorithm->Update(RandomBatch(config, u));
-  const std::vector<float> std = GetArray(*algorithm, 0, "observation.std");
-  const std::vector<float> weight = GetArray(*algorithm, 0, "average_actor.mean.0.weight");
-  const std::vector<NamedArray> acting = algorithm->GetActingParameters()[0].arrays;
-  const auto first = std::find_if(acting.begin(), acting.end(),
-                                  [](const NamedArray& one) { return one.name == "actor.mean.0.weight"; });
-  ASSERT_NE(first, acting.end());
-  std::vector<float> folded = weight;
-  for (size_t i = 0; i < folded.size(); ++i) folded[i] /= std[i / (weight.size() / std.size())];
-  EXPECT_THAT(first->values, ::testing::Pointwise(::testing::FloatNear(1e-5), folded));
-  EXPECT_NE(std, std::vector<float>(std.size(), 1.0f));
-}
-
 TEST(Algorithm, RefusesAnUnknownNameAndListsTheKnown) {
   AlgorithmConfig config = SmallConfig("sac", 1);
   config.algorithm = "reinforce";
