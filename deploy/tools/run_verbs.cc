@@ -108,7 +108,7 @@ absl::Status Copy(const CopyFlags& flags) {
     std::printf("%s holds update %llu of %s: copied %.1f of %.1f MB, in %llu objects\n", to.c_str(),
                 static_cast<unsigned long long>(copied.update), from.c_str(), 1e-6 * static_cast<double>(copied.bytes),
                 1e-6 * static_cast<double>(copied.all_bytes), static_cast<unsigned long long>(copied.objects));
-    if (!copied.kept.empty()) std::printf("old parts stay: %s\n", copied.kept.c_str());
+    if (!copied.kept.value_or("").empty()) std::printf("old parts stay: %s\n", copied.kept->c_str());
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(const v1::ArchiveCut cut, archive::Restore(from, to, flags.own));

@@ -319,8 +319,9 @@ class ObjectStoreTest(ArchivedRunTest):
         self.assertGreater(len(cuts(there)), 2)
         status = run("status", training.folder)
         self.assertIn("; old parts stay: " + bucket, status.stdout + status.stderr)
-        training.environment = self.store.environment  # with the right to delete
-        training.start("--resume", "--steps", "32000").finish()
+        longer = self.training("a", "--steps", "32000", place=bucket)
+        longer.environment = self.store.environment  # with the right to delete
+        longer.start("--resume").finish()
         self.assertEqual(len(cuts(there)), 2)
         status = run("status", training.folder)
         self.assertNotIn("old parts stay", status.stdout + status.stderr)

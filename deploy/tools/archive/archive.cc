@@ -263,10 +263,9 @@ absl::StatusOr<Copied> CopyNew(const std::string& run_dir, const std::string& pl
     const bool ours = absl::StartsWith(name, kParts) || absl::StartsWith(name, kCuts);
     if (ours && needed.count(name) == 0 && former.count(name) == 0 && name != newest.name) old.push_back(name);
   }
-  if (old.empty()) return copied;
   // A bucket may forbid it; the cut is whole without it, and the next one tries again, with one object first.
-  absl::Status deleted = store->Delete({old.front()});
-  if (deleted.ok()) deleted = store->Delete({old.begin() + 1, old.end()});
+  absl::Status deleted = old.empty() ? absl::OkStatus() : store->Delete({old.front()});
+  if (deleted.ok() && old.size() > 1) deleted = store->Delete({old.begin() + 1, old.end()});
   copied.kept = std::string(deleted.message());
   return copied;
 }
@@ -309,7 +308,7 @@ absl::StatusOr<Copied> CopyRun(const std::string& given, const std::string& plac
   state.set_error(copied.ok() ? "" : std::string(copied.status().message()));
   if (copied.ok()) {
     state.set_update(copied->update);
-    state.set_kept(copied->kept);
+    if (copied->kept) state.set_kept(*copied->kept);
     state.set_seconds(absl::ToUnixSeconds(absl::Now()));
   }
   RETURN_IF_ERROR(WriteFileAtomically(file, state.SerializeAsString()));
