@@ -81,7 +81,7 @@ def test_minari_reads_back_the_episodes_of_the_rows(run, tmp_path, monkeypatch):
     assert f"dataset={folder} of run=datacom/test-v0 algorithm=sac rows=3000" in log
     with pytest.raises(ValueError, match="exists"):
         datacom_minari.read(dataset, folder, "cartpole")
-    with pytest.raises(ValueError, match="observations of 4 numbers, those of air_hockey have 20"):
+    with pytest.raises(ValueError, match="observations of 5 numbers, those of air_hockey have 16"):
         datacom_minari.read(dataset, tmp_path / "other", "air_hockey")
     with pytest.raises(ValueError, match="python:Some:Thing: datasets are written for"):
         datacom_minari.read(dataset, tmp_path / "other", "python:Some:Thing")
