@@ -91,10 +91,10 @@ absl::Status CheckRows(const datacom_records_rows& rows, const datacom::RowSchem
                                                         {"next_observation", rows.next_observation},
                                                         {"absorbing", rows.absorbing},
                                                         {"last", rows.last}};
-  for (const auto& [name, data] : values) {
+  for (const auto& value : values) {
     const auto column = std::find_if(schema.stored().begin(), schema.stored().end(),
-                                     [name](const datacom::Column& one) { return one.name == name; });
-    RETURN_IF_ERROR(datacom::CheckColumn(*column, static_cast<const char*>(data), rows.count));
+                                     [&value](const datacom::Column& one) { return one.name == value.first; });
+    RETURN_IF_ERROR(datacom::CheckColumn(*column, static_cast<const char*>(value.second), rows.count));
   }
   constexpr double kRoom = 1e-3;  // of the range, for rounding
   for (uint64_t i = 0; i < rows.count; ++i) {

@@ -36,7 +36,8 @@ struct Copied {
   uint64_t update = 0;              // of the newest cut; of an empty archive 0
   uint64_t objects = 0, bytes = 0;  // uploaded now
   uint64_t all_bytes = 0;           // of the run's files
-  std::optional<std::string> kept;  // why old parts could not be deleted; empty: they are gone; none: there was no new cut
+  std::optional<std::string>
+      kept;  // why old parts could not be deleted; empty: they are gone; none: there was no new cut
 };
 struct CopyOptions {
   bool keep_state = false;  // write how it went to the file archive/state of the run folder
