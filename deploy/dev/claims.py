@@ -3,6 +3,7 @@
 A claim is a list of comparisons of two groups of seeds. deploy/dev/results_tables writes the verdicts to docs/claims.md.
 """
 import collections
+import functools
 import math
 import re
 
@@ -38,8 +39,8 @@ PLAYED = {"gain": ("discounted_return", 1), "relief": ("max_violation", -1), "co
 # steps: the most at which two groups are compared, or ENDS.
 Comparison = collections.namedtuple("Comparison", "quantity first relation second steps")
 Claim = collections.namedtuple("Claim", "name task place sentence comparisons")
-# line: the arithmetic; steps: at which the groups were compared. Of an undecided one, as its groups are at its last look: needed: the seeds that would decide it,
-# inf if more than MOST_NEEDED, None if the groups have fewer than FEWEST; then: the verdict that they would give.
+# line: the arithmetic; steps: at which the groups were compared. Of an undecided one, as its groups are at its last look: needed: the seeds that
+# would decide it, inf if more than MOST_NEEDED, None if the groups have fewer than FEWEST; then: the verdict that they would give.
 Judgement = collections.namedtuple("Judgement", "verdict line steps needed then", defaults=("-", None, None))
 Trained = collections.namedtuple("Trained", "progress episodes collided copy index")  # a member; collided: see results.collisions
 
@@ -268,13 +269,9 @@ def judged(comparison, records):
         found = Judgement(verdict, f"{pair}: {figures} at {at} steps, difference {interval}: {verdict}", at)
         if verdict != "undecided":
             return found
-        count, then = deciding_seeds(*groups, lambda *numbers: decided(judge(comparison, *numbers, reference)), MOST_NEEDED)  # pylint: disable=cell-var-from-loop
+        count, then = deciding_seeds(*groups, functools.partial(judge, comparison, reference=reference), MOST_NEEDED)
         found = found._replace(line=f"{found.line}; a new sample of {count or f'more than {MOST_NEEDED}'} seeds would decide it", needed=count or math.inf, then=then)
     return found
-
-
-def decided(verdict):
-    return None if verdict == "undecided" else verdict
 
 
 def joined(verdicts):

@@ -11,8 +11,7 @@ from results import ROOT
 
 
 @functools.lru_cache(maxsize=None)
-def student_t(freedom, level=0.95):
-    """The t with P(|T| <= t) = level, also for degrees of freedom that are not whole."""
+def native_student_t():
     path = os.path.join(os.environ.get("DATACOM_BUILD", os.path.join(ROOT, "build", "release")), "lib", "libdatacom_python.so")
     if not os.path.exists(path):
         sys.exit(f"{path} is missing: run ./datacom build, or name another build folder in DATACOM_BUILD")
@@ -20,7 +19,12 @@ def student_t(freedom, level=0.95):
     function.restype, function.argtypes = ctypes.c_double, [ctypes.c_double, ctypes.c_double]
     if function(1.0, 0.99) < 63:  # 63.66; of builds that knew one level only 12.71
         sys.exit(f"{path} is of an older build: run ./datacom build")
-    return function(freedom, level)
+    return function
+
+
+def student_t(freedom, level=0.95):
+    """The t with P(|T| <= t) = level, also for degrees of freedom that are not whole."""
+    return native_student_t()(freedom, level)
 
 
 def spent(share):
@@ -58,7 +62,7 @@ def welch(first, second, level=0.95):
 
 def deciding_seeds(first, second, judge, most):
     """(the fewest values of each group that decide, the verdict), if more values leave means and variances as they are; at least as many as the
-    larger group has. judge(difference, half width) is None while it decides nothing. (None, None) beyond `most`."""
+    larger group has. judge(difference, half width) is "undecided" while it decides nothing. (None, None) beyond `most`."""
     difference = sum(first) / len(first) - sum(second) / len(second)
     variances = [variance(values) for values in (first, second)]
     for count in range(max(len(first), len(second)), most + 1):
@@ -66,7 +70,7 @@ def deciding_seeds(first, second, judge, most):
         if sum(variances) > 0:
             freedom = sum(variances) ** 2 * (count - 1) / sum(own ** 2 for own in variances)
             half = student_t(freedom) * math.sqrt(sum(variances) / count)
-        if verdict := judge(difference, half):
+        if (verdict := judge(difference, half)) != "undecided":
             return count, verdict
     return None, None
 # SPDX-License-Identifier: Apache-2.0

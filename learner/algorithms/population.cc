@@ -392,9 +392,13 @@ std::vector<ActingParameters> Population::GetActingParameters() const {
   const FloatView average = averages() ? kernels_->ToHost(average_, &average_copy) : FloatView();
   std::vector<ActingParameters> all(members_);
   for (int m = 0; m < members_; ++m) {
-    own.assign(host.row(m, 0), host.row(m, 0) + host.cols);
-    if (averages()) std::copy_n(average.row(m, 0), average.cols, own.begin());
-    Publish(m, {layout_, own.data(), acting_first_}, &all[m]);
+    const float* values = host.row(m, 0);
+    if (averages()) {
+      own.assign(values, values + host.cols);
+      std::copy_n(average.row(m, 0), average.cols, own.begin());
+      values = own.data();
+    }
+    Publish(m, {layout_, values, acting_first_}, &all[m]);
   }
   return all;
 }
