@@ -180,11 +180,13 @@ absl::Status CheckRunFile(const std::string& run_dir, const std::string& path, c
   RETURN_IF_ERROR(CheckFileEnd(file, end));
   std::error_code error;
   const uint64_t bytes = std::filesystem::file_size(file, error);
-  if (!absl::StartsWith(path, "policies/") || error || bytes == end.bytes) return absl::OkStatus();
+  if (!IsPoliciesPath(path) || error || bytes == end.bytes) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(file, " has ", bytes, " bytes, but ", end.bytes, " were recorded"));
 }
 
 std::string PoliciesPath(uint32_t epoch) { return absl::StrFormat("policies/epoch_%04d.snapshot", epoch); }
+
+bool IsPoliciesPath(absl::string_view path) { return absl::StartsWith(path, "policies/"); }
 
 absl::StatusOr<uint32_t> LastIncarnation(const std::string& path) {
   uint32_t last = 0;

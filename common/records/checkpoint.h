@@ -18,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "common/records/append_file.h"
 #include "common/transitions/update_schedule.h"
 #include "datacom/v1/checkpoint.pb.h"
@@ -58,6 +59,8 @@ class CheckpointStore {
 
 // The file of an epoch's policies, below the run folder.
 std::string PoliciesPath(uint32_t epoch);
+// Whether a file below the run folder is one of them: it is written as a whole. Other files of a checkpoint grow.
+bool IsPoliciesPath(absl::string_view path);
 
 // The errors of CheckFileEnd for a file below the run folder, and DATA_LOSS when more follows in a file of policies:
 // only records grow after a checkpoint.

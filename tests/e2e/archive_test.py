@@ -148,6 +148,23 @@ class ArchiveTest(ArchivedRunTest):
         os.rmdir(os.path.join(folder, ".restoring"))
         self.assertNotIn(".restoring", os.listdir(folder))
 
+    def test_policies_that_a_resumed_run_writes_again_are_copied_again(self):
+        place = os.path.join(self.folder, "archive")
+        settings = [*SMALL_RING, "run.steps_per_epoch=15000"]
+
+        def policies():
+            with open(os.path.join(self.folder, "a", "policies/epoch_0001.snapshot"), "rb") as file:
+                return file.read()
+        self.training("a", "--steps", "15400", overrides=settings).start().finish()  # its end cuts epoch 1 short
+        first = policies()
+        last = cuts(place)[-1]
+        training = self.training("a", "--steps", "31000", overrides=settings).start("--resume")
+        training.wait(lambda: cuts(place)[-1] > last, "a cut of the second learner")
+        self.assertEqual(policies(), first)
+        training.finish()
+        self.assertNotEqual(policies(), first)
+        self.check_copy(place, "copy")
+
     def test_pretraining_is_archived_although_its_update_stays_0(self):
         place, data = os.path.join(self.folder, "archive"), os.path.join(self.folder, "data")
         self.training("a").start().finish()

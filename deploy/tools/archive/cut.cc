@@ -69,12 +69,13 @@ class Cutter {
     return FileExists(Path(path)) ? AddWhole(path) : absl::OkStatus();
   }
   absl::Status AddGrowing(const std::string& path, uint64_t bytes);
+  absl::Status AddPolicies(const v1::FileEnd& end);
   absl::Status AddCheckpoint(uint64_t update);
   absl::Status AddReplay();
   absl::Status AddCredit();
   absl::Status AddRing(const std::string& path, uint32_t member, uint64_t record_bytes);
   absl::Status AddBlocks(const replay::Ring& ring, uint64_t from, uint64_t to, v1::ArchivedFile* file);
-  absl::Status AddPolicies(const v1::LearnerCheckpoint& checkpoint);
+  absl::Status AddUnnamedPolicies(const v1::LearnerCheckpoint& checkpoint);
   absl::Status AddRest();
 
   const std::string run_dir_, spool_;
@@ -176,6 +177,17 @@ absl::Status Cutter::AddGrowing(const std::string& path, uint64_t bytes) {
     file->mutable_parts()->RemoveLast();
   }
   return AddRange(from, bytes, file);
+}
+
+// The former cut may have other policies of this epoch: of an earlier learner, before this one ended the epoch.
+absl::Status Cutter::AddPolicies(const v1::FileEnd& end) {
+  const v1::ArchivedFile* const before = Before(end.path());
+  if (before != nullptr && before->parts_size() == 1 && before->parts(0).sha256() == end.sha256()) {
+    *cut_.add_files() = *before;
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(CheckRunFile(run_dir_, end.path(), {end.bytes(), end.sha256()}));
+  return AddRange(0, end.bytes(), Add(end.path(), end.bytes()));
 }
 
 absl::Status Cutter::AddCheckpoint(uint64_t update) {
@@ -297,7 +309,7 @@ absl::Status Cutter::AddReplay() {
 }
 
 // Policies of ended epochs that the checkpoint does not name: of an epoch that the end of the run has cut short.
-absl::Status Cutter::AddPolicies(const v1::LearnerCheckpoint& checkpoint) {
+absl::Status Cutter::AddUnnamedPolicies(const v1::LearnerCheckpoint& checkpoint) {
   std::set<std::string> named;
   for (const v1::FileEnd& file : checkpoint.files()) named.insert(file.path());
   for (const auto* epochs : {&checkpoint.open(), &checkpoint.pending()}) {
@@ -340,8 +352,10 @@ absl::StatusOr<v1::ArchiveCut> Cutter::Take(const v1::LearnerCheckpoint& checkpo
   if (const auto sessions = replay::SessionTable::Read(Path("replay")); sessions.ok() && sessions->starts_size() > 0) {
     cut_.set_replay_start(*sessions->starts().rbegin());
   }
-  for (const v1::FileEnd& file : checkpoint.files()) RETURN_IF_ERROR(AddGrowing(file.path(), file.bytes()));
-  RETURN_IF_ERROR(AddPolicies(checkpoint));
+  for (const v1::FileEnd& file : checkpoint.files()) {
+    RETURN_IF_ERROR(IsPoliciesPath(file.path()) ? AddPolicies(file) : AddGrowing(file.path(), file.bytes()));
+  }
+  RETURN_IF_ERROR(AddUnnamedPolicies(checkpoint));
   RETURN_IF_ERROR(AddReplay());
   RETURN_IF_ERROR(AddRest());
   return std::move(cut_);
