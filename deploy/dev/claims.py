@@ -7,14 +7,13 @@ import functools
 import math
 import re
 
-from intervals import deciding_seeds, levels_of_looks, welch
-from results import WINDOW, collisions, evaluated, folders, members, parts, read, result_at, rows, steps_made
-from training_times import seed_count
+from intervals import deciding_seeds, levels_of_looks, sample, welch
+from results import WINDOW, collisions, evaluated, folders, members, parts, read, result_at, rows, seed_count, steps_made
 
 SEEDS = 15          # to which `reproduce --until-decided` adds seeds
 MOST_NEEDED = 999   # seeds up to which it is computed how many would decide
 MOST = 25           # seeds of the paper
-ALIKE = 0.25        # two groups are alike if their means differ by at most this share of the second one
+ALIKE = 0.25        # two groups are alike if their means differ by at most this share of the second one, which must have a natural zero
 FEWEST = 3          # seeds of a group; fewer decide nothing
 ENDS = None         # steps of a comparison: each group at the end of its own training
 
@@ -91,7 +90,7 @@ CLAIMS = [
     claim("navigation-evades", "Navigation", "section 4", "Only D-ATACOM evades: it collides less than every other method.",
           compare("collisions", "less", "navigation/datacom", *NAVIGATION)),
     claim("navigation-others", "Navigation", "section 4", "The other methods behave alike.",
-          *(compare(quantity, "alike", other, "navigation/lag_sac") for quantity in ("J", "cost", "collisions")
+          *(compare(quantity, "alike", other, "navigation/lag_sac") for quantity in ("cost", "collisions")  # J has no natural zero here
             for other in NAVIGATION if other != "navigation/lag_sac")),
     claim("navigation-iqn-return", "Navigation", "appendix C", "The Gaussian FVF has a higher return than the one of quantiles (IQN).",
           compare("J", "more", "navigation/datacom", "navigation/iqn_datacom")),
@@ -190,9 +189,14 @@ class Records:
         return ends if comparison.steps is ENDS else [min(comparison.steps, *ends)] * 2
 
     def looks(self, comparison):
-        """[(seeds of the first group, of the second, level of the interval)] of each look that can decide: at the first seeds, and after additions."""
+        """[(seeds of the first group, of the second, level of the interval)] of each look that can decide: at the first seeds, and after additions.
+
+        More seeds of either group never change an earlier look. So seeds that were added to one group alone wait for as many additions of the other,
+        unless that has all of its seeds.
+        """
         counts = [self.counts[group] for group in (comparison.first, comparison.second)]
-        pairs = [tuple(own[min(look, len(own) - 1)] for own in counts) for look in range(max(map(len, counts)))]
+        looks = min((len(own) for own in counts if own[-1] < SEEDS), default=max(map(len, counts)))
+        pairs = [tuple(own[min(look, len(own) - 1)] for own in counts) for look in range(looks)]
         levels = levels_of_looks([min(pair) for pair in pairs], SEEDS)
         return [(*pair, level) for pair, level in zip(pairs, levels) if level]
 
@@ -233,19 +237,26 @@ def title(group):
     return group[0] + (f" ({group[1]})" if group[1] else "")
 
 
-def judge(comparison, difference, half, reference):
-    """"holds", "does not hold" or "undecided", by the rule of the page."""
-    low, high = difference - half, difference + half
-    if comparison.relation == "alike":
-        margin = ALIKE * abs(reference)
-        return "holds" if -margin <= low and high <= margin else "does not hold" if low > margin or high < -margin else "undecided"
-    if comparison.relation == "less":
-        low, high = -high, -low
-    return "holds" if low > 0 else "does not hold" if high < 0 else "undecided"
+def differences(relation, first, second, level):
+    """[(difference, half width)] of two samples that are all above 0 if the relation is true."""
+    if relation != "alike":
+        difference, half = welch(first, second, level)
+        return [(difference if relation == "more" else -difference, half)]
+    sign = math.copysign(1, second.mean)
+    above, below = (welch(first, second, level, share) for share in (1 - ALIKE, 1 + ALIKE))
+    return [(sign * above[0], above[1]), (-sign * below[0], below[1])]
 
 
-def judged(comparison, records):
-    """The judgement of the first look that decides, or of the last one."""
+def judge(relation, first, second, level=0.95, comparisons=1):
+    """"holds", "does not hold" or "undecided" of two samples, by the rule of the page, for one of a claim's comparisons."""
+    if all(difference - half > 0 for difference, half in differences(relation, first, second, level)):
+        return "holds"
+    refuted = any(difference + half < 0 for difference, half in differences(relation, first, second, 1 - (1 - level) / comparisons))
+    return "does not hold" if refuted else "undecided"
+
+
+def judged(comparison, records, comparisons=1):
+    """The judgement of the first look that decides, or of the last one, for one of a claim's comparisons."""
     missing = [group for group in (comparison.first, comparison.second) if records.trained(group) is None]
     words = f"{comparison.relation} {'than' if comparison.relation != 'alike' else 'to'}"
     pair = f"{comparison.quantity} of {title(comparison.first)} {words} {title(comparison.second)}"
@@ -255,21 +266,21 @@ def judged(comparison, records):
     at = " and ".join(f"{own:,}" for own in dict.fromkeys(steps))
     everything = [records.values(group, comparison.quantity, own) for group, own in zip((comparison.first, comparison.second), steps)]
     for first, second, level in records.looks(comparison):
-        groups = [[value for value in values[:count] if value is not None] for values, count in zip(everything, (first, second))]
-        if min(map(len, groups)) == 0:
-            return Judgement("no records", f"{pair}: its evaluation is not there yet")
-        figures = " and ".join(f"{short(sum(values) / len(values))} ({len(values)} seeds)" for values in groups)
-        if min(map(len, groups)) < FEWEST:
+        groups = [values[:count] for values, count in zip(everything, (first, second))]
+        if any(None in values for values in groups):
+            return Judgement("no records", f"{pair}: a seed's evaluation is not there yet")
+        groups = [sample(values) for values in groups]
+        figures = " and ".join(f"{short(own.mean)} ({own.count} seeds)" for own in groups)
+        if min(own.count for own in groups) < FEWEST:
             found = Judgement("undecided", f"{pair}: {figures} at {at} steps; fewer than {FEWEST} seeds decide nothing", at)
             continue
         difference, half = welch(*groups, level)
-        reference = sum(groups[1]) / len(groups[1])
-        verdict = judge(comparison, difference, half, reference)
+        verdict = judge(comparison.relation, *groups, level, comparisons)
         interval = f"{short(difference - half)} to {short(difference + half)}"
         found = Judgement(verdict, f"{pair}: {figures} at {at} steps, difference {interval}: {verdict}", at)
         if verdict != "undecided":
             return found
-        count, then = deciding_seeds(*groups, functools.partial(judge, comparison, reference=reference), MOST_NEEDED)
+        count, then = deciding_seeds(*groups, functools.partial(judge, comparison.relation, comparisons=comparisons), MOST_NEEDED)
         found = found._replace(line=f"{found.line}; a new sample of {count or f'more than {MOST_NEEDED}'} seeds would decide it", needed=count or math.inf, then=then)
     return found
 
@@ -282,10 +293,14 @@ def joined(verdicts):
     return "holds"
 
 
+def judge_claim(each, records):
+    return [judged(comparison, records, len(each.comparisons)) for comparison in each.comparisons]
+
+
 def judge_all(listed, results):
     """[(claim, verdict, judgements of its comparisons)]"""
     records = Records(listed, results)
-    found = [(each, [judged(comparison, records) for comparison in each.comparisons]) for each in CLAIMS]
+    found = [(each, judge_claim(each, records)) for each in CLAIMS]
     return [(each, joined([one.verdict for one in counted]), counted) for each, counted in found]
 
 

@@ -1,5 +1,6 @@
 """The 95 % intervals of the tables and the claims. Student's t is that of reports (deploy/report/statistics.h): it comes from the library
 of a build, build/release or the folder in DATACOM_BUILD."""
+import collections
 import ctypes
 import functools
 import math
@@ -8,6 +9,8 @@ import statistics
 import sys
 
 from results import ROOT
+
+Sample = collections.namedtuple("Sample", "mean variance count")
 
 
 @functools.lru_cache(maxsize=None)
@@ -40,37 +43,31 @@ def levels_of_looks(counts, whole):
     return [0.95, *(1 - error if error > 0 else None for error in added)]
 
 
-def variance(values):
-    mean = sum(values) / len(values)
-    return sum((value - mean) ** 2 for value in values) / (len(values) - 1)
+def sample(values):
+    """The Sample of one value or more. `statistics` is exact, so that equal values have no variance."""
+    return Sample(statistics.mean(values), statistics.variance(values) if len(values) > 1 else math.nan, len(values))
 
 
 def half_width(values):
     """Half the width of the interval of the mean of two values or more."""
-    return student_t(len(values) - 1) * math.sqrt(variance(values) / len(values))
+    return student_t(len(values) - 1) * math.sqrt(statistics.variance(values) / len(values))
 
 
-def welch(first, second, level=0.95):
-    """(difference of the means, half width of its interval), with the variances of both groups. Each has two values or more."""
-    difference = sum(first) / len(first) - sum(second) / len(second)
-    errors = [variance(values) / len(values) for values in (first, second)]
+def welch(first, second, level=0.95, share=1):
+    """(first mean - share * second mean, half width of its interval), with the variances of both samples. Each has two values or more."""
+    difference = first.mean - share * second.mean
+    errors = [first.variance / first.count, share ** 2 * second.variance / second.count]
     if sum(errors) == 0:
         return difference, 0.0
-    freedom = sum(errors) ** 2 / sum(own ** 2 / (len(values) - 1) for own, values in zip(errors, (first, second)))
+    freedom = sum(errors) ** 2 / sum(own ** 2 / (of.count - 1) for own, of in zip(errors, (first, second)))
     return difference, student_t(freedom, level) * math.sqrt(sum(errors))
 
 
 def deciding_seeds(first, second, judge, most):
-    """(the fewest values of each group that decide, the verdict), if more values leave means and variances as they are; at least as many as the
-    larger group has. judge(difference, half width) is "undecided" while it decides nothing. (None, None) beyond `most`."""
-    difference = sum(first) / len(first) - sum(second) / len(second)
-    variances = [variance(values) for values in (first, second)]
-    for count in range(max(len(first), len(second)), most + 1):
-        half = 0.0
-        if sum(variances) > 0:
-            freedom = sum(variances) ** 2 * (count - 1) / sum(own ** 2 for own in variances)
-            half = student_t(freedom) * math.sqrt(sum(variances) / count)
-        if (verdict := judge(difference, half)) != "undecided":
+    """(the fewest values of each sample that decide, the verdict), if more values leave means and variances as they are; at least as many as the
+    larger one has. judge(first, second) is "undecided" while it decides nothing. (None, None) beyond `most`."""
+    for count in range(max(first.count, second.count), most + 1):
+        if (verdict := judge(first._replace(count=count), second._replace(count=count))) != "undecided":
             return count, verdict
     return None, None
 # SPDX-License-Identifier: Apache-2.0

@@ -131,8 +131,17 @@ def folders(entry, root):
     return found
 
 
+def seed_count(seeds):
+    return sum(int(part.split("-")[-1]) - int(part.split("-")[0]) + 1 for part in seeds.split(","))
+
+
+def has_seeds(entry, copy):
+    """Whether a copy has as many seeds as the entry, whose seeds may have been changed since. A population of a sweep has some of them."""
+    return entry.verb != "train" or len(members(copy)) == seed_count(entry.seeds)
+
+
 def is_copied(entry, steps, results=RESULTS):
     """True when the results hold every population of the entry with at least `steps` steps."""
-    copies = [folders(part, results) for part in parts(entry)]
-    return all(own and all(steps_made(copy) >= steps for copy in own) for own in copies)
+    copies = [(part, folders(part, results)) for part in parts(entry)]
+    return all(own and all(steps_made(copy) >= steps and has_seeds(part, copy) for copy in own) for part, own in copies)
 # SPDX-License-Identifier: Apache-2.0

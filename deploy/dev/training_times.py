@@ -3,7 +3,7 @@ import math
 import os
 import re
 
-from results import ROOT, folders, members, trained_name
+from results import ROOT, folders, members, seed_count, trained_name
 
 
 # Microseconds of one core for a row of a member: an update, of safe_loop a planned decision of five iterations (docs/benchmarks.md, one
@@ -24,10 +24,6 @@ def read_sweep(name):
     return re.findall(r'^experiments: "(.*?)"', text, re.M), points
 
 
-def seed_count(seeds):
-    return sum(int(part.split("-")[-1]) - int(part.split("-")[0]) + 1 for part in seeds.split(","))
-
-
 def measured(entry, root):
     """Steps of all members and seconds of the entry's records below a root."""
     steps, seconds = 0, 0.0
@@ -40,6 +36,7 @@ def measured(entry, root):
 
 class TrainingTimes:
     def __init__(self, listed, roots):
+        self.own = {}    # name of an experiment or a sweep -> steps of all members per second, of its longest training
         self.rates = {}  # (task, method) -> (steps of all members per second, entry's name), of its longest training
         longest = {}
         for entry in listed:
@@ -47,6 +44,9 @@ class TrainingTimes:
                 steps, seconds = measured(entry, root)
                 if seconds <= 0:
                     continue
+                if seconds > longest.get(trained_name(entry), 0):
+                    longest[trained_name(entry)] = seconds
+                    self.own[trained_name(entry)] = steps / seconds
                 for kind in self.kinds(entry):
                     if seconds > longest.get(kind, 0):
                         longest[kind] = seconds
@@ -67,13 +67,15 @@ class TrainingTimes:
 
     def rate(self, entry):
         """(steps of all members per second or None, what it was measured with)."""
+        if trained_name(entry) in self.own:
+            return self.own[trained_name(entry)], "measured"
         kinds = self.kinds(entry)
         if not kinds:
             return None, "the sweep is not in deploy/sweeps"
         task, method = kinds[0]
         if (task, method) in self.rates:
             rate, name = self.rates[task, method]
-            return rate, "measured" if name == entry.name else f"as {name}"
+            return rate, f"as {name}"
         base = self.rates.get((task, "datacom"))
         if base is None or method not in MICROSECONDS:
             return None, "nothing like it was trained"

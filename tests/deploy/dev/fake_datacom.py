@@ -1,7 +1,7 @@
 """Fake of `datacom train` and `datacom sweep` for the tests of deploy/dev/reproduce.
 
 The folder in DATACOM_FAKE controls it. `exit` holds an entry's name and its exit code. While `wait` exists it writes half a
-run (of a sweep the first population and half of the second), waits for SIGTERM and exits with 75. It adds a line to `starts`:
+run (of a sweep the first population and half of the second), waits for SIGTERM and exits with 75. While `eval fails` exists, `eval` does. It adds a line to `starts`:
 its arguments, its niceness, its autogroup's niceness ("none" without an autogroup) and whether it leads a session. Each
 member gets two rows of progress and four episodes. Its return is that of `returns`, a dictionary by name, less its number / 1000.
 """
@@ -62,6 +62,8 @@ def autogroup():
 def main():
     if sys.argv[1] == "report":
         return write(os.path.dirname(value("--out")), "report.html", [])
+    if sys.argv[1] == "eval" and os.path.exists(os.path.join(os.environ["DATACOM_FAKE"], "eval fails")):
+        sys.exit(1)
     if sys.argv[1] == "eval" and "--shield" in sys.argv:
         # Member 0 has two episodes with shield (one abandoned) and two without, member 1 one each.
         print("member,discounted_return,sum_cost,violating_steps,success,abandoned,shield,shield_share")

@@ -131,6 +131,23 @@ class ReproduceTest(unittest.TestCase):
                          "region,member,discounted_return\noriginal,0,1.23457\noriginal,1,2\nadjusted,0,1.23457\nadjusted,1,3\n")
         self.assertFalse(os.path.exists(os.path.join(self.results, "air_hockey/sac/regions.csv.xz")))
 
+    def test_records_are_kept_only_when_the_policies_are_played(self):
+        self.write(os.path.join(self.results, "entries.csv"), "verb,name,seeds,steps,title\ntrain,air_hockey/wcsac,0-1,2000,One\n")
+        self.tell("eval fails")
+        self.assertIn("air_hockey/wcsac: its records are not kept before its policies are played", self.reproduce(code=1))
+        self.assertFalse(os.path.exists(os.path.join(self.results, "air_hockey")))
+        os.remove(os.path.join(self.control, "eval fails"))
+        self.reproduce()
+        self.assertEqual(sorted(os.listdir(os.path.join(self.results, "air_hockey/wcsac")))[-2:], ["progress.csv.gz", "regions.csv.xz"])
+        self.assertEqual(len(self.starts()), 1)
+
+    def test_an_entry_that_got_more_seeds_is_not_done(self):
+        self.reproduce("hockey/one")
+        self.write(os.path.join(self.results, "entries.csv"), ENTRIES.replace("one,0-1", "one,0-2"))
+        self.assertNotIn("already done", self.reproduce("--runs", os.path.join(self.folder, "elsewhere"), "hockey/one"))
+        self.assertEqual([start[0][3] for start in self.starts()], ["0-1", "0-2"])
+        self.assertIn("\n2,2,1,2000,", self.unpacked("hockey/one/progress.csv.gz"))
+
     def test_the_last_policies_of_a_method_with_a_shield_are_also_played_without_it(self):
         self.write(os.path.join(self.results, "entries.csv"),
                    "verb,name,seeds,steps,title\ntrain,hockey/datacom,4-5,2000,One\ntrain,hockey/sac,0-1,2000,Two\n")
@@ -310,6 +327,22 @@ train,cartpole/datacom,0-12,2000,"D-ATACOM, paper"
         self.assertIn("5,000 steps of all members left    2.0 h (1 steps/s, measured)", plan)
         # SAC's update takes 241 us, D-ATACOM's 412 us: 2,000 steps at 0.694 * 412 / 241 a second.
         self.assertIn("2,000 steps of all members left    0.5 h (1 steps/s, from navigation/datacom by the cost of an update)", plan)
+        # More seeds of an entry are planned with its own speed, though a sweep of the same method took longer.
+        slow = os.path.join(self.runs, "cartpole", "cost_budgets")
+        self.write(os.path.join(slow, "populations.txt"), "first\n")
+        self.write(os.path.join(slow, "first", "experiment.textproto"), "members {\n}\n")
+        self.write(os.path.join(slow, "first", "progress.csv"), "member,env_steps,wall_seconds\n0,1000,9000\n")
+        self.write(os.path.join(self.results, "entries.csv"), entries.replace("datacom,0-1,2000", 'datacom,"0-1,2-3",2000'))
+        self.assertIn("cartpole/datacom+2-3               seeds 2-3          4,000 steps of all members left    0.0 h (2,000 steps/s, measured)",
+                      self.reproduce("--plan"))
+
+    def test_the_plan_of_an_undecided_claim_has_the_seeds_of_its_next_look(self):
+        self.decide({"cartpole/sac": 1, "cartpole/datacom": 1}, "--plan")
+        self.assertEqual(self.starts(), [])
+        self.reproduce("cartpole/sac", "cartpole/datacom")
+        plan = self.decide({"cartpole/sac": 1, "cartpole/datacom": 1}, "--plan").splitlines()
+        self.assertEqual([line.split()[:3] for line in plan[:-1]],
+                         [["cartpole/sac+12-13", "seeds", "12-13"], ["cartpole/datacom+13-14", "seeds", "13-14"]])
 
     def test_a_killed_reproduce_drains_its_training(self):
         process = self.start_one_that_waits()
