@@ -132,12 +132,12 @@ BatchDecoder::BatchDecoder(const AlgorithmConfig& config, const RowSchema& schem
     workspace.known = known;
     workspace.wide.resize(schema.obs_dim());
     if (row_dim() != static_cast<size_t>(config.obs_dim)) {
-      workspace.rows.resize(config.batch_size * row_dim());
+      workspace.rows.resize(BatchSize(config) * row_dim());
       workspace.next_rows.resize(workspace.rows.size());
     }
     workspace.state.resize(z_dim_);
     workspace.command.resize(config.action_dim);
-    workspace.failure_observation.resize(config.failure_batch_size * row_dim());
+    workspace.failure_observation.resize(FailureRows(config) * row_dim());
     workspace.failure_next.resize(workspace.failure_observation.size());
   }
 }
@@ -190,7 +190,7 @@ absl::Status BatchDecoder::DecodeMember(int member, const NewRows* rows, v1::Mem
   for (int i = 0; i < from->episodes_size(); ++i)
     RETURN_IF_ERROR(DecodeEpisode(member, from->mutable_episodes(i), &episodes[i]));
   if (rows != nullptr) return absl::OkStatus();
-  const size_t begin = static_cast<size_t>(member) * config_.batch_size * config_.obs_dim;
+  const size_t begin = static_cast<size_t>(member) * BatchSize(config_) * config_.obs_dim;
   const Workspace& workspace = workspaces_[member];
   const bool split = !workspace.rows.empty();
   const float* const now = split ? workspace.rows.data() : &out->batch.observation[begin];
@@ -242,15 +242,15 @@ absl::Status BatchDecoder::DecodeEpoch(int member, const NewRows& rows, Batch* b
 
 void BatchDecoder::CopyObservations(absl::string_view column, const std::string& bytes, std::vector<float>* rows,
                                     float* seen) const {
-  if (rows->empty()) return CopyFloats(schema_, column, bytes, config_.batch_size, seen);
-  CopyFloats(schema_, column, bytes, config_.batch_size, rows->data());
-  for (int row = 0; row < config_.batch_size; ++row) {
+  if (rows->empty()) return CopyFloats(schema_, column, bytes, BatchSize(config_), seen);
+  CopyFloats(schema_, column, bytes, BatchSize(config_), rows->data());
+  for (int row = 0; row < BatchSize(config_); ++row) {
     std::copy_n(rows->data() + row * row_dim(), config_.obs_dim, seen + static_cast<size_t>(row) * config_.obs_dim);
   }
 }
 
 absl::Status BatchDecoder::DecodeMain(int member, const std::string& bytes, Batch* batch) {
-  const size_t rows = config_.batch_size, begin = member * rows;
+  const size_t rows = BatchSize(config_), begin = member * rows;
   RETURN_IF_ERROR(CheckSize(bytes, rows * schema_.learning_row_bytes(), member, "main"));
   CopyObservations("observation", bytes, &workspaces_[member].rows, &batch->observation[begin * config_.obs_dim]);
   CopyFloats(schema_, "action", bytes, rows, &batch->action[begin * config_.action_dim]);
@@ -264,7 +264,7 @@ absl::Status BatchDecoder::DecodeMain(int member, const std::string& bytes, Batc
 }
 
 absl::Status BatchDecoder::DecodeFailure(int member, const std::string& bytes, Batch* batch) {
-  const size_t rows = config_.failure_batch_size, begin = member * rows;
+  const size_t rows = FailureRows(config_), begin = member * rows;
   batch->failure_weight[member] = bytes.empty() || dynamics_ == nullptr ? 0.0f : 1.0f;
   if (dynamics_ == nullptr || rows == 0) return absl::OkStatus();
   if (bytes.empty()) {
@@ -326,8 +326,8 @@ void BatchDecoder::Z(const float* observation, float* z, Workspace* workspace) c
 void BatchDecoder::Features(int member, const float* rows, ControlAffineBatch* features) {
   std::vector<double>&wide = workspaces_[member].wide, &state = workspaces_[member].state;
   KnownRows& known = workspaces_[member].known;
-  for (int row = 0; row < config_.batch_size; ++row) {
-    const size_t at = static_cast<size_t>(member) * config_.batch_size + row;
+  for (int row = 0; row < BatchSize(config_); ++row) {
+    const size_t at = static_cast<size_t>(member) * BatchSize(config_) + row;
     std::copy_n(rows + row * row_dim(), row_dim(), wide.data());
     ControlAffineOut out;
     out.q = state.data();
@@ -350,8 +350,8 @@ void BatchDecoder::FillCommands(int member, uint64_t update, const float* rows, 
   batch->imitation[member] = update <= imitation.until_update ? imitation.weight : 0;
   if (batch->imitation[member] == 0) return;  // nothing reads the commands
   Workspace& workspace = workspaces_[member];
-  float* to = &batch->command[static_cast<size_t>(member) * config_.batch_size * config_.action_dim];
-  for (int row = 0; row < config_.batch_size; ++row) {
+  float* to = &batch->command[static_cast<size_t>(member) * BatchSize(config_) * config_.action_dim];
+  for (int row = 0; row < BatchSize(config_); ++row) {
     std::copy_n(rows + row * row_dim(), row_dim(), workspace.wide.data());
     imitation.controller(workspace.wide.data(), workspace.command.data());
     for (const double value : workspace.command) *to++ = static_cast<float>(value);
@@ -359,8 +359,8 @@ void BatchDecoder::FillCommands(int member, uint64_t update, const float* rows, 
 }
 
 void BatchDecoder::FillNoise(int member, uint64_t update, Batch* batch) const {
-  const int64_t count = static_cast<int64_t>(config_.batch_size) * config_.action_dim;
-  const int64_t levels = static_cast<int64_t>(config_.batch_size + config_.failure_batch_size) * config_.quantiles;
+  const int64_t count = static_cast<int64_t>(BatchSize(config_)) * config_.action_dim;
+  const int64_t levels = static_cast<int64_t>(BatchSize(config_) + FailureRows(config_)) * config_.quantiles;
   const uint64_t seed = config_.members[member].seed;
   const auto key = [&](const std::string& name) { return StreamKey(name, {config_.run_seed, seed, update}); };
   FillNormal(key(noise_actor_), &batch->noise_actor[member * count], count);

@@ -50,14 +50,14 @@ absl::StatusOr<v1::DrawReply> DatasetDraws::Next(std::chrono::milliseconds) {
   for (const MemberConfig& member : config_.members) {
     v1::MemberBatch* batch = reply.add_batches();
     batch->set_rows_seen(rows);
-    numbers.resize(config_.batch_size);
-    DrawRows(StreamKey("pretrain.draw.main", {config_.run_seed, member.seed, update}), rows, rows, config_.batch_size,
+    numbers.resize(BatchSize(config_));
+    DrawRows(StreamKey("pretrain.draw.main", {config_.run_seed, member.seed, update}), rows, rows, BatchSize(config_),
              numbers.data());
     dataset_->Gather(numbers, batch->mutable_main());
-    if (!UseFailures(failures, failures, config_.failure_batch_size)) continue;
-    numbers.resize(config_.failure_batch_size);
+    if (!UseFailures(failures, failures, FailureRows(config_))) continue;
+    numbers.resize(FailureRows(config_));
     DrawRows(StreamKey("pretrain.draw.failure", {config_.run_seed, member.seed, update}), failures, failures,
-             config_.failure_batch_size, numbers.data());
+             FailureRows(config_), numbers.data());
     for (uint64_t& number : numbers) number = dataset_->failures()[number];
     dataset_->Gather(numbers, batch->mutable_failure());
   }

@@ -18,8 +18,6 @@
 namespace datacom::learner {
 namespace {
 
-std::vector<int> Sizes(const google::protobuf::RepeatedField<uint32_t>& sizes) { return {sizes.begin(), sizes.end()}; }
-
 // Of the CPU's kernels, and of decoding with every device. More than two threads for a member find nothing to do.
 int ThreadsOf(const v1::Experiment& resolved) {
   const int threads = static_cast<int>(resolved.learner().threads());
@@ -120,12 +118,8 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
   config.action_low = task.spec.action_low;
   config.action_high = task.spec.action_high;
   config.horizon = task.spec.horizon;
-  config.actor_hidden = Sizes(resolved.network().actor_hidden());
-  config.critic_hidden = Sizes(resolved.network().critic_hidden());
-  config.critic_layer_norm = resolved.network().critic_layer_norm();
-  config.constraint_hidden = Sizes(resolved.network().constraint_hidden());
-  config.batch_size = static_cast<int>(resolved.learner().batch_size());
-  config.failure_batch_size = static_cast<int>(resolved.learner().failure_batch_size());
+  config.network = resolved.network();
+  config.learner = resolved.learner();
   config.quantiles = info.quantiles;
   if (info.new_rows) {
     config.epoch_rows = static_cast<int>(RowsPerDraw(resolved));
@@ -135,19 +129,10 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
     config.planning = resolved.planning();
     config.memory_rows = static_cast<int>(resolved.replay().capacity());
   }
-  config.passes = static_cast<int>(resolved.learner().passes());
-  config.discount = resolved.learner().discount();
   RETURN_IF_ERROR(BoundReturns(resolved.learner(), task, &config.members));
-  config.tau = resolved.learner().tau();
-  config.acting_tau = resolved.learner().acting_tau();
-  config.normalise_observations = resolved.learner().normalise_observations();
-  config.initial_alpha = resolved.learner().initial_alpha();
   ASSIGN_OR_RETURN(config.imitation, ImitationOf(resolved.demonstrations(), task));
-  config.initial_log_std = resolved.network().initial_log_std();
   config.policy_delay = static_cast<int>(resolved.schedule().policy_delay());
   config.policy_warmup = UpdatesOf(resolved).UpdatesAt(resolved.schedule().policy_warmup());
-  config.device = resolved.learner().device();
-  config.kernels = resolved.learner().kernels();
   const int threads = ThreadsOf(resolved);
   if (threads > 1) {
     try {

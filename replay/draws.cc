@@ -6,29 +6,11 @@
 #include "common/base/status.h"
 
 namespace datacom::replay {
-namespace {
-
-uint64_t SampleBytes(const RowSchema& schema, const Options& options) {
-  return (uint64_t{options.batch} + options.failure_batch) * schema.learning_row_bytes();
-}
-
-}  // namespace
-
 Draws::Draws(Tables* tables, const RowSchema& schema, const Options& options)
     : tables_(*tables),
       new_rows_(options.new_rows),
-      sample_bytes_(SampleBytes(schema, options)),
+      sample_bytes_((uint64_t{options.batch} + options.failure_batch) * schema.learning_row_bytes()),
       rows_per_reply_(std::max<uint64_t>(1, kNewRowsBytes / (schema.learning_row_bytes() + kPlaceBytes))) {}
-
-absl::Status Draws::CheckSize(const RowSchema& schema, const Options& options) {
-  if (options.new_rows) return absl::OkStatus();  // such a draw has several replies
-  const uint64_t bytes = SampleBytes(schema, options);
-  if (bytes <= kMaxDrawBytes) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("a member's draw of ", options.batch + options.failure_batch,
-                                                 " rows (learner.batch_size + learner.failure_batch_size) of ",
-                                                 schema.learning_row_bytes(), " bytes has ", bytes, " bytes; at most ",
-                                                 kMaxDrawBytes, " fit in a message: lower the batch sizes"));
-}
 
 void Draws::SetLearnerConnected(bool connected) {
   learners_ += connected ? 1 : -1;

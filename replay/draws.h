@@ -16,7 +16,6 @@
 namespace datacom::replay {
 
 inline constexpr uint32_t kMostSkippedStarts = 1000;  // of the learner, between two of its starts that draw
-inline constexpr uint64_t kMaxDrawBytes = 12 << 20;   // rows in one reply; leaves 4 MiB of a message for episodes
 // Rows in one reply to a draw of new rows: few, because the mutex is held while they are copied.
 inline constexpr uint64_t kNewRowsBytes = 1 << 20;
 
@@ -30,8 +29,6 @@ struct DrawPlace {
 class Draws {
  public:
   Draws(Tables* tables, const RowSchema& schema, const Options& options);
-  // INVALID_ARGUMENT if a member's samples are larger than kMaxDrawBytes.
-  static absl::Status CheckSize(const RowSchema& schema, const Options& options);
 
   // The functions of the same names of Store.
   void SetLearnerConnected(bool connected);

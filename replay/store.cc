@@ -35,7 +35,7 @@ Store::Store(const RowSchema& schema, const Options& options, std::unique_ptr<Ta
       statistics_(static_cast<uint32_t>(options.members.size()), options.clock) {}
 
 absl::StatusOr<std::unique_ptr<Store>> Store::Open(const RowSchema& schema, const Options& options) {
-  RETURN_IF_ERROR(Draws::CheckSize(schema, options));
+  if (!options.new_rows) RETURN_IF_ERROR(CheckDrawSize(schema, uint64_t{options.batch} + options.failure_batch));
   ASSIGN_OR_RETURN(auto tables, Tables::Open(schema, options));
   std::unique_ptr<Store> store(new Store(schema, options, std::move(tables)));
   RETURN_IF_ERROR(store->Commit());  // what Tables::Open has completed

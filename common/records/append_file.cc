@@ -23,6 +23,7 @@ absl::StatusOr<Sha256> HashTo(const std::string& path, const FileEnd& end) {
   Sha256 hash;
   if (end.bytes == 0) return hash;
   std::ifstream file(path, std::ios::binary);
+  if (!file && errno != ENOENT) return ErrnoStatus(errno, absl::StrCat("open ", path));
   if (!file) return absl::DataLossError(absl::StrCat(path, " is missing, but ", end.bytes, " bytes were recorded"));
   std::string piece(kPieceBytes, '\0');
   uint64_t read = 0;
@@ -31,6 +32,7 @@ absl::StatusOr<Sha256> HashTo(const std::string& path, const FileEnd& end) {
     file.read(piece.data(), wanted);
     hash.Add(absl::string_view(piece).substr(0, file.gcount()));
     read += file.gcount();
+    if (file.bad()) return absl::UnavailableError(absl::StrCat(path, " cannot be read at byte ", read));
     if (file.gcount() < wanted) {
       return absl::DataLossError(absl::StrCat(path, " has ", read, " bytes, but ", end.bytes, " were recorded"));
     }

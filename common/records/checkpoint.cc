@@ -1,5 +1,7 @@
 #include "common/records/checkpoint.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <limits>
@@ -30,6 +32,7 @@ constexpr FileFormat kFormat = {"checkpoint file", "DCCHECKP", 6,
                                 "; resume with the build named in build.txt, or start "
                                 "a new run"};
 constexpr size_t kKept = 2;
+constexpr int kLoadAttempts = 10;
 
 std::string EncodeState(const AlgorithmState& state) {
   std::string out;
@@ -119,6 +122,19 @@ void CheckpointStore::RemoveOld() const {
 }
 
 absl::StatusOr<Checkpoint> CheckpointStore::Load(uint64_t update) const {
+  const auto inode = [path = Path(update)]() -> ino_t {
+    struct stat found = {};
+    return ::stat(path.c_str(), &found) == 0 ? found.st_ino : 0;
+  };
+  for (int attempt = 1;; ++attempt) {
+    const ino_t before = inode();
+    absl::StatusOr<Checkpoint> checkpoint = LoadOnce(update);
+    // Else the learner may have replaced it meanwhile by one of the same update.
+    if (checkpoint.ok() || inode() == before || attempt == kLoadAttempts) return checkpoint;
+  }
+}
+
+absl::StatusOr<Checkpoint> CheckpointStore::LoadOnce(uint64_t update) const {
   const std::string path = Path(update);
   Checkpoint checkpoint;
   ASSIGN_OR_RETURN(const std::string learner, ReadFramedFile(kFormat, path + "/learner.state"));
@@ -149,7 +165,12 @@ absl::StatusOr<Checkpoint> CheckpointStore::LoadNewest(std::vector<std::string>*
     const std::string name = entry.path().string();
     const std::string original(absl::StripSuffix(name, ".old"));
     std::error_code ignored;
-    if (original != name && !fs::exists(original, ignored)) fs::rename(name, original, ignored);
+    if (original == name) continue;
+    if (fs::exists(original, ignored)) {
+      fs::remove_all(name, ignored);  // a crash after both
+    } else {
+      fs::rename(name, original, ignored);
+    }
   }
   std::vector<std::string> problems;
   std::vector<uint64_t> damaged;

@@ -53,6 +53,7 @@ class CheckpointStore {
   absl::StatusOr<Checkpoint> Load(uint64_t update) const;
 
  private:
+  absl::StatusOr<Checkpoint> LoadOnce(uint64_t update) const;
   void RemoveOld() const;
   std::string folder_;
 };

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -176,6 +177,7 @@ absl::StatusOr<LedgerViolation> ReadViolation(const std::string& run_dir, uint64
 absl::StatusOr<std::unique_ptr<StepReader>> StepReader::Open(const std::string& path, const Owner& owner,
                                                              uint32_t action_dim) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file && errno != ENOENT) return ErrnoStatus(errno, absl::StrCat("open ", path));
   if (!file) return absl::NotFoundError(absl::StrCat(path, " does not exist"));
   std::unique_ptr<StepReader> reader(new StepReader(path, std::move(file), action_dim));
   const auto size = static_cast<uint64_t>(reader->file_.tellg());

@@ -102,5 +102,14 @@ absl::string_view RowSchema::executed_column() const { return has(kExecutedActio
 
 absl::string_view RowSchema::raw_column() const { return has(kRawAction) ? kRawAction : "action"; }
 
+absl::Status CheckDrawSize(const RowSchema& schema, uint64_t rows) {
+  const uint64_t bytes = rows * schema.learning_row_bytes();
+  if (bytes <= kMaxDrawBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("a member's draw of ", rows,
+                                                 " rows (learner.batch_size + learner.failure_batch_size) of ",
+                                                 schema.learning_row_bytes(), " bytes has ", bytes, " bytes; at most ",
+                                                 kMaxDrawBytes, " fit in a message: lower the batch sizes"));
+}
+
 }  // namespace datacom
 // SPDX-License-Identifier: Apache-2.0

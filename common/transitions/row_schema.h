@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
@@ -107,6 +108,11 @@ class RowSchema {
   size_t wire_row_bytes_ = 0, learning_row_bytes_ = 0, stored_row_bytes_ = 0;
   uint64_t fingerprint_ = 0;
 };
+
+// Most bytes of rows in one message of a draw; leaves 4 MiB of a message for episodes. INVALID_ARGUMENT if a member's
+// `rows` are larger: the members of a draw may come in several messages, the rows of one member come in one.
+inline constexpr uint64_t kMaxDrawBytes = 12 << 20;
+absl::Status CheckDrawSize(const RowSchema& schema, uint64_t rows);
 
 }  // namespace datacom
 

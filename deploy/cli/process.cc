@@ -50,7 +50,7 @@ int ExitCodeOf(int state) { return WIFSIGNALED(state) ? 128 + WTERMSIG(state) : 
 
 Process::~Process() {
   if (!running()) return;
-  Signal(SIGKILL);
+  KillGroup();
   ::waitpid(pid_, nullptr, 0);
 }
 

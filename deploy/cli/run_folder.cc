@@ -206,6 +206,9 @@ absl::Status CheckPendingPolicies(const std::string& run_dir, const v1::Experime
   for (const v1::FileEnd& file : checkpoint.files()) summed.insert(file.path());
   for (const v1::EpochRecord& pending : checkpoint.pending()) {
     if (summed.contains(PoliciesPath(pending.epoch()))) continue;
+    // A longer run drops this row and writes the policies again (Trainer::Restore).
+    const uint64_t end = std::min(pending.epoch() * resolved.run().steps_per_epoch(), resolved.run().env_steps());
+    if (pending.epoch() + 1 == checkpoint.next_epoch() && end > checkpoint.last_epoch_steps()) continue;
     const std::string path = absl::StrCat(run_dir, "/", PoliciesPath(pending.epoch()));
     const absl::StatusOr<std::vector<Snapshot>> snapshots = ReadSnapshotFile(path);
     const absl::Status status =
@@ -231,7 +234,8 @@ absl::StatusOr<uint64_t> CheckRecords(const std::string& run_dir, const v1::Expe
   }
   for (const v1::FileEnd& file : checkpoint->files()) {
     const absl::Status status = CheckRunFile(run_dir, file.path(), {file.bytes(), file.sha256()});
-    if (!status.ok()) return absl::DataLossError(absl::StrCat("--resume: ", status.message(), kRestore));
+    if (absl::IsDataLoss(status)) return absl::DataLossError(absl::StrCat("--resume: ", status.message(), kRestore));
+    if (!status.ok()) return Annotate(status, "--resume");
   }
   RETURN_IF_ERROR(CheckPendingPolicies(run_dir, resolved, *checkpoint));
   return checkpoint->replay_start();

@@ -27,6 +27,7 @@
 #include "common/config/experiment.h"
 #include "common/config/task_files.h"
 #include "common/records/message_json.h"
+#include "common/records/updates_made.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
 #include "common/tasks/python/python_model.h"
@@ -57,6 +58,7 @@ constexpr std::chrono::milliseconds kLockPatience{30000};
 constexpr std::chrono::milliseconds kReplayDeadline{2000};
 constexpr double kLineSeconds = 10, kTableSeconds = 0.5, kRateWindowSeconds = 15;
 constexpr int kMaxMembers = 16;
+constexpr uint64_t kSlowestDisk = 20'000'000;  // bytes in a second
 
 // Seconds between two lines: $DATACOM_PROGRESS_SECONDS if that is a positive number.
 double LinePeriod() {
@@ -136,6 +138,7 @@ struct Prepared {
   std::string run_dir, run_id, archive;
   bool made_folder = false;
   uint64_t checkpoint_start = 0;
+  uint64_t resumed_bytes = 0;  // of the folder of a run that resumes
   Security security;
   std::string host;
   std::unique_ptr<RunLock> lock;
@@ -213,6 +216,7 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
   if (options.resume) {
     RETURN_IF_ERROR(CheckStateKept(run.run_dir, run.experiment.members_size()));
     ASSIGN_OR_RETURN(run.checkpoint_start, CheckRecords(run.run_dir, run.experiment));
+    run.resumed_bytes = FolderBytes(run.run_dir);
   }
   RETURN_IF_ERROR(WriteTaskFiles(run.run_dir, run.experiment.task_options()));
   ASSIGN_OR_RETURN(run.run_id, PrepareRunFolder(run.run_dir, PrintExperiment(run.experiment)));
@@ -225,8 +229,9 @@ std::string ResumeHint(const Prepared& run) {
                       run.archive.empty() ? "" : " --archive ", run.archive);
 }
 
-// Whether a new run holds no row yet, so that its folder can be cleared.
-bool NothingStored(const Cluster& cluster, const Security& security) {
+// Whether a new run holds no row and no update of pre-training yet, so that its folder can be cleared.
+bool NothingStored(const std::string& run_dir, const Cluster& cluster, const Security& security) {
+  if (const auto made = ReadUpdatesMade(UpdatesMadeFile(run_dir)); made.ok() && made->reached > 0) return false;
   if (cluster.learner_address().empty()) return true;  // no actor has been started
   const auto info = GetReplayInfo(MakeChannel(cluster.replay_address(), security), kReplayDeadline);
   return info.ok() && std::all_of(info->members().begin(), info->members().end(),
@@ -243,6 +248,7 @@ class ProgressWatch {
   bool Continues(Cluster* cluster) {
     poller_.SetAddresses(cluster->replay_address(), cluster->learner_address());
     newest_ = poller_.newest();
+    if (cluster->learner_address().empty()) return true;  // the cluster has a deadline for it
     const uint64_t before = progress_.advances();
     progress_.Observe(newest_.replay, newest_.learner);
     if (progress_.advances() != before) cluster->OnProgress();
@@ -279,7 +285,7 @@ bool HasBegun(const Answers& answers) {
 // Ends a run whose cluster has failed; returns the exit code.
 int EndFailed(const TrainOptions& options, const Prepared& run, Cluster* cluster) {
   const int code = cluster->failure_exit_code();
-  const bool discard = code == kExitUsage && !options.resume && NothingStored(*cluster, run.security);
+  const bool discard = code == kExitUsage && !options.resume && NothingStored(run.run_dir, *cluster, run.security);
   std::fprintf(stderr, "datacom: %s", std::string(cluster->failure().message()).c_str());
   cluster->Drain(kStopGrace);
   if (discard) {  // so that the corrected command can use the folder
@@ -373,6 +379,8 @@ int Train(const TrainOptions& given) {
   cluster_options.actors = run->layout.actors;
   cluster_options.environments = run->layout.environments;
   cluster_options.stall_minutes = options.stall_minutes / 2;  // leaves the restarted role the other half
+  // A service that resumes reads all of its files before it has an address.
+  cluster_options.address_deadline += std::chrono::seconds(run->resumed_bytes / kSlowestDisk);
   Cluster cluster(cluster_options);
   const v1::Experiment& experiment = run->experiment;
   const AlgorithmInfo* algorithm = FindAlgorithm(experiment.algorithm());

@@ -172,17 +172,6 @@ uint64_t DenseParameters(uint64_t in, const Hidden& hidden, uint64_t out) {
   return count + (in + 1) * out;
 }
 
-uint64_t FolderBytes(const std::string& folder) {
-  uint64_t bytes = 0;
-  std::error_code error;
-  for (auto entry = fs::recursive_directory_iterator(folder, error); entry != fs::recursive_directory_iterator();
-       entry.increment(error)) {
-    if (error) break;
-    if (entry->is_regular_file(error)) bytes += entry->file_size(error);
-  }
-  return bytes;
-}
-
 // MemAvailable; unlimited when it cannot be read.
 uint64_t AvailableMemory() {
   std::ifstream file("/proc/meminfo");
@@ -308,19 +297,6 @@ absl::StatusOr<Layout> PlanLayout(const TrainOptions& options, const v1::Experim
   return layout;
 }
 
-// The answer to a draw of samples carries the batches of all members in one message.
-absl::Status CheckDrawSize(const v1::Experiment& resolved, uint64_t members, const RowSchema& schema) {
-  constexpr uint64_t kLimit = 12 << 20;  // of 16 MiB; the message also carries ended episodes
-  if (FindAlgorithm(resolved.algorithm())->new_rows) return absl::OkStatus();
-  const uint64_t rows = RowsPerDraw(resolved);
-  const uint64_t bytes = members * rows * schema.learning_row_bytes();
-  if (bytes <= kLimit) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "learner.batch_size=", resolved.learner().batch_size(), " for ", members, " members: a draw would carry ",
-      FormatBytes(bytes), ", more than the limit of ", FormatBytes(kLimit),
-      "; use a smaller --set learner.batch_size=N, or fewer members (--seeds, in a sweep --max-members)"));
-}
-
 absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout& layout) {
   ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(resolved.task(), resolved.task_options()));
   const uint64_t obs = model.spec.seen_dim(), action = model.spec.action_dim;
@@ -329,7 +305,7 @@ absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout
   const uint64_t members = std::max(1, resolved.members_size());
   const v1::Run& run = resolved.run();
   const v1::Network& network = resolved.network();
-  RETURN_IF_ERROR(CheckDrawSize(resolved, members, schema));
+  if (!FindAlgorithm(resolved.algorithm())->new_rows) RETURN_IF_ERROR(CheckDrawSize(schema, RowsPerDraw(resolved)));
   Needs needs;
   const ReplayLayout rings = ReplayLayoutOf(resolved, schema.stored_row_bytes());
   needs.ring_bytes = rings.Bytes(members);
@@ -364,6 +340,17 @@ absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout
     }
   }
   return needs;
+}
+
+uint64_t FolderBytes(const std::string& folder) {
+  uint64_t bytes = 0;
+  std::error_code error;
+  for (auto entry = fs::recursive_directory_iterator(folder, error); entry != fs::recursive_directory_iterator();
+       entry.increment(error)) {
+    if (error) break;
+    if (entry->is_regular_file(error)) bytes += entry->file_size(error);
+  }
+  return bytes;
 }
 
 absl::Status CheckResources(const Needs& needs, const std::string& run_dir) {

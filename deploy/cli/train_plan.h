@@ -88,6 +88,7 @@ absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout
 // RESOURCE_EXHAUSTED with the numbers when the disk of `run_dir`, the memory or a limit of this process is too small.
 // Bytes already in the run folder (of a resumed run) count as free.
 absl::Status CheckResources(const Needs& needs, const std::string& run_dir);
+uint64_t FolderBytes(const std::string& folder);  // of its files
 
 // "1.2 GB".
 std::string FormatBytes(uint64_t bytes);

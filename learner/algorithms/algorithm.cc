@@ -29,7 +29,7 @@ void Batch::Resize(const AlgorithmConfig& config) {
   const size_t members = config.members.size();
   const bool new_rows = config.epoch_rows > 0;
   const size_t rows = members * BatchRows(config);
-  const size_t failures = new_rows ? 0 : members * config.failure_batch_size;
+  const size_t failures = new_rows ? 0 : members * FailureRows(config);
   const size_t z_dim = config.q_dim + config.x_dim;
   observation.resize(rows * config.obs_dim);
   action.resize(rows * config.action_dim);
@@ -43,8 +43,8 @@ void Batch::Resize(const AlgorithmConfig& config) {
   last.resize(new_rows ? rows : 0);
   const size_t others = new_rows ? 0 : rows;
   previous_cost.resize(others);
-  now.Resize(static_cast<int>(members), new_rows ? 0 : config.batch_size, config);
-  next.Resize(static_cast<int>(members), new_rows ? 0 : config.batch_size, config);
+  now.Resize(static_cast<int>(members), new_rows ? 0 : BatchSize(config), config);
+  next.Resize(static_cast<int>(members), new_rows ? 0 : BatchSize(config), config);
   failure_z.resize(failures * z_dim);
   failure_next_z.resize(failures * z_dim);
   failure_cost.resize(failures);
@@ -77,17 +77,17 @@ void CheckConfig(const AlgorithmConfig& config) {
   positive("obs_dim", config.obs_dim);
   positive("action_dim", config.action_dim);
   positive("horizon", config.horizon);
-  positive("batch_size", config.batch_size);
+  positive("batch_size", BatchSize(config));
   positive("policy_delay", config.policy_delay);
   Check(config.epoch_rows >= 0, "epoch_rows must not be negative");
-  Check(config.failure_batch_size >= 0, "failure_batch_size must not be negative");
   Check(config.x_dim >= 0 && config.q_dim >= 0, "q_dim and x_dim must not be negative");
-  const std::pair<const char*, const std::vector<int>*> nets[] = {{"actor_hidden", &config.actor_hidden},
-                                                                  {"critic_hidden", &config.critic_hidden},
-                                                                  {"constraint_hidden", &config.constraint_hidden}};
+  const std::pair<const char*, const google::protobuf::RepeatedField<uint32_t>*> nets[] = {
+      {"actor_hidden", &config.network.actor_hidden()},
+      {"critic_hidden", &config.network.critic_hidden()},
+      {"constraint_hidden", &config.network.constraint_hidden()}};
   for (const auto& net : nets) {
     Check(!net.second->empty(), std::string(net.first) + " needs at least one layer");
-    for (int width : *net.second) positive(net.first, width);
+    for (const uint32_t width : *net.second) positive(net.first, width);
   }
   for (const MemberConfig& member : config.members) {
     Check(member.hyper.accepted_risk() > 0 && member.hyper.accepted_risk() < 1,
@@ -120,7 +120,7 @@ std::unique_ptr<Algorithm> MakeAlgorithm(const AlgorithmConfig& config) {
   Check(!info->needs_dynamics || config.q_dim > 0, info->name + " needs a constraint state: q_dim is 0");
   Check(info->needs_dynamics || config.known.empty(),
         info->name + " learns no constraint, so known ones cannot be joined to it");
-  const bool divided = config.team != nullptr && UsesCpuKernels(config.kernels, config.device);
+  const bool divided = config.team != nullptr && UsesCpuKernels(config.learner.kernels(), config.learner.device());
   if (divided) return std::make_unique<Slices>(config, *make);
   return (*make)(config);
 }

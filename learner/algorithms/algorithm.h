@@ -48,29 +48,21 @@ struct AlgorithmConfig {
   std::vector<std::string> known;               // known constraints joined to the learned one
   int known_equalities = 0;                     // how many of them are equations; their records come last
   int horizon = 0;
-  std::vector<int> actor_hidden{128, 128}, critic_hidden{128, 128}, constraint_hidden{128, 128};
-  bool critic_layer_norm = false;  // of the twin critics of SAC and the algorithms that extend it
-  int batch_size = 64, failure_batch_size = 6;
-  // On-policy algorithms: rows of one update per member, passes over them in minibatches of batch_size rows, and
-  // updates of the whole run, over which the actor's rate decays. For other algorithms epoch_rows is 0.
-  int epoch_rows = 0, passes = 40;
+  v1::Network network;         // resolved: it names all widths
+  v1::LearnerOptions learner;  // its `kernels` may also be "fused"; device and threads: see `team`
+  // On-policy algorithms: rows of one update per member, and updates of the whole run, over which the actor's rate
+  // decays. For other algorithms epoch_rows is 0.
+  int epoch_rows = 0;
   uint64_t epochs = 0;
   // safe_loop, whose epoch_rows are the rows of one update. It keeps the newest memory_rows rows.
   v1::Planning planning;
   int memory_rows = 200000;
   int quantiles = 0;            // levels drawn per row (AlgorithmInfo)
   int quantile_embedding = 64;  // cosines of a level
-  double discount = 0.99, tau = 0.001;
-  double acting_tau = 1;                // SAC's family
-  bool normalise_observations = false;  // SAC's family
-  double initial_log_std = 0;           // SAC's family: bias of the last layer; 0: the default initialisation
-  double initial_alpha = 1;             // SAC's family
-  Imitation imitation;                  // SAC's family
-  int policy_delay = 2;                 // TD3: updates of the critics per update of the actor
-  uint64_t policy_warmup = 0;           // TD3: updates before critics and actor learn
-  std::string device = "cpu";           // or "cuda"
-  std::string kernels = "auto";         // "fused", "tensor" or "auto" (nn/kernels.h)
-  std::shared_ptr<Team> team;           // divides the work of the CPU's kernels; null: one thread does it
+  Imitation imitation;          // SAC's family
+  int policy_delay = 2;         // TD3: updates of the critics per update of the actor
+  uint64_t policy_warmup = 0;   // TD3: updates before critics and actor learn
+  std::shared_ptr<Team> team;   // divides the work of the CPU's kernels; null: one thread does it
   std::function<void()> alive;  // called now and then during an update that takes seconds, by any thread; may be null
   // Set only by slices.h: `members` are those of a larger population from `slice_first` on, and a batch has all of it.
   int slice_first = 0;
@@ -92,9 +84,13 @@ struct ControlAffineBatch {
   void Resize(int members, int batch, const AlgorithmConfig& config);
 };
 
+// Rows that nets see at once, of all rows and of failures.
+inline int BatchSize(const AlgorithmConfig& config) { return static_cast<int>(config.learner.batch_size()); }
+inline int FailureRows(const AlgorithmConfig& config) { return static_cast<int>(config.learner.failure_batch_size()); }
+
 // Rows per member in a batch, B below.
 inline int BatchRows(const AlgorithmConfig& config) {
-  return config.epoch_rows > 0 ? config.epoch_rows : config.batch_size;
+  return config.epoch_rows > 0 ? config.epoch_rows : BatchSize(config);
 }
 
 // Everything that one update of all members reads, including noise. Host memory, reused from update to update.

@@ -50,7 +50,8 @@ CbfSac::CbfSac(const AlgorithmConfig& config)
   const int64_t first = layout_.size();
   WeightInit init;
   init.xavier_gain = std::sqrt(2.0) / 5, init.last_bias = -1;
-  barrier_ = layout_.AddMlp("barrier", Widths(config_.q_dim, config_.constraint_hidden, 1), Activation::kRelu, init);
+  barrier_ =
+      layout_.AddMlp("barrier", Widths(config_.q_dim, config_.network.constraint_hidden(), 1), Activation::kRelu, init);
   Finish();
   barrier_optimizer_ = NewOptimizer("barrier", v1::MemberEpoch::kConstraintGradientNormFieldNumber, first,
                                     layout_.size() - first, &v1::Hyper::constraint_lr);

@@ -12,10 +12,10 @@ void CostPrice::MakeWorkspace(const AlgorithmConfig& config, int64_t target_firs
   kernels_ = kernels;
   critic_kernels_ = kernels->Group<CriticKernels>();
   cost_kernels_ = kernels->Group<CostKernels>();
-  discount_ = config.discount;
+  discount_ = config.learner.discount();
   critic_.MakeWorkspace(config, target_first, block, kernels);
-  cost_ = kernels->NewFloats(block, config.batch_size, 1), y_ = kernels->NewFloats(block, config.batch_size, 1);
-  d_cost_ = kernels->NewFloats(block, config.batch_size, config.action_dim);
+  cost_ = kernels->NewFloats(block, BatchSize(config), 1), y_ = kernels->NewFloats(block, BatchSize(config), 1);
+  d_cost_ = kernels->NewFloats(block, BatchSize(config), config.action_dim);
   one_ = kernels->NewDoubles(block, 1, 1), loss_ = kernels->NewDoubles(block, 1, 1);
   const std::vector<double> ones(block, 1.0);
   kernels->Upload(ones.data(), one_);

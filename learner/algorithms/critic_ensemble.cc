@@ -8,7 +8,7 @@
 namespace datacom::learner {
 
 void CriticInput::Make(const AlgorithmConfig& config, int block, Kernels* kernels) {
-  const int B = config.batch_size, width = config.obs_dim + config.action_dim;
+  const int B = BatchSize(config), width = config.obs_dim + config.action_dim;
   rows = kernels->NewFloats(block, 2 * B, width);
   next = kernels->NewFloats(block, B, width);
   reward = kernels->NewFloats(block, B, 1);
@@ -16,7 +16,7 @@ void CriticInput::Make(const AlgorithmConfig& config, int block, Kernels* kernel
 }
 
 void CriticInput::Load(const Batch& batch, const AlgorithmConfig& config, int batch_member, Kernels* kernels) const {
-  const int B = config.batch_size, obs = config.obs_dim;
+  const int B = BatchSize(config), obs = config.obs_dim;
   const int64_t first = static_cast<int64_t>(batch_member) * B;
   const float* observation = batch.observation.data() + first * obs;
   kernels->Upload(observation, rows.Rows(0, B).Cols(0, obs));
@@ -52,7 +52,7 @@ void CriticEnsemble::Declare(const std::vector<std::string>& names, CriticKind k
   WeightInit init;
   if (kind == CriticKind::kPlain) init.xavier_gain = std::sqrt(2.0);
   if (twice) init.last_bound = 3e-3;
-  const std::vector<int> widths = Widths(config.obs_dim + config.action_dim, config.critic_hidden, 1);
+  const std::vector<int> widths = Widths(config.obs_dim + config.action_dim, config.network.critic_hidden(), 1);
   first_ = layout->size();
   for (const std::string& name : names) {
     nets_.emplace_back();
@@ -65,7 +65,7 @@ void CriticEnsemble::Declare(const std::vector<std::string>& names, CriticKind k
 void CriticEnsemble::MakeWorkspace(const AlgorithmConfig& config, int64_t target_first, int block, Kernels* kernels) {
   kernels_ = kernels;
   critic_kernels_ = kernels->Group<CriticKernels>();
-  batch_ = config.batch_size, obs_dim_ = config.obs_dim;
+  batch_ = BatchSize(config), obs_dim_ = config.obs_dim;
   for (Net& net : nets_) {
     net.target = net.online.Shifted(target_first);
     net.tape = kernels->NewTape(net.online, block, 2 * batch_);

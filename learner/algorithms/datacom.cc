@@ -24,8 +24,8 @@ constexpr int kRiskPlan = -2;  // of Kernels::Run; updates and pre-training have
 
 void Feasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t target_first, int block, Kernels* kernels) {
   kernels_ = kernels;
-  batch_ = config.batch_size, failures_ = config.failure_batch_size, z_dim_ = config.q_dim + config.x_dim;
-  discount_ = config.discount, slice_first_ = config.slice_first;
+  batch_ = BatchSize(config), failures_ = FailureRows(config), z_dim_ = config.q_dim + config.x_dim;
+  discount_ = config.learner.discount(), slice_first_ = config.slice_first;
   const int B = batch_, loss_rows = batch_ + failures_;
   z_ = kernels->NewFloats(block, B + loss_rows, z_dim_);
   next_z_ = kernels->NewFloats(block, loss_rows, z_dim_);
@@ -123,7 +123,7 @@ class GaussianFeasibility : public Feasibility {
 };
 
 void GaussianFeasibility::Declare(const AlgorithmConfig& config, ParameterLayout* layout) {
-  const std::vector<int> widths = Widths(config.q_dim + config.x_dim, config.constraint_hidden, 1);
+  const std::vector<int> widths = Widths(config.q_dim + config.x_dim, config.network.constraint_hidden(), 1);
   first_ = layout->size();
   mean_.online = layout->AddMlp("constraint.mean", widths, Activation::kSigmoid, {1.0});
   log_std_.online = layout->AddMlp("constraint.log_std", widths, Activation::kSigmoid, {1.0});

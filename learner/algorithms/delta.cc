@@ -29,7 +29,7 @@ bool DeltaPeak::ApplyEpisode(int length, const float* costs, const double* cvar)
   return true;
 }
 
-Delta::Delta(const AlgorithmConfig& config) : discount_(config.discount) {
+Delta::Delta(const AlgorithmConfig& config) : discount_(config.learner.discount()) {
   const std::vector<MemberConfig>& all = PopulationOf(config);
   saves_peaks_ = std::any_of(all.begin(), all.end(),
                              [](const MemberConfig& member) { return DeltaModeOf(member.hyper) == DeltaMode::kPeak; });
@@ -39,8 +39,8 @@ Delta::Delta(const AlgorithmConfig& config) : discount_(config.discount) {
     const DeltaMode mode = DeltaModeOf(hyper);
     Member& member = members_.emplace_back();
     member.raw.value = RawStartOfDelta(hyper.init_delta());
-    member.budget =
-        discounted ? hyper.cost_budget() : DiscountedBudget(hyper.cost_budget(), config.horizon, config.discount);
+    member.budget = discounted ? hyper.cost_budget()
+                               : DiscountedBudget(hyper.cost_budget(), config.horizon, config.learner.discount());
     member.rate = hyper.delta_lr();
     if (mode == DeltaMode::kFixed) member.fixed = hyper.init_delta();
     if (mode == DeltaMode::kPeak) {

@@ -68,7 +68,7 @@ double WeightDecay(int layer, int layers) {
 
 DynamicsLearner::DynamicsLearner(const AlgorithmConfig& config)
     : Population(config),
-      batch_(config.batch_size),
+      batch_(BatchSize(config)),
       memory_(config, config.memory_rows),
       width_(config.obs_dim + 1),
       row_kernels_(kernels_->Group<OnPolicyKernels>()),

@@ -40,7 +40,7 @@ inline double RelativeError(double mean, double budget, double scale) {
 // it evenly.
 inline double EpisodeBudget(const v1::Hyper& hyper, const AlgorithmConfig& config) {
   const bool discounted = FindAlgorithm(config.algorithm)->discounted_budget;
-  return hyper.cost_budget() / (discounted ? DiscountedBudget(1, config.horizon, config.discount) : 1);
+  return hyper.cost_budget() / (discounted ? DiscountedBudget(1, config.horizon, config.learner.discount()) : 1);
 }
 
 }  // namespace datacom::learner

@@ -65,9 +65,10 @@ void QuantileFeasibility::Declare(const AlgorithmConfig& config, ParameterLayout
     throw std::invalid_argument("quantiles and quantile_embedding must be positive, not " +
                                 std::to_string(config.quantiles) + " and " + std::to_string(config.quantile_embedding));
   }
-  const int width = config.constraint_hidden.back();
+  const auto& hidden = config.network.constraint_hidden();
+  const int width = static_cast<int>(*hidden.rbegin());
   std::vector<int> base{config.q_dim + config.x_dim};
-  base.insert(base.end(), config.constraint_hidden.begin(), config.constraint_hidden.end());
+  base.insert(base.end(), hidden.begin(), hidden.end());
   first_ = layout->size();
   online_.base = layout->AddMlp("constraint.base", base, Activation::kRelu, {std::sqrt(2.0)});
   online_.embedding =

@@ -76,7 +76,7 @@ LagSac::LagSac(const AlgorithmConfig& config, const std::vector<std::string>& co
   mean_cost_ = NewStatistic(v1::MemberEpoch::kConstraintMeanFieldNumber);
   damping_ = NewScalar(&v1::Hyper::cost_damping);
   limit_ = NewScalar([this](const v1::Hyper& hyper) {
-    return DiscountedBudget(hyper.cost_budget(), config_.horizon, config_.discount);
+    return DiscountedBudget(hyper.cost_budget(), config_.horizon, config_.learner.discount());
   });
   price_ = kernels_->NewDoubles(block_, 1, 1);
   cost_ = kernels_->NewFloats(block_, batch_, 1);
@@ -130,7 +130,7 @@ void LagSac::CostCriticGradient() {
 }
 
 void LagSac::CostLoss(const FloatView& cost, const DoubleView& loss) {
-  cost_kernels_->CostTarget(cost, critic_input().absorbing, cost_critics_.next(0), config_.discount, y_);
+  cost_kernels_->CostTarget(cost, critic_input().absorbing, cost_critics_.next(0), config_.learner.discount(), y_);
   kernels_->SetZero(loss);
   critic_kernels_->SquaredLoss(cost_critics_.stored(0), y_, 1, cost_critics_.d_out(0), loss);
 }
@@ -186,7 +186,7 @@ void Wcsac::CostLoss(const FloatView& cost, const DoubleView& loss) {
                               critic_input().absorbing,
                               no_failures_,
                               batch_,
-                              config_.discount};
+                              config_.learner.discount()};
   cost_kernels_->GaussianLoss(cost_critics_.stored(kMean), cost_critics_.stored(kSpread), target,
                               cost_critics_.d_out(kMean), cost_critics_.d_out(kSpread), loss);
 }

@@ -59,10 +59,10 @@ double EntropyOf(const double* log_std, int size) {
 }
 
 int PositiveRows(const AlgorithmConfig& config) {
-  if (config.epoch_rows < 1 || config.epochs < 1 || config.passes < 1) {
+  if (config.epoch_rows < 1 || config.epochs < 1 || config.learner.passes() < 1) {
     throw std::invalid_argument(config.algorithm + " learns from whole epochs: epoch_rows, epochs and passes must be " +
                                 "positive, not " + std::to_string(config.epoch_rows) + ", " +
-                                std::to_string(config.epochs) + " and " + std::to_string(config.passes));
+                                std::to_string(config.epochs) + " and " + std::to_string(config.learner.passes()));
   }
   return config.epoch_rows;
 }
@@ -72,11 +72,12 @@ int PositiveRows(const AlgorithmConfig& config) {
 OnPolicy::OnPolicy(const AlgorithmConfig& config, bool keep_activations)
     : Population(config),
       rows_per_epoch_(PositiveRows(config)),
-      batch_(std::min(config.batch_size, rows_per_epoch_)),
+      batch_(std::min(BatchSize(config), rows_per_epoch_)),
       on_policy_kernels_(kernels_->Group<OnPolicyKernels>()),
       multiplier_(config) {
   const int obs = config_.obs_dim;
-  mean_ = layout_.AddMlp("actor.mean", Widths(obs, config_.actor_hidden, config_.action_dim), Activation::kTanh, {});
+  mean_ = layout_.AddMlp("actor.mean", Widths(obs, config_.network.actor_hidden(), config_.action_dim),
+                         Activation::kTanh, {});
   log_std_ = layout_.AddVector("actor.log_std", config_.action_dim, 0);
   actor_end_ = layout_.size();
   critic_ = NewCritic("critic");
@@ -108,7 +109,7 @@ OnPolicy::OnPolicy(const AlgorithmConfig& config, bool keep_activations)
 OnPolicy::Critic OnPolicy::NewCritic(const std::string& name) {
   Critic critic;
   critic.first = layout_.size();
-  critic.net = layout_.AddMlp(name, Widths(config_.obs_dim, config_.critic_hidden, 1), Activation::kTanh, {});
+  critic.net = layout_.AddMlp(name, Widths(config_.obs_dim, config_.network.critic_hidden(), 1), Activation::kTanh, {});
   critic.size = layout_.size() - critic.first;
   return critic;
 }
@@ -247,10 +248,10 @@ void OnPolicy::EvaluateRows() {
 void OnPolicy::EstimateAdvantages() {
   const DoubleView lambda = Block(gae_lambda_);
   constexpr double kAnything = -std::numeric_limits<double>::infinity();
-  on_policy_kernels_->Advantages({reward_, absorbing_, path_end_, value_, next_value_}, kAnything, config_.discount,
-                                 lambda, reward_advantage_, TargetOf(rows_));
+  on_policy_kernels_->Advantages({reward_, absorbing_, path_end_, value_, next_value_}, kAnything,
+                                 config_.learner.discount(), lambda, reward_advantage_, TargetOf(rows_));
   on_policy_kernels_->Advantages({cost_, absorbing_, path_end_, cost_value_, next_cost_value_}, /*least=*/0,
-                                 config_.discount, lambda, cost_advantage_, CostTargetOf(rows_));
+                                 config_.learner.discount(), lambda, cost_advantage_, CostTargetOf(rows_));
   on_policy_kernels_->Standardise(reward_advantage_);
   on_policy_kernels_->Centre(cost_advantage_);
 }

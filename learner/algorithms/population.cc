@@ -33,7 +33,7 @@ double TruncatedNormal(NamedStream* stream) {
 Population::Population(const AlgorithmConfig& config)
     : config_(config),
       members_(static_cast<int>(config.members.size())),
-      kernels_(MakeKernels(config.kernels, config.device, config.team.get())),
+      kernels_(MakeKernels(config.learner.kernels(), config.learner.device(), config.team.get())),
       critic_kernels_(kernels_->Group<CriticKernels>()) {
   if (members_ < 1) throw std::invalid_argument("a population needs at least one member");
   block_ = kernels_->BlockSize(members_);
@@ -181,10 +181,10 @@ void Population::Step(const Optimizer& optimizer, const DoubleView& taking) {
 
 void Population::PolyakTargets() {
   const FloatView source = parameters().Cols(static_cast<int>(target_first_), static_cast<int>(target_size_));
-  kernels_->Polyak(source, config_.tau, Block(active_), targets());
+  kernels_->Polyak(source, config_.learner.tau(), Block(active_), targets());
   if (!averages()) return;
   const FloatView acting = parameters().Cols(static_cast<int>(acting_first_), average_.cols);
-  kernels_->Polyak(acting, config_.acting_tau, Block(active_), Block(average_));
+  kernels_->Polyak(acting, config_.learner.acting_tau(), Block(active_), Block(average_));
 }
 
 void Population::CheckAndRecordLoss(const Statistic& loss) {
@@ -254,7 +254,7 @@ void Population::ResetStats() {
 
 std::string Population::Signature() const {
   const size_t members = PopulationOf(config_).size();
-  const char* const normalised = config_.critic_layer_norm ? "+critic_layer_norm" : "";
+  const char* const normalised = config_.network.critic_layer_norm() ? "+critic_layer_norm" : "";
   std::string signature = config_.algorithm + normalised + " members=" + std::to_string(members);
   for (const ParameterArray& array : layout_.arrays()) {
     signature += " " + array.name;

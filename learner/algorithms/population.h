@@ -186,7 +186,7 @@ class Population : public Algorithm {
   // Throws std::invalid_argument naming the array; also for the gradient of a member that is not in the last block.
   Place Find(int member, const std::string& name) const;
 
-  bool averages() const { return config_.acting_tau < 1; }
+  bool averages() const { return config_.learner.acting_tau() < 1; }
   struct SavedBlock {
     const char* name;
     FloatView view;

@@ -17,7 +17,7 @@ PpoLag::PpoLag(const AlgorithmConfig& config) : OnPolicy(config, /*keep_activati
 }
 
 void PpoLag::Learn() {
-  for (int pass = 0; pass < config_.passes && Learning(); ++pass) {
+  for (int pass = 0; pass < static_cast<int>(config_.learner.passes()) && Learning(); ++pass) {
     Pass(pass);
     kernels_->Run(kOwn, check_divergence_);
   }

@@ -32,7 +32,7 @@ Rcpo::Rcpo(const AlgorithmConfig& config) : OnPolicy(config, /*keep_activations=
 
 void Rcpo::Learn() {
   kernels_->Run(kOwn, natural_step_);
-  for (int pass = 0; pass < config_.passes && Learning(); ++pass) Pass(pass);
+  for (int pass = 0; pass < static_cast<int>(config_.learner.passes()) && Learning(); ++pass) Pass(pass);
 }
 
 void Rcpo::NaturalStep() {

@@ -58,17 +58,18 @@ const RegisterAlgorithm<SafeLayerTd3> kRegistered("safe_layer_td3");
 }  // namespace
 
 SafeLayerTd3::SafeLayerTd3(const AlgorithmConfig& config)
-    : BlockUpdate(config), batch_(config.batch_size), safe_layer_kernels_(kernels_->Group<SafeLayerKernels>()) {
+    : BlockUpdate(config), batch_(BatchSize(config)), safe_layer_kernels_(kernels_->Group<SafeLayerKernels>()) {
   const int obs = config_.obs_dim, n = config_.action_dim, B = batch_;
   critics_.Declare({"critic.0", "critic.1"}, CriticKind::kActionTwice, config_, &layout_);
   WeightInit actor, model;
   actor.last_bound = 3e-3;
   model.xavier_gain = std::sqrt(2.0) / 5, model.last_bias = -1;
   const int64_t actor_first = layout_.size();
-  actor_ = layout_.AddMlp("actor", Widths(obs, config_.actor_hidden, n), Activation::kRelu, actor);
+  actor_ = layout_.AddMlp("actor", Widths(obs, config_.network.actor_hidden(), n), Activation::kRelu, actor);
   const int64_t actor_end = layout_.size();
   MirrorTargets(0, actor_end);
-  model_ = layout_.AddMlp("safety_model", Widths(obs, config_.constraint_hidden, n), Activation::kRelu, model);
+  model_ =
+      layout_.AddMlp("safety_model", Widths(obs, config_.network.constraint_hidden(), n), Activation::kRelu, model);
   Build();
   critics_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
   critic_optimizer_ = NewOptimizer("critic", v1::MemberEpoch::kCriticGradientNormFieldNumber, critics_.first(),
@@ -149,7 +150,7 @@ void SafeLayerTd3::CriticGradient() {
   safe_layer_kernels_->ActionInHalfRanges(policy_action_, box_, ActionColumns(input_.next));
   critics_.EvaluateTargets(targets(), input_);
   const CriticSettings settings = Block(critic_settings_);
-  critic_kernels_->TwinTarget(settings.Step(input_, config_.discount), critics_.NextTwins(settings), y_);
+  critic_kernels_->TwinTarget(settings.Step(input_, config_.learner.discount()), critics_.NextTwins(settings), y_);
 
   safe_layer_kernels_->ActionInHalfRanges(action_, box_, ActionColumns(input_.rows.Rows(batch_, batch_)));
   critics_.EvaluateStored(parameters(), input_);

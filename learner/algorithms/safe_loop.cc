@@ -126,7 +126,7 @@ void SafeLoop::DeclareNets() {
   critics_.Declare({"critic.0", "critic.1"}, CriticKind::kDefault, config_, &layout_);
   MirrorTargets(0, layout_.size());
   actor_first_ = layout_.size();
-  actor_ = layout_.AddMlp("actor", Widths(obs, config_.actor_hidden, 2 * n), Activation::kRelu, {});
+  actor_ = layout_.AddMlp("actor", Widths(obs, config_.network.actor_hidden(), 2 * n), Activation::kRelu, {});
   actor_end_ = layout_.size();
   DeclareEnsemble();
 }
@@ -229,8 +229,8 @@ void SafeLoop::CriticPart() {
   Sample(input_.next.Cols(0, config_.obs_dim), noise_, next_);
   critics_.EvaluateTargets(targets(), input_);
   const CriticSettings settings = Block(critic_settings_);
-  sac_kernels_->SoftTarget(settings.Step(input_, config_.discount), critics_.NextTwins(settings), next_.log_pi,
-                           log_alpha_, y_);
+  sac_kernels_->SoftTarget(settings.Step(input_, config_.learner.discount()), critics_.NextTwins(settings),
+                           next_.log_pi, log_alpha_, y_);
   critics_.EvaluateStored(parameters(), input_);
   critics_.Regress(parameters(), input_, y_, gradients(), critic_loss_.value);
   CheckAndRecordLoss(critic_loss_);

@@ -35,7 +35,7 @@ void FoldNormalisation(const std::vector<float>& mean, const std::vector<float>&
 }  // namespace
 
 SoftActorCritic::SoftActorCritic(const AlgorithmConfig& config)
-    : BlockUpdate(config), batch_(config.batch_size), sac_kernels_(kernels_->Group<SacKernels>()) {
+    : BlockUpdate(config), batch_(BatchSize(config)), sac_kernels_(kernels_->Group<SacKernels>()) {
   pretrain_ = [this] {
     NormaliseObservations();
     EvaluateState();
@@ -61,13 +61,13 @@ void SoftActorCritic::Compute() {
 void SoftActorCritic::StepValues() {
   kernels_->Each(static_cast<int>(value_optimizers_.size()), [&](int i) { Step(value_optimizers_[i]); });
   PolyakTargets();
-  if (config_.normalise_observations) {
+  if (config_.learner.normalise_observations()) {
     normaliser_.Add(parameters(), raw_, Block(active_), Block(normaliser_.statistics()));
   }
 }
 
 void SoftActorCritic::NormaliseObservations() {
-  if (!config_.normalise_observations) return;
+  if (!config_.learner.normalise_observations()) return;
   const FloatView stored = input_.rows.Rows(batch_, batch_).Cols(0, config_.obs_dim);
   for (const FloatView& out : {Observation(), stored}) normaliser_.Normalise(parameters(), raw_, kNoLimit, out);
   normaliser_.Normalise(parameters(), NextObservation(), kNoLimit, NextObservation());  // a published net has none
@@ -76,16 +76,16 @@ void SoftActorCritic::NormaliseObservations() {
 void SoftActorCritic::Pretrain(const Batch& batch) { RunBlocks(batch, kPretrainPlan, pretrain_); }
 
 void SoftActorCritic::DeclareActor() {
-  const std::vector<int> widths = Widths(config_.obs_dim, config_.actor_hidden, config_.action_dim);
+  const std::vector<int> widths = Widths(config_.obs_dim, config_.network.actor_hidden(), config_.action_dim);
   actor_first_ = acting_first_ = layout_.size();
   WeightInit spread;
-  spread.last_bias = config_.initial_log_std;
+  spread.last_bias = config_.network.initial_log_std();
   mean_ = layout_.AddMlp("actor.mean", widths, Activation::kRelu, {});
   log_std_ = layout_.AddMlp("actor.log_std", widths, Activation::kRelu, spread);
   actor_end_ = layout_.size();
-  log_alpha_ = layout_.AddVector("log_alpha", 1, std::log(config_.initial_alpha));
+  log_alpha_ = layout_.AddVector("log_alpha", 1, std::log(config_.learner.initial_alpha()));
   averaged_end_ = layout_.size();  // the statistics of observations act as they are
-  if (config_.normalise_observations) normaliser_.Declare(config_.obs_dim, &layout_);
+  if (config_.learner.normalise_observations()) normaliser_.Declare(config_.obs_dim, &layout_);
 }
 
 void SoftActorCritic::MakeWorkspace() {
@@ -107,7 +107,7 @@ void SoftActorCritic::MakeWorkspace() {
   box_ = NewActionBox();
   const auto rows = [this, B](int cols) { return kernels_->NewFloats(block_, B, cols); };
   input_.Make(config_, block_, kernels_.get());
-  if (config_.normalise_observations) {
+  if (config_.learner.normalise_observations()) {
     normaliser_.Make(members_, kReach, kernels_.get());
     RegisterStatistics(normaliser_.statistics());
     raw_ = rows(config_.obs_dim);
@@ -125,7 +125,7 @@ void SoftActorCritic::MakeWorkspace() {
 void SoftActorCritic::LoadTransitions(const Batch& batch) {
   const int B = batch_, n = config_.action_dim;
   input_.Load(batch, config_, batch_member(), kernels_.get());
-  if (config_.normalise_observations) kernels_->Upload(BlockOf(batch.observation, B * config_.obs_dim), raw_);
+  if (config_.learner.normalise_observations()) kernels_->Upload(BlockOf(batch.observation, B * config_.obs_dim), raw_);
   kernels_->Upload(BlockOf(batch.action, B * n), input_.rows.Rows(B, B).Cols(config_.obs_dim, n));
   if (imitates()) {
     kernels_->Upload(BlockOf(batch.command, B * n), command_);
@@ -171,8 +171,8 @@ void SoftActorCritic::TemperatureGradient() {
 void SoftActorCritic::CriticGradient() {
   critics_.EvaluateTargets(targets(), input_);
   const CriticSettings settings = Block(critic_settings_);
-  sac_kernels_->SoftTarget(settings.Step(input_, config_.discount), critics_.NextTwins(settings), next_.log_pi,
-                           LogAlpha(), y_);
+  sac_kernels_->SoftTarget(settings.Step(input_, config_.learner.discount()), critics_.NextTwins(settings),
+                           next_.log_pi, LogAlpha(), y_);
   critics_.Regress(parameters(), input_, y_, gradients(), critic_loss_.value);
   CheckAndRecordLoss(critic_loss_);
   RecordCritics(critics_.stored(0), critics_.stored(1), settings.reward_scale);
@@ -181,7 +181,7 @@ void SoftActorCritic::CriticGradient() {
 
 void SoftActorCritic::Publish(int /*member*/, const HostParameters& parameters, ActingParameters* out) const {
   parameters.AddNet("actor", out);
-  if (!config_.normalise_observations) return;
+  if (!config_.learner.normalise_observations()) return;
   const std::vector<float> mean = parameters.Read("observation.mean"), std = parameters.Read("observation.std");
   for (const char* net : {"actor.mean.0", "actor.log_std.0"}) FoldNormalisation(mean, std, net, &out->arrays);
 }

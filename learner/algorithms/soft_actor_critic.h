@@ -29,7 +29,8 @@ class SoftActorCritic : public BlockUpdate {
   // Building: critics first, so that their targets and the targets of the nets that the algorithm adds next are one
   // range. Call MakeWorkspace after Build.
   void DeclareCritics() {
-    critics_.Declare({"critic.0", "critic.1"}, CriticKind::kPlain, config_, &layout_, config_.critic_layer_norm);
+    critics_.Declare({"critic.0", "critic.1"}, CriticKind::kPlain, config_, &layout_,
+                     config_.network.critic_layer_norm());
   }
   void DeclareActor();
   void MakeWorkspace();

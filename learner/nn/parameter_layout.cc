@@ -41,13 +41,6 @@ int64_t ParameterArray::size() const {
   return product;
 }
 
-std::vector<int> Widths(int in, const std::vector<int>& hidden, int out) {
-  std::vector<int> widths{in};
-  widths.insert(widths.end(), hidden.begin(), hidden.end());
-  widths.push_back(out);
-  return widths;
-}
-
 void ParameterLayout::Pad() { size_ = (size_ + 15) / 16 * 16; }
 
 int64_t ParameterLayout::Add(const std::string& name, std::vector<uint32_t> shape, double bound, double centre) {

@@ -67,7 +67,13 @@ struct WeightInit {
 };
 
 // The widths of a perceptron: in, hidden..., out.
-std::vector<int> Widths(int in, const std::vector<int>& hidden, int out);
+template <typename Sizes>
+std::vector<int> Widths(int in, const Sizes& hidden, int out) {
+  std::vector<int> widths{in};
+  widths.insert(widths.end(), hidden.begin(), hidden.end());
+  widths.push_back(out);
+  return widths;
+}
 
 // Places arrays in a block one after another, each at a multiple of 16 floats (a cache line).
 class ParameterLayout {

@@ -48,8 +48,8 @@ class Floor {
  public:
   Floor(const std::string& algorithm, AlgorithmConfig config) : members_(config.members.size()) {
     config.members.resize(1);
-    config.kernels = "fused";
-    config.device = "cpu";
+    config.learner.set_kernels("fused");
+    config.learner.set_device("cpu");
     const std::unique_ptr<Algorithm> learner = MakeAlgorithm(config);
     const Batch batch = RandomBatch(config);
     learner->Update(batch);  // allocates
@@ -130,8 +130,8 @@ void PrintUnchanged(const std::string& algorithm, const Shape& shape, int update
 
 Result Measure(const std::string& algorithm, const Shape& shape, int members, const Options& options) {
   AlgorithmConfig config = TimedConfigOf(algorithm, shape, members);
-  config.device = options.device;
-  config.kernels = options.kernels;
+  config.learner.set_device(options.device);
+  config.learner.set_kernels(options.kernels);
   const std::unique_ptr<Algorithm> learner = MakeAlgorithm(config);
   for (int m = 0; shape.multiplier && m < members; ++m) SetArray(learner.get(), m, "multiplier", {0.2f});
   const Batch batch = RandomBatch(config);
@@ -161,8 +161,8 @@ Result Measure(const std::string& algorithm, const Shape& shape, int members, co
 void MeasureParts(const std::string& algorithm, const Shape& shape, int members, const Options& options,
                   std::vector<Result>* results) {
   AlgorithmConfig config = TimedConfigOf(algorithm, shape, members);
-  config.device = options.device;
-  config.kernels = options.kernels;
+  config.learner.set_device(options.device);
+  config.learner.set_kernels(options.kernels);
   if (!options.threads.empty()) config.team = std::make_shared<Team>(options.threads.back(), /*pin=*/false);
   const std::unique_ptr<Algorithm> learner = MakeAlgorithm(config);
   const Batch batch = RandomBatch(config);

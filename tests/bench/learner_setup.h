@@ -37,20 +37,23 @@ inline AlgorithmConfig ConfigOf(const std::string& algorithm, const Shape& shape
   config.action_low.assign(shape.action, -1), config.action_high.assign(shape.action, 1);
   config.horizon = 300;
   config.known.assign(shape.known, "row");
-  config.critic_layer_norm = shape.critic_layer_norm;
-  config.normalise_observations = shape.normalise_observations;
-  for (std::vector<int>* widths : {&config.actor_hidden, &config.critic_hidden, &config.constraint_hidden}) {
-    std::fill(widths->begin(), widths->end(), shape.hidden);
+  config.network.set_critic_layer_norm(shape.critic_layer_norm);
+  config.learner.set_normalise_observations(shape.normalise_observations);
+  v1::Network& net = config.network;
+  for (auto* const widths :
+       {net.mutable_actor_hidden(), net.mutable_critic_hidden(), net.mutable_constraint_hidden()}) {
+    widths->Resize(2, shape.hidden);
   }
-  config.batch_size = shape.batch;
+  config.learner.set_batch_size(shape.batch);
   config.quantiles = FindAlgorithm(algorithm)->quantiles;
-  if (config.quantiles > 0) config.constraint_hidden = {128, 128, 128};
+  if (config.quantiles > 0) net.mutable_constraint_hidden()->Resize(3, 128);
   if (IsOnPolicy(algorithm)) {
     config.epoch_rows = 20000, config.epochs = 100;
-    config.passes = algorithm == "rcpo" ? 10 : 40, config.batch_size = algorithm == "rcpo" ? 128 : 64;
+    config.learner.set_passes(algorithm == "rcpo" ? 10 : 40),
+        config.learner.set_batch_size(algorithm == "rcpo" ? 128 : 64);
   }
   if (FindAlgorithm(algorithm)->plans) {
-    config.batch_size = 256;
+    config.learner.set_batch_size(256);
     config.epoch_rows = config.memory_rows = 2000;
     config.planning.set_random_rows(0);
     config.planning.set_policy_period(2000), config.planning.set_model_period(2000);

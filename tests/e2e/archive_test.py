@@ -149,6 +149,23 @@ class ArchiveTest(ArchivedRunTest):
         os.rmdir(os.path.join(folder, ".restoring"))
         self.assertNotIn(".restoring", os.listdir(folder))
 
+    def test_an_older_copy_of_the_folder_does_not_replace_a_newer_archive(self):
+        place, old = os.path.join(self.folder, "archive"), os.path.join(self.folder, "old")
+        training = self.training("a").start()
+        training.wait(lambda: len(cuts(place)) > 1, "two cuts")
+        processes = training.processes()
+        for process in processes:
+            os.kill(process, signal.SIGSTOP)
+        shutil.copytree(training.folder, old)
+        for process in reversed(processes):
+            os.kill(process, signal.SIGCONT)
+        training.finish()
+        newest = cuts(place)
+        for refused in (self.refused("copy", old, place), self.refused("train", "--run-dir", old, "--resume", "--no-film", "--archive", place)):
+            self.assertIn("is an older copy of run", refused)
+        self.assertEqual(cuts(place), newest)
+        self.check_copy(place, "copy")
+
     def test_policies_that_a_resumed_run_writes_again_are_copied_again(self):
         place = os.path.join(self.folder, "archive")
         settings = [*SMALL_RING, "run.steps_per_epoch=15000"]
@@ -343,6 +360,26 @@ class ObjectStoreTest(ArchivedRunTest):
         self.assertEqual(len(cuts(there)), 2)
         status = run("status", training.folder)
         self.assertNotIn("old parts stay", status.stdout + status.stderr)
+
+    def test_an_upload_that_outlives_its_run_keeps_nothing_locked(self):
+        slow, begun = os.path.join(self.folder, "rclone"), os.path.join(self.folder, "begun")
+        with open(slow, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\ncase \" $* \" in *\" --no-traverse {self.folder}\"*) echo $$ > {begun}; exec sleep {PATIENCE};; esac\nexec {self.store.rclone} \"$@\"\n")
+        os.chmod(slow, 0o755)
+        training = self.training("a", place="s3://bucket/slow")
+        training.environment = dict(self.store.environment, DATACOM_RCLONE=slow)
+        training.start().wait(lambda: os.path.exists(begun) and os.path.getsize(begun) > 0, "an upload")
+        processes = training.processes()
+        training.process.kill()
+        training.process.wait()
+        for process in processes[1:]:
+            wait_for_end(process)
+        with open(begun, encoding="utf-8") as file:
+            upload = int(file.read())
+        self.addCleanup(os.kill, upload, signal.SIGKILL)
+        training.environment = self.store.environment
+        training.start("--resume").finish()
+        os.kill(upload, 0)  # it is still there
 
     def test_a_wrong_secret_is_refused_before_the_run_begins(self):
         wrong = dict(self.store.environment, AWS_SECRET_ACCESS_KEY="another")

@@ -26,8 +26,8 @@ class DatasetDrawsTest : public ::testing::Test {
  protected:
   DatasetDrawsTest() {
     EXPECT_THAT(datacom::testing::MakeDataset(folder_, schema_, {300, 200}), IsOk());
-    config_.batch_size = 32;
-    config_.failure_batch_size = 6;
+    config_.learner.set_batch_size(32);
+    config_.learner.set_failure_batch_size(6);
     config_.run_seed = 5;
     config_.obs_dim = config_.q_dim = kObs;
     config_.action_dim = kAction;

@@ -42,7 +42,7 @@ TEST(AlgorithmConfig, OnlyOnPolicyAlgorithmsHaveAnEpochAsUpdate) {
   const AlgorithmConfig config = MakeAlgorithmConfig(ResolveExperiment(experiment), FakeTaskModel()).value();
   EXPECT_EQ(config.epoch_rows, 500);
   EXPECT_EQ(config.epochs, 7u);
-  EXPECT_EQ(config.failure_batch_size, 0);
+  EXPECT_EQ(FailureRows(config), 0);
   EXPECT_EQ(MakeAlgorithmConfig(FakeExperiment(), FakeTaskModel())->epoch_rows, 0);
 }
 
@@ -72,16 +72,16 @@ TEST(RunSettings, SayWhichAlgorithmsAreOnPolicy) {
 TEST(AlgorithmConfig, HasTheStartOfThePolicyAndNormalisedObservationsOfTheExperiment) {
   v1::Experiment experiment = FakeExperiment();
   const auto plain = MakeAlgorithmConfig(experiment, FakeTaskModel());
-  EXPECT_FALSE(plain->normalise_observations);
-  EXPECT_EQ(plain->initial_alpha, 1);
-  EXPECT_EQ(plain->initial_log_std, 0);
+  EXPECT_FALSE(plain->learner.normalise_observations());
+  EXPECT_EQ(plain->learner.initial_alpha(), 1);
+  EXPECT_EQ(plain->network.initial_log_std(), 0);
   experiment.mutable_learner()->set_normalise_observations(true);
   experiment.mutable_learner()->set_initial_alpha(0.25);
   experiment.mutable_network()->set_initial_log_std(-1.5);
   const auto asked = MakeAlgorithmConfig(experiment, FakeTaskModel());
-  EXPECT_TRUE(asked->normalise_observations);
-  EXPECT_EQ(asked->initial_alpha, 0.25);
-  EXPECT_EQ(asked->initial_log_std, -1.5);
+  EXPECT_TRUE(asked->learner.normalise_observations());
+  EXPECT_EQ(asked->learner.initial_alpha(), 0.25);
+  EXPECT_EQ(asked->network.initial_log_std(), -1.5);
 }
 
 TEST(AlgorithmConfig, BoundsReturnsByTheTasksRewardsWhereAMemberHasNoBoundsOfItsOwn) {
@@ -129,9 +129,9 @@ TEST(AlgorithmConfig, HasTheControllerThatTheExperimentImitates) {
 
 TEST(AlgorithmConfig, NormalisesTheCriticsIfTheExperimentSaysSo) {
   v1::Experiment experiment = FakeExperiment();
-  EXPECT_FALSE(MakeAlgorithmConfig(experiment, FakeTaskModel())->critic_layer_norm);
+  EXPECT_FALSE(MakeAlgorithmConfig(experiment, FakeTaskModel())->network.critic_layer_norm());
   experiment.mutable_network()->set_critic_layer_norm(true);
-  EXPECT_TRUE(MakeAlgorithmConfig(experiment, FakeTaskModel())->critic_layer_norm);
+  EXPECT_TRUE(MakeAlgorithmConfig(experiment, FakeTaskModel())->network.critic_layer_norm());
 }
 
 TEST(AlgorithmConfig, RefusesATaskInWhichTheAlgorithmCannotAct) {

@@ -33,7 +33,7 @@ class FakeAlgorithm : public Algorithm {
       Mix(&members_[m], batch.now.z, m);
       Mix(&members_[m], batch.noise_actor, m);
       Mix(&members_[m], batch.noise_next, m);
-      members_[m].loss_sum += batch.reward[m * config_.batch_size];
+      members_[m].loss_sum += batch.reward[m * BatchSize(config_)];
       members_[m].loss_count += 1;
     }
   }

@@ -49,8 +49,8 @@ struct FakeReplay {
     for (size_t member = 0; member < config.members.size(); ++member) {
       v1::MemberBatch* batch = reply.add_batches();
       RandomStream stream(StreamKey("test.draw", {config.members[member].seed, update}));
-      batch->set_main(Rows(config.batch_size, &stream));
-      if (update % 2 == 0) batch->set_failure(Rows(config.failure_batch_size, &stream));
+      batch->set_main(Rows(BatchSize(config), &stream));
+      if (update % 2 == 0) batch->set_failure(Rows(FailureRows(config), &stream));
       batch->set_rows_seen(now);
       batch->set_inserted(now);
       for (uint64_t row = before + 1; row <= now; ++row) {

@@ -21,6 +21,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "common/base/files.h"
 #include "common/base/folder_lock.h"
@@ -28,6 +29,7 @@
 #include "common/base/random.h"
 #include "common/base/status.h"
 #include "common/config/sha256.h"
+#include "common/records/checkpoint.h"
 #include "deploy/tools/archive/cut.h"
 #include "replay/sessions.h"
 
@@ -117,10 +119,12 @@ absl::StatusOr<Newest> FindNewestIn(const std::map<std::string, uint64_t>& objec
 std::string OwnerFile(const std::string& run_dir) { return run_dir + "/archive/owner"; }
 
 // The number that makes the folder an owner; 0 when it has none.
-uint64_t OwnerOf(const std::string& run_dir) {
+absl::StatusOr<uint64_t> OwnerOf(const std::string& run_dir) {
   uint64_t owner = 0;
   const absl::StatusOr<std::string> text = ReadFile(OwnerFile(run_dir));
-  return text.ok() && absl::SimpleAtoi(absl::StripAsciiWhitespace(*text), &owner) ? owner : 0;
+  if (absl::IsNotFound(text.status())) return owner;
+  RETURN_IF_ERROR(text.status());
+  return absl::SimpleAtoi(absl::StripAsciiWhitespace(*text), &owner) ? owner : 0;
 }
 
 absl::StatusOr<uint64_t> BecomeOwner(const std::string& run_dir) {
@@ -128,6 +132,17 @@ absl::StatusOr<uint64_t> BecomeOwner(const std::string& run_dir) {
   RETURN_IF_ERROR(MakeFolders(run_dir + "/archive"));
   RETURN_IF_ERROR(WriteFileAtomically(OwnerFile(run_dir), absl::StrCat(owner, "\n")));
   return owner;
+}
+
+// Whether the folder is in an earlier state than the cut, e.g. a backup that was put back.
+absl::StatusOr<bool> IsOlder(const std::string& run_dir, const v1::ArchiveCut& cut) {
+  ASSIGN_OR_RETURN(const uint32_t starts, LastIncarnation(run_dir + "/checkpoints/incarnation"));
+  if (starts != cut.incarnation()) return starts < cut.incarnation();
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(run_dir + "/checkpoints"));
+  return std::none_of(names.begin(), names.end(), [&](const std::string& name) {
+    uint64_t update = 0;  // a crash leaves a checkpoint that is being replaced under its second name
+    return absl::SimpleAtoi(absl::StripSuffix(name, ".old"), &update) && update >= cut.update();
+  });
 }
 
 // Whether the folder is the run of the cut and owns the archive; if not, what is different.
@@ -139,10 +154,17 @@ absl::StatusOr<std::string> WhyNotOwner(const std::string& run_dir, const std::s
     return absl::StrCat(place, " holds run ", cut.run_id(), ", not ", id, " of ", run_dir,
                         "; name another place, or resume that run");
   }
-  bool known = OwnerOf(run_dir) == cut.owner();
+  ASSIGN_OR_RETURN(const uint64_t owner, OwnerOf(run_dir));
+  bool known = owner == cut.owner();
   if (const auto sessions = replay::SessionTable::Read(run_dir + "/replay"); known && sessions.ok()) {
     const auto& starts = sessions->starts();  // two copies of the folder have the same owner
     known = cut.replay_start() == 0 || std::find(starts.begin(), starts.end(), cut.replay_start()) != starts.end();
+  }
+  ASSIGN_OR_RETURN(const bool older, IsOlder(run_dir, cut));
+  if (known && older) {
+    return absl::StrCat(run_dir, " is an older copy of run ", id, ": ", place, " holds update ", cut.update(),
+                        " of start ", cut.incarnation(),
+                        "; resume the archive into a new folder, or name another place for this copy");
   }
   if (known) return "";
   return absl::StrCat(place, " holds update ", cut.update(), " of another copy of run ", id, ", which went on without ",
@@ -236,7 +258,7 @@ absl::StatusOr<Copied> CopyNew(const std::string& run_dir, const std::string& pl
   Copied copied;
   copied.update = newest.cut.update();
   if (only_check) return copied;
-  uint64_t owner = OwnerOf(run_dir);
+  ASSIGN_OR_RETURN(uint64_t owner, OwnerOf(run_dir));
   if (owner == 0) {
     ASSIGN_OR_RETURN(owner, BecomeOwner(run_dir));
   }
@@ -341,6 +363,14 @@ absl::StatusOr<v1::ArchiveCut> Restore(const std::string& place, const std::stri
   const bool made = !fs::exists(run_dir, error);
   RETURN_IF_ERROR(MakeFolders(begun));
   const std::string objects = begun + "/objects", run = begun + "/run";
+  uint64_t needed = 0;
+  for (const v1::ArchivedFile& file : newest.cut.files()) needed += file.bytes();
+  for (const auto& [name, bytes] : ObjectsOf(newest.cut)) needed += bytes;
+  ASSIGN_OR_RETURN(const uint64_t free, FreeBytes(begun));
+  if (free < needed) {
+    fs::remove_all(made ? run_dir : begun, error);
+    return absl::ResourceExhaustedError(NoSpaceMessage(run, needed));
+  }
   if (own) {  // first, so that a former owner that still trains deletes nothing
     ASSIGN_OR_RETURN(const uint64_t owner, BecomeOwner(run));
     newest.cut.set_owner(owner);

@@ -17,6 +17,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/config/sha256.h"
@@ -36,7 +38,48 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kAttempts = 20;
+constexpr absl::Duration kPause = absl::Milliseconds(100);
+constexpr uint64_t kLeftFree = uint64_t{64} << 20;
 constexpr char kSessions[] = "replay/sessions", kCredit[] = "replay/credit", kIncarnation[] = "checkpoints/incarnation";
+
+// One version of a file, also if another one takes its name meanwhile.
+class Source {
+ public:
+  static absl::StatusOr<Source> Open(const std::string& path) {
+    Source source(path, ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (source.file_ < 0) return ErrnoStatus(errno, absl::StrCat("open ", path));
+    const off_t size = ::lseek(source.file_, 0, SEEK_END);
+    if (size < 0) return ErrnoStatus(errno, absl::StrCat("read ", path));
+    source.size_ = static_cast<uint64_t>(size);
+    return source;
+  }
+  Source(Source&& other) noexcept
+      : path_(std::move(other.path_)), file_(std::exchange(other.file_, -1)), size_(other.size_) {}
+  Source& operator=(Source&&) = delete;
+  ~Source() {
+    if (file_ >= 0) ::close(file_);
+  }
+  uint64_t size() const { return size_; }  // when it was opened
+
+  absl::StatusOr<std::string> Read(uint64_t from, uint64_t to) const {
+    std::string bytes(to - from, '\0');
+    size_t done = 0;
+    ssize_t count = 0;
+    while (done < bytes.size() &&
+           (count = ::pread(file_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(from + done))) > 0) {
+      done += static_cast<size_t>(count);
+    }
+    if (count < 0) return ErrnoStatus(errno, absl::StrCat("read ", path_));
+    if (done == bytes.size()) return bytes;
+    return absl::AbortedError(absl::StrCat(path_, ": became shorter than ", to, " bytes"));
+  }
+
+ private:
+  Source(std::string path, int file) : path_(std::move(path)), file_(file) {}
+  std::string path_;
+  int file_;
+  uint64_t size_ = 0;
+};
 
 class Cutter {
  public:
@@ -62,7 +105,7 @@ class Cutter {
   // The same file in the former cut; null if it had none.
   const v1::ArchivedFile* Before(const std::string& path) const;
   absl::Status AddPart(absl::string_view bytes, v1::ArchivedFile* file, v1::ArchivedPart part);
-  absl::Status AddRange(uint64_t from, uint64_t to, v1::ArchivedFile* file);  // from the run's file
+  absl::Status AddRange(const Source& source, uint64_t from, uint64_t to, v1::ArchivedFile* file);
   absl::Status AddContent(const std::string& path, absl::string_view content);
   absl::Status AddWhole(const std::string& path);
   absl::Status AddIfThere(const std::string& path) {
@@ -106,6 +149,8 @@ absl::Status Cutter::AddPart(absl::string_view bytes, v1::ArchivedFile* file, v1
   const std::string object = ObjectOf(file->path(), part);
   if (!objects_.insert(object).second) return absl::OkStatus();
   const std::string target = spool_ + "/" + object;
+  ASSIGN_OR_RETURN(const uint64_t free, FreeBytes(run_dir_));  // the run needs it more than the archive
+  if (free < bytes.size() + kLeftFree) return absl::ResourceExhaustedError(NoSpaceMessage(target, bytes.size()));
   std::error_code error;  // the write fails, too
   fs::create_directories(fs::path(target).parent_path(), error);
   std::ofstream file_of_part(target, std::ios::binary);  // need not survive this process
@@ -114,27 +159,10 @@ absl::Status Cutter::AddPart(absl::string_view bytes, v1::ArchivedFile* file, v1
   return file_of_part ? absl::OkStatus() : absl::UnavailableError(absl::StrCat("write ", target, ": failed"));
 }
 
-absl::StatusOr<std::string> ReadRange(const std::string& path, uint64_t from, uint64_t to) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return ErrnoStatus(errno, absl::StrCat("open ", path));
-  std::string bytes(to - from, '\0');
-  size_t done = 0;
-  ssize_t count = 0;
-  while (done < bytes.size() &&
-         (count = ::pread(file, bytes.data() + done, bytes.size() - done, static_cast<off_t>(from + done))) > 0) {
-    done += static_cast<size_t>(count);
-  }
-  const int error = errno;
-  ::close(file);
-  if (count < 0) return ErrnoStatus(error, absl::StrCat("read ", path));
-  if (done == bytes.size()) return bytes;
-  return absl::DataLossError(absl::StrCat(path, ": ends at byte ", from + done, ", the checkpoint says ", to));
-}
-
-absl::Status Cutter::AddRange(uint64_t from, uint64_t to, v1::ArchivedFile* file) {
+absl::Status Cutter::AddRange(const Source& source, uint64_t from, uint64_t to, v1::ArchivedFile* file) {
   while (from < to) {
     const uint64_t end = std::min(to, from + kMostPartBytes);
-    ASSIGN_OR_RETURN(const std::string bytes, ReadRange(Path(file->path()), from, end));
+    ASSIGN_OR_RETURN(const std::string bytes, source.Read(from, end));
     v1::ArchivedPart part;
     part.set_offset(from);
     RETURN_IF_ERROR(AddPart(bytes, file, part));
@@ -148,14 +176,17 @@ absl::Status Cutter::AddContent(const std::string& path, absl::string_view conte
 }
 
 absl::Status Cutter::AddWhole(const std::string& path) {
-  std::error_code error;
-  const uint64_t bytes = fs::file_size(Path(path), error);
-  if (error) return ErrnoStatus(error.value(), Path(path));
-  return AddRange(0, bytes, Add(path, bytes));
+  ASSIGN_OR_RETURN(const Source source, Source::Open(Path(path)));
+  return AddRange(source, 0, source.size(), Add(path, source.size()));
 }
 
 // A part that is not larger than what follows it becomes one with it.
 absl::Status Cutter::AddGrowing(const std::string& path, uint64_t bytes) {
+  ASSIGN_OR_RETURN(const Source source, Source::Open(Path(path)));
+  if (source.size() < bytes) {
+    return absl::DataLossError(
+        absl::StrCat(Path(path), ": ends at byte ", source.size(), ", the checkpoint says ", bytes));
+  }
   v1::ArchivedFile* const file = Add(path, bytes);
   uint64_t from = 0;
   const v1::ArchivedFile* const before = Before(path);
@@ -164,7 +195,7 @@ absl::Status Cutter::AddGrowing(const std::string& path, uint64_t bytes) {
     const v1::ArchivedPart& part = before->parts(i);
     if (part.offset() + part.bytes() > bytes) break;
     if (!same_start) {  // a learner that has resumed may have written the end of the file again
-      ASSIGN_OR_RETURN(const std::string now, ReadRange(Path(path), part.offset(), part.offset() + part.bytes()));
+      ASSIGN_OR_RETURN(const std::string now, source.Read(part.offset(), part.offset() + part.bytes()));
       if (Sha256Hex(now) != part.sha256()) break;
     }
     *file->add_parts() = part;
@@ -176,18 +207,21 @@ absl::Status Cutter::AddGrowing(const std::string& path, uint64_t bytes) {
     from = last.offset();
     file->mutable_parts()->RemoveLast();
   }
-  return AddRange(from, bytes, file);
+  return AddRange(source, from, bytes, file);
 }
 
 // The former cut may have other policies of this epoch: of an earlier learner, before this one ended the epoch.
 absl::Status Cutter::AddPolicies(const v1::FileEnd& end) {
   const v1::ArchivedFile* const before = Before(end.path());
-  if (before != nullptr && before->parts_size() == 1 && before->parts(0).sha256() == end.sha256()) {
+  if (before != nullptr && before->sha256() == end.sha256()) {
     *cut_.add_files() = *before;
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(CheckRunFile(run_dir_, end.path(), {end.bytes(), end.sha256()}));
-  return AddRange(0, end.bytes(), Add(end.path(), end.bytes()));
+  ASSIGN_OR_RETURN(const Source source, Source::Open(Path(end.path())));
+  v1::ArchivedFile* const file = Add(end.path(), end.bytes());
+  file->set_sha256(end.sha256());
+  return AddRange(source, 0, end.bytes(), file);
 }
 
 absl::Status Cutter::AddCheckpoint(uint64_t update) {
@@ -253,7 +287,8 @@ absl::Status Cutter::AddRing(const std::string& path, uint32_t member, uint64_t 
   const uint64_t first = (end - std::min(end, ring->kept())) / kRingBlockRecords, whole = end / kRingBlockRecords;
   uint64_t from = first;
   const v1::ArchivedFile* const before = Before(path);
-  if (before != nullptr && before->bytes() == file->bytes()) {  // a larger ring has other places
+  // A larger ring has other places, unless no row was overwritten before.
+  if (before != nullptr && (before->bytes() == file->bytes() || (before->bytes() < file->bytes() && first == 0))) {
     for (const v1::ArchivedPart& part : before->parts()) {
       const uint64_t part_end = part.block() + part.blocks();
       if (part.blocks() == 0 || part_end <= first || part_end > whole) continue;
@@ -371,6 +406,10 @@ absl::StatusOr<std::optional<v1::LearnerCheckpoint>> NewestSound(const std::stri
     if (!absl::IsNotFound(loaded.status())) damage = loaded.status();
   }
   if (!damage.ok()) return damage;
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder));
+  const bool replaced =
+      std::any_of(names.begin(), names.end(), [](const std::string& name) { return absl::EndsWith(name, ".old"); });
+  if (replaced) return absl::AbortedError("the checkpoint is being replaced");
   return std::nullopt;
 }
 
@@ -386,11 +425,15 @@ absl::StatusOr<std::optional<v1::ArchiveCut>> TakeCut(const std::string& run_dir
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     std::error_code error;
     fs::remove_all(spool, error);
-    ASSIGN_OR_RETURN(const auto checkpoint, NewestSound(run_dir + "/checkpoints"));
-    if (!checkpoint) return std::nullopt;
-    absl::StatusOr<v1::ArchiveCut> cut = Cutter(run_dir, former, spool).Take(*checkpoint);
-    if (cut.ok()) return std::optional(*std::move(cut));
-    status = cut.status();
+    if (attempt > 0) absl::SleepFor(kPause);
+    const auto checkpoint = NewestSound(run_dir + "/checkpoints");
+    if (checkpoint.ok() && !checkpoint->has_value()) return std::nullopt;
+    status = checkpoint.status();
+    if (status.ok()) {
+      absl::StatusOr<v1::ArchiveCut> cut = Cutter(run_dir, former, spool).Take(**checkpoint);
+      if (cut.ok()) return std::optional(*std::move(cut));
+      status = cut.status();
+    }
     if (!absl::IsAborted(status) && !absl::IsOutOfRange(status) && !absl::IsNotFound(status)) return status;
   }
   return Annotate(status, absl::StrCat(run_dir, ": no cut in ", kAttempts, " attempts"));

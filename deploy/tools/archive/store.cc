@@ -106,6 +106,8 @@ absl::StatusOr<int> RunProgram(const std::vector<std::string>& argv, std::string
   ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_adddup2(&actions, file, STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, file, STDERR_FILENO);
+  ::posix_spawn_file_actions_addclosefrom_np(&actions,
+                                             STDERR_FILENO + 1);  // it may outlive this process, without its locks
   pid_t child = 0;
   const int error = ::posix_spawnp(&child, raw[0], &actions, nullptr, raw.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);

@@ -1,8 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <memory>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
@@ -178,6 +180,40 @@ TEST_F(CheckpointStoreTest, ACrashBetweenTheTwoRenamesLosesNothing) {
   fs::rename(store_->Path(10), store_->Path(10) + ".old");
   std::vector<std::string> notes;
   EXPECT_EQ(store_->LoadNewest(&notes)->learner.update(), 10u);
+}
+
+TEST_F(CheckpointStoreTest, ASecondNameThatACrashLeftNeverComesBack) {
+  Save(5);
+  fs::create_directory(folder_ + "/5.old");  // half removed
+  std::vector<std::string> notes;
+  ASSERT_THAT(store_->LoadNewest(&notes), IsOk());
+  Save(6);
+  Save(7);
+  ASSERT_THAT(store_->LoadNewest(&notes), IsOk());
+  EXPECT_EQ(store_->List(), (std::vector<uint64_t>{7, 6}));
+}
+
+TEST_F(CheckpointStoreTest, OneThatIsReplacedWhileItIsReadIsReadWhole) {
+  Save(5);
+  std::atomic<bool> ends{false};
+  std::thread writer([&] {
+    for (int i = 0; i < 200; ++i) EXPECT_THAT(store_->Save(At(5)), IsOk());
+    ends = true;
+  });
+  int read = 0;
+  while (!ends) {
+    const absl::StatusOr<Checkpoint> loaded = store_->Load(5);
+    EXPECT_FALSE(absl::IsDataLoss(loaded.status())) << loaded.status();
+    read += loaded.ok() ? 1 : 0;
+  }
+  writer.join();
+  EXPECT_GT(read, 0);
+}
+
+TEST_F(CheckpointStoreTest, ARecordFileThatCannotBeReadIsNotCalledDamaged) {
+  const FileEnd end{5, Sha256Hex("12345")};
+  EXPECT_TRUE(absl::IsDataLoss(CheckFileEnd(folder_ + "/missing", end)));
+  EXPECT_TRUE(absl::IsUnavailable(CheckFileEnd(folder_, end))) << CheckFileEnd(folder_, end);
 }
 
 TEST_F(CheckpointStoreTest, TheHashCoversNumbersAndNotTimesOrPaths) {

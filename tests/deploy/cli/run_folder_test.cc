@@ -278,6 +278,20 @@ TEST_F(RunFolderTest, PoliciesOfPendingEvaluationsAreOfTheRun) {
               HasSubstr("policies/epoch_0003.snapshot: policy of member 0: of run \"another\", not \"r-1\""));
 }
 
+TEST_F(RunFolderTest, PoliciesOfACutEpochThatALongerRunWritesAgainAreNotChecked) {
+  v1::Experiment experiment = ResolveExperiment(v1::Experiment());
+  experiment.mutable_run()->set_steps_per_epoch(1000);
+  Checkpoint checkpoint = CheckpointThatNames("episodes.csv", experiment);
+  checkpoint.learner.add_pending()->set_epoch(3);
+  checkpoint.learner.set_next_epoch(4);
+  checkpoint.learner.set_last_epoch_steps(2400);
+  ASSERT_THAT(CheckpointStore("r/checkpoints").Save(checkpoint), IsOk());
+  experiment.mutable_run()->set_env_steps(2400);
+  EXPECT_THAT(std::string(CheckRecords("r", experiment).status().message()), HasSubstr("policies/epoch_0003.snapshot"));
+  experiment.mutable_run()->set_env_steps(2500);
+  EXPECT_THAT(CheckRecords("r", experiment), IsOk());
+}
+
 TEST_F(RunFolderTest, ARunWhoseRecordsShowUpdatesNeedsACheckpoint) {
   for (const std::string file : {"progress.csv", "episodes.csv"}) {
     LeaveBegunRun();

@@ -296,6 +296,21 @@ TEST(Needs, OfAThousandSmallMembersFitInAFewGigabytes) {
   EXPECT_LT(EstimateNeeds(*experiment, *PlanLayout(options, *experiment))->memory_bytes, 4e9);
 }
 
+TEST(Needs, ADrawIsLimitedByTheBatchOfOneMember) {
+  TrainOptions options;
+  options.experiment = "deploy/experiments/air_hockey/sac.textproto";
+  options.seeds = "0-9";
+  options.overrides = {"learner.batch_size=8192", "replay.min_size=9000"};
+  const auto many = PlanExperiment(options);
+  ASSERT_THAT(many, IsOk());
+  EXPECT_THAT(EstimateNeeds(*many, *PlanLayout(options, *many)), IsOk());
+  options.overrides = {"learner.batch_size=65536", "replay.min_size=70000"};
+  const auto large = PlanExperiment(options);
+  ASSERT_THAT(large, IsOk());
+  EXPECT_THAT(std::string(EstimateNeeds(*large, *PlanLayout(options, *large)).status().message()),
+              HasSubstr("a member's draw of 65542 rows"));
+}
+
 // Opens a replay of the experiment in an empty folder.
 TEST(Needs, OfTheReplayEqualTheSizeOfItsFiles) {
   TrainOptions options = Typed();

@@ -47,7 +47,7 @@ TEST(ActingTau, AnAverageOfPolicyAndFeasibilityNetsActs) {
 // A layer of raw observations is W / std, with the newest std, which the average of W does not change.
 TEST(ActingTau, TheStatisticsOfObservationsAreNotAveraged) {
   AlgorithmConfig config = SmallConfig("sac_robust", 1);
-  config.acting_tau = 0.1;
+  config.learner.set_acting_tau(0.1);
   const auto algorithm = MakeAlgorithm(config);
   for (int u = 0; u < 4; ++u) algorithm->Update(RandomBatch(config, u));
   const std::vector<float> deviation = GetArray(*algorithm, 0, "observation.std");

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 TEST(Datacom, CountsNoFailureRowsWhereAMemberHasNone) {
   AlgorithmConfig with = SmallConfig("datacom", 1), without = with;
-  without.failure_batch_size = 0;
+  without.learner.set_failure_batch_size(0);
   Batch batch = RandomBatch(with, 0);
   batch.failure_weight[0] = 0;
   const auto a = MakeAlgorithm(with), b = MakeAlgorithm(without);
@@ -116,7 +116,7 @@ struct Columns {
 TEST(SoftActorCritic, NormalisesAnUpdatesObservationsWithThoseOfTheUpdatesBefore) {
   for (const std::string name : {"sac", "datacom"}) {
     AlgorithmConfig plain = SmallConfig(name, 1), normalised = plain;
-    normalised.normalise_observations = true;
+    normalised.learner.set_normalise_observations(true);
     const auto expected = MakeAlgorithm(plain), actual = MakeAlgorithm(normalised);
     std::vector<Batch> batches;
     for (int update = 0; update < 4; ++update) {
@@ -163,7 +163,7 @@ std::vector<double> FirstLayer(const std::vector<double>& x, const std::vector<f
 
 TEST(SoftActorCritic, PublishesAPolicyOfRawObservationsThatActsAsTheOneOfNormalisedOnes) {
   AlgorithmConfig config = SmallConfig("datacom", 2);
-  config.normalise_observations = true;
+  config.learner.set_normalise_observations(true);
   const auto algorithm = MakeAlgorithm(config);
   for (int update = 0; update < 3; ++update) {
     Batch batch = RandomBatch(config, update);
@@ -195,8 +195,8 @@ TEST(SoftActorCritic, PublishesAPolicyOfRawObservationsThatActsAsTheOneOfNormali
 
 TEST(SoftActorCritic, StartsWithTheDeviationAndTheTemperatureThatAreAsked) {
   AlgorithmConfig config = SmallConfig("sac", 1);
-  config.initial_log_std = -1.5;
-  config.initial_alpha = 0.1;
+  config.network.set_initial_log_std(-1.5);
+  config.learner.set_initial_alpha(0.1);
   const auto algorithm = MakeAlgorithm(config);
   EXPECT_EQ(GetArray(*algorithm, 0, "actor.log_std.2.bias"), (std::vector<float>{-1.5f, -1.5f}));
   EXPECT_NE(GetArray(*algorithm, 0, "actor.mean.2.bias")[0], -1.5f);
@@ -291,7 +291,7 @@ TEST(IqnDatacom, SnapshotHoldsAPerceptronThatEqualsTheNetworkAtItsLevel) {
     }
     ASSERT_EQ(arrays.size(), 8u);
     const Batch batch = RandomBatch(config, 0);
-    const size_t z_dim = config.q_dim + config.x_dim, rows = config.batch_size;
+    const size_t z_dim = config.q_dim + config.x_dim, rows = BatchSize(config);
     double sum = 0, above = 0;
     for (size_t r = 0; r < rows; ++r) {
       const auto z = batch.now.z.begin() + static_cast<int64_t>((rows + r) * z_dim);
@@ -399,7 +399,8 @@ TEST(CriticLayerNorm, TheSizeOfAHiddenLayerMattersOnlyToCriticsThatAreNotNormali
     };
     for (const char* prefix : {"critic.", "target_critic."}) {
       const double change = std::abs(loss(prefix) / loss("") - 1);
-      EXPECT_TRUE(config.critic_layer_norm ? change < 1e-4 : change > 0.1) << name << " " << prefix << " " << change;
+      EXPECT_TRUE(config.network.critic_layer_norm() ? change < 1e-4 : change > 0.1)
+          << name << " " << prefix << " " << change;
     }
   }
 }
@@ -431,7 +432,7 @@ TEST(CriticLayerNorm, AStateOfOtherCriticsIsRefusedInBothDirections) {
 
 TEST(SafeLayerTd3, RefusesCriticsWithoutASecondLayerForTheAction) {
   AlgorithmConfig config = SmallConfig("safe_layer_td3", 1);
-  config.critic_hidden = {16};
+  SetHidden({16}, config.network.mutable_critic_hidden());
   try {
     MakeAlgorithm(config);
     FAIL() << "accepted critics with one layer";
@@ -457,7 +458,7 @@ TEST(Datacom, DiscountsItsBudgetAndIqnDatacomDoesNot) {
     EXPECT_EQ(InfoOf(name).discounted_budget, threshold > 25) << name;
     for (const float beside : {-10.0f, -0.01f, 0.01f, 10.0f}) {
       AlgorithmConfig config = SmallConfig(name, 1);
-      config.discount = 0.99, config.horizon = 50;
+      config.learner.set_discount(0.99), config.horizon = 50;
       v1::Hyper& hyper = config.members[0].hyper;
       hyper.set_cost_budget(30), hyper.set_accepted_risk(0.9), hyper.set_init_delta(1), hyper.set_delta_lr(0.05);
       const auto algorithm = MakeAlgorithm(config);

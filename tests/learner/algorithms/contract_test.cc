@@ -179,8 +179,8 @@ TEST_P(EveryAlgorithm, KeepsParametersFiniteUnderExtremeInputs) {
 #ifdef DATACOM_COUNTS_HEAP
 TEST_P(EveryAlgorithm, AllocatesNothingInAnUpdate) {
   AlgorithmConfig config = SmallConfig(GetParam(), 2);
-  config.actor_hidden = config.critic_hidden = config.constraint_hidden = {128, 128};
-  config.batch_size = 64, config.failure_batch_size = 6;
+  SetAllHidden({128, 128}, &config);
+  config.learner.set_batch_size(64), config.learner.set_failure_batch_size(6);
   const auto algorithm = MakeAlgorithm(config);
   const Batch batch = RandomBatch(config, 0);
   algorithm->Update(batch);
@@ -304,7 +304,7 @@ TEST(Algorithm, RefusesBadConfigurationNamingTheField) {
   config.action_low = {0};
   EXPECT_THROW(MakeAlgorithm(config), std::invalid_argument);
   config = SmallConfig("sac", 1);
-  config.kernels = "abacus";
+  config.learner.set_kernels("abacus");
   EXPECT_THROW(MakeAlgorithm(config), std::invalid_argument);
   config = SmallConfig("sac", 1);
   config.known = {"wall"};
@@ -317,7 +317,7 @@ TEST(Algorithm, RefusesBadConfigurationNamingTheField) {
 TEST(Delta, ConvertsItsBudgetToDiscountedCostUnlessTheAlgorithmsBudgetIsDiscounted) {
   AlgorithmConfig config = SmallConfig("datacom", 1);
   config.members[0].hyper.set_cost_budget(30), config.members[0].hyper.set_init_delta(1);
-  const double discounted = DiscountedBudget(30, config.horizon, config.discount);
+  const double discounted = DiscountedBudget(30, config.horizon, config.learner.discount());
   const std::vector<float> costs{0, static_cast<float>((discounted + 30) / 2)};
   const double delta = std::log1p(std::exp(1.0));
   const std::vector<double> risk{delta, delta};

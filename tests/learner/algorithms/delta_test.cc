@@ -26,7 +26,7 @@ AlgorithmConfig ConfigOf(const std::vector<std::string>& modes, double budget, i
   AlgorithmConfig config;
   config.algorithm = "datacom";
   config.horizon = horizon;
-  config.discount = 0.99;
+  config.learner.set_discount(0.99);
   for (const std::string& mode : modes) {
     config.members.emplace_back();
     config.members.back().hyper.set_delta_mode(mode);

@@ -165,19 +165,21 @@ AlgorithmConfig ConfigOf(const json& golden, const std::string& kernels, int mem
   config.action_low = Bounds(c, "action_low", config.action_dim, -1);
   config.action_high = Bounds(c, "action_high", config.action_dim, 1);
   config.horizon = c.at("horizon");
-  config.actor_hidden = config.critic_hidden = config.constraint_hidden = c.at("hidden").get<std::vector<int>>();
+  std::vector<uint32_t> hidden = c.at("hidden");
+  config.network.mutable_actor_hidden()->Assign(hidden.begin(), hidden.end());
+  config.network.mutable_critic_hidden()->Assign(hidden.begin(), hidden.end());
   if (c.contains("n_tau")) {
     config.quantiles = c.at("n_tau"), config.quantile_embedding = c.at("embedding");
-    config.constraint_hidden.push_back(
-        config.constraint_hidden.back());  // the released code's base net has three layers
+    hidden.push_back(hidden.back());  // the released code's base net has three layers
   }
+  config.network.mutable_constraint_hidden()->Assign(hidden.begin(), hidden.end());
   config.policy_delay = c.value("policy_delay", config.policy_delay);
-  config.batch_size = static_cast<int>(batch.at("state").size());
-  config.failure_batch_size = config.batch_size / 10;
-  config.discount = c.at("gamma");
-  config.tau = c.at("tau");
-  config.kernels = kernels;
-  config.device = TestDevice(kernels);
+  config.learner.set_batch_size(static_cast<int>(batch.at("state").size()));
+  config.learner.set_failure_batch_size(BatchSize(config) / 10);
+  config.learner.set_discount(c.at("gamma"));
+  config.learner.set_tau(c.at("tau"));
+  config.learner.set_kernels(kernels);
+  config.learner.set_device(TestDevice(kernels));
   return config;
 }
 

@@ -287,11 +287,11 @@ GoldenReport CheckDelta(const json& golden) {
     hyper.set_init_delta(c.at("init_delta"));
     hyper.set_delta_lr(c.at("lr"));
     hyper.set_cost_budget(c.at("cost_budget"));
-    config.discount = c.at("gamma");
+    config.learner.set_discount(c.at("gamma"));
     config.horizon = c.at("horizon");
     Delta delta(config);
     const std::string label = "case " + std::to_string(number++);
-    report.Check(std::abs(DiscountedBudget(hyper.cost_budget(), config.horizon, config.discount) -
+    report.Check(std::abs(DiscountedBudget(hyper.cost_budget(), config.horizon, config.learner.discount()) -
                           c.at("discounted_budget").get<double>()) < 1e-6,
                  label + ": discounted budget is off");
     for (const json& step : c.at("steps")) {

@@ -56,8 +56,8 @@ AlgorithmConfig ConfigOf(const std::string& algorithm, const json& golden, const
   const json &c = golden.at("cfg"), &data = golden.at("data");
   AlgorithmConfig config;
   config.algorithm = algorithm;
-  config.kernels = kernels;
-  config.device = TestDevice(kernels);
+  config.learner.set_kernels(kernels);
+  config.learner.set_device(TestDevice(kernels));
   v1::Hyper hyper;
   const double rate = golden.at("lr");
   hyper.set_actor_lr(rate), hyper.set_critic_lr(rate), hyper.set_constraint_lr(rate);
@@ -73,10 +73,11 @@ AlgorithmConfig ConfigOf(const std::string& algorithm, const json& golden, const
   config.action_dim = static_cast<int>(data.at("act")[0].size());
   config.action_low.assign(config.action_dim, -1), config.action_high.assign(config.action_dim, 1);
   config.horizon = 100;
-  config.actor_hidden = config.critic_hidden = {8, 8};
+  config.network.mutable_actor_hidden()->Resize(2, 8);
+  config.network.mutable_critic_hidden()->Resize(2, 8);
   config.epoch_rows = static_cast<int>(data.at("obs").size());
-  config.batch_size = c.at("batch_size");
-  config.passes = c.at("update_iters");
+  config.learner.set_batch_size(c.at("batch_size"));
+  config.learner.set_passes(c.at("update_iters"));
   config.epochs = 10;
   return config;
 }

@@ -71,9 +71,9 @@ struct LiteralEpoch {
   Numbers x, log_std, target, cost_target;
   LiteralRows rows;
   LiteralEpoch(const Algorithm& algorithm, const AlgorithmConfig& config, const Batch& batch)
-      : mean(algorithm, "actor.mean", Widths(config.obs_dim, config.actor_hidden, config.action_dim)),
-        critic(algorithm, "critic", Widths(config.obs_dim, config.critic_hidden, 1)),
-        cost_critic(algorithm, "cost_critic", Widths(config.obs_dim, config.critic_hidden, 1)),
+      : mean(algorithm, "actor.mean", Widths(config.obs_dim, config.network.actor_hidden(), config.action_dim)),
+        critic(algorithm, "critic", Widths(config.obs_dim, config.network.critic_hidden(), 1)),
+        cost_critic(algorithm, "cost_critic", Widths(config.obs_dim, config.network.critic_hidden(), 1)),
         x(Wide(batch.observation)),
         log_std(Wide(GetArray(algorithm, 0, "actor.log_std"))) {
     const int N = config.epoch_rows;
@@ -81,7 +81,7 @@ struct LiteralEpoch {
     for (int r = 0; r < N; ++r) ends += batch.absorbing[r] != 0 ? 't' : batch.path_end[r] != 0 ? 'c' : '.';
     const auto advantages = [&](const LiteralNet& net, const std::vector<float>& signal, bool cost, Numbers* targets) {
       const Numbers value = net.At(net.block, x, N), final_value = net.At(net.block, Wide(batch.next_observation), N);
-      Numbers advantage = LiteralAdvantages({Wide(signal), value, final_value, ends}, cost, config.discount,
+      Numbers advantage = LiteralAdvantages({Wide(signal), value, final_value, ends}, cost, config.learner.discount(),
                                             config.members[0].hyper.gae_lambda());
       for (int r = 0; r < N; ++r) targets->push_back(advantage[r] + value[r]);
       const double middle = std::accumulate(advantage.begin(), advantage.end(), 0.0) / N;
@@ -103,8 +103,10 @@ double Divergence(const LiteralEpoch& epoch, const Numbers& parameters, const Nu
 
 TEST_P(EveryVariant, GradientsOfCriticsAndPolicyMatchFiniteDifferences) {
   AlgorithmConfig config = Config();
-  config.actor_hidden = {5, 4}, config.critic_hidden = {4, 5};
-  config.passes = 1, config.batch_size = config.epoch_rows;  // the kept gradients are those of the whole epoch
+  SetHidden({5, 4}, config.network.mutable_actor_hidden());
+  SetHidden({4, 5}, config.network.mutable_critic_hidden());
+  config.learner.set_passes(1),
+      config.learner.set_batch_size(config.epoch_rows);  // the kept gradients are those of the whole epoch
   config.members[0].hyper.set_critic_decay(0.01);
   const auto algorithm = MakeAlgorithm(config);
   const Batch batch = RandomBatch(config, 1);
@@ -158,7 +160,8 @@ class FisherProbe : public Rcpo {
 TEST(Rcpo, FisherProductsAreDifferencesOfTheDivergencesGradient) {
   for (const char* kernels : {"fused", "tensor"}) {
     AlgorithmConfig config = SmallConfig("rcpo", 1, kernels);
-    config.actor_hidden = {4, 3}, config.obs_dim = 3;
+    SetHidden({4, 3}, config.network.mutable_actor_hidden());
+    config.obs_dim = 3;
     config.epoch_rows = 300;  // two chunks of rows
     config.members[0].hyper.set_fisher_damping(0.3);
     const Batch batch = RandomBatch(config, 2);
@@ -257,7 +260,7 @@ TEST(PpoLag, TheActorsRateDecaysToZeroAndTheCriticsDoesNot) {
 TEST(PpoLag, PassesEndForEachMemberWhenItsPolicyHasDiverged) {
   for (const char* kernels : {"fused", "tensor"}) {
     AlgorithmConfig config = SmallConfig("ppo_lag", 3, kernels);
-    config.passes = 5;
+    config.learner.set_passes(5);
     const double rates[] = {0, 0.1, 1e-6};
     for (int m = 0; m < 3; ++m) config.members[m].hyper.set_actor_lr(rates[m]);
     const auto algorithm = MakeAlgorithm(config);
@@ -352,7 +355,7 @@ TEST_P(EveryVariant, RefusesAConfigurationWithoutTheRowsOfAnEpoch) {
     AlgorithmConfig config = Config();
     if (what == 0) config.epoch_rows = 0;
     if (what == 1) config.epochs = 0;
-    if (what == 2) config.passes = 0;
+    if (what == 2) config.learner.set_passes(0);
     EXPECT_THROW(MakeAlgorithm(config), std::invalid_argument) << what;
   }
 }
@@ -360,9 +363,9 @@ TEST_P(EveryVariant, RefusesAConfigurationWithoutTheRowsOfAnEpoch) {
 TEST(OnPolicy, BothBackendsAgreeOnAnEpochOfSeveralChunks) {
   for (const char* name : {"ppo_lag", "rcpo"}) {
     AlgorithmConfig config = SmallConfig(name, 2);
-    config.epoch_rows = 600, config.batch_size = 64, config.passes = 2;
+    config.epoch_rows = 600, config.learner.set_batch_size(64), config.learner.set_passes(2);
     AlgorithmConfig tensor = config;
-    tensor.kernels = "tensor";
+    tensor.learner.set_kernels("tensor");
     const auto a = MakeAlgorithm(config), b = MakeAlgorithm(tensor);
     for (Algorithm* each : {a.get(), b.get()}) {
       for (int m = 0; m < 2; ++m) Finish(each, m, 20);
@@ -380,14 +383,14 @@ TEST(OnPolicy, BothBackendsAgreeOnAnEpochOfSeveralChunks) {
 // the mean reward and cost of the last epoch's rows.
 std::pair<double, double> OneStepTask(AlgorithmConfig config, int epochs) {
   config.obs_dim = config.action_dim = 1, config.action_low = {-1}, config.action_high = {1};
-  config.epoch_rows = 512, config.batch_size = 64, config.passes = 10, config.epochs = 1000;
+  config.epoch_rows = 512, config.learner.set_batch_size(64), config.learner.set_passes(10), config.epochs = 1000;
   const auto algorithm = MakeAlgorithm(config);
   NamedStream stream(5);
   Batch batch;
   batch.Resize(config);
   double reward = 0, cost = 0;
   for (int epoch = 0; epoch < epochs; ++epoch) {
-    const LiteralNet mean(*algorithm, "actor.mean", Widths(1, config.actor_hidden, 1));
+    const LiteralNet mean(*algorithm, "actor.mean", Widths(1, config.network.actor_hidden(), 1));
     const double log_std = GetArray(*algorithm, 0, "actor.log_std")[0],
                  centre = GetArray(*algorithm, 0, "observation.mean")[0],
                  width = GetArray(*algorithm, 0, "observation.std")[0];
@@ -417,8 +420,8 @@ TEST(OnPolicy, AnUpdateSaysInEveryMinibatchThatItIsAlive) {
   int alive = 0;
   config.alive = [&alive] { ++alive; };
   MakeAlgorithm(config)->Update(RandomBatch(config, 1));
-  const int minibatches = (config.epoch_rows + config.batch_size - 1) / config.batch_size;
-  EXPECT_EQ(alive, config.passes * minibatches);
+  const int minibatches = (config.epoch_rows + BatchSize(config) - 1) / BatchSize(config);
+  EXPECT_EQ(alive, config.learner.passes() * minibatches);
 }
 
 TEST(OnPolicy, ImprovesAPolicyAndHeedsItsBudget) {

@@ -45,7 +45,8 @@ bool OfConstraint(const std::string& name) {
 TEST_P(RecordedStatistics, HaveTheNormOfTheGradientsOfEachGroupOfNets) {
   for (const char* kernels : {"fused", "tensor"}) {
     AlgorithmConfig config = SmallConfig(GetParam(), 1, kernels);
-    if (config.epoch_rows > 0) config.passes = 1, config.batch_size = config.epoch_rows;  // one gradient per update
+    if (config.epoch_rows > 0)
+      config.learner.set_passes(1), config.learner.set_batch_size(config.epoch_rows);  // one gradient per update
     config.planning.set_policy_updates(1);
     const auto algorithm = MakeAlgorithm(config);
     EXPECT_TRUE(std::isnan(algorithm->GetStats()[0].critic_gradient_norm())) << "no update yet";

@@ -201,9 +201,9 @@ Numbers Predict(const Algorithm& algorithm, int net, const Numbers& input) {
 
 TEST(SafeLoop, LearnsTheDynamicsOfItsRows) {
   AlgorithmConfig config = SmallConfig("safe_loop", 1);
-  config.batch_size = 64;
+  config.learner.set_batch_size(64);
   config.memory_rows = 2000, config.planning.set_model_period(1000), config.planning.set_policy_updates(0);
-  SetHidden({32, 32}, &config.planning);
+  SetHidden({32, 32}, config.planning.mutable_hidden());
   config.members[0].hyper.set_constraint_lr(3e-3);
   const auto algorithm = MakeAlgorithm(config);
   const auto reward = [](const float* s, const float* a) { return 0.5f * s[0] - a[1] + 0.3f * s[2] * a[0]; };

@@ -27,8 +27,8 @@ AlgorithmConfig FullConfig(int members) {
   AlgorithmConfig config = SmallConfig("datacom", members);
   config.obs_dim = 16, config.action_dim = 3, config.q_dim = 6, config.x_dim = 0;
   config.action_low.assign(3, -1), config.action_high.assign(3, 1);
-  config.actor_hidden = config.critic_hidden = config.constraint_hidden = {128, 128};
-  config.batch_size = 64, config.failure_batch_size = 6;
+  SetAllHidden({128, 128}, &config);
+  config.learner.set_batch_size(64), config.learner.set_failure_batch_size(6);
   return config;
 }
 

@@ -73,8 +73,14 @@ inline bool IsOnPolicy(const std::string& name) { return InfoOf(name).on_policy;
 // Takes the rows since its last update instead of samples.
 inline bool TakesNewRows(const std::string& name) { return InfoOf(name).new_rows; }
 
-inline void SetHidden(const std::vector<uint32_t>& widths, v1::Planning* planning) {
-  planning->mutable_hidden()->Assign(widths.begin(), widths.end());
+inline void SetHidden(const std::vector<uint32_t>& widths, google::protobuf::RepeatedField<uint32_t>* hidden) {
+  hidden->Assign(widths.begin(), widths.end());
+}
+
+inline void SetAllHidden(const std::vector<uint32_t>& widths, AlgorithmConfig* config) {
+  SetHidden(widths, config->network.mutable_actor_hidden());
+  SetHidden(widths, config->network.mutable_critic_hidden());
+  SetHidden(widths, config->network.mutable_constraint_hidden());
 }
 
 inline AlgorithmConfig SmallConfig(const std::string& name, int members, const std::string& kernels = "fused") {
@@ -82,9 +88,9 @@ inline AlgorithmConfig SmallConfig(const std::string& name, int members, const s
   AlgorithmConfig config;
   config.algorithm = algorithm;
   if (name.find("_known") != std::string::npos) config.known = {"wall", "floor", "speed"};
-  config.critic_layer_norm = name.find("_layer_norm") != std::string::npos;
-  config.kernels = kernels;
-  config.device = TestDevice(kernels);
+  config.network.set_critic_layer_norm(name.find("_layer_norm") != std::string::npos);
+  config.learner.set_kernels(kernels);
+  config.learner.set_device(TestDevice(kernels));
   config.run_seed = 7;
   config.members.resize(members);
   for (int m = 0; m < members; ++m) {
@@ -99,15 +105,17 @@ inline AlgorithmConfig SmallConfig(const std::string& name, int members, const s
   config.obs_dim = 5, config.action_dim = 2, config.q_dim = 3, config.x_dim = 1;
   config.action_low = {-1, -2}, config.action_high = {1, 2};
   config.horizon = 50;
-  config.actor_hidden = {16, 24}, config.critic_hidden = {24, 16}, config.constraint_hidden = {16, 16};
-  config.batch_size = 12, config.failure_batch_size = 3;
+  SetHidden({16, 24}, config.network.mutable_actor_hidden());
+  SetHidden({24, 16}, config.network.mutable_critic_hidden());
+  SetHidden({16, 16}, config.network.mutable_constraint_hidden());
+  config.learner.set_batch_size(12), config.learner.set_failure_batch_size(3);
   if (algorithm == "cbf_sac") config.x_dim = 0;  // it refuses others
   if (FindAlgorithm(algorithm)->quantiles > 0) config.quantiles = 5, config.quantile_embedding = 7;
-  config.tau = 0.01;
-  if (name.find("_averaged") != std::string::npos) config.acting_tau = 0.1;
+  config.learner.set_tau(0.01);
+  if (name.find("_averaged") != std::string::npos) config.learner.set_acting_tau(0.1);
   if (name.find("_robust") != std::string::npos) {
-    config.normalise_observations = true;
-    config.initial_log_std = -1;
+    config.learner.set_normalise_observations(true);
+    config.network.set_initial_log_std(-1);
     config.imitation = {[](const double*, double*) {}, 1, 1};
     for (MemberConfig& member : config.members) {
       member.hyper.set_reward_scale(2);
@@ -115,7 +123,7 @@ inline AlgorithmConfig SmallConfig(const std::string& name, int members, const s
     }
   }
   if (IsOnPolicy(algorithm)) {
-    config.epoch_rows = 40, config.passes = 3, config.epochs = 8;  // minibatches of 12, 12, 12 and 4 rows
+    config.epoch_rows = 40, config.learner.set_passes(3), config.epochs = 8;  // minibatches of 12, 12, 12 and 4 rows
     for (MemberConfig& member : config.members) member.hyper.set_multiplier_lr(0.035);
   }
   if (FindAlgorithm(algorithm)->plans) {  // every update trains everything
@@ -125,7 +133,7 @@ inline AlgorithmConfig SmallConfig(const std::string& name, int members, const s
     planning.set_random_rows(0), planning.set_policy_period(40), planning.set_policy_updates(3);
     planning.set_model_period(40), planning.set_ensemble(2);
     planning.set_samples(20), planning.set_particles(2), planning.set_iterations(3);
-    SetHidden({16, 12}, &planning);
+    SetHidden({16, 12}, planning.mutable_hidden());
     // So slow that the held-out error never falls by the share that would prolong the training.
     for (MemberConfig& member : config.members) member.hyper.set_constraint_lr(1e-5);
   }

@@ -12,8 +12,8 @@ class ToyAlgorithm : public Sac {
   explicit ToyAlgorithm(const AlgorithmConfig& config)
       : Sac(config, Unbuilt()), toy_kernels_(kernels_->Group<ToyKernels>()) {
     const int64_t first = layout_.size();
-    cost_model_ = layout_.AddMlp("cost_model", Widths(config_.obs_dim, config_.constraint_hidden, 1), Activation::kRelu,
-                                 WeightInit());
+    cost_model_ = layout_.AddMlp("cost_model", Widths(config_.obs_dim, config_.network.constraint_hidden(), 1),
+                                 Activation::kRelu, WeightInit());
     Finish();
     cost_optimizer_ = NewOptimizer("cost_model", v1::MemberEpoch::kConstraintGradientNormFieldNumber, first,
                                    layout_.size() - first, &v1::Hyper::constraint_lr);

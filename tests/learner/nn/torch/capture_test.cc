@@ -245,7 +245,7 @@ constexpr int kMembers = 2, kEager = 3;
 
 AlgorithmConfig Config(const std::string& name, const std::string& device) {
   AlgorithmConfig config = SmallConfig(name, kMembers, "tensor");
-  config.device = device;
+  config.learner.set_device(device);
   return config;
 }
 
@@ -266,10 +266,10 @@ std::vector<Observed> Updates(const AlgorithmConfig& config) {
     if (seed == kEager + 4) batch.reward[0] = NAN;
     Pretrain(algorithm.get(), batch);
     algorithm->Update(batch);
-    if (config.device == "cpu") ApplyEpisodes(algorithm.get(), config, seed);
+    if (config.learner.device() == "cpu") ApplyEpisodes(algorithm.get(), config, seed);
   };
   for (int u = 0; u < kEager; ++u) update(u);
-  Observer observer(config.device);
+  Observer observer(config.learner.device());
   for (int u = kEager; u < kEager + 6; ++u) update(u);
   return std::move(observer.runs);
 }
@@ -389,7 +389,7 @@ TEST_P(EverySamplingAlgorithm, TransfersAreFewAndDoNotGrowWithTheMembers) {
 
 // Who is active, the states and their values (31 rows; an evaluation takes as many as two batches), the thresholds.
 TEST(Transfers, AnEpisodeOfEveryMemberNeedsAsManyAsOne) {
-  const int batch = SmallConfig("datacom", 1).batch_size, passes = (31 + 2 * batch - 1) / (2 * batch);
+  const int batch = BatchSize(SmallConfig("datacom", 1)), passes = (31 + 2 * batch - 1) / (2 * batch);
   EXPECT_EQ(TransfersOf("datacom", 8).episodes, 2 + 2 * passes);
   EXPECT_EQ(TransfersOf("sac", 8).episodes, 0);
 }
