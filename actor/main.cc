@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "actor/actor_metrics.h"
@@ -24,6 +25,7 @@
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/metrics/metrics.h"
+#include "common/rpc/address.h"
 #include "common/rpc/assignment.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/insert_session.h"
@@ -276,12 +278,17 @@ int Main(int argc, char** argv) {
   role.name = "actor";
   role.flags = &options;
   role.serves = false;
-  role.own = {{"--replay", &options.replay, "Replay service, host:port", RoleFlag::Is::kAddress},
-              {"--learner", &options.learner, "Learner service, host:port", RoleFlag::Is::kAddress},
-              {"--name", &options.name, "Name of this process, stable over restarts; default: the host name"},
-              {"--envs", &options.environments, "Environments to step"},
-              {"--stay", &options.stay,
-               "Acting: when the run has all its rows, wait instead of ending, for a manager that restarts what ends"}};
+  role.own = [&options](CLI::App* app) {
+    app->add_option("--replay", options.replay, "Replay service, host:port")->check(Address(1));
+    app->add_option("--learner", options.learner, "Learner service, host:port")->check(Address(1));
+    app->add_option("--name", options.name, "Name of this process, stable over restarts; default: the host name");
+    app->add_option("--envs", options.environments, "Environments to step")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 100000));
+    app->add_flag(
+        "--stay", options.stay,
+        "Acting: when the run has all its rows, wait instead of ending, for a manager that restarts what ends");
+  };
   role.commands = {{"run", "Act until the run has all its rows (default)"},
                    {kEvaluate, "Play evaluations until the run is finished", "evaluator"}};
   role.plugin_parts = {PluginPart::kSimulator};

@@ -11,11 +11,6 @@
 #include "common/safety/safe_map.h"
 
 namespace datacom::learner {
-namespace {
-
-constexpr size_t kPlaceBytes = 4 * sizeof(uint32_t);
-
-}  // namespace
 
 absl::StatusOr<std::vector<NewRows>> NewRows::Split(const RowSchema& schema, const v1::DrawReply& reply, int members) {
   std::vector<NewRows> rows;
@@ -52,18 +47,12 @@ absl::Status NewRows::Add(const v1::MemberBatch& batch) {
 }
 
 void NewRows::Copy(absl::string_view column, void* out) const {
-  size_t before = 0;  // bytes of a row's earlier columns
-  for (const Column& own : schema_->learning()) {
-    if (own.name == column) {
-      char* to = static_cast<char*>(out);
-      for (const v1::MemberBatch* batch : batches_) {
-        const size_t bytes = own.bytes() * batch->row_count();
-        std::memcpy(to, batch->main().data() + before * batch->row_count(), bytes);
-        to += bytes;
-      }
-      return;
-    }
-    before += own.bytes();
+  const ColumnPlace place = PlaceOf(schema_->learning(), column);
+  char* to = static_cast<char*>(out);
+  for (const v1::MemberBatch* batch : batches_) {
+    const size_t bytes = place.bytes * batch->row_count();
+    std::memcpy(to, batch->main().data() + place.before * batch->row_count(), bytes);
+    to += bytes;
   }
 }
 
@@ -83,29 +72,15 @@ std::vector<RowPlace> NewRows::Places() const {
 
 namespace {
 
-// The begin of a learning column in a block of `rows` rows, and its size. {0, 0}: the schema has no such column.
-struct Span {
-  size_t offset = 0, bytes = 0;
-};
-
-Span FindColumn(const RowSchema& schema, absl::string_view name, size_t rows) {
-  size_t offset = 0;
-  for (const Column& column : schema.learning()) {
-    if (column.name == name) return {offset, column.bytes() * rows};
-    offset += column.bytes() * rows;
-  }
-  return {};
-}
-
 // Does not change `out` if the schema has no such column.
 void CopyFloats(const RowSchema& schema, absl::string_view name, const std::string& block, size_t rows, float* out) {
-  const Span span = FindColumn(schema, name, rows);
-  std::memcpy(out, block.data() + span.offset, span.bytes);
+  const ColumnPlace place = PlaceOf(schema.learning(), name);
+  std::memcpy(out, block.data() + place.before * rows, place.bytes * rows);
 }
 
 void CopyFlags(const RowSchema& schema, absl::string_view name, const std::string& block, size_t rows, float* out) {
-  const Span span = FindColumn(schema, name, rows);
-  for (size_t i = 0; i < rows; ++i) out[i] = block[span.offset + i] != 0 ? 1.0f : 0.0f;
+  const size_t begin = PlaceOf(schema.learning(), name).before * rows;
+  for (size_t i = 0; i < rows; ++i) out[i] = block[begin + i] != 0 ? 1.0f : 0.0f;
 }
 
 absl::Status CheckSize(const std::string& block, size_t expected, int member, const char* what) {

@@ -68,19 +68,20 @@ absl::StatusOr<std::unique_ptr<Prefetch>> OpenPretraining(const RunSettings& set
                                                           const AlgorithmConfig& config,
                                                           std::shared_ptr<const ControlAffine> dynamics,
                                                           const KnownRows& known, uint64_t done) {
-  if (done >= settings.pretrain_updates) return nullptr;
-  ASSIGN_OR_RETURN(Dataset dataset, Dataset::Read(settings.pretrain_dataset, settings.task, schema));
+  const v1::Experiment& resolved = *settings.resolved;
+  if (done >= resolved.pretrain().updates()) return nullptr;
+  ASSIGN_OR_RETURN(Dataset dataset, Dataset::Read(resolved.pretrain().dataset(), resolved.task(), schema));
   const v1::Experiment& source = dataset.manifest().experiment();
-  const std::string recorded = Printed(source.task_options()), wanted = Printed(*settings.task_options);
+  const std::string recorded = Printed(source.task_options()), wanted = Printed(resolved.task_options());
   if (recorded != wanted) {
     spdlog::warn("the dataset was recorded with task_options {{ {} }}, the run has {{ {} }}", recorded, wanted);
   }
-  spdlog::info("dataset={} of run={} algorithm={} rows={} failures={}", settings.pretrain_dataset,
+  spdlog::info("dataset={} of run={} algorithm={} rows={} failures={}", resolved.pretrain().dataset(),
                dataset.manifest().run_id(), source.algorithm(), dataset.rows(), dataset.failures().size());
   return std::make_unique<Prefetch>(
       std::make_unique<DatasetDraws>(std::make_shared<const Dataset>(std::move(dataset)), config),
       BatchDecoder(config, schema, std::move(dynamics), known, "learner.pretrain."), config,
-      Prefetch::Options{done + 1, settings.pretrain_updates, kDepth});
+      Prefetch::Options{done + 1, resolved.pretrain().updates(), kDepth});
 }
 
 }  // namespace datacom::learner

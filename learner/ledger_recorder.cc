@@ -25,30 +25,21 @@ LedgerRecorder::LedgerRecorder(const std::vector<uint64_t>& seeds, const RowSche
       read_(seeds.size()) {
   for (const Column& column : schema_.stored()) row_bytes_ += column.bytes();
   slice_ = std::clamp<uint64_t>(kSliceBytes / (row_bytes_ * read_.size()), 1, kSliceRows);
-  places_ = {Find("observation"),
-             Find("next_observation"),
-             Find("reward"),
-             Find("cost"),
-             Find("absorbing"),
-             Find("environment"),
-             Find("episode"),
-             Find("step"),
-             Find("policy_update"),
-             Find("session"),
-             Find(schema_.raw_column()),
-             Find(schema_.executed_column()),
-             Find(kCvar),
-             Find(kDelta)};
-}
-
-LedgerRecorder::Place LedgerRecorder::Find(absl::string_view name) const {
-  Place place;
-  for (const Column& column : schema_.stored()) {
-    place.bytes = column.bytes();
-    if (name == column.name) return place;
-    place.before += column.bytes();
-  }
-  return {};  // the acting rule has no such column
+  const auto find = [&](absl::string_view column) { return PlaceOf(schema_.stored(), column); };
+  places_ = {find("observation"),
+             find("next_observation"),
+             find("reward"),
+             find("cost"),
+             find("absorbing"),
+             find("environment"),
+             find("episode"),
+             find("step"),
+             find("policy_update"),
+             find("session"),
+             find(schema_.raw_column()),
+             find(schema_.executed_column()),
+             find(kCvar),
+             find(kDelta)};
 }
 
 absl::StatusOr<std::unique_ptr<LedgerRecorder>> LedgerRecorder::Open(const std::string& run_dir,
@@ -106,9 +97,9 @@ absl::Status LedgerRecorder::Read(uint32_t member, uint64_t from, uint64_t to) {
 
 absl::Status LedgerRecorder::Write(uint32_t member, uint64_t row, const v1::RowRange& range, uint32_t index) {
   const char* const columns = range.columns().data();
-  const auto at = [&](const Place& place) { return columns + place.before * range.row_count() + place.bytes * index; };
-  const auto read = [&](const Place& place, auto* value) { std::memcpy(value, at(place), sizeof *value); };
-  const auto floats = [&](const Place& place, std::vector<float>* values) {
+  const auto at = [&](ColumnPlace place) { return columns + place.before * range.row_count() + place.bytes * index; };
+  const auto read = [&](ColumnPlace place, auto* value) { std::memcpy(value, at(place), sizeof *value); };
+  const auto floats = [&](ColumnPlace place, std::vector<float>* values) {
     values->resize(place.bytes / sizeof(float));
     std::memcpy(values->data(), at(place), place.bytes);
   };

@@ -47,16 +47,11 @@ class LedgerRecorder {
   FileEnds Ends() const { return writer_->Ends(); }
 
  private:
-  // A column of RowSchema::stored(). In a range of r rows it begins at byte r * before; each row has `bytes` bytes.
-  struct Place {
-    size_t before = 0, bytes = 0;
-  };
-  struct Places {
-    Place observation, next_observation, reward, cost, absorbing, environment, episode, step, policy_update, session;
-    Place raw, executed, cvar, delta;
+  struct Places {  // of columns of RowSchema::stored()
+    ColumnPlace observation, next_observation, reward, cost, absorbing, environment, episode, step;
+    ColumnPlace policy_update, session, raw, executed, cvar, delta;
   };
   LedgerRecorder(const std::vector<uint64_t>& seeds, const RowSchema& schema, RowSource source);
-  Place Find(absl::string_view column) const;
   absl::Status Read(uint32_t member, uint64_t from, uint64_t to);
   absl::Status Write(uint32_t member, uint64_t row, const v1::RowRange& range, uint32_t index);
 

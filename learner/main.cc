@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
@@ -12,6 +13,7 @@
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/config/task_files.h"
+#include "common/rpc/address.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
 #include "learner/algorithms/algorithm.h"
@@ -89,11 +91,13 @@ int Main(int argc, char** argv) {
   role.about = "The learner of a datacom run: updates all members, serves their policies, writes the run's records.";
   role.name = "learner";
   role.flags = &flags.process;
-  role.own = {{"--run-dir", &flags.process.run_dir, "Folder for records, checkpoints and policies"},
-              {"--replay", &flags.replay, "Address of the replay service, host:port", RoleFlag::Is::kAddress},
-              {"--device", &flags.device, "cpu or cuda, instead of learner.device of the experiment"},
-              {"--resume", &flags.process.must_resume,
-               "Fail if there is no checkpoint. A checkpoint is continued with and without this flag"}};
+  role.own = [&flags](CLI::App* app) {
+    app->add_option("--run-dir", flags.process.run_dir, "Folder for records, checkpoints and policies");
+    app->add_option("--replay", flags.replay, "Address of the replay service, host:port")->check(Address(1));
+    app->add_option("--device", flags.device, "cpu or cuda, instead of learner.device of the experiment");
+    app->add_flag("--resume", flags.process.must_resume,
+                  "Fail if there is no checkpoint. A checkpoint is continued with and without this flag");
+  };
   role.plugin_parts = {PluginPart::kLearner};
   role.run = [&flags](const std::string&) {
     try {

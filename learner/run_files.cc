@@ -20,13 +20,13 @@ absl::StatusOr<std::unique_ptr<RunFiles>> RunFiles::Open(const std::string& run_
         absl::StrCat(CheckpointFolder(run_dir), "/", checkpoint.update(), ": it names no record files"));
   }
   RunRecords::Options options{run_dir,
-                              settings.algorithm,
+                              settings.resolved->algorithm(),
                               {},
                               settings.schedule.updates().min_size,
                               schema.named_costs().names,
                               schema.logs().names,
                               settings.environment};
-  for (const RunSettings::Member& member : settings.members) options.seeds.push_back(member.seed);
+  for (const v1::Member& member : settings.resolved->members()) options.seeds.push_back(member.seed());
   ASSIGN_OR_RETURN(auto records, RunRecords::Open(options, ends));
   ASSIGN_OR_RETURN(auto ledger, LedgerRecorder::Open(run_dir, run_id, options.seeds, schema, ends, std::move(source)));
   std::unique_ptr<RunFiles> files(

@@ -128,21 +128,21 @@ absl::Status RunLearner(const ProcessOptions& options, const TaskModel& task, co
   ASSIGN_OR_RETURN(const std::unique_ptr<Metrics> metrics,
                    Metrics::Start({.role = "learner",
                                    .run = options.run_id,
-                                   .task = settings.task,
-                                   .algorithm = settings.algorithm,
+                                   .task = settings.resolved->task(),
+                                   .algorithm = settings.resolved->algorithm(),
                                    .listen = options.metrics_listen,
                                    .tls = options.tls,
                                    .address_file = options.metrics_address_file}));
-  LearnerMetrics learner_metrics(metrics.get(), settings.member_count(), settings.algorithm, options.run_dir,
-                                 accepted.config.team);
+  LearnerMetrics learner_metrics(metrics.get(), settings.member_count(), settings.resolved->algorithm(),
+                                 options.run_dir, accepted.config.team);
   learner_metrics.NameCosts(accepted.schema.named_costs().names);
-  learner_metrics.SetDevice(settings.device);
+  learner_metrics.SetDevice(settings.resolved->learner().device());
   ServedState served(run, options.run_dir, Clock::Real());
   served.status.SetSignsOfLife(accepted.signs_of_life);
   Trainer trainer(run, *accepted.algorithm, served, *accepted.files, learner_metrics, Clock::Real(),
                   seams.wait_for_stop);
   if (accepted.resumed()) trainer.Restore(accepted.checkpoint.learner);
-  RETURN_IF_ERROR(WriteTaskFiles(options.run_dir, *settings.task_options));
+  RETURN_IF_ERROR(WriteTaskFiles(options.run_dir, settings.resolved->task_options()));
   RETURN_IF_ERROR(WriteFileAtomically(options.run_dir + "/experiment.textproto", settings.experiment));
 
   LearnerService service(run.run_id, served, [&](int subscribers) { learner_metrics.SetSubscribers(subscribers); });

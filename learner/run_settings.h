@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/transitions/update_schedule.h"
-#include "datacom/v1/task_options.pb.h"
+#include "datacom/v1/experiment.pb.h"
 
 namespace datacom::learner {
 
@@ -42,31 +42,20 @@ class EpochSchedule {
 };
 
 struct RunSettings {
-  struct Member {
-    uint64_t seed = 0;
-    std::string label;       // names its setting in a sweep
-    double cost_budget = 0;  // NaN: the algorithm has none
-  };
-  std::string task, algorithm, acting_rule, device;
-  bool needs_dynamics = false;  // the algorithm reads control-affine features
-  std::string environment;      // of a Python environment: a line of build.txt
-  bool on_policy = false;       // its critics are not judged (MemberWatch)
-  uint64_t seed = 0;
-  std::vector<Member> members;
+  std::shared_ptr<const v1::Experiment> resolved = std::make_shared<v1::Experiment>();
+  std::string experiment;  // the same as text
+  std::string fixed;       // the settings that a resumed run may not change (FixedSettings), as text
+  // Of the algorithm, as in AlgorithmInfo.
+  std::string acting_rule;
+  bool needs_dynamics = false, on_policy = false;
+  std::string environment;           // of a Python environment: a line of build.txt
+  std::vector<double> cost_budgets;  // of each member; NaN: the algorithm has none
   EpochSchedule schedule;
-  uint64_t publish_period = 1, checkpoint_updates = 1;                                        // updates
-  uint32_t eval_episodes = 0;                                                                 // per evaluation
-  uint32_t eval_period = 1;                                                                   // epochs
-  uint64_t pretrain_updates = 0;                                                              // 0: no pre-training
-  std::string pretrain_dataset;                                                               // a folder
-  std::shared_ptr<const v1::TaskOptions> task_options = std::make_shared<v1::TaskOptions>();  // with large files
-  uint64_t rows_per_draw = 1;                                                                 // for each member
+  uint64_t rows_per_draw = 1;  // for each member
   // The rows of the next draw do not exist before the policy of this update acts (lockstep, on-policy algorithms).
   bool draws_wait = false;
-  std::string experiment;  // resolved, text format
-  std::string fixed;       // the settings that a resumed run may not change (FixedSettings), text format
 
-  int member_count() const { return static_cast<int>(members.size()); }
+  int member_count() const { return resolved->members_size(); }
 };
 
 struct RunIdentity {

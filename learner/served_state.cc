@@ -9,7 +9,7 @@ namespace {
 Evaluations::Options EvaluationOptions(const RunIdentity& run, const Clock& clock) {
   Evaluations::Options options;
   options.clock = &clock;
-  options.episodes = run.settings.eval_episodes;
+  options.episodes = run.settings.resolved->run().eval_episodes();
   options.incarnation = run.incarnation;
   options.experiment = run.settings.experiment;
   return options;
@@ -23,13 +23,13 @@ v1::LearnerInfo InitialInfo(const RunIdentity& run) {
   info.set_build(BuildName());
   info.set_incarnation(run.incarnation);
   info.set_target_update(settings.schedule.last_update());
-  info.set_pretrain_target(settings.pretrain_updates);
+  info.set_pretrain_target(settings.resolved->pretrain().updates());
   info.set_phase("connecting");
-  info.set_device(settings.device);
+  info.set_device(settings.resolved->learner().device());
   for (int member = 0; member < settings.member_count(); ++member) {
     v1::MemberProgress* progress = info.add_members();
     progress->set_member(member);
-    progress->set_seed(settings.members[member].seed);
+    progress->set_seed(settings.resolved->members(member).seed());
     progress->set_status(StatusOf(/*diverged=*/false, /*runaway=*/false, /*abandons=*/false, /*locked=*/false));
   }
   return info;
@@ -79,7 +79,7 @@ ServedState::ServedState(const RunIdentity& run, const std::string& run_dir, con
       policies(run_dir),
       evaluations(EvaluationOptions(run, clock)),
       status(InitialInfo(run), &clock),
-      task_options(run.settings.task_options) {}
+      task_options(run.settings.resolved, &run.settings.resolved->task_options()) {}
 
 }  // namespace datacom::learner
 // SPDX-License-Identifier: Apache-2.0

@@ -58,31 +58,20 @@ absl::Status BoundReturns(const v1::LearnerOptions& learner, const TaskModel& ta
 RunSettings MakeRunSettings(const v1::Experiment& resolved) {
   const AlgorithmInfo& algorithm = *FindAlgorithm(resolved.algorithm());
   RunSettings settings;
-  settings.task = resolved.task();
-  settings.algorithm = resolved.algorithm();
-  settings.acting_rule = algorithm.acting_rule;
-  settings.needs_dynamics = algorithm.needs_dynamics;
-  settings.environment = python::CodeLine(resolved.task_options().GetExtension(v1::python_task));
-  settings.on_policy = algorithm.on_policy;
-  settings.device = resolved.learner().device();
-  settings.seed = resolved.run().seed();
-  for (int i = 0; i < resolved.members_size(); ++i) {
-    const v1::Member& member = resolved.members(i);
-    const double budget = algorithm.has_budget ? CostBudget(resolved, i) : std::numeric_limits<double>::quiet_NaN();
-    settings.members.push_back({member.seed(), member.label(), budget});
-  }
-  settings.schedule = EpochSchedule(UpdatesOf(resolved), resolved.run().steps_per_epoch());
-  settings.publish_period = resolved.schedule().publish_period();
-  settings.checkpoint_updates = resolved.run().checkpoint_updates();
-  settings.eval_episodes = resolved.run().eval_episodes();
-  settings.eval_period = resolved.run().eval_period();
-  settings.pretrain_updates = resolved.pretrain().updates();
-  settings.pretrain_dataset = resolved.pretrain().dataset();
-  settings.task_options = std::make_shared<v1::TaskOptions>(resolved.task_options());
-  settings.rows_per_draw = RowsPerDraw(resolved);
-  settings.draws_wait = resolved.run().lockstep() || algorithm.on_policy;
+  settings.resolved = std::make_shared<v1::Experiment>(resolved);
   settings.experiment = PrintExperiment(resolved);
   settings.fixed = FixedSettings(resolved);
+  settings.acting_rule = algorithm.acting_rule;
+  settings.needs_dynamics = algorithm.needs_dynamics;
+  settings.on_policy = algorithm.on_policy;
+  settings.environment = python::CodeLine(resolved.task_options().GetExtension(v1::python_task));
+  for (int i = 0; i < resolved.members_size(); ++i) {
+    const double none = std::numeric_limits<double>::quiet_NaN();
+    settings.cost_budgets.push_back(algorithm.has_budget ? CostBudget(resolved, i) : none);
+  }
+  settings.schedule = EpochSchedule(UpdatesOf(resolved), resolved.run().steps_per_epoch());
+  settings.rows_per_draw = RowsPerDraw(resolved);
+  settings.draws_wait = resolved.run().lockstep() || algorithm.on_policy;
   return settings;
 }
 
@@ -153,7 +142,7 @@ absl::StatusOr<KnownRows> MakeKnownRows(const v1::Experiment& resolved, const Ta
 int DrawsAhead(const RunSettings& settings, const RowSchema& schema) {
   constexpr uint64_t kBytes = 16 << 20, kFewest = 4, kMost = 32;
   if (settings.draws_wait) return 1;
-  const uint64_t draw_bytes = settings.members.size() * settings.rows_per_draw * schema.learning_row_bytes();
+  const uint64_t draw_bytes = settings.member_count() * settings.rows_per_draw * schema.learning_row_bytes();
   return static_cast<int>(std::clamp(kBytes / std::max<uint64_t>(draw_bytes, 1), kFewest, kMost));
 }
 

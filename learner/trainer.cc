@@ -41,8 +41,8 @@ Trainer::Trainer(RunIdentity run, Algorithm& algorithm, ServedState& served, Run
       diverged_(members_),
       watches_(members_, MemberWatch({}, run_.settings.on_policy)) {
   for (int member = 0; member < members_; ++member) {
-    const RunSettings::Member& own = run_.settings.members[member];
-    metrics_.Introduce(member, own.seed, own.label, own.cost_budget);
+    const v1::Member& own = run_.settings.resolved->members(member);
+    metrics_.Introduce(member, own.seed(), own.label(), run_.settings.cost_budgets[member]);
   }
   const uint64_t repeated = files_.updates().repeated();
   metrics_.SetRepeatedUpdates(repeated);
@@ -90,8 +90,9 @@ absl::Status Trainer::AfterInterruption(absl::Status status) {
 
 absl::Status Trainer::Pretrain(std::unique_ptr<Prefetch> prefetch) {
   if (prefetch == nullptr) return absl::OkStatus();
-  const uint64_t target = run_.settings.pretrain_updates;
-  spdlog::info("pre-training dataset={} updates={} done={}", run_.settings.pretrain_dataset, target, pretrain_update_);
+  const uint64_t target = run_.settings.resolved->pretrain().updates();
+  spdlog::info("pre-training dataset={} updates={} done={}", run_.settings.resolved->pretrain().dataset(), target,
+               pretrain_update_);
   RETURN_IF_ERROR(AfterInterruption(PretrainUpdates(prefetch.get())));
   spdlog::info("pre-training is done updates={} wall_seconds={:.1f}", target, WallSeconds());
   return Refresh();
@@ -99,7 +100,7 @@ absl::Status Trainer::Pretrain(std::unique_ptr<Prefetch> prefetch) {
 
 // Nothing acts during pre-training: no snapshot is published, and no rows or episodes arrive.
 absl::Status Trainer::PretrainUpdates(Prefetch* prefetch) {
-  while (pretrain_update_ < run_.settings.pretrain_updates) {
+  while (pretrain_update_ < run_.settings.resolved->pretrain().updates()) {
     PreparedUpdate* prepared = nullptr;
     RETURN_IF_ERROR(NextUpdate(prefetch, &prepared));
     served_.status.SetPhase("pre-training", "");
@@ -110,7 +111,7 @@ absl::Status Trainer::PretrainUpdates(Prefetch* prefetch) {
     files_.updates().Reach(pretrain_update_);
     prefetch->Release(prepared);
     served_.status.Edit([&](v1::LearnerInfo* info) { info->set_pretrain_update(pretrain_update_); });
-    if (pretrain_update_ % run_.settings.checkpoint_updates == 0) RETURN_IF_ERROR(SaveCheckpoint());
+    if (pretrain_update_ % run_.settings.resolved->run().checkpoint_updates() == 0) RETURN_IF_ERROR(SaveCheckpoint());
     if (Seconds(clock_.Now() - refreshed_) >= kRefreshSeconds) RETURN_IF_ERROR(Refresh());
   }
   return absl::OkStatus();
@@ -129,14 +130,15 @@ absl::Status Trainer::Train(Prefetch* prefetch) {
     served_.status.SetPhase("learning", "");
     RETURN_IF_ERROR(Step(*prepared));
     prefetch->Release(prepared);
-    if (update_ % run_.settings.publish_period == 0) RETURN_IF_ERROR(Publish());
+    if (update_ % run_.settings.resolved->schedule().publish_period() == 0) RETURN_IF_ERROR(Publish());
     prefetch->Announce(update_);
     DATACOM_FAILPOINT("trainer.announced");
     if (schedule_.RowsSeen(update_) >= files_.ledger().rows() + kLedgerRows) RETURN_IF_ERROR(AdvanceLedger());
     served_.status.SetUpdate(update_);
     while (next_epoch_ <= schedule_.last_epoch() && schedule_.EpochUpdate(next_epoch_) <= update_)
       RETURN_IF_ERROR(EndEpoch());
-    if (next_epoch_ != epoch || update_ % run_.settings.checkpoint_updates == 0) RETURN_IF_ERROR(SaveCheckpoint());
+    if (next_epoch_ != epoch || update_ % run_.settings.resolved->run().checkpoint_updates() == 0)
+      RETURN_IF_ERROR(SaveCheckpoint());
     RETURN_IF_ERROR(WriteCompletedEpochs());
     if (Seconds(clock_.Now() - refreshed_) >= kRefreshSeconds) RETURN_IF_ERROR(Refresh());
   }
@@ -284,7 +286,7 @@ absl::Status Trainer::EndEpoch() {
     member->set_abandons(Abandons(totals_[i]));
     member->set_abandoned_reason(totals_[i].fault());
   }
-  if (next_epoch_ % run_.settings.eval_period != 0 && next_epoch_ < schedule_.last_epoch()) {
+  if (next_epoch_ % run_.settings.resolved->run().eval_period() != 0 && next_epoch_ < schedule_.last_epoch()) {
     for (v1::MemberEpoch& member : *record.mutable_members()) member.set_evaluated(true);  // nothing is to be reported
   }
   WatchMembers(stats, &record);
@@ -302,7 +304,8 @@ void Trainer::WatchMembers(const Stats& stats, v1::EpochRecord* record) {
     const std::string news =
         watches_[i].EndEpoch(stats[i], record->env_steps() - last_epoch_steps_, schedule_.EndsEarly(record->epoch()));
     if (!news.empty()) {
-      spdlog::warn("member={} seed={} epoch={}: {}", i, run_.settings.members[i].seed, record->epoch(), news);
+      spdlog::warn("member={} seed={} epoch={}: {}", i, run_.settings.resolved->members(i).seed(), record->epoch(),
+                   news);
     }
     record->mutable_members(i)->set_critic_runaway(watches_[i].runaway());
     record->mutable_members(i)->set_locked(watches_[i].locked());
@@ -433,11 +436,11 @@ absl::StatusOr<std::vector<Snapshot>> Trainer::TakeSnapshots() const {
   for (int member = 0; member < members_; ++member) {
     Snapshot& snapshot = snapshots.emplace_back();
     snapshot.run_id = run_.run_id;
-    snapshot.run_seed = run_.settings.seed;
+    snapshot.run_seed = run_.settings.resolved->run().seed();
     snapshot.member = member;
-    snapshot.member_seed = run_.settings.members[member].seed;
+    snapshot.member_seed = run_.settings.resolved->members(member).seed();
     snapshot.version = {run_.incarnation, update_};
-    snapshot.task = run_.settings.task;
+    snapshot.task = run_.settings.resolved->task();
     snapshot.acting_rule = run_.settings.acting_rule;
     snapshot.arrays = std::move(acting[member].arrays);
     snapshot.scalars = std::move(acting[member].scalars);
@@ -468,7 +471,7 @@ absl::Status Trainer::Refresh() {
       spdlog::error(
           "member={} seed={} diverged before update={}: a loss was not finite; the member is frozen, the others "
           "continue",
-          i, run_.settings.members[i].seed, update_);
+          i, run_.settings.resolved->members(i).seed(), update_);
       diverged_[i] = 1;
     }
     served_.status.Edit([&](v1::LearnerInfo* info) {

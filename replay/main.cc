@@ -1,6 +1,7 @@
 // datacom-replay: serves the replay of one run folder until it is stopped, or until the run is finished.
 #include <utility>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
@@ -95,10 +96,12 @@ int Main(int argc, char** argv) {
   role.about = "The replay service of one run: keeps transitions, grants credit, serves draws.";
   role.name = "replay";
   role.flags = &flags;
-  role.own = {{"--dir", &flags.folder, "Folder of the stored rows"},
-              {"--checkpoint-start", &flags.checkpoint_start,
-               "Start of the replay that the newest checkpoint names. Refuses rows of another copy of the run"},
-              {"--end-with-run", &flags.end_with_run, "End, with exit code 0, when the learner has finished the run"}};
+  role.own = [&flags](CLI::App* app) {
+    app->add_option("--dir", flags.folder, "Folder of the stored rows");
+    app->add_option("--checkpoint-start", flags.checkpoint_start,
+                    "Start of the replay that the newest checkpoint names. Refuses rows of another copy of the run");
+    app->add_flag("--end-with-run", flags.end_with_run, "End, with exit code 0, when the learner has finished the run");
+  };
   role.run = [&flags](const std::string&) { return Serve(flags); };
   return RunRole(argc, argv, role);
 }

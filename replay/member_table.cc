@@ -403,12 +403,9 @@ std::string MemberTable::Actions(const EpisodeSummary& episode) const {
 }
 
 std::string MemberTable::Memory(const EpisodeSummary& episode) const {
-  std::string memory;
-  if (!schema_.has(kMemory)) return memory;
+  if (!schema_.has(kMemory)) return "";
   const size_t offset = schema_.offset(kMemory);
-  for (const Column& column : schema_.stored()) {
-    if (column.name == kMemory) memory.resize(column.bytes());
-  }
+  std::string memory(PlaceOf(schema_.stored(), kMemory).bytes, '\0');
   VisitRows(episode, [&](const char* row) { std::memcpy(memory.data(), row + offset, memory.size()); });
   return memory;
 }

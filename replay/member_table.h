@@ -30,8 +30,6 @@ namespace datacom::replay {
 // rings: the newest start of the replay (replay/starts.h).
 enum RowsCounter { kFinishedEpisodes = 0, kCountedUpTo = 1, kFailures = 2, kStart = 3 };
 
-inline constexpr size_t kPlaceBytes = 4 * sizeof(uint32_t);  // bytes of a row in proto MemberBatch::places
-
 class MemberTable {
  public:
   // Creates or opens the files of this member in options.folder. DATA_LOSS, naming the file, when it lacks copies of

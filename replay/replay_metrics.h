@@ -1,9 +1,9 @@
-// The replay's metric series. Thread-safe. Without a Metrics object every call does nothing. Update takes a copy of the
-// store's counters and does not lock the store.
+// The replay's metric series. Thread-safe. Update takes a copy of the store's counters and does not lock the store. The
+// Metrics object must outlive this one.
 #ifndef DATACOM_REPLAY_REPLAY_METRICS_H_
 #define DATACOM_REPLAY_REPLAY_METRICS_H_
 
-#include <memory>
+#include <string>
 
 #include "common/base/mutex.h"
 #include "common/metrics/metrics.h"
@@ -13,16 +13,34 @@ namespace datacom::replay {
 
 class ReplayMetrics {
  public:
-  ReplayMetrics(Metrics* metrics, const std::string& folder);
-  void ObserveInsert(double seconds);
-  void ObserveDraw(double seconds);
+  ReplayMetrics(Metrics* metrics, const std::string& folder) : metrics_(metrics), folder_(folder) {}
+  void ObserveInsert(double seconds) { insert_seconds_.Observe(seconds); }
+  void ObserveDraw(double seconds) { draw_seconds_.Observe(seconds); }
   // `seconds`: time since the last call, counted as blocked time of each side that waits.
   void Update(const StoreCounters& now, double seconds);
 
  private:
-  struct Series;
+  Metrics* const metrics_;
   const std::string folder_;
-  std::shared_ptr<Series> series_;
+  prometheus::Gauge& main_rows_ = metrics_->gauge("datacom_replay_rows", {{"table", "main"}});
+  prometheus::Gauge& failure_rows_ = metrics_->gauge("datacom_replay_rows", {{"table", "failure"}});
+  prometheus::Counter& inserts_ = metrics_->counter("datacom_replay_inserts_total");
+  prometheus::Counter& duplicates_ = metrics_->counter("datacom_replay_duplicate_rows_total");
+  prometheus::Counter& invalid_ = metrics_->counter("datacom_replay_rejected_rows_total", {{"reason", "invalid"}});
+  prometheus::Counter& gap_ = metrics_->counter("datacom_replay_rejected_rows_total", {{"reason", "gap"}});
+  prometheus::Counter& credit_ = metrics_->counter("datacom_replay_rejected_rows_total", {{"reason", "credit"}});
+  prometheus::Counter& finished_ = metrics_->counter("datacom_replay_episodes_total", {{"state", "finished"}});
+  prometheus::Counter& abandoned_ = metrics_->counter("datacom_replay_episodes_total", {{"state", "abandoned"}});
+  prometheus::Gauge& outstanding_ = metrics_->gauge("datacom_replay_outstanding_rows");
+  prometheus::Gauge& sessions_ = metrics_->gauge("datacom_replay_sessions");
+  prometheus::Histogram& insert_seconds_ = metrics_->histogram("datacom_replay_insert_seconds");
+  prometheus::Histogram& draw_seconds_ = metrics_->histogram("datacom_replay_draw_seconds");
+  prometheus::Counter& draws_ = metrics_->counter("datacom_replay_draws_total");
+  prometheus::Counter& insert_blocked_ =
+      metrics_->counter("datacom_replay_blocked_seconds_total", {{"side", "insert"}});
+  prometheus::Counter& draw_blocked_ = metrics_->counter("datacom_replay_blocked_seconds_total", {{"side", "draw"}});
+  prometheus::Gauge& ratio_error_ = metrics_->gauge("datacom_replay_samples_per_insert_error_ratio");
+  prometheus::Gauge& disk_free_ = metrics_->gauge("datacom_replay_disk_free_bytes");
   Mutex mutex_;
   StoreCounters last_ ABSL_GUARDED_BY(mutex_);
 };

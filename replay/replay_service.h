@@ -20,7 +20,7 @@ namespace datacom::replay {
 
 class ReplayService : public v1::Replay::CallbackService {
  public:
-  // `metrics` may be null. `tick_period` 0: no thread calls Tick (tests call it).
+  // `tick_period` 0: no thread calls Tick (tests call it).
   ReplayService(Store* store, Metrics* metrics, std::chrono::milliseconds tick_period);
   ~ReplayService() override;
 

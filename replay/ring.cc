@@ -168,21 +168,12 @@ absl::StatusOr<std::unique_ptr<Ring>> Ring::Open(const Options& options) {
   return ring;
 }
 
-absl::StatusOr<std::unique_ptr<const Ring>> Ring::OpenReadOnly(Options options) {
+absl::StatusOr<std::unique_ptr<const Ring>> Ring::OpenFile(Options options, absl::Status (Ring::*load)()) {
   ASSIGN_OR_RETURN(auto file, MappedFile::OpenReadOnly(options.path));
   RETURN_IF_ERROR(CheckReadable(*file, options));
   options.guard = HeaderOf(file.get())->identity.guard;
   std::unique_ptr<Ring> ring(new Ring(std::move(file), options));
-  RETURN_IF_ERROR(ring->Load());
-  return ring;
-}
-
-absl::StatusOr<std::unique_ptr<const Ring>> Ring::OpenShared(Options options) {
-  ASSIGN_OR_RETURN(auto file, MappedFile::OpenReadOnly(options.path));
-  RETURN_IF_ERROR(CheckReadable(*file, options));
-  options.guard = HeaderOf(file.get())->identity.guard;
-  std::unique_ptr<Ring> ring(new Ring(std::move(file), options));
-  RETURN_IF_ERROR(ring->LoadNumbers());
+  RETURN_IF_ERROR((ring.get()->*load)());
   return ring;
 }
 

@@ -50,10 +50,14 @@ class Ring {
   static absl::StatusOr<std::unique_ptr<Ring>> Open(const Options& options);
   // Opens a ring that no process writes, without changing the file. Uses only path, schema_fingerprint and record_bytes
   // of the options. Errors as for Open; NOT_FOUND when there is no file.
-  static absl::StatusOr<std::unique_ptr<const Ring>> OpenReadOnly(Options options);
+  static absl::StatusOr<std::unique_ptr<const Ring>> OpenReadOnly(const Options& options) {
+    return OpenFile(options, &Ring::Load);
+  }
   // The same for a ring that a running replay may write. Checks the header, the cursor and the counters, and no block.
   // Such a ring is read with StoredCursor and CopyBlock.
-  static absl::StatusOr<std::unique_ptr<const Ring>> OpenShared(Options options);
+  static absl::StatusOr<std::unique_ptr<const Ring>> OpenShared(const Options& options) {
+    return OpenFile(options, &Ring::LoadNumbers);
+  }
 
   // Whether the file exists and holds more than zeros at its start: Open does not make a new ring there.
   static bool HasContent(const std::string& path);
@@ -109,6 +113,7 @@ class Ring {
     uint32_t records = 0, crc = 0;
   };
 
+  static absl::StatusOr<std::unique_ptr<const Ring>> OpenFile(Options options, absl::Status (Ring::*load)());
   Ring(std::unique_ptr<MappedFile> file, const Options& options);
   absl::Status LoadNumbers();  // cursor and counters
   absl::Status Load();

@@ -56,16 +56,6 @@ absl::Status ValidateChunk(const RowSchema& schema, const v1::Chunk& chunk, uint
 
 namespace {
 
-// Bytes of a row's columns before the one of this name in a chunk.
-size_t BytesBefore(const RowSchema& schema, absl::string_view name) {
-  size_t bytes = 0;
-  for (const Column& column : schema.wire()) {
-    if (name == column.name) return bytes;
-    bytes += column.bytes();
-  }
-  return bytes;
-}
-
 absl::Status Wrong(const char* column, uint32_t row, uint64_t value, const std::string& why) {
   return absl::InvalidArgumentError(absl::StrCat("column ", column, ", row ", row, ": ", value, " ", why));
 }
@@ -73,17 +63,17 @@ absl::Status Wrong(const char* column, uint32_t row, uint64_t value, const std::
 }  // namespace
 
 uint64_t LastPolicyUpdate(const RowSchema& schema, const std::string& columns, uint32_t count) {
-  return At<uint64_t>(columns.data() + BytesBefore(schema, "policy_update") * count, 8 * (count - 1));
+  return At<uint64_t>(columns.data() + PlaceOf(schema.wire(), "policy_update").before * count, 8 * (count - 1));
 }
 
 RowOrder::RowOrder(const RowSchema& schema, const Limits& limits)
     : limits_(limits),
-      environment_(BytesBefore(schema, "environment")),
-      episode_(BytesBefore(schema, "episode")),
-      step_(BytesBefore(schema, "step")),
-      absorbing_(BytesBefore(schema, "absorbing")),
-      last_(BytesBefore(schema, "last")),
-      policy_update_(BytesBefore(schema, "policy_update")) {}
+      environment_(PlaceOf(schema.wire(), "environment").before),
+      episode_(PlaceOf(schema.wire(), "episode").before),
+      step_(PlaceOf(schema.wire(), "step").before),
+      absorbing_(PlaceOf(schema.wire(), "absorbing").before),
+      last_(PlaceOf(schema.wire(), "last").before),
+      policy_update_(PlaceOf(schema.wire(), "policy_update").before) {}
 
 absl::Status RowOrder::Check(const EpisodeTracker& held, uint32_t session, const std::string& columns, uint32_t count,
                              uint32_t from) {

@@ -34,7 +34,6 @@ class StoreListener {
 // Drain blocks on the disk with replay.sync.
 class OpenStreams {
  public:
-  // `metrics` may be null.
   OpenStreams(Store* store, Metrics* metrics) : store_(store), metrics_(metrics, store->options().folder) {}
 
   Store* store() { return store_; }

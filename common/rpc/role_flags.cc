@@ -51,21 +51,10 @@ void AddServed(CLI::App* app, RoleFlags* flags) {
       ->check(Address(0));
 }
 
-void Add(CLI::App* app, const RoleFlag& flag) {
-  if (bool* const* given = std::get_if<bool*>(&flag.value)) {
-    app->add_flag(flag.name, **given, flag.help);
-  } else if (uint32_t* const* number = std::get_if<uint32_t*>(&flag.value)) {
-    app->add_option(flag.name, **number, flag.help)->capture_default_str()->check(CLI::Range(1, 100000));
-  } else {
-    CLI::Option* const option = app->add_option(flag.name, *std::get<std::string*>(flag.value), flag.help);
-    if (flag.is == RoleFlag::Is::kAddress) option->check(Address(1));
-  }
-}
-
 void Declare(CLI::App* app, const Role& role) {
   if (role.serves) AddServed(app, role.flags);
   AddShared(app, role.flags);
-  for (const RoleFlag& flag : role.own) Add(app, flag);
+  if (role.own) role.own(app);
   if (!role.commands.empty()) app->require_subcommand(0, 1);
   for (const RoleCommand& command : role.commands) app->add_subcommand(command.name, command.help)->fallthrough();
 }

@@ -2,17 +2,19 @@
 #ifndef DATACOM_COMMON_RPC_ROLE_FLAGS_H_
 #define DATACOM_COMMON_RPC_ROLE_FLAGS_H_
 
-#include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "common/base/plugins.h"
 #include "common/base/stall.h"
+
+namespace CLI {
+class App;
+}
 
 namespace datacom {
 
@@ -27,17 +29,6 @@ struct RoleFlags {
   // RunRole reads these two.
   std::string healthcheck;
   bool die_with_parent = false;
-};
-
-// A flag of one role. `value` points to the variable, which holds the default. uint32_t: a number from 1 to 100,000.
-// bool: a flag without a value.
-struct RoleFlag {
-  enum class Is { kAny, kAddress };  // kAddress: HOST:PORT, port above 0
-
-  const char* name;
-  std::variant<std::string*, uint32_t*, bool*> value;
-  const char* help;
-  Is is = Is::kAny;
 };
 
 // A subcommand. Without one on the command line a role does what its first command does.
@@ -56,7 +47,7 @@ struct Role {
   std::string name;     // in log lines
   RoleFlags* flags;     // not owned; the values are the defaults
   bool serves = true;   // one run: adds --experiment and --health-listen, and --healthcheck uses --tls
-  std::vector<RoleFlag> own = {};
+  std::function<void(CLI::App*)> own = {};  // adds the flags that only this role has; empty: none
   std::vector<RoleCommand> commands = {};
   std::vector<PluginPart> plugin_parts = {};
   // Blocks until the role ends. command: empty if the role has none.

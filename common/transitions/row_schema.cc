@@ -21,6 +21,16 @@ size_t SizeOf(ColumnType type) {
   std::abort();
 }
 
+ColumnPlace PlaceOf(const std::vector<Column>& columns, absl::string_view name) {
+  ColumnPlace place;
+  for (const Column& column : columns) {
+    place.bytes = column.bytes();
+    if (column.name == name) return place;
+    place.before += place.bytes;
+  }
+  return {};
+}
+
 Column ExecutedActionColumn(uint32_t action_dim) {
   return {std::string(kExecutedAction), ColumnType::kFloat32, action_dim, false};
 }

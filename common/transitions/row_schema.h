@@ -53,6 +53,15 @@ struct Column {
   size_t bytes() const { return SizeOf(type) * width; }
 };
 
+// A column in a block of rows that holds one column after the other, each without padding: for a block of n rows it
+// begins at byte n * before; each row has `bytes` bytes.
+struct ColumnPlace {
+  size_t before = 0, bytes = 0;
+};
+ColumnPlace PlaceOf(const std::vector<Column>& columns, absl::string_view name);  // {0, 0} if there is no such column
+
+inline constexpr size_t kPlaceBytes = 4 * sizeof(uint32_t);  // bytes of a row in proto MemberBatch::places
+
 // Draws send only two of these columns to the learner: prev_cost and log_prob.
 Column ExecutedActionColumn(uint32_t action_dim);
 Column PreviousCostColumn();

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -45,7 +46,7 @@ std::string OnRamp(double place) {
 // True for several groups of one algorithm.
 bool ShareAlgorithm(const std::vector<Group>& groups) {
   return groups.size() > 1 && std::all_of(groups.begin(), groups.end(), [&groups](const Group& group) {
-           return group.run().algorithm == groups[0].run().algorithm;
+           return group.run().experiment.algorithm() == groups[0].run().experiment.algorithm();
          });
 }
 
@@ -60,7 +61,7 @@ std::vector<Look> LooksOf(const std::vector<Group>& groups) {
       looks.push_back({OnRamp(static_cast<double>(i) / static_cast<double>(groups.size() - 1)), {}});
       continue;
     }
-    const std::string& name = groups[i].run().algorithm;
+    const std::string& name = groups[i].run().experiment.algorithm();
     const AlgorithmInfo* const algorithm = FindAlgorithm(name);
     looks.push_back({algorithm == nullptr ? kUnknown : algorithm->colour, Strokes()[used[name]++ % Strokes().size()]});
   }
@@ -104,40 +105,29 @@ struct Axis {
   double tick(int i) const { return step * (std::round(low / step) + i); }
 };
 
-// A point of a curve and its 95 % interval.
-struct Band {
-  double steps = 0, middle = 0, low = 0, high = 0;
-};
+using Bands = std::vector<std::pair<double, Interval>>;  // a curve: environment steps, and the interval of the mean
 
-std::vector<Band> BandsOf(const Group& group, const std::string& quantity) {
-  std::map<double, std::vector<double>> at;  // values of all members, by environment steps
-  for (const RunMember& member : group.members) {
-    for (const auto& [steps, value] : MemberCurve(member, quantity)) at[steps].push_back(value);
+// At most about kMostPoints points of the curve: all, or every second, third, ... one, and the last one.
+Bands BandsOf(const Group& group, const std::string& quantity) {
+  const Series series = GroupSeries(group, quantity);
+  const size_t count = series.steps.size(), stride = (count + kMostPoints - 1) / kMostPoints;
+  Bands bands;
+  for (size_t i = 0; i < count; ++i) {
+    if (i % stride == 0 || i + 1 == count) bands.emplace_back(series.steps[i], series.values[i]);
   }
-  std::vector<Band> bands;
-  for (const auto& [steps, values] : at) {
-    const Interval mean = MeanInterval(values);
-    if (mean.count > 0) bands.push_back({steps, mean.mean, mean.mean - mean.half, mean.mean + mean.half});
-  }
-  if (bands.size() <= kMostPoints) return bands;
-  const size_t stride = (bands.size() + kMostPoints - 1) / kMostPoints;
-  std::vector<Band> thin;
-  for (size_t i = 0; i < bands.size(); i += stride) thin.push_back(bands[i]);
-  if ((bands.size() - 1) % stride != 0) thin.push_back(bands.back());
-  return thin;
+  return bands;
 }
 
 class Panel {
  public:
-  Panel(double left, double top, const std::vector<std::vector<Band>>& curves, const PanelOf& of)
-      : left_(left), top_(top) {
+  Panel(double left, double top, const std::vector<Bands>& curves, const PanelOf& of) : left_(left), top_(top) {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     double low = of.from_zero ? 0 : kInfinity, high = -kInfinity, last = 0;
-    for (const std::vector<Band>& curve : curves) {
-      for (const Band& band : curve) {
-        low = std::min(low, of.from_zero ? band.middle : band.low);
-        high = std::max(high, band.high);
-        last = std::max(last, band.steps);
+    for (const Bands& curve : curves) {
+      for (const auto& [steps, value] : curve) {
+        low = std::min(low, of.from_zero ? value.mean : value.mean - value.half);
+        high = std::max(high, value.mean + value.half);
+        last = std::max(last, steps);
       }
     }
     steps_ = Axis::Over(0, last, 4);
@@ -168,12 +158,12 @@ class Panel {
     return svg;
   }
 
-  std::string Curve(const std::vector<Band>& curve, const Look& look) const {
+  std::string Curve(const Bands& curve, const Look& look) const {
     std::string middle, upper, lower;
-    for (const Band& band : curve) {
-      absl::StrAppend(&middle, Point(band.steps, band.middle), " ");
-      absl::StrAppend(&upper, Point(band.steps, band.high), " ");
-      lower = absl::StrCat(Point(band.steps, band.low), " ", lower);
+    for (const auto& [steps, value] : curve) {
+      absl::StrAppend(&middle, Point(steps, value.mean), " ");
+      absl::StrAppend(&upper, Point(steps, value.mean + value.half), " ");
+      lower = absl::StrCat(Point(steps, value.mean - value.half), " ", lower);
     }
     return absl::StrFormat("<polygon fill=\"%s\" fill-opacity=\"%.2g\" points=\"%s\"/>\n", look.colour, opacity_,
                            upper + lower) +
@@ -204,7 +194,7 @@ std::string RenderFigure(const std::vector<Group>& groups) {
       legend + 16 * static_cast<double>(groups.size()));
   const std::vector<Look> looks = LooksOf(groups);
   for (size_t p = 0; p < panels.size(); ++p) {
-    std::vector<std::vector<Band>> curves;
+    std::vector<Bands> curves;
     for (const Group& group : groups) curves.push_back(BandsOf(group, panels[p].quantity));
     const Panel panel(56 + (kWidth + 72) * static_cast<double>(p), kTop, curves, panels[p]);
     svg += panel.Frame(panels[p].title);

@@ -24,24 +24,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void Describe(const v1::Experiment& experiment, Run* run) {
-  run->name = experiment.name();
-  run->description = experiment.description();
-  run->task = experiment.task();
-  run->algorithm = experiment.algorithm();
-  run->env_steps = experiment.run().env_steps();
-  run->lockstep = experiment.run().lockstep();
-  for (int i = 0; i < experiment.members_size(); ++i)
-    run->members.push_back({experiment.members(i).label(), CostBudget(experiment, i)});
-  run->cost_budget = CostBudget(experiment, experiment.members_size());
-  const auto& named = experiment.task_options().GetExtension(v1::python_task).cost();
+// What follows from the run's experiment.
+void Describe(Run* run) {
+  const v1::TaskOptions& options = run->experiment.task_options();
+  const auto& named = options.GetExtension(v1::python_task).cost();
   run->cost_names.assign(named.begin(), named.end());
-  const auto& costs = experiment.task_options().GetExtension(v1::text_task).definition().cost();
+  const auto& costs = options.GetExtension(v1::text_task).definition().cost();
   for (int i = 0; i < costs.size() && costs.size() > 1; ++i) run->cost_names.push_back(costs[i].name());
-  for (const v1::Log& log : experiment.task_options().GetExtension(v1::text_task).definition().log())
+  for (const v1::Log& log : options.GetExtension(v1::text_task).definition().log())
     run->log_names.push_back(log.name());
-  run->defines_success = DefinesSuccess(experiment.task_options());
-  run->experiment = PrintExperiment(experiment);
+  run->defines_success = DefinesSuccess(options);
 }
 
 bool IsSweep(const std::string& folder) { return fs::exists(absl::StrCat(folder, "/", kPopulationsFile)); }
@@ -53,8 +45,8 @@ absl::StatusOr<Run> ReadRun(const std::string& folder) {
     return NotARunFolder(folder);
   }
   run.folder = fs::path(folder).lexically_normal().string();
-  ASSIGN_OR_RETURN(const v1::Experiment experiment, LoadExperiment(file, ExperimentFolder()));
-  Describe(experiment, &run);
+  ASSIGN_OR_RETURN(run.experiment, LoadExperiment(file, ExperimentFolder()));
+  Describe(&run);
   ASSIGN_OR_RETURN(run.progress, ReadRecords(folder + "/progress.csv"));
   if (run.progress.rows() == 0) return absl::NotFoundError(absl::StrCat(folder, "/progress.csv has no rows yet"));
   absl::StatusOr<Csv> episodes = ReadRecords(folder + "/episodes.csv");
@@ -79,8 +71,8 @@ absl::StatusOr<std::vector<std::string>> RecordedFolders(const std::string& fold
   return folders;
 }
 
-Run::Member MemberOf(const Run& run, int member) {
-  return member < static_cast<int>(run.members.size()) ? run.members[member] : Run::Member{"", run.cost_budget};
+std::string LabelOf(const Run& run, int member) {
+  return member < run.experiment.members_size() ? run.experiment.members(member).label() : "";
 }
 
 // The settings of an experiment's text, "hyper.slack_beta: 20", without its members, files and texts for people.
@@ -107,7 +99,7 @@ std::map<std::string, std::string> Distinctions(const std::vector<const Run*>& r
   constexpr size_t kMostSettings = 3;
   std::map<std::string, std::set<std::string>> own;  // by folder
   std::map<std::string, size_t> uses;
-  for (const Run* run : runs) own[run->folder] = SettingsOf(run->experiment);
+  for (const Run* run : runs) own[run->folder] = SettingsOf(PrintExperiment(run->experiment));
   for (const auto& [folder, settings] : own) {
     for (const std::string& setting : settings) ++uses[setting];
   }
@@ -126,11 +118,11 @@ std::map<std::string, std::string> Distinctions(const std::vector<const Run*>& r
 // in which their runs differ, or else the folder.
 void SetTitles(std::vector<Group>* groups) {
   std::set<std::string> names;
-  for (const Group& group : *groups) names.insert(group.run().name);
+  for (const Group& group : *groups) names.insert(group.run().experiment.name());
   std::map<std::string, int> uses;
   for (Group& group : *groups) {
-    const std::string& name = group.run().name;
-    const std::string label = MemberOf(group.run(), group.members[0].member).label;
+    const std::string& name = group.run().experiment.name();
+    const std::string label = LabelOf(group.run(), group.members[0].member);
     if (label.empty() || label == name) {
       group.title = name;
     } else {
@@ -152,7 +144,7 @@ void SetTitles(std::vector<Group>* groups) {
 // Index in `rows` of the row that tables show.
 size_t ShownRow(const Run& run, int member, const std::vector<size_t>& rows, Shown shown) {
   if (shown == Shown::kBest) {
-    const absl::StatusOr<size_t> best = BestRow(run.progress, rows, MemberOf(run, member).cost_budget);
+    const absl::StatusOr<size_t> best = BestRow(run.progress, rows, CostBudget(run.experiment, member));
     if (best.ok()) return std::find(rows.begin(), rows.end(), *best) - rows.begin();
   }
   return rows.size() - 1;
@@ -190,15 +182,14 @@ std::vector<Group> GroupRuns(const std::vector<Run>& runs, Shown shown) {
     if (run.episodes) episodes = RowsByMember(*run.episodes);
     size_t unlabelled = groups.size();  // a run named twice is shown twice
     for (const auto& [member, rows] : RowsByMember(run.progress)) {
-      const std::string label = MemberOf(run, member).label;
+      const std::string label = LabelOf(run, member);
       size_t at = unlabelled;
       if (!label.empty()) {
         const std::string sweep = fs::path(run.folder).parent_path().string();
-        at = index.emplace(std::tuple(sweep, run.name, label), groups.size()).first->second;
+        at = index.emplace(std::tuple(sweep, run.experiment.name(), label), groups.size()).first->second;
       }
       if (at == groups.size()) groups.emplace_back();
-      groups[at].members.push_back({&run, member, rows, episodes[member], ShownRow(run, member, rows, shown),
-                                    MemberOf(run, member).cost_budget});
+      groups[at].members.push_back({&run, member, rows, episodes[member], ShownRow(run, member, rows, shown)});
     }
   }
   SetTitles(&groups);

@@ -6,7 +6,6 @@
 #ifndef DATACOM_DEPLOY_REPORT_GROUPS_H_
 #define DATACOM_DEPLOY_REPORT_GROUPS_H_
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/records/csv.h"
+#include "datacom/v1/experiment.pb.h"
 #include "deploy/report/statistics.h"
 
 namespace datacom::report {
@@ -21,23 +21,13 @@ namespace datacom::report {
 // The file in a sweep's folder that names its run folders, one per line.
 inline constexpr char kPopulationsFile[] = "populations.txt";
 
-// The records of one run folder, and what reports show of its experiment.
+// The experiment and the records of one run folder.
 struct Run {
-  struct Member {
-    std::string label;
-    double cost_budget = 0;
-  };
-
   std::string folder;
-  std::string name, description, task, algorithm;
-  uint64_t env_steps = 0;  // a member's, at the end of the run
-  bool lockstep = false;
-  std::vector<Member> members;
-  double cost_budget = 0;               // of members that records name and the experiment does not have
+  v1::Experiment experiment;            // records may name members that it does not have
   std::vector<std::string> cost_names;  // only of tasks with several costs
   std::vector<std::string> log_names;   // quantities that the task logs
   bool defines_success = true;
-  std::string experiment;  // all settings, text format
   Csv progress;
   std::optional<Csv> episodes;
   std::string build;
@@ -57,7 +47,6 @@ struct RunMember {
   std::vector<size_t> rows;          // row numbers in progress.csv, never empty
   std::vector<size_t> episode_rows;  // row numbers in episodes.csv
   size_t shown = 0;                  // index in `rows` of the row that tables show
-  double cost_budget = 0;            // 0 for an algorithm without a budget
 };
 
 struct Group {

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/escaping.h"
@@ -17,10 +19,11 @@
 #include "common/base/status.h"
 #include "common/base/version.h"
 #include "common/config/algorithms.h"
+#include "common/config/experiment.h"
 #include "common/config/sha256.h"
 #include "common/metrics/statistics.h"
 #include "common/records/best_epoch.h"
-#include "deploy/report/baselines.h"
+#include "common/records/csv.h"
 #include "deploy/report/figure.h"
 #include "deploy/report/groups.h"
 #include "deploy/report/template.h"
@@ -78,7 +81,7 @@ json MemberRows(const Group& group, const std::vector<Quantity>& quantities) {
                 {"env_steps", Finite(progress.Number(row, "env_steps"))},
                 {"updates", Finite(progress.Number(row, "updates"))},
                 {"wall_seconds", Finite(progress.Number(row, "wall_seconds"))},
-                {"budget", member.cost_budget},
+                {"budget", CostBudget(member.run->experiment, member.member)},
                 {"status", progress.Text(row, "status")},
                 {"abandoned_reason", progress.Text(row, "abandoned_reason")},
                 {"shield", Finite(progress.Number(member.rows[member.shown], "eval_shield_share"))}};
@@ -124,13 +127,13 @@ json FilmData(const std::string& run_dir) {
 
 json RunData(const Run& run, const MapMaker& map) {
   json data = {{"folder", run.folder},
-               {"name", run.name},
-               {"description", run.description},
-               {"experiment", run.experiment},
+               {"name", run.experiment.name()},
+               {"description", run.experiment.description()},
+               {"experiment", PrintExperiment(run.experiment)},
                {"build", run.build}};
   if (!map) return data;
   data["film"] = FilmData(run.folder);
-  const AlgorithmInfo* algorithm = FindAlgorithm(run.algorithm);
+  const AlgorithmInfo* algorithm = FindAlgorithm(run.experiment.algorithm());
   if (algorithm != nullptr && algorithm->learns_delta) data["map"] = MapData(run.folder, map);
   return data;
 }
@@ -172,11 +175,11 @@ json GroupData(const Group& group, const std::vector<Quantity>& quantities, size
   const Run& run = group.run();
   json data;
   data["title"] = group.title;
-  data["task"] = run.task;
-  data["algorithm"] = run.algorithm;
-  data["goal"] = run.env_steps;
-  data["lockstep"] = run.lockstep;
-  const AlgorithmInfo* algorithm = FindAlgorithm(run.algorithm);
+  data["task"] = run.experiment.task();
+  data["algorithm"] = run.experiment.algorithm();
+  data["goal"] = run.experiment.run().env_steps();
+  data["lockstep"] = run.experiment.run().lockstep();
+  const AlgorithmInfo* algorithm = FindAlgorithm(run.experiment.algorithm());
   data["has_budget"] = algorithm != nullptr && algorithm->has_budget;
   data["learns_delta"] = algorithm != nullptr && algorithm->learns_delta;
   data["folder"] = run.folder;
@@ -221,6 +224,61 @@ void AddStatistics(v1::Statistic::Section section, const char* title, std::vecto
     quantities->push_back(
         {statistic->name(), about.title() + unit, title, about.summary(), about.from_zero(), about.logarithmic()});
   }
+}
+
+// A horizontal line among the curves: an evaluation of an untrained policy (the output of `datacom eval --policy ...
+// --csv`).
+struct Baseline {
+  std::string label;
+  size_t episodes = 0;
+  std::map<std::string, double> means;  // over episodes, by the column of progress.csv that they are compared with
+};
+
+// Columns of the episodes, and the columns of progress.csv that their means are compared with.
+constexpr std::pair<const char*, const char*> kColumns[] = {
+    {"discounted_return", "eval_discounted_return"},
+    {"return", "eval_return"},
+    {"max_violation", "eval_max_violation"},
+    {"sum_cost", "eval_sum_cost"},
+    {"violating_steps", "eval_violating_steps"},
+    {"mean_cost", "eval_mean_cost"},
+    {"success", "eval_success_rate"},
+};
+
+absl::StatusOr<Baseline> ReadBaseline(const std::string& file) {
+  ASSIGN_OR_RETURN(const Csv csv, Csv::Read(file));
+  RETURN_IF_ERROR(csv.CheckNumbers({}));
+  Baseline baseline;
+  baseline.label = std::filesystem::path(file).stem().string();
+  std::vector<size_t> whole;
+  for (size_t row = 0; row < csv.rows(); ++row) {
+    if (csv.Text(row, "abandoned") != "1") whole.push_back(row);
+  }
+  if (whole.empty()) return absl::NotFoundError(absl::StrCat(file, ": contains no complete episode"));
+  baseline.episodes = whole.size();
+  for (const auto& [column, record] : kColumns) {
+    if (!csv.has(column)) continue;
+    double sum = 0;
+    for (const size_t row : whole) sum += csv.Number(row, column);
+    baseline.means[record] = sum / static_cast<double>(whole.size());
+  }
+  if (baseline.means.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file, ": there is no column discounted_return; `datacom eval --csv` writes such files"));
+  }
+  return baseline;
+}
+
+// One baseline per file, labelled with the file's name without folder and extension. Abandoned episodes do not count.
+// NOT_FOUND for a file that is missing or has no episode; INVALID_ARGUMENT naming file, line and column for a cell that
+// is not a number, and for a file without any known column.
+absl::StatusOr<std::vector<Baseline>> ReadBaselines(const std::vector<std::string>& files) {
+  std::vector<Baseline> baselines;
+  for (const std::string& file : files) {
+    ASSIGN_OR_RETURN(Baseline baseline, ReadBaseline(file));
+    baselines.push_back(std::move(baseline));
+  }
+  return baselines;
 }
 
 absl::StatusOr<json> BaselineData(const std::vector<std::string>& files) {

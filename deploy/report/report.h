@@ -1,9 +1,9 @@
 // The report of one or several runs: one self-contained HTML page, and the page that follows running ones.
 //
 // Reads experiment.textproto, build.txt, progress.csv, episodes.csv and the film (film.html, .mp4, .webp or .png, at
-// most 8 MB) of each run folder, and baselines (baselines.h). The page itself computes its verdicts from the curves
-// (verdict.js). The plotting library (Chart.js) is read from its Debian package and inlined together with its licence.
-// Apart from reading files and calling the map maker, the functions are pure; thread-safe.
+// most 8 MB) of each run folder, and baselines. The page itself computes its verdicts from the curves (verdict.js).
+// The plotting library (Chart.js) is read from its Debian package and inlined together with its licence. Apart from
+// reading files and calling the map maker, the functions are pure; thread-safe.
 #ifndef DATACOM_DEPLOY_REPORT_REPORT_H_
 #define DATACOM_DEPLOY_REPORT_REPORT_H_
 
@@ -35,7 +35,7 @@ using MapMaker = std::function<absl::StatusOr<std::string>(const std::string& ru
 
 struct ReportOptions {
   Shown shown = Shown::kLast;               // the epoch that tables show; curves show all
-  std::vector<std::string> baselines = {};  // files of ReadBaselines
+  std::vector<std::string> baselines = {};  // files that `datacom eval --csv` wrote
   bool each_member = false;                 // a curve for each member instead of each group's mean
   size_t points = 0;  // at most about so many points of all curves together, evenly; 0: all points
 };

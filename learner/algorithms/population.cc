@@ -51,7 +51,6 @@ void Population::Build() {
   first_moment_ = kernels_->NewFloats(members_, 1, size);
   second_moment_ = kernels_->NewFloats(members_, 1, size);
   targets_ = kernels_->NewFloats(members_, 1, static_cast<int>(target_size_));
-  if (averages()) average_ = kernels_->NewFloats(members_, 1, static_cast<int>(averaged_end_ - acting_first_));
   active_ = NewScalar();
   Register("active", active_);
   const std::vector<double> ones(members_, 1.0);
@@ -84,7 +83,6 @@ void Population::Initialise() {
     }
     kernels_->Upload(values.data(), parameters_.Members(m, 1));
     kernels_->Upload(values.data() + target_first_, targets_.Members(m, 1));
-    if (averages()) kernels_->Upload(values.data() + acting_first_, average_.Members(m, 1));
   }
 }
 
@@ -182,9 +180,6 @@ void Population::Step(const Optimizer& optimizer, const DoubleView& taking) {
 void Population::PolyakTargets() {
   const FloatView source = parameters().Cols(static_cast<int>(target_first_), static_cast<int>(target_size_));
   kernels_->Polyak(source, config_.learner.tau(), Block(active_), targets());
-  if (!averages()) return;
-  const FloatView acting = parameters().Cols(static_cast<int>(acting_first_), average_.cols);
-  kernels_->Polyak(acting, config_.learner.acting_tau(), Block(active_), Block(average_));
 }
 
 void Population::CheckAndRecordLoss(const Statistic& loss) {
@@ -264,12 +259,10 @@ std::string Population::Signature() const {
 }
 
 std::vector<Population::SavedBlock> Population::SavedBlocks() const {
-  std::vector<SavedBlock> blocks{{"parameters", parameters_},
-                                 {"adam.first", first_moment_},
-                                 {"adam.second", second_moment_},
-                                 {"targets", targets_}};
-  if (averages()) blocks.push_back({"average", average_});
-  return blocks;
+  return {{"parameters", parameters_},
+          {"adam.first", first_moment_},
+          {"adam.second", second_moment_},
+          {"targets", targets_}};
 }
 
 State Population::Save() const {
@@ -334,10 +327,6 @@ Population::Place Population::Find(int member, const std::string& name) const {
     base = base.substr(7);
     all = targets_;
     shift = target_first_;
-  } else if (base.rfind("average_", 0) == 0) {
-    base = base.substr(8);
-    all = average_;
-    shift = acting_first_;
   }
   for (const ParameterArray& array : layout_.arrays()) {
     if (array.name != base) continue;
@@ -388,18 +377,8 @@ std::vector<ActingParameters> Population::GetActingParameters() const {
   std::vector<float> copy;
   const int first = static_cast<int>(acting_first_);
   const FloatView host = kernels_->ToHost(parameters_.Cols(first, parameters_.cols - first), &copy);
-  std::vector<float> average_copy, own;
-  const FloatView average = averages() ? kernels_->ToHost(average_, &average_copy) : FloatView();
   std::vector<ActingParameters> all(members_);
-  for (int m = 0; m < members_; ++m) {
-    const float* values = host.row(m, 0);
-    if (averages()) {
-      own.assign(values, values + host.cols);
-      std::copy_n(average.row(m, 0), average.cols, own.begin());
-      values = own.data();
-    }
-    Publish(m, {layout_, values, acting_first_}, &all[m]);
-  }
+  for (int m = 0; m < members_; ++m) Publish(m, {layout_, host.row(m, 0), acting_first_}, &all[m]);
   return all;
 }
 

@@ -156,7 +156,7 @@ class Population : public Algorithm {
   void UndoWhereInactive(const UndoRange& range);  // only of members that became inactive since SaveForUndo
   void Step(const Optimizer& optimizer);
   void Step(const Optimizer& optimizer, const DoubleView& taking);  // only for the block's members where `taking` is 1
-  void PolyakTargets();                                             // and the average of what acts
+  void PolyakTargets();
   void RecordCritics(const FloatView& q0, const FloatView& q1, const DoubleView& scale);  // values / scale
   void Record(const Statistic& statistic, double sign = 1);
   std::vector<double> Values(const DoubleView& view) const;  // [M] on the host
@@ -170,7 +170,6 @@ class Population : public Algorithm {
   int block_ = 0;  // number of members in a workspace
   ParameterLayout layout_;
   int64_t acting_first_ = 0;  // no parameter before it acts; set before Build
-  int64_t averaged_end_ = 0;  // with acting_tau the parameters from acting_first_ up to it act as an average; likewise
   DoubleView active_;         // [M, 1, 1], 0 once diverged
   Statistic policy_loss_, critic_loss_;
 
@@ -186,7 +185,6 @@ class Population : public Algorithm {
   // Throws std::invalid_argument naming the array; also for the gradient of a member that is not in the last block.
   Place Find(int member, const std::string& name) const;
 
-  bool averages() const { return config_.learner.acting_tau() < 1; }
   struct SavedBlock {
     const char* name;
     FloatView view;
@@ -194,7 +192,6 @@ class Population : public Algorithm {
   std::vector<SavedBlock> SavedBlocks() const;
 
   FloatView parameters_, first_moment_, second_moment_, targets_;  // [M, 1, size]
-  FloatView average_;    // [M, 1, averaged_end_ - acting_first_]; empty unless averages()
   DoubleView decay_;     // [M, 1, 1] of AdamRange; empty if no member's rates decay
   FloatView gradients_;  // [block, 1, size], reused by all blocks, so that it stays in cache
   int64_t target_first_ = 0, target_size_ = 0;

@@ -84,7 +84,6 @@ void SoftActorCritic::DeclareActor() {
   log_std_ = layout_.AddMlp("actor.log_std", widths, Activation::kRelu, spread);
   actor_end_ = layout_.size();
   log_alpha_ = layout_.AddVector("log_alpha", 1, std::log(config_.learner.initial_alpha()));
-  averaged_end_ = layout_.size();  // the statistics of observations act as they are
   if (config_.learner.normalise_observations()) normaliser_.Declare(config_.obs_dim, &layout_);
 }
 

@@ -10,6 +10,7 @@
 
 #include "benchmark/benchmark.h"
 #include "common/base/clock.h"
+#include "common/metrics/metrics.h"
 #include "common/rpc/channel.h"
 #include "grpcpp/grpcpp.h"
 #include "replay/replay_service.h"
@@ -43,11 +44,7 @@ v1::Chunk BenchChunk() {
   chunk.set_row_count(ChunkRows());
   chunk.set_columns(std::string(ChunkRows() * schema.wire_row_bytes(), '\0'));
   // Every fourth row is a failure (cost > 0).
-  size_t cost = 0;
-  for (const Column& column : schema.wire()) {
-    if (column.name == "cost") break;
-    cost += column.bytes() * ChunkRows();
-  }
+  const size_t cost = PlaceOf(schema.wire(), "cost").before * ChunkRows();
   const float value = 1;
   for (uint32_t i = 0; i < ChunkRows(); i += 4)
     chunk.mutable_columns()->replace(cost + 4 * i, 4, reinterpret_cast<const char*>(&value), 4);
@@ -97,11 +94,13 @@ class BenchStore {
     }
   }
   replay::Store* store() { return store_.get(); }
+  Metrics* metrics() { return metrics_.get(); }
   uint32_t session() const { return session_; }
   uint64_t rows() const { return rows_; }  // stored so far
 
  private:
   const testing::TemporaryFolder folder_;
+  const std::unique_ptr<Metrics> metrics_ = Metrics::Start({"replay", "run", "", "", ""}).value();
   std::unique_ptr<replay::Store> store_;
   uint32_t session_ = 0;
   uint64_t rows_ = 0;
@@ -234,7 +233,7 @@ double plain_rate = 0;  // MB/s of the newest InsertGrpc: the peer of InsertTls
 
 void InsertGrpc(benchmark::State& state) {
   BenchStore bench;
-  replay::ReplayService service(bench.store(), nullptr, std::chrono::milliseconds(250));
+  replay::ReplayService service(bench.store(), bench.metrics(), std::chrono::milliseconds(250));
   const auto server = Server::Start("127.0.0.1:0", {&service});
   const double rate = Stream(state, (*server)->address(), bench.session(), bench.store());
   plain_rate = rate;
@@ -251,7 +250,7 @@ void InsertGrpc(benchmark::State& state) {
 void InsertTls(benchmark::State& state) {
   const testing::TlsFiles files;
   BenchStore bench;
-  replay::ReplayService service(bench.store(), nullptr, std::chrono::milliseconds(250));
+  replay::ReplayService service(bench.store(), bench.metrics(), std::chrono::milliseconds(250));
   const auto server = Server::Start("127.0.0.1:0", {&service}, {files.security(), ""});
   const double rate = Stream(state, (*server)->address(), bench.session(), bench.store(), files.security());
   if (plain_rate > 0) {

@@ -19,6 +19,7 @@
 
 #include "CLI/CLI.hpp"
 #include "common/base/clock.h"
+#include "common/metrics/metrics.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/insert_session.h"
 #include "replay/replay_service.h"
@@ -62,11 +63,7 @@ RowSchema BenchSchema() { return RowSchema::For(/*obs_dim=*/16, /*action_dim=*/3
 std::string BenchColumns() {
   const RowSchema schema = BenchSchema();
   std::string columns(kChunkRows * schema.wire_row_bytes(), '\0');
-  size_t cost = 0;
-  for (const Column& column : schema.wire()) {
-    if (column.name == "cost") break;
-    cost += column.bytes() * kChunkRows;
-  }
+  const size_t cost = PlaceOf(schema.wire(), "cost").before * kChunkRows;
   const float value = 1;
   std::memcpy(columns.data() + cost, &value, sizeof value);
   return columns;
@@ -157,7 +154,8 @@ Rates Measure(const Case& one, const std::string& parent, double seconds) {
   if (!store.ok()) Fail(store.status());
   Rates rates;
   {
-    replay::ReplayService service(store->get(), nullptr, milliseconds(250));
+    const std::unique_ptr<Metrics> metrics = Metrics::Start({"replay", "run", "", "", ""}).value();
+    replay::ReplayService service(store->get(), metrics.get(), milliseconds(250));
     const auto server = Server::Start("127.0.0.1:0", {&service});
     if (!server.ok()) Fail(server.status());
     rates = MeasureService((*server)->address(), one.actors, seconds);

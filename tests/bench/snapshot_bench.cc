@@ -91,7 +91,9 @@ class Learner {
   static learner::RunIdentity MakeRun(uint32_t members) {
     learner::RunIdentity run;
     run.run_id = "run";
-    for (uint32_t m = 0; m < members; ++m) run.settings.members.push_back({m, "", 0});
+    const auto resolved = std::make_shared<v1::Experiment>();
+    for (uint32_t m = 0; m < members; ++m) resolved->add_members()->set_seed(m);
+    run.settings.resolved = resolved;
     return run;
   }
   const learner::RunIdentity run_;

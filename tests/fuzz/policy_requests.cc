@@ -146,8 +146,10 @@ class Learner {
 
   static learner::RunIdentity Run() {
     learner::RunSettings settings;
-    settings.members.resize(kMembers);
-    settings.eval_episodes = 25;
+    const auto resolved = std::make_shared<v1::Experiment>();
+    for (uint32_t member = 0; member < kMembers; ++member) resolved->add_members();
+    resolved->mutable_run()->set_eval_episodes(25);
+    settings.resolved = resolved;
     return {"run", 1, settings};
   }
 

@@ -64,8 +64,10 @@ class LearnerServiceTest : public ::testing::Test {
   static RunIdentity MakeRun() {
     RunIdentity run;
     run.run_id = "run";
-    run.settings.eval_episodes = 1;
-    run.settings.members.resize(2);
+    const auto resolved = std::make_shared<v1::Experiment>();
+    resolved->mutable_run()->set_eval_episodes(1);
+    resolved->add_members(), resolved->add_members();
+    run.settings.resolved = resolved;
     return run;
   }
   void StartServer(const std::string& address) {

@@ -24,8 +24,10 @@ TEST(TaskFileService, ActorsReadALargeFileOfTheRunInChunksAndNothingElse) {
   options.MutableExtension(v1::text_task)->add_file()->set_sha256("missing");
   RunIdentity run;
   run.run_id = "run";
-  run.settings.members.resize(1);
-  run.settings.task_options = std::make_shared<v1::TaskOptions>(options);
+  const auto resolved = std::make_shared<v1::Experiment>();
+  resolved->add_members();
+  *resolved->mutable_task_options() = options;
+  run.settings.resolved = resolved;
   const testing::TemporaryFolder folder;
   ServedState served(run, folder.path(), Clock::Real());
   LearnerService service("run", served, [](int) {});

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "common/metrics/metrics.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
 #include "datacom/v1/replay.grpc.pb.h"
@@ -196,7 +197,8 @@ void ExpectUpdateOne(DrawStream* learner) {
 
 TEST_F(NewRowsTest, TheClientJoinsTheRepliesOfADraw) {
   Fill(kRows);
-  ReplayService service(store_.get(), nullptr, std::chrono::milliseconds(0));
+  const std::unique_ptr<Metrics> metrics = Metrics::Start({"replay", "run", "", "", ""}).value();
+  ReplayService service(store_.get(), metrics.get(), std::chrono::milliseconds(0));
   auto server = Server::Start("127.0.0.1:0", {&service});
   ASSERT_THAT(server, IsOk());
   {

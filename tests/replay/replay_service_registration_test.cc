@@ -1,5 +1,6 @@
 // Tests which builds of actors the replay's service registers.
 #include "common/base/version.h"
+#include "common/metrics/metrics.h"
 #include "common/rpc/channel.h"
 #include "gmock/gmock.h"
 #include "grpcpp/grpcpp.h"
@@ -20,7 +21,8 @@ absl::Status Register(const std::string& build, bool lockstep) {
   ManualClock clock;
   auto store = Store::Open(SmallSchema(), StoreOptions(options, folder.path(), &clock));
   if (!store.ok()) return store.status();
-  ReplayService service(store->get(), nullptr, std::chrono::milliseconds(0));
+  const std::unique_ptr<Metrics> metrics = Metrics::Start({"replay", "run", "", "", ""}).value();
+  ReplayService service(store->get(), metrics.get(), std::chrono::milliseconds(0));
   const auto server = Server::Start("127.0.0.1:0", {&service});
   if (!server.ok()) return server.status();
   v1::RegisterRequest request;

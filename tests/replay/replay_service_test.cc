@@ -342,7 +342,7 @@ class CountingService : public ReplayService {
 TEST_F(ReplayServiceTest, ARefusalThatCrossesAWriteIsReadFromTheFirstStream) {
   constexpr int kRounds = 200;
   Serve(SmallOptions(1));
-  CountingService service(store_.get(), nullptr, milliseconds(0));
+  CountingService service(store_.get(), metrics_.get(), milliseconds(0));
   const auto server = Server::Start("127.0.0.1:0", {&service});
   ASSERT_THAT(server, IsOk());
   for (const auto& channel : {(*server)->InProcessChannel(), MakeChannel((*server)->address())}) {

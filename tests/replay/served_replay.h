@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "common/metrics/metrics.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/insert_session.h"
 #include "gtest/gtest.h"
@@ -28,7 +29,7 @@ class ServedReplay : public ::testing::Test {
     auto store = Store::Open(SmallSchema(), StoreOptions(options, folder_.path(), &clock_));
     ASSERT_THAT(store, IsOk());
     store_ = std::move(*store);
-    service_ = std::make_unique<ReplayService>(store_.get(), nullptr, std::chrono::milliseconds(0));
+    service_ = std::make_unique<ReplayService>(store_.get(), metrics_.get(), std::chrono::milliseconds(0));
     auto server = Server::Start(address, {service_.get()});
     ASSERT_THAT(server, IsOk());
     server_ = std::move(*server);
@@ -76,6 +77,7 @@ class ServedReplay : public ::testing::Test {
 
   TemporaryFolder folder_;
   ManualClock clock_;
+  const std::unique_ptr<Metrics> metrics_ = Metrics::Start({"replay", "run", "", "", ""}).value();
   std::unique_ptr<Store> store_;
   std::unique_ptr<ReplayService> service_;
   std::unique_ptr<Server> server_;

@@ -142,7 +142,8 @@ class FakeRun {
     Metrics::Options metrics_options;
     metrics_options.role = "learner";
     const auto metrics = *Metrics::Start(metrics_options);
-    LearnerMetrics learner_metrics(metrics.get(), run_.settings.member_count(), run_.settings.algorithm, ".");
+    LearnerMetrics learner_metrics(metrics.get(), run_.settings.member_count(), run_.settings.resolved->algorithm(),
+                                   ".");
     ManualClock clock;
     ServedState served(run_, folder_, clock);
     Trainer trainer(run_, fake, served, *files, learner_metrics, clock, [&](std::chrono::milliseconds timeout) {

@@ -1,28 +1,37 @@
 #include "deploy/tools/render/render_command.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "common/base/output_file.h"
 #include "common/base/status.h"
+#include "common/base/stop.h"
 #include "common/config/experiment.h"
+#include "common/tasks/mujoco.h"
 #include "deploy/tools/maps/feasibility_map.h"
 #include "deploy/tools/maps/run_policies.h"
+#include "deploy/tools/page/page.h"
 #include "deploy/tools/render/film.h"
-#include "deploy/tools/render/film_page.h"
 #include "deploy/tools/render/map_picture.h"
+#include "deploy/tools/render/scene_json.h"
+#include "deploy/tools/render/scene_view.h"
 #include "deploy/tools/render/video.h"
+#include "nlohmann/json.hpp"
 
 namespace datacom::tools {
 namespace {
 
 namespace fs = std::filesystem;
+using nlohmann::json;
 
 constexpr int kFrameWidth = 960, kFrameHeight = 540, kCellWidth = 480, kCellHeight = 270;
 constexpr int kMaxSide = 4096, kMaxFrames = 36;
@@ -76,6 +85,84 @@ absl::Status WriteFilm(const RenderCommand& command, std::ostream* out) {
   *out << command.out << ": " << pace.steps.size() << " frames at " << pace.frames_per_second << " a second, " << last
        << " steps\n";
   return absl::OkStatus();
+}
+
+// A film as a page: one file that plays an episode in any browser, without ffmpeg. It has no pictures; the page draws
+// the shapes itself, so it is made in the time that the episode takes to simulate.
+struct FilmPage {
+  std::string html;
+  uint32_t frames = 0, steps = 0;
+};
+
+constexpr double kNoCost = -std::numeric_limits<double>::infinity();
+
+double Short(double value) { return std::isfinite(value) ? std::round(value * 1e5) / 1e5 : 0; }
+
+// cost: the largest one since the frame before.
+json FrameOf(const Playback& playback, const actor::EpisodeState& state, double cost, SceneView* view) {
+  json frame = {{"pose", PoseOf(view)},
+                {"step", state.step},
+                {"reward", Short(state.reached.reward)},
+                {"return", Short(state.sum_reward)},
+                {"cost", Short(cost)},
+                {"k", nullptr},
+                {"nearest", nullptr}};
+  if (state.judgement) {
+    frame["k"] = Short(state.judgement->constraint);
+    frame["cvar"] = Short(state.judgement->cvar);
+    frame["moved"] = Short(state.judgement->intervention);
+  }
+  if (const std::optional<NearestRow> nearest = playback.known->At(state.observation)) {
+    frame["nearest"] = {playback.known->name(nearest->row), Short(nearest->distance)};
+  }
+  return frame;
+}
+
+// Plays the episode. camera: as for SceneView::Make. last: the last step to show; default the episode's last. Errors of
+// the playback and of the camera; INVALID_ARGUMENT for a step past the episode's last, or for a task without a
+// simulator.
+absl::StatusOr<FilmPage> MakeFilmPage(const Playback& playback, const std::string& camera, double frames_per_second,
+                                      std::optional<uint32_t> last) {
+  std::unique_ptr<SceneView> view;
+  json film = {{"title", playback.title}, {"frames", json::array()}};
+  FilmPage page;
+  uint32_t every = 1;
+  double cost = kNoCost;
+  const auto watch = [&](const actor::EpisodeState& state) -> absl::Status {
+    if (Stop::Process().requested()) return absl::CancelledError("stopped");
+    const Simulation* const simulation = state.task->simulation();
+    if (simulation == nullptr) return absl::InvalidArgumentError("the task has no simulator to draw");
+    if (view == nullptr || state.step == 0) {  // an episode that is repeated begins anew
+      ASSIGN_OR_RETURN(view, SceneView::Make(simulation->model(), camera, kFrameWidth, kFrameHeight));
+      RETURN_IF_ERROR(view->Update(*simulation));
+      const double period = state.task->spec().control_dt;
+      every = static_cast<uint32_t>(std::max(1.0, std::round(1 / (frames_per_second * period))));
+      film["scene"] = SceneOf(view.get());
+      film["period"] = period;
+      film["every"] = every;
+      film["frames"] = json::array();
+      cost = kNoCost;
+    }
+    page.steps = state.step;
+    if (last && state.step > *last) return absl::OkStatus();
+    cost = std::max(cost, state.reached.cost);
+    if (state.step % every != 0 && !state.last && state.step != last) return absl::OkStatus();
+    RETURN_IF_ERROR(view->Update(*simulation));
+    film["frames"].push_back(FrameOf(playback, state, std::exchange(cost, kNoCost), view.get()));
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(playback.play(watch));
+  if (last && *last > page.steps) {
+    return absl::InvalidArgumentError(absl::StrCat("--step: ", *last, " is past the episode's last, ", page.steps));
+  }
+  page.frames = static_cast<uint32_t>(film["frames"].size());
+  // "</" would end the script element.
+  const std::string data =
+      absl::StrReplaceAll(film.dump(-1, ' ', true, json::error_handler_t::replace), {{"</", "<\\/"}});
+  page.html = absl::StrReplaceAll(
+      kFilmPage,
+      {{"{{TITLE}}", "datacom film"}, {"{{DATA}}", data}, {"{{DRAW}}", kDrawScript}, {"{{FILM}}", kFilmScript}});
+  return page;
 }
 
 absl::Status WriteFilmPage(const RenderCommand& command, std::ostream* out) {

@@ -33,6 +33,18 @@ TEST(RowSchema, StoredColumnsAreAlignedAndDoNotOverlap) {
   }
 }
 
+TEST(RowSchema, PlacesHaveTheBytesOfTheColumnsBefore) {
+  const RowSchema schema = RowSchema::For(/*obs_dim=*/5, /*action_dim=*/1);
+  const ColumnPlace first = PlaceOf(schema.wire(), "observation"), cost = PlaceOf(schema.wire(), "cost");
+  EXPECT_EQ(first.before, 0u);
+  EXPECT_EQ(first.bytes, 20u);
+  EXPECT_EQ(cost.before, 28u);
+  EXPECT_EQ(cost.bytes, 4u);
+  const ColumnPlace none = PlaceOf(schema.wire(), "nonsense");
+  EXPECT_EQ(none.before, 0u);
+  EXPECT_EQ(none.bytes, 0u);
+}
+
 TEST(RowSchema, FingerprintDependsOnTheLayout) {
   std::set<uint64_t> fingerprints;
   fingerprints.insert(RowSchema::For(5, 1).fingerprint());

@@ -47,9 +47,9 @@ std::vector<Run> RunsOf(const std::vector<std::string>& algorithms, const std::s
   for (const std::string& algorithm : algorithms) {
     Run& run = runs.emplace_back();
     run.folder = "runs/" + std::to_string(runs.size());
-    run.name = "cartpole/" + algorithm;
-    run.algorithm = algorithm;
-    run.members.push_back({label.empty() ? "" : label + std::to_string(runs.size())});
+    run.experiment.set_name("cartpole/" + algorithm);
+    run.experiment.set_algorithm(algorithm);
+    run.experiment.add_members()->set_label(label.empty() ? "" : label + std::to_string(runs.size()));
     run.progress = *Csv::Parse("member,seed,epoch,env_steps,eval_return,eval_sum_cost\n0,1,0,0,10,1\n", "test");
   }
   return runs;

@@ -48,7 +48,7 @@ Csv Parsed(const std::string& text) { return *Csv::Parse(text, "test"); }
 Run Recorded(bool episodes) {
   Run run;
   run.folder = "runs/a";
-  run.name = "cartpole/x";
+  run.experiment.set_name("cartpole/x");
   run.progress = Parsed(kProgress);
   if (episodes) run.episodes = Parsed(kEpisodes);
   return run;
@@ -196,7 +196,8 @@ constexpr char kEvaluated[] =
 TEST(ShownValues, AreThoseOfEachMembersBestEpochWhenRequested) {
   report::Run run = Recorded(false);
   run.progress = Parsed(kEvaluated);
-  run.members = {{"", 5}, {"", 5}};
+  run.experiment.set_algorithm("datacom");
+  run.experiment.mutable_hyper()->set_cost_budget(5);
   const std::vector<report::Run> runs = {run};
   EXPECT_EQ(ShownValues(GroupRuns(runs).at(0), "eval_discounted_return"), (std::vector<double>{9, 6}));
   EXPECT_EQ(ShownValues(GroupRuns(runs, Shown::kBest).at(0), "eval_discounted_return"), (std::vector<double>{8, 6}));
@@ -210,7 +211,8 @@ TEST(ShownValues, TrainingTotalsAreAlwaysThoseOfTheNewestRow) {
   run.episodes = Parsed(
       "member,env_steps,sum_cost,max_violation\n0,400,3,0.25\n1,500,10,2\n0,1000,4,0.75\n0,1500,5,0.875\n"
       "1,2000,6,1\n");
-  run.members = {{"", 5}, {"", 5}};
+  run.experiment.set_algorithm("datacom");
+  run.experiment.mutable_hyper()->set_cost_budget(5);
   const std::vector<report::Run> runs = {run};
   for (const Shown shown : {Shown::kLast, Shown::kBest}) {
     const Group group = GroupRuns(runs, shown).at(0);
@@ -249,7 +251,7 @@ std::vector<std::string> Described(const std::vector<Group>& groups) {
 Run Labelled(const std::string& folder, const std::vector<std::string>& labels) {
   report::Run run = Recorded(false);
   run.folder = folder;
-  for (const std::string& label : labels) run.members.push_back({label});
+  for (const std::string& label : labels) run.experiment.add_members()->set_label(label);
   return run;
 }
 
@@ -260,10 +262,11 @@ TEST(GroupRuns, MembersWithOneLabelAreAGroupAcrossTheRunsOfASweep) {
 
 TEST(GroupRuns, EqualTitlesNameTheSettingsInWhichTheirRunsDiffer) {
   std::vector<report::Run> runs = {Labelled("s/a", {}), Labelled("s/b", {}), Labelled("s/c", {})};
-  const std::string common = "name: \"x\"\nhyper {\n  actor_lr: 0.1\n";
-  runs[0].experiment = common + "  slack_beta: 1\n}\n";
-  runs[1].experiment = common + "  slack_beta: 20\n}\nconstraints {\n  known: \"wall\"\n}\n";
-  runs[2].experiment = common + "}\nmembers {\n  seed: 1\n}\n";
+  for (report::Run& run : runs) run.experiment.mutable_hyper()->set_actor_lr(0.1);
+  runs[0].experiment.mutable_hyper()->set_slack_beta(1);
+  runs[1].experiment.mutable_hyper()->set_slack_beta(20);
+  runs[1].experiment.mutable_constraints()->add_known("wall");
+  runs[2].experiment.add_members()->set_seed(1);
   EXPECT_THAT(Described(GroupRuns(runs)),
               ElementsAre(HasSubstr(" (hyper.slack_beta: 1) = s/a:0"),
                           HasSubstr(" (constraints.known: \"wall\", hyper.slack_beta: 20) = s/b:0"),
@@ -280,7 +283,7 @@ TEST(GroupRuns, EqualLabelsOfTwoSweepsOrTwoExperimentsStayApart) {
   std::vector<report::Run> runs = {Labelled("s/a", {"lr 1", "lr 1"}), Labelled("t/a", {"lr 1", "lr 1"})};
   EXPECT_THAT(Described(GroupRuns(runs)), ElementsAre("lr 1 (s/a) = s/a:0 s/a:1", "lr 1 (t/a) = t/a:0 t/a:1"));
   runs[1] = Labelled("s/b", {"lr 1", "cartpole/y"});
-  runs[1].name = "cartpole/y";
+  runs[1].experiment.set_name("cartpole/y");
   EXPECT_THAT(Described(GroupRuns(runs)),
               ElementsAre("cartpole/x, lr 1 = s/a:0 s/a:1", "cartpole/y, lr 1 = s/b:0", "cartpole/y = s/b:1"));
 }

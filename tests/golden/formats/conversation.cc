@@ -241,11 +241,11 @@ learner::RunIdentity GoldenRun() {
   v1::Experiment experiment = GoldenExperiment();
   experiment.mutable_run()->set_eval_episodes(2);
   learner::RunSettings settings = learner::MakeRunSettings(ResolveExperiment(experiment));
-  v1::TaskOptions options;
-  v1::TaskFile* const file = options.MutableExtension(v1::text_task)->add_file();
+  const auto resolved = std::make_shared<v1::Experiment>(*settings.resolved);
+  v1::TaskFile* const file = resolved->mutable_task_options()->MutableExtension(v1::text_task)->add_file();
   file->set_sha256(std::string(64, 'a'));
   file->set_gzip("compressed");
-  settings.task_options = std::make_shared<v1::TaskOptions>(options);
+  settings.resolved = resolved;
   return {"run", 1, settings};
 }
 
@@ -331,7 +331,7 @@ Peers::Peers(const std::string& folder) {
   auto store =
       replay::Store::Open(SmallSchema(), replay::testing::StoreOptions(SmallOptions(1), folder + "/replay", &clock_));
   store_ = std::move(store).value();
-  replay_ = std::make_unique<replay::ReplayService>(store_.get(), nullptr, std::chrono::milliseconds(0));
+  replay_ = std::make_unique<replay::ReplayService>(store_.get(), metrics_.get(), std::chrono::milliseconds(0));
   served_ = MakeServed(folder, clock_);
   learner_ = std::make_unique<learner::LearnerService>("run", *served_, [](int) {});
   auto server = Server::Start("127.0.0.1:0", {replay_.get(), learner_.get()});

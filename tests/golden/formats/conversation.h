@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
+#include "common/metrics/metrics.h"
 #include "common/rpc/channel.h"
 #include "learner/learner_service.h"
 #include "learner/served_state.h"
@@ -58,6 +59,7 @@ class Peers {
   std::unique_ptr<Call> Open(const std::string& call);
 
   ManualClock clock_;
+  const std::unique_ptr<Metrics> metrics_ = Metrics::Start({"replay", "run", "", "", ""}).value();
   std::unique_ptr<replay::Store> store_;
   std::unique_ptr<replay::ReplayService> replay_;
   std::unique_ptr<learner::ServedState> served_;

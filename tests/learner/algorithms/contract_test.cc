@@ -56,8 +56,6 @@ INSTANTIATE_TEST_SUITE_P(Robust, EveryAlgorithm, ::testing::Values("sac_robust",
 INSTANTIATE_TEST_SUITE_P(Following, EveryAlgorithm,
                          ::testing::Values("datacom_peak", "iqn_datacom_peak", "datacom_priced", "iqn_datacom_priced"),
                          [](const auto& info) { return info.param; });
-INSTANTIATE_TEST_SUITE_P(Averaged, EveryAlgorithm, ::testing::Values("sac_averaged", "iqn_datacom_averaged"),
-                         [](const auto& info) { return info.param; });
 INSTANTIATE_TEST_SUITE_P(Normalised, EveryAlgorithm, ::testing::Values("sac_layer_norm", "datacom_layer_norm"),
                          [](const auto& info) { return info.param; });
 

@@ -44,11 +44,10 @@ inline std::string Differing(const State& a, const State& b) {
 
 // "datacom_known" is datacom with joined known rows, "datacom_peak" datacom with that delta_mode, "datacom_priced"
 // datacom with a multiplier of the cost, "datacom_robust" datacom with a scale of rewards, less pessimism, normalised
-// observations and imitation, "datacom_layer_norm" datacom with normalised critics, "datacom_averaged" datacom with
-// averaged nets that act.
+// observations and imitation, "datacom_layer_norm" datacom with normalised critics.
 inline std::string AlgorithmOf(const std::string& name) {
   return name.substr(0, std::min({name.find("_known"), name.find("_peak"), name.find("_priced"), name.find("_robust"),
-                                  name.find("_layer_norm"), name.find("_averaged")}));
+                                  name.find("_layer_norm")}));
 }
 inline const AlgorithmInfo& InfoOf(const std::string& name) { return *FindAlgorithm(AlgorithmOf(name)); }
 
@@ -112,7 +111,6 @@ inline AlgorithmConfig SmallConfig(const std::string& name, int members, const s
   if (algorithm == "cbf_sac") config.x_dim = 0;  // it refuses others
   if (FindAlgorithm(algorithm)->quantiles > 0) config.quantiles = 5, config.quantile_embedding = 7;
   config.learner.set_tau(0.01);
-  if (name.find("_averaged") != std::string::npos) config.learner.set_acting_tau(0.1);
   if (name.find("_robust") != std::string::npos) {
     config.learner.set_normalise_observations(true);
     config.network.set_initial_log_std(-1);
@@ -222,7 +220,7 @@ inline Batch MemberOf(const Batch& b, int members, int m) {
           PartOf(b.imitation, members, m)};
 }
 
-// Names of all arrays of a member that an update may change, including targets and averages.
+// Names of all arrays of a member that an update may change, including targets.
 inline std::vector<std::string> ArrayNames(const Algorithm& algorithm) {
   std::vector<std::string> names;
   std::istringstream signature(algorithm.Save().at("signature"));  // the algorithm, its members, then name:shape
@@ -231,12 +229,10 @@ inline std::vector<std::string> ArrayNames(const Algorithm& algorithm) {
     if (i < 2) continue;
     const std::string name = word.substr(0, word.find(':'));
     names.push_back(name);
-    for (const char* copy : {"target_", "average_"}) {
-      try {
-        GetArray(algorithm, 0, copy + name);
-        names.push_back(copy + name);
-      } catch (const std::invalid_argument&) {  // there is none
-      }
+    try {
+      GetArray(algorithm, 0, "target_" + name);
+      names.push_back("target_" + name);
+    } catch (const std::invalid_argument&) {  // there is none
     }
   }
   return names;
