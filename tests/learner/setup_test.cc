@@ -50,7 +50,7 @@ TEST(RunSettings, OnlyAlgorithmsWithABudgetShowOne) {
   v1::Experiment experiment;
   experiment.set_name("budgets");
   experiment.set_task("cartpole");
-  const auto budget = [&] { return MakeRunSettings(ResolveExperiment(experiment)).members.at(0).cost_budget; };
+  const auto budget = [&] { return MakeRunSettings(ResolveExperiment(experiment)).cost_budgets.at(0); };
   experiment.set_algorithm("sac");
   EXPECT_TRUE(std::isnan(budget()));
   experiment.set_algorithm("datacom");
@@ -67,21 +67,6 @@ TEST(RunSettings, SayWhichAlgorithmsAreOnPolicy) {
     experiment.set_algorithm(algorithm);
     EXPECT_EQ(MakeRunSettings(ResolveExperiment(experiment)).on_policy, on_policy) << algorithm;
   }
-}
-
-TEST(AlgorithmConfig, HasTheStartOfThePolicyAndNormalisedObservationsOfTheExperiment) {
-  v1::Experiment experiment = FakeExperiment();
-  const auto plain = MakeAlgorithmConfig(experiment, FakeTaskModel());
-  EXPECT_FALSE(plain->learner.normalise_observations());
-  EXPECT_EQ(plain->learner.initial_alpha(), 1);
-  EXPECT_EQ(plain->network.initial_log_std(), 0);
-  experiment.mutable_learner()->set_normalise_observations(true);
-  experiment.mutable_learner()->set_initial_alpha(0.25);
-  experiment.mutable_network()->set_initial_log_std(-1.5);
-  const auto asked = MakeAlgorithmConfig(experiment, FakeTaskModel());
-  EXPECT_TRUE(asked->learner.normalise_observations());
-  EXPECT_EQ(asked->learner.initial_alpha(), 0.25);
-  EXPECT_EQ(asked->network.initial_log_std(), -1.5);
 }
 
 TEST(AlgorithmConfig, BoundsReturnsByTheTasksRewardsWhereAMemberHasNoBoundsOfItsOwn) {
@@ -125,13 +110,6 @@ TEST(AlgorithmConfig, HasTheControllerThatTheExperimentImitates) {
   EXPECT_EQ(command, 1.5);
   experiment.mutable_demonstrations()->set_controller("pull");
   EXPECT_THAT(std::string(MakeAlgorithmConfig(experiment, task).status().message()), ::testing::HasSubstr("pull"));
-}
-
-TEST(AlgorithmConfig, NormalisesTheCriticsIfTheExperimentSaysSo) {
-  v1::Experiment experiment = FakeExperiment();
-  EXPECT_FALSE(MakeAlgorithmConfig(experiment, FakeTaskModel())->network.critic_layer_norm());
-  experiment.mutable_network()->set_critic_layer_norm(true);
-  EXPECT_TRUE(MakeAlgorithmConfig(experiment, FakeTaskModel())->network.critic_layer_norm());
 }
 
 TEST(AlgorithmConfig, RefusesATaskInWhichTheAlgorithmCannotAct) {
