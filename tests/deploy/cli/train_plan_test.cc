@@ -304,6 +304,7 @@ TEST(Needs, ADrawIsLimitedByTheBatchOfOneMember) {
   const auto many = PlanExperiment(options);
   ASSERT_THAT(many, IsOk());
   EXPECT_THAT(EstimateNeeds(*many, *PlanLayout(options, *many)), IsOk());
+  options.experiment = "deploy/experiments/air_hockey_7dof/datacom.textproto";
   options.overrides = {"learner.batch_size=65536", "replay.min_size=70000"};
   const auto large = PlanExperiment(options);
   ASSERT_THAT(large, IsOk());
