@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <limits>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -122,15 +123,16 @@ void CheckpointStore::RemoveOld() const {
 }
 
 absl::StatusOr<Checkpoint> CheckpointStore::Load(uint64_t update) const {
-  const auto inode = [path = Path(update)]() -> ino_t {
+  const auto version = [path = Path(update)] {  // a number of an inode may come again
     struct stat found = {};
-    return ::stat(path.c_str(), &found) == 0 ? found.st_ino : 0;
+    ::stat(path.c_str(), &found);
+    return std::tuple(found.st_ino, found.st_mtim.tv_sec, found.st_mtim.tv_nsec);
   };
   for (int attempt = 1;; ++attempt) {
-    const ino_t before = inode();
+    const auto before = version();
     absl::StatusOr<Checkpoint> checkpoint = LoadOnce(update);
     // Else the learner may have replaced it meanwhile by one of the same update.
-    if (checkpoint.ok() || inode() == before || attempt == kLoadAttempts) return checkpoint;
+    if (checkpoint.ok() || version() == before || attempt == kLoadAttempts) return checkpoint;
   }
 }
 

@@ -72,6 +72,7 @@ absl::Status Process::Start(const std::vector<std::string>& argv, const std::str
   ::close(log);
   if (child < 0) return ErrnoStatus(error, absl::StrCat("start ", argv[0]));
   pid_ = child;
+  ::setpgid(child, child);  // here, too: the child may not have run yet
   return absl::OkStatus();
 }
 

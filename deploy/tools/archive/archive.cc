@@ -138,6 +138,10 @@ absl::StatusOr<uint64_t> BecomeOwner(const std::string& run_dir) {
 absl::StatusOr<bool> IsOlder(const std::string& run_dir, const v1::ArchiveCut& cut) {
   ASSIGN_OR_RETURN(const uint32_t starts, LastIncarnation(run_dir + "/checkpoints/incarnation"));
   if (starts != cut.incarnation()) return starts < cut.incarnation();
+  if (cut.update() == 0) {  // it stays 0 during pre-training
+    const absl::StatusOr<Checkpoint> own = CheckpointStore(run_dir + "/checkpoints").Load(0);
+    return own.ok() && own->learner.pretrain_update() < cut.pretrain_update();
+  }
   ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(run_dir + "/checkpoints"));
   return std::none_of(names.begin(), names.end(), [&](const std::string& name) {
     uint64_t update = 0;  // a crash leaves a checkpoint that is being replaced under its second name
@@ -292,6 +296,18 @@ absl::StatusOr<Copied> CopyNew(const std::string& run_dir, const std::string& pl
   return copied;
 }
 
+// The most bytes that a restore has on the disk: all objects at first, and then the files, whose objects go one by one.
+uint64_t MostBytes(const v1::ArchiveCut& cut) {
+  uint64_t held = 0;
+  for (const auto& [name, bytes] : ObjectsOf(cut)) held += bytes;
+  uint64_t most = held;
+  for (const v1::ArchivedFile& file : cut.files()) {
+    most = std::max(most, held += file.bytes());
+    for (const v1::ArchivedPart& part : file.parts()) held -= std::min(held, part.bytes());
+  }
+  return most;
+}
+
 // Downloads what is not there yet. NOT_FOUND when the archive has been changed meanwhile.
 absl::Status DownloadParts(const v1::ArchiveCut& cut, const std::string& folder, Store* store) {
   std::vector<std::string> names;
@@ -363,13 +379,11 @@ absl::StatusOr<v1::ArchiveCut> Restore(const std::string& place, const std::stri
   const bool made = !fs::exists(run_dir, error);
   RETURN_IF_ERROR(MakeFolders(begun));
   const std::string objects = begun + "/objects", run = begun + "/run";
-  uint64_t needed = 0;
-  for (const v1::ArchivedFile& file : newest.cut.files()) needed += file.bytes();
-  for (const auto& [name, bytes] : ObjectsOf(newest.cut)) needed += bytes;
   ASSIGN_OR_RETURN(const uint64_t free, FreeBytes(begun));
-  if (free < needed) {
+  if (const uint64_t most = MostBytes(newest.cut); free < most) {
+    const absl::Status full = absl::ResourceExhaustedError(NoSpaceMessage(run, most));
     fs::remove_all(made ? run_dir : begun, error);
-    return absl::ResourceExhaustedError(NoSpaceMessage(run, needed));
+    return full;
   }
   if (own) {  // first, so that a former owner that still trains deletes nothing
     ASSIGN_OR_RETURN(const uint64_t owner, BecomeOwner(run));

@@ -150,7 +150,8 @@ absl::Status Cutter::AddPart(absl::string_view bytes, v1::ArchivedFile* file, v1
   if (!objects_.insert(object).second) return absl::OkStatus();
   const std::string target = spool_ + "/" + object;
   ASSIGN_OR_RETURN(const uint64_t free, FreeBytes(run_dir_));  // the run needs it more than the archive
-  if (free < bytes.size() + kLeftFree) return absl::ResourceExhaustedError(NoSpaceMessage(target, bytes.size()));
+  if (const uint64_t wanted = bytes.size() + kLeftFree; free < wanted)
+    return absl::ResourceExhaustedError(NoSpaceMessage(run_dir_ + "/archive", wanted));
   std::error_code error;  // the write fails, too
   fs::create_directories(fs::path(target).parent_path(), error);
   std::ofstream file_of_part(target, std::ios::binary);  // need not survive this process
@@ -374,6 +375,7 @@ absl::StatusOr<v1::ArchiveCut> Cutter::Take(const v1::LearnerCheckpoint& checkpo
   ASSIGN_OR_RETURN(setup_, replay::SetUp(experiment));
   cut_.set_run_id(checkpoint.run_id());
   cut_.set_update(checkpoint.update());
+  cut_.set_pretrain_update(checkpoint.pretrain_update());
   ASSIGN_OR_RETURN(const uint32_t incarnation, LastIncarnation(Path(kIncarnation)));
   cut_.set_incarnation(incarnation);
   RETURN_IF_ERROR(AddWhole(kIncarnation));

@@ -27,7 +27,8 @@ std::string ObjectOf(const std::string& path, const v1::ArchivedPart& part);
 
 // Takes a cut of the run and writes the parts that `former` lacks to files below `spool`, named like their objects.
 // Nothing when the run has no checkpoint yet. `spool` should be on the run's file system. Blocks on the disk. Errors
-// name the file: FAILED_PRECONDITION and DATA_LOSS as for a resume; ABORTED when sessions changed during all attempts.
+// name the file: FAILED_PRECONDITION and DATA_LOSS as for a resume; ABORTED when sessions changed during all attempts;
+// RESOURCE_EXHAUSTED when the parts would leave less than 64 MiB of the disk free.
 absl::StatusOr<std::optional<v1::ArchiveCut>> TakeCut(const std::string& run_dir, const v1::ArchiveCut& former,
                                                       const std::string& spool);
 

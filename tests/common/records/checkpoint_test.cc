@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
@@ -197,7 +198,11 @@ TEST_F(CheckpointStoreTest, OneThatIsReplacedWhileItIsReadIsReadWhole) {
   Save(5);
   std::atomic<bool> ends{false};
   std::thread writer([&] {
-    for (int i = 0; i < 200; ++i) EXPECT_THAT(store_->Save(At(5)), IsOk());
+    for (int i = 0; i < 200; ++i) {
+      Checkpoint next = At(5);
+      next.algorithm["actor"] = std::string(100, static_cast<char>('a' + i % 26));
+      EXPECT_THAT(store_->Save(std::move(next)), IsOk());
+    }
     ends = true;
   });
   int read = 0;
