@@ -12,7 +12,7 @@ matplotlib.rcParams.update({"svg.hashsalt": "datacom", "svg.fonttype": "none", "
                             "axes.grid": True, "grid.alpha": 0.3, "axes.spines.top": False, "axes.spines.right": False})
 
 # Okabe and Ito's colours, which people with any colour vision can tell apart. Other methods are in the tables only.
-LOOKS = {"datacom": ("#0072B2", "-"), "limits_known": ("#D55E00", "-"), "from_scratch": ("#D55E00", "-"), "sac": ("#000000", "--"), "lag_sac": ("#009E73", "-"),
+LOOKS = {"datacom": ("#0072B2", "-"), "limits_known": ("#D55E00", "-"), "from_scratch": ("#56B4E9", "-"), "sac": ("#000000", "--"), "lag_sac": ("#009E73", "-"),
          "wcsac": ("#CC79A7", "-."), "atacom_fi": ("#E69F00", ":")}
 # Column, title with its unit, and below which value the logarithmic axis is linear; None: the whole axis is linear.
 PANELS = (("eval_discounted_return", "Discounted return J", None),
