@@ -151,7 +151,7 @@ class ArchiveTest(ArchivedRunTest):
 
     def test_an_older_copy_of_the_folder_does_not_replace_a_newer_archive(self):
         place, old = os.path.join(self.folder, "archive"), os.path.join(self.folder, "old")
-        training = self.training("a").start()
+        training = self.training("a", "--steps", "30000").start()
         training.wait(lambda: len(cuts(place)) > 1, "two cuts")
         processes = training.processes()
         for process in processes:

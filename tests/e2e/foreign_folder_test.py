@@ -52,10 +52,14 @@ class ForeignFolderTest(RunTest):
         self.assertEqual(os.listdir(self.folder), [])
 
     def test_a_lost_policy_of_an_epoch_is_named_at_the_resume(self):
-        training = Training(self, "run", "--seeds", "0", "--steps", "3000").start()
-        training.wait(lambda: os.path.exists(os.path.join(training.folder, "policies/epoch_0002.snapshot")), "the policies of epoch 2")
-        training.process.send_signal(signal.SIGINT)
-        training.finish(75)
+        training = Training(self, "run", "--seeds", "0", "--steps", "1000000").start()
+
+        def interrupt_after(epoch):
+            path = os.path.join(training.folder, "policies", f"epoch_{epoch:04}.snapshot")
+            training.wait(lambda: os.path.exists(path), f"the policies of epoch {epoch}")
+            training.process.send_signal(signal.SIGINT)
+            training.finish(75)
+        interrupt_after(2)
         for epoch, change in ((0, os.remove), (1, lambda path: os.truncate(path, 0)),
                               (1, lambda path: shutil.copyfile(os.path.join(training.folder, "policies/epoch_0000.snapshot"), path))):
             path = os.path.join(training.folder, f"policies/epoch_{epoch:04}.snapshot")
@@ -63,7 +67,9 @@ class ForeignFolderTest(RunTest):
             change(path)
             self.assertIn(f"policies/epoch_{epoch:04}.snapshot", training.start("--resume").finish(2))
             shutil.copyfile(self.path("kept"), path)
-        training.start("--resume").finish()
+        last = max(os.listdir(os.path.join(training.folder, "policies")))
+        training.start("--resume")
+        interrupt_after(int(last[len("epoch_"):-len(".snapshot")]) + 1)
 
     def test_verify_reads_the_files_of_a_text_task(self):
         shutil.copytree(POLE, self.path("task"))
