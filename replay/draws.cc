@@ -6,6 +6,7 @@
 #include "common/base/status.h"
 
 namespace datacom::replay {
+
 Draws::Draws(Tables* tables, const RowSchema& schema, const Options& options)
     : tables_(*tables),
       new_rows_(options.new_rows),
