@@ -55,6 +55,15 @@ class ArchivedRunTest(RunTest):
             wait_for_end(process)
         shutil.rmtree(training.folder)
 
+    def copy_standing(self, training, to):
+        """A copy of the run folder as it is at one moment."""
+        processes = training.processes()
+        for process in processes:
+            os.kill(process, signal.SIGSTOP)
+        shutil.copytree(training.folder, to)
+        for process in reversed(processes):
+            os.kill(process, signal.SIGCONT)
+
     def refused(self, *words):
         done = run(*words)
         self.assertIn(done.returncode, (1, 2), done.stdout)
@@ -153,12 +162,7 @@ class ArchiveTest(ArchivedRunTest):
         place, old = os.path.join(self.folder, "archive"), os.path.join(self.folder, "old")
         training = self.training("a", "--steps", "30000").start()
         training.wait(lambda: len(cuts(place)) > 1, "two cuts")
-        processes = training.processes()
-        for process in processes:
-            os.kill(process, signal.SIGSTOP)
-        shutil.copytree(training.folder, old)
-        for process in reversed(processes):
-            os.kill(process, signal.SIGCONT)
+        self.copy_standing(training, old)
         training.finish()
         newest = cuts(place)
         for refused in (self.refused("copy", old, place), self.refused("train", "--run-dir", old, "--resume", "--no-film", "--archive", place)):
@@ -188,9 +192,13 @@ class ArchiveTest(ArchivedRunTest):
         self.training("a").start().finish()
         self.assertEqual(run("export-dataset", os.path.join(self.folder, "a"), "--out", data).returncode, 0)
         pretraining = Training(self, "b", "--seeds", "3-4", "--steps", "2000", "--archive", place + "2",
-                               overrides=["run.checkpoint_updates=400", f"pretrain.dataset={data}", "pretrain.updates=20000"]).start()
+                               overrides=["run.checkpoint_updates=400", f"pretrain.dataset={data}", "pretrain.updates=60000"]).start()
         pretraining.wait(lambda: len(cuts(place + "2")) > 1, "two cuts")
+        old, count = os.path.join(self.folder, "old"), int(cuts(place + "2")[-1].split("/")[1][:9])
+        self.copy_standing(pretraining, old)
+        pretraining.wait(lambda: int(cuts(place + "2")[-1].split("/")[1][:9]) > count + 1, "newer cuts")
         self.assertTrue(cuts(place + "2")[-1].endswith("-0"))
+        self.assertIn("is an older copy of run", self.refused("copy", old, place + "2"))
         self.kill_and_lose(pretraining)
         pretraining.start("--resume").finish()
         self.assertEqual(len(pretraining.rows("progress.csv")), 2 * 3)
