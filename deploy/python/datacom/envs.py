@@ -255,8 +255,8 @@ class VectorEnv(_Described, gymnasium.vector.VectorEnv):
         self._mode, self._copy = mode, copy
         modes = getattr(gymnasium.vector, "AutoresetMode", None)
         self.render_mode = render_mode
-        self.metadata = {"render_modes": ["rgb_array"], "render_fps": round(1 / envs.info.control_period),
-                         "autoreset_mode": mode if modes is None else modes[mode.upper()]}
+        self.autoreset_mode: Any = mode if modes is None else modes[mode.upper()]  #: as Gymnasium's own vectors say it
+        self.metadata = {"render_modes": ["rgb_array"], "render_fps": round(1 / envs.info.control_period), "autoreset_mode": self.autoreset_mode}
         self.single_observation_space, self.single_action_space = envs.spaces()
         self.observation_space = gymnasium.vector.utils.batch_space(self.single_observation_space, num_envs)
         self.action_space = gymnasium.vector.utils.batch_space(self.single_action_space, num_envs)
@@ -328,6 +328,16 @@ class VectorEnv(_Described, gymnasium.vector.VectorEnv):
             return None
         with self._environments.alone:
             return tuple(self._environments.draw(self.look))
+
+    def call(self, name: str, *arguments: Any, **parameters: Any) -> tuple[Any, ...]:
+        """What each environment's method or value `name` gives, as Gymnasium's own vectors do. The environments share one object, so every
+        one gives the same; only "render" gives a picture of each. Raises AttributeError for other names, and for "step" and "reset"."""
+        if name in ("step", "reset"):
+            raise AttributeError(f"{name} cannot be called on single environments: they step together")
+        if name == "render":
+            return self.render() or (None,) * self.num_envs
+        value = getattr(self, name)
+        return (value(*arguments, **parameters) if callable(value) else value,) * self.num_envs
 
     def dynamics(self, observation: ArrayLike) -> Dynamics:
         """The task's control-affine model at observations [..., observation_dim]. Raises ValueError for another shape."""

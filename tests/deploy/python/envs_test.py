@@ -206,6 +206,41 @@ def test_gymnasiums_wrappers_work():
     np.testing.assert_array_equal(info["episode"]["l"], [5, 5])
 
 
+def test_gymnasiums_wrappers_around_a_vector_report_its_own_numbers():
+    plain = datacom.make_vec("CartPole", 3, options={"horizon": 6})
+    env = gymnasium.wrappers.vector.RecordEpisodeStatistics(datacom.make_vec("CartPole", 3, options={"horizon": 6}))
+    env = gymnasium.wrappers.vector.ClipAction(gymnasium.wrappers.vector.FlattenObservation(env))
+    env = gymnasium.wrappers.vector.NormalizeObservation(env)
+    env = gymnasium.wrappers.vector.TransformObservation(env, lambda seen: np.clip(seen, -10, 10))
+    env = gymnasium.wrappers.vector.NormalizeReward(env, gamma=0.99)
+    env = gymnasium.wrappers.vector.TransformReward(env, lambda paid: np.clip(paid, -10, 10))
+    actions = draws(plain, 20) * 3  # ClipAction limits them to -1 to 1
+    plain.reset(seed=3)
+    assert np.abs(env.reset(seed=3)[0]).max() <= 10
+    returns, told = np.zeros((20, 3)), []
+    for step, action in enumerate(actions):
+        returns[step] = plain.step(np.clip(action, -1, 1))[1]
+        observation, reward, _, truncated, info = env.step(action)
+        assert np.isfinite(observation).all() and np.isfinite(reward).all()
+        if "episode" in info:
+            assert truncated.all()
+            told.append((step, info["episode"]["r"], info["episode"]["l"].tolist()))
+    assert [(step, length) for step, _, length in told] == [(5, [6, 6, 6]), (12, [6, 6, 6]), (19, [6, 6, 6])]  # a step between them resets
+    for step, total, _ in told:
+        np.testing.assert_allclose(total, returns[step - 5:step + 1].sum(axis=0), rtol=1e-6)
+
+
+def test_a_vector_says_its_reset_mode_and_calls_like_gymnasiums_own():
+    env = datacom.make_vec("CartPole", 2, autoreset_mode="disabled", render_mode="rgb_array", width=32, height=18)
+    assert env.autoreset_mode == gymnasium.vector.AutoresetMode.DISABLED
+    env.reset(seed=0)
+    for shown, drawn in zip(env.call("render"), env.render()):
+        np.testing.assert_array_equal(shown, drawn)
+    assert env.call("horizon") == (env.horizon, env.horizon)
+    with pytest.raises(AttributeError, match="they step together"):
+        env.call("step", np.zeros((2, 1)))
+
+
 def test_results_are_copies_unless_told_otherwise():
     env = datacom.make_vec("CartPole", 2)
     first, _ = env.reset(seed=0)

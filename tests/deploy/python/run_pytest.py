@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs the tests of the Python package with pytest, in a virtual environment of the build folder.
 
-  run_pytest.py BUILD [FILE...]   files relative to tests/deploy
-  run_pytest.py BUILD --sb3 FILE  with Stable-Baselines3 and Debian's torch
+  run_pytest.py BUILD [FILE...]      files relative to tests/deploy
+  run_pytest.py BUILD --sb3 FILE...  with Stable-Baselines3, skrl, TorchRL, LeRobot and Debian's torch
 
 The environment, BUILD/python/package or BUILD/python/sb3, has what the package can use from PyPI. Exit code 77: PyPI or Debian's mirror cannot be
 reached, or the build has a sanitizer.
