@@ -16,7 +16,6 @@
 #ifndef DATACOM_REPLAY_RING_H_
 #define DATACOM_REPLAY_RING_H_
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>

@@ -1,7 +1,6 @@
 #include "common/records/dataset.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <memory>

@@ -14,7 +14,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/string_view.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "deploy/cli/verbs.h"

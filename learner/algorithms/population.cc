@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <stdexcept>
-#include <utility>
 
 #include "learner/nn/named_stream.h"
 
