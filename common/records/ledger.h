@@ -65,6 +65,9 @@ struct LedgerViolation {
   std::vector<float> raw_action, executed_action;  // [action_dim]
 };
 
+// The violation of a member's transition `row`, from 0, as far as its step says it.
+LedgerViolation ViolationOf(uint32_t member, uint64_t seed, uint64_t row, const LedgerStep& step);
+
 // CRC-32C of a transition's float32 bytes: observation and next observation [obs_dim], reward; then absorbing as a
 // byte.
 uint32_t StepCheck(const float* observation, const float* next_observation, int obs_dim, float reward, bool absorbing);

@@ -361,24 +361,13 @@ void MemberPass::CheckViolation(uint64_t number, const char* row, const LedgerSt
     std::memcpy(values.data(), row + schema.offset(column), values.size() * sizeof(float));
     return values;
   };
-  LedgerViolation violation;
+  LedgerViolation violation = ViolationOf(member_, run_->settings.members[member_].seed, number, at);
   violation.id = seen.id;
-  violation.member = member_;
-  violation.seed = run_->settings.members[member_].seed;
-  violation.session = at.session;
-  violation.environment = at.environment;
-  violation.episode = at.episode;
-  violation.step = at.step;
-  violation.env_steps = number + 1;
   violation.policy_version = At<uint64_t>(row, offsets_.policy_update);
   if (schema.has(kCvar) && schema.has(kDelta)) {
-    violation.judgement.emplace();
-    violation.judgement->cvar = At<float>(row, schema.offset(kCvar));
-    violation.judgement->delta = At<float>(row, schema.offset(kDelta));
-    violation.judgement->slack =
-        static_cast<float>(SafeMapSlack(static_cast<double>(violation.judgement->cvar) - violation.judgement->delta));
+    const float cvar = At<float>(row, schema.offset(kCvar)), delta = At<float>(row, schema.offset(kDelta));
+    violation.judgement = {delta, cvar, static_cast<float>(SafeMapSlack(static_cast<double>(cvar) - delta))};
   }
-  violation.cost = at.cost;
   violation.raw_action = floats(schema.raw_column());
   violation.executed_action = floats(schema.executed_column());
   if (LineChecksum(ledger::ViolationCells(violation)) == seen.line_crc) return;
