@@ -22,6 +22,7 @@
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/config/experiment.h"
+#include "common/records/checkpoint.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
 #include "deploy/cli/process.h"
@@ -88,7 +89,7 @@ class Joiner {
   static std::optional<Place> Look(const std::string& run_dir) {
     Place place;
     place.run_dir = run_dir;
-    place.run_id = ReadRunId(run_dir);
+    place.run_id = ReadRunId(run_dir).value_or("");
     place.replay = ReadAddress(run_dir, "replay", "address");
     place.learner = ReadAddress(run_dir, "learner", "address");
     if (const std::optional<RunLayout> layout = ReadLayout(run_dir)) place.environments = layout->environments;

@@ -71,9 +71,6 @@ std::optional<RunLayout> ReadLayout(const std::string& run_dir);
 // Empties the folder after a start that stored nothing; also removes the folder itself when `remove_folder`.
 void ClearRunFolder(const std::string& run_dir, bool remove_folder);
 
-// The id that PrepareRunFolder wrote; empty when there is none.
-std::string ReadRunId(const std::string& run_dir);
-
 std::string ExperimentFile(const std::string& run_dir);
 // cluster/<process>.<kind>, where kind is "address" or "metrics".
 std::string AddressFile(const std::string& run_dir, const std::string& process, const std::string& kind);

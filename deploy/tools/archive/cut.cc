@@ -400,14 +400,10 @@ absl::StatusOr<v1::ArchiveCut> Cutter::Take(const v1::LearnerCheckpoint& checkpo
 
 // The newest sound checkpoint; nothing without any. One that newer ones have replaced meanwhile is no error.
 absl::StatusOr<std::optional<v1::LearnerCheckpoint>> NewestSound(const std::string& folder) {
-  const CheckpointStore store(folder);
-  absl::Status damage;
-  for (const uint64_t update : store.List()) {
-    absl::StatusOr<Checkpoint> loaded = store.Load(update);
-    if (loaded.ok()) return std::optional(std::move(loaded->learner));
-    if (!absl::IsNotFound(loaded.status())) damage = loaded.status();
-  }
-  if (!damage.ok()) return damage;
+  std::vector<absl::Status> damage;
+  std::optional<v1::LearnerCheckpoint> newest = CheckpointStore(folder).Newest(&damage);
+  if (newest.has_value()) return newest;
+  if (!damage.empty()) return damage.back();
   ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder));
   const bool replaced =
       std::any_of(names.begin(), names.end(), [](const std::string& name) { return absl::EndsWith(name, ".old"); });
