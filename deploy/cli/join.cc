@@ -36,7 +36,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kTick{200}, kLook{2000}, kDeadline{2000}, kGrace{10000};
 constexpr std::chrono::seconds kLongestPause{30};
-constexpr int kTailLines = 8;
 
 struct JoinOptions {
   std::string folder, name, tls;
@@ -92,7 +91,7 @@ class Joiner {
     place.run_id = ReadRunId(run_dir).value_or("");
     place.replay = ReadAddress(run_dir, "replay", "address");
     place.learner = ReadAddress(run_dir, "learner", "address");
-    if (const std::optional<RunLayout> layout = ReadLayout(run_dir)) place.environments = layout->environments;
+    if (const std::optional<Layout> layout = ReadLayout(run_dir)) place.environments = layout->environments;
     if (place.run_id.empty() || place.replay.empty() || place.learner.empty()) return std::nullopt;
     return place;
   }
@@ -159,8 +158,7 @@ class Joiner {
     if (const std::optional<int> code = actor_->Poll()) {
       actor_.reset();
       if (*code == kExitUsage) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("the actor was refused. Its last lines (", log_, "):\n", TailOfFile(log_, kTailLines)));
+        return absl::InvalidArgumentError(absl::StrCat("the actor was refused. ", LastLines(log_)));
       }
       const bool failed = *code != kExitOk && *code != kExitInterrupted;
       if (failed) Say(absl::StrCat("the actor ended (", DescribeExit(*code), "); log in ", log_));

@@ -136,5 +136,9 @@ std::string TailOfFile(const std::string& path, int lines) {
   return tail;
 }
 
+std::string LastLines(const std::string& log) {
+  return absl::StrCat("Its last lines (", log, "):\n", TailOfFile(log, 8));
+}
+
 }  // namespace datacom::cli
 // SPDX-License-Identifier: Apache-2.0

@@ -272,14 +272,14 @@ absl::StatusOr<std::string> PrepareRunFolder(const std::string& run_dir, const s
   return id;
 }
 
-absl::Status WriteLayout(const std::string& run_dir, const RunLayout& layout) {
+absl::Status WriteLayout(const std::string& run_dir, const Layout& layout) {
   return WriteFileAtomically(run_dir + "/cluster/layout",
                              absl::StrCat("actors ", layout.actors, "\nenvironments ", layout.environments, "\n"));
 }
 
-std::optional<RunLayout> ReadLayout(const std::string& run_dir) {
+std::optional<Layout> ReadLayout(const std::string& run_dir) {
   std::ifstream file(run_dir + "/cluster/layout");
-  RunLayout layout;
+  Layout layout;
   std::string actors, environments;
   if (!(file >> actors >> layout.actors >> environments >> layout.environments)) return std::nullopt;
   if (actors != "actors" || environments != "environments" || layout.actors < 1 || layout.environments < 1)

@@ -42,7 +42,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kTick{100};
 constexpr double kLineSeconds = 10;
-constexpr int kTailLines = 8;
 
 // The options as they were typed; zero or empty = not given.
 struct SweepOptions {
@@ -249,8 +248,7 @@ class Jobs {
       Say(absl::StrCat(Title(job), "interrupted and drained"));
       Stop::Process().Request();
     } else {
-      Print(absl::StrCat(Title(job), "failed (", DescribeExit(code), "). Its last lines (", job.log, "):\n",
-                         TailOfFile(job.log, kTailLines)));
+      Print(absl::StrCat(Title(job), "failed (", DescribeExit(code), "). ", LastLines(job.log)));
     }
     if (code_ == kExitOk || code_ == kExitInterrupted)
       code_ = code == kExitUsage || code == kExitInterrupted ? code : kExitFailure;

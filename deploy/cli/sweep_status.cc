@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "deploy/cli/batch.h"
@@ -70,7 +71,7 @@ absl::Status PrintSweepStatus(const std::string& folder) {
     return absl::InvalidArgumentError(absl::StrCat(folder, " is not the folder of a sweep: it has no populations.txt"));
   }
   ASSIGN_OR_RETURN(const std::vector<std::string> runs, RunsOfFolder(folder));
-  const std::string absolute = fs::absolute(folder).lexically_normal().string();
+  const std::string absolute = AbsolutePath(folder);
   std::optional<QueueStates> queue;
   if (fs::exists(absolute + kScript + kEnding)) {
     const bool one_array = !fs::exists(absl::StrCat(absolute, kScript, "-2", kEnding));

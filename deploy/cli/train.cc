@@ -220,7 +220,7 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
   }
   RETURN_IF_ERROR(WriteTaskFiles(run.run_dir, run.experiment.task_options()));
   ASSIGN_OR_RETURN(run.run_id, PrepareRunFolder(run.run_dir, PrintExperiment(run.experiment)));
-  RETURN_IF_ERROR(WriteLayout(run.run_dir, {run.layout.actors, run.layout.environments}));
+  RETURN_IF_ERROR(WriteLayout(run.run_dir, run.layout));
   return run;
 }
 

@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
+#include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/config/experiment.h"
@@ -154,8 +155,7 @@ absl::StatusOr<LiveRuns> LiveRuns::Open(const std::vector<std::string>& folders,
                                         const Security& security) {
   std::vector<std::string> normal;
   for (const std::string& folder : folders) {
-    std::string path = fs::path(folder).lexically_normal().string();
-    if (path.size() > 1 && path.back() == '/') path.pop_back();
+    std::string path = WithoutSlash(fs::path(folder).lexically_normal().string());
     RETURN_IF_ERROR(RunsOfFolder(path).status());
     normal.push_back(std::move(path));
   }

@@ -320,11 +320,6 @@ absl::Status DownloadParts(const v1::ArchiveCut& cut, const std::string& folder,
   return absl::OkStatus();
 }
 
-std::string WithoutSlash(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path;
-}
-
 }  // namespace
 
 absl::StatusOr<Copied> CopyRun(const std::string& given, const std::string& place, const CopyOptions& options) {
