@@ -387,15 +387,15 @@ void MemberPass::CheckEpisode(uint64_t number, const char* row, const LedgerStep
 }
 
 void MemberPass::CheckFinished(uint64_t after, uint64_t up_to) {
-  for (const replay::EpisodeSummary& episode : tracker_.Finished(after, up_to)) {
+  for (const auto& [episode, first_row] : tracker_.Finished(after, up_to)) {
     if (!episodes_->known()) break;
-    if (const EpisodeRow* recorded = episodes_->Find(member_, episode.last_row)) {
+    if (const EpisodeRow* recorded = episodes_->Find(member_, episode.last_row())) {
       episodes_->CompareWithEpisode(member_, *recorded, episode);
-    } else if (episode.last_row <= run_->RowsLearned() && episode.first_row >= known_from_) {
-      run_->report->Damage(
-          kEpisodesFile,
-          absl::StrCat("no line for episode ", episode.episode, " of member ", member_, ", session ", episode.session,
-                       ", environment ", episode.environment, ", which ended with row ", episode.last_row - 1));
+    } else if (episode.last_row() <= run_->RowsLearned() && first_row >= known_from_) {
+      run_->report->Damage(kEpisodesFile,
+                           absl::StrCat("no line for episode ", episode.episode(), " of member ", member_, ", session ",
+                                        episode.session(), ", environment ", episode.environment(),
+                                        ", which ended with row ", episode.last_row() - 1));
     }
   }
   tracker_.Forget(up_to);
