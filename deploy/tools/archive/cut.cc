@@ -271,11 +271,9 @@ absl::Status Cutter::AddBlocks(const replay::Ring& ring, uint64_t from, uint64_t
 }
 
 absl::Status Cutter::AddRing(const std::string& path, uint32_t member, uint64_t record_bytes) {
-  replay::Ring::Options options;
-  options.path = Path(path);
-  options.schema_fingerprint = setup_.schema.fingerprint();
-  options.record_bytes = record_bytes;
-  ASSIGN_OR_RETURN(const auto ring, replay::Ring::OpenShared(options));
+  ASSIGN_OR_RETURN(const auto ring, replay::Ring::OpenShared({.path = Path(path),
+                                                              .schema_fingerprint = setup_.schema.fingerprint(),
+                                                              .record_bytes = record_bytes}));
   RETURN_IF_ERROR(ring->CheckBelongsTo(cut_.run_id(), member));
   uint64_t end = 0;
   ASSIGN_OR_RETURN(const std::string header, ring->CopyHeader(&end));

@@ -146,11 +146,8 @@ std::string FailuresFile(uint32_t member) { return absl::StrCat("replay/member_"
 
 std::unique_ptr<const replay::Ring> OpenRing(VerifiedRun* run, uint32_t member, const std::string& file,
                                              uint64_t record_bytes, Report::Repair repair) {
-  replay::Ring::Options options;
-  options.path = run->Path(file);
-  options.schema_fingerprint = run->schema.fingerprint();
-  options.record_bytes = record_bytes;
-  absl::StatusOr<std::unique_ptr<const replay::Ring>> ring = replay::Ring::OpenShared(options);
+  absl::StatusOr<std::unique_ptr<const replay::Ring>> ring = replay::Ring::OpenShared(
+      {.path = run->Path(file), .schema_fingerprint = run->schema.fingerprint(), .record_bytes = record_bytes});
   if (ring.ok()) {
     if (run->settings.run_id.empty()) run->settings.run_id = (*ring)->run_id();
     const absl::Status owner = (*ring)->CheckBelongsTo(run->settings.run_id, member);
