@@ -100,17 +100,18 @@ class Display {
     if (quiet_) return;
     if (answers.learner) last_learner_ = answers.learner;
     ProgressView view = MakeProgress(answers.replay, last_learner_);
-    if (answers.learner) updates_.Add(view.update + view.pretrain_update);
+    if (answers.learner) updates_.Add(view.learner.update() + view.learner.pretrain_update());
     const Clock::Time now = clock_.Now();
     if (Seconds(now - drawn_) < (terminal_ ? kTableSeconds : line_period_)) return;
     drawn_ = now;
-    if (!answers.learner && last_learner_) view.phase = "learner not answering";  // it restarts, or has just finished
+    if (!answers.learner && last_learner_)
+      view.learner.set_phase("learner not answering");  // it restarts, or has just finished
     view.title = title_;
     view.elapsed_seconds = Seconds(now - start_);
     view.actors = cluster.actors_running();
     view.restarts = cluster.restarts();
     view.learns_delta = learns_delta_;
-    view.updates_per_second = updates_.rate();
+    view.learner.set_updates_per_second(updates_.rate());
     if (json_) return Write(JsonText(ProgressJson(view)) + "\n");
     Write(terminal_ ? block_.Redraw(RenderTable(view, TerminalWidth(100), kMaxMembers)) : RenderLine(view) + "\n");
   }

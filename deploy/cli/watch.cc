@@ -130,10 +130,10 @@ void AddViolations(const std::string& run_dir, json* state) {
 
 void AddAnswers(const Answers& answers, json* state) {
   const ProgressView view = MakeProgress(answers.replay, answers.learner);
-  (*state)["state"] = view.phase;
+  (*state)["state"] = view.learner.phase();
   (*state)["done"] = FractionDone(view);
   (*state)["steps_per_second"] = std::round(view.steps_per_second);
-  (*state)["updates_per_second"] = std::round(view.updates_per_second);
+  (*state)["updates_per_second"] = std::round(view.learner.updates_per_second());
   if (const std::optional<double> eta = EtaSeconds(view)) (*state)["eta_seconds"] = std::round(*eta);
   json& waits = (*state)["waits"];
   if (answers.learner && !answers.learner->waiting_for().empty()) waits.push_back(answers.learner->waiting_for());
