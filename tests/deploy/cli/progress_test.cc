@@ -9,6 +9,7 @@
 #include "common/base/rate_meter.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/manual_clock.h"
 
 namespace datacom::cli {
 namespace {

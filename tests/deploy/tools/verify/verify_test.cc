@@ -7,7 +7,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/checksum.h"
-#include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/framed_file.h"
 #include "common/config/experiment.h"
@@ -23,6 +22,7 @@
 #include "replay/settings.h"
 #include "tests/testing/changed_files.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/manual_clock.h"
 #include "tests/testing/temporary_folder.h"
 
 namespace datacom {
