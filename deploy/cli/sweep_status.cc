@@ -38,17 +38,6 @@ std::optional<size_t> ScriptNumber(absl::string_view path, const std::string& fo
                                                                                           : std::nullopt;
 }
 
-// What the log of a run says last about its job: "ended with exit code 1"; empty when it says nothing.
-std::string LastWord(const std::string& run_dir) {
-  const std::string tail = TailOfFile(run_dir + "/logs/train.log", 1);
-  return std::string(absl::StripAsciiWhitespace(tail));
-}
-
-std::string LowerCase(std::string word) {
-  absl::AsciiStrToLower(&word);
-  return word;
-}
-
 }  // namespace
 
 QueueStates ParseQueue(const std::string& text, const std::string& folder, size_t array_size) {
@@ -59,7 +48,7 @@ QueueStates ParseQueue(const std::string& text, const std::string& folder, size_
     if (parts.size() != 6 || !absl::SimpleAtoi(parts[1], &index)) continue;
     const std::optional<size_t> script = ScriptNumber(parts[0], folder);
     if (!script) continue;
-    const std::string state = LowerCase(parts[2]);
+    const std::string state = absl::AsciiStrToLower(parts[2]);
     const std::string more = parts[2] == "PENDING" ? parts[3] : absl::StrCat("on ", parts[4], " for ", parts[5]);
     states[*script * array_size + index] = absl::StrCat(state == "pending" ? "waiting" : state, ", ", more);
   }
@@ -96,7 +85,8 @@ absl::Status PrintSweepStatus(const std::string& folder) {
       kind = parts[0], more = parts[1];
     } else {
       kind = state.env_steps > 0 || fs::exists(runs[i] + "/progress.csv") ? "begun" : "not started";
-      more = LastWord(runs[i]);
+      // What its log says last about its job: "ended with exit code 1"; empty when it says nothing.
+      more = std::string(absl::StripAsciiWhitespace(TailOfFile(runs[i] + "/logs/train.log", 1)));
     }
     ++totals[kind];
     members += experiment.members_size();
