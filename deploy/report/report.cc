@@ -374,13 +374,9 @@ absl::StatusOr<Plotting> ReadPlotting() {
 
 namespace {
 
-// The script and the licence as they stand in a page.
+// The script as it stands in a page.
 std::string ScriptText(const Plotting& plotting) {
   return absl::StrReplaceAll(plotting.script, {{"</script", "<\\/script"}});
-}
-
-std::string LicenceText(const Plotting& plotting) {
-  return absl::StrReplaceAll(plotting.licence, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
 }
 
 // " 'sha256-...'" for each element `name` of the page.
@@ -404,7 +400,7 @@ std::string RenderPage(const json& data, const Plotting& plotting) {
       absl::StrReplaceAll(data.dump(-1, ' ', false, json::error_handler_t::replace), {{"<", "\\u003c"}});
   return absl::StrReplaceAll(kPageTemplate, {{"{{STYLE}}", kStyle},
                                              {"{{PLOTTING}}", ScriptText(plotting)},
-                                             {"{{LICENCE}}", LicenceText(plotting)},
+                                             {"{{LICENCE}}", EscapedMarkup(plotting.licence)},
                                              {"{{DATA}}", embedded},
                                              {"{{VERDICT}}", kVerdictScript},
                                              {"{{MAPS}}", kMapScript},
@@ -415,7 +411,7 @@ LivePage RenderLivePage(const Plotting& plotting) {
   LivePage page;
   page.html = absl::StrReplaceAll(kLiveTemplate, {{"{{STYLE}}", kStyle},
                                                   {"{{PLOTTING}}", ScriptText(plotting)},
-                                                  {"{{LICENCE}}", LicenceText(plotting)},
+                                                  {"{{LICENCE}}", EscapedMarkup(plotting.licence)},
                                                   {"{{VERDICT}}", kVerdictScript},
                                                   {"{{SCRIPT}}", kScript},
                                                   {"{{LIVE}}", kLiveScript}});
