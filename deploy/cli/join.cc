@@ -231,10 +231,7 @@ void AddJoin(CLI::App* app, int* exit_code) {
   verb->footer(
       "The run must listen where this machine reaches it: datacom train ... --host NAME --tls FOLDER.\n"
       "Example: datacom join runs/five --tls tls");
-  verb->callback([options, exit_code] {
-    const absl::StatusOr<int> code = Join(*options);
-    *exit_code = code.ok() ? *code : Finish(code.status());
-  });
+  verb->callback([options, exit_code] { *exit_code = Finish(Join(*options)); });
 }
 
 }  // namespace datacom::cli

@@ -350,10 +350,7 @@ void AddSweep(CLI::App* app, int* exit_code) {
   AddBatchOptions(verb, &options->batch);
   RefuseOptions(verb, {"--resume"}, "a sweep resumes by itself; run the same command again without --resume");
   verb->footer("Example: datacom sweep cartpole/cost_budgets --seeds 0-2 --steps 200000");
-  verb->callback([options, exit_code] {
-    const absl::StatusOr<int> code = Sweep(*options);
-    *exit_code = code.ok() ? *code : Finish(code.status());
-  });
+  verb->callback([options, exit_code] { *exit_code = Finish(Sweep(*options)); });
 }
 
 }  // namespace datacom::cli
