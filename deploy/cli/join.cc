@@ -128,22 +128,10 @@ class Joiner {
     place_ = place;
     log_ = absl::StrCat(place.run_dir, "/logs/", options_.name, ".log");
     const int environments = options_.environments > 0 ? options_.environments : place.environments;
-    std::vector<std::string> words = {BinFolder() + "/datacom-actor",
-                                      "run",
-                                      "--run-id",
-                                      place.run_id,
-                                      "--replay",
-                                      place.replay,
-                                      "--learner",
-                                      place.learner,
-                                      "--name",
-                                      options_.name,
-                                      "--envs",
-                                      absl::StrCat(environments),
-                                      "--listen",
-                                      "127.0.0.1:0",
-                                      "--stay",
-                                      "--die-with-parent"};
+    std::vector<std::string> words = {BinFolder() + "/datacom-actor", "run", "--run-id", place.run_id};
+    words.insert(words.end(), {"--replay", place.replay, "--learner", place.learner, "--name", options_.name});
+    words.insert(words.end(), {"--envs", absl::StrCat(environments), "--listen", "127.0.0.1:0"});
+    words.insert(words.end(), {"--stay", "--die-with-parent"});
     if (!options_.tls.empty()) words.insert(words.end(), {"--tls", options_.tls});
     actor_ = std::make_unique<Process>();
     RETURN_IF_ERROR(actor_->Start(words, log_));

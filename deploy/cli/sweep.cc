@@ -193,14 +193,9 @@ class Jobs {
   }
 
   std::vector<std::string> TrainCommand(const SweepRun& population) const {
-    std::vector<std::string> words = {std::filesystem::read_symlink("/proc/self/exe").string(),
-                                      "train",
-                                      "--resume",
-                                      "--no-film",
-                                      "--run-dir",
-                                      RunFolder(dir_, population),
-                                      "--steps",
-                                      absl::StrCat(population.experiment.run().env_steps())};
+    std::vector<std::string> words = {std::filesystem::read_symlink("/proc/self/exe").string(), "train"};
+    words.insert(words.end(), {"--resume", "--no-film", "--run-dir", RunFolder(dir_, population)});
+    words.insert(words.end(), {"--steps", absl::StrCat(population.experiment.run().env_steps())});
     if (options_.actors > 0) words.insert(words.end(), {"--actors", absl::StrCat(options_.actors)});
     if (options_.environments > 0) words.insert(words.end(), {"--envs", absl::StrCat(options_.environments)});
     if (!options_.tls.empty()) words.insert(words.end(), {"--tls", options_.tls});
