@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "common/base/log.h"
 #include "common/base/random.h"
 #include "common/base/status.h"

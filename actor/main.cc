@@ -12,7 +12,6 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "actor/actor_metrics.h"
 #include "actor/actor_setup.h"
 #include "actor/evaluator.h"

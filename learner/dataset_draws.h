@@ -7,8 +7,6 @@
 
 #include <deque>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "common/base/mutex.h"
 #include "common/rpc/replay_client.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -117,27 +116,17 @@ absl::Status LedgerRecorder::Write(uint32_t member, uint64_t row, const v1::RowR
   floats(places_.executed, &step_.execution);
   RETURN_IF_ERROR(writer_->AppendStep(member, step_));
   if (!(step_.cost > 0)) return absl::OkStatus();
-  LedgerViolation violation;
-  violation.member = member;
-  violation.seed = seeds_[member];
+  LedgerViolation violation = ViolationOf(member, seeds_[member], row, step_);
   const auto actor = range.actors().find(step_.session);
   if (actor != range.actors().end()) violation.actor = actor->second;
-  violation.session = step_.session;
-  violation.environment = step_.environment;
-  violation.episode = step_.episode;
-  violation.step = step_.step;
-  violation.env_steps = row + 1;
   read(places_.policy_update, &violation.policy_version);
   if (judged_) {
-    violation.judgement.emplace();
-    read(places_.cvar, &violation.judgement->cvar);
-    read(places_.delta, &violation.judgement->delta);
-    violation.judgement->slack =
-        static_cast<float>(SafeMapSlack(static_cast<double>(violation.judgement->cvar) - violation.judgement->delta));
+    LedgerJudgement& judgement = violation.judgement.emplace();
+    read(places_.cvar, &judgement.cvar);
+    read(places_.delta, &judgement.delta);
+    judgement.slack = static_cast<float>(SafeMapSlack(static_cast<double>(judgement.cvar) - judgement.delta));
   }
-  violation.cost = step_.cost;
   floats(places_.raw, &violation.raw_action);
-  violation.executed_action = step_.execution;
   return writer_->AppendViolation(violation);
 }
 

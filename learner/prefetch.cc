@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/status.h"
 
 namespace datacom::learner {
 namespace {

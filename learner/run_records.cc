@@ -45,29 +45,16 @@ constexpr EvaluationMean kEvaluationMeans[] = {{"discounted_return", &Evaluation
 // The statistic before the column status.
 constexpr int kBeforeStatus = v1::MemberEpoch::kLanesFieldNumber;
 
-std::vector<std::string> ProgressHeader(const std::vector<EpochStatistic>& statistics) {
+std::vector<std::string> ProgressHeader(const RunRecords::Options& options) {
   std::vector<std::string> header = {"member",  "seed",         "epoch",        "env_steps",
                                      "updates", "wall_seconds", "eval_episodes"};
   for (const EvaluationMean& mean : kEvaluationMeans) header.push_back(absl::StrCat("eval_", mean.name));
-  for (const EpochStatistic& statistic : statistics) {
+  for (const EpochStatistic& statistic : StatisticsOf(options.algorithm)) {
     header.push_back(statistic.name());
     if (statistic.number() == kBeforeStatus) header.insert(header.end(), {"status", "abandoned_reason"});
   }
-  return header;
-}
-
-const std::vector<std::string>& EpisodesHeader() {
-  static const auto* const kHeader = new std::vector<std::string>{
-      "member", "session",       "environment", "episode",         "env_steps",     "length", "discounted_return",
-      "return", "max_violation", "sum_cost",    "violating_steps", "policy_version"};
-  return *kHeader;
-}
-
-// Adds the columns that the task names to a header.
-std::vector<std::string> WithNamed(std::vector<std::string> header, const RunRecords::Options& options,
-                                   const std::string& prefix) {
-  for (std::string& column : NamedCostColumns(options.cost_names, prefix)) header.push_back(std::move(column));
-  for (std::string& column : LogColumns(options.log_names, prefix)) header.push_back(std::move(column));
+  for (std::string& column : NamedCostColumns(options.cost_names, "eval_")) header.push_back(std::move(column));
+  for (std::string& column : LogColumns(options.log_names, "eval_")) header.push_back(std::move(column));
   return header;
 }
 
@@ -111,13 +98,13 @@ RunRecords::RunRecords(Options options, std::unique_ptr<CsvWriter> progress, std
 
 absl::StatusOr<std::unique_ptr<RunRecords>> RunRecords::Open(const Options& options, const FileEnds& ends) {
   RETURN_IF_ERROR(MakeFolders(options.run_dir));
-  const std::vector<std::string> columns = ProgressHeader(StatisticsOf(options.algorithm));
   ASSIGN_OR_RETURN(const FileEnd end_of_progress, EndOf(ends, "progress.csv"));
   ASSIGN_OR_RETURN(const FileEnd end_of_episodes, EndOf(ends, "episodes.csv"));
-  ASSIGN_OR_RETURN(auto progress, CsvWriter::Resume(options.run_dir + "/progress.csv",
-                                                    WithNamed(columns, options, "eval_"), end_of_progress));
-  ASSIGN_OR_RETURN(auto episodes, CsvWriter::Resume(options.run_dir + "/episodes.csv",
-                                                    WithNamed(EpisodesHeader(), options, ""), end_of_episodes));
+  ASSIGN_OR_RETURN(auto progress,
+                   CsvWriter::Resume(options.run_dir + "/progress.csv", ProgressHeader(options), end_of_progress));
+  ASSIGN_OR_RETURN(auto episodes,
+                   CsvWriter::Resume(options.run_dir + "/episodes.csv",
+                                     EpisodeColumns(options.cost_names, options.log_names), end_of_episodes));
   Events events;
   for (size_t member = 0; member < options.seeds.size(); ++member) {
     ASSIGN_OR_RETURN(const FileEnd end, EndOf(ends, EventFile(member)));
@@ -137,21 +124,7 @@ absl::Status RunRecords::Begin() {
 }
 
 absl::Status RunRecords::AppendEpisode(int member, const v1::Episode& episode) {
-  std::vector<std::string> cells = {Cell(member),
-                                    Cell(episode.session()),
-                                    Cell(episode.environment()),
-                                    Cell(episode.episode()),
-                                    Cell(episode.last_row()),
-                                    Cell(episode.length()),
-                                    Cell(episode.discounted_return()),
-                                    Cell(episode.return_()),
-                                    Cell(episode.max_violation()),
-                                    Cell(episode.sum_cost()),
-                                    Cell(episode.violating_steps()),
-                                    Cell(episode.policy_update())};
-  AppendNamedCosts(NamedCostsOf(episode), options_.cost_names.size(), &cells);
-  AppendLogs(episode.log_mean(), options_.log_names.size(), &cells);
-  return episodes_->Append(cells);
+  return episodes_->Append(EpisodeCells(member, episode, options_.cost_names.size(), options_.log_names.size()));
 }
 
 absl::Status RunRecords::AppendEpoch(const v1::EpochRecord& record) {

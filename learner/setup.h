@@ -3,9 +3,6 @@
 #ifndef DATACOM_LEARNER_SETUP_H_
 #define DATACOM_LEARNER_SETUP_H_
 
-#include <string>
-
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/safety/known_rows.h"
 #include "common/tasks/task.h"

@@ -1,14 +1,12 @@
 #include "learner/snapshot_hub.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/nn/snapshot_proto.h"

@@ -1,8 +1,6 @@
 #include "learner/trainer.h"
 
 #include <algorithm>
-#include <cmath>
-#include <stdexcept>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

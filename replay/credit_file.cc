@@ -7,7 +7,6 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/files.h"
 #include "common/base/framed_file.h"
 #include "common/base/status.h"
 #include "replay/checked_word.h"

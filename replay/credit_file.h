@@ -18,7 +18,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/transitions/replay_layout.h"
 #include "replay/mapped_file.h"
 
 namespace datacom::replay {

@@ -12,17 +12,17 @@ void EpisodeTracker::Feed(uint64_t number, const char* row) {
   std::vector<Lane>& lanes = lanes_[session];
   if (environment >= lanes.size()) lanes.resize(environment + 1);
   Lane& lane = lanes[environment];
-  EpisodeSummary& episode = lane.episode;
+  v1::Episode& episode = lane.episode.facts;
   const uint32_t episode_number = At<uint32_t>(row, offsets_.episode);
-  const bool continues = lane.open && episode_number == episode.episode && step == episode.length;
+  const bool continues = lane.open && episode_number == episode.episode() && step == episode.length();
   if (!continues) {
-    const NewestRow newest = lane.open ? NewestRow{true, false, episode.episode, episode.length - 1} : lane.newest;
+    const NewestRow newest = lane.open ? NewestRow{true, false, episode.episode(), episode.length() - 1} : lane.newest;
     if (const uint64_t invalid = InvalidBetween(newest, episode_number); invalid > 0) {
       invalid_.push_back({number + 1, invalid});
       abandoned_count_ += invalid;
     }
     lane.open = step == 0;
-    episode = Begun(session, environment, episode_number, number);
+    lane.episode = Begun(session, environment, episode_number, number);
     lane.discount_power = 1;
     has_gap_ = has_gap_ || (is_empty_ && number > 0);
     is_empty_ = false;
@@ -34,27 +34,28 @@ void EpisodeTracker::Feed(uint64_t number, const char* row) {
   }
   const double reward = At<float>(row, offsets_.reward);
   const double cost = std::max(0.0, static_cast<double>(At<float>(row, offsets_.cost)));
-  episode.discounted_return += lane.discount_power * reward;
+  episode.set_discounted_return(episode.discounted_return() + lane.discount_power * reward);
   lane.discount_power *= discount_;
-  episode.return_ += reward;
-  episode.max_violation = std::max(episode.max_violation, cost);
-  episode.sum_cost += cost;
-  if (cost > 0) ++episode.violating_steps;
-  for (size_t i = 0; i < offsets_.named_costs; ++i) {
+  episode.set_return_(episode.return_() + reward);
+  episode.set_max_violation(std::max(episode.max_violation(), cost));
+  episode.set_sum_cost(episode.sum_cost() + cost);
+  if (cost > 0) episode.set_violating_steps(episode.violating_steps() + 1);
+  for (int i = 0; i < episode.named_sum_cost_size(); ++i) {
     const double named = std::max(0.0, static_cast<double>(At<float>(row, offsets_.named_cost + i * sizeof(float))));
-    episode.named_max_violation[i] = std::max(episode.named_max_violation[i], named);
-    episode.named_sum_cost[i] += named;
-    if (named > 0) ++episode.named_violating_steps[i];
+    episode.set_named_max_violation(i, std::max(episode.named_max_violation(i), named));
+    episode.set_named_sum_cost(i, episode.named_sum_cost(i) + named);
+    if (named > 0) episode.set_named_violating_steps(i, episode.named_violating_steps(i) + 1);
   }
-  for (size_t i = 0; i < offsets_.logs; ++i) {
-    episode.log_sum[i] += static_cast<double>(At<float>(row, offsets_.log + i * sizeof(float)));
+  for (int i = 0; i < episode.log_mean_size(); ++i) {
+    episode.set_log_mean(i, episode.log_mean(i) + At<float>(row, offsets_.log + i * sizeof(float)));
   }
-  ++episode.length;
-  episode.last_row = number + 1;
-  episode.policy_update = At<uint64_t>(row, offsets_.policy_update);
+  episode.set_length(episode.length() + 1);
+  episode.set_last_row(number + 1);
+  episode.set_policy_update(At<uint64_t>(row, offsets_.policy_update));
   if (last) {
+    for (double& log : *episode.mutable_log_mean()) log /= episode.length();
     lane.newest = {true, last, episode_number, step};
-    finished_.push_back(episode);
+    finished_.push_back(lane.episode);
     ++finished_count_;
     lane.open = false;
   }
@@ -62,14 +63,15 @@ void EpisodeTracker::Feed(uint64_t number, const char* row) {
 
 EpisodeSummary EpisodeTracker::Begun(uint32_t session, uint32_t environment, uint32_t number, uint64_t row) const {
   EpisodeSummary episode;
-  episode.session = session;
-  episode.environment = environment;
-  episode.episode = number;
+  episode.facts.set_session(session);
+  episode.facts.set_environment(environment);
+  episode.facts.set_episode(number);
   episode.first_row = row;
-  episode.named_max_violation.assign(offsets_.named_costs, 0);
-  episode.named_sum_cost.assign(offsets_.named_costs, 0);
-  episode.named_violating_steps.assign(offsets_.named_costs, 0);
-  episode.log_sum.assign(offsets_.logs, 0);
+  const int costs = static_cast<int>(offsets_.named_costs);
+  episode.facts.mutable_named_max_violation()->Resize(costs, 0);
+  episode.facts.mutable_named_sum_cost()->Resize(costs, 0);
+  episode.facts.mutable_named_violating_steps()->Resize(costs, 0);
+  episode.facts.mutable_log_mean()->Resize(static_cast<int>(offsets_.logs), 0);
   return episode;
 }
 
@@ -90,7 +92,7 @@ void EpisodeTracker::AbandonAllBut(const std::vector<uint32_t>& living) {
 }
 
 void EpisodeTracker::Forget(uint64_t last_row) {
-  while (!finished_.empty() && finished_.front().last_row <= last_row) finished_.pop_front();
+  while (!finished_.empty() && finished_.front().facts.last_row() <= last_row) finished_.pop_front();
   while (!invalid_.empty() && invalid_.front().row <= last_row) invalid_.pop_front();
 }
 
@@ -110,7 +112,7 @@ uint64_t EpisodeTracker::Invalid(uint64_t after, uint64_t up_to) const {
 }
 
 std::vector<EpisodeSummary> EpisodeTracker::Finished(uint64_t after, uint64_t up_to) const {
-  const auto above = [](uint64_t row, const EpisodeSummary& episode) { return row < episode.last_row; };
+  const auto above = [](uint64_t row, const EpisodeSummary& episode) { return row < episode.facts.last_row(); };
   const auto begin = std::upper_bound(finished_.begin(), finished_.end(), after, above);
   return {begin, std::upper_bound(begin, finished_.end(), up_to, above)};
 }
@@ -119,19 +121,19 @@ NewestRow EpisodeTracker::Newest(uint32_t session, uint32_t environment) const {
   const auto lanes = lanes_.find(session);
   if (lanes == lanes_.end() || environment >= lanes->second.size()) return {};
   const Lane& lane = lanes->second[environment];
-  if (lane.open) return {true, false, lane.episode.episode, lane.episode.length - 1};
+  if (lane.open) return {true, false, lane.episode.facts.episode(), lane.episode.facts.length() - 1};
   return lane.newest;
 }
 
 EpisodeSummary EpisodeTracker::OpenOrNext(uint32_t session, uint32_t environment) const {
   EpisodeSummary next;
-  next.session = session;
-  next.environment = environment;
+  next.facts.set_session(session);
+  next.facts.set_environment(environment);
   const auto lanes = lanes_.find(session);
   if (lanes == lanes_.end() || environment >= lanes->second.size()) return next;
   const Lane& lane = lanes->second[environment];
   if (lane.open) return lane.episode;
-  if (lane.newest.known) next.episode = lane.newest.episode + 1;
+  if (lane.newest.known) next.facts.set_episode(lane.newest.episode + 1);
   return next;
 }
 

@@ -13,6 +13,7 @@
 #include <map>
 #include <vector>
 
+#include "datacom/v1/replay.pb.h"
 #include "replay/row_offsets.h"
 
 namespace datacom::replay {
@@ -20,21 +21,8 @@ namespace datacom::replay {
 inline constexpr uint32_t kMaxEnvironments = 65536;  // per session
 
 struct EpisodeSummary {
-  uint32_t session = 0;
-  uint32_t environment = 0;
-  uint32_t episode = 0;
-  uint32_t length = 0;
+  v1::Episode facts;       // without observations and costs; log_mean has sums while the episode is open
   uint64_t first_row = 0;  // counted from 0
-  uint64_t last_row = 0;   // counted from 1: the member's rows when the episode ended
-  double discounted_return = 0;
-  double return_ = 0;
-  double max_violation = 0;
-  double sum_cost = 0;
-  uint32_t violating_steps = 0;                             // rows with cost > 0
-  std::vector<double> named_max_violation, named_sum_cost;  // per named cost
-  std::vector<uint32_t> named_violating_steps;
-  std::vector<double> log_sum;  // per quantity that the task logs
-  uint64_t policy_update = 0;
 };
 
 // The newest row of an environment.

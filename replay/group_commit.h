@@ -14,7 +14,6 @@
 #define DATACOM_REPLAY_GROUP_COMMIT_H_
 
 #include <cstdint>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"

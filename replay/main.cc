@@ -10,7 +10,6 @@
 #include "common/base/stall.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
-#include "common/config/experiment.h"
 #include "common/metrics/metrics.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/role_flags.h"

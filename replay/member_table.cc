@@ -348,10 +348,10 @@ absl::Status MemberTable::DrawNew(uint64_t update, uint64_t seen, uint64_t seen_
 
 template <typename Visit>
 void MemberTable::VisitRows(const EpisodeSummary& episode, const Visit& visit) const {
-  for (uint64_t number = episode.first_row; number < episode.last_row; ++number) {
+  for (uint64_t number = episode.first_row; number < episode.facts.last_row(); ++number) {
     const char* row = rows_->record(number);
-    if (At<uint32_t>(row, offsets_.session) == episode.session &&
-        At<uint32_t>(row, offsets_.environment) == episode.environment)
+    if (At<uint32_t>(row, offsets_.session) == episode.facts.session() &&
+        At<uint32_t>(row, offsets_.environment) == episode.facts.environment())
       visit(row);
   }
 }
@@ -364,28 +364,15 @@ void MemberTable::AddEpisodes(uint64_t after, uint64_t up_to, uint64_t oldest, v
 
 void MemberTable::AddEpisode(const EpisodeSummary& summary, uint64_t oldest, v1::MemberBatch* batch) const {
   v1::Episode* episode = batch->add_episodes();
-  episode->set_session(summary.session);
-  episode->set_environment(summary.environment);
-  episode->set_episode(summary.episode);
-  episode->set_last_row(summary.last_row);
-  episode->set_length(summary.length);
-  episode->set_discounted_return(summary.discounted_return);
-  episode->set_return_(summary.return_);
-  episode->set_max_violation(summary.max_violation);
-  episode->set_sum_cost(summary.sum_cost);
-  episode->set_violating_steps(summary.violating_steps);
-  for (const double violation : summary.named_max_violation) episode->add_named_max_violation(violation);
-  for (const double cost : summary.named_sum_cost) episode->add_named_sum_cost(cost);
-  for (const uint32_t steps : summary.named_violating_steps) episode->add_named_violating_steps(steps);
-  for (const double sum : summary.log_sum) episode->add_log_mean(sum / summary.length);
-  episode->set_policy_update(summary.policy_update);
-  if (!settings_.episode_rows || summary.last_row - 1 <= settings_.delta_warmup || summary.first_row < oldest) return;
+  *episode = summary.facts;
+  if (!settings_.episode_rows || episode->last_row() - 1 <= settings_.delta_warmup || summary.first_row < oldest)
+    return;
   const size_t width = schema_.obs_dim() * sizeof(float);
   std::string* observations = episode->mutable_observations();
   std::string* costs = episode->mutable_costs();
-  observations->reserve((summary.length + 1) * width);
+  observations->reserve((episode->length() + 1) * width);
   costs->assign(sizeof(float), '\0');  // costs[0] = 0: the cost of the state after a reset is unknown
-  costs->reserve((summary.length + 1) * sizeof(float));
+  costs->reserve((episode->length() + 1) * sizeof(float));
   const char* newest = nullptr;
   VisitRows(summary, [&](const char* row) {
     observations->append(row + offsets_.observation, width);

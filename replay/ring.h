@@ -16,7 +16,6 @@
 #ifndef DATACOM_REPLAY_RING_H_
 #define DATACOM_REPLAY_RING_H_
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -36,8 +35,8 @@ class Ring {
 
   struct Options {
     std::string path;
-    std::string run_id;   // at most kMaxRunId bytes
-    uint32_t member = 0;  // of the run
+    std::string run_id = {};  // at most kMaxRunId bytes
+    uint32_t member = 0;      // of the run
     uint64_t schema_fingerprint = 0;
     uint64_t record_bytes = 0;  // multiple of 8
     uint64_t kept = 0;          // readable records; a file that keeps more stays as it is, one that keeps fewer grows

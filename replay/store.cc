@@ -83,9 +83,9 @@ absl::StatusOr<v1::RegisterReply> Store::Register(const std::string& actor, uint
     const EpisodeSummary episode = tables_->member(member).episodes().OpenOrNext(reply.session(), 0);
     v1::OpenEpisode* open = reply.add_open_episodes();
     open->set_member(member);
-    open->set_episode(episode.episode);
-    open->set_steps(episode.length);
-    if (episode.length == 0) continue;
+    open->set_episode(episode.facts.episode());
+    open->set_steps(episode.facts.length());
+    if (episode.facts.length() == 0) continue;
     open->set_actions(tables_->member(member).Actions(episode));
     open->set_memory(tables_->member(member).Memory(episode));
   }

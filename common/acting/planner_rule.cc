@@ -19,7 +19,6 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
-#include <memory>
 #include <vector>
 
 #include "absl/strings/str_cat.h"

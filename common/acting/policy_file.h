@@ -4,7 +4,6 @@
 #ifndef DATACOM_COMMON_ACTING_POLICY_FILE_H_
 #define DATACOM_COMMON_ACTING_POLICY_FILE_H_
 
-#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"

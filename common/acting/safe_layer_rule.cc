@@ -7,7 +7,6 @@
 // Columns executed_action and prev_cost.
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <vector>
 
 #include "common/acting/register_rule.h"

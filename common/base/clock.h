@@ -25,16 +25,6 @@ class Clock {
 // Seconds between two times, as double.
 inline double Seconds(Clock::Time::duration duration) { return std::chrono::duration<double>(duration).count(); }
 
-// For tests: moves only in Advance. Not thread-safe against Advance.
-class ManualClock : public Clock {
- public:
-  Time Now() const override { return now_; }
-  void Advance(std::chrono::nanoseconds by) { now_ += std::chrono::duration_cast<Time::duration>(by); }
-
- private:
-  Time now_{};
-};
-
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_BASE_CLOCK_H_

@@ -183,6 +183,15 @@ absl::Status MakeFolders(const std::string& path) {
   return absl::OkStatus();
 }
 
+std::string AbsolutePath(const std::string& path) {
+  return std::filesystem::absolute(path).lexically_normal().string();
+}
+
+std::string WithoutSlash(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
 absl::StatusOr<uint64_t> FreeBytes(const std::string& path) {
   struct statvfs info;
   if (::statvfs(path.c_str(), &info) != 0) return ErrnoStatus(errno, "statvfs " + path);

@@ -27,6 +27,8 @@ absl::Status CheckFolderName(const std::string& option, const std::string& path)
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content);
 absl::Status SyncFile(const std::string& path);     // also for folders
 absl::Status MakeFolders(const std::string& path);  // with all parents; syncs the names of those that it makes
+std::string AbsolutePath(const std::string& path);  // in normal form; links stay
+std::string WithoutSlash(std::string path);         // at its end, unless it is the root
 absl::StatusOr<uint64_t> FreeBytes(const std::string& path);  // of the file system that holds path
 // "no disk space for P: N bytes are needed, M are free", for a file in an existing folder.
 std::string NoSpaceMessage(const std::string& path, uint64_t bytes);

@@ -5,7 +5,6 @@
 #define DATACOM_COMMON_BASE_NAMED_REGISTER_H_
 
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <map>
 #include <string>

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 
 #include "common/base/status.h"
 #include "datacom/v1/algorithm.pb.h"

@@ -5,7 +5,6 @@
 #define DATACOM_COMMON_CONFIG_EXPERIMENT_H_
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "absl/strings/str_cat.h"
@@ -158,8 +157,8 @@ absl::Status CheckTogether(const v1::Experiment& experiment) {
     return WrongField("replay.newest_share", absl::StrCat(replay.newest_share(), ": ", experiment.algorithm(),
                                                           " does not draw rows from the replay; leave it out"));
   }
-  // The rows of the smallest window, which the first update has.
-  const double window = std::ceil(replay.newest_share() * static_cast<double>(replay.min_size() + 1));
+  // The first update has the smallest window.
+  const uint64_t window = ReplayLayoutOf(experiment, /*row_bytes=*/0).Window(replay.min_size() + 1);
   if (replay.newest_share() < 1 && window < learner.batch_size()) {
     return WrongField(
         "replay.newest_share",

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/base/files.h"
@@ -24,12 +25,10 @@ constexpr char kTextFormat[] = "text/plain; version=0.0.4; charset=utf-8";
   std::abort();
 }
 
-bool StartsWith(const std::string& text, const std::string& prefix) { return text.rfind(prefix, 0) == 0; }
-
 // True if every process of `role` exports this metric from its start.
 bool BelongsTo(const MetricInfo& metric, const std::string& role) {
-  if (role == "learner" && StartsWith(metric.name, "datacom_member_")) return true;
-  return StartsWith(metric.name, "datacom_" + role + "_");
+  if (role == "learner" && absl::StartsWith(metric.name, "datacom_member_")) return true;
+  return absl::StartsWith(metric.name, "datacom_" + role + "_");
 }
 
 const MetricInfo& Find(const std::string& name, absl::string_view type, const Metrics::Labels& labels) {
@@ -77,30 +76,19 @@ class PrometheusMetrics : public Metrics {
   prometheus::Counter& counter(const std::string& name, const Labels& labels) override {
     const MetricInfo& metric = Find(name, "counter", labels);
     MutexLock lock(&mutex_);
-    prometheus::Family<prometheus::Counter>*& family = counters_[name];
-    if (family == nullptr) {
-      family = &prometheus::BuildCounter().Name(name).Help(metric.help).Labels(constant_).Register(*registry_);
-    }
-    return family->Add(labels);
+    return FamilyOf(metric, prometheus::BuildCounter(), &counters_).Add(labels);
   }
 
   prometheus::Gauge& gauge(const std::string& name, const Labels& labels) override {
     const MetricInfo& metric = Find(name, "gauge", labels);
     MutexLock lock(&mutex_);
-    prometheus::Family<prometheus::Gauge>*& family = gauges_[name];
-    if (family == nullptr)
-      family = &prometheus::BuildGauge().Name(name).Help(metric.help).Labels(constant_).Register(*registry_);
-    return family->Add(labels);
+    return FamilyOf(metric, prometheus::BuildGauge(), &gauges_).Add(labels);
   }
 
   prometheus::Histogram& histogram(const std::string& name, const Labels& labels) override {
     const MetricInfo& metric = Find(name, "histogram", labels);
     MutexLock lock(&mutex_);
-    prometheus::Family<prometheus::Histogram>*& family = histograms_[name];
-    if (family == nullptr) {
-      family = &prometheus::BuildHistogram().Name(name).Help(metric.help).Labels(constant_).Register(*registry_);
-    }
-    return family->Add(labels, metric.buckets);
+    return FamilyOf(metric, prometheus::BuildHistogram(), &histograms_).Add(labels, metric.buckets);
   }
 
   std::string Scrape() const override { return prometheus::TextSerializer().Serialize(registry_->Collect()); }
@@ -115,6 +103,16 @@ class PrometheusMetrics : public Metrics {
     if (metric.type == "counter") counter(metric.name, labels);
     if (metric.type == "gauge") gauge(metric.name, labels);
     if (metric.type == "histogram") histogram(metric.name, labels);
+  }
+
+  // The family of a metric, which the first call makes.
+  template <typename Builder, typename Family>
+  Family& FamilyOf(const MetricInfo& metric, Builder build, std::map<std::string, Family*>* families) {
+    Family*& family = (*families)[metric.name];
+    if (family == nullptr) {
+      family = &build.Name(metric.name).Help(metric.help).Labels(constant_).Register(*registry_);
+    }
+    return *family;
   }
 
   Labels constant_;

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -198,6 +199,15 @@ absl::StatusOr<Checkpoint> CheckpointStore::LoadNewest(std::vector<std::string>*
                                           "; restore the folder from a copy, or start a new run"));
 }
 
+std::optional<v1::LearnerCheckpoint> CheckpointStore::Newest(std::vector<absl::Status>* damage) const {
+  for (const uint64_t update : List()) {
+    absl::StatusOr<Checkpoint> checkpoint = Load(update);
+    if (checkpoint.ok()) return std::move(checkpoint->learner);
+    if (damage != nullptr && !absl::IsNotFound(checkpoint.status())) damage->push_back(checkpoint.status());
+  }
+  return std::nullopt;
+}
+
 absl::Status CheckRunFile(const std::string& run_dir, const std::string& path, const FileEnd& end) {
   const std::string file = absl::StrCat(run_dir, "/", path);
   RETURN_IF_ERROR(CheckFileEnd(file, end));
@@ -205,6 +215,11 @@ absl::Status CheckRunFile(const std::string& run_dir, const std::string& path, c
   const uint64_t bytes = std::filesystem::file_size(file, error);
   if (!IsPoliciesPath(path) || error || bytes == end.bytes) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(file, " has ", bytes, " bytes, but ", end.bytes, " were recorded"));
+}
+
+absl::StatusOr<std::string> ReadRunId(const std::string& run_dir) {
+  ASSIGN_OR_RETURN(const std::string line, ReadFile(run_dir + "/run_id"));
+  return std::string(absl::StripAsciiWhitespace(line));
 }
 
 std::string PoliciesPath(uint32_t epoch) { return absl::StrFormat("policies/epoch_%04d.snapshot", epoch); }

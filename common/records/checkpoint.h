@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,6 +47,9 @@ class CheckpointStore {
   // NOT_FOUND when there is none; DATA_LOSS naming every file when all are damaged; FAILED_PRECONDITION when the newest
   // is of another format version.
   absl::StatusOr<Checkpoint> LoadNewest(std::vector<std::string>* notes) const;
+  // The newest sound checkpoint, for readers beside the learner: changes nothing. `damage` receives the errors of those
+  // passed over, newest first; one that newer ones have replaced meanwhile is no error.
+  std::optional<v1::LearnerCheckpoint> Newest(std::vector<absl::Status>* damage = nullptr) const;
   // Updates of the checkpoints there are, newest first.
   std::vector<uint64_t> List() const;
   std::string Path(uint64_t update) const;
@@ -66,6 +70,9 @@ bool IsPoliciesPath(absl::string_view path);
 // The errors of CheckFileEnd for a file below the run folder, and DATA_LOSS when more follows in a file of policies:
 // only records grow after a checkpoint.
 absl::Status CheckRunFile(const std::string& run_dir, const std::string& path, const FileEnd& end);
+
+// The id in a run folder's file run_id, which `train` writes. NOT_FOUND without the file.
+absl::StatusOr<std::string> ReadRunId(const std::string& run_dir);
 
 // The number of the learner's last start that is kept in `path`; 0 without a file. DATA_LOSS when the file does not
 // hold a number.

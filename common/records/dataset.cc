@@ -1,7 +1,6 @@
 #include "common/records/dataset.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -149,8 +148,7 @@ absl::Status CheckMember(const std::string& path, const v1::DatasetMember& membe
 absl::Status WriteDataset(const std::string& path, const RowSchema& schema,
                           const std::vector<std::vector<const char*>>& rows, v1::DatasetManifest* manifest) {
   std::error_code error;
-  std::string folder = path;  // without a "/" at its end, because other names are made from it
-  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  const std::string folder = WithoutSlash(path);  // other names are made from it
   if (fs::exists(fs::symlink_status(folder, error)))
     return absl::InvalidArgumentError(absl::StrCat(folder, " already exists; name a new folder"));
   manifest->set_layout(kDatasetLayout);

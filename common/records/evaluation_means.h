@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/records/csv.h"
 #include "datacom/v1/learner.pb.h"
+#include "datacom/v1/replay.pb.h"
 
 namespace datacom {
 
@@ -68,6 +69,36 @@ NamedCostValues NamedCostsOf(const Episode& episode) {
                       static_cast<double>(episode.named_violating_steps(i))});
   }
   return values;
+}
+
+// The columns of episodes.csv, and the cells of an episode in them.
+inline std::vector<std::string> EpisodeColumns(const std::vector<std::string>& costs,
+                                               const std::vector<std::string>& logs) {
+  std::vector<std::string> columns = {"member",        "session",  "environment",       "episode",
+                                      "env_steps",     "length",   "discounted_return", "return",
+                                      "max_violation", "sum_cost", "violating_steps",   "policy_version"};
+  for (const auto& named : {NamedCostColumns(costs), LogColumns(logs)}) {
+    columns.insert(columns.end(), named.begin(), named.end());
+  }
+  return columns;
+}
+
+inline std::vector<std::string> EpisodeCells(uint32_t member, const v1::Episode& episode, size_t costs, size_t logs) {
+  std::vector<std::string> cells = {Cell(member),
+                                    Cell(episode.session()),
+                                    Cell(episode.environment()),
+                                    Cell(episode.episode()),
+                                    Cell(episode.last_row()),
+                                    Cell(episode.length()),
+                                    Cell(episode.discounted_return()),
+                                    Cell(episode.return_()),
+                                    Cell(episode.max_violation()),
+                                    Cell(episode.sum_cost()),
+                                    Cell(episode.violating_steps()),
+                                    Cell(episode.policy_update())};
+  AppendNamedCosts(NamedCostsOf(episode), costs, &cells);
+  AppendLogs(episode.log_mean(), logs, &cells);
+  return cells;
 }
 
 inline constexpr double kShieldActs = 0.02;  // a smaller change of the action does not count

@@ -81,6 +81,20 @@ std::vector<std::string> ViolationCells(const LedgerViolation& v) {
 
 }  // namespace ledger
 
+LedgerViolation ViolationOf(uint32_t member, uint64_t seed, uint64_t row, const LedgerStep& step) {
+  LedgerViolation violation;
+  violation.member = member;
+  violation.seed = seed;
+  violation.session = step.session;
+  violation.environment = step.environment;
+  violation.episode = step.episode;
+  violation.step = step.step;
+  violation.env_steps = row + 1;
+  violation.cost = step.cost;
+  violation.executed_action = step.execution;
+  return violation;
+}
+
 uint32_t StepCheck(const float* observation, const float* next_observation, int obs_dim, float reward, bool absorbing) {
   const auto bytes = [](const auto* values, size_t count) {
     return absl::string_view(reinterpret_cast<const char*>(values), count * sizeof *values);

@@ -27,11 +27,9 @@
 #include <cstdint>
 #include <fstream>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -66,6 +64,9 @@ struct LedgerViolation {
   float cost = 0;
   std::vector<float> raw_action, executed_action;  // [action_dim]
 };
+
+// The violation of a member's transition `row`, from 0, as far as its step says it.
+LedgerViolation ViolationOf(uint32_t member, uint64_t seed, uint64_t row, const LedgerStep& step);
 
 // CRC-32C of a transition's float32 bytes: observation and next observation [obs_dim], reward; then absorbing as a
 // byte.

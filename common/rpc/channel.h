@@ -11,7 +11,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "common/rpc/security.h"
 #include "datacom/v1/common.pb.h"
 

@@ -24,6 +24,11 @@ inline constexpr double kHalfWidth = 0.519;       // m
 inline constexpr double kMalletRadius = 0.04815;  // m
 inline constexpr double kPuckRadius = 0.03165;    // m
 
+// The bounds of both arms' constraints: of the mallet, and of the joints' positions and velocities.
+inline constexpr double kLowestMalletX = kBaseX - (kHalfLength - kMalletRadius);
+inline constexpr double kLargestMalletY = kHalfWidth - kMalletRadius;
+inline constexpr double kLimitShare = 0.95;  // of the joints' limits
+
 // The puck starts here, uniform in x and |y| (table frame, m); its yaw is uniform over the circle.
 inline constexpr double kPuckLowX = -0.7, kPuckHighX = -0.3;
 inline constexpr double kOriginalPuckY = 0.4;

@@ -1,6 +1,5 @@
 #include "common/tasks/mujoco.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

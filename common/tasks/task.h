@@ -7,7 +7,6 @@
 #ifndef DATACOM_COMMON_TASKS_TASK_H_
 #define DATACOM_COMMON_TASKS_TASK_H_
 
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>

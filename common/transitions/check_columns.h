@@ -2,7 +2,6 @@
 #ifndef DATACOM_COMMON_TRANSITIONS_CHECK_COLUMNS_H_
 #define DATACOM_COMMON_TRANSITIONS_CHECK_COLUMNS_H_
 
-#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"

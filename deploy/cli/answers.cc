@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "common/records/checkpoint.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/learner_client.h"
 #include "common/rpc/replay_client.h"
@@ -15,7 +16,7 @@ namespace datacom::cli {
 namespace {
 
 absl::Status CheckRunId(const std::string& run_dir, const std::string& process, const std::string& answered) {
-  const std::string own = ReadRunId(run_dir);
+  const std::string own = ReadRunId(run_dir).value_or("");
   if (own.empty() || answered == own) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(run_dir, " is run ", own, ", but the ", process, " at its address ",
                                                     ReadAddress(run_dir, process, "address"), " belongs to run ",

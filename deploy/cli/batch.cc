@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <regex>
 #include <system_error>
 #include <utility>
@@ -11,7 +10,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/base/files.h"
@@ -38,8 +36,6 @@ constexpr char kFindHost[] =
 
 bool IsPlain(char c) { return absl::ascii_isalnum(c) || std::string_view("_-./,:=@+%").find(c) != std::string::npos; }
 
-std::string Absolute(const std::string& path) { return fs::absolute(path).lexically_normal().string(); }
-
 std::string FolderOf(const std::string& dir, const SweepRun& population) {
   return population.name.empty() ? dir : RunFolder(dir, population);
 }
@@ -48,7 +44,7 @@ std::string FolderOf(const std::string& dir, const SweepRun& population) {
 
 // sbatch replaces "%" in file names, and splits its lines at blanks.
 absl::Status CheckSlurmPath(const std::string& path) {
-  const std::string dir = Absolute(path);
+  const std::string dir = AbsolutePath(path);
   const auto wrong = std::find_if(dir.begin(), dir.end(), [](char c) { return !IsPlain(c) || c == '%'; });
   if (wrong == dir.end()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("--run-dir ", dir, ": Slurm's scripts cannot name a folder with \"",
@@ -58,7 +54,7 @@ absl::Status CheckSlurmPath(const std::string& path) {
 namespace {
 
 std::string ProgramOf(const BatchOptions& batch) {
-  return batch.program.empty() ? ShellWord(Absolute(BinFolder() + "/datacom")) : batch.program;
+  return batch.program.empty() ? ShellWord(AbsolutePath(BinFolder() + "/datacom")) : batch.program;
 }
 
 // Whole mebibytes, with a margin of a quarter.
@@ -184,13 +180,13 @@ absl::Status CheckBackend(const std::string& backend, const BatchOptions& batch,
 std::string TrainCommand(const BatchOptions& batch, const TrainOptions& options, const std::string& run_dir,
                          uint64_t steps) {
   std::string command = absl::StrCat(ProgramOf(batch), " train --resume --no-film --run-dir ",
-                                     ShellWord(Absolute(run_dir)), " --steps ", steps);
+                                     ShellWord(AbsolutePath(run_dir)), " --steps ", steps);
   if (options.actors > 0) absl::StrAppend(&command, " --actors ", options.actors);
   if (options.environments > 0) absl::StrAppend(&command, " --envs ", options.environments);
-  if (!options.tls.empty()) absl::StrAppend(&command, " --tls ", ShellWord(Absolute(options.tls)));
+  if (!options.tls.empty()) absl::StrAppend(&command, " --tls ", ShellWord(AbsolutePath(options.tls)));
   if (!options.archive.empty())
     absl::StrAppend(&command, " --archive ",
-                    ShellWord(IsPath(options.archive) ? Absolute(options.archive) : options.archive));
+                    ShellWord(IsPath(options.archive) ? AbsolutePath(options.archive) : options.archive));
   if (options.max_hours > 0) absl::StrAppend(&command, " --max-hours ", options.max_hours);
   absl::StrAppend(&command, PythonOption());
   return absl::StrCat(command, " --stall-minutes ", options.stall_minutes);
@@ -203,7 +199,7 @@ absl::StatusOr<std::string> WriteJobList(const std::string& dir, const BatchOpti
     absl::StrAppend(
         &lines, TrainCommand(batch, options, FolderOf(dir, population), population.experiment.run().env_steps()), "\n");
   }
-  const std::string file = Absolute(dir) + "/jobs.txt";
+  const std::string file = AbsolutePath(dir) + "/jobs.txt";
   RETURN_IF_ERROR(WriteFileAtomically(file, lines));
   return file;
 }
@@ -224,7 +220,7 @@ int MaxArraySize() {
 absl::StatusOr<std::vector<std::string>> WriteSlurmScripts(const std::string& dir, const SlurmJob& job,
                                                            const BatchOptions& batch, const TrainOptions& options,
                                                            const std::vector<SweepRun>& populations) {
-  const std::string folder = Absolute(dir);
+  const std::string folder = AbsolutePath(dir);
   RETURN_IF_ERROR(MakeFolders(folder + "/slurm"));
   TrainOptions own = options;
   if (batch.join > 0 && own.tls.empty()) {
@@ -256,7 +252,7 @@ absl::StatusOr<std::vector<std::string>> WriteSlurmScripts(const std::string& di
     ASSIGN_OR_RETURN(const std::string actors, Template("actors.sbatch.in"));
     Words words = {{"@OPTIONS@", ""},
                    {"@PROGRAM@", ProgramOf(batch)},
-                   {"@TLS@", ShellWord(Absolute(own.tls))},
+                   {"@TLS@", ShellWord(AbsolutePath(own.tls))},
                    {"@PYTHON@", PythonOption()}};
     words.insert(words.end(), common.begin(), common.end());
     scripts.push_back(folder + "/actors.sbatch");

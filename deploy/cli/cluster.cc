@@ -15,8 +15,6 @@
 namespace datacom::cli {
 namespace {
 
-constexpr int kTailLines = 8;
-
 const char* Binary(Role role) {
   switch (role) {
     case Role::kReplay:
@@ -130,8 +128,7 @@ void Cluster::ReadAddresses(Child* child) {
 
 Cluster::State Cluster::Fail(const Child& child, const std::string& reason, int exit_code) {
   failure_exit_code_ = exit_code;
-  failure_ = absl::InternalError(
-      absl::StrCat(reason, ". Its last lines (", LogFile(child), "):\n", TailOfFile(LogFile(child), kTailLines)));
+  failure_ = absl::InternalError(absl::StrCat(reason, ". ", LastLines(LogFile(child))));
   return State::kFailed;
 }
 

@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "common/base/files.h"

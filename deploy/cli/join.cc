@@ -22,6 +22,7 @@
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/config/experiment.h"
+#include "common/records/checkpoint.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
 #include "deploy/cli/process.h"
@@ -35,7 +36,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kTick{200}, kLook{2000}, kDeadline{2000}, kGrace{10000};
 constexpr std::chrono::seconds kLongestPause{30};
-constexpr int kTailLines = 8;
 
 struct JoinOptions {
   std::string folder, name, tls;
@@ -88,10 +88,10 @@ class Joiner {
   static std::optional<Place> Look(const std::string& run_dir) {
     Place place;
     place.run_dir = run_dir;
-    place.run_id = ReadRunId(run_dir);
+    place.run_id = ReadRunId(run_dir).value_or("");
     place.replay = ReadAddress(run_dir, "replay", "address");
     place.learner = ReadAddress(run_dir, "learner", "address");
-    if (const std::optional<RunLayout> layout = ReadLayout(run_dir)) place.environments = layout->environments;
+    if (const std::optional<Layout> layout = ReadLayout(run_dir)) place.environments = layout->environments;
     if (place.run_id.empty() || place.replay.empty() || place.learner.empty()) return std::nullopt;
     return place;
   }
@@ -128,22 +128,10 @@ class Joiner {
     place_ = place;
     log_ = absl::StrCat(place.run_dir, "/logs/", options_.name, ".log");
     const int environments = options_.environments > 0 ? options_.environments : place.environments;
-    std::vector<std::string> words = {BinFolder() + "/datacom-actor",
-                                      "run",
-                                      "--run-id",
-                                      place.run_id,
-                                      "--replay",
-                                      place.replay,
-                                      "--learner",
-                                      place.learner,
-                                      "--name",
-                                      options_.name,
-                                      "--envs",
-                                      absl::StrCat(environments),
-                                      "--listen",
-                                      "127.0.0.1:0",
-                                      "--stay",
-                                      "--die-with-parent"};
+    std::vector<std::string> words = {BinFolder() + "/datacom-actor", "run", "--run-id", place.run_id};
+    words.insert(words.end(), {"--replay", place.replay, "--learner", place.learner, "--name", options_.name});
+    words.insert(words.end(), {"--envs", absl::StrCat(environments), "--listen", "127.0.0.1:0"});
+    words.insert(words.end(), {"--stay", "--die-with-parent"});
     if (!options_.tls.empty()) words.insert(words.end(), {"--tls", options_.tls});
     actor_ = std::make_unique<Process>();
     RETURN_IF_ERROR(actor_->Start(words, log_));
@@ -158,8 +146,7 @@ class Joiner {
     if (const std::optional<int> code = actor_->Poll()) {
       actor_.reset();
       if (*code == kExitUsage) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("the actor was refused. Its last lines (", log_, "):\n", TailOfFile(log_, kTailLines)));
+        return absl::InvalidArgumentError(absl::StrCat("the actor was refused. ", LastLines(log_)));
       }
       const bool failed = *code != kExitOk && *code != kExitInterrupted;
       if (failed) Say(absl::StrCat("the actor ended (", DescribeExit(*code), "); log in ", log_));
@@ -232,10 +219,7 @@ void AddJoin(CLI::App* app, int* exit_code) {
   verb->footer(
       "The run must listen where this machine reaches it: datacom train ... --host NAME --tls FOLDER.\n"
       "Example: datacom join runs/five --tls tls");
-  verb->callback([options, exit_code] {
-    const absl::StatusOr<int> code = Join(*options);
-    *exit_code = code.ok() ? *code : Finish(code.status());
-  });
+  verb->callback([options, exit_code] { *exit_code = Finish(Join(*options)); });
 }
 
 }  // namespace datacom::cli

@@ -3,7 +3,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,8 +27,6 @@ struct MonitorOptions {
   int every = 5;
 };
 
-std::string Absolute(const std::string& path) { return std::filesystem::absolute(path).lexically_normal().string(); }
-
 // A string of YAML.
 std::string Quoted(const std::string& text) {
   std::string quoted = "'";
@@ -45,7 +42,7 @@ absl::StatusOr<std::string> TlsConfig(const std::string& folder) {
     return absl::InvalidArgumentError(
         absl::StrCat("--tls ", folder, " has no ", name, "; deploy/dev/make_tls.sh makes it"));
   }
-  const auto file = [&](const char* name) { return Quoted(absl::StrCat(Absolute(folder), "/", name)); };
+  const auto file = [&](const char* name) { return Quoted(absl::StrCat(AbsolutePath(folder), "/", name)); };
   return absl::StrCat("    tls_config:\n      ca_file: ", file("ca.crt"), "\n      cert_file: ", file("prometheus.crt"),
                       "\n      key_file: ", file("prometheus.key"), "\n      server_name: datacom\n");
 }
@@ -56,28 +53,30 @@ absl::StatusOr<std::string> Configuration(const MonitorOptions& options) {
   for (const std::string& folder : options.folders) {
     ASSIGN_OR_RETURN(const std::vector<std::string> runs, RunsOfFolder(folder));
     for (const std::string& run : runs)
-      absl::StrAppend(&files, "          - ", Quoted(Absolute(run) + "/targets.json"), "\n");
+      absl::StrAppend(&files, "          - ", Quoted(AbsolutePath(run) + "/targets.json"), "\n");
   }
   ASSIGN_OR_RETURN(const std::string tls, TlsConfig(options.tls));
   const std::string rules = FindSharedFile("prometheus/rules.yml", "deploy/prometheus/rules.yml");
   const std::string alerts = FindSharedFile("prometheus/alerts.yml", "deploy/prometheus/alerts.yml");
   return absl::StrCat("# Written by `datacom monitor`.\nglobal:\n  scrape_interval: ", options.every,
-                      "s\n  evaluation_interval: ", 3 * options.every, "s\nrule_files:\n  - ", Quoted(Absolute(rules)),
-                      "\n  - ", Quoted(Absolute(alerts)), "\nscrape_configs:\n  - job_name: datacom\n", tls,
-                      "    file_sd_configs:\n      - files:\n", files);
+                      "s\n  evaluation_interval: ", 3 * options.every, "s\nrule_files:\n  - ",
+                      Quoted(AbsolutePath(rules)), "\n  - ", Quoted(AbsolutePath(alerts)),
+                      "\nscrape_configs:\n  - job_name: datacom\n", tls, "    file_sd_configs:\n      - files:\n",
+                      files);
 }
 
 absl::Status Monitor(const MonitorOptions& options) {
   ASSIGN_OR_RETURN(const std::string configuration, Configuration(options));
   RETURN_IF_ERROR(CheckFolderName("--data", options.data));
   RETURN_IF_ERROR(MakeFolders(options.data));
-  const std::string file = Absolute(options.data) + "/prometheus.yml";
+  const std::string file = AbsolutePath(options.data) + "/prometheus.yml";
   RETURN_IF_ERROR(WriteFileAtomically(file, configuration));
   std::printf("Prometheus: http://%s/ until Ctrl-C; dashboards for a Grafana that reads it: %s\n",
               options.listen.c_str(),
-              Absolute(FindSharedFile("grafana/dashboards", "deploy/grafana/dashboards")).c_str());
+              AbsolutePath(FindSharedFile("grafana/dashboards", "deploy/grafana/dashboards")).c_str());
   RETURN_IF_ERROR(FlushStandardOutput());
-  const std::string config = "--config.file=" + file, data = "--storage.tsdb.path=" + Absolute(options.data) + "/data",
+  const std::string config = "--config.file=" + file,
+                    data = "--storage.tsdb.path=" + AbsolutePath(options.data) + "/data",
                     listen = "--web.listen-address=" + options.listen;
   ::execlp("prometheus", "prometheus", config.c_str(), data.c_str(), listen.c_str(), nullptr);
   return absl::FailedPreconditionError(absl::StrCat(ErrnoStatus(errno, "run prometheus").message(),

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,19 +13,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/string_view.h"
 #include "common/base/files.h"
+#include "common/base/spawn.h"
 #include "common/base/status.h"
 #include "deploy/cli/verbs.h"
-
-extern char** environ;  // NOLINT: declared by POSIX
 
 namespace datacom::cli {
 namespace {
 
 constexpr int kExecFailed = 127;
-
-int ExitCodeOf(int state) { return WIFSIGNALED(state) ? 128 + WTERMSIG(state) : WEXITSTATUS(state); }
 
 // Runs in the forked child: system calls only.
 [[noreturn]] void ExecuteInChild(char* const* argv, int log, pid_t parent) {
@@ -95,15 +90,10 @@ void Process::KillGroup() {
 absl::StatusOr<std::string> OutputOf(std::vector<std::string> argv, int* code) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return ErrnoStatus(errno, "pipe");
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  std::vector<char*> raw;
-  for (std::string& argument : argv) raw.push_back(argument.data());
-  raw.push_back(nullptr);
+  Spawn spawn;
+  posix_spawn_file_actions_adddup2(&spawn.files, ends[1], STDOUT_FILENO);
   pid_t child = 0;
-  const int error = ::posix_spawn(&child, raw[0], &actions, nullptr, raw.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
+  const int error = spawn.Start(argv, &child);
   ::close(ends[1]);
   std::string output;
   std::array<char, 1 << 16> block;
@@ -113,11 +103,9 @@ absl::StatusOr<std::string> OutputOf(std::vector<std::string> argv, int* code) {
   }
   ::close(ends[0]);
   if (error != 0) return CannotRun(argv[0], error);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) return absl::CancelledError("interrupted");
-  *code = ExitCodeOf(status);
+  const int state = StateAtEnd(child);
+  if (WIFSIGNALED(state) && WTERMSIG(state) == SIGINT) return absl::CancelledError("interrupted");
+  *code = ExitCodeOf(state);
   return output;
 }
 
@@ -135,6 +123,10 @@ std::string TailOfFile(const std::string& path, int lines) {
   std::string tail;
   for (size_t i = first; i < all.size(); ++i) absl::StrAppend(&tail, "  ", all[i], "\n");
   return tail;
+}
+
+std::string LastLines(const std::string& log) {
+  return absl::StrCat("Its last lines (", log, "):\n", TailOfFile(log, 8));
 }
 
 }  // namespace datacom::cli

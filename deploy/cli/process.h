@@ -44,6 +44,8 @@ std::optional<std::string> OutputOf(const std::string& command);
 
 // The last `lines` lines of a file, each indented by two spaces; empty when it cannot be read.
 std::string TailOfFile(const std::string& path, int lines);
+// For the message of a child that has failed: "Its last lines (LOG):" and a few of them.
+std::string LastLines(const std::string& log);
 
 }  // namespace datacom::cli
 

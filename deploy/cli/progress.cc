@@ -6,7 +6,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
 #include "common/base/standard_output.h"
 #include "common/records/message_json.h"
 #include "common/records/updates_made.h"
@@ -38,30 +37,31 @@ std::string Bar(double fraction, int width) {
 }
 
 uint64_t SlowestSteps(const ProgressView& view) {
-  if (view.members.empty()) return 0;
-  return std::min_element(view.members.begin(), view.members.end(),
+  if (view.learner.members().empty()) return 0;
+  return std::min_element(view.learner.members().begin(), view.learner.members().end(),
                           [](const auto& a, const auto& b) { return a.env_steps() < b.env_steps(); })
       ->env_steps();
 }
 
 // Whether replay or learner has said how long the run is.
-bool KnowsGoal(const ProgressView& view) { return view.goal_steps > 0 || view.target_update > 0; }
+bool KnowsGoal(const ProgressView& view) { return view.goal_steps > 0 || view.learner.target_update() > 0; }
 
 // An update of an on-policy algorithm takes the rows of a whole epoch: their rate is below one a second, and waiting
 // for rows is the rule.
 bool UpdatesAreEpochs(const ProgressView& view) {
-  return view.target_update > 0 && view.target_update * 100 < view.goal_steps;
+  return view.learner.target_update() > 0 && view.learner.target_update() * 100 < view.goal_steps;
 }
 
 std::string UpdateRate(const ProgressView& view) {
-  if (!UpdatesAreEpochs(view)) return absl::StrFormat("%.0f updates/s", view.updates_per_second);
-  return absl::StrCat("update ", FormatCount(view.update), " of ", FormatCount(view.target_update));
+  if (!UpdatesAreEpochs(view)) return absl::StrFormat("%.0f updates/s", view.learner.updates_per_second());
+  return absl::StrCat("update ", FormatCount(view.learner.update()), " of ", FormatCount(view.learner.target_update()));
 }
 
 // Empty if nothing waits that should not: between two updates a learner waits for rows.
 std::string Waiting(const ProgressView& view) {
-  const bool learns = UpdatesAreEpochs(view) || view.updates_per_second > 0;
-  return learns && absl::StartsWith(view.waiting_for, "learner waits for rows") ? "" : view.waiting_for;
+  const bool learns = UpdatesAreEpochs(view) || view.learner.updates_per_second() > 0;
+  return learns && absl::StartsWith(view.learner.waiting_for(), "learner waits for rows") ? ""
+                                                                                          : view.learner.waiting_for();
 }
 
 std::string Eta(const ProgressView& view) {
@@ -71,8 +71,8 @@ std::string Eta(const ProgressView& view) {
 
 double Mean(const ProgressView& view, double (v1::MemberProgress::*field)() const) {
   double sum = 0;
-  for (const v1::MemberProgress& member : view.members) sum += (member.*field)();
-  return view.members.empty() ? 0 : sum / view.members.size();
+  for (const v1::MemberProgress& member : view.learner.members()) sum += (member.*field)();
+  return view.learner.members().empty() ? 0 : sum / view.learner.members().size();
 }
 
 // A column of the members' table, as wide as its widest cell may be.
@@ -124,41 +124,30 @@ std::string MemberLine(const ProgressView& view, const v1::MemberProgress* membe
 
 // ", pre-training update 1,200 of 5,000" during pre-training, else empty.
 std::string Pretraining(const ProgressView& view, const std::string& separator) {
-  if (view.pretrain_update >= view.pretrain_target) return "";
-  return absl::StrCat(separator, "pre-training update ", FormatCount(view.pretrain_update), " of ",
-                      FormatCount(view.pretrain_target));
+  if (view.learner.pretrain_update() >= view.learner.pretrain_target()) return "";
+  return absl::StrCat(separator, "pre-training update ", FormatCount(view.learner.pretrain_update()), " of ",
+                      FormatCount(view.learner.pretrain_target()));
 }
 
 }  // namespace
 
 ProgressView MakeProgress(const std::optional<v1::ReplayInfo>& replay, const std::optional<v1::LearnerInfo>& learner) {
   ProgressView view;
-  view.phase = "starting";
   view.learner_known = learner.has_value();
-  if (learner) {
-    view.phase = learner->phase();
-    view.waiting_for = learner->waiting_for();
-    view.update = learner->update();
-    view.target_update = learner->target_update();
-    view.pretrain_update = learner->pretrain_update();
-    view.pretrain_target = learner->pretrain_target();
-    view.repeated_updates = learner->repeated_updates();
-    view.updates_per_second = learner->updates_per_second();
-    view.pending_evaluations = learner->pending_evaluations();
-    view.members.assign(learner->members().begin(), learner->members().end());
-  }
+  view.learner.set_phase("starting");
+  if (learner) view.learner = *learner;
   if (!replay) return view;
   view.steps_per_second = replay->rows_per_second();
-  if (view.waiting_for.empty() && replay->waits_size() > 0) view.waiting_for = replay->waits(0);
+  if (view.learner.waiting_for().empty() && replay->waits_size() > 0) view.learner.set_waiting_for(replay->waits(0));
+  auto& members = *view.learner.mutable_members();
   for (const v1::MemberInfo& from : replay->members()) {
-    auto known = std::find_if(view.members.begin(), view.members.end(),
-                              [&from](const v1::MemberProgress& member) { return member.member() == from.member(); });
-    if (known == view.members.end()) {
-      known = view.members.emplace(known);
-      known->set_member(from.member());
-    }
-    known->set_env_steps(std::max<uint64_t>(known->env_steps(), from.inserted()));
-    known->set_episodes(std::max<uint64_t>(known->episodes(), from.episodes()));
+    const auto known = std::find_if(members.begin(), members.end(), [&from](const v1::MemberProgress& member) {
+      return member.member() == from.member();
+    });
+    v1::MemberProgress* const member = known == members.end() ? members.Add() : &*known;
+    member->set_member(from.member());
+    member->set_env_steps(std::max<uint64_t>(member->env_steps(), from.inserted()));
+    member->set_episodes(std::max<uint64_t>(member->episodes(), from.episodes()));
     view.goal_steps = std::max<uint64_t>(view.goal_steps, from.env_steps());
   }
   return view;
@@ -167,7 +156,8 @@ ProgressView MakeProgress(const std::optional<v1::ReplayInfo>& replay, const std
 double FractionDone(const ProgressView& view) {
   double fraction = 1;
   if (view.goal_steps > 0) fraction = std::min(fraction, static_cast<double>(SlowestSteps(view)) / view.goal_steps);
-  if (view.target_update > 0) fraction = std::min(fraction, static_cast<double>(view.update) / view.target_update);
+  if (view.learner.target_update() > 0)
+    fraction = std::min(fraction, static_cast<double>(view.learner.update()) / view.learner.target_update());
   return KnowsGoal(view) ? fraction : 0;
 }
 
@@ -176,11 +166,13 @@ std::optional<double> EtaSeconds(const ProgressView& view) {
   const uint64_t slowest = SlowestSteps(view);
   if (view.steps_per_second > 0 && view.goal_steps > 0) {
     const double left = view.goal_steps > slowest ? static_cast<double>(view.goal_steps - slowest) : 0;
-    seconds = left * view.members.size() / view.steps_per_second;
+    seconds = left * view.learner.members().size() / view.steps_per_second;
   }
-  if (view.updates_per_second > 0 && view.target_update >= view.update) {
-    const uint64_t left = view.target_update - view.update + view.pretrain_target - view.pretrain_update;
-    seconds = std::max(seconds, static_cast<double>(left) / view.updates_per_second);
+  const v1::LearnerInfo& learner = view.learner;
+  if (learner.updates_per_second() > 0 && learner.target_update() >= learner.update()) {
+    const uint64_t left =
+        learner.target_update() - learner.update() + learner.pretrain_target() - learner.pretrain_update();
+    seconds = std::max(seconds, static_cast<double>(left) / learner.updates_per_second());
   }
   if (seconds < 0) return std::nullopt;
   return seconds;
@@ -214,6 +206,7 @@ std::string RenderTable(const ProgressView& view, int width, int max_members, bo
   const auto fit = [&](const std::string& line) {
     return wrap ? WrapLines(line + "\n", width) : Clip(line, width) + "\n";
   };
+  const v1::LearnerInfo& learner = view.learner;
   std::string text = fit(view.title);
   const double fraction = FractionDone(view);
   const std::string share = KnowsGoal(view) ? absl::StrFormat(" %5.1f %%", 100 * fraction) : "";
@@ -221,26 +214,29 @@ std::string RenderTable(const ProgressView& view, int width, int max_members, bo
       absl::StrFormat("%s  elapsed %s  ETA %s", share, FormatDuration(view.elapsed_seconds), Eta(view));
   const int room = width == 0 ? 40 : std::clamp(width - Columns(facts), 8, 40);
   text += fit(Bar(fraction, room) + facts);
-  std::string rates = absl::StrCat(view.phase, ": ");
+  std::string rates = absl::StrCat(learner.phase(), ": ");
   if (KnowsGoal(view)) {
     absl::StrAppendFormat(&rates, "%.0f steps/s, %s, ", view.steps_per_second, UpdateRate(view));
   }
-  if (view.target_update > 0 && !(KnowsGoal(view) && UpdatesAreEpochs(view))) {
-    absl::StrAppend(&rates, "update ", FormatCount(view.update), " of ", FormatCount(view.target_update), ", ");
+  if (learner.target_update() > 0 && !(KnowsGoal(view) && UpdatesAreEpochs(view))) {
+    absl::StrAppend(&rates, "update ", FormatCount(learner.update()), " of ", FormatCount(learner.target_update()),
+                    ", ");
   }
   absl::StrAppend(&rates, view.actors, view.actors == 1 ? " actor" : " actors");
   rates += Pretraining(view, ", ");
-  if (view.repeated_updates > 0) absl::StrAppend(&rates, ", ", FormatCount(view.repeated_updates), " repeated");
-  if (view.pending_evaluations > 0) absl::StrAppend(&rates, ", ", view.pending_evaluations, " evaluations pending");
+  if (learner.repeated_updates() > 0)
+    absl::StrAppend(&rates, ", ", FormatCount(learner.repeated_updates()), " repeated");
+  if (learner.pending_evaluations() > 0)
+    absl::StrAppend(&rates, ", ", learner.pending_evaluations(), " evaluations pending");
   if (view.restarts > 0) absl::StrAppend(&rates, ", ", view.restarts, " restarts");
   text += fit(rates);
   if (const std::string waiting = Waiting(view); !waiting.empty()) text += fit("waiting: " + waiting);
-  if (view.members.empty()) return text;
+  if (learner.members().empty()) return text;
   text += MemberLine(view, nullptr, width);
-  const int shown = std::min<int>(view.members.size(), max_members);
-  for (int i = 0; i < shown; ++i) text += MemberLine(view, &view.members[i], width);
-  if (shown < static_cast<int>(view.members.size())) {
-    const size_t hidden = view.members.size() - shown;
+  const int shown = std::min(learner.members_size(), max_members);
+  for (int i = 0; i < shown; ++i) text += MemberLine(view, &learner.members(i), width);
+  if (shown < learner.members_size()) {
+    const int hidden = learner.members_size() - shown;
     text += fit(absl::StrCat("and ", hidden, hidden == 1 ? " more member" : " more members"));
   }
   return text;
@@ -248,25 +244,26 @@ std::string RenderTable(const ProgressView& view, int width, int max_members, bo
 
 nlohmann::json ProgressJson(const ProgressView& view) {
   const std::optional<double> eta = EtaSeconds(view);
-  nlohmann::json json = {{"state", view.phase},
-                         {"waiting", view.waiting_for},
+  const v1::LearnerInfo& learner = view.learner;
+  nlohmann::json json = {{"state", learner.phase()},
+                         {"waiting", learner.waiting_for()},
                          {"done", FractionDone(view)},
                          {"env_steps", SlowestSteps(view)},
                          {"goal_steps", view.goal_steps},
-                         {"update", view.update},
-                         {"target_update", view.target_update},
-                         {"pretrain_update", view.pretrain_update},
-                         {"pretrain_target", view.pretrain_target},
-                         {"repeated_updates", view.repeated_updates},
+                         {"update", learner.update()},
+                         {"target_update", learner.target_update()},
+                         {"pretrain_update", learner.pretrain_update()},
+                         {"pretrain_target", learner.pretrain_target()},
+                         {"repeated_updates", learner.repeated_updates()},
                          {"steps_per_second", view.steps_per_second},
-                         {"updates_per_second", view.updates_per_second},
+                         {"updates_per_second", learner.updates_per_second()},
                          {"elapsed_seconds", view.elapsed_seconds},
                          {"eta_seconds", eta ? nlohmann::json(*eta) : nlohmann::json(nullptr)},
                          {"actors", view.actors},
                          {"restarts", view.restarts},
-                         {"pending_evaluations", view.pending_evaluations},
+                         {"pending_evaluations", learner.pending_evaluations()},
                          {"members", nlohmann::json::array()}};
-  for (const v1::MemberProgress& member : view.members) {
+  for (const v1::MemberProgress& member : learner.members()) {
     nlohmann::json one = MessageJson(member);
     if (!view.learner_known) one = {{"member", one["member"]}, {"env_steps", one["env_steps"]}};
     json["members"].push_back(std::move(one));
@@ -288,10 +285,10 @@ std::string RenderLine(const ProgressView& view) {
   }
   if (view.learner_known && view.learns_delta)
     absl::StrAppendFormat(&line, "  delta %.4f", Mean(view, &v1::MemberProgress::delta));
-  absl::StrAppend(&line, "  ", view.phase, Pretraining(view, "  "));
+  absl::StrAppend(&line, "  ", view.learner.phase(), Pretraining(view, "  "));
   for (const char* trouble : {"diverged", "runaway", "abandoned", "locked"}) {
     const int members =
-        std::count_if(view.members.begin(), view.members.end(),
+        std::count_if(view.learner.members().begin(), view.learner.members().end(),
                       [trouble](const v1::MemberProgress& member) { return member.status() == trouble; });
     if (members > 0) absl::StrAppend(&line, "  ", members, " ", trouble);
   }

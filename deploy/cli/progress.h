@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "datacom/v1/learner.pb.h"
 #include "datacom/v1/replay.pb.h"
@@ -18,19 +17,12 @@ namespace datacom::cli {
 struct ProgressView {
   std::string title;  // experiment and run folder
   double elapsed_seconds = 0;
-  uint64_t goal_steps = 0;  // per member
-  uint64_t update = 0, target_update = 0;
-  uint64_t pretrain_update = 0, pretrain_target = 0;  // both 0 when the run does not pre-train
-  uint64_t repeated_updates = 0;                      // over all starts of the learner
-  double steps_per_second = 0;                        // sum over the members
-  double updates_per_second = 0;
-  std::string phase;        // the learner's phase; "starting" before it answers
-  std::string waiting_for;  // empty when nothing waits
+  uint64_t goal_steps = 0;      // per member
+  double steps_per_second = 0;  // sum over the members
   int actors = 0, restarts = 0;
-  uint32_t pending_evaluations = 0;
   bool learns_delta = true;
   bool learner_known = false;  // it has answered; otherwise only steps and episodes of the members are known
-  std::vector<v1::MemberProgress> members;
+  v1::LearnerInfo learner;     // its answer, with newer numbers of the replay; "starting" before it answers
 };
 
 // Merges the answers of the services; either may be missing while its process restarts.

@@ -1,9 +1,7 @@
 // datacom report: writes one self-contained HTML page about one or several runs.
-#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"

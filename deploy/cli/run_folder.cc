@@ -181,22 +181,19 @@ std::optional<uint64_t> NewestCheckpoint(const std::string& run_dir) {
   return newest;
 }
 
+namespace {
+
 // The checkpoint that the learner will continue: the newest one that is sound. Nothing when there is none, or when only
 // a second name is left of one, which the learner restores.
 absl::StatusOr<std::optional<v1::LearnerCheckpoint>> SoundCheckpoint(const std::string& run_dir) {
-  const CheckpointStore store(run_dir + "/checkpoints");
-  absl::Status damaged;
-  for (const uint64_t update : store.List()) {
-    absl::StatusOr<Checkpoint> checkpoint = store.Load(update);
-    if (checkpoint.ok()) return std::move(checkpoint->learner);
-    if (absl::IsFailedPrecondition(checkpoint.status())) return checkpoint.status();  // of another version
-    if (!absl::IsNotFound(checkpoint.status())) damaged.Update(checkpoint.status());
+  std::vector<absl::Status> damage;
+  std::optional<v1::LearnerCheckpoint> newest = CheckpointStore(run_dir + "/checkpoints").Newest(&damage);
+  for (const absl::Status& status : damage) {
+    if (absl::IsFailedPrecondition(status)) return status;  // of another version
   }
-  if (damaged.ok()) return std::nullopt;
-  return absl::DataLossError(absl::StrCat("--resume: no checkpoint is sound: ", damaged.message(), kRestore));
+  if (newest.has_value() || damage.empty()) return newest;
+  return absl::DataLossError(absl::StrCat("--resume: no checkpoint is sound: ", damage.front().message(), kRestore));
 }
-
-namespace {
 
 // The policies that evaluators still need and of which the checkpoint has no sum: those of an epoch that was cut short.
 absl::Status CheckPendingPolicies(const std::string& run_dir, const v1::Experiment& resolved,
@@ -225,7 +222,8 @@ absl::Status CheckPendingPolicies(const std::string& run_dir, const v1::Experime
 absl::StatusOr<uint64_t> CheckRecords(const std::string& run_dir, const v1::Experiment& resolved) {
   ASSIGN_OR_RETURN(const std::optional<v1::LearnerCheckpoint> checkpoint, SoundCheckpoint(run_dir));
   if (!checkpoint.has_value()) return 0;
-  const absl::Status same = CheckResume(*checkpoint, ReadRunId(run_dir), FixedSettings(resolved), UpdatesOf(resolved));
+  const absl::Status same =
+      CheckResume(*checkpoint, ReadRunId(run_dir).value_or(""), FixedSettings(resolved), UpdatesOf(resolved));
   if (!same.ok()) return Annotate(same, "--resume: " + run_dir);
   RETURN_IF_ERROR(LastIncarnation(run_dir + "/checkpoints/incarnation").status());
   if (checkpoint->files().empty()) {
@@ -264,28 +262,24 @@ absl::StatusOr<std::string> PrepareRunFolder(const std::string& run_dir, const s
   for (const char* folder : {"cluster", "logs", "replay", "checkpoints", "policies"}) {
     RETURN_IF_ERROR(MakeFolders(absl::StrCat(run_dir, "/", folder)));
   }
-  const std::string id_file = run_dir + "/run_id";
-  std::string id;
-  if (fs::exists(id_file)) {
-    ASSIGN_OR_RETURN(id, ReadFile(id_file));
-    id = std::string(absl::StripAsciiWhitespace(id));
-  }
-  if (id.empty()) {
+  absl::StatusOr<std::string> id = ReadRunId(run_dir);
+  if (!absl::IsNotFound(id.status())) RETURN_IF_ERROR(id.status());
+  if (id.value_or("").empty()) {
     id = NewRunId(run_dir);
-    RETURN_IF_ERROR(WriteFileAtomically(id_file, id + "\n"));
+    RETURN_IF_ERROR(WriteFileAtomically(run_dir + "/run_id", *id + "\n"));
   }
   RETURN_IF_ERROR(WriteFileAtomically(ExperimentFile(run_dir), experiment));
   return id;
 }
 
-absl::Status WriteLayout(const std::string& run_dir, const RunLayout& layout) {
+absl::Status WriteLayout(const std::string& run_dir, const Layout& layout) {
   return WriteFileAtomically(run_dir + "/cluster/layout",
                              absl::StrCat("actors ", layout.actors, "\nenvironments ", layout.environments, "\n"));
 }
 
-std::optional<RunLayout> ReadLayout(const std::string& run_dir) {
+std::optional<Layout> ReadLayout(const std::string& run_dir) {
   std::ifstream file(run_dir + "/cluster/layout");
-  RunLayout layout;
+  Layout layout;
   std::string actors, environments;
   if (!(file >> actors >> layout.actors >> environments >> layout.environments)) return std::nullopt;
   if (actors != "actors" || environments != "environments" || layout.actors < 1 || layout.environments < 1)
@@ -300,11 +294,6 @@ void ClearRunFolder(const std::string& run_dir, bool remove_folder) {
     return;
   }
   for (const fs::directory_entry& entry : fs::directory_iterator(run_dir, error)) fs::remove_all(entry.path(), error);
-}
-
-std::string ReadRunId(const std::string& run_dir) {
-  const absl::StatusOr<std::string> content = ReadFile(run_dir + "/run_id");
-  return content.ok() ? std::string(absl::StripAsciiWhitespace(*content)) : "";
 }
 
 std::string ExperimentFile(const std::string& run_dir) { return run_dir + "/experiment.textproto"; }

@@ -12,10 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-
-namespace datacom::v1 {
-class Experiment;
-}
+#include "deploy/cli/train_plan.h"
 
 namespace datacom::cli {
 
@@ -62,17 +59,11 @@ absl::StatusOr<std::string> PrepareRunFolder(const std::string& run_dir, const s
 
 // cluster/layout: the number of actors and the environments of each, which a resume keeps. Nothing when the file is
 // missing or unreadable, as in a run of an older build.
-struct RunLayout {
-  int actors = 0, environments = 0;
-};
-absl::Status WriteLayout(const std::string& run_dir, const RunLayout& layout);
-std::optional<RunLayout> ReadLayout(const std::string& run_dir);
+absl::Status WriteLayout(const std::string& run_dir, const Layout& layout);
+std::optional<Layout> ReadLayout(const std::string& run_dir);
 
 // Empties the folder after a start that stored nothing; also removes the folder itself when `remove_folder`.
 void ClearRunFolder(const std::string& run_dir, bool remove_folder);
-
-// The id that PrepareRunFolder wrote; empty when there is none.
-std::string ReadRunId(const std::string& run_dir);
 
 std::string ExperimentFile(const std::string& run_dir);
 // cluster/<process>.<kind>, where kind is "address" or "metrics".

@@ -42,7 +42,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kTick{100};
 constexpr double kLineSeconds = 10;
-constexpr int kTailLines = 8;
 
 // The options as they were typed; zero or empty = not given.
 struct SweepOptions {
@@ -194,14 +193,9 @@ class Jobs {
   }
 
   std::vector<std::string> TrainCommand(const SweepRun& population) const {
-    std::vector<std::string> words = {std::filesystem::read_symlink("/proc/self/exe").string(),
-                                      "train",
-                                      "--resume",
-                                      "--no-film",
-                                      "--run-dir",
-                                      RunFolder(dir_, population),
-                                      "--steps",
-                                      absl::StrCat(population.experiment.run().env_steps())};
+    std::vector<std::string> words = {std::filesystem::read_symlink("/proc/self/exe").string(), "train"};
+    words.insert(words.end(), {"--resume", "--no-film", "--run-dir", RunFolder(dir_, population)});
+    words.insert(words.end(), {"--steps", absl::StrCat(population.experiment.run().env_steps())});
     if (options_.actors > 0) words.insert(words.end(), {"--actors", absl::StrCat(options_.actors)});
     if (options_.environments > 0) words.insert(words.end(), {"--envs", absl::StrCat(options_.environments)});
     if (!options_.tls.empty()) words.insert(words.end(), {"--tls", options_.tls});
@@ -249,8 +243,7 @@ class Jobs {
       Say(absl::StrCat(Title(job), "interrupted and drained"));
       Stop::Process().Request();
     } else {
-      Print(absl::StrCat(Title(job), "failed (", DescribeExit(code), "). Its last lines (", job.log, "):\n",
-                         TailOfFile(job.log, kTailLines)));
+      Print(absl::StrCat(Title(job), "failed (", DescribeExit(code), "). ", LastLines(job.log)));
     }
     if (code_ == kExitOk || code_ == kExitInterrupted)
       code_ = code == kExitUsage || code == kExitInterrupted ? code : kExitFailure;
@@ -352,10 +345,7 @@ void AddSweep(CLI::App* app, int* exit_code) {
   AddBatchOptions(verb, &options->batch);
   RefuseOptions(verb, {"--resume"}, "a sweep resumes by itself; run the same command again without --resume");
   verb->footer("Example: datacom sweep cartpole/cost_budgets --seeds 0-2 --steps 200000");
-  verb->callback([options, exit_code] {
-    const absl::StatusOr<int> code = Sweep(*options);
-    *exit_code = code.ok() ? *code : Finish(code.status());
-  });
+  verb->callback([options, exit_code] { *exit_code = Finish(Sweep(*options)); });
 }
 
 }  // namespace datacom::cli

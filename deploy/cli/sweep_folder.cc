@@ -6,7 +6,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
@@ -124,7 +123,7 @@ RunState ReadRunState(const std::string& run_dir, const v1::Experiment& experime
 std::optional<MeasuredRate> FindRate(const std::string& dir, const v1::Experiment& experiment) {
   std::optional<MeasuredRate> found;
   fs::file_time_type newest{};
-  const std::string parent = fs::path(fs::absolute(dir).lexically_normal()).parent_path().string();
+  const std::string parent = fs::path(AbsolutePath(dir)).parent_path().string();
   for (const std::string& folder : {dir, parent}) {
     std::error_code error;
     for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {

@@ -1,19 +1,17 @@
 #include "deploy/cli/sweep.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <optional>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "deploy/cli/batch.h"
@@ -40,17 +38,6 @@ std::optional<size_t> ScriptNumber(absl::string_view path, const std::string& fo
                                                                                           : std::nullopt;
 }
 
-// What the log of a run says last about its job: "ended with exit code 1"; empty when it says nothing.
-std::string LastWord(const std::string& run_dir) {
-  const std::string tail = TailOfFile(run_dir + "/logs/train.log", 1);
-  return std::string(absl::StripAsciiWhitespace(tail));
-}
-
-std::string LowerCase(std::string word) {
-  absl::AsciiStrToLower(&word);
-  return word;
-}
-
 }  // namespace
 
 QueueStates ParseQueue(const std::string& text, const std::string& folder, size_t array_size) {
@@ -61,7 +48,7 @@ QueueStates ParseQueue(const std::string& text, const std::string& folder, size_
     if (parts.size() != 6 || !absl::SimpleAtoi(parts[1], &index)) continue;
     const std::optional<size_t> script = ScriptNumber(parts[0], folder);
     if (!script) continue;
-    const std::string state = LowerCase(parts[2]);
+    const std::string state = absl::AsciiStrToLower(parts[2]);
     const std::string more = parts[2] == "PENDING" ? parts[3] : absl::StrCat("on ", parts[4], " for ", parts[5]);
     states[*script * array_size + index] = absl::StrCat(state == "pending" ? "waiting" : state, ", ", more);
   }
@@ -73,7 +60,7 @@ absl::Status PrintSweepStatus(const std::string& folder) {
     return absl::InvalidArgumentError(absl::StrCat(folder, " is not the folder of a sweep: it has no populations.txt"));
   }
   ASSIGN_OR_RETURN(const std::vector<std::string> runs, RunsOfFolder(folder));
-  const std::string absolute = fs::absolute(folder).lexically_normal().string();
+  const std::string absolute = AbsolutePath(folder);
   std::optional<QueueStates> queue;
   if (fs::exists(absolute + kScript + kEnding)) {
     const bool one_array = !fs::exists(absl::StrCat(absolute, kScript, "-2", kEnding));
@@ -98,7 +85,8 @@ absl::Status PrintSweepStatus(const std::string& folder) {
       kind = parts[0], more = parts[1];
     } else {
       kind = state.env_steps > 0 || fs::exists(runs[i] + "/progress.csv") ? "begun" : "not started";
-      more = LastWord(runs[i]);
+      // What its log says last about its job: "ended with exit code 1"; empty when it says nothing.
+      more = std::string(absl::StripAsciiWhitespace(TailOfFile(runs[i] + "/logs/train.log", 1)));
     }
     ++totals[kind];
     members += experiment.members_size();

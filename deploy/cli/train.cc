@@ -100,17 +100,18 @@ class Display {
     if (quiet_) return;
     if (answers.learner) last_learner_ = answers.learner;
     ProgressView view = MakeProgress(answers.replay, last_learner_);
-    if (answers.learner) updates_.Add(view.update + view.pretrain_update);
+    if (answers.learner) updates_.Add(view.learner.update() + view.learner.pretrain_update());
     const Clock::Time now = clock_.Now();
     if (Seconds(now - drawn_) < (terminal_ ? kTableSeconds : line_period_)) return;
     drawn_ = now;
-    if (!answers.learner && last_learner_) view.phase = "learner not answering";  // it restarts, or has just finished
+    if (!answers.learner && last_learner_)
+      view.learner.set_phase("learner not answering");  // it restarts, or has just finished
     view.title = title_;
     view.elapsed_seconds = Seconds(now - start_);
     view.actors = cluster.actors_running();
     view.restarts = cluster.restarts();
     view.learns_delta = learns_delta_;
-    view.updates_per_second = updates_.rate();
+    view.learner.set_updates_per_second(updates_.rate());
     if (json_) return Write(JsonText(ProgressJson(view)) + "\n");
     Write(terminal_ ? block_.Redraw(RenderTable(view, TerminalWidth(100), kMaxMembers)) : RenderLine(view) + "\n");
   }
@@ -220,7 +221,7 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
   }
   RETURN_IF_ERROR(WriteTaskFiles(run.run_dir, run.experiment.task_options()));
   ASSIGN_OR_RETURN(run.run_id, PrepareRunFolder(run.run_dir, PrintExperiment(run.experiment)));
-  RETURN_IF_ERROR(WriteLayout(run.run_dir, {run.layout.actors, run.layout.environments}));
+  RETURN_IF_ERROR(WriteLayout(run.run_dir, run.layout));
   return run;
 }
 

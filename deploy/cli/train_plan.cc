@@ -59,7 +59,7 @@ absl::Status ApplyOptions(const TrainOptions& options, v1::Experiment* experimen
   if (!options.device.empty()) experiment->mutable_learner()->set_device(options.device);
   if (!experiment->pretrain().dataset().empty()) {  // absolute: a resume may start in another working directory
     std::string* dataset = experiment->mutable_pretrain()->mutable_dataset();
-    *dataset = fs::absolute(*dataset).lexically_normal().string();
+    *dataset = AbsolutePath(*dataset);
   }
   return absl::OkStatus();
 }

@@ -65,8 +65,8 @@ void UseNetworkSchedule(v1::Experiment* experiment);
 
 struct Layout {
   int actors = 1;
-  int environments = 1;  // environments per actor
-  std::string note;      // tells the user when the layout is not what was asked for
+  int environments = 1;   // environments per actor
+  std::string note = {};  // tells the user when the layout is not what was asked for
 };
 // One lane (environment) per member unless --envs asks for more: one core steps faster than a learner core learns.
 // A multiple of the members when they fit into one actor. Lockstep: exactly one actor with one lane per member.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace CLI {
 class App;
@@ -35,6 +36,7 @@ std::optional<absl::Status> RunForwarded(int argc, const char* const* argv);
 
 // Prints "datacom: <message>" on stderr (nothing when OK) and returns the exit code of the status.
 int Finish(const absl::Status& status);
+inline int Finish(const absl::StatusOr<int>& code) { return code.ok() ? *code : Finish(code.status()); }
 
 // Prints text on stdout; a terminal gets lines that fit (common/base/standard_output.h).
 void PrintWrapped(const std::string& text);

@@ -15,9 +15,9 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
+#include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/config/experiment.h"
@@ -130,10 +130,10 @@ void AddViolations(const std::string& run_dir, json* state) {
 
 void AddAnswers(const Answers& answers, json* state) {
   const ProgressView view = MakeProgress(answers.replay, answers.learner);
-  (*state)["state"] = view.phase;
+  (*state)["state"] = view.learner.phase();
   (*state)["done"] = FractionDone(view);
   (*state)["steps_per_second"] = std::round(view.steps_per_second);
-  (*state)["updates_per_second"] = std::round(view.updates_per_second);
+  (*state)["updates_per_second"] = std::round(view.learner.updates_per_second());
   if (const std::optional<double> eta = EtaSeconds(view)) (*state)["eta_seconds"] = std::round(*eta);
   json& waits = (*state)["waits"];
   if (answers.learner && !answers.learner->waiting_for().empty()) waits.push_back(answers.learner->waiting_for());
@@ -155,8 +155,7 @@ absl::StatusOr<LiveRuns> LiveRuns::Open(const std::vector<std::string>& folders,
                                         const Security& security) {
   std::vector<std::string> normal;
   for (const std::string& folder : folders) {
-    std::string path = fs::path(folder).lexically_normal().string();
-    if (path.size() > 1 && path.back() == '/') path.pop_back();
+    std::string path = WithoutSlash(fs::path(folder).lexically_normal().string());
     RETURN_IF_ERROR(RunsOfFolder(path).status());
     normal.push_back(std::move(path));
   }

@@ -68,6 +68,10 @@ std::vector<Look> LooksOf(const std::vector<Group>& groups) {
   return looks;
 }
 
+std::string EscapedMarkup(const std::string& text) {
+  return absl::StrReplaceAll(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
+}
+
 std::string BaselineColour(size_t index) { return kGreys[index % std::size(kGreys)]; }
 
 namespace {
@@ -78,10 +82,6 @@ constexpr double kWidth = 330, kHeight = 190, kTop = 24;  // a panel's size and 
 // The attribute of a line's stroke; empty for a solid line.
 std::string Dashes(const Look& look) {
   return look.dashes.empty() ? "" : absl::StrCat(" stroke-dasharray=\"", absl::StrJoin(look.dashes, " "), "\"");
-}
-
-std::string Escaped(const std::string& text) {
-  return absl::StrReplaceAll(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
 }
 
 struct PanelOf {
@@ -141,7 +141,7 @@ class Panel {
         "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" fill=\"none\" stroke=\"#999\"/>\n"
         "<text x=\"%g\" y=\"%g\">%s</text>\n"
         "<text x=\"%g\" y=\"%g\" text-anchor=\"middle\">environment steps</text>\n",
-        left_, top_, kWidth, kHeight, left_, top_ - 8, Escaped(title), left_ + kWidth / 2, top_ + kHeight + 30);
+        left_, top_, kWidth, kHeight, left_, top_ - 8, EscapedMarkup(title), left_ + kWidth / 2, top_ + kHeight + 30);
     for (int i = 0; i < values_.ticks(); ++i) {
       const double y = top_ + kHeight - values_.At(values_.tick(i), kHeight);
       absl::StrAppendFormat(&svg,
@@ -206,8 +206,8 @@ std::string RenderFigure(const std::vector<Group>& groups) {
     absl::StrAppendFormat(&svg,
                           "<line x1=\"56\" y1=\"%g\" x2=\"84\" y2=\"%g\" stroke=\"%s\" stroke-width=\"1.6\"%s/>\n"
                           "<text x=\"90\" y=\"%g\" fill=\"%s\">%s, %d %s</text>\n",
-                          y - 4, y - 4, looks[i].colour, Dashes(looks[i]), y, looks[i].colour, Escaped(groups[i].title),
-                          seeds, seeds == 1 ? "member" : "members, mean and 95 % band");
+                          y - 4, y - 4, looks[i].colour, Dashes(looks[i]), y, looks[i].colour,
+                          EscapedMarkup(groups[i].title), seeds, seeds == 1 ? "member" : "members, mean and 95 % band");
   }
   return svg + "</svg>\n";
 }

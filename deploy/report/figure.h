@@ -17,7 +17,8 @@ struct Look {
   std::vector<int> dashes;  // pixels drawn and left out in turn; empty: a solid line
 };
 std::vector<Look> LooksOf(const std::vector<Group>& groups);
-std::string BaselineColour(size_t index);  // grey, because no algorithm has that colour
+std::string BaselineColour(size_t index);            // grey, because no algorithm has that colour
+std::string EscapedMarkup(const std::string& text);  // for SVG and HTML
 
 // Cost sum and return of the evaluations, and a legend: for each group the mean over its members and its 95 % band.
 std::string RenderFigure(const std::vector<Group>& groups);

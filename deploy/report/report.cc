@@ -226,14 +226,6 @@ void AddStatistics(v1::Statistic::Section section, const char* title, std::vecto
   }
 }
 
-// A horizontal line among the curves: an evaluation of an untrained policy (the output of `datacom eval --policy ...
-// --csv`).
-struct Baseline {
-  std::string label;
-  size_t episodes = 0;
-  std::map<std::string, double> means;  // over episodes, by the column of progress.csv that they are compared with
-};
-
 // Columns of the episodes, and the columns of progress.csv that their means are compared with.
 constexpr std::pair<const char*, const char*> kColumns[] = {
     {"discounted_return", "eval_discounted_return"},
@@ -245,54 +237,31 @@ constexpr std::pair<const char*, const char*> kColumns[] = {
     {"success", "eval_success_rate"},
 };
 
-absl::StatusOr<Baseline> ReadBaseline(const std::string& file) {
+// A horizontal line among the curves: the means of an evaluation of an untrained policy (the output of `datacom eval
+// --policy ... --csv`), labelled with the file's name without folder and extension. Abandoned episodes do not count.
+// NOT_FOUND for a file that is missing or has no episode; INVALID_ARGUMENT naming file, line and column for a cell that
+// is not a number, and for a file without any known column.
+absl::StatusOr<json> BaselineData(const std::string& file) {
   ASSIGN_OR_RETURN(const Csv csv, Csv::Read(file));
   RETURN_IF_ERROR(csv.CheckNumbers({}));
-  Baseline baseline;
-  baseline.label = std::filesystem::path(file).stem().string();
   std::vector<size_t> whole;
   for (size_t row = 0; row < csv.rows(); ++row) {
     if (csv.Text(row, "abandoned") != "1") whole.push_back(row);
   }
   if (whole.empty()) return absl::NotFoundError(absl::StrCat(file, ": contains no complete episode"));
-  baseline.episodes = whole.size();
+  json means = json::object();
   for (const auto& [column, record] : kColumns) {
     if (!csv.has(column)) continue;
     double sum = 0;
     for (const size_t row : whole) sum += csv.Number(row, column);
-    baseline.means[record] = sum / static_cast<double>(whole.size());
+    means[record] = Finite(sum / static_cast<double>(whole.size()));
   }
-  if (baseline.means.empty()) {
+  if (means.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(file, ": there is no column discounted_return; `datacom eval --csv` writes such files"));
   }
-  return baseline;
-}
-
-// One baseline per file, labelled with the file's name without folder and extension. Abandoned episodes do not count.
-// NOT_FOUND for a file that is missing or has no episode; INVALID_ARGUMENT naming file, line and column for a cell that
-// is not a number, and for a file without any known column.
-absl::StatusOr<std::vector<Baseline>> ReadBaselines(const std::vector<std::string>& files) {
-  std::vector<Baseline> baselines;
-  for (const std::string& file : files) {
-    ASSIGN_OR_RETURN(Baseline baseline, ReadBaseline(file));
-    baselines.push_back(std::move(baseline));
-  }
-  return baselines;
-}
-
-absl::StatusOr<json> BaselineData(const std::vector<std::string>& files) {
-  ASSIGN_OR_RETURN(const std::vector<Baseline> baselines, ReadBaselines(files));
-  json data = json::array();
-  for (const Baseline& baseline : baselines) {
-    json means = json::object();
-    for (const auto& [column, mean] : baseline.means) means[column] = Finite(mean);
-    data.push_back({{"label", baseline.label},
-                    {"episodes", baseline.episodes},
-                    {"colour", BaselineColour(data.size())},
-                    {"means", means}});
-  }
-  return data;
+  return json{
+      {"label", std::filesystem::path(file).stem().string()}, {"episodes", whole.size()}, {"means", std::move(means)}};
 }
 
 }  // namespace
@@ -374,7 +343,12 @@ absl::StatusOr<json> ReportData(const std::vector<std::string>& folders, const M
     one["dashes"] = looks[i].dashes;
     data["groups"].push_back(std::move(one));
   }
-  ASSIGN_OR_RETURN(data["baselines"], BaselineData(options.baselines));
+  data["baselines"] = json::array();
+  for (const std::string& file : options.baselines) {
+    ASSIGN_OR_RETURN(json baseline, BaselineData(file));
+    baseline["colour"] = BaselineColour(data["baselines"].size());
+    data["baselines"].push_back(std::move(baseline));
+  }
   return data;
 }
 
@@ -400,13 +374,9 @@ absl::StatusOr<Plotting> ReadPlotting() {
 
 namespace {
 
-// The script and the licence as they stand in a page.
+// The script as it stands in a page.
 std::string ScriptText(const Plotting& plotting) {
   return absl::StrReplaceAll(plotting.script, {{"</script", "<\\/script"}});
-}
-
-std::string LicenceText(const Plotting& plotting) {
-  return absl::StrReplaceAll(plotting.licence, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
 }
 
 // " 'sha256-...'" for each element `name` of the page.
@@ -430,7 +400,7 @@ std::string RenderPage(const json& data, const Plotting& plotting) {
       absl::StrReplaceAll(data.dump(-1, ' ', false, json::error_handler_t::replace), {{"<", "\\u003c"}});
   return absl::StrReplaceAll(kPageTemplate, {{"{{STYLE}}", kStyle},
                                              {"{{PLOTTING}}", ScriptText(plotting)},
-                                             {"{{LICENCE}}", LicenceText(plotting)},
+                                             {"{{LICENCE}}", EscapedMarkup(plotting.licence)},
                                              {"{{DATA}}", embedded},
                                              {"{{VERDICT}}", kVerdictScript},
                                              {"{{MAPS}}", kMapScript},
@@ -441,7 +411,7 @@ LivePage RenderLivePage(const Plotting& plotting) {
   LivePage page;
   page.html = absl::StrReplaceAll(kLiveTemplate, {{"{{STYLE}}", kStyle},
                                                   {"{{PLOTTING}}", ScriptText(plotting)},
-                                                  {"{{LICENCE}}", LicenceText(plotting)},
+                                                  {"{{LICENCE}}", EscapedMarkup(plotting.licence)},
                                                   {"{{VERDICT}}", kVerdictScript},
                                                   {"{{SCRIPT}}", kScript},
                                                   {"{{LIVE}}", kLiveScript}});

@@ -1,6 +1,5 @@
 // Curves from the records of runs.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <map>
 #include <string>

@@ -80,11 +80,10 @@ absl::StatusOr<v1::DatasetManifest> ExportDataset(const ExportOptions& options, 
   std::vector<std::unique_ptr<const replay::Ring>> rings;  // own the memory that `rows` points to
   std::vector<std::vector<const char*>> rows;
   for (const uint64_t number : members) {
-    replay::Ring::Options ring;
-    ring.path = absl::StrCat(options.rings, "/member_", number, ".rows");
-    ring.schema_fingerprint = schema.fingerprint();
-    ring.record_bytes = schema.stored_row_bytes();
-    ASSIGN_OR_RETURN(std::unique_ptr<const replay::Ring> opened, replay::Ring::OpenReadOnly(ring));
+    ASSIGN_OR_RETURN(std::unique_ptr<const replay::Ring> opened,
+                     replay::Ring::OpenReadOnly({.path = absl::StrCat(options.rings, "/member_", number, ".rows"),
+                                                 .schema_fingerprint = schema.fingerprint(),
+                                                 .record_bytes = schema.stored_row_bytes()}));
     RETURN_IF_ERROR(opened->CheckBelongsTo(rings.empty() ? opened->run_id() : rings.front()->run_id(),
                                            static_cast<uint32_t>(number)));
     const uint64_t first = std::max(options.first, opened->first()), end = std::min(options.end, opened->cursor());

@@ -178,13 +178,6 @@ std::vector<std::string> RegisteredAlgorithms();  // names, sorted (register_alg
 std::string CpuArithmetic();
 std::string TorchVersion();  // of the LibTorch that an algorithm has loaded, or empty
 
-// Access to single arrays, for tests. Names are for example "actor.mean.0.weight", "critic.0.1.bias",
-// "target_critic.1.2.weight", "log_alpha", "delta_raw" (delta.h), "multiplier" (multiplier.h), "multiplier_raw".
-// Weights are [in, out], row-major. The prefix "grad." gives a gradient of the last Update; with fused kernels only the
-// last member has one.
-std::vector<float> GetArray(const Algorithm& algorithm, int member, const std::string& name);
-void SetArray(Algorithm* algorithm, int member, const std::string& name, const std::vector<float>& values);
-
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_ALGORITHM_H_

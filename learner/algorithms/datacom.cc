@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -411,25 +410,6 @@ void Datacom::Load(const State& state) {
   SoftActorCritic::Load(state);  // checks all entries, including this one's size: it compares with Save
   delta_.Load(state.at("delta"));
   if (priced_) multiplier_.Load(state.at("multiplier"));
-  UploadThresholds();
-}
-
-std::vector<float> Datacom::ReadArray(int member, const std::string& name) const {
-  if (name == "delta_raw") return {static_cast<float>(delta_.raw(member))};
-  if (name == "multiplier" && priced_) return {static_cast<float>(multiplier_.value(member))};
-  if (name == "grad.delta_raw") return {static_cast<float>(delta_.gradient(member))};
-  return SoftActorCritic::ReadArray(member, name);
-}
-
-void Datacom::WriteArray(int member, const std::string& name, const std::vector<float>& values) {
-  const bool multiplier = name == "multiplier" && priced_;
-  if (name != "delta_raw" && !multiplier) return SoftActorCritic::WriteArray(member, name, values);
-  if (values.size() != 1) throw std::invalid_argument("array '" + name + "' has 1 value");
-  if (multiplier) {
-    multiplier_.set_integral(member, values[0]);
-  } else {
-    delta_.set_raw(member, values[0]);
-  }
   UploadThresholds();
 }
 

@@ -85,8 +85,6 @@ class Datacom : public SoftActorCritic {
   Stats GetStats() const override;
   State Save() const override;
   void Load(const State& state) override;
-  std::vector<float> ReadArray(int member, const std::string& name) const override;
-  void WriteArray(int member, const std::string& name, const std::vector<float>& values) override;
 
  protected:
   Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> feasibility);
@@ -100,6 +98,7 @@ class Datacom : public SoftActorCritic {
   void ValueGradients() override;
 
  private:
+  friend class ArrayAccess;  // of tests
   struct Dynamics {
     DoubleView f, G, x_dot, known;  // [block, rows, ...]; known is empty if nothing is joined
     Dynamics Rows(int first, int count) const;

@@ -1,4 +1,3 @@
-#include <cmath>
 
 #include "learner/algorithms/dynamics_kernels.h"
 #include "learner/nn/cpu/cpu_impl.h"

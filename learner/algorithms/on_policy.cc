@@ -333,16 +333,5 @@ void OnPolicy::Load(const State& state) {
   multiplier_.Load(state.at("multiplier"));
 }
 
-std::vector<float> OnPolicy::ReadArray(int member, const std::string& name) const {
-  if (name == "multiplier") return {static_cast<float>(multiplier_.value(member))};
-  return Population::ReadArray(member, name);
-}
-
-void OnPolicy::WriteArray(int member, const std::string& name, const std::vector<float>& values) {
-  if (name != "multiplier") return Population::WriteArray(member, name, values);
-  if (values.size() != 1) throw std::invalid_argument("array 'multiplier' has 1 value");
-  multiplier_.set_value(member, values[0]);
-}
-
 }  // namespace datacom::learner
 // SPDX-License-Identifier: Apache-2.0

@@ -62,8 +62,6 @@ class OnPolicy : public Population {
   Stats GetStats() const override;
   State Save() const override;
   void Load(const State& state) override;
-  std::vector<float> ReadArray(int member, const std::string& name) const override;  // also "multiplier"
-  void WriteArray(int member, const std::string& name, const std::vector<float>& values) override;
 
  protected:
   // keep_activations: chunk i's hidden units of the acting policy's mean stay in tape(i) through the update.
@@ -110,6 +108,7 @@ class OnPolicy : public Population {
   DoubleView clip_;                              // [M, 1, 1] longest gradient
 
  private:
+  friend class ArrayAccess;  // of tests
   // A value net and what its fit needs.
   struct Critic {
     MlpLayout net;

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <stdexcept>
-#include <utility>
 
 #include "learner/nn/named_stream.h"
 
@@ -312,45 +310,6 @@ void Population::Load(const State& state) {
     kernels_->Upload(reinterpret_cast<const double*>(state.at(entry.first).data()), entry.second);
   }
   for (const auto& [name, value] : shared_) std::memcpy(value, state.at(name).data(), sizeof *value);
-}
-
-Population::Place Population::Find(int member, const std::string& name) const {
-  std::string base = name;
-  FloatView all = parameters_;
-  int64_t shift = 0;
-  if (base.rfind("grad.", 0) == 0) {
-    base = base.substr(5);
-    all = gradients_;
-    member -= members_ - block_;
-    if (member < 0) throw std::invalid_argument("'" + name + "': only the gradients of the last member are kept");
-  } else if (base.rfind("target_", 0) == 0) {
-    base = base.substr(7);
-    all = targets_;
-    shift = target_first_;
-  }
-  for (const ParameterArray& array : layout_.arrays()) {
-    if (array.name != base) continue;
-    const int64_t offset = array.offset - shift;
-    if (offset < 0 || offset + array.size() > all.cols) break;
-    return {all.Members(member, 1), offset, array.size()};
-  }
-  throw std::invalid_argument("algorithm '" + config_.algorithm + "' has no array '" + name + "'");
-}
-
-std::vector<float> Population::ReadArray(int member, const std::string& name) const {
-  const Place place = Find(member, name);
-  std::vector<float> values(place.size);
-  kernels_->Download(place.block.Cols(static_cast<int>(place.offset), static_cast<int>(place.size)), values.data());
-  return values;
-}
-
-void Population::WriteArray(int member, const std::string& name, const std::vector<float>& values) {
-  const Place place = Find(member, name);
-  if (static_cast<int64_t>(values.size()) != place.size) {
-    throw std::invalid_argument("array '" + name + "' has " + std::to_string(place.size) + " values, not " +
-                                std::to_string(values.size()));
-  }
-  kernels_->Upload(values.data(), place.block.Cols(static_cast<int>(place.offset), static_cast<int>(place.size)));
 }
 
 std::vector<float> HostParameters::Values(const ParameterArray& array) const {

@@ -92,10 +92,6 @@ class Population : public Algorithm {
   void Load(const State& state) override;
   std::vector<std::string> shared_entries() const override;
 
-  // For GetArray and SetArray (algorithm.h); derived classes add their own names.
-  virtual std::vector<float> ReadArray(int member, const std::string& name) const;
-  virtual void WriteArray(int member, const std::string& name, const std::vector<float>& values);
-
  protected:
   explicit Population(const AlgorithmConfig& config);
 
@@ -174,17 +170,11 @@ class Population : public Algorithm {
   Statistic policy_loss_, critic_loss_;
 
  private:
+  friend class ArrayAccess;  // of tests
   void Initialise();
   Statistic NewSum();
   void Show(int field, Statistic* statistic);
   std::string Signature() const;
-  struct Place {
-    FloatView block;  // one member's
-    int64_t offset = 0, size = 0;
-  };
-  // Throws std::invalid_argument naming the array; also for the gradient of a member that is not in the last block.
-  Place Find(int member, const std::string& name) const;
-
   struct SavedBlock {
     const char* name;
     FloatView view;

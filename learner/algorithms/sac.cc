@@ -1,7 +1,5 @@
 #include "learner/algorithms/sac.h"
 
-#include <string>
-
 #include "learner/algorithms/register_algorithm.h"
 
 namespace datacom::learner {

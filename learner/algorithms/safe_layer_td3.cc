@@ -4,7 +4,6 @@
 // projection. The model learns from the first update on, critics and actor after the warm-up, and the actor only at
 // every policy_delay-th update of the critics.
 #include <cmath>
-#include <string>
 #include <vector>
 
 #include "learner/algorithms/block_update.h"

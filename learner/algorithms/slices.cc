@@ -1,7 +1,6 @@
 #include "learner/algorithms/slices.h"
 
 #include <algorithm>
-#include <stdexcept>
 #include <utility>
 
 #include "learner/algorithms/population.h"
@@ -58,13 +57,6 @@ void Slices::ResetStats() {
   for (const Slice& slice : slices_) slice.algorithm->ResetStats();
 }
 
-Slices::Place Slices::Find(int member) const {
-  for (const Slice& slice : slices_) {
-    if (member < slice.first + slice.count) return {slice.algorithm.get(), member - slice.first};
-  }
-  throw std::invalid_argument("there is no member " + std::to_string(member));
-}
-
 std::vector<ActingParameters> Slices::GetActingParameters() const {
   std::vector<ActingParameters> all;
   for (const Slice& slice : slices_) {
@@ -96,22 +88,6 @@ void Slices::Load(const State& state) {
     }
     slice.algorithm->Load(part);
   });
-}
-
-std::vector<float> GetArray(const Algorithm& algorithm, int member, const std::string& name) {
-  if (const auto* const slices = dynamic_cast<const Slices*>(&algorithm)) {
-    const Slices::Place place = slices->Find(member);
-    return GetArray(*place.algorithm, place.member, name);
-  }
-  return dynamic_cast<const Population&>(algorithm).ReadArray(member, name);
-}
-
-void SetArray(Algorithm* algorithm, int member, const std::string& name, const std::vector<float>& values) {
-  if (const auto* const slices = dynamic_cast<const Slices*>(algorithm)) {
-    const Slices::Place place = slices->Find(member);
-    return SetArray(place.algorithm, place.member, name, values);
-  }
-  dynamic_cast<Population&>(*algorithm).WriteArray(member, name, values);
 }
 
 }  // namespace datacom::learner

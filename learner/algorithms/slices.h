@@ -32,14 +32,8 @@ class Slices : public Algorithm {
   void Load(const State& state) override;
   std::vector<std::string> shared_entries() const override { return slices_.front().algorithm->shared_entries(); }
 
-  // The algorithm that holds the member, and the member's place in it.
-  struct Place {
-    Algorithm* algorithm = nullptr;
-    int member = 0;
-  };
-  Place Find(int member) const;
-
  private:
+  friend class ArrayAccess;  // of tests
   struct Slice {
     int first = 0, count = 0;  // members
     std::unique_ptr<Algorithm> algorithm;

@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/fake_actor_task.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/manual_clock.h"
 #include "tests/testing/snapshots.h"
 
 namespace datacom::actor {

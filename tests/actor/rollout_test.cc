@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/actor/rollout_fixture.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/manual_clock.h"
 
 namespace datacom::actor {
 namespace {

@@ -33,6 +33,7 @@
 #include "learner/nn/cpu/loops.h"
 #include "tests/bench/learner_scaling.h"
 #include "tests/bench/learner_setup.h"
+#include "tests/learner/algorithms/arrays.h"
 
 namespace datacom::learner {
 namespace {

@@ -14,6 +14,7 @@
 #include "tests/replay/replay_fixture.h"
 #include "tests/testing/environment_variable.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/manual_clock.h"
 #include "tests/testing/temporary_folder.h"
 
 namespace datacom {

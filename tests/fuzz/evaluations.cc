@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "tests/fuzz/fuzz_target.h"
+#include "tests/testing/manual_clock.h"
 
 namespace datacom::fuzz {
 namespace {

@@ -13,6 +13,7 @@
 #include "learner/learner_service.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/snapshot_inputs.h"
+#include "tests/testing/manual_clock.h"
 
 namespace datacom::fuzz {
 namespace {

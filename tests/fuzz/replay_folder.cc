@@ -10,6 +10,7 @@
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/replay_inputs.h"
 #include "tests/fuzz/ring_bytes.h"
+#include "tests/testing/manual_clock.h"
 
 namespace datacom::fuzz {
 namespace {

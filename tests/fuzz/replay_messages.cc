@@ -9,6 +9,7 @@
 #include "replay/row_order.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/replay_inputs.h"
+#include "tests/testing/manual_clock.h"
 
 namespace datacom::fuzz {
 namespace {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "learner/evaluations.h"
+#include "tests/testing/manual_clock.h"
 
 namespace datacom::learner {
 namespace {

@@ -10,6 +10,7 @@
 #include "replay/replay_service.h"
 #include "tests/replay/replay_fixture.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/manual_clock.h"
 #include "tests/testing/patience.h"
 
 namespace datacom::replay::testing {

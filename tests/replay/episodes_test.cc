@@ -48,16 +48,16 @@ TEST(Episodes, HaveTheLargestViolationTheSumAndTheViolatingStepsOfEachNamedCost)
   tracker.Feed(3, rows.Row(1, 0, -1, {99, -1, -1, 99}, true));
   const std::vector<EpisodeSummary> episodes = tracker.Finished(0, 4);
   ASSERT_EQ(episodes.size(), 2u);
-  EXPECT_THAT(episodes[0].named_max_violation, ElementsAre(0.5, 1.5));
-  EXPECT_THAT(episodes[0].named_sum_cost, ElementsAre(0.5, 1.75));
-  EXPECT_EQ(episodes[0].sum_cost, 2);
-  EXPECT_EQ(episodes[0].violating_steps, 2u) << "a step in which both are above 0 counts once";
-  EXPECT_THAT(episodes[0].named_violating_steps, ElementsAre(1, 2));
-  EXPECT_THAT(episodes[1].named_sum_cost, ElementsAre(0, 0)) << "a new episode begins with nothing";
-  EXPECT_THAT(episodes[1].named_violating_steps, ElementsAre(0, 0));
+  EXPECT_THAT(episodes[0].facts.named_max_violation(), ElementsAre(0.5, 1.5));
+  EXPECT_THAT(episodes[0].facts.named_sum_cost(), ElementsAre(0.5, 1.75));
+  EXPECT_EQ(episodes[0].facts.sum_cost(), 2);
+  EXPECT_EQ(episodes[0].facts.violating_steps(), 2u) << "a step in which both are above 0 counts once";
+  EXPECT_THAT(episodes[0].facts.named_violating_steps(), ElementsAre(1, 2));
+  EXPECT_THAT(episodes[1].facts.named_sum_cost(), ElementsAre(0, 0)) << "a new episode begins with nothing";
+  EXPECT_THAT(episodes[1].facts.named_violating_steps(), ElementsAre(0, 0));
 }
 
-TEST(Episodes, SumUpWhatTheTaskLogs) {
+TEST(Episodes, HaveTheMeanOfWhatTheTaskLogs) {
   Rows rows(RowSchema::For(4, 1, {}, {}, {{"speed", "effort"}, 2}));
   EpisodeTracker tracker(rows.offsets(), 0.5);
   tracker.Feed(0, rows.Row(0, 0, -1, {99, 99, -1, 0.5}, false));
@@ -65,8 +65,8 @@ TEST(Episodes, SumUpWhatTheTaskLogs) {
   tracker.Feed(2, rows.Row(1, 0, -1, {99, 99, 8, 1}, true));
   const std::vector<EpisodeSummary> episodes = tracker.Finished(0, 3);
   ASSERT_EQ(episodes.size(), 2u);
-  EXPECT_THAT(episodes[0].log_sum, ElementsAre(1, 0.75));
-  EXPECT_THAT(episodes[1].log_sum, ElementsAre(8, 1));
+  EXPECT_THAT(episodes[0].facts.log_mean(), ElementsAre(0.5, 0.375));
+  EXPECT_THAT(episodes[1].facts.log_mean(), ElementsAre(8, 1));
 }
 
 TEST(Episodes, OfATaskWithOneCostHaveNoNamedOnes) {
@@ -74,7 +74,7 @@ TEST(Episodes, OfATaskWithOneCostHaveNoNamedOnes) {
   EpisodeTracker tracker(rows.offsets(), 0.5);
   tracker.Feed(0, rows.Row(0, 0, 2, {1, 1, 1, 1}, true));
   ASSERT_EQ(tracker.Finished(0, 1).size(), 1u);
-  EXPECT_THAT(tracker.Finished(0, 1)[0].named_sum_cost, IsEmpty());
+  EXPECT_THAT(tracker.Finished(0, 1)[0].facts.named_sum_cost(), IsEmpty());
 }
 
 TEST(Episodes, WithAnInvalidStepCountAtTheRowThatBeginsTheNextOneAlsoIfTheyLeftNoRow) {

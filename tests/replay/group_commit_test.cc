@@ -5,6 +5,7 @@
 #include "gtest/gtest.h"
 #include "tests/replay/test_disk.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/manual_clock.h"
 
 namespace datacom::replay::testing {
 namespace {

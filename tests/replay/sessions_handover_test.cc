@@ -12,6 +12,7 @@
 #include "tests/replay/replay_fixture.h"
 #include "tests/testing/is_ok.h"
 #include "tests/testing/log_level.h"
+#include "tests/testing/manual_clock.h"
 
 namespace datacom::replay {
 namespace {

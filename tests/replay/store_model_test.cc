@@ -6,6 +6,7 @@
 #include "tests/replay/replay_fixture.h"
 #include "tests/testing/is_ok.h"
 #include "tests/testing/log_level.h"
+#include "tests/testing/manual_clock.h"
 #include "tests/testing/reference_random.h"
 
 namespace datacom::replay {

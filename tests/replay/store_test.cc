@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "tests/replay/replay_fixture.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/manual_clock.h"
 
 namespace datacom::replay::testing {
 namespace {

@@ -8,6 +8,7 @@
 #include "tests/replay/replay_fixture.h"
 #include "tests/testing/changed_files.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/manual_clock.h"
 
 namespace datacom::replay::testing {
 namespace {

@@ -2,6 +2,7 @@
 #include "gmock/gmock.h"
 #include "tests/replay/replay_fixture.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/manual_clock.h"
 #include "tests/testing/small_disk.h"
 
 namespace datacom::replay {

@@ -4,6 +4,7 @@
 #include "gmock/gmock.h"
 #include "tests/replay/test_disk.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/manual_clock.h"
 
 namespace datacom::replay::testing {
 namespace {

@@ -12,6 +12,7 @@
 
 #include "common/base/random.h"
 #include "tests/replay/replay_fixture.h"
+#include "tests/testing/manual_clock.h"
 
 namespace datacom::replay::testing {
 

@@ -18,6 +18,7 @@
 #include "learner/trainer.h"
 #include "tests/testing/fake_learner_algorithm.h"
 #include "tests/testing/fake_learner_draws.h"
+#include "tests/testing/manual_clock.h"
 
 namespace datacom::learner {
 

@@ -119,9 +119,6 @@ void LimitAcceleration(const double* desired, const double* velocity, double* ac
 
 namespace {
 
-constexpr double kLimitShare = 0.95;  // of the joints' limits
-constexpr double kLowestX = kBaseX - (kHalfLength - kMalletRadius);
-constexpr double kLargestY = kHalfWidth - kMalletRadius;
 constexpr double kHeight = 0.1, kHeightTolerance = 0.02;  // m, of the mallet in the robot's frame; constant
 
 constexpr int kStates = 2 * kJoints;
@@ -131,7 +128,7 @@ constexpr int kVelocityRow = kMalletRow + 5;  // first of 6
 }  // namespace
 
 double Cost(const double* q, const double* velocity, const double* mallet) {
-  double cost = std::max({kLowestX - mallet[0], -kLargestY - mallet[1], mallet[1] - kLargestY});
+  double cost = std::max({kLowestMalletX - mallet[0], -kLargestMalletY - mallet[1], mallet[1] - kLargestMalletY});
   for (int i = 0; i < kJoints; ++i) {
     const double position = kLimitShare * kPositionLimits[i], speed = kLimitShare * kVelocityLimits[i];
     cost = std::max({cost, q[i] - position, -q[i] - position, velocity[i] - speed, -velocity[i] - speed});
@@ -163,9 +160,9 @@ void Constraints::Evaluate(const KnownConstraintsState& at, const KnownConstrain
       out.k[kVelocityRow + i] = velocity - kLimitShare * kVelocityLimits[i];
       out.k[kVelocityRow + kJoints + i] = -velocity - kLimitShare * kVelocityLimits[i];
     }
-    out.k[kMalletRow] = kLowestX - mallet[0];
-    out.k[kMalletRow + 1] = -kLargestY - mallet[1];
-    out.k[kMalletRow + 2] = mallet[1] - kLargestY;
+    out.k[kMalletRow] = kLowestMalletX - mallet[0];
+    out.k[kMalletRow + 1] = -kLargestMalletY - mallet[1];
+    out.k[kMalletRow + 2] = mallet[1] - kLargestMalletY;
     out.k[kMalletRow + 3] = (kHeight - kHeightTolerance) - kHeight;
     out.k[kMalletRow + 4] = kHeight - (kHeight + kHeightTolerance);
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <utility>
 
 #include "common/base/status.h"
 #include "common/tasks/air_hockey/arm.h"

@@ -1,7 +1,6 @@
 #include "common/tasks/air_hockey/task.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "common/base/status.h"

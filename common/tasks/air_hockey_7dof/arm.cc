@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/tasks/hockey_rules.h"
@@ -67,14 +66,10 @@ Pose ForwardKinematics(const double* q) {
 
 namespace {
 
-using air_hockey::kBaseX;
-using air_hockey::kHalfLength;
-using air_hockey::kHalfWidth;
-using air_hockey::kMalletRadius;
+using air_hockey::kLargestMalletY;
+using air_hockey::kLimitShare;
+using air_hockey::kLowestMalletX;
 
-constexpr double kLimitShare = 0.95;  // of the joints' limits
-constexpr double kLowestX = kBaseX - (kHalfLength - kMalletRadius);
-constexpr double kLargestY = kHalfWidth - kMalletRadius;
 constexpr double kHeightTolerance = 0.02;  // m, of the cost
 constexpr double kLowestLink = 0.3;        // m, of elbow and wrist: 0.2 m above the table
 
@@ -91,9 +86,9 @@ void Values(const Pose& pose, const double* q, const double* velocity, double* k
     k[kVelocityRow + i] = velocity[i] - kLimitShare * kVelocityLimits[i];
     k[kVelocityRow + kJoints + i] = -velocity[i] - kLimitShare * kVelocityLimits[i];
   }
-  k[kMalletRow] = kLowestX - pose.mallet[0];
-  k[kMalletRow + 1] = -kLargestY - pose.mallet[1];
-  k[kMalletRow + 2] = pose.mallet[1] - kLargestY;
+  k[kMalletRow] = kLowestMalletX - pose.mallet[0];
+  k[kMalletRow + 1] = -kLargestMalletY - pose.mallet[1];
+  k[kMalletRow + 2] = pose.mallet[1] - kLargestMalletY;
   k[kLinkRow] = kLowestLink - pose.elbow[2];
   k[kLinkRow + 1] = kLowestLink - pose.wrist[2];
   k[Constraints::kHeight] = pose.mallet[2] - kPlane;

@@ -4,8 +4,6 @@
 #define DATACOM_COMMON_TASKS_AIR_HOCKEY_7DOF_ARM_H_
 
 #include <cmath>
-#include <string>
-#include <vector>
 
 #include "common/safety/known_constraints.h"
 

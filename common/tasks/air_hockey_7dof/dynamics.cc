@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <memory>
-#include <string>
 
-#include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/tasks/air_hockey_7dof/arm.h"
 #include "common/tasks/hockey_rules.h"

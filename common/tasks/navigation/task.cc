@@ -8,7 +8,6 @@
 // servos, to rounding; a collision pushes real masses. Writing the arm's joints directly, or mocap links, would instead
 // put immovable geometry into the contact.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <memory>

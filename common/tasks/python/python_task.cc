@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -23,13 +22,12 @@
 #include "absl/strings/strip.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/spawn.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/config/textproto.h"
 #include "common/tasks/python/identity.h"
 #include "common/tasks/python/python_model.h"
-
-extern char** environ;  // NOLINT: declared by POSIX
 
 namespace datacom::python {
 
@@ -55,19 +53,6 @@ void Reap(pid_t pid) {
   ::waitpid(pid, nullptr, 0);
 }
 
-struct SpawnSettings {
-  SpawnSettings() {
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attributes);
-  }
-  ~SpawnSettings() {
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-  }
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-};
-
 // A copy of a file descriptor, above those that the child gets; -1 for -1. Closes itself.
 struct Copy {
   explicit Copy(int of) : file(of < 0 ? -1 : ::fcntl(of, F_DUPFD_CLOEXEC, kFirstFree)) {}
@@ -79,27 +64,23 @@ struct Copy {
 
 // Starts the interpreter as the leader of a process group, with these open files only: its socket, its memory if there
 // is one, and the standard ones. Its output goes to the standard error.
-absl::StatusOr<pid_t> Spawn(std::vector<std::string> words, int socket, int memory) {
-  SpawnSettings settings;
-  posix_spawn_file_actions_addopen(&settings.actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&settings.actions, STDERR_FILENO, STDOUT_FILENO);
+absl::StatusOr<pid_t> StartHost(const std::vector<std::string>& words, int socket, int memory) {
+  Spawn spawn;
+  posix_spawn_file_actions_addopen(&spawn.files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&spawn.files, STDERR_FILENO, STDOUT_FILENO);
   const Copy own_socket(socket), own_memory(memory);
-  posix_spawn_file_actions_adddup2(&settings.actions, own_socket.file, kSocket);
-  if (memory >= 0) posix_spawn_file_actions_adddup2(&settings.actions, own_memory.file, kMemory);
-  posix_spawn_file_actions_addclosefrom_np(&settings.actions, memory >= 0 ? kMemory + 1 : kMemory);
+  posix_spawn_file_actions_adddup2(&spawn.files, own_socket.file, kSocket);
+  if (memory >= 0) posix_spawn_file_actions_adddup2(&spawn.files, own_memory.file, kMemory);
+  posix_spawn_file_actions_addclosefrom_np(&spawn.files, memory >= 0 ? kMemory + 1 : kMemory);
   sigset_t none, restored;
   ::sigemptyset(&none);
   ::sigemptyset(&restored);
   for (const int number : {SIGINT, SIGTERM, SIGPIPE}) ::sigaddset(&restored, number);
-  posix_spawnattr_setsigmask(&settings.attributes, &none);
-  posix_spawnattr_setsigdefault(&settings.attributes, &restored);
-  posix_spawnattr_setflags(&settings.attributes,
-                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  std::vector<char*> raw;
-  for (std::string& word : words) raw.push_back(word.data());
-  raw.push_back(nullptr);
+  posix_spawnattr_setsigmask(&spawn.attributes, &none);
+  posix_spawnattr_setsigdefault(&spawn.attributes, &restored);
+  posix_spawnattr_setflags(&spawn.attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   pid_t pid = 0;
-  const int error = ::posix_spawnp(&pid, raw[0], &settings.actions, &settings.attributes, raw.data(), environ);
+  const int error = spawn.Start(words, &pid);
   if (error == 0) return pid;
   return absl::InvalidArgumentError(
       absl::StrCat("DATACOM_PYTHON=", words[0], ": ", ErrnoStatus(error, "start it").message()));
@@ -122,7 +103,7 @@ absl::StatusOr<std::unique_ptr<PythonHost::Child>> PythonHost::Child::Start(std:
   child->answer_.resize(kLongestAnswer);
   arguments.insert(arguments.begin() + 1, absl::StrCat(kSocket));
   arguments.insert(arguments.begin(), {interpreter, "-c", kHostSource});
-  const absl::StatusOr<pid_t> pid = Spawn(std::move(arguments), ends[1], memory);
+  const absl::StatusOr<pid_t> pid = StartHost(arguments, ends[1], memory);
   ::close(ends[1]);
   RETURN_IF_ERROR(pid.status());
   child->pid_ = *pid;

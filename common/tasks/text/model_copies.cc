@@ -1,14 +1,12 @@
 #include "common/tasks/text/model_copies.h"
 
 #include <algorithm>
-#include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 
 namespace datacom::text {
 namespace {

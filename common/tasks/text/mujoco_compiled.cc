@@ -8,12 +8,10 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/base/mutex.h"
 #include "common/base/name.h"
 #include "common/base/status.h"
 #include "common/config/rules.h"
-#include "common/config/textproto.h"
 #include "common/tasks/task.h"
 #include "common/tasks/text/mujoco_names.h"
 #include "common/tasks/text/observed.h"

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "common/base/status.h"
 #include "common/tasks/mujoco.h"
 #include "common/tasks/text/draft_terms.h"

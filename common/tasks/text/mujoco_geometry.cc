@@ -1,7 +1,6 @@
 #include "common/tasks/text/mujoco_geometry.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

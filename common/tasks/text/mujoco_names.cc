@@ -1,6 +1,5 @@
 #include "common/tasks/text/mujoco_names.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "absl/strings/ascii.h"

@@ -26,8 +26,19 @@ Kind::Kind KindOf(const mjModel& model, int joint) {
   }
 }
 
-void AddNames(const std::string& name, std::initializer_list<const char*> suffixes, std::vector<std::string>* names) {
-  for (const char* suffix : suffixes) names->push_back(absl::StrCat(name, suffix));
+using Suffixes = std::initializer_list<const char*>;
+
+// The names of the joints' numbers: of each joint its name and `what`, followed by the suffixes of its kind.
+std::vector<std::string> NumberNames(const StateJoints& state, const mjModel& model, const std::string& what,
+                                     Suffixes free, Suffixes ball) {
+  const Suffixes scalar = {""};
+  std::vector<std::string> names;
+  for (size_t i = 0; i < state.joints.size(); ++i) {
+    const std::string name = PlainName(model, mjOBJ_JOINT, state.joints[i]) + what;
+    const Suffixes& suffixes = state.kinds[i] == Kind::FREE ? free : state.kinds[i] == Kind::BALL ? ball : scalar;
+    for (const char* suffix : suffixes) names.push_back(absl::StrCat(name, suffix));
+  }
+  return names;
 }
 
 }  // namespace
@@ -55,33 +66,11 @@ absl::StatusOr<StateJoints> StateJoints::Make(const mjModel& model, const v1::Co
 }
 
 std::vector<std::string> StateJoints::PositionNames(const mjModel& model) const {
-  std::vector<std::string> names;
-  for (size_t i = 0; i < joints.size(); ++i) {
-    const std::string name = PlainName(model, mjOBJ_JOINT, joints[i]);
-    if (kinds[i] == Kind::FREE) {
-      AddNames(name, {".x", ".y", ".z", ".qw", ".qx", ".qy", ".qz"}, &names);
-    } else if (kinds[i] == Kind::BALL) {
-      AddNames(name, {".w", ".x", ".y", ".z"}, &names);
-    } else {
-      names.push_back(name);
-    }
-  }
-  return names;
+  return NumberNames(*this, model, "", {".x", ".y", ".z", ".qw", ".qx", ".qy", ".qz"}, {".w", ".x", ".y", ".z"});
 }
 
 std::vector<std::string> StateJoints::VelocityNames(const mjModel& model) const {
-  std::vector<std::string> names;
-  for (size_t i = 0; i < joints.size(); ++i) {
-    const std::string name = PlainName(model, mjOBJ_JOINT, joints[i]) + "_velocity";
-    if (kinds[i] == Kind::FREE) {
-      AddNames(name, {".x", ".y", ".z", ".wx", ".wy", ".wz"}, &names);
-    } else if (kinds[i] == Kind::BALL) {
-      AddNames(name, {".x", ".y", ".z"}, &names);
-    } else {
-      names.push_back(name);
-    }
-  }
-  return names;
+  return NumberNames(*this, model, "_velocity", {".x", ".y", ".z", ".wx", ".wy", ".wz"}, {".x", ".y", ".z"});
 }
 
 MujocoModel WithoutConstraints(const mjModel& model) {

@@ -16,7 +16,6 @@
 #ifndef DATACOM_COMMON_TASKS_TEXT_MUJOCO_TERMS_H_
 #define DATACOM_COMMON_TASKS_TEXT_MUJOCO_TERMS_H_
 
-#include <memory>
 #include <string>
 #include <vector>
 

@@ -16,7 +16,6 @@
 #ifndef DATACOM_COMMON_TASKS_TEXT_ROW_MODEL_H_
 #define DATACOM_COMMON_TASKS_TEXT_ROW_MODEL_H_
 
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"

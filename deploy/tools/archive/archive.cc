@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <set>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -152,8 +151,7 @@ absl::StatusOr<bool> IsOlder(const std::string& run_dir, const v1::ArchiveCut& c
 // Whether the folder is the run of the cut and owns the archive; if not, what is different.
 absl::StatusOr<std::string> WhyNotOwner(const std::string& run_dir, const std::string& place,
                                         const v1::ArchiveCut& cut) {
-  ASSIGN_OR_RETURN(const std::string line, ReadFile(run_dir + "/run_id"));
-  const absl::string_view id = absl::StripAsciiWhitespace(line);
+  ASSIGN_OR_RETURN(const std::string id, ReadRunId(run_dir));
   if (id != cut.run_id()) {
     return absl::StrCat(place, " holds run ", cut.run_id(), ", not ", id, " of ", run_dir,
                         "; name another place, or resume that run");
@@ -320,11 +318,6 @@ absl::Status DownloadParts(const v1::ArchiveCut& cut, const std::string& folder,
     if (!FileExists(absl::StrCat(folder, "/", name))) return absl::NotFoundError(absl::StrCat(name, ": is gone"));
   }
   return absl::OkStatus();
-}
-
-std::string WithoutSlash(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path;
 }
 
 }  // namespace

@@ -271,11 +271,9 @@ absl::Status Cutter::AddBlocks(const replay::Ring& ring, uint64_t from, uint64_t
 }
 
 absl::Status Cutter::AddRing(const std::string& path, uint32_t member, uint64_t record_bytes) {
-  replay::Ring::Options options;
-  options.path = Path(path);
-  options.schema_fingerprint = setup_.schema.fingerprint();
-  options.record_bytes = record_bytes;
-  ASSIGN_OR_RETURN(const auto ring, replay::Ring::OpenShared(options));
+  ASSIGN_OR_RETURN(const auto ring, replay::Ring::OpenShared({.path = Path(path),
+                                                              .schema_fingerprint = setup_.schema.fingerprint(),
+                                                              .record_bytes = record_bytes}));
   RETURN_IF_ERROR(ring->CheckBelongsTo(cut_.run_id(), member));
   uint64_t end = 0;
   ASSIGN_OR_RETURN(const std::string header, ring->CopyHeader(&end));
@@ -400,14 +398,10 @@ absl::StatusOr<v1::ArchiveCut> Cutter::Take(const v1::LearnerCheckpoint& checkpo
 
 // The newest sound checkpoint; nothing without any. One that newer ones have replaced meanwhile is no error.
 absl::StatusOr<std::optional<v1::LearnerCheckpoint>> NewestSound(const std::string& folder) {
-  const CheckpointStore store(folder);
-  absl::Status damage;
-  for (const uint64_t update : store.List()) {
-    absl::StatusOr<Checkpoint> loaded = store.Load(update);
-    if (loaded.ok()) return std::optional(std::move(loaded->learner));
-    if (!absl::IsNotFound(loaded.status())) damage = loaded.status();
-  }
-  if (!damage.ok()) return damage;
+  std::vector<absl::Status> damage;
+  std::optional<v1::LearnerCheckpoint> newest = CheckpointStore(folder).Newest(&damage);
+  if (newest.has_value()) return newest;
+  if (!damage.empty()) return damage.back();
   ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder));
   const bool replaced =
       std::any_of(names.begin(), names.end(), [](const std::string& name) { return absl::EndsWith(name, ".old"); });

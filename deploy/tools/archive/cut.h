@@ -14,7 +14,6 @@
 #include <optional>
 #include <string>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "datacom/v1/archive.pb.h"
 

@@ -1,9 +1,7 @@
 #include "deploy/tools/archive/store.h"
 
 #include <fcntl.h>
-#include <spawn.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,9 +19,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/base/files.h"
+#include "common/base/spawn.h"
 #include "common/base/status.h"
-
-extern char** environ;
 
 namespace datacom::archive {
 namespace {
@@ -98,29 +95,23 @@ class FolderStore : public Store {
 absl::StatusOr<int> RunProgram(const std::vector<std::string>& argv, std::string* output) {
   const int file = ::memfd_create("output", MFD_CLOEXEC);
   if (file < 0) return ErrnoStatus(errno, "memfd_create");
-  std::vector<char*> raw;
-  for (const std::string& argument : argv) raw.push_back(const_cast<char*>(argument.c_str()));
-  raw.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_adddup2(&actions, file, STDOUT_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, file, STDERR_FILENO);
-  ::posix_spawn_file_actions_addclosefrom_np(&actions,
-                                             STDERR_FILENO + 1);  // it may outlive this process, without its locks
+  Spawn spawn;
+  ::posix_spawn_file_actions_addopen(&spawn.files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&spawn.files, file, STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&spawn.files, file, STDERR_FILENO);
+  // It may outlive this process, without its locks.
+  ::posix_spawn_file_actions_addclosefrom_np(&spawn.files, STDERR_FILENO + 1);
   pid_t child = 0;
-  const int error = ::posix_spawnp(&child, raw[0], &actions, nullptr, raw.data(), environ);
-  ::posix_spawn_file_actions_destroy(&actions);
+  const int error = spawn.Start(argv, &child);
   int state = 0;
   if (error == 0) {
-    while (::waitpid(child, &state, 0) < 0 && errno == EINTR) {
-    }
+    state = StateAtEnd(child);
     output->resize(std::max<off_t>(::lseek(file, 0, SEEK_END), 0));
     if (::pread(file, output->data(), output->size(), 0) != static_cast<ssize_t>(output->size())) output->clear();
   }
   ::close(file);
   if (error != 0) return ErrnoStatus(error, absl::StrCat("run ", argv[0]));
-  return WIFSIGNALED(state) ? 128 + WTERMSIG(state) : WEXITSTATUS(state);
+  return ExitCodeOf(state);
 }
 
 void SetDefault(const char* name, const std::string& value) { ::setenv(name, value.c_str(), /*overwrite=*/0); }

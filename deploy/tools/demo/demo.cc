@@ -1,7 +1,5 @@
 #include "deploy/tools/demo/demo.h"
 
-#include <spawn.h>
-
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -14,13 +12,12 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/base/spawn.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/records/message_json.h"
 #include "deploy/tools/demo/agent.h"
 #include "deploy/tools/page/page.h"
-
-extern char** environ;
 
 namespace datacom::tools {
 namespace {
@@ -119,14 +116,10 @@ HttpServer::Answer Json(const absl::StatusOr<json>& content) {
 // Lets the desktop open an address. A failure is none of ours: the address is printed.
 void OpenBrowser(const std::string& address) {
   if (std::getenv("DISPLAY") == nullptr && std::getenv("WAYLAND_DISPLAY") == nullptr) return;
-  std::string program = "xdg-open", argument = address;
-  char* words[] = {program.data(), argument.data(), nullptr};
-  posix_spawnattr_t apart;  // Ctrl-C is not for the browser
-  posix_spawnattr_init(&apart);
-  posix_spawnattr_setflags(&apart, POSIX_SPAWN_SETSID);
+  Spawn spawn;
+  posix_spawnattr_setflags(&spawn.attributes, POSIX_SPAWN_SETSID);  // Ctrl-C is not for the browser
   pid_t child = 0;
-  posix_spawnp(&child, words[0], nullptr, &apart, words, environ);
-  posix_spawnattr_destroy(&apart);
+  spawn.Start({"xdg-open", address}, &child);
 }
 
 }  // namespace

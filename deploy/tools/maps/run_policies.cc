@@ -19,7 +19,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "common/acting/snapshot_form.h"
-#include "common/base/files.h"
 #include "common/base/framed_file.h"
 #include "common/base/output_file.h"
 #include "common/base/shared_files.h"
@@ -81,7 +80,7 @@ absl::StatusOr<std::vector<MemberPolicy>> ReadEpoch(const std::string& run_dir, 
   ASSIGN_OR_RETURN(std::vector<Snapshot> snapshots, ReadSnapshotFile(path));
   ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadRunExperiment(run_dir, {}));
   const absl::Status status = CheckEpoch(ReadRunOfPolicies(run_dir, experiment), epoch, snapshots,
-                                         [&run_dir] { return NewestCheckpoint(run_dir); });
+                                         [&run_dir] { return CheckpointStore(run_dir + "/checkpoints").Newest(); });
   if (!status.ok()) return Annotate(status, path);
   std::vector<MemberPolicy> policies;
   for (Snapshot& snapshot : snapshots) policies.push_back({epoch, std::move(snapshot)});
@@ -242,20 +241,11 @@ absl::Status StorePolicies(const std::string& run_dir, std::optional<uint32_t> m
   return WriteStoredPolicies(path, policies);
 }
 
-std::optional<v1::LearnerCheckpoint> NewestCheckpoint(const std::string& run_dir) {
-  const CheckpointStore store(run_dir + "/checkpoints");
-  for (const uint64_t update : store.List()) {
-    absl::StatusOr<Checkpoint> checkpoint = store.Load(update);
-    if (checkpoint.ok()) return std::move(checkpoint->learner);
-  }
-  return std::nullopt;
-}
-
 RunOfPolicies ReadRunOfPolicies(const std::string& run_dir, const v1::Experiment& resolved) {
   RunOfPolicies run;
-  if (const absl::StatusOr<std::string> id = ReadFile(run_dir + "/run_id"); id.ok()) {
-    run.run_id = std::string(absl::StripAsciiWhitespace(*id));
-  } else if (const auto newest = NewestCheckpoint(run_dir); newest.has_value()) {
+  if (const absl::StatusOr<std::string> id = ReadRunId(run_dir); id.ok()) {
+    run.run_id = *id;
+  } else if (const auto newest = CheckpointStore(run_dir + "/checkpoints").Newest(); newest.has_value()) {
     run.run_id = newest->run_id();
   }
   run.task = resolved.task();

@@ -54,9 +54,6 @@ struct RunOfPolicies {
 // Of a run folder and its resolved experiment. The id is that of the file run_id, or of the newest checkpoint.
 RunOfPolicies ReadRunOfPolicies(const std::string& run_dir, const v1::Experiment& resolved);
 
-// The newest sound checkpoint of a run folder; changes nothing in it.
-std::optional<v1::LearnerCheckpoint> NewestCheckpoint(const std::string& run_dir);
-
 // DATA_LOSS, naming the member and what differs, unless the policy is of this run, and of the update that ends the
 // epoch. `newest` is only asked when the epoch has another end: the file of an epoch that an earlier end of the run cut
 // short stays until a longer run has ended the epoch again.

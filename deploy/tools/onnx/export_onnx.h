@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/acting/policy_file.h"
 #include "common/tasks/task.h"

@@ -1,7 +1,5 @@
 #include "deploy/tools/onnx/rule_graphs.h"
 
-#include <cmath>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>

@@ -1,7 +1,6 @@
 #include "deploy/tools/play/commands.h"
 
 #include <iostream>
-#include <memory>
 
 #include "common/acting/acting_rule.h"
 #include "common/acting/policy_file.h"

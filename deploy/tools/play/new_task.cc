@@ -53,7 +53,7 @@ absl::Status CheckDraft(v1::TextTask task, const std::string& draft) {
 
 // What MuJoCo finds in the folder and around it must be the model at hand.
 absl::Status CheckWritten(const std::string& file, const mjModel& model) {
-  const absl::StatusOr<MujocoModel> written = LoadMujocoModel(fs::absolute(file).lexically_normal().string());
+  const absl::StatusOr<MujocoModel> written = LoadMujocoModel(AbsolutePath(file));
   return Annotate(written.ok() ? CheckSameModel(model, **written) : written.status(), file);
 }
 

@@ -4,7 +4,6 @@
 #ifndef DATACOM_DEPLOY_TOOLS_RENDER_SCENE_JSON_H_
 #define DATACOM_DEPLOY_TOOLS_RENDER_SCENE_JSON_H_
 
-#include "absl/status/statusor.h"
 #include "deploy/tools/render/scene_view.h"
 #include "nlohmann/json.hpp"
 

@@ -3,10 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -17,9 +15,8 @@
 #include "absl/strings/str_split.h"
 #include "common/base/files.h"
 #include "common/base/output_file.h"
+#include "common/base/spawn.h"
 #include "common/base/status.h"
-
-extern char** environ;
 
 namespace datacom::tools {
 namespace {
@@ -40,28 +37,19 @@ std::vector<std::string> Arguments(const std::string& file, int width, int heigh
 }
 
 // Starts argv[0], found on the PATH, with these standard streams and no signal blocked or ignored.
-int Spawn(const std::vector<std::string>& argv, int input, int messages, int film, pid_t* child) {
-  std::vector<char*> raw;
-  for (const std::string& argument : argv) raw.push_back(const_cast<char*>(argument.c_str()));
-  raw.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
+int Start(const std::vector<std::string>& argv, int input, int messages, int film, pid_t* child) {
   sigset_t none, all;
   ::sigemptyset(&none);
   ::sigfillset(&all);
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, messages, STDOUT_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, messages, STDERR_FILENO);
-  if (film >= 0) ::posix_spawn_file_actions_adddup2(&actions, film, kFilmOfChild);
-  ::posix_spawnattr_init(&attributes);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setsigdefault(&attributes, &all);
-  const int error = ::posix_spawnp(child, raw[0], &actions, &attributes, raw.data(), environ);
-  ::posix_spawnattr_destroy(&attributes);
-  ::posix_spawn_file_actions_destroy(&actions);
-  return error;
+  Spawn spawn;
+  ::posix_spawn_file_actions_adddup2(&spawn.files, input, STDIN_FILENO);
+  ::posix_spawn_file_actions_adddup2(&spawn.files, messages, STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&spawn.files, messages, STDERR_FILENO);
+  if (film >= 0) ::posix_spawn_file_actions_adddup2(&spawn.files, film, kFilmOfChild);
+  ::posix_spawnattr_setflags(&spawn.attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  ::posix_spawnattr_setsigmask(&spawn.attributes, &none);
+  ::posix_spawnattr_setsigdefault(&spawn.attributes, &all);
+  return spawn.Start(argv, child);
 }
 
 }  // namespace
@@ -85,7 +73,7 @@ absl::StatusOr<std::unique_ptr<Video>> Video::Make(const std::string& path, int 
   }
   pid_t child = -1;
   const std::string file = film < 0 ? PartialOf(replaced) : absl::StrCat("/proc/self/fd/", kFilmOfChild);
-  const int error = Spawn(Arguments(file, width, height, frames_per_second), ends[0], messages, film, &child);
+  const int error = Start(Arguments(file, width, height, frames_per_second), ends[0], messages, film, &child);
   ::close(ends[0]);
   if (error != 0) {
     ::close(ends[1]);
@@ -143,9 +131,7 @@ absl::Status Video::Finish() {
 
 absl::Status Video::Join() {
   ::close(input_);
-  int state = 0;
-  while (::waitpid(child_, &state, 0) < 0 && errno == EINTR) {
-  }
+  const int state = StateAtEnd(child_);
   child_ = -1;
   if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return absl::OkStatus();
   if (film_ < 0) ::unlink(PartialOf(replaced_).c_str());

@@ -242,19 +242,11 @@ void LedgerPass::CompareViolations() {
 }
 
 std::vector<std::string> LedgerPass::KnownCells(const Expected& expected, uint64_t id) const {
-  LedgerViolation violation;
+  const uint64_t seed = run_->settings.members[expected.member].seed;
+  LedgerViolation violation = ViolationOf(expected.member, seed, expected.row, expected.step);
   violation.id = id;
-  violation.member = expected.member;
-  violation.seed = run_->settings.members[expected.member].seed;
   const auto actor = actors_.find(expected.step.session);
   if (actor != actors_.end()) violation.actor = actor->second;
-  violation.session = expected.step.session;
-  violation.environment = expected.step.environment;
-  violation.episode = expected.step.episode;
-  violation.step = expected.step.step;
-  violation.env_steps = expected.row + 1;
-  violation.cost = expected.step.cost;
-  violation.executed_action = expected.step.execution;
   std::vector<std::string> cells = ledger::ViolationCells(violation);
   const size_t actions = expected.step.execution.size();
   cells.insert(cells.end() - static_cast<int64_t>(actions), actions, "");

@@ -111,7 +111,7 @@ class EpisodeRecords {
   void CompareWithSteps(uint32_t member, const EpisodeRow& row, const LedgerStep& last,
                         const StepOrder::Environment& environment, const std::string& other);
   // Reports every cell that differs from an episode that was assembled from its rows.
-  void CompareWithEpisode(uint32_t member, const EpisodeRow& row, const replay::EpisodeSummary& episode);
+  void CompareWithEpisode(uint32_t member, const EpisodeRow& row, const v1::Episode& episode);
   bool known() const { return known_; }  // false: the file is missing or damaged
   uint64_t rows() const { return csv_.rows(); }
   uint64_t recounted = 0, assembled = 0;  // rows compared
@@ -124,7 +124,7 @@ class EpisodeRecords {
   void Expect(const EpisodeRow& row, const std::string& column, const std::string& value, const std::string& other);
 
   VerifiedRun* const run_;
-  const std::vector<std::string> named_, logs_;  // columns of named costs and of logs
+  const std::vector<std::string> columns_;
   Csv csv_;
   bool known_ = false;
   std::vector<std::vector<EpisodeRow>> rows_;  // by member, sorted by last_row

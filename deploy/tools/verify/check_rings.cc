@@ -146,11 +146,8 @@ std::string FailuresFile(uint32_t member) { return absl::StrCat("replay/member_"
 
 std::unique_ptr<const replay::Ring> OpenRing(VerifiedRun* run, uint32_t member, const std::string& file,
                                              uint64_t record_bytes, Report::Repair repair) {
-  replay::Ring::Options options;
-  options.path = run->Path(file);
-  options.schema_fingerprint = run->schema.fingerprint();
-  options.record_bytes = record_bytes;
-  absl::StatusOr<std::unique_ptr<const replay::Ring>> ring = replay::Ring::OpenShared(options);
+  absl::StatusOr<std::unique_ptr<const replay::Ring>> ring = replay::Ring::OpenShared(
+      {.path = run->Path(file), .schema_fingerprint = run->schema.fingerprint(), .record_bytes = record_bytes});
   if (ring.ok()) {
     if (run->settings.run_id.empty()) run->settings.run_id = (*ring)->run_id();
     const absl::Status owner = (*ring)->CheckBelongsTo(run->settings.run_id, member);
@@ -361,24 +358,13 @@ void MemberPass::CheckViolation(uint64_t number, const char* row, const LedgerSt
     std::memcpy(values.data(), row + schema.offset(column), values.size() * sizeof(float));
     return values;
   };
-  LedgerViolation violation;
+  LedgerViolation violation = ViolationOf(member_, run_->settings.members[member_].seed, number, at);
   violation.id = seen.id;
-  violation.member = member_;
-  violation.seed = run_->settings.members[member_].seed;
-  violation.session = at.session;
-  violation.environment = at.environment;
-  violation.episode = at.episode;
-  violation.step = at.step;
-  violation.env_steps = number + 1;
   violation.policy_version = At<uint64_t>(row, offsets_.policy_update);
   if (schema.has(kCvar) && schema.has(kDelta)) {
-    violation.judgement.emplace();
-    violation.judgement->cvar = At<float>(row, schema.offset(kCvar));
-    violation.judgement->delta = At<float>(row, schema.offset(kDelta));
-    violation.judgement->slack =
-        static_cast<float>(SafeMapSlack(static_cast<double>(violation.judgement->cvar) - violation.judgement->delta));
+    const float cvar = At<float>(row, schema.offset(kCvar)), delta = At<float>(row, schema.offset(kDelta));
+    violation.judgement = {delta, cvar, static_cast<float>(SafeMapSlack(static_cast<double>(cvar) - delta))};
   }
-  violation.cost = at.cost;
   violation.raw_action = floats(schema.raw_column());
   violation.executed_action = floats(schema.executed_column());
   if (LineChecksum(ledger::ViolationCells(violation)) == seen.line_crc) return;
@@ -398,15 +384,15 @@ void MemberPass::CheckEpisode(uint64_t number, const char* row, const LedgerStep
 }
 
 void MemberPass::CheckFinished(uint64_t after, uint64_t up_to) {
-  for (const replay::EpisodeSummary& episode : tracker_.Finished(after, up_to)) {
+  for (const auto& [episode, first_row] : tracker_.Finished(after, up_to)) {
     if (!episodes_->known()) break;
-    if (const EpisodeRow* recorded = episodes_->Find(member_, episode.last_row)) {
+    if (const EpisodeRow* recorded = episodes_->Find(member_, episode.last_row())) {
       episodes_->CompareWithEpisode(member_, *recorded, episode);
-    } else if (episode.last_row <= run_->RowsLearned() && episode.first_row >= known_from_) {
-      run_->report->Damage(
-          kEpisodesFile,
-          absl::StrCat("no line for episode ", episode.episode, " of member ", member_, ", session ", episode.session,
-                       ", environment ", episode.environment, ", which ended with row ", episode.last_row - 1));
+    } else if (episode.last_row() <= run_->RowsLearned() && first_row >= known_from_) {
+      run_->report->Damage(kEpisodesFile,
+                           absl::StrCat("no line for episode ", episode.episode(), " of member ", member_, ", session ",
+                                        episode.session(), ", environment ", episode.environment(),
+                                        ", which ended with row ", episode.last_row() - 1));
     }
   }
   tracker_.Forget(up_to);

@@ -19,8 +19,7 @@ std::string Line(const EpisodeRow& row) { return absl::StrCat("line ", row.line(
 
 EpisodeRecords::EpisodeRecords(VerifiedRun* run)
     : run_(run),
-      named_(NamedCostColumns(run->schema.named_costs().names)),
-      logs_(LogColumns(run->schema.logs().names)),
+      columns_(EpisodeColumns(run->schema.named_costs().names, run->schema.logs().names)),
       rows_(run->members()),
       next_(run->members()) {
   constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
@@ -46,12 +45,8 @@ EpisodeRecords::EpisodeRecords(VerifiedRun* run)
 }
 
 bool EpisodeRecords::CheckHeader() const {
-  std::vector<std::string> columns = {"discounted_return", "return",          "max_violation",
-                                      "sum_cost",          "violating_steps", "policy_version"};
-  columns.insert(columns.end(), named_.begin(), named_.end());
-  columns.insert(columns.end(), logs_.begin(), logs_.end());
-  return csv_.columns() == 6 + columns.size() &&
-         std::all_of(columns.begin(), columns.end(), [this](const std::string& name) { return csv_.has(name); });
+  return csv_.columns() == columns_.size() &&
+         std::all_of(columns_.begin(), columns_.end(), [this](const std::string& name) { return csv_.has(name); });
 }
 
 void EpisodeRecords::Add(size_t number) {
@@ -133,27 +128,12 @@ void EpisodeRecords::CompareWithSteps(uint32_t member, const EpisodeRow& row, co
   Expect(row, "violating_steps", Cell(environment.violating_steps), other);
 }
 
-void EpisodeRecords::CompareWithEpisode(uint32_t member, const EpisodeRow& row, const replay::EpisodeSummary& episode) {
+void EpisodeRecords::CompareWithEpisode(uint32_t member, const EpisodeRow& row, const v1::Episode& episode) {
   ++assembled;
-  const std::string other = "the rows of the ring";
-  Expect(row, "session", Cell(episode.session), other);
-  Expect(row, "environment", Cell(episode.environment), other);
-  Expect(row, "episode", Cell(episode.episode), other);
-  Expect(row, "length", Cell(episode.length), other);
-  Expect(row, "discounted_return", Cell(episode.discounted_return), other);
-  Expect(row, "return", Cell(episode.return_), other);
-  Expect(row, "max_violation", Cell(episode.max_violation), other);
-  Expect(row, "sum_cost", Cell(episode.sum_cost), other);
-  Expect(row, "violating_steps", Cell(episode.violating_steps), other);
-  Expect(row, "policy_version", Cell(episode.policy_update), other);
-  for (size_t i = 0; i < episode.named_sum_cost.size(); ++i) {
-    Expect(row, named_[3 * i], Cell(episode.named_max_violation[i]), other);
-    Expect(row, named_[3 * i + 1], Cell(episode.named_sum_cost[i]), other);
-    Expect(row, named_[3 * i + 2], Cell(episode.named_violating_steps[i]), other);
-  }
-  for (size_t i = 0; i < episode.log_sum.size(); ++i) {
-    Expect(row, logs_[i], Cell(episode.log_sum[i] / episode.length), other);
-  }
+  const RowSchema& schema = run_->schema;
+  const std::vector<std::string> cells =
+      EpisodeCells(member, episode, schema.named_costs().names.size(), schema.logs().names.size());
+  for (size_t i = 0; i < cells.size(); ++i) Expect(row, columns_[i], cells[i], "the rows of the ring");
 }
 
 }  // namespace datacom::verify

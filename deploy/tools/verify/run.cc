@@ -3,12 +3,11 @@
 #include <filesystem>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/config/task_files.h"
+#include "common/records/checkpoint.h"
 #include "replay/settings.h"
 
 namespace datacom::verify {
@@ -86,12 +85,11 @@ absl::StatusOr<std::unique_ptr<VerifiedRun>> OpenRun(const std::string& dir, Rep
   }
   status = CheckTaskFiles(dir, experiment->task_options());
   if (!status.ok()) report->Damage(kTaskFilesFolder, status.message());
-  run->checkpoint = tools::NewestCheckpoint(dir);
+  run->checkpoint = CheckpointStore(run->Path("checkpoints")).Newest();
   // `train` writes run_id and keeps the rings below the run folder.
   run->rings_elsewhere = !fs::exists(run->Path("replay"), error) && !fs::exists(run->Path("run_id"), error);
   run->has_sessions = fs::exists(run->Path("replay/sessions"), error);
-  const absl::StatusOr<std::string> id = ReadFile(run->Path("run_id"));
-  if (id.ok()) run->settings.run_id = std::string(absl::StripAsciiWhitespace(*id));
+  run->settings.run_id = ReadRunId(dir).value_or("");
   const std::string name = absl::StrCat(experiment->name(), ", task ", experiment->task(), ", ",
                                         experiment->algorithm(), ", ", Count(run->members(), "member"));
   report->Part("experiment", absl::StrCat(name, run->running ? ", running" : ""));

@@ -205,37 +205,28 @@ class CpuKernels : public Kernels {
         const FloatView& from = i == last ? d_out : tape.adjoint[i];
         const FloatView& hidden = tape.hidden[i - 1];
         const FloatView& to = tape.adjoint[i - 1];
-        if (net.layer_norm) {  // `to` holds the normalised pre-activations
-          float* const product = Scratch(kRowScratch, d_out.rows, to.cols);
-          const FloatView& inverse = tape.inverse_deviation[i - 1];
-          if (i == last && layer.out <= kNarrow) {
-            loops_.narrow_adjoint(net.hidden, from.row(m, 0), from.row_stride, layer.out, Columns(weight, layer),
-                                  hidden.row(m, 0), hidden.row_stride, d_out.rows, to.cols, product, to.cols);
-          } else {
-            Multiply(Gemm::kTransposeB, d_out.rows, to.cols, layer.out, from.row(m, 0), from.row_stride, weight,
-                     layer.out, /*add=*/false, product, to.cols);
-          }
-          loops_.normalised_relu_adjoint(product, to.cols, inverse.row(m, 0), inverse.row_stride, d_out.rows, to.cols,
-                                         to.row(m, 0), to.row_stride);
-          continue;
-        }
-        if (net.hidden == Activation::kSwish) {  // `to` holds the slopes
-          float* const product = Scratch(kRowScratch, d_out.rows, to.cols);
-          Multiply(Gemm::kTransposeB, d_out.rows, to.cols, layer.out, from.row(m, 0), from.row_stride, weight,
-                   layer.out, /*add=*/false, product, to.cols);
-          loops_.multiply_rows(product, to.cols, d_out.rows, to.cols, to.row(m, 0), to.row_stride);
-          continue;
-        }
-        if (i == last && layer.out <= kNarrow) {
+        // The slopes of swish and the normalised pre-activations stand in `to`: the product then goes elsewhere.
+        const bool swish = net.hidden == Activation::kSwish, apart = net.layer_norm || swish;
+        const bool narrow = i == last && layer.out <= kNarrow && !swish;
+        const int width = apart ? to.cols : narrow ? layer.in : net.layers[i - 1].out;  // the last: no repeated inputs
+        float* const product = apart ? Scratch(kRowScratch, d_out.rows, width) : to.row(m, 0);
+        const int64_t stride = apart ? width : to.row_stride;
+        if (narrow) {
           loops_.narrow_adjoint(net.hidden, from.row(m, 0), from.row_stride, layer.out, Columns(weight, layer),
-                                hidden.row(m, 0), hidden.row_stride, d_out.rows, layer.in, to.row(m, 0), to.row_stride);
-          continue;
+                                hidden.row(m, 0), hidden.row_stride, d_out.rows, width, product, stride);
+        } else {
+          Multiply(Gemm::kTransposeB, d_out.rows, width, layer.out, from.row(m, 0), from.row_stride, weight, layer.out,
+                   /*add=*/false, product, stride);
         }
-        const int width = net.layers[i - 1].out;  // without repeated inputs
-        Multiply(Gemm::kTransposeB, d_out.rows, width, layer.out, from.row(m, 0), from.row_stride, weight, layer.out,
-                 /*add=*/false, to.row(m, 0), to.row_stride);
-        loops_.multiply_slope(net.hidden, hidden.row(m, 0), hidden.row_stride, d_out.rows, width, to.row(m, 0),
-                              to.row_stride);
+        if (net.layer_norm) {
+          const FloatView& inverse = tape.inverse_deviation[i - 1];
+          loops_.normalised_relu_adjoint(product, stride, inverse.row(m, 0), inverse.row_stride, d_out.rows, width,
+                                         to.row(m, 0), to.row_stride);
+        } else if (swish) {
+          loops_.multiply_rows(product, stride, d_out.rows, width, to.row(m, 0), to.row_stride);
+        } else if (!narrow) {
+          loops_.multiply_slope(net.hidden, hidden.row(m, 0), hidden.row_stride, d_out.rows, width, product, stride);
+        }
       }
     }
   }

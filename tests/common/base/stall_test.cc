@@ -8,6 +8,7 @@
 #include "common/base/status.h"
 #include "gtest/gtest.h"
 #include "tests/testing/exit_code.h"
+#include "tests/testing/manual_clock.h"
 
 namespace datacom {
 namespace {

@@ -14,11 +14,11 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/clock.h"
 #include "common/rpc/call_counts.h"
 #include "common/rpc/channel.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/manual_clock.h"
 #include "tests/testing/patience.h"
 
 namespace datacom {

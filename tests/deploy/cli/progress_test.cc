@@ -9,6 +9,7 @@
 #include "common/base/rate_meter.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/manual_clock.h"
 
 namespace datacom::cli {
 namespace {
@@ -49,18 +50,18 @@ v1::LearnerInfo Learner() {
 
 TEST(Progress, MergesTheAnswersOfReplayAndLearner) {
   const ProgressView view = MakeProgress(Replay(10000, 9000), Learner());
-  ASSERT_EQ(view.members.size(), 2u);
-  EXPECT_EQ(view.members[1].seed(), 11u);
-  EXPECT_EQ(view.members[1].env_steps(), 9000u);
+  ASSERT_EQ(view.learner.members_size(), 2);
+  EXPECT_EQ(view.learner.members(1).seed(), 11u);
+  EXPECT_EQ(view.learner.members(1).env_steps(), 9000u);
   EXPECT_EQ(view.goal_steps, 20000u);
-  EXPECT_EQ(view.phase, "learning");
+  EXPECT_EQ(view.learner.phase(), "learning");
 }
 
 TEST(Progress, ShowsTheReplaysAnswerWithoutTheLearners) {
   const ProgressView view = MakeProgress(Replay(10000, 9000), std::nullopt);
-  ASSERT_EQ(view.members.size(), 2u);
-  EXPECT_EQ(view.members[0].env_steps(), 10000u);
-  EXPECT_EQ(view.phase, "starting");
+  ASSERT_EQ(view.learner.members_size(), 2);
+  EXPECT_EQ(view.learner.members(0).env_steps(), 10000u);
+  EXPECT_EQ(view.learner.phase(), "starting");
 }
 
 TEST(Progress, BeforeTheLearnerAnswersOnlyTheReplaysFiguresAreShown) {
@@ -103,7 +104,7 @@ TEST(Progress, TheEtaIsTheLaterOfStepsAndUpdates) {
   EXPECT_FALSE(EtaSeconds(view).has_value());
   view.steps_per_second = 2000;  // for two members: 10,000 steps each take 10 s
   EXPECT_DOUBLE_EQ(*EtaSeconds(view), 10);
-  view.updates_per_second = 500;  // 10,000 updates take 20 s
+  view.learner.set_updates_per_second(500);  // 10,000 updates take 20 s
   EXPECT_DOUBLE_EQ(*EtaSeconds(view), 20);
 }
 
@@ -122,7 +123,7 @@ TEST(Progress, TheTableHasOneLinePerMemberAndFitsTheTerminal) {
   replay.set_rows_per_second(250);
   ProgressView view = MakeProgress(replay, Learner());
   view.title = "cartpole/datacom";
-  view.waiting_for = "actor-0 waits for credit of member 1: the learner is 64 updates behind";
+  view.learner.set_waiting_for("actor-0 waits for credit of member 1: the learner is 64 updates behind");
   const std::string wide = RenderTable(view, 200, 16);
   EXPECT_THAT(wide, AllOf(HasSubstr("cartpole/datacom"), HasSubstr("10,000"), HasSubstr("diverged"),
                           HasSubstr("waiting: actor-0"), HasSubstr("update 8,000 of 18,000"), HasSubstr("250 steps/s"),
@@ -178,28 +179,28 @@ TEST(Progress, AnAlgorithmWithoutDeltaShowsNone) {
 TEST(Progress, ShowsARunawayCritic) {
   ProgressView view = MakeProgress(Replay(10000, 9000), Learner());
   EXPECT_THAT(RenderLine(view), Not(HasSubstr("runaway")));
-  view.members[0].set_status("runaway");
+  view.learner.mutable_members(0)->set_status("runaway");
   EXPECT_THAT(RenderLine(view), AllOf(HasSubstr("1 diverged"), HasSubstr("1 runaway")));
   EXPECT_THAT(RenderTable(view, 200, 16), HasSubstr("\n     0   runaway  "));
 }
 
 TEST(Progress, AnAlgorithmWithoutATemperatureShowsNone) {
   ProgressView view = MakeProgress(Replay(10000, 9000), Learner());
-  for (v1::MemberProgress& member : view.members) member.set_alpha(std::nan(""));
+  for (v1::MemberProgress& member : *view.learner.mutable_members()) member.set_alpha(std::nan(""));
   EXPECT_THAT(RenderTable(view, 200, 16),
               AllOf(HasSubstr("      0        -     10       1,234\n"), Not(HasSubstr("nan"))));
 }
 
 TEST(Progress, ShowsPreTrainingAndIncludesItInTheEta) {
   ProgressView view;
-  view.target_update = 10000;
-  view.pretrain_target = 5000;
-  view.pretrain_update = 1200;
-  view.updates_per_second = 100;
+  view.learner.set_target_update(10000);
+  view.learner.set_pretrain_target(5000);
+  view.learner.set_pretrain_update(1200);
+  view.learner.set_updates_per_second(100);
   EXPECT_THAT(RenderLine(view), HasSubstr("pre-training update 1,200 of 5,000"));
   EXPECT_THAT(RenderTable(view, 200, 1), HasSubstr("pre-training update 1,200 of 5,000"));
   EXPECT_DOUBLE_EQ(*EtaSeconds(view), 138);
-  view.pretrain_update = 5000;
+  view.learner.set_pretrain_update(5000);
   EXPECT_THAT(RenderLine(view), Not(HasSubstr("pre-training")));
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "tests/testing/manual_clock.h"
 
 namespace datacom::cli {
 namespace {

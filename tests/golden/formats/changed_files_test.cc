@@ -21,6 +21,7 @@
 #include "tests/testing/changed_files.h"
 #include "tests/testing/framed_files.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/manual_clock.h"
 #include "tests/testing/temporary_folder.h"
 
 namespace datacom::golden {

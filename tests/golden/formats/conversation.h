@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/base/clock.h"
 #include "common/metrics/metrics.h"
 #include "common/rpc/channel.h"
 #include "learner/learner_service.h"
 #include "learner/served_state.h"
 #include "replay/replay_service.h"
+#include "tests/testing/manual_clock.h"
 
 namespace datacom::golden {
 

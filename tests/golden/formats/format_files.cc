@@ -15,6 +15,7 @@
 #include "learner/run_records.h"
 #include "tests/replay/replay_fixture.h"
 #include "tests/testing/datasets.h"
+#include "tests/testing/manual_clock.h"
 
 namespace datacom::golden {
 namespace {

@@ -16,6 +16,7 @@
 #include "tests/golden/formats/format_files.h"
 #include "tests/replay/replay_fixture.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/manual_clock.h"
 #include "tests/testing/temporary_folder.h"
 
 namespace datacom::golden {

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "tests/learner/algorithms/arrays.h"
 #include "tests/learner/test_device.h"
 #include "tests/testing/larger_or_nan.h"
 

@@ -7,6 +7,7 @@
 #include "learner/algorithms/on_policy_kernels.h"
 #include "learner/algorithms/ppo_lag.h"
 #include "learner/algorithms/rcpo.h"
+#include "tests/learner/algorithms/arrays.h"
 #include "tests/learner/algorithms/golden.h"
 #include "tests/learner/test_device.h"
 #include "tests/testing/larger_or_nan.h"

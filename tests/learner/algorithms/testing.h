@@ -12,6 +12,7 @@
 #include "google/protobuf/descriptor.h"
 #include "learner/algorithms/algorithm.h"
 #include "learner/nn/named_stream.h"
+#include "tests/learner/algorithms/arrays.h"
 #include "tests/learner/test_device.h"
 
 namespace datacom::learner {

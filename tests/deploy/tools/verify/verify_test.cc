@@ -7,7 +7,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/checksum.h"
-#include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/framed_file.h"
 #include "common/config/experiment.h"
@@ -23,6 +22,7 @@
 #include "replay/settings.h"
 #include "tests/testing/changed_files.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/manual_clock.h"
 #include "tests/testing/temporary_folder.h"
 
 namespace datacom {
@@ -117,11 +117,11 @@ class VerifyTest : public ::testing::Test {
           for (uint32_t i = 0; i < count; ++i) PutCell(column, from + i, Policy(from + i), &columns);
         }
         ASSERT_THAT(rings->Append(session->number, from, columns, count, 0), IsOk());
-        for (const replay::EpisodeSummary& e : rings->episodes().Finished(from, from + count)) {
-          ASSERT_THAT((*episodes)->Append({Cell(member), Cell(e.session), Cell(e.environment), Cell(e.episode),
-                                           Cell(e.last_row), Cell(e.length), Cell(e.discounted_return), Cell(e.return_),
-                                           Cell(e.max_violation), Cell(e.sum_cost), Cell(e.violating_steps),
-                                           Cell(e.policy_update)}),
+        for (const auto& [e, first_row] : rings->episodes().Finished(from, from + count)) {
+          ASSERT_THAT((*episodes)->Append({Cell(member), Cell(e.session()), Cell(e.environment()), Cell(e.episode()),
+                                           Cell(e.last_row()), Cell(e.length()), Cell(e.discounted_return()),
+                                           Cell(e.return_()), Cell(e.max_violation()), Cell(e.sum_cost()),
+                                           Cell(e.violating_steps()), Cell(e.policy_update())}),
                       IsOk());
           ++episodes_[member];
         }
