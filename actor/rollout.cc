@@ -162,6 +162,7 @@ absl::Status Rollout::Run() {
       ASSIGN_OR_RETURN(const int count, StepMember(&state));
       stepped += count;
     }
+    Send();
     if (iteration_++ % kGaugesEvery == 0) ReportSnapshots();
     if (stepped > 0) {
       waiting_ = false;
@@ -342,6 +343,7 @@ absl::Status Rollout::Flush(MemberState* state) {
   if (rows == 0) return absl::OkStatus();
   const absl::Status status =
       session_->Append(state->member, rows, state->chunk.Take(), state->environments->first_fault());
+  appended_ = true;
   if (status.ok()) return status;
   // An ended session rejects rows before the loop has checked it; the session's status says what to do next.
   RETURN_IF_ERROR(session_->status());
@@ -350,7 +352,12 @@ absl::Status Rollout::Flush(MemberState* state) {
 
 absl::Status Rollout::FlushAll() {
   for (MemberState& state : members_) RETURN_IF_ERROR(Flush(&state));
+  Send();
   return absl::OkStatus();
+}
+
+void Rollout::Send() {
+  if (std::exchange(appended_, false)) session_->Send();
 }
 
 void Rollout::Wait() {

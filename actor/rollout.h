@@ -108,8 +108,9 @@ class Rollout {
   // Logs each doubling, so that a broken task cannot flood the log. INVALID_ARGUMENT, naming what is wrong, for a task
   // that has given no row yet.
   absl::Status CountAbandoned(const MemberState& state, int count);
-  absl::Status Flush(MemberState* state);
+  absl::Status Flush(MemberState* state);  // appends its rows; Send sends those of all members
   absl::Status FlushAll();
+  void Send();
   absl::Status CheckPeers() const;
   static bool WaitsForSnapshot(const MemberState& state) {
     return state.served && state.waits_for == WaitsFor::kSnapshot;
@@ -124,6 +125,7 @@ class Rollout {
   ActorMetrics* const metrics_;
   const Options options_;
   bool ready_ = false;
+  bool appended_ = false;  // rows that are not sent
   std::shared_ptr<const v1::Assignment> assignment_;
   std::vector<MemberState> members_;  // served now or before
   uint64_t iteration_ = 0;

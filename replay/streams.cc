@@ -84,7 +84,7 @@ absl::Status InsertStream::Open(const v1::InsertOpen& open) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> InsertStream::Handle(const v1::InsertRequest& request) {
+absl::StatusOr<InsertStream::Heard> InsertStream::Handle(const v1::InsertRequest& request) {
   uint32_t session = 0;
   uint64_t stream = 0;
   {
@@ -97,25 +97,26 @@ absl::StatusOr<bool> InsertStream::Handle(const v1::InsertRequest& request) {
   }
   if (request.has_open()) {
     RETURN_IF_ERROR(Open(request.open()));
-    return true;  // it replaces an older stream of its session
+    return Heard::kAll;  // it replaces an older stream of its session
   }
   RETURN_IF_ERROR(streams_->CheckOpen());
-  const bool visible = !streams_->store()->options().sync;
+  const Heard after = streams_->store()->options().sync ? Heard::kPeer : Heard::kAll;
   if (request.has_release()) {
     RETURN_IF_ERROR(streams_->store()->Release(session, stream, request.release()));
-    return visible;
+    return after;
   }
   const Clock::Time start = Clock::Real().Now();
   v1::InsertReply reply;
   RETURN_IF_ERROR(streams_->store()->Insert(session, stream, request.chunk(), &reply));
   streams_->metrics()->ObserveInsert(Seconds(Clock::Real().Now() - start));
-  if (reply.rejections().empty()) return visible;
+  const Heard heard = request.chunk().more() ? Heard::kNobody : after;
+  if (reply.rejections().empty()) return heard;
   MutexLock lock(&mutex_);
   const v1::Rejection& rejection = reply.rejections(0);
   const bool retried = rejection.code() != static_cast<int32_t>(absl::StatusCode::kInvalidArgument);
   if (rejections_.rejections_size() < kMaxRejections || (retried && !HasRejection(rejections_, rejection.member())))
     rejections_.MergeFrom(reply);
-  return visible;
+  return heard;
 }
 
 bool InsertStream::Next(bool tick) {
@@ -141,7 +142,7 @@ constexpr size_t kMaxQueuedDraws = 64;
 
 }  // namespace
 
-absl::StatusOr<bool> ReplayDrawStream::Handle(const v1::DrawRequest& request) {
+absl::StatusOr<ReplayDrawStream::Heard> ReplayDrawStream::Handle(const v1::DrawRequest& request) {
   MutexLock lock(&mutex_);
   Store* store = streams_->store();
   RETURN_IF_ERROR(streams_->CheckOpen());
@@ -155,14 +156,14 @@ absl::StatusOr<bool> ReplayDrawStream::Handle(const v1::DrawRequest& request) {
     store->SetLearnerConnected(true);
     greeted_ = true;
   }
-  const bool visible = !store->options().sync;
-  if (request.draw_update() == 0) return visible;
+  const Heard heard = store->options().sync ? Heard::kPeer : Heard::kAll;
+  if (request.draw_update() == 0) return heard;
   if (queued_.size() >= kMaxQueuedDraws) {
     return absl::ResourceExhaustedError(
         absl::StrCat("draw of update ", request.draw_update(), ": ", kMaxQueuedDraws, " draws are already waiting"));
   }
   queued_.push_back(request.draw_update());
-  return visible;
+  return heard;
 }
 
 bool ReplayDrawStream::Next(bool tick) {

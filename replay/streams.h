@@ -75,20 +75,17 @@ class StoreStream : public grpc::ServerBidiReactor<Request, Reply>, public Store
   }
 
   void OnReadDone(bool ok) final {
-    const absl::StatusOr<bool> visible = ok ? Handle(request_) : false;
-    if (!ok || !visible.ok()) {
+    const absl::StatusOr<Heard> heard = ok ? Handle(request_) : Heard::kNobody;
+    if (!ok || !heard.ok()) {
       request_ = Request();
-      Close(visible.status());
+      Close(heard.status());
       return;
     }
     if (request_.ByteSizeLong() > kKeptRequestBytes) request_ = Request();  // frees its memory
     // Read on while streams are notified: this one has a reply, others may have credit or the rows of their draw.
     this->StartRead(&request_);
-    if (*visible) {
-      streams_->NotifyAll();
-    } else {
-      Pump(false);
-    }
+    if (*heard == Heard::kAll) streams_->NotifyAll();
+    if (*heard == Heard::kPeer) Pump(false);
   }
   void OnWriteDone(bool ok) final {
     {
@@ -130,10 +127,11 @@ class StoreStream : public grpc::ServerBidiReactor<Request, Reply>, public Store
   }
 
  protected:
+  enum class Heard { kNobody, kPeer, kAll };  // whose streams look for a reply after a request
   explicit StoreStream(OpenStreams* streams) : streams_(streams), started_(streams->store()->options().clock->Now()) {}
-  // Returns whether other streams may see a change now. With replay.sync they see most changes after a commit, which
-  // notifies them. An error ends the stream.
-  virtual absl::StatusOr<bool> Handle(const Request& request) = 0;
+  // Nobody looks before the last of several requests. With replay.sync other streams see most changes after a commit,
+  // which notifies them. An error ends the stream.
+  virtual absl::StatusOr<Heard> Handle(const Request& request) = 0;
   // Fills reply_ with the next message; returns false when there is none. May End the stream.
   virtual bool Next(bool tick) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
   virtual bool Opened() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
@@ -182,7 +180,7 @@ class InsertStream final : public StoreStream<v1::InsertRequest, v1::InsertReply
  private:
   friend class StoreStream<v1::InsertRequest, v1::InsertReply>;
   explicit InsertStream(OpenStreams* streams) : StoreStream(streams) {}
-  absl::StatusOr<bool> Handle(const v1::InsertRequest& request) override;
+  absl::StatusOr<Heard> Handle(const v1::InsertRequest& request) override;
   absl::Status Open(const v1::InsertOpen& open);
   bool Next(bool tick) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Opened() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stream_ != 0; }
@@ -199,7 +197,7 @@ class ReplayDrawStream final : public StoreStream<v1::DrawRequest, v1::DrawReply
  private:
   friend class StoreStream<v1::DrawRequest, v1::DrawReply>;
   explicit ReplayDrawStream(OpenStreams* streams) : StoreStream(streams) {}
-  absl::StatusOr<bool> Handle(const v1::DrawRequest& request) override;
+  absl::StatusOr<Heard> Handle(const v1::DrawRequest& request) override;
   bool Next(bool tick) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Opened() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return greeted_; }
   void Leave() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

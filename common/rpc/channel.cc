@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/synchronization/mutex.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/random.h"
@@ -30,7 +31,10 @@
 namespace datacom {
 namespace {
 
-constexpr std::chrono::milliseconds kTick{2};
+// A look at gRPC's count of calls takes 40 us, so a server that begins fewer than kFewCalls between two looks waits
+// longer for the next one.
+constexpr std::chrono::milliseconds kQuietTick{25};
+constexpr uint64_t kFewCalls = 20;
 constexpr int kConcurrentStreams = 1000;  // of a connection; a role has a handful open
 
 // Limit for the messages in flight of all peers of a server together. Beyond it gRPC resets streams, including the
@@ -56,8 +60,11 @@ std::vector<std::string> ServiceNames(const std::vector<grpc::Service*>& service
 }
 
 // Process-wide; must run before the first server is built.
-void EnableHealthAndReflection() {
+void PrepareServers() {
   static const bool once = [] {
+    // Debian builds Abseil without NDEBUG, so each lock inside gRPC would look for deadlocks in a graph of the whole
+    // process. Our own locks are not of Abseil.
+    absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     return true;
@@ -74,13 +81,14 @@ struct Server::Port {
   CallCounts counts;
   std::unique_ptr<CallLimit> limit;
   bool flooded = false;
+  uint64_t begun = 0;  // calls at the last look
   std::unique_ptr<Listener> listener;  // stops before the others end
 
   // UNAVAILABLE naming the address.
   static absl::StatusOr<std::unique_ptr<Port>> Open(const std::string& address,
                                                     const std::vector<grpc::Service*>& services,
                                                     const Security& security, uint64_t calls_per_second) {
-    EnableHealthAndReflection();
+    PrepareServers();
     auto port = std::make_unique<Port>();
     ASSIGN_OR_RETURN(port->listener, Listener::Bind(address));
     grpc::ServerBuilder builder;
@@ -111,15 +119,16 @@ struct Server::Port {
                connection.fd = fd;
                acceptor->HandleNewConnection(&connection);
              },
-         .period = kTick,
-         .tick = [port = port.get()] { port->Tick(); }});
+         .tick = [port = port.get()] { return port->Tick(); }});
     return port;
   }
 
-  void Tick() {
-    limit->Tick(counts.Begun());
+  std::chrono::milliseconds Tick() {
+    const uint64_t calls = counts.Begun();
+    limit->Tick(calls);
     const bool disgraced = limit->Disgraced();
     if (std::exchange(flooded, disgraced) && !disgraced) ::malloc_trim(0);  // gRPC's memory of the calls
+    return calls - std::exchange(begun, calls) < kFewCalls ? kQuietTick : Listener::kSoon;
   }
 };
 

@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::chrono::seconds kWaitLogPeriod{10};
 constexpr uint32_t kMaxMembers = 1 << 20;
+constexpr size_t kMostChunks = 64;  // that are written together
 
 // The owner thread keeps a stream open and writes; a reader thread per stream reads replies. mutex_ guards the state.
 class InsertSessionImpl final : public InsertSession {
@@ -89,8 +90,8 @@ class InsertSessionImpl final : public InsertSession {
                                                         state.next_sequence, " exceed the credit, which ends at ",
                                                         state.limit));
     }
-    v1::InsertRequest request;
-    v1::Chunk* chunk = request.mutable_chunk();
+    auto request = std::make_shared<v1::InsertRequest>();
+    v1::Chunk* chunk = request->mutable_chunk();
     chunk->set_member(member);
     chunk->set_first_sequence(state.next_sequence);
     chunk->set_row_count(rows);
@@ -98,8 +99,12 @@ class InsertSessionImpl final : public InsertSession {
     chunk->set_fault(fault);
     state.next_sequence += rows;
     state.queue.push_back(std::move(request));
-    changed_.NotifyAll();
     return absl::OkStatus();
+  }
+
+  void Send() override {
+    MutexLock lock(&mutex_);
+    changed_.NotifyAll();
   }
 
   uint64_t acknowledged(uint32_t member) const override {
@@ -112,6 +117,7 @@ class InsertSessionImpl final : public InsertSession {
   absl::Status Flush(std::chrono::milliseconds timeout) override {
     const auto deadline = std::chrono::steady_clock::now() + timeout;
     MutexLock lock(&mutex_);
+    changed_.NotifyAll();
     while (true) {
       uint64_t left_rows = 0;
       for (const Member& state : members_) left_rows += state.next_sequence - state.acknowledged;
@@ -138,13 +144,14 @@ class InsertSessionImpl final : public InsertSession {
   }
 
  private:
+  using Request = std::shared_ptr<v1::InsertRequest>;
   struct Member {
     uint64_t next_sequence = 0, acknowledged = 0, limit = 0, min_policy_update = 0;
     uint64_t hold_until = 0;              // send nothing until the limit reaches this
     bool served = false;                  // is in the assignment
     bool released = false;                // the caller will append no further rows under this assignment
     bool release_sent = false;            // the release was sent on this stream
-    std::deque<v1::InsertRequest> queue;  // appended but not acknowledged, in order
+    std::deque<Request> queue;            // appended but not acknowledged, in order
     size_t sent = 0;                      // entries of the queue sent on this stream
   };
   using Stream = grpc::ClientReaderWriter<v1::InsertRequest, v1::InsertReply>;
@@ -221,8 +228,8 @@ class InsertSessionImpl final : public InsertSession {
     open.mutable_open()->set_incarnation(options_.incarnation);
     stream->Write(open);
     std::thread reader([this, &stream] { Read(stream.get()); });
-    v1::InsertRequest request;
-    while (NextToSend(&request) && stream->Write(request)) {
+    std::vector<Request> requests;
+    while (NextToSend(&requests) && Write(requests, stream.get())) {
     }
     bool cancel = false;
     {
@@ -239,31 +246,46 @@ class InsertSessionImpl final : public InsertSession {
     return FromStreamEnd(status);
   }
 
-  // Waits for a chunk that may be sent; false when the stream cannot be used any more.
-  bool NextToSend(v1::InsertRequest* request) {
+  // Waits for what may be sent: chunks, or a release. False when the stream cannot be used any more.
+  bool NextToSend(std::vector<Request>* requests) {
     MutexLock lock(&mutex_);
+    requests->clear();
     while (true) {
       if (stop_ || broken_ || !status_.ok()) return false;
-      if (synced_ && (NextChunk(request) || NextRelease(request))) return true;
+      if (synced_) {
+        while (requests->size() < kMostChunks && NextChunk(requests)) {
+        }
+        for (const Request& request : *requests) request->mutable_chunk()->set_more(request != requests->back());
+        if (!requests->empty() || NextRelease(requests)) return true;
+      }
       changed_.Wait(&mutex_);
     }
   }
 
-  bool NextChunk(v1::InsertRequest* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  // The transport may hold back what is not the last one.
+  static bool Write(const std::vector<Request>& requests, Stream* stream) {
+    return std::all_of(requests.begin(), requests.end(), [&](const Request& request) {
+      grpc::WriteOptions options;
+      if (request != requests.back()) options.set_buffer_hint();
+      return stream->Write(*request, options);
+    });
+  }
+
+  bool NextChunk(std::vector<Request>* requests) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     for (size_t i = 0; i < members_.size(); ++i) {
       Member& state = members_[(next_turn_ + i) % members_.size()];
       if (state.sent >= state.queue.size() || state.limit < state.hold_until) continue;
       next_turn_ = (next_turn_ + i + 1) % members_.size();
-      *request = state.queue[state.sent++];
+      requests->push_back(state.queue[state.sent++]);
       return true;
     }
     return false;
   }
 
-  // Writes the releases of all members whose rows are acknowledged, in one message.
-  bool NextRelease(v1::InsertRequest* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  // Adds the releases of all members whose rows are acknowledged, in one message.
+  bool NextRelease(std::vector<Request>* requests) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (unsent_releases_ == 0) return false;
-    request->Clear();  // it may hold the release that was sent before
+    const auto request = std::make_shared<v1::InsertRequest>();
     request->mutable_release()->set_assignment(assignment_->number());
     for (uint32_t member = 0; member < members_.size(); ++member) {
       Member& state = members_[member];
@@ -272,7 +294,9 @@ class InsertSessionImpl final : public InsertSession {
       --unsent_releases_;
       request->mutable_release()->add_members(member);
     }
-    return request->release().members_size() > 0;
+    if (request->release().members().empty()) return false;
+    requests->push_back(request);
+    return true;
   }
 
   void Read(Stream* stream) {
@@ -304,7 +328,7 @@ class InsertSessionImpl final : public InsertSession {
         state.next_sequence = committed.next_sequence();  // lockstep continues where an earlier process stopped
       state.acknowledged = committed.next_sequence();
       while (!state.queue.empty()) {
-        const v1::Chunk& chunk = state.queue.front().chunk();
+        const v1::Chunk& chunk = state.queue.front()->chunk();
         if (chunk.first_sequence() + chunk.row_count() > state.acknowledged) break;
         state.queue.pop_front();
         state.sent -= state.sent > 0 ? 1 : 0;
@@ -332,7 +356,7 @@ class InsertSessionImpl final : public InsertSession {
     Member& state = members_[rejection.member()];
     if (state.queue.empty()) return;
     state.sent = 0;  // resend from the oldest unacknowledged chunk
-    const v1::Chunk& oldest = state.queue.front().chunk();
+    const v1::Chunk& oldest = state.queue.front()->chunk();
     if (code == absl::StatusCode::kResourceExhausted)
       state.hold_until = std::max(state.limit + 1, oldest.first_sequence() + oldest.row_count());
   }

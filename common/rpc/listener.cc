@@ -164,8 +164,8 @@ void Listener::Accept() {
   using Clock = std::chrono::steady_clock;
   for (Clock::time_point due = Clock::now();;) {
     if (Clock::now() >= due) {
-      handlers_.tick();
-      due = Clock::now() + handlers_.period;
+      const std::chrono::milliseconds wait = handlers_.tick();
+      due = Clock::now() + wait;
     }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(due - Clock::now()).count();
     ::poll(ready.data(), ready.size(), static_cast<int>(std::max<int64_t>(0, left)));
@@ -177,6 +177,7 @@ void Listener::Accept() {
         if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) ::poll(ready.data(), 1, kFullWaitMs);
         continue;
       }
+      due = std::min(due, Clock::now() + kSoon);
       if (handlers_.admits(AddressOf(PeerOf(fd)))) {
         handlers_.take(fd);
       } else {

@@ -26,12 +26,13 @@ class Listener {
 
   const std::string& address() const { return address_; }  // with the port that was picked
   std::vector<std::string> Peers() const;  // of its connections that are open now, as PlainPeer names them
+  static constexpr std::chrono::milliseconds kSoon{2};
   // What a thread of its own calls.
   struct Handlers {
     std::function<bool(const std::string& address)> admits;  // by AddressOf; a connection that it refuses is reset
     std::function<void(int fd)> take;                        // owns the descriptor, which does not block
-    std::chrono::milliseconds period{1000};                  // the least time between two calls of `tick`
-    std::function<void()> tick = [] {};
+    // Returns when it wants to be called again, at the latest; a new connection makes that kSoon.
+    std::function<std::chrono::milliseconds()> tick = [] { return std::chrono::milliseconds(1000); };
   };
   void Start(Handlers handlers);
 

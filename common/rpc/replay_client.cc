@@ -17,6 +17,7 @@ namespace datacom {
 namespace {
 
 constexpr size_t kWindow = 32;  // draws requested on the stream at a time; the replay queues at most 64
+constexpr size_t kEnough = 8;   // with so many on the stream, a request may wait for the next announcement
 constexpr std::chrono::milliseconds kCloseGrace{2000};
 
 // The owner thread keeps a stream open and writes; a reader thread per stream reads replies. mutex_ guards the state.
@@ -150,8 +151,9 @@ class DrawStreamImpl final : public DrawStream {
     MutexLock lock(&mutex_);
     while (true) {
       if (broken_) return false;
-      const bool draw = !stop_ && sent_ < std::min(outstanding_.size(), kWindow);
-      if (draw || announce_) {
+      const size_t wanted = stop_ ? 0 : std::min(outstanding_.size(), kWindow);
+      const bool draw = sent_ < wanted;
+      if (announce_ || sent_ < std::min(wanted, kEnough)) {
         if (draw) request->set_draw_update(outstanding_[sent_++]);
         request->set_completed_update(completed_);
         announce_ = false;

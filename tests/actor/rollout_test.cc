@@ -15,6 +15,8 @@ namespace {
 
 using ::datacom::testing::IsOk;
 using testing::Actor;
+using ::testing::Each;
+using ::testing::ElementsAre;
 using testing::FakeSnapshot;
 using testing::FakeTask;
 using testing::FilteringRule;
@@ -124,6 +126,18 @@ TEST(Rollout, AppendsAllRowsBeforeItWaits) {
     actor.session.run_finished = granted > 200;
   };
   EXPECT_THAT(actor.Run(), IsOk());
+}
+
+TEST(Rollout, SendsTheRowsOfAllMembersTogether) {
+  Actor actor(3, 3);
+  for (uint32_t m : {0u, 1u, 2u}) actor.subscriber.latest[m] = FakeSnapshot(m, 0);
+  actor.on_wait = [&] {
+    for (uint32_t m : {0u, 1u, 2u}) ++actor.session.limit[m];
+    actor.session.run_finished = actor.session.rows.size() == 12;
+  };
+  ASSERT_THAT(actor.Run(), IsOk());
+  EXPECT_THAT(actor.session.chunk_rows, Each(1));
+  EXPECT_THAT(actor.session.sent, ElementsAre(3, 6, 9, 12));
 }
 
 TEST(Rollout, AppendsTheRowsOfABlockedMemberWhileAnotherContinues) {

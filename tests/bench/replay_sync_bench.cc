@@ -109,6 +109,7 @@ class Actor {
     } else {
       testing::NumberRows(schema_, "step", session_->allowance(0).next_sequence, kChunkRows, &columns_);
       if (const absl::Status sent = session_->Append(0, kChunkRows, columns_, ""); !sent.ok()) Fail(sent);
+      session_->Send();
     }
   }
   uint64_t acknowledged() const { return session_->acknowledged(0); }

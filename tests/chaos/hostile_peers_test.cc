@@ -59,6 +59,7 @@ class HostilePeersTest : public ::testing::Test {
       } else if (!honest_->Append(0, count, testing::WireRows(CartPole(), allowance.next_sequence, count), "").ok()) {
         return false;
       }
+      honest_->Send();
     }
     return false;
   }

@@ -50,6 +50,7 @@ void Act(InsertSession* session, const RowSchema& schema, const std::atomic<uint
       std::memcpy(columns.data() + i * schema.wire()[0].bytes(), &value, sizeof value);
     }
     if (!session->Append(0, rows, std::move(columns), "").ok()) break;
+    session->Send();
   }
 }
 

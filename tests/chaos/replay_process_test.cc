@@ -40,6 +40,7 @@ bool Produce(InsertSession* session, uint32_t member, uint64_t rows) {
                     .ok()) {
       return false;
     }
+    session->Send();
   }
   return false;
 }

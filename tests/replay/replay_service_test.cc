@@ -15,6 +15,7 @@ namespace {
 
 using ::datacom::testing::IsOk;
 using std::chrono::milliseconds;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class ReplayServiceTest : public ServedReplay {
@@ -111,6 +112,33 @@ TEST_F(ReplayServiceTest, AfterARefusedChunkTheStreamAcceptsTheNext) {
   }
 }
 
+TEST_F(ReplayServiceTest, AnswersTheLastOfSeveralChunks) {
+  Serve(SmallOptions(1));
+  const auto registered = store_->Register("actor-0", 1, 1);
+  ASSERT_THAT(registered, IsOk());
+  auto stub = v1::Replay::NewStub(channel_);
+  grpc::ClientContext context;
+  auto stream = stub->Insert(&context);
+  v1::InsertRequest request;
+  *request.mutable_open()->mutable_hello() = MakeHello("run", SmallSchema().fingerprint());
+  request.mutable_open()->set_session(registered->session());
+  request.mutable_open()->set_incarnation(1);
+  ASSERT_TRUE(stream->Write(request));
+  v1::InsertReply reply;
+  ASSERT_TRUE(stream->Read(&reply));
+  for (const uint64_t first : {0, 2, 4}) {
+    *request.mutable_chunk() = MakeChunk(0, first, SimpleRows(first, 2));
+    request.mutable_chunk()->set_more(first < 4);
+    ASSERT_TRUE(stream->Write(request));
+  }
+  std::vector<uint64_t> committed;
+  while ((committed.empty() || committed.back() < 6) && stream->Read(&reply)) {
+    for (const auto& entry : reply.committed()) committed.push_back(entry.next_sequence());
+  }
+  EXPECT_THAT(committed, ElementsAre(6));
+  context.TryCancel();
+}
+
 // The texts of most refusals may be dropped, but a sender that gets none would never resend those rows.
 TEST_F(ReplayServiceTest, ALateReaderStillGetsARefusalForEveryMember) {
   Serve(SmallOptions(2));
@@ -187,6 +215,7 @@ TEST_F(ReplayServiceTest, AfterTheDiskFailedALearnerIsToldThatReason) {
   disk.fails = true;
   const auto chunk = MakeChunk(0, 0, SimpleRows(5, 2));
   ASSERT_THAT(session->Append(0, 2, chunk.columns(), ""), IsOk());
+  session->Send();
   std::string words;
   WaitUntil([&] { return words.find("disk failed") != std::string::npos; },
             [&] {

@@ -71,6 +71,7 @@ class ServedReplay : public ::testing::Test {
       }
       const auto chunk = MakeChunk(0, 0, SimpleRows(allowance.next_sequence, count));
       ASSERT_THAT(session->Append(0, count, chunk.columns(), ""), IsOk());
+      session->Send();
     }
     const absl::Status flushed = session->Flush(kPatience);
     ASSERT_THAT(flushed, IsOk());

@@ -38,6 +38,7 @@ class EndlessSession : public InsertSession {
     rows_ += rows;
     return absl::OkStatus();
   }
+  void Send() override {}
   uint64_t acknowledged(uint32_t) const override { return rows_; }
   Changes& changes() override { return changes_; }
   absl::Status Flush(std::chrono::milliseconds) override { return absl::OkStatus(); }

@@ -63,6 +63,7 @@ class FakeInsertSession : public InsertSession {
   // Read by the test.
   std::vector<ReceivedRow> rows;
   std::vector<uint32_t> chunk_rows;
+  std::vector<size_t> sent;  // rows so far at each Send
   std::string fault;                                    // of the newest chunk
   std::vector<std::pair<uint32_t, uint64_t>> released;  // member and number of the assignment
 
@@ -91,6 +92,7 @@ class FakeInsertSession : public InsertSession {
     chunk_rows.push_back(count);
     return absl::OkStatus();
   }
+  void Send() override { sent.push_back(rows.size()); }
   uint64_t acknowledged(uint32_t member) const override { return produced(member); }
   Changes& changes() override { return changes_; }
   absl::Status Flush(std::chrono::milliseconds) override { return absl::OkStatus(); }

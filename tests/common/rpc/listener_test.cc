@@ -63,10 +63,10 @@ TEST(Listener, TakesTheConnectionsThatItAdmitsAndResetsTheOthers) {
                          return ++asked == 2;
                        },
                    .take = [&](int fd) { taken.set_value(fd); },
-                   .period = std::chrono::milliseconds(1),
                    .tick =
                        [&] {
                          if (++ticks == 3) ticked.set_value();
+                         return std::chrono::milliseconds(1);
                        }});
   ticked.get_future().wait();
   const Client refused(listener->address());

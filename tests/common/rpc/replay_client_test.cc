@@ -1,6 +1,8 @@
 #include "common/rpc/replay_client.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "common/base/mutex.h"
@@ -17,6 +19,7 @@ namespace {
 
 using ::datacom::testing::IsOk;
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 
 using testing::kPatience;
 
@@ -51,7 +54,7 @@ TEST(ReadRange, ReturnsTheConsumersErrorUnchanged) {
   EXPECT_EQ(status, absl::DataLossError("a row too many"));
 }
 
-// Acknowledges no row, and keeps the releases.
+// Acknowledges no row, and keeps the releases, and for each chunk whether another one follows.
 class DeafReplay : public v1::Replay::Service {
  public:
   grpc::Status Register(grpc::ServerContext*, const v1::RegisterRequest*, v1::RegisterReply* reply) override {
@@ -76,6 +79,7 @@ class DeafReplay : public v1::Replay::Service {
     while (stream->Read(&request)) {
       MutexLock lock(&mutex_);
       for (const uint32_t member : request.release().members()) released_.push_back(member);
+      if (request.has_chunk()) more_.push_back(request.chunk().more());
       changed_.NotifyAll();
     }
     return grpc::Status::OK;
@@ -88,6 +92,13 @@ class DeafReplay : public v1::Replay::Service {
     return released_;
   }
 
+  // Waits for so many chunks.
+  std::vector<bool> More(size_t chunks) {
+    MutexLock lock(&mutex_);
+    while (more_.size() < chunks) changed_.Wait(&mutex_);
+    return more_;
+  }
+
  private:
   static void Assign(v1::Assignment* assignment) {
     assignment->set_number(1);
@@ -97,26 +108,87 @@ class DeafReplay : public v1::Replay::Service {
   Mutex mutex_;
   CondVar changed_;
   std::vector<uint32_t> released_ ABSL_GUARDED_BY(mutex_);
+  std::vector<bool> more_ ABSL_GUARDED_BY(mutex_);
 };
 
-TEST(InsertSession, AReleaseThatWaitsForItsRowsDoesNotRepeatTheOneBefore) {
-  DeafReplay service;
-  const auto server = Server::Start("127.0.0.1:0", {&service}).value();
+// A session with credit.
+std::unique_ptr<InsertSession> Join(Server* server) {
   InsertSession::Options options;
   options.channel = server->InProcessChannel();
   options.run_id = "run";
   options.actor = "actor";
   options.incarnation = 1;
   auto session = InsertSession::Register(options).value();
-  ASSERT_THAT(session->Start(7), IsOk());
+  EXPECT_THAT(session->Start(7), IsOk());
   while (session->allowance(1).rows == 0) session->changes().Wait(kPatience);
+  return session;
+}
+
+TEST(InsertSession, ChunksThatAreSentTogetherSayThatAnotherFollows) {
+  DeafReplay service;
+  const auto server = Server::Start("127.0.0.1:0", {&service}).value();
+  auto session = Join(server.get());
+  for (const uint32_t member : {0, 1, 2}) ASSERT_THAT(session->Append(member, 1, "columns", ""), IsOk());
+  session->Send();
+  EXPECT_THAT(service.More(3), ElementsAre(true, true, false));
+  ASSERT_THAT(session->Append(1, 1, "columns", ""), IsOk());
+  session->Send();
+  EXPECT_THAT(service.More(4), ElementsAre(true, true, false, false));
+  session.reset();
+}
+
+TEST(InsertSession, AReleaseThatWaitsForItsRowsDoesNotRepeatTheOneBefore) {
+  DeafReplay service;
+  const auto server = Server::Start("127.0.0.1:0", {&service}).value();
+  auto session = Join(server.get());
   ASSERT_THAT(session->Append(1, 1, "columns", ""), IsOk());  // never acknowledged
+  session->Send();
   session->Release(0, 1);
   EXPECT_THAT(service.ReleasesUntil(0), ElementsAre(0));
   session->Release(1, 1);
   session->Release(2, 1);
   EXPECT_THAT(service.ReleasesUntil(2), ElementsAre(0, 2));
   session.reset();
+}
+
+// Answers no draw, and keeps (draw_update, completed_update) of each request after the first.
+class SlowReplay : public v1::Replay::Service {
+ public:
+  grpc::Status Draw(grpc::ServerContext*, grpc::ServerReaderWriter<v1::DrawReply, v1::DrawRequest>* stream) override {
+    v1::DrawRequest request;
+    stream->Read(&request);
+    while (stream->Read(&request)) {
+      MutexLock lock(&mutex_);
+      requests_.emplace_back(request.draw_update(), request.completed_update());
+      changed_.NotifyAll();
+    }
+    return grpc::Status::OK;
+  }
+
+  std::vector<std::pair<uint64_t, uint64_t>> Requests(size_t count) {
+    MutexLock lock(&mutex_);
+    while (requests_.size() < count) changed_.Wait(&mutex_);
+    return requests_;
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<std::pair<uint64_t, uint64_t>> requests_ ABSL_GUARDED_BY(mutex_);
+};
+
+TEST(DrawStream, ARequestBeyondTheFirstEightTravelsWithAnAnnouncement) {
+  SlowReplay service;
+  const auto server = Server::Start("127.0.0.1:0", {&service}).value();
+  auto draws = DrawStream::Open({.channel = server->InProcessChannel(), .run_id = "run"});
+  for (uint64_t update = 1; update <= 12; ++update) draws->Request(update);
+  std::vector<std::pair<uint64_t, uint64_t>> expected;
+  for (uint64_t update = 1; update <= 8; ++update) expected.emplace_back(update, 0);
+  EXPECT_THAT(service.Requests(8), ElementsAreArray(expected));
+  draws->Announce(3);
+  expected.emplace_back(9, 3);
+  EXPECT_THAT(service.Requests(9), ElementsAreArray(expected));
+  draws.reset();
 }
 
 }  // namespace
