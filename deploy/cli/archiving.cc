@@ -52,15 +52,20 @@ absl::StatusOr<std::string> FolderOf(const TrainOptions& options) {
 
 }  // namespace
 
-absl::StatusOr<TrainOptions> BringRun(TrainOptions options, std::vector<std::string>* notes) {
+absl::Status CheckPlace(const std::string& place) { return CopyTool({place}).status(); }
+
+absl::StatusOr<Brought> BringRun(const TrainOptions& given) {
+  Brought brought;
+  TrainOptions& options = brought.options = given;
   const std::string& place = options.archive;
-  if (place.empty()) return options;
+  if (place.empty()) return brought;
   if (options.resume) {
     ASSIGN_OR_RETURN(options.run_dir, FolderOf(options));
-    if (FileExists(ExperimentFile(options.run_dir))) {
-      RETURN_IF_ERROR(CopyTool({options.run_dir, place, "--check"}).status());
-      return options;
-    }
+  }
+  const bool prepared = options.resume && FileExists(ExperimentFile(options.run_dir));
+  if (prepared && FileExists(options.run_dir + "/run_id")) {
+    RETURN_IF_ERROR(CopyTool({options.run_dir, place, "--check"}).status());
+    return brought;
   }
   ASSIGN_OR_RETURN(const std::string text, CopyTool({place, "--json"}));
   const nlohmann::json held = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -68,22 +73,24 @@ absl::StatusOr<TrainOptions> BringRun(TrainOptions options, std::vector<std::str
   const std::string what =
       empty ? "" : absl::StrCat("update ", FormatCount(held["update"]), " of run ", std::string(held["run_id"]));
   if (!options.resume) {
-    if (empty) return options;
+    if (empty) return brought;
     return absl::InvalidArgumentError(
         absl::StrCat("--archive ", place, " holds ", what, "; go on with it by --resume, or name another place"));
   }
   if (!empty) {
     RETURN_IF_ERROR(CopyTool({place, options.run_dir, "--own"}).status());
-    notes->push_back(absl::StrCat("copied ", what, " from ", place, " to ", options.run_dir));
-    return options;
+    brought.notes.push_back(absl::StrCat("copied ", what, " from ", place, " to ", options.run_dir));
+    brought.copied = true;
+    return brought;
   }
+  if (prepared) return brought;
   if (options.experiment.empty()) {
     return absl::InvalidArgumentError(absl::StrCat("nothing to resume in ", options.run_dir, " or ", place,
                                                    "; with an experiment's name a new run begins"));
   }
-  notes->push_back(absl::StrCat("nothing to resume in ", options.run_dir, " or ", place, ": a new run begins"));
+  brought.notes.push_back(absl::StrCat("nothing to resume in ", options.run_dir, " or ", place, ": a new run begins"));
   options.resume = false;
-  return options;
+  return brought;
 }
 
 std::string DescribeArchive(const std::string& run_dir) {

@@ -19,10 +19,18 @@
 
 namespace datacom::cli {
 
-// What `train --archive` does before the run's folder is looked at. A resume whose folder is not here gets it from the
-// archive; where that is empty, too, and the command names an experiment, the run begins. A run that begins needs an
-// empty archive. Returns the options to go on with; `notes` receives sentences.
-absl::StatusOr<TrainOptions> BringRun(TrainOptions options, std::vector<std::string>* notes);
+// What `train --archive` does before the run's folder is looked at. A resume whose run is not here gets it from the
+// archive; where that is empty, too, the run begins if its folder or the command has an experiment. A folder that has
+// one takes only a run of that one. A run that begins needs an empty archive.
+struct Brought {
+  TrainOptions options;            // to go on with
+  std::vector<std::string> notes;  // sentences
+  bool copied = false;             // the folder's run is from the archive
+};
+absl::StatusOr<Brought> BringRun(const TrainOptions& given);
+
+// INVALID_ARGUMENT or UNAVAILABLE, told already, for a place that cannot be used.
+absl::Status CheckPlace(const std::string& place);
 
 // "archive: PLACE holds update 12,000, copied 35 s ago" and what fails, from the run's folder; empty without an
 // archive.

@@ -195,9 +195,11 @@ std::string TrainCommand(const BatchOptions& batch, const TrainOptions& options,
 absl::StatusOr<std::string> WriteJobList(const std::string& dir, const BatchOptions& batch, const TrainOptions& options,
                                          const std::vector<SweepRun>& populations) {
   std::string lines;
+  TrainOptions own = options;
   for (const SweepRun& population : populations) {
-    absl::StrAppend(
-        &lines, TrainCommand(batch, options, FolderOf(dir, population), population.experiment.run().env_steps()), "\n");
+    own.archive = ArchiveOf(options.archive, population);
+    absl::StrAppend(&lines,
+                    TrainCommand(batch, own, FolderOf(dir, population), population.experiment.run().env_steps()), "\n");
   }
   const std::string file = AbsolutePath(dir) + "/jobs.txt";
   RETURN_IF_ERROR(WriteFileAtomically(file, lines));

@@ -71,7 +71,7 @@ constexpr Forwarded kForwarded[] = {
      "         datacom copy s3://bucket/runs/five\n"
      "Places: s3://BUCKET/PATH, gs://BUCKET/PATH and REMOTE:PATH need the program rclone; file:///PATH and folders do\n"
      "not. A later copy to the same place copies what is new. Without TO it says what the place holds.\n"
-     "`train --archive PLACE` copies each checkpoint.\n"},
+     "`train` and `sweep --archive PLACE` copy each checkpoint.\n"},
     {"verify", tools::kAboutVerify,
      "Example: datacom verify runs/five\n"
      "         datacom verify runs/five --repair\n"

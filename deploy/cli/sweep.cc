@@ -25,6 +25,7 @@
 #include "common/base/stop.h"
 #include "common/records/message_json.h"
 #include "common/rpc/channel.h"
+#include "deploy/cli/archiving.h"
 #include "deploy/cli/batch.h"
 #include "deploy/cli/process.h"
 #include "deploy/cli/progress.h"
@@ -184,21 +185,30 @@ class Jobs {
     return absl::StrCat("[", job.index + 1, "/", populations_.size(), "] ", populations_[job.index].name, ": ");
   }
 
+  bool IsComplete(const SweepRun& population) const {
+    return ReadRunState(RunFolder(dir_, population), population.experiment).complete;
+  }
+
   // Whether a stop kept a population from being started.
   bool AnyLeft() const {
     for (size_t i = next_; i < populations_.size(); ++i) {
-      if (!ReadRunState(RunFolder(dir_, populations_[i]), populations_[i].experiment).complete) return true;
+      if (!IsComplete(populations_[i]) || !options_.archive.empty()) return true;
     }
     return false;
   }
 
-  std::vector<std::string> TrainCommand(const SweepRun& population) const {
-    std::vector<std::string> words = {std::filesystem::read_symlink("/proc/self/exe").string(), "train"};
+  // Trains it or, if it is complete, copies its end to the archive, which a stop may have kept away.
+  std::vector<std::string> CommandFor(const SweepRun& population, bool complete) const {
+    const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+    const std::string archive = ArchiveOf(options_.archive, population);
+    if (complete) return {program, "copy", RunFolder(dir_, population), archive, "--keep-state"};
+    std::vector<std::string> words = {program, "train"};
     words.insert(words.end(), {"--resume", "--no-film", "--run-dir", RunFolder(dir_, population)});
     words.insert(words.end(), {"--steps", absl::StrCat(population.experiment.run().env_steps())});
     if (options_.actors > 0) words.insert(words.end(), {"--actors", absl::StrCat(options_.actors)});
     if (options_.environments > 0) words.insert(words.end(), {"--envs", absl::StrCat(options_.environments)});
     if (!options_.tls.empty()) words.insert(words.end(), {"--tls", options_.tls});
+    if (!archive.empty()) words.insert(words.end(), {"--archive", archive});
     words.insert(words.end(), {"--stall-minutes", absl::StrCat(options_.stall_minutes)});
     if (options_.json) words.emplace_back("--json");
     return words;
@@ -210,15 +220,18 @@ class Jobs {
       auto job = std::make_unique<Job>();
       job->index = next_++;
       const std::string run_dir = RunFolder(dir_, population);
-      if (ReadRunState(run_dir, population.experiment).complete) continue;
+      const bool complete = IsComplete(population);
+      if (complete && options_.archive.empty()) continue;
       job->log = run_dir + "/logs/train.log";
-      const absl::Status status = job->process.Start(TrainCommand(population), job->log);
+      const absl::Status status = job->process.Start(CommandFor(population, complete), job->log);
       if (!status.ok()) {
         Print(absl::StrCat(Title(*job), status.message()));
         if (code_ == kExitOk) code_ = ExitCode(status);
         continue;
       }
-      Say(absl::StrCat(Title(*job), population.experiment.members_size(), " members, log in ", job->log));
+      const std::string what =
+          complete ? "copying its end to the archive" : absl::StrCat(population.experiment.members_size(), " members");
+      Say(absl::StrCat(Title(*job), what, ", log in ", job->log));
       running_.push_back(std::move(job));
     }
   }
@@ -288,6 +301,7 @@ absl::StatusOr<int> Sweep(const SweepOptions& options) {
   }
   if (options.backend == kSlurm) RETURN_IF_ERROR(CheckSlurmPath(dir));
   RETURN_IF_ERROR(CheckSweepFolder(dir, populations));
+  if (options.backend == kLocal && !run.archive.empty()) RETURN_IF_ERROR(CheckPlace(run.archive));
   RETURN_IF_ERROR(MakeFolders(dir));
   ASSIGN_OR_RETURN(const std::unique_ptr<FolderLock> lock, FolderLock::Take(dir));
   RETURN_IF_ERROR(PrepareSweepFolder(dir, input.sweep, populations));
@@ -340,6 +354,9 @@ void AddSweep(CLI::App* app, int* exit_code) {
       ->check(CLI::Range(1, 1024));
   verb->add_option("--max-members", options->max_members, "most members of one population, instead of the file's limit")
       ->check(CLI::Range(1, 65536));
+  verb->add_option("--archive", options->run.archive,
+                   "copy each population to PLACE/POPULATION while it trains (places: `train --help`); on a machine "
+                   "without its run it goes on from there");
   AddExperimentOptions(verb, &options->run);
   AddProcessOptions(verb, &options->run);
   AddBatchOptions(verb, &options->batch);

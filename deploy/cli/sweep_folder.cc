@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
@@ -63,6 +64,12 @@ std::optional<double> RateOf(const std::string& run_dir, const v1::Experiment& l
 
 std::string RunFolder(const std::string& dir, const SweepRun& population) {
   return absl::StrCat(dir, "/", population.name);
+}
+
+std::string ArchiveOf(const std::string& place, const SweepRun& population) {
+  if (place.empty() || population.name.empty()) return place;
+  const bool open = absl::EndsWith(place, ":") || absl::EndsWith(place, "/");
+  return absl::StrCat(place, open ? "" : "/", population.name);
 }
 
 bool IsSweepFolder(const std::string& folder) { return fs::exists(NamesFile(folder)); }

@@ -41,6 +41,7 @@
 #include "deploy/cli/run_folder.h"
 #include "deploy/cli/run_options.h"
 #include "deploy/cli/summary.h"
+#include "deploy/cli/sweep.h"
 #include "deploy/cli/train_plan.h"
 #include "deploy/cli/verbs.h"
 #include "deploy/report/report.h"
@@ -363,10 +364,9 @@ absl::Status FinishRun(const Prepared& run, const TrainOptions& options, Archivi
 
 int Train(const TrainOptions& given) {
   Stop::InstallSignalHandlers();
-  std::vector<std::string> notes;
-  absl::StatusOr<TrainOptions> brought = BringRun(given, &notes);
+  const absl::StatusOr<Brought> brought = BringRun(given);
   if (!brought.ok()) return Finish(brought.status());
-  const TrainOptions& options = *brought;
+  const TrainOptions& options = brought->options;
   absl::StatusOr<Prepared> run = Prepare(options);
   if (!run.ok()) return Finish(run.status());
   Archiving archiving(run->run_dir, options.archive);
@@ -391,14 +391,15 @@ int Train(const TrainOptions& given) {
                   options, algorithm != nullptr && algorithm->learns_delta);
   display.Tell("run", run->run_dir,
                absl::StrCat(options.resume ? "resuming " : "training ", experiment.name(), " in ", run->run_dir));
-  for (const std::string& note : notes) display.Say(note);
+  for (const std::string& note : brought->notes) display.Say(note);
   if (!run->layout.note.empty()) display.Say(run->layout.note);
   if (!options.resume) {
     for (const std::string& note : PlanNotes(experiment)) display.Say(note);
     const std::string fit = options.quiet ? "" : ModelFitLine(ExperimentFile(run->run_dir));
     if (!fit.empty()) display.Say(fit);
   }
-  const int code = Supervise(options, *run, &cluster, &archiving, &display);
+  const bool complete = brought->copied && ReadRunState(run->run_dir, experiment).complete;
+  const int code = complete ? kExitOk : Supervise(options, *run, &cluster, &archiving, &display);
   return code == kExitOk ? Finish(FinishRun(*run, options, &archiving, &display)) : code;
 }
 

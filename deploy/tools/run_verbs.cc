@@ -1,4 +1,6 @@
 // export-dataset and verify.
+#include <signal.h>
+
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -11,6 +13,7 @@
 #include "common/base/files.h"
 #include "common/base/machine.h"
 #include "common/base/status.h"
+#include "common/base/stop.h"
 #include "common/config/experiment.h"
 #include "common/records/dataset.h"
 #include "common/records/message_json.h"
@@ -111,6 +114,7 @@ absl::Status Copy(const CopyFlags& flags) {
     if (!copied.kept.value_or("").empty()) std::printf("old parts stay: %s\n", copied.kept->c_str());
     return absl::OkStatus();
   }
+  if (flags.own) DieWithParent(SIGKILL);  // a `train` that starts again makes the copy again
   ASSIGN_OR_RETURN(const v1::ArchiveCut cut, archive::Restore(from, to, flags.own));
   std::printf("%s is update %llu of run %s, from %s\n", to.c_str(), static_cast<unsigned long long>(cut.update()),
               cut.run_id().c_str(), from.c_str());

@@ -389,6 +389,38 @@ class ObjectStoreTest(ArchivedRunTest):
         training.start("--resume").finish()
         os.kill(upload, 0)  # it is still there
 
+    def test_a_download_that_is_killed_is_made_again(self):
+        training = self.training("a", place="s3://bucket/again")
+        training.environment = self.store.environment
+        training.start().finish()
+        experiment = os.path.join(training.folder, "experiment.textproto")
+        with open(experiment, "rb") as file:
+            prepared = file.read()
+        shutil.rmtree(training.folder)
+        os.makedirs(training.folder)
+        with open(experiment, "wb") as file:
+            file.write(prepared)
+        slow, begun = os.path.join(self.folder, "rclone"), os.path.join(self.folder, "begun")
+        taken = os.path.join(training.folder, ".restoring/run/archive/owner")
+        with open(slow, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\ncase \" $* \" in *\"/.restoring/objects \") if [ -e {taken} ]; then echo $$ > {begun}; exec sleep {PATIENCE}; fi;; esac\n"
+                       f"exec {self.store.rclone} \"$@\"\n")
+        os.chmod(slow, 0o755)
+        training.environment = dict(self.store.environment, DATACOM_RCLONE=slow)
+        training.start("--resume").wait(lambda: os.path.exists(begun) and os.path.getsize(begun) > 0, "a download")
+        copy = training.processes()[1]
+        training.process.kill()
+        training.process.wait()
+        wait_for_end(copy)  # or it would go on beside the next one
+        with open(begun, encoding="utf-8") as file:
+            self.addCleanup(os.kill, int(file.read()), signal.SIGKILL)
+        self.assertTrue(os.path.exists(taken))
+        self.assertFalse(os.path.exists(os.path.join(training.folder, "run_id")))
+        training.environment = self.store.environment
+        self.assertIn("copied update 7,500", training.start("--resume").finish())
+        verified = run("verify", training.folder)
+        self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
+
     def test_a_wrong_secret_is_refused_before_the_run_begins(self):
         wrong = dict(self.store.environment, AWS_SECRET_ACCESS_KEY="another")
         done = run("train", "cartpole/datacom", "--run-dir", os.path.join(self.folder, "a"), "--archive", "s3://bucket/x", env=wrong)

@@ -27,9 +27,13 @@
 #include "common/base/framed_file.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
+#include "common/config/experiment.h"
 #include "common/config/sha256.h"
+#include "common/config/task_files.h"
 #include "common/records/checkpoint.h"
+#include "datacom/v1/experiment.pb.h"
 #include "deploy/tools/archive/cut.h"
+#include "google/protobuf/util/message_differencer.h"
 #include "replay/sessions.h"
 
 namespace datacom::archive {
@@ -39,6 +43,7 @@ namespace fs = std::filesystem;
 
 constexpr FileFormat kFormat = {"cut of an archive", "DCARCHIV", 1, "; restore it with the build that wrote it"};
 constexpr char kCuts[] = "cuts/", kParts[] = "parts/";
+constexpr char kExperiment[] = "experiment.textproto", kRestoring[] = "/.restoring";
 
 std::string CutName(uint64_t number, uint64_t update) { return absl::StrFormat("%s%09d-%d", kCuts, number, update); }
 
@@ -320,6 +325,64 @@ absl::Status DownloadParts(const v1::ArchiveCut& cut, const std::string& folder,
   return absl::OkStatus();
 }
 
+// Whether the folder has an experiment whose run has not begun. Of a run that an interrupted restore has moved there
+// partly, the name is missing, too.
+bool IsPrepared(const std::string& run_dir) {
+  const auto has_none = [&run_dir](const char* folder) {
+    const auto names = ListFolder(run_dir + folder);
+    return names.ok() && names->empty();
+  };
+  std::error_code error;
+  return FileExists(absl::StrCat(run_dir, "/", kExperiment)) && !FileExists(run_dir + "/run_id") &&
+         (fs::exists(run_dir + kRestoring, error) || (has_none("/checkpoints") && has_none("/replay")));
+}
+
+absl::StatusOr<v1::Experiment> LoadCompared(const std::string& file) {
+  ASSIGN_OR_RETURN(v1::Experiment experiment, LoadExperiment(file, ""));
+  experiment = ResolveExperiment(std::move(experiment));
+  experiment.clear_description();
+  experiment.mutable_run()->clear_env_steps();
+  DropTaskFiles(experiment.mutable_task_options());  // their sums stay
+  return experiment;
+}
+
+// INVALID_ARGUMENT, naming the first difference, unless the cut is of the experiment for which the folder is prepared.
+// Only steps and description may differ.
+absl::Status CheckPrepared(const std::string& run_dir, const std::string& place, const v1::ArchiveCut& cut,
+                           Store* store) {
+  const std::string begun = run_dir + kRestoring, held = absl::StrCat(begun, "/", kExperiment);
+  for (const v1::ArchivedFile& file : cut.files()) {
+    if (file.path() != kExperiment) continue;
+    v1::ArchiveCut only;
+    *only.add_files() = file;
+    RETURN_IF_ERROR(DownloadParts(only, begun + "/objects", store));
+    RETURN_IF_ERROR(Annotate(WriteParts(file, begun + "/objects", held), place));
+  }
+  ASSIGN_OR_RETURN(const v1::Experiment archived, LoadCompared(held));
+  ASSIGN_OR_RETURN(const v1::Experiment planned, LoadCompared(absl::StrCat(run_dir, "/", kExperiment)));
+  std::string difference;
+  google::protobuf::util::MessageDifferencer differencer;
+  differencer.ReportDifferencesToString(&difference);
+  if (differencer.Compare(archived, planned)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(place, " holds run ", cut.run_id(), " of another experiment than ",
+                                                 run_dir, ": ", difference.substr(0, difference.find('\n')),
+                                                 "; name another place, or repeat the options of that run"));
+}
+
+// Moves the entries of a restored run, the file `last` after all others.
+absl::Status MoveRun(const std::string& run, const std::string& run_dir, const std::string& last) {
+  ASSIGN_OR_RETURN(std::vector<std::string> entries, ListFolder(run));
+  std::partition(entries.begin(), entries.end(), [&last](const std::string& name) { return name != last; });
+  std::error_code error;
+  for (const std::string& name : entries) {
+    const fs::path to = fs::path(run_dir) / name;
+    if (fs::is_directory(to, error)) fs::remove_all(to, error);  // empty, or of a call that was interrupted
+    fs::rename(fs::path(run) / name, to, error);
+    if (error) return ErrnoStatus(error.value(), absl::StrCat("move the run to ", run_dir));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<Copied> CopyRun(const std::string& given, const std::string& place, const CopyOptions& options) {
@@ -356,14 +419,17 @@ absl::StatusOr<Newest> FindNewest(Store* store, const std::string& place) {
 
 absl::StatusOr<v1::ArchiveCut> Restore(const std::string& place, const std::string& given, bool own) {
   constexpr int kAttempts = 5;
-  const std::string run_dir = WithoutSlash(given), begun = run_dir + "/.restoring";
+  const std::string run_dir = WithoutSlash(given), begun = run_dir + kRestoring;
   std::error_code error;
+  const bool prepared = own && IsPrepared(run_dir);
   // The folder itself may be a volume that cannot be renamed, so all happens inside of it.
-  const std::string last = "experiment.textproto";  // it comes last: a folder without it counts as empty
-  if (fs::exists(begun, error) && !FileExists(run_dir + "/" + last)) {  // an interrupted call: begin again
+  const std::string last = prepared ? "run_id" : kExperiment;  // a folder without it counts as prepared, or as empty
+  if (prepared) {
+    fs::remove_all(begun, error);
+  } else if (fs::exists(begun, error) && !FileExists(run_dir + "/" + last)) {  // an interrupted call: begin again
     for (const auto& entry : fs::directory_iterator(run_dir, error)) fs::remove_all(entry.path(), error);
   }
-  if (fs::exists(run_dir, error) && !fs::is_empty(run_dir, error)) {
+  if (!prepared && fs::exists(run_dir, error) && !fs::is_empty(run_dir, error)) {
     return absl::InvalidArgumentError(absl::StrCat(run_dir, ": not empty; an archive is copied to a new folder"));
   }
   ASSIGN_OR_RETURN(const auto store, Store::Open(place));
@@ -371,6 +437,11 @@ absl::StatusOr<v1::ArchiveCut> Restore(const std::string& place, const std::stri
   if (newest.last == 0) return absl::NotFoundError(absl::StrCat(place, ": no archive of a run"));
   const bool made = !fs::exists(run_dir, error);
   RETURN_IF_ERROR(MakeFolders(begun));
+  if (absl::Status same = prepared ? CheckPrepared(run_dir, place, newest.cut, store.get()) : absl::OkStatus();
+      !same.ok()) {
+    fs::remove_all(begun, error);
+    return same;
+  }
   const std::string objects = begun + "/objects", run = begun + "/run";
   ASSIGN_OR_RETURN(const uint64_t free, FreeBytes(begun));
   if (const uint64_t most = MostBytes(newest.cut); free < most) {
@@ -400,12 +471,7 @@ absl::StatusOr<v1::ArchiveCut> Restore(const std::string& place, const std::stri
     fs::remove_all(made ? run_dir : begun, error);
     return got;
   }
-  ASSIGN_OR_RETURN(const std::vector<std::string> entries, ListFolder(run));
-  for (const std::string& name : entries) {
-    if (name != last && !error) fs::rename(fs::path(run) / name, fs::path(run_dir) / name, error);
-  }
-  if (!error) fs::rename(fs::path(run) / last, fs::path(run_dir) / last, error);
-  if (error) return ErrnoStatus(error.value(), absl::StrCat("move the run to ", run_dir));
+  RETURN_IF_ERROR(MoveRun(run, run_dir, last));
   fs::remove_all(begun, error);
   RETURN_IF_ERROR(SyncFile(run_dir));
   return newest.cut;

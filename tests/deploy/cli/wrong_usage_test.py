@@ -125,6 +125,7 @@ class WrongUsageTest(unittest.TestCase):
                 (("sweep", "cartpole/cost_budgets", "--backend", "kubernetes", "--tls", self.folder), "name it with --tls-secret"),
                 (("train", "cartpole/datacom", "--images", "x"), "--images: --backend local uses no images; use --backend kubernetes"),
                 (("train", "cartpole/datacom", "--backend", "kubernetes", "--archive", "x"), "deploy/kubernetes/fetch"),
+                (("sweep", "cartpole/cost_budgets", "--backend", "kubernetes", "--archive", "x"), "deploy/kubernetes/fetch"),
                 (("status", "nosuch/run"), "; e.g. datacom status runs/first, or datacom status 127.0.0.1:7000"),
                 (("status", self.folder), "is not a run folder: it has no experiment.textproto; name the --run-dir of a run, e.g. "
                                           "runs/cartpole-datacom-1"),
