@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/framed_file.h"
 #include "common/base/status.h"
+#include "common/transitions/replay_layout.h"
 #include "replay/checked_word.h"
 
 namespace datacom::replay {
