@@ -203,6 +203,7 @@ absl::StatusOr<int> Rollout::StepMember(MemberState* state) {
   const uint64_t room = std::min<uint64_t>(allowance.rows - unsent, state->chunk.capacity() - unsent);
   const int batch = static_cast<int>(std::min<uint64_t>(room, state->environments->acting().size()));
   const bool timed = iteration_ % kTimedEvery == 0;
+  Send();  // members that cannot step need not wait for this one
   Act(state, batch, timed);
   const Clock::Time before = timed ? options_.clock->Now() : Clock::Time{};
   int ended = 0, abandoned = 0;

@@ -2,8 +2,9 @@
 //
 // In each iteration, for each member: one batch of actions, one step of each environment in the batch, and their rows
 // are appended to the member's chunk. Credit limits the batch; the environments take turns. A chunk goes to the session
-// when it is full, after a few iterations, and immediately when its member cannot step; no timer is involved. When no
-// member can step, the loop waits for credit or a snapshot, whichever comes first.
+// when it is full, after a few iterations, and immediately when its member cannot step; no timer is involved. Chunks of
+// several members are sent together, before the next member steps. When no member can step, the loop waits for credit
+// or a snapshot, whichever comes first.
 //
 // The replay may change the session's assignment at any time. The environments of a new member begin at once, as soon
 // as there are a snapshot and credit. When a member leaves, its environments finish their episodes; then it is

@@ -79,6 +79,7 @@ class StoreStream : public grpc::ServerBidiReactor<Request, Reply>, public Store
     if (!ok || !heard.ok()) {
       request_ = Request();
       Close(heard.status());
+      streams_->NotifyAll();  // of the chunks whose last one is missing
       return;
     }
     if (request_.ByteSizeLong() > kKeptRequestBytes) request_ = Request();  // frees its memory

@@ -42,7 +42,8 @@ class CallLimit {
   CallLimit(uint64_t limit, const Clock* clock, Connections connections)
       : limit_(limit), clock_(clock), connections_(std::move(connections)) {}
 
-  // `begun`: all calls so far. Call it every few milliseconds, less often while few calls begin; asks for the counts once a second and beyond the limit.
+  // `begun`: all calls so far. Call it every few milliseconds, less often while few calls begin; asks for the counts
+  // once a second and beyond the limit.
   void Tick(uint64_t begun);
 
   // Counts a new connection from an address (AddressOf, common/rpc/listener.h). False: it is to be refused.

@@ -33,7 +33,7 @@ namespace {
 
 // A look at gRPC's count of calls takes 40 us, so a server that begins fewer than kFewCalls between two looks waits
 // longer for the next one.
-constexpr std::chrono::milliseconds kQuietTick{25};
+constexpr std::chrono::milliseconds kQuietTick{10};
 constexpr uint64_t kFewCalls = 20;
 constexpr int kConcurrentStreams = 1000;  // of a connection; a role has a handful open
 
@@ -81,7 +81,7 @@ struct Server::Port {
   CallCounts counts;
   std::unique_ptr<CallLimit> limit;
   bool flooded = false;
-  uint64_t begun = 0;  // calls at the last look
+  uint64_t begun = 0;                  // calls at the last look
   std::unique_ptr<Listener> listener;  // stops before the others end
 
   // UNAVAILABLE naming the address.

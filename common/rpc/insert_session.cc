@@ -63,7 +63,7 @@ class InsertSessionImpl final : public InsertSession {
     if (members_[member].released) return;
     members_[member].released = true;
     ++unsent_releases_;
-    changed_.NotifyAll();
+    MakeReady();
   }
 
   Allowance allowance(uint32_t member) const override {
@@ -104,7 +104,7 @@ class InsertSessionImpl final : public InsertSession {
 
   void Send() override {
     MutexLock lock(&mutex_);
-    changed_.NotifyAll();
+    MakeReady();
   }
 
   uint64_t acknowledged(uint32_t member) const override {
@@ -117,7 +117,7 @@ class InsertSessionImpl final : public InsertSession {
   absl::Status Flush(std::chrono::milliseconds timeout) override {
     const auto deadline = std::chrono::steady_clock::now() + timeout;
     MutexLock lock(&mutex_);
-    changed_.NotifyAll();
+    MakeReady();
     while (true) {
       uint64_t left_rows = 0;
       for (const Member& state : members_) left_rows += state.next_sequence - state.acknowledged;
@@ -147,12 +147,13 @@ class InsertSessionImpl final : public InsertSession {
   using Request = std::shared_ptr<v1::InsertRequest>;
   struct Member {
     uint64_t next_sequence = 0, acknowledged = 0, limit = 0, min_policy_update = 0;
-    uint64_t hold_until = 0;              // send nothing until the limit reaches this
-    bool served = false;                  // is in the assignment
-    bool released = false;                // the caller will append no further rows under this assignment
-    bool release_sent = false;            // the release was sent on this stream
-    std::deque<Request> queue;            // appended but not acknowledged, in order
-    size_t sent = 0;                      // entries of the queue sent on this stream
+    uint64_t hold_until = 0;    // send nothing until the limit reaches this
+    bool served = false;        // is in the assignment
+    bool released = false;      // the caller will append no further rows under this assignment
+    bool release_sent = false;  // the release was sent on this stream
+    std::deque<Request> queue;  // appended but not acknowledged, in order
+    size_t ready = 0;           // entries of the queue that may be sent
+    size_t sent = 0;            // of them, sent on this stream
   };
   using Stream = grpc::ClientReaderWriter<v1::InsertRequest, v1::InsertReply>;
 
@@ -183,6 +184,11 @@ class InsertSessionImpl final : public InsertSession {
   void CountReleases() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     unsent_releases_ = static_cast<size_t>(std::count_if(
         members_.begin(), members_.end(), [](const Member& state) { return state.released && !state.release_sent; }));
+  }
+
+  void MakeReady() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    for (Member& state : members_) state.ready = state.queue.size();
+    changed_.NotifyAll();
   }
 
   void Notify() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -274,7 +280,7 @@ class InsertSessionImpl final : public InsertSession {
   bool NextChunk(std::vector<Request>* requests) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     for (size_t i = 0; i < members_.size(); ++i) {
       Member& state = members_[(next_turn_ + i) % members_.size()];
-      if (state.sent >= state.queue.size() || state.limit < state.hold_until) continue;
+      if (state.sent >= state.ready || state.limit < state.hold_until) continue;
       next_turn_ = (next_turn_ + i + 1) % members_.size();
       requests->push_back(state.queue[state.sent++]);
       return true;
@@ -331,6 +337,7 @@ class InsertSessionImpl final : public InsertSession {
         const v1::Chunk& chunk = state.queue.front()->chunk();
         if (chunk.first_sequence() + chunk.row_count() > state.acknowledged) break;
         state.queue.pop_front();
+        state.ready -= state.ready > 0 ? 1 : 0;
         state.sent -= state.sent > 0 ? 1 : 0;
       }
     }

@@ -58,12 +58,13 @@ class InsertSession {
   // Queues rows [next_sequence, next_sequence + rows); columns and fault as in proto Chunk. Never blocks; the credit
   // bounds the queue. FAILED_PRECONDITION when the session ended (register again).
   virtual absl::Status Append(uint32_t member, uint32_t rows, std::string columns, const std::string& fault) = 0;
-  // Lets the background thread send what was appended: one call for the rows of many members wakes each process once.
+  // Lets the background thread send what was appended. One call for the rows of many members wakes each process once.
+  // Flush and Release send, too.
   virtual void Send() = 0;
   virtual uint64_t acknowledged(uint32_t member) const = 0;  // next_sequence that the replay confirmed
   virtual Changes& changes() = 0;                            // Options::changes, to wait on
-  // Sends, and blocks until everything appended is acknowledged, the session ended, or the timeout (DEADLINE_EXCEEDED with the
-  // count left).
+  // Sends, and blocks until everything appended is acknowledged, the session ended, or the timeout (DEADLINE_EXCEEDED
+  // with the count left).
   virtual absl::Status Flush(std::chrono::milliseconds timeout) = 0;
   virtual bool finished() const = 0;  // the run has all its rows
   // OK while usable; NOT_FOUND: session ended, register again; otherwise permanent.

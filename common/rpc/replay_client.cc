@@ -17,7 +17,7 @@ namespace datacom {
 namespace {
 
 constexpr size_t kWindow = 32;  // draws requested on the stream at a time; the replay queues at most 64
-constexpr size_t kEnough = 8;   // with so many on the stream, a request may wait for the next announcement
+constexpr size_t kEnough = 24;  // with so many on the stream, a request may wait for the next announcement
 constexpr std::chrono::milliseconds kCloseGrace{2000};
 
 // The owner thread keeps a stream open and writes; a reader thread per stream reads replies. mutex_ guards the state.

@@ -63,7 +63,7 @@ class FakeInsertSession : public InsertSession {
   // Read by the test.
   std::vector<ReceivedRow> rows;
   std::vector<uint32_t> chunk_rows;
-  std::vector<size_t> sent;  // rows so far at each Send
+  std::vector<size_t> sent;                             // rows so far at each Send
   std::string fault;                                    // of the newest chunk
   std::vector<std::pair<uint32_t, uint64_t>> released;  // member and number of the assignment
 

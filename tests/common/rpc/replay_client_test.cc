@@ -177,17 +177,17 @@ class SlowReplay : public v1::Replay::Service {
   std::vector<std::pair<uint64_t, uint64_t>> requests_ ABSL_GUARDED_BY(mutex_);
 };
 
-TEST(DrawStream, ARequestBeyondTheFirstEightTravelsWithAnAnnouncement) {
+TEST(DrawStream, ARequestBeyondTheFirst24TravelsWithAnAnnouncement) {
   SlowReplay service;
   const auto server = Server::Start("127.0.0.1:0", {&service}).value();
   auto draws = DrawStream::Open({.channel = server->InProcessChannel(), .run_id = "run"});
-  for (uint64_t update = 1; update <= 12; ++update) draws->Request(update);
+  for (uint64_t update = 1; update <= 30; ++update) draws->Request(update);
   std::vector<std::pair<uint64_t, uint64_t>> expected;
-  for (uint64_t update = 1; update <= 8; ++update) expected.emplace_back(update, 0);
-  EXPECT_THAT(service.Requests(8), ElementsAreArray(expected));
+  for (uint64_t update = 1; update <= 24; ++update) expected.emplace_back(update, 0);
+  EXPECT_THAT(service.Requests(24), ElementsAreArray(expected));
   draws->Announce(3);
-  expected.emplace_back(9, 3);
-  EXPECT_THAT(service.Requests(9), ElementsAreArray(expected));
+  expected.emplace_back(25, 3);
+  EXPECT_THAT(service.Requests(25), ElementsAreArray(expected));
   draws.reset();
 }
 
