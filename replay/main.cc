@@ -13,6 +13,7 @@
 #include "common/metrics/metrics.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/role_flags.h"
+#include "datacom/v1/experiment.pb.h"
 #include "replay/replay_service.h"
 #include "replay/settings.h"
 #include "replay/starts.h"
