@@ -1,4 +1,4 @@
-"""The shield as a step of LeRobot's processors (0.4 or newer), in their registry as "datacom_shield".
+"""The shield as a step of LeRobot's processors (0.4 or newer), in their registry as "datacom_shield"::
 
     from lerobot.processor import RobotProcessorPipeline
     from lerobot.processor.converters import robot_action_observation_to_transition, transition_to_robot_action
