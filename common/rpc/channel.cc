@@ -31,8 +31,8 @@
 namespace datacom {
 namespace {
 
-// A look at gRPC's count of calls takes 40 us, so a server that begins fewer than kFewCalls between two looks waits
-// longer for the next one.
+// gRPC renders JSON for each look at its count of calls. So a server that begins fewer than kFewCalls between two looks
+// waits longer for the next one.
 constexpr std::chrono::milliseconds kQuietTick{10};
 constexpr uint64_t kFewCalls = 20;
 constexpr int kConcurrentStreams = 1000;  // of a connection; a role has a handful open

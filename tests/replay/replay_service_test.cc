@@ -23,6 +23,20 @@ class ReplayServiceTest : public ServedReplay {
   std::unique_ptr<DrawStream> Learner(uint32_t incarnation = 1) {
     return DrawStream::Open({channel_, "run", SmallSchema().fingerprint(), incarnation});
   }
+  // An insert stream of a session, opened.
+  auto OpenInsert(grpc::ClientContext* context, uint32_t session, uint64_t incarnation) {
+    stub_ = v1::Replay::NewStub(channel_);
+    auto stream = stub_->Insert(context);
+    v1::InsertRequest request;
+    *request.mutable_open()->mutable_hello() = MakeHello("run", SmallSchema().fingerprint());
+    request.mutable_open()->set_session(session);
+    request.mutable_open()->set_incarnation(incarnation);
+    EXPECT_TRUE(stream->Write(request));
+    return stream;
+  }
+
+ private:
+  std::unique_ptr<v1::Replay::Stub> stub_;
 };
 
 TEST_F(ReplayServiceTest, ARunCompletesOverRealStreams) {
@@ -81,14 +95,9 @@ TEST_F(ReplayServiceTest, AfterARefusedChunkTheStreamAcceptsTheNext) {
     const uint64_t incarnation = sync ? 2 : 1;
     const auto registered = store_->Register("actor-0", incarnation, 1);
     ASSERT_THAT(registered, IsOk());
-    auto stub = v1::Replay::NewStub(channel_);
     grpc::ClientContext context;
-    auto stream = stub->Insert(&context);
+    auto stream = OpenInsert(&context, registered->session(), incarnation);
     v1::InsertRequest request;
-    *request.mutable_open()->mutable_hello() = MakeHello("run", SmallSchema().fingerprint());
-    request.mutable_open()->set_session(registered->session());
-    request.mutable_open()->set_incarnation(incarnation);
-    ASSERT_TRUE(stream->Write(request));
     *request.mutable_chunk() = MakeChunk(0, 3, SimpleRows(3, 2));  // a gap: 0 is expected
     ASSERT_TRUE(stream->Write(request));
     v1::InsertReply reply;
@@ -116,14 +125,9 @@ TEST_F(ReplayServiceTest, AnswersTheLastOfSeveralChunks) {
   Serve(SmallOptions(1));
   const auto registered = store_->Register("actor-0", 1, 1);
   ASSERT_THAT(registered, IsOk());
-  auto stub = v1::Replay::NewStub(channel_);
   grpc::ClientContext context;
-  auto stream = stub->Insert(&context);
+  auto stream = OpenInsert(&context, registered->session(), 1);
   v1::InsertRequest request;
-  *request.mutable_open()->mutable_hello() = MakeHello("run", SmallSchema().fingerprint());
-  request.mutable_open()->set_session(registered->session());
-  request.mutable_open()->set_incarnation(1);
-  ASSERT_TRUE(stream->Write(request));
   v1::InsertReply reply;
   ASSERT_TRUE(stream->Read(&reply));
   for (const uint64_t first : {0, 2, 4}) {
@@ -146,12 +150,8 @@ TEST_F(ReplayServiceTest, ALateReaderStillGetsARefusalForEveryMember) {
   ASSERT_THAT(registered, IsOk());
   ASSERT_EQ(registered->assignment().members_size(), 2);
   grpc::ClientContext context;
-  auto stream = v1::Replay::NewStub(channel_)->Insert(&context);
+  auto stream = OpenInsert(&context, registered->session(), 1);
   v1::InsertRequest request;
-  *request.mutable_open()->mutable_hello() = MakeHello("run", SmallSchema().fingerprint());
-  request.mutable_open()->set_session(registered->session());
-  request.mutable_open()->set_incarnation(1);
-  ASSERT_TRUE(stream->Write(request));
   *request.mutable_chunk() = MakeChunk(0, 3, SimpleRows(3, 2));        // a gap
   for (int i = 0; i < 5000; ++i) ASSERT_TRUE(stream->Write(request));  // more answers than the connection buffers
   *request.mutable_chunk() = MakeChunk(1, 3, SimpleRows(3, 2));
