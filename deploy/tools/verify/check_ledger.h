@@ -135,9 +135,10 @@ class EpisodeRecords {
 struct SeenViolation {
   uint64_t row = 0;  // its transition, from 0
   uint64_t id = 0;
-  uint32_t line_crc = 0;  // CRC-32C of its line without the actor
+  uint32_t crc = 0;  // ViolationChecksum
 };
-uint32_t LineChecksum(const std::vector<std::string>& cells);
+// CRC-32C of a violation's line without the actor, whom the rings do not know.
+uint32_t ViolationChecksum(LedgerViolation violation);
 
 struct LedgerState {
   std::vector<std::unique_ptr<StepReader>> files;      // by member; null where there is none

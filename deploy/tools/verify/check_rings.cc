@@ -367,7 +367,7 @@ void MemberPass::CheckViolation(uint64_t number, const char* row, const LedgerSt
   }
   violation.raw_action = floats(schema.raw_column());
   violation.executed_action = floats(schema.executed_column());
-  if (LineChecksum(ledger::ViolationCells(violation)) == seen.line_crc) return;
+  if (ViolationChecksum(violation) == seen.crc) return;
   run_->report->Damage(ledger::kViolationsPath,
                        absl::StrCat("line ", seen.id + 1, ": differs from row ", number, " of ", RowsFile(member_)));
 }

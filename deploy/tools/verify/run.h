@@ -40,8 +40,8 @@ class Report {
   void Part(absl::string_view kind, absl::string_view counts);
   // Something that is no damage but worth knowing.
   void Note(absl::string_view text, Repair repair = nullptr);
-  // `file` is relative to the run folder; `what` begins with the position. Only the first findings of a file are kept;
-  // the others are counted.
+  // `file` is relative to the run folder; `what` begins with the position, or with the file's name, which is cut. Only
+  // the first findings of a file are kept; the others are counted.
   void Damage(const std::string& file, absl::string_view what, Repair repair = nullptr);
 
   bool sound() const { return damages_.empty(); }
