@@ -1,6 +1,7 @@
 #include "deploy/tools/verify/check_ledger.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -22,6 +23,35 @@ struct Expected {
   LedgerStep step;
 };
 
+// The steps of a member in their order.
+class MemberSteps {
+ public:
+  // Adds the next one. `wrong` receives what is wrong with its place. Returns its environment.
+  const CountedEpisode& Add(const LedgerStep& next, std::string* wrong) {
+    CountedEpisode& counted = environments_[{next.session, next.environment}];
+    *wrong = WrongPlace(next, counted.newest, all_known_);
+    if (next.step == 0 || !replay::Follows(counted.newest, next.episode, next.step)) {
+      counted = CountedEpisode{};
+      counted.whole = next.step == 0;
+    }
+    counted.newest = {true, /*last=*/false, next.episode, next.step};
+    const double cost = std::max(0.0, static_cast<double>(next.cost));
+    counted.sum_cost += cost;
+    counted.max_violation = std::max(counted.max_violation, cost);
+    if (cost > 0) ++counted.violating_steps;
+    return counted;
+  }
+  // Some steps are unknown: any may come next.
+  void Skip() {
+    environments_.clear();
+    all_known_ = false;
+  }
+
+ private:
+  bool all_known_ = true;
+  std::map<std::pair<uint32_t, uint32_t>, CountedEpisode> environments_;  // by session and environment
+};
+
 class LedgerPass {
  public:
   LedgerPass(VerifiedRun* run, const std::vector<uint64_t>& wanted_from, const std::map<uint32_t, std::string>& actors,
@@ -32,7 +62,7 @@ class LedgerPass {
         episodes_(episodes),
         state_(state),
         kept_bytes_(run->KeptLength(ledger::kViolationsPath)),
-        order_(run->members(), StepOrder(/*from_start=*/true)) {}
+        steps_(run->members()) {}
 
   void Go();
 
@@ -57,7 +87,7 @@ class LedgerPass {
   const uint64_t kept_bytes_;               // of violations.csv at the newest checkpoint
   std::unique_ptr<ViolationReader> lines_;  // null: missing or damaged
   std::optional<LedgerViolation> line_;     // the line that was read last; empty if it cannot be read
-  std::vector<StepOrder> order_;
+  std::vector<MemberSteps> steps_;
   std::vector<Expected> expected_;  // violations in the current block of steps
   uint64_t transitions_ = 0, longest_ = 0;
   uint64_t comparable_rows_ = UINT64_MAX;  // violations are compared up to this row: beyond it a step is unknown
@@ -132,15 +162,15 @@ void LedgerPass::AddStep(uint32_t member, uint64_t row) {
   const absl::StatusOr<const LedgerStep*> read = state_->files[member]->Step(row);
   if (!read.ok()) {
     run_->report->Damage(ledger::StepsPath(member), absl::StrCat("record ", row, ": its checksum is wrong"));
-    order_[member].Skip();
+    steps_[member].Skip();
     return StopComparing(row);
   }
   const LedgerStep& step = **read;
   std::string wrong;
-  const StepOrder::Environment& environment = order_[member].Add(step, &wrong);
+  const CountedEpisode& counted = steps_[member].Add(step, &wrong);
   if (!wrong.empty()) run_->report->Damage(ledger::StepsPath(member), absl::StrCat("record ", row, ": ", wrong));
   if (const EpisodeRow* episode = episodes_->Find(member, row + 1)) {
-    episodes_->CompareWithSteps(member, *episode, step, environment, "the steps of the ledger");
+    episodes_->CompareWithSteps(*episode, step, counted);
   }
   if (step.cost > 0) expected_.push_back({row, member, step});
 }
@@ -215,6 +245,16 @@ void LedgerPass::CompareEnd() {
 }
 
 }  // namespace
+
+std::string WrongPlace(const LedgerStep& next, const replay::NewestRow& newest, bool all_known) {
+  if (next.environment >= replay::kMaxEnvironments) {
+    return absl::StrCat(Name(next), ": there are at most ", replay::kMaxEnvironments, " environments");
+  }
+  if (replay::Follows(newest, next.episode, next.step)) return "";
+  if (!newest.known) return all_known ? absl::StrCat(Name(next), " is the first of its environment") : "";
+  return absl::StrCat(Name(next), " follows episode ", newest.episode, ", step ", newest.step,
+                      newest.last ? ", its last" : "");
+}
 
 uint32_t ViolationChecksum(LedgerViolation violation) {
   violation.actor.clear();

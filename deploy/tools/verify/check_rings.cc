@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -180,8 +181,7 @@ class MemberPass {
         ledger_(ledger->files[member].get()),
         violations_(ledger->violations[member]),
         episodes_(episodes),
-        tracker_(offsets_, run->settings.discount),
-        order_(rings.rows->first() == 0) {}
+        tracker_(std::in_place, offsets_, run->settings.discount) {}
 
   HeldSessions Go();
   uint64_t held() const { return held_; }
@@ -212,8 +212,7 @@ class MemberPass {
   StepReader* const ledger_;
   const std::vector<SeenViolation>& violations_;
   EpisodeRecords* const episodes_;
-  replay::EpisodeTracker tracker_;
-  StepOrder order_;
+  std::optional<replay::EpisodeTracker> tracker_;
   HeldSessions sessions_;
   std::unordered_map<uint32_t, uint64_t> next_sequence_;
   size_t next_violation_ = 0;
@@ -275,7 +274,7 @@ HeldSessions MemberPass::Go() {
 
 void MemberPass::Skip(uint64_t to, FailureCopies* copies) {
   copies->SkipTo(to);
-  order_.Skip();
+  tracker_.emplace(offsets_, run_->settings.discount);
   next_sequence_.clear();
   sessions_.from_start = false;
   known_from_ = to;
@@ -302,7 +301,7 @@ void MemberPass::Block(uint64_t from, const std::string& records, FailureCopies*
     }
     if (at.cost > 0) CheckViolation(number, row, at);
     copies->Compare(number, at.cost > 0, absl::string_view(row, bytes));
-    tracker_.Feed(number, row);
+    tracker_->Feed(number, row);
     CheckEpisode(number, row, at);
   }
   held_ += count;
@@ -310,8 +309,7 @@ void MemberPass::Block(uint64_t from, const std::string& records, FailureCopies*
 }
 
 void MemberPass::CheckOrder(uint64_t number, const char* row, const LedgerStep& at) {
-  std::string wrong;
-  order_.Add(at, &wrong);
+  const std::string wrong = WrongPlace(at, tracker_->Newest(at.session, at.environment), known_from_ == 0);
   if (!wrong.empty()) Damage(number, wrong);
   const auto sequence = At<uint64_t>(row, offsets_.sequence);
   const auto [found, is_new] = next_sequence_.try_emplace(at.session, sessions_.from_start ? 0 : sequence);
@@ -384,7 +382,7 @@ void MemberPass::CheckEpisode(uint64_t number, const char* row, const LedgerStep
 }
 
 void MemberPass::CheckFinished(uint64_t after, uint64_t up_to) {
-  for (const auto& [episode, first_row] : tracker_.Finished(after, up_to)) {
+  for (const auto& [episode, first_row] : tracker_->Finished(after, up_to)) {
     if (!episodes_->known()) break;
     if (const EpisodeRow* recorded = episodes_->Find(member_, episode.last_row())) {
       episodes_->CompareWithEpisode(member_, *recorded, episode);
@@ -395,7 +393,7 @@ void MemberPass::CheckFinished(uint64_t after, uint64_t up_to) {
                                         ", which ended with row ", episode.last_row() - 1));
     }
   }
-  tracker_.Forget(up_to);
+  tracker_->Forget(up_to);
 }
 
 }  // namespace
