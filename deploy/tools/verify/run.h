@@ -9,9 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -103,11 +101,10 @@ struct RecordFile {
   Csv csv;
   std::optional<size_t> kept;  // rows up to the length at the newest checkpoint, if that is known
 };
-// Reports what is wrong with the file by itself, and nothing if it is damaged or not there yet. `whole`: columns of
-// whole numbers and the largest of each; `words`: the columns that hold words.
+// Reports what is wrong with the file by itself, and returns nothing if it is damaged or not there yet. `whole`: of
+// CheckRecords.
 std::optional<RecordFile> ReadRecordFile(VerifiedRun* run, const std::string& file,
-                                         const std::vector<std::pair<const char*, uint64_t>>& whole,
-                                         const std::set<std::string>& words = {});
+                                         const std::map<std::string, uint64_t>& whole);
 
 // Repairs that have one right answer. Each returns what it did.
 //
