@@ -31,6 +31,11 @@ struct NewestRow {
   bool last = false;   // it ended its episode
   uint32_t episode = 0, step = 0;
 };
+// Whether a row can follow it: the row continues the episode with the next step, or begins a later one with step 0.
+inline bool Follows(const NewestRow& newest, uint32_t episode, uint32_t step) {
+  const bool continues = newest.known && !newest.last && episode == newest.episode && step == newest.step + 1;
+  return continues || (step == 0 && (!newest.known || episode > newest.episode));
+}
 
 class EpisodeTracker {
  public:

@@ -96,7 +96,7 @@ absl::Status RowOrder::Check(const EpisodeTracker& held, uint32_t session, const
     for (uint32_t row = from; row < count; ++row) RETURN_IF_ERROR(CheckRow(columns, count, row));
   }
   ++calls_;
-  // Whether each row continues or begins an episode of the environment `lanes` rows before it.
+  // Whether each row is of the environment of the row `lanes` before it, and Follows it.
   const auto repeats = [&](size_t first, size_t lanes) {
     uint32_t wrong = 0;
     for (size_t row = first, before = first - lanes; row < count; ++row, ++before) {
@@ -123,9 +123,7 @@ absl::Status RowOrder::Check(const EpisodeTracker& held, uint32_t session, const
       if (repeats(row, row - from)) return absl::OkStatus();
     }
     const NewestRow& before = place.row;
-    const bool continues = before.known && !before.last && episode == before.episode && step == before.step + 1;
-    const bool begins = step == 0 && (!before.known || episode > before.episode);
-    if (!continues && !begins && (before.known || !held.has_gap())) {
+    if (!Follows(before, episode, step) && (before.known || !held.has_gap())) {
       if (!before.known) return Wrong("step", row, step, "is the first of its environment, which begins with 0");
       const std::string follows = absl::StrCat("of episode ", episode, " follows step ", before.step, " of episode ",
                                                before.episode, before.last ? ", its last" : "");

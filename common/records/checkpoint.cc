@@ -210,10 +210,10 @@ std::optional<v1::LearnerCheckpoint> CheckpointStore::Newest(std::vector<absl::S
 
 absl::Status CheckRunFile(const std::string& run_dir, const std::string& path, const FileEnd& end) {
   const std::string file = absl::StrCat(run_dir, "/", path);
-  RETURN_IF_ERROR(CheckFileEnd(file, end));
   std::error_code error;
-  const uint64_t bytes = std::filesystem::file_size(file, error);
-  if (!IsPoliciesPath(path) || error || bytes == end.bytes) return absl::OkStatus();
+  const uint64_t bytes = fs::file_size(file, error);
+  if (error && error != std::errc::no_such_file_or_directory) return ErrnoStatus(error.value(), file);
+  if (error || bytes == end.bytes || (bytes > end.bytes && !IsPoliciesPath(path))) return CheckFileEnd(file, end);
   return absl::DataLossError(absl::StrCat(file, " has ", bytes, " bytes, but ", end.bytes, " were recorded"));
 }
 
@@ -247,18 +247,37 @@ absl::Status CheckResume(const v1::LearnerCheckpoint& checkpoint, const std::str
                          const UpdateSchedule& updates) {
   const std::string name = absl::StrCat("the checkpoint at update ", checkpoint.update());
   if (checkpoint.run_id() != run_id) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(name, " belongs to run ", checkpoint.run_id(), ", not to run ", absl::Utf8SafeCHexEscape(run_id)));
+    return absl::FailedPreconditionError(absl::StrCat(name, " belongs to run \"",
+                                                      absl::Utf8SafeCHexEscape(checkpoint.run_id()),
+                                                      "\", not to run \"", absl::Utf8SafeCHexEscape(run_id), "\""));
   }
-  ASSIGN_OR_RETURN(v1::Experiment written, ParseExperiment(checkpoint.experiment(), "the checkpoint's experiment"));
+  const auto written = ParseExperiment(checkpoint.experiment(), "the checkpoint's experiment");
+  if (!written.ok()) return absl::FailedPreconditionError(written.status().message());  // of another build
   // Resolved again: the build that wrote it may have known fewer settings.
-  if (FixedSettings(ResolveExperiment(std::move(written))) != fixed) {
+  if (FixedSettings(ResolveExperiment(*written)) != fixed) {
     return absl::InvalidArgumentError(absl::StrCat("the experiment differs from the one of ", name,
                                                    ": a resumed run may change only ", kFreeOnResume));
   }
   if (checkpoint.update() <= updates.LastUpdate()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("run.env_steps=", updates.env_steps, " ends at update ",
                                                  updates.LastUpdate(), ", but ", name, " is later"));
+}
+
+void CheckCheckpoint(const std::string& run_dir, const v1::LearnerCheckpoint& checkpoint, const std::string& run_id,
+                     const std::string& fixed, const UpdateSchedule& updates,
+                     const std::function<void(const std::string& file, const absl::Status& problem)>& report) {
+  const std::string name = absl::StrCat("checkpoints/", checkpoint.update());
+  const auto report_as = [&](const std::string& file, const absl::Status& status) {
+    if (!status.ok()) report(file, Annotate(status, absl::StrCat(run_dir, "/", file)));
+  };
+  const absl::Status resumes = CheckResume(checkpoint, run_id, fixed, updates);
+  report_as(absl::IsInvalidArgument(resumes) ? "experiment.textproto" : name, resumes);
+  if (checkpoint.files().empty()) report_as(name, absl::DataLossError("it names no record files"));
+  for (const v1::FileEnd& file : checkpoint.files()) {
+    const absl::Status kept = CheckRunFile(run_dir, file.path(), {file.bytes(), file.sha256()});
+    if (!kept.ok())
+      report(file.path(), absl::Status(kept.code(), absl::StrCat(kept.message(), "; ", name, " names it")));
+  }
 }
 
 }  // namespace datacom

@@ -11,6 +11,7 @@
 #define DATACOM_COMMON_RECORDS_CHECKPOINT_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -67,8 +68,8 @@ std::string PoliciesPath(uint32_t epoch);
 // Whether a file below the run folder is one of them: it is written as a whole. Other files of a checkpoint grow.
 bool IsPoliciesPath(absl::string_view path);
 
-// The errors of CheckFileEnd for a file below the run folder, and DATA_LOSS when more follows in a file of policies:
-// only records grow after a checkpoint.
+// The errors of CheckFileEnd for a file below the run folder, an error if it is no file, and DATA_LOSS when more
+// follows in a file of policies: only records grow after a checkpoint.
 absl::Status CheckRunFile(const std::string& run_dir, const std::string& path, const FileEnd& end);
 
 // The id in a run folder's file run_id, which `train` writes. NOT_FOUND without the file.
@@ -87,6 +88,12 @@ absl::StatusOr<uint32_t> NextIncarnation(const std::string& path);
 // last.
 absl::Status CheckResume(const v1::LearnerCheckpoint& checkpoint, const std::string& run_id, const std::string& fixed,
                          const UpdateSchedule& updates);
+
+// CheckResume, and CheckRunFile of all files that the checkpoint names, at least one. `report` receives each problem
+// and the file that has it, below the run folder. The message begins with the file's path.
+void CheckCheckpoint(const std::string& run_dir, const v1::LearnerCheckpoint& checkpoint, const std::string& run_id,
+                     const std::string& fixed, const UpdateSchedule& updates,
+                     const std::function<void(const std::string& file, const absl::Status& problem)>& report);
 
 }  // namespace datacom
 

@@ -166,16 +166,19 @@ absl::StatusOr<Csv> ReadCompressed(const std::string& path) {
 
 }  // namespace
 
+absl::Status CheckRecords(const Csv& csv, std::map<std::string, uint64_t> whole) {
+  whole.emplace("member", std::numeric_limits<int>::max());
+  whole.emplace("env_steps", std::numeric_limits<int64_t>::max());
+  if (csv.has("epoch")) whole.emplace("epoch", std::numeric_limits<uint32_t>::max());
+  for (const auto& [column, most] : whole) RETURN_IF_ERROR(csv.CheckWhole(column, most));
+  return csv.CheckNumbers({"status", "abandoned_reason"});
+}
+
 absl::StatusOr<Csv> ReadRecords(const std::string& path) {
   absl::StatusOr<Csv> read = Csv::Read(path);
   if (absl::IsNotFound(read.status()) && !FileExists(path) && FileExists(path + ".gz")) read = ReadCompressed(path);
-  if (!read.ok()) return read;
-  Csv csv = *std::move(read);
-  RETURN_IF_ERROR(csv.CheckWhole("member", std::numeric_limits<int>::max()));
-  RETURN_IF_ERROR(csv.CheckWhole("env_steps", std::numeric_limits<int64_t>::max()));
-  if (csv.has("epoch")) RETURN_IF_ERROR(csv.CheckWhole("epoch", std::numeric_limits<uint32_t>::max()));
-  RETURN_IF_ERROR(csv.CheckNumbers({"status", "abandoned_reason"}));
-  return csv;
+  if (read.ok()) RETURN_IF_ERROR(CheckRecords(*read));
+  return read;
 }
 
 std::map<int, std::vector<size_t>> RowsByMember(const Csv& csv) {

@@ -94,6 +94,9 @@ class Csv {
 // whole numbers, and so must "epoch" if it exists; cells of any other column except "status" and "abandoned_reason"
 // must be empty or numbers.
 absl::StatusOr<Csv> ReadRecords(const std::string& path);
+// The same for a file that is read already. `whole`: the largest numbers of other columns that must hold whole numbers,
+// or smaller ones of these.
+absl::Status CheckRecords(const Csv& csv, std::map<std::string, uint64_t> whole = {});
 
 // Row indices of what ReadRecords returned, by the column "member", in file order.
 std::map<int, std::vector<size_t>> RowsByMember(const Csv& csv);

@@ -1,7 +1,9 @@
 #include "common/records/ledger.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -134,19 +136,34 @@ absl::Status CheckStart(const std::string& path, const std::string& expected, ui
       absl::StrCat(path, ": its header differs from the one that this build writes for this run"));
 }
 
-// The id of the last complete row before `offset`; the header has `header` bytes.
-absl::StatusOr<uint64_t> LastId(const std::string& path, uint64_t header, uint64_t offset) {
-  if (offset == header) return 0;
-  ASSIGN_OR_RETURN(const std::string tail,
-                   ReadBytes(path, std::max(header, offset - std::min(offset, kLongestLine)), offset));
-  const size_t before = tail.size() < 2 ? std::string::npos : tail.rfind('\n', tail.size() - 2);
-  const absl::string_view line = absl::string_view(tail).substr(before == std::string::npos ? 0 : before + 1);
-  uint64_t id = 0;
-  if (tail.back() == '\n' && absl::SimpleAtoi(line.substr(0, line.find(',')), &id)) return id;
-  return absl::DataLossError(absl::StrCat(path, ": no row ends at the recorded length of ", offset, " bytes"));
+struct LastRow {
+  uint64_t id = 0;   // 0: there is no row
+  uint64_t end = 0;  // bytes up to its end, or to that of the header
+};
+
+// The last whole row of violations.csv among the file's first `bytes`.
+absl::StatusOr<LastRow> FindLastRow(const std::string& path, uint64_t bytes) {
+  const uint64_t from = bytes - std::min(bytes, 2 * kLongestLine);
+  ASSIGN_OR_RETURN(const std::string tail, ReadBytes(path, from, bytes));
+  const absl::string_view whole = absl::string_view(tail).substr(0, tail.rfind('\n') + 1);  // npos + 1 is 0
+  const size_t before = whole.size() < 2 ? std::string::npos : whole.rfind('\n', whole.size() - 2);
+  LastRow last{0, from + whole.size()};
+  if (from == 0 && before == std::string::npos) return last;
+  const absl::string_view line = whole.substr(before + 1);
+  if (before != std::string::npos && absl::SimpleAtoi(line.substr(0, line.find(',')), &last.id)) return last;
+  return absl::DataLossError(absl::StrCat(path, ": no row with an id ends before byte ", bytes));
 }
 
 }  // namespace
+
+absl::StatusOr<uint64_t> CountViolations(const std::string& run_dir) {
+  const std::string path = absl::StrCat(run_dir, "/", ledger::kViolationsPath);
+  std::error_code missing;
+  const uint64_t bytes = std::filesystem::file_size(path, missing);
+  if (missing) return 0;
+  ASSIGN_OR_RETURN(const LastRow last, FindLastRow(path, bytes));
+  return last.id;
+}
 
 absl::StatusOr<std::unique_ptr<LedgerWriter>> LedgerWriter::Open(const Options& options, const FileEnds& ends) {
   if (ends.empty()) RETURN_IF_ERROR(MakeFolders(options.run_dir + "/ledger"));
@@ -182,8 +199,10 @@ absl::Status LedgerWriter::OpenViolations(const FileEnd& end) {
   ASSIGN_OR_RETURN(violations_, AppendFile::Open(path, end));
   if (end.bytes == 0) return violations_->Append(header);
   RETURN_IF_ERROR(CheckStart(path, header, end.bytes));
-  ASSIGN_OR_RETURN(last_id_, LastId(path, header.size(), end.bytes));
-  return absl::OkStatus();
+  ASSIGN_OR_RETURN(const LastRow last, FindLastRow(path, end.bytes));
+  last_id_ = last.id;
+  if (last.end == end.bytes) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(path, ": no row ends at the recorded length of ", end.bytes, " bytes"));
 }
 
 uint64_t LedgerWriter::transitions(uint32_t member) const {

@@ -136,7 +136,40 @@ class LedgerWriter {
   std::string record_;  // workspace
 };
 
+// The rows of violations.csv in their order, as far as the file went when it was opened. Not thread-safe; blocks on the
+// disk.
+class ViolationReader {
+ public:
+  // NOT_FOUND without a file; DATA_LOSS, naming line 1, when it is not the header of a ledger, or of one with another
+  // number of actions. A file whose header is unfinished has no rows.
+  static absl::StatusOr<std::unique_ptr<ViolationReader>> Open(const std::string& run_dir,
+                                                               std::optional<uint32_t> action_dim = {});
+  // Reads the next row; false when there is no other whole one.
+  bool Next();
+  uint64_t id() const { return lines_ == 0 ? 0 : lines_ - 1; }  // of the row that was read last
+  // DATA_LOSS, naming the line, when the row says another id.
+  absl::Status CheckId() const;
+  // The row, whose id is what it says. DATA_LOSS, naming the line, for other columns or a cell that is not a number.
+  absl::StatusOr<LedgerViolation> Violation() const;
+  const std::string& text() const { return line_; }
+  uint64_t lines() const { return lines_; }  // whole ones that were read, with the header
+  uint64_t bytes() const { return bytes_; }  // of these lines
+  uint64_t size() const { return size_; }    // of the file when it was opened
+
+ private:
+  explicit ViolationReader(std::string path);
+
+  const std::string path_;
+  std::ifstream file_;
+  uint64_t size_ = 0, bytes_ = 0, lines_ = 0;
+  uint32_t action_dim_ = 0;
+  std::string line_;
+};
+
 // Readers are thread-safe, block on the disk and ignore an unfinished last line or record.
+// The number of violations, which is the id of the last one; 0 without a ledger. Reads only the end of the file.
+// DATA_LOSS, naming the file, when no row is found there.
+absl::StatusOr<uint64_t> CountViolations(const std::string& run_dir);
 // NOT_FOUND, naming the existing ids, when there is no ledger or no such id; DATA_LOSS, naming file and line, when the
 // line cannot be read.
 absl::StatusOr<LedgerViolation> ReadViolation(const std::string& run_dir, uint64_t id);

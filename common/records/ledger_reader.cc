@@ -23,155 +23,106 @@ namespace {
 
 constexpr size_t kBlockRecords = 1 << 14;
 
-// Reads the cells of a row from left to right and keeps the first error.
-class RowReader {
- public:
-  RowReader(const std::string& line, std::string where) : cells_(absl::StrSplit(line, ',')), where_(std::move(where)) {}
-
-  size_t cells() const { return cells_.size(); }
-  const std::string& Text() { return cells_[next_++]; }
-  bool Skip(size_t count) {  // if the next cells are all empty, skips them and returns true
-    const bool empty = std::all_of(cells_.begin() + next_, cells_.begin() + next_ + count,
-                                   [](const std::string& cell) { return cell.empty(); });
-    if (empty) next_ += count;
-    return empty;
-  }
-  template <typename Integer>
-  void Read(Integer* value) {
-    if (!absl::SimpleAtoi(cells_[next_], value)) Fail();
-    ++next_;
-  }
-  void Read(float* value) {
-    if (!absl::SimpleAtof(cells_[next_], value)) Fail();
-    ++next_;
-  }
-  const absl::Status& status() const { return status_; }
-
- private:
-  void Fail() {
-    if (!status_.ok()) return;
-    status_ =
-        absl::DataLossError(absl::StrCat(where_, ", column ", next_ + 1, ": \"", cells_[next_], "\" is not a number"));
-  }
-
-  const std::vector<std::string> cells_;
-  const std::string where_;
-  size_t next_ = 0;
-  absl::Status status_;
-};
-
-absl::StatusOr<LedgerViolation> ParseViolation(const std::string& line, uint32_t action_dim, const std::string& where) {
-  RowReader row(line, where);
-  const size_t columns = ledger::ViolationColumns(action_dim).size();
-  if (row.cells() != columns) {
-    return absl::DataLossError(absl::StrCat(where, ": ", row.cells(), " columns instead of ", columns));
-  }
-  LedgerViolation v;
-  row.Read(&v.id);
-  row.Read(&v.member);
-  row.Read(&v.seed);
-  v.actor = row.Text();
-  row.Read(&v.session);
-  row.Read(&v.environment);
-  row.Read(&v.episode);
-  row.Read(&v.step);
-  row.Read(&v.env_steps);
-  row.Read(&v.policy_version);
-  if (!row.Skip(3)) {
-    v.judgement.emplace();
-    row.Read(&v.judgement->delta);
-    row.Read(&v.judgement->cvar);
-    row.Read(&v.judgement->slack);
-  }
-  row.Read(&v.cost);
-  for (std::vector<float>* action : {&v.raw_action, &v.executed_action}) {
-    action->resize(action_dim);
-    for (float& value : *action) row.Read(&value);
-  }
-  RETURN_IF_ERROR(row.status());
-  return v;
+bool Parse(const std::string& cell, float* value) { return absl::SimpleAtof(cell, value); }
+template <typename Integer>
+bool Parse(const std::string& cell, Integer* value) {
+  return absl::SimpleAtoi(cell, value);
 }
-
-// Visits every complete row of violations.csv until `visit` returns CANCELLED. Returns the last id.
-template <typename Visit>
-absl::StatusOr<uint64_t> VisitRows(const std::string& run_dir, const Visit& visit) {
-  const std::string path = absl::StrCat(run_dir, "/", ledger::kViolationsPath);
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::NotFoundError(absl::StrCat(path, " does not exist: ", run_dir, " has no ledger"));
-  std::string line;
-  std::getline(file, line);
-  const size_t fixed = ledger::ViolationColumns(0).size();
-  const size_t columns = std::vector<absl::string_view>(absl::StrSplit(line, ',')).size();
-  const auto action_dim = static_cast<uint32_t>(columns < fixed ? 0 : (columns - fixed) / 2);
-  if (line != absl::StrJoin(ledger::ViolationColumns(action_dim), ",")) {
-    return absl::DataLossError(absl::StrCat(path, " line 1: not the header of a ledger"));
-  }
-  uint64_t last = 0;
-  for (uint64_t number = 2; std::getline(file, line) && !file.eof(); ++number) {  // at eof the row is unfinished
-    const std::string where = absl::StrCat(path, " line ", number);
-    if (!absl::SimpleAtoi(line.substr(0, line.find(',')), &last) || last != number - 1) {
-      return absl::DataLossError(absl::StrCat(where, ": its id is not ", number - 1));
-    }
-    const absl::Status visited = visit(last, line, action_dim, where);
-    if (absl::IsCancelled(visited)) break;
-    RETURN_IF_ERROR(visited);
-  }
-  return last;
-}
-
-bool SameEpisode(const LedgerViolation& a, const LedgerViolation& b) {
-  return a.member == b.member && a.session == b.session && a.environment == b.environment && a.episode == b.episode;
-}
-
-// The largest violations so far, one of an episode, largest first. An episode that was pushed out by `most` larger ones
-// can return only with a larger violation.
-class Largest {
- public:
-  explicit Largest(size_t most) : most_(most) {}
-
-  void Add(const LedgerViolation& violation) {
-    const auto same = std::find_if(kept_.begin(), kept_.end(),
-                                   [&](const LedgerViolation& kept) { return SameEpisode(kept, violation); });
-    if (same != kept_.end()) {
-      if (!(violation.cost > same->cost)) return;
-      kept_.erase(same);
-    }
-    const auto place = std::find_if(kept_.begin(), kept_.end(),
-                                    [&](const LedgerViolation& kept) { return violation.cost > kept.cost; });
-    kept_.insert(place, violation);
-    if (kept_.size() > most_) kept_.pop_back();
-  }
-
-  const std::vector<LedgerViolation>& kept() const { return kept_; }
-
- private:
-  const size_t most_;
-  std::vector<LedgerViolation> kept_;
-};
 
 }  // namespace
 
+ViolationReader::ViolationReader(std::string path)
+    : path_(std::move(path)), file_(path_, std::ios::binary | std::ios::ate) {}
+
+absl::StatusOr<std::unique_ptr<ViolationReader>> ViolationReader::Open(const std::string& run_dir,
+                                                                       std::optional<uint32_t> action_dim) {
+  const std::string path = absl::StrCat(run_dir, "/", ledger::kViolationsPath);
+  std::unique_ptr<ViolationReader> reader(new ViolationReader(path));
+  if (!reader->file_) return absl::NotFoundError(absl::StrCat(path, " does not exist: ", run_dir, " has no ledger"));
+  reader->size_ = static_cast<uint64_t>(reader->file_.tellg());
+  reader->file_.seekg(0);
+  if (!reader->Next()) return reader;  // the learner writes the header with the first rows
+  const size_t fixed = ledger::ViolationColumns(0).size();
+  const size_t columns = 1 + std::count(reader->line_.begin(), reader->line_.end(), ',');
+  reader->action_dim_ = action_dim.value_or(columns < fixed ? 0 : static_cast<uint32_t>((columns - fixed) / 2));
+  if (reader->line_ == absl::StrJoin(ledger::ViolationColumns(reader->action_dim_), ",")) return reader;
+  return absl::DataLossError(
+      absl::StrCat(path, " line 1: not the header of a ledger with ", reader->action_dim_, " action values"));
+}
+
+bool ViolationReader::Next() {
+  std::string line;
+  if (!std::getline(file_, line) || file_.eof() || line.size() + 1 > size_ - bytes_) return false;
+  bytes_ += line.size() + 1;
+  ++lines_;
+  line_ = std::move(line);
+  return true;
+}
+
+absl::Status ViolationReader::CheckId() const {
+  uint64_t found = 0;
+  if (absl::SimpleAtoi(line_.substr(0, line_.find(',')), &found) && found == id()) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(path_, " line ", lines_, ": its id is not ", id()));
+}
+
+absl::StatusOr<LedgerViolation> ViolationReader::Violation() const {
+  const std::string where = absl::StrCat(path_, " line ", lines_);
+  const std::vector<std::string> cells = absl::StrSplit(line_, ',');
+  const size_t columns = ledger::ViolationColumns(action_dim_).size();
+  if (cells.size() != columns) {
+    return absl::DataLossError(absl::StrCat(where, ": ", cells.size(), " columns instead of ", columns));
+  }
+  absl::Status status;  // the first error
+  auto next = cells.begin();
+  const auto read = [&](auto* value) {
+    if (!Parse(*next, value)) {
+      status.Update(absl::DataLossError(
+          absl::StrCat(where, ", column ", next - cells.begin() + 1, ": \"", *next, "\" is not a number")));
+    }
+    ++next;
+  };
+  LedgerViolation v;
+  read(&v.id);
+  read(&v.member);
+  read(&v.seed);
+  v.actor = *next++;
+  for (uint32_t* value : {&v.session, &v.environment, &v.episode, &v.step}) read(value);
+  read(&v.env_steps);
+  read(&v.policy_version);
+  if (std::all_of(next, next + 3, [](const std::string& cell) { return cell.empty(); })) {
+    next += 3;
+  } else {
+    LedgerJudgement& judgement = v.judgement.emplace();
+    for (float* value : {&judgement.delta, &judgement.cvar, &judgement.slack}) read(value);
+  }
+  read(&v.cost);
+  for (std::vector<float>* action : {&v.raw_action, &v.executed_action}) {
+    action->resize(action_dim_);
+    for (float& value : *action) read(&value);
+  }
+  RETURN_IF_ERROR(status);
+  return v;
+}
+
 absl::Status VisitViolations(const std::string& run_dir, const std::function<void(const LedgerViolation&)>& visit) {
-  return VisitRows(run_dir,
-                   [&](uint64_t, const std::string& line, uint32_t action_dim, const std::string& where) {
-                     const absl::StatusOr<LedgerViolation> violation = ParseViolation(line, action_dim, where);
-                     if (violation.ok()) visit(*violation);
-                     return violation.status();
-                   })
-      .status();
+  ASSIGN_OR_RETURN(const std::unique_ptr<ViolationReader> reader, ViolationReader::Open(run_dir));
+  while (reader->Next()) {
+    RETURN_IF_ERROR(reader->CheckId());
+    ASSIGN_OR_RETURN(const LedgerViolation violation, reader->Violation());
+    visit(violation);
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<LedgerViolation> ReadViolation(const std::string& run_dir, uint64_t id) {
-  std::optional<absl::StatusOr<LedgerViolation>> found;
-  ASSIGN_OR_RETURN(const uint64_t last, VisitRows(run_dir, [&](uint64_t row, const std::string& line,
-                                                               uint32_t action_dim, const std::string& where) {
-                     if (row != id) return absl::OkStatus();
-                     found = ParseViolation(line, action_dim, where);
-                     return absl::CancelledError();
-                   }));
-  if (found.has_value()) return *std::move(found);
-  return absl::NotFoundError(absl::StrCat("violation ", id, " is not in ", run_dir, "/", ledger::kViolationsPath, ": ",
-                                          last == 0 ? "it holds none" : absl::StrCat("it holds 1 to ", last)));
+  ASSIGN_OR_RETURN(const std::unique_ptr<ViolationReader> reader, ViolationReader::Open(run_dir));
+  while (reader->Next()) {
+    RETURN_IF_ERROR(reader->CheckId());
+    if (reader->id() == id) return reader->Violation();
+  }
+  return absl::NotFoundError(
+      absl::StrCat("violation ", id, " is not in ", run_dir, "/", ledger::kViolationsPath, ": ",
+                   reader->id() == 0 ? "it holds none" : absl::StrCat("it holds 1 to ", reader->id())));
 }
 
 absl::StatusOr<std::unique_ptr<StepReader>> StepReader::Open(const std::string& path, const Owner& owner,
@@ -252,6 +203,40 @@ absl::StatusOr<std::vector<LedgerStep>> ReadEpisode(const std::string& run_dir, 
   return absl::DataLossError(absl::StrCat(path, ": record ", violation.env_steps - 1, " is not violation ",
                                           violation.id, " of violations.csv"));
 }
+
+namespace {
+
+bool SameEpisode(const LedgerViolation& a, const LedgerViolation& b) {
+  return a.member == b.member && a.session == b.session && a.environment == b.environment && a.episode == b.episode;
+}
+
+// The largest violations so far, one of an episode, largest first. An episode that was pushed out by `most` larger ones
+// can return only with a larger violation.
+class Largest {
+ public:
+  explicit Largest(size_t most) : most_(most) {}
+
+  void Add(const LedgerViolation& violation) {
+    const auto same = std::find_if(kept_.begin(), kept_.end(),
+                                   [&](const LedgerViolation& kept) { return SameEpisode(kept, violation); });
+    if (same != kept_.end()) {
+      if (!(violation.cost > same->cost)) return;
+      kept_.erase(same);
+    }
+    const auto place = std::find_if(kept_.begin(), kept_.end(),
+                                    [&](const LedgerViolation& kept) { return violation.cost > kept.cost; });
+    kept_.insert(place, violation);
+    if (kept_.size() > most_) kept_.pop_back();
+  }
+
+  const std::vector<LedgerViolation>& kept() const { return kept_; }
+
+ private:
+  const size_t most_;
+  std::vector<LedgerViolation> kept_;
+};
+
+}  // namespace
 
 absl::StatusOr<size_t> CopyLargestViolations(const std::string& run_dir, size_t most, const std::string& target) {
   Largest largest(most);

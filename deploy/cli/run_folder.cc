@@ -26,7 +26,6 @@
 #include "common/config/experiment.h"
 #include "common/config/task_files.h"
 #include "common/nn/snapshot.h"
-#include "common/records/append_file.h"
 #include "common/records/checkpoint.h"
 #include "common/records/csv.h"
 #include "deploy/report/groups.h"
@@ -222,19 +221,12 @@ absl::Status CheckPendingPolicies(const std::string& run_dir, const v1::Experime
 absl::StatusOr<uint64_t> CheckRecords(const std::string& run_dir, const v1::Experiment& resolved) {
   ASSIGN_OR_RETURN(const std::optional<v1::LearnerCheckpoint> checkpoint, SoundCheckpoint(run_dir));
   if (!checkpoint.has_value()) return 0;
-  const absl::Status same =
-      CheckResume(*checkpoint, ReadRunId(run_dir).value_or(""), FixedSettings(resolved), UpdatesOf(resolved));
-  if (!same.ok()) return Annotate(same, "--resume: " + run_dir);
+  absl::Status first;
+  CheckCheckpoint(run_dir, *checkpoint, ReadRunId(run_dir).value_or(""), FixedSettings(resolved), UpdatesOf(resolved),
+                  [&first](const std::string&, const absl::Status& problem) { first.Update(problem); });
+  if (absl::IsDataLoss(first)) return absl::DataLossError(absl::StrCat("--resume: ", first.message(), kRestore));
+  if (!first.ok()) return Annotate(first, "--resume");
   RETURN_IF_ERROR(LastIncarnation(run_dir + "/checkpoints/incarnation").status());
-  if (checkpoint->files().empty()) {
-    return absl::DataLossError(absl::StrCat("--resume: ", run_dir, "/checkpoints/", checkpoint->update(),
-                                            ": it names no record files", kRestore));
-  }
-  for (const v1::FileEnd& file : checkpoint->files()) {
-    const absl::Status status = CheckRunFile(run_dir, file.path(), {file.bytes(), file.sha256()});
-    if (absl::IsDataLoss(status)) return absl::DataLossError(absl::StrCat("--resume: ", status.message(), kRestore));
-    if (!status.ok()) return Annotate(status, "--resume");
-  }
   RETURN_IF_ERROR(CheckPendingPolicies(run_dir, resolved, *checkpoint));
   return checkpoint->replay_start();
 }

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,7 +22,6 @@
 #include "common/base/stop.h"
 #include "common/config/experiment.h"
 #include "common/metrics/http_server.h"
-#include "common/records/csv.h"
 #include "common/records/ledger.h"
 #include "common/records/message_json.h"
 #include "common/rpc/address.h"
@@ -84,8 +83,6 @@ class LiveRuns {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr std::streamoff kTailBytes = 1 << 16;  // of violations.csv: much more than one row
-
 // Differs whenever a file of the run has changed that Recorded or the report depends on.
 std::string SignatureOf(const std::string& run_dir) {
   std::string signature = run_dir;
@@ -99,33 +96,11 @@ std::string SignatureOf(const std::string& run_dir) {
   return signature;
 }
 
-// The header of a file and its last whole lines, as many as `bytes` hold.
-std::string HeaderAndTail(const std::string& path, std::streamoff bytes) {
-  std::ifstream file(path, std::ios::binary);
-  std::string header, line;
-  if (!std::getline(file, header) || file.eof()) return "";
-  const std::streamoff begin = file.tellg();
-  file.seekg(0, std::ios::end);
-  const std::streamoff end = file.tellg();
-  const std::streamoff from = std::max(begin, end - bytes);
-  file.seekg(from);
-  if (from > begin) std::getline(file, line);  // the rest of a line
-  std::string tail(static_cast<size_t>(std::max<std::streamoff>(0, end - file.tellg())), '\0');
-  file.read(tail.data(), static_cast<std::streamsize>(tail.size()));
-  tail.resize(static_cast<size_t>(file.gcount()));
-  return absl::StrCat(header, "\n", tail);
-}
-
 // How many violations the ledger has.
 void AddViolations(const std::string& run_dir, json* state) {
-  (*state)["violations_total"] = 0;
-  const std::string path = absl::StrCat(run_dir, "/", ledger::kViolationsPath);
-  const absl::StatusOr<Csv> csv = Csv::Parse(HeaderAndTail(path, kTailBytes), path);
-  if (!csv.ok()) {
-    if (!absl::IsNotFound(csv.status())) (*state)["problem"] = csv.status().message();
-    return;
-  }
-  if (csv->rows() > 0) (*state)["violations_total"] = csv->Number(csv->rows() - 1, "id");  // ids have no gaps
+  const absl::StatusOr<uint64_t> count = CountViolations(run_dir);
+  (*state)["violations_total"] = count.value_or(0);
+  if (!count.ok()) (*state)["problem"] = count.status().message();
 }
 
 void AddAnswers(const Answers& answers, json* state) {

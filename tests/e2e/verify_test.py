@@ -171,9 +171,10 @@ class DamageTest(RunTest):
         cases = [(["replay/member_0.rows", "replay/member_0.failures"], "replay/member_0.rows", "older than the ledger"),
                  (["replay/member_1.failures"], "replay/member_1.failures", "has cost > 0 and no copy"),
                  (["replay/sessions"], "replay/sessions", "older than the rows"),
-                 (["ledger/member_1.steps"], "ledger/member_1.steps", "the file ends"),
-                 (["ledger/violations.csv"], "ledger/violations.csv", "the file ends"),
-                 (["episodes.csv"], "episodes.csv", "the file ends"), (["progress.csv"], "progress.csv", "the file ends")]
+                 (["ledger/member_1.steps"], "ledger/member_1.steps", "were recorded; checkpoints/"),
+                 (["ledger/violations.csv"], "ledger/violations.csv", "were recorded; checkpoints/"),
+                 (["episodes.csv"], "episodes.csv", "were recorded; checkpoints/"),
+                 (["progress.csv"], "progress.csv", "were recorded; checkpoints/")]
         for names, damaged, words in cases:
             for name in names:
                 write(self.path(name), read(self.path(name, self.older)))
@@ -226,7 +227,7 @@ class DamageTest(RunTest):
         name = "experiment.textproto"
         content = read(self.path(name)).decode()
         write(self.path(name), re.sub(r"discount: [\d.]+", "discount: 0.5", content).encode())
-        self.expect_damage(name, "discount", "differs from the experiment of checkpoints/")
+        self.expect_damage(name, "discount", "the experiment differs from the one of the checkpoint at update ")
         write(self.path(name), b"nonsense")
         self.expect_damage(name, "nonsense")
 

@@ -3,12 +3,10 @@
 #ifndef DATACOM_DEPLOY_TOOLS_VERIFY_CHECK_LEDGER_H_
 #define DATACOM_DEPLOY_TOOLS_VERIFY_CHECK_LEDGER_H_
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -24,69 +22,17 @@ inline std::string Name(const LedgerStep& at) {
                       at.step);
 }
 
-// Checks that the transitions of a member follow each other in each environment of a session: a step follows the step
-// before it in its episode, or begins a later episode with step 0. So no transition occurs twice. Sums up the costs of
-// each open episode.
-class StepOrder {
- public:
-  struct Environment {
-    bool known = false;
-    bool whole = false;  // its episode has been seen from step 0
-    uint32_t episode = 0, step = 0;
-    double sum_cost = 0, max_violation = 0;
-    uint32_t violating_steps = 0;
-  };
+// What is wrong with the place of a transition after the newest one of its environment, empty if nothing is: a step
+// follows the step before it in its episode, or begins a later episode with step 0. So no transition occurs twice.
+// `all_known`: no transition of the member before it is unknown.
+std::string WrongPlace(const LedgerStep& next, const replay::NewestRow& newest, bool all_known);
 
-  // `from_start`: the first transition to come is the member's first one.
-  explicit StepOrder(bool from_start) : from_start_(from_start) {}
-
-  // Some transitions are unknown: any may come next.
-  void Skip() {
-    from_start_ = false;
-    last_ = nullptr;
-    environments_.clear();
-  }
-
-  // Adds the next transition. Returns the state of its environment. `wrong` receives what is wrong with its place, if
-  // anything.
-  const Environment& Add(const LedgerStep& next, std::string* wrong) {
-    Environment& environment = EnvironmentOf(next, wrong);
-    const bool continues =
-        environment.known && next.episode == environment.episode && next.step == environment.step + 1;
-    const bool begins = next.step == 0 && (!environment.known || next.episode > environment.episode);
-    if (!continues && !begins && (environment.known || from_start_)) {
-      *wrong = environment.known
-                   ? absl::StrCat(Name(next), " follows episode ", environment.episode, ", step ", environment.step)
-                   : absl::StrCat(Name(next), " is the first of its environment");
-    }
-    if (!continues) environment = Environment{true, begins, next.episode, next.step, 0, 0, 0};
-    environment.step = next.step;
-    const double cost = std::max(0.0, static_cast<double>(next.cost));
-    environment.sum_cost += cost;
-    environment.max_violation = std::max(environment.max_violation, cost);
-    if (cost > 0) ++environment.violating_steps;
-    return environment;
-  }
-
- private:
-  Environment& EnvironmentOf(const LedgerStep& next, std::string* wrong) {
-    if (next.environment >= replay::kMaxEnvironments) {
-      *wrong = absl::StrCat(Name(next), ": there are at most ", replay::kMaxEnvironments, " environments");
-      return nowhere_ = Environment{};
-    }
-    if (last_ == nullptr || last_session_ != next.session) {
-      last_ = &environments_[next.session];
-      last_session_ = next.session;
-    }
-    if (next.environment >= last_->size()) last_->resize(next.environment + 1);
-    return (*last_)[next.environment];
-  }
-
-  bool from_start_;
-  std::unordered_map<uint32_t, std::vector<Environment>> environments_;  // key: session
-  std::vector<Environment>* last_ = nullptr;  // environments_[last_session_]; null before the first transition
-  uint32_t last_session_ = 0;
-  Environment nowhere_;
+// The newest step of an environment, and the costs of its episode up to there.
+struct CountedEpisode {
+  replay::NewestRow newest;
+  bool whole = false;  // its episode has been seen from step 0
+  double sum_cost = 0, max_violation = 0;
+  uint32_t violating_steps = 0;
 };
 
 inline constexpr char kEpisodesFile[] = "episodes.csv";
@@ -107,9 +53,8 @@ class EpisodeRecords {
   // The row of the episode that ended with the member's transition `last_row` (from 1); null when there is none. Fast
   // when called in ascending order.
   const EpisodeRow* Find(uint32_t member, uint64_t last_row);
-  // Reports a row that differs from the recount of its steps. `environment`: after the episode's last step.
-  void CompareWithSteps(uint32_t member, const EpisodeRow& row, const LedgerStep& last,
-                        const StepOrder::Environment& environment, const std::string& other);
+  // Reports a row that differs from the recount of its steps. `counted`: after the episode's last step.
+  void CompareWithSteps(const EpisodeRow& row, const LedgerStep& last, const CountedEpisode& counted);
   // Reports every cell that differs from an episode that was assembled from its rows.
   void CompareWithEpisode(uint32_t member, const EpisodeRow& row, const v1::Episode& episode);
   bool known() const { return known_; }  // false: the file is missing or damaged
@@ -135,9 +80,10 @@ class EpisodeRecords {
 struct SeenViolation {
   uint64_t row = 0;  // its transition, from 0
   uint64_t id = 0;
-  uint32_t line_crc = 0;  // CRC-32C of its line without the actor
+  uint32_t crc = 0;  // ViolationChecksum
 };
-uint32_t LineChecksum(const std::vector<std::string>& cells);
+// CRC-32C of a violation's line without the actor, whom the rings do not know.
+uint32_t ViolationChecksum(LedgerViolation violation);
 
 struct LedgerState {
   std::vector<std::unique_ptr<StepReader>> files;      // by member; null where there is none

@@ -5,9 +5,10 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <map>
+#include <optional>
 #include <string>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -25,120 +26,22 @@
 namespace datacom::verify {
 namespace {
 
-// The failure ring of a member in memory: the number of each copied row and a checksum of the copy. Rows are compared
-// with it in ascending order. Not thread-safe.
-class FailureCopies {
- public:
-  // Reads the ring (null: unknown) and reports damage. `rows`: the ring of rows, whose counters say how many copies
-  // were made.
-  FailureCopies(VerifiedRun* run, std::string file, const replay::Ring* ring, const replay::Ring& rows,
-                Report::Repair repair);
-
-  // Before the first row and after rows that are not known: copies of rows below `row` are not compared.
-  void SkipTo(uint64_t row);
-  // A held row, `row_bytes` long.
-  void Compare(uint64_t row, bool failed, absl::string_view bytes);
-  void End(uint64_t end);  // `end`: the number after the last row
-  uint64_t size() const { return copies_.size(); }
-
- private:
-  struct Copy {
-    uint64_t row = 0;
-    uint32_t crc = 0;
-    uint64_t record = 0;  // its number in the ring
-  };
-  void Read(const replay::Ring& ring);
-  void AddBlock(uint64_t from, uint64_t record_bytes, const std::string& records);
-  void Damage(absl::string_view what);
-
-  VerifiedRun* const run_;
-  const std::string file_;
-  const uint64_t complete_below_;  // rows with cost > 0 below it have their copies
-  const uint64_t made_;            // copies of these rows
-  Report::Repair repair_;          // repairs the whole file; given with the first finding
-  bool sound_ = false;             // every held record was read
-  uint64_t complete_from_ = 0;     // older copies were overwritten
-  std::vector<Copy> copies_;
-  size_t next_ = 0;
-};
-
-FailureCopies::FailureCopies(VerifiedRun* run, std::string file, const replay::Ring* ring, const replay::Ring& rows,
-                             Report::Repair repair)
-    : run_(run),
-      file_(std::move(file)),
-      complete_below_(rows.counter(replay::kCountedUpTo)),
-      made_(rows.counter(replay::kFailures)),
-      repair_(std::move(repair)) {
-  if (ring != nullptr) Read(*ring);
-}
-
-void FailureCopies::Damage(absl::string_view what) {
-  run_->report->Damage(file_, what, std::exchange(repair_, nullptr));
-}
-
-void FailureCopies::Read(const replay::Ring& ring) {
-  const absl::StatusOr<uint64_t> end = ring.StoredCursor();
-  if (!end.ok()) return Damage(end.status().message());
-  sound_ = true;
-  if (*end < made_) {
-    Damage(absl::StrCat("record ", *end, ": the ring ends, but ", made_, " copies of rows with cost > 0 were made"));
-  }
-  const uint64_t first = *end - std::min(*end, ring.kept());
-  bool cut = first > 0;
+// Reads records [end - kept, end) of a ring that a replay may write. Calls visit(from, records) with those of a block,
+// or lost(to, why) when the records below `to` could not be read; OUT_OF_RANGE: they were overwritten.
+template <typename Visit, typename Lost>
+void ReadBlocks(const replay::Ring& ring, uint64_t end, const Visit& visit, const Lost& lost) {
+  const uint64_t first = end - std::min(end, ring.kept());
   std::string records;
-  for (uint64_t block = first / kRingBlockRecords; block * kRingBlockRecords < *end; ++block) {
-    const absl::Status copied = ring.CopyBlock(block, *end, &records);
-    if (absl::IsOutOfRange(copied)) {
-      cut = true;
-      continue;
-    }
+  for (uint64_t block = first / kRingBlockRecords; block * kRingBlockRecords < end; ++block) {
+    const absl::Status copied = ring.CopyBlock(block, end, &records);
     if (!copied.ok()) {
-      sound_ = false;
-      Damage(copied.message());
+      lost(std::min(end, (block + 1) * kRingBlockRecords), copied);
       continue;
     }
     const uint64_t from = std::max(first, block * kRingBlockRecords);
     records.erase(0, (from - block * kRingBlockRecords) * ring.record_bytes());
-    AddBlock(from, ring.record_bytes(), records);
+    visit(from, records);
   }
-  if (cut) complete_from_ = copies_.empty() ? std::numeric_limits<uint64_t>::max() : copies_.front().row;
-}
-
-void FailureCopies::AddBlock(uint64_t from, uint64_t record_bytes, const std::string& records) {
-  for (uint64_t i = 0; (i + 1) * record_bytes <= records.size(); ++i) {
-    const char* record = records.data() + i * record_bytes;
-    const uint64_t row = At<uint64_t>(record, 0);
-    if (!copies_.empty() && row <= copies_.back().row) {
-      Damage(
-          absl::StrCat("record ", from + i, ": copies row ", row, ", the record before it row ", copies_.back().row));
-      sound_ = false;
-      continue;
-    }
-    const absl::string_view bytes(record + kFailureHeaderBytes, record_bytes - kFailureHeaderBytes);
-    copies_.push_back({row, Crc32c(bytes), from + i});
-  }
-}
-
-void FailureCopies::SkipTo(uint64_t row) {
-  while (next_ < copies_.size() && copies_[next_].row < row) ++next_;
-}
-
-void FailureCopies::Compare(uint64_t row, bool failed, absl::string_view bytes) {
-  const bool copied = next_ < copies_.size() && copies_[next_].row == row;
-  if (copied) {
-    const Copy& copy = copies_[next_++];
-    if (!failed || copy.crc != Crc32c(bytes))
-      Damage(absl::StrCat("record ", copy.record, ": differs from row ", row, ", which it copies"));
-  } else if (failed && sound_ && row >= complete_from_ && row < complete_below_) {
-    Damage(absl::StrCat("row ", row, " has cost > 0 and no copy"));
-  }
-}
-
-void FailureCopies::End(uint64_t end) {
-  SkipTo(end);
-  if (next_ == copies_.size()) return;
-  Damage(absl::StrCat("record ", copies_[next_].record, ": copies row ", copies_[next_].row, ", the member has ", end,
-                      " rows"));
 }
 
 std::string RowsFile(uint32_t member) { return absl::StrCat("replay/member_", member, ".rows"); }
@@ -166,7 +69,8 @@ bool SamePlaceAndCost(const LedgerStep& a, const LedgerStep& b) {
          std::bit_cast<uint32_t>(a.cost) == std::bit_cast<uint32_t>(b.cost);
 }
 
-// Reads the rows of one member in order.
+// Reads the rows of one member in order, and before them the copies of its rows with cost > 0, whose rows are committed
+// by then.
 class MemberPass {
  public:
   MemberPass(VerifiedRun* run, uint32_t member, const MemberRings& rings, LedgerState* ledger, EpisodeRecords* episodes)
@@ -180,26 +84,37 @@ class MemberPass {
         ledger_(ledger->files[member].get()),
         violations_(ledger->violations[member]),
         episodes_(episodes),
-        tracker_(offsets_, run->settings.discount),
-        order_(rings.rows->first() == 0) {}
+        rebuild_(ring_.first() == 0 ? RebuildFailures(*run, member) : nullptr),
+        tracker_(std::in_place, offsets_, run->settings.discount) {}
 
   HeldSessions Go();
   uint64_t held() const { return held_; }
   uint64_t blocks() const { return blocks_; }
-  uint64_t copies() const { return copies_; }
+  uint64_t copies() const { return copies_.size(); }
 
  private:
+  struct Copy {
+    uint64_t record = 0;  // its number in the failure ring
+    uint32_t crc = 0;     // of the row
+  };
+
+  void ReadCopies(const replay::Ring& failures);
+  void AddCopy(uint64_t record, absl::string_view bytes);
   bool Begin(uint64_t* end);
-  void Block(uint64_t from, const std::string& records, FailureCopies* copies);
-  void Skip(uint64_t to, FailureCopies* copies);
+  void Block(uint64_t from, const std::string& records);
+  void Skip(uint64_t to);  // the rows before `to` are not known
   void CheckOrder(uint64_t number, const char* row, const LedgerStep& at);
   void CheckPolicy(uint64_t number, const char* row);
   void CheckLedger(uint64_t number, const char* row, const LedgerStep& at, const LedgerStep& step);
   void CheckViolation(uint64_t number, const char* row, const LedgerStep& at);
+  void CheckCopy(uint64_t number, bool failed, absl::string_view row);
   void CheckEpisode(uint64_t number, const char* row, const LedgerStep& at);
   void CheckFinished(uint64_t after, uint64_t up_to);
   void Damage(uint64_t number, const std::string& what) {
     run_->report->Damage(RowsFile(member_), absl::StrCat("row ", number, ": ", what));
+  }
+  void CopyDamage(absl::string_view what) {
+    run_->report->Damage(FailuresFile(member_), what, std::exchange(rebuild_, nullptr));
   }
 
   VerifiedRun* const run_;
@@ -212,13 +127,15 @@ class MemberPass {
   StepReader* const ledger_;
   const std::vector<SeenViolation>& violations_;
   EpisodeRecords* const episodes_;
-  replay::EpisodeTracker tracker_;
-  StepOrder order_;
+  Report::Repair rebuild_;           // repairs the failure ring; given with its first finding
+  std::map<uint64_t, Copy> copies_;  // by row
+  bool all_copies_ = false;          // every held record of the failure ring was read
+  uint64_t copies_from_ = 0;         // copies of rows below it were overwritten
+  std::optional<replay::EpisodeTracker> tracker_;
   HeldSessions sessions_;
-  std::unordered_map<uint32_t, uint64_t> next_sequence_;
   size_t next_violation_ = 0;
-  uint64_t held_ = 0, blocks_ = 0, copies_ = 0;
-  uint64_t known_from_ = 0;  // episodes that began later were read whole
+  uint64_t held_ = 0, blocks_ = 0;
+  uint64_t known_from_ = 0;  // all rows from it on were read
 };
 
 bool MemberPass::Begin(uint64_t* end) {
@@ -240,48 +157,88 @@ bool MemberPass::Begin(uint64_t* end) {
   return true;
 }
 
+void MemberPass::ReadCopies(const replay::Ring& failures) {
+  const absl::StatusOr<uint64_t> end = failures.StoredCursor();
+  if (!end.ok()) return CopyDamage(end.status().message());
+  if (const uint64_t made = ring_.counter(replay::kFailures); *end < made) {
+    CopyDamage(absl::StrCat("record ", *end, ": the ring ends, but ", made, " copies of rows with cost > 0 were made"));
+  }
+  all_copies_ = true;
+  bool cut = *end > failures.kept();
+  const uint64_t bytes = failures.record_bytes();
+  ReadBlocks(
+      failures, *end,
+      [&](uint64_t from, absl::string_view records) {
+        for (; !records.empty(); records.remove_prefix(bytes)) AddCopy(from++, records.substr(0, bytes));
+      },
+      [&](uint64_t, const absl::Status& why) {
+        if (absl::IsOutOfRange(why)) {
+          cut = true;
+          copies_.clear();  // they were overwritten, too
+        } else {
+          all_copies_ = false;
+          CopyDamage(why.message());
+        }
+      });
+  if (cut) copies_from_ = copies_.empty() ? std::numeric_limits<uint64_t>::max() : copies_.begin()->first;
+}
+
+void MemberPass::AddCopy(uint64_t record, absl::string_view bytes) {
+  const uint64_t row = At<uint64_t>(bytes.data(), 0), before = copies_.empty() ? 0 : copies_.rbegin()->first;
+  if (copies_.empty() || row > before) {
+    copies_[row] = {record, Crc32c(bytes.substr(kFailureHeaderBytes))};
+  } else {
+    CopyDamage(absl::StrCat("record ", record, ": copies row ", row, ", the record before it row ", before));
+    all_copies_ = false;
+  }
+}
+
+void MemberPass::CheckCopy(uint64_t number, bool failed, absl::string_view row) {
+  if (const auto copy = copies_.find(number); copy != copies_.end()) {
+    if (failed && copy->second.crc == Crc32c(row)) return;
+    CopyDamage(absl::StrCat("record ", copy->second.record, ": differs from row ", number, ", which it copies"));
+  } else if (failed && all_copies_ && number >= copies_from_ && number < ring_.counter(replay::kCountedUpTo)) {
+    CopyDamage(absl::StrCat("row ", number, " has cost > 0 and no copy"));
+  }
+}
+
 HeldSessions MemberPass::Go() {
-  // The failure ring first: its copies are of rows that are committed by then.
-  FailureCopies copies(run_, FailuresFile(member_), rings_.failures.get(), ring_,
-                       ring_.first() == 0 ? RebuildFailures(*run_, member_) : nullptr);
+  if (rings_.failures != nullptr) ReadCopies(*rings_.failures);
   uint64_t end = 0;
   if (!Begin(&end)) return sessions_;
   const uint64_t first = end - std::min(end, ring_.kept());
   sessions_.known = true;
   sessions_.end = end;
-  sessions_.from_start = first == 0;
-  if (first > 0) Skip(first, &copies);
-  std::string records;
-  for (uint64_t block = first / kRingBlockRecords; block * kRingBlockRecords < end; ++block) {
-    const uint64_t from = std::max(first, block * kRingBlockRecords);
-    const absl::Status copied = ring_.CopyBlock(block, end, &records);
-    if (!copied.ok()) {
-      if (!absl::IsOutOfRange(copied)) {
-        run_->report->Damage(RowsFile(member_), copied.message());
-        sessions_.known = false;
-      }
-      Skip(std::min(end, (block + 1) * kRingBlockRecords), &copies);
-      continue;
-    }
-    records.erase(0, (from - block * kRingBlockRecords) * ring_.record_bytes());
-    if (++blocks_ % 256 == 0) run_->progress->Tell(absl::StrCat("rows of member ", member_), from - first, end - first);
-    Block(from, records, &copies);
+  if (first > 0) Skip(first);
+  ReadBlocks(
+      ring_, end,
+      [&](uint64_t from, const std::string& records) {
+        if (++blocks_ % 256 == 0)
+          run_->progress->Tell(absl::StrCat("rows of member ", member_), from - first, end - first);
+        Block(from, records);
+      },
+      [&](uint64_t to, const absl::Status& why) {
+        if (!absl::IsOutOfRange(why)) {
+          run_->report->Damage(RowsFile(member_), why.message());
+          sessions_.known = false;
+        }
+        Skip(to);
+      });
+  if (const auto newer = copies_.lower_bound(end); newer != copies_.end()) {
+    CopyDamage(absl::StrCat("record ", newer->second.record, ": copies row ", newer->first, ", the member has ", end,
+                            " rows"));
   }
-  copies.End(end);
-  copies_ = copies.size();
-  sessions_.next_sequence.insert(next_sequence_.begin(), next_sequence_.end());
+  sessions_.from_start = known_from_ == 0;
   return std::move(sessions_);
 }
 
-void MemberPass::Skip(uint64_t to, FailureCopies* copies) {
-  copies->SkipTo(to);
-  order_.Skip();
-  next_sequence_.clear();
-  sessions_.from_start = false;
+void MemberPass::Skip(uint64_t to) {
+  tracker_.emplace(offsets_, run_->settings.discount);
+  sessions_.next_sequence.clear();
   known_from_ = to;
 }
 
-void MemberPass::Block(uint64_t from, const std::string& records, FailureCopies* copies) {
+void MemberPass::Block(uint64_t from, const std::string& records) {
   const uint64_t bytes = ring_.record_bytes(), count = records.size() / bytes;
   uint64_t recorded = 0;
   if (ledger_ != nullptr) recorded = ledger_->Read(from, count).value_or(0);
@@ -301,8 +258,8 @@ void MemberPass::Block(uint64_t from, const std::string& records, FailureCopies*
       if (const auto step = ledger_->Step(number); step.ok()) CheckLedger(number, row, at, **step);
     }
     if (at.cost > 0) CheckViolation(number, row, at);
-    copies->Compare(number, at.cost > 0, absl::string_view(row, bytes));
-    tracker_.Feed(number, row);
+    CheckCopy(number, at.cost > 0, absl::string_view(row, bytes));
+    tracker_->Feed(number, row);
     CheckEpisode(number, row, at);
   }
   held_ += count;
@@ -310,11 +267,10 @@ void MemberPass::Block(uint64_t from, const std::string& records, FailureCopies*
 }
 
 void MemberPass::CheckOrder(uint64_t number, const char* row, const LedgerStep& at) {
-  std::string wrong;
-  order_.Add(at, &wrong);
+  const std::string wrong = WrongPlace(at, tracker_->Newest(at.session, at.environment), known_from_ == 0);
   if (!wrong.empty()) Damage(number, wrong);
   const auto sequence = At<uint64_t>(row, offsets_.sequence);
-  const auto [found, is_new] = next_sequence_.try_emplace(at.session, sessions_.from_start ? 0 : sequence);
+  const auto [found, is_new] = sessions_.next_sequence.try_emplace(at.session, known_from_ == 0 ? 0 : sequence);
   if (found->second != sequence) {
     Damage(number,
            absl::StrCat("sequence ", sequence, " of session ", at.session, ", ", found->second, " is expected"));
@@ -367,7 +323,7 @@ void MemberPass::CheckViolation(uint64_t number, const char* row, const LedgerSt
   }
   violation.raw_action = floats(schema.raw_column());
   violation.executed_action = floats(schema.executed_column());
-  if (LineChecksum(ledger::ViolationCells(violation)) == seen.line_crc) return;
+  if (ViolationChecksum(violation) == seen.crc) return;
   run_->report->Damage(ledger::kViolationsPath,
                        absl::StrCat("line ", seen.id + 1, ": differs from row ", number, " of ", RowsFile(member_)));
 }
@@ -384,7 +340,7 @@ void MemberPass::CheckEpisode(uint64_t number, const char* row, const LedgerStep
 }
 
 void MemberPass::CheckFinished(uint64_t after, uint64_t up_to) {
-  for (const auto& [episode, first_row] : tracker_.Finished(after, up_to)) {
+  for (const auto& [episode, first_row] : tracker_->Finished(after, up_to)) {
     if (!episodes_->known()) break;
     if (const EpisodeRow* recorded = episodes_->Find(member_, episode.last_row())) {
       episodes_->CompareWithEpisode(member_, *recorded, episode);
@@ -395,7 +351,7 @@ void MemberPass::CheckFinished(uint64_t after, uint64_t up_to) {
                                         ", which ended with row ", episode.last_row() - 1));
     }
   }
-  tracker_.Forget(up_to);
+  tracker_->Forget(up_to);
 }
 
 }  // namespace

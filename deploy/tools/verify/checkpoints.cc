@@ -11,9 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
-#include "common/config/experiment.h"
 #include "common/nn/snapshot.h"
-#include "common/records/append_file.h"
 #include "common/records/checkpoint.h"
 #include "common/records/updates_made.h"
 #include "deploy/tools/maps/run_policies.h"
@@ -50,28 +48,11 @@ absl::StatusOr<Checkpoint> Load(const VerifiedRun& run, const CheckpointStore& s
 void CheckOne(VerifiedRun* run, uint64_t update, const v1::LearnerCheckpoint& learner,
               const std::vector<MemberRings>& rings) {
   const std::string file = FileOf(update);
-  run->CheckRunId(file, learner.run_id());
-  const absl::StatusOr<v1::Experiment> written = ParseExperiment(learner.experiment(), "its experiment");
-  if (!written.ok()) {
-    run->report->Damage(file, written.status().message());
-  } else if (FixedSettings(ResolveExperiment(*written)) != run->fixed_settings) {
-    run->report->Damage("experiment.textproto",
-                        absl::StrCat("differs from the experiment of ", file, " in more than ", kFreeOnResume));
-  }
-  if (learner.files().empty()) run->report->Damage(file, "it names no record files");
-  for (const v1::FileEnd& kept : learner.files()) {
-    const std::string& name = kept.path();
-    std::error_code error;
-    const uint64_t bytes = fs::file_size(run->Path(name), error);
-    if (error) {
-      if (kept.bytes() > 0) run->report->Damage(name, absl::StrCat("missing; ", file, " names its length"));
-    } else if (bytes < kept.bytes()) {
-      run->report->Damage(name, absl::StrCat("byte ", bytes, ": the file ends; ", file, " was written when it had ",
-                                             kept.bytes(), " bytes"));
-    } else if (!CheckRunFile(run->dir, name, {kept.bytes(), kept.sha256()}).ok()) {
-      run->report->Damage(name, absl::StrCat("its ", kept.bytes(), " bytes are not those that ", file, " names"));
-    }
-  }
+  if (run->settings.run_id.empty()) run->settings.run_id = learner.run_id();
+  CheckCheckpoint(run->dir, learner, run->settings.run_id, run->fixed_settings, run->updates(),
+                  [run](const std::string& damaged, const absl::Status& problem) {
+                    run->report->Damage(damaged, problem.message());
+                  });
   const uint64_t seen = update == 0 ? 0 : run->updates().RowsSeen(update);
   for (uint32_t member = 0; member < rings.size(); ++member) {
     if (rings[member].rows == nullptr) continue;  // reported

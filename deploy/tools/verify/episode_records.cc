@@ -115,17 +115,17 @@ void EpisodeRecords::Expect(const EpisodeRow& row, const std::string& column, co
                        absl::StrCat(Line(row), ", column ", column, ": ", cell, ", ", other, " say ", value));
 }
 
-void EpisodeRecords::CompareWithSteps(uint32_t member, const EpisodeRow& row, const LedgerStep& last,
-                                      const StepOrder::Environment& environment, const std::string& other) {
+void EpisodeRecords::CompareWithSteps(const EpisodeRow& row, const LedgerStep& last, const CountedEpisode& counted) {
+  const std::string other = "the steps of the ledger";
   ++recounted;
   Expect(row, "session", Cell(last.session), other);
   Expect(row, "environment", Cell(last.environment), other);
   Expect(row, "episode", Cell(last.episode), other);
   Expect(row, "length", Cell(last.step + 1), other);
-  if (!environment.whole) return;
-  Expect(row, "sum_cost", Cell(environment.sum_cost), other);
-  Expect(row, "max_violation", Cell(environment.max_violation), other);
-  Expect(row, "violating_steps", Cell(environment.violating_steps), other);
+  if (!counted.whole) return;
+  Expect(row, "sum_cost", Cell(counted.sum_cost), other);
+  Expect(row, "max_violation", Cell(counted.max_violation), other);
+  Expect(row, "violating_steps", Cell(counted.violating_steps), other);
 }
 
 void EpisodeRecords::CompareWithEpisode(uint32_t member, const EpisodeRow& row, const v1::Episode& episode) {

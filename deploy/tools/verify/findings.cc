@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "replay/member_table.h"
@@ -25,6 +26,12 @@ std::string Printable(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
   return text;
+}
+
+absl::string_view WithoutName(absl::string_view what, absl::string_view file) {
+  absl::string_view rest = what;
+  const bool named = absl::ConsumePrefix(&rest, file);
+  return named && (absl::ConsumePrefix(&rest, ": ") || absl::ConsumePrefix(&rest, " ")) ? rest : what;
 }
 
 }  // namespace
@@ -44,10 +51,9 @@ void Report::Note(absl::string_view text, Repair repair) {
 
 void Report::Damage(const std::string& file, absl::string_view what, Repair repair) {
   Keep(std::move(repair));
-  if (++by_file_[file] <= kMostPerFile) {
-    damages_.push_back(
-        absl::StrCat("damage: ", file, ": ", Printable(absl::StrReplaceAll(what, {{folder_, ""}})), "\n"));
-  }
+  if (++by_file_[file] > kMostPerFile) return;
+  const std::string text = absl::StrReplaceAll(what, {{folder_, ""}});
+  damages_.push_back(absl::StrCat("damage: ", file, ": ", Printable(std::string(WithoutName(text, file))), "\n"));
 }
 
 std::string Report::Text() const {

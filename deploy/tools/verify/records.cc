@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -8,7 +9,6 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "common/base/bytes.h"
 #include "common/base/files.h"
 #include "common/records/csv.h"
@@ -121,8 +121,7 @@ uint64_t VerifyEvents(VerifiedRun* run, const std::string& file, absl::string_vi
 }  // namespace
 
 std::optional<RecordFile> ReadRecordFile(VerifiedRun* run, const std::string& file,
-                                         const std::vector<std::pair<const char*, uint64_t>>& whole,
-                                         const std::set<std::string>& words) {
+                                         const std::map<std::string, uint64_t>& whole) {
   const uint64_t kept = run->KeptLength(file);
   const auto damaged = [&](absl::string_view what) -> std::optional<RecordFile> {
     run->report->Damage(file, what);
@@ -136,12 +135,8 @@ std::optional<RecordFile> ReadRecordFile(VerifiedRun* run, const std::string& fi
   }
   if (end == 0 && (run->running || (text->empty() && kept == 0))) return std::nullopt;
   absl::StatusOr<Csv> csv = Csv::Parse(*text, run->Path(file));
-  absl::Status status = csv.status();
-  for (const auto& [column, most] : whole) {
-    if (status.ok()) status = csv->CheckWhole(column, most);
-  }
-  if (status.ok()) status = csv->CheckNumbers(words);
-  if (!status.ok()) return damaged(absl::StripPrefix(status.message(), run->Path(file) + " "));
+  const absl::Status status = csv.ok() ? CheckRecords(*csv, whole) : csv.status();
+  if (!status.ok()) return damaged(status.message());
   RecordFile read{*std::move(csv), std::nullopt};
   if (kept == 0 || kept > text->size()) return read;  // reported with the checkpoints
   if ((*text)[kept - 1] != '\n') {
@@ -159,8 +154,7 @@ bool VerifyProgress(VerifiedRun* run) {
                                                          {"seed", kAny},
                                                          {"epoch", kAny},
                                                          {"updates", kAny},
-                                                         {"env_steps", run->updates().env_steps}},
-                                                        {"status", "abandoned_reason"});
+                                                         {"env_steps", run->updates().env_steps}});
   if (!file) {
     run->report->Part("progress", "no rows that can be read");
     return false;

@@ -9,9 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -40,8 +38,8 @@ class Report {
   void Part(absl::string_view kind, absl::string_view counts);
   // Something that is no damage but worth knowing.
   void Note(absl::string_view text, Repair repair = nullptr);
-  // `file` is relative to the run folder; `what` begins with the position. Only the first findings of a file are kept;
-  // the others are counted.
+  // `file` is relative to the run folder; `what` begins with the position, or with the file's name, which is cut. Only
+  // the first findings of a file are kept; the others are counted.
   void Damage(const std::string& file, absl::string_view what, Repair repair = nullptr);
 
   bool sound() const { return damages_.empty(); }
@@ -103,11 +101,10 @@ struct RecordFile {
   Csv csv;
   std::optional<size_t> kept;  // rows up to the length at the newest checkpoint, if that is known
 };
-// Reports what is wrong with the file by itself, and nothing if it is damaged or not there yet. `whole`: columns of
-// whole numbers and the largest of each; `words`: the columns that hold words.
+// Reports what is wrong with the file by itself, and returns nothing if it is damaged or not there yet. `whole`: of
+// CheckRecords.
 std::optional<RecordFile> ReadRecordFile(VerifiedRun* run, const std::string& file,
-                                         const std::vector<std::pair<const char*, uint64_t>>& whole,
-                                         const std::set<std::string>& words = {});
+                                         const std::map<std::string, uint64_t>& whole);
 
 // Repairs that have one right answer. Each returns what it did.
 //

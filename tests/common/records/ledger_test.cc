@@ -189,9 +189,12 @@ TEST_F(LedgerFiles, ActorNamesCannotBreakARow) {
 
 TEST_F(LedgerFiles, AMissingFileOrViolationIsNamed) {
   EXPECT_EQ(ReadViolation(folder_, 1).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(CountViolations(folder_).value(), 0u);
   Append(0, 3, Open().get());
+  EXPECT_EQ(CountViolations(folder_).value(), 0u);
   EXPECT_THAT(std::string(ReadViolation(folder_, 1).status().message()), HasSubstr("it holds none"));
   Append(0, 6, Open().get());
+  EXPECT_EQ(CountViolations(folder_).value(), 4u);
   for (const uint64_t id : {0, 5}) {
     const absl::Status status = ReadViolation(folder_, id).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
@@ -203,6 +206,7 @@ TEST_F(LedgerFiles, AnUnfinishedLastRowOrRecordDoesNotCount) {
   Append(0, 6, Open().get());
   const LedgerViolation violation = *ReadViolation(folder_, 1);
   Damage("violations.csv", [](std::string* content) { content->pop_back(); });
+  EXPECT_EQ(CountViolations(folder_).value(), 3u);
   EXPECT_EQ(ReadViolation(folder_, 4).status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(ReadViolation(folder_, 3), IsOk());
   Damage("member_0.steps", [](std::string* content) { content->pop_back(); });

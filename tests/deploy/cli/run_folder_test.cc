@@ -227,8 +227,9 @@ TEST_F(RunFolderTest, RecordsAreThoseThatTheNewestCheckpointNames) {
   EXPECT_THAT(std::string(CheckRecords("r", other).status().message()),
               HasSubstr("the experiment differs from the one of the checkpoint at update 5"));
   std::ofstream("r/run_id") << "r-2\n";
-  EXPECT_THAT(std::string(CheckRecords("r", experiment).status().message()),
-              HasSubstr("--resume: r: the checkpoint at update 5 belongs to run r-1, not to run r-2"));
+  EXPECT_THAT(
+      std::string(CheckRecords("r", experiment).status().message()),
+      HasSubstr("--resume: r/checkpoints/5: the checkpoint at update 5 belongs to run \"r-1\", not to run \"r-2\""));
   std::ofstream("r/run_id") << "r-1\n";
   std::ofstream("r/checkpoints/5/algorithm.state") << "x";
   EXPECT_THAT(std::string(CheckRecords("r", experiment).status().message()), HasSubstr("no checkpoint is sound"));

@@ -3,9 +3,11 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <map>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "common/base/checksum.h"
 #include "common/base/files.h"
 #include "common/base/framed_file.h"
@@ -276,6 +278,21 @@ TEST_F(VerifyTest, AStepThatOccursTwiceWithARightChecksumIsNamed) {
   EXPECT_THAT(Verify().text,
               HasSubstr("damage: ledger/member_0.steps: record 101: session 1, environment 0, episode 1, "
                         "step 0 follows episode 1, step 0"));
+}
+
+TEST_F(VerifyTest, ACellOfAViolationThatItsStepContradictsIsNamed) {
+  const std::string file = Path("ledger/violations.csv"), whole = ReadFile(file).value();
+  const std::string line = "\n3,0,0,actor-0,1,1,0,3,8,0,";  // of row 7
+  ASSERT_THAT(whole, HasSubstr(line));
+  for (const auto& [changed, damage] : std::map<std::string, std::string>{
+           {"\n3,0,0,actor-0,1,1,0,4,8,0,", "column 8: \"4\", the violation of row 7 of member 0 has \"3\""},
+           {"\n3,0,0,actor-1,1,1,0,3,8,0,",
+            "column 4: \"actor-1\", the violation of row 7 of member 0 has \"actor-0\""},
+           {"\n3,0,0,actor-0,1,1,0,3,8,+0,", "column 10: \"+0\", the violation of row 7 of member 0 has \"0\""},
+           {"\n3,0,0,actor-0,1,1,0,3,8,x,", "column 10: \"x\" is not a number"}}) {
+    WriteInPlace(file, absl::StrReplaceAll(whole, {{line, changed}}));
+    EXPECT_THAT(Verify().text, HasSubstr("damage: ledger/violations.csv: line 4, " + damage));
+  }
 }
 
 TEST_F(VerifyTest, SessionsAreDamagedWhereTheReplayRefusesThem) {
