@@ -26,29 +26,15 @@
 namespace datacom::learner {
 namespace {
 
-// The means of an evaluation: columns eval_NAME of progress.csv and tags eval/NAME of TensorBoard.
-struct EvaluationMean {
-  const char* name;
-  double EvaluationMeans::*mean;
-};
-constexpr EvaluationMean kEvaluationMeans[] = {{"discounted_return", &EvaluationMeans::discounted_return},
-                                               {"return", &EvaluationMeans::return_},
-                                               {"max_violation", &EvaluationMeans::max_violation},
-                                               {"sum_cost", &EvaluationMeans::sum_cost},
-                                               {"violating_steps", &EvaluationMeans::violating_steps},
-                                               {"mean_cost", &EvaluationMeans::mean_cost},
-                                               {"success_rate", &EvaluationMeans::success_rate},
-                                               {"shield_share", &EvaluationMeans::shield_share},
-                                               {"shield_change", &EvaluationMeans::shield_change},
-                                               {"infeasible_share", &EvaluationMeans::infeasible_share},
-                                               {"largest_constraint", &EvaluationMeans::largest_constraint}};
 // The statistic before the column status.
 constexpr int kBeforeStatus = v1::MemberEpoch::kLanesFieldNumber;
 
 std::vector<std::string> ProgressHeader(const RunRecords::Options& options) {
   std::vector<std::string> header = {"member",  "seed",         "epoch",        "env_steps",
                                      "updates", "wall_seconds", "eval_episodes"};
-  for (const EvaluationMean& mean : kEvaluationMeans) header.push_back(absl::StrCat("eval_", mean.name));
+  for (const EvaluationMean& mean : kEvaluationMeans) {
+    if (!mean.name.empty()) header.push_back(absl::StrCat("eval_", mean.name));
+  }
   for (const EpochStatistic& statistic : StatisticsOf(options.algorithm)) {
     header.push_back(statistic.name());
     if (statistic.number() == kBeforeStatus) header.insert(header.end(), {"status", "abandoned_reason"});
@@ -139,7 +125,8 @@ absl::Status RunRecords::AppendEpoch(const v1::EpochRecord& record) {
                                     Cell(record.wall_seconds()),
                                     Cell(eval.episodes)};
     std::vector<std::pair<std::string, double>> scalars;
-    for (const auto& [name, mean] : kEvaluationMeans) {
+    for (const auto& [name, mean, of] : kEvaluationMeans) {
+      if (name.empty()) continue;
       row.push_back(Cell(eval.*mean));
       scalars.emplace_back(absl::StrCat("eval/", name), eval.*mean);
     }

@@ -14,11 +14,13 @@
 #include "absl/strings/str_split.h"
 #include "common/config/algorithms.h"
 #include "common/config/comments.h"
+#include "common/config/textproto.h"
 #include "datacom/v1/experiment.pb.h"
 #include "datacom/v1/rule.pb.h"
 #include "datacom/v1/sweep.pb.h"
 #include "datacom/v1/task.pb.h"
 #include "google/protobuf/descriptor.pb.h"
+#include "google/protobuf/message.h"
 
 namespace datacom {
 namespace {
@@ -107,24 +109,12 @@ std::string TypeOf(const FieldDescriptor& field) {
              : type;
 }
 
+// Numbers have the form of those in RangeOf.
 std::string DefaultOf(const FieldDescriptor& field) {
   if (!field.has_default_value()) return "";
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_BOOL:
-      return field.default_value_bool() ? "true" : "false";
-    case FieldDescriptor::CPPTYPE_STRING:
-      return absl::StrCat("\"", field.default_value_string(), "\"");
-    case FieldDescriptor::CPPTYPE_DOUBLE:
-      return absl::StrCat(field.default_value_double());
-    case FieldDescriptor::CPPTYPE_UINT32:
-      return absl::StrCat(field.default_value_uint32());
-    case FieldDescriptor::CPPTYPE_UINT64:
-      return absl::StrCat(field.default_value_uint64());
-    case FieldDescriptor::CPPTYPE_ENUM:
-      return field.default_value_enum()->name();
-    default:
-      return "";
-  }
+  if (field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE) return absl::StrCat(field.default_value_double());
+  auto* const factory = google::protobuf::MessageFactory::generated_factory();
+  return PrintField(*factory->GetPrototype(field.containing_type()), &field);
 }
 
 std::string RangeOf(const v1::Rule& rule) {

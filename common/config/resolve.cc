@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
+#include "common/config/textproto.h"
 #include "common/transitions/update_schedule.h"
 #include "datacom/v1/task.pb.h"
 #include "google/protobuf/descriptor.h"
@@ -22,25 +23,6 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 
 constexpr uint64_t kMaxMembers = 65536;
-
-// Sets a scalar to the default its .proto states.
-void SetDefault(const FieldDescriptor* field, Message* message) {
-  const Reflection* reflection = message->GetReflection();
-  switch (field->cpp_type()) {
-    case FieldDescriptor::CPPTYPE_UINT32:
-      return reflection->SetUInt32(message, field, field->default_value_uint32());
-    case FieldDescriptor::CPPTYPE_UINT64:
-      return reflection->SetUInt64(message, field, field->default_value_uint64());
-    case FieldDescriptor::CPPTYPE_DOUBLE:
-      return reflection->SetDouble(message, field, field->default_value_double());
-    case FieldDescriptor::CPPTYPE_BOOL:
-      return reflection->SetBool(message, field, field->default_value_bool());
-    case FieldDescriptor::CPPTYPE_STRING:
-      return reflection->SetString(message, field, field->default_value_string());
-    default:
-      return;  // the schema has no other types with defaults (experiment_test.cc checks this)
-  }
-}
 
 bool HasDefaults(const google::protobuf::Descriptor* descriptor) {
   for (int i = 0; i < descriptor->field_count(); ++i) {
@@ -72,7 +54,7 @@ void FillDefaults(const AlgorithmInfo* algorithm, Message* message) {
       if (!reflection->HasField(*message, field) && HasRequired(field->message_type())) continue;
       if (HasDefaults(field->message_type())) FillDefaults(algorithm, reflection->MutableMessage(message, field));
     } else if (field->has_default_value() && !reflection->HasField(*message, field)) {
-      SetDefault(field, message);
+      google::protobuf::TextFormat::ParseFieldValueFromString(PrintField(*message, field), field, message);
     }
   }
 }

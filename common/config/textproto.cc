@@ -84,5 +84,11 @@ std::string PrintTextproto(const google::protobuf::Message& message) {
   return text;
 }
 
+std::string PrintField(const google::protobuf::Message& message, const google::protobuf::FieldDescriptor* field) {
+  std::string text;
+  google::protobuf::TextFormat::PrintFieldValueToString(message, field, -1, &text);
+  return text;
+}
+
 }  // namespace datacom
 // SPDX-License-Identifier: Apache-2.0

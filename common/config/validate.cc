@@ -11,11 +11,11 @@
 #include "common/config/carried_task.h"
 #include "common/config/experiment.h"
 #include "common/config/rules.h"
+#include "common/config/textproto.h"
 #include "common/transitions/update_schedule.h"
 #include "datacom/v1/plugin.pb.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
-#include "google/protobuf/text_format.h"
 
 namespace datacom {
 namespace {
@@ -103,12 +103,6 @@ bool Reads(const v1::Hyper& hyper, const v1::Rule& rule) {
   });
 }
 
-std::string ValueOf(const v1::Hyper& hyper, const FieldDescriptor* field) {
-  std::string value;
-  google::protobuf::TextFormat::PrintFieldValueToString(hyper, field, -1, &value);
-  return value;
-}
-
 // A setting with Rule.read_if has its default unless a member reads it. REQUIRES a resolved experiment.
 absl::Status CheckReadByAMember(const v1::Experiment& experiment) {
   std::vector<v1::Hyper> members;
@@ -119,8 +113,8 @@ absl::Status CheckReadByAMember(const v1::Experiment& experiment) {
     const auto reads = [&rule](const v1::Hyper& hyper) { return Reads(hyper, rule); };
     if (rule.read_if().empty() || std::any_of(members.begin(), members.end(), reads)) continue;
     for (size_t m = 0; m < members.size(); ++m) {
-      const std::string value = ValueOf(members[m], field);
-      if (value == ValueOf(v1::Hyper::default_instance(), field)) continue;
+      const std::string value = PrintField(members[m], field);
+      if (value == PrintField(v1::Hyper::default_instance(), field)) continue;
       const v1::Hyper& own = experiment.members(static_cast<int>(m)).hyper();
       const std::string at = own.GetReflection()->HasField(own, field) ? absl::StrCat("members[", m, "].") : "";
       return WrongField(absl::StrCat(at, "hyper.", field->name()),

@@ -12,10 +12,15 @@
 #include "common/base/status.h"
 #include "common/base/version.h"
 #include "common/metrics/http_server.h"
+#include "common/metrics/statistics.h"
+#include "google/protobuf/text_format.h"
 #include "prometheus/registry.h"
 #include "prometheus/text_serializer.h"
 
 namespace datacom {
+
+extern const char kMetricTable[];  // metrics.textproto
+
 namespace {
 
 constexpr char kTextFormat[] = "text/plain; version=0.0.4; charset=utf-8";
@@ -26,17 +31,17 @@ constexpr char kTextFormat[] = "text/plain; version=0.0.4; charset=utf-8";
 }
 
 // True if every process of `role` exports this metric from its start.
-bool BelongsTo(const MetricInfo& metric, const std::string& role) {
-  if (role == "learner" && absl::StartsWith(metric.name, "datacom_member_")) return true;
-  return absl::StartsWith(metric.name, "datacom_" + role + "_");
+bool BelongsTo(const v1::Metric& metric, const std::string& role) {
+  if (role == "learner" && absl::StartsWith(metric.name(), "datacom_member_")) return true;
+  return absl::StartsWith(metric.name(), "datacom_" + role + "_");
 }
 
-const MetricInfo& Find(const std::string& name, absl::string_view type, const Metrics::Labels& labels) {
-  for (const MetricInfo& metric : MetricTable()) {
-    if (metric.name != name) continue;
-    if (metric.type != type) Abort(absl::StrCat(name, " is a ", metric.type, ", not a ", type));
-    bool same = labels.size() == metric.labels.size();
-    for (const std::string& label : metric.labels) same = same && labels.count(label) == 1;
+const v1::Metric& Find(const std::string& name, absl::string_view type, const Metrics::Labels& labels) {
+  for (const v1::Metric& metric : MetricTable().metric()) {
+    if (metric.name() != name) continue;
+    if (metric.type() != type) Abort(absl::StrCat(name, " is a ", metric.type(), ", not a ", type));
+    bool same = labels.size() == static_cast<size_t>(metric.label_size());
+    for (const std::string& label : metric.label()) same = same && labels.count(label) == 1;
     if (!same) Abort(absl::StrCat(name, " has other labels in the table"));
     return metric;
   }
@@ -49,7 +54,7 @@ class PrometheusMetrics : public Metrics {
     if (!options.run.empty()) constant_["run"] = options.run;
     if (!options.task.empty()) constant_["task"] = options.task;
     if (!options.algorithm.empty()) constant_["algorithm"] = options.algorithm;
-    for (const MetricInfo& metric : MetricTable()) {
+    for (const v1::Metric& metric : MetricTable().metric()) {
       if (BelongsTo(metric, options.role)) StartAtZero(metric);
     }
     gauge("datacom_build_info", {{"version", Version()}, {"revision", Revision()}, {"role", options.role}}).Set(1);
@@ -74,43 +79,44 @@ class PrometheusMetrics : public Metrics {
   const std::string& address() const override { return address_; }
 
   prometheus::Counter& counter(const std::string& name, const Labels& labels) override {
-    const MetricInfo& metric = Find(name, "counter", labels);
+    const v1::Metric& metric = Find(name, "counter", labels);
     MutexLock lock(&mutex_);
     return FamilyOf(metric, prometheus::BuildCounter(), &counters_).Add(labels);
   }
 
   prometheus::Gauge& gauge(const std::string& name, const Labels& labels) override {
-    const MetricInfo& metric = Find(name, "gauge", labels);
+    const v1::Metric& metric = Find(name, "gauge", labels);
     MutexLock lock(&mutex_);
     return FamilyOf(metric, prometheus::BuildGauge(), &gauges_).Add(labels);
   }
 
   prometheus::Histogram& histogram(const std::string& name, const Labels& labels) override {
-    const MetricInfo& metric = Find(name, "histogram", labels);
+    const v1::Metric& metric = Find(name, "histogram", labels);
+    const prometheus::Histogram::BucketBoundaries buckets(metric.bucket().begin(), metric.bucket().end());
     MutexLock lock(&mutex_);
-    return FamilyOf(metric, prometheus::BuildHistogram(), &histograms_).Add(labels, metric.buckets);
+    return FamilyOf(metric, prometheus::BuildHistogram(), &histograms_).Add(labels, buckets);
   }
 
   std::string Scrape() const override { return prometheus::TextSerializer().Serialize(registry_->Collect()); }
 
  private:
   // rate() misses the event with which a series appears, so series whose labels are known start at 0.
-  void StartAtZero(const MetricInfo& metric) {
-    if (metric.labels.empty()) return Touch(metric, {});
-    for (const std::string& value : metric.values) Touch(metric, {{metric.labels.front(), value}});
+  void StartAtZero(const v1::Metric& metric) {
+    if (metric.label().empty()) return Touch(metric, {});
+    for (const std::string& value : metric.value()) Touch(metric, {{metric.label(0), value}});
   }
-  void Touch(const MetricInfo& metric, const Labels& labels) {
-    if (metric.type == "counter") counter(metric.name, labels);
-    if (metric.type == "gauge") gauge(metric.name, labels);
-    if (metric.type == "histogram") histogram(metric.name, labels);
+  void Touch(const v1::Metric& metric, const Labels& labels) {
+    if (metric.type() == "counter") counter(metric.name(), labels);
+    if (metric.type() == "gauge") gauge(metric.name(), labels);
+    if (metric.type() == "histogram") histogram(metric.name(), labels);
   }
 
   // The family of a metric, which the first call makes.
   template <typename Builder, typename Family>
-  Family& FamilyOf(const MetricInfo& metric, Builder build, std::map<std::string, Family*>* families) {
-    Family*& family = (*families)[metric.name];
+  Family& FamilyOf(const v1::Metric& metric, Builder build, std::map<std::string, Family*>* families) {
+    Family*& family = (*families)[metric.name()];
     if (family == nullptr) {
-      family = &build.Name(metric.name).Help(metric.help).Labels(constant_).Register(*registry_);
+      family = &build.Name(metric.name()).Help(metric.help()).Labels(constant_).Register(*registry_);
     }
     return *family;
   }
@@ -126,6 +132,23 @@ class PrometheusMetrics : public Metrics {
 };
 
 }  // namespace
+
+const v1::MetricTable& MetricTable() {
+  static const auto* const kTable = [] {
+    auto* const table = new v1::MetricTable;
+    if (!google::protobuf::TextFormat::ParseFromString(kMetricTable, table)) Abort("metrics.textproto has an error");
+    for (const EpochStatistic& statistic : Statistics()) {
+      if (!statistic.about().has_help()) continue;
+      v1::Metric* const metric = table->add_metric();
+      metric->set_name(statistic.gauge());
+      metric->set_type("gauge");
+      metric->set_help(statistic.about().help());
+      metric->add_label("member");
+    }
+    return table;
+  }();
+  return *kTable;
+}
 
 absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Start(const Options& options) {
   auto metrics = std::make_unique<PrometheusMetrics>(options);

@@ -1,16 +1,16 @@
 // Prometheus metrics, served as /metrics over HTTP (common/metrics/http_server.h), in plain text or over mutual TLS.
-// One table (table.cc) defines every name, help text, label and bucket. Every series has the constant labels run, task
-// and algorithm. A handle is looked up once; using it takes no lock (a histogram: a short mutex). Thread-safe. Names
-// start with datacom_.
+// One table (metrics.textproto) defines every name, help text, label and bucket. Every series has the constant labels
+// run, task and algorithm. A handle is looked up once; using it takes no lock (a histogram: a short mutex).
+// Thread-safe. Names start with datacom_.
 #ifndef DATACOM_COMMON_METRICS_METRICS_H_
 #define DATACOM_COMMON_METRICS_METRICS_H_
 
 #include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
+#include "datacom/v1/metric.pb.h"
 #include "prometheus/counter.h"
 #include "prometheus/gauge.h"
 #include "prometheus/histogram.h"
@@ -41,14 +41,8 @@ class Metrics {
   virtual std::string Scrape() const = 0;  // text exposition, for tests
 };
 
-// One line of the table, for docs and tests.
-struct MetricInfo {
-  std::string name, type, help;
-  std::vector<std::string> labels;
-  std::vector<double> buckets;
-  std::vector<std::string> values;  // all values of the only label, if they are known: these series start at 0
-};
-const std::vector<MetricInfo>& MetricTable();
+// The table, with a gauge for each statistic that has one (statistics.h). For tests.
+const v1::MetricTable& MetricTable();
 
 }  // namespace datacom
 

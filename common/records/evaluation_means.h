@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "common/records/csv.h"
 #include "datacom/v1/learner.pb.h"
 #include "datacom/v1/replay.pb.h"
@@ -134,6 +135,33 @@ inline double MeanCost(const v1::EvaluationEpisode& episode) {
   return episode.length() == 0 ? 0 : episode.sum_cost() / episode.length();
 }
 
+// A mean and the number of an episode that it is a mean of.
+struct EvaluationMean {
+  absl::string_view name;  // column eval_NAME of progress.csv and tag eval/NAME of TensorBoard; empty: not in them
+  double EvaluationMeans::*mean;
+  double (*of)(const v1::EvaluationEpisode& episode);
+};
+inline constexpr EvaluationMean kEvaluationMeans[] = {
+    {"discounted_return", &EvaluationMeans::discounted_return, [](auto& e) { return e.discounted_return(); }},
+    {"return", &EvaluationMeans::return_, [](auto& e) { return e.return_(); }},
+    {"max_violation", &EvaluationMeans::max_violation, [](auto& e) { return e.max_violation(); }},
+    {"sum_cost", &EvaluationMeans::sum_cost, [](auto& e) { return e.sum_cost(); }},
+    {"violating_steps", &EvaluationMeans::violating_steps, [](auto& e) -> double { return e.violating_steps(); }},
+    {"mean_cost", &EvaluationMeans::mean_cost, &MeanCost},
+    {"", &EvaluationMeans::length, [](auto& e) -> double { return e.length(); }},
+    {"success_rate", &EvaluationMeans::success_rate, [](auto& e) -> double { return e.success(); }},
+    {"", &EvaluationMeans::reached_rate, [](auto& e) -> double { return e.reached(); }},
+    {"", &EvaluationMeans::violated_rate, [](auto& e) -> double { return e.max_violation() > 0; }},
+    {"", &EvaluationMeans::absorbed_rate, [](auto& e) -> double { return e.absorbed(); }},
+    {"shield_share", &EvaluationMeans::shield_share,
+     [](auto& e) { return e.has_shield_share() ? e.shield_share() : std::nan(""); }},
+    {"shield_change", &EvaluationMeans::shield_change,
+     [](auto& e) { return e.has_shield_change() ? e.shield_change() : std::nan(""); }},
+    {"infeasible_share", &EvaluationMeans::infeasible_share,
+     [](auto& e) { return e.has_infeasible_share() ? e.infeasible_share() : std::nan(""); }},
+    {"largest_constraint", &EvaluationMeans::largest_constraint,
+     [](auto& e) { return e.has_largest_constraint() ? e.largest_constraint() : std::nan(""); }}};
+
 template <typename Episodes>
 NamedCostValues NamedMeansOf(const Episodes& episodes, double count) {
   NamedCostValues means;
@@ -171,30 +199,12 @@ EvaluationMeans MeansOf(const Episodes& episodes) {
     means.episodes += !episode.abandoned();
   }
   const double count = means.episodes;
-  if (means.episodes == 0) {
-    means.discounted_return = means.return_ = means.max_violation = means.sum_cost = std::nan("");
-    means.violating_steps = means.mean_cost = means.length = means.success_rate = std::nan("");
-    means.reached_rate = means.violated_rate = means.absorbed_rate = std::nan("");
-    means.shield_share = means.shield_change = means.infeasible_share = means.largest_constraint = std::nan("");
-  }
-  for (const v1::EvaluationEpisode& episode : episodes) {
-    if (episode.abandoned()) continue;
-    means.discounted_return += episode.discounted_return() / count;
-    means.return_ += episode.return_() / count;
-    means.max_violation += episode.max_violation() / count;
-    means.sum_cost += episode.sum_cost() / count;
-    means.violating_steps += episode.violating_steps() / count;
-    means.mean_cost += MeanCost(episode) / count;
-    means.length += episode.length() / count;
-    means.success_rate += (episode.success() ? 1.0 : 0.0) / count;
-    means.reached_rate += (episode.reached() ? 1.0 : 0.0) / count;
-    means.violated_rate += (episode.max_violation() > 0 ? 1.0 : 0.0) / count;
-    means.absorbed_rate += (episode.absorbed() ? 1.0 : 0.0) / count;
-    const auto add = [count](bool has, double value, double* mean) { *mean += (has ? value : std::nan("")) / count; };
-    add(episode.has_shield_share(), episode.shield_share(), &means.shield_share);
-    add(episode.has_shield_change(), episode.shield_change(), &means.shield_change);
-    add(episode.has_infeasible_share(), episode.infeasible_share(), &means.infeasible_share);
-    add(episode.has_largest_constraint(), episode.largest_constraint(), &means.largest_constraint);
+  for (const EvaluationMean& each : kEvaluationMeans) {
+    double& mean = means.*each.mean;
+    if (means.episodes == 0) mean = std::nan("");
+    for (const v1::EvaluationEpisode& episode : episodes) {
+      if (!episode.abandoned()) mean += each.of(episode) / count;
+    }
   }
   means.named = NamedMeansOf(episodes, count);
   means.logs = LogMeansOf(episodes, count);

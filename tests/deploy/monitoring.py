@@ -28,10 +28,9 @@ def about_gpus(expression):
 
 
 def table():
-    """Every metric with its type: those of common/metrics/table.cc and the gauges of statistics."""
-    text = read("common", "metrics", "table.cc")
-    found = {name: kind.lower() for kind, name in re.findall(r'\b(Counter|Gauge|Histogram)\("(datacom_\w+)"', text)}
-    found.update(re.findall(r'\{"(datacom_\w+)",\s*"(\w+)"', text))
+    """Every metric with its type: those of common/metrics/metrics.textproto and the gauges of statistics."""
+    text = read("common", "metrics", "metrics.textproto")
+    found = dict(re.findall(r'^metric \{ name: "(datacom_\w+)" type: "(\w+)"', text, re.M))
     found.update({"datacom_member_" + name: "gauge" for name in statistics()})
     return found
 

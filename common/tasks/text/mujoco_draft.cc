@@ -2,11 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "common/base/status.h"
 #include "common/tasks/mujoco.h"
 #include "common/tasks/text/draft_terms.h"
@@ -14,6 +19,9 @@
 #include "common/tasks/text/mujoco_names.h"
 
 namespace datacom::text {
+
+extern const char kDraft[];  // draft.textproto.in
+
 namespace {
 
 constexpr double kPeriod = 0.02, kEpisode = 10;  // s
@@ -25,6 +33,28 @@ constexpr double kStartHalf = 0.05;    // half of the start's interval: rad, m, 
 std::string NameOf(const mjModel& model, mjtObj type, int id) {
   const char* name = mj_id2name(&model, type, id);
   return name == nullptr ? "" : name;
+}
+
+using Values = std::map<std::string, std::string>;
+
+// The text of draft.textproto.in. {{NAME}} stands for a value and {{?NAME}} for nothing. A line with the name of a
+// value that there is not is left out.
+std::string Filled(const Values& values) {
+  std::string text;
+  for (const absl::string_view line : absl::StrSplit(absl::StripSuffix(kDraft, "\n"), '\n')) {
+    const std::vector<absl::string_view> parts = absl::StrSplit(line, "{{");
+    std::string filled(parts[0]);
+    bool kept = true;
+    for (size_t i = 1; i < parts.size(); ++i) {
+      std::pair<absl::string_view, absl::string_view> part = absl::StrSplit(parts[i], absl::MaxSplits("}}", 1));
+      const bool shown = !absl::ConsumePrefix(&part.first, "?");
+      const auto value = values.find(std::string(part.first));
+      kept = kept && value != values.end();
+      if (kept) absl::StrAppend(&filled, shown ? value->second : "", part.second);
+    }
+    if (kept) absl::StrAppend(&text, filled, "\n");
+  }
+  return text;
 }
 
 class Draft {
@@ -44,11 +74,12 @@ class Draft {
     Observation();
     Extra();
     Objective();
+    Cost();
     Control();
     Start();
     State();
     Slice();
-    return text_;
+    return Filled(values_);
   }
 
  private:
@@ -70,10 +101,15 @@ class Draft {
     while (!taken_.insert(name).second) name = absl::StrCat(prefix, "_", name);
     return name;
   }
-  void Line(const std::string& line) { absl::StrAppend(&text_, line, "\n"); }
+  // Adds a line to a value.
+  void Line(const std::string& value, const std::string& line) {
+    std::string& lines = values_[value];
+    absl::StrAppend(&lines, lines.empty() ? "" : "\n", line);
+  }
   void Nameless(mjtObj type, int id) {
-    Line(absl::StrCat("# ", mju_type2Str(type), " number ", id,
-                      " has no name; give it one in the model to use it here."));
+    const std::string kind = mju_type2Str(type);
+    Line(kind + "s",
+         absl::StrCat("# ", kind, " number ", id, " has no name; give it one in the model to use it here."));
   }
 
   void FindJoints() {
@@ -132,30 +168,27 @@ class Draft {
   }
 
   void Head(const std::string& name, const std::string& file, const std::vector<std::string>& named) {
-    Line(absl::StrCat("# A task of the model ", file, ". Made by `datacom task new`; edit it, then see what it does:"));
-    Line("#   datacom task check task.textproto");
-    Line("# proto/datacom/v1/task.proto explains every field. Units are MuJoCo's: m, rad, s, N, kg.");
-    if (!named.empty()) {
-      Line("# These names are new in this copy of the model, because the original has none there:");
-      std::string line = "#  ";
-      for (size_t i = 0; i < named.size(); ++i) {
-        if (line.size() + named[i].size() > kDraftWidth) {
-          Line(line);
-          line = "#  ";
-        }
-        absl::StrAppend(&line, " ", named[i], i + 1 < named.size() ? "," : "");
+    std::string line = "#  ";
+    for (size_t i = 0; i < named.size(); ++i) {
+      if (line.size() + named[i].size() > kDraftWidth) {
+        Line("named", line);
+        line = "#  ";
       }
-      Line(line);
+      absl::StrAppend(&line, " ", named[i], i + 1 < named.size() ? "," : "");
     }
-    Line(absl::StrCat("name: ", Quoted(name)));
-    Line(absl::StrCat("model: ", Quoted(file)));
-    substeps_ = std::max(1, static_cast<int>(std::lround(kPeriod / model_.opt.timestep)));
-    Line(absl::StrCat("horizon: ", std::max(1L, std::lround(kEpisode / (substeps_ * model_.opt.timestep))),
-                      "  # control steps of an episode: about ", Number(kEpisode), " s"));
+    if (!named.empty()) Line("named", line);
+    const double step = model_.opt.timestep;
+    const int substeps = std::max(1, static_cast<int>(std::lround(kPeriod / step)));
+    values_["file"] = file;
+    values_["name"] = Quoted(name);
+    values_["model"] = Quoted(file);
+    values_["episode"] = Number(kEpisode);
+    values_["horizon"] = absl::StrCat(std::max(1L, std::lround(kEpisode / (substeps * step))));
+    values_["period"] = absl::StrFormat("%.10g", substeps * step);
+    values_["substeps"] = absl::StrCat(substeps);
   }
 
   void Observation() {
-    Line("\n# What policy and critics see. A hinge without limits appears as sine and cosine of its angle.");
     for (Joint& joint : joints_) {
       if (joint.name.empty()) {
         Nameless(mjOBJ_JOINT, joint.id);
@@ -173,12 +206,12 @@ class Draft {
     }
   }
 
-  // Writes a signal whose default name is `plain`; returns its name.
+  // Adds a signal to the value "KINDs" whose default name is `plain`; returns its name.
   std::string Signal(const std::string& list, const std::string& kind, const std::string& element,
                      const std::string& plain, const std::string& more, const std::string& comment) {
     const std::string name = Free(plain, kind);
     const std::string named = name == plain ? "" : absl::StrCat(" name: ", Quoted(name));
-    Line(absl::StrCat(list, " { ", kind, ": ", Quoted(element), named, more, " }", comment));
+    Line(kind + "s", absl::StrCat(list, " { ", kind, ": ", Quoted(element), named, more, " }", comment));
     return name;
   }
 
@@ -188,33 +221,24 @@ class Draft {
   }
 
   void Extra() {
-    Line("\n# Further numbers, only for the expressions below. NAME.x, NAME.y and NAME.z are positions in the world.");
-    Line("# Move a line up and call it `observation` to show it to the policy.");
-    std::string goal;
-    int hand = -1;
     for (int id = 0; id < model_.nsite; ++id) {
-      if (NameOf(model_, mjOBJ_SITE, id).empty()) continue;
       const std::string site = NameOf(model_, mjOBJ_SITE, id);
+      if (site.empty()) continue;
       const std::string name = Signal("extra", "site", site, PlainName(model_, mjOBJ_SITE, id), "", "");
       if (Moves(model_.site_bodyid[id])) {
-        hand = id, hand_ = name;
-      } else if (goal.empty()) {
-        goal = site;
+        hand_ = id, values_["hand"] = name, values_["site"] = Quoted(site);
+      } else {
+        values_.try_emplace("goal", Quoted(site));
       }
     }
-    if (hand >= 0 && !goal.empty()) {
-      distance_ = Free("distance", "hand");
-      Line(absl::StrCat("extra { name: ", Quoted(distance_), " site: ", Quoted(NameOf(model_, mjOBJ_SITE, hand)),
-                        " quantity: \"distance\" relative_to: ", Quoted(goal), " }"));
-    }
-    hand_id_ = hand;
+    if (hand_ >= 0 && values_.count("goal") > 0) values_["distance"] = Free("distance", "hand");
     for (int id = 0; id < model_.nsensor; ++id) {
       if (NameOf(model_, mjOBJ_SENSOR, id).empty()) {
         Nameless(mjOBJ_SENSOR, id);
         continue;
       }
       const bool force = model_.sensor_needstage[id] == mjSTAGE_ACC;
-      refresh_ |= force;
+      if (force) values_["refresh"] = "";
       Signal("extra", "sensor", NameOf(model_, mjOBJ_SENSOR, id), PlainName(model_, mjOBJ_SENSOR, id), "",
              absl::StrCat("  # ", model_.sensor_dim[id], model_.sensor_dim[id] == 1 ? " number" : " numbers"));
     }
@@ -249,42 +273,17 @@ class Draft {
   }
 
   void Objective() {
-    Line(
-        "\n# The reward of a control step: an expression over the numbers above, their values one control step "
-        "earlier");
-    Line("# (before.NUMBER), action.NAME in [-1, 1], time and constants.");
-    if (!distance_.empty()) {
-      Line("# This one brings the last moving site to the first fixed one. Edit it.");
-      Line(absl::StrCat("reward: \"-", distance_, "\""));
-      Line(absl::StrCat("# success: \"", distance_, " < 0.05\""));
-    } else if (hand_id_ >= 0) {
-      const mjtNum* at = &data_->site_xpos[3 * hand_id_];
-      Line("# This one brings a site to a goal, which is now the place where the site starts. Edit both.");
-      for (int i = 0; i < 3; ++i) {
-        Line(absl::StrCat("constant { name: \"goal_", std::string(1, "xyz"[i]), "\" value: ", Number(at[i]), " }"));
-      }
-      const std::string& n = hand_;
-      const std::string squares =
-          absl::StrCat("(", n, ".x - goal_x)^2 + (", n, ".y - goal_y)^2 + (", n, ".z - goal_z)^2");
-      Line(absl::StrCat("reward: \"-sqrt(", squares, ")\""));
-      Line(absl::StrCat("# success: \"", squares, " < 0.0025\"  # nearer than 5 cm"));
-    } else {
-      Line("# This one brings every joint to where episodes start. Edit it.");
+    if (values_.count("distance") > 0) return;
+    if (hand_ < 0) {
       const std::vector<std::string> terms = Deviations();
-      Line(absl::StrCat("reward: ", terms.empty() ? Quoted("0") : QuotedTerms("-(", terms, " + ", ")")));
+      values_["deviation"] = terms.empty() ? Quoted("0") : QuotedTerms("-(", terms, " + ", ")");
     }
-    Line(
-        "# The reward is clipped to this range; learner.bound_returns=true then keeps the critics within what it "
-        "allows.");
-    Line("# reward_range { low: -10 high: 0 }");
-    Cost();
-    Line("# An episode ends early where this is not 0:");
-    Line("# absorbing: \"time > 5 && ...\"");
+    for (int i = 0; hand_ >= 0 && i < 3; ++i) {
+      values_[absl::StrCat("goal_", std::string(1, "xyz"[i]))] = Number(data_->site_xpos[3 * hand_ + i]);
+    }
   }
 
   void Cost() {
-    Line(
-        "\n# Above 0 is a violation; training keeps it at or below 0. Several costs are possible; the largest counts.");
     std::vector<std::string> range, speed;
     for (const Joint& joint : joints_) {
       if (joint.limited && !joint.name.empty()) {
@@ -296,24 +295,16 @@ class Draft {
       }
     }
     if (!range.empty()) {
-      Line(absl::StrCat("# This one is above 0 where a joint leaves the middle ", 100 * kInside, " % of its range."));
-      Line(absl::StrCat("cost { name: \"joint_range\" value: ",
-                        QuotedTerms("max(", range, ", ", absl::StrCat(") - ", kInside)), " }"));
+      values_["inside"] = absl::StrCat(100 * kInside);
+      values_["range"] = QuotedTerms("max(", range, ", ", absl::StrCat(") - ", kInside));
     } else if (!speed.empty()) {
-      Line("# This one is above 0 where a joint is faster than 5 rad/s or m/s.");
-      Line(absl::StrCat("cost { name: \"speed\" value: ", QuotedTerms("max(", speed, ", ", ") / 5 - 1"), " }"));
+      values_["speed"] = QuotedTerms("max(", speed, ", ", ") / 5 - 1");
     } else {
-      Line("# This one is never above 0. Edit it.");
-      Line("cost { name: \"none\" value: \"-1\" }");
-    }
-    if (hand_id_ >= 0) {
-      Line(absl::StrCat("# A wall at x = 0.5 m: cost { name: \"wall\" value: \"", hand_, ".x - 0.5\" }"));
+      values_["no cost"] = "";
     }
   }
 
   void Control() {
-    Line("\n# The action has one number in [-1, 1] for each actuator; -1 and 1 are the ends of its control range.");
-    Line("control {");
     for (int id = 0; id < model_.nu; ++id) {
       if (NameOf(model_, mjOBJ_ACTUATOR, id).empty()) {
         Nameless(mjOBJ_ACTUATOR, id);
@@ -321,46 +312,35 @@ class Draft {
       }
       const std::string name = Quoted(NameOf(model_, mjOBJ_ACTUATOR, id));
       if (!finite_difference_ && !IsAffine(model_, id)) {
-        Line(absl::StrCat("  # actuator: ", name,
-                          "  # its force is no affine function of the control, which the safe map needs"));
+        Line("actuators", absl::StrCat("  # actuator: ", name,
+                                       "  # its force is no affine function of the control, which the safe map needs"));
         continue;
       }
       const double low = model_.actuator_ctrlrange[2 * id], high = model_.actuator_ctrlrange[2 * id + 1];
       const bool ranged = model_.actuator_ctrllimited[id] != 0;
-      Line(absl::StrCat("  actuator: ", name, ranged ? absl::StrCat("  # ", Number(low), " to ", Number(high)) : ""));
+      Line("actuators",
+           absl::StrCat("  actuator: ", name, ranged ? absl::StrCat("  # ", Number(low), " to ", Number(high)) : ""));
       if (ranged) continue;
-      Line(absl::StrCat("  range { actuator: ", name, " low: -1 high: 1 }  # the model has none; edit it"));
+      Line("actuators",
+           absl::StrCat("  range { actuator: ", name, " low: -1 high: 1 }  # the model has none; edit it"));
     }
-    const double step = model_.opt.timestep;
-    Line(absl::StrFormat("  period: %.10g  # s, %d time steps of the model", substeps_ * step, substeps_));
-    if (finite_difference_) {
-      Line(
-          "  # No actuator's force is an affine function of its control (activation, delay or muscle), so f and G are "
-          "those");
-      Line(
-          "  # of a whole control step. Without this line only methods without a safety filter can train, and faster.");
-      Line("  dynamics: \"finite_difference\"");
-    }
-    Line("  mode: \"torque\"  # f and G from MuJoCo's dynamics; task.proto explains \"velocity\" and \"acceleration\"");
-    if (refresh_) Line("  refresh: \"all\"  # a sensor of forces or accelerations needs it; costs time");
-    Line("}");
+    if (finite_difference_) values_["differences"] = "";
   }
 
   void Start() {
-    Line("\n# The start of an episode: each joint uniform in its interval.");
-    Line("start {");
-    if (keyframe_ >= 0) Line(absl::StrCat("  keyframe: ", Quoted(NameOf(model_, mjOBJ_KEY, keyframe_))));
+    if (keyframe_ >= 0) values_["keyframe"] = Quoted(NameOf(model_, mjOBJ_KEY, keyframe_));
     for (const Joint& joint : joints_) {
       if (!joint.scalar || joint.name.empty()) continue;
       const double at = joint.Start(data_->qpos[model_.jnt_qposadr[joint.id]]);
       const double half = kStartHalf * (joint.limited ? joint.high - joint.low : 1);
-      Line(absl::StrCat("  joint { joint: ", Quoted(joint.name), " position ", Interval(at - half, at + half), " }"));
+      Line("starts",
+           absl::StrCat("  joint { joint: ", Quoted(joint.name), " position ", Interval(at - half, at + half), " }"));
     }
-    Line("}");
     for (int body = 0; body < model_.nbody; ++body) {
       if (model_.body_mocapid[body] < 0 || NameOf(model_, mjOBJ_BODY, body).empty()) continue;
-      Line(absl::StrCat("# Moves the body ", Quoted(NameOf(model_, mjOBJ_BODY, body)), ": motion { body: ",
-                        Quoted(NameOf(model_, mjOBJ_BODY, body)), " speed: 0.2 x { low: -1 high: 1 } }"));
+      const std::string name = Quoted(NameOf(model_, mjOBJ_BODY, body));
+      Line("motions",
+           absl::StrCat("# Moves the body ", name, ": motion { body: ", name, " speed: 0.2 x { low: -1 high: 1 } }"));
     }
   }
 
@@ -404,61 +384,41 @@ class Draft {
       (in ? mine : others).push_back(joint.name);
       if (in && joint.scalar) sliced_.push_back(joint);
     }
-    Line(
-        "\n# What the safety filter steers: q, the joints that the actuators move. The learned constraint depends on q "
-        "and");
-    Line("# on x, the uncontrolled numbers. Put a moving obstacle into x: uncontrolled { body: \"obstacle\" }");
-    Line("constraint_state {");
     if (mine.size() + others.size() == joints_.size()) {  // else the default: all joints, because names are missing
-      for (const std::string& joint : mine) Line(absl::StrCat("  joint: ", Quoted(joint)));
-      for (const std::string& joint : others) Line(absl::StrCat("  uncontrolled { joint: ", Quoted(joint), " }"));
+      for (const std::string& joint : mine) Line("state", absl::StrCat("  joint: ", Quoted(joint)));
+      for (const std::string& joint : others)
+        Line("state", absl::StrCat("  uncontrolled { joint: ", Quoted(joint), " }"));
     }
-    Line("}");
-    std::string limited;
-    for (const Joint& joint : sliced_) {
-      if (joint.limited && limited.empty()) limited = joint.name;
-    }
-    if (limited.empty() && hand_id_ < 0) return;
-    Line("# Limits that hold from the first step on, with `--set 'constraints.known=[NAME]'`:");
-    if (!limited.empty()) {
-      Line(absl::StrCat("# known { name: \"range\" joint_position: ", Quoted(limited),
-                        " share: 0.95 viability_gain: 0.5 }"));
-    }
-    if (hand_id_ >= 0) {
-      Line(absl::StrCat("# known { name: \"reach\" site: ", Quoted(NameOf(model_, mjOBJ_SITE, hand_id_)),
-                        " half_space { normal { x: 1 } offset: 0.5 } viability_gain: 0.5 }"));
-    }
+    const auto limited = std::find_if(sliced_.begin(), sliced_.end(), [](const Joint& joint) { return joint.limited; });
+    if (limited != sliced_.end()) values_["limited"] = Quoted(limited->name);
+    if (limited != sliced_.end() || hand_ >= 0) values_["known"] = "";
   }
 
-  std::string Axis(const std::string& axis, const std::string& of, double low, double high) const {
-    return absl::StrCat("  ", axis, " { of: ", Quoted(of), " low: ", Number(low), " high: ", Number(high), " }");
+  void Axis(const std::string& axis, const std::string& of, double low, double high) {
+    values_[axis] = absl::StrCat("of: ", Quoted(of), " low: ", Number(low), " high: ", Number(high));
   }
-  std::string PositionAxis(const std::string& axis, const Joint& joint) const {
+  void PositionAxis(const std::string& axis, const Joint& joint) {
     const double reach = model_.jnt_type[joint.id] == mjJNT_HINGE ? M_PI : 1;
-    return Axis(axis, joint.plain, joint.limited ? joint.low : -reach, joint.limited ? joint.high : reach);
+    Axis(axis, joint.plain, joint.limited ? joint.low : -reach, joint.limited ? joint.high : reach);
   }
 
   void Slice() {
     if (sliced_.empty()) return;
-    Line("\n# A plane through the constraint state, for `datacom render RUN --map`.");
-    Line("slice {");
     const bool two = sliced_.size() > 1;
-    Line(absl::StrCat("  name: ", Quoted(two ? "joints" : "phase")));
-    Line(PositionAxis("x", sliced_[0]));
-    Line(two ? PositionAxis("y", sliced_[1]) : Axis("y", sliced_[0].plain + "_velocity", -5, 5));
-    Line("}");
+    values_["slice"] = Quoted(two ? "joints" : "phase");
+    PositionAxis("x", sliced_[0]);
+    if (two) PositionAxis("y", sliced_[1]);
+    if (!two) Axis("y", sliced_[0].plain + "_velocity", -5, 5);
   }
 
   const mjModel& model_;
   MujocoData data_;
-  std::string text_;
+  Values values_;
   std::vector<Joint> joints_, sliced_;
   std::vector<int> actuators_;      // that the action may have
   bool finite_difference_ = false;  // none of them has a force that is an affine function of its control
   std::set<std::string> taken_ = {"time", "pi", "action", "goal_x", "goal_y", "goal_z"};
-  std::string hand_, distance_;
-  int hand_id_ = -1, keyframe_ = -1, substeps_ = 1;
-  bool refresh_ = false;
+  int hand_ = -1, keyframe_ = -1;  // the last site that moves, the first keyframe with a name; -1: none
 };
 
 }  // namespace

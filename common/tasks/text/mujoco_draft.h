@@ -1,6 +1,6 @@
 // Writes the first task.textproto for a MuJoCo model, for `datacom task new`: every joint, site, actuator and sensor of
-// the model, with defaults to edit and comments that explain them. The text loads as it is. Pure; thread-safe; needs a
-// model of CompileMujocoModel.
+// the model, with defaults to edit and comments that explain them. What is not of the model stands in
+// draft.textproto.in. The text loads as it is. Pure; thread-safe; needs a model of CompileMujocoModel.
 #ifndef DATACOM_COMMON_TASKS_TEXT_MUJOCO_DRAFT_H_
 #define DATACOM_COMMON_TASKS_TEXT_MUJOCO_DRAFT_H_
 

@@ -1,10 +1,12 @@
-# Compile flags, dependencies and three helpers that add targets.
+# Compile flags, dependencies and helpers that add targets.
 #
 #   datacom_library(NAME rpc SRCS a.cc DEPS datacom::base gRPC::grpc++)            -> target datacom_rpc, alias datacom::rpc
 #   datacom_binary(NAME datacom-replay SRCS main.cc DEPS ...)                      -> bin/datacom-replay
 #   datacom_test(NAME ring_test SRCS ring_test.cc DEPS ... [LABELS fast] [SHARDS 2]) -> ctest ring_test (ring_test_1 and ring_test_2, each
 #                                                                                      with a half of the tests), label fast by default.
 #                                                                                      Sources after ALONE share names with others
+#   datacom_embed(FILE.cc NAMESPACE datacom::x [HEADER a/b.h] PARTS kPage=a.html) -> a source that defines the text of this folder's a.html
+#                                                                                     as const char kPage[], which the header declares
 #
 # RPC marks libraries of which most sources use gRPC.
 # Warnings apply only to this project's targets. Sources are listed, except in folders of plug-ins (tests/structure_test.py).
@@ -130,6 +132,15 @@ function(datacom_library)
     target_link_libraries(${target} INTERFACE datacom_flags ${A_DEPS})
   endif()
   add_library(datacom::${A_NAME} ALIAS ${target})
+endfunction()
+
+function(datacom_embed out)
+  cmake_parse_arguments(A "" "NAMESPACE;HEADER" "PARTS" ${ARGN})
+  set(script "${CMAKE_SOURCE_DIR}/deploy/dev/cmake/embed.cmake")
+  list(TRANSFORM A_PARTS REPLACE "^.*=" "${CMAKE_CURRENT_SOURCE_DIR}/" OUTPUT_VARIABLE files)
+  add_custom_command(OUTPUT "${out}" DEPENDS "${script}" ${files} VERBATIM
+    COMMAND "${CMAKE_COMMAND}" "-DFOLDER=${CMAKE_CURRENT_SOURCE_DIR}" "-DOUT=${out}" "-DNAMESPACE=${A_NAMESPACE}" "-DHEADER=${A_HEADER}"
+            "-DPARTS=${A_PARTS}" -P "${script}")
 endfunction()
 
 # datacom_one_source(target name a.cc b.cc ...): compiles these sources of a target as one, because each would generate the same code of a

@@ -1,5 +1,4 @@
-// Builds an ONNX graph: nodes, constants, inputs and outputs. A value is the name of a tensor; most tensors are
-// [batch, columns].
+// Builds an ONNX graph: nodes, constants, inputs and outputs. Formulas of values add nodes.
 //
 // Operators are those of set 13, for which ONNX Runtime's processor backend has the types used here. Not thread-safe.
 #ifndef DATACOM_DEPLOY_TOOLS_ONNX_GRAPH_H_
@@ -17,9 +16,24 @@ namespace datacom::onnx {
 
 inline constexpr int kOperatorSet = 13;
 
-using Value = std::string;
 using Type = v1::OnnxTensor;
 using Attributes = std::vector<std::pair<std::string, int64_t>>;
+
+class Graph;
+
+// A tensor of a graph, which outlives it; most are [batch, columns]. Or a number, for operations with a tensor.
+struct Value {
+  Value() = default;
+  Value(Graph* graph, const std::string& name) : graph(graph), name(name) {}
+  Value(double number) : number(number) {}               // NOLINT(google-explicit-constructor)
+  Value(float number) : number(number), single(true) {}  // NOLINT(google-explicit-constructor)
+  bool empty() const { return graph == nullptr; }        // also of a number
+
+  Graph* graph = nullptr;
+  std::string name;
+  double number = 0;
+  bool single = false;  // whether the number is a float
+};
 
 class Graph {
  public:
@@ -28,23 +42,9 @@ class Graph {
   // Names `value`, float32 [batch, columns], or [batch] if columns is 0, as the graph's next output.
   void Output(const std::string& name, const Value& value, int columns, const std::string& about);
 
-  Value Apply(const std::string& operation, std::vector<Value> inputs, const Attributes& attributes = {});
   Value Floats(const std::string& name, const std::vector<int64_t>& shape, const std::vector<float>& numbers);
   Value Doubles(const std::vector<int64_t>& shape, const std::vector<double>& numbers);
   Value Indices(const std::vector<int64_t>& numbers);
-  Value Float(float number) { return Floats("", {}, {number}); }
-  Value Double(double number) { return Doubles({}, {number}); }
-
-  Value Add(const Value& a, const Value& b) { return Apply("Add", {a, b}); }
-  Value Subtract(const Value& a, const Value& b) { return Apply("Sub", {a, b}); }
-  Value Multiply(const Value& a, const Value& b) { return Apply("Mul", {a, b}); }
-  Value Divide(const Value& a, const Value& b) { return Apply("Div", {a, b}); }
-  Value ToDouble(const Value& value) { return Apply("Cast", {value}, {{"to", Type::DOUBLE}}); }
-  Value ToFloat(const Value& value) { return Apply("Cast", {value}, {{"to", Type::FLOAT}}); }
-  Value Join(const std::vector<Value>& columns) { return Apply("Concat", columns, {{"axis", 1}}); }
-  Value Columns(const Value& value, const std::vector<int64_t>& columns);
-  Value Columns(const Value& value, int first, int count);
-  Value Sum(const Value& value);  // [batch, columns] -> [batch, 1]
 
   const v1::OnnxGraph& proto() const { return graph_; }
   v1::OnnxGraph* mutable_proto() { return &graph_; }
@@ -55,8 +55,21 @@ class Graph {
                  const std::vector<Number>& numbers);
 
   v1::OnnxGraph graph_;
-  std::map<std::string, Value> constants_;  // by type, shape and content: a constant is stored once
+  std::map<std::string, std::string> constants_;  // by type, shape and content: a constant is stored once
 };
+
+// Adds a node. The first or the last input is a tensor.
+Value Apply(const std::string& operation, const std::vector<Value>& inputs, const Attributes& attributes = {});
+inline Value operator+(const Value& a, const Value& b) { return Apply("Add", {a, b}); }
+inline Value operator-(const Value& a, const Value& b) { return Apply("Sub", {a, b}); }
+inline Value operator*(const Value& a, const Value& b) { return Apply("Mul", {a, b}); }
+inline Value operator/(const Value& a, const Value& b) { return Apply("Div", {a, b}); }
+inline Value ToDouble(const Value& value) { return Apply("Cast", {value}, {{"to", Type::DOUBLE}}); }
+inline Value ToFloat(const Value& value) { return Apply("Cast", {value}, {{"to", Type::FLOAT}}); }
+inline Value Join(const std::vector<Value>& columns) { return Apply("Concat", columns, {{"axis", 1}}); }
+Value Columns(const Value& value, const std::vector<int64_t>& columns);
+Value Columns(const Value& value, int first, int count);
+Value Sum(const Value& value);  // [batch, columns] -> [batch, 1]
 
 }  // namespace datacom::onnx
 

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/acting/acting_rule.h"
@@ -22,6 +23,15 @@ namespace {
 
 using text::RowLayout;
 
+// A control-affine model (common/safety/control_affine.h), float64. x and x_dot are empty if there is no uncontrollable
+// state.
+struct ModelValues {
+  Value q;         // [batch, q]
+  Value x, x_dot;  // [batch, x]
+  Value f;         // [batch, q]
+  Value G;         // [batch, q, action] or [q, action]
+};
+
 // A matrix [rows, columns], row-major, zeros at first.
 struct Matrix {
   Matrix(int rows, int columns) : rows(rows), columns(columns), numbers(rows * columns) {}
@@ -37,46 +47,40 @@ struct Turn {
   Value sine, cosine;  // of the angle, float64
 };
 
-Turn AngleOf(const Value& y, const Value& x, Graph* graph) {
-  const Value length = graph->Apply("Sqrt", {graph->Add(graph->Multiply(y, y), graph->Multiply(x, x))});
-  const Value sine = graph->Divide(y, length), cosine = graph->Divide(x, length), one = graph->Double(1);
+Turn AngleOf(const Value& y, const Value& x) {
+  const Value length = Apply("Sqrt", {y * y + x * x});
+  const Value sine = y / length, cosine = x / length;
   // tan(angle / 2) = sine / (1 + cosine) where cosine >= 0, else (1 - cosine) / sine.
-  const Value right = graph->Divide(sine, graph->Add(one, cosine));
-  const Value left = graph->Divide(graph->Subtract(one, cosine), sine);
-  const Value half_tangent = graph->Apply("Where", {graph->Apply("Less", {cosine, graph->Double(0)}), left, right});
-  const Value half = graph->ToDouble(graph->Apply("Atan", {graph->ToFloat(half_tangent)}));
-  return {graph->Multiply(graph->Double(2), half), sine, cosine};
+  const Value right = sine / (1.0 + cosine), left = (1.0 - cosine) / sine;
+  const Value half_tangent = Apply("Where", {Apply("Less", {cosine, 0.0}), left, right});
+  return {2.0 * ToDouble(Apply("Atan", {ToFloat(half_tangent)})), sine, cosine};
 }
 
 // common/tasks/cartpole/dynamics.cc: [m11, m12; m12, m22] of cart and pole, solved in closed form.
-ModelValues CartPole(const Value& obs, Graph* graph) {
+ModelValues CartPole(const Value& obs) {
   using namespace cartpole;  // NOLINT(google-build-using-namespace): its constants
-  const auto column = [&](int i) { return graph->Columns(obs, i, 1); };
-  const auto number = [&](double n) { return graph->Double(n); };
-  const auto [theta, sine, cosine] = AngleOf(column(1), column(2), graph);
+  Graph* const graph = obs.graph;
+  const auto column = [&](int i) { return Columns(obs, i, 1); };
+  const auto [theta, sine, cosine] = AngleOf(column(1), column(2));
   const Value x_dot = column(3), theta_dot = column(4);
-  const Value m11 = number(kCartMass + kPoleMass);
-  const Value m12 = graph->Multiply(number(kPoleMass * kHalfLength), cosine);
-  const Value m22 = number(kPoleMass * kHalfLength * kHalfLength + kPoleInertia);
-  const Value determinant = graph->Subtract(graph->Multiply(m11, m22), graph->Multiply(m12, m12));
-  const Value b0 =
-      graph->Multiply(number(kPoleMass * kHalfLength), graph->Multiply(graph->Multiply(theta_dot, theta_dot), sine));
-  const Value b1 = graph->Multiply(number(kPoleMass * kGravity * kHalfLength), sine);
-  const Value f2 = graph->Divide(graph->Subtract(graph->Multiply(m22, b0), graph->Multiply(m12, b1)), determinant);
-  const Value f3 = graph->Divide(graph->Subtract(graph->Multiply(m11, b1), graph->Multiply(m12, b0)), determinant);
-  const Value g2 = graph->Divide(graph->Multiply(number(kInputGain), m22), determinant);
-  const Value g3 = graph->Divide(graph->Multiply(number(-kInputGain), m12), determinant);
+  const Value m11 = graph->Doubles({}, {kCartMass + kPoleMass}), m12 = kPoleMass * kHalfLength * cosine;
+  const Value m22 = graph->Doubles({}, {kPoleMass * kHalfLength * kHalfLength + kPoleInertia});
+  const Value determinant = m11 * m22 - m12 * m12;
+  const Value b0 = kPoleMass * kHalfLength * (theta_dot * theta_dot * sine);
+  const Value b1 = kPoleMass * kGravity * kHalfLength * sine;
+  const Value f2 = (m22 * b0 - m12 * b1) / determinant, f3 = (m11 * b1 - m12 * b0) / determinant;
+  const Value g2 = kInputGain * m22 / determinant, g3 = -kInputGain * m12 / determinant;
   ModelValues values;
-  values.q = graph->Join({column(0), theta, x_dot, theta_dot});
-  values.f = graph->Join({x_dot, theta_dot, f2, f3});
+  values.q = Join({column(0), theta, x_dot, theta_dot});
+  values.f = Join({x_dot, theta_dot, f2, f3});
   Matrix last_two(2, 4);
   last_two.at(0, 2) = last_two.at(1, 3) = 1;
-  const Value G = graph->Apply("MatMul", {graph->Join({g2, g3}), last_two.AddTo(graph)});
-  values.G = graph->Apply("Unsqueeze", {G, graph->Indices({2})});
+  const Value G = Apply("MatMul", {Join({g2, g3}), last_two.AddTo(graph)});
+  values.G = Apply("Unsqueeze", {G, graph->Indices({2})});
   return values;
 }
 
-ModelValues AirHockey(const Value& obs, Graph* graph) {
+ModelValues AirHockey(const Value& obs) {
   using air_hockey::kJointPosition;
   using air_hockey::kJointVelocity;
   Matrix f(air_hockey::kObservation, 6), G(6, 3);
@@ -85,33 +89,33 @@ ModelValues AirHockey(const Value& obs, Graph* graph) {
     G.at(3 + i, i) = 1;
   }
   ModelValues values;
-  values.q = graph->Columns(obs, kJointPosition, 6);
-  values.f = graph->Apply("MatMul", {obs, f.AddTo(graph)});
-  values.G = G.AddTo(graph);
+  values.q = Columns(obs, kJointPosition, 6);
+  values.f = Apply("MatMul", {obs, f.AddTo(obs.graph)});
+  values.G = G.AddTo(obs.graph);
   return values;
 }
 
 // Entries as in common/tasks/navigation/observation.h.
-ModelValues Navigation(const Value& obs, Graph* graph) {
-  const auto column = [&](int i) { return graph->Columns(obs, i, 1); };
-  const auto [heading, sine, cosine] = AngleOf(column(5), column(4), graph);
+ModelValues Navigation(const Value& obs) {
+  Graph* const graph = obs.graph;
+  const auto column = [&](int i) { return Columns(obs, i, 1); };
+  const auto [heading, sine, cosine] = AngleOf(column(5), column(4));
   ModelValues values;
-  values.q = graph->Join({column(2), column(3), heading});
-  values.x = graph->Join({column(9), column(10), AngleOf(column(12), column(11), graph).angle, column(18), column(19)});
-  values.x_dot = graph->Columns(obs, {13, 14, 15, 20, 21});
+  values.q = Join({column(2), column(3), heading});
+  values.x = Join({column(9), column(10), AngleOf(column(12), column(11)).angle, column(18), column(19)});
+  values.x_dot = Columns(obs, {13, 14, 15, 20, 21});
   values.f = graph->Doubles({1, 3}, {0, 0, 0});
   Matrix places(2, 6);  // G = [cos, 0; sin, 0; 0, 1], row-major
   places.at(0, 0) = places.at(1, 2) = 1;
-  const Value turns = graph->Join({cosine, sine});
-  const Value rows =
-      graph->Add(graph->Apply("MatMul", {turns, places.AddTo(graph)}), graph->Doubles({1, 6}, {0, 0, 0, 0, 0, 1}));
-  values.G = graph->Apply("Reshape", {rows, graph->Indices({-1, 3, 2})});
+  const Value turns = Join({cosine, sine});
+  const Value rows = Apply("MatMul", {turns, places.AddTo(graph)}) + graph->Doubles({1, 6}, {0, 0, 0, 0, 0, 1});
+  values.G = Apply("Reshape", {rows, graph->Indices({-1, 3, 2})});
   return values;
 }
 
 // f of a task that is a text file: linear in the observation, but for the rates of quaternions, which are sums of
 // products q_i w_j / 2 (common/tasks/text/row_model.cc).
-Value TextDrift(const RowLayout& layout, const v1::ResolvedTask& resolved, const Value& obs, Graph* graph) {
+Value TextDrift(const RowLayout& layout, const v1::ResolvedTask& resolved, const Value& obs) {
   using Kind = v1::ConstraintJoint;
   Matrix linear(layout.size, layout.q);
   std::vector<int64_t> left, right;  // entries of the observation whose products count
@@ -144,30 +148,31 @@ Value TextDrift(const RowLayout& layout, const v1::ResolvedTask& resolved, const
     constant[driven] = drive.drift();
     if (drive.from_position() != 0) linear.at(layout.q_at + dof, driven) = drive.from_position();
   }
-  const Value sum =
-      graph->Add(graph->Apply("MatMul", {obs, linear.AddTo(graph)}), graph->Doubles({1, layout.q}, constant));
+  Graph* const graph = obs.graph;
+  const Value sum = Apply("MatMul", {obs, linear.AddTo(graph)}) + graph->Doubles({1, layout.q}, constant);
   if (left.empty()) return sum;
   Matrix gathered(static_cast<int>(places.size()), layout.q);
   for (size_t i = 0; i < places.size(); ++i) gathered.at(static_cast<int>(i), places[i].first) = places[i].second;
-  const Value products = graph->Multiply(graph->Columns(obs, left), graph->Columns(obs, right));
-  return graph->Add(sum, graph->Apply("MatMul", {products, gathered.AddTo(graph)}));
+  const Value products = Columns(obs, left) * Columns(obs, right);
+  return sum + Apply("MatMul", {products, gathered.AddTo(graph)});
 }
 
-ModelValues Text(const v1::TextTask& task, const Value& obs, Graph* graph) {
+ModelValues Text(const v1::TextTask& task, const Value& obs) {
+  Graph* const graph = obs.graph;
   const RowLayout layout = RowLayout::Of(task);
   ModelValues values;
-  values.q = graph->Columns(obs, layout.q_at, layout.q);
+  values.q = Columns(obs, layout.q_at, layout.q);
   if (layout.x > 0) {
-    values.x = graph->Columns(obs, layout.x_at, layout.x);
-    values.x_dot = graph->Columns(obs, layout.x_dot_at, layout.x);
+    values.x = Columns(obs, layout.x_at, layout.x);
+    values.x_dot = Columns(obs, layout.x_dot_at, layout.x);
   }
-  values.f = TextDrift(layout, task.resolved(), obs, graph);
+  values.f = TextDrift(layout, task.resolved(), obs);
   if (layout.evaluated) {
     Matrix place(layout.q, layout.velocities);
     for (int i = 0; i < layout.velocities; ++i) place.at(layout.driven_at() + i, i) = 1;
-    const Value gains = graph->Apply("Reshape", {graph->Columns(obs, layout.gain_at, layout.velocities * layout.action),
-                                                 graph->Indices({-1, layout.velocities, layout.action})});
-    values.G = graph->Apply("MatMul", {place.AddTo(graph), gains});
+    const Value gains = Apply("Reshape", {Columns(obs, layout.gain_at, layout.velocities * layout.action),
+                                          graph->Indices({-1, layout.velocities, layout.action})});
+    values.G = Apply("MatMul", {place.AddTo(graph), gains});
     return values;
   }
   Matrix G(layout.q, layout.action);
@@ -180,10 +185,10 @@ ModelValues Text(const v1::TextTask& task, const Value& obs, Graph* graph) {
 }
 
 // The environment has put all terms into the observation (common/tasks/python/python_model.h).
-ModelValues Python(const v1::PythonTask& task, const Value& obs, Graph* graph) {
+ModelValues Python(const v1::PythonTask& task, const Value& obs) {
   const int q = static_cast<int>(task.q()), x = static_cast<int>(task.x()), n = task.action_low_size();
   int at = static_cast<int>(task.observation());
-  const auto take = [&](int count) { return graph->Columns(obs, std::exchange(at, at + count), count); };
+  const auto take = [&](int count) { return Columns(obs, std::exchange(at, at + count), count); };
   ModelValues values;
   values.q = take(q);
   if (x > 0) {
@@ -191,26 +196,22 @@ ModelValues Python(const v1::PythonTask& task, const Value& obs, Graph* graph) {
     values.x_dot = take(x);
   }
   values.f = take(q);
-  values.G = graph->Apply("Reshape", {take(q * n), graph->Indices({-1, q, n})});
+  values.G = Apply("Reshape", {take(q * n), obs.graph->Indices({-1, q, n})});
   return values;
 }
 
-}  // namespace
-
-absl::StatusOr<ModelValues> AddModel(const TaskModel& model, const v1::TaskOptions& options, const Value& observation,
-                                     Graph* graph) {
-  if (options.HasExtension(v1::text_task)) return Text(options.GetExtension(v1::text_task), observation, graph);
-  if (options.HasExtension(v1::python_task)) return Python(options.GetExtension(v1::python_task), observation, graph);
+// observation: float64 [batch, obs_dim]. INVALID_ARGUMENT, naming the task and those that have a graph.
+absl::StatusOr<ModelValues> AddModel(const TaskModel& model, const v1::TaskOptions& options, const Value& observation) {
+  if (options.HasExtension(v1::text_task)) return Text(options.GetExtension(v1::text_task), observation);
+  if (options.HasExtension(v1::python_task)) return Python(options.GetExtension(v1::python_task), observation);
   const std::string& name = model.spec.name;
-  if (name == "cartpole") return CartPole(observation, graph);
-  if (name == "air_hockey") return AirHockey(observation, graph);
-  if (name == "navigation") return Navigation(observation, graph);
+  if (name == "cartpole") return CartPole(observation);
+  if (name == "air_hockey") return AirHockey(observation);
+  if (name == "navigation") return Navigation(observation);
   return absl::InvalidArgumentError(
       absl::StrCat("task ", name, ": its control-affine model has no ONNX graph; there are ",
                    "graphs of cartpole, air_hockey, navigation, text tasks and Python environments"));
 }
-
-namespace {
 
 constexpr char kSafeMap[] = "safe_map";
 
@@ -230,10 +231,7 @@ Value Array(const Context& at, const std::string& name) {
 
 // 1 / (1 + exp(-x)), spelt out: ONNX Runtime's Sigmoid is 0 below about -18, and with it a gradient whose direction the
 // safe map needs however small it is.
-Value Sigmoid(const Value& x, Graph* graph) {
-  const Value growth = graph->Apply("Exp", {graph->Apply("Neg", {x})});
-  return graph->Divide(graph->Float(1), graph->Add(graph->Float(1), growth));
-}
+Value Sigmoid(const Value& x) { return 1.0f / (1.0f + Apply("Exp", {Apply("Neg", {x})})); }
 
 // A net (common/nn/mlp.h): the value of each layer, float32 [batch, width]; the last before its output function.
 struct Layers {
@@ -243,21 +241,21 @@ Layers Forward(const Context& at, const MlpSpec& net, Value x) {
   Layers layers;
   for (int i = 0; at.snapshot.Find(absl::StrCat(net.net, ".", i, ".weight")) != nullptr; ++i) {
     layers.weights.push_back(Array(at, absl::StrCat(net.net, ".", i, ".weight")));
-    x = at.graph->Apply("Gemm", {x, layers.weights.back(), Array(at, absl::StrCat(net.net, ".", i, ".bias"))});
+    x = Apply("Gemm", {x, layers.weights.back(), Array(at, absl::StrCat(net.net, ".", i, ".bias"))});
     const bool last = at.snapshot.Find(absl::StrCat(net.net, ".", i + 1, ".weight")) == nullptr;
     if (!last) {
       switch (net.hidden) {
         case Mlp::Hidden::kRelu:
-          x = at.graph->Apply("Relu", {x});
+          x = Apply("Relu", {x});
           break;
         case Mlp::Hidden::kSigmoid:
-          x = Sigmoid(x, at.graph);
+          x = Sigmoid(x);
           break;
         case Mlp::Hidden::kTanh:
-          x = at.graph->Apply("Tanh", {x});
+          x = Apply("Tanh", {x});
           break;
         case Mlp::Hidden::kSwish:
-          x = at.graph->Multiply(x, Sigmoid(x, at.graph));
+          x = x * Sigmoid(x);
           break;
       }
     }
@@ -268,26 +266,24 @@ Layers Forward(const Context& at, const MlpSpec& net, Value x) {
 
 // The value of a net with one output, float32 [batch, 1], and its gradient by the input, [batch, inputs].
 std::pair<Value, Value> ValueAndGradient(const Context& at, const MlpSpec& net, const Value& z) {
-  Graph* const graph = at.graph;
   const Layers layers = Forward(at, net, z);
   const Value raw = layers.values.back();
   const bool softplus = net.output == Mlp::Output::kSoftplus;
-  const Value value = softplus ? graph->Apply("Softplus", {raw}) : raw;
+  const Value value = softplus ? Apply("Softplus", {raw}) : raw;
   Value slope;  // of the output by the last layer's values; without softplus it is 1
-  if (softplus) slope = Sigmoid(raw, graph);
+  if (softplus) slope = Sigmoid(raw);
   for (size_t i = layers.weights.size(); i-- > 0;) {
     const Value weight = layers.weights[i];
     slope = slope.empty()
                 // ones [batch, 1] times the transposed weight
-                ? graph->Apply("MatMul", {graph->Apply("Exp", {graph->Multiply(raw, graph->Float(0))}),
-                                          graph->Apply("Transpose", {weight})})
-                : graph->Apply("Gemm", {slope, weight}, {{"transB", 1}});
+                ? Apply("MatMul", {Apply("Exp", {raw * 0.0f}), Apply("Transpose", {weight})})
+                : Apply("Gemm", {slope, weight}, {{"transB", 1}});
     if (i == 0) break;
     const Value h = layers.values[i - 1];
     if (net.hidden == Mlp::Hidden::kRelu) {
-      slope = graph->Apply("Where", {graph->Apply("Greater", {h, graph->Float(0)}), slope, graph->Float(0)});
+      slope = Apply("Where", {Apply("Greater", {h, 0.0f}), slope, 0.0f});
     } else {
-      slope = graph->Multiply(slope, graph->Multiply(h, graph->Subtract(graph->Float(1), h)));
+      slope = slope * (h * (1.0f - h));
     }
   }
   return {value, slope};
@@ -301,19 +297,18 @@ Value Scaled(const Context& at, const Value& squashed) {
     centre[i] = scale.Scale(i, 0);
     half_range[i] = static_cast<float>((at.model.spec.action_high[i] - at.model.spec.action_low[i]) / 2);
   }
-  return at.graph->Add(at.graph->Multiply(squashed, at.graph->Floats("", {1, n}, half_range)),
-                       at.graph->Floats("", {1, n}, centre));
+  return squashed * at.graph->Floats("", {1, n}, half_range) + at.graph->Floats("", {1, n}, centre);
 }
 
 Value Seen(const Context& at) {
   const int seen = at.model.spec.seen_dim();
   if (ObservationColumns(at.snapshot, at.model.spec) == seen) return at.observation;
-  return at.graph->Columns(at.observation, 0, seen);
+  return Columns(at.observation, 0, seen);
 }
 
 // mean + exp(log_std) * noise.
 Value Sample(const Context& at, const Value& mean, const Value& log_std) {
-  return at.graph->Add(mean, at.graph->Multiply(at.graph->Apply("Exp", {log_std}), at.noise));
+  return mean + Apply("Exp", {log_std}) * at.noise;
 }
 
 // Somebody else's action, within the task's bounds.
@@ -321,8 +316,8 @@ Value ProposedAction(const Context& at) {
   const TaskSpec& spec = at.model.spec;
   const std::vector<float> low(spec.action_low.begin(), spec.action_low.end());
   const std::vector<float> high(spec.action_high.begin(), spec.action_high.end());
-  const Value least = at.graph->Apply("Max", {at.proposed, at.graph->Floats("", {1, spec.action_dim}, low)});
-  return at.graph->Apply("Min", {least, at.graph->Floats("", {1, spec.action_dim}, high)});
+  const Value least = Apply("Max", {at.proposed, at.graph->Floats("", {1, spec.action_dim}, low)});
+  return Apply("Min", {least, at.graph->Floats("", {1, spec.action_dim}, high)});
 }
 
 // common/acting/gaussian_policy.h.
@@ -332,9 +327,9 @@ Value GaussianAction(const Context& at) {
   Value raw = Forward(at, at.form.Net("actor.mean"), seen).values.back();
   if (!at.noise.empty()) {
     const Value log_std = Forward(at, at.form.Net("actor.log_std"), seen).values.back();
-    raw = Sample(at, raw, at.graph->Apply("Clip", {log_std, at.graph->Float(kMinLogStd), at.graph->Float(kMaxLogStd)}));
+    raw = Sample(at, raw, Apply("Clip", {log_std, kMinLogStd, kMaxLogStd}));
   }
-  return Scaled(at, at.graph->Apply("Tanh", {raw}));
+  return Scaled(at, Apply("Tanh", {raw}));
 }
 
 void OutputAction(const Context& at, const Value& action) {
@@ -349,11 +344,9 @@ absl::Status AddGaussian(const Context& at) {
 
 // common/acting/normalised_gaussian.cc.
 absl::Status AddNormalised(const Context& at) {
-  Graph* const graph = at.graph;
   const auto limit = static_cast<float>(ScalarOf(at.snapshot, "observation_limit"));
-  const Value centred = graph->Subtract(Seen(at), Array(at, "observation.mean"));
-  const Value x = graph->Apply(
-      "Clip", {graph->Divide(centred, Array(at, "observation.std")), graph->Float(-limit), graph->Float(limit)});
+  const Value centred = Seen(at) - Array(at, "observation.mean");
+  const Value x = Apply("Clip", {centred / Array(at, "observation.std"), -limit, limit});
   Value action = Forward(at, at.form.Net("actor.mean"), x).values.back();
   if (!at.noise.empty()) action = Sample(at, action, Array(at, "actor.log_std"));
   OutputAction(at, Scaled(at, action));
@@ -362,41 +355,34 @@ absl::Status AddNormalised(const Context& at) {
 
 // CVaR of the learned constraint (common/acting/learned_constraint.h) at z, and its gradient; float64.
 std::pair<Value, Value> LearnedCvar(const Context& at, const Value& z) {
-  Graph* const graph = at.graph;
   const bool quantile = HasNet(at.snapshot, "constraint.value");
   auto [value, gradient] = ValueAndGradient(at, at.form.Net(quantile ? "constraint.value" : "constraint.mean"), z);
-  value = graph->ToDouble(value);
-  gradient = graph->ToDouble(gradient);
+  value = ToDouble(value);
+  gradient = ToDouble(gradient);
   if (quantile) return {value, gradient};
   const auto [raw, slope] = ValueAndGradient(at, at.form.Net("constraint.log_std"), z);
-  const Value log_std = graph->Apply("Clip", {raw, graph->Float(kMinLogStd), graph->Float(kMaxLogStd)});
-  const Value spread = graph->Multiply(graph->Double(ScalarOf(at.snapshot, "risk_margin")),
-                                       graph->Apply("Exp", {graph->ToDouble(log_std)}));
-  const Value inside = graph->Apply("Equal", {log_std, raw});
-  const Value factor = graph->Apply("Where", {inside, spread, graph->Double(0)});
-  return {graph->Add(value, spread), graph->Add(gradient, graph->Multiply(factor, graph->ToDouble(slope)))};
+  const Value log_std = Apply("Clip", {raw, kMinLogStd, kMaxLogStd});
+  const Value spread = ScalarOf(at.snapshot, "risk_margin") * Apply("Exp", {ToDouble(log_std)});
+  const Value factor = Apply("Where", {Apply("Equal", {log_std, raw}), spread, 0.0});
+  return {value + spread, gradient + factor * ToDouble(slope)};
 }
 
 // One row of the safe map (common/safety/safe_map.h), J_G [batch, n], k and drift [batch, 1]: a for u, float64.
 Value MappedAction(const Value& k, const Value& J_G, const Value& drift, const SafeMapGains& gains, int n,
-                   const Value& u, Graph* graph) {
-  const auto number = [&](double value) { return graph->Double(value); };
-  const Value slack = graph->Apply("Max", {graph->Apply("Neg", {k}), number(kMinSlack)});
-  const Value growth = graph->Apply("Exp", {graph->Multiply(number(gains.beta), slack)});
-  const Value slope = graph->Apply("Min", {graph->Subtract(growth, number(1)), number(1e5 - 1)});
-  const Value residual = graph->Add(drift, graph->Multiply(number(gains.lambda), graph->Add(k, slack)));
-  const Value norm =
-      graph->Apply("Sqrt", {graph->Add(graph->Multiply(slope, slope), graph->Sum(graph->Multiply(J_G, J_G)))});
-  const Value j_s = graph->Divide(slope, norm), j_a = graph->Divide(J_G, norm);
-  const Value clipped = graph->Apply("Clip", {u, number(-1), number(1)});
-  const Value offset = graph->Divide(graph->Multiply(j_a, residual), norm);
-  const Value along = graph->Divide(graph->Sum(graph->Multiply(j_a, clipped)), graph->Add(number(1), j_s));
-  const Value tangent = n == 1 ? graph->Multiply(j_s, clipped) : graph->Subtract(clipped, graph->Multiply(j_a, along));
-  const Value raw = graph->Subtract(tangent, offset);
-  const Value sizes = graph->Apply("Abs", {raw});
-  std::vector<Value> largest = {number(1)};
-  for (int i = 0; i < n; ++i) largest.push_back(graph->Columns(sizes, i, 1));
-  return graph->Divide(raw, graph->Apply("Max", largest));
+                   const Value& u) {
+  const Value slack = Apply("Max", {Apply("Neg", {k}), kMinSlack});
+  const Value slope = Apply("Min", {Apply("Exp", {gains.beta * slack}) - 1.0, 1e5 - 1});
+  const Value residual = drift + gains.lambda * (k + slack);
+  const Value norm = Apply("Sqrt", {slope * slope + Sum(J_G * J_G)});
+  const Value j_s = slope / norm, j_a = J_G / norm;
+  const Value clipped = Apply("Clip", {u, -1.0, 1.0});
+  const Value offset = j_a * residual / norm;
+  const Value along = Sum(j_a * clipped) / (1.0 + j_s);
+  const Value raw = (n == 1 ? j_s * clipped : clipped - j_a * along) - offset;
+  const Value sizes = Apply("Abs", {raw});
+  std::vector<Value> largest = {1.0};
+  for (int i = 0; i < n; ++i) largest.push_back(Columns(sizes, i, 1));
+  return raw / Apply("Max", largest);
 }
 
 // common/acting/safe_map_rule.cc without known rows.
@@ -408,23 +394,21 @@ absl::Status AddSafeMap(const Context& at) {
   }
   Graph* const graph = at.graph;
   const ControlAffineDims dims = at.model.dynamics->dims();
-  ASSIGN_OR_RETURN(const ModelValues m, AddModel(at.model, at.options, graph->ToDouble(at.observation), graph));
-  const Value u = graph->ToDouble(GaussianAction(at));
-  const auto [cvar, gradient] = LearnedCvar(at, graph->ToFloat(dims.x > 0 ? graph->Join({m.q, m.x}) : m.q));
-  const Value k = graph->Subtract(cvar, graph->Double(ScalarOf(at.snapshot, "delta")));
-  const Value J_q = graph->Columns(gradient, 0, dims.q);
-  const Value row = graph->Apply("MatMul", {graph->Apply("Unsqueeze", {J_q, graph->Indices({1})}), m.G});
-  const Value J_G = graph->Apply("Squeeze", {row, graph->Indices({1})});
-  Value drift = graph->Apply("Max", {graph->Sum(graph->Multiply(J_q, m.f)), graph->Double(0)});
-  if (dims.x > 0) {
-    drift = graph->Add(drift, graph->Sum(graph->Multiply(graph->Columns(gradient, dims.q, dims.x), m.x_dot)));
-  }
-  const Value action = graph->ToFloat(MappedAction(k, J_G, drift, GainsOf(at.snapshot), dims.action, u, graph));
+  ASSIGN_OR_RETURN(const ModelValues m, AddModel(at.model, at.options, ToDouble(at.observation)));
+  const Value u = ToDouble(GaussianAction(at));
+  const auto [cvar, gradient] = LearnedCvar(at, ToFloat(dims.x > 0 ? Join({m.q, m.x}) : m.q));
+  const Value k = cvar - ScalarOf(at.snapshot, "delta");
+  const Value J_q = Columns(gradient, 0, dims.q);
+  const Value row = Apply("MatMul", {Apply("Unsqueeze", {J_q, graph->Indices({1})}), m.G});
+  const Value J_G = Apply("Squeeze", {row, graph->Indices({1})});
+  Value drift = Apply("Max", {Sum(J_q * m.f), 0.0});
+  if (dims.x > 0) drift = drift + Sum(Columns(gradient, dims.q, dims.x) * m.x_dot);
+  const Value action = ToFloat(MappedAction(k, J_G, drift, GainsOf(at.snapshot), dims.action, u));
   OutputAction(at, action);
-  graph->Output("constraint", graph->ToFloat(k), 0, "cvar - delta; above 0 the state is judged unsafe");
-  graph->Output("cvar", graph->ToFloat(cvar), 0, "conditional value at risk of the future discounted cost");
-  const Value change = graph->Subtract(graph->ToDouble(action), u);
-  graph->Output("intervention", graph->ToFloat(graph->Apply("Sqrt", {graph->Sum(graph->Multiply(change, change))})), 0,
+  graph->Output("constraint", ToFloat(k), 0, "cvar - delta; above 0 the state is judged unsafe");
+  graph->Output("cvar", ToFloat(cvar), 0, "conditional value at risk of the future discounted cost");
+  const Value change = ToDouble(action) - u;
+  graph->Output("intervention", ToFloat(Apply("Sqrt", {Sum(change * change)})), 0,
                 "norm of the filter's change to the policy's action");
   return absl::OkStatus();
 }
@@ -452,7 +436,7 @@ absl::Status AddRule(const Snapshot& snapshot, const TaskModel& model, const v1:
     if (input == GraphInput::kProposed && names.back() != kSafeMap) {
       return absl::InvalidArgumentError(absl::StrCat("acting rule ", snapshot.acting_rule, " has no filter"));
     }
-    Context at{snapshot, form, model, options, graph, "", "", ""};
+    Context at{snapshot, form, model, options, graph, {}, {}, {}};
     at.observation = graph->Input("observation", ObservationColumns(snapshot, model.spec),
                                   "numbers as in the property observation_names");
     const int n = model.spec.action_dim;

@@ -9,27 +9,12 @@
 #define DATACOM_DEPLOY_TOOLS_ONNX_RULE_GRAPHS_H_
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "common/nn/snapshot.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/task_options.pb.h"
 #include "deploy/tools/onnx/graph.h"
 
 namespace datacom::onnx {
-
-// The control-affine models of the tasks (common/safety/control_affine.h) as ONNX graphs. Functions; thread-safe.
-
-// Values in float64. x and x_dot are empty if the model has no uncontrollable state.
-struct ModelValues {
-  Value q;         // [batch, q]
-  Value x, x_dot;  // [batch, x]
-  Value f;         // [batch, q]
-  Value G;         // [batch, q, action] or [q, action]
-};
-
-// observation: float64 [batch, obs_dim]. INVALID_ARGUMENT, naming the task and those that have a graph.
-absl::StatusOr<ModelValues> AddModel(const TaskModel& model, const v1::TaskOptions& options, const Value& observation,
-                                     Graph* graph);
 
 // How many numbers of an observation, from its first on, the graph of a rule takes.
 int ObservationColumns(const Snapshot& snapshot, const TaskSpec& spec);

@@ -13,6 +13,7 @@
 namespace datacom {
 namespace {
 
+using ::testing::AnyOf;
 using testing::Get;
 using testing::GetOverTls;
 using ::testing::HasSubstr;
@@ -25,15 +26,16 @@ std::unique_ptr<Metrics> StartMetrics(const std::string& role, const std::string
 
 TEST(MetricTable, KeepsTheNamingRules) {
   std::set<std::string> names;
-  for (const MetricInfo& metric : MetricTable()) {
-    SCOPED_TRACE(metric.name);
-    EXPECT_TRUE(names.insert(metric.name).second) << "named twice";
-    EXPECT_TRUE(std::regex_match(metric.name, std::regex("datacom(_[a-z]+)+")));
-    EXPECT_FALSE(metric.help.empty());
-    EXPECT_EQ(metric.type == "counter", metric.name.rfind("_total") == metric.name.size() - 6);
-    EXPECT_EQ(metric.type == "histogram", !metric.buckets.empty());
-    EXPECT_TRUE(std::is_sorted(metric.buckets.begin(), metric.buckets.end()));
-    EXPECT_TRUE(metric.values.empty() || metric.labels.size() == 1);
+  for (const v1::Metric& metric : MetricTable().metric()) {
+    SCOPED_TRACE(metric.name());
+    EXPECT_TRUE(names.insert(metric.name()).second) << "named twice";
+    EXPECT_TRUE(std::regex_match(metric.name(), std::regex("datacom(_[a-z]+)+")));
+    EXPECT_FALSE(metric.help().empty());
+    EXPECT_THAT(metric.type(), AnyOf("counter", "gauge", "histogram"));
+    EXPECT_EQ(metric.type() == "counter", metric.name().rfind("_total") == metric.name().size() - 6);
+    EXPECT_EQ(metric.type() == "histogram", !metric.bucket().empty());
+    EXPECT_TRUE(std::is_sorted(metric.bucket().begin(), metric.bucket().end()));
+    EXPECT_TRUE(metric.value().empty() || metric.label_size() == 1);
   }
 }
 
