@@ -13,8 +13,8 @@
 #include "common/tasks/python/python_task.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/experiment.pb.h"
-#include "deploy/tools/maps/run_policies.h"
 #include "deploy/tools/onnx/export_onnx.h"
+#include "deploy/tools/policies/run_policies.h"
 
 namespace datacom::tools {
 namespace {

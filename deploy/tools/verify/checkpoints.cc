@@ -16,7 +16,7 @@
 #include "common/records/append_file.h"
 #include "common/records/checkpoint.h"
 #include "common/records/updates_made.h"
-#include "deploy/tools/maps/run_policies.h"
+#include "deploy/tools/policies/run_policies.h"
 #include "deploy/tools/verify/learner_files.h"
 
 namespace datacom::verify {
