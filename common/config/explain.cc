@@ -13,7 +13,6 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/config/algorithms.h"
-#include "common/config/comments.h"
 #include "datacom/v1/experiment.pb.h"
 #include "datacom/v1/rule.pb.h"
 #include "datacom/v1/sweep.pb.h"
@@ -21,6 +20,11 @@
 #include "google/protobuf/descriptor.pb.h"
 
 namespace datacom {
+
+// The .proto files that users write, with their comments: a FileDescriptorSet (embed_comments.cmake).
+extern const unsigned char kCommentedFiles[];
+extern const size_t kCommentedFilesSize;
+
 namespace {
 
 using google::protobuf::Descriptor;

@@ -1,12 +1,12 @@
-# Writes OUT: a C++ file that defines string literals of HEADER in NAMESPACE. PARTS: "kName=file ...", files of FOLDER.
-set(code "#include \"${HEADER}\"\n\nnamespace ${NAMESPACE} {\n")
+# Writes OUT: a C++ file that defines string literals in NAMESPACE. PARTS: "kName=file ...", files of FOLDER.
+set(code "namespace ${NAMESPACE} {\n")
 string(REPLACE " " ";" pairs "${PARTS}")
 foreach(pair IN LISTS pairs)
   string(REPLACE "=" ";" parts "${pair}")
   list(GET parts 0 name)
   list(GET parts 1 file)
   file(READ "${FOLDER}/${file}" text)
-  string(APPEND code "const char ${name}[] = R\"~~~(${text})~~~\";\n")
+  string(APPEND code "extern const char ${name}[];\nconst char ${name}[] = R\"~~~(${text})~~~\";\n")
 endforeach()
 string(APPEND code "}  // namespace ${NAMESPACE}\n")
 file(WRITE "${OUT}" "${code}")
