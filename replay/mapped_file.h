@@ -1,6 +1,6 @@
 // A memory-mapped file whose blocks are reserved on disk, so that a write to the memory never meets a full disk. Writes
 // survive the death of this process immediately, and a loss of power after Sync. Not thread-safe, except for Sync; owns
-// the mapping. Opening, Grow, Sync and Rewrite block on the disk.
+// the mapping. Opening, Grow, StoreHeader, Sync and Rewrite block on the disk.
 #ifndef DATACOM_REPLAY_MAPPED_FILE_H_
 #define DATACOM_REPLAY_MAPPED_FILE_H_
 
