@@ -99,14 +99,7 @@ absl::StatusOr<std::unique_ptr<CreditFile>> CreditFile::Open(const Options& opti
         absl::StrCat("credit file ", options.path, ": ", file->size(), " bytes: truncated", kAdvice));
   }
   const Header wanted = MakeHeader(options);
-  if (!options.must_have_content && (created || IsUnfinished(*file))) {
-    auto* header = reinterpret_cast<Header*>(file->data());
-    Header unfinished = wanted;
-    unfinished.frame.crc = 0;
-    *header = unfinished;
-    std::atomic_ref<uint32_t>(header->frame.crc).store(wanted.frame.crc, std::memory_order_release);
-    RETURN_IF_ERROR(file->Sync(0, kCreditHeaderBytes));
-  }
+  if (!options.must_have_content && (created || IsUnfinished(*file))) RETURN_IF_ERROR(file->StoreHeader(wanted));
   RETURN_IF_ERROR(Check(*file, options, wanted));
   RETURN_IF_ERROR(StartOf(*file).status());
   // The process before may have died, or met a failing disk, before it synced what it stored.

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
@@ -29,41 +31,43 @@ absl::Status Reserve(int fd, const std::string& path, size_t bytes) {
 
 }  // namespace
 
+// A file without content gets `bytes` zeros. With 0 bytes the file must have content and is not written.
 absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Map(int fd, const std::string& path, size_t bytes,
-                                                            int protection) {
+                                                            bool* created) {
+  struct stat info;
+  if (::fstat(fd, &info) != 0) return ErrnoStatus(errno, "stat " + path);
+  const int protection = bytes == 0 ? PROT_READ : PROT_READ | PROT_WRITE;
+  *created = info.st_size == 0;
+  if (!*created) {
+    bytes = static_cast<size_t>(info.st_size);
+  } else if (bytes == 0) {
+    return absl::DataLossError(path + " is empty");  // and cannot be mapped
+  } else if (const absl::Status status = Reserve(fd, path, bytes); !status.ok()) {
+    ::unlink(path.c_str());
+    return status;
+  }
   void* data = ::mmap(nullptr, bytes, protection, MAP_SHARED, fd, 0);
   if (data == MAP_FAILED) return ErrnoStatus(errno, absl::StrCat("map ", bytes, " bytes of ", path));
   return std::unique_ptr<MappedFile>(new MappedFile(path, static_cast<char*>(data), bytes));
 }
 
-absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::OpenReadOnly(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(const std::string& path, int flags, size_t bytes,
+                                                             bool* created) {
+  const int fd = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
   if (fd < 0) return ErrnoStatus(errno, "open " + path);
-  struct stat info;
-  absl::Status status = ::fstat(fd, &info) == 0 ? absl::OkStatus() : ErrnoStatus(errno, "stat " + path);
-  if (status.ok() && info.st_size == 0) status = absl::DataLossError(path + " is empty");  // and cannot be mapped
-  auto file = status.ok() ? Map(fd, path, static_cast<size_t>(info.st_size), PROT_READ)
-                          : absl::StatusOr<std::unique_ptr<MappedFile>>(status);
+  auto file = Map(fd, path, bytes, created);
   ::close(fd);
   return file;
 }
 
+absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::OpenReadOnly(const std::string& path) {
+  bool created = false;
+  return Open(path, O_RDONLY, 0, &created);
+}
+
 absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::OpenOrCreate(const std::string& path, size_t bytes,
                                                                      bool* created) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (fd < 0) return ErrnoStatus(errno, "open " + path);
-  struct stat info;
-  absl::Status status = ::fstat(fd, &info) == 0 ? absl::OkStatus() : ErrnoStatus(errno, "stat " + path);
-  *created = status.ok() && info.st_size == 0;
-  if (*created) {
-    status = Reserve(fd, path, bytes);
-    if (!status.ok()) ::unlink(path.c_str());
-  }
-  if (status.ok() && !*created) bytes = static_cast<size_t>(info.st_size);
-  auto file =
-      status.ok() ? Map(fd, path, bytes, PROT_READ | PROT_WRITE) : absl::StatusOr<std::unique_ptr<MappedFile>>(status);
-  ::close(fd);
-  return file;
+  return Open(path, O_RDWR | O_CREAT, bytes, created);
 }
 
 absl::Status MappedFile::Grow(const std::string& path, size_t bytes) {
@@ -75,6 +79,16 @@ absl::Status MappedFile::Grow(const std::string& path, size_t bytes) {
 }
 
 MappedFile::~MappedFile() { ::munmap(data_, size_); }
+
+std::string MappedFile::CopyWords(size_t bytes) const {
+  std::string copy(bytes, '\0');
+  for (size_t at = 0; at + sizeof(uint64_t) <= bytes; at += sizeof(uint64_t)) {
+    const std::atomic_ref word(*reinterpret_cast<uint64_t*>(data_ + at));
+    const uint64_t value = word.load(std::memory_order_acquire);
+    std::memcpy(copy.data() + at, &value, sizeof value);
+  }
+  return copy;
+}
 
 absl::Status MappedFile::Sync(size_t offset, size_t bytes) const {
   const size_t begin = offset / PageBytes() * PageBytes();

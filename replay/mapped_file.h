@@ -1,12 +1,14 @@
 // A memory-mapped file whose blocks are reserved on disk, so that a write to the memory never meets a full disk. Writes
 // survive the death of this process immediately, and a loss of power after Sync. Not thread-safe, except for Sync; owns
-// the mapping. Opening, Grow, Sync and Rewrite block on the disk.
+// the mapping. Opening, Grow, StoreHeader, Sync and Rewrite block on the disk.
 #ifndef DATACOM_REPLAY_MAPPED_FILE_H_
 #define DATACOM_REPLAY_MAPPED_FILE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -30,6 +32,18 @@ class MappedFile {
   const char* data() const { return data_; }
   size_t size() const { return size_; }
   const std::string& path() const { return path_; }
+  // Stores the header of a new file and syncs it. The checksum of its frame comes last, so that an interrupted creation
+  // is recognised.
+  template <typename Header>
+  absl::Status StoreHeader(Header header) {
+    const auto crc = std::exchange(header.frame.crc, 0);
+    auto* const stored = reinterpret_cast<Header*>(data_);
+    *stored = header;
+    std::atomic_ref(stored->frame.crc).store(crc, std::memory_order_release);
+    return Sync(0, sizeof header);
+  }
+  // A copy of the whole words in the first `bytes`, each of them atomically: another process may write to the file.
+  std::string CopyWords(size_t bytes) const;
   // Writes the pages of [offset, offset + bytes) to the disk. Other threads may write to the memory during the call.
   absl::Status Sync(size_t offset, size_t bytes) const;
   // The same for all these pages, also those that the kernel takes for written although an earlier Sync failed.
@@ -38,7 +52,9 @@ class MappedFile {
   void AdviseRandom();
 
  private:
-  static absl::StatusOr<std::unique_ptr<MappedFile>> Map(int fd, const std::string& path, size_t bytes, int protection);
+  static absl::StatusOr<std::unique_ptr<MappedFile>> Open(const std::string& path, int flags, size_t bytes,
+                                                          bool* created);
+  static absl::StatusOr<std::unique_ptr<MappedFile>> Map(int fd, const std::string& path, size_t bytes, bool* created);
   MappedFile(std::string path, char* data, size_t size) : path_(std::move(path)), data_(data), size_(size) {}
 
   const std::string path_;

@@ -70,14 +70,6 @@ bool IsUnfinished(const Header& header, const Header& wanted) {
   return header.frame.crc == 0;
 }
 
-// The checksum comes last, so that an interrupted Create is recognised.
-void Create(const Header& wanted, Header* header) {
-  Header unfinished = wanted;
-  unfinished.frame.crc = 0;
-  *header = unfinished;
-  std::atomic_ref<uint32_t>(header->frame.crc).store(wanted.frame.crc, std::memory_order_release);
-}
-
 Identity Grown(Identity identity, uint64_t kept) {
   identity.kept = kept;
   return identity;
@@ -144,10 +136,7 @@ absl::StatusOr<std::unique_ptr<Ring>> Ring::Open(const Options& options) {
   Header* header = HeaderOf(file.get());
   const Header wanted = MakeHeader(options);
   const bool fresh = created || (file->size() == bytes && IsUnfinished(*header, wanted));
-  if (fresh) {
-    Create(wanted, header);
-    RETURN_IF_ERROR(file->Sync(0, kRingHeaderBytes));
-  }
+  if (fresh) RETURN_IF_ERROR(file->StoreHeader(wanted));
   if (file->size() >= kRingHeaderBytes) FinishGrowing(options, file->size(), header);
   RETURN_IF_ERROR(CheckReadable(*file, options));
   RETURN_IF_ERROR(CheckWritable(*header, options));
@@ -295,15 +284,7 @@ absl::Status Ring::CopyBlock(uint64_t block, uint64_t end, std::string* records)
 
 // The cursor and the counters change one by one: two equal copies in a row were read while none changed.
 absl::StatusOr<std::string> Ring::CopyHeader(uint64_t* cursor) const {
-  const auto copy = [this] {
-    std::string page(kRingHeaderBytes, '\0');
-    for (size_t at = 0; at < page.size(); at += sizeof(uint64_t)) {
-      auto* const word = reinterpret_cast<uint64_t*>(file_->data() + at);
-      const uint64_t value = std::atomic_ref<uint64_t>(*word).load(std::memory_order_acquire);
-      std::memcpy(page.data() + at, &value, sizeof value);
-    }
-    return page;
-  };
+  const auto copy = [this] { return file_->CopyWords(kRingHeaderBytes); };
   std::string page = copy();
   for (std::string again = copy(); again != page; again = copy()) page = std::move(again);
   Header header;

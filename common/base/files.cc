@@ -48,15 +48,9 @@ bool IsUtf8(absl::string_view text) {
 
 absl::Status WriteAndSync(int fd, absl::string_view content, const std::string& path) {
   const size_t bytes = content.size();
-  while (!content.empty()) {
-    const ssize_t written = ::write(fd, content.data(), content.size());
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      if (errno == ENOSPC) return absl::ResourceExhaustedError(NoSpaceMessage(path, bytes));
-      return ErrnoStatus(errno, "write " + path);
-    }
-    content.remove_prefix(static_cast<size_t>(written));
-  }
+  const int error = WriteAll(fd, &content);
+  if (error == ENOSPC) return absl::ResourceExhaustedError(NoSpaceMessage(path, bytes));
+  if (error != 0) return ErrnoStatus(error, "write " + path);
   if (::fsync(fd) != 0) return ErrnoStatus(errno, "fsync " + path);
   return absl::OkStatus();
 }
@@ -142,6 +136,15 @@ absl::Status CheckFolderName(const std::string& option, const std::string& path)
     return wrong("a control character");
   }
   return IsUtf8(path) ? absl::OkStatus() : wrong("bytes that are not UTF-8");
+}
+
+int WriteAll(int fd, absl::string_view* content) {
+  while (!content->empty()) {
+    const ssize_t written = ::write(fd, content->data(), content->size());
+    if (written < 0 && errno != EINTR) return errno;
+    if (written > 0) content->remove_prefix(static_cast<size_t>(written));
+  }
+  return 0;
 }
 
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content) {

@@ -23,6 +23,8 @@ absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path);
 // INVALID_ARGUMENT, naming `option` and what is wrong, for a folder that a run cannot have: a name of more than 255
 // bytes, a control character, or bytes that are not UTF-8.
 absl::Status CheckFolderName(const std::string& option, const std::string& path);
+// Writes to an open file and takes from `content` what is written. Returns 0, or errno.
+int WriteAll(int fd, absl::string_view* content);
 // Replaces `path` atomically; on error the old content stays. Never writes through a link that has the temporary name.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content);
 absl::Status SyncFile(const std::string& path);     // also for folders

@@ -34,24 +34,13 @@ absl::Status Refusal(const std::string& path, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(path, " is a ", what, "; name a file"));
 }
 
-// Returns errno; 0: all is written.
-int WriteAll(int fd, absl::string_view content) {
-  while (!content.empty()) {
-    const ssize_t written = ::write(fd, content.data(), content.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno;
-    content.remove_prefix(static_cast<size_t>(written));
-  }
-  return 0;
-}
-
 absl::Status WriteStandardOutput(absl::string_view content) {
   if (::isatty(STDOUT_FILENO) == 1 && content.find('\0') != absl::string_view::npos) {
     return absl::InvalidArgumentError(
         "standard output is a terminal, and these bytes are no text; redirect it to a file or a program");
   }
   std::fflush(stdout);
-  const int error = WriteAll(STDOUT_FILENO, content);
+  const int error = WriteAll(STDOUT_FILENO, &content);
   if (error == 0 || error == EPIPE) return absl::OkStatus();  // EPIPE: its reader has seen enough
   return ErrnoStatus(error, "standard output");
 }
@@ -74,7 +63,7 @@ int OpenInPlace(const std::string& path) {
 absl::Status WriteInPlace(const std::string& path, absl::string_view content) {
   const int fd = OpenInPlace(path);
   if (fd < 0) return ErrnoStatus(errno, "open " + path);
-  const int error = WriteAll(fd, content);
+  const int error = WriteAll(fd, &content);
   const int closed = ::close(fd) == 0 ? 0 : errno;
   if (error != 0) return ErrnoStatus(error, "write " + path);
   return closed == 0 ? absl::OkStatus() : ErrnoStatus(closed, "close " + path);

@@ -13,7 +13,6 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/config/algorithms.h"
-#include "common/config/comments.h"
 #include "common/config/textproto.h"
 #include "datacom/v1/experiment.pb.h"
 #include "datacom/v1/rule.pb.h"
@@ -23,6 +22,11 @@
 #include "google/protobuf/message.h"
 
 namespace datacom {
+
+// The .proto files that users write, with their comments: a FileDescriptorSet (embed_comments.cmake).
+extern const unsigned char kCommentedFiles[];
+extern const size_t kCommentedFilesSize;
+
 namespace {
 
 using google::protobuf::Descriptor;

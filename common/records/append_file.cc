@@ -99,21 +99,13 @@ absl::Status AppendFile::Append(absl::string_view data) {
 
 absl::Status AppendFile::Flush(bool sync) {
   RETURN_IF_ERROR(Cut());
-  size_t done = 0;
-  while (done < buffer_.size()) {
-    const ssize_t written = ::write(fd_, buffer_.data() + done, buffer_.size() - done);
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      const int error = errno;
-      hash_.Add(absl::string_view(buffer_).substr(0, done));
-      buffer_.erase(0, done);  // the next flush retries the rest
-      if (error == ENOSPC) return absl::ResourceExhaustedError(NoSpaceMessage(path_, buffer_.size()));
-      return ErrnoStatus(error, "write " + path_);
-    }
-    done += static_cast<size_t>(written);
-  }
-  hash_.Add(buffer_);
-  buffer_.clear();
+  absl::string_view rest = buffer_;
+  const int error = WriteAll(fd_, &rest);
+  const size_t written = buffer_.size() - rest.size();
+  hash_.Add(absl::string_view(buffer_).substr(0, written));
+  buffer_.erase(0, written);  // the next flush retries the rest
+  if (error == ENOSPC) return absl::ResourceExhaustedError(NoSpaceMessage(path_, buffer_.size()));
+  if (error != 0) return ErrnoStatus(error, "write " + path_);
   if (sync && ::fsync(fd_) != 0) return ErrnoStatus(errno, "fsync " + path_);
   return absl::OkStatus();
 }

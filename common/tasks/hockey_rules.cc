@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/norm.h"
 #include "common/base/status.h"
+#include "common/safety/control_affine.h"
 #include "datacom/v1/task_options.pb.h"
 
 namespace datacom::air_hockey {
@@ -18,6 +20,28 @@ constexpr double kEndingScale = 95.09591059287133;
 
 // The equal angle in [-pi, pi).
 double WrapAngle(double angle) { return angle - 2 * M_PI * std::floor((angle + M_PI) / (2 * M_PI)); }
+
+class Dynamics : public ControlAffine {
+ public:
+  Dynamics(int observation, const std::vector<double>& gains)
+      : gains_(gains), n_(static_cast<int>(gains.size())), dims_{observation, n_, 2 * n_, 0} {}
+  ControlAffineDims dims() const override { return dims_; }
+  void Evaluate(const double* obs, const ControlAffineOut& out) const override {
+    if (out.q != nullptr) std::copy_n(obs + kJointPosition, 2 * n_, out.q);
+    if (out.f != nullptr) {
+      std::copy_n(obs + kJointPosition + n_, n_, out.f);
+      std::fill_n(out.f + n_, n_, 0.0);
+    }
+    if (out.G == nullptr) return;
+    std::fill_n(out.G, 2 * n_ * n_, 0.0);
+    for (int i = 0; i < n_; ++i) out.G[(n_ + i) * n_ + i] = gains_[i];
+  }
+
+ private:
+  const std::vector<double> gains_;
+  const int n_;
+  const ControlAffineDims dims_;
+};
 
 }  // namespace
 
@@ -45,14 +69,19 @@ void ObservePuck(const double* position, const double* velocity, double* observa
   std::copy_n(velocity, 3, observation + kPuckVelocity);
 }
 
-TaskSpec HockeySpec(int joints, const v1::TaskOptions& options) {
-  TaskSpec spec;
+TaskModel HockeyModel(const std::vector<double>& gains, const std::vector<std::string>& mallet,
+                      const v1::TaskOptions& options) {
+  const int joints = static_cast<int>(gains.size());
+  TaskModel model;
+  TaskSpec& spec = model.spec;
   spec.observation_names = {
       "puck x / m",           "puck y / m", "puck yaw / rad", "puck velocity x / m/s", "puck velocity y / m/s",
       "puck yaw rate / rad/s"};
   for (const char* what : {" / rad", " velocity / rad/s"}) {
     for (int i = 1; i <= joints; ++i) spec.observation_names.push_back(absl::StrCat("joint ", i, what));
   }
+  spec.observation_names.insert(spec.observation_names.end(), mallet.begin(), mallet.end());
+  spec.obs_dim = static_cast<int>(spec.observation_names.size());
   for (int i = 1; i <= joints; ++i) spec.action_names.push_back(absl::StrCat("joint ", i, " acceleration / its limit"));
   spec.action_dim = joints;
   spec.action_low.assign(joints, -1.0);
@@ -62,7 +91,8 @@ TaskSpec HockeySpec(int joints, const v1::TaskOptions& options) {
   spec.init_keys = {"puck_x", "puck_y", "puck_yaw"};
   spec.absorbing = "a goal or the puck reaching an end or side of the table";
   spec.rewards = RewardRange{0, 0, 0, 142.7, -96.1, 96.1};  // docs/air_hockey.md 5
-  return spec;
+  model.dynamics = std::make_shared<Dynamics>(spec.obs_dim, gains);
+  return model;
 }
 
 PuckState PuckOf(const double* observation) {

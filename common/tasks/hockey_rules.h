@@ -6,6 +6,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/base/random.h"
@@ -46,15 +47,17 @@ absl::StatusOr<PuckPlace> DrawPuck(const TaskSpec& spec, double largest_y, const
 // Writes the place into the positions of the puck's joints x, y and yaw.
 void PlacePuck(const PuckPlace& puck, double* position);
 
-// Where the puck's entries of an observation begin.
+// Where the puck's entries of an observation begin, and those of the joints: positions, then velocities.
 inline constexpr int kPuckPosition = 0;  // x, y, yaw in [-pi, pi)
 inline constexpr int kPuckVelocity = 3;  // of x, y, yaw
-// Writes them, from the positions and velocities of its joints.
+inline constexpr int kJointPosition = 6;
+// Writes the puck's, from the positions and velocities of its joints.
 void ObservePuck(const double* position, const double* velocity, double* observation);
 
-// The facts of a task whose arm has so many joints. Of the names of the observation's entries: those of the puck, of
-// the joints' positions and of their velocities.
-TaskSpec HockeySpec(int joints, const v1::TaskOptions& options);
+// The facts and the control-affine model of a task. q = [joint positions, joint velocities]; no uncontrollable state.
+// f = [velocities; 0], G = [0; gains], with one gain for each joint. `mallet`: the last entries of an observation.
+TaskModel HockeyModel(const std::vector<double>& gains, const std::vector<std::string>& mallet,
+                      const v1::TaskOptions& options);
 
 enum class Ending { kNone, kGoal, kUp, kRight, kLeft, kBottom };
 

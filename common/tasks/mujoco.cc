@@ -176,6 +176,15 @@ absl::StatusOr<MujocoData> MakeMujocoData(const mjModel& model) {
   return MujocoData(data);
 }
 
+void CopyState(const mjModel& model, const mjData& from, mjData* to) {
+  mju_copy(to->qpos, from.qpos, model.nq);
+  mju_copy(to->qvel, from.qvel, model.nv);
+  mju_copy(to->act, from.act, model.na);
+  mju_copy(to->ctrl, from.ctrl, model.nu);
+  mju_copy(to->mocap_pos, from.mocap_pos, 3 * model.nmocap);
+  mju_copy(to->mocap_quat, from.mocap_quat, 4 * model.nmocap);
+}
+
 absl::StatusOr<Simulation> Simulation::Make(MujocoModel model) {
   absl::StatusOr<MujocoData> data = MakeMujocoData(*model);
   if (!data.ok()) return data.status();

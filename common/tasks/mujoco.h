@@ -63,6 +63,9 @@ absl::StatusOr<MujocoModel> CompileMujocoModel(const std::string& name, const st
                                                const std::vector<std::pair<std::string, std::string>>& assets = {});
 absl::StatusOr<MujocoData> MakeMujocoData(const mjModel& model);
 
+// Copies positions, velocities, activations, controls and mocap bodies; what follows from them is not computed.
+void CopyState(const mjModel& model, const mjData& from, mjData* to);
+
 // Returns whether MuJoCo has warned since the last mj_resetData (bad position, velocity, acceleration, control; full
 // buffer).
 bool MujocoWarned(const mjData& data);

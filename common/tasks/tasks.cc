@@ -15,7 +15,6 @@
 #include "common/tasks/repeated_task.h"
 #include "common/tasks/task.h"
 #include "common/tasks/text/mujoco_compiled.h"
-#include "common/tasks/text/mujoco_task.h"
 #include "datacom/v1/task_options.pb.h"
 
 namespace datacom {

@@ -29,7 +29,7 @@
 #include "common/records/checkpoint.h"
 #include "common/records/csv.h"
 #include "deploy/report/groups.h"
-#include "deploy/tools/maps/run_policies.h"
+#include "deploy/tools/policies/run_policies.h"
 
 namespace datacom::cli {
 namespace {

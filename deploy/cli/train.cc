@@ -1,32 +1,26 @@
 // datacom train: runs a local cluster on loopback and supervises it until the report is written.
 #include <netdb.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "CLI/CLI.hpp"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
-#include "common/base/rate_meter.h"
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/config/task_files.h"
-#include "common/records/message_json.h"
 #include "common/records/updates_made.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
@@ -36,6 +30,7 @@
 #include "deploy/cli/archiving.h"
 #include "deploy/cli/batch.h"
 #include "deploy/cli/cluster.h"
+#include "deploy/cli/display.h"
 #include "deploy/cli/load_task.h"
 #include "deploy/cli/progress.h"
 #include "deploy/cli/run_folder.h"
@@ -46,7 +41,6 @@
 #include "deploy/cli/verbs.h"
 #include "deploy/report/report.h"
 #include "deploy/tools/maps/feasibility_map.h"
-#include "nlohmann/json.hpp"
 
 namespace datacom::cli {
 namespace {
@@ -57,82 +51,7 @@ constexpr std::chrono::milliseconds kStopGrace{10000};  // after a complete run 
 constexpr std::chrono::seconds kArchiveGrace{25};       // a scheduler that stops a run does not wait for long
 constexpr std::chrono::milliseconds kLockPatience{30000};
 constexpr std::chrono::milliseconds kReplayDeadline{2000};
-constexpr double kLineSeconds = 10, kTableSeconds = 0.5, kRateWindowSeconds = 15;
-constexpr int kMaxMembers = 16;
 constexpr uint64_t kSlowestDisk = 20'000'000;  // bytes in a second
-
-// Seconds between two lines: $DATACOM_PROGRESS_SECONDS if that is a positive number.
-double LinePeriod() {
-  const char* const text = std::getenv("DATACOM_PROGRESS_SECONDS");
-  double seconds = 0;
-  return text != nullptr && absl::SimpleAtod(text, &seconds) && seconds > 0 ? seconds : kLineSeconds;
-}
-
-// Shows the state of a run: a live table on a terminal, otherwise lines (LinePeriod), with --json as objects; nothing
-// when quiet.
-class Display {
- public:
-  Display(std::string title, const TrainOptions& options, bool learns_delta)
-      : title_(std::move(title)),
-        quiet_(options.quiet),
-        json_(options.json),
-        terminal_(!json_ && ::isatty(STDOUT_FILENO) == 1),
-        learns_delta_(learns_delta) {}
-
-  // A fact for programs: {"NAME": TEXT}. For people `sentence`.
-  void Tell(const std::string& name, const std::string& text, const std::string& sentence) {
-    if (!json_) return Say(sentence);
-    Write(JsonText({{name, text}}) + "\n");
-  }
-
-  void Say(const std::string& sentence) {
-    if (quiet_) return;
-    if (json_) return Tell("message", sentence, "");
-    Write(terminal_ ? block_.PrintAbove(WrapLines(sentence + "\n", TerminalWidth(0))) : sentence + "\n");
-  }
-
-  // What a complete run leaves; also when quiet.
-  void Conclude(const std::string& name, const std::string& text, const std::string& sentence) {
-    if (json_) return Tell(name, text, "");
-    Write(sentence + "\n");
-  }
-
-  void Update(const Cluster& cluster, const Answers& answers) {
-    if (quiet_) return;
-    if (answers.learner) last_learner_ = answers.learner;
-    ProgressView view = MakeProgress(answers.replay, last_learner_);
-    if (answers.learner) updates_.Add(view.learner.update() + view.learner.pretrain_update());
-    const Clock::Time now = clock_.Now();
-    if (Seconds(now - drawn_) < (terminal_ ? kTableSeconds : line_period_)) return;
-    drawn_ = now;
-    if (!answers.learner && last_learner_)
-      view.learner.set_phase("learner not answering");  // it restarts, or has just finished
-    view.title = title_;
-    view.elapsed_seconds = Seconds(now - start_);
-    view.actors = cluster.actors_running();
-    view.restarts = cluster.restarts();
-    view.learns_delta = learns_delta_;
-    view.learner.set_updates_per_second(updates_.rate());
-    if (json_) return Write(JsonText(ProgressJson(view)) + "\n");
-    Write(terminal_ ? block_.Redraw(RenderTable(view, TerminalWidth(100), kMaxMembers)) : RenderLine(view) + "\n");
-  }
-
- private:
-  static void Write(const std::string& text) {
-    std::fputs(text.c_str(), stdout);
-    std::fflush(stdout);
-  }
-
-  const Clock& clock_ = Clock::Real();
-  const std::string title_;
-  const bool quiet_, json_, terminal_, learns_delta_;
-  const double line_period_ = LinePeriod();
-  const Clock::Time start_ = clock_.Now();
-  Clock::Time drawn_ = start_;
-  RateMeter updates_{&clock_, kRateWindowSeconds};
-  std::optional<v1::LearnerInfo> last_learner_;
-  LiveBlock block_;
-};
 
 struct Prepared {
   v1::Experiment experiment;
@@ -239,43 +158,6 @@ bool NothingStored(const std::string& run_dir, const Cluster& cluster, const Sec
   return info.ok() && std::all_of(info->members().begin(), info->members().end(),
                                   [](const v1::MemberInfo& member) { return member.inserted() == 0; });
 }
-
-// Asks replay and learner whether the run moves, and tells the cluster when it gets further.
-class ProgressWatch {
- public:
-  ProgressWatch(double stall_minutes, const Security& security)
-      : stall_minutes_(stall_minutes), poller_(security), timer_(&Clock::Real(), Minutes(stall_minutes)) {}
-
-  // False when nothing has changed for the stated time.
-  bool Continues(Cluster* cluster) {
-    poller_.SetAddresses(cluster->replay_address(), cluster->learner_address());
-    newest_ = poller_.newest();
-    if (cluster->learner_address().empty()) return true;  // the cluster has a deadline for it
-    const uint64_t before = progress_.advances();
-    progress_.Observe(newest_.replay, newest_.learner);
-    if (progress_.advances() != before) cluster->OnProgress();
-    return !timer_.Stalled(progress_.changes());
-  }
-  const Answers& newest() const { return newest_; }
-
-  // Why nothing moves, as far as the services know.
-  std::string Reason() const {
-    const auto& [replay, learner] = newest_;
-    std::string reason =
-        absl::StrCat("no row, update or evaluation for ", stall_minutes_,
-                     " minutes; learner: ", learner ? learner->phase() : "no answer", learner ? ", " : "",
-                     learner ? learner->waiting_for() : "", "; replay: ", replay ? "" : "no answer");
-    if (replay) absl::StrAppend(&reason, replay->waits_size() > 0 ? absl::StrJoin(replay->waits(), "; ") : "no wait");
-    return reason;
-  }
-
- private:
-  const double stall_minutes_;
-  Poller poller_;
-  Answers newest_;
-  RunProgress progress_;
-  StallTimer timer_;
-};
 
 // Whether there is something to lose: a row, or an update of pre-training.
 bool HasBegun(const Answers& answers) {

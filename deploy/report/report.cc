@@ -26,9 +26,14 @@
 #include "common/records/csv.h"
 #include "deploy/report/figure.h"
 #include "deploy/report/groups.h"
-#include "deploy/report/template.h"
 
 namespace datacom::report {
+
+// Parts of the report page and of the live page, from the files of this folder (embed.cmake). Both templates have
+// {{STYLE}}, {{PLOTTING}}, {{LICENCE}}, {{VERDICT}} and {{SCRIPT}}; the page's has {{DATA}} and {{MAPS}}, too, the live
+// one {{LIVE}}.
+extern const char kPageTemplate[], kLiveTemplate[], kStyle[], kMapScript[], kVerdictScript[], kScript[], kLiveScript[];
+
 namespace {
 
 using nlohmann::json;

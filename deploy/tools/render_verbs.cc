@@ -10,9 +10,9 @@
 #include "common/base/whole_number.h"
 #include "common/records/best_epoch.h"
 #include "deploy/tools/demo/demo.h"
-#include "deploy/tools/maps/run_policies.h"
 #include "deploy/tools/play/commands.h"
 #include "deploy/tools/play/violation.h"
+#include "deploy/tools/policies/run_policies.h"
 #include "deploy/tools/render/render_command.h"
 #include "deploy/tools/verbs.h"
 

@@ -10,6 +10,7 @@
 #include "learner/algorithms/slices.h"
 #include "learner/nn/cpu/gemm.h"
 #include "learner/nn/cpu/instruction_set.h"
+#include "learner/nn/kernels.h"
 #include "learner/nn/torch_library.h"
 
 namespace datacom::learner {
@@ -121,8 +122,15 @@ std::unique_ptr<Algorithm> MakeAlgorithm(const AlgorithmConfig& config) {
   Check(info->needs_dynamics || config.known.empty(),
         info->name + " learns no constraint, so known ones cannot be joined to it");
   const bool divided = config.team != nullptr && UsesCpuKernels(config.learner.kernels(), config.learner.device());
-  if (divided) return std::make_unique<Slices>(config, *make);
-  return (*make)(config);
+  try {
+    if (divided) return std::make_unique<Slices>(config, *make);
+    return (*make)(config);
+  } catch (const MissingKernels& missing) {
+    const bool cpu = UsesCpuKernels(config.learner.kernels(), config.learner.device());
+    throw std::invalid_argument("algorithm '" + info->name + "' has no implementation for " +
+                                (cpu ? "the CPU" : "LibTorch: use learner.device=cpu and learner.kernels=auto") +
+                                " (missing: " + missing.what() + ")");
+  }
 }
 
 }  // namespace datacom::learner

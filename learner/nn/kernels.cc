@@ -44,7 +44,7 @@ MlpTape Kernels::NewTape(const MlpLayout& net, int members, int rows) {
 KernelGroup* Kernels::Find(std::type_index group) {
   std::unique_ptr<KernelGroup>& impl = groups_[group];
   if (impl == nullptr) impl = MakeImpl(group);
-  if (impl == nullptr) throw std::logic_error(std::string("this backend has no implementation of ") + group.name());
+  if (impl == nullptr) throw MissingKernels(group.name());
   return impl.get();
 }
 

@@ -16,6 +16,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <typeindex>
 #include <vector>
@@ -37,6 +38,11 @@ struct AdamRange {
 class KernelGroup {
  public:
   virtual ~KernelGroup() = default;
+};
+
+// What Group throws: the abstract class that the backend does not implement.
+struct MissingKernels : std::logic_error {
+  using std::logic_error::logic_error;
 };
 
 // Owns all memory that it hands out. Scalars per member, such as `active` (0 once the member has diverged), are
@@ -129,7 +135,7 @@ class Kernels {
   virtual void Restore(const DoubleView& from, const DoubleView& active, const DoubleView& to) = 0;
 
   // This backend's implementation of the abstract class G; made once, lives as long as the Kernels. Throws
-  // std::logic_error if the backend has none.
+  // MissingKernels if the backend has none.
   template <class G>
   G* Group() {
     return static_cast<G*>(Find(typeid(G)));

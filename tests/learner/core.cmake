@@ -28,7 +28,7 @@ if(DATACOM_TORCH)
   datacom_test(NAME core_golden_test SRCS algorithms/golden_test.cc $<TARGET_OBJECTS:core_golden_objects>
                DEPS datacom::learner_core datacom_torch nlohmann_json::nlohmann_json)
   datacom_test(NAME core_algorithms_test SRCS algorithms/algorithms_test.cc algorithms/imitation_test.cc
-               algorithms/on_policy_test.cc algorithms/safe_loop_test.cc DEPS datacom::learner_core datacom_torch)
+               algorithms/on_policy_test.cc algorithms/safe_loop_test.cc algorithms/missing_kernels_test.cc DEPS datacom::learner_core datacom_torch)
   datacom_test(NAME core_kernels_test SRCS algorithms/kernels_test.cc algorithms/map_kernels_test.cc algorithms/on_policy_kernels_test.cc
                ALONE algorithms/map_kernels_test.cc algorithms/on_policy_kernels_test.cc
                DEPS datacom::learner_core datacom_torch datacom::safety)

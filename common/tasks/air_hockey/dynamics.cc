@@ -33,31 +33,15 @@ ObservationSlice MalletSlice() {
 
 }  // namespace
 
-void Dynamics::Evaluate(const double* obs, const ControlAffineOut& out) const {
-  if (out.q != nullptr) std::copy_n(obs + kJointPosition, 6, out.q);
-  if (out.f != nullptr) {
-    std::copy_n(obs + kJointVelocity, 3, out.f);
-    std::fill_n(out.f + 3, 3, 0.0);
-  }
-  if (out.G != nullptr) {
-    std::fill_n(out.G, 18, 0.0);
-    for (int i = 0; i < 3; ++i) out.G[(3 + i) * 3 + i] = 1;
-  }
-}
-
 absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
   RETURN_IF_ERROR(RejectOtherOptions("air_hockey", options, {"puck_region", "mismatch_sigma"}));
-  TaskModel model;
-  model.spec = HockeySpec(kJoints, options);
+  TaskModel model = HockeyModel({1, 1, 1},
+                                {"mallet x from puck / m", "mallet y from puck / m",
+                                 "mallet velocity x from puck / m/s", "mallet velocity y from puck / m/s"},
+                                options);
   model.spec.name = "air_hockey";
   model.spec.summary =
       "Score with a planar three-joint arm; keep its joints within limits and its mallet over its own half.";
-  model.spec.obs_dim = kObservation;
-  for (const char* name : {"mallet x from puck / m", "mallet y from puck / m", "mallet velocity x from puck / m/s",
-                           "mallet velocity y from puck / m/s"}) {
-    model.spec.observation_names.emplace_back(name);
-  }
-  model.dynamics = std::make_shared<Dynamics>();
   model.known_constraints = std::make_shared<Constraints>();
   model.cost = [](const double* observation) {
     const double mallet[] = {observation[kMalletPosition] + observation[kPuckPosition],

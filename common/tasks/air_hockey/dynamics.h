@@ -1,16 +1,12 @@
 // Planar air hockey without its simulator: the task's static facts and the nominal control-affine model
-// (docs/air_hockey.md 8).
-//
-// q = [joint positions (3), filtered joint velocities (3)]; no uncontrollable state. f = [velocities; 0], G = [0; I]:
-// the model takes the normalised action as the acceleration, although the task multiplies it by the acceleration limits
-// (6.3, 6.3, 8.4 rad/s^2). This mismatch is part of the published method.
+// (docs/air_hockey.md 8). G = [0; I]: the model takes the normalised action as the acceleration, although the task
+// multiplies it by the acceleration limits (6.3, 6.3, 8.4 rad/s^2). This mismatch is part of the published method.
 #ifndef DATACOM_COMMON_TASKS_AIR_HOCKEY_DYNAMICS_H_
 #define DATACOM_COMMON_TASKS_AIR_HOCKEY_DYNAMICS_H_
 
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/safety/control_affine.h"
 #include "common/tasks/hockey_rules.h"
 #include "common/tasks/task.h"
 
@@ -23,18 +19,10 @@ class TaskOptions;
 namespace air_hockey {
 
 // Where the entries of an observation begin, after the puck's (docs/air_hockey.md 4; robot frame).
-inline constexpr int kJointPosition = 6;    // 3
 inline constexpr int kJointVelocity = 9;    // 3, filtered
 inline constexpr int kMalletPosition = 12;  // x, y relative to the puck, 1 ms old
 inline constexpr int kMalletVelocity = 14;  // x, y relative to the puck, MuJoCo's centre-of-mass velocity, 1 ms old
 inline constexpr int kObservation = 16;
-
-// Immutable; thread-safe; Evaluate neither blocks nor allocates.
-class Dynamics : public ControlAffine {
- public:
-  ControlAffineDims dims() const override { return {kObservation, 3, 6, 0}; }
-  void Evaluate(const double* obs, const ControlAffineOut& out) const override;
-};
 
 // INVALID_ARGUMENT for options that the task does not have.
 absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <vector>
 
 #include "common/base/status.h"
 #include "common/tasks/air_hockey_7dof/arm.h"
@@ -48,32 +49,18 @@ void ObserveMallet(double* observation) {
   }
 }
 
-void Dynamics::Evaluate(const double* obs, const ControlAffineOut& out) const {
-  if (out.q != nullptr) std::copy_n(obs + kJointPosition, 2 * kJoints, out.q);
-  if (out.f != nullptr) {
-    std::copy_n(obs + kJointVelocity, kJoints, out.f);
-    std::fill_n(out.f + kJoints, kJoints, 0.0);
-  }
-  if (out.G != nullptr) {
-    std::fill_n(out.G, 2 * kJoints * kJoints, 0.0);
-    for (int i = 0; i < kJoints; ++i) out.G[(kJoints + i) * kJoints + i] = kAccelerationShare * kVelocityLimits[i];
-  }
-}
-
 absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
   RETURN_IF_ERROR(RejectOtherOptions("air_hockey_7dof", options, {"puck_region"}));
-  TaskModel model;
-  TaskSpec& spec = model.spec;
-  spec = air_hockey::HockeySpec(kJoints, options);
-  spec.name = "air_hockey_7dof";
-  spec.summary = "Score with a seven-joint arm; keep its mallet on the table and its joints and links within limits.";
-  spec.obs_dim = kObservation;
-  for (const char* name :
-       {"mallet x from puck / m", "mallet y from puck / m", "mallet height above its plane / m",
-        "mallet velocity x from puck / m/s", "mallet velocity y from puck / m/s", "mallet velocity upwards / m/s"}) {
-    spec.observation_names.emplace_back(name);
-  }
-  model.dynamics = std::make_shared<Dynamics>();
+  std::vector<double> gains;
+  for (const double limit : kVelocityLimits) gains.push_back(kAccelerationShare * limit);
+  TaskModel model = air_hockey::HockeyModel(
+      gains,
+      {"mallet x from puck / m", "mallet y from puck / m", "mallet height above its plane / m",
+       "mallet velocity x from puck / m/s", "mallet velocity y from puck / m/s", "mallet velocity upwards / m/s"},
+      options);
+  model.spec.name = "air_hockey_7dof";
+  model.spec.summary =
+      "Score with a seven-joint arm; keep its mallet on the table and its joints and links within limits.";
   model.known_constraints = std::make_shared<Constraints>();
   model.cost = [](const double* observation) {
     return Cost(observation + kJointPosition, observation + kJointVelocity);

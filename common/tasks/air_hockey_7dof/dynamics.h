@@ -4,8 +4,8 @@
 #define DATACOM_COMMON_TASKS_AIR_HOCKEY_7DOF_DYNAMICS_H_
 
 #include "absl/status/statusor.h"
-#include "common/safety/control_affine.h"
 #include "common/tasks/air_hockey_7dof/arm.h"
+#include "common/tasks/hockey_rules.h"
 #include "common/tasks/task.h"
 
 namespace datacom {
@@ -17,7 +17,7 @@ class TaskOptions;
 namespace air_hockey_7dof {
 
 // Where the entries of an observation begin, after the puck's (docs/air_hockey.md 14.3; robot frame).
-inline constexpr int kJointPosition = 6;    // 7
+using air_hockey::kJointPosition;           // 7
 inline constexpr int kJointVelocity = 13;   // 7
 inline constexpr int kMalletPosition = 20;  // x, y relative to the puck, height above the plane
 inline constexpr int kMalletVelocity = 23;  // x, y relative to the puck, vertical
@@ -25,13 +25,6 @@ inline constexpr int kObservation = 26;
 
 // The mallet's entries, from the others.
 void ObserveMallet(double* observation);
-
-// q = [joint positions, joint velocities]. Immutable; thread-safe; Evaluate neither blocks nor allocates.
-class Dynamics : public ControlAffine {
- public:
-  ControlAffineDims dims() const override { return {kObservation, kJoints, 2 * kJoints, 0}; }
-  void Evaluate(const double* obs, const ControlAffineOut& out) const override;
-};
 
 // INVALID_ARGUMENT for options that the task does not have.
 absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options);

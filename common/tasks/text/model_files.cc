@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <system_error>
 
@@ -17,6 +18,7 @@
 #include "common/tasks/text/model_copies.h"
 #include "common/tasks/text/mujoco_names.h"
 #include "common/tasks/text/task_file.h"
+#include "common/tasks/text/xml_tags.h"
 
 namespace datacom::text {
 namespace {
@@ -24,33 +26,17 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kRoot[] = "root_of_absolute_paths";
-constexpr absl::string_view kSpace = " \t\r\n";
 
 bool IsFile(const fs::path& path) {
   std::error_code error;
   return fs::is_regular_file(path, error);
 }
 
-// Calls visit(name, begin of the value, end of the value) for every attribute outside comments.
+// Calls visit(name, value) for every attribute. The value is a view into the text.
 template <typename Visit>
-void ForEachAttribute(absl::string_view xml, Visit&& visit) {
-  size_t at = 0;
-  while ((at = xml.find('<', at)) != absl::string_view::npos) {
-    if (absl::StartsWith(xml.substr(at), "<!--")) {
-      at = std::min(xml.find("-->", at), xml.size());
-      continue;
-    }
-    for (size_t equals; (equals = xml.find_first_of("=>", at)) != absl::string_view::npos && xml[equals] == '=';) {
-      const size_t name_end = xml.find_last_not_of(kSpace, equals - 1) + 1;
-      const size_t start = xml.find_last_of(kSpace, name_end - 1) + 1;
-      const size_t quote = xml.find_first_not_of(kSpace, equals + 1);
-      if (quote == absl::string_view::npos) return;  // MuJoCo will say what is wrong
-      const size_t end = xml.find(xml[quote], quote + 1);
-      if (end == absl::string_view::npos) return;
-      visit(xml.substr(start, name_end - start), quote + 1, end);
-      at = end + 1;
-    }
-    ++at;
+void ForEachAttribute(absl::string_view xml, const Visit& visit) {
+  for (size_t at = 0; const std::optional<XmlTag> tag = NextTag(xml, at); at = tag->end) {
+    for (const auto& [name, value] : tag->attributes) visit(name, value);
   }
 }
 
@@ -66,8 +52,9 @@ bool NamesFile(absl::string_view attribute) { return absl::StartsWith(attribute,
 std::string WithoutAbsolutePaths(const std::string& xml) {
   std::string out;
   size_t copied = 0;
-  ForEachAttribute(xml, [&](absl::string_view name, size_t begin, size_t end) {
-    if ((!NamesFolder(name) && !NamesFile(name)) || begin == end || xml[begin] != '/') return;
+  ForEachAttribute(xml, [&](absl::string_view name, absl::string_view value) {
+    if ((!NamesFolder(name) && !NamesFile(name)) || !absl::StartsWith(value, "/")) return;
+    const size_t begin = value.data() - xml.data();
     out.append(xml, copied, begin - copied).append(kRoot);
     copied = begin;
   });
@@ -145,10 +132,9 @@ class FoundFiles {
     contents_[path.string()] = content;
     if (!IsXml(content)) return absl::OkStatus();
     RETURN_IF_ERROR(CheckCopies(content));
-    ForEachAttribute(content, [&](absl::string_view name, size_t begin, size_t end) {
-      const std::string value = content.substr(begin, end - begin);
-      if (NamesFolder(name)) folders_.insert(value);
-      if (NamesFile(name)) references_.insert({path.parent_path().string(), value});
+    ForEachAttribute(content, [&](absl::string_view name, absl::string_view value) {
+      if (NamesFolder(name)) folders_.emplace(value);
+      if (NamesFile(name)) references_.emplace(path.parent_path().string(), value);
     });
     return absl::OkStatus();
   }
@@ -171,7 +157,7 @@ fs::path CommonFolder(const fs::path& one, const fs::path& other) {
 
 bool IsXml(absl::string_view content) {
   if (absl::StartsWith(content, "\xEF\xBB\xBF")) content.remove_prefix(3);
-  const size_t first = content.find_first_not_of(kSpace);
+  const size_t first = content.find_first_not_of(kXmlSpace);
   return first != absl::string_view::npos && content[first] == '<';
 }
 

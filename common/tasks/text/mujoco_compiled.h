@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/tasks/mujoco.h"
+#include "common/tasks/task.h"
 #include "common/tasks/text/expression.h"
 #include "common/tasks/text/mujoco_actuation.h"
 #include "common/tasks/text/mujoco_episode.h"
@@ -33,6 +34,9 @@ absl::Status Resolve(v1::TextTask* task);
 // If `task` is the path of a task file: loads the file into the options and replaces the path by the task's name. A
 // relative path belongs to the working directory, or else to `folder`. Does nothing otherwise.
 absl::Status LoadTaskOf(const std::string& folder, std::string* task, v1::TaskOptions* options);
+
+// One environment of a resolved task (mujoco_task.cc). INVALID_ARGUMENT as CompiledTask::Make.
+absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options);
 
 // Compiles the files of a task. INVALID_ARGUMENT "model: why".
 absl::StatusOr<MujocoModel> CompileFiles(const v1::TextTask& task);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -16,14 +17,13 @@
 #include "common/tasks/mujoco_same.h"
 #include "common/tasks/text/model_files.h"
 #include "common/tasks/text/mujoco_compiled.h"
+#include "common/tasks/text/xml_tags.h"
 #include "mujoco/mujoco.h"
 
 namespace datacom::text {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr absl::string_view kSpace = " \t\r\n";
 
 // The elements of a model's XML text with their places in it, so that a copy of a model can be edited without changing
 // anything else. Pure functions; thread-safe.
@@ -45,8 +45,6 @@ struct XmlElement {
   bool In(absl::string_view section) const { return !path.empty() && path.front() == section; }
 };
 
-size_t AtMost(size_t at, size_t most) { return std::min(at, most); }  // npos means the end
-
 // Walks one file and, in place of an <include>, the file that it names.
 class Walk {
  public:
@@ -56,20 +54,14 @@ class Walk {
     if (!visited_.insert(file).second) return;  // MuJoCo refuses a file that is included twice
     const absl::string_view xml = task_.file(file).content();
     std::vector<Open> open;  // the elements that have begun
-    for (size_t at = 0; (at = xml.find('<', at)) != absl::string_view::npos;) {
-      const absl::string_view rest = xml.substr(at);
-      if (absl::StartsWith(rest, "<!--")) {
-        at = AtMost(xml.find("-->", at), xml.size());
-      } else if (absl::StartsWith(rest, "<?") || absl::StartsWith(rest, "<!")) {
-        at = AtMost(xml.find('>', at), xml.size());
-      } else if (absl::StartsWith(rest, "</")) {
-        at = AtMost(xml.find('>', at), xml.size());
-        if (open.empty()) return;
-        Close(open.back(), AtMost(at + 1, xml.size()), &path, &parent);
-        open.pop_back();
-      } else {
-        Begin(file, xml, &at, &path, &parent, &open);
+    for (size_t at = 0; const std::optional<XmlTag> tag = NextTag(xml, at); at = tag->end) {
+      if (!absl::StartsWith(tag->name, "/")) {
+        Begin(file, *tag, &path, &parent, &open);
+        continue;
       }
+      if (open.empty()) return;
+      Close(open.back(), tag->end, &path, &parent);
+      open.pop_back();
     }
   }
 
@@ -88,36 +80,14 @@ class Walk {
     path->pop_back();
   }
 
-  // Reads a tag that begins at `at`; `at` is behind it then.
-  void Begin(int file, absl::string_view xml, size_t* at, std::vector<std::string>* path, int* parent,
-             std::vector<Open>* open) {
+  void Begin(int file, const XmlTag& tag, std::vector<std::string>* path, int* parent, std::vector<Open>* open) {
     XmlElement element;
-    element.file = file, element.begin = *at, element.parent = *parent, element.path = *path;
-    size_t next = AtMost(xml.find_first_of(" \t\r\n/>", *at), xml.size());
-    element.name = std::string(xml.substr(*at + 1, next - *at - 1));
-    element.name_end = next;
-    bool whole = false;  // "<joint/>"
-    while ((next = AtMost(xml.find_first_not_of(kSpace, next), xml.size())) < xml.size() && xml[next] != '>') {
-      if (xml[next] == '/') {
-        whole = true, ++next;
-        continue;
-      }
-      const size_t equals = xml.find_first_of("=>", next);
-      if (equals == absl::string_view::npos || xml[equals] == '>') {
-        next = AtMost(equals, xml.size());
-        break;
-      }
-      const size_t quote = AtMost(xml.find_first_of("\"'", equals), xml.size() - 1);
-      const size_t end = AtMost(xml.find(xml[quote], quote + 1), xml.size());
-      const size_t name_end = AtMost(xml.find_first_of(" \t\r\n=", next), equals);
-      element.attributes.emplace_back(xml.substr(next, name_end - next), xml.substr(quote + 1, end - quote - 1));
-      next = AtMost(end + 1, xml.size());
-    }
-    *at = AtMost(next + 1, xml.size());
-    element.end = *at;
+    element.file = file, element.begin = tag.begin, element.end = tag.end, element.name_end = tag.name_end;
+    element.name = std::string(tag.name), element.parent = *parent, element.path = *path;
+    element.attributes.assign(tag.attributes.begin(), tag.attributes.end());
     const bool root = open->empty(), include = element.name == "include";
     if (include) Include(element, *path, *parent);
-    if (whole) {
+    if (tag.whole) {
       if (!root && !include) elements.push_back(element);
       return;
     }

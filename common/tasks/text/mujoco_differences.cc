@@ -69,15 +69,10 @@ void Differences::Take(const mjData& data) {
 #else
   const mjModel& model = *model_;
   own_->time = data.time;
-  mju_copy(own_->qpos, data.qpos, model.nq);
-  mju_copy(own_->qvel, data.qvel, model.nv);
-  mju_copy(own_->act, data.act, model.na);
+  CopyState(model, data, own_.get());
   mju_copy(own_->qacc_warmstart, data.qacc_warmstart, model.nv);
-  mju_copy(own_->ctrl, data.ctrl, model.nu);
   mju_copy(own_->qfrc_applied, data.qfrc_applied, model.nv);
   mju_copy(own_->xfrc_applied, data.xfrc_applied, 6 * model.nbody);
-  mju_copy(own_->mocap_pos, data.mocap_pos, 3 * model.nmocap);
-  mju_copy(own_->mocap_quat, data.mocap_quat, 4 * model.nmocap);
   mju_copy(own_->userdata, data.userdata, model.nuserdata);
 #endif
 }

@@ -129,12 +129,7 @@ void Terms::WriteState(const mjModel& model, const mjData& data, double* out) co
 
 bool Terms::Write(const mjModel& model, mjData* data, bool fresh, double* out) {
   if (fresh) return RunMujoco(*data, [&] { Solve(data, out); });
-  mju_copy(own_->qpos, data->qpos, model.nq);
-  mju_copy(own_->qvel, data->qvel, model.nv);
-  mju_copy(own_->act, data->act, model.na);
-  mju_copy(own_->ctrl, data->ctrl, model.nu);
-  mju_copy(own_->mocap_pos, data->mocap_pos, 3 * model.nmocap);
-  mju_copy(own_->mocap_quat, data->mocap_quat, 4 * model.nmocap);
+  CopyState(model, *data, own_.get());
   const bool computed = RunMujoco(*own_, [&] {
     mj_fwdPosition(unconstrained_.get(), own_.get());
     mj_fwdVelocity(unconstrained_.get(), own_.get());

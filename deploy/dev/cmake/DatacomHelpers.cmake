@@ -5,8 +5,8 @@
 #   datacom_test(NAME ring_test SRCS ring_test.cc DEPS ... [LABELS fast] [SHARDS 2]) -> ctest ring_test (ring_test_1 and ring_test_2, each
 #                                                                                      with a half of the tests), label fast by default.
 #                                                                                      Sources after ALONE share names with others
-#   datacom_embed(FILE.cc NAMESPACE datacom::x [HEADER a/b.h] PARTS kPage=a.html) -> a source that defines the text of this folder's a.html
-#                                                                                     as const char kPage[], which the header declares
+#   datacom_embed(FILE.cc NAMESPACE datacom::x PARTS kPage=a.html) -> a source that defines the text of this folder's a.html as kPage;
+#                                                                     its reader declares it: extern const char kPage[];
 #
 # RPC marks libraries of which most sources use gRPC.
 # Warnings apply only to this project's targets. Sources are listed, except in folders of plug-ins (tests/structure_test.py).
@@ -135,11 +135,11 @@ function(datacom_library)
 endfunction()
 
 function(datacom_embed out)
-  cmake_parse_arguments(A "" "NAMESPACE;HEADER" "PARTS" ${ARGN})
+  cmake_parse_arguments(A "" "NAMESPACE" "PARTS" ${ARGN})
   set(script "${CMAKE_SOURCE_DIR}/deploy/dev/cmake/embed.cmake")
   list(TRANSFORM A_PARTS REPLACE "^.*=" "${CMAKE_CURRENT_SOURCE_DIR}/" OUTPUT_VARIABLE files)
   add_custom_command(OUTPUT "${out}" DEPENDS "${script}" ${files} VERBATIM
-    COMMAND "${CMAKE_COMMAND}" "-DFOLDER=${CMAKE_CURRENT_SOURCE_DIR}" "-DOUT=${out}" "-DNAMESPACE=${A_NAMESPACE}" "-DHEADER=${A_HEADER}"
+    COMMAND "${CMAKE_COMMAND}" "-DFOLDER=${CMAKE_CURRENT_SOURCE_DIR}" "-DOUT=${out}" "-DNAMESPACE=${A_NAMESPACE}"
             "-DPARTS=${A_PARTS}" -P "${script}")
 endfunction()
 

@@ -1,8 +1,5 @@
-# Writes OUT: a C++ file that defines string literals in NAMESPACE. PARTS: a list of kName=file, files of FOLDER. HEADER, if any, is included.
+# Writes OUT: a C++ file that defines string literals in NAMESPACE. PARTS: a list of kName=file, files of FOLDER.
 set(code "namespace ${NAMESPACE} {\n")
-if(HEADER)
-  string(PREPEND code "#include \"${HEADER}\"\n\n")
-endif()
 foreach(pair IN LISTS PARTS)
   string(REPLACE "=" ";" parts "${pair}")
   list(GET parts 0 name)

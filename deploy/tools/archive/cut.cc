@@ -4,9 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -239,13 +237,8 @@ absl::Status Cutter::AddCheckpoint(uint64_t update) {
 // Word by word, as the replay writes it. Slots that were never used are zeros.
 absl::Status Cutter::AddCredit() {
   ASSIGN_OR_RETURN(const auto file, replay::MappedFile::OpenReadOnly(Path(kCredit)));
-  std::string bytes(file->size(), '\0');
-  for (size_t at = 0; at + sizeof(uint64_t) <= bytes.size(); at += sizeof(uint64_t)) {
-    const uint64_t value =
-        std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(file->data() + at)).load(std::memory_order_acquire);
-    std::memcpy(bytes.data() + at, &value, sizeof value);
-  }
-  v1::ArchivedFile* const added = Add(kCredit, bytes.size());
+  std::string bytes = file->CopyWords(file->size());
+  v1::ArchivedFile* const added = Add(kCredit, file->size());
   bytes.resize(bytes.find_last_not_of('\0') + 1);
   return AddPart(bytes, added, {});
 }

@@ -1,9 +1,9 @@
 // Where an archive is: a folder, or a bucket that the program rclone reaches.
 //
 //   file:///mnt/run, or a path   a folder
-//   s3://BUCKET/PATH             with the credentials that AWS_* name; AWS_ENDPOINT_URL names another store than
-//   Amazon's gs://BUCKET/PATH             with the application's default credentials REMOTE:PATH                  a
-//   remote of rclone's configuration
+//   s3://BUCKET/PATH             with the credentials that AWS_* name; AWS_ENDPOINT_URL names another store
+//   gs://BUCKET/PATH             with the application's default credentials
+//   REMOTE:PATH                  a remote of rclone's configuration
 //
 // Names are relative paths. An object appears whole or not at all. Not thread-safe; every function blocks on the disk
 // and the network. Errors name the place: INVALID_ARGUMENT what cannot be a place, NOT_FOUND that rclone is missing,

@@ -12,7 +12,7 @@
 #include "common/tasks/mujoco.h"
 #include "datacom/v1/experiment.pb.h"
 #include "deploy/tools/maps/feasibility_map.h"
-#include "deploy/tools/maps/run_policies.h"
+#include "deploy/tools/policies/run_policies.h"
 #include "deploy/tools/render/scene_json.h"
 
 namespace datacom::tools {

@@ -15,7 +15,7 @@
 #include "common/records/csv.h"
 #include "common/tasks/nearest_row.h"
 #include "datacom/v1/experiment.pb.h"
-#include "deploy/tools/maps/run_policies.h"
+#include "deploy/tools/policies/run_policies.h"
 #include "nlohmann/json.hpp"
 
 namespace datacom::tools {

@@ -2,18 +2,20 @@
 
 #include <algorithm>
 #include <memory>
+#include <ostream>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "actor/episode_player.h"
 #include "common/acting/acting_rule.h"
+#include "common/base/output_file.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
 #include "common/config/sha256.h"
 #include "common/records/csv.h"
-#include "common/tasks/checked_step.h"
 #include "deploy/tools/onnx/rule_graphs.h"
 #include "nlohmann/json.hpp"
 
@@ -61,85 +63,65 @@ std::vector<std::string> Header(int observations, const std::string& input, int 
   return header;
 }
 
-// One environment that plays the policy and restarts at the end of each episode.
-class Player {
+// What the acting rule answers to observations, as lines of the pairs.
+class Recorder {
  public:
-  Player(std::unique_ptr<Task> task, std::unique_ptr<ActingRule> rule, bool judged, GraphInput input)
-      : task_(std::move(task)),
-        rule_(std::move(rule)),
-        judged_(judged),
+  // Of an observation the pairs have the first `columns` numbers.
+  Recorder(std::unique_ptr<ActingRule> rule, const TaskSpec& spec, int columns, GraphInput input)
+      : rule_(std::move(rule)),
+        spec_(spec),
+        columns_(columns),
         input_(input),
-        observation_(task_->spec().obs_dim),
-        seen_(observation_.size()),
+        seen_(spec.obs_dim),
         noise_(rule_->noise_dim()),
-        zeros_(noise_.size()),
-        proposed_(task_->spec().action_dim),
+        proposed_(spec.action_dim),
         given_(proposed_.size()),
-        action_(task_->spec().action_dim),
-        executed_(action_.size()) {}
+        action_(proposed_.size()) {}
 
-  // One line of the pairs, of the first `columns` numbers of the observation; then a step of the task.
-  absl::StatusOr<std::string> Line(uint64_t index, int columns) {
-    if (steps_ == 0) {
-      RandomStream stream(StreamKey("onnx.reset", {index}));
-      task_->Reset(&stream, observation_.data());
-      RETURN_IF_ERROR(task_->status());
-    }
-    std::copy(observation_.begin(), observation_.end(), seen_.begin());
-    FillNormal(StreamKey("onnx.noise", {index}), noise_.data(), static_cast<int64_t>(noise_.size()));
-    double constraint = 0, cvar = 0, intervention = 0;
-    const std::vector<float>& recorded = input_ == GraphInput::kNoise ? noise_ : zeros_;
-    Propose(index);
+  std::string Line(uint64_t index, const double* observation) {
+    std::copy_n(observation, seen_.size(), seen_.begin());
     const float cost = 0;
-    ActingInputs inputs{seen_.data(), recorded.data(), &cost};
-    if (input_ == GraphInput::kProposed) inputs.proposals = given_.data();
-    rule_->Act(1, inputs, action_.data(), {&constraint, &cvar, &intervention});
+    ActingInputs inputs{seen_.data(), noise_.data(), &cost};
     std::vector<std::string> cells;
-    for (int i = 0; i < columns; ++i) cells.push_back(Cell(seen_[i]));
-    if (input_ == GraphInput::kNoise) Append(noise_, &cells);
-    if (input_ == GraphInput::kProposed) Append(proposed_, &cells);
-    for (size_t i = 0; i < action_.size(); ++i) cells.push_back(Cell(Executed()[i]));
-    if (judged_) cells.insert(cells.end(), {Cell(cvar), Cell(constraint), Cell(intervention)});
-    // Episodes always have noise, which leads to more states.
-    rule_->Act(1, {seen_.data(), noise_.data()}, action_.data(), {});
-    std::copy_n(Executed(), executed_.size(), executed_.begin());
-    const StepResult result = CheckedStep(task_.get(), executed_.data(), observation_.data());
-    RETURN_IF_ERROR(task_->status());
-    const bool over = result.ends() || !result.valid || steps_ + 1 == task_->spec().horizon;
-    steps_ = over ? 0 : steps_ + 1;
+    for (int i = 0; i < columns_; ++i) cells.push_back(Cell(seen_[i]));
+    if (input_ == GraphInput::kNoise) {
+      FillNormal(StreamKey("onnx.noise", {index}), noise_.data(), static_cast<int64_t>(noise_.size()));
+      Append(noise_.data(), noise_.size(), &cells);
+    }
+    if (input_ == GraphInput::kProposed) {
+      Propose(index);
+      Append(proposed_.data(), proposed_.size(), &cells);
+      inputs.proposals = given_.data();
+    }
+    double constraint = 0, cvar = 0, intervention = 0;
+    rule_->Act(1, inputs, action_.data(), {&constraint, &cvar, &intervention});
+    Append(rule_->executed() != nullptr ? rule_->executed() : action_.data(), action_.size(), &cells);
+    if (rule_->has_constraint()) cells.insert(cells.end(), {Cell(cvar), Cell(constraint), Cell(intervention)});
     return absl::StrJoin(cells, ",");
   }
 
  private:
   // Somebody's action, now and then outside of the task's bounds, and what is left of it within them.
   void Propose(uint64_t index) {
-    const TaskSpec& spec = task_->spec();
     FillUniform(StreamKey("onnx.proposed", {index}), proposed_.data(), static_cast<int64_t>(proposed_.size()));
     for (size_t i = 0; i < proposed_.size(); ++i) {
-      const auto low = static_cast<float>(spec.action_low[i]), high = static_cast<float>(spec.action_high[i]);
+      const auto low = static_cast<float>(spec_.action_low[i]), high = static_cast<float>(spec_.action_high[i]);
       proposed_[i] = (low + high) / 2 + 1.2f * (proposed_[i] - 0.5f) * (high - low);
       given_[i] = std::clamp(proposed_[i], low, high);
     }
   }
-  static void Append(const std::vector<float>& numbers, std::vector<std::string>* cells) {
-    for (const float number : numbers) cells->push_back(Cell(number));
+  static void Append(const float* numbers, size_t count, std::vector<std::string>* cells) {
+    for (size_t i = 0; i < count; ++i) cells->push_back(Cell(numbers[i]));
   }
-  const float* Executed() const { return rule_->executed() != nullptr ? rule_->executed() : action_.data(); }
 
-  std::unique_ptr<Task> task_;
-  std::unique_ptr<ActingRule> rule_;
-  bool judged_;
-  GraphInput input_;
-  int steps_ = 0;
-  std::vector<double> observation_;
-  std::vector<float> seen_, noise_, zeros_, proposed_, given_, action_;
-  std::vector<double> executed_;
+  const std::unique_ptr<ActingRule> rule_;
+  const TaskSpec& spec_;
+  const int columns_;
+  const GraphInput input_;
+  std::vector<float> seen_, noise_, proposed_, given_, action_;
 };
 
-}  // namespace
-
-std::string PairsFile(const std::string& path) { return absl::StrCat(absl::StripSuffix(path, ".onnx"), ".pairs.csv"); }
-
+// The model in binary form: graph (rule_graphs.h) and metadata_props (docs/python.md).
 absl::StatusOr<std::string> EncodeOnnx(const Policy& policy, const TaskModel& model, GraphInput input) {
   Graph graph;
   RETURN_IF_ERROR(AddRule(policy.snapshot, model, policy.about.task_options(), input, &graph));
@@ -160,24 +142,47 @@ absl::StatusOr<std::string> EncodeOnnx(const Policy& policy, const TaskModel& mo
   return onnx.SerializeAsString();
 }
 
+// Columns: observation_I and, on request, noise_I or proposed_I, the inputs; action_I, cvar, constraint and
+// intervention, the outputs, those that the graph has. The same for the same policy, which plays with noise: that leads
+// to more states.
 absl::StatusOr<std::string> RecordPairs(const Policy& policy, const TaskModel& model, GraphInput input,
                                         uint32_t pairs) {
   const Snapshot& snapshot = policy.snapshot;
   ASSIGN_OR_RETURN(std::unique_ptr<ActingRule> rule, MakeActingRule(snapshot, model, /*max_batch=*/1));
-  ASSIGN_OR_RETURN(std::unique_ptr<Task> task, MakeTask(snapshot.task, policy.about.task_options()));
-  const bool judged = rule->has_constraint();
-  const int columns = ObservationColumns(snapshot, model.spec);
+  ASSIGN_OR_RETURN(std::unique_ptr<ActingRule> playing, MakeActingRule(snapshot, model, /*max_batch=*/1));
+  std::vector<std::unique_ptr<Task>> tasks(1);
+  ASSIGN_OR_RETURN(tasks[0], MakeTask(snapshot.task, policy.about.task_options()));
+  const int columns = ObservationColumns(snapshot, model.spec), actions = model.spec.action_dim;
   const bool proposed = input == GraphInput::kProposed;
-  const int inputs = proposed ? model.spec.action_dim : input == GraphInput::kNoise ? rule->noise_dim() : 0;
+  const int inputs = proposed ? actions : input == GraphInput::kNoise ? rule->noise_dim() : 0;
   std::string text =
-      absl::StrJoin(Header(columns, proposed ? "proposed" : "noise", inputs, model.spec.action_dim, judged), ",") +
-      "\n";
-  Player player(std::move(task), std::move(rule), judged, input);
-  for (uint32_t i = 0; i < pairs; ++i) {
-    ASSIGN_OR_RETURN(const std::string line, player.Line(i, columns));
-    absl::StrAppend(&text, line, "\n");
+      absl::StrJoin(Header(columns, proposed ? "proposed" : "noise", inputs, actions, rule->has_constraint()), ",");
+  text += "\n";
+  Recorder recorder(std::move(rule), model.spec, columns, input);
+  actor::EpisodePlayer player(std::move(tasks), std::move(playing), /*discount=*/1);
+  uint32_t lines = 0;
+  for (uint32_t episode = 0; lines < pairs; ++episode) {
+    RETURN_IF_ERROR(player.Watch({}, episode, [&](const actor::EpisodeState& state) {
+      if (lines < pairs) absl::StrAppend(&text, recorder.Line(lines++, state.observation), "\n");
+      return absl::OkStatus();
+    }));
   }
   return text;
+}
+
+}  // namespace
+
+absl::Status WriteOnnx(const Policy& policy, const TaskModel& model, GraphInput input, uint32_t pairs,
+                       const std::string& file, std::ostream* out) {
+  ASSIGN_OR_RETURN(const std::string graph, EncodeOnnx(policy, model, input));
+  ASSIGN_OR_RETURN(const std::string recorded, RecordPairs(policy, model, input, pairs));
+  const std::string pairs_file = absl::StrCat(absl::StripSuffix(file, ".onnx"), ".pairs.csv");
+  ASSIGN_OR_RETURN(const std::string replaced, ReplacedFile(file));
+  RETURN_IF_ERROR(WriteOutputFile(file, graph));
+  if (replaced.empty()) return absl::OkStatus();  // what is no file has no folder for them
+  RETURN_IF_ERROR(WriteOutputFile(pairs_file, recorded));
+  *out << pairs_file << ": " << pairs << " recorded inputs and outputs of the acting rule\n";
+  return absl::OkStatus();
 }
 
 }  // namespace datacom::onnx

@@ -7,25 +7,20 @@
 #define DATACOM_DEPLOY_TOOLS_ONNX_EXPORT_ONNX_H_
 
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "common/acting/policy_file.h"
 #include "common/tasks/task.h"
 #include "deploy/tools/onnx/rule_graphs.h"
 
 namespace datacom::onnx {
 
-// FILE.onnx -> FILE.pairs.csv; another name gets .pairs.csv at its end.
-std::string PairsFile(const std::string& path);
-
-// The model in binary form: graph (rules.h) and metadata_props (docs/python.md).
-// INVALID_ARGUMENT, naming rule, known rows or task, if there is no graph.
-absl::StatusOr<std::string> EncodeOnnx(const Policy& policy, const TaskModel& model, GraphInput input);
-
-// Columns: observation_I and, on request, noise_I or proposed_I, the inputs; action_I, cvar, constraint and
-// intervention, the outputs, those that the graph has. `pairs` lines; the same for the same policy.
-absl::StatusOr<std::string> RecordPairs(const Policy& policy, const TaskModel& model, GraphInput input, uint32_t pairs);
+// Writes FILE.onnx and, unless that is no file, FILE.pairs.csv with `pairs` lines, and says on `out` what that has.
+// INVALID_ARGUMENT, naming rule, known rows or task, if there is no graph; then nothing is written.
+absl::Status WriteOnnx(const Policy& policy, const TaskModel& model, GraphInput input, uint32_t pairs,
+                       const std::string& file, std::ostream* out);
 
 }  // namespace datacom::onnx
 

@@ -57,11 +57,7 @@ class Measurement {
     const mjModel& physics = *compiled_.model;
     return GuardMujoco([&] {
       mj_resetData(&physics, bare_.get());
-      mju_copy(bare_->qpos, start.qpos, static_cast<int>(physics.nq));
-      mju_copy(bare_->qvel, start.qvel, static_cast<int>(physics.nv));
-      mju_copy(bare_->act, start.act, static_cast<int>(physics.na));
-      mju_copy(bare_->mocap_pos, start.mocap_pos, 3 * static_cast<int>(physics.nmocap));
-      mju_copy(bare_->mocap_quat, start.mocap_quat, 4 * static_cast<int>(physics.nmocap));
+      CopyState(physics, start, bare_.get());
       mj_forward(&physics, bare_.get());
       const double began = ProcessorSeconds();
       for (size_t at = 0; at < actions.size(); at += clipped_.size()) TaskStep(&actions[at]);

@@ -20,8 +20,8 @@
 #include "common/tasks/text/task_file.h"
 #include "datacom/v1/python_task.pb.h"
 #include "datacom/v1/task.pb.h"
-#include "deploy/tools/maps/run_policies.h"
 #include "deploy/tools/play/actions.h"
+#include "deploy/tools/policies/run_policies.h"
 
 namespace datacom::tools {
 namespace {

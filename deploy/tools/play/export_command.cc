@@ -13,23 +13,11 @@
 #include "common/tasks/python/python_task.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/experiment.pb.h"
-#include "deploy/tools/maps/run_policies.h"
 #include "deploy/tools/onnx/export_onnx.h"
+#include "deploy/tools/policies/run_policies.h"
 
 namespace datacom::tools {
 namespace {
-
-absl::Status WriteOnnx(const ExportCommand& command, const Policy& policy, const TaskModel& model, std::ostream* out) {
-  ASSIGN_OR_RETURN(const std::string graph, onnx::EncodeOnnx(policy, model, command.input));
-  ASSIGN_OR_RETURN(const std::string pairs, onnx::RecordPairs(policy, model, command.input, command.pairs));
-  const std::string pairs_file = onnx::PairsFile(command.file);
-  ASSIGN_OR_RETURN(const std::string replaced, ReplacedFile(command.file));
-  RETURN_IF_ERROR(WriteOutputFile(command.file, graph));
-  if (replaced.empty()) return absl::OkStatus();  // what is no file has no folder for them
-  RETURN_IF_ERROR(WriteOutputFile(pairs_file, pairs));
-  *out << pairs_file << ": " << command.pairs << " recorded inputs and outputs of the acting rule\n";
-  return absl::OkStatus();
-}
 
 // A policy file needs no environment: only one that the command names is asked whether it is still the run's.
 absl::Status CheckIfNamed(const v1::PythonTask& run) {
@@ -75,7 +63,7 @@ absl::Status RunExportCommand(const ExportCommand& given, std::ostream* out) {
   policy.about.set_build(BuildName());
   policy.snapshot = snapshot;
   if (command.format == "onnx") {
-    RETURN_IF_ERROR(WriteOnnx(command, policy, model, out));
+    RETURN_IF_ERROR(onnx::WriteOnnx(policy, model, command.input, command.pairs, command.file, out));
   } else {
     RETURN_IF_ERROR(CheckIfNamed(experiment.task_options().GetExtension(v1::python_task)));
     RETURN_IF_ERROR(WritePolicyFile(command.file, policy));

@@ -12,8 +12,8 @@
 #include "common/base/stop.h"
 #include "common/tasks/checked_step.h"
 #include "datacom/v1/experiment.pb.h"
-#include "deploy/tools/maps/run_policies.h"
 #include "deploy/tools/play/step_table.h"
+#include "deploy/tools/policies/run_policies.h"
 
 namespace datacom::tools {
 namespace {

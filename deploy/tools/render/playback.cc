@@ -14,9 +14,9 @@
 #include "common/config/experiment.h"
 #include "common/tasks/text/task_file.h"
 #include "datacom/v1/experiment.pb.h"
-#include "deploy/tools/maps/run_policies.h"
 #include "deploy/tools/play/actions.h"
 #include "deploy/tools/play/violation.h"
+#include "deploy/tools/policies/run_policies.h"
 
 namespace datacom::tools {
 namespace {

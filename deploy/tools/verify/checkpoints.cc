@@ -14,7 +14,7 @@
 #include "common/nn/snapshot.h"
 #include "common/records/checkpoint.h"
 #include "common/records/updates_made.h"
-#include "deploy/tools/maps/run_policies.h"
+#include "deploy/tools/policies/run_policies.h"
 #include "deploy/tools/verify/learner_files.h"
 
 namespace datacom::verify {

@@ -20,7 +20,7 @@
 #include "common/transitions/row_schema.h"
 #include "common/transitions/update_schedule.h"
 #include "datacom/v1/checkpoint.pb.h"
-#include "deploy/tools/maps/run_policies.h"
+#include "deploy/tools/policies/run_policies.h"
 #include "replay/settings.h"
 
 namespace datacom::verify {

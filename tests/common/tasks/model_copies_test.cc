@@ -21,6 +21,7 @@ TEST(ModelCopies, AreRefusedAboveTenThousandNamingElementAndNumber) {
   EXPECT_EQ(Refusal("<worldbody><replicate count=\"10001\"><geom/></replicate></worldbody>"),
             "model: its <replicate> makes 10001 parts; at most 10000 are taken");
   EXPECT_THAT(Refusal("<replicate offset='1 0 0'\n count = '1e8'/>"), HasSubstr("<replicate> makes 1e+08 parts"));
+  EXPECT_THAT(Refusal("<?xml version=\"1.0\"?><!DOCTYPE m><replicate a=\">\" count='1e8'>"), HasSubstr("1e+08 parts"));
   EXPECT_THAT(Refusal("<composite type=\"grid\" count=\"200 51 1\"/>"), HasSubstr("<composite> makes 10200 parts"));
   EXPECT_THAT(Refusal("<flexcomp count=\"22 22 22\"/>"), HasSubstr("<flexcomp> makes 10648 parts"));
   EXPECT_EQ(Refusal("<composite count=\"100 100\"/><composite count=\"100 100\"/>"), "");

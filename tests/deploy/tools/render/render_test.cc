@@ -11,7 +11,7 @@
 #include "actor/episode_player.h"
 #include "common/base/files.h"
 #include "datacom/v1/experiment.pb.h"
-#include "deploy/tools/maps/run_policies.h"
+#include "deploy/tools/policies/run_policies.h"
 #include "deploy/tools/render/film.h"
 #include "deploy/tools/render/render_command.h"
 #include "deploy/tools/render/scene_view.h"

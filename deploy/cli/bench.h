@@ -1,6 +1,6 @@
-// Merges the outputs of the benchmark programs into one document. Pure functions.
-#ifndef DATACOM_DEPLOY_CLI_BENCH_JSON_H_
-#define DATACOM_DEPLOY_CLI_BENCH_JSON_H_
+// datacom bench: merges the outputs of the benchmark programs into one document. Pure functions.
+#ifndef DATACOM_DEPLOY_CLI_BENCH_H_
+#define DATACOM_DEPLOY_CLI_BENCH_H_
 
 #include <optional>
 #include <string>
@@ -33,5 +33,5 @@ nlohmann::json DescribeMachine();
 
 }  // namespace datacom::cli
 
-#endif  // DATACOM_DEPLOY_CLI_BENCH_JSON_H_
+#endif  // DATACOM_DEPLOY_CLI_BENCH_H_
 // SPDX-License-Identifier: Apache-2.0

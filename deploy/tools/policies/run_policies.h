@@ -1,7 +1,7 @@
 // Reads the experiment and the policies (one snapshot per member and epoch) of a run folder. Functions; thread-safe;
 // block on the disk. NOT_FOUND or INVALID_ARGUMENT, naming the missing folder or epoch.
-#ifndef DATACOM_DEPLOY_TOOLS_MAPS_RUN_POLICIES_H_
-#define DATACOM_DEPLOY_TOOLS_MAPS_RUN_POLICIES_H_
+#ifndef DATACOM_DEPLOY_TOOLS_POLICIES_RUN_POLICIES_H_
+#define DATACOM_DEPLOY_TOOLS_POLICIES_RUN_POLICIES_H_
 
 #include <cstdint>
 #include <filesystem>
@@ -103,5 +103,5 @@ absl::StatusOr<std::vector<StoredPolicy>> ReadStoredPolicies(const std::string& 
 
 }  // namespace datacom::tools
 
-#endif  // DATACOM_DEPLOY_TOOLS_MAPS_RUN_POLICIES_H_
+#endif  // DATACOM_DEPLOY_TOOLS_POLICIES_RUN_POLICIES_H_
 // SPDX-License-Identifier: Apache-2.0

@@ -1,4 +1,4 @@
-#include "deploy/tools/maps/run_policies.h"
+#include "deploy/tools/policies/run_policies.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "deploy/cli/bench_json.h"
+#include "deploy/cli/bench.h"
 
 #include <string>
 

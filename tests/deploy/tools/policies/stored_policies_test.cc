@@ -1,5 +1,5 @@
 // Tests the file of the policies that a result keeps.
-#include "deploy/tools/maps/run_policies.h"
+#include "deploy/tools/policies/run_policies.h"
 
 #include <cmath>
 #include <cstdlib>
@@ -11,7 +11,6 @@
 
 #include "common/base/files.h"
 #include "datacom/v1/experiment.pb.h"
-#include "deploy/tools/maps/run_policies.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/is_ok.h"
