@@ -122,6 +122,12 @@ class Wheel(unittest.TestCase):
             self.assertTrue(any(licence.startswith(library) for licence in licences), f"{library} is not among {sorted(licences)}")
         self.assertTrue(any(name.endswith(".cdx.json") for name in names), "auditwheel's list of components is missing")
 
+    def test_its_description_has_no_links_that_lead_nowhere(self):
+        wheel = zipfile.ZipFile(self.wheel)
+        metadata = wheel.read(next(name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))).decode()
+        self.assertIn("`datacom demo`", metadata)
+        self.assertNotRegex(metadata, r"\]\((?!https://)")
+
     def test_holds_no_graphics_learning_or_linear_algebra_library(self):
         for name in zipfile.ZipFile(self.wheel).namelist():
             self.assertNotRegex(name, r"lib(X11|xcb|GL|EGL|cairo|torch|c10|openblas|stdc\+\+|python)")

@@ -142,7 +142,8 @@ class Checker:
         for block in blocks:
             for line, what in self.check_block(block):
                 wrong.append(f"{page}:{block.line + line}: {what}")
-        return wrong
+        return wrong + [f"{page}:{line}: pip install before a virtual environment (-m venv, ./datacom python): Debian's own Python refuses it"
+                        for line in refused_installs(blocks)]
 
     def check_block(self, block):
         lines = block.code.split("\n")
@@ -216,6 +217,17 @@ class Checker:
                 raise Mistake(f"datacom {verb} {name}: deploy/{folder} has no such file")
 
 
+def refused_installs(blocks):
+    """Numbers of the lines with a `pip install` before a line that makes a virtual environment."""
+    numbers, made = [], False
+    for block in blocks:
+        for index, words in commands_of(block.code) if block.language == "sh" else []:
+            made = made or words[1:3] == ["-m", "venv"] or words[:2] == ["./datacom", "python"]
+            if not made and words[0].startswith(("pip", "python")) and "install" in words[1:4]:
+                numbers.append(block.line + index)
+    return numbers
+
+
 def check_developer_verb(root, arguments):
     """Checks the arguments of a verb that ./datacom itself handles. False: it is no such verb."""
     verb, rest = arguments[0], arguments[1:]
@@ -234,6 +246,10 @@ def check_developer_verb(root, arguments):
         wrong = rest not in ([], ["--check"])
     elif verb == "lint":
         wrong = len(rest) > 1
+    elif verb == "python":
+        with open(os.path.join(root, "pyproject.toml"), encoding="utf-8") as file:
+            extras = re.findall(r"^(\w+) = \[", file.read().split("[project.optional-dependencies]")[1].split("\n\n")[0], re.M)
+        wrong = len(rest) > 1 or not set(",".join(rest).split(",")) <= {"", *extras}
     elif verb in ("setup", "help"):
         wrong = bool(rest)
     elif verb == "bench" and rest[:1] in (["peers"], ["train"]):

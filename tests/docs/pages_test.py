@@ -4,6 +4,8 @@
 usage: pages_test.py BIN [unittest arguments]
 """
 import os
+import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -79,13 +81,19 @@ class Checks(unittest.TestCase):
             self.expect(fence(info, "datacom build"), "datacom build: unknown verb")
 
     def test_wrong_arguments_of_a_developers_verb_fail(self):
-        for command in ("build relase", "test --preset none", "test asan", "fuzz ring", "fuzz 5 rings", "format --chek", "lint a b"):
+        for command in ("build relase", "test --preset none", "test asan", "fuzz ring", "fuzz 5 rings", "format --chek", "lint a b", "python nothing"):
             self.expect(fence("sh", "./datacom " + command), "not as `./datacom help` says")
 
     def test_what_may_not_run_needs_a_mark(self):
         self.expect(fence("sh", "ls | kubectl apply -f -"), "a_page:4: kubectl: may not run here")
         self.expect(fence("sh needs=moon", "x"), "needs=moon: use docker, gpu")
         self.expect(fence("sh slow", "ls"), "unknown mark slow")
+
+    def test_pip_installs_only_into_a_virtual_environment(self):
+        install = fence("sh needs=network", "pip install ./x.whl && python3 -m pip install y")
+        self.expect(install, "a_page:4: pip install before a virtual environment", "a_page:4: pip install before")
+        for making in ("python3 -m venv x && . x/bin/activate", "./datacom python hub,film"):
+            self.expect(fence("sh needs=network", making) + install)
 
     def test_a_path_that_does_not_exist_fails(self):
         self.expect(fence("sh needs=docker", "docker compose -f deploy/compose/compose.yml up"),
@@ -198,6 +206,15 @@ class Pages(unittest.TestCase):
                 wrong += checker.check_page(file.read(), name)
         self.assertFalse(wrong, "\n" + "\n".join(wrong))
         self.assertGreater(checker.count, 50)
+
+
+class Hints(unittest.TestCase):
+    def test_what_the_code_says_to_install_is_on_pypi(self):
+        """datacom itself is not."""
+        named = set()
+        for path in pathlib.Path(commands_test.ROOT, "deploy").rglob("*.py"):
+            named |= set(re.findall(r'pip install "?([\w-]+)', path.read_text(encoding="utf-8")))
+        self.assertLessEqual(named, {"gymnasium", "lerobot", "matplotlib", "safety-gymnasium", "stable-baselines3"})
 
 
 if __name__ == "__main__":
