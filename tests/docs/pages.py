@@ -21,6 +21,10 @@ REDIRECTION = re.compile(r"&?[<>]+[&|]?$")
 # A line that an author means as a command, where it is not in a fence that says so.
 LOOKS_LIKE_COMMAND = re.compile(r"\s*(\$ \S|(\./)?datacom [a-z]|"
                                 r"(python3?|pip3?|docker|podman|kubectl|sbatch|srun|cmake|git|cd|sudo|curl|ssh) [\w./-])")
+# A setting that a page names: a path of an experiment, a sweep or a task file, in back-ticks.
+SETTING = re.compile(r"`((?:run|network|replay|schedule|learner|hyper|members|constraints|pretrain|planning|demonstrations|task_options|task_file|sweep)"
+                     r"(?:\.[a-z_0-9]+)+)(?=[`= ])")
+FILE = re.compile(r"\.(csv|json|html|proto|py|sbatch|textproto)$")
 TREE = re.compile(r"(?<![\w./$}-])(?:\.ci|\.github|actor|common|deploy|docs|learner|proto|replay|tests)/[\w./-]*\w(?![\w*{$<])")
 
 
@@ -125,11 +129,23 @@ def commands_of(code):
     return [(index, words) for index, words in commands if words and words[0] not in CLOSING and words[0] != "for"]
 
 
-class Checker:
-    """Checks the commands of blocks. `help_of` returns the help of `datacom WORDS --help`; `root` is the tree."""
+def cut_tables(text):
+    """Numbers of the lines where a blank line cuts a table: a row that follows it without a head of its own is shown as text with bars."""
+    lines, numbers, fenced = text.split("\n"), [], False
+    for i, line in enumerate(lines):
+        fenced ^= bool(re.match(r" *```", line))
+        if not fenced and i > 1 and line.startswith("|") and not lines[i - 1].strip() and lines[i - 2].startswith("|"):
+            if not re.match(r"\|[ :|-]+\|$", lines[i + 1]):
+                numbers.append(i + 1)
+    return numbers
 
-    def __init__(self, root, help_of):
-        self.root, self.help_of = root, help_of
+
+class Checker:
+    """Checks tables, settings and the commands of blocks. `help_of` returns the help of `datacom WORDS --help`, `knows` whether there is a
+    setting; `root` is the tree."""
+
+    def __init__(self, root, help_of, knows=lambda _: True):
+        self.root, self.help_of, self.knows = root, help_of, knows
         self.count = 0  # of checked commands
 
     def check_page(self, text, page):
@@ -139,6 +155,9 @@ class Checker:
         except Mistake as mistake:
             return [str(mistake)]
         wrong = [f"{page}:{number}: a command in an indented block; use a fence ```sh" for number in unfenced_commands(text)]
+        wrong += [f"{page}:{number}: a blank line cuts the table above" for number in cut_tables(text)]
+        wrong += [f"{page}:{number}: `datacom explain {name}` knows no such setting" for number, line in enumerate(text.split("\n"), 1)
+                  for name in SETTING.findall(line) if not FILE.search(name) and not self.knows(name)]
         for block in blocks:
             for line, what in self.check_block(block):
                 wrong.append(f"{page}:{block.line + line}: {what}")
