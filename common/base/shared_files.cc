@@ -19,5 +19,12 @@ std::string FindSharedFile(const std::string& name, const std::string& otherwise
   return otherwise;
 }
 
+std::string SharedPath(const std::string& name) {
+  const std::string found = FindSharedFile(name, "deploy/" + name);
+  std::error_code absent;
+  const std::string here = std::filesystem::current_path(absent).string() + "/";
+  return found.rfind(here, 0) == 0 ? found.substr(here.size()) : found;
+}
+
 }  // namespace datacom
 // SPDX-License-Identifier: Apache-2.0

@@ -11,6 +11,10 @@ namespace datacom {
 // The path of the file or folder `name`, for example "experiments"; `otherwise` when there is none.
 std::string FindSharedFile(const std::string& name, const std::string& otherwise);
 
+// The same path as a message names it: relative to the working folder where it lies below, as deploy/NAME in a
+// checkout; deploy/NAME also where there is none.
+std::string SharedPath(const std::string& name);
+
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_BASE_SHARED_FILES_H_

@@ -13,6 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/base/files.h"
+#include "common/base/shared_files.h"
 #include "common/base/status.h"
 #include "common/tasks/python/identity.h"
 #include "common/tasks/python/python_model.h"
@@ -161,11 +162,11 @@ absl::Status CheckBackend(const std::string& backend, const BatchOptions& batch,
       {kubernetes && options.stall_minutes != kStallMinutes,
        "--stall-minutes: the roles of a cluster keep their default; use --backend local, or edit the manifests"},
       {kubernetes && !options.archive.empty(),
-       "--archive: on Kubernetes volumes keep a run, and deploy/kubernetes/fetch copies it; use --backend local"},
+       absl::StrCat("--archive: on Kubernetes volumes keep a run, and ", SharedPath("kubernetes/fetch"),
+                    " copies it; use --backend local")},
       {kubernetes && !options.tls.empty(),
-       "--tls: the pods read a secret of the cluster; name it with --tls-secret (deploy/kubernetes/overlays/secure "
-       "says "
-       "how to make it)"}};
+       absl::StrCat("--tls: the pods read a secret of the cluster; name it with --tls-secret (",
+                    SharedPath("kubernetes/overlays/secure"), " says how to make it)")}};
   for (const auto& [refused, why] : refusals) {
     if (refused) return absl::InvalidArgumentError(why);
   }

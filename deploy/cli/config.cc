@@ -19,7 +19,7 @@ void AddConfig(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<TrainOptions>();
   CLI::App* verb = app->add_subcommand("config", "Prints an experiment with every default filled in");
   verb->add_option("experiment", options->experiment,
-                   "name under deploy/experiments, or a file; with --algorithm a task: its name or its task.textproto")
+                   "a shipped experiment, or a file; with --algorithm a task: its name or its task.textproto")
       ->required();
   AddAlgorithmOption(verb, options.get());
   AddExperimentOptions(verb, options.get());

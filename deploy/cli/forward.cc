@@ -58,13 +58,12 @@ constexpr Forwarded kForwarded[] = {
      "first step that differs and exits with 1.\n"},
     {"export", tools::kAboutExport,
      "Example: datacom export runs/five --member 3 --epoch best --out arm.policy\n"
-     "build/release/lib/libdatacom_policy.so loads the file; deploy/robot/datacom_policy.h describes its functions. "
-     "An\n"
-     "observation gives the action that an actor would have had executed.\n"},
+     "libdatacom_policy.so loads the file; its header datacom_policy.h describes the functions. An observation gives\n"
+     "the action that an actor would have had executed.\n"},
     {"export-dataset", tools::kAboutExportDataset,
      "Example: datacom export-dataset runs/five --out datasets/five\n"
      "         datacom train air_hockey/datacom --set pretrain.dataset=datasets/five --set pretrain.updates=5000\n"
-     "The rows are grouped by episode; proto/datacom/v1/dataset.proto describes the files.\n"},
+     "The rows are grouped by episode; proto/datacom/v1/dataset.proto of the sources describes the files.\n"},
     {"copy", tools::kAboutCopy,
      "Example: datacom copy runs/five s3://bucket/runs/five\n"
      "         datacom copy s3://bucket/runs/five runs/again\n"

@@ -40,7 +40,7 @@ absl::StatusOr<std::string> TlsConfig(const std::string& folder) {
   for (const char* name : {"ca.crt", "prometheus.crt", "prometheus.key"}) {
     if (FileExists(absl::StrCat(folder, "/", name))) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("--tls ", folder, " has no ", name, "; deploy/dev/make_tls.sh makes it"));
+        absl::StrCat("--tls ", folder, " has no ", name, "; ", SharedPath("dev/make_tls.sh"), " makes it"));
   }
   const auto file = [&](const char* name) { return Quoted(absl::StrCat(AbsolutePath(folder), "/", name)); };
   return absl::StrCat("    tls_config:\n      ca_file: ", file("ca.crt"), "\n      cert_file: ", file("prometheus.crt"),

@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/shared_files.h"
 #include "common/base/whole_number.h"
 
 namespace datacom::cli {
@@ -92,9 +93,9 @@ void AddProcessOptions(CLI::App* verb, TrainOptions* options) {
       ->capture_default_str()
       ->check(AboveZero())
       ->group(kProcesses);
-  verb->add_option(
-          "--tls", options->tls,
-          "folder with ca.crt, tls.crt, tls.key and token (deploy/dev/make_tls.sh): mutual TLS between the roles")
+  verb->add_option("--tls", options->tls,
+                   absl::StrCat("folder with ca.crt, tls.crt, tls.key and token, as ", SharedPath("dev/make_tls.sh"),
+                                " makes it: mutual TLS between the roles"))
       ->group(kProcesses);
   verb->add_flag("--quiet", options->quiet, "print only failures and the final table")->group(kProcesses);
   verb->add_flag("--json", options->json, "print a JSON object on each line, for programs")->group(kProcesses);

@@ -20,6 +20,7 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/folder_lock.h"
+#include "common/base/shared_files.h"
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
@@ -61,8 +62,8 @@ absl::StatusOr<SweepInput> ReadInput(const SweepOptions& options) {
   }
   if (options.jobs > 0 && options.backend == kKubernetes) {
     return absl::InvalidArgumentError(
-        "--jobs: the cluster decides how many populations run; set the quota in "
-        "deploy/kubernetes/overlays/sweep/quota.yaml, or use --backend local");
+        absl::StrCat("--jobs: the cluster decides how many populations run; set the quota in ",
+                     SharedPath("kubernetes/overlays/sweep/quota.yaml"), ", or use --backend local"));
   }
   ASSIGN_OR_RETURN(SweepInput input, LoadSweep(options.file));
   if (!run.seeds.empty()) input.sweep.set_seeds(run.seeds);
@@ -342,7 +343,7 @@ void AddSweep(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<SweepOptions>();
   CLI::App* verb = app->add_subcommand(
       "sweep", "Trains every population of a sweep file; running the same command again resumes it");
-  verb->add_option("file", options->file, "name under deploy/sweeps, or a file")->required();
+  verb->add_option("file", options->file, "a shipped sweep, or a file")->required();
   verb->add_option("--backend", options->backend,
                    "local trains here; slurm writes an array of jobs for sbatch; list writes one command per line, for "
                    "GNU parallel and other schedulers; kubernetes writes one JobSet per population, for kubectl apply "

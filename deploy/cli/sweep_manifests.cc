@@ -17,6 +17,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/files.h"
 #include "common/base/random.h"
+#include "common/base/shared_files.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/config/task_files.h"
@@ -33,8 +34,7 @@ constexpr size_t kMaxConfigMap = 1 << 20;      // Kubernetes' limit
 constexpr uint64_t kRecordBytes = 1ull << 28;  // progress, episodes, TensorBoard
 constexpr uint64_t kViolationBytes = 30;       // ledger bytes per step: a few hundred per violation, one step in ten
 constexpr char kHead[] =
-    "# Written by `datacom --backend kubernetes`. deploy/kubernetes/overlays/sweep makes the namespace and its "
-    "queue;\n"
+    "# Written by `datacom --backend kubernetes`. overlays/sweep makes the namespace and its queue;\n"
     "# with --plain, overlays/plain makes the namespace.\n"
     "apiVersion: kustomize.config.k8s.io/v1beta1\n"
     "kind: Kustomization\n"
@@ -256,8 +256,8 @@ absl::Status WriteCluster(const std::string& dir, const ManifestOptions& options
         "the pods wait for the secret %s in namespace datacom-sweeps, with ca.crt, tls.crt, tls.key and token\n",
         options.tls_secret.c_str());
   }
-  std::printf("start with: kubectl apply -k %s (apply deploy/kubernetes/overlays/%s once per cluster first)\n",
-              dir.c_str(), options.plain ? "plain" : "sweep");
+  std::printf("start with: kubectl apply -k %s (apply %s once per cluster first)\n", dir.c_str(),
+              SharedPath(options.plain ? "kubernetes/overlays/plain" : "kubernetes/overlays/sweep").c_str());
   return absl::OkStatus();
 }
 

@@ -87,7 +87,7 @@ absl::StatusOr<std::string> HostAddress(const std::string& host, const Security&
   }
   if (!security.enabled()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "--host ", host, ": roles that other machines reach need --tls FOLDER (deploy/dev/make_tls.sh makes one)"));
+        "--host ", host, ": roles that other machines reach need --tls FOLDER (--help names what makes one)"));
   }
   return address;
 }
@@ -335,7 +335,7 @@ void AddTrain(CLI::App* app, const std::string& environment, int* exit_code) {
   CLI::App* verb =
       app->add_subcommand("train", "Trains a population on a local cluster: replay, actors, learner, evaluator");
   verb->add_option("experiment", options->experiment,
-                   "name under deploy/experiments, or a file; with --algorithm a task: its name or its task.textproto");
+                   "a shipped experiment, or a file; with --algorithm a task: its name or its task.textproto");
   AddAlgorithmOption(verb, options.get());
   auto taken = std::make_shared<std::string>();  // already, for every verb (command.cc)
   verb->add_option(

@@ -52,7 +52,7 @@ function ledgerHint(group) {
   const run = state.runs.find((one) => one.folder === group.folder);
   if (!run || !run.violations_total) return [];
   return [`The ledger has ${count(run.violations_total, 'violating step')}: `,
-          commandLine(`datacom replay-violation ${quoted(group.folder)} ${run.violations_total} --out violation.mp4`),
+          commandLine(`datacom replay-violation ${quoted(group.folder)} ${run.violations_total} --out violation.html`),
           ' simulates the newest again.'];
 }
 

@@ -361,7 +361,7 @@ function showReport(report) {
   showHeader();
   showVerdicts();
   showCurves(pictures());
-  showViolations('worst', (group) => [commandLine(`datacom replay-violation ${quoted(group.folder)} NUMBER --out violation.mp4`),
+  showViolations('worst', (group) => [commandLine(`datacom replay-violation ${quoted(group.folder)} NUMBER --out violation.html`),
                                       ' simulates one again; its ledger/violations.csv has the numbers.']);
   showSummary();
   showMaps();

@@ -4,7 +4,7 @@
   wheel_test.py BUILD FOLDER
 
 Packs BUILD with deploy/dev/wheel into FOLDER, installs the wheel with pip into a root that holds nothing else, and there
-trains, evaluates, draws, reports and exports. Needs PyPI for the packing tools, and a new mount namespace.
+trains, evaluates, draws, reports, exports and plays the demo. Needs PyPI for the packing tools, and a new mount namespace.
 """
 
 import re
@@ -22,6 +22,20 @@ from skipped import SKIPPED  # noqa: E402
 
 BUILD, FOLDER = Path(sys.argv.pop(1)).resolve(), Path(sys.argv.pop(1)).resolve()
 PACKAGES = ["numpy==2.2.6", "gymnasium==1.2.0", "pandas==2.3.3"]
+# Starts the demo, asks it for what its page asks first, and ends it.
+DEMO = """
+import json, signal, subprocess, urllib.request
+demo = subprocess.Popen(["/venv/bin/datacom", "demo", "--no-browser"], stdout=subprocess.PIPE, text=True)
+address = demo.stdout.readline().split()[1]
+ask = lambda target: urllib.request.urlopen(address + target)
+assert ask("").status == ask("demo.js").status == 200
+for number, scene in enumerate(json.load(ask("scenes"))):
+    for target in ("agent?", "episode?seed=1&changes=&"):
+        assert "error" not in json.load(ask(f"{target}scene={number}&agent=0")), scene
+    print(scene["name"])
+demo.send_signal(signal.SIGINT)
+assert demo.wait() == 0
+"""
 UNREACHABLE = re.compile("Temporary failure in name resolution|Failed to establish a new connection|Could not find a version|connection broken")
 
 
@@ -108,6 +122,27 @@ class Wheel(unittest.TestCase):
         self.assertIn("by rays", printed)
         self.assertEqual((self.root / "work/frame.png").read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
 
+    def test_plays_the_demo(self):
+        self.assertEqual(self.inside("/venv/bin/python", "-c", DEMO).split(), ["air_hockey", "cartpole", "navigation", "air_hockey_7dof"])
+
+    def test_films_without_ffmpeg(self):
+        for words in (("render", "/work/run", "--step", "20"), ("replay-violation", "/work/run", "1")):
+            self.inside("/venv/bin/datacom", *words, "--out", "/work/film.html")
+            self.assertIn('<canvas id="view"', (self.root / "work/film.html").read_text())
+
+    def test_says_how_a_run_is_and_what_a_setting_means(self):
+        self.assertRegex(self.inside("/venv/bin/datacom", "status", "/work/run"), r"6,?000")
+        self.assertIn("default", self.inside("/venv/bin/datacom", "explain", "learner.tau"))
+
+    def test_monitoring_and_clusters_have_their_files(self):
+        printed = self.inside("/venv/bin/datacom", "monitor", "/work/run", "--data", "/work/monitor", code=2)
+        self.assertIn("install it (Debian: prometheus)", printed)
+        rules = re.findall(r"- '(/\S+\.yml)'", (self.root / "work/monitor/prometheus.yml").read_text())
+        self.assertEqual(len(rules), 2)
+        printed = self.inside("/venv/bin/datacom", "train", "cartpole/datacom", "--backend", "kubernetes", "--run-dir", "/work/cluster")
+        for file in [*rules, re.search(r"\(apply (\S+) once per cluster first\)", printed)[1]]:
+            self.assertTrue((self.root / file.lstrip("/")).exists(), file)
+
     def test_names_what_a_film_needs(self):
         printed = self.inside("/venv/bin/datacom", "render", "/work/run", "--out", "/work/film.mp4", code=1)
         self.assertIn("imageio-ffmpeg", printed)
@@ -121,6 +156,12 @@ class Wheel(unittest.TestCase):
         for library in ["LICENSE", "mujoco-LICENSE", "libgrpc", "libprotobuf", "libssl", "libisal", "libjs-chart.js", "fonts-dejavu-core"]:
             self.assertTrue(any(licence.startswith(library) for licence in licences), f"{library} is not among {sorted(licences)}")
         self.assertTrue(any(name.endswith(".cdx.json") for name in names), "auditwheel's list of components is missing")
+
+    def test_its_description_has_no_links_that_lead_nowhere(self):
+        wheel = zipfile.ZipFile(self.wheel)
+        metadata = wheel.read(next(name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))).decode()
+        self.assertIn("`datacom demo`", metadata)
+        self.assertNotRegex(metadata, r"\]\((?!https://)")
 
     def test_holds_no_graphics_learning_or_linear_algebra_library(self):
         for name in zipfile.ZipFile(self.wheel).namelist():

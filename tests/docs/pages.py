@@ -21,6 +21,10 @@ REDIRECTION = re.compile(r"&?[<>]+[&|]?$")
 # A line that an author means as a command, where it is not in a fence that says so.
 LOOKS_LIKE_COMMAND = re.compile(r"\s*(\$ \S|(\./)?datacom [a-z]|"
                                 r"(python3?|pip3?|docker|podman|kubectl|sbatch|srun|cmake|git|cd|sudo|curl|ssh) [\w./-])")
+# A setting that a page names: a path of an experiment, a sweep or a task file, in back-ticks.
+SETTING = re.compile(r"`((?:run|network|replay|schedule|learner|hyper|members|constraints|pretrain|planning|demonstrations|task_options|task_file|sweep)"
+                     r"(?:\.[a-z_0-9]+)+)(?=[`= ])")
+FILE = re.compile(r"\.(csv|json|html|proto|py|sbatch|textproto)$")
 TREE = re.compile(r"(?<![\w./$}-])(?:\.ci|\.github|actor|common|deploy|docs|learner|proto|replay|tests)/[\w./-]*\w(?![\w*{$<])")
 
 
@@ -125,11 +129,23 @@ def commands_of(code):
     return [(index, words) for index, words in commands if words and words[0] not in CLOSING and words[0] != "for"]
 
 
-class Checker:
-    """Checks the commands of blocks. `help_of` returns the help of `datacom WORDS --help`; `root` is the tree."""
+def cut_tables(text):
+    """Numbers of the lines where a blank line cuts a table: a row that follows it without a head of its own is shown as text with bars."""
+    lines, numbers, fenced = text.split("\n"), [], False
+    for i, line in enumerate(lines):
+        fenced ^= bool(re.match(r" *```", line))
+        if not fenced and i > 1 and line.startswith("|") and not lines[i - 1].strip() and lines[i - 2].startswith("|"):
+            if not re.match(r"\|[ :|-]+\|$", lines[i + 1]):
+                numbers.append(i + 1)
+    return numbers
 
-    def __init__(self, root, help_of):
-        self.root, self.help_of = root, help_of
+
+class Checker:
+    """Checks tables, settings and the commands of blocks. `help_of` returns the help of `datacom WORDS --help`, `knows` whether there is a
+    setting; `root` is the tree."""
+
+    def __init__(self, root, help_of, knows=lambda _: True):
+        self.root, self.help_of, self.knows = root, help_of, knows
         self.count = 0  # of checked commands
 
     def check_page(self, text, page):
@@ -139,10 +155,14 @@ class Checker:
         except Mistake as mistake:
             return [str(mistake)]
         wrong = [f"{page}:{number}: a command in an indented block; use a fence ```sh" for number in unfenced_commands(text)]
+        wrong += [f"{page}:{number}: a blank line cuts the table above" for number in cut_tables(text)]
+        wrong += [f"{page}:{number}: `datacom explain {name}` knows no such setting" for number, line in enumerate(text.split("\n"), 1)
+                  for name in SETTING.findall(line) if not FILE.search(name) and not self.knows(name)]
         for block in blocks:
             for line, what in self.check_block(block):
                 wrong.append(f"{page}:{block.line + line}: {what}")
-        return wrong
+        return wrong + [f"{page}:{line}: pip install before a virtual environment (-m venv, ./datacom python): Debian's own Python refuses it"
+                        for line in refused_installs(blocks)]
 
     def check_block(self, block):
         lines = block.code.split("\n")
@@ -216,6 +236,17 @@ class Checker:
                 raise Mistake(f"datacom {verb} {name}: deploy/{folder} has no such file")
 
 
+def refused_installs(blocks):
+    """Numbers of the lines with a `pip install` before a line that makes a virtual environment."""
+    numbers, made = [], False
+    for block in blocks:
+        for index, words in commands_of(block.code) if block.language == "sh" else []:
+            made = made or words[1:3] == ["-m", "venv"] or words[:2] == ["./datacom", "python"]
+            if not made and words[0].startswith(("pip", "python")) and "install" in words[1:4]:
+                numbers.append(block.line + index)
+    return numbers
+
+
 def check_developer_verb(root, arguments):
     """Checks the arguments of a verb that ./datacom itself handles. False: it is no such verb."""
     verb, rest = arguments[0], arguments[1:]
@@ -234,6 +265,10 @@ def check_developer_verb(root, arguments):
         wrong = rest not in ([], ["--check"])
     elif verb == "lint":
         wrong = len(rest) > 1
+    elif verb == "python":
+        with open(os.path.join(root, "pyproject.toml"), encoding="utf-8") as file:
+            extras = re.findall(r"^(\w+) = \[", file.read().split("[project.optional-dependencies]")[1].split("\n\n")[0], re.M)
+        wrong = len(rest) > 1 or not set(",".join(rest).split(",")) <= {"", *extras}
     elif verb in ("setup", "help"):
         wrong = bool(rest)
     elif verb == "bench" and rest[:1] in (["peers"], ["train"]):

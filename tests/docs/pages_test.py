@@ -4,6 +4,8 @@
 usage: pages_test.py BIN [unittest arguments]
 """
 import os
+import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -51,7 +53,7 @@ class Blocks(unittest.TestCase):
 
 class Checks(unittest.TestCase):
     def setUp(self):
-        self.checker = pages.Checker(commands_test.ROOT, lambda words: HELP[" ".join(words)])
+        self.checker = pages.Checker(commands_test.ROOT, lambda words: HELP[" ".join(words)], ["hyper.tau", "sweep.set"].__contains__)
 
     def expect(self, text, *wrong):
         """Expects mistakes that contain these parts, in this order, and no other."""
@@ -79,13 +81,28 @@ class Checks(unittest.TestCase):
             self.expect(fence(info, "datacom build"), "datacom build: unknown verb")
 
     def test_wrong_arguments_of_a_developers_verb_fail(self):
-        for command in ("build relase", "test --preset none", "test asan", "fuzz ring", "fuzz 5 rings", "format --chek", "lint a b"):
+        for command in ("build relase", "test --preset none", "test asan", "fuzz ring", "fuzz 5 rings", "format --chek", "lint a b", "python nothing"):
             self.expect(fence("sh", "./datacom " + command), "not as `./datacom help` says")
 
     def test_what_may_not_run_needs_a_mark(self):
         self.expect(fence("sh", "ls | kubectl apply -f -"), "a_page:4: kubectl: may not run here")
         self.expect(fence("sh needs=moon", "x"), "needs=moon: use docker, gpu")
         self.expect(fence("sh slow", "ls"), "unknown mark slow")
+
+    def test_pip_installs_only_into_a_virtual_environment(self):
+        install = fence("sh needs=network", "pip install ./x.whl && python3 -m pip install y")
+        self.expect(install, "a_page:4: pip install before a virtual environment", "a_page:4: pip install before")
+        for making in ("python3 -m venv x && . x/bin/activate", "./datacom python hub,film"):
+            self.expect(fence("sh needs=network", making) + install)
+
+    def test_a_table_that_a_blank_line_cuts_fails(self):
+        table = "| a | b |\n|---|---|\n| 1 | 2 |\n"
+        self.expect(f"{table}\n| 3 | 4 |\n", "a_page:5: a blank line cuts the table above")
+        self.expect(f"{table}\n{table}\n" + fence("text", "| 1 |\n\n| 2 |"))
+
+    def test_a_setting_that_there_is_not_fails(self):
+        self.expect("`hyper.tau`, `hyper.tau=0.1` of `sweep.sbatch`, run.x\n`sweep.set`")
+        self.expect("a\n`hyper.tua=1`, `task_file.cots`", "a_page:2: `datacom explain hyper.tua` knows no such setting", "task_file.cots")
 
     def test_a_path_that_does_not_exist_fails(self):
         self.expect(fence("sh needs=docker", "docker compose -f deploy/compose/compose.yml up"),
@@ -189,7 +206,14 @@ class Pages(unittest.TestCase):
                 known[words] = subprocess.run([os.path.join(BIN, "datacom"), *words, "--help"], capture_output=True, text=True, check=False).stdout
             return known[words]
 
-        checker = pages.Checker(commands_test.ROOT, help_of)
+        settings = {}
+
+        def knows(setting):
+            if setting not in settings:
+                settings[setting] = subprocess.run([os.path.join(BIN, "datacom"), "explain", setting], capture_output=True, check=False).returncode == 0
+            return settings[setting]
+
+        checker = pages.Checker(commands_test.ROOT, help_of, knows)
         names = pages.pages_of(commands_test.ROOT)
         self.assertIn("README.md", names)
         wrong = []
@@ -198,6 +222,27 @@ class Pages(unittest.TestCase):
                 wrong += checker.check_page(file.read(), name)
         self.assertFalse(wrong, "\n" + "\n".join(wrong))
         self.assertGreater(checker.count, 50)
+        self.assertGreater(len(settings), 50)
+
+
+class Facts(unittest.TestCase):
+    def test_pages_count_the_functions_of_the_c_library(self):
+        header = pathlib.Path(commands_test.ROOT, "deploy/robot/datacom_policy.h").read_text(encoding="utf-8")
+        words = ["six", "seven", "eight", "nine", "ten"]
+        right = words[len(re.findall(r"^[a-z].*\bdatacom_policy_\w+\(", header, re.M)) - 6]
+        said = [word for page in pathlib.Path(commands_test.ROOT, "docs").glob("*.md")
+                for word in re.findall(rf"\b({'|'.join(words)}) (?:C )?functions\b", page.read_text(encoding="utf-8"))]
+        self.assertGreater(len(said), 1)
+        self.assertEqual(set(said), {right})
+
+
+class Hints(unittest.TestCase):
+    def test_what_the_code_says_to_install_is_on_pypi(self):
+        """datacom itself is not."""
+        named = set()
+        for path in pathlib.Path(commands_test.ROOT, "deploy").rglob("*.py"):
+            named |= set(re.findall(r'pip install "?([\w-]+)', path.read_text(encoding="utf-8")))
+        self.assertLessEqual(named, {"gymnasium", "lerobot", "matplotlib", "safety-gymnasium", "stable-baselines3"})
 
 
 if __name__ == "__main__":

@@ -39,11 +39,13 @@ class DemoPageTest(RunTest):
             self.assertEqual(page.value("document.getElementById('play').textContent"), "Play")
             page.value(key.format("s"))
             self.assertEqual(page.value("document.querySelectorAll('.on')[1].checked"), False)
+            page.value(key.format("s"))
             page.value(key.format("2"))
             page.wait("document.getElementById('title').textContent.startsWith('CartPole')")
             page.value(key.format(" "))
             page.wait("document.querySelectorAll('.inset')[1].hidden === false && parseFloat(document.querySelector('.state').textContent) > 0")
             self.assertGreater(page.value(COLOURS.format(".panel:nth-child(2) .inset")), 10)
+            self.assertIn("idle in this episode", page.value("document.querySelectorAll('.state')[1].textContent"))
             page.value(key.format("3"))  # a single agent: without its shield and with it
             page.wait("document.querySelectorAll('.shield').length === 2 && !document.querySelectorAll('.on')[0].checked")
             for width in (1280, 400):
@@ -51,6 +53,19 @@ class DemoPageTest(RunTest):
                 self.assertEqual(page.value(WIDER), [], width)
             self.assertEqual(chromium.open("about:blank").complaints(), [])
             self.assertEqual([url for url in page.requests() if not url.startswith((self.url, "about:"))], [])
+
+    def test_a_switch_that_has_the_focus_is_switched_by_the_keyboard(self):
+        with browser.Browser() as chromium:
+            page = chromium.open(self.url)
+            page.wait("document.querySelectorAll('.panel').length === 2 && parseFloat(document.querySelector('.state').textContent) > 0")
+            for switch, checked in ((".panel:nth-child(2) .on", False), ("#maps", False), ("#maps", True)):
+                page.value(f"document.querySelector('{switch}').focus()")
+                page.press(" ", "Space")
+                self.assertEqual(page.value(f"document.querySelector('{switch}').checked"), checked, switch)
+                self.assertEqual(page.value("document.getElementById('play').textContent"), "Pause")
+            page.value("document.activeElement.blur()")
+            page.press(" ", "Space")
+            self.assertEqual(page.value("document.getElementById('play').textContent"), "Play")
 
     def test_an_episode_that_has_ended_is_counted_and_the_next_one_begins(self):
         with browser.Browser() as chromium:
@@ -68,6 +83,13 @@ class DemoPageTest(RunTest):
             page.wait("document.getElementById('numbers').textContent.startsWith('step ')")
             page.value("document.getElementById('time').value = document.getElementById('time').max, document.getElementById('time').oninput()")
             self.assertRegex(page.value("document.getElementById('numbers').textContent"), r"step 120 of 120 .*\nCVaR .* k -")
+            page.value("document.getElementById('play').click(), go(3), document.getElementById('speed').focus()")
+            steps = [page.value("parseInt(document.getElementById('numbers').textContent.slice(5))")]
+            for blur in ("0", "document.activeElement.blur()"):  # at first the key belongs to the choice of speeds
+                page.value(blur)
+                page.press("ArrowRight", "ArrowRight")
+                steps.append(page.value("parseInt(document.getElementById('numbers').textContent.slice(5))"))
+            self.assertEqual((steps[1], steps[2] > steps[1]), (steps[0], True), steps)
             for canvas in ("#view", "#curves"):
                 self.assertGreater(page.value(COLOURS.format(canvas)), 5)
             self.assertEqual(page.complaints(), [])

@@ -194,7 +194,7 @@ class ReportPageTest(RunTest):
         page.wait("charts.size > 0")
         self.assertEqual(page.value(ANSWERS), said)
         self.check_widths(page)
-        self.assertIn(f"The ledger has 7 violating steps: datacom replay-violation {run.folder} 7 --out violation.mp4",
+        self.assertIn(f"The ledger has 7 violating steps: datacom replay-violation {run.folder} 7 --out violation.html",
                       page.value("byId('violations').textContent"))
         self.assertEqual(page.complaints(), [])
 

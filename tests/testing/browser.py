@@ -101,6 +101,12 @@ class Page:
                  f" if (performance.now() < end) setTimeout(check, 20); else failed(JSON.stringify({shown})); }};")
         self.value(f"new Promise((done, failed) => {{ const end = performance.now() + {500 * PATIENCE}; {check} check(); }})")
 
+    def press(self, key, code):
+        """Presses a key of the keyboard and lets it go; what has the focus gets it."""
+        named = {"key": key, "code": code, "windowsVirtualKeyCode": {" ": 32, "ArrowRight": 39}[key]}
+        self._call("Input.dispatchKeyEvent", type="keyDown", text=key if len(key) == 1 else "", **named)
+        self._call("Input.dispatchKeyEvent", type="keyUp", **named)
+
     def resize(self, width, height):
         self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 

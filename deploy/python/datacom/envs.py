@@ -29,7 +29,7 @@ from datacom import _native
 try:
     import gymnasium
 except ImportError as error:
-    raise ImportError('datacom.envs needs Gymnasium: pip install "datacom[gymnasium]"') from error
+    raise ImportError('datacom.envs needs Gymnasium: pip install "gymnasium>=1.0"') from error
 
 _MODES = ("next_step", "same_step", "disabled")
 _ERRORS = {1: ValueError, 2: RuntimeError, 3: OSError, 4: RuntimeError}

@@ -2,7 +2,7 @@
 
     from stable_baselines3 import SAC
     from datacom.sb3 import VecEnv
-    SAC("MlpPolicy", VecEnv("CartPole", 8)).learn(50_000)
+    SAC("MlpPolicy", VecEnv("CartPole", 8)).learn(50_000)  # or VecEnv(datacom.make_vec("CartPole", 8, autoreset_mode="same_step"))
 """
 
 from __future__ import annotations
@@ -28,17 +28,25 @@ class VecEnv(_VecEnv):
     An episode that ends resets by itself: its last observation is in the info's "terminal_observation", and "TimeLimit.truncated" says whether
     the time limit ended it. Every info has the values of datacom.envs ("cost", "success", ...) and, for Stable-Baselines3's records, "is_success".
 
+    task: as for datacom.VectorEnv; or a vector of datacom.make_vec with autoreset_mode="same_step", which has num_envs and the like itself.
     shield: every action goes through it; see Shield.wrap for what the infos say then.
-    The other parameters are those of datacom.VectorEnv.
+    The other parameters are those of datacom.VectorEnv. Raises ValueError for a vector that resets or copies in another way.
     """
 
-    def __init__(self, task: str | os.PathLike[str], num_envs: int = 1, *, threads: int | None = None, options: Mapping[str, Any] | None = None,
-                 shield: Shield | None = None, render_mode: str | None = None, width: int = 480, height: int = 270, camera: str = "") -> None:
-        self.unwrapped_env = VectorEnv(task, num_envs, threads=threads, autoreset_mode="same_step", options=options, render_mode=render_mode,
-                                       width=width, height=height, camera=camera)
-        self._env: Any = self.unwrapped_env if shield is None else shield.wrap(self.unwrapped_env)
+    def __init__(self, task: str | os.PathLike[str] | VectorEnv, num_envs: int = 1, *, threads: int | None = None,
+                 options: Mapping[str, Any] | None = None, shield: Shield | None = None, render_mode: str | None = None, width: int = 480,
+                 height: int = 270, camera: str = "") -> None:
+        if not isinstance(task, VectorEnv):
+            task = VectorEnv(task, num_envs, threads=threads, autoreset_mode="same_step", options=options, render_mode=render_mode,
+                             width=width, height=height, camera=camera)
+        elif (num_envs, threads, options, render_mode) != (1, None, None, None):
+            raise ValueError("num_envs, threads, options and render_mode are those of the vector: give them to datacom.make_vec")
+        if task._mode != "same_step" or not task._copy:
+            raise ValueError('Stable-Baselines3 needs datacom.make_vec(..., autoreset_mode="same_step"), with copy=True')
+        self.unwrapped_env = task
+        self._env: Any = task if shield is None else shield.wrap(task)
         self._actions: NDArray[Any] = np.zeros(0)
-        super().__init__(num_envs, self.unwrapped_env.single_observation_space, self.unwrapped_env.single_action_space)
+        super().__init__(task.num_envs, self.unwrapped_env.single_observation_space, self.unwrapped_env.single_action_space)
         self.metadata = self.unwrapped_env.metadata
 
     def reset(self) -> NDArray[np.float32]:

@@ -8,6 +8,7 @@
 
 #include "common/base/random.h"
 #include "common/base/status.h"
+#include "common/records/evaluation_means.h"
 #include "common/tasks/checked_step.h"
 #include "common/tasks/mujoco.h"
 #include "datacom/v1/experiment.pb.h"
@@ -120,16 +121,17 @@ absl::StatusOr<json> Agent::Play(uint64_t seed, const std::vector<ShieldChange>&
   auto next = changes.begin();
   float previous_cost = 0;
   std::string end = "horizon";
-  int step = 0;
+  int step = 0, acts = 0;
   for (bool last = false; !last; ++step) {
     while (next != changes.end() && next->step <= step) RETURN_IF_ERROR(Apply(*next++));
     std::transform(observation.begin(), observation.end(), decision.observation.begin(),
                    [](double value) { return static_cast<float>(value); });
     FillNormal(StreamKey("demo.noise", {seed, static_cast<uint64_t>(step)}), decision.noise.data(), rule_->noise_dim());
-    double moved = 0, unused = 0;
+    double moved = 0, unused = 0, by_shield = 0;
     rule_->Act(1, {decision.observation.data(), decision.noise.data(), &previous_cost, decision.memory.data()},
-               decision.action.data(), {&tally.constraint, &unused, &moved});
+               decision.action.data(), {&tally.constraint, &unused, &moved, nullptr, nullptr, &by_shield});
     tally.moved = std::max(tally.moved, moved);
+    acts += by_shield > kShieldActs ? 1 : 0;
     const float* const executed = rule_->executed() != nullptr ? rule_->executed() : decision.action.data();
     if (step % every == 0) {
       RETURN_IF_ERROR(view_->Update(*task_->simulation()));
@@ -145,8 +147,8 @@ absl::StatusOr<json> Agent::Play(uint64_t seed, const std::vector<ShieldChange>&
   }
   RETURN_IF_ERROR(view_->Update(*task_->simulation()));
   frames.push_back(Frame(PoseOf(view_.get()), PointOf(model_, observation), &tally));
-  return json{
-      {"every", every}, {"frames", std::move(frames)}, {"steps", step}, {"success", task_->Success()}, {"end", end}};
+  return json{{"every", every}, {"frames", std::move(frames)}, {"steps", step},
+              {"acts", acts},   {"success", task_->Success()}, {"end", end}};
 }
 
 absl::StatusOr<json> Agent::Map(int resolution) const {

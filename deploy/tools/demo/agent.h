@@ -41,7 +41,8 @@ class Agent {
   // {"every": steps from one frame to the next, "frames": [{"pose", "cost": the largest raw cost since the frame
   // before,
   //  "violating": steps so far, "sum": cost so far, "k": or null, "moved": the largest |a - u| since, "point": on the
-  //  first slice of the task, or null}], "steps", "success", "end": "horizon", "task" or "invalid"}
+  //  first slice of the task, or null}], "steps", "acts": steps in which the shield moves the action by more than
+  //  kShieldActs, whether it is used or not, "success", "end": "horizon", "task" or "invalid"}
   absl::StatusOr<nlohmann::json> Play(uint64_t seed, const std::vector<ShieldChange>& changes);
 
   // {"title", "x_label", "y_label", "x_low", "x_high", "y_low", "y_high", "resolution", "cvar": [n * n or null]} over

@@ -39,16 +39,16 @@ const std::vector<Scene>& Scenes() {
        "Air hockey: score without leaving the table, and without exceeding the joints' limits",
        {{"SAC", "shipped:air_hockey/sac"},
         {"D-ATACOM, learned from violations", "shipped:air_hockey/datacom"},
-        {"limits known", "shipped:air_hockey/limits_known"}}},
+        {"D-ATACOM, told its limits", "shipped:air_hockey/limits_known"}}},
       {"cartpole",
        "CartPole: bring the tip of the pole to the goal; it must never fall below the horizontal",
        {{"SAC", "shipped:cartpole/sac"}, {"D-ATACOM, from scratch", "shipped:cartpole/from_scratch"}}},
       {"navigation",
        "Navigation: drive to the target, past a robot that waves its arm",
-       {{"limits known", "shipped:navigation/limits_known"}}},
+       {{"D-ATACOM, told its limits", "shipped:navigation/limits_known"}}},
       {"air_hockey_7dof",
        "Air hockey with seven joints: the mallet stays on the table",
-       {{"limits known", "shipped:air_hockey_7dof/limits_known"}}},
+       {{"D-ATACOM, told its limits", "shipped:air_hockey_7dof/limits_known"}}},
   };
   return *kScenes;
 }

@@ -158,7 +158,8 @@ class Panel {
     for (const name of ["violating", "sum"]) this.numbers[name].classList.toggle("bad", now.violating > 0);
     this.numbers.k.textContent = now.k === null ? "-" : now.k.toFixed(2);
     this.numbers.moved.textContent = this.about.shield ? now.moved.toFixed(2) : "-";
-    this.state.textContent = ended ? this.end() : `${(step * this.about.period).toFixed(1)} s`;
+    const idle = this.about.shield && this.on.checked && !this.mixed && this.episode.acts === 0 ? "; the shield is idle in this episode" : "";
+    this.state.textContent = (ended ? this.end() : `${(step * this.about.period).toFixed(1)} s`) + idle;
     if (ended && !this.counted) this.count(now);
     return ended;
   }
@@ -214,7 +215,8 @@ class Page {
   }
 
   key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === "SELECT") return;
+    const inside = (selector) => event.target.closest?.(selector);  // which has keys of its own
+    if (event.ctrlKey || event.metaKey || event.altKey || inside("select") || (event.key === " " && inside("button, [type=checkbox]"))) return;
     const actions = { " ": () => this.pause(), r: () => this.restart(), n: () => this.goOn(),
       s: () => { this.shields.checked = !this.shields.checked; this.switchShields(); },
       m: () => { this.maps.checked = !this.maps.checked; this.maps.onchange(); } };

@@ -87,8 +87,9 @@ curves.onclick = (event) => go(Math.round(event.offsetX / curves.clientWidth * (
 play.onclick = pause;
 window.onresize = () => { ground = null; draw(); };
 document.onkeydown = (event) => {
-  if (event.key === " " && event.target.tagName !== "BUTTON") { event.preventDefault(); pause(); }
-  if (event.key === "ArrowLeft" || event.key === "ArrowRight") { event.preventDefault(); go(Number(slider.value) + (event.key === "ArrowLeft" ? -1 : 1)); }
+  const inside = (selector) => event.target.closest?.(selector);  // which has keys of its own
+  if (event.key === " " && !inside("button, select")) { event.preventDefault(); pause(); }
+  if ((event.key === "ArrowLeft" || event.key === "ArrowRight") && !inside("input, select")) { event.preventDefault(); go(Number(slider.value) + (event.key === "ArrowLeft" ? -1 : 1)); }
 };
 draw();
 requestAnimationFrame(tick);

@@ -40,6 +40,26 @@ def test_sac_trains_on_our_vector_and_its_monitor_counts_episodes():
     assert np.isfinite(mean)
 
 
+def test_sac_trains_on_what_make_vec_gives():
+    """With the defaults of both, past learning_starts: one update for 16 steps, so that 5,000 steps take seconds."""
+    agent = SAC("MlpPolicy", VecEnv(datacom.make_vec("CartPole", 16, autoreset_mode="same_step")), seed=1).learn(5000)
+    assert agent.num_timesteps >= 5000 and agent._n_updates > 300
+    assert all(parameter.isfinite().all() for parameter in agent.policy.parameters())
+
+
+def test_a_vector_that_resets_or_copies_otherwise_is_refused():
+    for options in ({}, {"autoreset_mode": "same_step", "copy": False}):
+        with pytest.raises(ValueError, match="autoreset_mode=\"same_step\""):
+            VecEnv(datacom.make_vec("CartPole", 2, **options))
+    vector = datacom.make_vec("CartPole", 2, autoreset_mode="same_step")
+    with pytest.raises(ValueError, match="are those of the vector"):
+        VecEnv(vector, 2)
+    env = VecEnv(vector)
+    env.seed(7)
+    np.testing.assert_array_equal(env.reset(), vector.reset(seed=7)[0])
+    assert env.num_envs == 2
+
+
 def test_our_vector_steps_as_the_environment_of_gymnasium():
     ours, theirs = VecEnv("AirHockey", 3, options=SHORT), datacom.make_vec("AirHockey", 3, options=SHORT, autoreset_mode="same_step")
     ours.seed(7)

@@ -94,6 +94,17 @@ TEST_F(Demo, AChangeOfTheShieldActsFromItsStepOn) {
   EXPECT_EQ(Ask("/episode?" + at + "&seed=2&changes="), with);
 }
 
+// The page says so, because the films with and without it are nearly equal.
+TEST_F(Demo, AShieldThatChangesNothingIsKnownAsIdle) {
+  const std::string guards = Agent("shipped:air_hockey/datacom"), told = Agent("shipped:air_hockey_7dof/limits_known");
+  EXPECT_GT(Ask("/episode?" + guards + "&seed=2&changes=")["acts"], 5);
+  const json with = Ask("/episode?" + told + "&seed=1&changes=");
+  EXPECT_EQ(with["acts"], 0);
+  EXPECT_EQ(Ask("/episode?" + told + "&seed=1&changes=0:off:0")["frames"], with["frames"]);
+  EXPECT_EQ(Ask("/episode?" + Agent("shipped:cartpole/from_scratch") + "&seed=1&changes=")["acts"], 0);
+  EXPECT_EQ(Ask("/episode?" + Agent("shipped:cartpole/sac") + "&seed=1&changes=")["acts"], 0);
+}
+
 TEST_F(Demo, OnlyALearnedConstraintHasAMap) {
   EXPECT_TRUE(Ask("/map?" + Agent("shipped:cartpole/sac")).is_null());
   const json map = Ask("/map?" + Agent("shipped:cartpole/from_scratch"));
