@@ -36,13 +36,13 @@ CriticSettings CriticSettings::Make(const AlgorithmConfig& config, Kernels* kern
   const auto ceiling = [&](const v1::Hyper& own) {
     return own.return_ceiling() == none.return_ceiling() ? kInfinity : own.return_ceiling();
   };
-  return {NewScalar(config, kernels, &v1::Hyper::critic_pessimism),
-          NewScalar(config, kernels, &v1::Hyper::reward_scale), NewScalar(config, kernels, floor),
-          NewScalar(config, kernels, ceiling)};
+  const auto larger = [](const v1::Hyper& own) { return (1 - own.critic_pessimism()) / 2; };
+  return {NewFloatScalar(config, kernels, larger), NewScalar(config, kernels, &v1::Hyper::reward_scale),
+          NewScalar(config, kernels, floor), NewScalar(config, kernels, ceiling)};
 }
 
 CriticSettings CriticSettings::Members(int first, int count) const {
-  return {pessimism.Members(first, count), reward_scale.Members(first, count), return_floor.Members(first, count),
+  return {larger.Members(first, count), reward_scale.Members(first, count), return_floor.Members(first, count),
           return_ceiling.Members(first, count)};
 }
 

@@ -30,7 +30,8 @@ struct CriticInput {
 
 // How twin critics are trained: settings of the members, [M, 1, 1].
 struct CriticSettings {
-  DoubleView pessimism, reward_scale, return_floor, return_ceiling;
+  FloatView larger;  // (1 - critic_pessimism) / 2, as in TwinValues
+  DoubleView reward_scale, return_floor, return_ceiling;
   static CriticSettings Make(const AlgorithmConfig& config, Kernels* kernels);
   CriticSettings Members(int first, int count) const;
   TargetStep Step(const CriticInput& input, double discount) const {
@@ -62,8 +63,8 @@ class CriticEnsemble {
   const FloatView& stored(int i) const { return nets_[i].stored.out; }
   const FloatView& next(int i) const { return nets_[i].target_tape.out; }
   // Values of the first two nets as a pair.
-  TwinValues ExecutedTwins(const CriticSettings& block) const { return {executed(0), executed(1), block.pessimism}; }
-  TwinValues NextTwins(const CriticSettings& block) const { return {next(0), next(1), block.pessimism}; }
+  TwinValues ExecutedTwins(const CriticSettings& block) const { return {executed(0), executed(1), block.larger}; }
+  TwinValues NextTwins(const CriticSettings& block) const { return {next(0), next(1), block.larger}; }
 
   // Gradient of an objective for the output of net i, [block, B, 1]; filled before the two calls below. Each of them is
   // made at most once after its rows were evaluated (Kernels::Adjoint).

@@ -6,11 +6,10 @@
 
 namespace datacom::learner {
 
-// The value of a pair of critics: min + (1 - pessimism) / 2 (max - min). Pessimism 1 is the minimum, 0 the mean. NaN if
-// one of them is NaN.
+// The value of a pair of critics: min + larger (max - min). NaN if one of them is NaN.
 struct TwinValues {
   FloatView q0, q1;
-  DoubleView pessimism;  // [members, 1, 1]
+  FloatView larger;  // [members, 1, 1] share of the larger critic: 0 is the minimum, 1/2 the mean
 };
 
 // A step of the rows: y = clamp(scale reward + discount (1 - absorbing) v, scale least, scale most) with the value v of

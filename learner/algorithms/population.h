@@ -57,13 +57,27 @@ struct UndoRange {
 // `expected`.
 void CheckState(const State& expected, const State& state);
 
-// A number per member, [M, 1, 1]: value(member.hyper), or the hyper-parameter that `value` reads.
+// value(member.hyper) of every member, or the hyper-parameter that `value` reads.
+template <class T, class F>
+std::vector<T> HyperValues(const AlgorithmConfig& config, const F& value) {
+  std::vector<T> values;
+  for (const MemberConfig& member : config.members) values.push_back(static_cast<T>(std::invoke(value, member.hyper)));
+  return values;
+}
+
+// Such a number per member, [M, 1, 1].
 template <class F>
 DoubleView NewScalar(const AlgorithmConfig& config, Kernels* kernels, const F& value) {
-  std::vector<double> values;
-  for (const MemberConfig& member : config.members) values.push_back(std::invoke(value, member.hyper));
-  const DoubleView view = kernels->NewDoubles(static_cast<int>(values.size()), 1, 1);
-  kernels->Upload(values.data(), view);
+  const DoubleView view = kernels->NewDoubles(static_cast<int>(config.members.size()), 1, 1);
+  kernels->Upload(HyperValues<double>(config, value).data(), view);
+  return view;
+}
+
+// The same for arithmetic in float32: the number is rounded once here, not in every update.
+template <class F>
+FloatView NewFloatScalar(const AlgorithmConfig& config, Kernels* kernels, const F& value) {
+  const FloatView view = kernels->NewFloats(static_cast<int>(config.members.size()), 1, 1);
+  kernels->Upload(HyperValues<float>(config, value).data(), view);
   return view;
 }
 

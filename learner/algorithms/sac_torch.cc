@@ -35,13 +35,15 @@ class SacTorch : public TorchImpl<SacKernels> {
 
   void ActorLoss(const TwinValues& q, const FloatView& log_pi, const FloatView& log_alpha, const FloatView& d_q0,
                  const FloatView& d_q1, const DoubleView& loss, const DoubleView& mean_log_pi) override {
-    const at::Tensor a = Of(q.q0), b = Of(q.q1), larger = LargerShare(q, device()), smaller = 1 - larger;
-    const at::Tensor second = b.lt(a).logical_or(at::isnan(b)).to(at::kFloat);
-    Of(d_q0).copy_(-(smaller + second * (larger - smaller)) / log_pi.rows);
-    Of(d_q1).copy_(-(larger + second * (smaller - larger)) / log_pi.rows);
-    const at::Tensor mean = MeanRows(Of(log_pi));
-    Of(mean_log_pi).copy_(mean);
-    Of(loss).copy_(at::exp(Of(log_alpha).to(at::kDouble)) * mean - MeanRows(ValueOf(q, device())));
+    const double share = -1.0 / log_pi.rows;
+    const at::Tensor a = Of(q.q0), b = Of(q.q1), larger = Of(q.larger) * share, smaller = at::rsub(larger, share);
+    const at::Tensor first = a.le(b);  // where the first critic is the smaller one
+    at::Tensor d_a = Of(d_q0), d_b = Of(d_q1), mean = Of(mean_log_pi), sum = Of(loss);
+    at::where_out(d_a, first, smaller, larger);
+    at::where_out(d_b, first, larger, smaller);
+    at::mean_out(mean, Of(log_pi), 1, /*keepdim=*/true, at::kDouble);
+    at::sum_out(sum, at::addcmul(d_a * a, d_b, b), 1, /*keepdim=*/true, at::kDouble);  // minus the pair's mean value
+    sum.addcmul_(at::exp(Of(log_alpha)), mean);
   }
 
   void Imitate(const FloatView& u, const FloatView& command, const DoubleView& weight, const ActionBox& box,

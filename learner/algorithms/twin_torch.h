@@ -7,14 +7,9 @@
 
 namespace datacom::learner {
 
-// The share of the larger critic, [members, 1, 1].
-inline at::Tensor LargerShare(const TwinValues& twins, const at::Device& device) {
-  return ((1 - AsTensor(twins.pessimism, device)) / 2).to(at::kFloat);
-}
-
 inline at::Tensor ValueOf(const TwinValues& twins, const at::Device& device) {
-  const at::Tensor a = AsTensor(twins.q0, device), b = AsTensor(twins.q1, device), least = at::minimum(a, b);
-  return least + LargerShare(twins, device) * (at::maximum(a, b) - least);
+  const at::Tensor a = AsTensor(twins.q0, device), b = AsTensor(twins.q1, device);
+  return at::lerp(at::minimum(a, b), at::maximum(a, b), AsTensor(twins.larger, device));
 }
 
 inline at::Tensor TargetOf(const TargetStep& step, const at::Tensor& next_value, const at::Device& device) {

@@ -256,7 +256,7 @@ TEST_P(EveryKernels, ATargetTakesTheSmallerCriticAndStopsAtAbsorbingStates) {
   const DoubleView one = UploadDoubles({1}, 1, 1, 1);
   const TargetStep step{Upload({1, 2, 3}, 1, 3, 1),     Upload({0, 0, 1}, 1, 3, 1),    one,
                         UploadDoubles({-1e9}, 1, 1, 1), UploadDoubles({1e9}, 1, 1, 1), 0.5};
-  const TwinValues next{Upload({5, -1, 7}, 1, 3, 1), Upload({4, 2, 8}, 1, 3, 1), one};
+  const TwinValues next{Upload({5, -1, 7}, 1, 3, 1), Upload({4, 2, 8}, 1, 3, 1), Upload({0}, 1, 1, 1)};
   kernels_->Group<CriticKernels>()->TwinTarget(step, next, y);
   EXPECT_EQ(Download(y), (Numbers{3, 1.5, 3}));
   kernels_->Group<SacKernels>()->SoftTarget(step, next, Upload({2, -2, 1}, 1, 3, 1), Upload({0}, 1, 1, 1), y);
@@ -269,7 +269,7 @@ TEST_P(EveryKernels, ATargetHasScaledRewardsAndStaysInItsScaledRangeAndKeepsNaN)
                         UploadDoubles({0.5, 2}, 2, 1, 1),          UploadDoubles({-10, -3}, 2, 1, 1),
                         UploadDoubles({20, 5}, 2, 1, 1),           0.5};
   const TwinValues next{Upload({2, 2, 2, -1, -1, -1}, 2, 3, 1), Upload({2, 2, 2, -1, -1, -1}, 2, 3, 1),
-                        UploadDoubles({1, 0}, 2, 1, 1)};
+                        Upload({0, 0.5}, 2, 1, 1)};
   const Numbers expected{3, -5, 10, 7.5, -6};
   for (const bool soft : {false, true}) {
     if (soft) {
@@ -284,13 +284,13 @@ TEST_P(EveryKernels, ATargetHasScaledRewardsAndStaysInItsScaledRangeAndKeepsNaN)
   }
 }
 
-TEST_P(EveryKernels, TheValueOfAPairIsItsMeanMinusPessimismTimesHalfItsDifference) {
+TEST_P(EveryKernels, TheValueOfAPairIsTheSmallerOnePlusAShareOfTheDifference) {
   const FloatView y = kernels_->NewFloats(4, 2, 1), zero = Upload(Numbers(8, 0), 4, 2, 1);
   const DoubleView one = UploadDoubles({1, 1, 1, 1}, 4, 1, 1);
   const TargetStep step{
       zero, zero, one, UploadDoubles(Numbers(4, -1e9), 4, 1, 1), UploadDoubles(Numbers(4, 1e9), 4, 1, 1), 1};
   const TwinValues next{Upload({1, 6, 1, 6, 1, 6, 1, NAN}, 4, 2, 1), Upload({5, -2, 5, -2, 5, -2, NAN, 6}, 4, 2, 1),
-                        UploadDoubles({1, 0, 0.5, 0}, 4, 1, 1)};
+                        Upload({0, 0.5, 0.25, 0.5}, 4, 1, 1)};
   kernels_->Group<CriticKernels>()->TwinTarget(step, next, y);
   const Numbers values = Download(y);
   EXPECT_EQ(Numbers(values.begin(), values.begin() + 6), (Numbers{1, -2, 3, 2, 2, 0}));
@@ -310,7 +310,7 @@ TEST_P(EveryKernels, TheActorsGradientIsSharedByTheCriticsAsInTheValueOfThePair)
     const FloatView d_q0 = kernels_->NewFloats(1, 3, 1), d_q1 = kernels_->NewFloats(1, 3, 1);
     const DoubleView loss = kernels_->NewDoubles(1, 1, 1), mean = kernels_->NewDoubles(1, 1, 1);
     kernels_->Group<SacKernels>()->ActorLoss(
-        {Upload(a, 1, 3, 1), Upload(b, 1, 3, 1), UploadDoubles({pessimism}, 1, 1, 1)}, Upload(log_pi, 1, 3, 1),
+        {Upload(a, 1, 3, 1), Upload(b, 1, 3, 1), Upload({(1 - pessimism) / 2}, 1, 1, 1)}, Upload(log_pi, 1, 3, 1),
         Upload({std::log(0.5)}, 1, 1, 1), d_q0, d_q1, loss, mean);
     EXPECT_NEAR(Download(loss)[0], loss_of(a, b), 1e-6) << pessimism;
     EXPECT_NEAR(Download(mean)[0], 0.5, 1e-7);
