@@ -30,20 +30,21 @@ CriticSettings CriticSettings::Make(const AlgorithmConfig& config, Kernels* kern
   // The defaults are no bounds, so that a target that overflows is not hidden.
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const v1::Hyper& none = v1::Hyper::default_instance();
-  const auto floor = [&](const v1::Hyper& own) {
-    return own.return_floor() == none.return_floor() ? -kInfinity : own.return_floor();
+  const auto low = [&](const v1::Hyper& own) {
+    return own.return_floor() == none.return_floor() ? -kInfinity : own.reward_scale() * own.return_floor();
   };
-  const auto ceiling = [&](const v1::Hyper& own) {
-    return own.return_ceiling() == none.return_ceiling() ? kInfinity : own.return_ceiling();
+  const auto high = [&](const v1::Hyper& own) {
+    return own.return_ceiling() == none.return_ceiling() ? kInfinity : own.reward_scale() * own.return_ceiling();
   };
   const auto larger = [](const v1::Hyper& own) { return (1 - own.critic_pessimism()) / 2; };
   return {NewFloatScalar(config, kernels, larger), NewScalar(config, kernels, &v1::Hyper::reward_scale),
-          NewScalar(config, kernels, floor), NewScalar(config, kernels, ceiling)};
+          NewFloatScalar(config, kernels, &v1::Hyper::reward_scale), NewFloatScalar(config, kernels, low),
+          NewFloatScalar(config, kernels, high)};
 }
 
 CriticSettings CriticSettings::Members(int first, int count) const {
-  return {larger.Members(first, count), reward_scale.Members(first, count), return_floor.Members(first, count),
-          return_ceiling.Members(first, count)};
+  return {larger.Members(first, count), reward_scale.Members(first, count), scale.Members(first, count),
+          low.Members(first, count), high.Members(first, count)};
 }
 
 void CriticEnsemble::Declare(const std::vector<std::string>& names, CriticKind kind, const AlgorithmConfig& config,

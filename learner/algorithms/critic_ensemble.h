@@ -30,12 +30,13 @@ struct CriticInput {
 
 // How twin critics are trained: settings of the members, [M, 1, 1].
 struct CriticSettings {
-  FloatView larger;  // (1 - critic_pessimism) / 2, as in TwinValues
-  DoubleView reward_scale, return_floor, return_ceiling;
+  FloatView larger;            // (1 - critic_pessimism) / 2, as in TwinValues
+  DoubleView reward_scale;     // divides the critics' values in statistics
+  FloatView scale, low, high;  // of targets: reward_scale, and what it makes of return_floor and return_ceiling
   static CriticSettings Make(const AlgorithmConfig& config, Kernels* kernels);
   CriticSettings Members(int first, int count) const;
   TargetStep Step(const CriticInput& input, double discount) const {
-    return {input.reward, input.absorbing, reward_scale, return_floor, return_ceiling, discount};
+    return {input.reward, input.absorbing, scale, low, high, discount};
   }
 };
 

@@ -12,11 +12,11 @@ struct TwinValues {
   FloatView larger;  // [members, 1, 1] share of the larger critic: 0 is the minimum, 1/2 the mean
 };
 
-// A step of the rows: y = clamp(scale reward + discount (1 - absorbing) v, scale least, scale most) with the value v of
-// the next state. NaN stays NaN.
+// A step of the rows: y = clamp(scale reward + discount (1 - absorbing) v, least, most) with the value v of the next
+// state. NaN stays NaN.
 struct TargetStep {
   FloatView reward, absorbing;
-  DoubleView scale, least, most;  // [members, 1, 1]
+  FloatView scale, least, most;  // [members, 1, 1]
   double discount = 0;
 };
 

@@ -8,7 +8,7 @@ class CriticTorch : public TorchImpl<CriticKernels> {
   using TorchImpl::TorchImpl;
 
   void TwinTarget(const TargetStep& step, const TwinValues& next, const FloatView& y) override {
-    Of(y).copy_(TargetOf(step, ValueOf(next, device()), device()));
+    WriteTarget(step, ValueOf(next, device()), y, device());
   }
 
   void SquaredLoss(const FloatView& q, const FloatView& y, double weight, const FloatView& d_q,

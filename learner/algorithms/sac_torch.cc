@@ -62,8 +62,8 @@ class SacTorch : public TorchImpl<SacKernels> {
 
   void SoftTarget(const TargetStep& step, const TwinValues& next, const FloatView& log_pi, const FloatView& log_alpha,
                   const FloatView& y) override {
-    const at::Tensor value = ValueOf(next, device()) - at::exp(Of(log_alpha)) * Of(log_pi);
-    Of(y).copy_(TargetOf(step, value, device()));
+    const at::Tensor value = ValueOf(next, device());
+    WriteTarget(step, value.addcmul_(at::exp(Of(log_alpha)), Of(log_pi), /*value=*/-1), y, device());
   }
 };
 

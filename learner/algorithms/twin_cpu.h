@@ -31,9 +31,9 @@ class MemberStep {
   MemberStep(const TargetStep& step, int member)
       : step_(step),
         member_(member),
-        scale_(static_cast<float>(step.scale.at(member))),
-        least_(static_cast<float>(step.scale.at(member) * step.least.at(member))),
-        most_(static_cast<float>(step.scale.at(member) * step.most.at(member))),
+        scale_(step.scale.at(member)),
+        least_(step.least.at(member)),
+        most_(step.most.at(member)),
         discount_(static_cast<float>(step.discount)) {}
   float At(int row, float next_value) const {
     const float left = discount_ * (1 - step_.absorbing.at(member_, row));

@@ -253,9 +253,8 @@ TEST_P(EveryKernels, DeterministicActionsFollowTheirDefinition) {
 
 TEST_P(EveryKernels, ATargetTakesTheSmallerCriticAndStopsAtAbsorbingStates) {
   const FloatView y = kernels_->NewFloats(1, 3, 1);
-  const DoubleView one = UploadDoubles({1}, 1, 1, 1);
-  const TargetStep step{Upload({1, 2, 3}, 1, 3, 1),     Upload({0, 0, 1}, 1, 3, 1),    one,
-                        UploadDoubles({-1e9}, 1, 1, 1), UploadDoubles({1e9}, 1, 1, 1), 0.5};
+  const TargetStep step{Upload({1, 2, 3}, 1, 3, 1), Upload({0, 0, 1}, 1, 3, 1), Upload({1}, 1, 1, 1),
+                        Upload({-1e9}, 1, 1, 1),    Upload({1e9}, 1, 1, 1),     0.5};
   const TwinValues next{Upload({5, -1, 7}, 1, 3, 1), Upload({4, 2, 8}, 1, 3, 1), Upload({0}, 1, 1, 1)};
   kernels_->Group<CriticKernels>()->TwinTarget(step, next, y);
   EXPECT_EQ(Download(y), (Numbers{3, 1.5, 3}));
@@ -263,11 +262,14 @@ TEST_P(EveryKernels, ATargetTakesTheSmallerCriticAndStopsAtAbsorbingStates) {
   EXPECT_EQ(Download(y), (Numbers{2, 2.5, 3})) << "alpha is 1";
 }
 
-TEST_P(EveryKernels, ATargetHasScaledRewardsAndStaysInItsScaledRangeAndKeepsNaN) {
+TEST_P(EveryKernels, ATargetHasScaledRewardsAndStaysInItsRangeAndKeepsNaN) {
   const FloatView y = kernels_->NewFloats(2, 3, 1), zero = Upload({0, 0, 0, 0, 0, 0}, 2, 3, 1);
-  const TargetStep step{Upload({4, -90, 90, 4, -7, NAN}, 2, 3, 1), zero,
-                        UploadDoubles({0.5, 2}, 2, 1, 1),          UploadDoubles({-10, -3}, 2, 1, 1),
-                        UploadDoubles({20, 5}, 2, 1, 1),           0.5};
+  const TargetStep step{Upload({4, -90, 90, 4, -7, NAN}, 2, 3, 1),
+                        zero,
+                        Upload({0.5, 2}, 2, 1, 1),
+                        Upload({-5, -6}, 2, 1, 1),
+                        Upload({10, 10}, 2, 1, 1),
+                        0.5};
   const TwinValues next{Upload({2, 2, 2, -1, -1, -1}, 2, 3, 1), Upload({2, 2, 2, -1, -1, -1}, 2, 3, 1),
                         Upload({0, 0.5}, 2, 1, 1)};
   const Numbers expected{3, -5, 10, 7.5, -6};
@@ -286,9 +288,8 @@ TEST_P(EveryKernels, ATargetHasScaledRewardsAndStaysInItsScaledRangeAndKeepsNaN)
 
 TEST_P(EveryKernels, TheValueOfAPairIsTheSmallerOnePlusAShareOfTheDifference) {
   const FloatView y = kernels_->NewFloats(4, 2, 1), zero = Upload(Numbers(8, 0), 4, 2, 1);
-  const DoubleView one = UploadDoubles({1, 1, 1, 1}, 4, 1, 1);
-  const TargetStep step{
-      zero, zero, one, UploadDoubles(Numbers(4, -1e9), 4, 1, 1), UploadDoubles(Numbers(4, 1e9), 4, 1, 1), 1};
+  const FloatView one = Upload(Numbers(4, 1), 4, 1, 1);
+  const TargetStep step{zero, zero, one, Upload(Numbers(4, -1e9), 4, 1, 1), Upload(Numbers(4, 1e9), 4, 1, 1), 1};
   const TwinValues next{Upload({1, 6, 1, 6, 1, 6, 1, NAN}, 4, 2, 1), Upload({5, -2, 5, -2, 5, -2, NAN, 6}, 4, 2, 1),
                         Upload({0, 0.5, 0.25, 0.5}, 4, 1, 1)};
   kernels_->Group<CriticKernels>()->TwinTarget(step, next, y);
