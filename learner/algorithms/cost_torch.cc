@@ -13,14 +13,16 @@ class CostTorch : public TorchImpl<CostKernels> {
     Of(y).copy_(at::clamp_min(Of(cost), 0) + discount * (1 - Of(absorbing)) * Of(next));
   }
 
-  void CostRisk(const FloatView& mean, const FloatView& spread, const DoubleView& margin,
+  void CostRisk(const FloatView& mean, const FloatView& spread, const FloatView& margin,
                 const FloatView& cvar) override {
-    Of(cvar).copy_(Of(mean) + Of(margin).to(at::kFloat) * at::softplus(Of(spread)));
+    at::Tensor out = Of(cvar);
+    at::addcmul_out(out, Of(mean), Of(margin), at::softplus(Of(spread)));
   }
 
-  void CostRiskGradient(const FloatView& d_cvar, const FloatView& spread, const DoubleView& margin,
+  void CostRiskGradient(const FloatView& d_cvar, const FloatView& spread, const FloatView& margin,
                         const FloatView& d_spread) override {
-    Of(d_spread).copy_(Of(d_cvar) * Of(margin).to(at::kFloat) * at::sigmoid(Of(spread)));
+    at::Tensor out = Of(d_spread);
+    at::mul_out(out, Of(d_cvar) * Of(margin), at::sigmoid(Of(spread)));
   }
 
   void Multiplier(const FloatView& raw, const DoubleView& mean_cost, const DoubleView& limit, const DoubleView& damping,
@@ -38,12 +40,13 @@ class CostTorch : public TorchImpl<CostKernels> {
   }
 
   void GaussianRisk(const FloatView& mean, const FloatView& log_std, const FloatView& mean_gradient,
-                    const FloatView& log_std_gradient, const DoubleView& margin, const DoubleView& delta,
+                    const FloatView& log_std_gradient, const FloatView& margin, const DoubleView& delta,
                     const DoubleView& k, const DoubleView& J) override {
-    const at::Tensor o = Of(mean), l = Of(log_std);
-    const at::Tensor spread = Of(margin).to(at::kFloat) * at::exp(at::clamp(l, -20, 2));
-    Of(k).copy_((at::softplus(o) + spread).to(at::kDouble) - Of(delta));
-    const at::Tensor log_std_slope = spread.masked_fill(at::clamp(l, -20, 2).ne(l), 0);
+    const at::Tensor o = Of(mean), l = Of(log_std), clamped = at::clamp(l, -20, 2);
+    const at::Tensor spread = at::exp(clamped).mul_(Of(margin));
+    at::Tensor constraint = Of(k);
+    at::sub_out(constraint, at::softplus(o).add_(spread), Of(delta));
+    const at::Tensor log_std_slope = spread.masked_fill_(clamped.ne(l), 0);
     Of(J).copy_((at::sigmoid(o) * Of(mean_gradient)).addcmul_(log_std_slope, Of(log_std_gradient)));
   }
 

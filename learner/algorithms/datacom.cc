@@ -118,7 +118,7 @@ class GaussianFeasibility : public Feasibility {
 
   CostKernels* cost_kernels_ = nullptr;
   Net mean_, log_std_;
-  DoubleView margin_;  // [M, 1, 1]
+  FloatView margin_;  // [M, 1, 1]
 };
 
 void GaussianFeasibility::Declare(const AlgorithmConfig& config, ParameterLayout* layout) {
@@ -134,7 +134,7 @@ void GaussianFeasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t t
   Feasibility::MakeWorkspace(config, target_first, block, kernels);
   cost_kernels_ = kernels->Group<CostKernels>();
   margin_ =
-      NewScalar(config, kernels, [](const v1::Hyper& hyper) { return GaussianRiskMargin(hyper.accepted_risk()); });
+      NewFloatScalar(config, kernels, [](const v1::Hyper& hyper) { return GaussianRiskMargin(hyper.accepted_risk()); });
   const int B = batch_, loss_rows = batch_ + failures_;
   for (Net* net : {&mean_, &log_std_}) {
     net->target = net->online.Shifted(target_first);

@@ -146,7 +146,7 @@ class Wcsac : public LagSac {
   void CostLoss(const FloatView& cost, const DoubleView& loss) override;
 
  private:
-  DoubleView margin_;                      // [M, 1, 1]
+  FloatView margin_;                       // [M, 1, 1]
   FloatView executed_cvar_, stored_cvar_;  // [block, B, 1]
   DoubleView no_failures_;                 // [block, 1, 1]
 };
@@ -156,7 +156,8 @@ constexpr int kMean = 0, kSpread = 1;
 const RegisterAlgorithm<Wcsac> kWcsac("wcsac");
 
 Wcsac::Wcsac(const AlgorithmConfig& config) : LagSac(config, {"cost_critic.mean", "cost_critic.std"}) {
-  margin_ = NewScalar([](const v1::Hyper& hyper) { return GaussianRiskMargin(hyper.accepted_risk()); });
+  margin_ = NewFloatScalar(config_, kernels_.get(),
+                           [](const v1::Hyper& hyper) { return GaussianRiskMargin(hyper.accepted_risk()); });
   executed_cvar_ = kernels_->NewFloats(block_, batch_, 1);
   stored_cvar_ = kernels_->NewFloats(block_, batch_, 1);
   no_failures_ = kernels_->NewDoubles(block_, 1, 1);

@@ -17,20 +17,20 @@ class SacTorch : public TorchImpl<SacKernels> {
     at::tanh_out(t, at::addcmul(Of(mean), at::exp(l), eps));
     at::addcmul_out(u, Of(box.centre), t, Of(box.half));
     const at::Tensor terms = at::addcmul(l, eps, eps, 0.5).add_(at::rsub(t * t, 1).add_(1e-6).log_());
-    at::sum_out(log_pi, terms, 2, /*keepdim=*/true);
-    log_pi.add_(noise.cols * kHalfLogTwoPi).neg_();
+    at::sum_out(log_pi, at::rsub(terms, -kHalfLogTwoPi), 2, /*keepdim=*/true);
   }
 
   void SampleActionGradient(const FloatView& log_std, const FloatView& noise, const ActionBox& box,
                             const ActionSample& sample, const FloatView& d_u, const FloatView& log_alpha,
                             const FloatView& d_mean, const FloatView& d_log_std) override {
-    const at::Tensor l = Of(log_std), t = Of(sample.tanh), slope = 1 - t * t;
-    const at::Tensor d_log_pi = at::exp(Of(log_alpha)) / log_std.rows;
-    at::Tensor d_raw = Of(d_mean);
+    const at::Tensor l = Of(log_std), t = Of(sample.tanh), slope = at::rsub(t * t, 1);
+    const at::Tensor d_log_pi = at::exp(Of(log_alpha)).div_(log_std.rows);
+    at::Tensor d_raw = Of(d_mean), d_l = Of(d_log_std);
     at::mul_out(d_raw, Of(d_u), Of(box.half) * slope);
     d_raw.addcdiv_(t * slope * d_log_pi, slope + 1e-6, 2);
     const at::Tensor outside = at::clamp(l, -20, 2).ne(l);
-    Of(d_log_std).copy_((d_raw * at::exp(l)).mul_(Of(noise)).sub_(d_log_pi).masked_fill_(outside, 0));
+    at::mul_out(d_l, d_raw, at::exp(l));
+    d_l.mul_(Of(noise)).sub_(d_log_pi).masked_fill_(outside, 0);
   }
 
   void ActorLoss(const TwinValues& q, const FloatView& log_pi, const FloatView& log_alpha, const FloatView& d_q0,
@@ -57,7 +57,9 @@ class SacTorch : public TorchImpl<SacKernels> {
 
   void TemperatureGradient(const DoubleView& mean_log_pi, const DoubleView& target_entropy, const FloatView& log_alpha,
                            const FloatView& gradient) override {
-    Of(gradient).copy_(-at::exp(Of(log_alpha).to(at::kDouble)) * (Of(mean_log_pi) + Of(target_entropy)));
+    at::Tensor out = Of(gradient);
+    at::mul_out(out, at::exp(Of(log_alpha).to(at::kDouble)), Of(mean_log_pi) + Of(target_entropy));
+    out.neg_();
   }
 
   void SoftTarget(const TargetStep& step, const TwinValues& next, const FloatView& log_pi, const FloatView& log_alpha,

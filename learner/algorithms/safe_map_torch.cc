@@ -37,9 +37,10 @@ class SafeMapTorch : public TorchImpl<SafeMapKernels> {
                        const FloatView& d_u) override {
     const int64_t n = u.cols;
     const at::Tensor r = Of(record), j = r.narrow(2, 0, n), d = Of(d_action).to(at::kDouble);
-    const at::Tensor along = (j * d).sum(2, true) * r.narrow(2, n, 1);
-    const at::Tensor inside = at::abs(Of(u)).le(1);
-    Of(d_u).copy_(at::where(inside, r.narrow(2, n + 1, 1) * (d - j * along), at::zeros_like(d)));
+    const at::Tensor along = (j * d).sum(2, true).mul_(r.narrow(2, n, 1));
+    at::Tensor out = Of(d_u);
+    at::mul_out(out, at::addcmul(d, j, along, /*value=*/-1), r.narrow(2, n + 1, 1));
+    out.masked_fill_(at::abs(Of(u)).gt(1), 0);
   }
 };
 

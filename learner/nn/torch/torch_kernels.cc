@@ -328,8 +328,8 @@ class TorchKernels : public TorchImpl<Kernels> {
   }
 
   void Polyak(const FloatView& source, double tau, const DoubleView& active, const FloatView& target) override {
-    const at::Tensor to = Of(target);
-    to.copy_(at::where(Of(active).gt(0), at::lerp(to, Of(source), tau), to));
+    at::Tensor to = Of(target);
+    at::where_out(to, Of(active).le(0), to, at::lerp(to, Of(source), tau));
   }
 
   void DeactivateUnlessFinite(const DoubleView& value, const DoubleView& active) override {
@@ -338,12 +338,12 @@ class TorchKernels : public TorchImpl<Kernels> {
 
   void SetZero(const DoubleView& value) override { Of(value).zero_(); }
 
-  void RowMean(const DoubleView& rows, const DoubleView& mean) override { Of(mean).copy_(MeanRows(Of(rows))); }
+  void RowMean(const DoubleView& rows, const DoubleView& mean) override { MeanRowsTo(Of(rows), mean); }
 
-  void RowMean(const FloatView& rows, const DoubleView& mean) override { Of(mean).copy_(MeanRows(Of(rows))); }
+  void RowMean(const FloatView& rows, const DoubleView& mean) override { MeanRowsTo(Of(rows), mean); }
 
   void RowShareAboveZero(const DoubleView& rows, const DoubleView& share) override {
-    Of(share).copy_(MeanRows(Of(rows).gt(0).to(at::kDouble)));
+    MeanRowsTo(Of(rows).gt(0).to(at::kDouble), share);
   }
 
   void Accumulate(const DoubleView& value, double sign, const DoubleView& active, const DoubleView& sum) override {
@@ -387,6 +387,11 @@ class TorchKernels : public TorchImpl<Kernels> {
 
   at::Tensor Bias(const FloatView& block, const MlpLayer& layer) const {
     return Of(FloatView{block.data + layer.bias, block.members, 1, layer.out, block.member_stride, layer.out});
+  }
+
+  void MeanRowsTo(const at::Tensor& rows, const DoubleView& mean) const {
+    at::Tensor out = Of(mean);
+    at::mean_out(out, rows, 1, /*keepdim=*/true, at::kDouble);
   }
 
   template <class T>

@@ -325,7 +325,7 @@ TEST_P(EveryKernels, RiskIsMeanPlusMarginTimesDeviation) {
   const FloatView gradient_mean = Upload({1, 1, 1, 1}, 1, 4, 1), gradient_log_std = Upload({2, 2, 2, 2}, 1, 4, 1);
   const DoubleView k = kernels_->NewDoubles(1, 4, 1), J = kernels_->NewDoubles(1, 4, 1);
   kernels_->Group<CostKernels>()->GaussianRisk(Upload(mean, 1, 4, 1), Upload(log_std, 1, 4, 1), gradient_mean,
-                                               gradient_log_std, UploadDoubles({0.195}, 1, 1, 1),
+                                               gradient_log_std, Upload({0.195}, 1, 1, 1),
                                                UploadDoubles({0.7}, 1, 1, 1), k, J);
   for (int r = 0; r < 4; ++r) {
     const double spread = 0.195 * std::exp(std::min(log_std[r], 2.0));
