@@ -17,7 +17,7 @@ class SafeMapTorch : public TorchImpl<SafeMapKernels> {
     const at::Tensor k = Of(in.k), J = Of(in.J), J_q = J.narrow(2, 0, q);
     const at::Tensor mu = at::clamp_min(-k, 1e-5);
     const at::Tensor slack = at::clamp_max(at::expm1(Of(in.slack_beta) * mu), 1e5 - 1);
-    const at::Tensor g = (J_q.unsqueeze(3) * AsMatrix(Of(in.G), q, n)).sum(2);
+    const at::Tensor g = TimesMatrix(J_q, AsMatrix(Of(in.G), q, n));
     const at::Tensor drift = at::clamp_min((J_q * Of(in.f)).sum(2, true), 0);
     at::Tensor residual = drift + Of(in.gain) * (k + mu);
     if (x > 0) residual = residual + (J.narrow(2, q, x) * Of(in.x_dot)).sum(2, true);
