@@ -30,6 +30,7 @@ if(DATACOM_TORCH)
   datacom_test(NAME core_algorithms_test SRCS algorithms/algorithms_test.cc algorithms/imitation_test.cc
                algorithms/on_policy_test.cc algorithms/safe_loop_test.cc DEPS datacom::learner_core datacom_torch)
   datacom_test(NAME core_kernels_test SRCS algorithms/kernels_test.cc algorithms/map_kernels_test.cc algorithms/on_policy_kernels_test.cc
+               nn/step_kernels_test.cc
                ALONE algorithms/map_kernels_test.cc algorithms/on_policy_kernels_test.cc
                DEPS datacom::learner_core datacom_torch datacom::safety)
   datacom_test(NAME core_torch_test CXX ${DATACOM_TORCH_CXX} SHARDS 2
