@@ -67,13 +67,17 @@ void CriticEnsemble::MakeWorkspace(const AlgorithmConfig& config, int64_t target
   kernels_ = kernels;
   critic_kernels_ = kernels->Group<CriticKernels>();
   batch_ = BatchSize(config), obs_dim_ = config.obs_dim;
-  for (Net& net : nets_) {
+  outputs_ = kernels->NewFloats(block, nets(), 2 * batch_);
+  d_outputs_ = kernels->NewFloats(block, nets(), batch_);
+  for (int i = 0; i < nets(); ++i) {
+    Net& net = nets_[i];
     net.target = net.online.Shifted(target_first);
     net.tape = kernels->NewTape(net.online, block, 2 * batch_);
+    net.tape.out = outputs_.Rows(i, 1).AsColumn();
     net.executed = net.tape.Rows(0, batch_);
     net.stored = net.tape.Rows(batch_, batch_);
     net.target_tape = kernels->NewTape(net.target, block, batch_);
-    net.d_out = kernels->NewFloats(block, batch_, 1);
+    net.d_out = d_outputs_.Rows(i, 1).AsColumn();
   }
 }
 
@@ -115,8 +119,7 @@ void CriticEnsemble::ParameterGradient(const FloatView& parameters, const Critic
 
 void CriticEnsemble::Regress(const FloatView& parameters, const CriticInput& input, const FloatView& y,
                              const FloatView& gradients, const DoubleView& loss) {
-  kernels_->SetZero(loss);
-  for (const Net& net : nets_) critic_kernels_->SquaredLoss(net.stored.out, y, 1.0 / nets(), net.d_out, loss);
+  critic_kernels_->SquaredLoss(stored(), y, d_outputs_, loss);
   ParameterGradient(parameters, input, gradients);
 }
 

@@ -63,6 +63,7 @@ class CriticEnsemble {
   const FloatView& executed(int i) const { return nets_[i].executed.out; }
   const FloatView& stored(int i) const { return nets_[i].stored.out; }
   const FloatView& next(int i) const { return nets_[i].target_tape.out; }
+  FloatView stored() const { return outputs_.Cols(batch_, batch_); }  // of all nets, [block, nets, B]
   // Values of the first two nets as a pair.
   TwinValues ExecutedTwins(const CriticSettings& block) const { return {executed(0), executed(1), block.larger}; }
   TwinValues NextTwins(const CriticSettings& block) const { return {next(0), next(1), block.larger}; }
@@ -90,6 +91,9 @@ class CriticEnsemble {
   Kernels* kernels_ = nullptr;
   CriticKernels* critic_kernels_ = nullptr;
   std::vector<Net> nets_;
+  // The nets' outputs and the gradients for them, side by side, so that one kernel call serves all nets.
+  FloatView outputs_;    // [block, nets, 2B]: executed and stored actions
+  FloatView d_outputs_;  // [block, nets, B]
 };
 
 }  // namespace datacom::learner

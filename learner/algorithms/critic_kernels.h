@@ -1,4 +1,5 @@
-// Losses and targets that all critics share. Values q and targets y are [members, rows, 1].
+// Losses and targets that all critics share. Targets y, and the values of one net, are [members, rows, 1]; values q of
+// several nets are [members, nets, rows].
 #ifndef DATACOM_LEARNER_ALGORITHMS_CRITIC_KERNELS_H_
 #define DATACOM_LEARNER_ALGORITHMS_CRITIC_KERNELS_H_
 
@@ -23,14 +24,14 @@ struct TargetStep {
 class CriticKernels : public KernelGroup {
  public:
   virtual void TwinTarget(const TargetStep& step, const TwinValues& next, const FloatView& y) = 0;
-  // loss += weight * mean (q - y)^2; d_q = 2 (q - y) / rows.
-  virtual void SquaredLoss(const FloatView& q, const FloatView& y, double weight, const FloatView& d_q,
-                           const DoubleView& loss) = 0;
+  // loss = mean (q - y)^2 over nets and rows; d_q = 2 (q - y) / rows, the gradient of each net's own mean.
+  virtual void SquaredLoss(const FloatView& q, const FloatView& y, const FloatView& d_q, const DoubleView& loss) = 0;
   // loss += weight * mean(x), and the gradient of that for x.
   virtual void WeightedMean(const FloatView& x, const DoubleView& weight, const FloatView& d_x,
                             const DoubleView& loss) = 0;
-  // The mean of both critics' values, the smallest value, and the mean of |q0 - q1|, each divided by scale.
-  virtual void CriticValues(const FloatView& q0, const FloatView& q1, const DoubleView& scale, const DoubleView& mean,
+  // The mean of all values, the smallest one, and the mean distance of the first net from the last, each divided by
+  // scale.
+  virtual void CriticValues(const FloatView& q, const DoubleView& scale, const DoubleView& mean,
                             const DoubleView& least, const DoubleView& gap) = 0;
 };
 

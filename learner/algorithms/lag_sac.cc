@@ -131,8 +131,7 @@ void LagSac::CostCriticGradient() {
 
 void LagSac::CostLoss(const FloatView& cost, const DoubleView& loss) {
   cost_kernels_->CostTarget(cost, critic_input().absorbing, cost_critics_.next(0), config_.learner.discount(), y_);
-  kernels_->SetZero(loss);
-  critic_kernels_->SquaredLoss(cost_critics_.stored(0), y_, 1, cost_critics_.d_out(0), loss);
+  critic_kernels_->SquaredLoss(cost_critics_.stored(), y_, cost_critics_.d_out(0).AsRow(), loss);
 }
 
 class Wcsac : public LagSac {

@@ -192,8 +192,8 @@ void Population::RegisterStatistics(const ObservationStatistics& statistics) {
   Register("observation.reach", statistics.reach);
 }
 
-void Population::RecordCritics(const FloatView& q0, const FloatView& q1, const DoubleView& scale) {
-  critic_kernels_->CriticValues(q0, q1, scale, q_mean_.value, q_min_.value, q_gap_.value);
+void Population::RecordCritics(const FloatView& q, const DoubleView& scale) {
+  critic_kernels_->CriticValues(q, scale, q_mean_.value, q_min_.value, q_gap_.value);
   Record(q_mean_);
   Record(q_gap_);
   Record(q_min_);

@@ -167,7 +167,7 @@ class Population : public Algorithm {
   void Step(const Optimizer& optimizer);
   void Step(const Optimizer& optimizer, const DoubleView& taking);  // only for the block's members where `taking` is 1
   void PolyakTargets();
-  void RecordCritics(const FloatView& q0, const FloatView& q1, const DoubleView& scale);  // values / scale
+  void RecordCritics(const FloatView& q, const DoubleView& scale);  // values / scale; q: [block, nets, rows]
   void Record(const Statistic& statistic, double sign = 1);
   std::vector<double> Values(const DoubleView& view) const;  // [M] on the host
   // What a member's acting rule needs: arrays of `parameters`, which has those from acting_first_ on, and scalars.

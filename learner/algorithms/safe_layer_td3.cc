@@ -155,7 +155,7 @@ void SafeLayerTd3::CriticGradient() {
   critics_.EvaluateStored(parameters(), input_);
   critics_.Regress(parameters(), input_, y_, gradients(), critic_loss_.value);
   CheckAndRecordLoss(critic_loss_);
-  RecordCritics(critics_.stored(0), critics_.stored(1), settings.reward_scale);
+  RecordCritics(critics_.stored(), settings.reward_scale);
   CheckGradient(critic_optimizer_);
 }
 

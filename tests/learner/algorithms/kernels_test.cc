@@ -353,16 +353,29 @@ TEST_P(EveryKernels, ASaturatedActionHasTheDensityOfItsDefinition) {
   EXPECT_NEAR(Download(sample.log_pi)[0], -0.5 * std::log(2 * std::acos(-1.0)) - std::log(1e-6), 1e-4);
 }
 
-TEST_P(EveryKernels, CriticValuesAreMeanSmallestAndGapOfBothCriticsInTheTasksUnit) {
+TEST_P(EveryKernels, CriticValuesAreMeanSmallestAndGapOfTheCriticsInTheTasksUnit) {
   const DoubleView mean = kernels_->NewDoubles(2, 1, 1), least = kernels_->NewDoubles(2, 1, 1),
                    gap = kernels_->NewDoubles(2, 1, 1);
-  kernels_->Group<CriticKernels>()->CriticValues(Upload({1, 2, 3, 5, 5, 5}, 2, 3, 1),
-                                                 Upload({4, -2, 4, 5, 6, 4}, 2, 3, 1), UploadDoubles({0.5, 1}, 2, 1, 1),
-                                                 mean, least, gap);
+  const FloatView q = Upload({1, 2, 3, 4, -2, 4, 5, 5, 5, 5, 6, 4}, 2, 2, 3);  // of each member: first net, second net
+  kernels_->Group<CriticKernels>()->CriticValues(q, UploadDoubles({0.5, 1}, 2, 1, 1), mean, least, gap);
   EXPECT_EQ(Download(mean), (Numbers{4, 5}));
   EXPECT_EQ(Download(least), (Numbers{-4, 4}));
   EXPECT_NEAR(Download(gap)[0], 16.0 / 3, 1e-15);
   EXPECT_NEAR(Download(gap)[1], 2.0 / 3, 1e-15);
+  kernels_->Group<CriticKernels>()->CriticValues(q.Rows(1, 1), UploadDoubles({1, 1}, 2, 1, 1), mean, least, gap);
+  EXPECT_EQ(Download(mean), (Numbers{2, 5})) << "of one net";
+  EXPECT_EQ(Download(least), (Numbers{-2, 4}));
+  EXPECT_EQ(Download(gap), (Numbers{0, 0}));
+}
+
+// Errors of the nets: 1, -2, 3 and 0, 4, -1 of member 0; the targets are a column of a wider array.
+TEST_P(EveryKernels, TheSquaredErrorIsTheMeanOverRowsAndNetsAndHasTheGradientOfEachNetsOwnMean) {
+  const FloatView y = Upload({1, 9, 2, 9, 3, 9, 0, 9, 0, 9, 0, 9}, 2, 3, 2).Cols(0, 1);
+  const FloatView q = Upload({2, 0, 6, 1, 6, 2, 0, 0, 3, 0, 0, 0}, 2, 2, 3), d_q = kernels_->NewFloats(2, 2, 3);
+  const DoubleView loss = UploadDoubles({7, 7}, 2, 1, 1);
+  kernels_->Group<CriticKernels>()->SquaredLoss(q, y, d_q, loss);
+  ExpectNear(Download(loss), {31.0 / 6, 9.0 / 6}, 1e-6, "loss");
+  ExpectNear(Download(d_q), {2.0 / 3, -4.0 / 3, 2, 0, 8.0 / 3, -2.0 / 3, 0, 0, 2, 0, 0, 0}, 1e-6, "gradient");
 }
 
 TEST_P(EveryKernels, LevelFeaturesAreCosinesOfWholeMultiples) {
