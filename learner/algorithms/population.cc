@@ -44,10 +44,9 @@ void Population::MirrorTargets(int64_t first, int64_t size) {
 
 void Population::Build() {
   const int size = static_cast<int>(layout_.size());
-  parameters_ = kernels_->NewFloats(members_, 1, size);
+  state_ = kernels_->NewFloats(members_, 3, size);
+  parameters_ = state_.Rows(0, 1), first_moment_ = state_.Rows(1, 1), second_moment_ = state_.Rows(2, 1);
   gradients_ = kernels_->NewFloats(block_, 1, size);
-  first_moment_ = kernels_->NewFloats(members_, 1, size);
-  second_moment_ = kernels_->NewFloats(members_, 1, size);
   targets_ = kernels_->NewFloats(members_, 1, static_cast<int>(target_size_));
   active_ = NewScalar();
   Register("active", active_);
@@ -102,10 +101,7 @@ UndoRange Population::NewUndoRange(const std::vector<Optimizer>& optimizers) {
     end = std::max(end, optimizer.first + optimizer.size);
     range.steps.push_back({optimizer.steps, kernels_->NewDoubles(block_, 1, 1)});
   }
-  range.size = end - range.first;
-  for (FloatView* kept : {&range.parameters, &range.first_moment, &range.second_moment}) {
-    *kept = kernels_->NewFloats(block_, 1, static_cast<int>(range.size));
-  }
+  range.state = kernels_->NewFloats(block_, 3, static_cast<int>(end - range.first));
   return range;
 }
 
@@ -148,19 +144,13 @@ void Population::CheckGradient(const Optimizer& optimizer) {
 }
 
 void Population::SaveForUndo(const UndoRange& range) {
-  const int first = static_cast<int>(range.first), size = static_cast<int>(range.size);
-  kernels_->Copy(parameters().Cols(first, size), range.parameters);
-  kernels_->Copy(Block(first_moment_).Cols(first, size), range.first_moment);
-  kernels_->Copy(Block(second_moment_).Cols(first, size), range.second_moment);
+  kernels_->Copy(Block(state_).Cols(static_cast<int>(range.first), range.state.cols), range.state);
   for (const UndoRange::Steps& steps : range.steps) kernels_->Copy(Block(steps.all), steps.kept);
 }
 
 void Population::UndoWhereInactive(const UndoRange& range) {
-  const int first = static_cast<int>(range.first), size = static_cast<int>(range.size);
   const DoubleView active = Block(active_);
-  kernels_->Restore(range.parameters, active, parameters().Cols(first, size));
-  kernels_->Restore(range.first_moment, active, Block(first_moment_).Cols(first, size));
-  kernels_->Restore(range.second_moment, active, Block(second_moment_).Cols(first, size));
+  kernels_->Restore(range.state, active, Block(state_).Cols(static_cast<int>(range.first), range.state.cols));
   for (const UndoRange::Steps& steps : range.steps) kernels_->Restore(steps.kept, active, Block(steps.all));
 }
 

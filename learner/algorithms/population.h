@@ -45,8 +45,8 @@ struct Optimizer {
 
 // A copy of what the Steps of some optimisers change in the current block.
 struct UndoRange {
-  int64_t first = 0, size = 0;
-  FloatView parameters, first_moment, second_moment;  // [block, 1, size]
+  int64_t first = 0;
+  FloatView state;  // [block, 3, size]: parameters and moments from column `first` on
   struct Steps {
     DoubleView all, kept;  // [M, 1, 1], [block, 1, 1]
   };
@@ -195,7 +195,10 @@ class Population : public Algorithm {
   };
   std::vector<SavedBlock> SavedBlocks() const;
 
-  FloatView parameters_, first_moment_, second_moment_, targets_;  // [M, 1, size]
+  // What Adam changes, in one array, so that one kernel call copies a range of all of it; and its rows, [M, 1, size].
+  FloatView state_;  // [M, 3, size]
+  FloatView parameters_, first_moment_, second_moment_;
+  FloatView targets_;    // [M, 1, size]
   DoubleView decay_;     // [M, 1, 1] of AdamRange; empty if no member's rates decay
   FloatView gradients_;  // [block, 1, size], reused by all blocks, so that it stays in cache
   int64_t target_first_ = 0, target_size_ = 0;

@@ -128,8 +128,8 @@ at::Tensor Slope(const at::Tensor& hidden, Activation activation) {
   return activation == Activation::kSigmoid ? hidden * (1 - hidden) : 1 - hidden * hidden;
 }
 
-void RestoreMembers(const at::Tensor& from, const at::Tensor& active, const at::Tensor& to) {
-  to.copy_(at::where(active.eq(0), from, to));
+void RestoreMembers(const at::Tensor& from, const at::Tensor& active, at::Tensor to) {
+  at::where_out(to, active.eq(0), from, to);
 }
 
 class TorchKernels : public TorchImpl<Kernels> {

@@ -95,7 +95,7 @@ TEST_P(EveryKernels, AccumulateLeastIgnoresInactiveMembersAndTheInitialZero) {
 
 TEST_P(EveryKernels, RestoreCopiesBackOnlyMembersThatAreNotActive) {
   const Numbers start = Random(1, 4 * 10), changed = Random(2, 4 * 10);
-  const FloatView all = Upload(start, 4, 1, 10), range = all.Cols(2, 5), kept = kernels_->NewFloats(4, 1, 5);
+  const FloatView all = Upload(start, 4, 2, 5), range = all.Cols(1, 3), kept = kernels_->NewFloats(4, 2, 3);
   const DoubleView steps = UploadDoubles({1, 2, 3, 4}, 4, 1, 1), kept_steps = kernels_->NewDoubles(4, 1, 1);
   const DoubleView active = UploadDoubles({1, 0, 1, 0}, 4, 1, 1);
   kernels_->Copy(range, kept);
@@ -105,7 +105,7 @@ TEST_P(EveryKernels, RestoreCopiesBackOnlyMembersThatAreNotActive) {
   kernels_->Restore(kept, active, range);
   kernels_->Restore(kept_steps, active, steps);
   Numbers wanted = changed;
-  for (const int first : {12, 32}) std::copy(start.begin() + first, start.begin() + first + 5, wanted.begin() + first);
+  for (const int first : {11, 16, 31, 36}) std::copy_n(start.begin() + first, 3, wanted.begin() + first);
   EXPECT_EQ(Download(all), wanted);
   EXPECT_EQ(Download(steps), (Numbers{6, 2, 8, 4}));
 }
