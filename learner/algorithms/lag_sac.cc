@@ -64,12 +64,12 @@ LagSac::LagSac(const AlgorithmConfig& config, const std::vector<std::string>& co
   now_.u = NowAction();  // the sample is executed, so it is written into the critics' input
   next_.u = NextAction();
   cost_critics_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
+  cost_optimizer_ = NewOptimizer("cost_critic", v1::MemberEpoch::kConstraintGradientNormFieldNumber,
+                                 cost_critics_.first(), cost_critics_.size(), &v1::Hyper::constraint_lr);
   multiplier_optimizer_ =
       NewOptimizer("multiplier", /*gradient_norm_field=*/0, multiplier_raw_, 1, &v1::Hyper::multiplier_lr);
   ShowParameters(v1::MemberEpoch::kMultiplierFieldNumber, multiplier_raw_, 1,
                  [](const double* raw, int) { return Softplus(*raw); });
-  cost_optimizer_ = NewOptimizer("cost_critic", v1::MemberEpoch::kConstraintGradientNormFieldNumber,
-                                 cost_critics_.first(), cost_critics_.size(), &v1::Hyper::constraint_lr);
   StepWithPolicy(multiplier_optimizer_);
   StepWithValues(cost_optimizer_);
   cost_loss_ = NewStatistic(v1::MemberEpoch::kConstraintLossFieldNumber);

@@ -10,6 +10,8 @@
 namespace datacom::learner {
 namespace {
 
+constexpr int kMostOptimizers = 8;
+
 template <class V, class T>
 std::string Bytes(Kernels* kernels, const V& view) {
   std::string bytes(sizeof(T) * view.members * view.rows * view.cols, '\0');
@@ -48,6 +50,8 @@ void Population::Build() {
   parameters_ = state_.Rows(0, 1), first_moment_ = state_.Rows(1, 1), second_moment_ = state_.Rows(2, 1);
   gradients_ = kernels_->NewFloats(block_, 1, size);
   targets_ = kernels_->NewFloats(members_, 1, static_cast<int>(target_size_));
+  learning_rates_ = kernels_->NewDoubles(members_, kMostOptimizers, 1);
+  steps_ = kernels_->NewDoubles(members_, kMostOptimizers, 1);
   active_ = NewScalar();
   Register("active", active_);
   const std::vector<double> ones(members_, 1.0);
@@ -85,7 +89,14 @@ void Population::Initialise() {
 
 Optimizer Population::NewOptimizer(const std::string& name, int gradient_norm_field, int64_t first, int64_t size,
                                    double (v1::Hyper::*learning_rate)() const) {
-  Optimizer optimizer{name, first, size, NewScalar(learning_rate), NewScalar(), gradient_norm_field, NewSum()};
+  const int row = static_cast<int>(ranges_.size());
+  if (row == kMostOptimizers) throw std::logic_error("a population has too many optimisers, beginning with " + name);
+  ranges_.push_back({static_cast<int>(first), static_cast<int>(size)});
+  Optimizer optimizer;
+  optimizer.name = name, optimizer.row = row, optimizer.first = first, optimizer.size = size;
+  optimizer.learning_rate = learning_rates_.Rows(row, 1), optimizer.steps = steps_.Rows(row, 1);
+  optimizer.gradient_norm_field = gradient_norm_field, optimizer.gradient_norm = NewSum();
+  kernels_->Upload(HyperValues<double>(config_, learning_rate).data(), optimizer.learning_rate);
   Register("steps." + name, optimizer.steps);
   Register("stats.gradient_norm." + name, optimizer.gradient_norm.sum);
   if (gradient_norm_field != 0) Show(gradient_norm_field, &optimizer.gradient_norm);
@@ -96,11 +107,15 @@ UndoRange Population::NewUndoRange(const std::vector<Optimizer>& optimizers) {
   UndoRange range;
   range.first = layout_.size();
   int64_t end = 0;
+  int first_row = kMostOptimizers, end_row = 0;
   for (const Optimizer& optimizer : optimizers) {
     range.first = std::min(range.first, optimizer.first);
     end = std::max(end, optimizer.first + optimizer.size);
-    range.steps.push_back({optimizer.steps, kernels_->NewDoubles(block_, 1, 1)});
+    first_row = std::min(first_row, optimizer.row);
+    end_row = std::max(end_row, optimizer.row + 1);
   }
+  range.steps = steps_.Rows(first_row, end_row - first_row);
+  range.kept_steps = kernels_->NewDoubles(block_, range.steps.rows, 1);
   range.state = kernels_->NewFloats(block_, 3, static_cast<int>(end - range.first));
   return range;
 }
@@ -145,22 +160,38 @@ void Population::CheckGradient(const Optimizer& optimizer) {
 
 void Population::SaveForUndo(const UndoRange& range) {
   kernels_->Copy(Block(state_).Cols(static_cast<int>(range.first), range.state.cols), range.state);
-  for (const UndoRange::Steps& steps : range.steps) kernels_->Copy(Block(steps.all), steps.kept);
+  kernels_->Copy(Block(range.steps), range.kept_steps);
 }
 
 void Population::UndoWhereInactive(const UndoRange& range) {
   const DoubleView active = Block(active_);
   kernels_->Restore(range.state, active, Block(state_).Cols(static_cast<int>(range.first), range.state.cols));
-  for (const UndoRange::Steps& steps : range.steps) kernels_->Restore(steps.kept, active, Block(steps.all));
+  kernels_->Restore(range.kept_steps, active, Block(range.steps));
 }
 
 void Population::Step(const Optimizer& optimizer) { Step(optimizer, Block(active_)); }
 
 void Population::Step(const Optimizer& optimizer, const DoubleView& taking) {
-  const int first = static_cast<int>(optimizer.first), size = static_cast<int>(optimizer.size);
-  kernels_->Adam({parameters().Cols(first, size), gradients().Cols(first, size), Block(first_moment_).Cols(first, size),
-                  Block(second_moment_).Cols(first, size), Block(optimizer.learning_rate), Block(optimizer.steps),
-                  taking, decay_.data == nullptr ? DoubleView() : Block(decay_)});
+  Adam(optimizer.row, 1, taking);
+  CountGradientNorm(optimizer, taking);
+}
+
+void Population::Step(const std::vector<Optimizer>& optimizers) {
+  const int count = static_cast<int>(optimizers.size());
+  for (int first = 0, end = 0; first < count; first = end) {
+    end = first + 1;
+    while (end < count && optimizers[end].row == optimizers[end - 1].row + 1) ++end;
+    Adam(optimizers[first].row, end - first, Block(active_));
+  }
+  for (const Optimizer& optimizer : optimizers) CountGradientNorm(optimizer, Block(active_));
+}
+
+void Population::Adam(int row, int count, const DoubleView& taking) {
+  kernels_->Adam({Block(state_), gradients(), ranges_.data() + row, Block(learning_rates_).Rows(row, count),
+                  Block(steps_).Rows(row, count), taking, decay_.data == nullptr ? DoubleView() : Block(decay_)});
+}
+
+void Population::CountGradientNorm(const Optimizer& optimizer, const DoubleView& taking) {
   if (optimizer.gradient_norm_field == 0) return;
   kernels_->Accumulate(optimizer.gradient_norm.value, 1, taking, Block(optimizer.gradient_norm.sum));
 }

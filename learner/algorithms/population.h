@@ -37,8 +37,9 @@ struct Statistic {
 // A range of each member's block, with its own step count and learning rates.
 struct Optimizer {
   std::string name;
+  int row = 0;  // of the population's rates and steps
   int64_t first = 0, size = 0;
-  DoubleView learning_rate, steps;  // [M, 1, 1]
+  DoubleView learning_rate, steps;  // [M, 1, 1]: its row
   int gradient_norm_field = 0;      // the norm to which it contributes, a field of v1::MemberEpoch; 0: none
   Statistic gradient_norm;
 };
@@ -46,11 +47,8 @@ struct Optimizer {
 // A copy of what the Steps of some optimisers change in the current block.
 struct UndoRange {
   int64_t first = 0;
-  FloatView state;  // [block, 3, size]: parameters and moments from column `first` on
-  struct Steps {
-    DoubleView all, kept;  // [M, 1, 1], [block, 1, 1]
-  };
-  std::vector<Steps> steps;
+  FloatView state;               // [block, 3, size]: parameters and moments from column `first` on
+  DoubleView steps, kept_steps;  // [M, optimisers, 1], [block, optimisers, 1]
 };
 
 // Throws std::invalid_argument, which names the entry, unless `state` has the signature, entries and sizes of
@@ -121,10 +119,11 @@ class Population : public Algorithm {
   // ---- building, in this order: nets in layout_, MirrorTargets, Build, then optimisers and scalars.
   void MirrorTargets(int64_t first, int64_t size);  // this range of the block has target copies
   void Build();                                     // allocates and initialises
-  // gradient_norm_field: a field of v1::MemberEpoch, 0 for none.
+  // gradient_norm_field: a field of v1::MemberEpoch, 0 for none. Optimisers that are made one after another can step
+  // together.
   Optimizer NewOptimizer(const std::string& name, int gradient_norm_field, int64_t first, int64_t size,
                          double (v1::Hyper::*learning_rate)() const);
-  UndoRange NewUndoRange(const std::vector<Optimizer>& optimizers);
+  UndoRange NewUndoRange(const std::vector<Optimizer>& optimizers);  // and of what lies between them
   template <class F>
   DoubleView NewScalar(const F& value) {
     return learner::NewScalar(config_, kernels_.get(), value);
@@ -165,6 +164,7 @@ class Population : public Algorithm {
   void SaveForUndo(const UndoRange& range);
   void UndoWhereInactive(const UndoRange& range);  // only of members that became inactive since SaveForUndo
   void Step(const Optimizer& optimizer);
+  void Step(const std::vector<Optimizer>& optimizers);              // in as few kernel calls as their rows allow
   void Step(const Optimizer& optimizer, const DoubleView& taking);  // only for the block's members where `taking` is 1
   void PolyakTargets();
   void RecordCritics(const FloatView& q, const DoubleView& scale);  // values / scale; q: [block, nets, rows]
@@ -186,6 +186,8 @@ class Population : public Algorithm {
  private:
   friend class ArrayAccess;  // of tests
   void Initialise();
+  void Adam(int row, int count, const DoubleView& taking);  // of `count` optimisers
+  void CountGradientNorm(const Optimizer& optimizer, const DoubleView& taking);
   Statistic NewSum();
   void Show(int field, Statistic* statistic);
   std::string Signature() const;
@@ -198,9 +200,11 @@ class Population : public Algorithm {
   // What Adam changes, in one array, so that one kernel call copies a range of all of it; and its rows, [M, 1, size].
   FloatView state_;  // [M, 3, size]
   FloatView parameters_, first_moment_, second_moment_;
-  FloatView targets_;    // [M, 1, size]
-  DoubleView decay_;     // [M, 1, 1] of AdamRange; empty if no member's rates decay
-  FloatView gradients_;  // [block, 1, size], reused by all blocks, so that it stays in cache
+  FloatView targets_;                  // [M, 1, size]
+  DoubleView learning_rates_, steps_;  // [M, kMostOptimizers, 1], a row for each optimiser
+  std::vector<ColumnRange> ranges_;    // of the optimisers
+  DoubleView decay_;                   // [M, 1, 1] of AdamRanges; empty if no member's rates decay
+  FloatView gradients_;                // [block, 1, size], reused by all blocks, so that it stays in cache
   int64_t target_first_ = 0, target_size_ = 0;
   Statistic q_mean_, q_min_, q_gap_;
   // What GetStats gives.

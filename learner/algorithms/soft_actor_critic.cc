@@ -50,16 +50,15 @@ void SoftActorCritic::Compute() {
   EvaluateState();
   PolicyGradients();
   SaveForUndo(undo_);
-  Step(actor_optimizer_);
-  Step(alpha_optimizer_);
+  Step(first_optimizers_);
   ValueGradients();
   UndoWhereInactive(undo_);
-  for (const Optimizer& optimizer : policy_optimizers_) Step(optimizer);
+  Step(policy_optimizers_);
   StepValues();
 }
 
 void SoftActorCritic::StepValues() {
-  kernels_->Each(static_cast<int>(value_optimizers_.size()), [&](int i) { Step(value_optimizers_[i]); });
+  Step(value_optimizers_);
   PolyakTargets();
   if (config_.learner.normalise_observations()) {
     normaliser_.Add(parameters(), raw_, Block(active_), Block(normaliser_.statistics()));
@@ -90,13 +89,14 @@ void SoftActorCritic::DeclareActor() {
 void SoftActorCritic::MakeWorkspace() {
   actor_optimizer_ = NewOptimizer("actor", v1::MemberEpoch::kActorGradientNormFieldNumber, actor_first_,
                                   actor_end_ - actor_first_, &v1::Hyper::actor_lr);
+  alpha_optimizer_ = NewOptimizer("alpha", /*gradient_norm_field=*/0, log_alpha_, 1, &v1::Hyper::alpha_lr);
   critic_optimizer_ = NewOptimizer("critic", v1::MemberEpoch::kCriticGradientNormFieldNumber, critics_.first(),
                                    critics_.size(), &v1::Hyper::critic_lr);
-  alpha_optimizer_ = NewOptimizer("alpha", /*gradient_norm_field=*/0, log_alpha_, 1, &v1::Hyper::alpha_lr);
   ShowParameters(v1::MemberEpoch::kAlphaFieldNumber, log_alpha_, 1,
                  [](const double* log_alpha, int) { return std::exp(*log_alpha); });
   StepWithValues(critic_optimizer_);
-  undo_ = NewUndoRange({actor_optimizer_, alpha_optimizer_});
+  first_optimizers_ = {actor_optimizer_, alpha_optimizer_};
+  undo_ = NewUndoRange(first_optimizers_);
   target_entropy_ = NewScalar(&v1::Hyper::target_entropy);
   critic_settings_ = CriticSettings::Make(config_, kernels_.get());
   entropy_ = NewStatistic(v1::MemberEpoch::kEntropyFieldNumber);

@@ -26,10 +26,18 @@
 
 namespace datacom::learner {
 
-// One optimiser, over a range of each member's block.
-struct AdamRange {
-  FloatView parameters, gradients, first_moment, second_moment;  // [members, 1, range]
-  DoubleView learning_rate, steps, active;
+// Columns of the members' blocks.
+struct ColumnRange {
+  int first = 0, count = 0;
+};
+
+// Optimisers that step together, each over its own columns.
+struct AdamRanges {
+  FloatView state;                      // [members, 3, size]: parameters, first and second moments
+  FloatView gradients;                  // [members, 1, size]
+  const ColumnRange* ranges = nullptr;  // of each optimiser
+  DoubleView learning_rates, steps;     // [members, optimisers, 1]
+  DoubleView active;
   DoubleView decay;  // 1 / steps until the rate is half; empty: the rates stay
 };
 
@@ -105,7 +113,7 @@ class Kernels {
   // Steps of optimisers and statistics of them.
 
   // A step of Adam (betas 0.9 and 0.999, eps 1e-8) for active members. Their gradients are finite (GradientNorm).
-  virtual void Adam(const AdamRange& range) = 0;
+  virtual void Adam(const AdamRanges& ranges) = 0;
   virtual void Polyak(const FloatView& source, double tau, const DoubleView& active, const FloatView& target) = 0;
   // Euclidean norm of a gradient [members, 1, n]. Sets active = 0 if an entry is not finite.
   virtual void GradientNorm(const FloatView& gradient, const DoubleView& norm, const DoubleView& active) = 0;

@@ -353,22 +353,8 @@ class CpuKernels : public Kernels {
     }
   }
 
-  void Adam(const AdamRange& range) override {
-    const int n = range.parameters.cols;
-    for (int m = 0; m < range.parameters.members; ++m) {
-      if (range.active.at(m) == 0) continue;
-      const float* gradient = range.gradients.row(m, 0);
-      const double step = ++range.steps.at(m);
-      const double rate =
-          range.learning_rate.at(m) * (range.decay.data == nullptr ? 1 : std::exp2(-step * range.decay.at(m)));
-      const float step_size = static_cast<float>(rate / (1 - std::pow(0.9, step)));
-      const float root = static_cast<float>(1 / std::sqrt(1 - std::pow(0.999, step)));
-      float* const parameters = range.parameters.row(m, 0);
-      float *const first_moment = range.first_moment.row(m, 0), *const second_moment = range.second_moment.row(m, 0);
-      EachLines(n, [&](int at, int count) {
-        loops_.adam({gradient + at, parameters + at, first_moment + at, second_moment + at, count, step_size, root});
-      });
-    }
+  void Adam(const AdamRanges& ranges) override {
+    Each(ranges.steps.rows, [&](int optimizer) { AdamOf(ranges, optimizer); });
   }
 
   void Polyak(const FloatView& source, double tau, const DoubleView& active, const FloatView& target) override {
@@ -451,6 +437,25 @@ class CpuKernels : public Kernels {
       const FloatMode mode(of_caller);
       body(i);
     });
+  }
+
+  void AdamOf(const AdamRanges& ranges, int optimizer) {
+    const ColumnRange own = ranges.ranges[optimizer];
+    for (int m = 0; m < ranges.state.members; ++m) {
+      if (ranges.active.at(m) == 0) continue;
+      const float* gradient = ranges.gradients.row(m, 0) + own.first;
+      const double step = ++ranges.steps.at(m, optimizer);
+      const double rate = ranges.learning_rates.at(m, optimizer) *
+                          (ranges.decay.data == nullptr ? 1 : std::exp2(-step * ranges.decay.at(m)));
+      const float step_size = static_cast<float>(rate / (1 - std::pow(0.9, step)));
+      const float root = static_cast<float>(1 / std::sqrt(1 - std::pow(0.999, step)));
+      float* const parameters = ranges.state.row(m, 0) + own.first;
+      float* const first_moment = ranges.state.row(m, 1) + own.first;
+      float* const second_moment = ranges.state.row(m, 2) + own.first;
+      EachLines(own.count, [&](int at, int count) {
+        loops_.adam({gradient + at, parameters + at, first_moment + at, second_moment + at, count, step_size, root});
+      });
+    }
   }
 
   // Calls body(at, count) for ranges of n floats, in any order and at the same time. Each begins at a cache line.

@@ -134,7 +134,10 @@ void RestoreMembers(const at::Tensor& from, const at::Tensor& active, at::Tensor
 
 class TorchKernels : public TorchImpl<Kernels> {
  public:
-  explicit TorchKernels(const std::string& device) : TorchImpl(DeviceOf(device)) {}
+  explicit TorchKernels(const std::string& device)
+      : TorchImpl(DeviceOf(device)),
+        betas_(at::tensor({0.9, 0.999}, at::kDouble).view({1, 1, 2}).to(this->device())),
+        epsilon_(at::full({1}, 1e-8, at::TensorOptions().dtype(at::kFloat).device(this->device()))) {}
 
   int BlockSize(int members) const override { return members; }
 
@@ -308,23 +311,27 @@ class TorchKernels : public TorchImpl<Kernels> {
     }
   }
 
-  void Adam(const AdamRange& range) override {
-    const at::Tensor gradient = Of(range.gradients), parameters = Of(range.parameters);
-    const at::Tensor active = Of(range.active), steps = Of(range.steps);
-    const at::Tensor on = active.gt(0);
-    steps.add_(active);
-    at::Tensor rate = Of(range.learning_rate);
-    if (range.decay.data != nullptr) rate = rate * at::exp2(steps * Of(range.decay) * -1);
-    const at::Tensor step_size = (rate / (1 - at::pow(0.9, steps))).to(at::kFloat);
-    const at::Tensor root = at::rsqrt(1 - at::pow(0.999, steps)).to(at::kFloat);
-    const at::Tensor first = Of(range.first_moment), second = Of(range.second_moment);
-    const at::Tensor new_first = (first * 0.9).add_(gradient, 0.1);
-    const at::Tensor new_second = (second * 0.999).add_(gradient * gradient, 0.001);
-    const at::Tensor moved =
-        at::addcdiv(parameters, step_size * new_first, at::sqrt(new_second).mul_(root).add_(1e-8), /*value=*/-1);
-    first.copy_(at::where(on, new_first, first));
-    second.copy_(at::where(on, new_second, second));
-    parameters.copy_(at::where(on, moved, parameters));
+  // What belongs to an optimiser's steps is computed for all optimisers at once. Members that are not active keep their
+  // bits.
+  void Adam(const AdamRanges& ranges) override {
+    const at::Tensor off = Of(ranges.active).le(0), steps = Of(ranges.steps);
+    steps.add_(Of(ranges.active));
+    at::Tensor rate = Of(ranges.learning_rates);
+    if (ranges.decay.data != nullptr) rate = rate * at::exp2(steps * Of(ranges.decay) * -1);
+    const at::Tensor corrections = at::rsub(at::pow(betas_, steps), 1);  // of both moments: [members, optimisers, 2]
+    const at::Tensor step_size = (rate / corrections.narrow(2, 0, 1)).to(at::kFloat);
+    const at::Tensor root = at::rsqrt(corrections.narrow(2, 1, 1)).to(at::kFloat);
+    for (int i = 0; i < ranges.steps.rows; ++i) {
+      const ColumnRange& own = ranges.ranges[i];
+      const at::Tensor gradient = Of(ranges.gradients.Cols(own.first, own.count));
+      at::Tensor state = Of(ranges.state.Cols(own.first, own.count)), next = at::empty(state.sizes(), state.options());
+      at::Tensor parameters = next.narrow(1, 0, 1), first = next.narrow(1, 1, 1), second = next.narrow(1, 2, 1);
+      at::lerp_out(first, state.narrow(1, 1, 1), gradient, 0.1);
+      at::addcmul_out(second, state.narrow(1, 2, 1) * 0.999, gradient, gradient, /*value=*/0.001);
+      const at::Tensor size = at::addcmul(epsilon_, at::sqrt(second), root.narrow(1, i, 1));
+      at::addcmul_out(parameters, state.narrow(1, 0, 1), first / size, step_size.narrow(1, i, 1), /*value=*/-1);
+      at::where_out(state, off, state, next);
+    }
   }
 
   void Polyak(const FloatView& source, double tau, const DoubleView& active, const FloatView& target) override {
@@ -412,6 +419,7 @@ class TorchKernels : public TorchImpl<Kernels> {
     std::unique_ptr<Graph> graph;  // none on the CPU
   };
 
+  const at::Tensor betas_, epsilon_;  // of Adam
   std::vector<at::Tensor> allocations_;
   std::map<int, Plan> plans_;
   Staging* staging_ = nullptr;  // of the plan that loads

@@ -10,51 +10,98 @@
 namespace datacom::learner {
 namespace {
 
-TEST_P(EveryKernels, AdamFollowsItsDefinitionAndSkipsInactiveMembers) {
+// Adam of two members, whose blocks have n columns. Moments and steps start at 0.
+class EveryKernelsAdam : public EveryKernels {
+ protected:
+  AdamRanges Ranges(const Numbers& parameters, const Numbers& gradients, const std::vector<ColumnRange>& ranges,
+                    const Numbers& rates) {
+    const int n = static_cast<int>(parameters.size()) / 2, count = static_cast<int>(ranges.size());
+    AdamRanges result;
+    result.state = kernels_->NewFloats(2, 3, n);
+    SetRow(result, 0, parameters);
+    result.gradients = Upload(gradients, 2, 1, n);
+    result.ranges = ranges.data();
+    result.learning_rates = UploadDoubles(rates, 2, count, 1);
+    result.steps = kernels_->NewDoubles(2, count, 1);
+    result.active = UploadDoubles({1, 1}, 2, 1, 1);
+    return result;
+  }
+  // Row 0 holds the parameters, rows 1 and 2 the moments.
+  void SetRow(const AdamRanges& ranges, int row, const Numbers& values) {
+    const std::vector<float> narrow(values.begin(), values.end());
+    kernels_->Upload(narrow.data(), ranges.state.Rows(row, 1));
+  }
+  Numbers Row(const AdamRanges& ranges, int row) { return Download(ranges.state.Rows(row, 1)); }
+};
+INSTANTIATE_TEST_SUITE_P(All, EveryKernelsAdam, ::testing::Values("fused", "tensor"),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(EveryKernelsAdam, FollowsItsDefinitionAndSkipsInactiveMembers) {
   const int n = 21;
   const Numbers start = Random(1, 2 * n), gradient = Random(2, 2 * n);
-  const AdamRange range{Upload(start, 2, 1, n),
-                        Upload(gradient, 2, 1, n),
-                        kernels_->NewFloats(2, 1, n),
-                        kernels_->NewFloats(2, 1, n),
-                        UploadDoubles({0.01, 0.01}, 2, 1, 1),
-                        kernels_->NewDoubles(2, 1, 1),
-                        UploadDoubles({1, 0}, 2, 1, 1),
-                        {}};
-  for (int step = 0; step < 3; ++step) kernels_->Adam(range);
-  const Numbers after = Download(range.parameters);
+  const std::vector<ColumnRange> whole{{0, n}};
+  AdamRanges ranges = Ranges(start, gradient, whole, {0.01, 0.01});
+  ranges.active = UploadDoubles({1, 0}, 2, 1, 1);
+  for (int step = 0; step < 3; ++step) kernels_->Adam(ranges);
+  const Numbers after = Row(ranges, 0);
   for (int i = 0; i < n; ++i) {
     // With a constant gradient every bias-corrected step is lr * sign (up to eps).
     EXPECT_NEAR(after[i], start[i] - 3 * 0.01 * (gradient[i] > 0 ? 1 : -1), 1e-5);
     EXPECT_EQ(after[n + i], start[n + i]);
   }
-  EXPECT_EQ(Download(range.steps), (Numbers{3, 0}));
+  EXPECT_EQ(Download(ranges.steps), (Numbers{3, 0}));
 }
 
-TEST_P(EveryKernels, AdamsRateHasHalvedAfterItsHalfLife) {
-  const FloatView zeros = Upload({0, 0}, 2, 1, 1), more = Upload({0, 0}, 2, 1, 1);
-  const DoubleView rates = UploadDoubles({0.01, 0.01}, 2, 1, 1), steps = UploadDoubles({0, 0}, 2, 1, 1);
-  const DoubleView active = UploadDoubles({1, 1}, 2, 1, 1), decay = UploadDoubles({0.5, 0}, 2, 1, 1);
-  const AdamRange range{Upload({5, 5}, 2, 1, 1), Upload({3, 3}, 2, 1, 1), zeros, more, rates, steps, active, decay};
-  for (int step = 0; step < 3; ++step) kernels_->Adam(range);
-  EXPECT_NEAR(Download(range.parameters)[0], 5 - 0.01 * (std::sqrt(0.5) + 0.5 + std::sqrt(0.125)), 1e-5);
-  EXPECT_NEAR(Download(range.parameters)[1], 4.97, 1e-5);
+TEST_P(EveryKernelsAdam, OptimisersThatStepTogetherMoveLikeThoseThatStepAloneAndLeaveOtherColumns) {
+  const int n = 40;
+  const Numbers start = Random(1, 2 * n), gradient = Random(2, 2 * n);
+  const std::vector<ColumnRange> both{{20, 17}, {3, 9}};
+  const AdamRanges together = Ranges(start, gradient, both, {0.01, 0.2, 0.03, 0});
+  kernels_->Upload(Numbers{5, 0, 0, 7}.data(), together.steps);
+  AdamRanges alone = Ranges(start, gradient, both, {0.01, 0.2, 0.03, 0});
+  kernels_->Upload(Numbers{5, 0, 0, 7}.data(), alone.steps);
+  const DoubleView rates = alone.learning_rates, steps = alone.steps;
+  for (int step = 0; step < 2; ++step) {
+    kernels_->Adam(together);
+    for (int i = 0; i < 2; ++i) {
+      alone.ranges = &both[i], alone.learning_rates = rates.Rows(i, 1), alone.steps = steps.Rows(i, 1);
+      kernels_->Adam(alone);
+    }
+  }
+  EXPECT_EQ(Download(together.state), Download(alone.state));
+  EXPECT_EQ(Download(together.steps), (Numbers{7, 2, 2, 9}));
+  const Numbers after = Row(together, 0);
+  for (int i = 0; i < 2 * n; ++i) {
+    const int column = i % n, member = i / n;
+    const bool first = column >= 20 && column < 37, second = column >= 3 && column < 12;
+    // The second optimiser of member 1 has the rate 0.
+    EXPECT_EQ(after[i] != start[i], first || (second && member == 0)) << i;
+  }
+}
+
+TEST_P(EveryKernelsAdam, ItsRateHasHalvedAfterItsHalfLife) {
+  const std::vector<ColumnRange> whole{{0, 1}};
+  AdamRanges ranges = Ranges({5, 5}, {3, 3}, whole, {0.01, 0.01});
+  ranges.decay = UploadDoubles({0.5, 0}, 2, 1, 1);
+  for (int step = 0; step < 3; ++step) kernels_->Adam(ranges);
+  EXPECT_NEAR(Row(ranges, 0)[0], 5 - 0.01 * (std::sqrt(0.5) + 0.5 + std::sqrt(0.125)), 1e-5);
+  EXPECT_NEAR(Row(ranges, 0)[1], 4.97, 1e-5);
 }
 
 // Member 0: its second moment overflows, so it stays where it is. Member 1: inactive, with moments that are no numbers.
-TEST_P(EveryKernels, AdamAndPolyakKeepWhatOverflowsAndTheBitsOfInactiveMembers) {
+TEST_P(EveryKernelsAdam, AndPolyakKeepWhatOverflowsAndTheBitsOfInactiveMembers) {
   const double inf = HUGE_VAL, nan = std::nan("");
-  const AdamRange range{Upload({1, -0.0}, 2, 1, 1),     Upload({1e20, nan}, 2, 1, 1),
-                        Upload({0, -0.0}, 2, 1, 1),     Upload({0, inf}, 2, 1, 1),
-                        UploadDoubles({1, 1}, 2, 1, 1), kernels_->NewDoubles(2, 1, 1),
-                        UploadDoubles({1, 0}, 2, 1, 1), {}};
-  for (int step = 0; step < 2; ++step) kernels_->Adam(range);
-  EXPECT_EQ(Download(range.parameters)[0], 1);
-  EXPECT_EQ(Download(range.second_moment), (Numbers{inf, inf}));
+  const std::vector<ColumnRange> whole{{0, 1}};
+  AdamRanges ranges = Ranges({1, -0.0}, {1e25, nan}, whole, {1, 1});
+  SetRow(ranges, 1, {0, -0.0}), SetRow(ranges, 2, {0, inf});
+  ranges.active = UploadDoubles({1, 0}, 2, 1, 1);
+  for (int step = 0; step < 2; ++step) kernels_->Adam(ranges);
+  EXPECT_EQ(Row(ranges, 0)[0], 1);
+  EXPECT_EQ(Row(ranges, 2), (Numbers{inf, inf}));
   const FloatView target = Upload({0, -0.0}, 2, 1, 1);
-  kernels_->Polyak(Upload({2, nan}, 2, 1, 1), 0.5, range.active, target);
+  kernels_->Polyak(Upload({2, nan}, 2, 1, 1), 0.5, ranges.active, target);
   EXPECT_EQ(Download(target)[0], 1);
-  for (const FloatView& kept : {range.parameters, range.first_moment, target}) {
+  for (const FloatView& kept : {ranges.state.Rows(0, 1), ranges.state.Rows(1, 1), target}) {
     EXPECT_TRUE(Download(kept)[1] == 0 && std::signbit(Download(kept)[1]));
   }
 }
