@@ -52,6 +52,9 @@ void Population::Build() {
   targets_ = kernels_->NewFloats(members_, 1, static_cast<int>(target_size_));
   learning_rates_ = kernels_->NewDoubles(members_, kMostOptimizers, 1);
   steps_ = kernels_->NewDoubles(members_, kMostOptimizers, 1);
+  values_ = kernels_->NewDoubles(block_, kMostStatistics, 1);
+  signs_ = kernels_->NewDoubles(1, kMostStatistics, 1);
+  sums_ = kernels_->NewDoubles(members_, kMostStatistics, 2);
   active_ = NewScalar();
   Register("active", active_);
   const std::vector<double> ones(members_, 1.0);
@@ -62,10 +65,10 @@ void Population::Build() {
         NewScalar([](const v1::Hyper& hyper) { return hyper.rate_half_life() > 0 ? 1 / hyper.rate_half_life() : 0; });
   }
   Initialise();
+  q_min_ = NewStatistic(v1::MemberEpoch::kQMinFieldNumber);  // the smallest value comes before sums (StatisticRows)
   policy_loss_ = NewStatistic(v1::MemberEpoch::kPolicyLossFieldNumber);
   critic_loss_ = NewStatistic(v1::MemberEpoch::kCriticLossFieldNumber);
   q_mean_ = NewStatistic(v1::MemberEpoch::kQMeanFieldNumber);
-  q_min_ = NewStatistic(v1::MemberEpoch::kQMinFieldNumber);
   q_gap_ = NewStatistic(v1::MemberEpoch::kQGapFieldNumber);
 }
 
@@ -95,7 +98,7 @@ Optimizer Population::NewOptimizer(const std::string& name, int gradient_norm_fi
   Optimizer optimizer;
   optimizer.name = name, optimizer.row = row, optimizer.first = first, optimizer.size = size;
   optimizer.learning_rate = learning_rates_.Rows(row, 1), optimizer.steps = steps_.Rows(row, 1);
-  optimizer.gradient_norm_field = gradient_norm_field, optimizer.gradient_norm = NewSum();
+  optimizer.gradient_norm_field = gradient_norm_field, optimizer.gradient_norm = NewSum(gradient_norm_field != 0, 1);
   kernels_->Upload(HyperValues<double>(config_, learning_rate).data(), optimizer.learning_rate);
   Register("steps." + name, optimizer.steps);
   Register("stats.gradient_norm." + name, optimizer.gradient_norm.sum);
@@ -120,7 +123,12 @@ UndoRange Population::NewUndoRange(const std::vector<Optimizer>& optimizers) {
   return range;
 }
 
-Statistic Population::NewSum() { return {kernels_->NewDoubles(members_, 1, 2), kernels_->NewDoubles(block_, 1, 1)}; }
+Statistic Population::NewSum(bool shown, double sign) {
+  if (shown_rows_ == first_other_row_) throw std::logic_error("a population has too many statistics and optimisers");
+  const int row = shown ? shown_rows_++ : --first_other_row_;
+  kernels_->Upload(&sign, signs_.Rows(row, 1));
+  return {row, sums_.Rows(row, 1), values_.Rows(row, 1)};
+}
 
 void Population::Show(int field, Statistic* statistic) {
   const EpochStatistic shown(v1::MemberEpoch::descriptor()->FindFieldByNumber(field));
@@ -128,9 +136,10 @@ void Population::Show(int field, Statistic* statistic) {
   shown_.emplace_back(shown, *statistic);
 }
 
-Statistic Population::NewStatistic(int field) {
-  Statistic statistic = NewSum();
+Statistic Population::NewStatistic(int field, double sign) {
+  Statistic statistic = NewSum(/*shown=*/true, sign);
   Show(field, &statistic);
+  if (statistic.smallest) StartAtInfinity(statistic);
   Register("stats." + shown_.back().first.name(), statistic.sum);
   return statistic;
 }
@@ -155,7 +164,12 @@ ActionBox Population::NewActionBox() {
 
 void Population::CheckGradient(const Optimizer& optimizer) {
   const int first = static_cast<int>(optimizer.first), size = static_cast<int>(optimizer.size);
-  kernels_->GradientNorm(gradients().Cols(first, size), optimizer.gradient_norm.value, Block(active_));
+  kernels_->GradientNorm(gradients().Cols(first, size), optimizer.gradient_norm.value);
+  Check(optimizer.gradient_norm);
+}
+
+void Population::Check(const Statistic& statistic) {
+  kernels_->DeactivateUnlessFinite(statistic.value, Block(active_));
 }
 
 void Population::SaveForUndo(const UndoRange& range) {
@@ -169,11 +183,14 @@ void Population::UndoWhereInactive(const UndoRange& range) {
   kernels_->Restore(range.kept_steps, active, Block(range.steps));
 }
 
-void Population::Step(const Optimizer& optimizer) { Step(optimizer, Block(active_)); }
+void Population::Step(const Optimizer& optimizer) {
+  Adam(optimizer.row, 1, Block(active_));
+  if (optimizer.gradient_norm_field != 0) Record(optimizer.gradient_norm);
+}
 
 void Population::Step(const Optimizer& optimizer, const DoubleView& taking) {
   Adam(optimizer.row, 1, taking);
-  CountGradientNorm(optimizer, taking);
+  if (optimizer.gradient_norm_field != 0) RecordWhere(optimizer.gradient_norm, taking);
 }
 
 void Population::Step(const std::vector<Optimizer>& optimizers) {
@@ -183,17 +200,14 @@ void Population::Step(const std::vector<Optimizer>& optimizers) {
     while (end < count && optimizers[end].row == optimizers[end - 1].row + 1) ++end;
     Adam(optimizers[first].row, end - first, Block(active_));
   }
-  for (const Optimizer& optimizer : optimizers) CountGradientNorm(optimizer, Block(active_));
+  for (const Optimizer& optimizer : optimizers) {
+    if (optimizer.gradient_norm_field != 0) Record(optimizer.gradient_norm);
+  }
 }
 
 void Population::Adam(int row, int count, const DoubleView& taking) {
   kernels_->Adam({Block(state_), gradients(), ranges_.data() + row, Block(learning_rates_).Rows(row, count),
                   Block(steps_).Rows(row, count), taking, decay_.data == nullptr ? DoubleView() : Block(decay_)});
-}
-
-void Population::CountGradientNorm(const Optimizer& optimizer, const DoubleView& taking) {
-  if (optimizer.gradient_norm_field == 0) return;
-  kernels_->Accumulate(optimizer.gradient_norm.value, 1, taking, Block(optimizer.gradient_norm.sum));
 }
 
 void Population::PolyakTargets() {
@@ -202,7 +216,7 @@ void Population::PolyakTargets() {
 }
 
 void Population::CheckAndRecordLoss(const Statistic& loss) {
-  kernels_->DeactivateUnlessFinite(loss.value, Block(active_));
+  Check(loss);
   Record(loss);
 }
 
@@ -220,9 +234,14 @@ void Population::RecordCritics(const FloatView& q, const DoubleView& scale) {
   Record(q_min_);
 }
 
-void Population::Record(const Statistic& statistic, double sign) {
-  if (statistic.smallest) return kernels_->AccumulateLeast(statistic.value, Block(active_), Block(statistic.sum));
-  kernels_->Accumulate(statistic.value, sign, Block(active_), Block(statistic.sum));
+void Population::Record(const Statistic& statistic) { RecordWhere(statistic, Block(active_)); }
+
+void Population::RecordWhere(const Statistic& statistic, const DoubleView& taking) {
+  kernels_->Accumulate(RowsOf(statistic.row, 1, statistic.smallest ? 1 : 0), taking);
+}
+
+StatisticRows Population::RowsOf(int row, int count, int smallest) const {
+  return {values_.Rows(row, count), signs_.Rows(row, count), Block(sums_).Rows(row, count), smallest};
 }
 
 std::vector<double> Population::Values(const DoubleView& view) const {
@@ -260,10 +279,20 @@ Stats Population::GetStats() const {
 }
 
 void Population::ResetStats() {
-  const std::vector<double> zeros(2 * static_cast<size_t>(members_), 0.0);
-  for (const auto& entry : saved_) {
-    if (entry.first.rfind("stats.", 0) == 0) kernels_->Upload(zeros.data(), entry.second);
+  const std::vector<double> zeros(static_cast<size_t>(members_) * kMostStatistics * 2, 0.0);
+  kernels_->Upload(zeros.data(), sums_);
+  for (const auto& shown : shown_) {
+    if (shown.second.smallest) StartAtInfinity(shown.second);
   }
+}
+
+// The smallest of no values is infinite. A state of an earlier revision has 0.
+void Population::StartAtInfinity(const Statistic& smallest) {
+  std::vector<double> sums = Values(smallest.sum);
+  for (int m = 0; m < members_; ++m) {
+    if (sums[2 * m + 1] == 0) sums[2 * m] = HUGE_VAL;
+  }
+  kernels_->Upload(sums.data(), smallest.sum);
 }
 
 std::string Population::Signature() const {
@@ -331,6 +360,9 @@ void Population::Load(const State& state) {
     kernels_->Upload(reinterpret_cast<const double*>(state.at(entry.first).data()), entry.second);
   }
   for (const auto& [name, value] : shared_) std::memcpy(value, state.at(name).data(), sizeof *value);
+  for (const auto& shown : shown_) {
+    if (shown.second.smallest) StartAtInfinity(shown.second);
+  }
 }
 
 std::vector<float> HostParameters::Values(const ParameterArray& array) const {

@@ -6,9 +6,9 @@
 // The first update in which a loss or gradient of a member is not finite freezes this member for good and leaves no
 // trace in it: parameters, moments, step counts and targets keep the bits from before the update. Only statistics may
 // have counted what was finite. For this an algorithm computes and checks everything it can before its first Step
-// (CheckAndRecordLoss, CheckGradient). Some nets must be stepped earlier, because a later part reads them: a critic's
-// target reads the new actor. SaveForUndo copies such nets before their step, and UndoWhereInactive restores them after
-// all checks. Everything else is stepped last.
+// (CheckAndRecordLoss, CheckGradient; block_update.h). Some nets must be stepped earlier, because a later part reads
+// them: a critic's target reads the new actor. SaveForUndo copies such nets before their step, and UndoWhereInactive
+// restores them after all checks. Everything else is stepped last.
 #ifndef DATACOM_LEARNER_ALGORITHMS_POPULATION_H_
 #define DATACOM_LEARNER_ALGORITHMS_POPULATION_H_
 
@@ -29,6 +29,7 @@ namespace datacom::learner {
 
 // A number that updates compute: its sum (or smallest value) with a count, and its value in the current update.
 struct Statistic {
+  int row = 0;       // of the population's sums and values
   DoubleView sum;    // [M, 1, 2]
   DoubleView value;  // [block, 1, 1]
   bool smallest = false;
@@ -130,8 +131,8 @@ class Population : public Algorithm {
   }
   DoubleView NewScalar() { return kernels_->NewDoubles(members_, 1, 1); }
   // A statistic of the table (proto/datacom/v1/member_epoch.proto), by the field's number: its fold decides what is
-  // kept, GetStats shows it, and it is saved and loaded.
-  Statistic NewStatistic(int field);
+  // kept, GetStats shows it, and it is saved and loaded. sign: the factor with which its values are added.
+  Statistic NewStatistic(int field, double sign = 1);
   // GetStats shows value(parameters [first, first + size) of a member, as doubles) in the field.
   using ShownValue = double (*)(const double* parameters, int size);
   void ShowParameters(int field, int64_t first, int size, ShownValue value);
@@ -161,6 +162,10 @@ class Population : public Algorithm {
   // member that fails one is inactive from then on.
   void CheckAndRecordLoss(const Statistic& loss);
   void CheckGradient(const Optimizer& optimizer);
+  // How a value is checked and counted: at once, for active members. A BlockUpdate does both for many values together.
+  virtual void Check(const Statistic& statistic);
+  virtual void Record(const Statistic& statistic);
+  void RecordWhere(const Statistic& statistic, const DoubleView& taking);  // only for members where `taking` is 1
   void SaveForUndo(const UndoRange& range);
   void UndoWhereInactive(const UndoRange& range);  // only of members that became inactive since SaveForUndo
   void Step(const Optimizer& optimizer);
@@ -168,8 +173,11 @@ class Population : public Algorithm {
   void Step(const Optimizer& optimizer, const DoubleView& taking);  // only for the block's members where `taking` is 1
   void PolyakTargets();
   void RecordCritics(const FloatView& q, const DoubleView& scale);  // values / scale; q: [block, nets, rows]
-  void Record(const Statistic& statistic, double sign = 1);
-  std::vector<double> Values(const DoubleView& view) const;  // [M] on the host
+  // ---- statistics together: their values are the rows of one array.
+  static constexpr int kMostStatistics = 32;
+  const DoubleView& values() const { return values_; }           // [block, kMostStatistics, 1]
+  StatisticRows RowsOf(int row, int count, int smallest) const;  // of adjacent ones
+  std::vector<double> Values(const DoubleView& view) const;      // [M] on the host
   // What a member's acting rule needs: arrays of `parameters`, which has those from acting_first_ on, and scalars.
   virtual void Publish(int member, const HostParameters& parameters, ActingParameters* out) const = 0;
 
@@ -187,8 +195,8 @@ class Population : public Algorithm {
   friend class ArrayAccess;  // of tests
   void Initialise();
   void Adam(int row, int count, const DoubleView& taking);  // of `count` optimisers
-  void CountGradientNorm(const Optimizer& optimizer, const DoubleView& taking);
-  Statistic NewSum();
+  Statistic NewSum(bool shown, double sign);
+  void StartAtInfinity(const Statistic& smallest);
   void Show(int field, Statistic* statistic);
   std::string Signature() const;
   struct SavedBlock {
@@ -207,6 +215,9 @@ class Population : public Algorithm {
   FloatView gradients_;                // [block, 1, size], reused by all blocks, so that it stays in cache
   int64_t target_first_ = 0, target_size_ = 0;
   Statistic q_mean_, q_min_, q_gap_;
+  // A row for each statistic: first those that are shown, so that what an update counts is adjacent; last the others.
+  DoubleView values_, signs_, sums_;  // of StatisticRows, for all members
+  int shown_rows_ = 0, first_other_row_ = kMostStatistics;
   // What GetStats gives.
   struct ShownParameters {
     EpochStatistic statistic;

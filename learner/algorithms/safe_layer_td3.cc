@@ -117,10 +117,12 @@ void SafeLayerTd3::LoadBatch(const Batch& batch) {
 void SafeLayerTd3::Compute() {
   ModelGradient();
   if (plan_ != kModel) CriticGradient();
+  FreezeUnlessFinite();
   if (plan_ == kActor) {
     SaveForUndo(undo_critics_);
     Step(critic_optimizer_);
     ActorGradient();
+    FreezeUnlessFinite();
     UndoWhereInactive(undo_critics_);
     Step(actor_optimizer_);
   } else if (plan_ == kCritics) {

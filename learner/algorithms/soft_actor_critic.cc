@@ -41,6 +41,7 @@ SoftActorCritic::SoftActorCritic(const AlgorithmConfig& config)
     EvaluateState();
     EvaluateStored();
     ValueGradients();
+    FreezeUnlessFinite();
     StepValues();
   };
 }
@@ -49,9 +50,11 @@ void SoftActorCritic::Compute() {
   NormaliseObservations();
   EvaluateState();
   PolicyGradients();
+  FreezeUnlessFinite();
   SaveForUndo(undo_);
   Step(first_optimizers_);
   ValueGradients();
+  FreezeUnlessFinite();
   UndoWhereInactive(undo_);
   Step(policy_optimizers_);
   StepValues();
@@ -99,7 +102,7 @@ void SoftActorCritic::MakeWorkspace() {
   undo_ = NewUndoRange(first_optimizers_);
   target_entropy_ = NewScalar(&v1::Hyper::target_entropy);
   critic_settings_ = CriticSettings::Make(config_, kernels_.get());
-  entropy_ = NewStatistic(v1::MemberEpoch::kEntropyFieldNumber);
+  entropy_ = NewStatistic(v1::MemberEpoch::kEntropyFieldNumber, /*sign=*/-1);
   mean_log_pi_ = entropy_.value;
 
   const int n = config_.action_dim, B = batch_;
@@ -150,7 +153,7 @@ void SoftActorCritic::EvaluateActor() {
 void SoftActorCritic::ActorGradient(const FloatView& d_u) {
   if (imitates()) sac_kernels_->Imitate(now_.u, command_, imitation_, box_, d_u, policy_loss_.value);
   CheckAndRecordLoss(policy_loss_);
-  Record(entropy_, /*sign=*/-1);
+  Record(entropy_);
   sac_kernels_->SampleActionGradient(log_std_tape_.out, noise_now_, box_, now_, d_u, LogAlpha(), d_mean_, d_log_std_);
   const auto gradient = [&](const MlpLayout& net, const FloatView& d_out, const MlpTape& tape) {
     kernels_->Adjoint(parameters(), net, d_out, tape);

@@ -367,14 +367,18 @@ class CpuKernels : public Kernels {
     }
   }
 
-  void DeactivateUnlessFinite(const DoubleView& value, const DoubleView& active) override {
-    for (int m = 0; m < value.members; ++m) {
-      if (!std::isfinite(value.at(m))) active.at(m) = 0;
+  void DeactivateUnlessFinite(const DoubleView& values, const DoubleView& active) override {
+    for (int m = 0; m < values.members; ++m) {
+      for (int r = 0; r < values.rows; ++r) {
+        if (!std::isfinite(values.at(m, r))) active.at(m) = 0;
+      }
     }
   }
 
-  void SetZero(const DoubleView& value) override {
-    for (int m = 0; m < value.members; ++m) value.at(m) = 0;
+  void SetZero(const DoubleView& values) override {
+    for (int m = 0; m < values.members; ++m) {
+      for (int r = 0; r < values.rows; ++r) values.at(m, r) = 0;
+    }
   }
 
   void RowMean(const DoubleView& rows, const DoubleView& mean) override { MeanOfRows(rows, mean); }
@@ -389,30 +393,27 @@ class CpuKernels : public Kernels {
     }
   }
 
-  void Accumulate(const DoubleView& value, double sign, const DoubleView& active, const DoubleView& sum) override {
-    for (int m = 0; m < value.members; ++m) {
+  void Accumulate(const StatisticRows& rows, const DoubleView& active) override {
+    for (int m = 0; m < rows.values.members; ++m) {
       if (active.at(m) == 0) continue;
-      sum.at(m, 0, 0) += sign * value.at(m);
-      sum.at(m, 0, 1) += 1;
+      for (int r = 0; r < rows.values.rows; ++r) {
+        const double value = rows.values.at(m, r);
+        double &total = rows.sums.at(m, r, 0), &count = rows.sums.at(m, r, 1);
+        if (r >= rows.smallest) {
+          total += rows.signs.at(0, r) * value;
+        } else {
+          total = count == 0 ? value : std::min(total, value);
+        }
+        count += 1;
+      }
     }
   }
 
-  void GradientNorm(const FloatView& gradient, const DoubleView& norm, const DoubleView& active) override {
+  void GradientNorm(const FloatView& gradient, const DoubleView& norm) override {
     for (int m = 0; m < gradient.members; ++m) {
       double sum = loops_.squared_sum(gradient.row(m, 0), gradient.cols);
       if (!std::isfinite(sum)) sum = WideSquaredSum(gradient.row(m, 0), gradient.cols);
       norm.at(m) = std::sqrt(sum);
-      if (!std::isfinite(sum)) active.at(m) = 0;
-    }
-  }
-
-  void AccumulateLeast(const DoubleView& value, const DoubleView& active, const DoubleView& least) override {
-    for (int m = 0; m < value.members; ++m) {
-      if (active.at(m) == 0) continue;
-      double& smallest = least.at(m, 0, 0);
-      double& count = least.at(m, 0, 1);
-      smallest = count == 0 ? value.at(m) : std::min(smallest, value.at(m));
-      count += 1;
     }
   }
 

@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -339,11 +340,12 @@ class TorchKernels : public TorchImpl<Kernels> {
     at::where_out(to, Of(active).le(0), to, at::lerp(to, Of(source), tau));
   }
 
-  void DeactivateUnlessFinite(const DoubleView& value, const DoubleView& active) override {
-    Of(active).mul_(at::isfinite(Of(value)));
+  void DeactivateUnlessFinite(const DoubleView& values, const DoubleView& active) override {
+    const at::Tensor largest = at::linalg_vector_norm(Of(values), HUGE_VAL, at::IntArrayRef({1, 2}), /*keepdim=*/true);
+    Of(active).mul_(largest.lt(HUGE_VAL));  // NaN is not
   }
 
-  void SetZero(const DoubleView& value) override { Of(value).zero_(); }
+  void SetZero(const DoubleView& values) override { Of(values).zero_(); }
 
   void RowMean(const DoubleView& rows, const DoubleView& mean) override { MeanRowsTo(Of(rows), mean); }
 
@@ -353,23 +355,23 @@ class TorchKernels : public TorchImpl<Kernels> {
     MeanRowsTo(Of(rows).gt(0).to(at::kDouble), share);
   }
 
-  void Accumulate(const DoubleView& value, double sign, const DoubleView& active, const DoubleView& sum) override {
-    Of(sum.Cols(0, 1)).add_(Of(value).masked_fill(Of(active).le(0), 0), sign);
-    Of(sum.Cols(1, 1)).add_(Of(active));
+  void Accumulate(const StatisticRows& rows, const DoubleView& active) override {
+    const at::Tensor off = Of(active).le(0), totals = Of(rows.sums.Cols(0, 1));
+    Of(rows.sums.Cols(1, 1)).add_(Of(active));
+    const int others = rows.values.rows - rows.smallest;
+    if (rows.smallest > 0) {
+      const at::Tensor values = Of(rows.values.Rows(0, rows.smallest)).masked_fill_(off, HUGE_VAL);
+      at::Tensor least = totals.narrow(1, 0, rows.smallest);
+      at::minimum_out(least, least, values);
+    }
+    if (others > 0) {
+      const at::Tensor values = Of(rows.values.Rows(rows.smallest, others)).masked_fill_(off, 0);
+      totals.narrow(1, rows.smallest, others).addcmul_(values, Of(rows.signs.Rows(rows.smallest, others)));
+    }
   }
 
-  void GradientNorm(const FloatView& gradient, const DoubleView& norm, const DoubleView& active) override {
-    at::Tensor length = Of(norm);
-    at::linalg_vector_norm_out(length, Of(gradient), 2, at::IntArrayRef({2}), /*keepdim=*/true, at::kDouble);
-    Of(active).mul_(at::isfinite(length));
-  }
-
-  void AccumulateLeast(const DoubleView& value, const DoubleView& active, const DoubleView& least) override {
-    const at::Tensor smallest = Of(least.Cols(0, 1)), count = Of(least.Cols(1, 1)), now = Of(value);
-    const at::Tensor on = Of(active).gt(0);
-    const at::Tensor updated = at::where(count.gt(0), at::minimum(smallest, now), now);
-    smallest.copy_(at::where(on, updated, smallest));
-    count.add_(on);
+  void GradientNorm(const FloatView& gradient, const DoubleView& norm) override {
+    Of(norm).copy_(at::linalg_vector_norm(Of(gradient), 2, 2, /*keepdim=*/true));
   }
 
   void Copy(const FloatView& from, const FloatView& to) override { Of(to).copy_(Of(from)); }
