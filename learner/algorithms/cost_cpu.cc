@@ -94,7 +94,7 @@ class CostCpu : public CpuImpl<CostKernels> {
     const FloatView& read = feasibility ? mean : spread;
     const FloatView& next_read = feasibility ? target.next_mean : target.next_spread;
     for (int m = 0; m < mean.members; ++m) {
-      const int rows = target.failure_weight.at(m) > 0 ? mean.rows : target.main_rows;
+      const int rows = RowsThatCount(target.row_weight, m);
       Apply(loops_.softplus, read, softplus, m);
       Apply(loops_.sigmoid, read, softplus_slope, m);
       Apply(loops_.softplus, next_read, next_softplus, m);

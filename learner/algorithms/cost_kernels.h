@@ -19,13 +19,13 @@ enum class GaussianHead {
   kCost,
 };
 
-// The batch of a fit: main rows first, then failure rows.
+// The batch of a fit, [members, rows, 1].
 struct GaussianTarget {
   GaussianHead head;
-  FloatView next_mean, next_spread;  // [members, rows, 1] target net's linear outputs at the next state
-  FloatView cost, absorbing;         // [members, rows, 1]; negative costs count as 0
-  DoubleView failure_weight;         // [members, 1, 1]: failure rows count if 1
-  int main_rows = 0;
+  FloatView next_mean, next_spread;  // target net's linear outputs at the next state
+  FloatView cost, absorbing;         // negative costs count as 0
+  // Rows that count come first and have the weight 1 / their number. The others have 0, and finite numbers.
+  FloatView row_weight;
   double discount = 0;
 };
 

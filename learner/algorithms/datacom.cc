@@ -30,13 +30,14 @@ void Feasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t target_fi
   next_z_ = kernels->NewFloats(block, loss_rows, z_dim_);
   cost_ = kernels->NewFloats(block, loss_rows, 1);
   absorbing_ = kernels->NewFloats(block, loss_rows, 1);
-  failure_weight_ = kernels->NewDoubles(block, 1, 1);
+  row_weight_ = kernels->NewFloats(block, loss_rows, 1);
   no_delta_ = kernels->NewDoubles(block, 1, 1);
   ones_ = kernels->NewFloats(block, B + loss_rows, 1);
   const std::vector<float> ones(static_cast<size_t>(block) * (B + loss_rows), 1.0f);
   kernels->Upload(ones.data(), ones_);
   k_ = kernels->NewDoubles(block, 2 * B, 1), J_ = kernels->NewDoubles(block, 2 * B, z_dim_);
   host_z_.resize(static_cast<size_t>(block) * 2 * B * z_dim_), host_k_.resize(static_cast<size_t>(block) * 2 * B);
+  host_weight_.resize(static_cast<size_t>(block) * loss_rows);
 }
 
 void Feasibility::LoadBatch(const Batch& batch, int batch_member) {
@@ -54,8 +55,13 @@ void Feasibility::LoadBatch(const Batch& batch, int batch_member) {
   kernels_->Upload(rows(batch.failure_cost, F), cost_.Rows(B, F));
   kernels_->Upload(rows(batch.absorbing, B), absorbing_.Rows(0, B));
   kernels_->Upload(rows(batch.failure_absorbing, F), absorbing_.Rows(B, F));
-  for (int m = 0; m < failure_weight_.members; ++m) host_k_[m] = batch.failure_weight[batch_member + m];
-  kernels_->Upload(host_k_.data(), failure_weight_);
+  for (int m = 0; m < row_weight_.members; ++m) {
+    const int count = batch.failure_weight[batch_member + m] > 0 ? B + F : B;
+    float* const weights = &host_weight_[static_cast<size_t>(m) * (B + F)];
+    std::fill_n(weights, count, 1.0f / static_cast<float>(count));
+    std::fill_n(weights + count, B + F - count, 0.0f);
+  }
+  kernels_->Upload(host_weight_.data(), row_weight_);
 }
 
 void Feasibility::Risk(const FloatView& parameters, int first_member, const std::vector<float>* states,
@@ -164,8 +170,7 @@ void GaussianFeasibility::LossGradient(const FloatView& parameters, const FloatV
                               log_std_.target_tape.out,
                               cost_,
                               absorbing_,
-                              failure_weight_,
-                              batch_,
+                              row_weight_,
                               discount_};
   cost_kernels_->GaussianLoss(mean_.loss_rows.out, log_std_.loss_rows.out, target, mean_.d_out, log_std_.d_out, loss);
   const FloatView z = z_.Rows(batch_, batch_ + failures_);

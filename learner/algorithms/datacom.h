@@ -64,15 +64,16 @@ class Feasibility {
   int member_ = 0;  // first of the block
   double discount_ = 0;
   Kernels* kernels_ = nullptr;
-  FloatView z_;       // [block, B + B + F, q + x]: s', s, failure rows
-  FloatView next_z_;  // [block, B + F, q + x]: s', next of failure rows
-  FloatView cost_, absorbing_, ones_;
-  DoubleView failure_weight_, no_delta_;
+  FloatView z_;                                     // [block, B + B + F, q + x]: s', s, failure rows
+  FloatView next_z_;                                // [block, B + F, q + x]: s', next of failure rows
+  FloatView cost_, absorbing_, row_weight_, ones_;  // the first three of s and the failure rows, as in GaussianTarget
+  DoubleView no_delta_;
   DoubleView k_, J_;
 
  private:
-  std::vector<float> host_z_;   // [block, 2B, q + x]
-  std::vector<double> host_k_;  // [block, 2B]
+  std::vector<float> host_z_;       // [block, 2B, q + x]
+  std::vector<double> host_k_;      // [block, 2B]
+  std::vector<float> host_weight_;  // [block, B + F]
 };
 
 class Datacom : public SoftActorCritic {

@@ -147,7 +147,7 @@ class Wcsac : public LagSac {
  private:
   FloatView margin_;                       // [M, 1, 1]
   FloatView executed_cvar_, stored_cvar_;  // [block, B, 1]
-  DoubleView no_failures_;                 // [block, 1, 1]
+  FloatView row_weight_;                   // [block, B, 1]: all rows count
 };
 
 constexpr int kMean = 0, kSpread = 1;
@@ -159,7 +159,9 @@ Wcsac::Wcsac(const AlgorithmConfig& config) : LagSac(config, {"cost_critic.mean"
                            [](const v1::Hyper& hyper) { return GaussianRiskMargin(hyper.accepted_risk()); });
   executed_cvar_ = kernels_->NewFloats(block_, batch_, 1);
   stored_cvar_ = kernels_->NewFloats(block_, batch_, 1);
-  no_failures_ = kernels_->NewDoubles(block_, 1, 1);
+  row_weight_ = kernels_->NewFloats(block_, batch_, 1);
+  const std::vector<float> weights(static_cast<size_t>(block_) * batch_, 1.0f / static_cast<float>(batch_));
+  kernels_->Upload(weights.data(), row_weight_);
 }
 
 FloatView Wcsac::ExecutedCost() {
@@ -179,14 +181,9 @@ void Wcsac::SpreadCostGradient() {  // the gradient for the mean is the gradient
 }
 
 void Wcsac::CostLoss(const FloatView& cost, const DoubleView& loss) {
-  const GaussianTarget target{GaussianHead::kCost,
-                              cost_critics_.next(kMean),
-                              cost_critics_.next(kSpread),
-                              cost,
-                              critic_input().absorbing,
-                              no_failures_,
-                              batch_,
-                              config_.learner.discount()};
+  const GaussianTarget target{
+      GaussianHead::kCost, cost_critics_.next(kMean), cost_critics_.next(kSpread), cost, critic_input().absorbing,
+      row_weight_,         config_.learner.discount()};
   cost_kernels_->GaussianLoss(cost_critics_.stored(kMean), cost_critics_.stored(kSpread), target,
                               cost_critics_.d_out(kMean), cost_critics_.d_out(kSpread), loss);
 }

@@ -101,8 +101,7 @@ GoldenReport CheckGaussianLoss(const json& cases, const std::string& kind) {
                                 upload(spread_output(next_name)),
                                 upload(Floats(c.at("cost"))),
                                 upload(Floats(c.at("absorbing"))),
-                                Scalar(kernels.get(), 0),
-                                rows,
+                                upload(std::vector<float>(rows, 1.0f / static_cast<float>(rows))),
                                 c.at("gamma")};
     kernels->Group<CostKernels>()->GaussianLoss(upload(mean_output("pred_mean")), upload(spread_output(spread_name)),
                                                 target, d_mean, d_spread, loss);
@@ -266,9 +265,10 @@ GoldenReport CheckQuantileLoss(const json& cases, const std::string& kind) {
     };
     const FloatView d_value = kernels->NewFloats(1, rows * count, 1);
     const DoubleView loss = Scalar(kernels.get(), 0);
+    const std::vector<float> weights(rows, 1.0f / static_cast<float>(rows));
     kernels->Group<QuantileKernels>()->QuantileLoss(shifted("q"), shifted("target"),
                                                     Upload(kernels.get(), Floats(c.at("tau")), rows, count),
-                                                    Scalar(kernels.get(), 0), rows, d_value, loss);
+                                                    Upload(kernels.get(), weights, rows, 1), d_value, loss);
     const double golden_loss = c.at("loss");
     report.Check(std::abs(Value(kernels.get(), loss) - golden_loss) <= 2e-5 * (1 + std::abs(golden_loss)),
                  label + ": loss is off");
