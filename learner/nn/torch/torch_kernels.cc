@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "learner/nn/kernels.h"
+#include "learner/nn/torch/device_memory.h"
 #include "learner/nn/torch/staging.h"
 #include "learner/nn/torch/torch_impl.h"
 #include "learner/nn/torch_errors.h"
@@ -138,16 +139,12 @@ class TorchKernels : public TorchImpl<Kernels> {
   explicit TorchKernels(const std::string& device)
       : TorchImpl(DeviceOf(device)),
         betas_(at::tensor({0.9, 0.999}, at::kDouble).view({1, 1, 2}).to(this->device())),
-        epsilon_(at::full({1}, 1e-8, at::TensorOptions().dtype(at::kFloat).device(this->device()))) {}
+        epsilon_(at::full({1}, 1e-8, at::TensorOptions().dtype(at::kFloat).device(this->device()))),
+        memory_(this->device()) {}
 
   int BlockSize(int members) const override { return members; }
 
-  void* Allocate(size_t bytes) override {
-    const int64_t doubles = static_cast<int64_t>(bytes / 8 + 8);
-    const at::Device place = device().is_meta() ? at::Device(at::kCPU) : device();  // "meta" has no addresses for views
-    allocations_.push_back(at::zeros({doubles}, at::TensorOptions().dtype(at::kDouble).device(place)));
-    return allocations_.back().data_ptr();
-  }
+  void* Allocate(size_t bytes) override { return memory_.Allocate(bytes); }
 
   void Upload(const float* packed, const FloatView& to) override { UploadTo(packed, to); }
   void Upload(const double* packed, const DoubleView& to) override { UploadTo(packed, to); }
@@ -173,7 +170,7 @@ class TorchKernels : public TorchImpl<Kernels> {
 
   void Run(int plan, const std::function<void()>& load, const std::function<void()>& compute) override {
     const at::NoGradGuard no_grad;
-    Plan& work = plans_.try_emplace(plan, device()).first->second;
+    Plan& work = plans_.try_emplace(plan, memory_).first->second;
     work.staging.Begin();
     staging_ = &work.staging;
     try {
@@ -416,13 +413,13 @@ class TorchKernels : public TorchImpl<Kernels> {
   }
 
   struct Plan {
-    explicit Plan(const at::Device& device) : staging(device) {}
+    explicit Plan(const DeviceMemory& memory) : staging(memory) {}
     Staging staging;
     std::unique_ptr<Graph> graph;  // none on the CPU
   };
 
   const at::Tensor betas_, epsilon_;  // of Adam
-  std::vector<at::Tensor> allocations_;
+  DeviceMemory memory_;
   std::map<int, Plan> plans_;
   Staging* staging_ = nullptr;  // of the plan that loads
 };
