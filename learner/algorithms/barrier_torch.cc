@@ -25,13 +25,13 @@ class BarrierTorch : public TorchImpl<BarrierKernels> {
     const at::Tensor safe_share = share(In::kSafeWeight, safe), unsafe_share = share(In::kUnsafeWeight, unsafe);
     const at::Tensor safe_excess = at::relu(number(In::kMargin) + V), unsafe_excess = at::relu(number(In::kMargin) - V);
 
-    const at::Tensor L = at::matmul(J.unsqueeze(2), G).squeeze(2), step = number(In::kPenalty) / 2 * L;
+    const at::Tensor L = TimesMatrix(J, G), step = number(In::kPenalty) / 2 * L;
     const at::Tensor wanted = Of(in.action) - step, action = at::maximum(at::minimum(wanted, high), low);
     const at::Tensor phi = number(In::kDecay) * V + (J * f).sum(2, /*keepdim=*/true) + (L * action).sum(2, true);
     const at::Tensor relaxed = (number(In::kRelaxationWeight) / rows) * phi.gt(0).to(at::kDouble);
     const at::Tensor inside = action.eq(wanted).to(at::kDouble);
     const at::Tensor d_L = action - inside * step;
-    const at::Tensor d_J = relaxed * (f + at::matmul(G, d_L.unsqueeze(3)).squeeze(3));
+    const at::Tensor d_J = relaxed * (f + TimesMatrix(d_L, G.transpose(2, 3)));
     Of(d_slope).copy_(d_J);
     Of(d_value).copy_(safe_share * safe_excess.gt(0) - unsafe_share * unsafe_excess.gt(0) +
                       relaxed * number(In::kDecay));

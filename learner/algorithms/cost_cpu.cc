@@ -20,18 +20,18 @@ class CostCpu : public CpuImpl<CostKernels> {
     }
   }
 
-  void CostRisk(const FloatView& mean, const FloatView& spread, const DoubleView& margin,
+  void CostRisk(const FloatView& mean, const FloatView& spread, const FloatView& margin,
                 const FloatView& cvar) override {
     for (int m = 0; m < cvar.members; ++m) {
-      const float weight = static_cast<float>(margin.at(m));
+      const float weight = margin.at(m);
       for (int r = 0; r < cvar.rows; ++r) cvar.at(m, r) = mean.at(m, r) + weight * Softplus(spread.at(m, r));
     }
   }
 
-  void CostRiskGradient(const FloatView& d_cvar, const FloatView& spread, const DoubleView& margin,
+  void CostRiskGradient(const FloatView& d_cvar, const FloatView& spread, const FloatView& margin,
                         const FloatView& d_spread) override {
     for (int m = 0; m < d_cvar.members; ++m) {
-      const float weight = static_cast<float>(margin.at(m));
+      const float weight = margin.at(m);
       for (int r = 0; r < d_cvar.rows; ++r) {
         d_spread.at(m, r) = d_cvar.at(m, r) * weight * SoftplusSlope(spread.at(m, r));
       }
@@ -65,11 +65,11 @@ class CostCpu : public CpuImpl<CostKernels> {
   }
 
   void GaussianRisk(const FloatView& mean, const FloatView& log_std, const FloatView& mean_gradient,
-                    const FloatView& log_std_gradient, const DoubleView& margin, const DoubleView& delta,
+                    const FloatView& log_std_gradient, const FloatView& margin, const DoubleView& delta,
                     const DoubleView& k, const DoubleView& J) override {
     const FloatView value = Temporary(0, mean), slope = Temporary(1, mean), spread = Temporary(2, mean);
     for (int m = 0; m < mean.members; ++m) {
-      const float weight = static_cast<float>(margin.at(m));
+      const float weight = margin.at(m);
       Apply(loops_.softplus, mean, value, m);
       Apply(loops_.sigmoid, mean, slope, m);
       for (int r = 0; r < mean.rows; ++r) spread.at(m, r) = Clamp(log_std.at(m, r), -20, 2);
@@ -94,7 +94,7 @@ class CostCpu : public CpuImpl<CostKernels> {
     const FloatView& read = feasibility ? mean : spread;
     const FloatView& next_read = feasibility ? target.next_mean : target.next_spread;
     for (int m = 0; m < mean.members; ++m) {
-      const int rows = target.failure_weight.at(m) > 0 ? mean.rows : target.main_rows;
+      const int rows = RowsThatCount(target.row_weight, m);
       Apply(loops_.softplus, read, softplus, m);
       Apply(loops_.sigmoid, read, softplus_slope, m);
       Apply(loops_.softplus, next_read, next_softplus, m);

@@ -19,13 +19,13 @@ enum class GaussianHead {
   kCost,
 };
 
-// The batch of a fit: main rows first, then failure rows.
+// The batch of a fit, [members, rows, 1].
 struct GaussianTarget {
   GaussianHead head;
-  FloatView next_mean, next_spread;  // [members, rows, 1] target net's linear outputs at the next state
-  FloatView cost, absorbing;         // [members, rows, 1]; negative costs count as 0
-  DoubleView failure_weight;         // [members, 1, 1]: failure rows count if 1
-  int main_rows = 0;
+  FloatView next_mean, next_spread;  // target net's linear outputs at the next state
+  FloatView cost, absorbing;         // negative costs count as 0
+  // Rows that count come first and have the weight 1 / their number. The others have 0, and finite numbers.
+  FloatView row_weight;
   double discount = 0;
 };
 
@@ -34,11 +34,11 @@ class CostKernels : public KernelGroup {
   // y = max(cost, 0) + discount (1 - absorbing) next.
   virtual void CostTarget(const FloatView& cost, const FloatView& absorbing, const FloatView& next, double discount,
                           const FloatView& y) = 0;
-  // CVaR of GaussianHead::kCost.
-  virtual void CostRisk(const FloatView& mean, const FloatView& spread, const DoubleView& margin,
+  // CVaR of GaussianHead::kCost. margin: [members, 1, 1].
+  virtual void CostRisk(const FloatView& mean, const FloatView& spread, const FloatView& margin,
                         const FloatView& cvar) = 0;
   // Computes the gradient for the spread from the gradient for the CVaR, which is also the gradient for the mean.
-  virtual void CostRiskGradient(const FloatView& d_cvar, const FloatView& spread, const DoubleView& margin,
+  virtual void CostRiskGradient(const FloatView& d_cvar, const FloatView& spread, const FloatView& margin,
                                 const FloatView& d_spread) = 0;
   // Multiplier softplus(raw) of the constraint mean_cost <= limit: the gradient of softplus(raw) * (limit - mean_cost)
   // for raw, and the weight of cost in the actor's loss, price = softplus(raw) - damping * (limit - mean_cost).
@@ -52,7 +52,7 @@ class CostKernels : public KernelGroup {
   // Constraint k = mean + margin * standard deviation - delta of GaussianHead::kFeasibility, and its Jacobian for z,
   // from the Jacobians of the linear outputs. margin, delta: [members, 1, 1].
   virtual void GaussianRisk(const FloatView& mean, const FloatView& log_std, const FloatView& mean_gradient,
-                            const FloatView& log_std_gradient, const DoubleView& margin, const DoubleView& delta,
+                            const FloatView& log_std_gradient, const FloatView& margin, const DoubleView& delta,
                             const DoubleView& k, const DoubleView& J) = 0;
   // Squared 2-Wasserstein loss [members, 1, 1] and gradients for the online net's linear outputs [members, rows, 1].
   virtual void GaussianLoss(const FloatView& mean, const FloatView& spread, const GaussianTarget& target,

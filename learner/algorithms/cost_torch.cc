@@ -13,14 +13,16 @@ class CostTorch : public TorchImpl<CostKernels> {
     Of(y).copy_(at::clamp_min(Of(cost), 0) + discount * (1 - Of(absorbing)) * Of(next));
   }
 
-  void CostRisk(const FloatView& mean, const FloatView& spread, const DoubleView& margin,
+  void CostRisk(const FloatView& mean, const FloatView& spread, const FloatView& margin,
                 const FloatView& cvar) override {
-    Of(cvar).copy_(Of(mean) + Of(margin).to(at::kFloat) * at::softplus(Of(spread)));
+    at::Tensor out = Of(cvar);
+    at::addcmul_out(out, Of(mean), Of(margin), at::softplus(Of(spread)));
   }
 
-  void CostRiskGradient(const FloatView& d_cvar, const FloatView& spread, const DoubleView& margin,
+  void CostRiskGradient(const FloatView& d_cvar, const FloatView& spread, const FloatView& margin,
                         const FloatView& d_spread) override {
-    Of(d_spread).copy_(Of(d_cvar) * Of(margin).to(at::kFloat) * at::sigmoid(Of(spread)));
+    at::Tensor out = Of(d_spread);
+    at::mul_out(out, Of(d_cvar) * Of(margin), at::sigmoid(Of(spread)));
   }
 
   void Multiplier(const FloatView& raw, const DoubleView& mean_cost, const DoubleView& limit, const DoubleView& damping,
@@ -38,46 +40,43 @@ class CostTorch : public TorchImpl<CostKernels> {
   }
 
   void GaussianRisk(const FloatView& mean, const FloatView& log_std, const FloatView& mean_gradient,
-                    const FloatView& log_std_gradient, const DoubleView& margin, const DoubleView& delta,
+                    const FloatView& log_std_gradient, const FloatView& margin, const DoubleView& delta,
                     const DoubleView& k, const DoubleView& J) override {
-    const at::Tensor o = Of(mean), l = Of(log_std);
-    const at::Tensor spread = Of(margin).to(at::kFloat) * at::exp(at::clamp(l, -20, 2));
-    Of(k).copy_((at::softplus(o) + spread).to(at::kDouble) - Of(delta));
-    const at::Tensor log_std_slope = spread.masked_fill(at::clamp(l, -20, 2).ne(l), 0);
+    const at::Tensor o = Of(mean), l = Of(log_std), clamped = at::clamp(l, -20, 2);
+    const at::Tensor spread = at::exp(clamped).mul_(Of(margin));
+    at::Tensor constraint = Of(k);
+    at::sub_out(constraint, at::softplus(o).add_(spread), Of(delta));
+    const at::Tensor log_std_slope = spread.masked_fill_(clamped.ne(l), 0);
     Of(J).copy_((at::sigmoid(o) * Of(mean_gradient)).addcmul_(log_std_slope, Of(log_std_gradient)));
   }
 
   void GaussianLoss(const FloatView& mean, const FloatView& spread, const GaussianTarget& target,
                     const FloatView& d_mean, const FloatView& d_spread, const DoubleView& loss) override {
     const bool feasibility = target.head == GaussianHead::kFeasibility;
-    const double gamma = target.discount, floor = feasibility ? 1e-4 : 1e-8;
-    const at::Tensor o = Of(mean), s = Of(spread), next_s = Of(target.next_spread), zero = at::zeros_like(o);
-    const at::Tensor cost = at::clamp_min(Of(target.cost), 0), ends = Of(target.absorbing).ne(0);
-    at::Tensor value = o, slope = at::ones_like(o), next = Of(target.next_mean), std, spread_slope, next_variance;
+    const double gamma = target.discount;
+    const at::Tensor o = Of(mean), s = Of(spread), next = Of(target.next_mean), next_s = Of(target.next_spread);
+    const at::Tensor cost = at::clamp_min(Of(target.cost), 0), left = at::rsub(Of(target.absorbing), 1).mul_(gamma);
+    const at::Tensor value = feasibility ? at::softplus(o) : o;
+    const at::Tensor y = at::addcmul(cost, left, feasibility ? at::softplus(next) : next);
+    const at::Tensor mean_error = value - y, square = mean_error * mean_error;
+    at::Tensor std, spread_slope, variance;  // variance: second moment of the target - value^2
     if (feasibility) {
-      value = at::softplus(o), slope = at::sigmoid(o);
       std = spread_slope = at::exp(s);
-      next = at::softplus(next), next_variance = at::exp(2 * next_s);
+      const at::Tensor next_std = at::exp(next_s).mul_(left);
+      variance = at::addcmul(y * y, value, value, /*value=*/-1).addcmul_(next_std, next_std).clamp_(1e-4, 1e8);
+      variance = at::where(Of(target.absorbing).ne(0), square, variance);
     } else {
-      const at::Tensor raw = at::softplus(s);
-      std = at::clamp(raw, 1e-4, 1e4), spread_slope = at::where(std.eq(raw), at::sigmoid(s), zero);
-      next_variance = at::clamp(at::square(at::softplus(next_s)), 1e-8, 1e8);
+      const at::Tensor raw = at::softplus(s), next_std = at::softplus(next_s).clamp_(1e-4, 1e4).mul_(gamma);
+      std = at::clamp(raw, 1e-4, 1e4), spread_slope = at::sigmoid(s).masked_fill_(std.ne(raw), 0);
+      const at::Tensor ahead = at::add(cost, next, gamma);
+      variance = at::addcmul(ahead * ahead, value, value, /*value=*/-1).addcmul_(next_std, next_std).clamp_(1e-8, 1e8);
     }
-    const at::Tensor y = at::where(ends, cost, cost + gamma * next);
-    const at::Tensor second = cost * cost + 2 * gamma * cost * next + gamma * gamma * (next_variance + next * next);
-    at::Tensor variance = at::clamp(second - value * value, floor, 1e8);
-    if (feasibility) variance = at::where(ends, (cost - value) * (cost - value), variance);
-    const at::Tensor mean_error = value - y, std_error = std - at::sqrt(variance);
-    const at::Tensor present = Of(target.failure_weight).gt(0);  // [members, 1, 1]
-    const int64_t failures = mean.rows - target.main_rows;
-    const at::Tensor count = target.main_rows + failures * present.to(at::kDouble);
-    const at::Tensor main = at::arange(mean.rows, o.options()).lt(target.main_rows).view({1, mean.rows, 1});
-    const at::Tensor used = main.logical_or(present);
-    const at::Tensor scale = (2 / count).to(at::kFloat);
-    Of(d_mean).copy_(at::where(used, scale * mean_error * slope, zero));
-    Of(d_spread).copy_(at::where(used, scale * std_error * spread_slope, zero));
-    const at::Tensor squares = at::where(used, mean_error * mean_error + std_error * std_error, zero);
-    Of(loss).copy_(squares.to(at::kDouble).sum(1, true) / count);
+    const at::Tensor std_error = std - variance.sqrt_(), weight = Of(target.row_weight), twice = weight * 2;
+    at::Tensor d_value = Of(d_mean), d_std = Of(d_spread), sum = Of(loss);
+    at::mul_out(d_value, mean_error, twice);
+    if (feasibility) d_value.mul_(at::sigmoid(o));
+    at::mul_out(d_std, std_error * twice, spread_slope);
+    at::sum_out(sum, at::addcmul(square, std_error, std_error).mul_(weight), 1, /*keepdim=*/true, at::kDouble);
   }
 };
 

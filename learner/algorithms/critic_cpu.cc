@@ -18,16 +18,20 @@ class CriticCpu : public CpuImpl<CriticKernels> {
     }
   }
 
-  void SquaredLoss(const FloatView& q, const FloatView& y, double weight, const FloatView& d_q,
-                   const DoubleView& loss) override {
+  void SquaredLoss(const FloatView& q, const FloatView& y, const FloatView& d_q, const DoubleView& loss) override {
+    const int rows = q.cols;
+    const double weight = 1.0 / q.rows;
     for (int m = 0; m < q.members; ++m) {
-      double sum = 0;
-      for (int r = 0; r < q.rows; ++r) {
-        const float error = q.at(m, r) - y.at(m, r);
-        d_q.at(m, r) = 2 * error / q.rows;
-        sum += static_cast<double>(error) * error;
+      loss.at(m) = 0;
+      for (int net = 0; net < q.rows; ++net) {
+        double sum = 0;
+        for (int r = 0; r < rows; ++r) {
+          const float error = q.at(m, net, r) - y.at(m, r);
+          d_q.at(m, net, r) = 2 * error / rows;
+          sum += static_cast<double>(error) * error;
+        }
+        loss.at(m) += weight * sum / rows;
       }
-      loss.at(m) += weight * sum / q.rows;
     }
   }
 
@@ -44,19 +48,23 @@ class CriticCpu : public CpuImpl<CriticKernels> {
     }
   }
 
-  void CriticValues(const FloatView& q0, const FloatView& q1, const DoubleView& scale, const DoubleView& mean,
-                    const DoubleView& least, const DoubleView& gap) override {
-    for (int m = 0; m < q0.members; ++m) {
+  void CriticValues(const FloatView& q, const DoubleView& scale, const DoubleView& mean, const DoubleView& least,
+                    const DoubleView& gap) override {
+    const int rows = q.cols, last = q.rows - 1;
+    for (int m = 0; m < q.members; ++m) {
       double sum = 0, apart = 0;
-      float smallest = q0.at(m);
-      for (int r = 0; r < q0.rows; ++r) {
-        const float a = q0.at(m, r), b = q1.at(m, r);
-        sum += static_cast<double>(a) + b;
-        apart += std::abs(a - b);
-        smallest = std::min(smallest, std::min(a, b));
+      float smallest = q.at(m);
+      for (int r = 0; r < rows; ++r) {
+        double of_row = 0;
+        for (int net = 0; net <= last; ++net) {
+          of_row += q.at(m, net, r);
+          smallest = std::min(smallest, q.at(m, net, r));
+        }
+        sum += of_row;
+        apart += std::abs(q.at(m, 0, r) - q.at(m, last, r));
       }
-      mean.at(m) = sum / (2 * q0.rows) / scale.at(m);
-      gap.at(m) = apart / q0.rows / scale.at(m);
+      mean.at(m) = sum / (q.rows * rows) / scale.at(m);
+      gap.at(m) = apart / rows / scale.at(m);
       least.at(m) = smallest / scale.at(m);
     }
   }

@@ -30,20 +30,21 @@ CriticSettings CriticSettings::Make(const AlgorithmConfig& config, Kernels* kern
   // The defaults are no bounds, so that a target that overflows is not hidden.
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const v1::Hyper& none = v1::Hyper::default_instance();
-  const auto floor = [&](const v1::Hyper& own) {
-    return own.return_floor() == none.return_floor() ? -kInfinity : own.return_floor();
+  const auto low = [&](const v1::Hyper& own) {
+    return own.return_floor() == none.return_floor() ? -kInfinity : own.reward_scale() * own.return_floor();
   };
-  const auto ceiling = [&](const v1::Hyper& own) {
-    return own.return_ceiling() == none.return_ceiling() ? kInfinity : own.return_ceiling();
+  const auto high = [&](const v1::Hyper& own) {
+    return own.return_ceiling() == none.return_ceiling() ? kInfinity : own.reward_scale() * own.return_ceiling();
   };
-  return {NewScalar(config, kernels, &v1::Hyper::critic_pessimism),
-          NewScalar(config, kernels, &v1::Hyper::reward_scale), NewScalar(config, kernels, floor),
-          NewScalar(config, kernels, ceiling)};
+  const auto larger = [](const v1::Hyper& own) { return (1 - own.critic_pessimism()) / 2; };
+  return {NewFloatScalar(config, kernels, larger), NewScalar(config, kernels, &v1::Hyper::reward_scale),
+          NewFloatScalar(config, kernels, &v1::Hyper::reward_scale), NewFloatScalar(config, kernels, low),
+          NewFloatScalar(config, kernels, high)};
 }
 
 CriticSettings CriticSettings::Members(int first, int count) const {
-  return {pessimism.Members(first, count), reward_scale.Members(first, count), return_floor.Members(first, count),
-          return_ceiling.Members(first, count)};
+  return {larger.Members(first, count), reward_scale.Members(first, count), scale.Members(first, count),
+          low.Members(first, count), high.Members(first, count)};
 }
 
 void CriticEnsemble::Declare(const std::vector<std::string>& names, CriticKind kind, const AlgorithmConfig& config,
@@ -66,13 +67,17 @@ void CriticEnsemble::MakeWorkspace(const AlgorithmConfig& config, int64_t target
   kernels_ = kernels;
   critic_kernels_ = kernels->Group<CriticKernels>();
   batch_ = BatchSize(config), obs_dim_ = config.obs_dim;
-  for (Net& net : nets_) {
+  outputs_ = kernels->NewFloats(block, nets(), 2 * batch_);
+  d_outputs_ = kernels->NewFloats(block, nets(), batch_);
+  for (int i = 0; i < nets(); ++i) {
+    Net& net = nets_[i];
     net.target = net.online.Shifted(target_first);
     net.tape = kernels->NewTape(net.online, block, 2 * batch_);
+    net.tape.out = outputs_.Rows(i, 1).AsColumn();
     net.executed = net.tape.Rows(0, batch_);
     net.stored = net.tape.Rows(batch_, batch_);
     net.target_tape = kernels->NewTape(net.target, block, batch_);
-    net.d_out = kernels->NewFloats(block, batch_, 1);
+    net.d_out = d_outputs_.Rows(i, 1).AsColumn();
   }
 }
 
@@ -114,8 +119,7 @@ void CriticEnsemble::ParameterGradient(const FloatView& parameters, const Critic
 
 void CriticEnsemble::Regress(const FloatView& parameters, const CriticInput& input, const FloatView& y,
                              const FloatView& gradients, const DoubleView& loss) {
-  kernels_->SetZero(loss);
-  for (const Net& net : nets_) critic_kernels_->SquaredLoss(net.stored.out, y, 1.0 / nets(), net.d_out, loss);
+  critic_kernels_->SquaredLoss(stored(), y, d_outputs_, loss);
   ParameterGradient(parameters, input, gradients);
 }
 

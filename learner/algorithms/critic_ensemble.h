@@ -30,11 +30,13 @@ struct CriticInput {
 
 // How twin critics are trained: settings of the members, [M, 1, 1].
 struct CriticSettings {
-  DoubleView pessimism, reward_scale, return_floor, return_ceiling;
+  FloatView larger;            // (1 - critic_pessimism) / 2, as in TwinValues
+  DoubleView reward_scale;     // divides the critics' values in statistics
+  FloatView scale, low, high;  // of targets: reward_scale, and what it makes of return_floor and return_ceiling
   static CriticSettings Make(const AlgorithmConfig& config, Kernels* kernels);
   CriticSettings Members(int first, int count) const;
   TargetStep Step(const CriticInput& input, double discount) const {
-    return {input.reward, input.absorbing, reward_scale, return_floor, return_ceiling, discount};
+    return {input.reward, input.absorbing, scale, low, high, discount};
   }
 };
 
@@ -61,9 +63,10 @@ class CriticEnsemble {
   const FloatView& executed(int i) const { return nets_[i].executed.out; }
   const FloatView& stored(int i) const { return nets_[i].stored.out; }
   const FloatView& next(int i) const { return nets_[i].target_tape.out; }
+  FloatView stored() const { return outputs_.Cols(batch_, batch_); }  // of all nets, [block, nets, B]
   // Values of the first two nets as a pair.
-  TwinValues ExecutedTwins(const CriticSettings& block) const { return {executed(0), executed(1), block.pessimism}; }
-  TwinValues NextTwins(const CriticSettings& block) const { return {next(0), next(1), block.pessimism}; }
+  TwinValues ExecutedTwins(const CriticSettings& block) const { return {executed(0), executed(1), block.larger}; }
+  TwinValues NextTwins(const CriticSettings& block) const { return {next(0), next(1), block.larger}; }
 
   // Gradient of an objective for the output of net i, [block, B, 1]; filled before the two calls below. Each of them is
   // made at most once after its rows were evaluated (Kernels::Adjoint).
@@ -88,6 +91,9 @@ class CriticEnsemble {
   Kernels* kernels_ = nullptr;
   CriticKernels* critic_kernels_ = nullptr;
   std::vector<Net> nets_;
+  // The nets' outputs and the gradients for them, side by side, so that one kernel call serves all nets.
+  FloatView outputs_;    // [block, nets, 2B]: executed and stored actions
+  FloatView d_outputs_;  // [block, nets, B]
 };
 
 }  // namespace datacom::learner

@@ -1,4 +1,5 @@
-// Losses and targets that all critics share. Values q and targets y are [members, rows, 1].
+// Losses and targets that all critics share. Targets y, and the values of one net, are [members, rows, 1]; values q of
+// several nets are [members, nets, rows].
 #ifndef DATACOM_LEARNER_ALGORITHMS_CRITIC_KERNELS_H_
 #define DATACOM_LEARNER_ALGORITHMS_CRITIC_KERNELS_H_
 
@@ -6,32 +7,31 @@
 
 namespace datacom::learner {
 
-// The value of a pair of critics: min + (1 - pessimism) / 2 (max - min). Pessimism 1 is the minimum, 0 the mean. NaN if
-// one of them is NaN.
+// The value of a pair of critics: min + larger (max - min). NaN if one of them is NaN.
 struct TwinValues {
   FloatView q0, q1;
-  DoubleView pessimism;  // [members, 1, 1]
+  FloatView larger;  // [members, 1, 1] share of the larger critic: 0 is the minimum, 1/2 the mean
 };
 
-// A step of the rows: y = clamp(scale reward + discount (1 - absorbing) v, scale least, scale most) with the value v of
-// the next state. NaN stays NaN.
+// A step of the rows: y = clamp(scale reward + discount (1 - absorbing) v, least, most) with the value v of the next
+// state. NaN stays NaN.
 struct TargetStep {
   FloatView reward, absorbing;
-  DoubleView scale, least, most;  // [members, 1, 1]
+  FloatView scale, least, most;  // [members, 1, 1]
   double discount = 0;
 };
 
 class CriticKernels : public KernelGroup {
  public:
   virtual void TwinTarget(const TargetStep& step, const TwinValues& next, const FloatView& y) = 0;
-  // loss += weight * mean (q - y)^2; d_q = 2 (q - y) / rows.
-  virtual void SquaredLoss(const FloatView& q, const FloatView& y, double weight, const FloatView& d_q,
-                           const DoubleView& loss) = 0;
+  // loss = mean (q - y)^2 over nets and rows; d_q = 2 (q - y) / rows, the gradient of each net's own mean.
+  virtual void SquaredLoss(const FloatView& q, const FloatView& y, const FloatView& d_q, const DoubleView& loss) = 0;
   // loss += weight * mean(x), and the gradient of that for x.
   virtual void WeightedMean(const FloatView& x, const DoubleView& weight, const FloatView& d_x,
                             const DoubleView& loss) = 0;
-  // The mean of both critics' values, the smallest value, and the mean of |q0 - q1|, each divided by scale.
-  virtual void CriticValues(const FloatView& q0, const FloatView& q1, const DoubleView& scale, const DoubleView& mean,
+  // The mean of all values, the smallest one, and the mean distance of the first net from the last, each divided by
+  // scale.
+  virtual void CriticValues(const FloatView& q, const DoubleView& scale, const DoubleView& mean,
                             const DoubleView& least, const DoubleView& gap) = 0;
 };
 

@@ -8,14 +8,14 @@ class CriticTorch : public TorchImpl<CriticKernels> {
   using TorchImpl::TorchImpl;
 
   void TwinTarget(const TargetStep& step, const TwinValues& next, const FloatView& y) override {
-    Of(y).copy_(TargetOf(step, ValueOf(next, device()), device()));
+    WriteTarget(step, ValueOf(next, device()), y, device());
   }
 
-  void SquaredLoss(const FloatView& q, const FloatView& y, double weight, const FloatView& d_q,
-                   const DoubleView& loss) override {
-    const at::Tensor error = Of(q) - Of(y);
-    Of(d_q).copy_(2 * error / q.rows);
-    Of(loss).add_(weight * MeanRows(error * error));
+  void SquaredLoss(const FloatView& q, const FloatView& y, const FloatView& d_q, const DoubleView& loss) override {
+    at::Tensor error = Of(d_q), mean = Of(loss);
+    at::sub_out(error, Of(q), Of(y).transpose(1, 2));
+    at::mean_out(mean, error * error, at::IntArrayRef({1, 2}), /*keepdim=*/true, at::kDouble);
+    error.mul_(2.0 / q.cols);
   }
 
   void WeightedMean(const FloatView& x, const DoubleView& weight, const FloatView& d_x,
@@ -24,12 +24,14 @@ class CriticTorch : public TorchImpl<CriticKernels> {
     Of(loss).add_(Of(weight) * MeanRows(Of(x)));
   }
 
-  void CriticValues(const FloatView& q0, const FloatView& q1, const DoubleView& scale, const DoubleView& mean,
-                    const DoubleView& least, const DoubleView& gap) override {
-    const at::Tensor a = Of(q0).to(at::kDouble), b = Of(q1).to(at::kDouble);
-    Of(mean).copy_((a + b).mean(1, /*keepdim=*/true) / 2 / Of(scale));
-    Of(least).copy_(at::amin(at::minimum(a, b), 1, /*keepdim=*/true) / Of(scale));
-    Of(gap).copy_(at::abs(a - b).mean(1, /*keepdim=*/true) / Of(scale));
+  void CriticValues(const FloatView& q, const DoubleView& scale, const DoubleView& mean, const DoubleView& least,
+                    const DoubleView& gap) override {
+    const at::Tensor values = Of(q).to(at::kDouble);
+    const at::Tensor apart = (values.narrow(1, 0, 1) - values.narrow(1, q.rows - 1, 1)).abs_();
+    at::Tensor means = Of(mean), smallest = Of(least), gaps = Of(gap);
+    at::div_out(means, values.mean({1, 2}, /*keepdim=*/true), Of(scale));
+    at::div_out(smallest, at::amin(values, {1, 2}, /*keepdim=*/true), Of(scale));
+    at::div_out(gaps, apart.mean({1, 2}, /*keepdim=*/true), Of(scale));
   }
 };
 

@@ -30,14 +30,14 @@ void Feasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t target_fi
   next_z_ = kernels->NewFloats(block, loss_rows, z_dim_);
   cost_ = kernels->NewFloats(block, loss_rows, 1);
   absorbing_ = kernels->NewFloats(block, loss_rows, 1);
-  failure_weight_ = kernels->NewDoubles(block, 1, 1);
+  row_weight_ = kernels->NewFloats(block, loss_rows, 1);
   no_delta_ = kernels->NewDoubles(block, 1, 1);
   ones_ = kernels->NewFloats(block, B + loss_rows, 1);
   const std::vector<float> ones(static_cast<size_t>(block) * (B + loss_rows), 1.0f);
   kernels->Upload(ones.data(), ones_);
   k_ = kernels->NewDoubles(block, 2 * B, 1), J_ = kernels->NewDoubles(block, 2 * B, z_dim_);
   host_z_.resize(static_cast<size_t>(block) * 2 * B * z_dim_), host_k_.resize(static_cast<size_t>(block) * 2 * B);
-  k_next_ = k_.Rows(0, B), J_next_ = J_.Rows(0, B), k_now_ = k_.Rows(B, B), J_now_ = J_.Rows(B, B);
+  host_weight_.resize(static_cast<size_t>(block) * loss_rows);
 }
 
 void Feasibility::LoadBatch(const Batch& batch, int batch_member) {
@@ -55,8 +55,13 @@ void Feasibility::LoadBatch(const Batch& batch, int batch_member) {
   kernels_->Upload(rows(batch.failure_cost, F), cost_.Rows(B, F));
   kernels_->Upload(rows(batch.absorbing, B), absorbing_.Rows(0, B));
   kernels_->Upload(rows(batch.failure_absorbing, F), absorbing_.Rows(B, F));
-  for (int m = 0; m < failure_weight_.members; ++m) host_k_[m] = batch.failure_weight[batch_member + m];
-  kernels_->Upload(host_k_.data(), failure_weight_);
+  for (int m = 0; m < row_weight_.members; ++m) {
+    const int count = batch.failure_weight[batch_member + m] > 0 ? B + F : B;
+    float* const weights = &host_weight_[static_cast<size_t>(m) * (B + F)];
+    std::fill_n(weights, count, 1.0f / static_cast<float>(count));
+    std::fill_n(weights + count, B + F - count, 0.0f);
+  }
+  kernels_->Upload(host_weight_.data(), row_weight_);
 }
 
 void Feasibility::Risk(const FloatView& parameters, int first_member, const std::vector<float>* states,
@@ -118,7 +123,7 @@ class GaussianFeasibility : public Feasibility {
 
   CostKernels* cost_kernels_ = nullptr;
   Net mean_, log_std_;
-  DoubleView margin_;  // [M, 1, 1]
+  FloatView margin_;  // [M, 1, 1]
 };
 
 void GaussianFeasibility::Declare(const AlgorithmConfig& config, ParameterLayout* layout) {
@@ -134,7 +139,7 @@ void GaussianFeasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t t
   Feasibility::MakeWorkspace(config, target_first, block, kernels);
   cost_kernels_ = kernels->Group<CostKernels>();
   margin_ =
-      NewScalar(config, kernels, [](const v1::Hyper& hyper) { return GaussianRiskMargin(hyper.accepted_risk()); });
+      NewFloatScalar(config, kernels, [](const v1::Hyper& hyper) { return GaussianRiskMargin(hyper.accepted_risk()); });
   const int B = batch_, loss_rows = batch_ + failures_;
   for (Net* net : {&mean_, &log_std_}) {
     net->target = net->online.Shifted(target_first);
@@ -165,8 +170,7 @@ void GaussianFeasibility::LossGradient(const FloatView& parameters, const FloatV
                               log_std_.target_tape.out,
                               cost_,
                               absorbing_,
-                              failure_weight_,
-                              batch_,
+                              row_weight_,
                               discount_};
   cost_kernels_->GaussianLoss(mean_.loss_rows.out, log_std_.loss_rows.out, target, mean_.d_out, log_std_.d_out, loss);
   const FloatView z = z_.Rows(batch_, batch_ + failures_);
@@ -221,11 +225,9 @@ Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> fea
   const int n = config_.action_dim;
   const auto rows = [this](int cols) { return kernels_->NewDoubles(block_, 2 * batch_, cols); };
   dynamics_ = {rows(config_.q_dim), rows(config_.q_dim * n), rows(config_.x_dim), {}};
-  if (joins()) {
-    dynamics_.known = rows(static_cast<int>(config_.known.size()) * JoinedRowSize(n));
-    map_ = rows(JoinedMapSize(n));
-  }
-  record_ = kernels_->NewDoubles(block_, batch_, joins() ? 1 : SafeMapRecordSize(n));
+  if (joins()) dynamics_.known = rows(static_cast<int>(config_.known.size()) * JoinedRowSize(n));
+  map_ = rows(joins() ? JoinedMapSize(n) : SafeMapSize(n));
+  record_ = kernels_->NewDoubles(block_, batch_, 1);
   d_u_ = kernels_->NewFloats(block_, batch_, n);
 }
 
@@ -269,47 +271,43 @@ SafeMapInput Datacom::MapInput(const Dynamics& dynamics, const DoubleView& k, co
   return {k, J, dynamics.f, dynamics.G, dynamics.x_dot, Block(gain_), Block(slack_beta_), Block(target_entropy_)};
 }
 
-void Datacom::JoinMaps() {
+// The parts of the maps that depend only on s' and s.
+void Datacom::MapStates() {
   kernels_->Ranges(2 * batch_, [&](int first, int count) {
     const Dynamics dynamics = dynamics_.Rows(first, count);
     const DoubleView k = feasibility_->k().Rows(first, count), J = feasibility_->J().Rows(first, count);
-    joined_map_kernels_->JoinMap({MapInput(dynamics, k, J), dynamics.known, config_.known_equalities},
-                                 map_.Rows(first, count));
+    const SafeMapInput input = MapInput(dynamics, k, J);
+    const DoubleView map = map_.Rows(first, count);
+    if (joins()) {
+      joined_map_kernels_->JoinMap({input, dynamics.known, config_.known_equalities}, map);
+    } else {
+      safe_map_kernels_->SafeMapState(input, map);
+    }
   });
 }
 
-void Datacom::MapNow() {
-  const SafeMapOutput out{NowAction(), now_.log_pi, record_};
+void Datacom::MapAction(const DoubleView& map, const ActionSample& sample, const FloatView& action) {
+  const SafeMapOutput out{action, sample.log_pi, record_};
   if (joins()) {
-    joined_map_kernels_->JoinedMap(map_.Rows(batch_, batch_), Block(target_entropy_), now_.u, out);
+    joined_map_kernels_->JoinedMap(map, Block(target_entropy_), sample.u, out);
   } else {
-    const Dynamics now = dynamics_.Rows(batch_, batch_);
-    safe_map_kernels_->SafeMap(MapInput(now, feasibility_->k_now(), feasibility_->J_now()), now_.u, out);
-  }
-}
-
-void Datacom::MapNext() {
-  const SafeMapOutput out{NextAction(), next_.log_pi, record_};
-  if (joins()) {
-    joined_map_kernels_->JoinedMap(map_.Rows(0, batch_), Block(target_entropy_), next_.u, out);
-  } else {
-    const Dynamics next = dynamics_.Rows(0, batch_);
-    safe_map_kernels_->SafeMap(MapInput(next, feasibility_->k_next(), feasibility_->J_next()), next_.u, out);
+    safe_map_kernels_->SafeMapAction(map, sample.u, out);
   }
 }
 
 void Datacom::MapNowGradient() {
+  const DoubleView map = map_.Rows(batch_, batch_);
   if (joins()) {
-    joined_map_kernels_->JoinedMapGradient(map_.Rows(batch_, batch_), record_, now_.u, action_gradient(), d_u_);
+    joined_map_kernels_->JoinedMapGradient(map, record_, now_.u, action_gradient(), d_u_);
   } else {
-    safe_map_kernels_->SafeMapGradient(record_, now_.u, action_gradient(), d_u_);
+    safe_map_kernels_->SafeMapGradient(map, record_, now_.u, action_gradient(), d_u_);
   }
 }
 
 // Constraint values at s and s' use the online nets and delta from before this update.
 void Datacom::EvaluateState() {
   feasibility_->Evaluate(parameters(), Block(delta_value_));
-  if (joins()) JoinMaps();
+  MapStates();
   feasibility_->LossGradient(parameters(), targets(), gradients(), constraint_loss_.value);
   CheckAndRecordLoss(constraint_loss_);
   kernels_->RowMean(feasibility_->k_now(), constraint_mean_.value);
@@ -321,7 +319,7 @@ void Datacom::EvaluateState() {
 
 void Datacom::PolicyGradients() {
   SampleNow();
-  MapNow();
+  MapAction(map_.Rows(batch_, batch_), now_, NowAction());
   EvaluateActor();
   if (priced_) price_.AddActionGradient(parameters(), critic_input(), Block(multiplier_value_), action_gradient());
   MapNowGradient();
@@ -336,7 +334,7 @@ void Datacom::EvaluateStored() {
 
 void Datacom::ValueGradients() {
   SampleNext();
-  MapNext();
+  MapAction(map_.Rows(0, batch_), next_, NextAction());
   CriticGradient();
   if (!priced_) return;
   price_.LossGradient(parameters(), targets(), critic_input(), gradients());

@@ -44,10 +44,7 @@ class Feasibility {
   // Both: [block, 2B, ...], s' before s.
   const DoubleView& k() const { return k_; }
   const DoubleView& J() const { return J_; }
-  const DoubleView& k_now() const { return k_now_; }  // [block, B, 1]
-  const DoubleView& J_now() const { return J_now_; }  // [block, B, q + x]
-  const DoubleView& k_next() const { return k_next_; }
-  const DoubleView& J_next() const { return J_next_; }
+  DoubleView k_now() const { return k_.Rows(batch_, batch_); }  // [block, B, 1]: at s
   // After Evaluate, before the nets change: loss [block, 1, 1] and parameter gradients.
   virtual void LossGradient(const FloatView& parameters, const FloatView& targets, const FloatView& gradients,
                             const DoubleView& loss) = 0;
@@ -67,15 +64,16 @@ class Feasibility {
   int member_ = 0;  // first of the block
   double discount_ = 0;
   Kernels* kernels_ = nullptr;
-  FloatView z_;       // [block, B + B + F, q + x]: s', s, failure rows
-  FloatView next_z_;  // [block, B + F, q + x]: s', next of failure rows
-  FloatView cost_, absorbing_, ones_;
-  DoubleView failure_weight_, no_delta_;
-  DoubleView k_, J_, k_now_, J_now_, k_next_, J_next_;
+  FloatView z_;                                     // [block, B + B + F, q + x]: s', s, failure rows
+  FloatView next_z_;                                // [block, B + F, q + x]: s', next of failure rows
+  FloatView cost_, absorbing_, row_weight_, ones_;  // the first three of s and the failure rows, as in GaussianTarget
+  DoubleView no_delta_;
+  DoubleView k_, J_;
 
  private:
-  std::vector<float> host_z_;   // [block, 2B, q + x]
-  std::vector<double> host_k_;  // [block, 2B]
+  std::vector<float> host_z_;       // [block, 2B, q + x]
+  std::vector<double> host_k_;      // [block, 2B]
+  std::vector<float> host_weight_;  // [block, B + F]
 };
 
 class Datacom : public SoftActorCritic {
@@ -105,10 +103,10 @@ class Datacom : public SoftActorCritic {
   };
   void LoadDynamics(const ControlAffineBatch& batch, const Dynamics& to);
   SafeMapInput MapInput(const Dynamics& dynamics, const DoubleView& k, const DoubleView& J) const;
-  void JoinMaps();
-  void MapNow();
-  void MapNext();
-  void MapNowGradient();
+  void MapStates();
+  // Writes the executed action of a sample and corrects its log_pi, with the map of the sample's states.
+  void MapAction(const DoubleView& map, const ActionSample& sample, const FloatView& action);
+  void MapNowGradient();  // after MapAction at s
   bool joins() const { return !config_.known.empty(); }
   void MakePrice();
   void UploadThresholds();  // deltas and multipliers
@@ -124,8 +122,8 @@ class Datacom : public SoftActorCritic {
   Statistic constraint_loss_, constraint_mean_, infeasible_share_;
   DoubleView gain_, slack_beta_, delta_value_, multiplier_value_;  // [M, 1, 1]
   Dynamics dynamics_;                                              // 2B rows: s', then s, as in feasibility_
-  DoubleView map_;                                                 // [block, 2B, ...]: the joined map at these states
-  DoubleView record_;
+  DoubleView map_;                                                 // [block, 2B, ...]: the map at these states
+  DoubleView record_;                                              // [block, B, 1] of the last MapAction
   FloatView d_u_;
   // Of the episodes of a call, [M]: their states and the values there, one episode after another; reused.
   std::vector<std::vector<float>> episode_states_;

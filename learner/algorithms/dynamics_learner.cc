@@ -268,7 +268,7 @@ void DynamicsLearner::ModelStep() {
   CheckGradient(model_optimizer_);
   kernels_->DeactivateUnlessFinite(model_loss_.value, training_);
   kernels_->DeactivateUnlessFinite(model_optimizer_.gradient_norm.value, training_);
-  kernels_->Accumulate(model_loss_.value, 1, training_, Block(model_loss_.sum));
+  RecordWhere(model_loss_, training_);
   Step(model_optimizer_, training_);
 }
 

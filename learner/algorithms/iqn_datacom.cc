@@ -151,7 +151,7 @@ void QuantileFeasibility::LossGradient(const FloatView& parameters, const FloatV
   quantile_kernels_->QuantileTarget(cost_, absorbing_, target_quantile_.out, discount_, y_);
 
   Propagate(parameters, online_, loss_rows_.out, level_, quantile_);
-  quantile_kernels_->QuantileLoss(quantile_.out, y_, level_, failure_weight_, batch_, d_value_, loss);
+  quantile_kernels_->QuantileLoss(quantile_.out, y_, level_, row_weight_, d_value_, loss);
   kernels_->Adjoint(parameters, online_.quantile, d_value_, quantile_);
   const FloatView d_base = d_base_.Rows(batch_, batch_ + failures_), z = z_.Rows(batch_, batch_ + failures_);
   const auto quantile_gradient = [&] {

@@ -20,7 +20,7 @@ class JoinedMapKernels : public KernelGroup {
  public:
   // map: [members, rows, JoinedMapSize]. The implementation for the CPU allocates its workspace in the first call.
   virtual void JoinMap(const JoinedMapInput& in, const DoubleView& map) = 0;
-  // Like SafeMapKernels::SafeMap; out.record [members, rows, 1] is the scale.
+  // Like SafeMapKernels::SafeMapAction.
   virtual void JoinedMap(const DoubleView& map, const DoubleView& target_entropy, const FloatView& u,
                          const SafeMapOutput& out) = 0;
   virtual void JoinedMapGradient(const DoubleView& map, const DoubleView& record, const FloatView& u,

@@ -116,7 +116,7 @@ class JoinedMapTorch : public TorchImpl<JoinedMapKernels> {
     const at::Tensor inequalities = records.narrow(2, 0, K - 1), equations = records.narrow(2, K - 1, in.equalities);
     drift = at::cat({drift, inequalities.select(3, 1)}, 2);
     const at::Tensor k = at::cat({Of(learned.k), inequalities.select(3, 0)}, 2);
-    const at::Tensor g = at::matmul(J_q.unsqueeze(2), AsMatrix(Of(learned.G), q, n));
+    const at::Tensor g = TimesMatrix(J_q, AsMatrix(Of(learned.G), q, n)).unsqueeze(2);
     at::Tensor J_G = at::cat({g, inequalities.narrow(3, 2, n)}, 2);
     const Equations solved =
         Solve(equations.narrow(3, 2, n), equations.select(3, 1) + Of(learned.gain) * equations.select(3, 0));

@@ -64,12 +64,12 @@ LagSac::LagSac(const AlgorithmConfig& config, const std::vector<std::string>& co
   now_.u = NowAction();  // the sample is executed, so it is written into the critics' input
   next_.u = NextAction();
   cost_critics_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
+  cost_optimizer_ = NewOptimizer("cost_critic", v1::MemberEpoch::kConstraintGradientNormFieldNumber,
+                                 cost_critics_.first(), cost_critics_.size(), &v1::Hyper::constraint_lr);
   multiplier_optimizer_ =
       NewOptimizer("multiplier", /*gradient_norm_field=*/0, multiplier_raw_, 1, &v1::Hyper::multiplier_lr);
   ShowParameters(v1::MemberEpoch::kMultiplierFieldNumber, multiplier_raw_, 1,
                  [](const double* raw, int) { return Softplus(*raw); });
-  cost_optimizer_ = NewOptimizer("cost_critic", v1::MemberEpoch::kConstraintGradientNormFieldNumber,
-                                 cost_critics_.first(), cost_critics_.size(), &v1::Hyper::constraint_lr);
   StepWithPolicy(multiplier_optimizer_);
   StepWithValues(cost_optimizer_);
   cost_loss_ = NewStatistic(v1::MemberEpoch::kConstraintLossFieldNumber);
@@ -131,8 +131,7 @@ void LagSac::CostCriticGradient() {
 
 void LagSac::CostLoss(const FloatView& cost, const DoubleView& loss) {
   cost_kernels_->CostTarget(cost, critic_input().absorbing, cost_critics_.next(0), config_.learner.discount(), y_);
-  kernels_->SetZero(loss);
-  critic_kernels_->SquaredLoss(cost_critics_.stored(0), y_, 1, cost_critics_.d_out(0), loss);
+  critic_kernels_->SquaredLoss(cost_critics_.stored(), y_, cost_critics_.d_out(0).AsRow(), loss);
 }
 
 class Wcsac : public LagSac {
@@ -146,9 +145,9 @@ class Wcsac : public LagSac {
   void CostLoss(const FloatView& cost, const DoubleView& loss) override;
 
  private:
-  DoubleView margin_;                      // [M, 1, 1]
+  FloatView margin_;                       // [M, 1, 1]
   FloatView executed_cvar_, stored_cvar_;  // [block, B, 1]
-  DoubleView no_failures_;                 // [block, 1, 1]
+  FloatView row_weight_;                   // [block, B, 1]: all rows count
 };
 
 constexpr int kMean = 0, kSpread = 1;
@@ -156,10 +155,13 @@ constexpr int kMean = 0, kSpread = 1;
 const RegisterAlgorithm<Wcsac> kWcsac("wcsac");
 
 Wcsac::Wcsac(const AlgorithmConfig& config) : LagSac(config, {"cost_critic.mean", "cost_critic.std"}) {
-  margin_ = NewScalar([](const v1::Hyper& hyper) { return GaussianRiskMargin(hyper.accepted_risk()); });
+  margin_ = NewFloatScalar(config_, kernels_.get(),
+                           [](const v1::Hyper& hyper) { return GaussianRiskMargin(hyper.accepted_risk()); });
   executed_cvar_ = kernels_->NewFloats(block_, batch_, 1);
   stored_cvar_ = kernels_->NewFloats(block_, batch_, 1);
-  no_failures_ = kernels_->NewDoubles(block_, 1, 1);
+  row_weight_ = kernels_->NewFloats(block_, batch_, 1);
+  const std::vector<float> weights(static_cast<size_t>(block_) * batch_, 1.0f / static_cast<float>(batch_));
+  kernels_->Upload(weights.data(), row_weight_);
 }
 
 FloatView Wcsac::ExecutedCost() {
@@ -179,14 +181,9 @@ void Wcsac::SpreadCostGradient() {  // the gradient for the mean is the gradient
 }
 
 void Wcsac::CostLoss(const FloatView& cost, const DoubleView& loss) {
-  const GaussianTarget target{GaussianHead::kCost,
-                              cost_critics_.next(kMean),
-                              cost_critics_.next(kSpread),
-                              cost,
-                              critic_input().absorbing,
-                              no_failures_,
-                              batch_,
-                              config_.learner.discount()};
+  const GaussianTarget target{
+      GaussianHead::kCost, cost_critics_.next(kMean), cost_critics_.next(kSpread), cost, critic_input().absorbing,
+      row_weight_,         config_.learner.discount()};
   cost_kernels_->GaussianLoss(cost_critics_.stored(kMean), cost_critics_.stored(kSpread), target,
                               cost_critics_.d_out(kMean), cost_critics_.d_out(kSpread), loss);
 }

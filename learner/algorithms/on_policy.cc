@@ -240,7 +240,7 @@ void OnPolicy::EvaluateRows() {
     evaluate(cost_critic_, now, cost_value_);
     evaluate(cost_critic_, next, next_cost_value_);
   }
-  RecordCritics(value_, value_, Block(unit_));
+  RecordCritics(value_.AsRow(), Block(unit_));
   kernels_->RowMean(cost_value_, mean_cost_value_.value);
   Record(mean_cost_value_);
 }
@@ -285,8 +285,7 @@ void OnPolicy::CriticStep(const Critic& critic, const FloatView& rows, const Flo
   const int first = static_cast<int>(critic.first), size = static_cast<int>(critic.size);
   const FloatView gradient = gradients().Cols(first, size);
   kernels_->Forward(parameters(), critic.net, x, critic_tape_);
-  kernels_->SetZero(critic.loss->value);
-  critic_kernels_->SquaredLoss(value, target, 1, d_value, critic.loss->value);
+  critic_kernels_->SquaredLoss(value.AsRow(), target, d_value.AsRow(), critic.loss->value);
   kernels_->Adjoint(parameters(), critic.net, d_value, critic_tape_);
   kernels_->ParameterGradient(critic.net, x, d_value, critic_tape_, gradients());
   on_policy_kernels_->AddSquares(parameters().Cols(first, size), Block(critic_decay_), gradient, critic.loss->value);

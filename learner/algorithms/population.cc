@@ -10,6 +10,8 @@
 namespace datacom::learner {
 namespace {
 
+constexpr int kMostOptimizers = 8;
+
 template <class V, class T>
 std::string Bytes(Kernels* kernels, const V& view) {
   std::string bytes(sizeof(T) * view.members * view.rows * view.cols, '\0');
@@ -44,11 +46,15 @@ void Population::MirrorTargets(int64_t first, int64_t size) {
 
 void Population::Build() {
   const int size = static_cast<int>(layout_.size());
-  parameters_ = kernels_->NewFloats(members_, 1, size);
+  state_ = kernels_->NewFloats(members_, 3, size);
+  parameters_ = state_.Rows(0, 1), first_moment_ = state_.Rows(1, 1), second_moment_ = state_.Rows(2, 1);
   gradients_ = kernels_->NewFloats(block_, 1, size);
-  first_moment_ = kernels_->NewFloats(members_, 1, size);
-  second_moment_ = kernels_->NewFloats(members_, 1, size);
   targets_ = kernels_->NewFloats(members_, 1, static_cast<int>(target_size_));
+  learning_rates_ = kernels_->NewDoubles(members_, kMostOptimizers, 1);
+  steps_ = kernels_->NewDoubles(members_, kMostOptimizers, 1);
+  values_ = kernels_->NewDoubles(block_, kMostStatistics, 1);
+  signs_ = kernels_->NewDoubles(1, kMostStatistics, 1);
+  sums_ = kernels_->NewDoubles(members_, kMostStatistics, 2);
   active_ = NewScalar();
   Register("active", active_);
   const std::vector<double> ones(members_, 1.0);
@@ -59,10 +65,10 @@ void Population::Build() {
         NewScalar([](const v1::Hyper& hyper) { return hyper.rate_half_life() > 0 ? 1 / hyper.rate_half_life() : 0; });
   }
   Initialise();
+  q_min_ = NewStatistic(v1::MemberEpoch::kQMinFieldNumber);  // the smallest value comes before sums (StatisticRows)
   policy_loss_ = NewStatistic(v1::MemberEpoch::kPolicyLossFieldNumber);
   critic_loss_ = NewStatistic(v1::MemberEpoch::kCriticLossFieldNumber);
   q_mean_ = NewStatistic(v1::MemberEpoch::kQMeanFieldNumber);
-  q_min_ = NewStatistic(v1::MemberEpoch::kQMinFieldNumber);
   q_gap_ = NewStatistic(v1::MemberEpoch::kQGapFieldNumber);
 }
 
@@ -86,7 +92,14 @@ void Population::Initialise() {
 
 Optimizer Population::NewOptimizer(const std::string& name, int gradient_norm_field, int64_t first, int64_t size,
                                    double (v1::Hyper::*learning_rate)() const) {
-  Optimizer optimizer{name, first, size, NewScalar(learning_rate), NewScalar(), gradient_norm_field, NewSum()};
+  const int row = static_cast<int>(ranges_.size());
+  if (row == kMostOptimizers) throw std::logic_error("a population has too many optimisers, beginning with " + name);
+  ranges_.push_back({static_cast<int>(first), static_cast<int>(size)});
+  Optimizer optimizer;
+  optimizer.name = name, optimizer.row = row, optimizer.first = first, optimizer.size = size;
+  optimizer.learning_rate = learning_rates_.Rows(row, 1), optimizer.steps = steps_.Rows(row, 1);
+  optimizer.gradient_norm_field = gradient_norm_field, optimizer.gradient_norm = NewSum(gradient_norm_field != 0, 1);
+  kernels_->Upload(HyperValues<double>(config_, learning_rate).data(), optimizer.learning_rate);
   Register("steps." + name, optimizer.steps);
   Register("stats.gradient_norm." + name, optimizer.gradient_norm.sum);
   if (gradient_norm_field != 0) Show(gradient_norm_field, &optimizer.gradient_norm);
@@ -97,19 +110,25 @@ UndoRange Population::NewUndoRange(const std::vector<Optimizer>& optimizers) {
   UndoRange range;
   range.first = layout_.size();
   int64_t end = 0;
+  int first_row = kMostOptimizers, end_row = 0;
   for (const Optimizer& optimizer : optimizers) {
     range.first = std::min(range.first, optimizer.first);
     end = std::max(end, optimizer.first + optimizer.size);
-    range.steps.push_back({optimizer.steps, kernels_->NewDoubles(block_, 1, 1)});
+    first_row = std::min(first_row, optimizer.row);
+    end_row = std::max(end_row, optimizer.row + 1);
   }
-  range.size = end - range.first;
-  for (FloatView* kept : {&range.parameters, &range.first_moment, &range.second_moment}) {
-    *kept = kernels_->NewFloats(block_, 1, static_cast<int>(range.size));
-  }
+  range.steps = steps_.Rows(first_row, end_row - first_row);
+  range.kept_steps = kernels_->NewDoubles(block_, range.steps.rows, 1);
+  range.state = kernels_->NewFloats(block_, 3, static_cast<int>(end - range.first));
   return range;
 }
 
-Statistic Population::NewSum() { return {kernels_->NewDoubles(members_, 1, 2), kernels_->NewDoubles(block_, 1, 1)}; }
+Statistic Population::NewSum(bool shown, double sign) {
+  if (shown_rows_ == first_other_row_) throw std::logic_error("a population has too many statistics and optimisers");
+  const int row = shown ? shown_rows_++ : --first_other_row_;
+  kernels_->Upload(&sign, signs_.Rows(row, 1));
+  return {row, sums_.Rows(row, 1), values_.Rows(row, 1)};
+}
 
 void Population::Show(int field, Statistic* statistic) {
   const EpochStatistic shown(v1::MemberEpoch::descriptor()->FindFieldByNumber(field));
@@ -117,9 +136,10 @@ void Population::Show(int field, Statistic* statistic) {
   shown_.emplace_back(shown, *statistic);
 }
 
-Statistic Population::NewStatistic(int field) {
-  Statistic statistic = NewSum();
+Statistic Population::NewStatistic(int field, double sign) {
+  Statistic statistic = NewSum(/*shown=*/true, sign);
   Show(field, &statistic);
+  if (statistic.smallest) StartAtInfinity(statistic);
   Register("stats." + shown_.back().first.name(), statistic.sum);
   return statistic;
 }
@@ -144,35 +164,50 @@ ActionBox Population::NewActionBox() {
 
 void Population::CheckGradient(const Optimizer& optimizer) {
   const int first = static_cast<int>(optimizer.first), size = static_cast<int>(optimizer.size);
-  kernels_->GradientNorm(gradients().Cols(first, size), optimizer.gradient_norm.value, Block(active_));
+  kernels_->GradientNorm(gradients().Cols(first, size), optimizer.gradient_norm.value);
+  Check(optimizer.gradient_norm);
+}
+
+void Population::Check(const Statistic& statistic) {
+  kernels_->DeactivateUnlessFinite(statistic.value, Block(active_));
 }
 
 void Population::SaveForUndo(const UndoRange& range) {
-  const int first = static_cast<int>(range.first), size = static_cast<int>(range.size);
-  kernels_->Copy(parameters().Cols(first, size), range.parameters);
-  kernels_->Copy(Block(first_moment_).Cols(first, size), range.first_moment);
-  kernels_->Copy(Block(second_moment_).Cols(first, size), range.second_moment);
-  for (const UndoRange::Steps& steps : range.steps) kernels_->Copy(Block(steps.all), steps.kept);
+  kernels_->Copy(Block(state_).Cols(static_cast<int>(range.first), range.state.cols), range.state);
+  kernels_->Copy(Block(range.steps), range.kept_steps);
 }
 
 void Population::UndoWhereInactive(const UndoRange& range) {
-  const int first = static_cast<int>(range.first), size = static_cast<int>(range.size);
   const DoubleView active = Block(active_);
-  kernels_->Restore(range.parameters, active, parameters().Cols(first, size));
-  kernels_->Restore(range.first_moment, active, Block(first_moment_).Cols(first, size));
-  kernels_->Restore(range.second_moment, active, Block(second_moment_).Cols(first, size));
-  for (const UndoRange::Steps& steps : range.steps) kernels_->Restore(steps.kept, active, Block(steps.all));
+  kernels_->Restore(range.state, active, Block(state_).Cols(static_cast<int>(range.first), range.state.cols));
+  kernels_->Restore(range.kept_steps, active, Block(range.steps));
 }
 
-void Population::Step(const Optimizer& optimizer) { Step(optimizer, Block(active_)); }
+void Population::Step(const Optimizer& optimizer) {
+  Adam(optimizer.row, 1, Block(active_));
+  if (optimizer.gradient_norm_field != 0) Record(optimizer.gradient_norm);
+}
 
 void Population::Step(const Optimizer& optimizer, const DoubleView& taking) {
-  const int first = static_cast<int>(optimizer.first), size = static_cast<int>(optimizer.size);
-  kernels_->Adam({parameters().Cols(first, size), gradients().Cols(first, size), Block(first_moment_).Cols(first, size),
-                  Block(second_moment_).Cols(first, size), Block(optimizer.learning_rate), Block(optimizer.steps),
-                  taking, decay_.data == nullptr ? DoubleView() : Block(decay_)});
-  if (optimizer.gradient_norm_field == 0) return;
-  kernels_->Accumulate(optimizer.gradient_norm.value, 1, taking, Block(optimizer.gradient_norm.sum));
+  Adam(optimizer.row, 1, taking);
+  if (optimizer.gradient_norm_field != 0) RecordWhere(optimizer.gradient_norm, taking);
+}
+
+void Population::Step(const std::vector<Optimizer>& optimizers) {
+  const int count = static_cast<int>(optimizers.size());
+  for (int first = 0, end = 0; first < count; first = end) {
+    end = first + 1;
+    while (end < count && optimizers[end].row == optimizers[end - 1].row + 1) ++end;
+    Adam(optimizers[first].row, end - first, Block(active_));
+  }
+  for (const Optimizer& optimizer : optimizers) {
+    if (optimizer.gradient_norm_field != 0) Record(optimizer.gradient_norm);
+  }
+}
+
+void Population::Adam(int row, int count, const DoubleView& taking) {
+  kernels_->Adam({Block(state_), gradients(), ranges_.data() + row, Block(learning_rates_).Rows(row, count),
+                  Block(steps_).Rows(row, count), taking, decay_.data == nullptr ? DoubleView() : Block(decay_)});
 }
 
 void Population::PolyakTargets() {
@@ -181,7 +216,7 @@ void Population::PolyakTargets() {
 }
 
 void Population::CheckAndRecordLoss(const Statistic& loss) {
-  kernels_->DeactivateUnlessFinite(loss.value, Block(active_));
+  Check(loss);
   Record(loss);
 }
 
@@ -192,16 +227,21 @@ void Population::RegisterStatistics(const ObservationStatistics& statistics) {
   Register("observation.reach", statistics.reach);
 }
 
-void Population::RecordCritics(const FloatView& q0, const FloatView& q1, const DoubleView& scale) {
-  critic_kernels_->CriticValues(q0, q1, scale, q_mean_.value, q_min_.value, q_gap_.value);
+void Population::RecordCritics(const FloatView& q, const DoubleView& scale) {
+  critic_kernels_->CriticValues(q, scale, q_mean_.value, q_min_.value, q_gap_.value);
   Record(q_mean_);
   Record(q_gap_);
   Record(q_min_);
 }
 
-void Population::Record(const Statistic& statistic, double sign) {
-  if (statistic.smallest) return kernels_->AccumulateLeast(statistic.value, Block(active_), Block(statistic.sum));
-  kernels_->Accumulate(statistic.value, sign, Block(active_), Block(statistic.sum));
+void Population::Record(const Statistic& statistic) { RecordWhere(statistic, Block(active_)); }
+
+void Population::RecordWhere(const Statistic& statistic, const DoubleView& taking) {
+  kernels_->Accumulate(RowsOf(statistic.row, 1, statistic.smallest ? 1 : 0), taking);
+}
+
+StatisticRows Population::RowsOf(int row, int count, int smallest) const {
+  return {values_.Rows(row, count), signs_.Rows(row, count), Block(sums_).Rows(row, count), smallest};
 }
 
 std::vector<double> Population::Values(const DoubleView& view) const {
@@ -239,10 +279,20 @@ Stats Population::GetStats() const {
 }
 
 void Population::ResetStats() {
-  const std::vector<double> zeros(2 * static_cast<size_t>(members_), 0.0);
-  for (const auto& entry : saved_) {
-    if (entry.first.rfind("stats.", 0) == 0) kernels_->Upload(zeros.data(), entry.second);
+  const std::vector<double> zeros(static_cast<size_t>(members_) * kMostStatistics * 2, 0.0);
+  kernels_->Upload(zeros.data(), sums_);
+  for (const auto& shown : shown_) {
+    if (shown.second.smallest) StartAtInfinity(shown.second);
   }
+}
+
+// The smallest of no values is infinite. A state of an earlier revision has 0.
+void Population::StartAtInfinity(const Statistic& smallest) {
+  std::vector<double> sums = Values(smallest.sum);
+  for (int m = 0; m < members_; ++m) {
+    if (sums[2 * m + 1] == 0) sums[2 * m] = HUGE_VAL;
+  }
+  kernels_->Upload(sums.data(), smallest.sum);
 }
 
 std::string Population::Signature() const {
@@ -310,6 +360,9 @@ void Population::Load(const State& state) {
     kernels_->Upload(reinterpret_cast<const double*>(state.at(entry.first).data()), entry.second);
   }
   for (const auto& [name, value] : shared_) std::memcpy(value, state.at(name).data(), sizeof *value);
+  for (const auto& shown : shown_) {
+    if (shown.second.smallest) StartAtInfinity(shown.second);
+  }
 }
 
 std::vector<float> HostParameters::Values(const ParameterArray& array) const {

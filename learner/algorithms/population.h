@@ -6,9 +6,9 @@
 // The first update in which a loss or gradient of a member is not finite freezes this member for good and leaves no
 // trace in it: parameters, moments, step counts and targets keep the bits from before the update. Only statistics may
 // have counted what was finite. For this an algorithm computes and checks everything it can before its first Step
-// (CheckAndRecordLoss, CheckGradient). Some nets must be stepped earlier, because a later part reads them: a critic's
-// target reads the new actor. SaveForUndo copies such nets before their step, and UndoWhereInactive restores them after
-// all checks. Everything else is stepped last.
+// (CheckAndRecordLoss, CheckGradient; block_update.h). Some nets must be stepped earlier, because a later part reads
+// them: a critic's target reads the new actor. SaveForUndo copies such nets before their step, and UndoWhereInactive
+// restores them after all checks. Everything else is stepped last.
 #ifndef DATACOM_LEARNER_ALGORITHMS_POPULATION_H_
 #define DATACOM_LEARNER_ALGORITHMS_POPULATION_H_
 
@@ -29,6 +29,7 @@ namespace datacom::learner {
 
 // A number that updates compute: its sum (or smallest value) with a count, and its value in the current update.
 struct Statistic {
+  int row = 0;       // of the population's sums and values
   DoubleView sum;    // [M, 1, 2]
   DoubleView value;  // [block, 1, 1]
   bool smallest = false;
@@ -37,33 +38,45 @@ struct Statistic {
 // A range of each member's block, with its own step count and learning rates.
 struct Optimizer {
   std::string name;
+  int row = 0;  // of the population's rates and steps
   int64_t first = 0, size = 0;
-  DoubleView learning_rate, steps;  // [M, 1, 1]
+  DoubleView learning_rate, steps;  // [M, 1, 1]: its row
   int gradient_norm_field = 0;      // the norm to which it contributes, a field of v1::MemberEpoch; 0: none
   Statistic gradient_norm;
 };
 
 // A copy of what the Steps of some optimisers change in the current block.
 struct UndoRange {
-  int64_t first = 0, size = 0;
-  FloatView parameters, first_moment, second_moment;  // [block, 1, size]
-  struct Steps {
-    DoubleView all, kept;  // [M, 1, 1], [block, 1, 1]
-  };
-  std::vector<Steps> steps;
+  int64_t first = 0;
+  FloatView state;               // [block, 3, size]: parameters and moments from column `first` on
+  DoubleView steps, kept_steps;  // [M, optimisers, 1], [block, optimisers, 1]
 };
 
 // Throws std::invalid_argument, which names the entry, unless `state` has the signature, entries and sizes of
 // `expected`.
 void CheckState(const State& expected, const State& state);
 
-// A number per member, [M, 1, 1]: value(member.hyper), or the hyper-parameter that `value` reads.
+// value(member.hyper) of every member, or the hyper-parameter that `value` reads.
+template <class T, class F>
+std::vector<T> HyperValues(const AlgorithmConfig& config, const F& value) {
+  std::vector<T> values;
+  for (const MemberConfig& member : config.members) values.push_back(static_cast<T>(std::invoke(value, member.hyper)));
+  return values;
+}
+
+// Such a number per member, [M, 1, 1].
 template <class F>
 DoubleView NewScalar(const AlgorithmConfig& config, Kernels* kernels, const F& value) {
-  std::vector<double> values;
-  for (const MemberConfig& member : config.members) values.push_back(std::invoke(value, member.hyper));
-  const DoubleView view = kernels->NewDoubles(static_cast<int>(values.size()), 1, 1);
-  kernels->Upload(values.data(), view);
+  const DoubleView view = kernels->NewDoubles(static_cast<int>(config.members.size()), 1, 1);
+  kernels->Upload(HyperValues<double>(config, value).data(), view);
+  return view;
+}
+
+// The same for arithmetic in float32: the number is rounded once here, not in every update.
+template <class F>
+FloatView NewFloatScalar(const AlgorithmConfig& config, Kernels* kernels, const F& value) {
+  const FloatView view = kernels->NewFloats(static_cast<int>(config.members.size()), 1, 1);
+  kernels->Upload(HyperValues<float>(config, value).data(), view);
   return view;
 }
 
@@ -107,18 +120,19 @@ class Population : public Algorithm {
   // ---- building, in this order: nets in layout_, MirrorTargets, Build, then optimisers and scalars.
   void MirrorTargets(int64_t first, int64_t size);  // this range of the block has target copies
   void Build();                                     // allocates and initialises
-  // gradient_norm_field: a field of v1::MemberEpoch, 0 for none.
+  // gradient_norm_field: a field of v1::MemberEpoch, 0 for none. Optimisers that are made one after another can step
+  // together.
   Optimizer NewOptimizer(const std::string& name, int gradient_norm_field, int64_t first, int64_t size,
                          double (v1::Hyper::*learning_rate)() const);
-  UndoRange NewUndoRange(const std::vector<Optimizer>& optimizers);
+  UndoRange NewUndoRange(const std::vector<Optimizer>& optimizers);  // and of what lies between them
   template <class F>
   DoubleView NewScalar(const F& value) {
     return learner::NewScalar(config_, kernels_.get(), value);
   }
   DoubleView NewScalar() { return kernels_->NewDoubles(members_, 1, 1); }
   // A statistic of the table (proto/datacom/v1/member_epoch.proto), by the field's number: its fold decides what is
-  // kept, GetStats shows it, and it is saved and loaded.
-  Statistic NewStatistic(int field);
+  // kept, GetStats shows it, and it is saved and loaded. sign: the factor with which its values are added.
+  Statistic NewStatistic(int field, double sign = 1);
   // GetStats shows value(parameters [first, first + size) of a member, as doubles) in the field.
   using ShownValue = double (*)(const double* parameters, int size);
   void ShowParameters(int field, int64_t first, int size, ShownValue value);
@@ -148,14 +162,22 @@ class Population : public Algorithm {
   // member that fails one is inactive from then on.
   void CheckAndRecordLoss(const Statistic& loss);
   void CheckGradient(const Optimizer& optimizer);
+  // How a value is checked and counted: at once, for active members. A BlockUpdate does both for many values together.
+  virtual void Check(const Statistic& statistic);
+  virtual void Record(const Statistic& statistic);
+  void RecordWhere(const Statistic& statistic, const DoubleView& taking);  // only for members where `taking` is 1
   void SaveForUndo(const UndoRange& range);
   void UndoWhereInactive(const UndoRange& range);  // only of members that became inactive since SaveForUndo
   void Step(const Optimizer& optimizer);
+  void Step(const std::vector<Optimizer>& optimizers);              // in as few kernel calls as their rows allow
   void Step(const Optimizer& optimizer, const DoubleView& taking);  // only for the block's members where `taking` is 1
   void PolyakTargets();
-  void RecordCritics(const FloatView& q0, const FloatView& q1, const DoubleView& scale);  // values / scale
-  void Record(const Statistic& statistic, double sign = 1);
-  std::vector<double> Values(const DoubleView& view) const;  // [M] on the host
+  void RecordCritics(const FloatView& q, const DoubleView& scale);  // values / scale; q: [block, nets, rows]
+  // ---- statistics together: their values are the rows of one array.
+  static constexpr int kMostStatistics = 32;
+  const DoubleView& values() const { return values_; }           // [block, kMostStatistics, 1]
+  StatisticRows RowsOf(int row, int count, int smallest) const;  // of adjacent ones
+  std::vector<double> Values(const DoubleView& view) const;      // [M] on the host
   // What a member's acting rule needs: arrays of `parameters`, which has those from acting_first_ on, and scalars.
   virtual void Publish(int member, const HostParameters& parameters, ActingParameters* out) const = 0;
 
@@ -172,7 +194,9 @@ class Population : public Algorithm {
  private:
   friend class ArrayAccess;  // of tests
   void Initialise();
-  Statistic NewSum();
+  void Adam(int row, int count, const DoubleView& taking);  // of `count` optimisers
+  Statistic NewSum(bool shown, double sign);
+  void StartAtInfinity(const Statistic& smallest);
   void Show(int field, Statistic* statistic);
   std::string Signature() const;
   struct SavedBlock {
@@ -181,11 +205,19 @@ class Population : public Algorithm {
   };
   std::vector<SavedBlock> SavedBlocks() const;
 
-  FloatView parameters_, first_moment_, second_moment_, targets_;  // [M, 1, size]
-  DoubleView decay_;     // [M, 1, 1] of AdamRange; empty if no member's rates decay
-  FloatView gradients_;  // [block, 1, size], reused by all blocks, so that it stays in cache
+  // What Adam changes, in one array, so that one kernel call copies a range of all of it; and its rows, [M, 1, size].
+  FloatView state_;  // [M, 3, size]
+  FloatView parameters_, first_moment_, second_moment_;
+  FloatView targets_;                  // [M, 1, size]
+  DoubleView learning_rates_, steps_;  // [M, kMostOptimizers, 1], a row for each optimiser
+  std::vector<ColumnRange> ranges_;    // of the optimisers
+  DoubleView decay_;                   // [M, 1, 1] of AdamRanges; empty if no member's rates decay
+  FloatView gradients_;                // [block, 1, size], reused by all blocks, so that it stays in cache
   int64_t target_first_ = 0, target_size_ = 0;
   Statistic q_mean_, q_min_, q_gap_;
+  // A row for each statistic: first those that are shown, so that what an update counts is adjacent; last the others.
+  DoubleView values_, signs_, sums_;  // of StatisticRows, for all members
+  int shown_rows_ = 0, first_other_row_ = kMostStatistics;
   // What GetStats gives.
   struct ShownParameters {
     EpochStatistic statistic;

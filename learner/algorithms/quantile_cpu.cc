@@ -66,16 +66,15 @@ class QuantileCpu : public CpuImpl<QuantileKernels> {
     }
   }
 
-  void QuantileLoss(const FloatView& value, const FloatView& y, const FloatView& level,
-                    const DoubleView& failure_weight, int main_rows, const FloatView& d_value,
-                    const DoubleView& loss) override {
+  void QuantileLoss(const FloatView& value, const FloatView& y, const FloatView& level, const FloatView& row_weight,
+                    const FloatView& d_value, const DoubleView& loss) override {
     constexpr int kLanes = 16;  // quantiles at a time; each sums over its targets in order
     const int count = level.cols, target_count = y.rows / level.rows;
     const FloatView softplus = Temporary(0, value), softplus_slope = Temporary(1, value);
     for (int m = 0; m < value.members; ++m) {
       Apply(loops_.softplus, value, softplus, m);
       Apply(loops_.sigmoid, value, softplus_slope, m);
-      const int rows = failure_weight.at(m) > 0 ? level.rows : main_rows;
+      const int rows = RowsThatCount(row_weight, m);
       const float share = 1.0f / static_cast<float>(rows * count);
       double total = 0;
       for (int r = 0; r < rows; ++r) {

@@ -26,10 +26,9 @@ class QuantileKernels : public KernelGroup {
   virtual void QuantileTarget(const FloatView& cost, const FloatView& absorbing, const FloatView& next, double discount,
                               const FloatView& y) = 0;
   // Quantile Huber loss of softplus(value) at level [members, rows, N] against every y of its row, and the gradient for
-  // value. Failure rows, from main_rows on, count if failure_weight [members, 1, 1] is 1.
+  // value. row_weight [members, rows, 1]: 1 / the number of rows that count, which come first, and 0 for the others.
   virtual void QuantileLoss(const FloatView& value, const FloatView& y, const FloatView& level,
-                            const DoubleView& failure_weight, int main_rows, const FloatView& d_value,
-                            const DoubleView& loss) = 0;
+                            const FloatView& row_weight, const FloatView& d_value, const DoubleView& loss) = 0;
 };
 
 }  // namespace datacom::learner

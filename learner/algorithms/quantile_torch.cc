@@ -53,25 +53,19 @@ class QuantileTorch : public TorchImpl<QuantileKernels> {
     Of(y).copy_(at::where(ends, c, c + discount * at::softplus(Of(next))));
   }
 
-  void QuantileLoss(const FloatView& value, const FloatView& y, const FloatView& level,
-                    const DoubleView& failure_weight, int main_rows, const FloatView& d_value,
-                    const DoubleView& loss) override {
+  void QuantileLoss(const FloatView& value, const FloatView& y, const FloatView& level, const FloatView& row_weight,
+                    const FloatView& d_value, const DoubleView& loss) override {
     const int64_t members = value.members, rows = level.rows, count = level.cols;
     const at::Tensor o = Of(value), q = at::softplus(o).view({members, rows, count, 1});
     const at::Tensor tau = Of(level).unsqueeze(3), targets = Of(y).view({members, rows, 1, y.rows / rows});
     const at::Tensor e = targets - q, size = at::abs(e);
     const at::Tensor weight = at::where(e.lt(0), 1 - tau, tau.expand_as(e));
     const at::Tensor huber = at::where(size.lt(1), 0.5 * e * e, size - 0.5);
-    const at::Tensor present = Of(failure_weight).gt(0);  // [members, 1, 1]
-    const at::Tensor main = at::arange(rows, o.options()).lt(main_rows).view({1, rows, 1});
-    const at::Tensor used = main.logical_or(present);  // [members, rows, 1]
-    const at::Tensor entries = (main_rows + (rows - main_rows) * present.to(at::kDouble)) * count;
-    const at::Tensor per_quantile = (weight * huber).sum(3), slope = -(weight * at::clamp(e, -1, 1)).sum(3);
-    const at::Tensor zero = at::zeros_like(slope);
-    const at::Tensor d = at::where(used, slope * (1 / entries).to(at::kFloat), zero).view({members, rows * count, 1});
-    Of(d_value).copy_(d * at::sigmoid(o));
-    const at::Tensor sum = at::where(used, per_quantile, zero).to(at::kDouble).sum(at::IntArrayRef({1, 2}), true);
-    Of(loss).copy_(sum / entries);
+    const at::Tensor share = Of(row_weight) / count;  // of each quantile
+    const at::Tensor per_quantile = (weight * huber).sum(3), slope = (weight * at::clamp(e, -1, 1)).sum(3).neg_();
+    at::Tensor d = Of(d_value), sum = Of(loss);
+    at::mul_out(d, (slope * share).view({members, rows * count, 1}), at::sigmoid(o));
+    at::sum_out(sum, per_quantile * share, at::IntArrayRef({1, 2}), /*keepdim=*/true, at::kDouble);
   }
 };
 

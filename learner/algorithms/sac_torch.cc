@@ -17,31 +17,33 @@ class SacTorch : public TorchImpl<SacKernels> {
     at::tanh_out(t, at::addcmul(Of(mean), at::exp(l), eps));
     at::addcmul_out(u, Of(box.centre), t, Of(box.half));
     const at::Tensor terms = at::addcmul(l, eps, eps, 0.5).add_(at::rsub(t * t, 1).add_(1e-6).log_());
-    at::sum_out(log_pi, terms, 2, /*keepdim=*/true);
-    log_pi.add_(noise.cols * kHalfLogTwoPi).neg_();
+    at::sum_out(log_pi, at::rsub(terms, -kHalfLogTwoPi), 2, /*keepdim=*/true);
   }
 
   void SampleActionGradient(const FloatView& log_std, const FloatView& noise, const ActionBox& box,
                             const ActionSample& sample, const FloatView& d_u, const FloatView& log_alpha,
                             const FloatView& d_mean, const FloatView& d_log_std) override {
-    const at::Tensor l = Of(log_std), t = Of(sample.tanh), slope = 1 - t * t;
-    const at::Tensor d_log_pi = at::exp(Of(log_alpha)) / log_std.rows;
-    at::Tensor d_raw = Of(d_mean);
+    const at::Tensor l = Of(log_std), t = Of(sample.tanh), slope = at::rsub(t * t, 1);
+    const at::Tensor d_log_pi = at::exp(Of(log_alpha)).div_(log_std.rows);
+    at::Tensor d_raw = Of(d_mean), d_l = Of(d_log_std);
     at::mul_out(d_raw, Of(d_u), Of(box.half) * slope);
     d_raw.addcdiv_(t * slope * d_log_pi, slope + 1e-6, 2);
     const at::Tensor outside = at::clamp(l, -20, 2).ne(l);
-    Of(d_log_std).copy_((d_raw * at::exp(l)).mul_(Of(noise)).sub_(d_log_pi).masked_fill_(outside, 0));
+    at::mul_out(d_l, d_raw, at::exp(l));
+    d_l.mul_(Of(noise)).sub_(d_log_pi).masked_fill_(outside, 0);
   }
 
   void ActorLoss(const TwinValues& q, const FloatView& log_pi, const FloatView& log_alpha, const FloatView& d_q0,
                  const FloatView& d_q1, const DoubleView& loss, const DoubleView& mean_log_pi) override {
-    const at::Tensor a = Of(q.q0), b = Of(q.q1), larger = LargerShare(q, device()), smaller = 1 - larger;
-    const at::Tensor second = b.lt(a).logical_or(at::isnan(b)).to(at::kFloat);
-    Of(d_q0).copy_(-(smaller + second * (larger - smaller)) / log_pi.rows);
-    Of(d_q1).copy_(-(larger + second * (smaller - larger)) / log_pi.rows);
-    const at::Tensor mean = MeanRows(Of(log_pi));
-    Of(mean_log_pi).copy_(mean);
-    Of(loss).copy_(at::exp(Of(log_alpha).to(at::kDouble)) * mean - MeanRows(ValueOf(q, device())));
+    const double share = -1.0 / log_pi.rows;
+    const at::Tensor a = Of(q.q0), b = Of(q.q1), larger = Of(q.larger) * share, smaller = at::rsub(larger, share);
+    const at::Tensor first = a.le(b);  // where the first critic is the smaller one
+    at::Tensor d_a = Of(d_q0), d_b = Of(d_q1), mean = Of(mean_log_pi), sum = Of(loss);
+    at::where_out(d_a, first, smaller, larger);
+    at::where_out(d_b, first, larger, smaller);
+    at::mean_out(mean, Of(log_pi), 1, /*keepdim=*/true, at::kDouble);
+    at::sum_out(sum, at::addcmul(d_a * a, d_b, b), 1, /*keepdim=*/true, at::kDouble);  // minus the pair's mean value
+    sum.addcmul_(at::exp(Of(log_alpha)), mean);
   }
 
   void Imitate(const FloatView& u, const FloatView& command, const DoubleView& weight, const ActionBox& box,
@@ -55,13 +57,15 @@ class SacTorch : public TorchImpl<SacKernels> {
 
   void TemperatureGradient(const DoubleView& mean_log_pi, const DoubleView& target_entropy, const FloatView& log_alpha,
                            const FloatView& gradient) override {
-    Of(gradient).copy_(-at::exp(Of(log_alpha).to(at::kDouble)) * (Of(mean_log_pi) + Of(target_entropy)));
+    at::Tensor out = Of(gradient);
+    at::mul_out(out, at::exp(Of(log_alpha).to(at::kDouble)), Of(mean_log_pi) + Of(target_entropy));
+    out.neg_();
   }
 
   void SoftTarget(const TargetStep& step, const TwinValues& next, const FloatView& log_pi, const FloatView& log_alpha,
                   const FloatView& y) override {
-    const at::Tensor value = ValueOf(next, device()) - at::exp(Of(log_alpha)) * Of(log_pi);
-    Of(y).copy_(TargetOf(step, value, device()));
+    const at::Tensor value = ValueOf(next, device());
+    WriteTarget(step, value.addcmul_(at::exp(Of(log_alpha)), Of(log_pi), /*value=*/-1), y, device());
   }
 };
 

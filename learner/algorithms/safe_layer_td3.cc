@@ -117,10 +117,12 @@ void SafeLayerTd3::LoadBatch(const Batch& batch) {
 void SafeLayerTd3::Compute() {
   ModelGradient();
   if (plan_ != kModel) CriticGradient();
+  FreezeUnlessFinite();
   if (plan_ == kActor) {
     SaveForUndo(undo_critics_);
     Step(critic_optimizer_);
     ActorGradient();
+    FreezeUnlessFinite();
     UndoWhereInactive(undo_critics_);
     Step(actor_optimizer_);
   } else if (plan_ == kCritics) {
@@ -155,7 +157,7 @@ void SafeLayerTd3::CriticGradient() {
   critics_.EvaluateStored(parameters(), input_);
   critics_.Regress(parameters(), input_, y_, gradients(), critic_loss_.value);
   CheckAndRecordLoss(critic_loss_);
-  RecordCritics(critics_.stored(0), critics_.stored(1), settings.reward_scale);
+  RecordCritics(critics_.stored(), settings.reward_scale);
   CheckGradient(critic_optimizer_);
 }
 

@@ -108,7 +108,7 @@ SafeLoop::SafeLoop(const AlgorithmConfig& config)
   MakeModelWorkspace();
   undo_ = NewUndoRange({actor_optimizer_, critic_optimizer_, model_optimizer_});
   kept_targets_ = kernels_->NewFloats(block_, 1, static_cast<int>(critics_.size()));
-  entropy_ = NewStatistic(v1::MemberEpoch::kEntropyFieldNumber);
+  entropy_ = NewStatistic(v1::MemberEpoch::kEntropyFieldNumber, /*sign=*/-1);
   MakePolicyWorkspace();
   keep_ = [this] {
     SaveForUndo(undo_);
@@ -234,7 +234,7 @@ void SafeLoop::CriticPart() {
   critics_.EvaluateStored(parameters(), input_);
   critics_.Regress(parameters(), input_, y_, gradients(), critic_loss_.value);
   CheckAndRecordLoss(critic_loss_);
-  RecordCritics(critics_.stored(0), critics_.stored(1), settings.reward_scale);
+  RecordCritics(critics_.stored(), settings.reward_scale);
   CheckGradient(critic_optimizer_);
   Step(critic_optimizer_);
 }
@@ -248,7 +248,7 @@ void SafeLoop::ActorPart() {
                           critics_.d_out(1), policy_loss_.value, mean_log_pi_);
   critics_.ActionGradient(parameters(), critics_.nets(), /*add=*/false, d_action_);
   CheckAndRecordLoss(policy_loss_);
-  Record(entropy_, /*sign=*/-1);
+  Record(entropy_);
   sac_kernels_->SampleActionGradient(actor_tape_.out.Cols(n, n), no_noise_, box_, now_, d_action_, log_alpha_,
                                      d_policy_.Cols(0, n), d_policy_.Cols(n, n));
   kernels_->Adjoint(parameters(), actor_, d_policy_, actor_tape_);

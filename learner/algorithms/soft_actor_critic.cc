@@ -41,6 +41,7 @@ SoftActorCritic::SoftActorCritic(const AlgorithmConfig& config)
     EvaluateState();
     EvaluateStored();
     ValueGradients();
+    FreezeUnlessFinite();
     StepValues();
   };
 }
@@ -49,17 +50,18 @@ void SoftActorCritic::Compute() {
   NormaliseObservations();
   EvaluateState();
   PolicyGradients();
+  FreezeUnlessFinite();
   SaveForUndo(undo_);
-  Step(actor_optimizer_);
-  Step(alpha_optimizer_);
+  Step(first_optimizers_);
   ValueGradients();
+  FreezeUnlessFinite();
   UndoWhereInactive(undo_);
-  for (const Optimizer& optimizer : policy_optimizers_) Step(optimizer);
+  Step(policy_optimizers_);
   StepValues();
 }
 
 void SoftActorCritic::StepValues() {
-  kernels_->Each(static_cast<int>(value_optimizers_.size()), [&](int i) { Step(value_optimizers_[i]); });
+  Step(value_optimizers_);
   PolyakTargets();
   if (config_.learner.normalise_observations()) {
     normaliser_.Add(parameters(), raw_, Block(active_), Block(normaliser_.statistics()));
@@ -90,16 +92,17 @@ void SoftActorCritic::DeclareActor() {
 void SoftActorCritic::MakeWorkspace() {
   actor_optimizer_ = NewOptimizer("actor", v1::MemberEpoch::kActorGradientNormFieldNumber, actor_first_,
                                   actor_end_ - actor_first_, &v1::Hyper::actor_lr);
+  alpha_optimizer_ = NewOptimizer("alpha", /*gradient_norm_field=*/0, log_alpha_, 1, &v1::Hyper::alpha_lr);
   critic_optimizer_ = NewOptimizer("critic", v1::MemberEpoch::kCriticGradientNormFieldNumber, critics_.first(),
                                    critics_.size(), &v1::Hyper::critic_lr);
-  alpha_optimizer_ = NewOptimizer("alpha", /*gradient_norm_field=*/0, log_alpha_, 1, &v1::Hyper::alpha_lr);
   ShowParameters(v1::MemberEpoch::kAlphaFieldNumber, log_alpha_, 1,
                  [](const double* log_alpha, int) { return std::exp(*log_alpha); });
   StepWithValues(critic_optimizer_);
-  undo_ = NewUndoRange({actor_optimizer_, alpha_optimizer_});
+  first_optimizers_ = {actor_optimizer_, alpha_optimizer_};
+  undo_ = NewUndoRange(first_optimizers_);
   target_entropy_ = NewScalar(&v1::Hyper::target_entropy);
   critic_settings_ = CriticSettings::Make(config_, kernels_.get());
-  entropy_ = NewStatistic(v1::MemberEpoch::kEntropyFieldNumber);
+  entropy_ = NewStatistic(v1::MemberEpoch::kEntropyFieldNumber, /*sign=*/-1);
   mean_log_pi_ = entropy_.value;
 
   const int n = config_.action_dim, B = batch_;
@@ -150,7 +153,7 @@ void SoftActorCritic::EvaluateActor() {
 void SoftActorCritic::ActorGradient(const FloatView& d_u) {
   if (imitates()) sac_kernels_->Imitate(now_.u, command_, imitation_, box_, d_u, policy_loss_.value);
   CheckAndRecordLoss(policy_loss_);
-  Record(entropy_, /*sign=*/-1);
+  Record(entropy_);
   sac_kernels_->SampleActionGradient(log_std_tape_.out, noise_now_, box_, now_, d_u, LogAlpha(), d_mean_, d_log_std_);
   const auto gradient = [&](const MlpLayout& net, const FloatView& d_out, const MlpTape& tape) {
     kernels_->Adjoint(parameters(), net, d_out, tape);
@@ -174,7 +177,7 @@ void SoftActorCritic::CriticGradient() {
                            next_.log_pi, LogAlpha(), y_);
   critics_.Regress(parameters(), input_, y_, gradients(), critic_loss_.value);
   CheckAndRecordLoss(critic_loss_);
-  RecordCritics(critics_.stored(0), critics_.stored(1), settings.reward_scale);
+  RecordCritics(critics_.stored(), settings.reward_scale);
   CheckGradient(critic_optimizer_);
 }
 

@@ -84,10 +84,11 @@ class SoftActorCritic : public BlockUpdate {
   MlpLayout mean_, log_std_;
   int64_t log_alpha_ = 0, actor_first_ = 0, actor_end_ = 0;
   Optimizer actor_optimizer_, critic_optimizer_, alpha_optimizer_;
+  std::vector<Optimizer> first_optimizers_;  // actor and temperature, which the values' part reads
   std::vector<Optimizer> value_optimizers_, policy_optimizers_;
   ObservationNormaliser normaliser_;
   FloatView raw_;   // [block, B, observation]; empty unless observations are normalised
-  UndoRange undo_;  // actor and temperature
+  UndoRange undo_;  // of first_optimizers_
   Statistic entropy_;
   ActionBox box_;
   CriticInput input_;

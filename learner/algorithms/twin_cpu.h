@@ -11,8 +11,7 @@ namespace datacom::learner {
 // The shares of the smaller and the larger critic in the value of a pair.
 class TwinWeights {
  public:
-  TwinWeights(const TwinValues& twins, int member)
-      : larger_(static_cast<float>((1 - twins.pessimism.at(member)) / 2)), smaller_(1 - larger_) {}
+  TwinWeights(const TwinValues& twins, int member) : larger_(twins.larger.at(member)), smaller_(1 - larger_) {}
   // Whether a counts as the smaller one. A NaN does.
   static bool FirstIsSmaller(float a, float b) { return !(b < a || b != b); }
   float Value(float a, float b) const {
@@ -32,9 +31,9 @@ class MemberStep {
   MemberStep(const TargetStep& step, int member)
       : step_(step),
         member_(member),
-        scale_(static_cast<float>(step.scale.at(member))),
-        least_(static_cast<float>(step.scale.at(member) * step.least.at(member))),
-        most_(static_cast<float>(step.scale.at(member) * step.most.at(member))),
+        scale_(step.scale.at(member)),
+        least_(step.least.at(member)),
+        most_(step.most.at(member)),
         discount_(static_cast<float>(step.discount)) {}
   float At(int row, float next_value) const {
     const float left = discount_ * (1 - step_.absorbing.at(member_, row));

@@ -7,23 +7,19 @@
 
 namespace datacom::learner {
 
-// The share of the larger critic, [members, 1, 1].
-inline at::Tensor LargerShare(const TwinValues& twins, const at::Device& device) {
-  return ((1 - AsTensor(twins.pessimism, device)) / 2).to(at::kFloat);
-}
-
 inline at::Tensor ValueOf(const TwinValues& twins, const at::Device& device) {
-  const at::Tensor a = AsTensor(twins.q0, device), b = AsTensor(twins.q1, device), least = at::minimum(a, b);
-  return least + LargerShare(twins, device) * (at::maximum(a, b) - least);
+  const at::Tensor a = AsTensor(twins.q0, device), b = AsTensor(twins.q1, device);
+  return at::lerp(at::minimum(a, b), at::maximum(a, b), AsTensor(twins.larger, device));
 }
 
-inline at::Tensor TargetOf(const TargetStep& step, const at::Tensor& next_value, const at::Device& device) {
-  const at::Tensor scale = AsTensor(step.scale, device);
-  const at::Tensor left = step.discount * (1 - AsTensor(step.absorbing, device));
-  const at::Tensor y = scale.to(at::kFloat) * AsTensor(step.reward, device) + left * next_value;
-  const at::Tensor least = (scale * AsTensor(step.least, device)).to(at::kFloat);
-  const at::Tensor most = (scale * AsTensor(step.most, device)).to(at::kFloat);
-  return at::minimum(at::maximum(y, least), most);
+// Writes the target y of a step whose next state has this value.
+inline void WriteTarget(const TargetStep& step, const at::Tensor& next_value, const FloatView& y,
+                        const at::Device& device) {
+  const at::Tensor left = at::rsub(AsTensor(step.absorbing, device), 1).mul_(step.discount);
+  const at::Tensor reward = AsTensor(step.scale, device) * AsTensor(step.reward, device);
+  const at::Tensor sum = at::addcmul(reward, left, next_value);
+  at::Tensor out = AsTensor(y, device);
+  at::minimum_out(out, at::maximum(sum, AsTensor(step.least, device)), AsTensor(step.most, device));
 }
 
 }  // namespace datacom::learner

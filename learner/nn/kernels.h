@@ -27,11 +27,27 @@
 
 namespace datacom::learner {
 
-// One optimiser, over a range of each member's block.
-struct AdamRange {
-  FloatView parameters, gradients, first_moment, second_moment;  // [members, 1, range]
-  DoubleView learning_rate, steps, active;
+// Columns of the members' blocks.
+struct ColumnRange {
+  int first = 0, count = 0;
+};
+
+// Optimisers that step together, each over its own columns.
+struct AdamRanges {
+  FloatView state;                      // [members, 3, size]: parameters, first and second moments
+  FloatView gradients;                  // [members, 1, size]
+  const ColumnRange* ranges = nullptr;  // of each optimiser
+  DoubleView learning_rates, steps;     // [members, optimisers, 1]
+  DoubleView active;
   DoubleView decay;  // 1 / steps until the rate is half; empty: the rates stay
+};
+
+// Numbers that an update computes, one in each row, and their sums over updates.
+struct StatisticRows {
+  DoubleView values;  // [members, rows, 1]
+  DoubleView signs;   // [1, rows, 1]: a value is added with this factor
+  DoubleView sums;    // [members, rows, 2]: total, count
+  int smallest = 0;   // the first ones keep the smallest value instead of the total
 };
 
 // The kernels of one loss.
@@ -111,20 +127,21 @@ class Kernels {
   // Steps of optimisers and statistics of them.
 
   // A step of Adam (betas 0.9 and 0.999, eps 1e-8) for active members. Their gradients are finite (GradientNorm).
-  virtual void Adam(const AdamRange& range) = 0;
+  virtual void Adam(const AdamRanges& ranges) = 0;
   virtual void Polyak(const FloatView& source, double tau, const DoubleView& active, const FloatView& target) = 0;
-  // Euclidean norm of a gradient [members, 1, n]. Sets active = 0 if an entry is not finite.
-  virtual void GradientNorm(const FloatView& gradient, const DoubleView& norm, const DoubleView& active) = 0;
-  virtual void DeactivateUnlessFinite(const DoubleView& value, const DoubleView& active) = 0;  // sets active = 0
+  // Euclidean norm of a gradient [members, 1, n]; not finite if an entry is not. It may be infinite from 1.8e19 on:
+  // such squares overflow float32, and with them the moments of Adam.
+  virtual void GradientNorm(const FloatView& gradient, const DoubleView& norm) = 0;
+  // Sets active = 0 for members with a value [members, rows, 1] that is not finite.
+  virtual void DeactivateUnlessFinite(const DoubleView& values, const DoubleView& active) = 0;
 
-  virtual void SetZero(const DoubleView& value) = 0;
+  virtual void SetZero(const DoubleView& values) = 0;                        // [members, rows, 1]
   virtual void RowMean(const DoubleView& rows, const DoubleView& mean) = 0;  // [members, rows, 1] -> [members, 1, 1]
   virtual void RowMean(const FloatView& rows, const DoubleView& mean) = 0;
   virtual void RowShareAboveZero(const DoubleView& rows, const DoubleView& share) = 0;  // the same shapes
-  virtual void Accumulate(const DoubleView& value, double sign, const DoubleView& active,
-                          const DoubleView& sum) = 0;  // sum [members, 1, 2]: total, count
-  // least [members, 1, 2]: the smallest value of an active member so far, and the number of values.
-  virtual void AccumulateLeast(const DoubleView& value, const DoubleView& active, const DoubleView& least) = 0;
+  // Adds the values of active members to their sums. May overwrite the values of the others. A sum that keeps the
+  // smallest value starts at infinity.
+  virtual void Accumulate(const StatisticRows& rows, const DoubleView& active) = 0;
 
   // Copies of what a step changes, to undo it.
 

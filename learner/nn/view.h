@@ -21,6 +21,9 @@ struct View {
     return {data + first * row_stride, members, count, cols, member_stride, row_stride};
   }
   View Cols(int first, int count) const { return {data + first, members, rows, count, member_stride, row_stride}; }
+  // A row [members, 1, n] as a column [members, n, 1], and a column whose numbers lie side by side as a row.
+  View AsColumn() const { return {data, members, cols, 1, member_stride, 1}; }
+  View AsRow() const { return {data, members, 1, rows, member_stride, rows}; }
 
   // Host memory only.
   T* row(int member, int r) const { return data + member * member_stride + r * row_stride; }

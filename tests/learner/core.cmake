@@ -30,10 +30,12 @@ if(DATACOM_TORCH)
   datacom_test(NAME core_algorithms_test SRCS algorithms/algorithms_test.cc algorithms/imitation_test.cc
                algorithms/on_policy_test.cc algorithms/safe_loop_test.cc algorithms/missing_kernels_test.cc DEPS datacom::learner_core datacom_torch)
   datacom_test(NAME core_kernels_test SRCS algorithms/kernels_test.cc algorithms/map_kernels_test.cc algorithms/on_policy_kernels_test.cc
+               nn/step_kernels_test.cc
                ALONE algorithms/map_kernels_test.cc algorithms/on_policy_kernels_test.cc
                DEPS datacom::learner_core datacom_torch datacom::safety)
   datacom_test(NAME core_torch_test CXX ${DATACOM_TORCH_CXX} SHARDS 2
-               SRCS algorithms/update_test.cc nn/autograd_test.cc nn/torch/capture_test.cc $<TARGET_OBJECTS:core_golden_objects>
+               SRCS algorithms/update_test.cc nn/autograd_test.cc nn/torch/capture_test.cc nn/torch/staging_test.cc
+                    $<TARGET_OBJECTS:core_golden_objects>
                DEPS datacom::learner_core nlohmann_json::nlohmann_json datacom_torch datacom_libtorch)
   # The tests over every algorithm: once with the registered ones, once with the algorithm "toy".
   core_objects(core_every_algorithm algorithms/contract_test.cc algorithms/freeze_test.cc algorithms/recorded_statistics_test.cc)

@@ -36,6 +36,13 @@ inline void Apply(void (*f)(int n, const float* x, float* y), const FloatView& x
   for (int r = 0; r < calls; ++r) f(n, x.row(member, r), y.row(member, r));
 }
 
+// The first rows of weight [members, rows, 1] that are not 0.
+inline int RowsThatCount(const FloatView& weight, int member) {
+  int rows = 0;
+  while (rows < weight.rows && weight.at(member, rows) > 0) ++rows;
+  return rows;
+}
+
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_NN_CPU_CPU_IMPL_H_

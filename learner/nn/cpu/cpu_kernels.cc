@@ -353,22 +353,8 @@ class CpuKernels : public Kernels {
     }
   }
 
-  void Adam(const AdamRange& range) override {
-    const int n = range.parameters.cols;
-    for (int m = 0; m < range.parameters.members; ++m) {
-      if (range.active.at(m) == 0) continue;
-      const float* gradient = range.gradients.row(m, 0);
-      const double step = ++range.steps.at(m);
-      const double rate =
-          range.learning_rate.at(m) * (range.decay.data == nullptr ? 1 : std::exp2(-step * range.decay.at(m)));
-      const float step_size = static_cast<float>(rate / (1 - std::pow(0.9, step)));
-      const float root = static_cast<float>(1 / std::sqrt(1 - std::pow(0.999, step)));
-      float* const parameters = range.parameters.row(m, 0);
-      float *const first_moment = range.first_moment.row(m, 0), *const second_moment = range.second_moment.row(m, 0);
-      EachLines(n, [&](int at, int count) {
-        loops_.adam({gradient + at, parameters + at, first_moment + at, second_moment + at, count, step_size, root});
-      });
-    }
+  void Adam(const AdamRanges& ranges) override {
+    Each(ranges.steps.rows, [&](int optimizer) { AdamOf(ranges, optimizer); });
   }
 
   void Polyak(const FloatView& source, double tau, const DoubleView& active, const FloatView& target) override {
@@ -381,14 +367,18 @@ class CpuKernels : public Kernels {
     }
   }
 
-  void DeactivateUnlessFinite(const DoubleView& value, const DoubleView& active) override {
-    for (int m = 0; m < value.members; ++m) {
-      if (!std::isfinite(value.at(m))) active.at(m) = 0;
+  void DeactivateUnlessFinite(const DoubleView& values, const DoubleView& active) override {
+    for (int m = 0; m < values.members; ++m) {
+      for (int r = 0; r < values.rows; ++r) {
+        if (!std::isfinite(values.at(m, r))) active.at(m) = 0;
+      }
     }
   }
 
-  void SetZero(const DoubleView& value) override {
-    for (int m = 0; m < value.members; ++m) value.at(m) = 0;
+  void SetZero(const DoubleView& values) override {
+    for (int m = 0; m < values.members; ++m) {
+      for (int r = 0; r < values.rows; ++r) values.at(m, r) = 0;
+    }
   }
 
   void RowMean(const DoubleView& rows, const DoubleView& mean) override { MeanOfRows(rows, mean); }
@@ -403,30 +393,27 @@ class CpuKernels : public Kernels {
     }
   }
 
-  void Accumulate(const DoubleView& value, double sign, const DoubleView& active, const DoubleView& sum) override {
-    for (int m = 0; m < value.members; ++m) {
+  void Accumulate(const StatisticRows& rows, const DoubleView& active) override {
+    for (int m = 0; m < rows.values.members; ++m) {
       if (active.at(m) == 0) continue;
-      sum.at(m, 0, 0) += sign * value.at(m);
-      sum.at(m, 0, 1) += 1;
+      for (int r = 0; r < rows.values.rows; ++r) {
+        const double value = rows.values.at(m, r);
+        double &total = rows.sums.at(m, r, 0), &count = rows.sums.at(m, r, 1);
+        if (r >= rows.smallest) {
+          total += rows.signs.at(0, r) * value;
+        } else {
+          total = count == 0 ? value : std::min(total, value);
+        }
+        count += 1;
+      }
     }
   }
 
-  void GradientNorm(const FloatView& gradient, const DoubleView& norm, const DoubleView& active) override {
+  void GradientNorm(const FloatView& gradient, const DoubleView& norm) override {
     for (int m = 0; m < gradient.members; ++m) {
       double sum = loops_.squared_sum(gradient.row(m, 0), gradient.cols);
       if (!std::isfinite(sum)) sum = WideSquaredSum(gradient.row(m, 0), gradient.cols);
       norm.at(m) = std::sqrt(sum);
-      if (!std::isfinite(sum)) active.at(m) = 0;
-    }
-  }
-
-  void AccumulateLeast(const DoubleView& value, const DoubleView& active, const DoubleView& least) override {
-    for (int m = 0; m < value.members; ++m) {
-      if (active.at(m) == 0) continue;
-      double& smallest = least.at(m, 0, 0);
-      double& count = least.at(m, 0, 1);
-      smallest = count == 0 ? value.at(m) : std::min(smallest, value.at(m));
-      count += 1;
     }
   }
 
@@ -451,6 +438,25 @@ class CpuKernels : public Kernels {
       const FloatMode mode(of_caller);
       body(i);
     });
+  }
+
+  void AdamOf(const AdamRanges& ranges, int optimizer) {
+    const ColumnRange own = ranges.ranges[optimizer];
+    for (int m = 0; m < ranges.state.members; ++m) {
+      if (ranges.active.at(m) == 0) continue;
+      const float* gradient = ranges.gradients.row(m, 0) + own.first;
+      const double step = ++ranges.steps.at(m, optimizer);
+      const double rate = ranges.learning_rates.at(m, optimizer) *
+                          (ranges.decay.data == nullptr ? 1 : std::exp2(-step * ranges.decay.at(m)));
+      const float step_size = static_cast<float>(rate / (1 - std::pow(0.9, step)));
+      const float root = static_cast<float>(1 / std::sqrt(1 - std::pow(0.999, step)));
+      float* const parameters = ranges.state.row(m, 0) + own.first;
+      float* const first_moment = ranges.state.row(m, 1) + own.first;
+      float* const second_moment = ranges.state.row(m, 2) + own.first;
+      EachLines(own.count, [&](int at, int count) {
+        loops_.adam({gradient + at, parameters + at, first_moment + at, second_moment + at, count, step_size, root});
+      });
+    }
   }
 
   // Calls body(at, count) for ranges of n floats, in any order and at the same time. Each begins at a cache line.

@@ -55,6 +55,12 @@ inline at::Tensor AsMatrix(const at::Tensor& x, int64_t a, int64_t b) {
   return x.unflatten(2, at::IntArrayRef({a, b}));
 }
 
+// x [.., a] times a small matrix [.., a, b] of its own in every row: a product and a sum. A batched matrix product
+// would start one small product for each row.
+inline at::Tensor TimesMatrix(const at::Tensor& x, const at::Tensor& matrix) {
+  return (x.unsqueeze(3) * matrix).sum(2);
+}
+
 inline at::Tensor MeanRows(const at::Tensor& x) { return x.to(at::kDouble).mean(1, /*keepdim=*/true); }
 
 }  // namespace datacom::learner

@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "learner/nn/kernels.h"
+#include "learner/nn/torch/device_memory.h"
 #include "learner/nn/torch/staging.h"
 #include "learner/nn/torch/torch_impl.h"
 #include "learner/nn/torch_errors.h"
@@ -128,22 +130,21 @@ at::Tensor Slope(const at::Tensor& hidden, Activation activation) {
   return activation == Activation::kSigmoid ? hidden * (1 - hidden) : 1 - hidden * hidden;
 }
 
-void RestoreMembers(const at::Tensor& from, const at::Tensor& active, const at::Tensor& to) {
-  to.copy_(at::where(active.eq(0), from, to));
+void RestoreMembers(const at::Tensor& from, const at::Tensor& active, at::Tensor to) {
+  at::where_out(to, active.eq(0), from, to);
 }
 
 class TorchKernels : public TorchImpl<Kernels> {
  public:
-  explicit TorchKernels(const std::string& device) : TorchImpl(DeviceOf(device)) {}
+  explicit TorchKernels(const std::string& device)
+      : TorchImpl(DeviceOf(device)),
+        betas_(at::tensor({0.9, 0.999}, at::kDouble).view({1, 1, 2}).to(this->device())),
+        epsilon_(at::full({1}, 1e-8, at::TensorOptions().dtype(at::kFloat).device(this->device()))),
+        memory_(this->device()) {}
 
   int BlockSize(int members) const override { return members; }
 
-  void* Allocate(size_t bytes) override {
-    const int64_t doubles = static_cast<int64_t>(bytes / 8 + 8);
-    const at::Device place = device().is_meta() ? at::Device(at::kCPU) : device();  // "meta" has no addresses for views
-    allocations_.push_back(at::zeros({doubles}, at::TensorOptions().dtype(at::kDouble).device(place)));
-    return allocations_.back().data_ptr();
-  }
+  void* Allocate(size_t bytes) override { return memory_.Allocate(bytes); }
 
   void Upload(const float* packed, const FloatView& to) override { UploadTo(packed, to); }
   void Upload(const double* packed, const DoubleView& to) override { UploadTo(packed, to); }
@@ -169,7 +170,7 @@ class TorchKernels : public TorchImpl<Kernels> {
 
   void Run(int plan, const std::function<void()>& load, const std::function<void()>& compute) override {
     const at::NoGradGuard no_grad;
-    Plan& work = plans_.try_emplace(plan, device()).first->second;
+    Plan& work = plans_.try_emplace(plan, memory_).first->second;
     work.staging.Begin();
     staging_ = &work.staging;
     try {
@@ -308,61 +309,66 @@ class TorchKernels : public TorchImpl<Kernels> {
     }
   }
 
-  void Adam(const AdamRange& range) override {
-    const at::Tensor gradient = Of(range.gradients), parameters = Of(range.parameters);
-    const at::Tensor active = Of(range.active), steps = Of(range.steps);
-    const at::Tensor on = active.gt(0);
-    steps.add_(active);
-    at::Tensor rate = Of(range.learning_rate);
-    if (range.decay.data != nullptr) rate = rate * at::exp2(steps * Of(range.decay) * -1);
-    const at::Tensor step_size = (rate / (1 - at::pow(0.9, steps))).to(at::kFloat);
-    const at::Tensor root = at::rsqrt(1 - at::pow(0.999, steps)).to(at::kFloat);
-    const at::Tensor first = Of(range.first_moment), second = Of(range.second_moment);
-    const at::Tensor new_first = (first * 0.9).add_(gradient, 0.1);
-    const at::Tensor new_second = (second * 0.999).add_(gradient * gradient, 0.001);
-    const at::Tensor moved =
-        at::addcdiv(parameters, step_size * new_first, at::sqrt(new_second).mul_(root).add_(1e-8), /*value=*/-1);
-    first.copy_(at::where(on, new_first, first));
-    second.copy_(at::where(on, new_second, second));
-    parameters.copy_(at::where(on, moved, parameters));
+  // What belongs to an optimiser's steps is computed for all optimisers at once. Members that are not active keep their
+  // bits.
+  void Adam(const AdamRanges& ranges) override {
+    const at::Tensor off = Of(ranges.active).le(0), steps = Of(ranges.steps);
+    steps.add_(Of(ranges.active));
+    at::Tensor rate = Of(ranges.learning_rates);
+    if (ranges.decay.data != nullptr) rate = rate * at::exp2(steps * Of(ranges.decay) * -1);
+    const at::Tensor corrections = at::rsub(at::pow(betas_, steps), 1);  // of both moments: [members, optimisers, 2]
+    const at::Tensor step_size = (rate / corrections.narrow(2, 0, 1)).to(at::kFloat);
+    const at::Tensor root = at::rsqrt(corrections.narrow(2, 1, 1)).to(at::kFloat);
+    for (int i = 0; i < ranges.steps.rows; ++i) {
+      const ColumnRange& own = ranges.ranges[i];
+      const at::Tensor gradient = Of(ranges.gradients.Cols(own.first, own.count));
+      at::Tensor state = Of(ranges.state.Cols(own.first, own.count)), next = at::empty(state.sizes(), state.options());
+      at::Tensor parameters = next.narrow(1, 0, 1), first = next.narrow(1, 1, 1), second = next.narrow(1, 2, 1);
+      at::lerp_out(first, state.narrow(1, 1, 1), gradient, 0.1);
+      at::addcmul_out(second, state.narrow(1, 2, 1) * 0.999, gradient, gradient, /*value=*/0.001);
+      const at::Tensor size = at::addcmul(epsilon_, at::sqrt(second), root.narrow(1, i, 1));
+      at::addcmul_out(parameters, state.narrow(1, 0, 1), first / size, step_size.narrow(1, i, 1), /*value=*/-1);
+      at::where_out(state, off, state, next);
+    }
   }
 
   void Polyak(const FloatView& source, double tau, const DoubleView& active, const FloatView& target) override {
-    const at::Tensor to = Of(target);
-    to.copy_(at::where(Of(active).gt(0), at::lerp(to, Of(source), tau), to));
+    at::Tensor to = Of(target);
+    at::where_out(to, Of(active).le(0), to, at::lerp(to, Of(source), tau));
   }
 
-  void DeactivateUnlessFinite(const DoubleView& value, const DoubleView& active) override {
-    Of(active).mul_(at::isfinite(Of(value)));
+  void DeactivateUnlessFinite(const DoubleView& values, const DoubleView& active) override {
+    const at::Tensor largest = at::linalg_vector_norm(Of(values), HUGE_VAL, at::IntArrayRef({1, 2}), /*keepdim=*/true);
+    Of(active).mul_(largest.lt(HUGE_VAL));  // NaN is not
   }
 
-  void SetZero(const DoubleView& value) override { Of(value).zero_(); }
+  void SetZero(const DoubleView& values) override { Of(values).zero_(); }
 
-  void RowMean(const DoubleView& rows, const DoubleView& mean) override { Of(mean).copy_(MeanRows(Of(rows))); }
+  void RowMean(const DoubleView& rows, const DoubleView& mean) override { MeanRowsTo(Of(rows), mean); }
 
-  void RowMean(const FloatView& rows, const DoubleView& mean) override { Of(mean).copy_(MeanRows(Of(rows))); }
+  void RowMean(const FloatView& rows, const DoubleView& mean) override { MeanRowsTo(Of(rows), mean); }
 
   void RowShareAboveZero(const DoubleView& rows, const DoubleView& share) override {
-    Of(share).copy_(MeanRows(Of(rows).gt(0).to(at::kDouble)));
+    MeanRowsTo(Of(rows).gt(0).to(at::kDouble), share);
   }
 
-  void Accumulate(const DoubleView& value, double sign, const DoubleView& active, const DoubleView& sum) override {
-    Of(sum.Cols(0, 1)).add_(Of(value).masked_fill(Of(active).le(0), 0), sign);
-    Of(sum.Cols(1, 1)).add_(Of(active));
+  void Accumulate(const StatisticRows& rows, const DoubleView& active) override {
+    const at::Tensor off = Of(active).le(0), totals = Of(rows.sums.Cols(0, 1));
+    Of(rows.sums.Cols(1, 1)).add_(Of(active));
+    const int others = rows.values.rows - rows.smallest;
+    if (rows.smallest > 0) {
+      const at::Tensor values = Of(rows.values.Rows(0, rows.smallest)).masked_fill_(off, HUGE_VAL);
+      at::Tensor least = totals.narrow(1, 0, rows.smallest);
+      at::minimum_out(least, least, values);
+    }
+    if (others > 0) {
+      const at::Tensor values = Of(rows.values.Rows(rows.smallest, others)).masked_fill_(off, 0);
+      totals.narrow(1, rows.smallest, others).addcmul_(values, Of(rows.signs.Rows(rows.smallest, others)));
+    }
   }
 
-  void GradientNorm(const FloatView& gradient, const DoubleView& norm, const DoubleView& active) override {
-    at::Tensor length = Of(norm);
-    at::linalg_vector_norm_out(length, Of(gradient), 2, at::IntArrayRef({2}), /*keepdim=*/true, at::kDouble);
-    Of(active).mul_(at::isfinite(length));
-  }
-
-  void AccumulateLeast(const DoubleView& value, const DoubleView& active, const DoubleView& least) override {
-    const at::Tensor smallest = Of(least.Cols(0, 1)), count = Of(least.Cols(1, 1)), now = Of(value);
-    const at::Tensor on = Of(active).gt(0);
-    const at::Tensor updated = at::where(count.gt(0), at::minimum(smallest, now), now);
-    smallest.copy_(at::where(on, updated, smallest));
-    count.add_(on);
+  void GradientNorm(const FloatView& gradient, const DoubleView& norm) override {
+    Of(norm).copy_(at::linalg_vector_norm(Of(gradient), 2, 2, /*keepdim=*/true));
   }
 
   void Copy(const FloatView& from, const FloatView& to) override { Of(to).copy_(Of(from)); }
@@ -389,6 +395,11 @@ class TorchKernels : public TorchImpl<Kernels> {
     return Of(FloatView{block.data + layer.bias, block.members, 1, layer.out, block.member_stride, layer.out});
   }
 
+  void MeanRowsTo(const at::Tensor& rows, const DoubleView& mean) const {
+    at::Tensor out = Of(mean);
+    at::mean_out(out, rows, 1, /*keepdim=*/true, at::kDouble);
+  }
+
   template <class T>
   void UploadTo(const T* packed, const View<T>& to) {
     if (staging_ != nullptr) return staging_->Add(packed, to);
@@ -402,12 +413,13 @@ class TorchKernels : public TorchImpl<Kernels> {
   }
 
   struct Plan {
-    explicit Plan(const at::Device& device) : staging(device) {}
+    explicit Plan(const DeviceMemory& memory) : staging(memory) {}
     Staging staging;
     std::unique_ptr<Graph> graph;  // none on the CPU
   };
 
-  std::vector<at::Tensor> allocations_;
+  const at::Tensor betas_, epsilon_;  // of Adam
+  DeviceMemory memory_;
   std::map<int, Plan> plans_;
   Staging* staging_ = nullptr;  // of the plan that loads
 };

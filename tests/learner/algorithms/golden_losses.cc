@@ -101,8 +101,7 @@ GoldenReport CheckGaussianLoss(const json& cases, const std::string& kind) {
                                 upload(spread_output(next_name)),
                                 upload(Floats(c.at("cost"))),
                                 upload(Floats(c.at("absorbing"))),
-                                Scalar(kernels.get(), 0),
-                                rows,
+                                upload(std::vector<float>(rows, 1.0f / static_cast<float>(rows))),
                                 c.at("gamma")};
     kernels->Group<CostKernels>()->GaussianLoss(upload(mean_output("pred_mean")), upload(spread_output(spread_name)),
                                                 target, d_mean, d_spread, loss);
@@ -125,12 +124,13 @@ GoldenReport CheckMultiplier(const json& cases, const std::string& kind) {
     const std::string label = kind + ", case " + std::to_string(number++);
     const double limit = DiscountedBudget(c.at("cost_limit"), c.at("horizon"), c.at("gamma"));
     report.Check(std::abs(limit - c.at("cost_constraint").get<double>()) < 1e-9, label + ": limit is off");
-    const auto one = [&] { return kernels->NewFloats(1, 1, 1); };
-    const FloatView raw = Upload(kernels.get(), {c.at("steps")[0].at("raw_before").get<float>()}, 1, 1);
-    const AdamRange range{raw,
-                          one(),
-                          one(),
-                          one(),
+    const FloatView state = kernels->NewFloats(1, 3, 1), raw = state.Rows(0, 1), gradient = kernels->NewFloats(1, 1, 1);
+    const float start = c.at("steps")[0].at("raw_before");
+    kernels->Upload(&start, raw);
+    const ColumnRange whole{0, 1};
+    const AdamRanges adam{state,
+                          gradient,
+                          &whole,
                           Scalar(kernels.get(), c.at("lr_beta")),
                           Scalar(kernels.get(), 0),
                           Scalar(kernels.get(), 1),
@@ -142,15 +142,15 @@ GoldenReport CheckMultiplier(const json& cases, const std::string& kind) {
       const double before = Download(kernels.get(), raw)[0];
       kernels->RowMean(Upload(kernels.get(), estimate, static_cast<int>(estimate.size()), 1), mean);
       kernels->Group<CostKernels>()->Multiplier(raw, mean, Scalar(kernels.get(), limit), Scalar(kernels.get(), damping),
-                                                price, range.gradients);
-      kernels->Adam(range);
+                                                price, gradient);
+      kernels->Adam(adam);
       const auto close = [&](const char* what, double ours, double golden) {
         report.Check(std::abs(ours - golden) <= 2e-6 * (1 + std::abs(golden)),
                      label + ": " + what + " is " + std::to_string(ours) + ", golden " + std::to_string(golden));
       };
       const double mean_estimate = step.at("batch_cost_estimate_mean");
       close("price", Value(kernels.get(), price), std::log1p(std::exp(before)) - damping * (limit - mean_estimate));
-      close("gradient", Download(kernels.get(), range.gradients)[0], step.at("grad_raw"));
+      close("gradient", Download(kernels.get(), gradient)[0], step.at("grad_raw"));
       const double after = Download(kernels.get(), raw)[0];
       close("raw value", after, step.at("raw_after"));
       close("multiplier", std::log1p(std::exp(after)), step.at("beta_after"));
@@ -265,9 +265,10 @@ GoldenReport CheckQuantileLoss(const json& cases, const std::string& kind) {
     };
     const FloatView d_value = kernels->NewFloats(1, rows * count, 1);
     const DoubleView loss = Scalar(kernels.get(), 0);
+    const std::vector<float> weights(rows, 1.0f / static_cast<float>(rows));
     kernels->Group<QuantileKernels>()->QuantileLoss(shifted("q"), shifted("target"),
                                                     Upload(kernels.get(), Floats(c.at("tau")), rows, count),
-                                                    Scalar(kernels.get(), 0), rows, d_value, loss);
+                                                    Upload(kernels.get(), weights, rows, 1), d_value, loss);
     const double golden_loss = c.at("loss");
     report.Check(std::abs(Value(kernels.get(), loss) - golden_loss) <= 2e-5 * (1 + std::abs(golden_loss)),
                  label + ": loss is off");

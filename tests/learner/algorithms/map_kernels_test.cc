@@ -35,16 +35,25 @@ MapCase RandomMap(double size) {
   return c;
 }
 
-// Fills action, log_pi (from 0) and record for the case; the views live in `kernels`.
-SafeMapOutput RunMap(Kernels* kernels, const MapCase& c, FloatView* u) {
+// The state's part of the map, and the action with log_pi (from 0) and record.
+struct MapRun {
+  DoubleView map;
+  FloatView u;
+  SafeMapOutput out;
+};
+
+// The views live in `kernels`.
+MapRun RunMap(Kernels* kernels, const MapCase& c) {
   const auto doubles = [&](const Numbers& values, int rows, int cols) {
     const DoubleView view = kernels->NewDoubles(1, rows, cols);
     kernels->Upload(values.data(), view);
     return view;
   };
-  *u = kernels->NewFloats(1, c.rows, c.n);
+  MapRun run{kernels->NewDoubles(1, c.rows, SafeMapSize(c.n)),
+             kernels->NewFloats(1, c.rows, c.n),
+             {kernels->NewFloats(1, c.rows, c.n), kernels->NewFloats(1, c.rows, 1), kernels->NewDoubles(1, c.rows, 1)}};
   const std::vector<float> narrow(c.u.begin(), c.u.end());
-  kernels->Upload(narrow.data(), *u);
+  kernels->Upload(narrow.data(), run.u);
   const SafeMapInput in{doubles(c.k, c.rows, 1),
                         doubles(c.J, c.rows, c.q + c.x),
                         doubles(c.f, c.rows, c.q),
@@ -53,29 +62,32 @@ SafeMapOutput RunMap(Kernels* kernels, const MapCase& c, FloatView* u) {
                         doubles({25}, 1, 1),
                         doubles({3}, 1, 1),
                         doubles({-3}, 1, 1)};
-  const SafeMapOutput out{kernels->NewFloats(1, c.rows, c.n), kernels->NewFloats(1, c.rows, 1),
-                          kernels->NewDoubles(1, c.rows, SafeMapRecordSize(c.n))};
-  kernels->Group<SafeMapKernels>()->SafeMap(in, *u, out);
-  return out;
+  kernels->Group<SafeMapKernels>()->SafeMapState(in, run.map);
+  kernels->Group<SafeMapKernels>()->SafeMapAction(run.map, run.u, run.out);
+  return run;
 }
 
 TEST_P(EveryKernels, SafeMapEqualsTheActorsMap) {
   for (double size : {0.1, 1.0, 30.0}) {
     const MapCase c = RandomMap(size);
-    FloatView u;
-    const SafeMapOutput out = RunMap(kernels_.get(), c, &u);
-    const Numbers record = Download(out.record), log_pi = Download(out.log_pi);
+    const MapRun run = RunMap(kernels_.get(), c);
+    const Numbers states = Download(run.map), actions = Download(run.out.action), log_pi = Download(run.out.log_pi);
     SafeMap map(SafeMapDims{1, c.n, c.q, c.x});
     for (int r = 0; r < c.rows; ++r) {
       SafeMapTerms terms;
       terms.k = &c.k[r], terms.J_k = &c.J[r * (c.q + c.x)], terms.J_x = &c.J[r * (c.q + c.x) + c.q];
       terms.f = &c.f[r * c.q], terms.G = &c.G[r * c.q * c.n], terms.x_dot = &c.x_dot[r * c.x];
       map.Set(terms, SafeMapGains{25, 3});
+      const double* const j = &states[r * SafeMapSize(c.n)];
       Numbers action(c.n);
       map.Apply(&c.u[r * c.n], action.data());
       for (int i = 0; i < c.n; ++i) {
-        EXPECT_NEAR(record[r * SafeMapRecordSize(c.n) + c.n + 2 + i], action[i], 1e-12)
-            << "row " << r << ", size " << size;
+        for (int k = 0; k < c.n; ++k) {
+          EXPECT_NEAR((i == k ? 1 : 0) - j[i] * j[k] * j[c.n], map.basis()[i * c.n + k], 1e-12) << "row " << r;
+        }
+        const double offset = map.offset()[i];
+        EXPECT_NEAR(-j[i] * j[c.n + 1], offset, 1e-12 * (1 + std::abs(offset))) << "row " << r << ", size " << size;
+        EXPECT_NEAR(actions[r * c.n + i], action[i], 1e-6) << "row " << r << ", size " << size;
       }
       EXPECT_NEAR(-log_pi[r], std::max(map.log_det(), -3.0), 1e-6);
     }
@@ -84,32 +96,29 @@ TEST_P(EveryKernels, SafeMapEqualsTheActorsMap) {
 
 TEST_P(EveryKernels, SafeMapGradientMatchesFiniteDifferencesAtConstantScale) {
   const MapCase c = RandomMap(0.3);
-  FloatView u;
-  const SafeMapOutput out = RunMap(kernels_.get(), c, &u);
-  const Numbers record = Download(out.record), d_action = Random(7, c.rows * c.n);
-  const FloatView d_u = kernels_->NewFloats(1, c.rows, c.n);
-  kernels_->Group<SafeMapKernels>()->SafeMapGradient(out.record, u, Upload(d_action, 1, c.rows, c.n), d_u);
+  const int rows = c.rows, n = c.n;
+  const MapRun run = RunMap(kernels_.get(), c);
+  const Numbers states = Download(run.map), scales = Download(run.out.record), d_action = Random(7, rows * n);
+  const FloatView d_u = kernels_->NewFloats(1, rows, n);
+  kernels_->Group<SafeMapKernels>()->SafeMapGradient(run.map, run.out.record, run.u, Upload(d_action, 1, rows, n), d_u);
   const Numbers ours = Download(d_u);
-  const int width = SafeMapRecordSize(c.n);
-  for (int r = 0; r < c.rows; ++r) {
-    const double scale = record[r * width + c.n + 1];
-    // <d_action, scale * a_raw(u)>, with a_raw from the same row at shifted u.
-    const auto objective = [&](const Numbers& v) {
-      SafeMapRow row;
-      row.n = c.n, row.q = c.q, row.x = c.x, row.k = c.k[r], row.J = &c.J[r * (c.q + c.x)], row.f = &c.f[r * c.q];
-      row.G = &c.G[r * c.q * c.n], row.x_dot = &c.x_dot[r * c.x], row.gain = 25, row.slack_beta = 3;
-      const std::vector<float> shifted(v.begin(), v.end());
-      Numbers moved(width);
-      MapRow(row, shifted.data(), moved.data());
-      double sum = 0;
-      for (int i = 0; i < c.n; ++i) sum += d_action[r * c.n + i] * scale * moved[c.n + 2 + i] / moved[c.n + 1];
+  for (int r = 0; r < rows; ++r) {
+    const double* const j = &states[r * SafeMapSize(n)];
+    // <d_action, scale * a_raw(u)>, with a_raw at shifted u.
+    const auto objective = [&](const Numbers& u) {
+      double along = 0, sum = 0;
+      for (int i = 0; i < n; ++i) along += j[i] * std::clamp(u[i], -1.0, 1.0);
+      for (int i = 0; i < n; ++i) {
+        const double raw = std::clamp(u[i], -1.0, 1.0) - j[i] * (along * j[n] + j[n + 1]);
+        sum += d_action[r * n + i] * scales[r] * raw;
+      }
       return sum;
     };
-    const Numbers at(c.u.begin() + r * c.n, c.u.begin() + (r + 1) * c.n);
-    const Numbers reference = Differences(objective, at, 1.0 / 1024);  // a power of two, exact in float32
-    for (int i = 0; i < c.n; ++i) {
-      if (std::abs(std::abs(at[i]) - 1) < 2e-3) continue;  // at the kink
-      EXPECT_NEAR(ours[r * c.n + i], reference[i], 2e-3) << "row " << r;
+    const Numbers at(c.u.begin() + r * n, c.u.begin() + (r + 1) * n);
+    const Numbers reference = Differences(objective, at);
+    for (int i = 0; i < n; ++i) {
+      if (std::abs(std::abs(at[i]) - 1) < 1e-4) continue;  // at the kink
+      EXPECT_NEAR(ours[r * n + i], reference[i], 1e-4) << "row " << r;
     }
   }
 }
