@@ -84,7 +84,7 @@ class Walk {
     XmlElement element;
     element.file = file, element.begin = tag.begin, element.end = tag.end, element.name_end = tag.name_end;
     element.name = std::string(tag.name), element.parent = *parent, element.path = *path;
-    element.attributes.assign(tag.attributes.begin(), tag.attributes.end());
+    for (const auto& [name, value] : tag.attributes) element.attributes.emplace_back(name, value);
     const bool root = open->empty(), include = element.name == "include";
     if (include) Include(element, *path, *parent);
     if (tag.whole) {
