@@ -20,18 +20,21 @@
 #include "absl/strings/strip.h"
 #include "common/base/log.h"
 #include "common/base/machine.h"
+#include "common/base/near_miss.h"
 #include "common/base/plugins.h"
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
+#include "common/records/message_json.h"
 #include "common/tasks/python/identity.h"
 #include "common/tasks/python/python_model.h"
 #include "deploy/cli/verbs.h"
 
 namespace datacom::cli {
 
-int Finish(const absl::Status& status) {
+int Finish(const absl::Status& status, bool json) {
   if (status.ok()) return kExitOk;
+  if (json) std::fputs(ErrorJson(status.message(), ExitCode(status)).c_str(), stdout);
   std::fflush(stdout);
   std::fprintf(stderr, "datacom: %s\n", std::string(status.message()).c_str());
   return ExitCode(status);
@@ -89,7 +92,7 @@ absl::Status CheckVerb(const CLI::App& app, int argc, const char* const* argv) {
   }
   return absl::InvalidArgumentError(
       absl::StrCat(argc > 1 ? absl::StrCat("unknown verb \"", argv[1], "\"") : "name a verb",
-                   "; the verbs are: ", absl::StrJoin(verbs, ", ")));
+                   "; the verbs are: ", absl::StrJoin(verbs, ", "), argc > 1 ? DidYouMean(argv[1], verbs) : ""));
 }
 
 constexpr char kPlugin[] = "--plugin", kPython[] = "--python", kAccept[] = "--accept-environment";

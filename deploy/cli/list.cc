@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -54,17 +55,26 @@ absl::StatusOr<Lines> Entries(const std::string& kind) {
 
 constexpr const char* kKinds[] = {"tasks", "algorithms", "experiments", "sweeps"};
 
+// Whether an experiment is one to begin with: what is recommended (docs/recommended.md) for a robot that is told its
+// limits, and for one that is not.
+bool IsFirstChoice(const std::string& experiment) {
+  return absl::EndsWith(experiment, "/from_scratch") || absl::EndsWith(experiment, "/limits_known");
+}
+
 absl::Status ListOne(const std::string& kind) {
-  ASSIGN_OR_RETURN(const Lines lines, Entries(kind));
+  ASSIGN_OR_RETURN(Lines lines, Entries(kind));
+  const bool experiments = kind == "experiments";
+  for (auto& [name, sentence] : lines) name += experiments && IsFirstChoice(name) ? " *" : "";
   size_t width = 0;
   for (const auto& [name, sentence] : lines) width = std::max(width, name.size());
   for (const auto& [name, sentence] : lines) {
     PrintWrapped(absl::StrFormat("%-*s  %s\n", static_cast<int>(width), name, sentence));
   }
+  if (experiments) PrintWrapped("* begin with one of these\n");
   return absl::OkStatus();
 }
 
-// {"KIND": [{"name", "description"}]}; of algorithms also "hyper", what they read.
+// {"KIND": [{"name", "description"}]}; of algorithms also "hyper", what they read, of experiments "first_choice".
 absl::Status ListJson(const std::string& kind) {
   nlohmann::json lists = nlohmann::json::object();
   for (const char* each : kKinds) {
@@ -78,6 +88,11 @@ absl::Status ListJson(const std::string& kind) {
   if (lists.contains("algorithms")) {
     for (nlohmann::json& one : lists["algorithms"]) {
       one["hyper"] = HyperParametersOf(*FindAlgorithm(one["name"].get<std::string>()));
+    }
+  }
+  if (lists.contains("experiments")) {
+    for (nlohmann::json& one : lists["experiments"]) {
+      one["first_choice"] = IsFirstChoice(one["name"].get<std::string>());
     }
   }
   std::printf("%s\n", lists.dump(1).c_str());
@@ -104,7 +119,7 @@ void AddList(CLI::App* app, int* exit_code) {
   verb->footer("Example: datacom list algorithms");
   auto json = std::make_shared<bool>(false);
   verb->add_flag("--json", *json, "one JSON object, for programs");
-  verb->callback([kind, json, exit_code] { *exit_code = Finish(*json ? ListJson(*kind) : List(*kind)); });
+  verb->callback([kind, json, exit_code] { *exit_code = Finish(*json ? ListJson(*kind) : List(*kind), *json); });
 }
 
 }  // namespace datacom::cli

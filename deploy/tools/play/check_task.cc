@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <set>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -14,11 +16,14 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/base/random.h"
+#include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/tasks/mujoco.h"
 #include "common/tasks/task.h"
 #include "common/tasks/text/mujoco_compiled.h"
+#include "common/tasks/text/mujoco_names.h"
+#include "common/tasks/text/mujoco_signals.h"
 #include "common/tasks/text/row_model.h"
 #include "common/tasks/text/task_file.h"
 #include "datacom/v1/task.pb.h"
@@ -139,7 +144,7 @@ class Check {
         layout_(text::RowLayout::Of(options_.GetExtension(v1::text_task))),
         model_(std::move(model)),
         task_(std::move(task)),
-        out_(out) {
+        shown_(out) {
     for (const std::string& name : options_.GetExtension(v1::text_task).resolved().observation())
       seen_.push_back({name});
     for (const std::string& name : compiled_->extra.names()) extra_.push_back({name});
@@ -153,16 +158,30 @@ class Check {
 
   absl::Status Run() {
     PrintSpecification();
-    RETURN_IF_ERROR(Play());
-    PrintSeen();
-    PrintCosts();
-    PrintModel();
-    RETURN_IF_ERROR(PrintFit());
-    RETURN_IF_ERROR(PrintSpeed());
-    return Verdict();
+    Show();
+    absl::Status status = Play();
+    if (status.ok()) PrintPlay();
+    Show();
+    if (status.ok()) status = PrintFit();
+    if (status.ok()) status = PrintSpeed();
+    if (status.ok()) status = Verdict();
+    Show();
+    return status;
   }
 
  private:
+  // Shows what was printed since the last time, in lines that fit.
+  void Show() {
+    *shown_ << WrapLines(text_.str(), command_.width);
+    shown_->flush();
+    text_.str("");
+  }
+  void PrintPlay() {
+    PrintSeen();
+    PrintRangeFinders();
+    PrintCosts();
+    PrintModel();
+  }
   void PrintSpecification() const {
     const TaskSpec& spec = model_.spec;
     const v1::ResolvedTask& resolved = options_.GetExtension(v1::text_task).resolved();
@@ -292,6 +311,25 @@ class Check {
                              any ? absl::StrFormat("%.5g", seen.high) : "-", note);
   }
 
+  // Those whose -1 looks like a hit at once.
+  void PrintRangeFinders() const {
+    const mjModel& physics = *compiled_->model;
+    const v1::TaskDefinition& task = compiled_->definition;
+    std::set<int> read;
+    for (const auto* signals : {&task.observation(), &task.extra(), &task.constraint_state().uncontrolled()}) {
+      for (const v1::Signal& signal : *signals) {
+        if (!signal.has_sensor()) continue;
+        const auto found = text::Match(physics, mjOBJ_SENSOR, signal.sensor(), "sensor");
+        if (found.ok()) read.insert(found->begin(), found->end());
+      }
+    }
+    for (const int id : read) {
+      if (!text::IsRangeFinder(physics, id) || physics.sensor_cutoff[id] > 0) continue;
+      *out_ << "the sensor " << text::PlainName(physics, mjOBJ_SENSOR, id)
+            << " reads -1 where it hits nothing; give it a cutoff in the model, then it reads that\n";
+    }
+  }
+
   void PrintCosts() const {
     *out_ << '\n';
     for (const CostSeen& cost : costs_) {
@@ -401,7 +439,9 @@ class Check {
   const text::RowLayout layout_;
   const TaskModel model_;
   const std::unique_ptr<Task> task_;
-  std::ostream* const out_;
+  std::ostream* const shown_;
+  std::ostringstream text_;
+  std::ostream* const out_ = &text_;
   std::vector<Seen> seen_, extra_, logs_;
   Seen reward_{"reward"}, f_{"f"}, G_{"G"};
   std::vector<CostSeen> costs_;

@@ -25,8 +25,8 @@ struct EvalCommand {
   std::optional<uint64_t> seed;      // replaces the run's seed; absent: the same episodes as in the run's evaluation
   std::vector<std::string> set;      // "task_options.horizon=500", replaces the run's own
   std::string shield = "on";         // or off; both: plays every episode with the shield and without it
-  // table: the task options and one line per member. csv: one row per episode, full precision; json: the same as a list
-  // of objects.
+  // table: the task options and one line per member. csv: one row per episode, full precision. json: a list with an
+  // object for each episode and, behind those of a member, one with "episode": null for their means.
   enum class Form { kTable, kCsv, kJson } form = Form::kTable;
   int width = 0;  // of a table's lines; 0: any (JoinColumns)
 };
@@ -44,6 +44,7 @@ struct RolloutCommand {
   std::string init;              // "x=-1,theta=0.1"; empty = the task's own reset
   std::vector<std::string> set;  // "task_options.horizon=500"
   bool csv = false;              // comma-separated, full precision; else aligned columns
+  int width = 0;                 // of a line of aligned columns; 0: any (JoinColumns)
 };
 
 // Prints step,action0..,obs0..,reward,cost,absorbing. Row 0 is the state after the reset; its action and reward are
@@ -86,6 +87,7 @@ struct CheckTaskCommand {
   std::string file;  // task.textproto
   uint32_t steps = 5000;
   uint64_t seed = 0;
+  int width = 0;  // of a line; 0: any (WrapLines)
 };
 
 // INVALID_ARGUMENT naming file, line and field of a wrong task; INTERNAL after the print if a number is not finite,

@@ -1,7 +1,11 @@
 #include "deploy/tools/render/render_command.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <iostream>
 #include <limits>
@@ -12,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "common/base/clock.h"
 #include "common/base/output_file.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
@@ -35,6 +40,7 @@ using nlohmann::json;
 
 constexpr int kFrameWidth = 960, kFrameHeight = 540, kCellWidth = 480, kCellHeight = 270;
 constexpr int kMaxSide = 4096, kMaxFrames = 36;
+constexpr std::chrono::seconds kProgressPeriod{1};
 
 absl::Status CheckRange(const char* option, int value, int low, int high) {
   if (value >= low && value <= high) return absl::OkStatus();
@@ -67,6 +73,42 @@ absl::Status CheckFilm(const RenderCommand& command) {
   return absl::InvalidArgumentError(absl::StrCat("--fps: ", command.fps, " is not within 0 to 1000"));
 }
 
+// The requested frames a second, or as many fewer as --max-frames needs. A film shows the first and the last state.
+double FramesPerSecond(const RenderCommand& command, uint32_t last, double control_dt) {
+  if (!command.max_frames || last == 0) return command.fps;
+  const double stride = std::ceil(last / (*command.max_frames - 1.0));
+  return std::min(command.fps, 1 / (stride * control_dt));
+}
+
+// How far a film is, on a terminal: one line on standard error, which is drawn again every second and erased at the
+// end.
+class FilmProgress {
+ public:
+  explicit FilmProgress(size_t frames) : frames_(frames) {}
+  ~FilmProgress() {
+    if (shown_) std::fputs("\r\x1b[K", stderr);
+  }
+  FilmProgress(const FilmProgress&) = delete;
+  FilmProgress& operator=(const FilmProgress&) = delete;
+
+  void Add() {
+    ++done_;
+    const Clock::Time now = Clock::Real().Now();
+    if (!terminal_ || now - said_ < kProgressPeriod) return;
+    said_ = now;
+    shown_ = true;
+    std::fputs(absl::StrCat("\rframe ", done_, " of ", frames_).c_str(), stderr);
+    std::fflush(stderr);
+  }
+
+ private:
+  const size_t frames_;
+  const bool terminal_ = ::isatty(STDERR_FILENO) == 1;
+  Clock::Time said_ = Clock::Real().Now();
+  size_t done_ = 0;
+  bool shown_ = false;
+};
+
 absl::Status WriteFilm(const RenderCommand& command, std::ostream* out) {
   RETURN_IF_ERROR(CheckFilm(command));
   ASSIGN_OR_RETURN(const Film::Look look, LookOf(command, /*sheet=*/false));
@@ -75,12 +117,16 @@ absl::Status WriteFilm(const RenderCommand& command, std::ostream* out) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Film> film, Film::Make(std::move(playback), look));
   *out << film->note();
   ASSIGN_OR_RETURN(const uint32_t last, LastStep(command, *film, film->last_step()));
-  double fps = command.fps;
-  if (command.max_frames && last > 0) fps = std::min(fps, *command.max_frames / (last * film->control_dt()));
-  const Pace pace = RealTimePace(last, film->control_dt(), fps);
+  const Pace pace = RealTimePace(last, film->control_dt(), FramesPerSecond(command, last, film->control_dt()));
   ASSIGN_OR_RETURN(const std::unique_ptr<Video> video,
                    Video::Make(command.out, look.width, look.height, pace.frames_per_second));
-  RETURN_IF_ERROR(film->Draw(pace.steps, [&](const Picture& frame) { return video->Add(frame); }));
+  {
+    FilmProgress progress(pace.steps.size());
+    RETURN_IF_ERROR(film->Draw(pace.steps, [&](const Picture& frame) {
+      progress.Add();
+      return video->Add(frame);
+    }));
+  }
   RETURN_IF_ERROR(video->Finish());
   *out << command.out << ": " << pace.steps.size() << " frames at " << pace.frames_per_second << " a second, " << last
        << " steps\n";
@@ -165,11 +211,29 @@ absl::StatusOr<FilmPage> MakeFilmPage(const Playback& playback, const std::strin
   return page;
 }
 
+// The frames a second of a page with at most --max-frames: the episode is played once more to know its length.
+absl::StatusOr<double> FramesPerSecondOfPage(const RenderCommand& command, const Playback& playback) {
+  if (!command.max_frames) return command.fps;
+  uint32_t last = 0;
+  double control_dt = 0;
+  RETURN_IF_ERROR(playback.play([&](const actor::EpisodeState& state) {
+    last = state.step;
+    control_dt = state.task->spec().control_dt;
+    return Stop::Process().requested() ? absl::CancelledError("stopped") : absl::OkStatus();
+  }));
+  return FramesPerSecond(command, std::min(last, command.step.value_or(last)), control_dt);
+}
+
 absl::Status WriteFilmPage(const RenderCommand& command, std::ostream* out) {
   RETURN_IF_ERROR(CheckFilm(command));
+  if (command.width || command.height) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        command.width ? "--width" : "--height", ": a page is as large as the browser's window; FILE.mp4 has a size"));
+  }
   ASSIGN_OR_RETURN(const Playback playback, MakePlayback(command.playback));
   *out << playback.note;
-  ASSIGN_OR_RETURN(const FilmPage page, MakeFilmPage(playback, command.camera, command.fps, command.step));
+  ASSIGN_OR_RETURN(const double fps, FramesPerSecondOfPage(command, playback));
+  ASSIGN_OR_RETURN(const FilmPage page, MakeFilmPage(playback, command.camera, fps, command.step));
   RETURN_IF_ERROR(WriteOutputFile(command.out, page.html));
   *out << command.out << ": " << page.frames << " frames of " << page.steps << " steps; open it in a browser\n";
   return absl::OkStatus();

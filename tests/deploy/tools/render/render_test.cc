@@ -289,6 +289,25 @@ TEST_F(RenderCommandTest, AFilmHasOneFramePerStrideAndTheLastState) {
   EXPECT_FALSE(fs::exists(command_.out + ".partial"));
 }
 
+TEST_F(RenderCommandTest, AFilmHasAtMostTheFramesThatWereAskedFor) {
+  command_.width.reset();
+  command_.height.reset();
+  const auto frames = [this](int most) {
+    command_.out = Temporary("film.html");
+    command_.max_frames = most;
+    std::ostringstream out;
+    EXPECT_THAT(RunRenderCommand(command_, &out), IsOk());
+    return out.str().substr(command_.out.size());
+  };
+  EXPECT_EQ(frames(2), ": 2 frames of 20 steps; open it in a browser\n");
+  EXPECT_EQ(frames(4), ": 4 frames of 20 steps; open it in a browser\n") << "0, 7, 14, 20";
+  EXPECT_EQ(frames(100), ": 6 frames of 20 steps; open it in a browser\n") << "every fourth, as without";
+  command_.step = 9;
+  EXPECT_EQ(frames(2), ": 2 frames of 20 steps; open it in a browser\n") << "0 and 9";
+  command_.width = kWidth;
+  EXPECT_THAT(Error(), HasSubstr("--width: a page is as large as the browser's window"));
+}
+
 TEST_F(RenderCommandTest, WithoutFfmpegTheMissingPackageIsNamed) {
   const auto video = [] {
     const testing::EnvironmentVariable nowhere("PATH", "/nonexistent");
