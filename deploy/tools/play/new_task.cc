@@ -12,6 +12,7 @@
 #include "common/tasks/mujoco.h"
 #include "common/tasks/mujoco_same.h"
 #include "common/tasks/task.h"
+#include "common/tasks/text/draft_terms.h"
 #include "common/tasks/text/mujoco_compiled.h"
 #include "common/tasks/text/mujoco_copy.h"
 #include "common/tasks/text/mujoco_draft.h"
@@ -90,7 +91,9 @@ absl::Status RunNewTaskCommand(const NewTaskCommand& command, std::ostream* out)
   for (const v1::TaskFile& each : task.file()) *out << "wrote " << (folder / each.name()).string() << '\n';
   *out << "wrote " << file << '\n';
   if (!named.empty()) {
-    *out << "\nNamed in the copy of the model, because a task refers to names: " << absl::StrJoin(named, ", ") << '\n';
+    const auto shown = [](std::string* line, const std::string& name) { line->append(text::InComment(name)); };
+    *out << "\nNamed in the copy of the model, because a task refers to names: " << absl::StrJoin(named, ", ", shown)
+         << '\n';
   }
   if (command.no_visual) {
     *out << "\nWithout " << visual.geoms - visual.kept << " of " << visual.geoms
