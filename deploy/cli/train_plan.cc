@@ -112,7 +112,12 @@ absl::Status CheckPretrain(const v1::Experiment& resolved) {
   ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(resolved.task(), resolved.task_options()));
   ASSIGN_OR_RETURN(const RowSchema schema,
                    ActingRuleSchema(FindAlgorithm(resolved.algorithm())->acting_rule, model.spec));
-  return Annotate(CheckDataset(folder, manifest, resolved.task(), schema), "pretrain.dataset");
+  constexpr char kOption[] = "pretrain.dataset";
+  RETURN_IF_ERROR(Annotate(CheckDataset(folder, manifest, resolved.task(), schema), kOption));
+  RETURN_IF_ERROR(Annotate(CheckDatasetOptions(folder, manifest, resolved.task_options()), kOption));
+  const v1::PythonTask& recorded = manifest.experiment().task_options().GetExtension(v1::python_task);
+  if (!recorded.has_identity()) return absl::OkStatus();
+  return Annotate(python::CheckSame(recorded, resolved.task_options().GetExtension(v1::python_task)), kOption);
 }
 
 absl::StatusOr<v1::Experiment> ResolveAndCheck(const v1::Experiment& experiment) {
