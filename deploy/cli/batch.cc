@@ -15,6 +15,7 @@
 #include "common/base/files.h"
 #include "common/base/shared_files.h"
 #include "common/base/status.h"
+#include "common/records/archive_place.h"
 #include "common/tasks/python/identity.h"
 #include "common/tasks/python/python_model.h"
 #include "deploy/cli/process.h"
@@ -126,11 +127,6 @@ Words CommonWords(const std::string& folder, const SlurmJob& job, const BatchOpt
           {"@GPU@", cuda ? " --gres=gpu:1" : ""}};
 }
 
-// Whether a place of an archive is a folder of this machine (deploy/tools/archive/store.h).
-bool IsPath(const std::string& place) {
-  return place.find(':') == std::string::npos || place.find('/') < place.find(':');
-}
-
 }  // namespace
 
 std::string ShellWord(const std::string& word) {
@@ -187,7 +183,7 @@ std::string TrainCommand(const BatchOptions& batch, const TrainOptions& options,
   if (!options.tls.empty()) absl::StrAppend(&command, " --tls ", ShellWord(AbsolutePath(options.tls)));
   if (!options.archive.empty())
     absl::StrAppend(&command, " --archive ",
-                    ShellWord(IsPath(options.archive) ? AbsolutePath(options.archive) : options.archive));
+                    ShellWord(IsRemote(options.archive) ? options.archive : AbsolutePath(options.archive)));
   if (options.max_hours > 0) absl::StrAppend(&command, " --max-hours ", options.max_hours);
   absl::StrAppend(&command, PythonOption());
   return absl::StrCat(command, " --stall-minutes ", options.stall_minutes);

@@ -21,6 +21,7 @@
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/config/task_files.h"
+#include "common/records/archive_place.h"
 #include "common/records/updates_made.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
@@ -119,6 +120,7 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
     }
     RETURN_IF_ERROR(CheckRunFolder(run.run_dir, false));
   }
+  RETURN_IF_ERROR(CheckApart(run.archive, run.run_dir));
   if (const auto& task = run.experiment.task_options(); task.HasExtension(v1::python_task)) {
     RETURN_IF_ERROR(python::CheckNamed(task.GetExtension(v1::python_task).environment()));
     if (options.resume) RETURN_IF_ERROR(CheckSameEnvironment(task));

@@ -21,6 +21,7 @@
 #include "common/base/files.h"
 #include "common/base/spawn.h"
 #include "common/base/status.h"
+#include "common/records/archive_place.h"
 
 namespace datacom::archive {
 namespace {
@@ -206,11 +207,6 @@ class RcloneStore : public Store {
 };
 
 }  // namespace
-
-bool IsRemote(const std::string& place) {
-  const size_t colon = place.find(':');
-  return colon != std::string::npos && colon > 0 && place.find('/') > colon;
-}
 
 absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& place) {
   absl::string_view rest = place;
