@@ -149,13 +149,6 @@ TEST_F(TaskCommands, ANameWithALineBreakBecomesNoSetting) {
   New("arm", model);
   EXPECT_THAT(Read("arm/task.textproto"),
               AllOf(Not(HasSubstr("\nabsorbing")), HasSubstr("# Moves the body \"wall\\nabsorbing: \\\"1\\\"")));
-  // The copy gives a joint without a name the name of its body.
-  New("legs", R"(<mujoco><worldbody><body name="a
-absorbing: 'time > 0'
-#b"><joint/><joint name="j" axis="1 0 0"/><geom size="0.1"/></body></worldbody>
-    <actuator><motor name="m" joint="j"/></actuator></mujoco>)");
-  EXPECT_THAT(Read("legs/task.textproto"),
-              AllOf(Not(HasSubstr("\nabsorbing")), HasSubstr("#   joint a\\nabsorbing: \\'time > 0\\'\\n#b\n")));
 }
 
 TEST_F(TaskCommands, TheFilesOfAModelAreCopiedSoThatTheFolderIsWhole) {
