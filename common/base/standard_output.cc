@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <exception>
 #include <iostream>
 #include <streambuf>
 #include <vector>
@@ -55,11 +56,6 @@ size_t HangingIndent(absl::string_view line, size_t width) {
 
 }  // namespace
 
-void WatchStandardOutput() {
-  static auto* const buffer = new KeepsError;  // std::cout is used until the process ends
-  std::cout.rdbuf(buffer);
-}
-
 absl::Status FlushStandardOutput() {
   const bool failed_before = std::ferror(stdout) != 0 || first_error != 0;
   int error = std::fflush(stdout) == 0 ? 0 : errno;
@@ -74,6 +70,18 @@ int CheckStandardOutput(int exit_code) {
   if (exit_code != kExitOk || status.ok()) return exit_code;
   std::fprintf(stderr, "datacom: %s\n", std::string(status.message()).c_str());
   return kExitFailure;
+}
+
+int RunWatched(const std::function<int()>& command) {
+  static auto* const buffer = new KeepsError;  // std::cout is used until the process ends
+  std::cout.rdbuf(buffer);
+  try {
+    return CheckStandardOutput(command());
+  } catch (const std::exception& error) {
+    std::fflush(stdout);
+    std::fprintf(stderr, "datacom: %s\n", error.what());
+    return kExitFailure;
+  }
 }
 
 int TerminalWidth(int otherwise) {

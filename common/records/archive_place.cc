@@ -18,8 +18,7 @@ namespace fs = std::filesystem;
 
 absl::StatusOr<fs::path> WithoutLinks(const std::string& folder) {
   std::error_code error;
-  const fs::path absolute = fs::absolute(WithoutSlash(folder), error);
-  const fs::path path = error ? fs::path() : fs::weakly_canonical(absolute, error);
+  const fs::path path = fs::weakly_canonical(AbsolutePath(WithoutSlash(folder)), error);
   if (error) return ErrnoStatus(error.value(), absl::StrCat("find ", folder));
   return path;
 }

@@ -171,7 +171,7 @@ absl::Status WriteDataset(const std::string& path, const RowSchema& schema,
     fs::remove_all(temporary, error);
     return status;
   }
-  const std::string parent = fs::absolute(folder).parent_path().string();
+  const std::string parent = fs::path(AbsolutePath(folder)).parent_path().string();
   return SyncFile(parent);
 }
 

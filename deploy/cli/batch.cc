@@ -83,7 +83,7 @@ absl::StatusOr<std::string> Template(const std::string& name) {
 }
 
 absl::Status MakeCertificates(const std::string& folder) {
-  if (fs::exists(folder + "/token")) return absl::OkStatus();
+  if (FileExists(folder + "/token")) return absl::OkStatus();
   const std::string script = (fs::path(SweepFolder()).parent_path() / "dev" / "make_tls.sh").string();
   int code = 0;
   RETURN_IF_ERROR(OutputOf({"/usr/bin/env", "bash", script, folder}, &code).status());

@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "common/base/files.h"
 #include "common/base/log.h"
 #include "common/base/machine.h"
 #include "common/base/plugins.h"
@@ -121,7 +122,7 @@ absl::Status TakePlugins(std::vector<const char*>* arguments) {
   ASSIGN_OR_RETURN(const std::vector<std::string> files, Take(kPlugin, "the file of a plug-in", arguments));
   for (const std::string& file : files) {
     const char* const before = std::getenv(kPluginsVariable);
-    const std::string path = std::filesystem::absolute(file).string();
+    const std::string path = AbsolutePath(file);
     ::setenv(kPluginsVariable, absl::StrCat(before == nullptr ? "" : before, ":", path).c_str(), /*overwrite=*/1);
   }
   return LoadPlugins({});

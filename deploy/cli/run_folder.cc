@@ -88,14 +88,21 @@ bool EndedBeforeItBegan(const std::string& run_dir) {
 }  // namespace
 
 absl::StatusOr<std::string> DefaultRunFolder(const std::string& experiment_name, bool resume) {
-  const std::string stem = absl::StrCat("runs/", absl::StrReplaceAll(experiment_name, {{"/", "-"}}));
-  int next = 1;
-  while (fs::exists(absl::StrCat(stem, "-", next))) ++next;
-  if (!resume) return absl::StrCat(stem, "-", next);
-  if (next == 1)
+  const std::string name = absl::StrReplaceAll(experiment_name, {{"/", "-"}}), stem = absl::StrCat("runs/", name);
+  ASSIGN_OR_RETURN(const std::vector<std::string> folders, ListFolder("runs"));
+  int last = 0;
+  for (const std::string& folder : folders) {
+    int number = 0;
+    absl::string_view digits = folder;
+    const bool numbered = absl::ConsumePrefix(&digits, name + "-") && digits.size() < 10 &&
+                          absl::SimpleAtoi(digits, &number) && absl::StrCat(number) == digits;
+    if (numbered) last = std::max(last, number);
+  }
+  if (!resume) return absl::StrCat(stem, "-", last + 1);
+  if (last == 0)
     return absl::InvalidArgumentError(absl::StrCat(
         "no run to resume: there is no ", stem, "-1; name the folder with --run-dir, or start a run without --resume"));
-  return absl::StrCat(stem, "-", next - 1);
+  return absl::StrCat(stem, "-", last);
 }
 
 absl::StatusOr<std::unique_ptr<RunLock>> RunLock::Take(const std::string& run_dir, std::chrono::milliseconds patience) {

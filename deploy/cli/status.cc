@@ -1,7 +1,6 @@
 // datacom status: which processes run, which of them wait, and for what.
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/files.h"
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
@@ -112,7 +112,7 @@ absl::Status PrintRecordsJson(const std::string& run_dir) {
       {"run", run_dir}, {"state", "not running"}, {"checkpoint_update", nullptr}, {"members", nlohmann::json::array()}};
   if (const std::optional<uint64_t> update = NewestCheckpoint(run_dir)) json["checkpoint_update"] = *update;
   const std::string file = run_dir + "/progress.csv";
-  if (std::filesystem::exists(file)) {
+  if (FileExists(file)) {
     ASSIGN_OR_RETURN(const Csv progress, ReadRecords(file));
     for (const auto& [member, rows] : RowsByMember(progress)) {
       nlohmann::json one = nlohmann::json::object();
@@ -137,7 +137,7 @@ absl::Status StatusOfFolder(const std::string& run_dir, const Security& security
     if (!json) return PrintSweepStatus(run_dir);
     return absl::InvalidArgumentError("--json is for a run; a sweep's runs are folders of their own");
   }
-  if (!std::filesystem::exists(ExperimentFile(run_dir))) return NotARunFolder(run_dir);
+  if (!FileExists(ExperimentFile(run_dir))) return NotARunFolder(run_dir);
   ASSIGN_OR_RETURN(const Answers answers, AskRun(run_dir, security));
   if (answers.replay || answers.learner) {
     (json ? PrintAnswersJson : PrintAnswers)(run_dir, answers);
@@ -151,7 +151,7 @@ absl::Status StatusOfFolder(const std::string& run_dir, const Security& security
   }
   PrintWrapped(DescribeArchive(run_dir));
   PrintWrapped(RepeatedWorkOf(run_dir));
-  if (!std::filesystem::exists(run_dir + "/progress.csv")) return absl::OkStatus();
+  if (!FileExists(run_dir + "/progress.csv")) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::string table, FinalTable(run_dir, TerminalWidth(0)));
   PrintWrapped("values of the last evaluated epoch:\n");
   std::printf("%s", table.c_str());
@@ -160,7 +160,7 @@ absl::Status StatusOfFolder(const std::string& run_dir, const Security& security
 
 absl::Status StatusOf(const std::string& target, const std::string& tls, bool json) {
   ASSIGN_OR_RETURN(const Security security, LoadSecurity(tls));
-  if (std::filesystem::is_directory(target)) return StatusOfFolder(target, security, json);
+  if (IsFolder(target)) return StatusOfFolder(target, security, json);
   if (const std::string wrong = Address(1)(target); !wrong.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("a target that is not a run folder ", wrong,

@@ -72,10 +72,10 @@ std::string ArchiveOf(const std::string& place, const SweepRun& population) {
   return absl::StrCat(place, open ? "" : "/", population.name);
 }
 
-bool IsSweepFolder(const std::string& folder) { return fs::exists(NamesFile(folder)); }
+bool IsSweepFolder(const std::string& folder) { return FileExists(NamesFile(folder)); }
 
 absl::StatusOr<std::vector<std::string>> RunsOfFolder(const std::string& folder) {
-  if (!IsSweepFolder(folder) && !fs::exists(ExperimentFile(folder))) return NotARunFolder(folder);
+  if (!IsSweepFolder(folder) && !FileExists(ExperimentFile(folder))) return NotARunFolder(folder);
   return report::RunFolders(folder);
 }
 
@@ -108,7 +108,7 @@ absl::Status PrepareSweepFolder(const std::string& dir, const v1::Sweep& sweep,
   for (const SweepRun& population : populations) {
     const std::string run_dir = RunFolder(dir, population);
     RETURN_IF_ERROR(MakeFolders(run_dir + "/logs"));
-    if (fs::exists(ExperimentFile(run_dir))) continue;  // `train` rewrites it when the steps changed
+    if (FileExists(ExperimentFile(run_dir))) continue;  // `train` rewrites it when the steps changed
     RETURN_IF_ERROR(WriteFileAtomically(ExperimentFile(run_dir), PrintTextproto(population.experiment)));
   }
   return absl::OkStatus();
@@ -123,7 +123,7 @@ RunState ReadRunState(const std::string& run_dir, const v1::Experiment& experime
   for (const auto& [member, rows] : members) fewest = std::min(fewest, progress->Number(rows.back(), "env_steps"));
   state.env_steps = static_cast<uint64_t>(fewest);
   state.complete = static_cast<int>(members.size()) == experiment.members_size() &&
-                   state.env_steps >= experiment.run().env_steps() && fs::exists(run_dir + "/report.html");
+                   state.env_steps >= experiment.run().env_steps() && FileExists(run_dir + "/report.html");
   return state;
 }
 

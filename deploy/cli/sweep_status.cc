@@ -62,8 +62,8 @@ absl::Status PrintSweepStatus(const std::string& folder) {
   ASSIGN_OR_RETURN(const std::vector<std::string> runs, RunsOfFolder(folder));
   const std::string absolute = AbsolutePath(folder);
   std::optional<QueueStates> queue;
-  if (fs::exists(absolute + kScript + kEnding)) {
-    const bool one_array = !fs::exists(absl::StrCat(absolute, kScript, "-2", kEnding));
+  if (FileExists(absolute + kScript + kEnding)) {
+    const bool one_array = !FileExists(absl::StrCat(absolute, kScript, "-2", kEnding));
     const size_t array_size = one_array ? runs.size() : static_cast<size_t>(MaxArraySize());
     if (const auto text = OutputOf(kSqueue)) queue = ParseQueue(*text, absolute, array_size);
   }
@@ -84,7 +84,7 @@ absl::Status PrintSweepStatus(const std::string& folder) {
       const std::vector<std::string> parts = absl::StrSplit(queue->at(i), absl::MaxSplits(", ", 1));
       kind = parts[0], more = parts[1];
     } else {
-      kind = state.env_steps > 0 || fs::exists(runs[i] + "/progress.csv") ? "begun" : "not started";
+      kind = state.env_steps > 0 || FileExists(runs[i] + "/progress.csv") ? "begun" : "not started";
       // What its log says last about its job: "ended with exit code 1"; empty when it says nothing.
       more = std::string(absl::StripAsciiWhitespace(TailOfFile(runs[i] + "/logs/train.log", 1)));
     }
@@ -102,7 +102,7 @@ absl::Status PrintSweepStatus(const std::string& folder) {
   PrintWrapped(absl::StrFormat("%-*s %8s %12s %7s  %s\n", static_cast<int>(width), "population", "members", "steps",
                                "done", "state"));
   for (const std::string& line : lines) PrintWrapped(line + "\n");
-  if (!queue && fs::exists(absolute + kScript + kEnding)) {
+  if (!queue && FileExists(absolute + kScript + kEnding)) {
     std::printf("squeue gives no answer here: the states are those of the folders\n");
   }
   return absl::OkStatus();

@@ -133,7 +133,7 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
   ASSIGN_OR_RETURN(const Needs needs, EstimateNeeds(run.experiment, run.layout));
   RETURN_IF_ERROR(CheckResources(needs, run.run_dir));
   RETURN_IF_ERROR(Cluster::CheckBinaries(BinFolder()));
-  run.made_folder = !std::filesystem::exists(run.run_dir);
+  run.made_folder = !FileExists(run.run_dir);
   RETURN_IF_ERROR(MakeFolders(run.run_dir));
   ASSIGN_OR_RETURN(run.lock, RunLock::Take(run.run_dir, kLockPatience));
   if (options.resume) {

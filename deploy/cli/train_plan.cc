@@ -360,10 +360,10 @@ uint64_t FolderBytes(const std::string& folder) {
 
 absl::Status CheckResources(const Needs& needs, const std::string& run_dir) {
   RETURN_IF_ERROR(CheckProcessLimits(needs.largest_file_bytes));
-  fs::path existing = fs::absolute(run_dir);
-  while (!existing.empty() && !fs::exists(existing)) existing = existing.parent_path();
+  fs::path existing = AbsolutePath(run_dir);
+  while (!existing.empty() && !FileExists(existing.string())) existing = existing.parent_path();
   ASSIGN_OR_RETURN(const uint64_t free_bytes, FreeBytes(existing.string()));
-  const uint64_t present = fs::exists(run_dir) ? FolderBytes(run_dir) : 0;
+  const uint64_t present = FileExists(run_dir) ? FolderBytes(run_dir) : 0;
   if (needs.disk_bytes() > free_bytes + present) {
     return absl::ResourceExhaustedError(
         absl::StrCat("not enough disk space for ", run_dir, ": the run needs about ", FormatBytes(needs.disk_bytes()),

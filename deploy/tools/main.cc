@@ -61,7 +61,6 @@ int Main(int argc, char** argv) {
 }  // namespace datacom::tools
 
 int main(int argc, char** argv) {
-  datacom::WatchStandardOutput();
-  return datacom::CheckStandardOutput(datacom::tools::Main(argc, argv));
+  return datacom::RunWatched([&] { return datacom::tools::Main(argc, argv); });
 }
 // SPDX-License-Identifier: Apache-2.0

@@ -178,7 +178,7 @@ bool IsXml(absl::string_view content) {
 absl::StatusOr<std::vector<std::pair<std::string, std::string>>> ReadModelFiles(const std::string& path) {
   if (!IsFile(path)) return Wrong("model", "there is no file " + fs::path(path).lexically_normal().string());
   std::error_code error;
-  fs::path model = fs::absolute(path).lexically_normal();
+  fs::path model = AbsolutePath(path);
   if (!fs::equivalent(model, path, error)) model = fs::canonical(path, error);  // ".." behind a link
   FoundFiles found;
   ASSIGN_OR_RETURN(const MujocoModel original, found.Read(model.string()));

@@ -412,7 +412,8 @@ absl::StatusOr<Copied> CopyRun(const std::string& given, const std::string& plac
 }
 
 absl::StatusOr<Newest> FindNewest(Store* store, const std::string& place) {
-  std::string folder = fs::temp_directory_path() / "datacom-archive-XXXXXX";
+  ASSIGN_OR_RETURN(std::string folder, TemporaryFolder());
+  folder += "/datacom-archive-XXXXXX";
   if (::mkdtemp(folder.data()) == nullptr) return ErrnoStatus(errno, absl::StrCat("make ", folder));
   const Scratch cuts(folder);
   ASSIGN_OR_RETURN(const auto objects, store->List());

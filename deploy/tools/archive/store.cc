@@ -161,7 +161,8 @@ class RcloneStore : public Store {
   }
 
   absl::Status Delete(const std::vector<std::string>& names) override {
-    const std::string list = fs::temp_directory_path() / absl::StrCat("datacom-delete-", ::getpid());
+    ASSIGN_OR_RETURN(const std::string folder, TemporaryFolder());
+    const std::string list = absl::StrCat(folder, "/datacom-delete-", ::getpid());
     return WithList(names, list, [&](const std::string& file) {
       return Do("delete", {"delete", "--files-from-raw", file, remote_});
     });
@@ -231,7 +232,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& place) {
   }
   if (IsRemote(place)) return std::make_unique<RcloneStore>(place, place);
   if (place.empty()) return absl::InvalidArgumentError("an archive needs a place");
-  return std::make_unique<FolderStore>(fs::absolute(place).string());
+  return std::make_unique<FolderStore>(AbsolutePath(place));
 }
 
 }  // namespace datacom::archive
