@@ -76,7 +76,10 @@ bool IsSweepFolder(const std::string& folder) { return FileExists(NamesFile(fold
 
 absl::StatusOr<std::vector<std::string>> RunsOfFolder(const std::string& folder) {
   if (!IsSweepFolder(folder) && !FileExists(ExperimentFile(folder))) return NotARunFolder(folder);
-  return report::RunFolders(folder);
+  ASSIGN_OR_RETURN(std::vector<std::string> runs, report::RunFolders(folder));
+  if (!runs.empty()) return runs;
+  return absl::InvalidArgumentError(
+      absl::StrCat(NamesFile(folder), " names no run; repeat the sweep's command, which writes it again"));
 }
 
 absl::Status CheckSweepFolder(const std::string& dir, const std::vector<SweepRun>& populations) {
