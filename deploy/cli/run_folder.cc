@@ -22,6 +22,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
+#include "common/base/shell_word.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/config/task_files.h"
@@ -118,7 +119,7 @@ absl::StatusOr<std::unique_ptr<RunLock>> RunLock::Take(const std::string& run_di
     ::close(train);
     return absl::InvalidArgumentError(
         absl::StrCat("run folder ", run_dir, " is in use by another `datacom train`; watch it with: datacom status ",
-                     run_dir, ", or choose another --run-dir"));
+                     ShellWord(run_dir), ", or choose another --run-dir"));
   }
   absl::StatusOr<int> roles = OpenLock(folder + "/roles.lock", 0);
   if (!roles.ok()) {
@@ -168,8 +169,8 @@ absl::Status CheckRunFolder(const std::string& run_dir, bool resume) {
     }
     if (EndedBeforeItBegan(run_dir)) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        run ? absl::StrCat("--run-dir ", run_dir, " holds a run; resume it with: datacom train --run-dir ", run_dir,
-                           " --resume, or choose another --run-dir")
+        run ? absl::StrCat("--run-dir ", run_dir, " holds a run; resume it with: datacom train --run-dir ",
+                           ShellWord(run_dir), " --resume, or choose another --run-dir")
             : absl::StrCat("--run-dir ", run_dir, " is not empty and holds no run; name a new folder, e.g. --run-dir ",
                            run_dir, "/run"));
   }

@@ -244,6 +244,7 @@ class Expansion {
       absl::StrAppend(&name, "_", FileName(sweep_.axes(at.first).name()), "-", FileName(PointOf(at).label()));
     }
     LeaveOutModel(&experiment);
+    NamePlugins(&experiment);
     return Annotate(AddParts(name, Resolve(experiment)), name);
   }
 

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
+#include "common/base/shell_word.h"
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
@@ -57,7 +58,7 @@ constexpr uint64_t kSlowestDisk = 20'000'000;  // bytes in a second
 struct Prepared {
   v1::Experiment experiment;
   Layout layout;
-  std::string run_dir, run_id, archive;
+  std::string run_dir, run_id, archive, tls;
   bool made_folder = false;
   uint64_t checkpoint_start = 0;
   uint64_t resumed_bytes = 0;  // of the folder of a run that resumes
@@ -101,6 +102,7 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
   TrainOptions wanted = options;
   run.run_dir = options.run_dir;
   run.archive = options.archive;
+  run.tls = options.tls;
   v1::Experiment stored;
   if (options.resume) {
     if (run.run_dir.empty()) {
@@ -148,8 +150,11 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
 }
 
 std::string ResumeHint(const Prepared& run) {
-  return absl::StrCat("resume with: ", ResumeCommand(run.run_dir, run.experiment),
-                      run.archive.empty() ? "" : " --archive ", run.archive);
+  const auto option = [](const char* name, const std::string& value) {
+    return value.empty() ? "" : absl::StrCat(" --", name, " ", ShellWord(value));
+  };
+  return absl::StrCat("resume with: ", ResumeCommand(run.run_dir, run.experiment), option("archive", run.archive),
+                      option("tls", run.tls));
 }
 
 // Whether a new run holds no row and no update of pre-training yet, so that its folder can be cleared.

@@ -2,17 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "common/acting/acting_rule.h"
 #include "common/base/files.h"
 #include "common/base/machine.h"
 #include "common/base/plugins.h"
+#include "common/base/shell_word.h"
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
@@ -75,8 +77,25 @@ bool IsTask(const std::string& path) {
 
 std::string ResumeCommand(const std::string& run_dir, const v1::Experiment& experiment) {
   const std::string environment = experiment.task_options().GetExtension(v1::python_task).environment();
-  return absl::StrCat("datacom train --run-dir ", run_dir, " --resume", environment.empty() ? "" : " --python ",
-                      environment);
+  return absl::StrCat("datacom train --run-dir ", ShellWord(run_dir), " --resume",
+                      environment.empty() ? "" : " --python ", environment.empty() ? "" : ShellWord(environment),
+                      PluginOptions());
+}
+
+std::string PluginOptions() {
+  const char* const files = std::getenv(kPluginsVariable);
+  std::string options;
+  for (const absl::string_view file : absl::StrSplit(files == nullptr ? "" : files, ':', absl::SkipEmpty())) {
+    absl::StrAppend(&options, " --plugin ", ShellWord(AbsolutePath(std::string(file))));
+  }
+  return options;
+}
+
+void NamePlugins(v1::Experiment* experiment) {
+  for (const std::string& name : LoadedPlugins()) {
+    auto* const names = experiment->mutable_task_options()->MutableRepeatedExtension(v1::plugin);
+    if (std::find(names->begin(), names->end(), name) == names->end()) *names->Add() = name;
+  }
 }
 
 absl::StatusOr<v1::Experiment> NamedExperiment(const TrainOptions& options) {
@@ -95,14 +114,6 @@ absl::StatusOr<v1::Experiment> NamedExperiment(const TrainOptions& options) {
 }
 
 namespace {
-
-// Adds the plug-ins that are loaded to those that the experiment needs.
-void NamePlugins(v1::Experiment* experiment) {
-  for (const std::string& name : LoadedPlugins()) {
-    auto* const names = experiment->mutable_task_options()->MutableRepeatedExtension(v1::plugin);
-    if (std::find(names->begin(), names->end(), name) == names->end()) *names->Add() = name;
-  }
-}
 
 // Checks that the dataset exists and belongs to this task before anything starts. The learner checks its content.
 absl::Status CheckPretrain(const v1::Experiment& resolved) {
@@ -175,18 +186,6 @@ uint64_t DenseParameters(uint64_t in, const Hidden& hidden, uint64_t out) {
     in = width;
   }
   return count + (in + 1) * out;
-}
-
-// MemAvailable; unlimited when it cannot be read.
-uint64_t AvailableMemory() {
-  std::ifstream file("/proc/meminfo");
-  std::string key;
-  uint64_t kilobytes = 0;
-  while (file >> key >> kilobytes) {
-    if (key == "MemAvailable:") return kilobytes * 1024;
-    file.ignore(64, '\n');
-  }
-  return UINT64_MAX;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/files.h"
+#include "common/base/shell_word.h"
 #include "common/base/status.h"
 #include "common/config/textproto.h"
 #include "common/tasks/mujoco.h"
@@ -101,8 +102,8 @@ absl::Status RunNewTaskCommand(const NewTaskCommand& command, std::ostream* out)
     if (visual.kept > 0) *out << visual.kept << " stay, because the mass of their body comes from them.\n";
   }
   *out << "\nEdit reward, cost and start in " << file << ", then:\n"
-       << "  datacom task check " << file << '\n'
-       << "  datacom train " << file << " --algorithm datacom --steps 20000 --run-dir runs/" << name << '\n';
+       << "  datacom task check " << ShellWord(file) << '\n'
+       << "  datacom train " << ShellWord(file) << " --algorithm datacom --steps 20000 --run-dir runs/" << name << '\n';
   return absl::OkStatus();
 }
 
