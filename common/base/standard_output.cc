@@ -79,9 +79,24 @@ int RunWatched(const std::function<int()>& command) {
     return CheckStandardOutput(command());
   } catch (const std::exception& error) {
     std::fflush(stdout);
-    std::fprintf(stderr, "datacom: %s\n", error.what());
+    std::fprintf(stderr, "datacom: %s\n", ForTerminal(error.what()).c_str());
     return kExitFailure;
   }
+}
+
+std::string ForTerminal(absl::string_view text) {
+  const auto byte = [text](size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0; };
+  std::string shown;
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (byte(at) == 0xc2 && byte(at + 1) >= 0x80 && byte(at + 1) < 0xa0) {  // the other control characters of UTF-8
+      absl::StrAppend(&shown, "\\u00", absl::Hex(byte(++at)));
+    } else if ((byte(at) < 0x20 && text[at] != '\n' && text[at] != '\t') || byte(at) == 0x7f) {
+      absl::StrAppend(&shown, "\\x", absl::Hex(byte(at), absl::kZeroPad2));
+    } else {
+      shown.push_back(text[at]);
+    }
+  }
+  return shown;
 }
 
 int TerminalWidth(int otherwise) {

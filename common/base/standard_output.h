@@ -21,6 +21,9 @@ int CheckStandardOutput(int exit_code);
 // command throws becomes a message and kExitFailure.
 int RunWatched(const std::function<int()>& command);
 
+// A text of which parts may be a stranger's: what would steer a terminal is shown as \xNN or \u00NN. Lines and tabs
+// stay.
+std::string ForTerminal(absl::string_view text);
 // Columns of the terminal that standard output is; `otherwise` when it is none.
 int TerminalWidth(int otherwise);
 // Breaks lines at spaces where they exceed the width, and indents what follows like the line's second column, which

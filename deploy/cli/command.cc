@@ -34,12 +34,12 @@ namespace datacom::cli {
 int Finish(const absl::Status& status) {
   if (status.ok()) return kExitOk;
   std::fflush(stdout);
-  std::fprintf(stderr, "datacom: %s\n", std::string(status.message()).c_str());
+  std::fprintf(stderr, "datacom: %s\n", ForTerminal(status.message()).c_str());
   return ExitCode(status);
 }
 
 // By std::cout, which keeps the error of a text that is larger than its buffer.
-void PrintWrapped(const std::string& text) { std::cout << WrapLines(text, TerminalWidth(0)); }
+void PrintWrapped(const std::string& text) { std::cout << WrapLines(ForTerminal(text), TerminalWidth(0)); }
 
 std::string BinFolder() {
   if (const char* folder = std::getenv("DATACOM_BIN"); folder != nullptr && *folder != '\0') return folder;

@@ -21,7 +21,7 @@ int Finish(const absl::Status& status, int not_found) {
   if (status.ok()) return kExitOk;
   std::fflush(stdout);
   std::cout.flush();
-  std::cerr << "datacom: " << status.message() << '\n';
+  std::cerr << "datacom: " << ForTerminal(status.message()) << '\n';
   return absl::IsNotFound(status) ? not_found : ExitCode(status);
 }
 
