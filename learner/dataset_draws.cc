@@ -71,6 +71,7 @@ absl::StatusOr<std::unique_ptr<Prefetch>> OpenPretraining(const RunSettings& set
   const v1::Experiment& resolved = *settings.resolved;
   if (done >= resolved.pretrain().updates()) return nullptr;
   ASSIGN_OR_RETURN(Dataset dataset, Dataset::Read(resolved.pretrain().dataset(), resolved.task(), schema));
+  RETURN_IF_ERROR(CheckDatasetOptions(resolved.pretrain().dataset(), dataset.manifest(), resolved.task_options()));
   const v1::Experiment& source = dataset.manifest().experiment();
   const std::string recorded = Printed(source.task_options()), wanted = Printed(resolved.task_options());
   if (recorded != wanted) {

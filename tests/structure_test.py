@@ -401,6 +401,20 @@ class Habits(unittest.TestCase):
         wrong = self.search(r"\b(sleep_for|sleep_until|usleep|nanosleep|SleepFor|time\.sleep|sleep\s*\(|sleep [0-9.]+)", paths)
         self.assertFalse(wrong, listing(wrong))
 
+    def test_no_question_about_a_file_throws(self):
+        """A folder of somebody else answers with an error; calls with an error code take it, and common/base/files.h has the usual ones."""
+        rest = r"\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)"
+        with_path = r"\b(?:fs|filesystem)::(?:exists|is_directory|is_regular_file|is_empty|file_size|last_write_time|absolute|canonical|weakly_canonical)"
+        without = r"\b(?:fs|filesystem)::(?:temp_directory_path|current_path)"
+        wrong = []
+        for path in (path for path in files(".h", ".cc") if path.parts[0] != "tests"):
+            text = blank(read(path))
+            calls = [match.group(0) for match in re.finditer(with_path + rest, text)
+                     if not re.search(r",\s*\w+$|^fs::symlink_status\(", match.group(1))]
+            calls += [match.group(0) for match in re.finditer(without + rest, text) if not match.group(1)]
+            wrong += [f"{path}: {call}" for call in calls]
+        self.assertFalse(wrong, listing(wrong))
+
     def test_headers_are_guarded_by_their_path(self):
         wrong = []
         for path in files(".h"):

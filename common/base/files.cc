@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstdlib>
 #include <filesystem>
 
 #include "absl/strings/escaping.h"
@@ -108,6 +109,11 @@ bool FileExists(const std::string& path) {
   return std::filesystem::exists(path, error);
 }
 
+bool IsFolder(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
+}
+
 absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path) {
   std::vector<std::string> names;
   std::error_code error;
@@ -187,7 +193,18 @@ absl::Status MakeFolders(const std::string& path) {
 }
 
 std::string AbsolutePath(const std::string& path) {
-  return std::filesystem::absolute(path).lexically_normal().string();
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  return (error ? std::filesystem::path(path) : absolute).lexically_normal().string();
+}
+
+absl::StatusOr<std::string> TemporaryFolder() {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+  if (!error) return folder.string();
+  const char* const set = std::getenv("TMPDIR");
+  return absl::NotFoundError(
+      absl::StrCat("no folder for temporary files: TMPDIR is \"", set == nullptr ? "" : set, "\": ", error.message()));
 }
 
 std::string WithoutSlash(std::string path) {

@@ -18,6 +18,7 @@ namespace datacom {
 absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t most = UINT64_MAX);
 // False also when that cannot be found out; the call that needs the file then names the error.
 bool FileExists(const std::string& path);
+bool IsFolder(const std::string& path);  // likewise
 // Names in a folder, sorted. An empty list for a folder that does not exist.
 absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path);
 // INVALID_ARGUMENT, naming `option` and what is wrong, for a folder that a run cannot have: a name of more than 255
@@ -29,7 +30,8 @@ int WriteAll(int fd, absl::string_view* content);
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content);
 absl::Status SyncFile(const std::string& path);     // also for folders
 absl::Status MakeFolders(const std::string& path);  // with all parents; syncs the names of those that it makes
-std::string AbsolutePath(const std::string& path);  // in normal form; links stay
+std::string AbsolutePath(const std::string& path);  // in normal form; links stay; relative without a working folder
+absl::StatusOr<std::string> TemporaryFolder();      // NOT_FOUND, naming TMPDIR, when there is none
 std::string WithoutSlash(std::string path);         // at its end, unless it is the root
 absl::StatusOr<uint64_t> FreeBytes(const std::string& path);  // of the file system that holds path
 // "no disk space for P: N bytes are needed, M are free", for a file in an existing folder.

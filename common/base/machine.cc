@@ -83,19 +83,45 @@ double QuotaOf(const std::string& quota, const std::string& period) {
   return time / per;
 }
 
-// The smallest quota of the group at `path` below `folder` and of those above it. Version 2 has one file, "quota
-// period"; version 1 has two.
-double SmallestQuota(const std::string& folder, std::string path, bool version2) {
-  double smallest = -1;
-  for (;;) {
-    const std::string at = folder + path + "/";
-    const std::vector<std::string> max = absl::StrSplit(FirstLine(at + "cpu.max"), ' ');
-    const double quota = version2 ? (max.size() == 2 ? QuotaOf(max[0], max[1]) : -1)
-                                  : QuotaOf(FirstLine(at + "cpu.cfs_quota_us"), FirstLine(at + "cpu.cfs_period_us"));
-    if (quota > 0 && (smallest < 0 || quota < smallest)) smallest = quota;
-    if (path.empty()) return smallest;
-    path.resize(path.rfind('/'));
+// Calls `visit` with the folder of each control group of this process that has the controller, and of all groups above
+// them, and with whether it is of version 2.
+template <typename Visit>
+void VisitGroups(const std::string& root, const std::string& controller, const Visit& visit) {
+  std::ifstream groups(root + "/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {  // "4:cpu,cpuacct:/path", in version 2 "0::/path"
+    const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));
+    if (parts.size() != 3) continue;
+    const std::vector<std::string> controllers = absl::StrSplit(parts[1], ',');
+    const bool version2 = parts[1].empty();
+    if (!version2 && std::find(controllers.begin(), controllers.end(), controller) == controllers.end()) continue;
+    const std::string folder = root + "/sys/fs/cgroup" + (version2 ? "" : "/" + controller);
+    std::string path = parts[2] == "/" ? "" : parts[2];
+    for (; !path.empty() && path[0] == '/'; path.resize(path.rfind('/'))) visit(folder + path + "/", version2);
+    visit(folder + "/", version2);
   }
+}
+
+// The number behind a name in a file of lines "name number"; 0 without it.
+uint64_t NumberIn(const std::string& path, const std::string& name) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    const std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
+    uint64_t number = 0;
+    if (words.size() > 1 && words[0] == name && absl::SimpleAtoi(words[1], &number)) return number;
+  }
+  return 0;
+}
+
+// What is left of the group's memory; the cache of files counts as free. Unlimited without a limit.
+uint64_t LeftInGroup(const std::string& folder, bool version2) {
+  uint64_t limit = 0, used = 0;
+  if (!absl::SimpleAtoi(FirstLine(folder + (version2 ? "memory.max" : "memory.limit_in_bytes")), &limit) ||
+      !absl::SimpleAtoi(FirstLine(folder + (version2 ? "memory.current" : "memory.usage_in_bytes")), &used)) {
+    return UINT64_MAX;
+  }
+  const std::string total = version2 ? "" : "total_", stat = folder + "memory.stat";
+  used -= std::min(used, NumberIn(stat, total + "inactive_file") + NumberIn(stat, total + "active_file"));
+  return limit - std::min(limit, used);
 }
 
 }  // namespace
@@ -103,18 +129,24 @@ double SmallestQuota(const std::string& folder, std::string path, bool version2)
 int UsableProcessors(const std::string& root) {
   cpu_set_t set;
   int processors = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-  std::ifstream groups(root + "/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {  // "4:cpu,cpuacct:/path", in version 2 "0::/path"
-    const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));
-    if (parts.size() != 3) continue;
-    const std::vector<std::string> controllers = absl::StrSplit(parts[1], ',');
-    const bool version2 = parts[1].empty();
-    if (!version2 && std::find(controllers.begin(), controllers.end(), "cpu") == controllers.end()) continue;
-    const std::string path = parts[2] == "/" ? "" : parts[2];
-    const double quota = SmallestQuota(root + (version2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu"), path, version2);
-    if (quota > 0) processors = std::min(processors, static_cast<int>(quota));
-  }
+  // Version 2 has one file, "quota period"; version 1 has two.
+  VisitGroups(root, "cpu", [&processors](const std::string& folder, bool version2) {
+    const std::vector<std::string> max = absl::StrSplit(FirstLine(folder + "cpu.max"), ' ');
+    const double quota = version2
+                             ? (max.size() == 2 ? QuotaOf(max[0], max[1]) : -1)
+                             : QuotaOf(FirstLine(folder + "cpu.cfs_quota_us"), FirstLine(folder + "cpu.cfs_period_us"));
+    if (quota > 0 && quota < processors) processors = static_cast<int>(quota);
+  });
   return std::max(processors, 1);
+}
+
+uint64_t AvailableMemory(const std::string& root) {
+  const uint64_t kilobytes = NumberIn(root + "/proc/meminfo", "MemAvailable:");
+  uint64_t available = kilobytes == 0 ? UINT64_MAX : kilobytes * 1024;
+  VisitGroups(root, "memory", [&available](const std::string& folder, bool version2) {
+    available = std::min(available, LeftInGroup(folder, version2));
+  });
+  return available;
 }
 
 }  // namespace datacom

@@ -34,6 +34,9 @@ void ReturnLargeBlocks(int threshold_bytes);
 // Processors that this process may use: by its affinity, and by the CPU quota of its control group and of all groups
 // above it, rounded down. At least 1. The quota is read below `root`, which tests set.
 int UsableProcessors(const std::string& root = "");
+// Bytes of memory that are free for this process: of the machine, and of its control group and of all groups above it.
+// UINT64_MAX when none says so.
+uint64_t AvailableMemory(const std::string& root = "");
 
 }  // namespace datacom
 

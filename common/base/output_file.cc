@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
+#include "common/base/shell_word.h"
 #include "common/base/status.h"
 
 namespace datacom {
@@ -113,7 +114,7 @@ absl::Status CheckOutputFile(const std::string& option, const std::string& path)
   if (!fs::is_directory(folder, error)) {
     const std::string name = fs::absolute(folder, error).string();
     return absl::InvalidArgumentError(
-        absl::StrCat(option, " ", path, ": there is no folder ", name, "; make it with: mkdir -p ", name));
+        absl::StrCat(option, " ", path, ": there is no folder ", name, "; make it with: mkdir -p ", ShellWord(name)));
   }
   if (::access(folder.c_str(), W_OK) == 0) return absl::OkStatus();
   return ErrnoStatus(errno, absl::StrCat(option, ": folder ", folder.string()));

@@ -66,7 +66,7 @@ absl::Status LoadPlugin(const fs::path& file, const std::vector<PluginPart>& par
   for (const PluginPart part : parts) {
     const char* const suffix = part == PluginPart::kSimulator ? ".simulator.so" : ".learner.so";
     const fs::path beside = fs::path(file).replace_extension(suffix);
-    if (status.ok() && fs::exists(beside)) status = LoadFile(beside);
+    if (status.ok() && FileExists(beside.string())) status = LoadFile(beside);
   }
   if (!status.ok()) Loaded().erase(entry);
   return status;
@@ -80,7 +80,7 @@ absl::Status LoadPlugins(const std::vector<PluginPart>& parts) {
   const MutexLock lock(&mutex);
   ShowSymbols();
   for (const absl::string_view file : absl::StrSplit(files, ':', absl::SkipEmpty())) {
-    RETURN_IF_ERROR(LoadPlugin(fs::absolute(std::string(file)).lexically_normal(), parts));
+    RETURN_IF_ERROR(LoadPlugin(AbsolutePath(std::string(file)), parts));
   }
   return absl::OkStatus();
 }

@@ -3,6 +3,7 @@
 #ifndef DATACOM_COMMON_BASE_STALL_H_
 #define DATACOM_COMMON_BASE_STALL_H_
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -19,8 +20,10 @@ inline constexpr double kStallMinutes = 10;  // default of --stall-minutes
 inline constexpr char kStallHelp[] =
     "End with exit code 1 when the main loop makes no step for so many minutes; waiting for a peer is a step";
 
+// At most 190 years, which a duration and its sum with any time can hold.
 inline Clock::Time::duration Minutes(double minutes) {
-  return std::chrono::duration_cast<Clock::Time::duration>(std::chrono::duration<double, std::ratio<60>>(minutes));
+  return std::chrono::duration_cast<Clock::Time::duration>(
+      std::chrono::duration<double, std::ratio<60>>(std::min(minutes, 1e8)));
 }
 
 // Not thread-safe. Call Stalled regularly, several times within the limit.

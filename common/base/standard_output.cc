@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <exception>
 #include <iostream>
 #include <streambuf>
 #include <vector>
@@ -55,11 +56,6 @@ size_t HangingIndent(absl::string_view line, size_t width) {
 
 }  // namespace
 
-void WatchStandardOutput() {
-  static auto* const buffer = new KeepsError;  // std::cout is used until the process ends
-  std::cout.rdbuf(buffer);
-}
-
 absl::Status FlushStandardOutput() {
   const bool failed_before = std::ferror(stdout) != 0 || first_error != 0;
   int error = std::fflush(stdout) == 0 ? 0 : errno;
@@ -74,6 +70,33 @@ int CheckStandardOutput(int exit_code) {
   if (exit_code != kExitOk || status.ok()) return exit_code;
   std::fprintf(stderr, "datacom: %s\n", std::string(status.message()).c_str());
   return kExitFailure;
+}
+
+int RunWatched(const std::function<int()>& command) {
+  static auto* const buffer = new KeepsError;  // std::cout is used until the process ends
+  std::cout.rdbuf(buffer);
+  try {
+    return CheckStandardOutput(command());
+  } catch (const std::exception& error) {
+    std::fflush(stdout);
+    std::fprintf(stderr, "datacom: %s\n", ForTerminal(error.what()).c_str());
+    return kExitFailure;
+  }
+}
+
+std::string ForTerminal(absl::string_view text) {
+  const auto byte = [text](size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0; };
+  std::string shown;
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (byte(at) == 0xc2 && byte(at + 1) >= 0x80 && byte(at + 1) < 0xa0) {  // the other control characters of UTF-8
+      absl::StrAppend(&shown, "\\u00", absl::Hex(byte(++at)));
+    } else if ((byte(at) < 0x20 && text[at] != '\n' && text[at] != '\t') || byte(at) == 0x7f) {
+      absl::StrAppend(&shown, "\\x", absl::Hex(byte(at), absl::kZeroPad2));
+    } else {
+      shown.push_back(text[at]);
+    }
+  }
+  return shown;
 }
 
 int TerminalWidth(int otherwise) {

@@ -3,6 +3,7 @@
 #ifndef DATACOM_COMMON_BASE_STANDARD_OUTPUT_H_
 #define DATACOM_COMMON_BASE_STANDARD_OUTPUT_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,14 +12,18 @@
 
 namespace datacom {
 
-// Makes std::cout keep the error of the first write that fails. Call it where main begins.
-void WatchStandardOutput();
 // Writes what is buffered. "standard output: No space left on device" if this write or one before it failed; OK for a
 // reader that is gone, like `head`.
 absl::Status FlushStandardOutput();
 // Where main ends: an exit code of 0 becomes kExitFailure, with a message, when output is missing.
 int CheckStandardOutput(int exit_code);
+// All of main: runs the command and checks its output, also when only std::cout knows that a write failed. What the
+// command throws becomes a message and kExitFailure.
+int RunWatched(const std::function<int()>& command);
 
+// A text of which parts may be a stranger's: what would steer a terminal is shown as \xNN or \u00NN. Lines and tabs
+// stay.
+std::string ForTerminal(absl::string_view text);
 // Columns of the terminal that standard output is; `otherwise` when it is none.
 int TerminalWidth(int otherwise);
 // Breaks lines at spaces where they exceed the width, and indents what follows like the line's second column, which

@@ -26,6 +26,10 @@ absl::StatusOr<v1::Experiment> ParseExperiment(const std::string& text, const st
 }
 
 absl::Status NotARunFolder(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path + "/experiment.textproto", error) && error) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": cannot look into it: ", error.message()));
+  }
   return absl::InvalidArgumentError(
       absl::StrCat(path, " is not a run folder: it has no experiment.textproto; name the --run-dir ",
                    "of a run, e.g. runs/cartpole-datacom-1"));

@@ -25,7 +25,7 @@ std::string PrintExperiment(const v1::Experiment& experiment);
 absl::Status WriteExperiment(const std::string& path, const v1::Experiment& experiment);
 // INVALID_ARGUMENT, with the experiment's task, if an experiment is named where a task belongs.
 absl::Status CheckNamesNoExperiment(const std::string& task);
-// INVALID_ARGUMENT: the folder has no experiment.textproto, so no run wrote it.
+// INVALID_ARGUMENT: the folder has no experiment.textproto, so no run wrote it, or why that cannot be found out.
 absl::Status NotARunFolder(const std::string& path);
 // Folder of the shipped experiments: $DATACOM_EXPERIMENTS, else the one that came with the program (shared_files.h).
 std::string ExperimentFolder();

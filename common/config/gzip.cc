@@ -1,10 +1,12 @@
 #include "common/config/gzip.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/bytes.h"
 #include "google/protobuf/io/gzip_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 
@@ -39,6 +41,12 @@ absl::StatusOr<std::string> Gunzip(absl::string_view compressed, size_t most) {
     content.append(static_cast<const char*>(block), size);
   }
   if (stream.ZlibErrorCode() < 0) return absl::DataLossError("it cannot be decompressed");
+  // The stream of a file that is cut short ends without an error. A whole file ends with the size of its content.
+  uint32_t stated = 0;
+  absl::string_view end = compressed.substr(compressed.size() - std::min(compressed.size(), sizeof stated));
+  if (!TakeValue(&end, &stated) || stated != static_cast<uint32_t>(content.size())) {
+    return absl::DataLossError("it is cut short, or has something behind its end");
+  }
   return content;
 }
 

@@ -11,7 +11,7 @@
 namespace datacom {
 
 std::string Gzip(absl::string_view content);
-// DATA_LOSS if it is not compressed content, or has more than `most` bytes.
+// DATA_LOSS if it is not one whole piece of compressed content, or has more than `most` bytes.
 absl::StatusOr<std::string> Gunzip(absl::string_view compressed, size_t most);
 
 }  // namespace datacom

@@ -14,8 +14,13 @@
 #include "common/base/status.h"
 #include "common/base/version.h"
 #include "common/config/experiment.h"
+#include "common/config/sha256.h"
 #include "common/records/append_file.h"
 #include "common/transitions/check_columns.h"
+#include "datacom/v1/plugin.pb.h"
+#include "datacom/v1/python_task.pb.h"
+#include "datacom/v1/task.pb.h"
+#include "google/protobuf/util/message_differencer.h"
 
 namespace datacom {
 namespace {
@@ -166,7 +171,7 @@ absl::Status WriteDataset(const std::string& path, const RowSchema& schema,
     fs::remove_all(temporary, error);
     return status;
   }
-  const std::string parent = fs::absolute(folder).parent_path().string();
+  const std::string parent = fs::path(AbsolutePath(folder)).parent_path().string();
   return SyncFile(parent);
 }
 
@@ -221,6 +226,56 @@ absl::Status CheckDataset(const std::string& folder, const v1::DatasetManifest& 
                                                  ", which stores ", executed_apart ? "policy" : "executed",
                                                  " actions; the run learns from ",
                                                  executed_apart ? "executed" : "policy", " actions"));
+}
+
+namespace {
+
+// The options on which the meaning of a row depends, each with its value. Files are known by their sums.
+v1::TaskOptions MeaningOf(v1::TaskOptions options) {
+  options.clear_horizon();
+  options.clear_puck_region();
+  options.clear_mismatch_sigma();
+  options.clear_randomisation();
+  options.clear_control_dt();  // states the period of a Python environment and does not change it
+  options.ClearExtension(v1::plugin);
+  options.ClearExtension(v1::python_task);
+  // What an absent option means (task_options.proto).
+  if (!options.has_reward()) options.set_reward("code");
+  if (!options.has_observation()) options.set_observation("world_frame");
+  if (!options.has_action_repeat()) options.set_action_repeat(1);
+  if (!options.HasExtension(v1::text_task)) return options;
+  v1::TextTask& task = *options.MutableExtension(v1::text_task);
+  task.clear_resolved();  // follows from the rest
+  v1::TaskDefinition& definition = *task.mutable_definition();
+  definition.clear_summary();
+  definition.clear_horizon();
+  definition.clear_start();
+  definition.clear_push();
+  definition.clear_randomise();
+  definition.clear_log();
+  for (v1::TaskFile& file : *task.mutable_file()) {
+    if (!file.has_sha256()) file.set_sha256(Sha256Hex(file.content()));
+    file.clear_content();
+    file.clear_gzip();
+  }
+  return options;
+}
+
+}  // namespace
+
+absl::Status CheckDatasetOptions(const std::string& folder, const v1::DatasetManifest& manifest,
+                                 const v1::TaskOptions& wanted) {
+  const v1::TaskOptions held = MeaningOf(manifest.experiment().task_options());
+  v1::TaskOptions needed = MeaningOf(wanted);
+  if (!held.HasExtension(v1::text_task)) needed.ClearExtension(v1::text_task);
+  std::string difference;
+  google::protobuf::util::MessageDifferencer differencer;
+  differencer.ReportDifferencesToString(&difference);
+  if (differencer.Compare(held, needed)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("dataset ", folder,
+                                                 ": its rows mean something else than the run's; task_options, dataset "
+                                                 "-> run: ",
+                                                 difference.substr(0, difference.find('\n'))));
 }
 
 uint64_t RowsOf(const v1::DatasetManifest& manifest) {

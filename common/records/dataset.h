@@ -33,6 +33,12 @@ absl::StatusOr<v1::DatasetManifest> ReadManifest(const std::string& folder);
 // naming what differs.
 absl::Status CheckDataset(const std::string& folder, const v1::DatasetManifest& manifest, const std::string& task,
                           const RowSchema& schema);
+// Checks that the rows mean the same in the run: observations, rewards, costs and steps are made alike. Only the
+// horizon, where episodes start and how they are disturbed may differ. What a dataset does not state, such as the
+// definition of a text task when the rows come from another program, is not compared; nor is a Python environment,
+// which common/tasks/python/identity.h compares. INVALID_ARGUMENT, naming the first difference and both values.
+absl::Status CheckDatasetOptions(const std::string& folder, const v1::DatasetManifest& manifest,
+                                 const v1::TaskOptions& wanted);
 uint64_t RowsOf(const v1::DatasetManifest& manifest);  // of all members
 
 // The learning columns of all members' rows in memory, member after member.

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/log.h"
 #include "common/base/machine.h"
+#include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/base/version.h"
@@ -80,7 +81,7 @@ int RunRole(int argc, char** argv, const Role& role) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+    return CheckStandardOutput(app.exit(error) == 0 ? kExitOk : kExitUsage);
   }
   if (!role.flags->healthcheck.empty()) {
     const absl::Status health = AnswerHealth(role);

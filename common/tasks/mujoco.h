@@ -40,7 +40,8 @@ class MujocoGuard {
   MujocoGuard& operator=(const MujocoGuard&) = delete;
 };
 
-// Runs `call`; INTERNAL with MuJoCo's message when MuJoCo fails.
+// Runs `call`; INTERNAL with MuJoCo's message when MuJoCo fails, RESOURCE_EXHAUSTED when it throws: its C++ library is
+// its own, so no handler of this program sees std::bad_alloc.
 template <typename Call>
 absl::Status GuardMujoco(Call&& call) {
   MujocoGuard guard;
@@ -48,6 +49,8 @@ absl::Status GuardMujoco(Call&& call) {
     call();
   } catch (const MujocoError& error) {
     return absl::InternalError(error.message);
+  } catch (...) {
+    return absl::ResourceExhaustedError("MuJoCo has no memory for it");
   }
   return absl::OkStatus();
 }

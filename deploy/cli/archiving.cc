@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/files.h"
+#include "common/base/shell_word.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/records/checkpoint.h"
@@ -181,8 +182,8 @@ absl::StatusOr<std::string> Archiving::Finish(std::optional<std::chrono::seconds
     if (!failure.ok() || clock_.Now() >= end) break;
   }
   return absl::UnavailableError(absl::StrCat(error_.empty() ? place_ : error_, "; the run is in ", run_dir_,
-                                             ", its end is not in the archive: `datacom copy ", run_dir_, " ", place_,
-                                             "` tries again"));
+                                             ", its end is not in the archive: `datacom copy ", ShellWord(run_dir_),
+                                             " ", ShellWord(place_), "` tries again"));
 }
 
 }  // namespace datacom::cli

@@ -14,7 +14,9 @@
 #include "absl/strings/str_split.h"
 #include "common/base/files.h"
 #include "common/base/shared_files.h"
+#include "common/base/shell_word.h"
 #include "common/base/status.h"
+#include "common/records/archive_place.h"
 #include "common/tasks/python/identity.h"
 #include "common/tasks/python/python_model.h"
 #include "deploy/cli/process.h"
@@ -35,8 +37,6 @@ constexpr char kFindHost[] =
     "# Actors of other jobs reach this node where Slurm reaches it.\n"
     "host=\"$(scontrol show node \"$SLURMD_NODENAME\" | sed -n 's/.*NodeAddr=\\([^ ]*\\).*/\\1/p')\"\n";
 
-bool IsPlain(char c) { return absl::ascii_isalnum(c) || std::string_view("_-./,:=@+%").find(c) != std::string::npos; }
-
 std::string FolderOf(const std::string& dir, const SweepRun& population) {
   return population.name.empty() ? dir : RunFolder(dir, population);
 }
@@ -46,7 +46,7 @@ std::string FolderOf(const std::string& dir, const SweepRun& population) {
 // sbatch replaces "%" in file names, and splits its lines at blanks.
 absl::Status CheckSlurmPath(const std::string& path) {
   const std::string dir = AbsolutePath(path);
-  const auto wrong = std::find_if(dir.begin(), dir.end(), [](char c) { return !IsPlain(c) || c == '%'; });
+  const auto wrong = std::find_if(dir.begin(), dir.end(), [](char c) { return !IsPlainInShell(c) || c == '%'; });
   if (wrong == dir.end()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("--run-dir ", dir, ": Slurm's scripts cannot name a folder with \"",
                                                  std::string(1, *wrong), "\" in its path; choose another --run-dir"));
@@ -82,7 +82,7 @@ absl::StatusOr<std::string> Template(const std::string& name) {
 }
 
 absl::Status MakeCertificates(const std::string& folder) {
-  if (fs::exists(folder + "/token")) return absl::OkStatus();
+  if (FileExists(folder + "/token")) return absl::OkStatus();
   const std::string script = (fs::path(SweepFolder()).parent_path() / "dev" / "make_tls.sh").string();
   int code = 0;
   RETURN_IF_ERROR(OutputOf({"/usr/bin/env", "bash", script, folder}, &code).status());
@@ -96,12 +96,12 @@ absl::Status MakeCertificates(const std::string& folder) {
                    "); it needs openssl. Actors of other jobs are reached over mutual TLS only"));
 }
 
-// The options on Python environments of this command for another one, each after a space. Empty without any.
-std::string PythonOption() {
+// The options of this command that let code run, for another one, each after a space. Empty without any.
+std::string CodeOptions() {
   const char* const named = std::getenv(python::kNamedEnvironments);
   const bool accepts = std::getenv(python::kAcceptEnvironment) != nullptr;
   return absl::StrCat(named == nullptr || *named == '\0' ? "" : absl::StrCat(" --python ", ShellWord(named)),
-                      accepts ? " --accept-environment" : "");
+                      accepts ? " --accept-environment" : "", PluginOptions());
 }
 
 using Words = std::vector<std::pair<std::string, std::string>>;  // @WORD@ of a template and what stands there
@@ -126,17 +126,7 @@ Words CommonWords(const std::string& folder, const SlurmJob& job, const BatchOpt
           {"@GPU@", cuda ? " --gres=gpu:1" : ""}};
 }
 
-// Whether a place of an archive is a folder of this machine (deploy/tools/archive/store.h).
-bool IsPath(const std::string& place) {
-  return place.find(':') == std::string::npos || place.find('/') < place.find(':');
-}
-
 }  // namespace
-
-std::string ShellWord(const std::string& word) {
-  if (!word.empty() && std::all_of(word.begin(), word.end(), IsPlain)) return word;
-  return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
-}
 
 absl::Status CheckBackend(const std::string& backend, const BatchOptions& batch, const TrainOptions& options) {
   const bool is_batch = backend == kSlurm || backend == kList, kubernetes = backend == kKubernetes;
@@ -187,9 +177,9 @@ std::string TrainCommand(const BatchOptions& batch, const TrainOptions& options,
   if (!options.tls.empty()) absl::StrAppend(&command, " --tls ", ShellWord(AbsolutePath(options.tls)));
   if (!options.archive.empty())
     absl::StrAppend(&command, " --archive ",
-                    ShellWord(IsPath(options.archive) ? AbsolutePath(options.archive) : options.archive));
+                    ShellWord(IsRemote(options.archive) ? options.archive : AbsolutePath(options.archive)));
   if (options.max_hours > 0) absl::StrAppend(&command, " --max-hours ", options.max_hours);
-  absl::StrAppend(&command, PythonOption());
+  absl::StrAppend(&command, CodeOptions());
   return absl::StrCat(command, " --stall-minutes ", options.stall_minutes);
 }
 
@@ -256,7 +246,7 @@ absl::StatusOr<std::vector<std::string>> WriteSlurmScripts(const std::string& di
     Words words = {{"@OPTIONS@", ""},
                    {"@PROGRAM@", ProgramOf(batch)},
                    {"@TLS@", ShellWord(AbsolutePath(own.tls))},
-                   {"@PYTHON@", PythonOption()}};
+                   {"@CODE@", CodeOptions()}};
     words.insert(words.end(), common.begin(), common.end());
     scripts.push_back(folder + "/actors.sbatch");
     RETURN_IF_ERROR(WriteFileAtomically(scripts.back(), absl::StrReplaceAll(actors, words)));
@@ -267,7 +257,7 @@ absl::StatusOr<std::vector<std::string>> WriteSlurmScripts(const std::string& di
 void PrintSlurmHints(const std::string& dir, const std::vector<std::string>& scripts) {
   std::printf("start with:\n");
   for (const std::string& script : scripts) std::printf("  sbatch %s\n", script.c_str());
-  std::printf("follow with: datacom status %s\n", dir.c_str());
+  std::printf("follow with: datacom status %s\n", ShellWord(dir).c_str());
 }
 
 }  // namespace datacom::cli

@@ -34,9 +34,6 @@ struct BatchOptions {
 // INVALID_ARGUMENT, saying what to do instead, for an option that the backend cannot follow.
 absl::Status CheckBackend(const std::string& backend, const BatchOptions& batch, const TrainOptions& options);
 
-// A word of a shell's command line: in single quotes unless it needs none.
-std::string ShellWord(const std::string& word);
-
 // The command that starts or resumes one run.
 std::string TrainCommand(const BatchOptions& batch, const TrainOptions& options, const std::string& run_dir,
                          uint64_t steps);

@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "common/base/files.h"
 #include "common/base/log.h"
 #include "common/base/machine.h"
 #include "common/base/near_miss.h"
@@ -36,12 +37,12 @@ int Finish(const absl::Status& status, bool json) {
   if (status.ok()) return kExitOk;
   if (json) std::fputs(ErrorJson(status.message(), ExitCode(status)).c_str(), stdout);
   std::fflush(stdout);
-  std::fprintf(stderr, "datacom: %s\n", std::string(status.message()).c_str());
+  std::fprintf(stderr, "datacom: %s\n", ForTerminal(status.message()).c_str());
   return ExitCode(status);
 }
 
 // By std::cout, which keeps the error of a text that is larger than its buffer.
-void PrintWrapped(const std::string& text) { std::cout << WrapLines(text, TerminalWidth(0)); }
+void PrintWrapped(const std::string& text) { std::cout << WrapLines(ForTerminal(text), TerminalWidth(0)); }
 
 std::string BinFolder() {
   if (const char* folder = std::getenv("DATACOM_BIN"); folder != nullptr && *folder != '\0') return folder;
@@ -124,7 +125,7 @@ absl::Status TakePlugins(std::vector<const char*>* arguments) {
   ASSIGN_OR_RETURN(const std::vector<std::string> files, Take(kPlugin, "the file of a plug-in", arguments));
   for (const std::string& file : files) {
     const char* const before = std::getenv(kPluginsVariable);
-    const std::string path = std::filesystem::absolute(file).string();
+    const std::string path = AbsolutePath(file);
     ::setenv(kPluginsVariable, absl::StrCat(before == nullptr ? "" : before, ":", path).c_str(), /*overwrite=*/1);
   }
   return LoadPlugins({});

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -97,7 +96,7 @@ class Joiner {
   }
 
   static bool IsComplete(const std::string& run_dir) {
-    if (!std::filesystem::exists(run_dir + "/report.html")) return false;
+    if (!FileExists(run_dir + "/report.html")) return false;
     const absl::StatusOr<v1::Experiment> experiment = LoadExperiment(ExperimentFile(run_dir), "");
     return experiment.ok() && ReadRunState(run_dir, *experiment).complete;
   }

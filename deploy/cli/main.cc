@@ -13,7 +13,6 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "datacom: %s\n", problem.c_str());
     return datacom::kExitFailure;
   }
-  datacom::WatchStandardOutput();
-  return datacom::CheckStandardOutput(datacom::cli::RunCommand(argc, argv));
+  return datacom::RunWatched([&] { return datacom::cli::RunCommand(argc, argv); });
 }
 // SPDX-License-Identifier: Apache-2.0

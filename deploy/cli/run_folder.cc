@@ -22,6 +22,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
+#include "common/base/shell_word.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/config/task_files.h"
@@ -88,14 +89,21 @@ bool EndedBeforeItBegan(const std::string& run_dir) {
 }  // namespace
 
 absl::StatusOr<std::string> DefaultRunFolder(const std::string& experiment_name, bool resume) {
-  const std::string stem = absl::StrCat("runs/", absl::StrReplaceAll(experiment_name, {{"/", "-"}}));
-  int next = 1;
-  while (fs::exists(absl::StrCat(stem, "-", next))) ++next;
-  if (!resume) return absl::StrCat(stem, "-", next);
-  if (next == 1)
+  const std::string name = absl::StrReplaceAll(experiment_name, {{"/", "-"}}), stem = absl::StrCat("runs/", name);
+  ASSIGN_OR_RETURN(const std::vector<std::string> folders, ListFolder("runs"));
+  int last = 0;
+  for (const std::string& folder : folders) {
+    int number = 0;
+    absl::string_view digits = folder;
+    const bool numbered = absl::ConsumePrefix(&digits, name + "-") && digits.size() < 10 &&
+                          absl::SimpleAtoi(digits, &number) && absl::StrCat(number) == digits;
+    if (numbered) last = std::max(last, number);
+  }
+  if (!resume) return absl::StrCat(stem, "-", last + 1);
+  if (last == 0)
     return absl::InvalidArgumentError(absl::StrCat(
         "no run to resume: there is no ", stem, "-1; name the folder with --run-dir, or start a run without --resume"));
-  return absl::StrCat(stem, "-", next - 1);
+  return absl::StrCat(stem, "-", last);
 }
 
 absl::StatusOr<std::unique_ptr<RunLock>> RunLock::Take(const std::string& run_dir, std::chrono::milliseconds patience) {
@@ -111,7 +119,7 @@ absl::StatusOr<std::unique_ptr<RunLock>> RunLock::Take(const std::string& run_di
     ::close(train);
     return absl::InvalidArgumentError(
         absl::StrCat("run folder ", run_dir, " is in use by another `datacom train`; watch it with: datacom status ",
-                     run_dir, ", or choose another --run-dir"));
+                     ShellWord(run_dir), ", or choose another --run-dir"));
   }
   absl::StatusOr<int> roles = OpenLock(folder + "/roles.lock", 0);
   if (!roles.ok()) {
@@ -161,8 +169,8 @@ absl::Status CheckRunFolder(const std::string& run_dir, bool resume) {
     }
     if (EndedBeforeItBegan(run_dir)) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        run ? absl::StrCat("--run-dir ", run_dir, " holds a run; resume it with: datacom train --run-dir ", run_dir,
-                           " --resume, or choose another --run-dir")
+        run ? absl::StrCat("--run-dir ", run_dir, " holds a run; resume it with: datacom train --run-dir ",
+                           ShellWord(run_dir), " --resume, or choose another --run-dir")
             : absl::StrCat("--run-dir ", run_dir, " is not empty and holds no run; name a new folder, e.g. --run-dir ",
                            run_dir, "/run"));
   }

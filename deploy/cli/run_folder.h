@@ -16,8 +16,8 @@
 
 namespace datacom::cli {
 
-// runs/<experiment with "-" for "/">-<n>: the first that does not exist or, for a resume, the last that does.
-// INVALID_ARGUMENT when there is none to resume.
+// runs/<experiment with "-" for "/">-<n>: the one after the last that exists or, for a resume, that one. Numbers may be
+// missing. INVALID_ARGUMENT when there is none to resume.
 absl::StatusOr<std::string> DefaultRunFolder(const std::string& experiment_name, bool resume);
 
 // Exclusive ownership of a run folder, released with the object or the process.

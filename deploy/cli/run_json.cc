@@ -100,7 +100,7 @@ absl::StatusOr<nlohmann::json> RecordedRunJson(const std::string& run_dir) {
   if (const auto made = ReadUpdatesMade(UpdatesMadeFile(run_dir)); made.ok()) run["repeated_updates"] = made->repeated;
   PutCheckpoint(run_dir, &run);
   const std::string file = run_dir + "/progress.csv";
-  const bool recorded = std::filesystem::exists(file);
+  const bool recorded = FileExists(file);
   if (recorded) {
     ASSIGN_OR_RETURN(const Csv progress, ReadRecords(file));
     PutRecords(progress, &run);

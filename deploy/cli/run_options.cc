@@ -1,5 +1,6 @@
 #include "deploy/cli/run_options.h"
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 
@@ -19,7 +20,7 @@ constexpr char kBatch[] = "Options of the other backends";
 CLI::Validator AboveZero() {
   const auto check = [](const std::string& text) {
     double value = 0;
-    if (absl::SimpleAtod(text, &value) && value > 0) return std::string();
+    if (absl::SimpleAtod(text, &value) && value > 0 && std::isfinite(value)) return std::string();
     return absl::StrCat("must be a number above 0, not ", text);
   };
   return CLI::Validator(check, "");

@@ -1,6 +1,5 @@
 // datacom status: which processes run, which of them wait, and for what.
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,6 +7,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/files.h"
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
@@ -100,7 +100,7 @@ absl::Status PrintRecords(const std::string& run_dir) {
   }
   PrintWrapped(DescribeArchive(run_dir));
   PrintWrapped(RepeatedWorkOf(run_dir));
-  if (!std::filesystem::exists(run_dir + "/progress.csv")) return absl::OkStatus();
+  if (!FileExists(run_dir + "/progress.csv")) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::string table, FinalTable(run_dir, TerminalWidth(0)));
   PrintWrapped("values of the last evaluated epoch:\n");
   std::printf("%s", table.c_str());
@@ -109,7 +109,7 @@ absl::Status PrintRecords(const std::string& run_dir) {
 
 absl::Status StatusOfFolder(const std::string& run_dir, const Security& security, bool json) {
   if (IsSweepFolder(run_dir)) return PrintSweepStatus(run_dir, json);
-  if (!std::filesystem::exists(ExperimentFile(run_dir))) return NotARunFolder(run_dir);
+  if (!FileExists(ExperimentFile(run_dir))) return NotARunFolder(run_dir);
   ASSIGN_OR_RETURN(const Answers answers, AskRun(run_dir, security));
   if (answers.replay || answers.learner) {
     PrintAnswers(run_dir, answers, json);
@@ -124,7 +124,7 @@ absl::Status StatusOfFolder(const std::string& run_dir, const Security& security
 
 absl::Status StatusOf(const std::string& target, const std::string& tls, bool json) {
   ASSIGN_OR_RETURN(const Security security, LoadSecurity(tls));
-  if (std::filesystem::is_directory(target)) return StatusOfFolder(target, security, json);
+  if (IsFolder(target)) return StatusOfFolder(target, security, json);
   if (const std::string wrong = Address(1)(target); !wrong.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("a target that is not a run folder ", wrong,

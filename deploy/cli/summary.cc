@@ -92,7 +92,7 @@ std::string AbandonedEpisodes(const Csv& progress, const std::map<int, std::vect
     if (abandoned == 0) continue;
     absl::StrAppend(&text, "member ", member, ": ", abandoned, " of ", abandoned + total("train_episodes"),
                     " training episodes were abandoned, the first one because ",
-                    progress.Text(rows.back(), "abandoned_reason"), "\n");
+                    ForTerminal(progress.Text(rows.back(), "abandoned_reason")), "\n");
   }
   return text;
 }

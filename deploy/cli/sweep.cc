@@ -21,6 +21,7 @@
 #include "common/base/files.h"
 #include "common/base/folder_lock.h"
 #include "common/base/shared_files.h"
+#include "common/base/shell_word.h"
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"

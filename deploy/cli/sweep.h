@@ -131,6 +131,8 @@ struct ManifestOptions {
 // Whether a ConfigMap holds the experiment with the large files of its model. If not, the population's learner needs
 // them in a folder of its image or a volume, named in DATACOM_TASK_FILES.
 bool FitsConfigMap(const v1::Experiment& experiment);
+// Whether that ConfigMap is too large for `kubectl apply` without --server-side, which keeps a copy in an annotation.
+bool NeedsServerSide(const v1::Experiment& experiment);
 
 // Writes <dir>/<population>/{experiment.textproto,task_files,population.yaml} and <dir>/kustomization.yaml.
 // INVALID_ARGUMENT when two populations would get the same name, or an experiment is too large for a ConfigMap, and for

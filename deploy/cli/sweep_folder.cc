@@ -72,11 +72,14 @@ std::string ArchiveOf(const std::string& place, const SweepRun& population) {
   return absl::StrCat(place, open ? "" : "/", population.name);
 }
 
-bool IsSweepFolder(const std::string& folder) { return fs::exists(NamesFile(folder)); }
+bool IsSweepFolder(const std::string& folder) { return FileExists(NamesFile(folder)); }
 
 absl::StatusOr<std::vector<std::string>> RunsOfFolder(const std::string& folder) {
-  if (!IsSweepFolder(folder) && !fs::exists(ExperimentFile(folder))) return NotARunFolder(folder);
-  return report::RunFolders(folder);
+  if (!IsSweepFolder(folder) && !FileExists(ExperimentFile(folder))) return NotARunFolder(folder);
+  ASSIGN_OR_RETURN(std::vector<std::string> runs, report::RunFolders(folder));
+  if (!runs.empty()) return runs;
+  return absl::InvalidArgumentError(
+      absl::StrCat(NamesFile(folder), " names no run; repeat the sweep's command, which writes it again"));
 }
 
 absl::Status CheckSweepFolder(const std::string& dir, const std::vector<SweepRun>& populations) {
@@ -108,7 +111,7 @@ absl::Status PrepareSweepFolder(const std::string& dir, const v1::Sweep& sweep,
   for (const SweepRun& population : populations) {
     const std::string run_dir = RunFolder(dir, population);
     RETURN_IF_ERROR(MakeFolders(run_dir + "/logs"));
-    if (fs::exists(ExperimentFile(run_dir))) continue;  // `train` rewrites it when the steps changed
+    if (FileExists(ExperimentFile(run_dir))) continue;  // `train` rewrites it when the steps changed
     RETURN_IF_ERROR(WriteFileAtomically(ExperimentFile(run_dir), PrintTextproto(population.experiment)));
   }
   return absl::OkStatus();
@@ -123,7 +126,7 @@ RunState ReadRunState(const std::string& run_dir, const v1::Experiment& experime
   for (const auto& [member, rows] : members) fewest = std::min(fewest, progress->Number(rows.back(), "env_steps"));
   state.env_steps = static_cast<uint64_t>(fewest);
   state.complete = static_cast<int>(members.size()) == experiment.members_size() &&
-                   state.env_steps >= experiment.run().env_steps() && fs::exists(run_dir + "/report.html");
+                   state.env_steps >= experiment.run().env_steps() && FileExists(run_dir + "/report.html");
   return state;
 }
 

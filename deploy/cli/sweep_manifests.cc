@@ -8,6 +8,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -18,6 +19,7 @@
 #include "common/base/files.h"
 #include "common/base/random.h"
 #include "common/base/shared_files.h"
+#include "common/base/shell_word.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/config/task_files.h"
@@ -33,6 +35,7 @@ constexpr size_t kMaxName = 40, kChecksum = 8;
 constexpr size_t kMaxConfigMap = 1 << 20;      // Kubernetes' limit
 constexpr uint64_t kRecordBytes = 1ull << 28;  // progress, episodes, TensorBoard
 constexpr uint64_t kViolationBytes = 30;       // ledger bytes per step: a few hundred per violation, one step in ten
+constexpr size_t kMaxAnnotation = 250000;      // in which `kubectl apply` keeps the object; Kubernetes takes 262,144
 constexpr char kHead[] =
     "# Written by `datacom --backend kubernetes`. overlays/sweep makes the namespace and its queue;\n"
     "# with --plain, overlays/plain makes the namespace.\n"
@@ -41,6 +44,26 @@ constexpr char kHead[] =
     "namespace: datacom-sweeps\n"
     "generatorOptions:\n"
     "  disableNameSuffixHash: true\n";
+
+// Whether YAML takes the word for another thing than a text.
+bool IsYamlWord(const std::string& text) {
+  static constexpr const char* kWords[] = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"};
+  return absl::c_any_of(kWords, [&text](const char* word) { return absl::EqualsIgnoreCase(text, word); });
+}
+
+// A text of letters, digits and "-_." that YAML takes for a text.
+std::string YamlText(const std::string& text) {
+  const bool plain = !text.empty() && absl::ascii_isalpha(text.front()) && !IsYamlWord(text);
+  return plain ? text : absl::StrCat("\"", text, "\"");
+}
+
+// The value of a label for a name: at most 63 characters, letters and digits at its ends.
+std::string LabelValue(const std::string& name) {
+  std::string value = name.substr(0, 63);
+  while (!value.empty() && !absl::ascii_isalnum(value.back())) value.pop_back();
+  value.erase(value.begin(), absl::c_find_if(value, absl::ascii_isalnum));
+  return YamlText(value);
+}
 
 absl::StatusOr<std::string> Template() {
   return ReadFile((std::filesystem::path(SweepFolder()).parent_path() / "kubernetes" / "jobset.yaml.in").string());
@@ -98,12 +121,12 @@ absl::StatusOr<std::string> Manifest(const std::string& text, const std::string&
   return absl::StrReplaceAll(text, {{"@NAME@", name},
                                     {"@SWEEP@", ObjectName(options.sweep)},
                                     {"@POD@", pod},
-                                    {"@TLS@", options.tls_secret},
+                                    {"@TLS@", YamlText(options.tls_secret)},
                                     {"@HEALTH@", options.tls_secret.empty() ? "7000" : "7001"},
                                     {"@REPLAY@", absl::StrCat(name, "-replay", host)},
                                     {"@LEARNER@", absl::StrCat(name, "-learner", host)},
-                                    {"@TASK@", experiment.task()},
-                                    {"@ALGORITHM@", experiment.algorithm()},
+                                    {"@TASK@", LabelValue(experiment.task())},
+                                    {"@ALGORITHM@", LabelValue(experiment.algorithm())},
                                     {"@ACTORS@", absl::StrCat(layout.actors)},
                                     {"@ENVIRONMENTS@", absl::StrCat(layout.environments)},
                                     {"@IMAGE@", cuda ? "datacom-learner-cuda" : "datacom-learner"},
@@ -149,6 +172,14 @@ bool FitsConfigMap(const v1::Experiment& experiment) {
   return bytes <= kMaxConfigMap;
 }
 
+bool NeedsServerSide(const v1::Experiment& experiment) {
+  size_t bytes = absl::CEscape(PrintExperiment(experiment)).size();
+  for (const v1::TaskFile& file : experiment.task_options().GetExtension(v1::text_task).file()) {
+    if (file.has_sha256() && FitsConfigMap(experiment)) bytes += file.gzip().size() * 4 / 3;
+  }
+  return bytes > kMaxAnnotation;
+}
+
 std::string ObjectName(const std::string& name) {
   std::string object;
   for (const char c : name) object.push_back(absl::ascii_isalnum(c) ? absl::ascii_tolower(c) : '-');
@@ -160,7 +191,7 @@ std::string ObjectName(const std::string& name) {
     object = absl::StrCat("d", absl::StrFormat("%08x", key & 0xffffffff), "-", object.substr(end));
   }
   while (object.back() == '-') object.pop_back();
-  return object;
+  return IsYamlWord(object) ? "run-" + object : object;
 }
 
 std::string PopulationName(const std::string& sweep, const std::string& population) {
@@ -256,7 +287,10 @@ absl::Status WriteCluster(const std::string& dir, const ManifestOptions& options
         "the pods wait for the secret %s in namespace datacom-sweeps, with ca.crt, tls.crt, tls.key and token\n",
         options.tls_secret.c_str());
   }
-  std::printf("start with: kubectl apply -k %s (apply %s once per cluster first)\n", dir.c_str(),
+  const bool server_side =
+      absl::c_any_of(populations, [](const SweepRun& population) { return NeedsServerSide(population.experiment); });
+  std::printf("start with: kubectl apply%s -k %s (apply %s once per cluster first)\n",
+              server_side ? " --server-side" : "", ShellWord(dir).c_str(),
               SharedPath(options.plain ? "kubernetes/overlays/plain" : "kubernetes/overlays/sweep").c_str());
   return absl::OkStatus();
 }

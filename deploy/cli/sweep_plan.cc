@@ -24,6 +24,7 @@
 namespace datacom::cli {
 namespace {
 
+constexpr int kMostMembers = 65536;
 constexpr char kHyper[] = "hyper.";
 
 std::string Path(const std::string& assignment) {
@@ -123,6 +124,20 @@ std::vector<Choice> Product(const v1::Sweep& sweep, const std::vector<int>& axes
   return all;
 }
 
+// Refuses a sweep before anything is made of its axes, whose sizes multiply.
+absl::Status CheckSize(const v1::Sweep& sweep, size_t experiments, size_t seeds) {
+  auto members = static_cast<double>(experiments) * static_cast<double>(seeds);
+  std::vector<std::string> sizes = {absl::StrCat(seeds, " seeds")};
+  if (experiments > 1) sizes.push_back(absl::StrCat(experiments, " experiments"));
+  for (const v1::Axis& axis : sweep.axes()) {
+    members *= axis.points_size();
+    sizes.push_back(absl::StrCat(axis.points_size(), " points of \"", axis.name(), "\""));
+  }
+  if (members <= kMostMembers) return absl::OkStatus();
+  return Wrong("axes", absl::StrCat("their points make ", members, " members (", absl::StrJoin(sizes, " x "),
+                                    "); at most ", kMostMembers, " are planned"));
+}
+
 class Expansion {
  public:
   explicit Expansion(const SweepInput& input)
@@ -135,6 +150,7 @@ class Expansion {
     RETURN_IF_ERROR(CheckTitle("name", sweep_.name()));
     RETURN_IF_ERROR(CheckSweep(sweep_));
     ASSIGN_OR_RETURN(seeds_, ParseSeeds(sweep_.seeds()));
+    RETURN_IF_ERROR(CheckSize(sweep_, experiments_.size(), seeds_.size()));
     for (int axis = 0; axis < sweep_.axes_size(); ++axis) {
       (SplitsPopulation(sweep_.axes(axis)) ? splitting_ : inside_).push_back(axis);
     }
@@ -228,6 +244,7 @@ class Expansion {
       absl::StrAppend(&name, "_", FileName(sweep_.axes(at.first).name()), "-", FileName(PointOf(at).label()));
     }
     LeaveOutModel(&experiment);
+    NamePlugins(&experiment);
     return Annotate(AddParts(name, Resolve(experiment)), name);
   }
 

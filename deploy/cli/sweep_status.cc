@@ -90,10 +90,10 @@ absl::StatusOr<SweepState> ReadSweepState(const std::string& folder) {
   }
   ASSIGN_OR_RETURN(const std::vector<std::string> runs, RunsOfFolder(folder));
   const std::string absolute = AbsolutePath(folder);
-  const bool slurm = fs::exists(absolute + kScript + kEnding);
+  const bool slurm = FileExists(absolute + kScript + kEnding);
   std::optional<QueueStates> queue;
   if (slurm) {
-    const bool one_array = !fs::exists(absl::StrCat(absolute, kScript, "-2", kEnding));
+    const bool one_array = !FileExists(absl::StrCat(absolute, kScript, "-2", kEnding));
     const size_t array_size = one_array ? runs.size() : static_cast<size_t>(MaxArraySize());
     if (const auto text = OutputOf(kSqueue)) queue = ParseQueue(*text, absolute, array_size);
   }
@@ -111,7 +111,7 @@ absl::StatusOr<SweepState> ReadSweepState(const std::string& folder) {
       const std::vector<std::string> parts = absl::StrSplit(queue->at(i), absl::MaxSplits(", ", 1));
       one.kind = parts[0], one.detail = parts[1];
     } else {
-      one.kind = one.recorded.env_steps > 0 || fs::exists(runs[i] + "/progress.csv") ? "begun" : "not started";
+      one.kind = one.recorded.env_steps > 0 || FileExists(runs[i] + "/progress.csv") ? "begun" : "not started";
       one.detail = LastWords(runs[i]);
     }
   }

@@ -15,12 +15,14 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
+#include "common/base/shell_word.h"
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/config/task_files.h"
+#include "common/records/archive_place.h"
 #include "common/records/updates_made.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
@@ -54,7 +56,7 @@ constexpr uint64_t kSlowestDisk = 20'000'000;  // bytes in a second
 struct Prepared {
   v1::Experiment experiment;
   Layout layout;
-  std::string run_dir, run_id, archive;
+  std::string run_dir, run_id, archive, tls;
   bool made_folder = false;
   uint64_t checkpoint_start = 0;
   uint64_t resumed_bytes = 0;  // of the folder of a run that resumes
@@ -98,6 +100,7 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
   TrainOptions wanted = options;
   run.run_dir = options.run_dir;
   run.archive = options.archive;
+  run.tls = options.tls;
   v1::Experiment stored;
   if (options.resume) {
     if (run.run_dir.empty()) {
@@ -117,6 +120,7 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
     }
     RETURN_IF_ERROR(CheckRunFolder(run.run_dir, false));
   }
+  RETURN_IF_ERROR(CheckApart(run.archive, run.run_dir));
   if (const auto& task = run.experiment.task_options(); task.HasExtension(v1::python_task)) {
     RETURN_IF_ERROR(python::CheckNamed(task.GetExtension(v1::python_task).environment()));
     if (options.resume) RETURN_IF_ERROR(CheckSameEnvironment(task));
@@ -129,7 +133,7 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
   ASSIGN_OR_RETURN(const Needs needs, EstimateNeeds(run.experiment, run.layout));
   RETURN_IF_ERROR(CheckResources(needs, run.run_dir));
   RETURN_IF_ERROR(Cluster::CheckBinaries(BinFolder()));
-  run.made_folder = !std::filesystem::exists(run.run_dir);
+  run.made_folder = !FileExists(run.run_dir);
   RETURN_IF_ERROR(MakeFolders(run.run_dir));
   ASSIGN_OR_RETURN(run.lock, RunLock::Take(run.run_dir, kLockPatience));
   if (options.resume) {
@@ -144,8 +148,11 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
 }
 
 std::string ResumeHint(const Prepared& run) {
-  return absl::StrCat("resume with: ", ResumeCommand(run.run_dir, run.experiment),
-                      run.archive.empty() ? "" : " --archive ", run.archive);
+  const auto option = [](const char* name, const std::string& value) {
+    return value.empty() ? "" : absl::StrCat(" --", name, " ", ShellWord(value));
+  };
+  return absl::StrCat("resume with: ", ResumeCommand(run.run_dir, run.experiment), option("archive", run.archive),
+                      option("tls", run.tls));
 }
 
 // Whether a new run holds no row and no update of pre-training yet, so that its folder can be cleared.

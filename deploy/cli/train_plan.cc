@@ -2,17 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "common/acting/acting_rule.h"
 #include "common/base/files.h"
 #include "common/base/machine.h"
 #include "common/base/plugins.h"
+#include "common/base/shell_word.h"
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
@@ -75,8 +77,25 @@ bool IsTask(const std::string& path) {
 
 std::string ResumeCommand(const std::string& run_dir, const v1::Experiment& experiment) {
   const std::string environment = experiment.task_options().GetExtension(v1::python_task).environment();
-  return absl::StrCat("datacom train --run-dir ", run_dir, " --resume", environment.empty() ? "" : " --python ",
-                      environment);
+  return absl::StrCat("datacom train --run-dir ", ShellWord(run_dir), " --resume",
+                      environment.empty() ? "" : " --python ", environment.empty() ? "" : ShellWord(environment),
+                      PluginOptions());
+}
+
+std::string PluginOptions() {
+  const char* const files = std::getenv(kPluginsVariable);
+  std::string options;
+  for (const absl::string_view file : absl::StrSplit(files == nullptr ? "" : files, ':', absl::SkipEmpty())) {
+    absl::StrAppend(&options, " --plugin ", ShellWord(AbsolutePath(std::string(file))));
+  }
+  return options;
+}
+
+void NamePlugins(v1::Experiment* experiment) {
+  for (const std::string& name : LoadedPlugins()) {
+    auto* const names = experiment->mutable_task_options()->MutableRepeatedExtension(v1::plugin);
+    if (std::find(names->begin(), names->end(), name) == names->end()) *names->Add() = name;
+  }
 }
 
 absl::StatusOr<v1::Experiment> NamedExperiment(const TrainOptions& options) {
@@ -96,14 +115,6 @@ absl::StatusOr<v1::Experiment> NamedExperiment(const TrainOptions& options) {
 
 namespace {
 
-// Adds the plug-ins that are loaded to those that the experiment needs.
-void NamePlugins(v1::Experiment* experiment) {
-  for (const std::string& name : LoadedPlugins()) {
-    auto* const names = experiment->mutable_task_options()->MutableRepeatedExtension(v1::plugin);
-    if (std::find(names->begin(), names->end(), name) == names->end()) *names->Add() = name;
-  }
-}
-
 // Checks that the dataset exists and belongs to this task before anything starts. The learner checks its content.
 absl::Status CheckPretrain(const v1::Experiment& resolved) {
   if (!resolved.has_pretrain()) return absl::OkStatus();
@@ -112,7 +123,12 @@ absl::Status CheckPretrain(const v1::Experiment& resolved) {
   ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(resolved.task(), resolved.task_options()));
   ASSIGN_OR_RETURN(const RowSchema schema,
                    ActingRuleSchema(FindAlgorithm(resolved.algorithm())->acting_rule, model.spec));
-  return Annotate(CheckDataset(folder, manifest, resolved.task(), schema), "pretrain.dataset");
+  constexpr char kOption[] = "pretrain.dataset";
+  RETURN_IF_ERROR(Annotate(CheckDataset(folder, manifest, resolved.task(), schema), kOption));
+  RETURN_IF_ERROR(Annotate(CheckDatasetOptions(folder, manifest, resolved.task_options()), kOption));
+  const v1::PythonTask& recorded = manifest.experiment().task_options().GetExtension(v1::python_task);
+  if (!recorded.has_identity()) return absl::OkStatus();
+  return Annotate(python::CheckSame(recorded, resolved.task_options().GetExtension(v1::python_task)), kOption);
 }
 
 absl::StatusOr<v1::Experiment> ResolveAndCheck(const v1::Experiment& experiment) {
@@ -170,18 +186,6 @@ uint64_t DenseParameters(uint64_t in, const Hidden& hidden, uint64_t out) {
     in = width;
   }
   return count + (in + 1) * out;
-}
-
-// MemAvailable; unlimited when it cannot be read.
-uint64_t AvailableMemory() {
-  std::ifstream file("/proc/meminfo");
-  std::string key;
-  uint64_t kilobytes = 0;
-  while (file >> key >> kilobytes) {
-    if (key == "MemAvailable:") return kilobytes * 1024;
-    file.ignore(64, '\n');
-  }
-  return UINT64_MAX;
 }
 
 }  // namespace
@@ -355,10 +359,10 @@ uint64_t FolderBytes(const std::string& folder) {
 
 absl::Status CheckResources(const Needs& needs, const std::string& run_dir) {
   RETURN_IF_ERROR(CheckProcessLimits(needs.largest_file_bytes));
-  fs::path existing = fs::absolute(run_dir);
-  while (!existing.empty() && !fs::exists(existing)) existing = existing.parent_path();
+  fs::path existing = AbsolutePath(run_dir);
+  while (!existing.empty() && !FileExists(existing.string())) existing = existing.parent_path();
   ASSIGN_OR_RETURN(const uint64_t free_bytes, FreeBytes(existing.string()));
-  const uint64_t present = fs::exists(run_dir) ? FolderBytes(run_dir) : 0;
+  const uint64_t present = FileExists(run_dir) ? FolderBytes(run_dir) : 0;
   if (needs.disk_bytes() > free_bytes + present) {
     return absl::ResourceExhaustedError(
         absl::StrCat("not enough disk space for ", run_dir, ": the run needs about ", FormatBytes(needs.disk_bytes()),

@@ -41,7 +41,12 @@ struct TrainOptions {
   std::string host;      // where the roles listen, a name or an address; empty: loopback
 };
 
-// The command that resumes a run without a change.
+// " --plugin FILE" for each plug-in of this command, by absolute path; empty without any.
+std::string PluginOptions();
+// Adds the plug-ins that are loaded to those that the experiment needs.
+void NamePlugins(v1::Experiment* experiment);
+
+// The command that resumes a run without a change, for a shell.
 std::string ResumeCommand(const std::string& run_dir, const v1::Experiment& experiment);
 
 // The experiment that the command names, or the experiment of its task and algorithm, without the given options.

@@ -36,12 +36,12 @@ void Describe(Run* run) {
   run->defines_success = DefinesSuccess(options);
 }
 
-bool IsSweep(const std::string& folder) { return fs::exists(absl::StrCat(folder, "/", kPopulationsFile)); }
+bool IsSweep(const std::string& folder) { return FileExists(absl::StrCat(folder, "/", kPopulationsFile)); }
 
 absl::StatusOr<Run> ReadRun(const std::string& folder) {
   Run run;
   const std::string file = folder + "/experiment.textproto";
-  if (!fs::exists(file)) {
+  if (!FileExists(file)) {
     return NotARunFolder(folder);
   }
   run.folder = fs::path(folder).lexically_normal().string();

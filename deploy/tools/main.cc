@@ -21,7 +21,7 @@ int Finish(const absl::Status& status, int not_found) {
   if (status.ok()) return kExitOk;
   std::fflush(stdout);
   std::cout.flush();
-  std::cerr << "datacom: " << status.message() << '\n';
+  std::cerr << "datacom: " << ForTerminal(status.message()) << '\n';
   return absl::IsNotFound(status) ? not_found : ExitCode(status);
 }
 
@@ -61,7 +61,6 @@ int Main(int argc, char** argv) {
 }  // namespace datacom::tools
 
 int main(int argc, char** argv) {
-  datacom::WatchStandardOutput();
-  return datacom::CheckStandardOutput(datacom::tools::Main(argc, argv));
+  return datacom::RunWatched([&] { return datacom::tools::Main(argc, argv); });
 }
 // SPDX-License-Identifier: Apache-2.0

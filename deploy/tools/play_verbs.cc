@@ -8,7 +8,6 @@
 #include "common/acting/acting_rule.h"
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
-#include "common/base/stop.h"
 #include "common/base/whole_number.h"
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
@@ -83,7 +82,6 @@ void AddEval(CLI::App* app, int* exit_code) {
   AddForms(verb, eval.get());
   verb->footer(BestEpochRule());
   verb->callback([eval, exit_code] {
-    Stop::InstallSignalHandlers();
     eval->width = TerminalWidth(0);
     const absl::Status status = RunEvalCommand(*eval, &std::cout);
     *exit_code = Finish(status);

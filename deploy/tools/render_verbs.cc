@@ -7,7 +7,6 @@
 #include "common/base/output_file.h"
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
-#include "common/base/stop.h"
 #include "common/base/whole_number.h"
 #include "common/records/best_epoch.h"
 #include "deploy/tools/demo/demo.h"
@@ -119,10 +118,7 @@ void AddRender(CLI::App* app, int* exit_code) {
   verb->add_option("--resolution", command->resolution, "For a map: points per side")
       ->check(WholeNumber<int>(1))
       ->capture_default_str();
-  verb->callback([command, exit_code] {
-    Stop::InstallSignalHandlers();
-    *exit_code = Finish(RunRenderCommand(*command, &std::cout));
-  });
+  verb->callback([command, exit_code] { *exit_code = Finish(RunRenderCommand(*command, &std::cout)); });
 }
 
 void AddReplayViolation(CLI::App* app, int* exit_code) {
@@ -141,10 +137,7 @@ void AddReplayViolation(CLI::App* app, int* exit_code) {
       ->check(WholeNumber<int>(1));
   AddFrameSize(verb, &picture);
   verb->add_flag("--csv", flags->violation.csv, "Prints the episode's states, comma-separated, at full precision");
-  verb->callback([flags, exit_code] {
-    Stop::InstallSignalHandlers();
-    *exit_code = Finish(RunReplayViolation(*flags));
-  });
+  verb->callback([flags, exit_code] { *exit_code = Finish(RunReplayViolation(*flags)); });
 }
 
 void AddTask(CLI::App* app, int* exit_code) {

@@ -264,7 +264,9 @@ class ArchiveTest(ArchivedRunTest):
         self.check_copy(place, "copy")
 
     def test_a_place_that_cannot_be_used_is_refused_before_the_run_begins(self):
-        for place, reason in (("ftp://host/x", "unknown scheme"), ("s3://", "names no bucket"), ("file://x", "an absolute path")):
+        inside = os.path.join(self.folder, "a/archive")
+        for place, reason in (("ftp://host/x", "unknown scheme"), ("s3://", "names no bucket"), ("file://x", "an absolute path"),
+                              (inside, f"archive {inside} and run folder {os.path.dirname(inside)}: one is the other or lies in it")):
             with self.subTest(place):
                 self.assertIn(reason, self.refused("train", "cartpole/datacom", "--run-dir", os.path.join(self.folder, "a"), "--archive", place))
                 self.assertFalse(os.path.exists(os.path.join(self.folder, "a")))

@@ -44,6 +44,23 @@ class ForeignFolderTest(RunTest):
             self.assertNotIn("\033", said)
             self.assertEqual(os.listdir(self.folder), ["e.textproto"])
 
+    def test_a_folder_that_cannot_be_looked_into_is_refused_and_aborts_nothing(self):
+        os.symlink("loop", self.path("loop"))
+        for name in ("loop", "a" * 300):
+            for words in (("status",), ("report",), ("eval",), ("watch",), ("join",), ("train", "cartpole/sac", "--run-dir")):
+                code, said = self.run_here(*words, name)
+                self.assertIn(code, (1, 2), f"{words}: {said}")
+                self.assertIn("datacom: ", said)
+
+    def test_a_strangers_records_do_not_steer_the_terminal(self):
+        self.write("a/experiment.textproto", FILE)
+        self.write("a/progress.csv", "member,env_steps,epoch\n\033[2Jx,300,1\n")
+        for words in (("status", "a"), ("report", "a")):
+            code, said = self.run_here(*words)
+            self.assertEqual(code, 2, said)
+            self.assertIn(r"\x1b[2Jx", said)
+            self.assertNotIn("\033", said)
+
     def test_a_folder_that_slurm_cannot_name_is_refused_before_it_is_made(self):
         code, said = self.run_here("train", "cartpole/sac", "--backend", "slurm", "--run-dir", "two words")
         self.assertEqual(code, 2, said)

@@ -9,6 +9,7 @@
 namespace datacom::text {
 
 std::string Quoted(const std::string& text) { return absl::StrCat("\"", absl::Utf8SafeCEscape(text), "\""); }
+std::string InComment(const std::string& text) { return absl::Utf8SafeCHexEscape(text); }
 std::string Number(double value) {
   const std::string text = absl::StrFormat("%.4g", value);
   return text == "-0" ? "0" : text;

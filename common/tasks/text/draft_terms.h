@@ -10,8 +10,9 @@ namespace datacom::text {
 
 inline constexpr size_t kDraftWidth = 85;  // of an expression's line
 
-std::string Quoted(const std::string& text);  // in the text format
-std::string Number(double value);             // four digits
+std::string Quoted(const std::string& text);     // in the text format
+std::string InComment(const std::string& text);  // a stranger's text, without line breaks
+std::string Number(double value);                // four digits
 std::string Interval(double low, double high);
 
 // The terms with a separator between them, as one text in quotes or, where that is long, several, which the format

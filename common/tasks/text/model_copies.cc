@@ -1,47 +1,184 @@
 #include "common/tasks/text/model_copies.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <map>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/base/status.h"
 #include "common/tasks/text/xml_tags.h"
 
 namespace datacom::text {
 namespace {
 
-// Product of the numbers in the tag's attribute count, each at least 1; 1 without one.
-double CountOf(const XmlTag& tag) {
-  double product = 1;
-  for (const auto& [name, value] : tag.attributes) {
-    if (name != "count") continue;
-    for (const absl::string_view number : absl::StrSplit(value, absl::ByAnyChar(kXmlSpace), absl::SkipEmpty())) {
-      double count = 0;
-      if (absl::SimpleAtod(number, &count)) product *= std::max(1.0, count);
-    }
+namespace fs = std::filesystem;
+
+constexpr double kMostIncludes = 1000;  // each is a call within the call of the file around it
+
+void AppendUtf8(uint32_t code, std::string* text) {
+  const auto byte = [text](uint32_t value) { text->push_back(static_cast<char>(value)); };
+  const auto rest = [&](int shift) { byte(0x80 | ((code >> shift) & 0x3f)); };
+  if (code < 0x80) return byte(code);
+  const int size = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+  byte(((0xf00u >> size) & 0xf0) | (code >> (6 * (size - 1))));
+  for (int shift = 6 * (size - 2); shift >= 0; shift -= 6) rest(shift);
+}
+
+// The character that "&name;" stands for; nothing if it stands for none.
+std::optional<uint32_t> CharacterOf(absl::string_view name) {
+  static constexpr std::pair<absl::string_view, char> kNames[] = {
+      {"lt", '<'}, {"gt", '>'}, {"amp", '&'}, {"quot", '"'}, {"apos", '\''}};
+  for (const auto& [known, character] : kNames) {
+    if (name == known) return static_cast<uint32_t>(character);
   }
+  uint32_t code = 0;
+  if (absl::ConsumePrefix(&name, "#x")) return absl::SimpleHexAtoi(name, &code) ? std::optional(code) : std::nullopt;
+  return absl::ConsumePrefix(&name, "#") && absl::SimpleAtoi(name, &code) ? std::optional(code) : std::nullopt;
+}
+
+// The value of an attribute as MuJoCo reads it; empty without one.
+std::string ValueOf(const XmlTag& tag, absl::string_view attribute) {
+  std::string text;
+  for (const auto& [name, value] : tag.attributes) {
+    if (name != attribute) continue;
+    for (size_t at = 0; at < value.size(); ++at) {
+      const size_t end = value[at] == '&' ? value.find(';', at) : absl::string_view::npos;
+      const auto code = end == absl::string_view::npos ? std::nullopt : CharacterOf(value.substr(at + 1, end - at - 1));
+      if (code) AppendUtf8(*code, &text), at = end;
+      if (!code) text.push_back(value[at]);
+    }
+    break;
+  }
+  return text;
+}
+
+// The numbers of an attribute, each at least 1.
+std::vector<double> NumbersOf(const XmlTag& tag, absl::string_view attribute) {
+  std::vector<double> numbers;
+  const std::string text = ValueOf(tag, attribute);
+  for (const absl::string_view word : absl::StrSplit(text, absl::ByAnyChar(kXmlSpace), absl::SkipEmpty())) {
+    double number = 0;
+    if (absl::SimpleAtod(word, &number)) numbers.push_back(std::max(1.0, number));
+  }
+  return numbers;
+}
+
+// Their product; 1 without any.
+double ProductOf(const XmlTag& tag, absl::string_view attribute) {
+  double product = 1;
+  for (const double number : NumbersOf(tag, attribute)) product *= number;
   return product;
 }
 
+// The numbers that MuJoCo allocates for an element because its attributes say so.
+double AllocatedBy(const XmlTag& tag) {
+  const std::string builtin = ValueOf(tag, "builtin");
+  if (tag.name == "hfield") return ProductOf(tag, "nrow") * ProductOf(tag, "ncol");
+  if (tag.name == "numeric") return ProductOf(tag, "size");
+  if (tag.name == "size") return ProductOf(tag, "nuserdata");
+  if (tag.name == "texture" && !builtin.empty() && builtin != "none") {
+    const double width = ProductOf(tag, "width"), height = ProductOf(tag, "height");
+    return ValueOf(tag, "type") == "2d" ? width * height : std::max(width * height, 6 * width * width);
+  }
+  if (tag.name == "mesh" && !builtin.empty()) {
+    const std::vector<double> sizes = NumbersOf(tag, "params");
+    if (sizes.empty()) return 1;
+    const double largest = *std::max_element(sizes.begin(), sizes.end());
+    return builtin == "sphere" ? 60 * std::pow(4, sizes[0]) : 6 * largest * largest;
+  }
+  return ProductOf(tag, "nsample") * (tag.name == "user" ? ProductOf(tag, "dim") : 1);
+}
+
+class Budget {
+ public:
+  explicit Budget(const FindModelFile& find) : find_(find) {}
+
+  // A model of which so many copies are made, and those that it attaches.
+  absl::Status Model(const std::string& path, double copies) {
+    double& most = models_[path];
+    if (most >= copies) return absl::OkStatus();
+    most = copies;
+    model_ = path, attached_.clear(), attaching_ = copies, included_.clear();
+    RETURN_IF_ERROR(File(path, copies));
+    const double attaching = attaching_;
+    for (const std::string& attached : std::exchange(attached_, {})) RETURN_IF_ERROR(Model(attached, attaching));
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status File(const std::string& path, double copies) {
+    const std::string* const xml = find_(path);
+    if (xml == nullptr || !included_.insert(path).second) return absl::OkStatus();  // MuJoCo includes no file twice
+    const auto files = static_cast<double>(included_.size());
+    if (files > kMostIncludes) return Refused("include", "is one of those of", files, "files", kMostIncludes);
+    std::vector<double> around = {copies};  // copies that the open replicates make of what is in them
+    for (size_t at = 0; const std::optional<XmlTag> tag = NextTag(*xml, at); at = tag->end) {
+      if (tag->name == "/replicate" && around.size() > 1) around.pop_back();
+      if (absl::StartsWith(tag->name, "/")) continue;
+      RETURN_IF_ERROR(Element(*tag, path, around.back()));
+      if (tag->name == "replicate" && !tag->whole) around.push_back(around.back() * ProductOf(*tag, "count"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Element(const XmlTag& tag, const std::string& path, double around) {
+    const absl::string_view name = tag.name;
+    if (name == "include") return Include(ValueOf(tag, "file"), path, around);
+    if (name == "model") attached_.push_back(Beside(model_, ValueOf(tag, "file")));
+    if (name == "attach") attaching_ = std::max(attaching_, around);
+    const bool counted = name == "replicate" || name == "composite" || name == "flexcomp";
+    const double copies = counted ? around * ProductOf(tag, "count") : around;
+    if (counted && copies > kMostCopies) return Refused(name, "makes", copies, "parts", kMostCopies);
+    elements_ += copies;
+    if (copies > 1) parts_ += copies;
+    if (parts_ > kMostParts) return Refused(name, "is one of", parts_, "parts that are copies", kMostParts);
+    for (const auto& [attribute, value] : tag.attributes) {
+      if (name == "size" && absl::StartsWith(attribute, "nuser_")) user_ = std::max(user_, ProductOf(tag, attribute));
+    }
+    numbers_ += around * AllocatedBy(tag);
+    const double numbers = numbers_ + user_ * elements_;
+    if (numbers > kMostNumbers) return Refused(name, "is one of those that make", numbers, "numbers", kMostNumbers);
+    return absl::OkStatus();
+  }
+
+  // As MuJoCo: relative to the model, else to the including file.
+  absl::Status Include(const std::string& file, const std::string& path, double around) {
+    const std::string first = Beside(model_, file);
+    return File(find_(first) != nullptr ? first : Beside(path, file), around);
+  }
+
+  static std::string Beside(const std::string& path, const std::string& file) {
+    return (fs::path(path).parent_path() / file).lexically_normal().string();
+  }
+
+  static absl::Status Refused(absl::string_view element, absl::string_view makes, double count, absl::string_view what,
+                              double most) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model: its <", element, "> ", makes, " ", count, " ", what, "; at most ", most, " are taken"));
+  }
+
+  const FindModelFile& find_;
+  std::map<std::string, double> models_;                      // the most copies of each that have been looked at
+  std::string model_;                                         // the one at hand
+  std::vector<std::string> attached_;                         // the models that it names
+  double attaching_ = 1;                                      // the most copies of an <attach> in it
+  std::set<std::string> included_;                            // its files
+  double elements_ = 0, parts_ = 0, numbers_ = 0, user_ = 0;  // user_: numbers of every element
+};
+
 }  // namespace
 
-absl::Status CheckCopies(absl::string_view xml) {
-  std::vector<double> around = {1};  // copies that the open replicates make of what is in them
-  for (size_t at = 0; const std::optional<XmlTag> tag = NextTag(xml, at); at = tag->end) {
-    const absl::string_view name = tag->name;
-    if (name == "/replicate" && around.size() > 1) around.pop_back();
-    if (name != "replicate" && name != "composite" && name != "flexcomp") continue;
-    const double copies = around.back() * CountOf(*tag);
-    if (copies > kMostCopies) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("model: its <", name, "> makes ", copies, " parts; at most ", kMostCopies, " are taken"));
-    }
-    if (name == "replicate" && !tag->whole) around.push_back(copies);
-  }
-  return absl::OkStatus();
-}
+absl::Status CheckCopies(const std::string& model, const FindModelFile& find) { return Budget(find).Model(model, 1); }
 
 }  // namespace datacom::text
 // SPDX-License-Identifier: Apache-2.0

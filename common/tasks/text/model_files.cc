@@ -72,6 +72,7 @@ class FoundFiles {
  public:
   // Returns the model as it is on the disk.
   absl::StatusOr<MujocoModel> Read(const std::string& model) {
+    model_ = model;
     const MujocoFiles files([this](const std::string& path) { return Find(path); });
     absl::StatusOr<MujocoModel> compiled = LoadMujocoModel(model, files.get());
     if (!status_.ok()) return status_;
@@ -89,13 +90,21 @@ class FoundFiles {
     const std::string place = OnDisk(path);
     if (!status_.ok() || !IsFile(place)) return nullptr;
     absl::StatusOr<std::string> content = ReadFile(place, kMaxFileBytes);
-    status_ = content.ok() ? CheckCopies(*content) : content.status();
+    status_ = content.status();
     if (!status_.ok()) return nullptr;
     std::string& kept = contents_[path] = IsXml(*content) ? WithoutAbsolutePaths(*content) : *content;
     rewritten_ |= kept != *content;
-    return &kept;
+    // MuJoCo makes no copy before it has read all that a model includes.
+    status_ = CheckCopies(model_, [this](const std::string& file) { return Known(file); });
+    return status_.ok() ? &kept : nullptr;
   }
 
+  const std::string* Known(const std::string& path) const {
+    const auto known = contents_.find(path);
+    return known == contents_.end() ? nullptr : &known->second;
+  }
+
+  std::string model_;
   std::map<std::string, std::string> contents_;
   bool rewritten_ = false;
   absl::Status status_;
@@ -106,6 +115,7 @@ class FoundFiles {
  public:
   absl::StatusOr<MujocoModel> Read(const std::string& model) {
     const fs::path folder = fs::path(model).parent_path();
+    model_ = model;
     RETURN_IF_ERROR(Add(model));
     for (size_t before = 0; before != contents_.size();) {
       before = contents_.size();
@@ -131,7 +141,10 @@ class FoundFiles {
     ASSIGN_OR_RETURN(const std::string content, ReadFile(path.string(), kMaxFileBytes));
     contents_[path.string()] = content;
     if (!IsXml(content)) return absl::OkStatus();
-    RETURN_IF_ERROR(CheckCopies(content));
+    RETURN_IF_ERROR(CheckCopies(model_, [this](const std::string& file) {
+      const auto known = contents_.find(file);
+      return known == contents_.end() ? nullptr : &known->second;
+    }));
     ForEachAttribute(content, [&](absl::string_view name, absl::string_view value) {
       if (NamesFolder(name)) folders_.emplace(value);
       if (NamesFile(name)) references_.emplace(path.parent_path().string(), value);
@@ -139,6 +152,7 @@ class FoundFiles {
     return absl::OkStatus();
   }
 
+  std::string model_;
   std::map<std::string, std::string> contents_;
   std::set<std::string> folders_ = {""};
   std::set<std::pair<std::string, std::string>> references_;  // folder of the file, what it names
@@ -164,7 +178,7 @@ bool IsXml(absl::string_view content) {
 absl::StatusOr<std::vector<std::pair<std::string, std::string>>> ReadModelFiles(const std::string& path) {
   if (!IsFile(path)) return Wrong("model", "there is no file " + fs::path(path).lexically_normal().string());
   std::error_code error;
-  fs::path model = fs::absolute(path).lexically_normal();
+  fs::path model = AbsolutePath(path);
   if (!fs::equivalent(model, path, error)) model = fs::canonical(path, error);  // ".." behind a link
   FoundFiles found;
   ASSIGN_OR_RETURN(const MujocoModel original, found.Read(model.string()));

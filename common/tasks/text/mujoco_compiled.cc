@@ -7,12 +7,14 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/mutex.h"
 #include "common/base/name.h"
 #include "common/base/status.h"
 #include "common/config/rules.h"
 #include "common/tasks/task.h"
+#include "common/tasks/text/model_copies.h"
 #include "common/tasks/text/mujoco_names.h"
 #include "common/tasks/text/observed.h"
 #include "common/tasks/text/row_model.h"
@@ -224,6 +226,16 @@ absl::Status CheckControls([[maybe_unused]] const mjModel& model) {
   return absl::OkStatus();
 }
 
+// As MuJoCo finds the files of a task. MuJoCo 2 knows them by their names without folder and case.
+bool IsSameFile(const std::string& kept, const std::string& path) {
+#if mjVERSION_HEADER >= 4000000
+  return kept == path;
+#else
+  const auto name = [](const std::string& file) { return std::filesystem::path(file).filename().string(); };
+  return absl::EqualsIgnoreCase(name(kept), name(path));
+#endif
+}
+
 }  // namespace
 
 absl::StatusOr<MujocoModel> CompileFiles(const v1::TextTask& task) {
@@ -231,6 +243,11 @@ absl::StatusOr<MujocoModel> CompileFiles(const v1::TextTask& task) {
   ASSIGN_OR_RETURN(std::vector<std::string> contents, ContentsOf(task));
   std::vector<std::pair<std::string, std::string>> files;
   for (int i = 0; i < task.file_size(); ++i) files.emplace_back(task.file(i).name(), std::move(contents[i]));
+  RETURN_IF_ERROR(CheckCopies(files.front().first, [&files](const std::string& path) -> const std::string* {
+    const auto found =
+        std::find_if(files.begin(), files.end(), [&](const auto& file) { return IsSameFile(file.first, path); });
+    return found == files.end() ? nullptr : &found->second;
+  }));
   absl::StatusOr<MujocoModel> model = CompileMujocoFiles(files);
   if (!model.ok()) return Wrong("model", absl::StrCat(task.file(0).name(), ": ", model.status().message()));
   RETURN_IF_ERROR(CheckControls(**model));

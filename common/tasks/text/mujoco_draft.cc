@@ -171,16 +171,17 @@ class Draft {
   void Head(const std::string& name, const std::string& file, const std::vector<std::string>& named) {
     std::string line = "#  ";
     for (size_t i = 0; i < named.size(); ++i) {
-      if (line.size() + named[i].size() > kDraftWidth) {
+      const std::string element = InComment(named[i]);
+      if (line.size() + element.size() > kDraftWidth) {
         Line("named", line);
         line = "#  ";
       }
-      absl::StrAppend(&line, " ", named[i], i + 1 < named.size() ? "," : "");
+      absl::StrAppend(&line, " ", element, i + 1 < named.size() ? "," : "");
     }
     if (!named.empty()) Line("named", line);
     const double step = model_.opt.timestep;
     const int substeps = std::max(1, static_cast<int>(std::lround(kPeriod / step)));
-    values_["file"] = file;
+    values_["file"] = InComment(file);
     values_["name"] = Quoted(name);
     values_["model"] = Quoted(file);
     values_["episode"] = Number(kEpisode);

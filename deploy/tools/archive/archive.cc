@@ -30,6 +30,7 @@
 #include "common/config/experiment.h"
 #include "common/config/sha256.h"
 #include "common/config/task_files.h"
+#include "common/records/archive_place.h"
 #include "common/records/checkpoint.h"
 #include "datacom/v1/experiment.pb.h"
 #include "deploy/tools/archive/cut.h"
@@ -256,7 +257,7 @@ absl::StatusOr<Copied> CopyNew(const std::string& run_dir, const std::string& pl
   ASSIGN_OR_RETURN(const auto store, Store::Open(place));
   ASSIGN_OR_RETURN(const auto there, store->List());
   const std::string folder = run_dir + "/archive/";
-  const Scratch downloaded(folder + "cuts");
+  const Scratch downloaded(folder + "newest");
   ASSIGN_OR_RETURN(const Newest newest, FindNewestIn(there, store.get(), place, downloaded.folder()));
   if (newest.last > 0) {
     ASSIGN_OR_RETURN(*refusal, WhyNotOwner(run_dir, place, newest.cut));
@@ -387,6 +388,7 @@ absl::Status MoveRun(const std::string& run, const std::string& run_dir, const s
 
 absl::StatusOr<Copied> CopyRun(const std::string& given, const std::string& place, const CopyOptions& options) {
   const std::string run_dir = WithoutSlash(given), file = run_dir + "/archive/state";
+  RETURN_IF_ERROR(CheckApart(place, run_dir));
   std::string refusal;
   if (options.only_check) return CopyNew(run_dir, place, true, &refusal);
   ASSIGN_OR_RETURN(const auto lock, WaitForLock(run_dir + "/archive"));
@@ -410,7 +412,8 @@ absl::StatusOr<Copied> CopyRun(const std::string& given, const std::string& plac
 }
 
 absl::StatusOr<Newest> FindNewest(Store* store, const std::string& place) {
-  std::string folder = fs::temp_directory_path() / "datacom-archive-XXXXXX";
+  ASSIGN_OR_RETURN(std::string folder, TemporaryFolder());
+  folder += "/datacom-archive-XXXXXX";
   if (::mkdtemp(folder.data()) == nullptr) return ErrnoStatus(errno, absl::StrCat("make ", folder));
   const Scratch cuts(folder);
   ASSIGN_OR_RETURN(const auto objects, store->List());
@@ -420,6 +423,7 @@ absl::StatusOr<Newest> FindNewest(Store* store, const std::string& place) {
 absl::StatusOr<v1::ArchiveCut> Restore(const std::string& place, const std::string& given, bool own) {
   constexpr int kAttempts = 5;
   const std::string run_dir = WithoutSlash(given), begun = run_dir + kRestoring;
+  RETURN_IF_ERROR(CheckApart(place, run_dir));
   std::error_code error;
   const bool prepared = own && IsPrepared(run_dir);
   // The folder itself may be a volume that cannot be renamed, so all happens inside of it.

@@ -44,15 +44,16 @@ struct CopyOptions {
 };
 // Copies what changed since the newest cut; waits for another copy of the run folder that is under way.
 // FAILED_PRECONDITION: the place holds another run, or another folder owns it; the run has no checkpoint.
-// INVALID_ARGUMENT and NOT_FOUND as Store::Open; what fails otherwise may be tried again.
+// INVALID_ARGUMENT as CheckApart (common/records/archive_place.h). INVALID_ARGUMENT and NOT_FOUND as Store::Open. What
+// fails otherwise may be tried again.
 absl::StatusOr<Copied> CopyRun(const std::string& run_dir, const std::string& place, const CopyOptions& options);
 
 // Makes the run folder, which must not exist or be empty, as it was at the archive's newest cut. With `own` it becomes
 // the owner, before anything else happens, and may be prepared: with an experiment whose run has not begun, and other
-// files, which stay. INVALID_ARGUMENT, before anything happens, when the archive holds a run of another experiment
-// (only steps and description may differ). An interrupted call leaves a folder without an experiment or, if prepared,
-// without a run_id, which the next one replaces. NOT_FOUND when the archive holds no run; DATA_LOSS naming the part
-// whose bytes are wrong; RESOURCE_EXHAUSTED, before anything happens, when the disk is too small.
+// files, which stay. INVALID_ARGUMENT, before anything happens, as CheckApart or when the archive holds a run of
+// another experiment (only steps and description may differ). An interrupted call leaves a folder without an experiment
+// or, if prepared, without a run_id, which the next one replaces. NOT_FOUND when the archive holds no run; DATA_LOSS
+// naming the part whose bytes are wrong; RESOURCE_EXHAUSTED, before anything happens, when the disk is too small.
 absl::StatusOr<v1::ArchiveCut> Restore(const std::string& place, const std::string& run_dir, bool own);
 
 }  // namespace datacom::archive

@@ -21,6 +21,7 @@
 #include "common/base/files.h"
 #include "common/base/spawn.h"
 #include "common/base/status.h"
+#include "common/records/archive_place.h"
 
 namespace datacom::archive {
 namespace {
@@ -160,7 +161,8 @@ class RcloneStore : public Store {
   }
 
   absl::Status Delete(const std::vector<std::string>& names) override {
-    const std::string list = fs::temp_directory_path() / absl::StrCat("datacom-delete-", ::getpid());
+    ASSIGN_OR_RETURN(const std::string folder, TemporaryFolder());
+    const std::string list = absl::StrCat(folder, "/datacom-delete-", ::getpid());
     return WithList(names, list, [&](const std::string& file) {
       return Do("delete", {"delete", "--files-from-raw", file, remote_});
     });
@@ -207,11 +209,6 @@ class RcloneStore : public Store {
 
 }  // namespace
 
-bool IsRemote(const std::string& place) {
-  const size_t colon = place.find(':');
-  return colon != std::string::npos && colon > 0 && place.find('/') > colon;
-}
-
 absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& place) {
   absl::string_view rest = place;
   if (absl::ConsumePrefix(&rest, "file://")) {
@@ -235,7 +232,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& place) {
   }
   if (IsRemote(place)) return std::make_unique<RcloneStore>(place, place);
   if (place.empty()) return absl::InvalidArgumentError("an archive needs a place");
-  return std::make_unique<FolderStore>(fs::absolute(place).string());
+  return std::make_unique<FolderStore>(AbsolutePath(place));
 }
 
 }  // namespace datacom::archive

@@ -36,9 +36,6 @@ class Store {
   virtual absl::Status Delete(const std::vector<std::string>& names) = 0;
 };
 
-// Whether the text names a place by a scheme or a remote, rather than a folder.
-bool IsRemote(const std::string& place);
-
 }  // namespace datacom::archive
 
 #endif  // DATACOM_DEPLOY_TOOLS_ARCHIVE_STORE_H_

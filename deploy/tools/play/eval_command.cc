@@ -273,6 +273,8 @@ class Output {
 
 absl::StatusOr<std::vector<v1::EvaluationEpisode>> Play(const actor::EpisodePlayer::Seeds& seeds, uint32_t count,
                                                         actor::EpisodePlayer* player) {
+  // MuJoCo's compiler cannot be asked to stop, so until here a signal ends the process.
+  Stop::InstallSignalHandlers();
   return player->Play(seeds, count, [] {
     return Stop::Process().requested() ? absl::CancelledError("stopping was requested") : absl::OkStatus();
   });

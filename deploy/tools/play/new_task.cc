@@ -7,11 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/files.h"
+#include "common/base/shell_word.h"
 #include "common/base/status.h"
 #include "common/config/textproto.h"
 #include "common/tasks/mujoco.h"
 #include "common/tasks/mujoco_same.h"
 #include "common/tasks/task.h"
+#include "common/tasks/text/draft_terms.h"
 #include "common/tasks/text/mujoco_compiled.h"
 #include "common/tasks/text/mujoco_copy.h"
 #include "common/tasks/text/mujoco_draft.h"
@@ -90,7 +92,9 @@ absl::Status RunNewTaskCommand(const NewTaskCommand& command, std::ostream* out)
   for (const v1::TaskFile& each : task.file()) *out << "wrote " << (folder / each.name()).string() << '\n';
   *out << "wrote " << file << '\n';
   if (!named.empty()) {
-    *out << "\nNamed in the copy of the model, because a task refers to names: " << absl::StrJoin(named, ", ") << '\n';
+    const auto shown = [](std::string* line, const std::string& name) { line->append(text::InComment(name)); };
+    *out << "\nNamed in the copy of the model, because a task refers to names: " << absl::StrJoin(named, ", ", shown)
+         << '\n';
   }
   if (command.no_visual) {
     *out << "\nWithout " << visual.geoms - visual.kept << " of " << visual.geoms
@@ -98,8 +102,8 @@ absl::Status RunNewTaskCommand(const NewTaskCommand& command, std::ostream* out)
     if (visual.kept > 0) *out << visual.kept << " stay, because the mass of their body comes from them.\n";
   }
   *out << "\nEdit reward, cost and start in " << file << ", then:\n"
-       << "  datacom task check " << file << '\n'
-       << "  datacom train " << file << " --algorithm datacom --steps 20000 --run-dir runs/" << name << '\n';
+       << "  datacom task check " << ShellWord(file) << '\n'
+       << "  datacom train " << ShellWord(file) << " --algorithm datacom --steps 20000 --run-dir runs/" << name << '\n';
   return absl::OkStatus();
 }
 

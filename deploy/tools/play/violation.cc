@@ -119,6 +119,7 @@ absl::Status ViolationEpisode::Compare(uint32_t step, const std::vector<float>& 
 absl::Status RunViolationCommand(const ViolationCommand& command, std::ostream* out, std::ostream* notes) {
   ASSIGN_OR_RETURN(const std::unique_ptr<ViolationEpisode> episode,
                    ViolationEpisode::Load(command.run_dir, command.id));
+  Stop::InstallSignalHandlers();  // only now, as in eval_command.cc
   std::ostream* const about = command.csv ? notes : out;
   *about << WrapLines(Describe(*episode), command.width);
   std::unique_ptr<StepTable> table;

@@ -19,6 +19,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "common/acting/snapshot_form.h"
+#include "common/base/files.h"
 #include "common/base/framed_file.h"
 #include "common/base/near_miss.h"
 #include "common/base/output_file.h"
@@ -92,7 +93,7 @@ std::string StoredFile(const std::string& run_dir) { return (fs::path(run_dir) /
 
 // A result has no folder of policies, but a file with some of them.
 bool IsResult(const std::string& run_dir) {
-  return !fs::exists(fs::path(run_dir) / "policies") && fs::exists(StoredFile(run_dir));
+  return !FileExists((fs::path(run_dir) / "policies").string()) && FileExists(StoredFile(run_dir));
 }
 
 // `wanted`: the epoch, unless `epoch` is last or best.
@@ -134,7 +135,7 @@ bool SetsKnown(const std::string& assignment) {
 
 }  // namespace
 
-bool IsRunFolder(const std::string& path) { return fs::exists(fs::path(path) / "experiment.textproto"); }
+bool IsRunFolder(const std::string& path) { return FileExists((fs::path(path) / "experiment.textproto").string()); }
 
 absl::Status ApplyTaskOptions(const std::vector<std::string>& set, v1::Experiment* experiment) {
   for (const std::string& assignment : set) {

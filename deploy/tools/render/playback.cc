@@ -11,6 +11,7 @@
 #include "actor/actor_setup.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
+#include "common/base/stop.h"
 #include "common/config/experiment.h"
 #include "common/tasks/text/task_file.h"
 #include "datacom/v1/experiment.pb.h"
@@ -137,9 +138,7 @@ absl::StatusOr<Playback> OfTask(const PlaybackOptions& options) {
   return playback;
 }
 
-}  // namespace
-
-absl::StatusOr<Playback> MakePlayback(const PlaybackOptions& options) {
+absl::StatusOr<Playback> Load(const PlaybackOptions& options) {
   if (options.violation.has_value()) return OfViolation(options.what, *options.violation);
   if (IsRunFolder(options.what)) return OfRun(options);
   const std::vector<std::string> tasks = TaskNames();
@@ -150,6 +149,14 @@ absl::StatusOr<Playback> MakePlayback(const PlaybackOptions& options) {
                                           "\" is neither a run folder (it has no experiment.textproto) nor a task "
                                           "(a task.textproto, or one of these): ",
                                           absl::StrJoin(tasks, ", ")));
+}
+
+}  // namespace
+
+absl::StatusOr<Playback> MakePlayback(const PlaybackOptions& options) {
+  absl::StatusOr<Playback> playback = Load(options);
+  Stop::InstallSignalHandlers();  // only now, as in eval_command.cc
+  return playback;
 }
 
 }  // namespace datacom::tools

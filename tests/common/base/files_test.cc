@@ -1,5 +1,6 @@
 #include "common/base/files.h"
 
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -105,6 +106,27 @@ TEST_F(Files, ListsNamesSortedAndNothingWhereThereIsNoFolder) {
   EXPECT_FALSE(ListFolder(folder_ + "/a").ok());
   EXPECT_TRUE(FileExists(folder_ + "/a"));
   EXPECT_FALSE(FileExists(folder_ + "/a/b"));
+}
+
+TEST_F(Files, QuestionsAboutWhatCannotBeFoundOutAreAnsweredWithNo) {
+  const std::string loop = folder_ + "/loop";
+  std::filesystem::create_symlink("loop", loop);
+  for (const std::string& path : {loop, loop + "/a", folder_ + "/" + std::string(300, 'a')}) {
+    EXPECT_FALSE(FileExists(path)) << path;
+    EXPECT_FALSE(IsFolder(path)) << path;
+  }
+  EXPECT_TRUE(IsFolder(folder_));
+  EXPECT_FALSE(IsFolder(folder_ + "/none"));
+}
+
+TEST_F(Files, NamesAFolderForTemporaryFilesThatDoesNotExist) {
+  ::setenv("TMPDIR", folder_.c_str(), /*overwrite=*/1);
+  EXPECT_EQ(TemporaryFolder().value(), folder_);
+  ::setenv("TMPDIR", "/nonexistent", /*overwrite=*/1);
+  const absl::Status status = TemporaryFolder().status();
+  ::unsetenv("TMPDIR");
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
+  EXPECT_EQ(status.message().find("no folder for temporary files: TMPDIR is \"/nonexistent\": "), 0u) << status;
 }
 
 TEST_F(Files, MakesFoldersAndMeasuresFreeSpace) {

@@ -63,6 +63,7 @@ class FakeGroups {
     std::ofstream(file) << text;
   }
   int Usable() const { return UsableProcessors(root_.path()); }
+  uint64_t Available() const { return AvailableMemory(root_.path()); }
 
  private:
   testing::TemporaryFolder root_;
@@ -104,6 +105,31 @@ TEST(UsableProcessors, AreLimitedByTheSmallestQuotaOfTheGroupAndThoseAboveIt) {
   EXPECT_EQ(first.Usable(), all);
   first.Write("/sys/fs/cgroup/cpu/docker/b/cpu.cfs_quota_us", "120000\n");
   EXPECT_EQ(first.Usable(), 1);
+}
+
+TEST(AvailableMemory, IsTheLeastOfTheMachineTheGroupAndThoseAboveIt) {
+  EXPECT_EQ(FakeGroups().Available(), UINT64_MAX);
+  FakeGroups second;
+  second.Write("/proc/meminfo", "MemTotal:        9000 kB\nMemFree:            1 kB\nMemAvailable:    8000 kB\n");
+  EXPECT_EQ(second.Available(), 8'192'000u);
+  second.Write("/proc/self/cgroup", "0::/pods/learner\n");
+  second.Write("/sys/fs/cgroup/pods/learner/memory.max", "max\n");
+  second.Write("/sys/fs/cgroup/pods/learner/memory.current", "100\n");
+  EXPECT_EQ(second.Available(), 8'192'000u);
+  second.Write("/sys/fs/cgroup/pods/memory.max", "5000000\n");
+  second.Write("/sys/fs/cgroup/pods/memory.current", "4000000\n");
+  EXPECT_EQ(second.Available(), 1'000'000u);
+  second.Write("/sys/fs/cgroup/pods/memory.stat", "anon 2500000\ninactive_file 600000\nactive_file 900000\n");
+  EXPECT_EQ(second.Available(), 2'500'000u) << "the cache of files can be freed";
+  second.Write("/sys/fs/cgroup/pods/memory.max", "1000000\n");
+  EXPECT_EQ(second.Available(), 0u);
+
+  FakeGroups first;
+  first.Write("/proc/self/cgroup", "5:memory:/a\n4:cpu,cpuacct:/b\n");
+  first.Write("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "3000\n");
+  first.Write("/sys/fs/cgroup/memory/a/memory.usage_in_bytes", "2000\n");
+  first.Write("/sys/fs/cgroup/memory/a/memory.stat", "inactive_file 1\ntotal_inactive_file 500\n");
+  EXPECT_EQ(first.Available(), 1500u);
 }
 
 }  // namespace

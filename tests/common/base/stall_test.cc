@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <limits>
 #include <string>
 
 #include "common/base/mutex.h"
@@ -28,6 +29,18 @@ TEST(StallTimer, StallsOnceTheCountHasNotChangedForTheLimit) {
   EXPECT_TRUE(after(1, 1));
   EXPECT_TRUE(after(1, 1));
   EXPECT_FALSE(after(1, 2)) << "it moves again";
+}
+
+TEST(StallTimer, ALimitThatNoDurationCanHoldIsNeverReached) {
+  EXPECT_EQ(Minutes(0.5), std::chrono::seconds(30));
+  EXPECT_EQ(Minutes(1e8), std::chrono::minutes(100'000'000));
+  for (const double minutes : {2e8, 1e12, 1e300, std::numeric_limits<double>::infinity()}) {
+    EXPECT_EQ(Minutes(minutes), Minutes(1e8)) << minutes;
+    ManualClock clock;
+    StallTimer timer(&clock, Minutes(minutes));
+    clock.Advance(std::chrono::hours(24 * 365));
+    EXPECT_FALSE(timer.Stalled(0)) << minutes;
+  }
 }
 
 TEST(StallTimer, ACallerThatWasSuspendedBlamesNobody) {

@@ -1,5 +1,7 @@
 #include "common/base/standard_output.h"
 
+#include <stdexcept>
+
 #include "gtest/gtest.h"
 
 namespace datacom {
@@ -30,6 +32,22 @@ TEST(StandardOutput, AWideTableContinuesBelowItself) {
             "member steps\n     0   100\n  mean   100\n"
             "member  J\n     01.5\n  mean2.5\n"
             "member  status\n     0  ok\n  mean\n");
+}
+
+TEST(StandardOutput, WhatWouldSteerATerminalIsShown) {
+  EXPECT_EQ(ForTerminal("a\x1b[2Jb\r\x7f\x01 c"), "a\\x1b[2Jb\\x0d\\x7f\\x01 c");
+  EXPECT_EQ(ForTerminal("\xc2\x9b"
+                        "31m\xc2\xa0"),
+            "\\u009b31m\xc2\xa0");
+  EXPECT_EQ(ForTerminal(absl::string_view("\0", 1)), "\\x00");
+  EXPECT_EQ(ForTerminal("line\n\tplätze\xc2"), "line\n\tplätze\xc2");
+}
+
+TEST(StandardOutput, WhatACommandThrowsIsItsMessage) {
+  EXPECT_EQ(RunWatched([] { return 75; }), 75);
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(RunWatched([]() -> int { throw std::runtime_error("no folder"); }), 1);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "datacom: no folder\n");
 }
 
 }  // namespace

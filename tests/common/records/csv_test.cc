@@ -154,8 +154,21 @@ TEST_F(CsvFile, RecordsMayBeCompressedAndADamagedFileIsNamed) {
   const absl::StatusOr<Csv> read = ReadRecords(path_);
   ASSERT_THAT(read, IsOk());
   EXPECT_EQ(read->Number(0, "J"), 2.5);
-  std::ofstream(path_ + ".gz", std::ios::binary) << whole.substr(0, 20);
-  EXPECT_THAT(std::string(ReadRecords(path_).status().message()), HasSubstr(path_ + ".gz"));
+  for (const std::string& damaged : {whole.substr(0, 5), whole.substr(0, 20), whole.substr(0, whole.size() - 8),
+                                     whole.substr(0, whole.size() - 1), whole + "x", whole + Gzip("1,1000,0\n")}) {
+    std::ofstream(path_ + ".gz", std::ios::binary) << damaged;
+    EXPECT_THAT(std::string(ReadRecords(path_).status().message()), HasSubstr(path_ + ".gz")) << damaged.size();
+  }
+}
+
+TEST_F(CsvFile, CompressedRecordsThatAreCutAtTheEndOfALineAreRefused) {
+  std::string text = "member,env_steps,J\n";
+  for (int i = 0; i < 40000; ++i) text += "0,1000,2.5\n";  // several blocks of the stream
+  const std::string whole = Gzip(text);
+  for (size_t size = 20; size < whole.size(); size += whole.size() / 40) {
+    std::ofstream(path_ + ".gz", std::ios::binary) << whole.substr(0, size);
+    EXPECT_EQ(ReadRecords(path_).status().message(), path_ + ".gz: it is cut short, or has something behind its end");
+  }
 }
 
 TEST(Csv, NoChangedByteAndNoCutCrashesAReader) {

@@ -205,6 +205,49 @@ TEST_F(DatasetTest, UnscaledActionsOfOnPolicyMethodsAreNotAccepted) {
               HasSubstr("whose actions are not scaled to the task's bounds"));
 }
 
+std::string OptionsDiffer(const std::string& held, const std::string& wanted) {
+  v1::DatasetManifest manifest;
+  v1::TaskOptions options;
+  EXPECT_TRUE(
+      google::protobuf::TextFormat::ParseFromString(held, manifest.mutable_experiment()->mutable_task_options()));
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(wanted, &options));
+  const absl::Status status = CheckDatasetOptions("ds", manifest, options);
+  EXPECT_TRUE(status.ok() || absl::IsInvalidArgument(status)) << status;
+  return std::string(status.message());
+}
+
+TEST(DatasetOptions, ThatChangeWhatARowMeansAreRefusedWithBothValues) {
+  const std::string before =
+      "dataset ds: its rows mean something else than the run's; task_options, dataset -> run: modified: ";
+  EXPECT_EQ(OptionsDiffer("observation: 'world_frame'", "observation: 'robot_frame'"),
+            before + "observation: \"world_frame\" -> \"robot_frame\"");
+  EXPECT_EQ(OptionsDiffer("", "observation: 'robot_frame'"),
+            before + "observation: \"world_frame\" -> \"robot_frame\"");
+  EXPECT_EQ(OptionsDiffer("reward: 'paper'", ""), before + "reward: \"paper\" -> \"code\"");
+  EXPECT_EQ(OptionsDiffer("", "action_repeat: 5"), before + "action_repeat: 1 -> 5");
+  const auto task = [](const std::string& reward, const std::string& file) {
+    return "[datacom.v1.text_task] { definition { reward: '" + reward + "' } file { name: 'm.xml' " + file + " } }";
+  };
+  const std::string content = "content: '<mujoco/>'";
+  EXPECT_THAT(OptionsDiffer(task("x", content), task("-x", content)), HasSubstr("reward: \"x\" -> \"-x\""));
+  EXPECT_THAT(OptionsDiffer(task("x", content), task("x", "content: '<mujoco></mujoco>'")),
+              HasSubstr("file[0].sha256: \""));
+  EXPECT_THAT(OptionsDiffer(task("x", "sha256: 'a' gzip: 'z'"), task("x", "sha256: 'b' gzip: 'z'")),
+              HasSubstr("file[0].sha256: \"a\" -> \"b\""));
+}
+
+TEST(DatasetOptions, ThatKeepTheMeaningOfARowMayDiffer) {
+  EXPECT_EQ(OptionsDiffer("observation: 'world_frame' reward: 'code' action_repeat: 1", ""), "");
+  EXPECT_EQ(OptionsDiffer("horizon: 100 puck_region: 'adjusted' [datacom.v1.plugin]: 'a'",
+                          "mismatch_sigma: 1 randomisation {}"),
+            "");
+  const std::string task = "[datacom.v1.text_task] { definition { reward: 'x' ";
+  EXPECT_EQ(OptionsDiffer(task + "horizon: 5 start {} } file { sha256: 'a' gzip: 'z' } }",
+                          task + "} file { sha256: 'a' } resolved { control_dt: 1 } }"),
+            "");
+  EXPECT_EQ(OptionsDiffer("", task + "} }"), "") << "an imported dataset states no definition";
+}
+
 TEST_F(DatasetTest, AnInvalidValueIsNamedWithItsRow) {
   v1::DatasetManifest manifest;
   manifest.mutable_experiment()->set_task("cartpole");

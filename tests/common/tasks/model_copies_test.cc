@@ -1,5 +1,6 @@
 #include "common/tasks/text/model_copies.h"
 
+#include <map>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -10,8 +11,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string Refusal(const std::string& xml) {
-  const absl::Status status = CheckCopies(xml);
+// Of the model m.xml beside other files.
+std::string Refusal(const std::string& xml, std::map<std::string, std::string> files = {}) {
+  files["m.xml"] = xml;
+  const absl::Status status = CheckCopies("m.xml", [&files](const std::string& path) -> const std::string* {
+    const auto found = files.find(path);
+    return found == files.end() ? nullptr : &found->second;
+  });
   EXPECT_EQ(absl::IsInvalidArgument(status), !status.ok()) << status;
   return std::string(status.message());
 }
@@ -38,6 +44,48 @@ TEST(ModelCopies, InCommentsAndOtherElementsAreNoCopies) {
   EXPECT_EQ(Refusal("<replicates count=\"1e8\"/><replicate recount=\"1e8\"/><replicate count=\"\"/>"), "");
   EXPECT_EQ(Refusal(""), "");
   EXPECT_EQ(Refusal("</replicate></replicate><!-- no end"), "");
+}
+
+TEST(ModelCopies, AreCountedWhereACharacterReferenceWritesTheNumber) {
+  EXPECT_THAT(Refusal("<replicate count=\"&#49;000000\">"), HasSubstr("<replicate> makes 1e+06 parts"));
+  EXPECT_THAT(Refusal("<replicate count='1&#x30;00&#x000030;0'>"), HasSubstr("makes 100000 parts"));
+}
+
+TEST(ModelCopies, OfIncludedAndAttachedModelsMultiply) {
+  const std::string inner = "<mujoco><replicate count='1000'><geom/></replicate></mujoco>";
+  const std::string many = "<replicate> makes 1e+06 parts";
+  EXPECT_THAT(Refusal("<replicate count='1000'><include file='b/c.xml'/></replicate>", {{"b/c.xml", inner}}),
+              HasSubstr(many));
+  EXPECT_THAT(Refusal("<replicate count='1000'><include file='b/c.xml'/></replicate>",
+                      {{"b/c.xml", "<include file='d&#228;.xml'/>"}, {"b/d\xC3\xA4.xml", inner}}),
+              HasSubstr(many))
+      << "beside the including file";
+  EXPECT_THAT(
+      Refusal("<asset><model name='x' file='c.xml'/></asset><replicate count='1000'><attach model='x'/></replicate>",
+              {{"c.xml", inner}}),
+      HasSubstr(many));
+  EXPECT_EQ(Refusal("<include file='c.xml'/><model file='m.xml'/><attach/>", {{"c.xml", inner}}), "");
+}
+
+TEST(ModelCopies, TogetherAreAtMostTwoHundredThousand) {
+  std::string xml;
+  for (int i = 0; i < 20; ++i) xml += "<replicate count='5000'><geom/></replicate>";
+  EXPECT_EQ(Refusal(xml), "");
+  EXPECT_EQ(Refusal(xml + "<replicate count='2'>"),
+            "model: its <replicate> is one of 200002 parts that are copies; at most 200000 are taken");
+}
+
+TEST(ModelCopies, OfNumbersAreLimitedWhereverAttributesAllocateThem) {
+  for (const char* large :
+       {"<texture builtin='flat' type='2d' width='15000' height='15000'/>", "<texture builtin='flat' width='4000'/>",
+        "<hfield nrow='60000' ncol='60000'/>", "<mesh builtin='sphere' params='12'/>", "<numeric size='100000000'/>",
+        "<size nuserdata='100000000'/>", "<size nuser_geom='20000000'/><geom/>", "<user dim='100000000'/>",
+        "<motor nsample='100000000'/>"}) {
+    EXPECT_THAT(Refusal(large), HasSubstr("numbers; at most 3.35544e+07 are taken")) << large;
+  }
+  EXPECT_EQ(Refusal("<texture type='skybox' builtin='gradient' width='512' height='3072'/><hfield nrow='1000' "
+                    "ncol='1000'/><mesh builtin='sphere' params='5'/><size nuser_geom='-1'/>"),
+            "");
 }
 
 }  // namespace

@@ -8,9 +8,11 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "common/config/textproto.h"
 #include "common/tasks/mujoco.h"
 #include "common/tasks/mujoco_same.h"
 #include "common/tasks/text/mujoco_compiled.h"
+#include "common/tasks/text/mujoco_draft.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/is_ok.h"
@@ -227,6 +229,21 @@ TEST(ModelFiles, AFileThatIsNotKeptIsNotTakenFromTheDisk) {
   fs::current_path(here);
 }
 #endif
+
+TEST(ModelFiles, NamesWithALineBreakBecomeNoSettingOfADraft) {
+  const auto model =
+      CompileMujocoModel("m", R"(<mujoco><worldbody><body name="b"><joint name="j"/><geom size="0.1"/></body></worldbody>
+        <actuator><motor name="m" joint="j"/></actuator></mujoco>)");
+  ASSERT_THAT(model, IsOk());
+  const auto draft = text::DraftTask(**model, "name", "a\nhorizon: 1\n#.xml", {"joint b\nabsorbing: 'time > 0'\n#"});
+  ASSERT_THAT(draft, IsOk());
+  v1::TaskDefinition task;
+  ASSERT_THAT(ParseTextproto(*draft, "draft", &task), IsOk()) << *draft;
+  EXPECT_FALSE(task.has_absorbing()) << *draft;
+  EXPECT_EQ(task.horizon(), 500u) << *draft;
+  EXPECT_EQ(task.model(), "a\nhorizon: 1\n#.xml");
+  EXPECT_THAT(*draft, HasSubstr("#   joint b\\nabsorbing: \\'time > 0\\'\\n#\n"));
+}
 
 }  // namespace
 }  // namespace datacom

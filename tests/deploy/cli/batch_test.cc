@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "common/base/files.h"
+#include "common/base/plugins.h"
+#include "common/base/shell_word.h"
 #include "common/config/experiment.h"
 #include "deploy/cli/sweep.h"
 #include "gmock/gmock.h"
@@ -64,6 +66,17 @@ TEST(TrainCommandTest, TheCommandNamesTheRunAndEveryOptionThatWasGiven) {
             "apptainer run /shared/datacom.sif train --resume --no-film --run-dir '/runs/my run' --steps 500 --actors "
             "2 --envs 8 "
             "--tls /t --max-hours 1.5 --stall-minutes 3");
+}
+
+TEST(TrainCommandTest, TheCommandsForOtherMachinesAndForAResumeLoadThePluginsOfThisOne) {
+  ::setenv(kPluginsVariable, ":/p/my plug.so:/q.so", /*overwrite=*/1);
+  EXPECT_EQ(TrainCommand({}, {}, "/r", 500),
+            "datacom train --resume --no-film --run-dir /r --steps 500 --plugin '/p/my plug.so' --plugin /q.so "
+            "--stall-minutes 10");
+  EXPECT_EQ(ResumeCommand("my run", {}),
+            "datacom train --run-dir 'my run' --resume --plugin '/p/my plug.so' --plugin /q.so");
+  ::unsetenv(kPluginsVariable);
+  EXPECT_EQ(ResumeCommand("run", {}), "datacom train --run-dir run --resume");
 }
 
 class SlurmScriptsTest : public ::testing::Test {

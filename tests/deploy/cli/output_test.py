@@ -173,6 +173,14 @@ class OutputTest(unittest.TestCase):
                 self.assertEqual(result.returncode, 1, result.stderr)
                 self.assertIn(b"datacom: standard output: No space left on device\n", result.stderr)
 
+    def test_a_full_standard_output_is_an_error_of_every_role(self):
+        for program in ("datacom-replay", "datacom-learner", "datacom-actor"):
+            for option in ("--version", "--help"):
+                with self.subTest(program=program, option=option), open("/dev/full", "wb") as full:
+                    result = subprocess.run([os.path.join(BIN, program), option], stdout=full, stderr=subprocess.PIPE, timeout=PATIENCE, check=False)
+                    self.assertEqual(result.returncode, 1, result.stderr)
+                    self.assertIn(b"standard output: No space left on device\n", result.stderr)
+
     def test_a_wrong_option_keeps_its_exit_code_when_standard_output_is_full(self):
         with open("/dev/full", "wb") as full:
             self.assertEqual(self.run_it("list", "colours", stdout=full).returncode, 2)

@@ -35,13 +35,19 @@ class RunFolderTest : public ::testing::Test {
   fs::path before_;
 };
 
-TEST_F(RunFolderTest, TheDefaultNameHasTheFirstFreeNumberOrForAResumeTheLastUsed) {
+TEST_F(RunFolderTest, TheDefaultNameHasTheNumberAfterTheLastUsedOrForAResumeThatOne) {
   EXPECT_EQ(*DefaultRunFolder("cartpole/datacom", false), "runs/cartpole-datacom-1");
   EXPECT_FALSE(DefaultRunFolder("cartpole/datacom", true).ok());
   fs::create_directories("runs/cartpole-datacom-1");
   fs::create_directories("runs/cartpole-datacom-2");
   EXPECT_EQ(*DefaultRunFolder("cartpole/datacom", false), "runs/cartpole-datacom-3");
   EXPECT_EQ(*DefaultRunFolder("cartpole/datacom", true), "runs/cartpole-datacom-2");
+  for (const char* name : {"10", "11-1", "012", "x", "99999999999999999999", "-12"}) {
+    fs::create_directories(std::string("runs/cartpole-datacom-") + name);
+  }
+  fs::remove("runs/cartpole-datacom-2");
+  EXPECT_EQ(*DefaultRunFolder("cartpole/datacom", false), "runs/cartpole-datacom-11") << "3 to 9 are missing";
+  EXPECT_EQ(*DefaultRunFolder("cartpole/datacom", true), "runs/cartpole-datacom-10");
 }
 
 TEST_F(RunFolderTest, AResumedRunKeepsItsId) {

@@ -50,6 +50,9 @@ TEST(ObjectNameTest, AnyNameGivesAValidHostName) {
   EXPECT_EQ(ObjectName("cartpole/methods-cartpole-datacom_H-50"), "cartpole-methods-cartpole-datacom-h-50");
   EXPECT_EQ(ObjectName("5 ways."), "run-5-ways");
   EXPECT_EQ(ObjectName("_"), "run");
+  EXPECT_EQ(ObjectName("on"), "run-on") << "YAML takes the word for a truth value";
+  EXPECT_EQ(ObjectName("No."), "run-no");
+  EXPECT_EQ(ObjectName("null"), "run-null");
   const std::regex label("[a-z]([-a-z0-9]*[a-z0-9])?");
   for (const std::string& name : {std::string(200, 'x'), std::string(40, '-'), std::string("Ünïcode"),
                                   std::string("a") + std::string(60, '-'), std::string()}) {
@@ -88,10 +91,31 @@ TEST_F(SweepManifestsTest, AConfigMapCarriesTheModelsLargeFilesIfTheyFit) {
   EXPECT_THAT(*ReadFile(dir + "/a/experiment.textproto"), ::testing::Not(HasSubstr("xxx")));
   EXPECT_THAT(*ReadFile(dir + "/kustomization.yaml"),
               HasSubstr("    files: [a/experiment.textproto, a/" + file + "]\n"));
+  EXPECT_FALSE(NeedsServerSide(population.experiment));
+  mesh->set_gzip(std::string(200000, 'x'));
+  EXPECT_TRUE(FitsConfigMap(population.experiment));
+  EXPECT_TRUE(NeedsServerSide(population.experiment)) << "base64 needs four bytes for three";
   mesh->set_gzip(std::string(1 << 20, 'x'));
+  EXPECT_FALSE(NeedsServerSide(population.experiment)) << "the ConfigMap does not have it";
   EXPECT_FALSE(FitsConfigMap(population.experiment));
   ASSERT_THAT(WriteManifests(dir, {"mine", "", 1}, {population}), IsOk());
   EXPECT_THAT(*ReadFile(dir + "/kustomization.yaml"), ::testing::Not(HasSubstr(file)));
+}
+
+TEST_F(SweepManifestsTest, TheLabelsOfATaskAreTextsThatKubernetesTakes) {
+  SweepRun population = Named("a");
+  const auto label = [&](const std::string& task) {
+    population.experiment.set_task(task);
+    const std::string dir = Folder({population});
+    EXPECT_THAT(WriteManifests(dir, {"mine", "", 1}, {population}), IsOk());
+    const std::string text = *ReadFile(dir + "/a/population.yaml"), key = "datacom/task: ";
+    const size_t at = text.find(key) + key.size();
+    return text.substr(at, text.find('\n', at) - at);
+  };
+  EXPECT_EQ(label("arm_"), "arm");
+  EXPECT_EQ(label("on"), "\"on\"");
+  EXPECT_EQ(label("air_hockey"), "air_hockey");
+  EXPECT_EQ(label(std::string(70, 'x')), std::string(63, 'x'));
 }
 
 TEST(CheckImages, AcceptsARegistryWithOrWithoutPortAndTag) {

@@ -182,6 +182,22 @@ TEST(ExpandSweep, OverANetworkAnAlgorithmKeepsTheScheduleThatItNeeds) {
             ToleranceAndPeriod(64, 5));
 }
 
+TEST(ExpandSweep, RefusesMoreMembersThanItCanPlanNamingTheAxes) {
+  std::string axes;
+  const char* const fields[] = {"actor_lr", "critic_lr", "cost_budget", "init_delta", "delta_lr"};
+  for (const std::string field : fields) {
+    axes += "axes { name: '" + field + "'";
+    for (int i = 1; i <= 10; ++i) {
+      axes += " points { label: '" + std::to_string(i) + "' set: 'hyper." + field + "=0." + std::to_string(i) + "' }";
+    }
+    axes += " }";
+  }
+  ExpectRefused(
+      Input("seeds: '0-4' " + axes),
+      {"axes: their points make 500000 members (5 seeds x 10 points of \"actor_lr\" x 10 points of \"critic_lr\"",
+       "at most 65536 are planned"});
+}
+
 TEST(ExpandSweep, RefusesAnUnknownPathNamingAxisAndPoint) {
   ExpectRefused(Input("axes { name: 'a' points { label: 'x' set: 'hyper.colour=1' } }"),
                 {"axis \"a\", point \"x\"", "hyper.colour", "no field"});
