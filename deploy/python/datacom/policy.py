@@ -90,7 +90,7 @@ class Policy:
             file = Path(folder) / "policy"
             words = [str(_files.program("datacom")), "export", os.fspath(source), "--out", str(file), "--epoch", str(("last" if stored else "best") if epoch is None else epoch)]
             words += [] if member is None else ["--member", str(member)]
-            done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", errors="replace", check=False)
             if done.returncode != 0:
                 raise ValueError(done.stdout.strip())
             return cls(file)
