@@ -27,7 +27,10 @@ def native_student_t():
 
 def student_t(freedom, level=0.95):
     """The t with P(|T| <= t) = level, also for degrees of freedom that are not whole."""
-    return native_student_t()(freedom, level)
+    value = native_student_t()(freedom, level)
+    if math.isnan(value):
+        raise ValueError(f"Student's t has no value for {freedom} degrees of freedom and the level {level}")
+    return value
 
 
 def spent(share):

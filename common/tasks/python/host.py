@@ -6,9 +6,8 @@
 The first answer is "k" and the environment's facts, as text of a datacom.v1.PythonTask; of its control-affine model only if MODEL is 1. The
 second form then serves. SOCKET and MEMORY are file descriptors. A message names slots, as uint32. The answer "k" says that the environments of
 all of them have done what their slots ask for; "r" and a text, that the environment is refused; "f" and a text, that it failed. A slot is a row
-of float64 in MEMORY:
-SLOT_HEAD numbers, the action, then the observation with the numbers of the model (common/tasks/python/python_model.h). Needs Python 3.8 and
-NumPy.
+of float64 in MEMORY: SLOT_HEAD numbers, the action, then the observation with the numbers of the model (common/tasks/python/python_model.h).
+Needs Python 3.8 and NumPy.
 """
 
 import sys
@@ -30,6 +29,7 @@ import sysconfig
 import threading
 import time
 import traceback
+from collections.abc import Iterable, Mapping
 
 try:
     import numpy as np
@@ -83,8 +83,7 @@ def find(environment, name):
     """The attribute of the first layer that has it; None if there is none."""
     for layer in layers(environment):
         if name in getattr(layer, "__dict__", {}) or hasattr(type(layer), name):
-            value = getattr(layer, name)
-            if value is not None:
+            if (value := getattr(layer, name)) is not None:
                 return value
     return None
 
@@ -152,6 +151,11 @@ class Terms:
         return f"its dynamics is a {type(self.other).__name__} that does not take exactly one observation; {MODEL}"
 
 
+def named_costs(info):
+    """The keys "cost/NAME" of an info, in its order."""
+    return [key for key in info if isinstance(key, str) and key.startswith("cost/")]
+
+
 class Environment:
     """One environment. Its methods return what a slot holds."""
 
@@ -169,8 +173,7 @@ class Environment:
         outcome = self.env.reset(seed=seed)
         if not (isinstance(outcome, tuple) and len(outcome) == 2):
             raise Refused("reset returns no pair of observation and info, as Gymnasium asks for")
-        observation, info = outcome
-        return observation, info or {}
+        return outcome[0], outcome[1] or {}
 
     def step(self, action):
         """observation, reward, cost, terminated, truncated, info"""
@@ -182,16 +185,14 @@ class Environment:
             observation, reward, terminated, truncated, info = outcome
             if not info or "cost" not in info:
                 raise Refused('the info of step has no "cost": put a number there, above 0 for a violation, or return six values')
-            cost = info["cost"]
-            self.cost_from = 'info["cost"]'
+            cost, self.cost_from = info["cost"], 'info["cost"]'
         else:
             raise Refused(f"step returns {len(outcome)} values, not 5 or, with the cost after the reward, 6")
         cost, info = scalar(cost, "its cost"), info or {}
-        for name, value in info.items():
-            if isinstance(name, str) and name.startswith("cost/"):
-                value = scalar(value, name)
-                if value > cost + 1e-6 * max(1.0, abs(value)):  # float32 and float64 may differ
-                    raise Refused(f"its cost, {self.cost_from}, is {cost:g}, but {name} is {value:g}; make it the largest named cost")
+        for name in named_costs(info):
+            value = scalar(info[name], name)
+            if value > cost + 1e-6 * max(1.0, abs(value)):  # float32 and float64 may differ
+                raise Refused(f"its cost, {self.cost_from}, is {cost:g}, but {name} is {value:g}; make it the largest named cost")
         return observation, scalar(reward, "its reward"), cost, bool(terminated), bool(truncated), info
 
     def close(self):
@@ -207,13 +208,12 @@ def success(info):
 
 
 class Host:
-    def __init__(self, name, memory, slots, observation, action, q, x, costs):
+    def __init__(self, name, seen, memory, slots, observation, action, q, x, costs):
         self.make = load(name)
         self.sizes = {"q": q, "x": x, "x_dot": x, "f": q, "G": q * action}
         self.has_model = q + x > 0
-        self.observation, self.costs = observation, ["cost/" + cost for cost in costs]
-        width = observation + sum(self.sizes.values()) + len(costs)
-        stride = SLOT_HEAD + action + width
+        self.observation, self.costs, self.seen = observation, ["cost/" + cost for cost in costs], seen  # a single one is in `seen` only
+        stride = SLOT_HEAD + action + observation + sum(self.sizes.values()) + len(costs)
         numbers = np.frombuffer(mmap.mmap(memory, slots * stride * 8), np.float64).reshape(slots, stride)
         self.heads = numbers[:, :SLOT_HEAD]
         self.actions = numbers[:, SLOT_HEAD:SLOT_HEAD + action]
@@ -221,6 +221,9 @@ class Host:
         self.environments = {}
 
     def write(self, slot, environment, observation, info):
+        for name in named_costs(info):
+            if name not in self.seen:  # it has no column, so the records would leave it out
+                raise Refused(f"its info has {name} of {info[name]!r}, which the first look did not see; put every named cost into the info of every step")
         state, at = self.states[slot], self.observation
         state[:at] = flat(observation, at, "its observation")
         if self.has_model:
@@ -230,19 +233,16 @@ class Host:
             for name, size in self.sizes.items():
                 state[at:at + size] = flat(terms[name], size, f"{name} of its dynamics")
                 at += size
-        for cost in self.costs:
-            state[at] = scalar(info.get(cost, 0.0), cost)
-            at += 1
+        state[at:] = [scalar(info.get(cost, 0.0), cost) for cost in self.costs]
 
     def run(self, slot):
         head = self.heads[slot]
-        operation = int(head[OPERATION])
-        if operation == STEP:
+        if head[OPERATION] == STEP:
             environment = self.environments[slot]
             observation, reward, cost, terminated, truncated, info = environment.step(self.actions[slot])
             self.write(slot, environment, observation, info)
             head[REWARD:SUCCESS + 1] = reward, cost, terminated, truncated, success(info)
-        elif operation == RESET:
+        elif head[OPERATION] == RESET:
             environment = self.environments[slot]
             observation, info = environment.reset(int(head[SEED]))
             self.write(slot, environment, observation, info)
@@ -252,10 +252,7 @@ class Host:
             self.environments[slot] = Environment(self.make)
 
     def serve(self, connection):
-        while True:
-            message = connection.recv(1 << 18)
-            if not message:
-                return
+        while message := connection.recv(1 << 18):
             for (slot,) in struct.iter_unpack("=I", message):
                 self.run(slot)
             connection.send(b"k")
@@ -288,7 +285,8 @@ def is_number(value):
 
 def control_period(env):
     """The seconds of a step and what states them; or None and why nothing does."""
-    period, dt, rate = find(env, "control_dt"), find(env, "dt"), (find(env, "metadata") or {}).get("render_fps")
+    period, dt, metadata = find(env, "control_dt"), find(env, "dt"), find(env, "metadata")
+    rate = metadata.get("render_fps") if isinstance(metadata, Mapping) else None  # another form states no rate
     rate = rate if is_number(rate) and rate > 0 else None
     what = "control_dt"
     if period is None and is_number(dt) and (rate is None or abs(dt * rate - 1) < 0.01):
@@ -327,8 +325,7 @@ def check_spaces(environment):
         raise Refused(f"its action space, {space}, has a bound beyond {MOST_BOUND:,.0f}; actions of -1 to 1 stand for its bounds, so state "
                       "those that a policy needs")
     if not hasattr(environment.env.observation_space, "low"):
-        raise Refused(f"its observation space, {environment.env.observation_space}, is no Box; "
-                      "wrap the environment in gymnasium.wrappers.FlattenObservation")
+        raise Refused(f"its observation space, {environment.env.observation_space}, is no Box; wrap the environment in gymnasium.wrappers.FlattenObservation")
 
 
 def kept(observation):
@@ -359,8 +356,8 @@ def code(name, env):
                 f"{root} {version}" for root, version in sorted(versions.items()) if isinstance(version, str)]}
 
 
-def look(environment, twin, first):
-    """What two equal environments do after the observation `first`: numbers, whether they are repeatable, and the names of costs."""
+def look(environment, twin, first, info):
+    """What two equal environments do after a reset that gave `first` and `info`: numbers, whether they are repeatable, the named costs of all infos."""
     repeatable = np.array_equal(first, np.asarray(twin.reset(0)[0], np.float64).ravel())
     last, rewards, costs, names = first, [], [], []
     for action in np.random.default_rng(0).uniform(*bounds(environment.env.action_space), (TRIED_STEPS, int(np.prod(environment.action_shape)))):
@@ -370,13 +367,13 @@ def look(environment, twin, first):
             check_finite(value, what)
         rewards.append(one[1])
         costs.append(one[2])
-        names = names or [key[5:] for key in one[5] if isinstance(key, str) and key.startswith("cost/")]
+        names += named_costs(one[5])
         same = np.array_equal(last, np.asarray(other[0], np.float64).ravel()) and one[1:5] == other[1:5]
         repeatable = repeatable and same
         if one[3] or one[4] or not same:
             break
     seen = {"observation": kept(first) + kept(last), "reward": rewards, "cost": costs} if repeatable else {}
-    return bool(repeatable), seen, names if len(names) > 1 else []
+    return bool(repeatable), seen, list(dict.fromkeys([*names, *named_costs(info)]))
 
 
 def model_sizes(terms, actions):
@@ -388,7 +385,7 @@ def model_sizes(terms, actions):
 
 
 def facts(name, with_model):
-    """What datacom must know of the environment: fields of a datacom.v1.PythonTask and their values."""
+    """What datacom must know of the environment: fields of a datacom.v1.PythonTask with their values, and the named costs of the first look."""
     make = load(name)
     environment, twin = Environment(make), Environment(make)
     env = environment.env
@@ -400,7 +397,8 @@ def facts(name, with_model):
     terms = environment.terms(observation, info) if with_model else None
     q, x = (0, 0) if terms is None else model_sizes(terms, low.size)
     without_model = environment.terms.lack() if with_model and terms is None else None
-    repeatable, seen, costs = look(environment, twin, first)
+    repeatable, seen, named = look(environment, twin, first, info)
+    costs = [cost[len("cost/"):] for cost in named] if len(named) > 1 else []  # a single one is the cost itself
     (horizon, horizon_from), (period, period_from) = time_limit(env), control_period(env)
     identity = {"observation_space": describe(env.observation_space), "action_space": describe(env.action_space), **seen, **code(name, env)}
     environment.close()
@@ -408,6 +406,8 @@ def facts(name, with_model):
 
     def names(attribute):
         given = find(env, attribute)
+        if isinstance(given, str) or not isinstance(given, (Iterable, type(None))):
+            raise Refused(f"its {attribute} is {given!r}, no list of names")
         return [] if given is None else [str(one) for one in given]
 
     said = [f"observations: {first.size}, {identity['observation_space']}, from observation_space",
@@ -423,7 +423,7 @@ def facts(name, with_model):
             "action_low": low.tolist(), "action_high": high.tolist(), "action_name": names("action_names"),
             "horizon": horizon, "without_horizon": None if horizon else horizon_from,
             "control_dt": period, "without_control_dt": None if period else period_from, "cost": costs,
-            "q": q, "x": x, "without_model": without_model, "repeatable": repeatable, "identity": identity, "fact": said}
+            "q": q, "x": x, "without_model": without_model, "repeatable": repeatable, "identity": identity, "fact": said}, named
 
 
 def lines_of(fields):
@@ -474,10 +474,11 @@ def main():
     try:
         if np is None:
             raise Refused(f"{sys.executable} has no NumPy")
-        connection.send(b"k" + as_text(facts(name, with_model == "1")).encode())
+        told, named = facts(name, with_model == "1")
+        connection.send(b"k" + as_text(told).encode())
         if rest:
             memory, slots, observation, action, q, x = map(int, rest[:6])
-            host = Host(name, memory, slots, observation, action, q, x, rest[6:])
+            host = Host(name, named, memory, slots, observation, action, q, x, rest[6:])
             host.serve(connection)
     except Refused as error:
         answer(b"r", f"{name}: {error}")

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from datacom.commands import CommandFailed as CommandFailed
     from datacom.commands import Progress as Progress
+    from datacom.commands import Sweep as Sweep
     from datacom.commands import Training as Training
     from datacom.commands import sweep as sweep
     from datacom.commands import sweep_runs as sweep_runs
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from datacom.shield import Shield as Shield
 
 _MODULE_OF = {
-    **dict.fromkeys(["CommandFailed", "Progress", "Training", "sweep", "sweep_runs", "train"], "commands"),
+    **dict.fromkeys(["CommandFailed", "Progress", "Sweep", "Training", "sweep", "sweep_runs", "train"], "commands"),
     **dict.fromkeys(["Dynamics", "Env", "SafetyGymnasium", "VectorEnv", "make", "make_vec"], "envs"),
     **dict.fromkeys(["Decision", "EnvPolicy", "Policy"], "policy"),
     "Shield": "shield",

@@ -4,6 +4,7 @@ names.
 Functions; thread-safe for distinct files.
 """
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -37,8 +38,11 @@ def write(file: str, content: bytes) -> None:
     elif os.path.exists(file) and not os.path.isfile(place):
         Path(file).write_bytes(content)  # a folder or a socket raises
     else:
-        temporary = Path(place + ".tmp")
-        temporary.write_bytes(content)
+        temporary = place + ".tmp"
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        with open(temporary, "xb") as stream:  # "x": a link that somebody puts there meanwhile is not followed
+            stream.write(content)
         os.replace(temporary, place)
 
 

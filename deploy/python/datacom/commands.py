@@ -1,4 +1,4 @@
-"""Runs of the `datacom` command: starts it, yields its progress, drains it on Ctrl-C."""
+"""Runs of the `datacom` command: starts it, yields its progress, drains it when nobody reads on."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import collections
 import html
 import json
 import os
-import signal
 import subprocess
 import sys
+import weakref
 from pathlib import Path
-from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple
+from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, TypeVar
 
 from datacom import _files
 from datacom.runs import Run
 
+_Self = TypeVar("_Self", bound="Command")
 _DRAINED = 75  # exit code of a run that was interrupted and can be resumed
 
 
@@ -70,33 +71,47 @@ def _bar() -> Callable[[Progress], None]:
     return lambda progress: bar.update(HTML(f'<progress value="{progress.share:.4f}" max="1"></progress> {html.escape(str(progress))}'))
 
 
-class Training:
+def _end(process: subprocess.Popen[str]) -> None:
+    """Ends a command that nobody reads any more, after it has saved everything."""
+    if process.poll() is None:
+        process.terminate()
+        process.communicate()
+
+
+class Command:
     """A running command. Iterate over it for Progress, or call wait().
 
-    Ctrl-C (KeyboardInterrupt) while it is iterated drains the run: it saves everything, and `resume=True` continues it. Leaving a `with`
-    block early does the same. Keep the object until the command has ended: it reads what the command prints.
+    Ctrl-C (KeyboardInterrupt) drains it: it saves everything, and can be continued. So does leaving the loop over it or a `with` block early, and
+    dropping the object. At the end of Python the commands that still run are drained, too.
     """
 
     def __init__(self, words: list[str], folder: Path | None) -> None:
         self._words = words
-        self.folder = folder  #: of the run; known at the latest with the first progress
-        self.drained = False  #: whether the run was interrupted before its end
+        self.folder = folder  #: of the run, or of the sweep; known at the latest with the first progress
+        self.drained = False  #: whether the command was interrupted before its end
         self._tail: collections.deque[str] = collections.deque(maxlen=15)
-        # A session of its own: Ctrl-C in a terminal must reach the command once, from here.
-        self._process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True,
-                                         start_new_session=True, env={"DATACOM_PROGRESS_SECONDS": "1", "DATACOM_PYTHON": sys.executable, **os.environ})
+        # A session of its own: Ctrl-C in a terminal must reach the command once, from here. The logs that it quotes may have any bytes.
+        self._process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, encoding="utf-8",
+                                         errors="replace", start_new_session=True,
+                                         env={"DATACOM_PROGRESS_SECONDS": "1", "DATACOM_PYTHON": sys.executable, **os.environ})
+        assert self._process.stdout is not None
+        self._stdout = self._process.stdout
+        weakref.finalize(self, _end, self._process)
 
-    def __enter__(self) -> Training:
+    def __enter__(self: _Self) -> _Self:
         return self
 
     def __exit__(self, *_: Any) -> None:
         if self._process.poll() is None:
             self.drain()
 
+    def _line(self) -> str:
+        """The next line; empty at the end, also when all has been read before."""
+        return "" if self._stdout.closed else self._stdout.readline()
+
     def _lines(self) -> Iterator[dict[str, Any]]:
         """What the command says, an object a line; what is none, an error, is only kept."""
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
+        for line in iter(self._line, ""):
             try:
                 said = json.loads(line)
             except ValueError:
@@ -112,35 +127,27 @@ class Training:
                 self.folder = Path(said["run"])
             yield said
         code = self._process.wait()
-        self._process.stdout.close()
+        self._stdout.close()
         self.drained = code == _DRAINED
         if code not in (0, _DRAINED):
             raise CommandFailed(code, self._words, self._tail)
 
     def __iter__(self) -> Iterator[Progress]:
         """Raises CommandFailed when the command fails."""
-        try:
+        with self:  # it is left by KeyboardInterrupt, too, and where the loop is
             for said in self._lines():
                 if "members" in said:
                     yield _progress(said)
-        except KeyboardInterrupt:
-            self.drain()
-            raise
 
     def drain(self) -> None:
-        """Ends the run after saving it. Returns when its processes have ended."""
+        """Ends the command after it has saved everything. Returns when its processes have ended. Raises CommandFailed when the command fails."""
         if self._process.poll() is None:
-            self._process.send_signal(signal.SIGINT)
+            self._process.terminate()  # as often as wanted, while a second SIGINT ends the command at once
         for _ in self._lines():
             pass
 
-    def wait(self, show: bool = False, each: Callable[[Progress], Any] | None = None) -> Run:
-        """Waits for the end and returns the run. Raises CommandFailed when the command fails.
-
-        show: shows the progress, in a notebook as a bar.
-        each: is called with every Progress. What it raises ends the run after saving it; when it returns True, the run ends so, too, and
-        `resume=True` continues it.
-        """
+    def _watch(self, show: bool, each: Callable[[Progress], Any] | None) -> None:
+        """See Training.wait."""
         shown = _bar() if show else None
         with self:
             for progress in self:
@@ -149,6 +156,19 @@ class Training:
                 if each is not None and each(progress) is True:
                     self.drain()
                     break
+
+
+class Training(Command):
+    """A running `datacom train`; `train(run_dir=..., resume=True)` continues one that was drained."""
+
+    def wait(self, show: bool = False, each: Callable[[Progress], Any] | None = None) -> Run:
+        """Waits for the end and returns the run. Raises CommandFailed when the command fails.
+
+        show: shows the progress, in a notebook as a bar.
+        each: is called with every Progress. What it raises ends the run after saving it; when it returns True, the run ends so, too, and
+        `resume=True` continues it.
+        """
+        self._watch(show, each)
         return self.run
 
     @property
@@ -157,6 +177,20 @@ class Training:
         if self.folder is None:
             raise RuntimeError("the run has no folder yet: iterate over the training first")
         return Run(self.folder)
+
+
+class Sweep(Command):
+    """A running `datacom sweep`; the same call of `sweep` continues one that was drained."""
+
+    def wait(self, show: bool = False, each: Callable[[Progress], Any] | None = None) -> list[Run]:
+        """Waits for the end and returns the runs, as Training.wait does the run."""
+        self._watch(show, each)
+        return self.runs
+
+    @property
+    def runs(self) -> list[Run]:
+        """The runs that have begun."""
+        return [] if self.folder is None else sweep_runs(self.folder)
 
 
 def _words(verb: str, what: str | os.PathLike[str] | None, run_dir: str | os.PathLike[str] | None, settings: Mapping[str, Any] | None,
@@ -195,10 +229,10 @@ def train(experiment: str | os.PathLike[str] | None = None, *, run_dir: str | os
 
 
 def sweep(file: str | os.PathLike[str], *, run_dir: str | os.PathLike[str], settings: Mapping[str, Any] | None = None,
-          seeds: str | Iterable[int] | None = None, steps: int | None = None, **flags: Any) -> Iterator[Progress]:
-    """Runs `datacom sweep` and yields the progress of its populations; the same call resumes it. The runs are folders below run_dir
-    (`sweep_runs`). Ctrl-C drains. Raises CommandFailed when the command fails."""
-    return iter(Training(_words("sweep", file, run_dir, settings, dict(seeds=seeds, steps=steps, **flags)), Path(run_dir)))
+          seeds: str | Iterable[int] | None = None, steps: int | None = None, **flags: Any) -> Sweep:
+    """Starts `datacom sweep`, whose Progress is that of its populations; the same call resumes it. The runs are folders below run_dir
+    (`sweep_runs`)."""
+    return Sweep(_words("sweep", file, run_dir, settings, dict(seeds=seeds, steps=steps, **flags)), Path(run_dir))
 
 
 def sweep_runs(run_dir: str | os.PathLike[str]) -> list[Run]:

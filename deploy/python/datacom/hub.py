@@ -19,25 +19,34 @@ from datacom.policy import Policy
 from datacom.runs import Run
 
 _KEPT = ("experiment.textproto", "build.txt", "progress.csv", "episodes.csv", "film.html")
+_OWN = ("README.md", "member_*.policy", *_KEPT)  # what `write` writes, as patterns
 
 
 def write(run: Run, folder: str | os.PathLike[str], *, repository: str = "OWNER/NAME", licence: str = "", epoch: str | int = "best") -> None:
-    """Writes what is pushed: README.md (the card), member_N.policy of each member, and the run's records. licence: an identifier that the hub
-    knows, for example "apache-2.0"; empty: none. epoch: "best", "last" or a number. Raises ValueError as Policy.load."""
+    """Writes what is pushed: README.md (the card), member_N.policy of each member, and the run's records. Such files of a run before are removed, all
+    others stay. licence: an identifier that the hub knows, for example "apache-2.0"; empty: none. epoch: "best", "last" or a number. Raises ValueError
+    as Policy.load, and for a run folder."""
     target = Path(folder)
+    if (target / "run_id").exists():
+        raise ValueError(f"{target} is a run folder, whose records would be replaced; name another one")
     target.mkdir(parents=True, exist_ok=True)
-    for member in range(len(run.seeds)):
-        Policy.load(run.path, member, epoch).save(target / f"member_{member}.policy")
-    for name in _KEPT:
-        if (run.path / name).is_file():
-            shutil.copy(run.path / name, target / name)
+    members = [f"member_{member}.policy" for member in range(len(run.seeds))]
+    kept = [name for name in _KEPT if (run.path / name).is_file()]
+    for member, name in enumerate(members):
+        Policy.load(run.path, member, epoch).save(target / name)
+    for name in kept:
+        shutil.copy(run.path / name, target / name)
     use = f'from datacom import hub\n    policy = hub.from_pretrained("{repository}")'
     (target / "README.md").write_text(card.card(run, licence=licence, use=use), encoding="utf-8")
+    for pattern in _OWN:
+        for file in target.glob(pattern):
+            if file.name not in ("README.md", *members, *kept):
+                file.unlink()
 
 
 def push(run: Run | str | os.PathLike[str], repository: str, *, licence: str = "", private: bool = False, epoch: str | int = "best") -> str:
-    """Makes the repository OWNER/NAME where it is new, replaces its files by those of `write`, and returns the address of the commit. Raises what
-    huggingface_hub raises."""
+    """Makes the repository OWNER/NAME where it is new, replaces what a push before wrote by what `write` writes, and returns the address of the commit.
+    Other files stay. Raises what huggingface_hub raises."""
     import huggingface_hub
 
     run = run if isinstance(run, Run) else Run(run)
@@ -45,7 +54,7 @@ def push(run: Run | str | os.PathLike[str], repository: str, *, licence: str = "
     with tempfile.TemporaryDirectory(prefix="datacom-") as folder:
         write(run, folder, repository=repository, licence=licence, epoch=epoch)
         api.create_repo(repository, private=private, exist_ok=True)
-        done = api.upload_folder(repo_id=repository, folder_path=folder, commit_message=f"{run.name}, epoch {epoch}")
+        done = api.upload_folder(repo_id=repository, folder_path=folder, commit_message=f"{run.name}, epoch {epoch}", delete_patterns=list(_OWN))
     return str(done.commit_url)
 
 

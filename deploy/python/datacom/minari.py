@@ -25,6 +25,8 @@ from datacom import _native
 from datacom.envs import _task_name, _text, make
 from datacom.runs import PathLike, Run, Transitions, parse_textproto
 
+_CARRIED = ("[datacom.v1.text_task]", "[datacom.v1.python_task]")  # options with a whole task
+
 
 def episodes(rows: Transitions) -> Iterator[np.ndarray]:
     """The rows of each episode, in the order of its steps; episodes whose beginning the replay has overwritten are left out."""
@@ -74,14 +76,19 @@ def _environment(run: Run) -> Any:
 
 
 def _spaces(run: Run, observation: int, action: int) -> tuple[Any, Any]:
+    """The spaces of the run's task with the run's options; unbounded ones for a task that only the run's experiment holds. Raises ValueError if the rows
+    have other sizes."""
     import gymnasium
 
-    try:
-        env = make(run.task)
-        return env.observation_space, env.action_space
-    except ValueError:  # a task that is a text file; its bounds are in the run's experiment
+    options = run.experiment.get("task_options", {})
+    if any(name in options for name in _CARRIED):
         unbounded = [gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32) for size in (observation, action)]
         return unbounded[0], unbounded[1]
+    env = make(run.task, options=options)
+    for what, space, size in (("observations", env.observation_space, observation), ("actions", env.action_space, action)):
+        if space.shape != (size,):
+            raise ValueError(f"{run.path}: its rows have {what} of {size} numbers, those of {run.task} with its options have {space.shape[0]}")
+    return env.observation_space, env.action_space
 
 
 def _rows(dataset: Any) -> dict[str, NDArray[Any]]:

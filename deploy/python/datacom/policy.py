@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from datacom import _files, _native
 
 _STORED = ("shipped:", "results:")  # what `datacom export` finds by name
+_TERMS = ("q", "x", "x_dot", "f", "G")  # of the control-affine model of a Python environment, in the order of a row
 _CODES = {1: OSError, 2: ValueError, 3: NotImplementedError, 4: ValueError, 5: FloatingPointError}
 
 
@@ -89,7 +90,7 @@ class Policy:
             file = Path(folder) / "policy"
             words = [str(_files.program("datacom")), "export", os.fspath(source), "--out", str(file), "--epoch", str(("last" if stored else "best") if epoch is None else epoch)]
             words += [] if member is None else ["--member", str(member)]
-            done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", errors="replace", check=False)
             if done.returncode != 0:
                 raise ValueError(done.stdout.strip())
             return cls(file)
@@ -244,8 +245,12 @@ class EnvPolicy:
         if self._low.size != policy.action_dim:
             raise ValueError(f"the environment has {self._low.size} actions, the policy {policy.action_dim}")
         self._space = space
-        self._observations = int(np.prod(env.observation_space.shape))
-        self._reads_model = policy.acting_rule in ("safe_map", "cbf_qp")
+        observations = int(np.prod(env.observation_space.shape))
+        if observations != policy.seen_dim:
+            raise ValueError(f"the environment has observations of {observations} numbers, the policy sees {policy.seen_dim}")
+        # Of the model that the policy reads, whose numbers are named "q[0]" to "G[0][0]" (common/tasks/python/python_model.cc).
+        self._sizes = {term: sum(name.startswith(term + "[") for name in policy.observation_names[policy.seen_dim:]) for term in _TERMS}
+        self._reads_model = any(self._sizes.values())
         while not hasattr(env, "dynamics") and hasattr(env, "env"):  # wrappers of Gymnasium 1 hide it
             env = env.env
         dynamics = getattr(env, "dynamics", None) if self._reads_model else None
@@ -254,23 +259,27 @@ class EnvPolicy:
 
     def _row(self, observation: ArrayLike, info: Mapping[str, Any] | None) -> NDArray[np.float64]:
         """[observation | q | x | x_dot | f | G | costs], with f and G for actions of -1 to 1."""
-        parts = [np.asarray(observation, np.float64).ravel()]
-        if parts[0].size != self._observations:
-            raise ValueError(f"the observation has {parts[0].size} numbers, the environment's have {self._observations}")
-        terms = None
-        if self._reads_model:
-            terms = (info or {}).get("dynamics") if self._dynamics is None else self._dynamics(observation)
-        if terms is not None:
-            given = {name: terms.get(name) if isinstance(terms, Mapping) else getattr(terms, name, None) for name in ("q", "x", "x_dot", "f", "G")}
-            q, x, x_dot, f, gain = (np.asarray([] if value is None else value, np.float64).ravel() for value in given.values())
-            by_action = gain.reshape(q.size, self._low.size)
-            parts += [q, x, x_dot, f + by_action @ ((self._high + self._low) / 2), (by_action * (self._high - self._low) / 2).ravel()]
-        elif self._reads_model:
+        seen = np.asarray(observation, np.float64).ravel()
+        if seen.size != self.policy.seen_dim:
+            raise ValueError(f"the observation has {seen.size} numbers, the policy sees {self.policy.seen_dim}")
+        row = np.concatenate([seen, *(self._model(observation, info) if self._reads_model else [])])
+        return np.concatenate([row, np.zeros(self.policy.observation_dim - row.size)])  # the costs, which no policy reads
+
+    def _model(self, observation: ArrayLike, info: Mapping[str, Any] | None) -> list[NDArray[np.float64]]:
+        """q, x, x_dot, f and G."""
+        terms = (info or {}).get("dynamics") if self._dynamics is None else self._dynamics(observation)
+        if terms is None:
             raise ValueError(f'the rule {self.policy.acting_rule} reads the control-affine model: pass the info that has info["dynamics"]')
-        row = np.concatenate(parts)
-        if row.size > self.policy.observation_dim:
-            raise ValueError(f"the observation and its model have {row.size} numbers, the policy reads {self.policy.observation_dim}")
-        return np.concatenate([row, np.zeros(self.policy.observation_dim - row.size)])  # what follows is not read by the policy
+        found = {}
+        for name, size in self._sizes.items():
+            value = terms.get(name) if isinstance(terms, Mapping) else getattr(terms, name, None)
+            found[name] = np.asarray([] if value is None else value, np.float64).ravel()
+            if found[name].size != size:
+                raise ValueError(f"{name} of the environment's model has {found[name].size} numbers, the policy reads {size}")
+        by_action = found["G"].reshape(found["q"].size, self._low.size)
+        found["f"] = found["f"] + by_action @ ((self._high + self._low) / 2)
+        found["G"] = (by_action * (self._high - self._low) / 2).ravel()
+        return list(found.values())
 
     def decide(self, observation: ArrayLike, info: Mapping[str, Any] | None = None, noise: ArrayLike | None = None,
                previous_cost: float = 0.0) -> Decision:

@@ -126,16 +126,27 @@ def save(policy: Policy, file: str | os.PathLike[str]) -> None:
     safetensors.numpy.save_file(arrays(policy), os.fspath(file), {_NAME: base64.b64encode(parts.content()).decode()})
 
 
-def load(file: str | os.PathLike[str]) -> Policy:
-    """The policy of a file of `save`. Raises ValueError, naming the array, for a file that has other arrays or shapes, or none of `save`."""
+def _read(file: str | os.PathLike[str]) -> tuple[_Parts, dict[str, NDArray[Any]]]:
+    """The policy without its arrays, and the arrays."""
     import safetensors
 
-    with safetensors.safe_open(os.fspath(file), "numpy") as opened:
-        metadata: dict[str, Any] = opened.metadata() or {}
-        if _NAME not in metadata:
-            raise ValueError(f"{file} is no policy: its metadata have no {_NAME!r}")
-        parts = _Parts(base64.b64decode(metadata[_NAME]))
-        values = {name: opened.get_tensor(name) for name in opened.keys()}
+    try:
+        with safetensors.safe_open(os.fspath(file), "numpy") as opened:
+            metadata: dict[str, str] = opened.metadata() or {}
+            values = {name: opened.get_tensor(name) for name in opened.keys()}
+    except (safetensors.SafetensorError, TypeError) as error:  # TypeError: NumPy has no bfloat16
+        raise ValueError(f"{file} cannot be read as arrays of safetensors: {error}") from None
+    if _NAME not in metadata:
+        raise ValueError(f"{file} is no policy: its metadata have no {_NAME!r}")
+    try:
+        return _Parts(base64.b64decode(metadata[_NAME], validate=True)), values
+    except (ValueError, LookupError, StopIteration, struct.error) as error:
+        raise ValueError(f"{file} is no policy: {_NAME!r} of its metadata is not what tensors.save writes") from error
+
+
+def load(file: str | os.PathLike[str]) -> Policy:
+    """The policy of a file of `save`. Raises ValueError, naming the array, for a file that has other arrays or shapes, or none of `save`."""
+    parts, values = _read(file)
     for name in {**parts.shapes, **values}:
         found = values.get(name)
         if name not in parts.shapes or found is None or list(found.shape) != parts.shapes[name]:

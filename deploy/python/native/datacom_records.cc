@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -181,5 +182,11 @@ int datacom_records_interquartile_mean(const double* values, int count, double o
   return result.count;
 }
 
-double datacom_records_student_t(double freedom, double level) { return datacom::report::StudentT(freedom, level); }
+double datacom_records_student_t(double freedom, double level) {
+  try {
+    return datacom::report::StudentT(freedom, level);
+  } catch (const std::exception&) {  // of Boost, where it has no value
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+}
 // SPDX-License-Identifier: Apache-2.0

@@ -36,7 +36,7 @@ int datacom_records_write_dataset(const char* task, const char* options, const c
 int datacom_records_interquartile_mean(const double* values, int count, double out[3]);
 
 /* The report's t of Student's distribution with P(|T| <= t) = level in (0, 1), for degrees of freedom
- * above 0. */
+ * above 0; NaN where it has no value, as for none or for a level of 1. */
 double datacom_records_student_t(double freedom, double level);
 
 #ifdef __cplusplus

@@ -34,6 +34,10 @@ class Intervals(unittest.TestCase):
             self.assertEqual(intervals.sample([value] * 5), (value, 0, 5))
             self.assertEqual(intervals.half_width([value] * 5), 0)
 
+    def test_no_degrees_of_freedom_are_refused_by_their_number(self):
+        with self.assertRaisesRegex(ValueError, "no value for 0 degrees of freedom and the level 0.95"):
+            intervals.student_t(0)
+
     def test_later_looks_at_a_comparison_share_five_percent(self):
         # 2 - 2 Phi(1.95996 / sqrt(t)): t = 1/3 gives 0.000687, 7/15 0.004113, 1 0.05.
         self.assertEqual(intervals.levels_of_looks([5], 15), [0.95])

@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 from types import ModuleType, SimpleNamespace
@@ -7,6 +8,37 @@ import pytest
 from datacom import _files
 
 SMALL = {"run.steps_per_epoch": 1000, "run.eval_episodes": 1}
+
+# Fake of the command, which makes a run. Its second word says how it ends: "waits" for a signal to drain, "ends", or "fails" as an export does.
+FAKE = """#!%s
+import json, os, signal, sys
+signals = [signal.SIGINT, signal.SIGTERM]
+signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+if sys.argv[1] != "export":
+    folder = sys.argv[sys.argv.index("--run-dir") + 1]
+    os.makedirs(folder)
+    for name, text in (("run_id", "1"), ("experiment.textproto", 'name: "fake" task: "cartpole" algorithm: "sac"')):
+        open(os.path.join(folder, name), "w").write(text)
+    for share in (0.25, 0.5):
+        print(json.dumps({"done": share, "env_steps": 7, "steps_per_second": 1, "updates_per_second": 1, "members": []}), flush=True)
+if sys.argv[2] == "waits":
+    got = signal.sigwait(signals)
+    open(os.path.join(folder, "drained"), "w").write(got.name)
+    sys.exit(75)
+if sys.argv[2] != "ends":
+    sys.stdout.buffer.write(b"caf\\xe9 is closed\\nthe last line\\n")
+    sys.exit(3)
+"""
+
+
+@pytest.fixture
+def fake(tmp_path, monkeypatch):
+    """The folder of the fake's runs."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/datacom").write_text(FAKE % sys.executable)
+    (tmp_path / "bin/datacom").chmod(0o755)
+    monkeypatch.setenv("DATACOM_BUILD", str(tmp_path))
+    return tmp_path
 
 
 def test_the_package_states_the_version_of_the_programs():
@@ -75,6 +107,54 @@ def test_a_notebook_shows_one_bar_that_moves(monkeypatch):
     for share in (0.25, 0.5):
         show(commands.Progress(share, 10, 1, 1, 2, 0, 3, 4, 5, {"state": "learning", "waiting": "<a>"}))
     assert len(bar) == 2 and 'value="0.5000"' in bar[1] and "learning, &lt;a&gt;" in bar[1]
+
+
+@pytest.mark.parametrize("start", [datacom.train, datacom.sweep])
+def test_leaving_the_loop_drains(fake, start):
+    for _ in start("waits", run_dir=fake / "left"):
+        break
+    with pytest.raises(ZeroDivisionError):
+        for _ in start("waits", run_dir=fake / "failed"):
+            1 / 0
+    # Of SIGINT a second one would end the command without saving.
+    assert [(fake / name / "drained").read_text() for name in ("left", "failed")] == ["SIGTERM"] * 2
+
+
+def test_a_command_that_nobody_reads_any_more_is_drained(fake):
+    training = datacom.train("waits", run_dir=fake / "run")
+    assert json.loads(training._line())["done"] == 0.25
+    del training
+    assert (fake / "run/drained").exists()
+
+
+def test_the_end_of_python_drains_what_still_runs(fake):
+    script = "import datacom, sys; lines = iter(datacom.train('waits', run_dir=sys.argv[1])); next(lines)"
+    done = subprocess.run([sys.executable, "-c", script, fake / "run"], check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert (fake / "run/drained").exists() and done.stdout == b""
+
+
+def test_a_command_that_has_ended_may_be_waited_for_and_drained_again(fake):
+    training = datacom.train("ends", run_dir=fake / "run")
+    assert [progress.share for progress in training] == [0.25, 0.5]
+    training.drain()
+    assert training.wait().path == fake / "run" and list(training) == [] and not training.drained
+    assert [run.path for run in datacom.sweep("ends", run_dir=fake / "sweep").wait()] == [fake / "sweep"]
+
+
+def test_a_loop_ends_where_its_command_is_drained(fake):
+    training = datacom.train("waits", run_dir=fake / "run")
+    for _ in training:
+        training.drain()
+    assert training.drained
+
+
+def test_a_failure_is_told_again_and_with_bytes_that_are_no_text(fake):
+    training = datacom.train("fails", run_dir=fake / "run")
+    for call in (training.wait, training.wait, training.drain):
+        with pytest.raises(datacom.CommandFailed, match="ended with 3:\ncaf\ufffd is closed\nthe last line"):
+            call()
+    with pytest.raises(ValueError, match="caf\ufffd is closed\nthe last line"):
+        datacom.Policy.load(fake)
 
 
 def test_what_the_command_refuses_is_said_in_its_words(tmp_path):

@@ -19,7 +19,7 @@ REPOSITORY = "someone/cart"
 
 
 class Hub(http.server.BaseHTTPRequestHandler):
-    """Creates a repository, takes one commit of small files, and serves them."""
+    """Creates a repository, takes commits of small files, lists and serves them."""
 
     protocol_version = "HTTP/1.1"
     files: dict = {}
@@ -46,7 +46,9 @@ class Hub(http.server.BaseHTTPRequestHandler):
             self.answer(json.dumps({"files": files}).encode())
         elif self.path.endswith("/commit/main"):
             for line in map(json.loads, body.splitlines()):
-                if line["key"] == "file":
+                if line["key"] == "deletedFile":
+                    del self.files[line["value"]["path"]]
+                elif line["key"] == "file":
                     assert line["value"]["encoding"] == "base64"
                     self.files[line["value"]["path"]] = base64.b64decode(line["value"]["content"])
             self.answer(json.dumps({"commitUrl": f"http://{self.headers['Host']}/{REPOSITORY}/commit/1", "commitOid": "1" * 40, "success": True}).encode())
@@ -58,6 +60,8 @@ class Hub(http.server.BaseHTTPRequestHandler):
         if found and found[1] in self.files:
             body = self.files[found[1]]
             self.answer(body, ETag=f'"{hashlib.sha256(body).hexdigest()}"', X_Repo_Commit="1" * 40)
+        elif self.path.startswith(f"/api/models/{REPOSITORY}/tree/"):
+            self.answer(json.dumps([{"type": "file", "path": name, "oid": "2" * 40, "size": len(body)} for name, body in self.files.items()]).encode())
         elif self.path.startswith("/api/models/"):
             self.answer(json.dumps({"id": REPOSITORY, "sha": "1" * 40, "siblings": [], "tags": []}).encode())
         else:
@@ -87,11 +91,13 @@ def call(code, server, tmp_path):
 
 
 def test_a_pushed_run_is_loaded_again_with_the_same_actions(run, server, tmp_path):
+    # Of a run with more members that was pushed before, and of a user.
+    Hub.files.update({"member_2.policy": b"old", "film.html": b"old", "notes.txt": b"mine"})
     said = call(["-m", "datacom.hub", str(run.path), REPOSITORY, "--licence", "apache-2.0"], server, tmp_path)
     assert said == f"{server}/{REPOSITORY}/commit/1\n"
     assert all(token == "Bearer a token" for path, token in Hub.seen if not path.endswith("validate-yaml"))
-    assert {"README.md", "member_0.policy", "member_1.policy", "experiment.textproto", "progress.csv"} <= set(Hub.files)
-    assert not any(name.startswith(("replay", "checkpoints", "ledger")) for name in Hub.files)
+    assert set(Hub.files) == {"README.md", "member_0.policy", "member_1.policy", "experiment.textproto", "build.txt", "progress.csv", "episodes.csv",
+                              "notes.txt"}
     readme = Hub.files["README.md"].decode()
     assert readme.startswith("---\nlicense: apache-2.0\nlibrary_name: datacom\n") and f'hub.from_pretrained("{REPOSITORY}")' in readme
     loads = f"from datacom import hub; hub.from_pretrained('{REPOSITORY}', 1).save({str(tmp_path / 'loaded')!r})"
@@ -101,7 +107,19 @@ def test_a_pushed_run_is_loaded_again_with_the_same_actions(run, server, tmp_pat
 
 
 def test_what_would_be_pushed_can_be_written_to_a_folder(run, tmp_path):
+    (tmp_path / "out").mkdir()
+    for name in ("member_2.policy", "film.html", "notes.txt"):
+        (tmp_path / "out" / name).write_text("old")
     hub.write(run, tmp_path / "out", epoch="last")
     assert datacom.Policy(tmp_path / "out/member_0.policy").epoch == 3
     assert "license:" not in (tmp_path / "out" / "README.md").read_text()
+    assert {file.name for file in (tmp_path / "out").iterdir()} == {
+        "README.md", "member_0.policy", "member_1.policy", "experiment.textproto", "build.txt", "progress.csv", "episodes.csv", "notes.txt"}
+
+
+def test_a_run_folder_keeps_its_records(run):
+    before = (run.path / "experiment.textproto").read_bytes()
+    with pytest.raises(ValueError, match="is a run folder, whose records would be replaced"):
+        hub.write(run, run.path)
+    assert (run.path / "experiment.textproto").read_bytes() == before and not (run.path / "member_0.policy").exists()
 # SPDX-License-Identifier: Apache-2.0

@@ -7,6 +7,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import datacom
 import numpy as np
@@ -209,6 +210,42 @@ def test_a_policy_says_where_it_comes_from(run):
 def test_an_error_names_the_thing(file, call, error, words):
     with pytest.raises(error, match=words):
         call(datacom.Policy(file))
+
+
+def bound(names, observations, dynamics=None):
+    """A policy that sees two numbers and reads `names` of a model, bound to an environment of so many observations."""
+    policy = SimpleNamespace(acting_rule="safe_map", seen_dim=2, action_dim=1, observation_dim=2 + len(names), observation_names=["place", "speed", *names])
+    space = SimpleNamespace(low=np.full(1, -1.0), high=np.full(1, 3.0), shape=(1,), dtype=np.float64)
+    return datacom.EnvPolicy(policy, SimpleNamespace(action_space=space, observation_space=SimpleNamespace(shape=(observations,)),
+                                                     dynamics=lambda observation: dynamics))
+
+
+MODEL_NAMES = ["q[0]", "x[0]", "x_dot[0]", "f[0]", "G[0][0]"]
+
+
+def test_a_bound_policy_gets_the_observation_the_model_and_no_costs():
+    model = {"q": [3.0], "x": [4.0], "x_dot": [5.0], "f": [6.0], "G": [[7.0]]}
+    row = bound([*MODEL_NAMES, "cost a", "cost b"], 2, model)._row([1.0, 2.0], None)
+    assert row.tolist() == [1, 2, 3, 4, 5, 6 + 7 * 1, 7 * 2, 0, 0]
+    assert bound([], 2)._row([1.0, 2.0], None).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("observations", [1, 3])
+def test_an_environment_of_other_observations_is_not_bound(observations):
+    with pytest.raises(ValueError, match=f"has observations of {observations} numbers, the policy sees 2"):
+        bound(MODEL_NAMES, observations)
+
+
+@pytest.mark.parametrize("model, words", [
+    ({"q": [1.0, 1.0], "f": [1.0], "G": [1.0]}, "q of the environment's model has 2 numbers, the policy reads 1"),
+    # As many numbers as the policy reads, in other places.
+    ({"q": [1.0, 1.0], "f": [1.0, 1.0], "G": [1.0]}, "q of the environment's model has 2 numbers, the policy reads 1"),
+    ({"q": [1.0], "f": [1.0], "G": [1.0]}, "x of the environment's model has 0 numbers, the policy reads 1"),
+    ({"q": [1.0], "x": [1.0], "x_dot": [1.0], "f": [1.0], "G": [1.0, 1.0]}, "G of the environment's model has 2 numbers, the policy reads 1"),
+])
+def test_a_model_of_other_sizes_is_refused_by_the_name_of_its_term(model, words):
+    with pytest.raises(ValueError, match=words):
+        bound(MODEL_NAMES, 2, model)._row([1.0, 2.0], None)
 
 
 def test_a_run_without_the_epoch_is_refused_with_the_commands_words(run):

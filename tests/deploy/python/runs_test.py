@@ -4,7 +4,7 @@ import datacom
 import numpy as np
 import pandas
 import pytest
-from datacom import _files
+from datacom import _files, _native
 from datacom.runs import parse_textproto
 
 
@@ -60,6 +60,13 @@ def test_the_interquartile_mean_drops_a_quarter_on_each_side():
     assert result.low <= 3.5 <= result.high
     assert np.isnan(datacom.interquartile_mean([np.nan]).mean)
     assert datacom.interquartile_mean([2, 2, 2])[:3] == (2, 2, 2)
+
+
+def test_students_t_is_no_number_where_it_has_no_value():
+    student_t = _native.library().datacom_records_student_t
+    assert student_t(10, 0.99) == pytest.approx(3.169, abs=5e-4)
+    for freedom, level in ((0, 0.95), (-1, 0.95), (np.nan, 0.95), (10, 1), (10, 2), (10, np.nan)):
+        assert np.isnan(student_t(freedom, level)), (freedom, level)
 
 
 def test_the_bootstrap_interval_has_the_width_of_an_independent_one():

@@ -1,8 +1,14 @@
+import base64
+import struct
+
 import datacom
 import numpy as np
 import pytest
 import safetensors.numpy
 from datacom import tensors
+
+HEADER = b'{"a": {"dtype": "BF16", "shape": [1], "data_offsets": [0, 2]}}'
+BFLOAT = struct.pack("<Q", len(HEADER)) + HEADER + bytes(2)  # a safetensors file
 
 
 @pytest.fixture
@@ -52,5 +58,20 @@ def test_wrong_files_are_refused_by_the_name_of_the_array(policy, tmp_path):
             tensors.load(tmp_path / "w.safetensors")
     safetensors.numpy.save_file(arrays, tmp_path / "w.safetensors")
     with pytest.raises(ValueError, match="is no policy"):
+        tensors.load(tmp_path / "w.safetensors")
+
+
+@pytest.mark.parametrize("entry", ["", "no base64", "AAAA", base64.b64encode(bytes(40)).decode(), base64.b64encode(b"DCPOLIC\n" + b"\xff" * 60).decode()],
+                         ids=["empty", "text", "short", "zeros", "ones"])
+def test_metadata_that_are_no_policy_are_refused_with_the_file(tmp_path, entry):
+    safetensors.numpy.save_file({"a": np.zeros(1, np.float32)}, tmp_path / "w.safetensors", {"datacom": entry})
+    with pytest.raises(ValueError, match="w.safetensors is no policy: 'datacom' of its metadata is not what tensors.save writes"):
+        tensors.load(tmp_path / "w.safetensors")
+
+
+@pytest.mark.parametrize("content, why", [(b"nothing", "header"), (BFLOAT, "bfloat16")], ids=["no safetensors", "no NumPy"])
+def test_a_file_whose_arrays_cannot_be_read_is_refused_with_the_reason(tmp_path, content, why):
+    (tmp_path / "w.safetensors").write_bytes(content)
+    with pytest.raises(ValueError, match=f"w.safetensors cannot be read as arrays of safetensors: .*{why}"):
         tensors.load(tmp_path / "w.safetensors")
 # SPDX-License-Identifier: Apache-2.0

@@ -92,4 +92,37 @@ def test_minari_reads_back_the_episodes_of_the_rows(run, tmp_path, monkeypatch):
         with pytest.raises(ValueError, match=what):
             datacom_minari.read(dataset, tmp_path / "other", "cartpole")
     assert not (tmp_path / "other").exists()
+
+
+def navigation_run(width, **options):
+    """A run of navigation with one episode of two rows, whose observations have `width` numbers."""
+    row = np.dtype([("observation", "f4", (width,)), ("next_observation", "f4", (width,)), ("action", "f4", (2,)), ("reward", "f4"), ("cost", "f4"),
+                    ("absorbing", "u1"), ("last", "u1"), *((name, "u4") for name in ("session", "environment", "episode", "step"))])
+    rows = np.zeros(2, row)
+    rows["step"], rows["last"] = [0, 1], [0, 1]
+    return types.SimpleNamespace(path="runs/nav", name="nav", task="navigation", algorithm="sac", seeds=[0], experiment={"task_options": options},
+                                 transitions=lambda member: rows)
+
+
+def test_a_minari_dataset_has_the_spaces_of_the_runs_task_options(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    dataset = datacom_minari.write(navigation_run(31, observation="robot_frame_all"), "test/nav-v0")
+    assert dataset.observation_space.shape == (31,) and dataset[0].observations.shape == (3, 31)
+    assert dataset.recover_environment().observation_space == dataset.observation_space
+    assert dataset.action_space == datacom.make("Navigation").action_space
+
+
+def test_rows_of_other_sizes_than_those_of_the_task_make_no_minari_dataset(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    with pytest.raises(ValueError, match="runs/nav: its rows have observations of 22 numbers, those of navigation with its options have 31"):
+        datacom_minari.write(navigation_run(22, observation="robot_frame_all"), "test/nav-v0")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_task_that_only_the_experiment_holds_has_unbounded_spaces(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    run = navigation_run(7, **{"[datacom.v1.text_task]": {"name": "arm"}})
+    run.task = "arm"
+    dataset = datacom_minari.write(run, "test/arm-v0")
+    assert dataset.observation_space.shape == (7,) and not dataset.observation_space.is_bounded() and dataset.action_space.shape == (2,)
 # SPDX-License-Identifier: Apache-2.0

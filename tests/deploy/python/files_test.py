@@ -1,0 +1,26 @@
+import os
+
+import pytest
+from datacom import _files
+
+
+def test_a_file_is_written_past_what_lies_under_its_temporary_name(tmp_path):
+    victim, file, planted = tmp_path / "victim", tmp_path / "file", tmp_path / "file.tmp"
+    victim.write_text("mine")
+    for plant in (lambda: planted.symlink_to(victim), lambda: os.link(victim, planted), lambda: planted.write_text("of a crash")):
+        plant()
+        _files.write(str(file), b"new")
+        assert (file.read_bytes(), file.is_symlink(), victim.read_text()) == (b"new", False, "mine")
+        assert not planted.exists()
+    planted.mkdir()
+    with pytest.raises(OSError, match="file.tmp"):
+        _files.write(str(file), b"newer")
+    assert file.read_bytes() == b"new"
+
+
+def test_a_link_stays_and_the_file_behind_it_is_replaced(tmp_path):
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to("real")
+    _files.write(str(tmp_path / "link"), b"new")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real").read_bytes() == b"new"
+# SPDX-License-Identifier: Apache-2.0
