@@ -4,12 +4,12 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/records/csv.h"
