@@ -129,7 +129,7 @@ absl::StatusOr<json> Agent::Play(uint64_t seed, const std::vector<ShieldChange>&
     FillNormal(StreamKey("demo.noise", {seed, static_cast<uint64_t>(step)}), decision.noise.data(), rule_->noise_dim());
     double moved = 0, unused = 0, by_shield = 0;
     rule_->Act(1, {decision.observation.data(), decision.noise.data(), &previous_cost, decision.memory.data()},
-               decision.action.data(), {&tally.constraint, &unused, &moved, nullptr, nullptr, &by_shield});
+               decision.action.data(), {&tally.constraint, &unused, &moved, &by_shield});
     tally.moved = std::max(tally.moved, moved);
     acts += by_shield > kShieldActs ? 1 : 0;
     const float* const executed = rule_->executed() != nullptr ? rule_->executed() : decision.action.data();
