@@ -23,6 +23,7 @@
 #include "common/config/experiment.h"
 #include "common/config/task_files.h"
 #include "common/records/archive_place.h"
+#include "common/records/message_json.h"
 #include "common/records/updates_made.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/replay_client.h"
