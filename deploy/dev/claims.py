@@ -6,6 +6,7 @@ import collections
 import functools
 import math
 import re
+import statistics
 
 from intervals import deciding_seeds, levels_of_looks, sample, welch
 from results import WINDOW, collisions, evaluated, folders, members, parts, read, result_at, rows, seed_count, steps_made
@@ -25,6 +26,7 @@ QUANTITIES = {
     "violation": "largest violation of an evaluation episode at the end",
     "success": "share of the evaluation episodes at the end that reach the goal",
     "training cost": "cost of all training episodes",
+    "late cost": "cost of the training episodes after the first 100,000 steps",
     "collisions": "share of the last training episodes that end in a collision",
     "gain": "discounted return in the adjusted region less that in the original one, last policies",
     "relief": "largest violation in the original region less that in the adjusted one, last policies",
@@ -32,6 +34,7 @@ QUANTITIES = {
 }
 
 EVALUATED = {"J": "eval_discounted_return", "cost": "eval_sum_cost", "violation": "eval_max_violation", "success": "eval_success_rate"}
+COSTS = {"training cost": 0, "late cost": 100_000}  # of the training episodes after so many steps
 PLAYED = {"gain": ("discounted_return", 1), "relief": ("max_violation", -1), "cost relief": ("sum_cost", -1)}  # column of regions.csv
 
 # first, second: (entry, label of a sweep's setting or ""). relation: "more", "less" or "alike", of the first to the second.
@@ -145,6 +148,11 @@ CLAIMS = [
 ]
 
 
+# Not the paper's: what a training of each baseline that is told nothing costs beside one of D-ATACOM.
+COMPARED = {"air_hockey": ("sac", "lag_sac", "wcsac", "ppo_lag", "rcpo", "cbf_sac", "safe_layer_td3"), "cartpole": ("sac", "lag_sac", "wcsac", "ppo_lag", "rcpo"),
+            "navigation": ("sac", "lag_sac", "wcsac", "ppo_lag", "rcpo")}
+
+
 class Records:
     """The values of quantities from the records below a results' folder."""
 
@@ -207,8 +215,9 @@ class Records:
         found = evaluated(member.progress)
         if quantity == "mean J":
             return mean([row for row in found if int(row["env_steps"]) <= steps], "eval_discounted_return")
-        if quantity == "training cost":
-            return sum(float(row["sum_cost"]) for row in member.episodes if int(row["env_steps"]) <= steps) if member.episodes else None
+        if quantity in COSTS:
+            own = [float(row["sum_cost"]) for row in member.episodes if COSTS[quantity] < int(row["env_steps"]) <= steps]
+            return sum(own) if member.episodes else None
         if quantity in PLAYED:
             original, adjusted = (self.played(member, name) for name in ("original", "adjusted"))
             column, sign = PLAYED[quantity]
@@ -311,6 +320,10 @@ def needed(counted):
     return min(refuting) if refuting else None if None in others else max(others)
 
 
+def seeds_word(seeds):
+    return "-" if seeds is None else f"> {MOST_NEEDED}" if seeds > MOST_NEEDED else str(seeds)
+
+
 def page(found):
     """What is between the markers of the page: the verdicts."""
     counts = collections.Counter(verdict for _, verdict, _ in found)
@@ -322,9 +335,33 @@ def page(found):
     for each, verdict, counted in found:
         steps = "; ".join(dict.fromkeys(one.steps for one in counted if one.steps != "-")) or "-"
         seeds = needed(counted) if verdict == "undecided" else None
-        seeds = "-" if seeds is None else f"> {MOST_NEEDED}" if seeds > MOST_NEEDED else seeds
-        lines.append(f"| {each.sentence} | {each.task}, {each.place} | {steps} | {verdict} | {seeds} |")
+        lines.append(f"| {each.sentence} | {each.task}, {each.place} | {steps} | {verdict} | {seeds_word(seeds)} |")
     return "\n".join(lines) + "\n\n"
+
+
+def times_as_much(comparison, records):
+    """How many times D-ATACOM's cost the other method's is, and whether the seeds decide it; "-" without records or without a cost."""
+    one = judged(comparison, records)
+    if one.verdict == "no records":
+        return "-"
+    ours, other = (statistics.mean(records.values(group, comparison.quantity, steps))
+                   for group, steps in zip((comparison.first, comparison.second), records.steps(comparison)))
+    if ours == 0:
+        return "-"
+    word = {"holds": "more", "does not hold": "less"}.get(one.verdict) or f"undecided, {seeds_word(one.needed)} seeds"
+    return f"{other / ours:,.{int(other < 9.95 * ours)}f}: {word}"
+
+
+def training_costs(listed, results):
+    """The rows of a table: what a training of the other methods costs, D-ATACOM's being 1, at equal steps."""
+    records, lines = Records(listed, results), []
+    for task, others in COMPARED.items():
+        for quantity, words in (("training cost", "all"), ("late cost", f"after {COSTS['late cost']:,}")):
+            comparisons = compare(quantity, "less", f"{task}/datacom", *of(task, *others))
+            cells = [times_as_much(each, records) for each in comparisons] if f"{task}/datacom" in records.entries else []
+            lines.append([task, words, *cells, *["-"] * (len(COMPARED["air_hockey"]) - len(cells))])
+    titles = [records.entries[name].title if (name := f"air_hockey/{other}") in records.entries else other for other in COMPARED["air_hockey"]]
+    return ["task", "steps", *titles], lines
 
 
 def arithmetic(found):

@@ -160,6 +160,18 @@ class Page(unittest.TestCase):
         self.assertIn("training cost of a/one more than a/two: 10 (3 seeds) and 4 (3 seeds) at 300,000 steps",
                       self.judged("training cost", "more", listed)[1])
 
+    def test_costs_of_training_are_compared_in_whole_and_after_the_first_steps(self):
+        listed = [self.leave(f"air_hockey/{name}", [[0, 0]] * 3) for name in ("datacom", "sac")]
+        for entry, late in zip(listed, (2, 8)):
+            with open(os.path.join(self.results, *entry.name.split("/"), "episodes.csv"), "w", encoding="utf-8") as file:
+                file.write("member,episodes,env_steps,length,sum_cost\n" + "".join(
+                    f"{member},1,100000,9,{4 + 9 * member}\n{member},1,300000,9,{late}\n" for member in range(3)))
+        headings, lines = claims.training_costs(listed, self.results)
+        self.assertEqual(headings[:4], ["task", "steps", "air_hockey/sac", "lag_sac"])
+        # In whole 6, 15, 24 and 12, 21, 30; after 100,000 steps 2 and 8.
+        self.assertEqual(lines[1][:4], ["air_hockey", "after 100,000", "4.0: more", "-"])
+        self.assertTrue(lines[0][2].startswith("1.4: undecided, "), lines)
+
     def test_seeds_that_were_added_count_and_widen_the_interval(self):
         one = self.leave("a/one", [[0, 2], [0, 2.5], [0, 3]])
         two = self.leave("a/two", [[0, 1], [0, 2], [0, 3], [0, 2]])

@@ -96,7 +96,7 @@ class ResultsTablesTest(unittest.TestCase):
         self.tables()
         self.assertIn("| One | 7,000 | 3 | 2.0 ± 2.5 | 1.00 ± 0.00 | 10 ± 25 | 1,100 ± 2,484 |", self.lines())
         everything = self.all_lines()
-        self.assertIn("| One | 7,000 | 3 | 2.0 ± 2.5 | 0.50 ± 0.00 | 10 ± 25 | 1.00 ± 0.00 | 1,100 ± 2,484 | 0.50 ± 0.62 |", everything)
+        self.assertIn("| One | 7,000 | 3 | 2.0 ± 2.5 | 0.50 ± 0.00 | 10 ± 25 | 1.00 ± 0.00 | 0.50 ± 0.62 | 1,100 ± 2,484 |", everything)
         self.assertIn("| a 486, 1 processors | abc | 1 | 7.0 |", everything)
 
     def test_one_member_has_no_interval_and_a_diverged_one_is_counted(self):
@@ -112,7 +112,7 @@ class ResultsTablesTest(unittest.TestCase):
         self.leave("cartpole/one", [[1] * 5] * 3)
         lines = self.all_lines()
         self.assertTrue(self.row_of("One", lines)[0].endswith("| - |"), lines)
-        self.assertTrue(self.row_of("Two", lines)[0].endswith("| 0.250 | 0.400 |"), lines)
+        self.assertTrue(self.row_of("Two", lines)[0].endswith("| 0.250 | 100 | 0.400 |"), lines)
         self.assertEqual([line.count("shield acts") for line in lines if line.startswith("| method |")], [1, 0])
 
     def test_the_shield_has_a_table_of_the_same_policies_with_and_without_it(self):
@@ -215,9 +215,24 @@ class ResultsTablesTest(unittest.TestCase):
         self.write("navigation/two/experiment.textproto", "members {\n  seed: 0\n}\n")
         self.write("navigation/two/progress.csv", PROGRESS + "0,0,0,950000,1,25,-100,0,0,0,ok\n0,0,1,1000000,1,25,-120,0,0,0,ok\n")
         lines = self.all_lines()
-        self.assertIn("| method | J at 250,000 | at 500,000 | at 1,000,000 | collided at 250,000 | at 500,000 | at 1,000,000 |", lines)
-        self.assertEqual(self.row_of("One", lines)[1], "| One | -310 ± 64 | - | - | 0.25 ± 0.00 | - | - |")
-        self.assertEqual(self.row_of("Two", lines)[0], "| Two | 1,000,000 | 1 | -110 | 0.000 | 0.000 | 0.000 | - | - | - | - |")
+        at = "at 250,000 | at 500,000 | at 1,000,000 |"
+        self.assertIn(f"| method | J {at} training cost {at} collided {at}", lines)
+        self.assertEqual(self.row_of("One", lines)[1], "| One | -310 ± 64 | - | - | 0.00 ± 0.00 | - | - | 0.25 ± 0.00 | - | - |")
+        self.assertEqual(self.row_of("Two", lines)[0], "| Two | 1,000,000 | 1 | -110 | 0.000 | 0.000 | 0.000 | - | - | - | - | - |")
+
+    def test_the_cost_of_a_training_is_that_of_steps_that_its_table_has_in_common(self):
+        # Of 1 an episode, by 100,000 steps 2, then up to 1,000,000 two more; one that goes on has none beyond. A shorter one has no second part.
+        self.write("entries.csv", "verb,name,seeds,steps,title\n" + "".join(f"train,air_hockey/{name},0,{steps},{name}\n" for name, steps in
+                                                                            (("long", 2000000), ("middle", 1000000), ("short", 200000))))
+        for name, steps in (("long", 2000000), ("middle", 1000000), ("short", 200000)):
+            self.write(f"air_hockey/{name}/experiment.textproto", "members {\n  seed: 0\n}\n")
+            self.write(f"air_hockey/{name}/progress.csv", PROGRESS + f"0,0,0,{steps},1,25,1,0,0,0,ok\n")
+            self.write(f"air_hockey/{name}/episodes.csv", EPISODES + "".join(
+                f"0,1,{end},9,0,0,0,1,0\n" for end in (50000, 100000, 100001, 1000000, 1000001, 2000000) if end <= steps))
+        self.tables()
+        self.assertIn("| cost of training to 100,000 | from there to 1,000,000 |", self.read("docs/results.md"))
+        self.assertEqual([self.row_of(name)[0].split("|")[-3:-1] for name in ("long", "middle", "short")],
+                         [[" 2.00 ", " 2.00 "], [" 2.00 ", " 2.00 "], [" 2.00 ", " - "]])
 
     def test_methods_with_fewer_steps_are_not_compared(self):
         self.leave("air_hockey/one", [[1] * 5] * 3)
@@ -244,7 +259,7 @@ class ResultsTablesTest(unittest.TestCase):
         self.tables()
         self.assertEqual(self.read("README.md").splitlines(), [
             "Text before.", "", "<!-- tables: written by deploy/dev/results_tables -->", "",
-            "| method | success | cost sum in training |",
+            "| method | success | cost of the first tenth |",
             "|---|---:|---:|",
             "| D-ATACOM | 1.00 ± 0.00 | 1,100 ± 2,484 |",
             "| SAC | 1.00 ± 0.00 | 1,100 ± 2,484 |", "",
