@@ -94,15 +94,15 @@ class ResultsTablesTest(unittest.TestCase):
         # In training 100, 1100, 2100: 1100 and 2484; largest 0.25, 0.5, 0.75: 0.5 and 0.621.
         self.leave("air_hockey/one", [[9, 9, 0, 1, 2], [2] * 5, [9, 9, 3, 1, 5]])
         self.tables()
-        self.assertIn("| One | 7,000 | 3 | 2.0 ± 2.5 | 1.00 ± 0.00 | 10 ± 25 | 1,100 ± 2,484 |", self.lines())
+        self.assertIn("| One | 7,000 | 3 | - | 2.0 ± 2.5 | 1.00 ± 0.00 | 10 ± 25 | 1,100 ± 2,484 |", self.lines())
         everything = self.all_lines()
-        self.assertIn("| One | 7,000 | 3 | 2.0 ± 2.5 | 0.50 ± 0.00 | 10 ± 25 | 1.00 ± 0.00 | 0.50 ± 0.62 | 1,100 ± 2,484 |", everything)
+        self.assertIn("| One | 7,000 | 3 | - | 2.0 ± 2.5 | 0.50 ± 0.00 | 10 ± 25 | 1.00 ± 0.00 | 0.50 ± 0.62 | 1,100 ± 2,484 |", everything)
         self.assertIn("| a 486, 1 processors | abc | 1 | 7.0 |", everything)
 
     def test_one_member_has_no_interval_and_a_diverged_one_is_counted(self):
         self.leave("air_hockey/two", [[-1.25] * 5], status="diverged")
         self.tables()
-        self.assertIn("| Two | 7,000 | 1 (1 diverged) | -1.25 | 1.00 | 0.000 | 100 |", self.lines())
+        self.assertIn("| Two | 7,000 | 1 (1 diverged) | - | -1.25 | 1.00 | 0.000 | 100 |", self.lines())
 
     def test_the_shield_has_a_column_where_a_method_of_the_task_records_it(self):
         self.leave("air_hockey/one", [[1] * 5] * 3)
@@ -130,24 +130,39 @@ class ResultsTablesTest(unittest.TestCase):
         self.assertEqual(self.row_of("One (Air hockey)"), ["| One (Air hockey) | 6.0 ± 2.5 | 5.00 ± 0.00 | 0.8 ± 1.9 | 2.0 ± 5.0 | 1 of 3 | 0.50 ± 0.00 |"])
         self.assertEqual(self.read("docs/results.md").count("## With and without the shield"), 1)
 
-    def test_recipes_have_a_table_of_their_own(self):
-        self.write("entries.csv", ENTRIES + "train,air_hockey/limits_known,0,7000,Known\n")
+    def test_what_is_told_more_has_a_table_of_its_own(self):
+        self.write("entries.csv", ENTRIES + "train,air_hockey/limits,0,7000,Known\n")
         self.leave("air_hockey/one", [[1] * 5] * 3)
-        self.leave("air_hockey/limits_known", [[2] * 5])
+        self.leave("air_hockey/two", [[1] * 5])
+        self.leave("air_hockey/limits", [[2] * 5])
+        head = 'name: "a"\nalgorithm: "datacom"\nhyper {\n  cost_budget: 2.5\n}\n'
+        for name, more in (("one", ""), ("two", 'task_options {\n  action_repeat: 5\n}\n'),
+                           ("limits", 'constraints {\n  known: "end_effector"\n  known: "wall"\n}\ndemonstrations {\n}\n')):
+            path = f"air_hockey/{name}/experiment.textproto"
+            self.write(path, head + more + self.read(path))
         self.tables()
         page = self.read("docs/results.md")
-        self.assertLess(page.index("| One |"), page.index("## This project's recipes"))
+        self.assertLess(page.index("| One |"), page.index("## Told the constraint or shown the task"))
+        self.assertIn("| One | 7,000 | 3 | 2.5 | 1.00", page)
+        self.assertIn("| Two, 5 steps a decision | 7,000 | 1 |", page)
         self.assertEqual(self.row_of("Known"), [])
-        self.assertEqual(self.row_of("Known (Air hockey)"), ["| Known (Air hockey) | 7,000 | 1 | 2.00 | 1.00 | 0.000 | 100 |"])
+        self.assertEqual(self.row_of("Known (Air hockey)"),
+                         ["| Known (Air hockey) | 7,000 | 1 | 2.5 | 2.00 | 1.00 | 0.000 | 100 | end effector, wall, demonstrations |"])
+        path = "air_hockey/limits/experiment.textproto"
+        self.write(path, self.read(path).replace('"datacom"', '"atacom_fi"'))
+        self.tables()
+        self.assertTrue(self.row_of("Known (Air hockey)")[0].endswith("| the constraint, demonstrations |"))
 
     def test_a_sweep_has_one_row_per_setting_over_all_populations(self):
         self.write("air_hockey/three/populations.txt", "a\nb\n")
         self.leave("air_hockey/three/a", [[1] * 5, [4] * 5], labels=["low", r"the world\'s"])
         self.leave("air_hockey/three/b", [[3] * 5], labels=["low"])
+        path = "air_hockey/three/b/experiment.textproto"
+        self.write(path, "hyper {\n  cost_budget: 9\n}\n" + self.read(path).replace("  label", "  hyper {\n    cost_budget: 4\n  }\n  label"))
         lines = self.all_lines()
         self.assertIn("**Three**", lines)
-        self.assertTrue(any(line.startswith("| low | 7,000 | 2 | 2 ± 13 |") for line in lines), lines)
-        self.assertTrue(any(line.startswith("| the world's | 7,000 | 1 | 4.00 |") for line in lines), lines)
+        self.assertTrue(any(line.startswith("| low | 7,000 | 2 | - | 2 ± 13 |") for line in lines), lines)
+        self.assertTrue(any(line.startswith("| the world's | 7,000 | 1 | - | 4.00 |") for line in lines), lines)
         self.assertIn("| a 486, 1 processors | abc | 1 | 14.0 |", lines)  # 7 hours each, one after the other
 
     def test_the_page_lists_the_missing_entries(self):
@@ -164,7 +179,7 @@ class ResultsTablesTest(unittest.TestCase):
         self.write("entries.csv", ENTRIES.replace("one,0-2,7000", "one,0-2,1000000"))
         self.leave("air_hockey/one", [[1] * 5] * 3)
         self.tables()
-        self.assertTrue(any(line.startswith("| One | 7,000 | 3 |") for line in self.lines()))
+        self.assertTrue(any(line.startswith("| One | 7,000 | 3 | - |") for line in self.lines()))
         self.assertIn("- `air_hockey/one` (One): seeds 0-2, 1,000,000 steps", self.lines())
 
     def test_check_fails_when_page_and_records_differ_and_changes_nothing(self):
@@ -174,7 +189,7 @@ class ResultsTablesTest(unittest.TestCase):
         self.tables()
         self.tables("--check")
         written = self.read("docs/results.md")
-        self.write("docs/results.md", written.replace("7,000 | 3 | 1", "7,000 | 3 | 2"))
+        self.write("docs/results.md", written.replace("7,000 | 3 | - | 1", "7,000 | 3 | - | 2"))
         self.assertIn("a page differs from the records", self.tables("--check", code=1))
         self.write("docs/results.md", written)
         self.leave("air_hockey/one", [[1.5] * 5] * 3)
@@ -199,7 +214,7 @@ class ResultsTablesTest(unittest.TestCase):
         # 500 control steps are 250 decisions: of the early four only the 30 steps are fewer.
         self.navigate(self.COLLISIONS, experiment="task_options {\n  action_repeat: 2\n}\n")
         lines = self.all_lines()
-        self.assertTrue(self.row_of("One", lines)[0].endswith("| 0.25 ± 0.00 | 0.25 ± 0.00 |"), lines)
+        self.assertTrue(self.row_of("One, 2 steps a decision", lines)[0].endswith("| 0.25 ± 0.00 | 0.25 ± 0.00 |"), lines)
 
     def test_collisions_are_unknown_of_merged_episodes_several_lanes_and_another_horizon(self):
         for arguments in ({"episodes": [(2, end, length) for _, end, length in self.COLLISIONS]},
@@ -218,7 +233,7 @@ class ResultsTablesTest(unittest.TestCase):
         at = "at 250,000 | at 500,000 | at 1,000,000 |"
         self.assertIn(f"| method | J {at} training cost {at} collided {at}", lines)
         self.assertEqual(self.row_of("One", lines)[1], "| One | -310 ± 64 | - | - | 0.00 ± 0.00 | - | - | 0.25 ± 0.00 | - | - |")
-        self.assertEqual(self.row_of("Two", lines)[0], "| Two | 1,000,000 | 1 | -110 | 0.000 | 0.000 | 0.000 | - | - | - | - | - |")
+        self.assertEqual(self.row_of("Two", lines)[0], "| Two | 1,000,000 | 1 | - | -110 | 0.000 | 0.000 | 0.000 | - | - | - | - | - |")
 
     def test_the_cost_of_a_training_is_that_of_steps_that_its_table_has_in_common(self):
         # Of 1 an episode, by 100,000 steps 2, then up to 1,000,000 two more; one that goes on has none beyond. A shorter one has no second part.
