@@ -30,19 +30,6 @@ def student_t(freedom, level=0.95):
     return native_student_t()(freedom, level)
 
 
-def spent(share):
-    """The error that the spending function of Lan and DeMets for bounds like O'Brien and Fleming's allows up to a share of all seeds, of 5 % in all."""
-    normal = statistics.NormalDist()
-    return 2 - 2 * normal.cdf(normal.inv_cdf(0.975) / math.sqrt(min(share, 1)))
-
-
-def levels_of_looks(counts, whole):
-    """The level of the intervals of each look at a comparison, None for a look that decides nothing; counts: the seeds of the smaller group at each
-    look. The first look may err with 5 %. The later ones may err with 5 % together: each with what its seeds add to `spent`."""
-    added = [spent(after / whole) - spent(before / whole) for before, after in zip(counts, counts[1:])]
-    return [0.95, *(1 - error if error > 0 else None for error in added)]
-
-
 def sample(values):
     """The Sample of one value or more. `statistics` is exact, so that equal values have no variance."""
     return Sample(statistics.mean(values), statistics.variance(values) if len(values) > 1 else math.nan, len(values))

@@ -27,6 +27,11 @@ def entries(results=RESULTS):
         return [Entry(row["verb"], row["name"], row["seeds"], int(row["steps"]), row["title"]) for row in csv.DictReader(file)]
 
 
+def planned_looks(results=RESULTS):
+    """{claim: the seeds of each group at its planned second look}, which `reproduce --until-decided` writes before it trains."""
+    return {row["claim"]: int(row["seeds"]) for row in rows(read(results, "looks.csv"))}
+
+
 def read(folder, name):
     """The text of a file, or of NAME.xz or NAME.gz; "" when none exists."""
     try:
