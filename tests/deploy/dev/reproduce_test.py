@@ -351,6 +351,10 @@ train,cartpole/datacom,0-12,2000,"D-ATACOM, paper"
         plan = self.decide(self.UNDECIDED, "--plan").splitlines()
         self.assertEqual([line.split()[:3] for line in plan[:-1]],
                          [["cartpole/sac+12-14", "seeds", "12-14"], ["cartpole/datacom+13-14", "seeds", "13-14"]])
+        self.assertEqual(self.reproduce("--status").splitlines()[3:], [
+            "cartpole-sac-return          undecided, seeds needed: 15, about 0.0 h to its second look",
+            "about 0.0 h to all second looks, one entry at a time"])
+        self.assertEqual(len(self.reproduce("--status", "cartpole/sac").splitlines()), 1)
 
     def test_a_killed_reproduce_drains_its_training(self):
         process = self.start_one_that_waits()
