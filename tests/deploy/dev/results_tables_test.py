@@ -104,6 +104,20 @@ class ResultsTablesTest(unittest.TestCase):
         self.tables()
         self.assertIn("| Two | 7,000 | 1 (1 diverged) | - | -1.25 | 1.00 | 0.000 | 100 |", self.lines())
 
+    def test_critics_that_ran_away_are_counted_by_status_and_by_temperature_over_all_results(self):
+        self.leave("air_hockey/two", [[1] * 5], status="runaway")
+        self.leave("air_hockey/one", [[1] * 5] * 3)
+        for member, alphas in enumerate(((0.01, 0.2, 0.31), (0.001, 0.09, 0.02), (0.5, 0.01, 0.31))):  # over 0.1 and thirty times the smallest before
+            epochs = "".join(f"{member},{member},{epoch},{7000},1,25,1,0.5,0,1,{alpha},ok\n" for epoch, alpha in enumerate(alphas))
+            self.write("air_hockey/one/progress.csv", (self.read("air_hockey/one/progress.csv") if member else PROGRESS.replace("status", "alpha,status")) + epochs)
+        self.tables()
+        self.assertIn("| One | 7,000 | 3 (2 runaway) |", self.read("docs/results.md"))
+        self.assertIn("\n3 of the 4 seeds of all methods and sweeps.\n", self.read("docs/results.md"))
+        self.write("safety_gymnasium/entries.csv", "verb,name,seeds,steps,title\ntrain,hopper/rcpo,0-2,7000,RCPO\n")
+        self.leave("safety_gymnasium/hopper/rcpo", [[1] * 5] * 3, status="runaway")
+        self.tables()
+        self.assertIn("sweeps, 3 of 3 in Safety-Gymnasium.\n", self.read("docs/results.md"))
+
     def test_the_shield_has_a_column_where_a_method_of_the_task_records_it(self):
         self.leave("air_hockey/one", [[1] * 5] * 3)
         self.leave("air_hockey/two", [[1] * 5])
