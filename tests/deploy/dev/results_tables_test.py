@@ -110,7 +110,8 @@ class ResultsTablesTest(unittest.TestCase):
         self.leave("air_hockey/one", [[1] * 5] * 3)
         for member, alphas in enumerate(((0.01, 0.2, 0.31), (0.001, 0.09, 0.02), (0.5, 0.01, 0.31))):  # over 0.1 and thirty times the smallest before
             epochs = "".join(f"{member},{member},{epoch},{7000},1,25,1,0.5,0,1,{alpha},ok\n" for epoch, alpha in enumerate(alphas))
-            self.write("air_hockey/one/progress.csv", (self.read("air_hockey/one/progress.csv") if member else PROGRESS.replace("status", "alpha,status")) + epochs)
+            before = self.read("air_hockey/one/progress.csv") if member else PROGRESS.replace("status", "alpha,status")
+            self.write("air_hockey/one/progress.csv", before + epochs)
         self.tables()
         self.assertIn("| One | 7,000 | 3 (2 runaway) |", self.read("docs/results.md"))
         self.assertIn("\n3 of the 4 seeds of all methods and sweeps.\n", self.read("docs/results.md"))
