@@ -109,6 +109,27 @@ def result_at(found, column, steps=None):
     return sum(values) / len(values) if values else None
 
 
+def ran_away(progress):
+    """Whether a member's critic ran away at any time: by its status, or by the temperature's rule (learner/member_watch.h), which older records lack."""
+    least = None
+    for row in progress:
+        if row.get("status") == "runaway":
+            return True
+        alpha = float(row.get("alpha") or "nan")
+        if not alpha > 0:
+            continue
+        if least is not None and alpha > 0.1 and alpha > 30 * least:
+            return True
+        least = alpha if least is None else min(least, alpha)
+    return False
+
+
+def runaways(results=RESULTS):
+    """(members whose critic ran away, all members) of a results' folder."""
+    found = [ran_away(member.rows) for entry in entries(results) for copy in folders(entry, results) for member in members(copy) if member.rows]
+    return sum(found), len(found)
+
+
 def steps_made(folder):
     """The fewest environment steps that any member of the folder has made."""
     return min((int(member.rows[-1]["env_steps"]) if member.rows else 0 for member in members(folder)), default=0)

@@ -234,7 +234,8 @@ class Page(unittest.TestCase):
         found = claims.judge_all([self.leave("cartpole/rcpo", [[0, 30], [0, 31], [0, 32]]),
                                   self.leave("cartpole/datacom", [[0, 20], [0, 21], [0, 22]])], self.results)
         page = claims.page(found)
-        self.assertIn(f"**1 holds, 1 does not hold, 0 undecided, 0 not decidable with 25 seeds, {len(claims.CLAIMS) - 2} no records**, of {len(claims.CLAIMS)} claims.", page)
+        self.assertIn("**1 holds, 1 does not hold, 0 undecided, 0 not decidable with 25 seeds, "
+                      f"{len(claims.CLAIMS) - 2} no records**, of {len(claims.CLAIMS)} claims.", page)
         self.assertIn("| RCPO reaches a higher return than D-ATACOM. | CartPole, section 4 | 300,000 | holds | - |", page)
         self.assertIn("31 (3 seeds) and 21 (3 seeds)", claims.arithmetic(found))
         self.assertEqual([claims.verdict_of([claims.Judgement("undecided", "", needed=seeds)]) for seeds in (None, 25, 26, math.inf)],

@@ -2,6 +2,7 @@
 import csv
 import lzma
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -104,6 +105,21 @@ class ResultsTablesTest(unittest.TestCase):
         self.tables()
         self.assertIn("| Two | 7,000 | 1 (1 diverged) | - | -1.25 | 1.00 | 0.000 | 100 |", self.lines())
 
+    def test_critics_that_ran_away_are_counted_by_status_and_by_temperature_over_all_results(self):
+        self.leave("air_hockey/two", [[1] * 5], status="runaway")
+        self.leave("air_hockey/one", [[1] * 5] * 3)
+        for member, alphas in enumerate(((0.01, 0.2, 0.31), (0.001, 0.09, 0.02), (0.5, 0.01, 0.31))):  # over 0.1 and thirty times the smallest before
+            epochs = "".join(f"{member},{member},{epoch},{7000},1,25,1,0.5,0,1,{alpha},ok\n" for epoch, alpha in enumerate(alphas))
+            before = self.read("air_hockey/one/progress.csv") if member else PROGRESS.replace("status", "alpha,status")
+            self.write("air_hockey/one/progress.csv", before + epochs)
+        self.tables()
+        self.assertIn("| One | 7,000 | 3 (2 runaway) |", self.read("docs/results.md"))
+        self.assertIn("\n3 of the 4 seeds of all methods and sweeps.\n", self.read("docs/results.md"))
+        self.write("safety_gymnasium/entries.csv", "verb,name,seeds,steps,title\ntrain,hopper/rcpo,0-2,7000,RCPO\n")
+        self.leave("safety_gymnasium/hopper/rcpo", [[1] * 5] * 3, status="runaway")
+        self.tables()
+        self.assertIn("sweeps, 3 of 3 in Safety-Gymnasium.\n", self.read("docs/results.md"))
+
     def test_the_shield_has_a_column_where_a_method_of_the_task_records_it(self):
         self.leave("air_hockey/one", [[1] * 5] * 3)
         self.leave("air_hockey/two", [[1] * 5])
@@ -127,7 +143,7 @@ class ResultsTablesTest(unittest.TestCase):
                    "0,on,100,5,1,0,0,0.5\n0,off,100,5,4,0,0,0.5\n1,on,100,6,1.5,0,0,0.5\n1,off,100,5,2,0,0,0.5\n"
                    "2,on,100,7,0,0,0,0.5\n2,off,100,5,0,0,0,0.5\n")
         self.tables()
-        self.assertEqual(self.row_of("One (Air hockey)"), ["| One (Air hockey) | 6.0 ± 2.5 | 5.00 ± 0.00 | 0.8 ± 1.9 | 2.0 ± 5.0 | 1 of 3 | 0.50 ± 0.00 |"])
+        self.assertEqual(self.row_of("One (Air hockey)"), ["| One (Air hockey) | 6.0 ± 2.5 | 5.00 ± 0.00 | 0.8 ± 1.9 | 2.0 ± 5.0 | 1 of 3 | 1.3 to 4.0 | 0.50 ± 0.00 |"])
         self.assertEqual(self.read("docs/results.md").count("## With and without the shield"), 1)
 
     def test_what_is_told_more_has_a_table_of_its_own(self):
@@ -171,7 +187,7 @@ class ResultsTablesTest(unittest.TestCase):
         page = self.read("docs/results.md")
         self.assertTrue(page.startswith("Text before.\n") and page.endswith("-->\nText after.\n"), page)
         self.assertIn("## CartPole\n\nNo method has been trained yet.\n", page)
-        self.assertEqual(page[page.index("## Still to come"):].split("\n\n")[1].splitlines(), [
+        self.assertEqual(page[page.index("and what is still to come"):].split("\n\n")[2].splitlines(), [
             "- `air_hockey/two` (Two): seeds 0, 7,000 steps", "- `air_hockey/three` (Three): seeds 0-1, 7,000 steps",
             "- `cartpole/one` (One): seeds 0-2, 7,000 steps"])
 
@@ -310,8 +326,17 @@ class CollisionsTest(unittest.TestCase):
 class PageTest(unittest.TestCase):
     def test_the_page_stays_one_that_is_read(self):
         with open(os.path.join(SOURCE, "docs/results.md"), encoding="utf-8") as file:
-            text = file.read().split("<!-- tables")[0]
-        self.assertLessEqual(len(text.splitlines()), 75)
+            text = file.read()
+        self.assertLessEqual(len(text.splitlines()), 150)
+        anchors = {re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-") for title in re.findall("^## (.*)$", text, re.M)}
+        questions = [part for part in re.split("^## ", text, flags=re.M) if part.splitlines()[0].endswith("?")]
+        self.assertEqual(len(questions), 4)
+        for question in questions:  # figure, table, what would change our mind; no figure that is not from the records
+            self.assertRegex(question, r"!\[[^]]*\]\(figures/")
+            self.assertLessEqual({name for name in re.findall(r"\(#(.*?)\)", question)}, anchors)
+            self.assertIn("](#", question)
+            self.assertIn("*What would change our mind:*", question)
+            self.assertLessEqual(set(re.findall(r"(?<![\w-])\d[\d,.]*(?!\w)", question)), {"100,000", "100"}, question)
 
 
 class EntriesTest(unittest.TestCase):

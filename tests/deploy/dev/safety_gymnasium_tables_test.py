@@ -63,6 +63,17 @@ class SafetyGymnasiumTablesTest(unittest.TestCase):
         self.assertIn("Not yet run here: all methods.", page)
         self.assertTrue(page.startswith("Before.") and page.endswith("After.\n"))
 
+    def test_violating_steps_in_training_are_counted_up_to_the_same_steps(self):
+        self.record("hopper/ppo_lag", [HEAD, "0,200000,3600,1,20,4,2,4", "1,200000,3600,1,25,9,1,3"])
+        self.record("hopper/rcpo", [HEAD, "0,200000,3600,1,20,4,1,5", "1,200000,3600,1,25,9,1,5", "0,400000,3600,1,20,4,9,9", "1,400000,3600,1,25,9,9,9"])
+        page = self.tables()
+        self.assertIn("| in training to 200,000, a seed |", page)
+        self.assertIn("| **RCPO** | 400,000 | 2 | 22 ± 4 | 6.5 ± 3.5 | 5 ± 0 |", page)
+
+    def test_seeds_whose_critic_ran_away_are_counted(self):
+        self.record("hopper/ppo_lag", [HEAD + ",status", "0,200000,3600,1,20,4,1,4,ok", "1,150000,1800,1,25,9,1,3,runaway", "1,200000,3600,1,25,9,1,3,ok"])
+        self.assertIn("| **PPOLag** | 200,000 | 2 (1 runaway) |", self.tables())
+
     def test_a_signed_cost_is_no_number_of_steps_unless_steps_were_counted(self):
         lines = ["0,200000,360,10,4,0.5,1,0.25", "1,200000,360,10,6,0.5,1,0.25"]
         self.record("swimmer/datacom", [HEAD, *lines])
