@@ -81,7 +81,7 @@ int RunRole(int argc, char** argv, const Role& role) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return CheckStandardOutput(app.exit(error) == 0 ? kExitOk : kExitUsage);
+    return RunWatched([&] { return app.exit(error) == 0 ? kExitOk : kExitUsage; });
   }
   if (!role.flags->healthcheck.empty()) {
     const absl::Status health = AnswerHealth(role);

@@ -69,8 +69,10 @@ TEST(TrainCommandTest, TheCommandNamesTheRunAndEveryOptionThatWasGiven) {
 }
 
 TEST(TrainCommandTest, TheCommandsForOtherMachinesAndForAResumeLoadThePluginsOfThisOne) {
+  BatchOptions batch;
+  batch.program = "datacom";
   ::setenv(kPluginsVariable, ":/p/my plug.so:/q.so", /*overwrite=*/1);
-  EXPECT_EQ(TrainCommand({}, {}, "/r", 500),
+  EXPECT_EQ(TrainCommand(batch, {}, "/r", 500),
             "datacom train --resume --no-film --run-dir /r --steps 500 --plugin '/p/my plug.so' --plugin /q.so "
             "--stall-minutes 10");
   EXPECT_EQ(ResumeCommand("my run", {}),
