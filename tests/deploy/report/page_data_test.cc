@@ -13,7 +13,7 @@ namespace {
 
 using datacom::testing::IsOk;
 
-constexpr char kProgress[] =
+constexpr char kRecords[] =
     "member,seed,epoch,env_steps,updates,wall_seconds,eval_return,delta,status\n"
     "0,5,0,0,0,0,10,6,ok\n"
     "1,6,0,0,0,0,14,6,ok\n"
@@ -25,7 +25,7 @@ class PageDataTest : public ::testing::Test {
  protected:
   PageDataTest() {
     WriteExperiment("datacom");
-    Write("progress.csv", kProgress);
+    Write("progress.csv", kRecords);
   }
   void Write(const std::string& name, const std::string& content) { std::ofstream(folder_ / name) << content; }
   void WriteExperiment(const std::string& algorithm) {
