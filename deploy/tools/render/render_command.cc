@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -40,7 +39,6 @@ using nlohmann::json;
 
 constexpr int kFrameWidth = 960, kFrameHeight = 540, kCellWidth = 480, kCellHeight = 270;
 constexpr int kMaxSide = 4096, kMaxFrames = 36;
-constexpr std::chrono::seconds kProgressPeriod{1};
 
 absl::Status CheckRange(const char* option, int value, int low, int high) {
   if (value >= low && value <= high) return absl::OkStatus();
@@ -80,35 +78,6 @@ double FramesPerSecond(const RenderCommand& command, uint32_t last, double contr
   return std::min(command.fps, 1 / (stride * control_dt));
 }
 
-// How far a film is, on a terminal: one line on standard error, which is drawn again every second and erased at the
-// end.
-class FilmProgress {
- public:
-  explicit FilmProgress(size_t frames) : frames_(frames) {}
-  ~FilmProgress() {
-    if (shown_) std::fputs("\r\x1b[K", stderr);
-  }
-  FilmProgress(const FilmProgress&) = delete;
-  FilmProgress& operator=(const FilmProgress&) = delete;
-
-  void Add() {
-    ++done_;
-    const Clock::Time now = Clock::Real().Now();
-    if (!terminal_ || now - said_ < kProgressPeriod) return;
-    said_ = now;
-    shown_ = true;
-    std::fputs(absl::StrCat("\rframe ", done_, " of ", frames_).c_str(), stderr);
-    std::fflush(stderr);
-  }
-
- private:
-  const size_t frames_;
-  const bool terminal_ = ::isatty(STDERR_FILENO) == 1;
-  Clock::Time said_ = Clock::Real().Now();
-  size_t done_ = 0;
-  bool shown_ = false;
-};
-
 absl::Status WriteFilm(const RenderCommand& command, std::ostream* out) {
   RETURN_IF_ERROR(CheckFilm(command));
   ASSIGN_OR_RETURN(const Film::Look look, LookOf(command, /*sheet=*/false));
@@ -120,13 +89,14 @@ absl::Status WriteFilm(const RenderCommand& command, std::ostream* out) {
   const Pace pace = RealTimePace(last, film->control_dt(), FramesPerSecond(command, last, film->control_dt()));
   ASSIGN_OR_RETURN(const std::unique_ptr<Video> video,
                    Video::Make(command.out, look.width, look.height, pace.frames_per_second));
-  {
-    FilmProgress progress(pace.steps.size());
-    RETURN_IF_ERROR(film->Draw(pace.steps, [&](const Picture& frame) {
-      progress.Add();
-      return video->Add(frame);
-    }));
-  }
+  FilmProgress progress(pace.steps.size(), &Clock::Real());
+  const bool shows = ::isatty(STDERR_FILENO) == 1;
+  const absl::Status drawn = film->Draw(pace.steps, [&](const Picture& frame) {
+    if (shows) std::fputs(progress.Add().c_str(), stderr);
+    return video->Add(frame);
+  });
+  if (shows) std::fputs(progress.End().c_str(), stderr);
+  RETURN_IF_ERROR(drawn);
   RETURN_IF_ERROR(video->Finish());
   *out << command.out << ": " << pace.steps.size() << " frames at " << pace.frames_per_second << " a second, " << last
        << " steps\n";

@@ -20,6 +20,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/environment_variable.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/manual_clock.h"
 #include "tests/testing/run_folders.h"
 
 namespace datacom::tools {
@@ -178,6 +179,19 @@ TEST(Pace, IsRealTimeInWholeStridesAndEndsWithTheLastState) {
   EXPECT_EQ(EvenSteps(10, 3), (std::vector<uint32_t>{0, 5, 10}));
   EXPECT_EQ(EvenSteps(10, 1), (std::vector<uint32_t>{10}));
   EXPECT_EQ(EvenSteps(1, 5), (std::vector<uint32_t>{0, 1}));
+}
+
+TEST(FilmProgress, IsALineThatIsDrawnAgainEverySecondAndErasedAtTheEnd) {
+  ManualClock clock;
+  FilmProgress progress(251, &clock);
+  EXPECT_EQ(progress.Add(), "");
+  EXPECT_EQ(progress.End(), "") << "a film that is made at once shows nothing";
+  clock.Advance(std::chrono::seconds(1));
+  EXPECT_EQ(progress.Add(), "\rframe 2 of 251");
+  EXPECT_EQ(progress.Add(), "");
+  clock.Advance(std::chrono::milliseconds(1500));
+  EXPECT_EQ(progress.Add(), "\rframe 4 of 251");
+  EXPECT_EQ(progress.End(), "\r\x1b[K");
 }
 
 TEST(Watching, ShowsTheEvaluatedEpisode) {
