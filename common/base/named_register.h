@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "common/base/near_miss.h"
 #include "common/base/status.h"
 
 namespace datacom {
@@ -42,10 +43,10 @@ class NamedRegister {
     return names;
   }
 
-  // NOT_FOUND, naming what was asked for and what there is.
+  // NOT_FOUND, naming what was asked for, what there is, and a near miss.
   absl::Status Unknown(absl::string_view name) const {
-    return absl::NotFoundError(
-        absl::StrCat(kind_, " \"", name, "\" does not exist; there are: ", absl::StrJoin(Names(), ", ")));
+    return absl::NotFoundError(absl::StrCat(kind_, " \"", name, "\" does not exist; there are: ",
+                                            absl::StrJoin(Names(), ", "), DidYouMean(std::string(name), Names())));
   }
 
  private:

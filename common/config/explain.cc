@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "common/base/near_miss.h"
 #include "common/config/algorithms.h"
 #include "common/config/comments.h"
 #include "datacom/v1/experiment.pb.h"
@@ -178,11 +179,6 @@ const std::vector<Root>& Roots() {
 
 std::string Below(const std::string& path, const std::string& name) { return path.empty() ? name : path + "." + name; }
 
-bool IsShown(const FieldDescriptor& field) {
-  const v1::Rule& rule = field.options().GetExtension(v1::rule);
-  return rule.used_by().empty() || !ReadersOf(field).empty();
-}
-
 // Every setting and group by its path. A group of a type that is above it already has no fields of its own.
 using Paths = std::vector<std::pair<std::string, const FieldDescriptor*>>;
 void Collect(const std::string& path, const Descriptor& message, std::set<const Descriptor*> above, Paths* paths) {
@@ -216,40 +212,17 @@ std::string WithoutIndices(const std::string& path) {
   return bare;
 }
 
-int Distance(const std::string& a, const std::string& b) {
-  std::vector<int> row(b.size() + 1);
-  for (size_t k = 0; k < row.size(); ++k) row[k] = static_cast<int>(k);
-  for (size_t i = 0; i < a.size(); ++i) {
-    int before = std::exchange(row[0], static_cast<int>(i) + 1);
-    for (size_t k = 0; k < b.size(); ++k) {
-      const int replaced = before + (a[i] == b[k] ? 0 : 1);
-      before = row[k + 1];
-      row[k + 1] = std::min({replaced, row[k] + 1, row[k + 1] + 1});
-    }
-  }
-  return row.back();
-}
-
 std::string LastPart(const std::string& path) { return path.substr(path.rfind('.') + 1); }
 
-// The paths whose last part is nearest to that of `path`, at most three. Of equally near ones those of an experiment
-// come first.
+// The paths whose last part is nearest to that of `path`. Those of an experiment come first. What a member and the
+// experiment have is named once: a member's path needs the member's index.
 std::vector<std::string> NearestPaths(const std::string& path) {
-  const std::string last = LastPart(path);
-  std::vector<std::pair<int, std::string>> near;
+  constexpr char kOfMember[] = "members.hyper.";
+  Candidates candidates;
   for (const auto& [own, field] : AllPaths()) {
-    const int distance = Distance(last, field->name());
-    const bool within = last.size() > 3 && absl::StrContains(field->name(), last);
-    if (distance <= std::max<int>(1, static_cast<int>(last.size()) / 4) || within) {
-      near.emplace_back(within ? std::min(distance, 3) : distance, own);
-    }
+    if (!absl::StartsWith(own, kOfMember)) candidates.emplace_back(field->name(), own);
   }
-  std::stable_sort(near.begin(), near.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<std::string> paths;
-  for (const auto& [distance, own] : near) {
-    if (paths.size() < 3 && distance == near.front().first) paths.push_back(own);
-  }
-  return paths;
+  return Nearest(LastPart(path), candidates);
 }
 
 std::string DescribeField(const std::string& path, const FieldDescriptor& field) {
@@ -287,6 +260,22 @@ std::string MeaningOf(const FieldDescriptor& field) {
   const bool group = field.message_type() != nullptr;
   const std::string* const type = group ? CommentOf(field.message_type()->full_name()) : nullptr;
   return type == nullptr ? "" : *type;
+}
+
+bool IsShown(const FieldDescriptor& field) {
+  const v1::Rule& rule = field.options().GetExtension(v1::rule);
+  return rule.used_by().empty() || !ReadersOf(field).empty();
+}
+
+std::string WhereListed(const Descriptor& message) {
+  for (const Root& root : Roots()) {
+    if (root.message == &message)
+      return absl::StrCat(" (datacom explain", root.prefix.empty() ? "" : " ", root.prefix, ")");
+  }
+  for (const auto& [path, field] : AllPaths()) {
+    if (field->message_type() == &message) return absl::StrCat(" (datacom explain ", path, ")");
+  }
+  return "";
 }
 
 absl::StatusOr<std::string> Explain(const std::string& path) {
@@ -342,10 +331,7 @@ std::string WithComments(const std::string& text) {
   return commented;
 }
 
-std::string DidYouMean(const std::string& path) {
-  const std::vector<std::string> near = NearestPaths(WithoutIndices(path));
-  return near.empty() ? "" : absl::StrCat("; did you mean ", absl::StrJoin(near, " or "), "?");
-}
+std::string DidYouMean(const std::string& path) { return Suggest(NearestPaths(WithoutIndices(path))); }
 
 }  // namespace datacom
 // SPDX-License-Identifier: Apache-2.0

@@ -24,6 +24,11 @@ std::string DidYouMean(const std::string& path);
 
 // The comment of a field; of one without its own, the comment of a field above it that names it.
 std::string MeaningOf(const google::protobuf::FieldDescriptor& field);
+// Whether users see the field. They do not see what only algorithms for tests read.
+bool IsShown(const google::protobuf::FieldDescriptor& field);
+
+// " (datacom explain hyper)", which lists the fields of the message; nothing for a message that no user writes.
+std::string WhereListed(const google::protobuf::Descriptor& message);
 
 }  // namespace datacom
 

@@ -25,7 +25,9 @@ absl::Status Wrong(const std::string& path, const std::string& why) {
 
 std::string FieldNames(const google::protobuf::Descriptor* descriptor) {
   std::vector<std::string> names;
-  for (int i = 0; i < descriptor->field_count(); ++i) names.push_back(descriptor->field(i)->name());
+  for (int i = 0; i < descriptor->field_count(); ++i) {
+    if (IsShown(*descriptor->field(i))) names.push_back(descriptor->field(i)->name());
+  }
   return absl::StrJoin(names, ", ");
 }
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/near_miss.h"
 #include "common/base/status.h"
 #include "datacom/v1/rule.pb.h"
 #include "datacom/v1/task.pb.h"
@@ -33,7 +34,8 @@ absl::Status CheckWord(const std::string& path, const std::string& value, const 
   if (rule.one_of().empty() || std::find(rule.one_of().begin(), rule.one_of().end(), value) != rule.one_of().end()) {
     return absl::OkStatus();
   }
-  return WrongField(path, absl::StrCat("\"", value, "\" is not one of ", absl::StrJoin(rule.one_of(), ", ")));
+  return WrongField(path, absl::StrCat("\"", value, "\" is not one of ", absl::StrJoin(rule.one_of(), ", "),
+                                       DidYouMean(value, {rule.one_of().begin(), rule.one_of().end()})));
 }
 
 // One scalar; `index` < 0 for a singular field.

@@ -7,6 +7,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/base/near_miss.h"
+#include "common/config/explain.h"
+#include "google/protobuf/descriptor.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
 
@@ -15,12 +20,29 @@ namespace {
 
 constexpr char kSuffix[] = ".textproto";
 
+// The parser's words for a field that a message does not have, with a near miss; any other message as it is.
+std::string NameUnknownField(const std::string& message) {
+  absl::string_view rest = message;
+  if (!absl::ConsumePrefix(&rest, "Message type \"") || !absl::ConsumeSuffix(&rest, "\".")) return message;
+  const std::vector<std::string> parts = absl::StrSplit(rest, "\" has no field named \"");
+  const google::protobuf::Descriptor* const type =
+      parts.size() == 2 ? google::protobuf::DescriptorPool::generated_pool()->FindMessageTypeByName(parts[0]) : nullptr;
+  if (type == nullptr) return message;
+  std::vector<std::string> fields;
+  for (int i = 0; i < type->field_count(); ++i) {
+    if (IsShown(*type->field(i))) fields.push_back(type->field(i)->name());
+  }
+  return absl::StrCat("no field named \"", parts[1], "\" in ", type->name(), DidYouMean(parts[1], fields),
+                      WhereListed(*type));
+}
+
 // Keeps the first error and its position.
 class FirstError : public google::protobuf::io::ErrorCollector {
  public:
   explicit FirstError(std::string where) : where_(std::move(where)) {}
   void AddError(int line, int column, const std::string& message) override {
-    if (message_.empty()) message_ = absl::StrCat(where_, ":", line + 1, ":", column + 1, ": ", message);
+    if (message_.empty())
+      message_ = absl::StrCat(where_, ":", line + 1, ":", column + 1, ": ", NameUnknownField(message));
   }
   void AddWarning(int, int, const std::string&) override {}
   const std::string& message() const { return message_; }
@@ -57,8 +79,13 @@ absl::StatusOr<std::string> FindTextproto(const std::string& kind, const std::st
         absl::StrCat("\"", name_or_path, "\" is a task; its ", kind, "s are: ", absl::StrJoin(own, ", "),
                      kind == "experiment" ? "; --algorithm NAME takes a method with its defaults" : ""));
   }
+  const std::vector<std::string> names = ListTextprotos(folder);
+  if (const std::string near = DidYouMean(name_or_path, names); !near.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown ", kind, " \"", name_or_path, "\"", near, " `datacom list ", kind, "s` names all"));
+  }
   return absl::InvalidArgumentError(absl::StrCat("unknown ", kind, " \"", name_or_path, "\"; those in ", folder,
-                                                 " are: ", absl::StrJoin(ListTextprotos(folder), ", ")));
+                                                 " are: ", absl::StrJoin(names, ", ")));
 }
 
 std::vector<std::string> ListTextprotos(const std::string& folder) {

@@ -14,8 +14,8 @@
 namespace datacom {
 
 // The file of a name: "cartpole/datacom" -> <folder>/cartpole/datacom.textproto. A name with a dot, or of a file that
-// exists, is the path itself. The error for an unknown name lists the existing ones; `kind` is the message's word for
-// them.
+// exists, is the path itself. The error for an unknown name suggests a near one, or else lists all; `kind` is the
+// message's word for them.
 absl::StatusOr<std::string> FindTextproto(const std::string& kind, const std::string& name_or_path,
                                           const std::string& folder);
 // INVALID_ARGUMENT, naming `where`, line and column.

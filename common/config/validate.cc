@@ -5,6 +5,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/base/files.h"
+#include "common/base/near_miss.h"
 #include "common/base/plugins.h"
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
@@ -29,7 +30,8 @@ using google::protobuf::Reflection;
 
 absl::Status CheckRegistered(const std::string& path, const std::string& value, const std::vector<std::string>& names) {
   if (std::find(names.begin(), names.end(), value) != names.end()) return absl::OkStatus();
-  return WrongField(path, absl::StrCat("\"", value, "\" is not one of ", absl::StrJoin(names, ", ")));
+  return WrongField(
+      path, absl::StrCat("\"", value, "\" is not one of ", absl::StrJoin(names, ", "), DidYouMean(value, names)));
 }
 
 // Every row of an epoch is acted by the policy of the update before, and the update at the epoch's end uses all of them

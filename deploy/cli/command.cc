@@ -20,6 +20,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/log.h"
 #include "common/base/machine.h"
+#include "common/base/near_miss.h"
 #include "common/base/plugins.h"
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
@@ -89,7 +90,7 @@ absl::Status CheckVerb(const CLI::App& app, int argc, const char* const* argv) {
   }
   return absl::InvalidArgumentError(
       absl::StrCat(argc > 1 ? absl::StrCat("unknown verb \"", argv[1], "\"") : "name a verb",
-                   "; the verbs are: ", absl::StrJoin(verbs, ", ")));
+                   "; the verbs are: ", absl::StrJoin(verbs, ", "), argc > 1 ? DidYouMean(argv[1], verbs) : ""));
 }
 
 constexpr char kPlugin[] = "--plugin", kPython[] = "--python", kAccept[] = "--accept-environment";

@@ -20,6 +20,7 @@
 #include "absl/strings/strip.h"
 #include "common/acting/snapshot_form.h"
 #include "common/base/framed_file.h"
+#include "common/base/near_miss.h"
 #include "common/base/output_file.h"
 #include "common/base/shared_files.h"
 #include "common/base/status.h"
@@ -180,8 +181,8 @@ absl::Status ChooseKnownRows(const v1::Experiment& experiment, const std::vector
   return absl::OkStatus();
 }
 
-// The folders below `root` that have an experiment, as a sentence.
-std::string FoldersOf(const fs::path& root) {
+// The folders below `root` that have an experiment, as a sentence, with the one that `name` may stand for.
+std::string FoldersOf(const fs::path& root, absl::string_view name) {
   std::vector<std::string> names;
   std::error_code error;
   for (auto entry = fs::recursive_directory_iterator(root, error);
@@ -191,7 +192,7 @@ std::string FoldersOf(const fs::path& root) {
   }
   std::sort(names.begin(), names.end());
   return names.empty() ? absl::StrCat(root.string(), " has none")
-                       : absl::StrCat("there are ", absl::StrJoin(names, ", "));
+                       : absl::StrCat("there are ", absl::StrJoin(names, ", "), DidYouMean(std::string(name), names));
 }
 
 absl::StatusOr<std::string> RunFolderOf(const std::string& what) {
@@ -200,7 +201,8 @@ absl::StatusOr<std::string> RunFolderOf(const std::string& what) {
     const fs::path shipped = fs::path(FindSharedFile("examples", "deploy/examples")) / "policies";
     const std::string folder = (shipped / std::string(name)).string();
     if (IsRunFolder(folder)) return folder;
-    return absl::NotFoundError(absl::StrCat(what, ": there is no shipped policy ", folder, "; ", FoldersOf(shipped)));
+    return absl::NotFoundError(
+        absl::StrCat(what, ": there is no shipped policy ", folder, "; ", FoldersOf(shipped, name)));
   }
   if (!absl::ConsumePrefix(&name, "results:")) return what;
   const char* const given = std::getenv("DATACOM_RESULTS");
@@ -215,7 +217,7 @@ absl::StatusOr<std::string> RunFolderOf(const std::string& what) {
                                             kRevisionOfPolicies, ":deploy/results/", name, "/", kStoredPolicies, " > ",
                                             folder, "/", kStoredPolicies));
   }
-  return absl::NotFoundError(absl::StrCat(what, ": there is no result ", folder, "; ", FoldersOf(results),
+  return absl::NotFoundError(absl::StrCat(what, ": there is no result ", folder, "; ", FoldersOf(results, name),
                                           "; DATACOM_RESULTS names another folder"));
 }
 

@@ -25,6 +25,8 @@ TEST(NamedRegister, TheErrorForAnUnknownNameListsTheKnownOnes) {
   tasks.Add("cartpole", 7);
   EXPECT_EQ(tasks.Unknown("tennis"),
             absl::NotFoundError("task \"tennis\" does not exist; there are: cartpole, navigation"));
+  EXPECT_EQ(tasks.Unknown("cartpol").message(),
+            "task \"cartpol\" does not exist; there are: cartpole, navigation; did you mean cartpole?");
 }
 
 TEST(NamedRegisterDeathTest, ANameThatIsRegisteredTwiceEndsTheProgram) {

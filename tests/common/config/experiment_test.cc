@@ -20,6 +20,11 @@ using google::protobuf::FieldDescriptor;
 TEST(ParseExperiment, NamesFileLineAndColumnOfAMistake) {
   ExpectInvalid(ParseExperiment("name: 'x'\nrun { env_stepz: 3 }", "a/b.textproto").status(),
                 {"a/b.textproto:2:16", "env_stepz"});
+  EXPECT_EQ(
+      ParseExperiment("hyper {\n  cost_budgt: 3 }", "e.textproto").status().message(),
+      "e.textproto:2:13: no field named \"cost_budgt\" in Hyper; did you mean cost_budget? (datacom explain hyper)");
+  EXPECT_EQ(ParseExperiment("colour: 'red'", "f").status().message(),
+            "f:1:7: no field named \"colour\" in Experiment (datacom explain)");
   ExpectInvalid(ParseExperiment("run { seed: -1 }", "f").status(), {"f:1:"});
   ExpectInvalid(ParseExperiment("run {", "f").status(), {"f:1:"});
 }
@@ -33,6 +38,8 @@ TEST(LoadExperiment, TakesNamesAndPathsAndListsKnownNames) {
   EXPECT_EQ(LoadExperiment(folder + "/cartpole/mine.textproto", "/nowhere").value().name(), "mine");
   EXPECT_THAT(ListTextprotos(folder), ::testing::ElementsAre("cartpole/mine"));
   ExpectInvalid(LoadExperiment("cartpole/other", folder).status(), {"cartpole/other", "cartpole/mine"});
+  EXPECT_EQ(LoadExperiment("cartpole/mime", folder).status().message(),
+            "unknown experiment \"cartpole/mime\"; did you mean cartpole/mine? `datacom list experiments` names all");
   const absl::Status missing = LoadExperiment("./none.textproto", folder).status();
   EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound) << missing;
   EXPECT_THAT(std::string(missing.message()), ::testing::HasSubstr("none.textproto"));

@@ -56,10 +56,26 @@ TEST(Explain, SweepsAndTaskFilesHavePrefixesAndABareNameIsEnoughWhereItIsTheOnly
 
 TEST(Explain, AWrongPathNamesTheNearestOnes) {
   EXPECT_EQ(Explain("hyper.cost_bugdet").status().message(),
-            "there is no setting \"hyper.cost_bugdet\"; did you mean hyper.cost_budget or members.hyper.cost_budget?");
+            "there is no setting \"hyper.cost_bugdet\"; did you mean hyper.cost_budget?");
   EXPECT_EQ(Explain("zzzzzz").status().message(), "there is no setting \"zzzzzz\"");
   v1::Experiment experiment;
-  EXPECT_THAT(ApplyOverride("hyper.init_detla=3", &experiment).message(), HasSubstr("did you mean hyper.init_delta"));
+  EXPECT_THAT(ApplyOverride("hyper.init_detla=3", &experiment).message(), HasSubstr("did you mean hyper.init_delta?"));
+}
+
+TEST(Explain, WhatOnlyATestReadsIsNamedNowhere) {
+  EXPECT_THAT(Explain("hyper").value(), Not(HasSubstr("toy")));
+  EXPECT_THAT(Explain("toy_weight").status().message(), HasSubstr("there is no setting"));
+  v1::Experiment experiment;
+  EXPECT_THAT(ApplyOverride("hyper.speed=3", &experiment).message(),
+              AllOf(HasSubstr("multiplier_limit, cost_unit, rate_half_life"), Not(HasSubstr("toy"))));
+}
+
+TEST(Explain, AMessageNamesTheCommandThatListsItsFields) {
+  const auto* const hyper = v1::Hyper::descriptor();
+  EXPECT_EQ(WhereListed(*hyper), " (datacom explain hyper)");
+  EXPECT_EQ(WhereListed(*v1::Experiment::descriptor()), " (datacom explain)");
+  EXPECT_EQ(WhereListed(*v1::Signal::descriptor()), " (datacom explain task_file.observation)");
+  EXPECT_EQ(WhereListed(*v1::TextTask::descriptor()), "");
 }
 
 // Whatever a user can write has words.

@@ -56,6 +56,8 @@ TEST(ValidateExperiment, ChecksTasksAndAlgorithmsAgainstTheRegisters) {
   experiment = Minimal();
   experiment.set_algorithm("dqn");
   ExpectInvalid(Validate(experiment), {"algorithm", "dqn"});
+  experiment.set_algorithm("datcom");
+  ExpectInvalid(Validate(experiment), {"algorithm: \"datcom\" is not one of", "; did you mean datacom?"});
 }
 
 TEST(ValidateExperiment, SafeLoopNeedsWholeUpdatesAndAMemoryOfAtMostTenMillionRows) {

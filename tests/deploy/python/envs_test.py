@@ -287,6 +287,8 @@ def test_safety_gymnasiums_interface_has_six_values():
 @pytest.mark.parametrize("call, error, words", [
     (lambda: datacom.make_vec("Tennis"), ValueError, f'task "tennis" does not exist; there are: {", ".join(TASKS)}'),
     (lambda: datacom.make_vec("CartPole", options={"frames": 3}), ValueError, 'no field named "frames"'),
+    (lambda: datacom.make_vec("CartPole", options={"horizn": 3}), ValueError, "did you mean horizon"),
+    (lambda: datacom.make_vec("CartPol"), ValueError, "did you mean cartpole"),
     (lambda: datacom.make_vec("CartPole", 0), ValueError, "num_envs is 0"),
     (lambda: datacom.make_vec("CartPole", 2, threads=0), ValueError, "threads is 0"),
     (lambda: datacom.make_vec("CartPole", autoreset_mode="never"), ValueError, "'never'"),
