@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "common/base/near_miss.h"
 #include "common/config/algorithms.h"
 #include "common/config/comments.h"
@@ -29,13 +30,20 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::FileDescriptorProto;
 using google::protobuf::SourceCodeInfo;
 
-// A comment without the line breaks of its file. Empty lines separate paragraphs.
+// A comment without the line breaks of its file. Empty lines separate paragraphs. The lines of a table, which are
+// indented, stay as they are.
 std::string Flow(const std::string& comment) {
   std::string text;
-  for (const absl::string_view line : absl::StrSplit(comment, '\n')) {
+  bool in_table = false;
+  for (absl::string_view line : absl::StrSplit(comment, '\n')) {
+    absl::ConsumePrefix(&line, " ");  // it follows the slashes
     const absl::string_view words = absl::StripAsciiWhitespace(line);
-    if (words.empty() && !text.empty() && !absl::EndsWith(text, "\n")) text += "\n";
-    absl::StrAppend(&text, words.empty() || text.empty() || absl::EndsWith(text, "\n") ? "" : " ", words);
+    const bool table = !words.empty() && absl::StartsWith(line, "  ");
+    const bool breaks = words.empty() || table || in_table;
+    if (breaks && !text.empty() && !absl::EndsWith(text, "\n")) text += "\n";
+    absl::StrAppend(&text, words.empty() || text.empty() || absl::EndsWith(text, "\n") ? "" : " ",
+                    table ? absl::StripTrailingAsciiWhitespace(line) : words);
+    in_table = table;
   }
   return std::string(absl::StripAsciiWhitespace(text));
 }
@@ -69,14 +77,6 @@ const std::string* CommentOf(const std::string& full_name) {
   static const auto* const kComments = new Comments(ReadComments());
   const auto at = kComments->find(full_name);
   return at == kComments->end() ? nullptr : &at->second;
-}
-
-bool Mentions(const std::string& text, const std::string& name) {
-  for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
-    const auto part = [&](size_t i) { return i < text.size() && (absl::ascii_isalnum(text[i]) || text[i] == '_'); };
-    if ((at == 0 || !part(at - 1)) && !part(at + name.size())) return true;
-  }
-  return false;
 }
 
 std::string TypeOf(const FieldDescriptor& field) {
@@ -252,11 +252,6 @@ std::string DescribeGroup(const std::string& path, const Descriptor& message, co
 
 std::string MeaningOf(const FieldDescriptor& field) {
   if (const std::string* const own = CommentOf(field.full_name())) return *own;
-  const Descriptor& message = *field.containing_type();
-  for (int i = field.index() - 1; i >= 0; --i) {
-    const std::string* const comment = CommentOf(message.field(i)->full_name());
-    if (comment != nullptr && Mentions(*comment, field.name())) return *comment;
-  }
   const bool group = field.message_type() != nullptr;
   const std::string* const type = group ? CommentOf(field.message_type()->full_name()) : nullptr;
   return type == nullptr ? "" : *type;
@@ -265,6 +260,20 @@ std::string MeaningOf(const FieldDescriptor& field) {
 bool IsShown(const FieldDescriptor& field) {
   const v1::Rule& rule = field.options().GetExtension(v1::rule);
   return rule.used_by().empty() || !ReadersOf(field).empty();
+}
+
+std::string InWords(const std::string& path, const FieldDescriptor& field) {
+  const std::string wanted = WithoutIndices(path);
+  std::string shown;
+  for (const auto& [own, of] : AllPaths()) {
+    if (of != &field) continue;
+    const bool same = own == wanted || absl::EndsWith(own, "." + wanted);
+    if (same || shown.empty()) shown = own;
+    if (same) break;
+  }
+  if (shown.empty()) return "";
+  const std::string meaning = FirstSentence(MeaningOf(field));
+  return absl::StrCat(" (datacom explain ", shown, meaning.empty() ? "" : ": ", absl::StripSuffix(meaning, "."), ")");
 }
 
 std::string WhereListed(const Descriptor& message) {

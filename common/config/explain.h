@@ -22,11 +22,14 @@ std::string WithComments(const std::string& text);
 // "; did you mean hyper.cost_budget?" for a path with a field that does not exist; else nothing.
 std::string DidYouMean(const std::string& path);
 
-// The comment of a field; of one without its own, the comment of a field above it that names it.
+// The comment of a field; of a group without one, that of its message. Lines of a table stay lines.
 std::string MeaningOf(const google::protobuf::FieldDescriptor& field);
 // Whether users see the field. They do not see what only algorithms for tests read.
 bool IsShown(const google::protobuf::FieldDescriptor& field);
 
+// " (datacom explain hyper.accepted_risk: rho = 1 - alpha of the paper)", for a refusal of the field at `path`, whose
+// first part may be left out. Nothing for a field that no user writes.
+std::string InWords(const std::string& path, const google::protobuf::FieldDescriptor& field);
 // " (datacom explain hyper)", which lists the fields of the message; nothing for a message that no user writes.
 std::string WhereListed(const google::protobuf::Descriptor& message);
 

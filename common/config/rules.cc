@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/near_miss.h"
 #include "common/base/status.h"
+#include "common/config/explain.h"
 #include "datacom/v1/rule.pb.h"
 #include "datacom/v1/task.pb.h"
 #include "google/protobuf/descriptor.h"
@@ -38,9 +39,9 @@ absl::Status CheckWord(const std::string& path, const std::string& value, const 
                                        DidYouMean(value, {rule.one_of().begin(), rule.one_of().end()})));
 }
 
-// One scalar; `index` < 0 for a singular field.
-absl::Status CheckScalar(const std::string& path, const Message& message, const FieldDescriptor* field, int index,
-                         const v1::Rule& rule) {
+// One scalar against its rule; `index` < 0 for a singular field.
+absl::Status CheckValue(const std::string& path, const Message& message, const FieldDescriptor* field, int index,
+                        const v1::Rule& rule) {
   const Reflection* reflection = message.GetReflection();
   const bool list = index >= 0;
   switch (field->cpp_type()) {
@@ -64,6 +65,13 @@ absl::Status CheckScalar(const std::string& path, const Message& message, const 
     default:
       return absl::OkStatus();
   }
+}
+
+// The same; the refusal says what the field means.
+absl::Status CheckScalar(const std::string& path, const Message& message, const FieldDescriptor* field, int index,
+                         const v1::Rule& rule) {
+  const absl::Status status = CheckValue(path, message, field, index, rule);
+  return status.ok() ? status : absl::InvalidArgumentError(absl::StrCat(status.message(), InWords(path, *field)));
 }
 
 absl::Status CheckField(const std::string& path, const Message& message, const FieldDescriptor* field) {

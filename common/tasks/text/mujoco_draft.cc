@@ -134,7 +134,7 @@ class Draft {
   void Head(const std::string& name, const std::string& file, const std::vector<std::string>& named) {
     Line(absl::StrCat("# A task of the model ", file, ". Made by `datacom task new`; edit it, then see what it does:"));
     Line("#   datacom task check task.textproto");
-    Line("# proto/datacom/v1/task.proto explains every field. Units are MuJoCo's: m, rad, s, N, kg.");
+    Line("# `datacom explain task_file` explains every field. Units are MuJoCo's: m, rad, s, N, kg.");
     if (!named.empty()) {
       Line("# These names are new in this copy of the model, because the original has none there:");
       std::string line = "#  ";
@@ -341,7 +341,7 @@ class Draft {
           "  # of a whole control step. Without this line only methods without a safety filter can train, and faster.");
       Line("  dynamics: \"finite_difference\"");
     }
-    Line("  mode: \"torque\"  # f and G from MuJoCo's dynamics; task.proto explains \"velocity\" and \"acceleration\"");
+    Line("  mode: \"torque\"  # f and G from MuJoCo's dynamics; see `datacom explain task_file.control.mode`");
     if (refresh_) Line("  refresh: \"all\"  # a sensor of forces or accelerations needs it; costs time");
     Line("}");
   }

@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/config/experiment.h"
 #include "datacom/v1/experiment.pb.h"
@@ -31,15 +33,30 @@ TEST(Explain, ASettingHasItsFormItsMeaningAndItsReaders) {
               HasSubstr("read by datacom, iqn_datacom, if multiplier_mode=pi"));
 }
 
-TEST(Explain, AFieldWithoutACommentHasThatOfTheFieldAboveThatNamesIt) {
-  EXPECT_THAT(Explain("hyper.reward_scale").value(), HasSubstr("Rewards are multiplied by reward_scale."));
-  EXPECT_THAT(Explain("hyper.actor_lr").value(), Not(HasSubstr("reward")));
+TEST(Explain, AGroupWithoutACommentHasThatOfItsMessage) {
+  EXPECT_THAT(Explain("task_file.known.sphere").value(), HasSubstr("Positions within a ball, or outside of it."));
+  EXPECT_THAT(Explain("schedule").value(), HasSubstr("schedule: group\n  The defaults are for one machine: "));
+}
+
+TEST(Explain, ATableKeepsItsLines) {
+  EXPECT_THAT(
+      Explain("task_file.control.dynamics").value(),
+      AllOf(HasSubstr("\n  Where f and G come from.\n    instantaneous      the forms that `mode` names. Contacts, "
+                      "joint limits, equality constraints, friction loss and\n                       limits of "
+                      "forces are no part of them\n    finite_difference  the task simulates"),
+            Not(HasSubstr("\n\n"))));
+  EXPECT_THAT(Explain("task_file.observation").value(),
+              HasSubstr("\n  joint (hinge)     angle               one, wrapped to [-pi, pi]\n"));
+  EXPECT_THAT(Explain("constraints.known").value(),
+              HasSubstr("Empty = the published method.\n    air_hockey: groups joint_position, end_effector, "
+                        "joint_velocity\n    navigation: groups wall, opponent, approach\n  An unknown name"));
 }
 
 TEST(Explain, AGroupListsItsFieldsWithTheFirstSentenceOfEach) {
   const std::string text = Explain("pretrain").value();
   EXPECT_THAT(text,
-              AllOf(StartsWith("pretrain: group\n  absent = none"), HasSubstr("Before training, the value functions"),
+              AllOf(StartsWith("pretrain: group\n  updates before the run, from recorded transitions; absent = none"),
+                    HasSubstr("Before training, the value functions"),
                     HasSubstr("\n  pretrain.updates: whole number, required, at least 1, at most 1e+12; not counted")));
   EXPECT_THAT(Explain("").value(), AllOf(HasSubstr("  hyper: group"), HasSubstr("  replay: group")));
 }
@@ -70,30 +87,69 @@ TEST(Explain, WhatOnlyATestReadsIsNamedNowhere) {
               AllOf(HasSubstr("multiplier_limit, cost_unit, rate_half_life"), Not(HasSubstr("toy"))));
 }
 
-TEST(Explain, AMessageNamesTheCommandThatListsItsFields) {
+TEST(Explain, ARefusalSaysWhatTheSettingMeansAndWhereToReadMore) {
   const auto* const hyper = v1::Hyper::descriptor();
+  const std::string risk = " (datacom explain hyper.accepted_risk: rho = 1 - alpha of the paper)";
+  EXPECT_EQ(InWords("hyper.accepted_risk", *hyper->FindFieldByName("accepted_risk")), risk);
+  EXPECT_EQ(InWords("accepted_risk", *hyper->FindFieldByName("accepted_risk")), risk);
+  EXPECT_EQ(InWords("members[1].hyper.actor_lr", *hyper->FindFieldByName("actor_lr")),
+            " (datacom explain members.hyper.actor_lr: Adam's rate for the policy)");
+  EXPECT_EQ(
+      InWords("cost[0].budget", *v1::Cost::descriptor()->FindFieldByName("budget")),
+      " (datacom explain task_file.cost.budget: What the sum of this cost over an episode may be; of all costs or "
+      "of none)");
+  EXPECT_EQ(InWords("hyper.toy_weight", *hyper->FindFieldByName("toy_weight")), "");
   EXPECT_EQ(WhereListed(*hyper), " (datacom explain hyper)");
   EXPECT_EQ(WhereListed(*v1::Experiment::descriptor()), " (datacom explain)");
   EXPECT_EQ(WhereListed(*v1::Signal::descriptor()), " (datacom explain task_file.observation)");
   EXPECT_EQ(WhereListed(*v1::TextTask::descriptor()), "");
 }
 
-// Whatever a user can write has words.
-TEST(Explain, EverySettingHasAMeaningOrIsPlainFromItsName) {
-  std::vector<std::string> silent;
-  const auto check = [&](const auto& self, const google::protobuf::Descriptor& message) -> void {
-    for (int i = 0; i < message.field_count(); ++i) {
-      const google::protobuf::FieldDescriptor& field = *message.field(i);
-      if (MeaningOf(field).empty()) silent.push_back(field.full_name());
-      if (field.message_type() != nullptr && field.message_type() != &message) self(self, *field.message_type());
+using Fields = std::map<std::string, const google::protobuf::FieldDescriptor*>;
+
+void Collect(const google::protobuf::Descriptor& message, Fields* fields) {
+  for (int i = 0; i < message.field_count(); ++i) {
+    const google::protobuf::FieldDescriptor& field = *message.field(i);
+    if (!fields->emplace(field.full_name(), &field).second) continue;
+    if (field.message_type() != nullptr) Collect(*field.message_type(), fields);
+  }
+}
+
+// Whatever a user can write.
+Fields AllFields() {
+  Fields fields;
+  Collect(*v1::Experiment::descriptor(), &fields);
+  Collect(*v1::Sweep::descriptor(), &fields);
+  Collect(*v1::TaskDefinition::descriptor(), &fields);
+  return fields;
+}
+
+TEST(Explain, EverySettingHasAMeaningThatAnInstalledUserCanFollow) {
+  std::vector<std::string> silent, foreign;
+  for (const auto& [name, field] : AllFields()) {
+    const std::string meaning = MeaningOf(*field);
+    if (meaning.empty()) silent.push_back(name);
+    for (const char* place : {"docs/", "common/", "learner/", "deploy/", ".proto ", ".proto)", "AlgorithmInfo"}) {
+      if (absl::StrContains(meaning, place)) foreign.push_back(absl::StrCat(name, " names ", place));
     }
-  };
-  check(check, *v1::Experiment::descriptor());
-  check(check, *v1::Sweep::descriptor());
-  check(check, *v1::TaskDefinition::descriptor());
-  std::sort(silent.begin(), silent.end());
-  silent.erase(std::unique(silent.begin(), silent.end()), silent.end());
+  }
   EXPECT_EQ(absl::StrJoin(silent, "\n"), "");
+  EXPECT_EQ(absl::StrJoin(foreign, "\n"), "");
+}
+
+// A group lists the first sentence of each.
+TEST(Explain, NoTwoSettingsOfAnExperimentsGroupHaveTheSameFirstSentence) {
+  std::vector<std::string> repeated;
+  std::map<std::string, std::string> said;
+  Fields fields;
+  Collect(*v1::Experiment::descriptor(), &fields);
+  for (const auto& [name, field] : fields) {
+    const std::string meaning = MeaningOf(*field);
+    const std::string first = meaning.substr(0, meaning.find_first_of(".\n"));
+    const auto [at, is_new] = said.emplace(absl::StrCat(field->containing_type()->name(), ": ", first), name);
+    if (!is_new) repeated.push_back(absl::StrCat(name, " and ", at->second, ": ", first));
+  }
+  EXPECT_EQ(absl::StrJoin(repeated, "\n"), "");
 }
 
 TEST(Explain, ACommentedExperimentIsTheSameExperiment) {

@@ -37,7 +37,9 @@ TEST(ValidateExperiment, RefusesANameThatCannotBePartOfAFolder) {
 TEST(ValidateExperiment, NamesThePathTheValueAndTheBound) {
   ExpectInvalid(Validate(Minimal("hyper { actor_lr: 2 }")), {"hyper.actor_lr", "2 is above 1"});
   ExpectInvalid(Validate(Minimal("hyper { actor_lr: -0.5 }")), {"hyper.actor_lr", "-0.5 is below 0"});
-  ExpectInvalid(Validate(Minimal("hyper { accepted_risk: 1 }")), {"hyper.accepted_risk", "1 is not below 1"});
+  ExpectInvalid(Validate(Minimal("hyper { accepted_risk: 1 }")),
+                {"hyper.accepted_risk: 1 is not below 1 (datacom explain hyper.accepted_risk: rho = 1 - alpha of the "
+                 "paper)"});
   ExpectInvalid(Validate(Minimal("hyper { accepted_risk: 0 }")), {"hyper.accepted_risk", "0 is not above 0"});
   ExpectInvalid(Validate(Minimal("hyper { actor_lr: nan }")), {"hyper.actor_lr", "not finite"});
   ExpectInvalid(Validate(Minimal("hyper { actor_lr: inf }")), {"hyper.actor_lr"});
@@ -46,6 +48,8 @@ TEST(ValidateExperiment, NamesThePathTheValueAndTheBound) {
   ExpectInvalid(Validate(Minimal("network { critic_hidden: [64, 0] }")), {"network.critic_hidden[1]", "0"});
   ExpectInvalid(Validate(Minimal("members { seed: 1 } members { seed: 2 hyper { delta_mode: 'none' } }")),
                 {"members[1].hyper.delta_mode", "none", "learned, fixed, peak"});
+  ExpectInvalid(Validate(Minimal("hyper { delta_mode: 'peek' }")),
+                {"\"peek\" is not one of", "; did you mean peak? ("});
 }
 
 TEST(ValidateExperiment, ChecksTasksAndAlgorithmsAgainstTheRegisters) {
