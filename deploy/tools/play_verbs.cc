@@ -98,7 +98,10 @@ void AddRollout(CLI::App* app, int* exit_code) {
   verb->add_option("--set", rollout->set, "Changes a task option, as in task_options.horizon=500; repeatable")
       ->allow_extra_args(false);
   verb->add_flag("--csv", rollout->csv, "Comma-separated, at full precision");
-  verb->callback([rollout, exit_code] { *exit_code = Finish(RunRolloutCommand(*rollout, &std::cout)); });
+  verb->callback([rollout, exit_code] {
+    rollout->width = TerminalWidth(0);
+    *exit_code = Finish(RunRolloutCommand(*rollout, &std::cout));
+  });
 }
 
 void AddExport(CLI::App* app, int* exit_code) {

@@ -5,6 +5,7 @@
 
 #include "CLI/CLI.hpp"
 #include "common/base/output_file.h"
+#include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/base/whole_number.h"
@@ -30,6 +31,7 @@ absl::Status RunReplayViolation(ViolationFlags flags) {
   RenderCommand& picture = flags.picture;
   const bool taken = IsStandardOutput(picture.out);
   if (taken && flags.violation.csv) return absl::InvalidArgumentError("--csv and --out both use standard output");
+  flags.violation.width = TerminalWidth(0);
   RETURN_IF_ERROR(RunViolationCommand(flags.violation, taken ? &std::cerr : &std::cout, &std::cerr));
   if (picture.out.empty()) return absl::OkStatus();
   picture.playback.what = flags.violation.run_dir;
@@ -43,7 +45,8 @@ struct CheckFlags {
 };
 
 // The picture comes before the verdict: it shows why a task fails. Without fonts there is none, which is no error.
-absl::Status RunCheckTask(const CheckFlags& flags) {
+absl::Status RunCheckTask(CheckFlags flags) {
+  flags.check.width = TerminalWidth(0);
   std::ostream* const out = IsStandardOutput(flags.picture) ? &std::cerr : &std::cout;
   const absl::Status checked = RunCheckTaskCommand(flags.check, out);
   if (flags.picture.empty() || (!checked.ok() && !absl::IsInternal(checked))) return checked;

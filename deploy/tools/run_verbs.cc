@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/files.h"
 #include "common/base/machine.h"
+#include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/config/experiment.h"
@@ -76,7 +77,7 @@ int RunVerify(const std::string& run_dir, bool repair) {
   ReturnLargeBlocks(/*threshold_bytes=*/128 << 10);
   const absl::StatusOr<verify::Verification> verified = verify::VerifyRun(run_dir, repair);
   if (!verified.ok()) return Finish(verified.status(), kExitFailure);
-  std::fputs(verified->text.c_str(), stdout);
+  std::fputs(WrapLines(verified->text, TerminalWidth(0)).c_str(), stdout);
   return verified->sound ? kExitOk : kExitFailure;
 }
 

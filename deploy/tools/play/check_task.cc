@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/base/random.h"
+#include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/tasks/mujoco.h"
@@ -143,7 +145,7 @@ class Check {
         layout_(text::RowLayout::Of(options_.GetExtension(v1::text_task))),
         model_(std::move(model)),
         task_(std::move(task)),
-        out_(out) {
+        shown_(out) {
     for (const std::string& name : options_.GetExtension(v1::text_task).resolved().observation())
       seen_.push_back({name});
     for (const std::string& name : compiled_->extra.names()) extra_.push_back({name});
@@ -157,16 +159,29 @@ class Check {
 
   absl::Status Run() {
     PrintSpecification();
-    RETURN_IF_ERROR(Play());
-    PrintSeen();
-    PrintCosts();
-    PrintModel();
-    RETURN_IF_ERROR(PrintFit());
-    RETURN_IF_ERROR(PrintSpeed());
-    return Verdict();
+    Show();
+    absl::Status status = Play();
+    if (status.ok()) PrintPlay();
+    Show();
+    if (status.ok()) status = PrintFit();
+    if (status.ok()) status = PrintSpeed();
+    if (status.ok()) status = Verdict();
+    Show();
+    return status;
   }
 
  private:
+  // Shows what was printed since the last time, in lines that fit.
+  void Show() {
+    *shown_ << WrapLines(text_.str(), command_.width);
+    shown_->flush();
+    text_.str("");
+  }
+  void PrintPlay() {
+    PrintSeen();
+    PrintCosts();
+    PrintModel();
+  }
   void PrintSpecification() const {
     const TaskSpec& spec = model_.spec;
     const v1::ResolvedTask& resolved = options_.GetExtension(v1::text_task).resolved();
@@ -405,7 +420,9 @@ class Check {
   const text::RowLayout layout_;
   const TaskModel model_;
   const std::unique_ptr<Task> task_;
-  std::ostream* const out_;
+  std::ostream* const shown_;
+  std::ostringstream text_;
+  std::ostream* const out_ = &text_;
   std::vector<Seen> seen_, extra_, logs_;
   Seen reward_{"reward"}, f_{"f"}, G_{"G"};
   std::vector<CostSeen> costs_;

@@ -44,6 +44,7 @@ struct RolloutCommand {
   std::string init;              // "x=-1,theta=0.1"; empty = the task's own reset
   std::vector<std::string> set;  // "task_options.horizon=500"
   bool csv = false;              // comma-separated, full precision; else aligned columns
+  int width = 0;                 // of a line of aligned columns; 0: any (JoinColumns)
 };
 
 // Prints step,action0..,obs0..,reward,cost,absorbing. Row 0 is the state after the reset; its action and reward are
@@ -86,6 +87,7 @@ struct CheckTaskCommand {
   std::string file;  // task.textproto
   uint32_t steps = 5000;
   uint64_t seed = 0;
+  int width = 0;  // of a line; 0: any (WrapLines)
 };
 
 // INVALID_ARGUMENT naming file, line and field of a wrong task; INTERNAL after the print if a number is not finite,

@@ -53,14 +53,19 @@ class Output {
   // The table of named costs, after all evaluations.
   void PrintCosts() {
     if (IsCsv() || cost_names_.empty()) return;
-    *out_ << "Each cost:\nmember  epoch  max_violation     sum_cost  violating steps  cost\n";
+    const auto name = [this](const std::string& word) { return NameCell(word, "cost", cost_names_); };
+    std::vector<TableColumn> table = {{name("cost")},      {" member"},       {"  epoch"},
+                                      {"  max_violation"}, {"     sum_cost"}, {"  violating steps"}};
     for (const auto& [member, epoch, shield, means] : evaluations_) {
       for (size_t i = 0; i < means.named.size(); ++i) {
         const NamedCostValue& cost = means.named[i];
-        *out_ << absl::StrFormat("%6u %6u %14.4f %12.4f %16.2f  %s\n", member, epoch, cost.max_violation, cost.sum_cost,
-                                 cost.violating_steps, cost_names_[i]);
+        AddRow({name(cost_names_[i]), absl::StrFormat(" %6u", member), absl::StrFormat(" %6u", epoch),
+                absl::StrFormat(" %14.4f", cost.max_violation), absl::StrFormat(" %12.4f", cost.sum_cost),
+                absl::StrFormat(" %16.2f", cost.violating_steps)},
+               &table);
       }
     }
+    *out_ << "Each cost:\n" << JoinColumns(table, width_);
   }
 
   void PrintJson() { *out_ << list_.dump(1) << '\n'; }
@@ -71,36 +76,58 @@ class Output {
       return !std::isnan(evaluation.means.shield_share);
     });
     if (IsCsv() || !any) return;
-    *out_ << "The shield, the learned part of the filter:\n"
-             "member  epoch  shield  discounted_return     sum_cost  violating steps    acts  change  infeasible  "
-             "largest k\n";
+    std::vector<TableColumn> table = {
+        {"member shield"}, {"  epoch"},  {"  discounted_return"}, {"     sum_cost"}, {"  violating steps"},
+        {"    acts"},      {"  change"}, {"  infeasible"},        {"  largest k"},   {""}};
     for (const auto& [member, epoch, shield, means] : evaluations_) {
-      *out_ << absl::StrFormat(
-          "%6u %6u %7s %18.4f %12.4f %16.2f %7.3f %7.4f %11s %10s", member, epoch, shield ? "on" : "off",
-          means.discounted_return, means.sum_cost, means.violating_steps, means.shield_share, means.shield_change,
-          std::isnan(means.infeasible_share) ? "-" : absl::StrFormat("%.3f", means.infeasible_share),
-          std::isnan(means.largest_constraint) ? "-" : absl::StrFormat("%.4g", means.largest_constraint));
       const std::string state = ShieldState(means);
-      *out_ << (shield && state != "acts" ? "  " + state : "") << '\n';
+      AddRow({absl::StrFormat("%6u %6s", member, shield ? "on" : "off"), absl::StrFormat(" %6u", epoch),
+              absl::StrFormat(" %18.4f", means.discounted_return), absl::StrFormat(" %12.4f", means.sum_cost),
+              absl::StrFormat(" %16.2f", means.violating_steps), absl::StrFormat(" %7.3f", means.shield_share),
+              absl::StrFormat(" %7.4f", means.shield_change),
+              absl::StrFormat(" %11s", OrDash(means.infeasible_share, absl::StrFormat("%.3f", means.infeasible_share))),
+              absl::StrFormat(" %10s",
+                              OrDash(means.largest_constraint, absl::StrFormat("%.4g", means.largest_constraint))),
+              shield && state != "acts" ? "  " + state : ""},
+             &table);
     }
-    *out_ << "acts: share of steps in which it changes the action by more than " << kShieldActs
-          << ", or would; change: the mean change; infeasible: share of states with k > 0; "
-             "largest k: the largest CVaR - delta of an episode, mean over episodes\n";
+    *out_ << WrapLines("The shield, the learned part of the filter:\n", width_) << JoinColumns(table, width_)
+          << WrapLines(absl::StrCat("acts: share of steps in which it changes the action by more than ", kShieldActs,
+                                    ", or would; change: the mean change; infeasible: share of states with k > 0; "
+                                    "largest k: the largest CVaR - delta of an episode, mean over episodes\n"),
+                       width_);
   }
 
   // The table of quantities that the task logs, after all evaluations.
   void PrintLogs() {
     if (IsCsv() || log_names_.empty()) return;
-    *out_ << "Means over steps:\nmember  epoch           mean  quantity\n";
+    const auto name = [this](const std::string& word) { return NameCell(word, "quantity", log_names_); };
+    std::vector<TableColumn> table = {{name("quantity")}, {" member"}, {"  epoch"}, {"           mean"}};
     for (const auto& [member, epoch, shield, means] : evaluations_) {
       for (size_t i = 0; i < means.logs.size(); ++i) {
-        *out_ << absl::StrFormat("%6u %6u %14.6g  %s\n", member, epoch, means.logs[i], log_names_[i]);
+        AddRow({name(log_names_[i]), absl::StrFormat(" %6u", member), absl::StrFormat(" %6u", epoch),
+                absl::StrFormat(" %14.6g", means.logs[i])},
+               &table);
       }
     }
+    *out_ << "Means over steps:\n" << JoinColumns(table, width_);
   }
 
  private:
   bool IsCsv() const { return form_ == EvalCommand::Form::kCsv; }
+
+  // A cell or the heading of the first column, which has names. All are as wide as the widest.
+  static std::string NameCell(const std::string& word, const std::string& heading,
+                              const std::vector<std::string>& names) {
+    size_t width = heading.size();
+    for (const std::string& name : names) width = std::max(width, name.size());
+    return word + std::string(width - word.size(), ' ');
+  }
+  static void AddRow(const std::vector<std::string>& cells, std::vector<TableColumn>* table) {
+    for (size_t i = 0; i < table->size(); ++i) (*table)[i].push_back(cells[i]);
+  }
+  static std::string OrDash(double value, const std::string& text) { return std::isnan(value) ? "-" : text; }
+
   void AddJson(uint32_t member, uint64_t seed, uint32_t epoch, bool shield,
                const std::vector<v1::EvaluationEpisode>& episodes) {
     for (size_t i = 0; i < episodes.size(); ++i) {

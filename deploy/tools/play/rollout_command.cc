@@ -49,7 +49,7 @@ absl::Status RunRolloutCommand(const RolloutCommand& command, std::ostream* out)
                                                : StreamKey("rollout.reset", {}));
   RETURN_IF_ERROR(task->ResetTo(init, &stream, observation.data()));
 
-  StepTable table(spec, command.csv, out);
+  StepTable table(spec, command.csv, out, command.width);
   table.Start(observation.data(), task->Cost());
   StepResult result;
   for (uint64_t step = 0; source(step, observation.data(), action.data()); ++step) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "actor/episode.h"
+#include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/tasks/checked_step.h"
@@ -119,7 +120,7 @@ absl::Status RunViolationCommand(const ViolationCommand& command, std::ostream* 
   ASSIGN_OR_RETURN(const std::unique_ptr<ViolationEpisode> episode,
                    ViolationEpisode::Load(command.run_dir, command.id));
   std::ostream* const about = command.csv ? notes : out;
-  *about << Describe(*episode);
+  *about << WrapLines(Describe(*episode), command.width);
   std::unique_ptr<StepTable> table;
   if (command.csv) table = std::make_unique<StepTable>(episode->spec(), /*csv=*/true, out);
   RETURN_IF_ERROR(episode->Play([&](const actor::EpisodeState& state, const double* action, const double* observation) {
@@ -132,8 +133,9 @@ absl::Status RunViolationCommand(const ViolationCommand& command, std::ostream* 
     }
     return absl::OkStatus();
   }));
-  *about << "simulated again: " << episode->steps()
-         << " steps; every observation, reward and cost equals the record bit for bit\n";
+  *about << WrapLines(absl::StrCat("simulated again: ", episode->steps(),
+                                   " steps; every observation, reward and cost equals the record bit for bit\n"),
+                      command.width);
   return absl::OkStatus();
 }
 

@@ -56,6 +56,7 @@ struct ViolationCommand {
   std::string run_dir;
   uint64_t id = 0;
   bool csv = false;
+  int width = 0;  // of a line of the description; 0: any (WrapLines)
 };
 // Plays the violation's episode and prints a description on `out`. csv: prints the states on `out`, in the format of
 // `rollout`, and the description on `notes`. Errors as above.

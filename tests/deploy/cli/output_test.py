@@ -208,6 +208,29 @@ class OutputTest(unittest.TestCase):
                     wide = [line for line in lines if len(line) > max(columns, 25) and " " in line.strip()]
                     self.assertEqual(wide, [])
 
+    def test_no_line_of_a_verb_that_plays_is_wider_than_the_terminal(self):
+        arm = os.path.join(ROOT, "deploy/examples/arm_reach/task.textproto")
+        for columns, arguments in ((40, ("eval", RUN, "--shield", "both", "--episodes", "1", "--member", "0")),
+                                   (80, ("eval", RUN, "--shield", "both", "--episodes", "1", "--member", "0")),
+                                   (40, ("eval", arm, "--policy", "zeros", "--episodes", "1")),
+                                   (40, ("rollout", "cartpole", "--policy", "random", "--set", "task_options.horizon=20")),
+                                   (40, ("task", "check", arm, "--steps", "200"))):
+            with self.subTest((columns, arguments)):
+                lines, result = self.lines_on_a_terminal(columns, *arguments)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertEqual([line for line in lines if len(line) > columns and " " in line.strip()], [])
+
+    def test_a_narrow_rollout_has_all_numbers_of_the_wide_one(self):
+        rollout = ("rollout", "cartpole", "--policy", "zeros", "--set", "task_options.horizon=3")
+        wide = self.run_it(*rollout).stdout.decode().splitlines()
+        narrow, _ = self.lines_on_a_terminal(60, *rollout)
+        parts = [narrow[start:start + len(wide)] for start in range(0, len(narrow), len(wide))]
+        self.assertGreater(len(parts), 1)
+        self.assertEqual(parts[0][0].split(), ["step", "action0", "obs0", "obs1"])
+        for row in range(1, len(wide)):
+            cells = [part[row].split() for part in parts]
+            self.assertEqual(cells[0] + [cell for part in cells[1:] for cell in part[1:]], wide[row].split())
+
     def test_a_narrow_table_has_all_numbers_of_the_wide_one(self):
         wide = self.run_it("status", self.run_dir).stdout.decode().split("\n")
         narrow, _ = self.lines_on_a_terminal(60, "status", self.run_dir)
