@@ -12,6 +12,7 @@
 #include "common/tasks/text/draft_terms.h"
 #include "common/tasks/text/mujoco_actuation.h"
 #include "common/tasks/text/mujoco_names.h"
+#include "common/tasks/text/mujoco_signals.h"
 
 namespace datacom::text {
 namespace {
@@ -182,6 +183,14 @@ class Draft {
     return name;
   }
 
+  // What a range finder reads where it hits nothing.
+  std::string WithoutHit(int sensor) const {
+    if (!IsRangeFinder(model_, sensor)) return "";
+    const mjtNum cutoff = model_.sensor_cutoff[sensor];
+    return cutoff > 0 ? absl::StrCat("; its cutoff, ", Number(cutoff), ", where it hits nothing")
+                      : "; -1 where it hits nothing: give it a cutoff in the model";
+  }
+
   // Whether joints move it. The others are fixed to the world or belong to mocap bodies.
   bool Moves(int body) const {
     return model_.body_weldid[body] != 0 && model_.body_mocapid[model_.body_rootid[body]] < 0;
@@ -216,7 +225,8 @@ class Draft {
       const bool force = model_.sensor_needstage[id] == mjSTAGE_ACC;
       refresh_ |= force;
       Signal("extra", "sensor", NameOf(model_, mjOBJ_SENSOR, id), PlainName(model_, mjOBJ_SENSOR, id), "",
-             absl::StrCat("  # ", model_.sensor_dim[id], model_.sensor_dim[id] == 1 ? " number" : " numbers"));
+             absl::StrCat("  # ", model_.sensor_dim[id], model_.sensor_dim[id] == 1 ? " number" : " numbers",
+                          WithoutHit(id)));
     }
   }
 

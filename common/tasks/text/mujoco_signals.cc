@@ -115,6 +115,10 @@ absl::Status Signals::Add(const mjModel& model, const v1::Signal& signal, const 
         return Wrong(measured.field,
                      absl::StrCat("actuator ", PlainName(model, mjOBJ_ACTUATOR, id), " has no activation"));
       }
+      if (sensor && IsRangeFinder(model, id) && model.sensor_cutoff[id] > 0) {
+        reading.kind = Kind::kRange;
+        reading.cutoff = model.sensor_cutoff[id];
+      }
       for (int i = 0; i < reading.count; ++i) suffixes.push_back(reading.count == 1 ? "" : absl::StrCat(i));
       readings_.push_back(reading);
     } else {
@@ -274,6 +278,11 @@ void Signals::ReadOne(const mjModel& model, const mjData& data, const Reading& r
     case Kind::kCopy:
       std::copy_n(data.*reading.array + reading.address, reading.count, out);
       return;
+    case Kind::kRange: {
+      const mjtNum measured = (data.*reading.array)[reading.address];
+      *out = measured < 0 ? reading.cutoff : measured;
+      return;
+    }
     case Kind::kAngle:
       *out = std::atan2(std::sin(data.qpos[reading.address]), std::cos(data.qpos[reading.address]));
       return;

@@ -38,7 +38,8 @@ class Signals {
 
  private:
   enum class Kind {
-    kCopy,  // of an array of mjData
+    kCopy,   // of an array of mjData
+    kRange,  // the same of a range finder, but its cutoff where it hits nothing
     kAngle,
     kSineCosine,
     kPosition,
@@ -52,8 +53,9 @@ class Signals {
   };
   struct Reading {
     Kind kind = Kind::kCopy;
-    mjtNum* mjData::*array = nullptr;  // of kCopy
+    mjtNum* mjData::*array = nullptr;  // of kCopy and kRange
     int address = 0;                   // in the array, or in qpos
+    mjtNum cutoff = 0;                 // of kRange
     int dof = -1;                      // whose velocity is the derivative; -1: none
     int count = 1;
     Place place;
@@ -77,6 +79,12 @@ class Signals {
   std::vector<std::string> names_;
   std::vector<int> begins_;
 };
+
+// Whether the sensor is a range finder of one ray. MuJoCo gives -1 where it hits nothing, which looks like a hit at
+// once; a signal reads the sensor's cutoff instead, if it has one.
+inline bool IsRangeFinder(const mjModel& model, int sensor) {
+  return model.sensor_type[sensor] == mjSENS_RANGEFINDER && model.sensor_dim[sensor] == 1;
+}
 
 // Whether the signal is made of numbers that expressions know.
 inline bool IsDerived(const v1::Signal& signal) { return signal.has_number() || signal.has_value(); }

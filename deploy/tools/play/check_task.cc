@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <utility>
 #include <vector>
@@ -21,6 +22,8 @@
 #include "common/tasks/mujoco.h"
 #include "common/tasks/task.h"
 #include "common/tasks/text/mujoco_compiled.h"
+#include "common/tasks/text/mujoco_names.h"
+#include "common/tasks/text/mujoco_signals.h"
 #include "common/tasks/text/row_model.h"
 #include "common/tasks/text/task_file.h"
 #include "datacom/v1/task.pb.h"
@@ -179,6 +182,7 @@ class Check {
   }
   void PrintPlay() {
     PrintSeen();
+    PrintRangeFinders();
     PrintCosts();
     PrintModel();
   }
@@ -309,6 +313,25 @@ class Check {
     const bool any = seen.low <= seen.high;
     *out_ << absl::StrFormat("%-36s %12s %12s%s\n", kind + seen.name, any ? absl::StrFormat("%.5g", seen.low) : "-",
                              any ? absl::StrFormat("%.5g", seen.high) : "-", note);
+  }
+
+  // Those whose -1 looks like a hit at once.
+  void PrintRangeFinders() const {
+    const mjModel& physics = *compiled_->model;
+    const v1::TaskDefinition& task = compiled_->definition;
+    std::set<int> read;
+    for (const auto* signals : {&task.observation(), &task.extra(), &task.constraint_state().uncontrolled()}) {
+      for (const v1::Signal& signal : *signals) {
+        if (!signal.has_sensor()) continue;
+        const auto found = text::Match(physics, mjOBJ_SENSOR, signal.sensor(), "sensor");
+        if (found.ok()) read.insert(found->begin(), found->end());
+      }
+    }
+    for (const int id : read) {
+      if (!text::IsRangeFinder(physics, id) || physics.sensor_cutoff[id] > 0) continue;
+      *out_ << "the sensor " << text::PlainName(physics, mjOBJ_SENSOR, id)
+            << " reads -1 where it hits nothing; give it a cutoff in the model, then it reads that\n";
+    }
   }
 
   void PrintCosts() const {

@@ -1,5 +1,6 @@
-// Tests the quantities that text tasks copy from MuJoCo's arrays: centres of mass, inertias, forces. Expected values
-// are literals: a ball of 2 kg that rests on the floor under a motor, and carries a mass of 1 kg beside it.
+// Tests the quantities that text tasks copy from MuJoCo's arrays: centres of mass, inertias, forces, ranges. Expected
+// values are literals: a ball of 2 kg that rests on the floor under a motor, and carries a mass of 1 kg beside it; rays
+// to a wall and into the open.
 #include <string>
 #include <vector>
 
@@ -85,6 +86,39 @@ TEST(TextQuantities, ForcesOfTheLastStepAreKeptWithoutRefresh) {
   EXPECT_NEAR(AtRest(&task)[5], 27.93, 1e-6);
   task.task->Reset(nullptr, task.observation.data());
   EXPECT_GT(task.observation[5], 1) << "the ball starts 1 mm in the floor";
+}
+
+// The wall's face is 2.9 m ahead; behind is nothing.
+constexpr char kLidar[] = R"(<mujoco>
+  <worldbody>
+    <geom name="wall" type="box" size="0.1 1 1" pos="3 0 0"/>
+    <body name="cart">
+      <joint name="cart" type="slide" axis="0 1 0"/><geom size="0.05"/>
+      <site name="ahead" zaxis="1 0 0"/><site name="behind" zaxis="-1 0 0"/>
+    </body>
+  </worldbody>
+  <actuator><motor name="m" joint="cart" ctrllimited="true" ctrlrange="-1 1"/></actuator>
+  <sensor>
+    <rangefinder name="front" site="ahead" cutoff="5"/><rangefinder name="short" site="ahead" cutoff="2"/>
+    <rangefinder name="back" site="behind" cutoff="5"/><rangefinder name="endless" site="behind"/>
+  </sensor>
+</mujoco>)";
+
+TEST(TextQuantities, ARangeFinderThatHitsNothingReadsItsCutoff) {
+  TaskFolder folder(kLidar, R"(name: "lidar" model: "model.xml" observation { sensor: "*" } reward: "0"
+    cost { name: "c" value: "1 - back" })");
+  Loaded task(folder.task());
+  const auto& names = task.model.spec.observation_names;
+  EXPECT_THAT(std::vector<std::string>(names.begin(), names.begin() + 4),
+              ElementsAre("front", "short", "back", "endless"));
+  task.task->Reset(nullptr, task.observation.data());
+  const double still = 0;
+  for (int state = 0; state < 2; ++state) {
+    EXPECT_THAT(std::vector<double>(task.observation.begin(), task.observation.begin() + 4),
+                Pointwise(DoubleNear(1e-9), {2.9, 2.0, 5.0, -1.0}));
+    EXPECT_EQ(task.task->Cost(), -4) << "expressions read the same";
+    ASSERT_TRUE(task.task->Step(&still, task.observation.data()).valid);
+  }
 }
 
 TEST(TextQuantities, WhatCannotBeMeasuredIsRefused) {

@@ -1,0 +1,82 @@
+// Tests what `task new` and `task check` say of range finders and of a mistyped field, and that the lines of a check
+// fit the terminal.
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "common/base/files.h"
+#include "deploy/tools/play/commands.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/is_ok.h"
+#include "tests/testing/temporary_folder.h"
+
+namespace datacom::tools {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kLidar[] = R"(<mujoco>
+  <option timestep="0.002"/>
+  <worldbody><body name="cart"><joint name="cart" type="slide" axis="0 1 0" damping="1"/><geom size="0.05"/>
+    <site name="ahead" zaxis="1 0 0"/></body></worldbody>
+  <actuator><motor name="cart" joint="cart" ctrllimited="true" ctrlrange="-1 1"/></actuator>
+  <sensor><rangefinder name="eye" site="ahead"/><rangefinder name="far" site="ahead" cutoff="7"/></sensor>
+</mujoco>)";
+
+class TaskCheck : public ::testing::Test {
+ protected:
+  TaskCheck() {
+    std::ofstream(folder_.path() + "/lidar.xml") << kLidar;
+    std::ostringstream out;
+    EXPECT_THAT(RunNewTaskCommand({folder_.path() + "/lidar", folder_.path() + "/lidar.xml"}, &out),
+                datacom::testing::IsOk());
+  }
+  std::string Check(int width) const {
+    std::ostringstream out;
+    EXPECT_THAT(RunCheckTaskCommand({file_, 300, 1, width}, &out), datacom::testing::IsOk()) << out.str();
+    return out.str();
+  }
+
+  const datacom::testing::TemporaryFolder folder_;
+  const std::string file_ = folder_.path() + "/lidar/task.textproto";
+};
+
+TEST_F(TaskCheck, ARangeFinderWithoutACutoffIsNamedByTheDraftAndTheCheck) {
+  EXPECT_THAT(
+      ReadFile(file_).value(),
+      AllOf(
+          HasSubstr("extra { sensor: \"eye\" }  # 1 number; -1 where it hits nothing: give it a cutoff in the model\n"),
+          HasSubstr("extra { sensor: \"far\" }  # 1 number; its cutoff, 7, where it hits nothing\n"),
+          HasSubstr("# `datacom explain task_file` explains every field."), Not(HasSubstr(".proto "))));
+  EXPECT_THAT(Check(0), AllOf(HasSubstr("\nthe sensor eye reads -1 where it hits nothing; give it a cutoff in the "
+                                        "model, then it reads that\n"),
+                              Not(HasSubstr("the sensor far"))));
+}
+
+TEST_F(TaskCheck, AMistypedFieldIsNamedWithTheOneThatItMayStandFor) {
+  std::string text = ReadFile(file_).value();
+  ASSERT_EQ(absl::StrReplaceAll({{"observation { joint: \"cart\" }", "observation { joynt: \"cart\" }"}}, &text), 1);
+  std::ofstream(file_) << text;
+  std::ostringstream out;
+  EXPECT_THAT(std::string(RunCheckTaskCommand({file_, 300, 1}, &out).message()),
+              HasSubstr(": no field named \"joynt\" in Signal; did you mean joint? (datacom explain "
+                        "task_file.observation)"));
+}
+
+TEST_F(TaskCheck, ItsLinesFitTheTerminal) {
+  const std::string narrow = Check(60);
+  for (const absl::string_view line : absl::StrSplit(narrow, '\n')) EXPECT_LE(line.size(), 60u) << line;
+  EXPECT_THAT(narrow, AllOf(HasSubstr("time         control step 0.02 s (10 time steps of 0.002 s),\n"
+                                      "             horizon 500 steps = 10 s\n"),
+                            HasSubstr("All numbers were finite.\n")));
+}
+
+}  // namespace
+}  // namespace datacom::tools
+// SPDX-License-Identifier: Apache-2.0
