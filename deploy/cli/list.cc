@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -54,13 +55,22 @@ absl::StatusOr<Lines> Entries(const std::string& kind) {
 
 constexpr const char* kKinds[] = {"tasks", "algorithms", "experiments", "sweeps"};
 
+// Whether an experiment is one to begin with: what is recommended (docs/recommended.md) for a robot that is told its
+// limits, and for one that is not.
+bool IsFirstChoice(const std::string& experiment) {
+  return absl::EndsWith(experiment, "/from_scratch") || absl::EndsWith(experiment, "/limits_known");
+}
+
 absl::Status ListOne(const std::string& kind) {
-  ASSIGN_OR_RETURN(const Lines lines, Entries(kind));
+  ASSIGN_OR_RETURN(Lines lines, Entries(kind));
+  const bool experiments = kind == "experiments";
+  for (auto& [name, sentence] : lines) name += experiments && IsFirstChoice(name) ? " *" : "";
   size_t width = 0;
   for (const auto& [name, sentence] : lines) width = std::max(width, name.size());
   for (const auto& [name, sentence] : lines) {
     PrintWrapped(absl::StrFormat("%-*s  %s\n", static_cast<int>(width), name, sentence));
   }
+  if (experiments) PrintWrapped("* begin with one of these\n");
   return absl::OkStatus();
 }
 

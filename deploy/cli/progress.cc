@@ -57,11 +57,15 @@ std::string UpdateRate(const ProgressView& view) {
   return absl::StrCat("update ", FormatCount(view.learner.update()), " of ", FormatCount(view.learner.target_update()));
 }
 
-// Empty if nothing waits that should not: between two updates a learner waits for rows.
+// Between two updates of a run that moves, the learner waits for rows.
+bool IsNormalWork(const ProgressView& view, const std::string& wait) {
+  const bool moves = UpdatesAreEpochs(view) || view.learner.updates_per_second() > 0 || view.steps_per_second > 0;
+  return moves && absl::StartsWith(wait, "learner waits for rows");
+}
+
+// Empty if nothing waits that should not.
 std::string Waiting(const ProgressView& view) {
-  const bool learns = UpdatesAreEpochs(view) || view.learner.updates_per_second() > 0;
-  return learns && absl::StartsWith(view.learner.waiting_for(), "learner waits for rows") ? ""
-                                                                                          : view.learner.waiting_for();
+  return IsNormalWork(view, view.learner.waiting_for()) ? "" : view.learner.waiting_for();
 }
 
 std::string Eta(const ProgressView& view) {
@@ -246,7 +250,7 @@ nlohmann::json ProgressJson(const ProgressView& view) {
   const std::optional<double> eta = EtaSeconds(view);
   const v1::LearnerInfo& learner = view.learner;
   nlohmann::json json = {{"state", learner.phase()},
-                         {"waiting", learner.waiting_for()},
+                         {"waiting", Waiting(view)},
                          {"done", FractionDone(view)},
                          {"env_steps", SlowestSteps(view)},
                          {"goal_steps", view.goal_steps},
@@ -294,6 +298,14 @@ std::string RenderLine(const ProgressView& view) {
   }
   if (const std::string waiting = Waiting(view); !waiting.empty()) absl::StrAppend(&line, "  waiting: ", waiting);
   return line;
+}
+
+std::vector<std::string> OtherWaits(const ProgressView& view, const v1::ReplayInfo& replay) {
+  std::vector<std::string> waits;
+  for (const std::string& wait : replay.waits()) {
+    if (wait != view.learner.waiting_for() && !IsNormalWork(view, wait)) waits.push_back(wait);
+  }
+  return waits;
 }
 
 std::string LiveBlock::Redraw(const std::string& block) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "datacom/v1/learner.pb.h"
 #include "datacom/v1/replay.pb.h"
@@ -49,6 +50,9 @@ std::string RenderTable(const ProgressView& view, int width, int max_members, bo
 nlohmann::json ProgressJson(const ProgressView& view);
 // One line without "\n", for logs and pipes.
 std::string RenderLine(const ProgressView& view);
+// The replay's sentences about who waits, without those that RenderTable shows. A learner that waits for rows while the
+// run moves does its normal work, which neither of them calls waiting.
+std::vector<std::string> OtherWaits(const ProgressView& view, const v1::ReplayInfo& replay);
 
 // Redraws a block of lines in place on a terminal.
 class LiveBlock {

@@ -57,7 +57,6 @@ void PrintReplay(const v1::ReplayInfo& replay) {
                                  session.actor(), session.environments(), DescribeMembers(session.assignment()),
                                  FormatCount(session.rows()), session.connected() ? "connected" : "disconnected"));
   }
-  for (const std::string& wait : replay.waits()) PrintWrapped(absl::StrCat("waiting: ", wait, "\n"));
 }
 
 ProgressView ViewOf(const std::string& title, const Answers& answers) {
@@ -91,7 +90,8 @@ void PrintAnswersJson(const std::string& title, const Answers& answers) {
 }
 
 void PrintAnswers(const std::string& title, const Answers& answers) {
-  std::printf("%s", RenderTable(ViewOf(title, answers), TerminalWidth(0), kMaxMembers, /*wrap=*/true).c_str());
+  const ProgressView view = ViewOf(title, answers);
+  std::printf("%s", RenderTable(view, TerminalWidth(0), kMaxMembers, /*wrap=*/true).c_str());
   if (answers.learner) {
     const v1::LearnerInfo& learner = *answers.learner;
     PrintWrapped(
@@ -101,6 +101,8 @@ void PrintAnswers(const std::string& title, const Answers& answers) {
   }
   if (answers.replay) {
     PrintReplay(*answers.replay);
+    for (const std::string& wait : OtherWaits(view, *answers.replay))
+      PrintWrapped(absl::StrCat("waiting: ", wait, "\n"));
   } else {
     std::printf("replay: no answer\n");
   }
@@ -145,8 +147,10 @@ absl::Status StatusOfFolder(const std::string& run_dir, const Security& security
     return absl::OkStatus();
   }
   if (json) return PrintRecordsJson(run_dir);
-  PrintWrapped(absl::StrCat(run_dir, ": not running\n"));
-  if (const std::optional<uint64_t> update = NewestCheckpoint(run_dir)) {
+  const absl::StatusOr<v1::Experiment> experiment = LoadExperiment(ExperimentFile(run_dir), "");
+  const bool complete = experiment.ok() && ReadRunState(run_dir, *experiment).complete;
+  PrintWrapped(absl::StrCat(run_dir, complete ? ": complete\n" : ": not running\n"));
+  if (const std::optional<uint64_t> update = NewestCheckpoint(run_dir); update && !complete) {
     PrintWrapped(absl::StrCat("newest checkpoint, where --resume continues: update ", FormatCount(*update), "\n"));
   }
   PrintWrapped(DescribeArchive(run_dir));

@@ -99,6 +99,24 @@ TEST(Progress, OfAnOnPolicyRunTheNumberOfUpdatesIsShownAndItsWaitingIsNot) {
   EXPECT_THAT(RenderLine(MakeProgress(Replay(10000, 9000), learner)), HasSubstr("waiting: actor-0 does not answer"));
 }
 
+TEST(Progress, ALearnerThatWaitsForRowsWhileTheRunMovesDoesNotWait) {
+  const std::string normal = "learner waits for rows: member 0 has 34725 of 34726 rows";
+  const std::string actor = "actor-1 waits for credit of member 1: the learner is 64 updates behind";
+  v1::ReplayInfo replay = Replay(10000, 9000);
+  replay.add_waits(normal);
+  replay.add_waits(actor);
+  replay.set_rows_per_second(250);
+  const ProgressView moving = MakeProgress(replay, Learner());
+  EXPECT_THAT(RenderTable(moving, 200, 16), Not(HasSubstr("waiting")));
+  EXPECT_EQ(ProgressJson(moving)["waiting"], "");
+  EXPECT_THAT(OtherWaits(moving, replay), testing::ElementsAre(actor));
+  replay.set_rows_per_second(0);
+  const ProgressView still = MakeProgress(replay, Learner());
+  EXPECT_THAT(RenderTable(still, 200, 16), HasSubstr("waiting: " + normal));
+  EXPECT_EQ(ProgressJson(still)["waiting"], normal);
+  EXPECT_THAT(OtherWaits(still, replay), testing::ElementsAre(actor)) << "the table has the first";
+}
+
 TEST(Progress, TheEtaIsTheLaterOfStepsAndUpdates) {
   ProgressView view = MakeProgress(Replay(10000, 10000), Learner());
   EXPECT_FALSE(EtaSeconds(view).has_value());
