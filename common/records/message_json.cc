@@ -56,6 +56,10 @@ json MessageJson(const Message& message) {
   return object;
 }
 
+std::string ErrorJson(absl::string_view text, int exit_code) {
+  return JsonText({{"error", std::string(text)}, {"code", exit_code}}) + "\n";
+}
+
 std::string JsonText(const json& object) { return object.dump(-1, ' ', false, json::error_handler_t::replace); }
 
 }  // namespace datacom

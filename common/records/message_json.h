@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "google/protobuf/message.h"
 #include "nlohmann/json.hpp"
 
@@ -15,6 +16,9 @@ nlohmann::json MessageJson(const google::protobuf::Message& message);
 
 // One line, whatever bytes its strings have: what is no UTF-8 is replaced.
 std::string JsonText(const nlohmann::json& json);
+
+// {"error": TEXT, "code": EXIT CODE} with a line break: how a command that prints JSON says that it has failed.
+std::string ErrorJson(absl::string_view text, int exit_code);
 
 }  // namespace datacom
 

@@ -25,14 +25,16 @@
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
+#include "common/records/message_json.h"
 #include "common/tasks/python/identity.h"
 #include "common/tasks/python/python_model.h"
 #include "deploy/cli/verbs.h"
 
 namespace datacom::cli {
 
-int Finish(const absl::Status& status) {
+int Finish(const absl::Status& status, bool json) {
   if (status.ok()) return kExitOk;
+  if (json) std::fputs(ErrorJson(status.message(), ExitCode(status)).c_str(), stdout);
   std::fflush(stdout);
   std::fprintf(stderr, "datacom: %s\n", std::string(status.message()).c_str());
   return ExitCode(status);

@@ -74,7 +74,7 @@ absl::Status ListOne(const std::string& kind) {
   return absl::OkStatus();
 }
 
-// {"KIND": [{"name", "description"}]}; of algorithms also "hyper", what they read.
+// {"KIND": [{"name", "description"}]}; of algorithms also "hyper", what they read, of experiments "first_choice".
 absl::Status ListJson(const std::string& kind) {
   nlohmann::json lists = nlohmann::json::object();
   for (const char* each : kKinds) {
@@ -88,6 +88,11 @@ absl::Status ListJson(const std::string& kind) {
   if (lists.contains("algorithms")) {
     for (nlohmann::json& one : lists["algorithms"]) {
       one["hyper"] = HyperParametersOf(*FindAlgorithm(one["name"].get<std::string>()));
+    }
+  }
+  if (lists.contains("experiments")) {
+    for (nlohmann::json& one : lists["experiments"]) {
+      one["first_choice"] = IsFirstChoice(one["name"].get<std::string>());
     }
   }
   std::printf("%s\n", lists.dump(1).c_str());
@@ -114,7 +119,7 @@ void AddList(CLI::App* app, int* exit_code) {
   verb->footer("Example: datacom list algorithms");
   auto json = std::make_shared<bool>(false);
   verb->add_flag("--json", *json, "one JSON object, for programs");
-  verb->callback([kind, json, exit_code] { *exit_code = Finish(*json ? ListJson(*kind) : List(*kind)); });
+  verb->callback([kind, json, exit_code] { *exit_code = Finish(*json ? ListJson(*kind) : List(*kind), *json); });
 }
 
 }  // namespace datacom::cli

@@ -1,5 +1,4 @@
 // datacom status: which processes run, which of them wait, and for what.
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -7,14 +6,12 @@
 #include <string>
 
 #include "CLI/CLI.hpp"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
-#include "common/records/csv.h"
 #include "common/records/message_json.h"
 #include "common/rpc/address.h"
 #include "common/rpc/assignment.h"
@@ -23,6 +20,7 @@
 #include "deploy/cli/archiving.h"
 #include "deploy/cli/progress.h"
 #include "deploy/cli/run_folder.h"
+#include "deploy/cli/run_json.h"
 #include "deploy/cli/summary.h"
 #include "deploy/cli/sweep.h"
 #include "deploy/cli/verbs.h"
@@ -70,27 +68,11 @@ ProgressView ViewOf(const std::string& title, const Answers& answers) {
   return view;
 }
 
-// One object: what ProgressJson says, "run", and of the replay its members, sessions and waits.
 void PrintJson(const nlohmann::json& json) { std::printf("%s\n", JsonText(json).c_str()); }
 
-void PrintAnswersJson(const std::string& title, const Answers& answers) {
-  nlohmann::json json = ProgressJson(ViewOf(title, answers));
-  json["run"] = title;
-  json["replay"] = json["learner"] = nullptr;
-  if (answers.learner) json["learner"] = MessageJson(*answers.learner);
-  if (answers.replay) {
-    json["replay"] = MessageJson(*answers.replay);
-    for (const v1::MemberInfo& member : answers.replay->members())
-      json["replay"]["members"].push_back(MessageJson(member));
-    for (const v1::SessionInfo& session : answers.replay->sessions()) {
-      json["replay"]["sessions"].push_back(MessageJson(session));
-    }
-  }
-  PrintJson(json);
-}
-
-void PrintAnswers(const std::string& title, const Answers& answers) {
+void PrintAnswers(const std::string& title, const Answers& answers, bool json) {
   const ProgressView view = ViewOf(title, answers);
+  if (json) return PrintJson(AnsweredRunJson(view, answers));
   std::printf("%s", RenderTable(view, TerminalWidth(0), kMaxMembers, /*wrap=*/true).c_str());
   if (answers.learner) {
     const v1::LearnerInfo& learner = *answers.learner;
@@ -108,45 +90,8 @@ void PrintAnswers(const std::string& title, const Answers& answers) {
   }
 }
 
-// A run that does not run: its members' newest records.
-absl::Status PrintRecordsJson(const std::string& run_dir) {
-  nlohmann::json json = {
-      {"run", run_dir}, {"state", "not running"}, {"checkpoint_update", nullptr}, {"members", nlohmann::json::array()}};
-  if (const std::optional<uint64_t> update = NewestCheckpoint(run_dir)) json["checkpoint_update"] = *update;
-  const std::string file = run_dir + "/progress.csv";
-  if (std::filesystem::exists(file)) {
-    ASSIGN_OR_RETURN(const Csv progress, ReadRecords(file));
-    for (const auto& [member, rows] : RowsByMember(progress)) {
-      nlohmann::json one = nlohmann::json::object();
-      for (const std::string& column : progress.names()) {
-        const std::string text = progress.Text(rows.back(), column);
-        double number = 0;
-        if (!absl::SimpleAtod(text, &number)) {
-          one[column] = text.empty() ? nlohmann::json(nullptr) : nlohmann::json(text);
-        } else {
-          one[column] = std::isfinite(number) ? nlohmann::json(number) : nlohmann::json(nullptr);
-        }
-      }
-      json["members"].push_back(std::move(one));
-    }
-  }
-  PrintJson(json);
-  return absl::OkStatus();
-}
-
-absl::Status StatusOfFolder(const std::string& run_dir, const Security& security, bool json) {
-  if (IsSweepFolder(run_dir)) {
-    if (!json) return PrintSweepStatus(run_dir);
-    return absl::InvalidArgumentError("--json is for a run; a sweep's runs are folders of their own");
-  }
-  if (!std::filesystem::exists(ExperimentFile(run_dir))) return NotARunFolder(run_dir);
-  ASSIGN_OR_RETURN(const Answers answers, AskRun(run_dir, security));
-  if (answers.replay || answers.learner) {
-    (json ? PrintAnswersJson : PrintAnswers)(run_dir, answers);
-    if (!json) PrintWrapped(DescribeArchive(run_dir));
-    return absl::OkStatus();
-  }
-  if (json) return PrintRecordsJson(run_dir);
+// A run that does not run.
+absl::Status PrintRecords(const std::string& run_dir) {
   const absl::StatusOr<v1::Experiment> experiment = LoadExperiment(ExperimentFile(run_dir), "");
   const bool complete = experiment.ok() && ReadRunState(run_dir, *experiment).complete;
   PrintWrapped(absl::StrCat(run_dir, complete ? ": complete\n" : ": not running\n"));
@@ -159,6 +104,21 @@ absl::Status StatusOfFolder(const std::string& run_dir, const Security& security
   ASSIGN_OR_RETURN(const std::string table, FinalTable(run_dir, TerminalWidth(0)));
   PrintWrapped("values of the last evaluated epoch:\n");
   std::printf("%s", table.c_str());
+  return absl::OkStatus();
+}
+
+absl::Status StatusOfFolder(const std::string& run_dir, const Security& security, bool json) {
+  if (IsSweepFolder(run_dir)) return PrintSweepStatus(run_dir, json);
+  if (!std::filesystem::exists(ExperimentFile(run_dir))) return NotARunFolder(run_dir);
+  ASSIGN_OR_RETURN(const Answers answers, AskRun(run_dir, security));
+  if (answers.replay || answers.learner) {
+    PrintAnswers(run_dir, answers, json);
+    if (!json) PrintWrapped(DescribeArchive(run_dir));
+    return absl::OkStatus();
+  }
+  if (!json) return PrintRecords(run_dir);
+  ASSIGN_OR_RETURN(const nlohmann::json run, RecordedRunJson(run_dir));
+  PrintJson(run);
   return absl::OkStatus();
 }
 
@@ -176,7 +136,7 @@ absl::Status StatusOf(const std::string& target, const std::string& tls, bool js
         "neither a replay nor a learner answers at ", target, "; RUN_DIR/cluster/replay.address has the ",
         "address of a run on this machine; a run with --tls needs: datacom status ", target, " --tls FOLDER"));
   }
-  (json ? PrintAnswersJson : PrintAnswers)(target, answers);
+  PrintAnswers(target, answers, json);
   return absl::OkStatus();
 }
 
@@ -193,7 +153,7 @@ void AddStatus(CLI::App* app, int* exit_code) {
   verb->footer("Example: datacom status runs/five");
   auto json = std::make_shared<bool>(false);
   verb->add_flag("--json", *json, "one JSON object, for programs");
-  verb->callback([target, tls, json, exit_code] { *exit_code = Finish(StatusOf(*target, *tls, *json)); });
+  verb->callback([target, tls, json, exit_code] { *exit_code = Finish(StatusOf(*target, *tls, *json), *json); });
 }
 
 }  // namespace datacom::cli

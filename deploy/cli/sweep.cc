@@ -29,6 +29,7 @@
 #include "deploy/cli/batch.h"
 #include "deploy/cli/process.h"
 #include "deploy/cli/progress.h"
+#include "deploy/cli/run_json.h"
 #include "deploy/cli/run_options.h"
 #include "deploy/cli/summary.h"
 #include "deploy/cli/supervise.h"
@@ -126,6 +127,22 @@ void PrintPlan(const SweepInput& input, const std::string& dir, const std::vecto
   std::fflush(stdout);
 }
 
+// The plan for programs: the state of the sweep with what each population needs.
+absl::Status PrintPlanJson(const std::string& dir, const std::vector<SweepRun>& populations) {
+  ASSIGN_OR_RETURN(nlohmann::json sweep, SweepJson(dir));
+  for (size_t i = 0; i < populations.size(); ++i) {
+    nlohmann::json& one = sweep["populations"][i];
+    one["memory_bytes"] = populations[i].needs.memory_bytes;
+    one["disk_bytes"] = populations[i].needs.disk_bytes();
+    if (const std::optional<MeasuredRate> rate = FindRate(dir, populations[i].experiment)) {
+      const RunState state = ReadRunState(RunFolder(dir, populations[i]), populations[i].experiment);
+      one["eta_seconds"] = UpdatesLeft(populations[i], state) / rate->updates_per_second;
+    }
+  }
+  std::printf("%s\n", JsonText(sweep).c_str());
+  return absl::OkStatus();
+}
+
 // Trains populations as child processes and reports on standard output; when quiet, only failures.
 class Jobs {
  public:
@@ -174,6 +191,14 @@ class Jobs {
     if (!progress.is_object()) return Say(Title(job) + line);
     progress["population"] = populations_[job.index].name;
     if (!options_.quiet) std::printf("%s\n", JsonText(progress).c_str());
+    std::fflush(stdout);
+  }
+
+  void SayFailure(const Job& job, int code) const {
+    const std::string what = absl::StrCat("failed (", DescribeExit(code), "). ", LastLines(job.log));
+    if (!options_.json) return Print(Title(job) + what);
+    const nlohmann::json object = {{"population", populations_[job.index].name}, {"error", what}, {"code", code}};
+    std::printf("%s\n", JsonText(object).c_str());
     std::fflush(stdout);
   }
 
@@ -256,7 +281,7 @@ class Jobs {
       Say(absl::StrCat(Title(job), "interrupted and drained"));
       Stop::Process().Request();
     } else {
-      Print(absl::StrCat(Title(job), "failed (", DescribeExit(code), "). ", LastLines(job.log)));
+      SayFailure(job, code);
     }
     if (code_ == kExitOk || code_ == kExitInterrupted)
       code_ = code == kExitUsage || code == kExitInterrupted ? code : kExitFailure;
@@ -283,6 +308,7 @@ absl::Status Conclude(const std::string& dir, bool json) {
     return Annotate(status, "the sweep is complete, but its report could not be written");
   }
   std::printf("%s\n", json ? JsonText({{"report", file}}).c_str() : absl::StrCat("report: ", file).c_str());
+  if (json) PrintResult(SweepJson(dir));
   return absl::OkStatus();
 }
 
@@ -296,7 +322,7 @@ absl::StatusOr<int> Sweep(const SweepOptions& options) {
   const std::string dir =
       !run.run_dir.empty() ? run.run_dir : absl::StrCat("runs/", absl::StrReplaceAll(input.sweep.name(), {{"/", "-"}}));
   if (options.status) {
-    RETURN_IF_ERROR(PrintSweepStatus(dir));
+    RETURN_IF_ERROR(PrintSweepStatus(dir, run.json));
     return kExitOk;
   }
   if (options.backend == kSlurm) RETURN_IF_ERROR(CheckSlurmPath(dir));
@@ -305,7 +331,11 @@ absl::StatusOr<int> Sweep(const SweepOptions& options) {
   RETURN_IF_ERROR(MakeFolders(dir));
   ASSIGN_OR_RETURN(const std::unique_ptr<FolderLock> lock, FolderLock::Take(dir));
   RETURN_IF_ERROR(PrepareSweepFolder(dir, input.sweep, populations));
-  if ((!run.quiet && !run.json) || options.render_only) PrintPlan(input, dir, populations);
+  if (run.json && options.render_only) {
+    RETURN_IF_ERROR(PrintPlanJson(dir, populations));
+  } else if ((!run.quiet && !run.json) || options.render_only) {
+    PrintPlan(input, dir, populations);
+  }
   if (options.backend == kKubernetes) {
     ManifestOptions manifests = options.batch.manifests;
     manifests.sweep = input.sweep.name();
@@ -331,6 +361,7 @@ absl::StatusOr<int> Sweep(const SweepOptions& options) {
   if (options.render_only) return kExitOk;
   const int code = Jobs(dir, populations, std::max(1, options.jobs), run).Run();
   if (code == kExitInterrupted && !run.json) std::printf("run the same command again to resume\n");
+  if (code == kExitInterrupted && run.json) PrintResult(SweepJson(dir));
   if (code != kExitOk) return code;
   RETURN_IF_ERROR(Conclude(dir, run.json));
   return kExitOk;
@@ -362,7 +393,7 @@ void AddSweep(CLI::App* app, int* exit_code) {
   AddBatchOptions(verb, &options->batch);
   RefuseOptions(verb, {"--resume"}, "a sweep resumes by itself; run the same command again without --resume");
   verb->footer("Example: datacom sweep cartpole/cost_budgets --seeds 0-2 --steps 200000");
-  verb->callback([options, exit_code] { *exit_code = Finish(Sweep(*options)); });
+  verb->callback([options, exit_code] { *exit_code = Finish(Sweep(*options), options->run.json); });
 }
 
 }  // namespace datacom::cli

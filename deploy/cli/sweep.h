@@ -18,6 +18,7 @@
 #include "datacom/v1/experiment.pb.h"
 #include "datacom/v1/sweep.pb.h"
 #include "deploy/cli/train_plan.h"
+#include "nlohmann/json.hpp"
 
 namespace datacom::cli {
 
@@ -90,8 +91,12 @@ using QueueStates = std::map<size_t, std::string>;
 // an absolute path. `array_size`: runs of each script (WriteSlurmScripts).
 QueueStates ParseQueue(const std::string& text, const std::string& folder, size_t array_size);
 
-// Prints a line of totals and a line per run on standard output. INVALID_ARGUMENT when the folder is no sweep's.
-absl::Status PrintSweepStatus(const std::string& folder);
+// Prints a line of totals and a line per run on standard output, or with `json` SweepJson. INVALID_ARGUMENT when the
+// folder is no sweep's.
+absl::Status PrintSweepStatus(const std::string& folder, bool json = false);
+// {"sweep": FOLDER, "populations": [...]}: what RecordedRunJson says of each, with "population", its name, and
+// "detail".
+absl::StatusOr<nlohmann::json> SweepJson(const std::string& folder);
 
 // A sweep as Kubernetes manifests: one JobSet (or its Jobs) with volumes per population, from
 // deploy/kubernetes/jobset.yaml.in, and one kustomization over all of them, with the experiments as ConfigMaps. The

@@ -39,6 +39,7 @@
 #include "deploy/cli/load_task.h"
 #include "deploy/cli/progress.h"
 #include "deploy/cli/run_folder.h"
+#include "deploy/cli/run_json.h"
 #include "deploy/cli/run_options.h"
 #include "deploy/cli/summary.h"
 #include "deploy/cli/sweep.h"
@@ -51,12 +52,9 @@
 namespace datacom::cli {
 namespace {
 
-constexpr std::chrono::milliseconds kTick{100};
-constexpr std::chrono::milliseconds kDrainGrace{60000};
+constexpr std::chrono::milliseconds kTick{100}, kReplayDeadline{2000}, kLockPatience{30000}, kDrainGrace{60000};
 constexpr std::chrono::milliseconds kStopGrace{10000};  // after a complete run nothing is left to save
 constexpr std::chrono::seconds kArchiveGrace{25};       // a scheduler that stops a run does not wait for long
-constexpr std::chrono::milliseconds kLockPatience{30000};
-constexpr std::chrono::milliseconds kReplayDeadline{2000};
 constexpr double kLineSeconds = 10, kTableSeconds = 0.5, kRateWindowSeconds = 15;
 constexpr int kMaxMembers = 16;
 constexpr uint64_t kSlowestDisk = 20'000'000;  // bytes in a second
@@ -289,6 +287,7 @@ int EndFailed(const TrainOptions& options, const Prepared& run, Cluster* cluster
   const int code = cluster->failure_exit_code();
   const bool discard = code == kExitUsage && !options.resume && NothingStored(run.run_dir, *cluster, run.security);
   std::fprintf(stderr, "datacom: %s", std::string(cluster->failure().message()).c_str());
+  if (options.json) std::fputs(ErrorJson(cluster->failure().message(), code).c_str(), stdout);
   cluster->Drain(kStopGrace);
   if (discard) {  // so that the corrected command can use the folder
     ClearRunFolder(run.run_dir, run.made_folder);
@@ -309,7 +308,7 @@ int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster
     for (const std::string& event : archiving->TakeEvents()) display->Say(event);
     if (!archived.ok()) {
       cluster->Drain(kDrainGrace);
-      return Finish(archived);
+      return Finish(archived, options.json);
     }
     if (state == Cluster::State::kComplete) {
       cluster->Drain(kStopGrace);
@@ -317,7 +316,7 @@ int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster
     }
     if (state == Cluster::State::kFailed) return EndFailed(options, run, cluster);
     if (!progress.Continues(cluster)) {
-      std::fprintf(stderr, "datacom: %s\n", progress.Reason().c_str());
+      Finish(absl::InternalError(progress.Reason()), options.json);
       cluster->Drain(kStopGrace);
       std::fprintf(stderr, "datacom: the run's state is kept; %s\n", ResumeHint(run).c_str());
       return kExitFailure;
@@ -331,9 +330,10 @@ int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster
       for (const std::string& event : cluster->TakeEvents()) display->Say(event);
       const absl::StatusOr<std::string> archived = archiving->Finish(kArchiveGrace);
       for (const std::string& event : archiving->TakeEvents()) display->Say(event);
-      if (!archived.ok()) Finish(archived.status());
+      if (!archived.ok()) Finish(archived.status(), options.json);
       if (archived.ok() && !archived->empty()) display->Say(*archived);
       if (!options.json) std::printf("%s\n", ResumeHint(run).c_str());
+      if (options.json) PrintResult(RecordedRunJson(run.run_dir));
       return kExitInterrupted;
     }
   }
@@ -356,6 +356,7 @@ absl::Status FinishRun(const Prepared& run, const TrainOptions& options, Archivi
     return Annotate(status, "the run is complete, but its report could not be written");
   }
   display->Conclude("report", file, absl::StrCat("report: ", file));
+  if (options.json) PrintResult(RecordedRunJson(run.run_dir));
   const absl::StatusOr<std::string> archived = archiving->Finish(std::nullopt);
   for (const std::string& event : archiving->TakeEvents()) display->Say(event);
   if (archived.ok() && !archived->empty()) display->Conclude("archive", options.archive, *archived);
@@ -365,10 +366,10 @@ absl::Status FinishRun(const Prepared& run, const TrainOptions& options, Archivi
 int Train(const TrainOptions& given) {
   Stop::InstallSignalHandlers();
   const absl::StatusOr<Brought> brought = BringRun(given);
-  if (!brought.ok()) return Finish(brought.status());
+  if (!brought.ok()) return Finish(brought.status(), given.json);
   const TrainOptions& options = brought->options;
   absl::StatusOr<Prepared> run = Prepare(options);
-  if (!run.ok()) return Finish(run.status());
+  if (!run.ok()) return Finish(run.status(), options.json);
   Archiving archiving(run->run_dir, options.archive);
   Cluster::Options cluster_options;
   cluster_options.bin = BinFolder();
@@ -400,7 +401,7 @@ int Train(const TrainOptions& given) {
   }
   const bool complete = brought->copied && ReadRunState(run->run_dir, experiment).complete;
   const int code = complete ? kExitOk : Supervise(options, *run, &cluster, &archiving, &display);
-  return code == kExitOk ? Finish(FinishRun(*run, options, &archiving, &display)) : code;
+  return code == kExitOk ? Finish(FinishRun(*run, options, &archiving, &display), options.json) : code;
 }
 
 // Writes the folder of a run, with the script for Slurm or the manifests for Kubernetes.
@@ -489,9 +490,9 @@ void AddTrain(CLI::App* app, const std::string& environment, int* exit_code) {
       options->experiment = python::kPythonTask + environment;
     }
     const absl::Status fits = CheckBackend(*backend, *batch, *options);
-    *exit_code = !fits.ok()           ? Finish(fits)
+    *exit_code = !fits.ok()           ? Finish(fits, options->json)
                  : *backend == kLocal ? Train(*options)
-                                      : Finish(WriteRun(*backend, *options, *batch));
+                                      : Finish(WriteRun(*backend, *options, *batch), options->json);
   });
 }
 

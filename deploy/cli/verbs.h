@@ -34,9 +34,12 @@ void AddBench(CLI::App* app, int* exit_code);
 void AddForwarded(CLI::App* app);
 std::optional<absl::Status> RunForwarded(int argc, const char* const* argv);
 
-// Prints "datacom: <message>" on stderr (nothing when OK) and returns the exit code of the status.
-int Finish(const absl::Status& status);
-inline int Finish(const absl::StatusOr<int>& code) { return code.ok() ? *code : Finish(code.status()); }
+// Prints "datacom: <message>" on stderr (nothing when OK) and returns the exit code of the status. json: programs read
+// stdout, so it gets the message too (ErrorJson).
+int Finish(const absl::Status& status, bool json = false);
+inline int Finish(const absl::StatusOr<int>& code, bool json = false) {
+  return code.ok() ? *code : Finish(code.status(), json);
+}
 
 // Prints text on stdout; a terminal gets lines that fit (common/base/standard_output.h).
 void PrintWrapped(const std::string& text);

@@ -13,6 +13,7 @@
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/records/best_epoch.h"
+#include "common/records/message_json.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/experiment.pb.h"
 #include "datacom/v1/python_task.pb.h"
@@ -54,7 +55,8 @@ void AddForms(CLI::App* verb, EvalCommand* eval) {
   CLI::Option* const csv = verb->add_flag_function(
       "--csv", [eval](int64_t) { eval->form = Form::kCsv; }, "One row per episode, comma-separated, at full precision");
   verb->add_flag_function(
-          "--json", [eval](int64_t) { eval->form = Form::kJson; }, "The same as a list of objects")
+          "--json", [eval](int64_t) { eval->form = Form::kJson; },
+          "The same as a list of objects, with the means of each member, for programs")
       ->excludes(csv);
 }
 
@@ -83,7 +85,9 @@ void AddEval(CLI::App* app, int* exit_code) {
   verb->callback([eval, exit_code] {
     Stop::InstallSignalHandlers();
     eval->width = TerminalWidth(0);
-    *exit_code = Finish(RunEvalCommand(*eval, &std::cout));
+    const absl::Status status = RunEvalCommand(*eval, &std::cout);
+    *exit_code = Finish(status);
+    if (!status.ok() && eval->form == EvalCommand::Form::kJson) std::cout << ErrorJson(status.message(), *exit_code);
   });
 }
 

@@ -104,8 +104,10 @@ class Training:
             if not isinstance(said, dict):
                 self._tail.append(line.rstrip("\n"))
                 continue
-            if "message" in said:
-                self._tail.append(said["message"])
+            # What ends the command itself comes on standard error, too; of a population of a sweep only its object comes.
+            kept = said.get("message") or (said.get("error") if "population" in said else None)
+            if kept:
+                self._tail.append(kept)
             if self.folder is None and "run" in said:
                 self.folder = Path(said["run"])
             yield said

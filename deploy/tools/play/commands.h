@@ -25,8 +25,8 @@ struct EvalCommand {
   std::optional<uint64_t> seed;      // replaces the run's seed; absent: the same episodes as in the run's evaluation
   std::vector<std::string> set;      // "task_options.horizon=500", replaces the run's own
   std::string shield = "on";         // or off; both: plays every episode with the shield and without it
-  // table: the task options and one line per member. csv: one row per episode, full precision; json: the same as a list
-  // of objects.
+  // table: the task options and one line per member. csv: one row per episode, full precision. json: a list with an
+  // object for each episode and, behind those of a member, one with "episode": null for their means.
   enum class Form { kTable, kCsv, kJson } form = Form::kTable;
   int width = 0;  // of a table's lines; 0: any (JoinColumns)
 };

@@ -128,13 +128,71 @@ class Output {
   }
   static std::string OrDash(double value, const std::string& text) { return std::isnan(value) ? "-" : text; }
 
+  // The values of each named cost, and of each quantity that the task logs.
+  nlohmann::json CostsJson(const NamedCostValues& values) const {
+    nlohmann::json costs = nlohmann::json::object();
+    for (size_t i = 0; i < std::min(values.size(), cost_names_.size()); ++i) {
+      costs[cost_names_[i]] = {{"max_violation", values[i].max_violation},
+                               {"sum_cost", values[i].sum_cost},
+                               {"violating_steps", values[i].violating_steps}};
+    }
+    return costs;
+  }
+  template <typename Values>
+  nlohmann::json LogsJson(const Values& values) const {
+    nlohmann::json logs = nlohmann::json::object();
+    for (size_t i = 0; i < std::min(static_cast<size_t>(values.size()), log_names_.size()); ++i) {
+      logs[log_names_[i]] = values[static_cast<int>(i)];
+    }
+    return logs;
+  }
+  // An episode: the fields of the message, but named costs and logs by their names.
+  nlohmann::json EpisodeJson(const v1::EvaluationEpisode& episode) const {
+    nlohmann::json one = MessageJson(episode);
+    one["return"] = one["return_"];
+    for (const char* key : {"return_", "named_max_violation", "named_sum_cost", "named_violating_steps", "log_mean"}) {
+      one.erase(key);
+    }
+    one["mean_cost"] = MeanCost(episode);
+    one["costs"] = CostsJson(NamedCostsOf(episode));
+    one["logs"] = LogsJson(episode.log_mean());
+    return one;
+  }
+  // The same keys for the means over the episodes: of what holds or not the share.
+  nlohmann::json MeansJson(const EvaluationMeans& means) const {
+    return {{"discounted_return", means.discounted_return},
+            {"return", means.return_},
+            {"max_violation", means.max_violation},
+            {"sum_cost", means.sum_cost},
+            {"violating_steps", means.violating_steps},
+            {"mean_cost", means.mean_cost},
+            {"length", means.length},
+            {"success", success_ ? nlohmann::json(means.success_rate) : nlohmann::json(nullptr)},
+            {"reached", success_ ? nlohmann::json(means.reached_rate) : nlohmann::json(nullptr)},
+            {"violated", means.violated_rate},
+            {"absorbed", means.absorbed_rate},
+            {"abandoned", means.abandoned},
+            {"shield_share", means.shield_share},
+            {"shield_change", means.shield_change},
+            {"infeasible_share", means.infeasible_share},
+            {"largest_constraint", means.largest_constraint},
+            {"costs", CostsJson(means.named)},
+            {"logs", LogsJson(means.logs)}};
+  }
   void AddJson(uint32_t member, uint64_t seed, uint32_t epoch, bool shield,
                const std::vector<v1::EvaluationEpisode>& episodes) {
+    const nlohmann::json head = {{"member", member}, {"seed", seed}, {"epoch", epoch}, {"shield", shield}};
     for (size_t i = 0; i < episodes.size(); ++i) {
-      nlohmann::json one = {{"member", member}, {"seed", seed}, {"epoch", epoch}, {"shield", shield}, {"episode", i}};
-      one.update(MessageJson(episodes[i]));
+      nlohmann::json one = head;
+      one["episode"] = i;
+      one.update(EpisodeJson(episodes[i]));
       list_.push_back(std::move(one));
     }
+    nlohmann::json mean = head;
+    mean["episode"] = nullptr;
+    mean["episodes"] = episodes.size();
+    mean.update(MeansJson(MeansOf(episodes)));
+    list_.push_back(std::move(mean));
   }
   void Begin() {
     if (IsCsv()) {

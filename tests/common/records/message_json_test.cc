@@ -34,6 +34,11 @@ TEST(MessageJson, A64BitNumberIsANumberAndMessagesAreLeftOut) {
   EXPECT_FALSE(json.contains("members"));
 }
 
+TEST(MessageJson, AnErrorIsOneLineWhateverItsBytesAre) {
+  EXPECT_EQ(ErrorJson("a\nb", 2), "{\"code\":2,\"error\":\"a\\nb\"}\n");
+  EXPECT_EQ(nlohmann::json::parse(ErrorJson("\xff", 1))["error"], "\xef\xbf\xbd") << "no UTF-8";
+}
+
 }  // namespace
 }  // namespace datacom
 // SPDX-License-Identifier: Apache-2.0

@@ -83,6 +83,17 @@ def test_what_the_command_refuses_is_said_in_its_words(tmp_path):
     assert refused.value.code == 2
 
 
+@pytest.mark.parametrize("said", [
+    ['{"message": "[1/1] a: 4 members"}', '{"population": "a", "error": "the disk is full", "code": 1}'],
+    ['{"error": "the disk is full", "code": 1}', "datacom: the disk is full"]])
+def test_an_error_is_said_once(said, tmp_path):
+    from datacom import commands
+    training = commands.Training(["sh", "-c", 'printf "%s\\n" "$@"; exit 1', "sh", *said], tmp_path)
+    with pytest.raises(datacom.CommandFailed) as failed:
+        list(training)
+    assert failed.value.code == 1 and str(failed.value).split(" ended with 1:")[1].count("the disk is full") == 1
+
+
 def test_a_sweep_makes_its_runs(tmp_path):
     for _ in datacom.sweep("cartpole/cost_budgets", run_dir=tmp_path, seeds=[0], steps=2100, settings=SMALL):
         pass
