@@ -48,12 +48,12 @@ constexpr Forwarded kForwarded[] = {
      "The columns of the --actions file are action0, action1, ...; or a0, a1, ...; or action; or a_v, a_w.\n",
      true},
     {"render", tools::kAboutRender,
-     "Example: datacom render runs/five --epoch last --out episode.mp4\n"
+     "Example: datacom render runs/five --epoch last --out episode.html\n"
      "         datacom render runs/five --map --epoch 0,2,10,last --out map.png\n"
      "         datacom render cartpole --actions zero --frames 6 --out sheet.png\n"
-     "         datacom render cartpole --init x=0,theta=0.1 --set task_options.horizon=100 --out fall.mp4\n"},
+     "         datacom render cartpole --init x=0,theta=0.1 --set task_options.horizon=100 --out fall.html\n"},
     {"replay-violation", tools::kAboutReplayViolation,
-     "Example: datacom replay-violation runs/five 17 --out violation.mp4\n"
+     "Example: datacom replay-violation runs/five 17 --out violation.html\n"
      "Every observation, reward and cost must equal the recorded one in every bit. Otherwise the command names the\n"
      "first step that differs and exits with 1.\n"},
     {"export", tools::kAboutExport,

@@ -64,9 +64,9 @@ absl::Status RunCheckTask(CheckFlags flags) {
 }
 
 void AddFrameSize(CLI::App* verb, RenderCommand* command) {
-  verb->add_option("--width", command->width, "Frame width in pixels (960; in a sheet 480)")
+  verb->add_option("--width", command->width, "Frame width in pixels of FILE.mp4 or FILE.png (960; in a sheet 480)")
       ->check(WholeNumber<int>(1));
-  verb->add_option("--height", command->height, "Frame height in pixels (540; in a sheet 270)")
+  verb->add_option("--height", command->height, "Frame height in pixels of FILE.mp4 or FILE.png (540; in a sheet 270)")
       ->check(WholeNumber<int>(1));
 }
 
@@ -107,7 +107,8 @@ void AddRender(CLI::App* app, int* exit_code) {
   AddFrameSize(verb, command.get());
   verb->add_option("--fps", command->fps, "Frames per second of a film, which plays in real time")
       ->capture_default_str();
-  verb->add_option("--max-frames", command->max_frames, "Frames of a film; a longer episode gets fewer a second")
+  verb->add_option("--max-frames", command->max_frames,
+                   "Most frames of a film, .html or .mp4; a longer episode gets fewer a second")
       ->check(WholeNumber<int>(2));
   verb->add_option("--frames", command->frames, "For a PNG: frames in a sheet, evenly spaced (1: only the last)")
       ->check(WholeNumber<int>(1));
@@ -132,7 +133,9 @@ void AddReplayViolation(CLI::App* app, int* exit_code) {
   verb->add_option("id", flags->violation.id, "Id in its ledger/violations.csv")
       ->required()
       ->check(WholeNumber<uint64_t>(0));
-  verb->add_option("--out", picture.out, "FILE.mp4: film of the episode; FILE.png: picture of the violation");
+  verb->add_option(
+      "--out", picture.out,
+      "FILE.html: a page that plays the episode; FILE.mp4: film (with ffmpeg); FILE.png: picture of the violation");
   verb->add_option("--camera", picture.camera, "Name of a camera of the model; default: the first fixed one");
   verb->add_option("--frames", picture.frames, "For a PNG: frames in a sheet of the whole episode")
       ->check(WholeNumber<int>(1));

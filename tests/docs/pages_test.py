@@ -126,6 +126,7 @@ class Small(unittest.TestCase):
         self.assertEqual(small_datacom.small_render(["render", "r", "--width", "900", "--out=x.png"]),
                          ["render", "r", "--out=x.png", "--width", "160", "--height", "96"])
         self.assertEqual(small_datacom.small_render(["render", "r", "--out", "x.mp4"])[-2:], ["--max-frames", "10"])
+        self.assertEqual(small_datacom.small_render(["render", "r", "--out", "x.html"]), ["render", "r", "--out", "x.html", "--max-frames", "10"])
         self.assertEqual(small_datacom.small_render(["render", "r", "--map"]), ["render", "r", "--map", "--resolution", "8"])
         self.assertEqual(small_datacom.seeds_of("0,2,5-7,1"), "0,2,5,6,7")
 

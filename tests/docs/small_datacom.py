@@ -33,7 +33,8 @@ SWEEP = ["--steps", "3000", "--set", "run.steps_per_epoch=1000", "--set", f"run.
          "--set", "network.actor_hidden=[16,16]", "--set", "network.critic_hidden=[16,16]"]
 POPULATIONS = 2  # a sweep with more is only planned
 PICTURE = {"--width": "160", "--height": "96"}
-FILM, MAP = {**PICTURE, "--max-frames": "10"}, {"--resolution": "8"}
+PAGE, MAP = {"--max-frames": "10"}, {"--resolution": "8"}
+FILM = {**PICTURE, **PAGE}
 DEVELOPER = ("build", "test", "fuzz", "format", "lint", "setup", "help", "bench")
 
 
@@ -102,7 +103,8 @@ def small_train(words, experiment):
 
 def small_render(words):
     out = take(words, "--out")[0]
-    for option, value in (MAP if "--map" in words else FILM if out and out[0].endswith(".mp4") else PICTURE).items():
+    ending = os.path.splitext(out[0])[1] if out else ""
+    for option, value in (MAP if "--map" in words else {".mp4": FILM, ".html": PAGE}.get(ending, PICTURE)).items():
         words = [*take(words, option)[1], option, value]
     return words
 

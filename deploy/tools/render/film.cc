@@ -1,6 +1,7 @@
 #include "deploy/tools/render/film.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -226,6 +227,15 @@ std::vector<uint32_t> EvenSteps(uint32_t last_step, int count) {
   }
   steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
   return steps;
+}
+
+std::string FilmProgress::Add() {
+  ++done_;
+  const Clock::Time now = clock_.Now();
+  if (now - said_ < std::chrono::seconds(1)) return "";
+  said_ = now;
+  shown_ = true;
+  return absl::StrCat("\rframe ", done_, " of ", frames_);
 }
 
 int ContactSheet::Columns(int cells) { return cells == 4 ? 2 : std::min(cells, kMaxColumns); }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "actor/episode_player.h"
+#include "common/base/clock.h"
 #include "deploy/tools/render/picture.h"
 #include "deploy/tools/render/playback.h"
 #include "deploy/tools/render/renderer.h"
@@ -85,6 +86,22 @@ Pace RealTimePace(uint32_t last_step, double control_dt, double frames_per_secon
 
 // `count` steps spread evenly from 0 to last_step; for one, the last step. Fewer when the episode has fewer steps.
 std::vector<uint32_t> EvenSteps(uint32_t last_step, int count);
+
+// How far a film is, as text for a terminal: one line that is drawn again every second and erased at the end.
+class FilmProgress {
+ public:
+  FilmProgress(size_t frames, const Clock* clock) : frames_(frames), clock_(*clock), said_(clock->Now()) {}
+  // Counts a frame. Returns the line, or nothing if the last one is younger than a second.
+  std::string Add();
+  std::string End() const { return shown_ ? "\r\x1b[K" : ""; }
+
+ private:
+  const size_t frames_;
+  const Clock& clock_;
+  Clock::Time said_;
+  size_t done_ = 0;
+  bool shown_ = false;
+};
 
 // A grid of cells of equal size, at most three in a row.
 class ContactSheet {

@@ -1,7 +1,10 @@
 #include "deploy/tools/render/render_command.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <iostream>
 #include <limits>
@@ -12,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "common/base/clock.h"
 #include "common/base/output_file.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
@@ -67,6 +71,13 @@ absl::Status CheckFilm(const RenderCommand& command) {
   return absl::InvalidArgumentError(absl::StrCat("--fps: ", command.fps, " is not within 0 to 1000"));
 }
 
+// The requested frames a second, or as many fewer as --max-frames needs. A film shows the first and the last state.
+double FramesPerSecond(const RenderCommand& command, uint32_t last, double control_dt) {
+  if (!command.max_frames || last == 0) return command.fps;
+  const double stride = std::ceil(last / (*command.max_frames - 1.0));
+  return std::min(command.fps, 1 / (stride * control_dt));
+}
+
 absl::Status WriteFilm(const RenderCommand& command, std::ostream* out) {
   RETURN_IF_ERROR(CheckFilm(command));
   ASSIGN_OR_RETURN(const Film::Look look, LookOf(command, /*sheet=*/false));
@@ -75,12 +86,17 @@ absl::Status WriteFilm(const RenderCommand& command, std::ostream* out) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Film> film, Film::Make(std::move(playback), look));
   *out << film->note();
   ASSIGN_OR_RETURN(const uint32_t last, LastStep(command, *film, film->last_step()));
-  double fps = command.fps;
-  if (command.max_frames && last > 0) fps = std::min(fps, *command.max_frames / (last * film->control_dt()));
-  const Pace pace = RealTimePace(last, film->control_dt(), fps);
+  const Pace pace = RealTimePace(last, film->control_dt(), FramesPerSecond(command, last, film->control_dt()));
   ASSIGN_OR_RETURN(const std::unique_ptr<Video> video,
                    Video::Make(command.out, look.width, look.height, pace.frames_per_second));
-  RETURN_IF_ERROR(film->Draw(pace.steps, [&](const Picture& frame) { return video->Add(frame); }));
+  FilmProgress progress(pace.steps.size(), &Clock::Real());
+  const bool shows = ::isatty(STDERR_FILENO) == 1;
+  const absl::Status drawn = film->Draw(pace.steps, [&](const Picture& frame) {
+    if (shows) std::fputs(progress.Add().c_str(), stderr);
+    return video->Add(frame);
+  });
+  if (shows) std::fputs(progress.End().c_str(), stderr);
+  RETURN_IF_ERROR(drawn);
   RETURN_IF_ERROR(video->Finish());
   *out << command.out << ": " << pace.steps.size() << " frames at " << pace.frames_per_second << " a second, " << last
        << " steps\n";
@@ -165,11 +181,29 @@ absl::StatusOr<FilmPage> MakeFilmPage(const Playback& playback, const std::strin
   return page;
 }
 
+// The frames a second of a page with at most --max-frames: the episode is played once more to know its length.
+absl::StatusOr<double> FramesPerSecondOfPage(const RenderCommand& command, const Playback& playback) {
+  if (!command.max_frames) return command.fps;
+  uint32_t last = 0;
+  double control_dt = 0;
+  RETURN_IF_ERROR(playback.play([&](const actor::EpisodeState& state) {
+    last = state.step;
+    control_dt = state.task->spec().control_dt;
+    return Stop::Process().requested() ? absl::CancelledError("stopped") : absl::OkStatus();
+  }));
+  return FramesPerSecond(command, std::min(last, command.step.value_or(last)), control_dt);
+}
+
 absl::Status WriteFilmPage(const RenderCommand& command, std::ostream* out) {
   RETURN_IF_ERROR(CheckFilm(command));
+  if (command.width || command.height) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        command.width ? "--width" : "--height", ": a page is as large as the browser's window; FILE.mp4 has a size"));
+  }
   ASSIGN_OR_RETURN(const Playback playback, MakePlayback(command.playback));
   *out << playback.note;
-  ASSIGN_OR_RETURN(const FilmPage page, MakeFilmPage(playback, command.camera, command.fps, command.step));
+  ASSIGN_OR_RETURN(const double fps, FramesPerSecondOfPage(command, playback));
+  ASSIGN_OR_RETURN(const FilmPage page, MakeFilmPage(playback, command.camera, fps, command.step));
   RETURN_IF_ERROR(WriteOutputFile(command.out, page.html));
   *out << command.out << ": " << page.frames << " frames of " << page.steps << " steps; open it in a browser\n";
   return absl::OkStatus();

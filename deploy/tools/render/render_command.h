@@ -15,9 +15,9 @@ struct RenderCommand {
   PlaybackOptions playback;
   std::string out;  // FILE.html, FILE.mp4 or FILE.png; for a map FILE.png, .json or .csv
   std::string camera;
-  std::optional<int> width, height;  // a frame's size; default 960x540, in a sheet 480x270
+  std::optional<int> width, height;  // a frame's size, not of HTML; default 960x540, in a sheet 480x270
   double fps = 30;                   // frames per second of a film, which plays in real time
-  std::optional<int> max_frames;     // of a film; a longer one has fewer frames per second
+  std::optional<int> max_frames;     // of a film, at least 2; a longer one has fewer frames per second
   std::optional<int> frames;         // for a PNG: frames in a sheet; default only the last
   std::optional<uint32_t> step;      // last step to show; default the episode's last
 

@@ -144,6 +144,17 @@ class OutputTest(unittest.TestCase):
         with open(self.path("both"), "rb") as both:
             self.assertEqual(both.read(), self.written("config", "cartpole/datacom")[0] + self.written("config", "cartpole/sac")[0])
 
+    def test_a_film_for_the_browser_has_no_size_and_at_most_the_frames_that_were_asked_for(self):
+        film = ("render", "cartpole", "--actions", "zero", "--set", "task_options.horizon=100", "--out", "film.html")
+        for option in ("--width", "--height"):
+            result = self.run_it(*film, option, "64")
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn(f"{option}: a page is as large as the browser's window; FILE.mp4 has a size".encode(), result.stderr)
+            self.assertEqual(os.listdir(self.folder), [])
+        for most, frames in ((2, 2), (11, 11), (30, 26)):  # strides of 100, 10 and 4 steps
+            result = self.run_it(*film, "--max-frames", str(most))
+            self.assertEqual(result.stdout, f"film.html: {frames} frames of 100 steps; open it in a browser\n".encode(), result.stderr)
+
     def test_a_folder_is_refused_before_any_work(self):
         for arguments in [*WRITERS, STORED]:
             with self.subTest(arguments):

@@ -20,6 +20,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/environment_variable.h"
 #include "tests/testing/is_ok.h"
+#include "tests/testing/manual_clock.h"
 #include "tests/testing/run_folders.h"
 
 namespace datacom::tools {
@@ -180,6 +181,19 @@ TEST(Pace, IsRealTimeInWholeStridesAndEndsWithTheLastState) {
   EXPECT_EQ(EvenSteps(1, 5), (std::vector<uint32_t>{0, 1}));
 }
 
+TEST(FilmProgress, IsALineThatIsDrawnAgainEverySecondAndErasedAtTheEnd) {
+  ManualClock clock;
+  FilmProgress progress(251, &clock);
+  EXPECT_EQ(progress.Add(), "");
+  EXPECT_EQ(progress.End(), "") << "a film that is made at once shows nothing";
+  clock.Advance(std::chrono::seconds(1));
+  EXPECT_EQ(progress.Add(), "\rframe 2 of 251");
+  EXPECT_EQ(progress.Add(), "");
+  clock.Advance(std::chrono::milliseconds(1500));
+  EXPECT_EQ(progress.Add(), "\rframe 4 of 251");
+  EXPECT_EQ(progress.End(), "\r\x1b[K");
+}
+
 TEST(Watching, ShowsTheEvaluatedEpisode) {
   const std::string folder = testing::MakeRunFolder("watched_run", "cartpole", {3}, 60);
   const v1::Experiment experiment = ReadRunExperiment(folder, {}).value();
@@ -287,6 +301,25 @@ TEST_F(RenderCommandTest, AFilmHasOneFramePerStrideAndTheLastState) {
   ::pclose(probe);
   EXPECT_STREQ(answer, "192,108,30/1,6\n");
   EXPECT_FALSE(fs::exists(command_.out + ".partial"));
+}
+
+TEST_F(RenderCommandTest, AFilmHasAtMostTheFramesThatWereAskedFor) {
+  command_.width.reset();
+  command_.height.reset();
+  const auto frames = [this](int most) {
+    command_.out = Temporary("film.html");
+    command_.max_frames = most;
+    std::ostringstream out;
+    EXPECT_THAT(RunRenderCommand(command_, &out), IsOk());
+    return out.str().substr(command_.out.size());
+  };
+  EXPECT_EQ(frames(2), ": 2 frames of 20 steps; open it in a browser\n");
+  EXPECT_EQ(frames(4), ": 4 frames of 20 steps; open it in a browser\n") << "0, 7, 14, 20";
+  EXPECT_EQ(frames(100), ": 6 frames of 20 steps; open it in a browser\n") << "every fourth, as without";
+  command_.step = 9;
+  EXPECT_EQ(frames(2), ": 2 frames of 20 steps; open it in a browser\n") << "0 and 9";
+  command_.width = kWidth;
+  EXPECT_THAT(Error(), HasSubstr("--width: a page is as large as the browser's window"));
 }
 
 TEST_F(RenderCommandTest, WithoutFfmpegTheMissingPackageIsNamed) {
