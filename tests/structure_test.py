@@ -22,7 +22,7 @@ MAX_SOURCE_LINES = 500
 MAX_FUNCTION_LINES = 60
 MAX_CELL = 140  # characters in a cell of a Markdown table
 MAX_TRACKED_BYTES = 30 << 20
-MAX_STEPS = {"product": 350, "all": 570}  # of a build from nothing
+MAX_STEPS = {"product": 350, "all": 572}  # of a build from nothing
 MAX_README = {"lines": 150, "words": 1100, "numbers": 30}
 MAX_PAGES, MAX_PAGE_LINES = 24, 4500  # of docs/
 # "path:function" -> why it may be longer. An entry that is no longer needed fails the test.

@@ -23,8 +23,8 @@
 #include "common/config/gzip.h"
 #include "common/config/sha256.h"
 #include "common/config/task_files.h"
+#include "common/config/textproto.h"
 #include "common/tasks/text/model_files.h"
-#include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
 
 namespace datacom::text {
@@ -71,18 +71,6 @@ using google::protobuf::TextFormat;
 
 constexpr size_t kLarge = 64 << 10, kLargeBinary = 4 << 10;  // files of more bytes are compressed
 constexpr size_t kNamed = 5;                                 // files in a message
-
-class FirstError : public google::protobuf::io::ErrorCollector {
- public:
-  void AddError(int line, int column, const std::string& message) override {
-    if (message_.empty()) message_ = absl::StrCat(line + 1, ":", column + 1, ": ", message);
-  }
-  void AddWarning(int, int, const std::string&) override {}
-  const std::string& message() const { return message_; }
-
- private:
-  std::string message_;
-};
 
 // Text with bytes that are not ASCII is printed with escapes, as binary data are.
 bool IsLarge(const std::string& content) {
@@ -163,12 +151,7 @@ absl::StatusOr<v1::TextTask> ReadTaskFile(const std::string& path) {
   const absl::StatusOr<std::string> content = ReadFile(path, kMaxCarriedBytes);
   if (!content.ok()) return absl::InvalidArgumentError(content.status().message());
   v1::TextTask task;
-  TextFormat::Parser parser;
-  FirstError error;
-  parser.RecordErrorsTo(&error);
-  if (!parser.ParseFromString(*content, task.mutable_definition())) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ":", error.message()));
-  }
+  RETURN_IF_ERROR(ParseTextproto(*content, path, task.mutable_definition()));
   if (task.definition().model().empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": model: must be set"));
   std::string model = (fs::path(path).parent_path() / task.definition().model()).string();
   if (absl::string_view packaged = task.definition().model(); absl::ConsumePrefix(&packaged, kPythonPrefix)) {

@@ -229,8 +229,8 @@ class OutputTest(unittest.TestCase):
 
     def test_no_line_of_a_verb_that_plays_is_wider_than_the_terminal(self):
         arm = os.path.join(ROOT, "deploy/examples/arm_reach/task.textproto")
-        for columns, arguments in ((40, ("eval", RUN, "--shield", "both", "--episodes", "1", "--member", "0")),
-                                   (80, ("eval", RUN, "--shield", "both", "--episodes", "1", "--member", "0")),
+        for columns, arguments in ((40, ("eval", RUN, "--shield", "both", "--episodes", "1")),
+                                   (80, ("eval", RUN, "--shield", "both", "--episodes", "1")),
                                    (40, ("eval", arm, "--policy", "zeros", "--episodes", "1")),
                                    (40, ("rollout", "cartpole", "--policy", "random", "--set", "task_options.horizon=20")),
                                    (40, ("task", "check", arm, "--steps", "200"))):

@@ -237,8 +237,8 @@ class WrongUsageTest(unittest.TestCase):
     def test_wrong_images_or_an_option_of_the_other_backend_are_refused_before_writing(self):
         sweep = ("sweep", "cartpole/cost_budgets", "--seeds", "0", "--run-dir", "swept", "--backend", "kubernetes")
         self.expect(*sweep, "--images", "http://x y", words=["--images http://x y: write it as registry"])
-        self.expect(*sweep, "--jobs", "2", words=["--jobs: the cluster decides how many populations run; set the quota in "
-                                             "deploy/kubernetes/overlays/sweep/quota.yaml, or use --backend local"])
+        self.expect(*sweep, "--jobs", "2", words=["--jobs: the cluster decides how many populations run; set the quota in ",
+                                                  "/kubernetes/overlays/sweep/quota.yaml, or use --backend local"])
         self.assertFalse(os.path.exists(os.path.join(self.folder, "swept")))
 
     def test_config_makes_one_member_per_seed(self):
