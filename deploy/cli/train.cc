@@ -52,7 +52,7 @@ namespace {
 constexpr std::chrono::milliseconds kTick{100}, kReplayDeadline{2000}, kLockPatience{30000}, kDrainGrace{60000};
 constexpr std::chrono::milliseconds kStopGrace{10000};  // after a complete run nothing is left to save
 constexpr std::chrono::seconds kArchiveGrace{25};       // a scheduler that stops a run does not wait for long
-constexpr uint64_t kSlowestDisk = 20'000'000;  // bytes in a second
+constexpr uint64_t kSlowestDisk = 20'000'000;           // bytes in a second
 
 struct Prepared {
   v1::Experiment experiment;

@@ -231,8 +231,8 @@ TEST(ModelFiles, AFileThatIsNotKeptIsNotTakenFromTheDisk) {
 #endif
 
 TEST(ModelFiles, NamesWithALineBreakBecomeNoSettingOfADraft) {
-  const auto model =
-      CompileMujocoModel("m", R"(<mujoco><worldbody><body name="b"><joint name="j"/><geom size="0.1"/></body></worldbody>
+  const auto model = CompileMujocoModel(
+      "m", R"(<mujoco><worldbody><body name="b"><joint name="j"/><geom size="0.1"/></body></worldbody>
         <actuator><motor name="m" joint="j"/></actuator></mujoco>)");
   ASSERT_THAT(model, IsOk());
   const auto draft = text::DraftTask(**model, "name", "a\nhorizon: 1\n#.xml", {"joint b\nabsorbing: 'time > 0'\n#"});
