@@ -46,8 +46,7 @@ absl::Status NewRows::Add(const v1::MemberBatch& batch) {
   return absl::OkStatus();
 }
 
-void NewRows::Copy(absl::string_view column, void* out) const {
-  const ColumnPlace place = PlaceOf(schema_->learning(), column);
+void NewRows::Copy(const ColumnPlace& place, void* out) const {
   char* to = static_cast<char*>(out);
   for (const v1::MemberBatch* batch : batches_) {
     const size_t bytes = place.bytes * batch->row_count();
@@ -72,15 +71,35 @@ std::vector<RowPlace> NewRows::Places() const {
 
 namespace {
 
-// Does not change `out` if the schema has no such column.
-void CopyFloats(const RowSchema& schema, absl::string_view name, const std::string& block, size_t rows, float* out) {
-  const ColumnPlace place = PlaceOf(schema.learning(), name);
-  std::memcpy(out, block.data() + place.before * rows, place.bytes * rows);
-}
+// The arrays of a batch that are columns of every task.
+constexpr std::pair<const char*, std::vector<float> Batch::*> kArrays[] = {
+    {"observation", &Batch::observation},
+    {"next_observation", &Batch::next_observation},
+    {"cost", &Batch::cost},
+    {"absorbing", &Batch::absorbing},
+    {"action", &Batch::action},
+    {"reward", &Batch::reward},
+    {"last", &Batch::last}};
+enum { kObservation, kNextObservation, kCost, kAbsorbing };  // the first of them
 
-void CopyFlags(const RowSchema& schema, absl::string_view name, const std::string& block, size_t rows, float* out) {
-  const size_t begin = PlaceOf(schema.learning(), name).before * rows;
-  for (size_t i = 0; i < rows; ++i) out[i] = block[begin + i] != 0 ? 1.0f : 0.0f;
+// Copies the first `used` numbers of each row of a column from a block of `rows` rows. Numbers of one byte become 0 or
+// 1. `order`: which rows follow each other in `out`; null: all as they are.
+void CopyColumn(const char* block, const ColumnPlace& place, size_t rows, size_t used, float* out,
+                const uint32_t* order = nullptr) {
+  const char* const column = block + place.before * rows;
+  const size_t bytes = used * sizeof(float);
+  if (order == nullptr && bytes == place.bytes) {
+    std::memcpy(out, column, rows * bytes);
+    return;
+  }
+  for (size_t i = 0; i < rows; ++i, out += used) {
+    const char* const row = column + (order != nullptr ? order[i] : i) * place.bytes;
+    if (place.bytes == 1) {
+      *out = *row != 0 ? 1.0f : 0.0f;
+    } else {
+      std::memcpy(out, row, bytes);
+    }
+  }
 }
 
 absl::Status CheckSize(const std::string& block, size_t expected, int member, const char* what) {
@@ -103,6 +122,17 @@ BatchDecoder::BatchDecoder(const AlgorithmConfig& config, const RowSchema& schem
       next_level_(streams + "level.next"),
       z_dim_(config.q_dim + config.x_dim),
       workspaces_(config.members.size()) {
+  for (const auto& each : kArrays) {
+    const ColumnPlace place = PlaceOf(schema_.learning(), each.first);
+    columns_.push_back({place, std::max<size_t>(place.bytes / sizeof(float), 1),
+                        [array = each.second](Batch* batch) -> std::vector<float>& { return batch->*array; }});
+  }
+  columns_[kObservation].used = columns_[kNextObservation].used = config.obs_dim;  // what networks see
+  const std::vector<RuleColumn> own = ColumnsOf(config);
+  for (size_t i = 0; i < own.size(); ++i) {
+    columns_.push_back({PlaceOf(schema_.learning(), own[i].name), static_cast<size_t>(own[i].width),
+                        [i](Batch* batch) -> std::vector<float>& { return batch->columns[i]; }});
+  }
   for (Workspace& workspace : workspaces_) {
     workspace.known = known;
     workspace.wide.resize(schema.obs_dim());
@@ -188,53 +218,30 @@ absl::Status BatchDecoder::DecodeEpoch(int member, const NewRows& rows, Batch* b
   std::vector<uint32_t> order(count);
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return places[a] < places[b]; });
-  Workspace& workspace = workspaces_[member];
-  // `used`: the first numbers of `width`.
-  const auto floats = [&](absl::string_view name, size_t width, size_t used, std::vector<float>* out) {
-    workspace.column.resize(count * width);
-    rows.Copy(name, workspace.column.data());
-    float* to = out->data() + begin * used;
-    for (const uint32_t row : order) to = std::copy_n(&workspace.column[row * width], used, to);
-  };
-  const size_t seen = config_.obs_dim, actions = config_.action_dim;
-  floats("observation", row_dim(), seen, &batch->observation);
-  floats("action", actions, actions, &batch->action);
-  floats("reward", 1, 1, &batch->reward);
-  floats("cost", 1, 1, &batch->cost);
-  floats("next_observation", row_dim(), seen, &batch->next_observation);
-  if (schema_.has(kLogProb)) floats(kLogProb, 1, 1, &batch->log_prob);
-  workspace.flags.resize(count);
-  rows.Copy("last", workspace.flags.data());
-  for (size_t i = 0; i < count; ++i) batch->last[begin + i] = workspace.flags[order[i]] != 0 ? 1.0f : 0.0f;
-  rows.Copy("absorbing", workspace.flags.data());
+  std::vector<char>& values = workspaces_[member].column;
+  for (const BatchColumn& column : columns_) {
+    values.resize(count * column.place.bytes);
+    rows.Copy(column.place, values.data());
+    CopyColumn(values.data(), {0, column.place.bytes}, count, column.used,
+               column.array(batch).data() + begin * column.used, order.data());
+  }
   for (size_t i = 0; i < count; ++i) {
-    batch->absorbing[begin + i] = workspace.flags[order[i]] != 0 ? 1.0f : 0.0f;
     const bool ends = i + 1 == count || places[order[i]].lane() != places[order[i + 1]].lane();
     batch->path_end[begin + i] = ends ? 1.0f : 0.0f;
   }
   return absl::OkStatus();
 }
 
-void BatchDecoder::CopyObservations(absl::string_view column, const std::string& bytes, std::vector<float>* rows,
-                                    float* seen) const {
-  if (rows->empty()) return CopyFloats(schema_, column, bytes, BatchSize(config_), seen);
-  CopyFloats(schema_, column, bytes, BatchSize(config_), rows->data());
-  for (int row = 0; row < BatchSize(config_); ++row) {
-    std::copy_n(rows->data() + row * row_dim(), config_.obs_dim, seen + static_cast<size_t>(row) * config_.obs_dim);
-  }
-}
-
 absl::Status BatchDecoder::DecodeMain(int member, const std::string& bytes, Batch* batch) {
   const size_t rows = BatchSize(config_), begin = member * rows;
   RETURN_IF_ERROR(CheckSize(bytes, rows * schema_.learning_row_bytes(), member, "main"));
-  CopyObservations("observation", bytes, &workspaces_[member].rows, &batch->observation[begin * config_.obs_dim]);
-  CopyFloats(schema_, "action", bytes, rows, &batch->action[begin * config_.action_dim]);
-  CopyFloats(schema_, "reward", bytes, rows, &batch->reward[begin]);
-  CopyFloats(schema_, "cost", bytes, rows, &batch->cost[begin]);
-  CopyFloats(schema_, kPreviousCost, bytes, rows, &batch->previous_cost[begin]);
-  CopyObservations("next_observation", bytes, &workspaces_[member].next_rows,
-                   &batch->next_observation[begin * config_.obs_dim]);
-  CopyFlags(schema_, "absorbing", bytes, rows, &batch->absorbing[begin]);
+  for (const BatchColumn& column : columns_) {
+    CopyColumn(bytes.data(), column.place, rows, column.used, column.array(batch).data() + begin * column.used);
+  }
+  Workspace& workspace = workspaces_[member];
+  if (workspace.rows.empty()) return absl::OkStatus();
+  CopyColumn(bytes.data(), columns_[kObservation].place, rows, row_dim(), workspace.rows.data());
+  CopyColumn(bytes.data(), columns_[kNextObservation].place, rows, row_dim(), workspace.next_rows.data());
   return absl::OkStatus();
 }
 
@@ -251,10 +258,10 @@ absl::Status BatchDecoder::DecodeFailure(int member, const std::string& bytes, B
   }
   RETURN_IF_ERROR(CheckSize(bytes, rows * schema_.learning_row_bytes(), member, "failure"));
   Workspace& workspace = workspaces_[member];
-  CopyFloats(schema_, "observation", bytes, rows, workspace.failure_observation.data());
-  CopyFloats(schema_, "next_observation", bytes, rows, workspace.failure_next.data());
-  CopyFloats(schema_, "cost", bytes, rows, &batch->failure_cost[begin]);
-  CopyFlags(schema_, "absorbing", bytes, rows, &batch->failure_absorbing[begin]);
+  CopyColumn(bytes.data(), columns_[kObservation].place, rows, row_dim(), workspace.failure_observation.data());
+  CopyColumn(bytes.data(), columns_[kNextObservation].place, rows, row_dim(), workspace.failure_next.data());
+  CopyColumn(bytes.data(), columns_[kCost].place, rows, 1, &batch->failure_cost[begin]);
+  CopyColumn(bytes.data(), columns_[kAbsorbing].place, rows, 1, &batch->failure_absorbing[begin]);
   for (size_t row = 0; row < rows; ++row) {
     const size_t at = row * row_dim(), to = (begin + row) * z_dim_;
     Z(&workspace.failure_observation[at], &batch->failure_z[to], &workspace);

@@ -7,6 +7,7 @@
 #define DATACOM_LEARNER_BATCH_DECODER_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -14,7 +15,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "common/safety/control_affine.h"
 #include "common/safety/known_rows.h"
 #include "common/transitions/row_schema.h"
@@ -46,8 +46,8 @@ class NewRows {
   uint64_t count() const { return count_; }
   // The last batch, which has the finished episodes.
   const v1::MemberBatch& last() const { return *batches_.back(); }
-  // Copies a learning column as [count, width]. Does nothing if the schema has no such column.
-  void Copy(absl::string_view column, void* out) const;
+  // Copies the learning column at `place` as [count, width].
+  void Copy(const ColumnPlace& place, void* out) const;
   std::vector<RowPlace> Places() const;
 
  private:
@@ -81,7 +81,8 @@ struct PreparedUpdate {
 
 class BatchDecoder {
  public:
-  // `dynamics` is null if the algorithm needs none. The names of all streams of noise begin with `streams`.
+  // The schema has the columns of ColumnsOf(config). `dynamics` is null if the algorithm needs none. The names of all
+  // streams of noise begin with `streams`.
   BatchDecoder(const AlgorithmConfig& config, const RowSchema& schema, std::shared_ptr<const ControlAffine> dynamics,
                const KnownRows& known, const std::string& streams = "learner.");
   // Changes `reply`. DATA_LOSS naming member, column and size when the reply does not fit; then `out` is undefined.
@@ -95,9 +96,14 @@ class BatchDecoder {
     std::vector<double> command;                           // one action
     std::vector<float> rows, next_rows;                    // rows of one batch; empty if networks see all of a row
     std::vector<float> failure_observation, failure_next;  // rows of one failure batch
-    std::vector<float> column;                             // one column of an epoch, in the order of the rows
-    std::vector<uint8_t> flags;
+    std::vector<char> column;                              // one column of an epoch, in the order of the rows
     absl::Status status;
+  };
+  // A learning column, and the array of a batch for the first `used` numbers of its rows.
+  struct BatchColumn {
+    ColumnPlace place;
+    size_t used = 1;
+    std::function<std::vector<float>&(Batch* batch)> array;
   };
   // `rows` is null unless the algorithm takes the new rows.
   absl::Status DecodeMember(int member, const NewRows* rows, v1::MemberBatch* from, FinishedEpisode* episodes,
@@ -105,10 +111,6 @@ class BatchDecoder {
   // Writes the rows in the order of time, one lane after the other (Batch).
   absl::Status DecodeEpoch(int member, const NewRows& rows, Batch* batch);
   absl::Status DecodeMain(int member, const std::string& bytes, Batch* batch);
-  // Copies a column of observations to `rows` [batch, row_dim()] and the part that networks see to `seen` [batch,
-  // obs_dim]; only the latter if `rows` is empty, because networks see all.
-  void CopyObservations(absl::string_view column, const std::string& bytes, std::vector<float>* rows,
-                        float* seen) const;
   size_t row_dim() const { return schema_.obs_dim(); }
   absl::Status DecodeFailure(int member, const std::string& bytes, Batch* batch);
   absl::Status DecodeEpisode(int member, v1::Episode* episode, FinishedEpisode* out);
@@ -122,6 +124,7 @@ class BatchDecoder {
   const RowSchema schema_;
   const std::shared_ptr<const ControlAffine> dynamics_;
   const std::string noise_actor_, noise_next_, level_, next_level_;  // names of the streams of noise
+  std::vector<BatchColumn> columns_;  // those of every task, then those that the algorithm reads
   int z_dim_ = 0;
   std::vector<Workspace> workspaces_;  // [M]
 };

@@ -84,6 +84,20 @@ void JoinKnown(const TaskModel& task, const std::vector<int>& rows, AlgorithmCon
   }
 }
 
+// Refuses an algorithm that reads a column which its acting rule does not send to the learner.
+absl::Status CheckColumns(const AlgorithmConfig& config, const std::string& rule) {
+  ASSIGN_OR_RETURN(const std::vector<Column> sent, ActingRuleColumns(rule, config.action_dim));
+  for (const RuleColumn& read : ColumnsOf(config)) {
+    const auto is_read = [&](const Column& column) {
+      return column.learning && column.name == read.name && static_cast<int>(column.width) == read.width;
+    };
+    if (std::any_of(sent.begin(), sent.end(), is_read)) continue;
+    return absl::InvalidArgumentError(absl::StrCat("algorithm ", config.algorithm, " reads the row column ", read.name,
+                                                   "[", read.width, "], which acting rule ", rule, " does not send"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolved, const TaskModel& task) {
@@ -118,6 +132,7 @@ absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolv
     config.planning = resolved.planning();
     config.memory_rows = static_cast<int>(resolved.replay().capacity());
   }
+  RETURN_IF_ERROR(CheckColumns(config, info.acting_rule));
   RETURN_IF_ERROR(BoundReturns(resolved.learner(), task, &config.members));
   ASSIGN_OR_RETURN(config.imitation, ImitationOf(resolved.demonstrations(), task));
   config.policy_delay = static_cast<int>(resolved.schedule().policy_delay());

@@ -38,11 +38,11 @@ void Batch::Resize(const AlgorithmConfig& config) {
   next_observation.resize(rows * config.obs_dim);
   absorbing.resize(rows);
   failure_weight.resize(members);
-  log_prob.resize(new_rows ? rows : 0);
+  last.resize(rows);
+  columns.clear();
+  for (const RuleColumn& column : ColumnsOf(config)) columns.emplace_back(rows * column.width);
   path_end.resize(new_rows ? rows : 0);
-  last.resize(new_rows ? rows : 0);
   const size_t others = new_rows ? 0 : rows;
-  previous_cost.resize(others);
   now.Resize(static_cast<int>(members), new_rows ? 0 : BatchSize(config), config);
   next.Resize(static_cast<int>(members), new_rows ? 0 : BatchSize(config), config);
   failure_z.resize(failures * z_dim);
@@ -60,8 +60,8 @@ void Batch::Resize(const AlgorithmConfig& config) {
 
 namespace {
 
-NamedRegister<AlgorithmMaker>& Registered() {
-  static NamedRegister<AlgorithmMaker> registered("algorithm");
+NamedRegister<AlgorithmEntry>& Registered() {
+  static NamedRegister<AlgorithmEntry> registered("algorithm");
   return registered;
 }
 
@@ -101,7 +101,12 @@ void CheckConfig(const AlgorithmConfig& config) {
 
 }  // namespace
 
-void AddAlgorithm(const std::string& name, AlgorithmMaker make) { Registered().Add(name, make); }
+void AddAlgorithm(const std::string& name, const AlgorithmEntry& entry) { Registered().Add(name, entry); }
+
+std::vector<RuleColumn> ColumnsOf(const AlgorithmConfig& config) {
+  const AlgorithmEntry* const entry = Registered().Find(config.algorithm);
+  return entry != nullptr ? entry->columns(config) : std::vector<RuleColumn>();
+}
 
 std::vector<std::string> RegisteredAlgorithms() { return Registered().Names(); }
 
@@ -110,8 +115,8 @@ std::string TorchVersion() { return LoadedTorchVersion(); }
 std::string CpuArithmetic() { return NameOf(ChosenInstructionSet()) + ", products by " + ProductLibrary(); }
 
 std::unique_ptr<Algorithm> MakeAlgorithm(const AlgorithmConfig& config) {
-  const AlgorithmMaker* const make = Registered().Find(config.algorithm);
-  if (make == nullptr) throw std::invalid_argument(std::string(Registered().Unknown(config.algorithm).message()));
+  const AlgorithmEntry* const entry = Registered().Find(config.algorithm);
+  if (entry == nullptr) throw std::invalid_argument(std::string(Registered().Unknown(config.algorithm).message()));
   const AlgorithmInfo* const info = FindAlgorithm(config.algorithm);
   if (info == nullptr) {
     throw std::logic_error("algorithm '" + config.algorithm + "' is not in enum Algorithm of algorithm.proto");
@@ -121,8 +126,8 @@ std::unique_ptr<Algorithm> MakeAlgorithm(const AlgorithmConfig& config) {
   Check(info->needs_dynamics || config.known.empty(),
         info->name + " learns no constraint, so known ones cannot be joined to it");
   const bool divided = config.team != nullptr && UsesCpuKernels(config.learner.kernels(), config.learner.device());
-  if (divided) return std::make_unique<Slices>(config, *make);
-  return (*make)(config);
+  if (divided) return std::make_unique<Slices>(config, entry->make);
+  return entry->make(config);
 }
 
 }  // namespace datacom::learner

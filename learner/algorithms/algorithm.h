@@ -93,29 +93,34 @@ inline int BatchRows(const AlgorithmConfig& config) {
   return config.epoch_rows > 0 ? config.epoch_rows : BatchSize(config);
 }
 
+// A column that an acting rule adds to rows, float32, and that draws send to the learner.
+struct RuleColumn {
+  std::string name;
+  int width = 1;  // numbers per row
+};
+// The columns that the configuration's algorithm reads (Algorithm::Columns); none if it is not registered.
+std::vector<RuleColumn> ColumnsOf(const AlgorithmConfig& config);
+
 // Everything that one update of all members reads, including noise. Host memory, reused from update to update.
 //
 // The batch of an on-policy algorithm holds all rows of the member's epoch, made by the policy that the last update
-// left: in the order of time, one lane after the other. It fills the arrays of the first two lines, log_prob, path_end
-// and last; the others stay empty. `action` is the policy's Gaussian sample, before it is scaled to the action box. A
-// path is a lane's rows of one episode within the epoch. Its last row has path_end 1 and is of one of three kinds:
-// terminated (absorbing 1), at the time limit, or cut by the end of the epoch (absorbing 0). Only the last row's
-// next_observation counts, which is the final observation of the episode or the newest one of the lane; in other rows
-// it must be finite.
+// left: in the order of time, one lane after the other. It fills the columns of rows and path_end; the others stay
+// empty. `action` is the policy's Gaussian sample, before it is scaled to the action box. A path is a lane's rows of
+// one episode within the epoch. Its last row has path_end 1 and is of one of three kinds: terminated (absorbing 1), at
+// the time limit, or cut by the end of the epoch (absorbing 0). Only the last row's next_observation counts, which is
+// the final observation of the episode or the newest one of the lane; in other rows it must be finite.
 //
-// The batch of safe_loop has the rows since the last update, in the same order. It reads the arrays of the first two
-// lines and `last`.
+// The batch of safe_loop has the rows since the last update, in the same order.
 struct Batch {
-  std::vector<float> observation, action, reward, cost, next_observation,
-      absorbing;                     // [M, B, d]; cost raw; absorbing 0/1
-  std::vector<float> previous_cost;  // [M, B] raw; 0 where the acting rule stores none
-  ControlAffineBatch now, next;      // features of observation and next_observation
+  // Columns of rows, [M, B, d]. cost: raw; absorbing: 0/1; last: 0/1, terminated or at the time limit.
+  std::vector<float> observation, action, reward, cost, next_observation, absorbing, last;
+  std::vector<std::vector<float>> columns;  // [M, B, width] each, those of ColumnsOf
+  ControlAffineBatch now, next;             // features of observation and next_observation
   std::vector<float> failure_z, failure_next_z, failure_cost, failure_absorbing;  // [M, F, d]
   std::vector<float> failure_weight;           // [M] 1 where the member has a failure batch, else 0
   std::vector<float> noise_actor, noise_next;  // [M, B, action] standard normal
   std::vector<float> level, next_level;        // [M, B + F, quantiles] uniform in [0, 1]
-  std::vector<float> log_prob, path_end;       // [M, B] log-density of `action` under the policy that acted; 0/1
-  std::vector<float> last;                     // [M, B] 0/1: terminated or at the time limit
+  std::vector<float> path_end;                 // [M, B] 0/1
   std::vector<float> command;                  // [M, B, action] of the controller to imitate; empty without one
   std::vector<double> imitation;               // [M] weight of the distance to `command`
   void Resize(const AlgorithmConfig& config);
@@ -145,6 +150,9 @@ struct EpisodeCosts {
 
 class Algorithm {
  public:
+  // The columns of its acting rule that the algorithm reads, in the order of Batch::columns. An algorithm that reads
+  // some has a function of this name.
+  static std::vector<RuleColumn> Columns(const AlgorithmConfig& /*config*/) { return {}; }
   virtual ~Algorithm() = default;
   virtual void Update(const Batch& batch) = 0;
   // The part of Update that fits value functions (critics, feasibility) and their targets. Policy, temperature,

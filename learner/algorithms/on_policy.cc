@@ -187,7 +187,7 @@ void OnPolicy::LoadBatch(const Batch& batch) {
   kernels_->Upload(BlockOf(batch.observation, static_cast<int64_t>(N) * obs), raw_);
   kernels_->Upload(BlockOf(batch.next_observation, static_cast<int64_t>(N) * obs), raw_next_);
   kernels_->Upload(BlockOf(batch.action, static_cast<int64_t>(N) * n), acted.action);
-  kernels_->Upload(BlockOf(batch.log_prob, N), acted.log_prob);
+  kernels_->Upload(BlockOf(batch.columns[0], N), acted.log_prob);
   kernels_->Upload(BlockOf(batch.reward, N), reward_);
   kernels_->Upload(BlockOf(batch.cost, N), cost_);
   kernels_->Upload(BlockOf(batch.absorbing, N), absorbing_);

@@ -57,6 +57,8 @@ class CostMultiplier {
 
 class OnPolicy : public Population {
  public:
+  // The log-density of each row's action under the policy that acted.
+  static std::vector<RuleColumn> Columns(const AlgorithmConfig& /*config*/) { return {{"log_prob"}}; }
   void Update(const Batch& batch) override;
   void ApplyEpisodes(const std::vector<EpisodeCosts>& episodes) override;
   Stats GetStats() const override;

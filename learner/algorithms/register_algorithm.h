@@ -10,20 +10,25 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "learner/algorithms/algorithm.h"
 
 namespace datacom::learner {
 
-using AlgorithmMaker = std::unique_ptr<Algorithm> (*)(const AlgorithmConfig& config);
-void AddAlgorithm(const std::string& name, AlgorithmMaker make);
+struct AlgorithmEntry {
+  std::unique_ptr<Algorithm> (*make)(const AlgorithmConfig& config);
+  std::vector<RuleColumn> (*columns)(const AlgorithmConfig& config);
+};
+void AddAlgorithm(const std::string& name, const AlgorithmEntry& entry);
 
 template <class A>
 class RegisterAlgorithm {
  public:
   explicit RegisterAlgorithm(const std::string& name) {
     AddAlgorithm(
-        name, [](const AlgorithmConfig& config) -> std::unique_ptr<Algorithm> { return std::make_unique<A>(config); });
+        name, {[](const AlgorithmConfig& config) -> std::unique_ptr<Algorithm> { return std::make_unique<A>(config); },
+               &A::Columns});
   }
 };
 

@@ -17,6 +17,7 @@ namespace {
 class SafeLayerTd3 : public BlockUpdate {
  public:
   explicit SafeLayerTd3(const AlgorithmConfig& config);
+  static std::vector<RuleColumn> Columns(const AlgorithmConfig& /*config*/) { return {{"prev_cost"}}; }
   void Update(const Batch& batch) override;
 
  protected:
@@ -110,7 +111,7 @@ void SafeLayerTd3::LoadBatch(const Batch& batch) {
   input_.Load(batch, config_, batch_member(), kernels_.get());
   kernels_->Upload(BlockOf(batch.action, batch_ * config_.action_dim), action_);
   kernels_->Upload(BlockOf(batch.noise_next, batch_ * config_.action_dim), noise_);
-  kernels_->Upload(BlockOf(batch.previous_cost, batch_), previous_cost_);
+  kernels_->Upload(BlockOf(batch.columns[0], batch_), previous_cost_);
   kernels_->Upload(BlockOf(batch.cost, batch_), cost_);
 }
 

@@ -86,8 +86,8 @@ inline Batch RandomBatch(const AlgorithmConfig& config) {
   batch.Resize(config);
   NamedStream stream(1);
   for (auto* values : {&batch.observation, &batch.action, &batch.reward, &batch.cost, &batch.next_observation,
-                       &batch.previous_cost, &batch.now.z, &batch.next.z, &batch.failure_z, &batch.failure_next_z,
-                       &batch.failure_cost, &batch.noise_actor, &batch.noise_next}) {
+                       &batch.now.z, &batch.next.z, &batch.failure_z, &batch.failure_next_z, &batch.failure_cost,
+                       &batch.noise_actor, &batch.noise_next}) {
     Fill(values, &stream);
   }
   for (auto* values : {&batch.level, &batch.next_level}) {
@@ -97,7 +97,7 @@ inline Batch RandomBatch(const AlgorithmConfig& config) {
     Fill(values, &stream);
   }
   std::fill(batch.failure_weight.begin(), batch.failure_weight.end(), 1.0f);
-  Fill(&batch.log_prob, &stream);
+  for (std::vector<float>& column : batch.columns) Fill(&column, &stream);
   return batch;
 }
 

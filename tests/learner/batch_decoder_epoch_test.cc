@@ -56,6 +56,7 @@ v1::MemberBatch EpochBatch(const RowSchema& schema, const std::vector<EpochRow>&
 class EpochDecoderTest : public ::testing::Test {
  protected:
   EpochDecoderTest() {
+    config_.algorithm = "ppo_lag";
     config_.members.resize(1);
     config_.obs_dim = 2, config_.action_dim = 1;
     config_.epoch_rows = 8;
@@ -67,7 +68,7 @@ class EpochDecoderTest : public ::testing::Test {
   }
 
   AlgorithmConfig config_;
-  const RowSchema schema_ = RowSchema::For(2, 1, {ExecutedActionColumn(1), LogProbColumn()});
+  const RowSchema schema_ = RowSchema::For(2, 1, {ExecutedActionColumn(1), {"log_prob"}});
   PreparedUpdate prepared_;
 };
 
@@ -93,7 +94,7 @@ TEST_F(EpochDecoderTest, RowsOfALaneFollowEachOtherAndPathsEndWhereTheirEpisodeO
   EXPECT_THAT(batch.absorbing, ElementsAre(0, 0, 1, 0, 0, 0, 0, 0));
   EXPECT_THAT(batch.action, ElementsAre(112, 110, 113, 115, 117, 111, 114, 116));
   EXPECT_THAT(batch.cost, ElementsAre(312, 310, 313, 315, 317, 311, 314, 316));
-  EXPECT_THAT(batch.log_prob, ElementsAre(512, 510, 513, 515, 517, 511, 514, 516));
+  EXPECT_THAT(batch.columns, ElementsAre(ElementsAre(512, 510, 513, 515, 517, 511, 514, 516)));
   EXPECT_THAT(std::vector<float>(batch.observation.begin(), batch.observation.begin() + 4),
               ElementsAre(12, 12.25, 10, 10.25));
   EXPECT_THAT(std::vector<float>(batch.next_observation.end() - 2, batch.next_observation.end()),
@@ -115,7 +116,7 @@ TEST_F(EpochDecoderTest, TheNumberOfLanesAndTheBatchesOfADrawDoNotChangeARow) {
   second.set_first_row(3);
   ASSERT_THAT(Decode(Reply({first, second})), IsOk());
   EXPECT_EQ(prepared_.batch.observation, whole.observation);
-  EXPECT_EQ(prepared_.batch.log_prob, whole.log_prob);
+  EXPECT_EQ(prepared_.batch.columns, whole.columns);
   EXPECT_EQ(prepared_.batch.path_end, whole.path_end);
 }
 

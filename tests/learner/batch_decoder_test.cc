@@ -109,11 +109,13 @@ TEST_F(BatchDecoderTest, NetworksSeeTheBeginningOfARowAndTheModelReadsItsEnd) {
 }
 
 // The column of such a rule follows next_observation.
-TEST_F(BatchDecoderTest, ThePreviousCostIsReadWhereARuleStoresItAndZeroElsewhere) {
-  ASSERT_THAT(Decode(replay_.Draw(2)), IsOk());
-  EXPECT_EQ(prepared_.batch.previous_cost, std::vector<float>(2 * 4, 0.0f));
-  const RowSchema schema = RowSchema::For(2, 1, {ExecutedActionColumn(1), PreviousCostColumn()});
-  BatchDecoder decoder(replay_.config, schema, nullptr, KnownRows());
+TEST_F(BatchDecoderTest, AnAlgorithmGetsTheColumnOfItsActingRuleThatItReads) {
+  EXPECT_TRUE(prepared_.batch.columns.empty()) << "this one reads none";
+  const RowSchema schema = RowSchema::For(2, 1, {ExecutedActionColumn(1), {"prev_cost"}});
+  AlgorithmConfig config = replay_.config;
+  config.algorithm = "safe_layer_td3";
+  prepared_.batch.Resize(config);
+  BatchDecoder decoder(config, schema, nullptr, KnownRows());
   v1::DrawReply reply = replay_.Draw(2);
   for (int member = 0; member < 2; ++member) {
     std::string* main = reply.mutable_batches(member)->mutable_main();
@@ -125,7 +127,7 @@ TEST_F(BatchDecoderTest, ThePreviousCostIsReadWhereARuleStoresItAndZeroElsewhere
     main->insert(4 * 7 * sizeof(float), column);
   }
   ASSERT_THAT(decoder.Decode(&reply, &prepared_), IsOk());
-  EXPECT_EQ(prepared_.batch.previous_cost, (std::vector<float>{-5, -4, -3, -2, 5, 6, 7, 8}));
+  EXPECT_EQ(prepared_.batch.columns, (std::vector<std::vector<float>>{{-5, -4, -3, -2, 5, 6, 7, 8}}));
 }
 
 TEST_F(BatchDecoderTest, AMemberWithoutFailuresHasWeightZeroAndNothingOfTheLastBatch) {

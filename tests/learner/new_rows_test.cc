@@ -70,14 +70,12 @@ TEST(NewRows, JoinsTheBatchesOfAMember) {
     EXPECT_EQ(&own.last(), &reply.batches(member == 0 ? 1 : 2));
     std::vector<float> observation(10), action(5);
     std::vector<uint8_t> last(5);
-    own.Copy("observation", observation.data());
-    own.Copy("action", action.data());
-    own.Copy("last", last.data());
+    own.Copy(PlaceOf(schema.learning(), "observation"), observation.data());
+    own.Copy(PlaceOf(schema.learning(), "action"), action.data());
+    own.Copy(PlaceOf(schema.learning(), "last"), last.data());
     EXPECT_THAT(observation, ElementsAre(8, -8, 9, -9, 10, -10, 11, -11, 12, -12));
     EXPECT_THAT(action, ElementsAre(4, 4.5, 5, 5.5, 6));
     EXPECT_THAT(last, ElementsAre(0, 1, 0, 0, 0));
-    own.Copy("no_such_column", action.data());
-    EXPECT_EQ(action[0], 4);
     const std::vector<RowPlace> places = own.Places();
     ASSERT_EQ(places.size(), 5u);
     EXPECT_EQ(places[1].lane(), std::make_tuple(7u, member, 0u));

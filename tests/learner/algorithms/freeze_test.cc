@@ -55,7 +55,11 @@ const Poison kPoisons[] = {
        if (c.epoch_rows > 0) b->next_observation[b->next_observation.size() / 3 * 2 - 1] = kNaN;
      },
      false, true},
-    {"log-density", [](Batch* b, const AlgorithmConfig&, Algorithm*) { Spoil(&b->log_prob, kNaN); }, false, true},
+    {"a column of the acting rule",
+     [](Batch* b, const AlgorithmConfig&, Algorithm*) {
+       for (std::vector<float>& column : b->columns) Spoil(&column, kNaN);
+     },
+     false, true},
     {"action", [](Batch* b, const AlgorithmConfig&, Algorithm*) { Spoil(&b->action, kNaN); }},
     {"absorbing", [](Batch* b, const AlgorithmConfig&, Algorithm*) { Spoil(&b->absorbing, kNaN); }, true, true, false},
     {"next noise", [](Batch* b, const AlgorithmConfig&, Algorithm*) { Spoil(&b->noise_next, kNaN); }, true, false,

@@ -211,7 +211,7 @@ Batch BatchOf(const json& golden, const json& update, const AlgorithmConfig& con
   batch.absorbing = Floats(b.at("absorbing"));
   if (b.contains("cost")) batch.cost = Floats(b.at("cost"));
   if (b.contains("prev_cost")) {  // the recorded smoothing noise is already scaled
-    batch.previous_cost = Floats(b.at("prev_cost"));
+    batch.columns = {Floats(b.at("prev_cost"))};
     batch.noise_next = Floats(update.at("extra_random")[0].at("value"));
     for (float& value : batch.noise_next) value /= static_cast<float>(config.members[0].hyper.target_noise());
     return batch;
@@ -249,11 +249,12 @@ void Repeat(std::vector<T>* values, int members) {
 
 Batch Repeated(Batch batch, int members) {
   for (auto* values : {&batch.observation, &batch.action, &batch.reward, &batch.cost, &batch.next_observation,
-                       &batch.absorbing, &batch.previous_cost, &batch.now.z, &batch.next.z, &batch.failure_z,
-                       &batch.failure_next_z, &batch.failure_cost, &batch.failure_absorbing, &batch.failure_weight,
-                       &batch.noise_actor, &batch.noise_next, &batch.level, &batch.next_level}) {
+                       &batch.absorbing, &batch.now.z, &batch.next.z, &batch.failure_z, &batch.failure_next_z,
+                       &batch.failure_cost, &batch.failure_absorbing, &batch.failure_weight, &batch.noise_actor,
+                       &batch.noise_next, &batch.level, &batch.next_level}) {
     Repeat(values, members);
   }
+  for (std::vector<float>& column : batch.columns) Repeat(&column, members);
   for (auto* values : {&batch.now.f, &batch.now.G, &batch.now.x_dot, &batch.next.f, &batch.next.G, &batch.next.x_dot}) {
     Repeat(values, members);
   }

@@ -197,7 +197,7 @@ GoldenReport CheckEpochUpdate(const json& golden, const std::string& algorithm, 
   batch.Resize(config);
   batch.observation = Repeated(Floats(data.at("obs")), members);
   batch.action = Repeated(Floats(data.at("act")), members);
-  batch.log_prob = Repeated(Floats(data.at("logp")), members);
+  batch.columns[0] = Repeated(Floats(data.at("logp")), members);
   population->Update(batch);
   const Stats stats = population->GetStats();
   for (int m = 0; m < members; ++m) {

@@ -91,7 +91,7 @@ struct LiteralEpoch {
     Numbers reward = advantages(critic, batch.reward, false, &target);
     const Numbers cost = advantages(cost_critic, batch.cost, true, &cost_target);
     const double width = std::sqrt(Inner(reward, reward) / N), price = GetArray(algorithm, 0, "multiplier")[0];
-    rows = {Wide(batch.action), Wide(batch.log_prob), {}};
+    rows = {Wide(batch.action), Wide(batch.columns[0]), {}};
     for (int r = 0; r < N; ++r) rows.advantage.push_back((reward[r] / width - price * cost[r]) / (1 + price));
   }
 };
@@ -402,7 +402,7 @@ std::pair<double, double> OneStepTask(AlgorithmConfig config, int epochs) {
       const double action = middle + std::exp(log_std) * eps;
       batch.observation[r] = static_cast<float>(s);
       batch.action[r] = static_cast<float>(action);
-      batch.log_prob[r] = static_cast<float>(-0.5 * eps * eps - log_std - 0.5 * std::log(2 * std::acos(-1.0)));
+      batch.columns[0][r] = static_cast<float>(-0.5 * eps * eps - log_std - 0.5 * std::log(2 * std::acos(-1.0)));
       batch.reward[r] = static_cast<float>(-(action - s) * (action - s));
       batch.cost[r] = static_cast<float>(10 * action);
       batch.absorbing[r] = batch.path_end[r] = 1;

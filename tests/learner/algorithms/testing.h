@@ -150,9 +150,10 @@ inline void MakePaths(const AlgorithmConfig& config, NamedStream* stream, Batch*
       if (path % 3 == 0) batch->absorbing[first + last] = 1;
     }
   }
-  for (size_t r = 0; r < batch->log_prob.size(); ++r) {
-    batch->log_prob[r] = -0.918938533f * static_cast<float>(n);
-    for (int i = 0; i < n; ++i) batch->log_prob[r] -= 0.5f * batch->action[r * n + i] * batch->action[r * n + i];
+  std::vector<float>& log_prob = batch->columns.at(0);
+  for (size_t r = 0; r < log_prob.size(); ++r) {
+    log_prob[r] = -0.918938533f * static_cast<float>(n);
+    for (int i = 0; i < n; ++i) log_prob[r] -= 0.5f * batch->action[r * n + i] * batch->action[r * n + i];
   }
 }
 
@@ -160,17 +161,25 @@ inline Batch RandomBatch(const AlgorithmConfig& config, uint64_t seed) {
   Batch batch;
   batch.Resize(config);
   NamedStream stream(NamedKey("test.batch", {seed}));
-  for (auto* values : {&batch.observation, &batch.reward, &batch.cost, &batch.next_observation, &batch.previous_cost,
-                       &batch.now.z, &batch.next.z, &batch.failure_z, &batch.failure_next_z, &batch.failure_cost,
-                       &batch.noise_actor, &batch.noise_next}) {
+  // A number for each row of the columns that the algorithm reads, drawn for all, so that the rest does not depend on
+  // it.
+  std::vector<float> column(config.epoch_rows > 0 ? 0 : batch.reward.size());
+  for (auto* values :
+       {&batch.observation, &batch.reward, &batch.cost, &batch.next_observation, &column, &batch.now.z, &batch.next.z,
+        &batch.failure_z, &batch.failure_next_z, &batch.failure_cost, &batch.noise_actor, &batch.noise_next}) {
     for (float& value : *values) value = static_cast<float>(stream.Uniform(-2, 2));
   }
   for (float& value : batch.command) value = static_cast<float>(stream.Uniform(-1, 1));
   for (double& value : batch.imitation) value = stream.Uniform(0.1, 1);
   for (float& value : batch.action) value = static_cast<float>(stream.Uniform(-1, 1));
   for (float& value : batch.absorbing) value = stream.Uniform() < 0.1 ? 1.0f : 0.0f;
+  for (std::vector<float>& values : batch.columns) {
+    for (size_t i = 0; !column.empty() && i < values.size(); ++i) values[i] = column[i % column.size()];
+  }
   if (IsOnPolicy(config.algorithm)) MakePaths(config, &stream, &batch);
-  for (float& value : batch.last) value = stream.Uniform() < 0.1 ? 1.0f : 0.0f;
+  if (config.epoch_rows > 0) {
+    for (float& value : batch.last) value = stream.Uniform() < 0.1 ? 1.0f : 0.0f;
+  }
   for (float& value : batch.failure_weight) value = 1;
   for (auto* values : {&batch.level, &batch.next_level}) {
     for (float& value : *values) value = static_cast<float>(stream.Uniform());
@@ -196,13 +205,16 @@ inline ControlAffineBatch MemberOf(const ControlAffineBatch& b, int members, int
 
 inline Batch MemberOf(const Batch& b, int members, int m) {
   const auto part = [members, m](const std::vector<float>& values) { return PartOf(values, members, m); };
+  std::vector<std::vector<float>> columns;
+  for (const std::vector<float>& column : b.columns) columns.push_back(part(column));
   return {part(b.observation),
           part(b.action),
           part(b.reward),
           part(b.cost),
           part(b.next_observation),
           part(b.absorbing),
-          part(b.previous_cost),
+          part(b.last),
+          columns,
           MemberOf(b.now, members, m),
           MemberOf(b.next, members, m),
           part(b.failure_z),
@@ -214,9 +226,7 @@ inline Batch MemberOf(const Batch& b, int members, int m) {
           part(b.noise_next),
           part(b.level),
           part(b.next_level),
-          part(b.log_prob),
           part(b.path_end),
-          part(b.last),
           part(b.command),
           PartOf(b.imitation, members, m)};
 }
