@@ -2,90 +2,41 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
-#include <type_traits>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "actor/episode.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
 #include "common/tasks/checked_step.h"
 
 namespace datacom::actor {
-namespace {
 
-// Where a transition has the value: the pointer, or the address of the number.
-template <auto Member>
-const void* Value(const TransitionRow& row) {
-  if constexpr (std::is_pointer_v<std::decay_t<decltype(row.*Member)>>) {
-    return row.*Member;
-  } else {
-    return &(row.*Member);
-  }
+RowChunk::RowChunk(const RowSchema& schema, uint32_t capacity)
+    : capacity_(capacity), buffer_(schema.wire_row_bytes() * capacity) {
+  for (const Column& column : schema.wire()) places_.push_back(PlaceOf(schema.wire(), column.name));
 }
 
-struct Filled {
-  absl::string_view column;
-  const void* (*value)(const TransitionRow& row);
-};
-
-// The columns that a transition can fill. The last seven are optional in a schema.
-constexpr Filled kFilled[] = {
-    {"observation", Value<&TransitionRow::observation>},
-    {"action", Value<&TransitionRow::action>},
-    {"reward", Value<&TransitionRow::reward>},
-    {"cost", Value<&TransitionRow::cost>},
-    {"next_observation", Value<&TransitionRow::next_observation>},
-    {"absorbing", Value<&TransitionRow::absorbing>},
-    {"last", Value<&TransitionRow::last>},
-    {"environment", Value<&TransitionRow::environment>},
-    {"episode", Value<&TransitionRow::episode>},
-    {"step", Value<&TransitionRow::step>},
-    {"policy_incarnation", [](const TransitionRow& row) -> const void* { return &row.policy.incarnation; }},
-    {"policy_update", [](const TransitionRow& row) -> const void* { return &row.policy.update; }},
-    {kExecutedAction, Value<&TransitionRow::executed>},
-    {kPreviousCost, Value<&TransitionRow::previous_cost>},
-    {kRawAction, Value<&TransitionRow::raw_action>},
-    {kCvar, Value<&TransitionRow::cvar>},
-    {kDelta, Value<&TransitionRow::delta>},
-    {kLogProb, Value<&TransitionRow::log_prob>},
-    {kMemory, Value<&TransitionRow::memory>},
-};
-static_assert(sizeof(TransitionRow::absorbing) == 1 && sizeof(TransitionRow::last) == 1);  // columns of bytes
-
-}  // namespace
-
-absl::StatusOr<RowChunk> RowChunk::Make(const RowSchema& schema, uint32_t capacity) {
-  RowChunk chunk;
-  chunk.capacity_ = capacity;
-  size_t offset = 0;
-  for (const Column& column : schema.wire()) {
-    const auto* const filled = std::find_if(std::begin(kFilled), std::end(kFilled),
-                                            [&column](const Filled& one) { return one.column == column.name; });
-    if (filled == std::end(kFilled)) {
-      return absl::FailedPreconditionError(absl::StrCat("actors cannot fill the row column ", column.name));
-    }
-    chunk.fields_.push_back({offset, column.bytes(), filled->value});
-    offset += column.bytes() * capacity;
-  }
-  chunk.buffer_.resize(offset);
-  return chunk;
-}
-
-void RowChunk::Append(const TransitionRow& row) {
-  for (const Field& field : fields_) {
-    std::memcpy(buffer_.data() + field.offset + rows_ * field.row_bytes, field.value(row), field.row_bytes);
-  }
+void RowChunk::Append(std::initializer_list<const void*> before, const std::vector<const float*>& columns, size_t row,
+                      std::initializer_list<const void*> after) {
+  const ColumnPlace* place = places_.data();
+  const auto put = [&](const void* value) {
+    std::memcpy(buffer_.data() + place->before * capacity_ + place->bytes * rows_, value, place->bytes);
+    ++place;
+  };
+  for (const void* const value : before) put(value);
+  for (const float* const column : columns) put(column + row * place->bytes / sizeof(float));
+  for (const void* const value : after) put(value);
   ++rows_;
 }
 
 std::string RowChunk::Take() {
   size_t bytes = 0;
-  for (const Field& field : fields_) bytes += field.row_bytes * rows_;
+  for (const ColumnPlace& place : places_) bytes += place.bytes * rows_;
   std::string columns;
   columns.reserve(bytes);
-  for (const Field& field : fields_) columns.append(buffer_.data() + field.offset, field.row_bytes * rows_);
+  for (const ColumnPlace& place : places_) {
+    columns.append(buffer_.data() + place.before * capacity_, place.bytes * rows_);
+  }
   rows_ = 0;
   return columns;
 }
@@ -222,9 +173,10 @@ void EnvironmentBatch::FillNoise(int index, int count, float* noise) const {
              noise, count);
 }
 
-EnvironmentBatch::Outcome EnvironmentBatch::Step(int index, const Decision& decision, RowChunk* rows) {
+EnvironmentBatch::Outcome EnvironmentBatch::Step(int index, const ActedBatch& acted, int row, RowChunk* rows) {
   Environment& environment = environments_[index];
-  const StepResult result = Advance(&environment, decision.executed);
+  const size_t at = row * wide_action_.size();
+  const StepResult result = Advance(&environment, acted.executed + at);
   if (!result.valid) {
     if (first_fault_.empty()) {
       first_fault_ = absl::StrCat("in step ", environment.step + 1, " ",
@@ -233,24 +185,21 @@ EnvironmentBatch::Outcome EnvironmentBatch::Step(int index, const Decision& deci
     BeginEpisode(index, environment.episode + 1);
     return Outcome::kAbandoned;
   }
-  TransitionRow row{decision};
-  row.observation = environment.observation.data();
-  row.next_observation = environment.next_observation.data();
-  row.reward = static_cast<float>(result.reward);
-  row.cost = static_cast<float>(result.cost);
-  row.previous_cost = environment.previous_cost;
-  row.absorbing = result.absorbing;
-  row.last = result.ends() || environment.step + 1 >= environment.limit;
-  row.environment = static_cast<uint32_t>(index);
-  row.episode = environment.episode;
-  row.step = environment.step;
-  rows->Append(row);
-  if (row.last) {
+  const auto reward = static_cast<float>(result.reward), cost = static_cast<float>(result.cost);
+  const bool last = result.ends() || environment.step + 1 >= environment.limit;
+  const auto number = static_cast<uint32_t>(index);
+  static_assert(sizeof last == 1 && sizeof result.absorbing == 1);  // columns of bytes
+  rows->Append(
+      {environment.observation.data(), acted.actions + at, &reward, &cost, environment.next_observation.data()},
+      acted.columns, row,
+      {&result.absorbing, &last, &number, &environment.episode, &environment.step, &acted.policy.incarnation,
+       &acted.policy.update});
+  if (last) {
     BeginEpisode(index, environment.episode + 1);
     return Outcome::kEnded;
   }
   CommitStep(result, &environment);
-  std::copy_n(decision.memory, environment.memory.size(), environment.memory.begin());
+  std::copy_n(acted.memory + row * memory_, environment.memory.size(), environment.memory.begin());
   return Outcome::kContinues;
 }
 

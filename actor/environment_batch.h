@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <utility>
@@ -31,56 +32,35 @@
 
 namespace datacom::actor {
 
-// An acting rule's decision for one environment; arrays are [action_dim].
-struct Decision {
-  const float* action = nullptr;      // stored as the row's action
-  const float* executed = nullptr;    // applied; equals `action` unless the rule filters after the policy
-  const float* raw_action = nullptr;  // unfiltered policy action
-  const float* memory = nullptr;      // [count of SetMemory] after the decision; set only by rules with memory
-  float cvar = 0, delta = 0;          // set only by rules with a learned constraint
-  float log_prob = 0;                 // log-density of `action`, set only by rules that store it
+// What an acting rule has decided for a batch of environments; arrays of [batch, ...].
+struct ActedBatch {
+  const float* actions = nullptr;   // [batch, action_dim] stored
+  const float* executed = nullptr;  // [batch, action_dim] applied: `actions`, unless the rule filters after the policy
+  const float* memory = nullptr;    // [batch, count of SetMemory] after the decision
+  std::vector<const float*> columns;  // [batch, width] each, those that the rule declares
   SnapshotVersion policy;
 };
 
-// One transition. Pointers are read during Append only; a pointer for a column that the schema lacks may be null.
-struct TransitionRow : Decision {
-  const float* observation = nullptr;       // [obs_dim]
-  const float* next_observation = nullptr;  // [obs_dim]
-  float reward = 0;
-  float cost = 0;           // raw, signed, of the reached state
-  float previous_cost = 0;  // cost of the previous state; 0 at an episode's first step
-  bool absorbing = false;
-  bool last = false;  // absorbing, truncated or time limit
-  uint32_t environment = 0;
-  uint32_t episode = 0;
-  uint32_t step = 0;
-};
-
 // Buffer for rows of one member, kept as columns in the wire layout of proto Chunk.
-// Not thread-safe; owns its memory, which Make allocates: Append allocates nothing, Take returns a new string.
+// Not thread-safe; owns its memory, which the constructor allocates: Append allocates nothing, Take returns a new
+// string.
 class RowChunk {
  public:
-  // FAILED_PRECONDITION, naming the first column that a transition cannot fill.
-  static absl::StatusOr<RowChunk> Make(const RowSchema& schema, uint32_t capacity);
+  RowChunk(const RowSchema& schema, uint32_t capacity);
 
   uint32_t rows() const { return rows_; }
   uint32_t capacity() const { return capacity_; }
-  // REQUIRES rows() < capacity().
-  void Append(const TransitionRow& row);
+  // Appends a row: row `row` of the acting rule's columns, and values of the schema's columns `before` and `after`
+  // these, in its order. REQUIRES rows() < capacity().
+  void Append(std::initializer_list<const void*> before, const std::vector<const float*>& columns, size_t row,
+              std::initializer_list<const void*> after);
   // Returns every column as [rows(), width] in schema order; the chunk is empty afterwards.
   std::string Take();
 
  private:
-  RowChunk() = default;
-  struct Field {        // one wire column
-    size_t offset = 0;  // begin in buffer_, in bytes
-    size_t row_bytes = 0;
-    const void* (*value)(const TransitionRow& row) = nullptr;  // finds the value
-  };
-
   uint32_t capacity_ = 0;
   uint32_t rows_ = 0;
-  std::vector<Field> fields_;
+  std::vector<ColumnPlace> places_;  // of the wire columns in a block of capacity_ rows
   std::vector<char> buffer_;
 };
 
@@ -120,14 +100,14 @@ class EnvironmentBatch {
   // Writes standard normal noise, float32 [count], for the environment's next step.
   void FillNoise(int environment, int count, float* noise) const;
 
-  // Tells an environment the action [action_dim] of its next step: Decision::executed (Task::Prepare).
+  // Tells an environment the action [action_dim] that its next step will execute (Task::Prepare).
   void Prepare(int environment, const float* action);
   enum class Outcome { kContinues, kEnded, kAbandoned };
-  // Applies decision.executed and appends the transition to `rows`. When the episode ends, the environment begins the
-  // next one, or stops acting if it is no longer wanted. An invalid step (a simulator warning or a value that is not
-  // finite) appends nothing and ends the episode, which stays unfinished in the row stream. REQUIRES that the
-  // environment acts and rows->rows() < rows->capacity().
-  Outcome Step(int environment, const Decision& decision, RowChunk* rows);
+  // Executes the action in row `row` of `acted` and appends the transition to `rows`. When the episode ends, the
+  // environment begins the next one, or stops acting if it is no longer wanted. An invalid step (a simulator warning or
+  // a value that is not finite) appends nothing and ends the episode, which stays unfinished in the row stream.
+  // REQUIRES that the environment acts and rows->rows() < rows->capacity().
+  Outcome Step(int environment, const ActedBatch& acted, int row, RowChunk* rows);
   // Why the first episode that was abandoned was: "in step 21 the reward is not finite or above 1e+18". Empty if none
   // was.
   const std::string& first_fault() const { return first_fault_; }

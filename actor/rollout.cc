@@ -87,10 +87,6 @@ absl::Status Rollout::Serve(uint32_t member, uint32_t lanes) {
   actions_.resize(count * parts_.schema.action_dim());
   demonstrations_.resize(actions_.size());
   intervention_.resize(count);
-  raw_actions_.resize(actions_.size());
-  constraint_.resize(count);
-  cvar_.resize(count);
-  log_prob_.resize(count);
   return absl::OkStatus();
 }
 
@@ -102,12 +98,11 @@ absl::StatusOr<Rollout::MemberState*> Rollout::FindOrAdd(uint32_t member) {
     return absl::FailedPreconditionError(
         absl::StrCat("member ", member, ": the experiment has ", parts_.member_seeds.size(), " members"));
   }
-  ASSIGN_OR_RETURN(RowChunk chunk, RowChunk::Make(parts_.schema, std::max(options_.chunk_rows, 1u)));
   const EnvironmentBatch::Seeds seeds = {parts_.run_seed, parts_.member_seeds[member],
                                          session_->registration().session()};
   MemberState state = {.member = member,
                        .environments = std::make_unique<EnvironmentBatch>(parts_.make_task, seeds),
-                       .chunk = std::move(chunk)};
+                       .chunk = RowChunk(parts_.schema, std::max(options_.chunk_rows, 1u))};
   members_.push_back(std::move(state));
   return &members_.back();
 }
@@ -207,10 +202,11 @@ absl::StatusOr<int> Rollout::StepMember(MemberState* state) {
   Act(state, batch, timed);
   const Clock::Time before = timed ? options_.clock->Now() : Clock::Time{};
   int ended = 0, abandoned = 0;
-  for (int i = 0; i < batch; ++i) state->environments->Prepare(chosen_[i], Executed(*state, i));
   for (int i = 0; i < batch; ++i) {
-    const EnvironmentBatch::Outcome outcome =
-        state->environments->Step(chosen_[i], DecisionOf(*state, i), &state->chunk);
+    state->environments->Prepare(chosen_[i], state->acted.executed + i * parts_.schema.action_dim());
+  }
+  for (int i = 0; i < batch; ++i) {
+    const EnvironmentBatch::Outcome outcome = state->environments->Step(chosen_[i], state->acted, i, &state->chunk);
     ended += outcome == EnvironmentBatch::Outcome::kEnded;
     abandoned += outcome == EnvironmentBatch::Outcome::kAbandoned;
   }
@@ -265,15 +261,15 @@ void Rollout::Act(MemberState* state, int batch, bool timed) {
   }
   state->turn = (state->turn + batch) % count;
   ActingDiagnostics diagnostics;
-  diagnostics.constraint = constraint_.data();
-  diagnostics.cvar = cvar_.data();
-  diagnostics.raw_action = raw_actions_.data();
-  diagnostics.log_prob = log_prob_.data();
   if (timed) diagnostics.intervention = intervention_.data();
   const Clock::Time before = timed ? options_.clock->Now() : Clock::Time{};
   state->rule->Act(batch,
                    {observations_.data(), noise_.data(), costs_.data(), memory_.data(), Demonstrate(*state, batch)},
                    actions_.data(), diagnostics);
+  const float* const executed = state->rule->executed();
+  state->acted.actions = actions_.data();
+  state->acted.executed = executed != nullptr ? executed : actions_.data();
+  state->acted.memory = memory_.data();
   if (!timed) return;
   metrics_->safe_map.Observe(Seconds(options_.clock->Now() - before) / batch);
   for (int i = 0; i < batch; ++i) metrics_->intervention.Observe(intervention_[i]);
@@ -294,25 +290,6 @@ const float* Rollout::Demonstrate(const MemberState& state, int batch) {
   return demonstrations_.data();
 }
 
-const float* Rollout::Executed(const MemberState& state, int row) const {
-  const float* const executed = state.rule->executed();
-  return (executed != nullptr ? executed : actions_.data()) + static_cast<size_t>(row) * parts_.schema.action_dim();
-}
-
-Decision Rollout::DecisionOf(const MemberState& state, int row) const {
-  const size_t at = static_cast<size_t>(row) * parts_.schema.action_dim();
-  Decision decision;
-  decision.action = actions_.data() + at;
-  decision.executed = Executed(state, row);
-  decision.raw_action = raw_actions_.data() + at;
-  decision.memory = memory_.data() + static_cast<size_t>(row) * state.rule->memory_dim();
-  decision.cvar = static_cast<float>(cvar_[row]);
-  decision.delta = static_cast<float>(cvar_[row] - constraint_[row]);
-  decision.log_prob = log_prob_[row];
-  decision.policy = state.snapshot->version;
-  return decision;
-}
-
 absl::Status Rollout::LoadSnapshot(MemberState* state, std::shared_ptr<const Snapshot> snapshot) {
   absl::Status status;
   if (state->rule == nullptr) {
@@ -324,6 +301,7 @@ absl::Status Rollout::LoadSnapshot(MemberState* state, std::shared_ptr<const Sna
       noise_.resize(std::max(noise_.size(), count * state->rule->noise_dim()));
       memory_.resize(std::max(memory_.size(), count * state->rule->memory_dim()));
       state->environments->SetMemory(state->rule->memory_dim());
+      state->acted.columns = state->rule->columns();
     }
   } else {
     status = state->rule->Load(*snapshot);
@@ -334,6 +312,7 @@ absl::Status Rollout::LoadSnapshot(MemberState* state, std::shared_ptr<const Sna
                                                       snapshot->version.update, " does not fit: ", status.message()));
   }
   state->snapshot = std::move(snapshot);
+  state->acted.policy = state->snapshot->version;
   ReportReady();
   return absl::OkStatus();
 }

@@ -83,6 +83,7 @@ class Rollout {
     bool released = false;                               // under this assignment
     std::unique_ptr<ActingRule> rule = nullptr;          // takes batches of environments->size()
     std::shared_ptr<const Snapshot> snapshot = nullptr;  // loaded into rule
+    ActedBatch acted = {};                               // the rule's last Act
     RowChunk chunk;
     uint32_t chunk_age = 0;  // iterations since its first row
     int turn = 0;            // index among acting environments of the one that steps first in the next iteration
@@ -104,8 +105,6 @@ class Rollout {
   void Act(MemberState* state, int batch, bool timed);
   // Fills demonstrations_ for the environments that step now; null if the policy acts alone.
   const float* Demonstrate(const MemberState& state, int batch);
-  const float* Executed(const MemberState& state, int row) const;  // the last Act's action to execute
-  Decision DecisionOf(const MemberState& state, int row) const;    // the last Act's decision
   // Logs each doubling, so that a broken task cannot flood the log. INVALID_ARGUMENT, naming what is wrong, for a task
   // that has given no row yet.
   absl::Status CountAbandoned(const MemberState& state, int count);
@@ -136,18 +135,15 @@ class Rollout {
   Clock::Time wait_started_{};
   Clock::Time wait_logged_{};
 
-  std::vector<int> chosen_;                // [batch] environments stepping now
-  std::vector<float> observations_;        // [batch, obs_dim]
-  std::vector<float> noise_;               // [batch, noise_dim]
-  std::vector<float> costs_;               // [batch]: costs of the previous steps
-  std::vector<float> memory_;              // [batch, memory_dim]
-  std::vector<float> actions_;             // [batch, action_dim]
-  std::vector<float> demonstrations_;      // [batch, action_dim]
-  std::vector<double> seen_, command_;     // [obs_dim], [action_dim]: one row, for the controller of demonstrations
-  std::vector<double> intervention_;       // [batch]
-  std::vector<float> raw_actions_;         // [batch, action_dim], only for rules whose actions are already filtered
-  std::vector<double> constraint_, cvar_;  // [batch], only for rules with a learned constraint
-  std::vector<float> log_prob_;            // [batch], only for rules that store it
+  std::vector<int> chosen_;             // [batch] environments stepping now
+  std::vector<float> observations_;     // [batch, obs_dim]
+  std::vector<float> noise_;            // [batch, noise_dim]
+  std::vector<float> costs_;            // [batch]: costs of the previous steps
+  std::vector<float> memory_;           // [batch, memory_dim]
+  std::vector<float> actions_;          // [batch, action_dim]
+  std::vector<float> demonstrations_;   // [batch, action_dim]
+  std::vector<double> seen_, command_;  // [obs_dim], [action_dim]: one row, for the controller of demonstrations
+  std::vector<double> intervention_;    // [batch]
 };
 
 }  // namespace datacom::actor

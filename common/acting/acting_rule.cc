@@ -27,6 +27,19 @@ RegisterActingRule::RegisterActingRule(const std::string& name, const ActingRule
   Registered().Add(name, entry);
 }
 
+void SnapshotRule::Start(SnapshotCheck check, const Snapshot& first, const std::vector<Column>& columns,
+                         int max_batch) {
+  check_ = std::move(check);
+  for (const Column& column : columns) columns_.emplace_back(static_cast<size_t>(max_batch) * column.width);
+  Set(first);
+}
+
+std::vector<const float*> SnapshotRule::columns() const {
+  std::vector<const float*> columns;
+  for (const std::vector<float>& column : columns_) columns.push_back(column.data());
+  return columns;
+}
+
 absl::Status SnapshotRule::Load(const Snapshot& snapshot) {
   RETURN_IF_ERROR(check_->Check(snapshot));
   Set(snapshot);
@@ -49,7 +62,7 @@ absl::StatusOr<std::unique_ptr<ActingRule>> MakeActingRule(const Snapshot& snaps
   const SnapshotForm form = entry->form(SnapshotDims::Of(model), snapshot);
   ASSIGN_OR_RETURN(SnapshotCheck check, SnapshotCheck::Make(form, snapshot));
   ASSIGN_OR_RETURN(std::unique_ptr<SnapshotRule> rule, entry->make(snapshot, form, model, max_batch));
-  rule->Start(std::move(check), snapshot);
+  rule->Start(std::move(check), snapshot, entry->columns(model.spec.action_dim), max_batch);
   return rule;
 }
 

@@ -40,8 +40,6 @@ struct ActingDiagnostics {
   double* constraint = nullptr;  // k(s) = CVaR - delta; untouched by rules without a learned constraint
   double* cvar = nullptr;
   double* intervention = nullptr;  // |a - u|: how far the filter moved the action
-  float* raw_action = nullptr;     // [batch, action_dim] unfiltered policy action u; only rules with filtered actions
-  float* log_prob = nullptr;       // log-density of the action; only rules that store it
   // How far the shield moves the action, whether it is used or not; untouched by rules without one. Costs a second
   // filtering.
   double* shield_change = nullptr;
@@ -62,6 +60,9 @@ class ActingRule {
   // the policy: the agent learns from the policy's actions, and the rule declares the column executed_action. Null:
   // execute the actions as they are.
   virtual const float* executed() const { return nullptr; }
+  // The columns of rows that the rule declares (ActingRuleColumns), in that order, as the last Act left them: [batch,
+  // width] float32 each. The pointers do not change.
+  virtual std::vector<const float*> columns() const { return {}; }
   // Whether Act reads the numbers that policies do not see (TaskSpec::model_dim).
   virtual bool reads_model() const { return true; }
   // True if Act writes diagnostics.constraint and cvar.
@@ -90,7 +91,7 @@ absl::StatusOr<std::unique_ptr<ActingRule>> MakeActingRule(const Snapshot& snaps
 // The form of a rule's snapshots. `like`: a snapshot, for rules with alternatives. NOT_FOUND, naming the rule.
 absl::StatusOr<SnapshotForm> ActingRuleForm(absl::string_view rule, const SnapshotDims& dims,
                                             const Snapshot& like = {});
-// Extra row columns that the rule stores. NOT_FOUND, naming the rule.
+// Extra row columns that the rule stores, all float32. NOT_FOUND, naming the rule.
 absl::StatusOr<std::vector<Column>> ActingRuleColumns(absl::string_view rule, uint32_t action_dim);
 // The row schema of a task with this rule.
 absl::StatusOr<RowSchema> ActingRuleSchema(absl::string_view rule, const TaskSpec& task);

@@ -25,8 +25,7 @@ template <bool ForwardInvariant>
 class AnalyticRule : public ExecutingRule {
  public:
   AnalyticRule(const Snapshot& snapshot, const SnapshotForm& form, const TaskModel& model, int max_batch)
-      : ExecutingRule(model.spec, max_batch),
-        policy_(snapshot, form, model.spec, max_batch),
+      : policy_(snapshot, form, model.spec, max_batch),
         map_(model.known_constraints, ViabilityGains(*model.known_constraints, ForwardInvariant),
              model.dynamics->dims()),
         dynamics_(model.dynamics),
@@ -46,7 +45,7 @@ class AnalyticRule : public ExecutingRule {
       std::copy_n(inputs.observations + r * obs, obs, observation_.data());
       dynamics_->Evaluate(observation_.data(), {q_.data(), x_.data(), x_dot_.data(), f_.data(), G_.data()});
       map_.Set({q_.data(), x_.data(), f_.data(), G_.data(), x_dot_.data(), observation_.data()}, gains_);
-      filter_.Apply(r, actions + r * n, diagnostics, &executed_[r * n],
+      filter_.Apply(r, actions + r * n, diagnostics, column(kExecuted) + r * n,
                     [this](const double* u, double* a) { map_.Apply(u, a); });
     }
   }

@@ -50,8 +50,7 @@ class CbfQpRule : public ExecutingRule {
 };
 
 CbfQpRule::CbfQpRule(const Snapshot& snapshot, const SnapshotForm& form, const TaskModel& model, int max_batch)
-    : ExecutingRule(model.spec, max_batch),
-      policy_(snapshot, form, model.spec, max_batch),
+    : policy_(snapshot, form, model.spec, max_batch),
       barrier_(snapshot, form.Net("barrier"), max_batch),
       dynamics_(model.dynamics),
       low_(model.spec.action_low),
@@ -96,7 +95,7 @@ void CbfQpRule::Act(int batch, const ActingInputs& inputs, float* actions, const
     qp.high = high_.data();
     qp.decay = decay_;
     qp.penalty = penalty_;
-    filter_.ApplyShield(uses_shield(), r, actions + r * n, diagnostics, &executed_[r * n],
+    filter_.ApplyShield(uses_shield(), r, actions + r * n, diagnostics, column(kExecuted) + r * n,
                         [&qp](const double* u, double* a) { SolveBarrierQp(qp, u, a); });
   }
 }

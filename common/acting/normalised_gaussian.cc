@@ -22,8 +22,7 @@ constexpr char kLimit[] = "observation_limit";
 class NormalisedGaussian : public ExecutingRule {
  public:
   NormalisedGaussian(const Snapshot& snapshot, const SnapshotForm& form, const TaskModel& model, int max_batch)
-      : ExecutingRule(model.spec, max_batch),
-        mean_(snapshot, form.Net("actor.mean"), max_batch),
+      : mean_(snapshot, form.Net("actor.mean"), max_batch),
         seen_(model.spec, max_batch),
         scale_(model.spec),
         std_(model.spec.action_dim),
@@ -72,10 +71,10 @@ void NormalisedGaussian::Act(int batch, const ActingInputs& inputs, float* actio
     for (int i = 0; i < n; ++i) {
       const int at = r * n + i;
       actions[at] += std_[i] * inputs.noise[at];
-      executed_[at] = scale_.Scale(i, actions[at]);
+      column(kExecuted)[at] = scale_.Scale(i, actions[at]);
       log_prob -= 0.5 * inputs.noise[at] * inputs.noise[at] + log_std_[i] + kHalfLogTwoPi;
     }
-    if (diagnostics.log_prob != nullptr) diagnostics.log_prob[r] = static_cast<float>(log_prob);
+    column(kNextColumn)[r] = static_cast<float>(log_prob);
     if (diagnostics.intervention != nullptr) diagnostics.intervention[r] = 0;
   }
 }
@@ -89,7 +88,7 @@ SnapshotForm Form(const SnapshotDims& dims, const Snapshot& /*like*/) {
   return form;
 }
 
-std::vector<Column> Columns(uint32_t action_dim) { return {ExecutedActionColumn(action_dim), LogProbColumn()}; }
+std::vector<Column> Columns(uint32_t action_dim) { return {ExecutedActionColumn(action_dim), {kLogProb}}; }
 
 const RegisterActingRule kRegistered("normalised_gaussian", {&Form, &NewRule<NormalisedGaussian>, &Columns});
 

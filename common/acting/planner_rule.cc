@@ -11,7 +11,7 @@
 // fitted again (planner_parts.h). It ends after plan_iterations, or when no variance is above 1e-3. The cost of an
 // imagined state is the task's known cost (TaskModel::cost).
 //
-// Memory: the plan, [kHorizon, action] in units of the half action range.
+// Memory, and the column memory: the plan, [kHorizon, action] in units of the half action range.
 // Random numbers: two normals of the caller name the decision's streams, from which the rule draws all others.
 //
 // Not thread-safe; owns nets and workspace; Load and Act neither allocate nor block.
@@ -146,6 +146,7 @@ void PlannerRule::Act(int batch, const ActingInputs& inputs, float* actions, con
       Plan(key, inputs.observations + r * obs_dim_);
       if (memory != nullptr) std::copy(plan_.begin(), plan_.end(), memory);
     }
+    if (memory != nullptr) std::copy_n(memory, memory_dim(), column(0) + r * memory_dim());
     for (int i = 0; i < n; ++i) actions[r * n + i] = scale_.Scale(i, static_cast<float>(plan_[i]));
   }
 }
@@ -247,7 +248,9 @@ SnapshotForm Form(const SnapshotDims& dims, const Snapshot& like) {
   return form;
 }
 
-std::vector<Column> Columns(uint32_t action_dim) { return {MemoryColumn(kHorizon * action_dim)}; }
+std::vector<Column> Columns(uint32_t action_dim) {
+  return {{kMemory, ColumnType::kFloat32, kHorizon * action_dim, false}};
+}
 
 absl::Status CheckTask(const TaskModel& model) {
   if (model.cost) return absl::OkStatus();

@@ -23,19 +23,21 @@ namespace datacom {
 class SnapshotRule : public ActingRule {
  public:
   absl::Status Load(const Snapshot& snapshot) final;
-  // The first parameters, once, when the rule has been made. `check` was made with `first`.
-  void Start(SnapshotCheck check, const Snapshot& first) {
-    check_ = std::move(check);
-    Set(first);
-  }
+  // The first parameters, once, when the rule has been made. `check` was made with `first`; `columns` are the rule's.
+  void Start(SnapshotCheck check, const Snapshot& first, const std::vector<Column>& columns, int max_batch);
+  std::vector<const float*> columns() const final;
 
  protected:
+  // Memory of the column number i of those that the rule declares, [max_batch, width]. Act writes it.
+  float* column(int i) { return columns_[i].data(); }
+  const float* column(int i) const { return columns_[i].data(); }
   // Sets all parameters, from the first snapshot (Start) and from every later one. The snapshot has the form and the
   // shapes of the one that the rule was made with, so this cannot fail.
   virtual void Set(const Snapshot& snapshot) = 0;
 
  private:
   std::optional<SnapshotCheck> check_;
+  std::vector<std::vector<float>> columns_;
 };
 
 struct ActingRuleEntry {
@@ -44,7 +46,7 @@ struct ActingRuleEntry {
   // The snapshot has the form, and the task has been checked.
   absl::StatusOr<std::unique_ptr<SnapshotRule>> (*make)(const Snapshot& snapshot, const SnapshotForm& form,
                                                         const TaskModel& model, int max_batch);
-  std::vector<Column> (*columns)(uint32_t action_dim);           // extra row columns
+  std::vector<Column> (*columns)(uint32_t action_dim);           // extra row columns, float32; Act writes them
   absl::Status (*check_task)(const TaskModel& model) = nullptr;  // refuses a task in which the rule cannot act
 };
 

@@ -49,15 +49,13 @@ class ActionScale {
   std::vector<float> half_range_, centre_;  // [action]
 };
 
-// A rule that executes other actions than it stores (column executed_action).
+// A rule that executes other actions than it stores. Its first column is executed_action.
 class ExecutingRule : public SnapshotRule {
  public:
-  const float* executed() const final { return executed_.data(); }
+  const float* executed() const final { return column(kExecuted); }
 
  protected:
-  ExecutingRule(const TaskSpec& spec, int max_batch) : executed_(max_batch * spec.action_dim) {}
-
-  std::vector<float> executed_;  // [max_batch, action], filled by Act
+  enum { kExecuted, kNextColumn };  // numbers of columns
 };
 
 // The columns of such a rule, if it stores nothing else.

@@ -4,7 +4,7 @@
 //   predicted: e = c + <g, a> with g = safety_model(s) and c the cost of the previous step, 0 after a reset
 //   executed: a where e < projection_threshold, else a - (e - projection_threshold) g / (<g, g> + 1e-8), in float64,
 //     rounded to float32 and not clipped, because the environment limits it
-// Columns executed_action and prev_cost.
+// Columns executed_action and prev_cost, which is c.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -36,6 +36,7 @@ class SafeLayerRule : public ExecutingRule {
   }
 
  private:
+  enum { kPreviousCost = kNextColumn };  // a column
   Mlp actor_, model_;
   float exploration_noise_ = 0;
   double projection_threshold_ = 0;
@@ -47,8 +48,7 @@ class SafeLayerRule : public ExecutingRule {
 };
 
 SafeLayerRule::SafeLayerRule(const Snapshot& snapshot, const SnapshotForm& form, const TaskModel& task, int max_batch)
-    : ExecutingRule(task.spec, max_batch),
-      actor_(snapshot, form.Net("actor"), max_batch),
+    : actor_(snapshot, form.Net("actor"), max_batch),
       model_(snapshot, form.Net("safety_model"), max_batch),
       seen_(task.spec, max_batch),
       low_(task.spec.action_low.begin(), task.spec.action_low.end()),
@@ -71,11 +71,12 @@ void SafeLayerRule::Act(int batch, const ActingInputs& inputs, float* actions, c
     }
   }
   TakeProposals(inputs, batch, n, actions);
+  std::copy_n(inputs.previous_costs, batch, column(kPreviousCost));
   for (int r = 0; r < batch; ++r) {
     float* const row = actions + r * n;
     std::copy_n(slopes_.data() + r * n, n, slope_.data());
     const double cost = inputs.previous_costs[r];
-    filter_.ApplyShield(uses_shield(), r, row, diagnostics, &executed_[r * n],
+    filter_.ApplyShield(uses_shield(), r, row, diagnostics, column(kExecuted) + r * n,
                         [&](const double* action, double* projected) {
                           ProjectToCostThreshold(n, slope_.data(), cost, projection_threshold_, action, projected);
                         });
@@ -89,7 +90,7 @@ SnapshotForm Form(const SnapshotDims& dims, const Snapshot& /*like*/) {
   return form;
 }
 
-std::vector<Column> Columns(uint32_t action_dim) { return {ExecutedActionColumn(action_dim), PreviousCostColumn()}; }
+std::vector<Column> Columns(uint32_t action_dim) { return {ExecutedActionColumn(action_dim), {"prev_cost"}}; }
 
 const RegisterActingRule kRegistered("safe_layer", {&Form, &NewRule<SafeLayerRule>, &Columns});
 

@@ -5,6 +5,7 @@
 //   a = W(s, u) in float64, rounded to float32; known rows of the task that the snapshot names (scalars
 //   known_constraint.<row>) are joined to the learned one in W (known_rows.h).
 // The shield is the learned row: without it dk/dz is 0, so that the row leaves every action free.
+// Columns raw_action (u), cvar (the learned constraint's value) and delta.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -43,6 +44,7 @@ class SafeMapRule : public SnapshotRule {
   }
 
  private:
+  enum { kRaw, kValue, kThreshold };  // numbers of the columns
   void EvaluateModel(int batch, const float* observations);
   // Prepares the map for row r, whose learned constraint is k, with or without its gradient.
   void SetMap(int r, double k, bool shield);
@@ -127,7 +129,9 @@ void SafeMapRule::Act(int batch, const ActingInputs& inputs, float* actions, con
     const double cvar = constraint_.Row(r, gradient_.data());
     const double k = cvar - delta_;
     const auto apply = [this](const double* u, double* a) { map_.Apply(u, a); };
-    if (diagnostics.raw_action != nullptr) std::copy_n(row, n, diagnostics.raw_action + r * n);
+    std::copy_n(row, n, column(kRaw) + r * n);
+    column(kValue)[r] = static_cast<float>(cvar);
+    column(kThreshold)[r] = static_cast<float>(cvar - k);
     if (diagnostics.shield_change != nullptr) {
       SetMap(r, k, !uses_shield());
       filter_.Apply(r, row, {}, other_.data(), apply);
@@ -158,9 +162,9 @@ absl::StatusOr<std::unique_ptr<SnapshotRule>> Make(const Snapshot& snapshot, con
 }
 
 std::vector<Column> Columns(uint32_t action_dim) {
-  std::vector<Column> columns = {RawActionColumn(action_dim)};
-  for (const Column& column : JudgementColumns()) columns.push_back(column);
-  return columns;
+  return {{kRawAction, ColumnType::kFloat32, action_dim, false},
+          {kCvar, ColumnType::kFloat32, 1, false},
+          {kDelta, ColumnType::kFloat32, 1, false}};
 }
 
 const RegisterActingRule kRegistered("safe_map", {&Form, &Make, &Columns, &CheckTaskOfMap});

@@ -31,24 +31,6 @@ ColumnPlace PlaceOf(const std::vector<Column>& columns, absl::string_view name) 
   return {};
 }
 
-Column ExecutedActionColumn(uint32_t action_dim) {
-  return {std::string(kExecutedAction), ColumnType::kFloat32, action_dim, false};
-}
-
-Column PreviousCostColumn() { return {std::string(kPreviousCost), ColumnType::kFloat32, 1, true}; }
-
-Column RawActionColumn(uint32_t action_dim) {
-  return {std::string(kRawAction), ColumnType::kFloat32, action_dim, false};
-}
-
-Column MemoryColumn(uint32_t width) { return {std::string(kMemory), ColumnType::kFloat32, width, false}; }
-
-std::vector<Column> JudgementColumns() {
-  return {{std::string(kCvar), ColumnType::kFloat32, 1, false}, {std::string(kDelta), ColumnType::kFloat32, 1, false}};
-}
-
-Column LogProbColumn() { return {std::string(kLogProb), ColumnType::kFloat32, 1, true}; }
-
 RowSchema RowSchema::For(uint32_t obs_dim, uint32_t action_dim, const std::vector<Column>& extra,
                          const NamedNumbers& costs, const NamedNumbers& logs) {
   RowSchema schema;
@@ -56,6 +38,7 @@ RowSchema RowSchema::For(uint32_t obs_dim, uint32_t action_dim, const std::vecto
   schema.action_dim_ = action_dim;
   schema.named_costs_ = costs;
   schema.logs_ = logs;
+  // EnvironmentBatch::Step gives the values of all columns in this order.
   schema.wire_ = {
       {"observation", ColumnType::kFloat32, obs_dim, true},
       {"action", ColumnType::kFloat32, action_dim, true},

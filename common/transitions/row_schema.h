@@ -29,20 +29,18 @@ T At(const char* row, size_t offset) {
   return value;
 }
 
+// The columns of acting rules that replay or records read. A rule may have others (ActingRuleColumns).
 // Executed action; stored by rules that filter after the policy.
-inline constexpr absl::string_view kExecutedAction = "executed_action";
-// Raw cost of the state in which the action was chosen, as the rule got it: 0 at an episode's first step.
-inline constexpr absl::string_view kPreviousCost = "prev_cost";
+inline constexpr char kExecutedAction[] = "executed_action";
 // Unfiltered policy action; stored by rules whose `action` is already filtered.
-inline constexpr absl::string_view kRawAction = "raw_action";
+inline constexpr char kRawAction[] = "raw_action";
 // CVaR of the learned constraint at the observation, and the snapshot's threshold delta.
-inline constexpr absl::string_view kCvar = "cvar";
-inline constexpr absl::string_view kDelta = "delta";
+inline constexpr char kCvar[] = "cvar";
+inline constexpr char kDelta[] = "delta";
 // Log-density of `action` under the policy that acted; stored by rules whose algorithm learns from it.
-inline constexpr absl::string_view kLogProb = "log_prob";
-
+inline constexpr char kLogProb[] = "log_prob";
 // The acting rule's memory of the episode (ActingInputs::memory), after the row's decision.
-inline constexpr absl::string_view kMemory = "memory";
+inline constexpr char kMemory[] = "memory";
 
 struct Column {
   std::string name;
@@ -61,13 +59,9 @@ ColumnPlace PlaceOf(const std::vector<Column>& columns, absl::string_view name);
 
 inline constexpr size_t kPlaceBytes = 4 * sizeof(uint32_t);  // bytes of a row in proto MemberBatch::places
 
-// Draws send only two of these columns to the learner: prev_cost and log_prob.
-Column ExecutedActionColumn(uint32_t action_dim);
-Column PreviousCostColumn();
-Column RawActionColumn(uint32_t action_dim);
-Column MemoryColumn(uint32_t width);
-std::vector<Column> JudgementColumns();  // cvar, delta
-Column LogProbColumn();
+inline Column ExecutedActionColumn(uint32_t action_dim) {
+  return {kExecutedAction, ColumnType::kFloat32, action_dim, false};
+}
 
 // Numbers of an observation that records know by name.
 struct NamedNumbers {
@@ -77,7 +71,7 @@ struct NamedNumbers {
 
 class RowSchema {
  public:
-  // Columns for a task of these dimensions; `extra`: the columns that an acting rule declares.
+  // Columns for a task of these dimensions; `extra`: the columns that an acting rule declares, float32.
   //   observation f32[obs_dim], action f32[action_dim] (executed, unless there is a column executed_action), reward
   //   f32, cost f32 (raw signed, of the reached state), next_observation f32[obs_dim], the extra columns, absorbing u8,
   //   last u8 (absorbing or time limit), environment u32 (member-local), episode u32 (per environment), step u32 (from

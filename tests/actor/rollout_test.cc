@@ -198,11 +198,11 @@ TEST(Rollout, ANewSessionDrawsNewFirstEpisodeLengths) {
   for (const uint32_t session : {3u, 4u}) {
     EnvironmentBatch batch([] { return std::make_unique<SteadyTask>(1000); }, {7, 100, session});
     ASSERT_THAT(batch.SetWanted(1), IsOk());
-    RowChunk chunk = RowChunk::Make(RowSchema::For(2, 1), 1000).value();
+    RowChunk chunk(RowSchema::For(2, 1), 1000);
     const float action = 0;
-    Decision decision;
-    decision.action = decision.executed = &action;
-    while (batch.Step(0, decision, &chunk) == EnvironmentBatch::Outcome::kContinues) {
+    ActedBatch acted;
+    acted.actions = acted.executed = &action;
+    while (batch.Step(0, acted, 0, &chunk) == EnvironmentBatch::Outcome::kContinues) {
     }
     EXPECT_EQ(chunk.rows(), FirstLength(0, 1000, session));
   }
@@ -346,7 +346,7 @@ TEST(Rollout, LockstepContinuesBitIdenticallyAfterAStopAtAnyRow) {
 }
 
 TEST(Rollout, StoresChosenAndFilteredActionAndRepeatsTheFilteredOne) {
-  const RowSchema schema = RowSchema::For(2, 1, {ExecutedActionColumn(1), PreviousCostColumn()});
+  const RowSchema schema = RowSchema::For(2, 1, FilteringRule::Columns());
   Actor straight(1, 1, /*lockstep=*/true, {}, 0, schema);
   straight.parts.make_rule = FilteringRule::Make;
   const std::vector<ReceivedRow> rows = Lockstep(&straight, 0, 300);
@@ -368,7 +368,7 @@ TEST(Rollout, StoresChosenAndFilteredActionAndRepeatsTheFilteredOne) {
 }
 
 TEST(Rollout, KeepsTheMemoryOfAnEpisodeAndContinuesWithIt) {
-  const RowSchema schema = RowSchema::For(2, 1, {MemoryColumn(2)});
+  const RowSchema schema = RowSchema::For(2, 1, RememberingRule::Columns());
   Actor straight(1, 1, /*lockstep=*/true, {}, 0, schema);
   straight.parts.make_rule = RememberingRule::Make;
   const std::vector<ReceivedRow> rows = Lockstep(&straight, 0, 300);
@@ -388,7 +388,7 @@ TEST(Rollout, KeepsTheMemoryOfAnEpisodeAndContinuesWithIt) {
 }
 
 TEST(Rollout, EveryEnvironmentHasAMemoryOfItsOwn) {
-  const RowSchema schema = RowSchema::For(2, 1, {MemoryColumn(2)});
+  const RowSchema schema = RowSchema::For(2, 1, RememberingRule::Columns());
   Actor actor(2, 6, false, {}, 0, schema);
   actor.parts.make_rule = RememberingRule::Make;
   ASSERT_THAT(actor.RunFor(200), IsOk());
@@ -402,7 +402,7 @@ TEST(Rollout, EveryEnvironmentHasAMemoryOfItsOwn) {
 }
 
 TEST(Rollout, MeasuresTheFiltersChangeInOneIterationOf64) {
-  Actor filtered(1, 4, false, {}, 0, RowSchema::For(2, 1, {ExecutedActionColumn(1)}));
+  Actor filtered(1, 4, false, {}, 0, RowSchema::For(2, 1, FilteringRule::Columns()));
   filtered.parts.make_rule = FilteringRule::Make;
   ASSERT_THAT(filtered.RunFor(4 * 64 * 3 - 40), IsOk());  // abandoned steps leave no row
   const prometheus::ClientMetric::Histogram measured = filtered.series.intervention.Collect().histogram;
@@ -469,13 +469,6 @@ TEST(Rollout, ATaskThatCannotGoOnEndsTheRunWithItsStatus) {
   actor.parts.make_task = [&record] { return std::make_unique<OtherProcess>(&record); };
   record.fails = true;
   EXPECT_EQ(actor.RunFor(2000), absl::InternalError("the other process is gone"));
-}
-
-TEST(Rollout, NamesAColumnThatTheActorCannotFill) {
-  Actor actor(1, 1, false, {}, 0, RowSchema::For(2, 1, {{"moon_phase", ColumnType::kFloat32, 1, true}}));
-  const absl::Status status = actor.Run();
-  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("moon_phase"));
 }
 
 TEST(Rollout, RefusesAnOpenEpisodeThatCannotBeRepeated) {

@@ -210,10 +210,10 @@ TEST_P(ActorContract, ARepeatedEpisodeContinuesWithTheSameBits) {
       ASSERT_THAT(again.SetWanted(1), IsOk());
       ASSERT_THAT(again.Continue(open), IsOk());
       ASSERT_EQ(std::memcmp(again.observation(0), rows[at].observation.data(), 4 * rows[at].observation.size()), 0);
-      actor::RowChunk chunk = actor::RowChunk::Make(schema, 4).value();
-      actor::Decision decision;
-      decision.action = decision.executed = rows[at].action.data();
-      again.Step(0, decision, &chunk);
+      actor::RowChunk chunk(schema, 4);
+      actor::ActedBatch acted;
+      acted.actions = acted.executed = rows[at].action.data();
+      again.Step(0, acted, 0, &chunk);
       EXPECT_EQ(std::memcmp(again.observation(0), rows[at + 1].observation.data(), 4 * rows[at].observation.size()), 0);
     }
   }

@@ -68,8 +68,8 @@ TEST_F(LedgerTest, EveryViolationIsWrittenOnceOrderedByStepThenMember) {
 }
 
 TEST_F(LedgerTest, TheLedgerHasBothActionsAndTheJudgementOfARuleThatFiltersAndJudges) {
-  std::vector<Column> columns = {RawActionColumn(1)};
-  for (const Column& column : JudgementColumns()) columns.push_back(column);
+  std::vector<Column> columns;
+  for (const char* name : {kRawAction, kCvar, kDelta}) columns.push_back({name, ColumnType::kFloat32, 1, false});
   replay_.schema = RowSchema::For(2, 1, columns);  // cvar and delta both hold the row's number: k = 0
   const std::string folder = Folder("run");
   auto ledger = Open(folder);

@@ -299,7 +299,7 @@ TEST(StoreTest, ADrawTooLargeForAMessageComesInSeveralReplies) {
 TEST(StoreTest, AnEpisodeContinuesWithTheExecutedActionsAndTheLastMemory) {
   TemporaryFolder folder;
   ManualClock clock;
-  const RowSchema schema = RowSchema::For(2, 1, {ExecutedActionColumn(1), MemoryColumn(2)});
+  const RowSchema schema = RowSchema::For(2, 1, {ExecutedActionColumn(1), {kMemory, ColumnType::kFloat32, 2, false}});
   const Options options = StoreOptions(LockstepOptions(1), folder.path(), &clock);
   auto store = *Store::Open(schema, options);
   Client client;

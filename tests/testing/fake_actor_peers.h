@@ -124,7 +124,7 @@ class FakeInsertSession : public InsertSession {
     r.cost = Value<float>(columns, count, row, "cost");
     for (const Column& column : schema_.wire()) {
       if (column.name == kMemory) r.memory = Floats(columns, count, row, "memory", column.width);
-      if (column.name == kPreviousCost) r.previous_cost = Value<float>(columns, count, row, kPreviousCost);
+      if (column.name == "prev_cost") r.previous_cost = Value<float>(columns, count, row, "prev_cost");
     }
     r.absorbing = Value<uint8_t>(columns, count, row, "absorbing");
     r.last = Value<uint8_t>(columns, count, row, "last");

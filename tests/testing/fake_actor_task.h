@@ -3,6 +3,7 @@
 #ifndef DATACOM_TESTS_TESTING_FAKE_ACTOR_TASK_H_
 #define DATACOM_TESTS_TESTING_FAKE_ACTOR_TASK_H_
 
+#include <algorithm>
 #include <cmath>
 #include <deque>
 #include <map>
@@ -114,28 +115,33 @@ class FilteringRule : public FakeRule {
   static absl::StatusOr<std::unique_ptr<ActingRule>> Make(const Snapshot& snapshot, int max_batch) {
     auto rule = std::make_unique<FilteringRule>();
     rule->executed_.resize(max_batch);
+    rule->costs_.resize(max_batch);
     const absl::Status status = rule->Load(snapshot);
     if (!status.ok()) return status;
     return rule;
   }
   void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override {
     FakeRule::Act(batch, inputs, actions, diagnostics);
-    for (int i = 0; i < batch; ++i) executed_[i] = Filtered(actions[i], inputs.previous_costs[i]);
+    std::copy_n(inputs.previous_costs, batch, costs_.begin());
+    for (int i = 0; i < batch; ++i) executed_[i] = Filtered(actions[i], costs_[i]);
     if (diagnostics.intervention == nullptr) return;
     for (int i = 0; i < batch; ++i) diagnostics.intervention[i] = std::abs(executed_[i] - actions[i]);
   }
   const float* executed() const override { return executed_.data(); }
+  static std::vector<Column> Columns() { return {ExecutedActionColumn(1), {"prev_cost"}}; }
+  std::vector<const float*> columns() const override { return {executed_.data(), costs_.data()}; }
   static float Filtered(float action, float previous_cost) { return -action / 2 - previous_cost / 10; }
 
  private:
-  std::vector<float> executed_;
+  std::vector<float> executed_, costs_;
 };
 
 // Like FakeRule with a memory m of two numbers: adds m_0 / 2 to the action a; then m_1 = m_0 and m_0 = 0.9 m_0 + a.
 class RememberingRule : public FakeRule {
  public:
-  static absl::StatusOr<std::unique_ptr<ActingRule>> Make(const Snapshot& snapshot, int /*max_batch*/) {
+  static absl::StatusOr<std::unique_ptr<ActingRule>> Make(const Snapshot& snapshot, int max_batch) {
     auto rule = std::make_unique<RememberingRule>();
+    rule->memory_.resize(2 * max_batch);
     const absl::Status status = rule->Load(snapshot);
     if (!status.ok()) return status;
     return rule;
@@ -148,8 +154,14 @@ class RememberingRule : public FakeRule {
       memory[1] = memory[0];
       memory[0] = 0.9f * memory[0] + actions[i];
     }
+    std::copy_n(inputs.memory, 2 * batch, memory_.begin());
   }
   int memory_dim() const override { return 2; }
+  static std::vector<Column> Columns() { return {{kMemory, ColumnType::kFloat32, 2, false}}; }
+  std::vector<const float*> columns() const override { return {memory_.data()}; }
+
+ private:
+  std::vector<float> memory_;
 };
 
 // Takes the demonstration of a row that has one, and kOwn elsewhere.

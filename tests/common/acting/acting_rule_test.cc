@@ -161,12 +161,12 @@ void ExpectActsAsASlowLiteralRestatement(const Snapshot& snapshot, float step) {
   plain.acting_rule = "gaussian_policy";
   const auto rule = MakeRule(snapshot, model, 8);
   const RuleInputs in = Inputs(8);
-  std::vector<float> raw(16);
   std::vector<double> k(8), cvar(8), intervention(8);
-  const std::vector<float> actions =
-      Act(rule.get(), in, {k.data(), cvar.data(), intervention.data(), raw.data()}).stored;
+  const std::vector<float> actions = Act(rule.get(), in, {k.data(), cvar.data(), intervention.data()}).stored;
   const std::vector<float> u = Act(MakeRule(plain, model, 8).get(), in).stored;
-  EXPECT_EQ(raw, u);
+  const std::vector<const float*> columns = rule->columns();
+  ASSERT_EQ(columns.size(), 3u);
+  EXPECT_EQ(std::vector<float>(columns[0], columns[0] + 16), u);
   EXPECT_TRUE(rule->has_constraint());
   for (int r = 0; r < 8; ++r) {
     const std::vector<double> obs(in.observations.begin() + r * 22, in.observations.begin() + (r + 1) * 22);
@@ -176,6 +176,8 @@ void ExpectActsAsASlowLiteralRestatement(const Snapshot& snapshot, float step) {
     std::vector<float> at(z.begin(), z.end());
     EXPECT_NEAR(cvar[r], risk(at), 1e-6);
     EXPECT_NEAR(k[r], risk(at) - 0.8, 1e-6);
+    EXPECT_EQ(columns[1][r], static_cast<float>(cvar[r]));
+    EXPECT_EQ(columns[2][r], static_cast<float>(cvar[r] - k[r]));
     for (int i = 0; i < 8; ++i) {
       auto low = at, high = at;
       low[i] -= step;

@@ -68,10 +68,8 @@ TEST(NormalisedGaussian, StoresTheSampleAndItsDensityAndExecutesItInTheBox) {
   const TaskSpec spec = Navigation().spec;
   const RuleInputs inputs = Inputs();
   const auto rule = MakeRule(snapshot, Navigation(), kBatch);
-  std::vector<float> log_prob(kBatch);
-  ActingDiagnostics diagnostics;
-  diagnostics.log_prob = log_prob.data();
-  const RuleActions acted = Act(rule.get(), inputs, diagnostics);
+  const RuleActions acted = Act(rule.get(), inputs);
+  const float* const log_prob = rule->columns().at(1);
   for (int r = 0; r < kBatch; ++r) {
     const std::vector<double> mean = MeanOf(snapshot, &inputs.observations[r * kObs]);
     double expected = 0;

@@ -116,6 +116,8 @@ TEST(PlannerRule, StartsFromThePlanBeforeShiftedByOneStep) {
   // the actor's rollout.
   for (int i = 0; i < 21; ++i) EXPECT_NEAR(memory[i], shifted[i], 0.25) << i;
   for (int i = 0; i < kActions; ++i) EXPECT_EQ(action[i], memory[i]);
+  const float* const column = rule->columns().at(0);
+  EXPECT_EQ(std::vector<float>(column, column + 21), memory);
 }
 
 TEST(PlannerRule, ActsAtRandomUntilTheSnapshotSaysOtherwise) {

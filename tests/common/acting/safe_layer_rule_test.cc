@@ -62,6 +62,10 @@ TEST(SafeLayerRule, StoresTheNoisyActionAndExecutesTheNearestPredictedSafeOne) {
   ActingDiagnostics diagnostics;
   diagnostics.intervention = intervention.data();
   const RuleActions acted = Act(rule.get(), in, diagnostics);
+  const std::vector<const float*> columns = rule->columns();
+  ASSERT_EQ(columns.size(), 2u);
+  EXPECT_EQ(columns[0], rule->executed());
+  EXPECT_EQ(std::vector<float>(columns[1], columns[1] + kBatch), in.costs);
   int clipped = 0, projected = 0, left = 0;
   for (int r = 0; r < kBatch; ++r) {
     const std::vector<double> raw = Net(snapshot, "actor", &in.observations[r * kObs]);

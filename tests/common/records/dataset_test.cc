@@ -199,7 +199,7 @@ TEST_F(DatasetTest, ChosenActionsAreNotAcceptedAsExecutedOnes) {
 }
 
 TEST_F(DatasetTest, UnscaledActionsOfOnPolicyMethodsAreNotAccepted) {
-  const RowSchema unscaled = RowSchema::For(2, 1, {ExecutedActionColumn(1), LogProbColumn()});
+  const RowSchema unscaled = RowSchema::For(2, 1, {ExecutedActionColumn(1), {kLogProb}});
   ASSERT_THAT(MakeDataset(folder_, unscaled, {20}), IsOk());
   EXPECT_THAT(std::string(Read("cartpole", RowSchema::For(2, 1, {ExecutedActionColumn(1)})).message()),
               HasSubstr("whose actions are not scaled to the task's bounds"));

@@ -60,7 +60,7 @@ TEST(RowSchema, FingerprintDependsOnTheLayout) {
 }
 
 TEST(RowSchema, DrawsHoldExtraColumnsButNoIdentity) {
-  const RowSchema schema = RowSchema::For(2, 1, {PreviousCostColumn()});
+  const RowSchema schema = RowSchema::For(2, 1, {{"prev_cost"}});
   const auto has = [](const std::vector<Column>& columns, const std::string& name) {
     return std::any_of(columns.begin(), columns.end(), [&](const Column& column) { return column.name == name; });
   };

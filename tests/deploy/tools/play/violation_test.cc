@@ -74,15 +74,15 @@ class Violations : public ::testing::Test {
     ASSERT_THAT(environments.SetWanted(kEnvironments), IsOk());
     const auto action_dim = static_cast<uint32_t>(spec.action_dim);
     const RowSchema schema = RowSchema::For(static_cast<uint32_t>(spec.obs_dim), action_dim);
-    actor::RowChunk chunk = *actor::RowChunk::Make(schema, 1);
+    actor::RowChunk chunk(schema, 1);
     auto writer = *LedgerWriter::Open({folder_, 1, action_dim, "run"}, {});
     RandomStream stream(7);
     std::vector<float> action(action_dim);
     for (int row = 0; row < rows; ++row) {
       for (float& value : action) value = static_cast<float>(stream.Uniform(-1, 1));
-      actor::Decision decision;
-      decision.action = decision.executed = action.data();
-      if (environments.Step(row % kEnvironments, decision, &chunk) == actor::EnvironmentBatch::Outcome::kAbandoned)
+      actor::ActedBatch acted;
+      acted.actions = acted.executed = action.data();
+      if (environments.Step(row % kEnvironments, acted, 0, &chunk) == actor::EnvironmentBatch::Outcome::kAbandoned)
         continue;
       Record(RowReader(schema, chunk.Take()), spec.obs_dim, writer.get());
     }
