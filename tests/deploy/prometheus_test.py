@@ -21,7 +21,7 @@ def anchors(markdown):
 
 class Files(unittest.TestCase):
     def test_the_table_of_metrics_is_read_completely(self):
-        named = set(re.findall(r'"(datacom_\w+)"', read("common", "metrics", "table.cc")))
+        named = set(re.findall(r'"(datacom_\w+)"', read("common", "metrics", "metrics.textproto")))
         self.assertEqual(set(table()), named | GAUGES_OF_STATISTICS)
 
     def test_rules_and_alerts_use_existing_metrics(self):

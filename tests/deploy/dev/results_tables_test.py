@@ -281,9 +281,9 @@ class ResultsTablesTest(unittest.TestCase):
         self.assertIn("no records of navigation/two", self.run_script("--seeds", "navigation/two", code=1).stderr)
 
     def test_the_front_page_has_success_and_training_cost_of_the_chosen_methods(self):
-        self.write("entries.csv", "verb,name,seeds,steps,title\ntrain,air_hockey/sac,0-2,7000,SAC\ntrain,air_hockey/wcsac,0-2,7000,WCSAC\n"
+        self.write("entries.csv", "verb,name,seeds,steps,title\ntrain,air_hockey/lag_sac,0-2,7000,LagSAC\ntrain,air_hockey/wcsac,0-2,7000,WCSAC\n"
                                   "train,air_hockey/datacom,0-2,7000,D-ATACOM\ntrain,cartpole/datacom,0-2,7000,D-ATACOM\n")
-        self.leave("air_hockey/sac", [[7] * 5] * 3)
+        self.leave("air_hockey/lag_sac", [[7] * 5] * 3)
         self.leave("air_hockey/wcsac", [[7] * 5] * 3)
         self.leave("air_hockey/datacom", [[9, 9, 0, 1, 2], [2] * 5, [9, 9, 3, 1, 5]])
         self.leave("cartpole/datacom", [[7] * 5] * 3)
@@ -293,7 +293,7 @@ class ResultsTablesTest(unittest.TestCase):
             "| method | success | cost of the first tenth |",
             "|---|---:|---:|",
             "| D-ATACOM | 1.00 ± 0.00 | 1,100 ± 2,484 |",
-            "| SAC | 1.00 ± 0.00 | 1,100 ± 2,484 |", "",
+            "| LagSAC | 1.00 ± 0.00 | 1,100 ± 2,484 |", "",
             "<!-- end of the tables -->", "Text after."])
         self.tables("--check")
         self.write("README.md", self.read("README.md").replace("± 2,484", "± 2,483"))
