@@ -131,8 +131,8 @@ class OwnTaskTest(RunTest):
             for column in [*columns, *logs, "violating_steps"]:
                 mean = sum(float(one[column]) for one in played if int(one["member"]) == member) / 2
                 self.assertAlmostEqual(float(row["eval_" + column]), mean, places=9)
-        self.assertIn("  right\n", self.expect("eval", folder, "--episodes", "1"))
-        self.assertIn("  effort\n", self.expect("eval", folder, "--episodes", "1"))
+        self.assertRegex(self.expect("eval", folder, "--episodes", "1"), r"(?m)^right +0 ")
+        self.assertRegex(self.expect("eval", folder, "--episodes", "1"), r"(?m)^effort +0 ")
         self.assertIn("no damage", self.expect("verify", folder))
         self.assertIn("bit for bit", self.expect("replay-violation", folder, "1"))  # with command, pushes and factors
         path = os.path.join(folder, "episodes.csv")

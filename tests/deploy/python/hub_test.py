@@ -90,14 +90,20 @@ def call(code, server, tmp_path):
     return done.stdout
 
 
+def written(run):
+    """What `write` leaves of a run with two members."""
+    film = {"film.html"} if (run.path / "film.html").exists() else set()
+    return {"README.md", "member_0.policy", "member_1.policy", "experiment.textproto", "build.txt", "progress.csv", "episodes.csv"} | film
+
+
 def test_a_pushed_run_is_loaded_again_with_the_same_actions(run, server, tmp_path):
     # Of a run with more members that was pushed before, and of a user.
     Hub.files.update({"member_2.policy": b"old", "film.html": b"old", "notes.txt": b"mine"})
     said = call(["-m", "datacom.hub", str(run.path), REPOSITORY, "--licence", "apache-2.0"], server, tmp_path)
     assert said == f"{server}/{REPOSITORY}/commit/1\n"
     assert all(token == "Bearer a token" for path, token in Hub.seen if not path.endswith("validate-yaml"))
-    assert set(Hub.files) == {"README.md", "member_0.policy", "member_1.policy", "experiment.textproto", "build.txt", "progress.csv", "episodes.csv",
-                              "notes.txt"}
+    assert set(Hub.files) == written(run) | {"notes.txt"}
+    assert Hub.files.get("film.html") != b"old"
     readme = Hub.files["README.md"].decode()
     assert readme.startswith("---\nlicense: apache-2.0\nlibrary_name: datacom\n") and f'hub.from_pretrained("{REPOSITORY}")' in readme
     loads = f"from datacom import hub; hub.from_pretrained('{REPOSITORY}', 1).save({str(tmp_path / 'loaded')!r})"
@@ -113,8 +119,7 @@ def test_what_would_be_pushed_can_be_written_to_a_folder(run, tmp_path):
     hub.write(run, tmp_path / "out", epoch="last")
     assert datacom.Policy(tmp_path / "out/member_0.policy").epoch == 3
     assert "license:" not in (tmp_path / "out" / "README.md").read_text()
-    assert {file.name for file in (tmp_path / "out").iterdir()} == {
-        "README.md", "member_0.policy", "member_1.policy", "experiment.textproto", "build.txt", "progress.csv", "episodes.csv", "notes.txt"}
+    assert {file.name for file in (tmp_path / "out").iterdir()} == written(run) | {"notes.txt"}
 
 
 def test_a_run_folder_keeps_its_records(run):

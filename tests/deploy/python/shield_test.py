@@ -84,7 +84,7 @@ def test_many_environments_behind_a_shield_step_as_single_ones(shield, mode):
 
 def test_the_filter_of_a_python_environments_policy_reads_its_units_and_its_model():
     class Bound:
-        acting_rule, action_dim, observation_dim = "gaussian_policy", 2, 3
+        acting_rule, action_dim, observation_dim, seen_dim, observation_names = "gaussian_policy", 2, 3, 3, ["x", "y", "z"]
 
         def filter(self, row, action, previous_cost):
             assert row.tolist() == [1, 2, 3]

@@ -69,9 +69,11 @@ def test_metadata_that_are_no_policy_are_refused_with_the_file(tmp_path, entry):
         tensors.load(tmp_path / "w.safetensors")
 
 
-@pytest.mark.parametrize("content, why", [(b"nothing", "header"), (BFLOAT, "bfloat16")], ids=["no safetensors", "no NumPy"])
+# Whether NumPy has bfloat16 depends on what else is installed.
+@pytest.mark.parametrize("content, why", [(b"nothing", "cannot be read as arrays of safetensors: .*header"),
+                                          (BFLOAT, "(cannot be read as arrays of safetensors: .*bfloat16|is no policy)")], ids=["no safetensors", "bfloat16"])
 def test_a_file_whose_arrays_cannot_be_read_is_refused_with_the_reason(tmp_path, content, why):
     (tmp_path / "w.safetensors").write_bytes(content)
-    with pytest.raises(ValueError, match=f"w.safetensors cannot be read as arrays of safetensors: .*{why}"):
+    with pytest.raises(ValueError, match=f"w.safetensors {why}"):
         tensors.load(tmp_path / "w.safetensors")
 # SPDX-License-Identifier: Apache-2.0
