@@ -69,7 +69,6 @@ class Ring {
   std::string run_id() const;  // id of the run that the file belongs to
   // For a ring that OpenReadOnly or OpenShared has opened, which compare no owner. The errors of CheckOwner.
   absl::Status CheckBelongsTo(const std::string& run_id, uint32_t member) const;
-  bool fresh() const { return fresh_; }  // Open created the file, or found it without content
   const char* record(uint64_t number) const { return Place(number); }
   // The memory of records [cursor(), cursor() + guard()), to fill before Commit.
   char* writable(uint64_t number) { return Place(number); }
@@ -141,7 +140,6 @@ class Ring {
     int sum = 0;            // index of the sum of its block that the next commit overwrites
   } next_;
   uint64_t counters_[kCounters] = {};  // copies of the numbers in the file
-  bool fresh_ = false;
 };
 
 }  // namespace datacom::replay

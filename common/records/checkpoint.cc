@@ -88,8 +88,9 @@ std::vector<uint64_t> CheckpointStore::List() const {
   std::vector<uint64_t> updates;
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_, error)) {
-    uint64_t update = 0;
-    if (absl::SimpleAtoi(entry.path().filename().string(), &update)) updates.push_back(update);
+    const std::string name = entry.path().filename().string();
+    uint64_t update = 0;  // "007" and "7 " are other folders than that of update 7
+    if (absl::SimpleAtoi(name, &update) && absl::StrCat(update) == name) updates.push_back(update);
   }
   std::sort(updates.rbegin(), updates.rend());
   return updates;

@@ -157,11 +157,12 @@ class ViolationReader {
   uint64_t size() const { return size_; }    // of the file when it was opened
 
  private:
-  explicit ViolationReader(std::string path);
+  ViolationReader(std::string path, uint64_t size);
 
   const std::string path_;
   std::ifstream file_;
-  uint64_t size_ = 0, bytes_ = 0, lines_ = 0;
+  const uint64_t size_;
+  uint64_t bytes_ = 0, lines_ = 0;
   uint32_t action_dim_ = 0;
   std::string line_;
 };
@@ -196,12 +197,10 @@ class StepReader {
   absl::StatusOr<const LedgerStep*> Step(uint64_t number);
 
  private:
-  StepReader(std::string path, std::ifstream file, uint32_t action_dim);
-  absl::StatusOr<std::string> ReadAt(uint64_t offset, uint64_t bytes);
+  StepReader(std::string path, uint32_t action_dim);
 
   const std::string path_;
   const size_t bytes_;  // of a record
-  std::ifstream file_;
   uint64_t records_ = 0, tail_ = 0;
   uint64_t first_ = 0;  // number of the first record in the block
   std::string block_;

@@ -137,6 +137,22 @@ TEST_F(Files, MakesFoldersAndMeasuresFreeSpace) {
   EXPECT_FALSE(MakeFolders(folder_ + "/file/sub").ok());
 }
 
+TEST_F(Files, AFolderOfAFileSystemThatSyncsNoFoldersNeedsNoSync) {
+  EXPECT_THAT(SyncFile("/proc/self"), IsOk());
+  EXPECT_TRUE(absl::IsNotFound(SyncFile(folder_ + "/none")));
+}
+
+TEST_F(Files, AnOpenedFileStaysTheSameWhenAnotherTakesItsName) {
+  const std::string path = folder_ + "/file";
+  ASSERT_THAT(WriteFileAtomically(path, "0123456789"), IsOk());
+  const OpenedFile file = OpenedFile::Open(path).value();
+  ASSERT_THAT(WriteFileAtomically(path, "other"), IsOk());
+  EXPECT_EQ(file.size(), 10u);
+  EXPECT_EQ(file.Read(3, 6).value(), "345");
+  EXPECT_EQ(file.Read(8, 100).value(), "89");
+  EXPECT_EQ(file.Read(10, 20).value(), "");
+}
+
 }  // namespace
 }  // namespace datacom
 // SPDX-License-Identifier: Apache-2.0

@@ -1,5 +1,7 @@
 // Verifies a run folder that is made in this process: rings that have wrapped, sessions, credit, ledger, episodes, a
 // checkpoint. tests/e2e/verify_test.py does the same with real runs.
+#include <sys/stat.h>
+
 #include <cstring>
 #include <filesystem>
 #include <functional>
@@ -411,6 +413,26 @@ TEST_F(VerifyTest, PartsOfAnotherRunAreNamed) {
     EXPECT_THAT(text,
                 ::testing::ContainsRegex("damage: " + part + ": .*belongs to .*run \"run\", not to .*\"another\""));
   }
+}
+
+TEST_F(VerifyTest, APipeInThePlaceOfAFileIsDamageAndNotWaitedFor) {
+  for (const std::string file :
+       {"ledger/violations.csv", "ledger/member_1.steps", "replay/member_0.rows", "replay/member_1.failures",
+        "replay/credit", "replay/sessions", "episodes.csv", "checkpoints/3800/learner.state"}) {
+    fs::rename(Path(file), Path("kept"));
+    ASSERT_EQ(::mkfifo(Path(file).c_str(), 0600), 0);
+    EXPECT_THAT(Verify().text, HasSubstr("is not a regular file")) << file;
+    fs::rename(Path("kept"), Path(file));
+  }
+  EXPECT_TRUE(Verify().sound);
+}
+
+TEST_F(VerifyTest, AFileOfAnEpochFarBeyondTheRunIsNoReasonToCountUpToIt) {
+  ASSERT_THAT(MakeFolders(Path("policies")), IsOk());
+  WriteInPlace(Path("policies/epoch_4000000000.snapshot"), "x");
+  const std::string text = Verify().text;
+  EXPECT_THAT(text, HasSubstr("damage: policies/epoch_0000.snapshot: missing, and all up to epoch 3999999999\n"));
+  EXPECT_THAT(text, HasSubstr("damage: policies/epoch_4000000000.snapshot: "));
 }
 
 TEST_F(VerifyTest, AnEmptyCellOfAnEpisodeIsNamed) {
