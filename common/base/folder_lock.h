@@ -14,7 +14,7 @@ class FolderLock {
  public:
   // FAILED_PRECONDITION naming the folder when another process holds it.
   static absl::StatusOr<std::unique_ptr<FolderLock>> Take(const std::string& folder);
-  // Takes the lock of an existing lock file; NOT_FOUND when there is none.
+  // Takes the lock of an existing lock file, or of a folder by itself; NOT_FOUND when there is none.
   static absl::StatusOr<std::unique_ptr<FolderLock>> TakeFile(const std::string& path);
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;

@@ -1,4 +1,5 @@
 """A run goes on from its archive on an empty machine: from a folder, and from an object store that fails."""
+import fcntl
 import hashlib
 import os
 import shutil
@@ -21,7 +22,7 @@ def objects(place):
     """The size of each object by its name. Objects come and go meanwhile."""
     found = {}
     for folder, _, names in os.walk(place):
-        for path in (os.path.join(folder, name) for name in names if not name.endswith((".uploading", ".partial"))):
+        for path in (os.path.join(folder, name) for name in names if not name.endswith((".tmp", ".partial"))):
             try:
                 found[os.path.relpath(path, place)] = os.stat(path).st_size
             except FileNotFoundError:
@@ -249,6 +250,29 @@ class ArchiveTest(ArchivedRunTest):
                 file.write(head + content[8:12] + check + content[16:24] + payload)
         self.assertIn('path "../../xx.csv" or a sum of its parts is none of a run folder', self.refused("copy", place, os.path.join(self.folder, "b/c")))
         self.assertFalse(os.path.exists(os.path.join(self.folder, "xx.csv")))
+
+    def test_what_is_wrong_with_a_folder_is_named_and_the_archive_stays_as_it_is(self):
+        place = os.path.join(self.folder, "archive")
+        os.makedirs(os.path.join(place, "lost+found"), mode=0)  # as at the root of a disk
+        training = self.training("a").start()
+        training.finish()
+        before = objects(place)
+        sessions, report = (os.path.join(training.folder, name) for name in ("replay/sessions", "report.html"))
+        os.rename(sessions, sessions + ".kept")
+        self.assertIn("replay/sessions is missing, but the archive has it", self.refused("copy", training.folder, place))
+        os.rename(sessions + ".kept", sessions)
+        os.remove(report)
+        os.mkfifo(report)
+        self.assertIn("report.html is not a regular file", self.refused("copy", training.folder, place))
+        self.assertIn(f"{training.folder} is a run folder", self.refused("copy", self.check_copy(place, "copy"), training.folder))
+        locked = os.path.join(self.folder, "locked")
+        os.mkdir(locked)
+        handle = os.open(locked, os.O_RDONLY)
+        fcntl.flock(handle, fcntl.LOCK_EX)  # as another copy to the same folder
+        self.assertIn("another process copies a run to it", self.refused("copy", place, locked))
+        os.close(handle)
+        self.check_copy(place, "locked")
+        self.assertEqual(objects(place), before)
 
     def test_two_copies_of_a_run_cannot_write_one_archive(self):
         place = os.path.join(self.folder, "archive")

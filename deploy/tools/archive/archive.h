@@ -13,6 +13,7 @@
 #define DATACOM_DEPLOY_TOOLS_ARCHIVE_ARCHIVE_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -27,8 +28,9 @@ struct Newest {
   uint64_t last = 0;  // the largest number of a cut, also of one that is not whole; 0: the archive is empty
   std::string name;
   v1::ArchiveCut cut;
+  std::map<std::string, uint64_t> objects;  // of the archive, with their sizes
 };
-// DATA_LOSS, naming what is missing, when no cut is whole. `place` is for messages.
+// DATA_LOSS, naming what is missing, when no cut is whole. `place` is for messages. Uses TemporaryFolder().
 absl::StatusOr<Newest> FindNewest(Store* store, const std::string& place);
 
 struct Copied {
@@ -53,7 +55,8 @@ absl::StatusOr<Copied> CopyRun(const std::string& run_dir, const std::string& pl
 // files, which stay. INVALID_ARGUMENT, before anything happens, as CheckApart or when the archive holds a run of
 // another experiment (only steps and description may differ). An interrupted call leaves a folder without an experiment
 // or, if prepared, without a run_id, which the next one replaces. NOT_FOUND when the archive holds no run; DATA_LOSS
-// naming the part whose bytes are wrong; RESOURCE_EXHAUSTED, before anything happens, when the disk is too small.
+// naming the part whose bytes are wrong; RESOURCE_EXHAUSTED, before anything happens, when the disk is too small;
+// FAILED_PRECONDITION while another call works in the folder.
 absl::StatusOr<v1::ArchiveCut> Restore(const std::string& place, const std::string& run_dir, bool own);
 
 }  // namespace datacom::archive
