@@ -202,6 +202,12 @@ absl::Status MakeFolders(const std::string& path) {
   return absl::OkStatus();
 }
 
+absl::Status MakeFolder(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::create_directory(path, error)) return SyncName(path);
+  return error ? ErrnoStatus(error.value(), "create folder " + path) : absl::OkStatus();  // else it was there
+}
+
 std::string AbsolutePath(const std::string& path) {
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(path, error);

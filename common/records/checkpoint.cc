@@ -63,7 +63,7 @@ bool DecodeState(absl::string_view in, AlgorithmState* state) {
 absl::Status WriteState(const std::string& folder, Checkpoint checkpoint) {
   const std::string algorithm = EncodeState(checkpoint.algorithm);
   checkpoint.learner.set_algorithm_sha256(Sha256Hex(algorithm));
-  RETURN_IF_ERROR(MakeFolders(folder));
+  RETURN_IF_ERROR(MakeFolder(folder));
   RETURN_IF_ERROR(WriteFramedFile(kFormat, folder + "/learner.state", checkpoint.learner.SerializeAsString()));
   RETURN_IF_ERROR(WriteFramedFile(kFormat, folder + "/algorithm.state", algorithm));
   RETURN_IF_ERROR(WriteFileAtomically(folder + "/state.sha256", StateHash(checkpoint) + "\n"));
@@ -100,6 +100,7 @@ absl::Status CheckpointStore::Save(Checkpoint checkpoint) const {
   const std::string path = Path(checkpoint.learner.update());
   const std::string temporary = path + ".tmp", replaced = path + ".old";
   std::error_code error;
+  RETURN_IF_ERROR(MakeFolder(folder_));
   fs::remove_all(temporary, error);
   if (const absl::Status status = WriteState(temporary, std::move(checkpoint)); !status.ok()) {
     fs::remove_all(temporary, error);  // on a full disk half a checkpoint would only be in the way

@@ -42,7 +42,8 @@ class CheckpointStore {
  public:
   explicit CheckpointStore(std::string folder) : folder_(std::move(folder)) {}
 
-  // Replaces a checkpoint of the same update. On error the older ones stay.
+  // Replaces a checkpoint of the same update. On error the older ones stay. NOT_FOUND where the run's folder is gone,
+  // which is not made again: a user may have moved it.
   absl::Status Save(Checkpoint checkpoint) const;
   // The newest sound checkpoint; what was passed over, and why, is appended to `notes` and renamed <update>.damaged.
   // NOT_FOUND when there is none; DATA_LOSS naming every file when all are damaged; FAILED_PRECONDITION when the newest

@@ -373,6 +373,9 @@ absl::Status MoveRun(const std::string& run, const std::string& run_dir, const s
 absl::StatusOr<Copied> CopyRun(const std::string& given, const std::string& place, const CopyOptions& options) {
   const std::string run_dir = WithoutSlash(given), file = run_dir + "/archive/state";
   RETURN_IF_ERROR(CheckApart(place, run_dir));
+  std::error_code error;
+  if (fs::is_symlink(run_dir + "/archive", error))  // what it holds is replaced
+    return absl::InvalidArgumentError(absl::StrCat(run_dir, "/archive is a link; it belongs to the run folder itself"));
   std::string refusal;
   if (options.only_check) return CopyNew(run_dir, place, true, &refusal);
   ASSIGN_OR_RETURN(const auto lock, WaitForLock(run_dir + "/archive"));

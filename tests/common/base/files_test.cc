@@ -137,6 +137,15 @@ TEST_F(Files, MakesFoldersAndMeasuresFreeSpace) {
   EXPECT_FALSE(MakeFolders(folder_ + "/file/sub").ok());
 }
 
+TEST_F(Files, AFolderIsMadeOnlyInAFolderThatThereIs) {
+  ASSERT_THAT(MakeFolder(folder_ + "/a"), IsOk());
+  ASSERT_THAT(MakeFolder(folder_ + "/a"), IsOk()) << "making it again is not an error";
+  EXPECT_TRUE(absl::IsNotFound(MakeFolder(folder_ + "/b/c")));
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/b"));
+  ASSERT_THAT(WriteFileAtomically(folder_ + "/file", ""), IsOk());
+  EXPECT_FALSE(MakeFolder(folder_ + "/file").ok());
+}
+
 TEST_F(Files, AFolderOfAFileSystemThatSyncsNoFoldersNeedsNoSync) {
   EXPECT_THAT(SyncFile("/proc/self"), IsOk());
   EXPECT_TRUE(absl::IsNotFound(SyncFile(folder_ + "/none")));

@@ -396,6 +396,15 @@ TEST_F(VerifyTest, ACutLineAndLeftoversAreRepaired) {
   EXPECT_THAT(found.text, HasSubstr("repaired: replay/sessions.tmp: removed"));
 }
 
+TEST_F(VerifyTest, ARepairRemovesNothingThatALinkNames) {
+  TemporaryFolder other;
+  const std::string precious = other.path() + "/letter.tmp";
+  WriteInPlace(precious, "x");
+  fs::create_directory_symlink(other.path(), Path("policies"));
+  EXPECT_TRUE(Verify(/*repair=*/true).sound);
+  EXPECT_TRUE(fs::exists(precious));
+}
+
 TEST_F(VerifyTest, ALearnersFolderOnAClusterHasNoRings) {
   fs::remove_all(Path("replay"));
   const Verification found = Verify();
