@@ -184,7 +184,7 @@ absl::Status SyncFile(const std::string& path) {
   if (fd < 0) return ErrnoStatus(errno, "open " + path);
   const int error = ::fsync(fd) == 0 ? 0 : errno;
   ::close(fd);
-  if (error == EINVAL && IsFolder(path)) return absl::OkStatus();  // some file systems sync no folders
+  if ((error == EINVAL || error == EOPNOTSUPP) && IsFolder(path)) return absl::OkStatus();  // see files.h
   return error == 0 ? absl::OkStatus() : ErrnoStatus(error, "fsync " + path);
 }
 
@@ -231,6 +231,7 @@ std::string WithoutSlash(std::string path) {
 absl::StatusOr<uint64_t> FreeBytes(const std::string& path) {
   struct statvfs info;
   if (::statvfs(path.c_str(), &info) != 0) return ErrnoStatus(errno, "statvfs " + path);
+  if (info.f_blocks == 0) return UINT64_MAX;
   return uint64_t{info.f_bavail} * info.f_frsize;
 }
 

@@ -47,11 +47,6 @@ absl::StatusOr<FileEnd> EndOf(const FileEnds& ends, const std::string& path) {
   return absl::DataLossError(absl::StrCat("the checkpoint does not name the end of ", path));
 }
 
-absl::StatusOr<FileEnd> WholeFile(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
-  return FileEnd{content.size(), Sha256Hex(content)};
-}
-
 absl::Status CheckFileEnd(const std::string& path, const FileEnd& end) { return HashTo(path, end).status(); }
 
 absl::StatusOr<std::unique_ptr<AppendFile>> AppendFile::Open(const std::string& path, const FileEnd& end) {

@@ -36,6 +36,13 @@ constexpr FileFormat kFormat = {"checkpoint file", "DCCHECKP", 6,
 constexpr size_t kKept = 2;
 constexpr int kLoadAttempts = 10;
 
+// The update whose checkpoint a folder is: "007" and "7 " are other folders than that of update 7.
+std::optional<uint64_t> UpdateOf(const fs::path& folder) {
+  const std::string name = folder.filename().string();
+  uint64_t update = 0;
+  return absl::SimpleAtoi(name, &update) && absl::StrCat(update) == name ? std::optional(update) : std::nullopt;
+}
+
 std::string EncodeState(const AlgorithmState& state) {
   std::string out;
   size_t size = sizeof(uint64_t);
@@ -88,9 +95,7 @@ std::vector<uint64_t> CheckpointStore::List() const {
   std::vector<uint64_t> updates;
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_, error)) {
-    const std::string name = entry.path().filename().string();
-    uint64_t update = 0;  // "007" and "7 " are other folders than that of update 7
-    if (absl::SimpleAtoi(name, &update) && absl::StrCat(update) == name) updates.push_back(update);
+    if (const auto update = UpdateOf(entry.path())) updates.push_back(*update);
   }
   std::sort(updates.rbegin(), updates.rend());
   return updates;
@@ -170,7 +175,7 @@ absl::StatusOr<Checkpoint> CheckpointStore::LoadNewest(std::vector<std::string>*
     const std::string name = entry.path().string();
     const std::string original(absl::StripSuffix(name, ".old"));
     std::error_code ignored;
-    if (original == name) continue;
+    if (original == name || !UpdateOf(original)) continue;
     if (fs::exists(original, ignored)) {
       fs::remove_all(name, ignored);  // a crash after both
     } else {

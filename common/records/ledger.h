@@ -10,11 +10,7 @@
 //     cost              of the reached state
 //     raw_action0..     unfiltered policy action
 //     executed_action0..  action applied to the environment
-//   member_<m>.steps    every transition of member m: a frame (common/base/framed_file.h) around {Owner,
-//                       action_dim u64}, then one record of 28 + 4 action_dim bytes per transition, in the member's
-//                       order, little-endian:
-//     session, environment, episode, step u32; cost f32; check u32 (StepCheck); executed action f32 [action_dim];
-//     CRC-32C u32 of the record's number (u64, from 0) and the bytes before
+//   member_<m>.steps    a record for every transition of member m, in the member's order (docs/formats.md 7)
 //
 // An episode is a function of its actions and of the random stream keyed by (run seed, member seed, session,
 // environment, episode). Both files are prefixes of a pure function of the transitions: a checkpoint holds their

@@ -15,7 +15,8 @@
 #include "common/records/checkpoint.h"
 #include "common/records/updates_made.h"
 #include "deploy/tools/policies/run_policies.h"
-#include "deploy/tools/verify/learner_files.h"
+#include "deploy/tools/verify/check_rings.h"
+#include "deploy/tools/verify/run.h"
 
 namespace datacom::verify {
 namespace {

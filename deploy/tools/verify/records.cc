@@ -13,7 +13,7 @@
 #include "common/base/files.h"
 #include "common/records/csv.h"
 #include "common/records/tensorboard.h"
-#include "deploy/tools/verify/learner_files.h"
+#include "deploy/tools/verify/run.h"
 
 namespace datacom::verify {
 namespace {

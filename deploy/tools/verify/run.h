@@ -106,6 +106,17 @@ struct RecordFile {
 std::optional<RecordFile> ReadRecordFile(VerifiedRun* run, const std::string& file,
                                          const std::map<std::string, uint64_t>& whole);
 
+// What the learner writes: progress.csv, the TensorBoard files, the checkpoints and the snapshots of the epochs.
+//
+// Returns whether the records show updates.
+bool VerifyProgress(VerifiedRun* run);
+void VerifyTensorboard(VerifiedRun* run);
+void VerifyPolicies(VerifiedRun* run);
+// Call it last: a checkpoint names nothing that does not exist when it is written. `learned`: the records show that the
+// run had begun to learn, so there is a checkpoint.
+struct MemberRings;  // check_rings.h
+void VerifyCheckpoints(VerifiedRun* run, const std::vector<MemberRings>& rings, bool learned);
+
 // Repairs that have one right answer. Each returns what it did.
 //
 // Cuts the file to `bytes`; for files whose tail is unfinished. Nothing when the checkpoint names a larger length.

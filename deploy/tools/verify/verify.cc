@@ -4,7 +4,6 @@
 #include "common/base/status.h"
 #include "deploy/tools/verify/check_ledger.h"
 #include "deploy/tools/verify/check_rings.h"
-#include "deploy/tools/verify/learner_files.h"
 #include "deploy/tools/verify/run.h"
 
 namespace datacom::verify {
