@@ -231,7 +231,7 @@ std::string WithoutSlash(std::string path) {
 absl::StatusOr<uint64_t> FreeBytes(const std::string& path) {
   struct statvfs info;
   if (::statvfs(path.c_str(), &info) != 0) return ErrnoStatus(errno, "statvfs " + path);
-  if (info.f_blocks == 0) return UINT64_MAX;
+  if (info.f_blocks == 0) return kUnknownSize;
   return uint64_t{info.f_bavail} * info.f_frsize;
 }
 

@@ -55,7 +55,8 @@ absl::Status MakeFolder(const std::string& path);   // without parents: NOT_FOUN
 std::string AbsolutePath(const std::string& path);  // in normal form; links stay; relative without a working folder
 absl::StatusOr<std::string> TemporaryFolder();      // NOT_FOUND, naming TMPDIR, when there is none
 std::string WithoutSlash(std::string path);         // at its end, unless it is the root
-// Of the file system that holds path; UINT64_MAX where it does not tell.
+inline constexpr uint64_t kUnknownSize = INT64_MAX;  // enough for everything
+// Of the file system that holds path; kUnknownSize where it does not tell.
 absl::StatusOr<uint64_t> FreeBytes(const std::string& path);
 // "no disk space for P: N bytes are needed, M are free", for a file in an existing folder.
 std::string NoSpaceMessage(const std::string& path, uint64_t bytes);
