@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <random>
 #include <set>
+#include <sstream>
 #include <system_error>
 #include <vector>
 
@@ -278,7 +278,7 @@ absl::Status WriteLayout(const std::string& run_dir, const Layout& layout) {
 }
 
 std::optional<Layout> ReadLayout(const std::string& run_dir) {
-  std::ifstream file(run_dir + "/cluster/layout");
+  std::istringstream file(ReadFile(run_dir + "/cluster/layout").value_or(""));
   Layout layout;
   std::string actors, environments;
   if (!(file >> actors >> layout.actors >> environments >> layout.environments)) return std::nullopt;
