@@ -208,6 +208,18 @@ absl::Status WriteParts(const v1::ArchivedFile& file, const std::string& objects
   return status;
 }
 
+// Writes all files, and removes the objects of each one that is written.
+absl::Status WriteFiles(const v1::ArchiveCut& cut, const std::string& objects, const std::string& run) {
+  std::error_code error;
+  for (const v1::ArchivedFile& file : cut.files()) {
+    RETURN_IF_ERROR(WriteParts(file, objects, absl::StrCat(run, "/", file.path())));
+    for (const v1::ArchivedPart& part : file.parts()) {
+      fs::remove(absl::StrCat(objects, "/", ObjectOf(file.path(), part)), error);
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status WriteCut(const v1::ArchiveCut& cut, uint64_t number, const std::string& scratch, Store* store) {
   const Scratch list(scratch);
   const std::string file = absl::StrCat(scratch, "/", CutName(number, cut.update()));
@@ -473,13 +485,7 @@ absl::StatusOr<v1::ArchiveCut> Restore(const std::string& place, const std::stri
     ASSIGN_OR_RETURN(newest, FindNewest(store.get(), place));
     got = DownloadParts(newest.cut, objects, store.get());
   }
-  for (int i = 0; i < newest.cut.files_size() && got.ok(); ++i) {
-    const v1::ArchivedFile& file = newest.cut.files(i);
-    got = Annotate(WriteParts(file, objects, absl::StrCat(run, "/", file.path())), place);
-    for (const v1::ArchivedPart& part : file.parts()) {
-      fs::remove(absl::StrCat(objects, "/", ObjectOf(file.path(), part)), error);
-    }
-  }
+  if (got.ok()) got = Annotate(WriteFiles(newest.cut, objects, run), place);
   if (!got.ok()) {
     fs::remove_all(made ? run_dir : begun, error);
     return got;
