@@ -145,7 +145,7 @@ absl::StatusOr<std::unique_ptr<Ring>> Ring::Open(const Options& options) {
     ASSIGN_OR_RETURN(file, MappedFile::OpenOrCreate(options.path, bytes, &created));
     header = HeaderOf(file.get());
     header->frame.crc = FrameOf(Grown(header->identity, options.kept)).crc;
-    header->identity.kept = options.kept;
+    std::atomic_ref(header->identity.kept).store(options.kept, std::memory_order_release);  // see FinishGrowing
     RETURN_IF_ERROR(file->Sync(0, kRingHeaderBytes));
   }
   file->AdviseRandom();

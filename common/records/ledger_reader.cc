@@ -238,18 +238,22 @@ absl::StatusOr<size_t> CopyLargestViolations(const std::string& run_dir, size_t 
   if (std::filesystem::equivalent(run_dir, target, error)) {
     return absl::InvalidArgumentError(absl::StrCat(target, " is the run itself, whose ledger would be lost"));
   }
-  std::filesystem::remove_all(target + "/ledger", error);
+  std::vector<std::vector<LedgerStep>> episodes;  // read first: a damaged ledger replaces nothing
   uint32_t members = 0;
-  for (const LedgerViolation& violation : kept) members = std::max(members, violation.member + 1);
+  for (const LedgerViolation& violation : kept) {
+    ASSIGN_OR_RETURN(std::vector<LedgerStep> steps, ReadEpisode(run_dir, violation));
+    episodes.push_back(std::move(steps));
+    members = std::max(members, violation.member + 1);
+  }
+  std::filesystem::remove_all(target + "/ledger", error);
   const auto action_dim = static_cast<uint32_t>(kept[0].executed_action.size());
   ASSIGN_OR_RETURN(const std::unique_ptr<LedgerWriter> writer,
                    LedgerWriter::Open({target, members, action_dim, /*run_id=*/""}, {}));
-  for (const LedgerViolation& violation : kept) {
-    ASSIGN_OR_RETURN(const std::vector<LedgerStep> steps, ReadEpisode(run_dir, violation));
-    for (const LedgerStep& step : steps) {
-      if (step.step <= violation.step) RETURN_IF_ERROR(writer->AppendStep(violation.member, step));
+  for (size_t i = 0; i < kept.size(); ++i) {
+    for (const LedgerStep& step : episodes[i]) {
+      if (step.step <= kept[i].step) RETURN_IF_ERROR(writer->AppendStep(kept[i].member, step));
     }
-    RETURN_IF_ERROR(writer->AppendViolation(violation));
+    RETURN_IF_ERROR(writer->AppendViolation(kept[i]));
   }
   RETURN_IF_ERROR(writer->Flush(/*sync=*/false));
   return kept.size();
