@@ -194,9 +194,10 @@ int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster
   while (true) {
     if (absl::IsNotFound(OpenedFile::Open(ExperimentFile(run.run_dir)).status())) {
       cluster->Drain(kStopGrace);
-      return Finish(absl::NotFoundError(absl::StrCat(run.run_dir, ": the run folder was moved or removed; go on with it ",
-                                                     "where it is now: datacom train --run-dir FOLDER --resume")),
-                    options.json);
+      return Finish(
+          absl::NotFoundError(absl::StrCat(run.run_dir, ": the run folder was moved or removed; go on with it ",
+                                           "where it is now: datacom train --run-dir FOLDER --resume")),
+          options.json);
     }
     const Cluster::State state = cluster->Tick();
     for (const std::string& event : cluster->TakeEvents()) display->Say(event);
