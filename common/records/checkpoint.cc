@@ -101,6 +101,16 @@ std::vector<uint64_t> CheckpointStore::List() const {
   return updates;
 }
 
+std::optional<uint64_t> CheckpointStore::Reached() const {
+  std::optional<uint64_t> reached;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_, error)) {
+    const auto update = UpdateOf(std::string(absl::StripSuffix(entry.path().native(), ".old")));
+    if (update) reached = std::max(reached.value_or(0), *update);
+  }
+  return reached;
+}
+
 absl::Status CheckpointStore::Save(Checkpoint checkpoint) const {
   const std::string path = Path(checkpoint.learner.update());
   const std::string temporary = path + ".tmp", replaced = path + ".old";

@@ -54,6 +54,8 @@ class CheckpointStore {
   std::optional<v1::LearnerCheckpoint> Newest(std::vector<absl::Status>* damage = nullptr) const;
   // Updates of the checkpoints there are, newest first.
   std::vector<uint64_t> List() const;
+  // The largest update of a checkpoint, sound or not. A crash leaves one that is being replaced under its second name.
+  std::optional<uint64_t> Reached() const;
   std::string Path(uint64_t update) const;
   // One checkpoint. NOT_FOUND or DATA_LOSS naming the file, FAILED_PRECONDITION for another format version.
   absl::StatusOr<Checkpoint> Load(uint64_t update) const;

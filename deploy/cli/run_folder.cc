@@ -178,14 +178,7 @@ absl::Status CheckRunFolder(const std::string& run_dir, bool resume) {
 }
 
 std::optional<uint64_t> NewestCheckpoint(const std::string& run_dir) {
-  std::optional<uint64_t> newest;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(run_dir + "/checkpoints", error)) {
-    const std::string name = entry.path().filename().string();
-    uint64_t update = 0;
-    if (absl::SimpleAtoi(absl::StripSuffix(name, ".old"), &update)) newest = std::max(newest.value_or(0), update);
-  }
-  return newest;
+  return CheckpointStore(run_dir + "/checkpoints").Reached();
 }
 
 namespace {

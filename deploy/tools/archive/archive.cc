@@ -20,7 +20,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "common/base/files.h"
 #include "common/base/folder_lock.h"
@@ -133,11 +132,7 @@ absl::StatusOr<bool> IsOlder(const std::string& run_dir, const v1::ArchiveCut& c
     const absl::StatusOr<Checkpoint> own = CheckpointStore(run_dir + "/checkpoints").Load(0);
     return own.ok() && own->learner.pretrain_update() < cut.pretrain_update();
   }
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(run_dir + "/checkpoints"));
-  return std::none_of(names.begin(), names.end(), [&](const std::string& name) {
-    uint64_t update = 0;  // a crash leaves a checkpoint that is being replaced under its second name
-    return absl::SimpleAtoi(absl::StripSuffix(name, ".old"), &update) && update >= cut.update();
-  });
+  return CheckpointStore(run_dir + "/checkpoints").Reached().value_or(0) < cut.update();
 }
 
 // Whether the folder is the run of the cut and owns the archive; if not, what is different.

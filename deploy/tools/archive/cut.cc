@@ -183,8 +183,7 @@ absl::Status Cutter::AddPolicies(const v1::FileEnd& end) {
 }
 
 absl::Status Cutter::AddCheckpoint(uint64_t update) {
-  const std::string folder =
-      absl::StrCat("checkpoints/", fs::path(CheckpointStore("").Path(update)).filename().string());
+  const std::string folder = CheckpointStore("checkpoints").Path(update);
   for (const char* file : {"learner.state", "algorithm.state", "state.sha256"}) {
     const absl::Status added = AddWhole(absl::StrCat(folder, "/", file));
     if (absl::IsNotFound(added)) return absl::AbortedError("the checkpoint was replaced by newer ones");

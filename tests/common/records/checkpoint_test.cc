@@ -57,6 +57,10 @@ TEST_F(CheckpointStoreTest, AFolderThatIsNoUpdateIsNoCheckpoint) {
   Save(7);
   for (const char* other : {"007", "7 ", "+7", "7\n", "7.bak"}) fs::create_directory(folder_ + "/" + other);
   EXPECT_EQ(store_->List(), std::vector<uint64_t>{7});
+  EXPECT_EQ(store_->Reached(), 7u);
+  fs::create_directory(folder_ + "/9.old");
+  fs::create_directory(folder_ + "/11.damaged");
+  EXPECT_EQ(store_->Reached(), 9u);
 }
 
 TEST_F(CheckpointStoreTest, OnAFullDiskTheOldOneStaysWhatIsNeededIsToldAndTheNextOneIsWrittenOnceThereIsRoom) {
