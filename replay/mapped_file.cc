@@ -23,7 +23,8 @@ size_t PageBytes() {
 
 // Reserves every block. The error for a full disk names the bytes needed and free.
 absl::Status Reserve(int fd, const std::string& path, size_t bytes) {
-  const int error = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+  int error = EINTR;
+  while (error == EINTR) error = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
   if (error == 0) return absl::OkStatus();
   if (error != ENOSPC) return ErrnoStatus(error, "reserve " + path);
   return absl::ResourceExhaustedError(NoSpaceMessage(path, bytes) + "; make room or lower replay.capacity");
