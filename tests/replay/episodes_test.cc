@@ -66,7 +66,8 @@ TEST(Episodes, HaveTheLargestViolationTheSumAndTheViolatingStepsOfEachNamedCost)
 TEST(Episodes, OfAnEnvironmentWithALargeNumberTakeTheRoomOfOne) {
   Rows rows(RowSchema::For(4, 1));
   EpisodeTracker tracker(rows.offsets(), 0.5);
-  for (uint32_t session = 1; session <= 2000; ++session) {  // of a foreign ring: an array for each would fill the memory
+  // Of a foreign ring: an array for each session would fill the memory.
+  for (uint32_t session = 1; session <= 2000; ++session) {
     tracker.Feed(session - 1, rows.First(session, kMaxEnvironments - 1));
   }
   tracker.Abandon(7);

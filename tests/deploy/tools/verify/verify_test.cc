@@ -305,6 +305,7 @@ TEST_F(VerifyTest, SessionsAreDamagedWhereTheReplayRefusesThem) {
       [](auto* file) { file->mutable_living(0)->set_slot(SessionSlots(kMembers)); },
       [](auto* file) { file->mutable_living(0)->mutable_assignment()->mutable_members(0)->set_member(kMembers); },
       [](auto* file) { file->mutable_living(0)->mutable_assignment()->set_number(0); },
+      [](auto* file) { file->mutable_living(0)->set_environments(replay::kMaxEnvironments + 1); },
       [](auto* file) { *file->add_living() = file->living(0); },
       [](auto* file) {
         *file->add_living() = file->living(0);
