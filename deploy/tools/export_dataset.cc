@@ -66,8 +66,9 @@ absl::StatusOr<v1::DatasetManifest> ExportDataset(const ExportOptions& options, 
   ASSIGN_OR_RETURN(const std::vector<uint64_t> members, Members(options, resolved));
   if (!FileExists(options.rings))
     return absl::InvalidArgumentError(absl::StrCat(options.rings, " does not exist: the run has stored nothing"));
-  // The folder may be one that only its owner writes; without a lock file no replay has used it.
-  const absl::StatusOr<std::unique_ptr<FolderLock>> lock = FolderLock::TakeFile(options.rings + "/lock");
+  absl::StatusOr<std::unique_ptr<FolderLock>> lock = FolderLock::Take(options.rings);
+  if (absl::IsPermissionDenied(lock.status()))  // nor can a replay start where nobody may write
+    lock = FolderLock::TakeFile(options.rings + "/lock");
   if (absl::IsFailedPrecondition(lock.status())) {
     return absl::FailedPreconditionError(
         absl::StrCat("the run's replay is using ", options.rings, ": export when the run has ended or is interrupted"));
