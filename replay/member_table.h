@@ -21,7 +21,6 @@
 #include "replay/episodes.h"
 #include "replay/ring.h"
 #include "replay/row_order.h"
-#include "replay/sampler.h"
 #include "replay/settings.h"
 
 namespace datacom::replay {
