@@ -1,5 +1,5 @@
-// The rows that a batch draws (docs/algorithms.md 1.2): uniform with replacement, a pure function of a stream's key; for
-// a draw of the replay, of (run seed, member seed, update, rows). Stateless; thread-safe.
+// The rows that a batch draws (docs/algorithms.md 1.2): uniform with replacement, a pure function of a stream's key;
+// for a draw of the replay, of (run seed, member seed, update, rows). Stateless; thread-safe.
 #ifndef DATACOM_COMMON_TRANSITIONS_DRAW_ROWS_H_
 #define DATACOM_COMMON_TRANSITIONS_DRAW_ROWS_H_
 
