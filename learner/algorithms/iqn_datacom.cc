@@ -87,10 +87,11 @@ void QuantileFeasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t t
   const int B = batch_, R = batch_ + failures_, N = config.quantiles, E = config.quantile_embedding;
   const int width = online_.base.out(), members = static_cast<int>(config.members.size());
   base_tape_ = kernels->NewTape(online_.base, block, B + R);
+  d_base_ = kernels->NewFloats(block, B + R, width);
+  if (base_tape_.adjoint.empty()) base_tape_.adjoint = {d_base_};  // of a net whose only layer is the output
   risk_rows_ = base_tape_.Rows(0, 2 * B);
   loss_rows_ = base_tape_.Rows(B, R);
   target_base_tape_ = kernels->NewTape(target_.base, block, R);
-  d_base_ = kernels->NewFloats(block, B + R, width);
 
   std::vector<float> levels;
   for (const MemberConfig& member : config.members) levels.push_back(QuantileLevel(member.hyper.accepted_risk()));
