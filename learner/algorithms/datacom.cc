@@ -1,6 +1,7 @@
 #include "learner/algorithms/datacom.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -17,7 +18,13 @@
 namespace datacom::learner {
 namespace {
 
-constexpr int kRiskPlan = -2;  // of Kernels::Run; updates and pre-training have the others
+constexpr int kRiskPlan = -2;        // of Kernels::Run, with n passes kRiskPlan - n; updates have others
+constexpr int kMostRiskRows = 4096;  // of an episode that are evaluated at once, about
+
+// So many passes that few numbers of them occur: each has a plan, which a device keeps.
+int RiskPasses(int rows, int pass_rows) {
+  return static_cast<int>(std::bit_ceil(static_cast<unsigned>((rows + pass_rows - 1) / pass_rows)));
+}
 
 }  // namespace
 
@@ -36,7 +43,10 @@ void Feasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t target_fi
   const std::vector<float> ones(static_cast<size_t>(block) * (B + loss_rows), 1.0f);
   kernels->Upload(ones.data(), ones_);
   k_ = kernels->NewDoubles(block, 2 * B, 1), J_ = kernels->NewDoubles(block, 2 * B, z_dim_);
-  host_z_.resize(static_cast<size_t>(block) * 2 * B * z_dim_), host_k_.resize(static_cast<size_t>(block) * 2 * B);
+  const int risk_rows = RiskPasses(std::min(config.horizon + 1, kMostRiskRows), 2 * B) * 2 * B;
+  risk_z_ = kernels->NewFloats(block, risk_rows, z_dim_), risk_k_ = kernels->NewDoubles(block, risk_rows, 1);
+  host_z_.resize(static_cast<size_t>(block) * risk_rows * z_dim_);
+  host_k_.resize(static_cast<size_t>(block) * risk_rows);
   host_weight_.resize(static_cast<size_t>(block) * loss_rows);
 }
 
@@ -67,24 +77,30 @@ void Feasibility::LoadBatch(const Batch& batch, int batch_member) {
 void Feasibility::Risk(const FloatView& parameters, int first_member, const std::vector<float>* states,
                        std::vector<double>* values) {
   member_ = first_member;
-  const int block = parameters.members, chunk = 2 * batch_;
+  const int block = parameters.members, pass_rows = 2 * batch_;
   int longest = 0;
   for (int m = 0; m < block; ++m) {
     values[m].resize(states[m].size() / z_dim_);
     longest = std::max(longest, static_cast<int>(values[m].size()));
   }
-  for (int first = 0; first < longest; first += chunk) {  // whole chunks, because a plan has one shape
-    const auto left = [&](int m) { return std::clamp(static_cast<int>(values[m].size()) - first, 0, chunk); };
+  for (int first = 0; first < longest; first += risk_z_.rows) {
+    const int passes = RiskPasses(std::min(longest - first, risk_z_.rows), pass_rows), rows = passes * pass_rows;
+    const auto left = [&](int m) { return std::clamp(static_cast<int>(values[m].size()) - first, 0, rows); };
     for (int m = 0; m < block; ++m) {
       if (left(m) == 0) continue;
-      std::copy_n(&states[m][static_cast<size_t>(first) * z_dim_], left(m) * z_dim_,
-                  &host_z_[static_cast<size_t>(m) * chunk * z_dim_]);
+      std::copy_n(&states[m][static_cast<size_t>(first) * z_dim_], static_cast<size_t>(left(m)) * z_dim_,
+                  &host_z_[static_cast<size_t>(m) * rows * z_dim_]);
     }
     kernels_->Run(
-        kRiskPlan, [&] { kernels_->Upload(host_z_.data(), z_.Rows(0, chunk)); }, [&] { EvaluateRisk(parameters); });
-    kernels_->Download(k_, host_k_.data());
+        kRiskPlan - passes, [&] { kernels_->Upload(host_z_.data(), risk_z_.Rows(0, rows)); },
+        [&] {
+          for (int row = 0; row < rows; row += pass_rows) {
+            EvaluateRisk(parameters, risk_z_.Rows(row, pass_rows), risk_k_.Rows(row, pass_rows));
+          }
+        });
+    kernels_->Download(risk_k_.Rows(0, rows), host_k_.data());
     for (int m = 0; m < block; ++m) {
-      if (left(m) > 0) std::copy_n(&host_k_[static_cast<size_t>(m) * chunk], left(m), &values[m][first]);
+      if (left(m) > 0) std::copy_n(&host_k_[static_cast<size_t>(m) * rows], left(m), &values[m][first]);
     }
   }
 }
@@ -106,7 +122,7 @@ class GaussianFeasibility : public Feasibility {
                     const DoubleView& loss) override;
 
  protected:
-  void EvaluateRisk(const FloatView& parameters) override;
+  void EvaluateRisk(const FloatView& parameters, const FloatView& z, const DoubleView& k) override;
 
  private:
   struct Net {
@@ -180,11 +196,10 @@ void GaussianFeasibility::LossGradient(const FloatView& parameters, const FloatV
   });
 }
 
-void GaussianFeasibility::EvaluateRisk(const FloatView& parameters) {
-  const FloatView z = z_.Rows(0, 2 * batch_);
+void GaussianFeasibility::EvaluateRisk(const FloatView& parameters, const FloatView& z, const DoubleView& k) {
   EachNet([&](const Net& net) { kernels_->Forward(parameters, net.online, z, net.jacobian_rows); });
   cost_kernels_->GaussianRisk(mean_.jacobian_rows.out, log_std_.jacobian_rows.out, mean_.jacobian, log_std_.jacobian,
-                              margin_.Members(member_, parameters.members), no_delta_, k_, J_);
+                              margin_.Members(member_, parameters.members), no_delta_, k, J_);
 }
 
 const RegisterAlgorithm<Datacom> kRegistered("datacom");
@@ -219,7 +234,7 @@ Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> fea
   infeasible_share_ = NewStatistic(v1::MemberEpoch::kInfeasibleShareFieldNumber);
   gain_ = NewScalar(&v1::Hyper::atacom_gain);
   slack_beta_ = NewScalar(&v1::Hyper::slack_beta);
-  delta_value_ = NewScalar();
+  thresholds_ = kernels_->NewDoubles(members_, 2, 1);
   UploadThresholds();
   episode_states_.resize(members_), episode_values_.resize(members_);
   const int n = config_.action_dim;
@@ -240,16 +255,12 @@ void Datacom::MakePrice() {
   cost_optimizer_ =
       NewOptimizer("cost_critic", /*gradient_norm_field=*/0, price_.first(), price_.size(), &v1::Hyper::critic_lr);
   StepWithValues(cost_optimizer_);
-  multiplier_value_ = NewScalar();
 }
 
 void Datacom::UploadThresholds() {
-  std::vector<double> values(members_);
-  for (int m = 0; m < members_; ++m) values[m] = delta_.value(m);
-  kernels_->Upload(values.data(), delta_value_);
-  if (!priced_) return;
-  for (int m = 0; m < members_; ++m) values[m] = multiplier_.value(m);
-  kernels_->Upload(values.data(), multiplier_value_);
+  std::vector<double> values;
+  for (int m = 0; m < members_; ++m) values.insert(values.end(), {delta_.value(m), multiplier_.value(m)});
+  kernels_->Upload(values.data(), thresholds_);
 }
 
 void Datacom::LoadDynamics(const ControlAffineBatch& batch, const Dynamics& to) {
@@ -306,7 +317,7 @@ void Datacom::MapNowGradient() {
 
 // Constraint values at s and s' use the online nets and delta from before this update.
 void Datacom::EvaluateState() {
-  feasibility_->Evaluate(parameters(), Block(delta_value_));
+  feasibility_->Evaluate(parameters(), DeltaValue());
   MapStates();
   feasibility_->LossGradient(parameters(), targets(), gradients(), constraint_loss_.value);
   CheckAndRecordLoss(constraint_loss_);
@@ -321,7 +332,7 @@ void Datacom::PolicyGradients() {
   SampleNow();
   MapAction(map_.Rows(batch_, batch_), now_, NowAction());
   EvaluateActor();
-  if (priced_) price_.AddActionGradient(parameters(), critic_input(), Block(multiplier_value_), action_gradient());
+  if (priced_) price_.AddActionGradient(parameters(), critic_input(), MultiplierValue(), action_gradient());
   MapNowGradient();
   ActorGradient(d_u_);
   TemperatureGradient();

@@ -50,13 +50,14 @@ class Feasibility {
                             const DoubleView& loss) = 0;
 
   // The values of a block's members at states of theirs: states[m] is [rows, q + x], values[m] becomes [rows]. The
-  // block begins at this member of the population.
+  // block begins at this member of the population. Transfers between host and device: two for as many rows of each
+  // member as an episode has.
   void Risk(const FloatView& parameters, int first_member, const std::vector<float>* states,
             std::vector<double>* values);
 
  protected:
-  // Fills k_ with the values of the block from member_ on at the first 2B rows of z_, with delta = 0.
-  virtual void EvaluateRisk(const FloatView& parameters) = 0;
+  // Fills k with the values of the block from member_ on at 2B rows z, with delta = 0. Overwrites J_.
+  virtual void EvaluateRisk(const FloatView& parameters, const FloatView& z, const DoubleView& k) = 0;
 
   int64_t first_ = 0, size_ = 0;
   int batch_ = 0, failures_ = 0, z_dim_ = 0;
@@ -71,8 +72,10 @@ class Feasibility {
   DoubleView k_, J_;
 
  private:
-  std::vector<float> host_z_;       // [block, 2B, q + x]
-  std::vector<double> host_k_;      // [block, 2B]
+  FloatView risk_z_;                // [block, rows, q + x]: the states of an episode, in whole passes of 2B rows
+  DoubleView risk_k_;               // [block, rows, 1]: their values
+  std::vector<float> host_z_;       // of risk_z_
+  std::vector<double> host_k_;      // of risk_k_
   std::vector<float> host_weight_;  // [block, B + F]
 };
 
@@ -109,7 +112,9 @@ class Datacom : public SoftActorCritic {
   void MapNowGradient();  // after MapAction at s
   bool joins() const { return !config_.known.empty(); }
   void MakePrice();
-  void UploadThresholds();  // deltas and multipliers
+  void UploadThresholds();
+  DoubleView DeltaValue() const { return Block(thresholds_).Rows(0, 1); }
+  DoubleView MultiplierValue() const { return Block(thresholds_).Rows(1, 1); }
 
   SafeMapKernels* const safe_map_kernels_;
   JoinedMapKernels* const joined_map_kernels_;
@@ -120,10 +125,11 @@ class Datacom : public SoftActorCritic {
   CostPrice price_;  // empty unless priced
   Optimizer constraint_optimizer_, cost_optimizer_;
   Statistic constraint_loss_, constraint_mean_, infeasible_share_;
-  DoubleView gain_, slack_beta_, delta_value_, multiplier_value_;  // [M, 1, 1]
-  Dynamics dynamics_;                                              // 2B rows: s', then s, as in feasibility_
-  DoubleView map_;                                                 // [block, 2B, ...]: the map at these states
-  DoubleView record_;                                              // [block, B, 1] of the last MapAction
+  DoubleView gain_, slack_beta_;  // [M, 1, 1]
+  DoubleView thresholds_;         // [M, 2, 1]: delta, multiplier
+  Dynamics dynamics_;             // 2B rows: s', then s, as in feasibility_
+  DoubleView map_;                // [block, 2B, ...]: the map at these states
+  DoubleView record_;             // [block, B, 1] of the last MapAction
   FloatView d_u_;
   // Of the episodes of a call, [M]: their states and the values there, one episode after another; reused.
   std::vector<std::vector<float>> episode_states_;

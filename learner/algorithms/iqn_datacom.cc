@@ -32,7 +32,7 @@ class QuantileFeasibility : public Feasibility {
                     const DoubleView& loss) override;
 
  protected:
-  void EvaluateRisk(const FloatView& parameters) override;
+  void EvaluateRisk(const FloatView& parameters, const FloatView& z, const DoubleView& k) override;
 
  private:
   struct Net {
@@ -168,13 +168,13 @@ void QuantileFeasibility::LossGradient(const FloatView& parameters, const FloatV
   kernels_->Together(quantile_gradient, other_gradients);
 }
 
-void QuantileFeasibility::EvaluateRisk(const FloatView& parameters) {
-  kernels_->Forward(parameters, online_.base, z_.Rows(0, 2 * batch_), risk_rows_);
+void QuantileFeasibility::EvaluateRisk(const FloatView& parameters, const FloatView& z, const DoubleView& k) {
+  kernels_->Forward(parameters, online_.base, z, risk_rows_);
   kernels_->Forward(parameters, online_.embedding, risk_features_.Members(member_, parameters.members),
                     risk_embedding_);
   quantile_kernels_->QuantileProduct(risk_rows_.out, risk_embedding_.out, risk_product_);
   kernels_->Forward(parameters, online_.quantile, risk_product_, risk_quantile_);
-  quantile_kernels_->QuantileRisk(risk_quantile_.out, jacobian_, no_delta_, k_, J_);
+  quantile_kernels_->QuantileRisk(risk_quantile_.out, jacobian_, no_delta_, k, J_);
 }
 
 class IqnDatacom : public Datacom {

@@ -392,11 +392,27 @@ TEST_P(EverySamplingAlgorithm, TransfersAreFewAndDoNotGrowWithTheMembers) {
   }
 }
 
-// Who is active, the states and their values (31 rows; an evaluation takes as many as two batches), the thresholds.
-TEST(Transfers, AnEpisodeOfEveryMemberNeedsAsManyAsOne) {
-  const int batch = BatchSize(SmallConfig("datacom", 1)), passes = (31 + 2 * batch - 1) / (2 * batch);
-  EXPECT_EQ(TransfersOf("datacom", 8).episodes, 2 + 2 * passes);
-  EXPECT_EQ(TransfersOf("sac", 8).episodes, 0);
+// Transfers for episodes that end in one update, one of `length` rows of every member.
+int TransfersOfEpisodes(const std::string& name, int members, int length) {
+  const AlgorithmConfig config = SmallConfig(name, members, "tensor");
+  const std::unique_ptr<Algorithm> algorithm = MakeAlgorithm(config);
+  const std::vector<float> z((length + 1) * (config.q_dim + config.x_dim), 0.5f), costs(length + 1, 1.0f);
+  std::vector<EpisodeCosts> episodes;
+  for (int m = 0; m < members; ++m) episodes.push_back({m, length, z.data(), costs.data()});
+  const Observer observer("cpu");
+  algorithm->ApplyEpisodes(episodes);
+  return observer.transfers;
+}
+
+// Who is active, the states, their values, the thresholds. An episode has at most 50 rows, more than a pass takes.
+TEST(Transfers, TheEpisodesOfAnUpdateNeedFourHoweverLongAndOfHoweverManyMembers) {
+  for (const char* name : {"datacom", "datacom_peak", "datacom_priced", "iqn_datacom"}) {
+    for (const int members : {1, 8}) {
+      for (const int length : {1, 30, 50}) EXPECT_EQ(TransfersOfEpisodes(name, members, length), 4) << name << length;
+    }
+  }
+  EXPECT_EQ(TransfersOfEpisodes("sac", 8, 30), 0);
+  EXPECT_EQ(TransfersOfEpisodes("lag_sac", 8, 30), 0);
 }
 
 // ---- the observer itself: each thing that a graph cannot record is found
