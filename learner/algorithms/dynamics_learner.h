@@ -79,7 +79,7 @@ class DynamicsLearner : public Population {
     FloatView x, target, weight;  // [block, B, in], [block, B, d], [block, B, 1]
     MlpTape tape;
     FloatView d_out;                      // [block, B, 2 d]
-    DoubleView loss, error;               // [block, 1, 1]; error: squared, summed over the rows held out
+    DoubleView loss, error;               // [block, 1, 1]; error: a row of errors_
     std::vector<std::vector<int>> order;  // order of the training rows, per member of the block
     std::vector<float> host_x, host_target, host_weight;
   };
@@ -109,6 +109,8 @@ class DynamicsLearner : public Population {
   ObservationKernels* const observation_kernels_;
   DynamicsKernels* const dynamics_kernels_;
   std::vector<double> active_values_;  // [block]
+  DoubleView errors_;                  // [block, nets, 1]: squared, summed over the rows held out
+  std::vector<double> host_errors_;
   std::vector<Net> nets_;
   int64_t model_first_ = 0, model_end_ = 0, input_mean_ = 0, input_std_ = 0;
   std::vector<DoubleView> decay_;  // half the weight decay of each layer, [block, 1, 1]
