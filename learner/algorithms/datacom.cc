@@ -11,6 +11,7 @@
 #include "common/safety/safe_map.h"
 #include "learner/algorithms/cost_kernels.h"
 #include "learner/algorithms/episode_cost.h"
+#include "learner/algorithms/joined_map_kernels.h"
 #include "learner/algorithms/population.h"
 #include "learner/algorithms/register_algorithm.h"
 #include "learner/algorithms/safe_map_row.h"
@@ -210,8 +211,8 @@ Datacom::Datacom(const AlgorithmConfig& config) : Datacom(config, std::make_uniq
 
 Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> feasibility)
     : SoftActorCritic(config),
-      safe_map_kernels_(kernels_->Group<SafeMapKernels>()),
-      joined_map_kernels_(kernels_->Group<JoinedMapKernels>()),
+      map_kernels_(joins() ? static_cast<MapKernels*>(kernels_->Group<JoinedMapKernels>())
+                           : kernels_->Group<SafeMapKernels>()),
       feasibility_(std::move(feasibility)),
       delta_(config),
       priced_(Multiplier::IsUsed(config)),
@@ -278,41 +279,15 @@ void Datacom::LoadBatch(const Batch& batch) {
   feasibility_->LoadBatch(batch, batch_member());
 }
 
-SafeMapInput Datacom::MapInput(const Dynamics& dynamics, const DoubleView& k, const DoubleView& J) const {
-  return {k, J, dynamics.f, dynamics.G, dynamics.x_dot, Block(gain_), Block(slack_beta_), Block(target_entropy_)};
-}
-
 // The parts of the maps that depend only on s' and s.
 void Datacom::MapStates() {
   kernels_->Ranges(2 * batch_, [&](int first, int count) {
-    const Dynamics dynamics = dynamics_.Rows(first, count);
+    const Dynamics at = dynamics_.Rows(first, count);
     const DoubleView k = feasibility_->k().Rows(first, count), J = feasibility_->J().Rows(first, count);
-    const SafeMapInput input = MapInput(dynamics, k, J);
-    const DoubleView map = map_.Rows(first, count);
-    if (joins()) {
-      joined_map_kernels_->JoinMap({input, dynamics.known, config_.known_equalities}, map);
-    } else {
-      safe_map_kernels_->SafeMapState(input, map);
-    }
+    map_kernels_->State({k, J, at.f, at.G, at.x_dot, Block(gain_), Block(slack_beta_), Block(target_entropy_), at.known,
+                         config_.known_equalities},
+                        map_.Rows(first, count));
   });
-}
-
-void Datacom::MapAction(const DoubleView& map, const ActionSample& sample, const FloatView& action) {
-  const SafeMapOutput out{action, sample.log_pi, record_};
-  if (joins()) {
-    joined_map_kernels_->JoinedMap(map, Block(target_entropy_), sample.u, out);
-  } else {
-    safe_map_kernels_->SafeMapAction(map, sample.u, out);
-  }
-}
-
-void Datacom::MapNowGradient() {
-  const DoubleView map = map_.Rows(batch_, batch_);
-  if (joins()) {
-    joined_map_kernels_->JoinedMapGradient(map, record_, now_.u, action_gradient(), d_u_);
-  } else {
-    safe_map_kernels_->SafeMapGradient(map, record_, now_.u, action_gradient(), d_u_);
-  }
 }
 
 // Constraint values at s and s' use the online nets and delta from before this update.
@@ -330,10 +305,10 @@ void Datacom::EvaluateState() {
 
 void Datacom::PolicyGradients() {
   SampleNow();
-  MapAction(map_.Rows(batch_, batch_), now_, NowAction());
+  MapAction(MapNow(), now_, NowAction());
   EvaluateActor();
   if (priced_) price_.AddActionGradient(parameters(), critic_input(), MultiplierValue(), action_gradient());
-  MapNowGradient();
+  map_kernels_->Gradient(MapNow(), record_, now_.u, action_gradient(), d_u_);
   ActorGradient(d_u_);
   TemperatureGradient();
 }
@@ -345,7 +320,7 @@ void Datacom::EvaluateStored() {
 
 void Datacom::ValueGradients() {
   SampleNext();
-  MapAction(map_.Rows(0, batch_), next_, NextAction());
+  MapAction(MapNext(), next_, NextAction());
   CriticGradient();
   if (!priced_) return;
   price_.LossGradient(parameters(), targets(), critic_input(), gradients());

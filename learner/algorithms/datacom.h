@@ -13,7 +13,6 @@
 #include "learner/algorithms/algorithm.h"
 #include "learner/algorithms/cost_price.h"
 #include "learner/algorithms/delta.h"
-#include "learner/algorithms/joined_map_kernels.h"
 #include "learner/algorithms/multiplier.h"
 #include "learner/algorithms/safe_map_kernels.h"
 #include "learner/algorithms/soft_actor_critic.h"
@@ -105,19 +104,20 @@ class Datacom : public SoftActorCritic {
     Dynamics Rows(int first, int count) const;
   };
   void LoadDynamics(const ControlAffineBatch& batch, const Dynamics& to);
-  SafeMapInput MapInput(const Dynamics& dynamics, const DoubleView& k, const DoubleView& J) const;
   void MapStates();
   // Writes the executed action of a sample and corrects its log_pi, with the map of the sample's states.
-  void MapAction(const DoubleView& map, const ActionSample& sample, const FloatView& action);
-  void MapNowGradient();  // after MapAction at s
+  void MapAction(const DoubleView& map, const ActionSample& sample, const FloatView& action) {
+    map_kernels_->Action(map, sample.u, {action, sample.log_pi, record_});
+  }
+  DoubleView MapNext() const { return map_.Rows(0, batch_); }
+  DoubleView MapNow() const { return map_.Rows(batch_, batch_); }
   bool joins() const { return !config_.known.empty(); }
   void MakePrice();
   void UploadThresholds();
   DoubleView DeltaValue() const { return Block(thresholds_).Rows(0, 1); }
   DoubleView MultiplierValue() const { return Block(thresholds_).Rows(1, 1); }
 
-  SafeMapKernels* const safe_map_kernels_;
-  JoinedMapKernels* const joined_map_kernels_;
+  MapKernels* const map_kernels_;
   std::unique_ptr<Feasibility> feasibility_;
   Delta delta_;
   const bool priced_;  // a member of the population has a multiplier
