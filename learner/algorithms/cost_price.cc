@@ -1,7 +1,5 @@
 #include "learner/algorithms/cost_price.h"
 
-#include <vector>
-
 namespace datacom::learner {
 
 void CostPrice::Declare(const AlgorithmConfig& config, ParameterLayout* layout) {
@@ -16,9 +14,7 @@ void CostPrice::MakeWorkspace(const AlgorithmConfig& config, int64_t target_firs
   critic_.MakeWorkspace(config, target_first, block, kernels);
   cost_ = kernels->NewFloats(block, BatchSize(config), 1), y_ = kernels->NewFloats(block, BatchSize(config), 1);
   d_cost_ = kernels->NewFloats(block, BatchSize(config), config.action_dim);
-  one_ = kernels->NewDoubles(block, 1, 1), loss_ = kernels->NewDoubles(block, 1, 1);
-  const std::vector<double> ones(block, 1.0);
-  kernels->Upload(ones.data(), one_);
+  one_ = kernels->NewDoubles(block, 1, 1, 1), loss_ = kernels->NewDoubles(block, 1, 1);
 }
 
 void CostPrice::EvaluateStored(const FloatView& parameters, const CriticInput& input) {

@@ -40,9 +40,7 @@ void Feasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t target_fi
   absorbing_ = kernels->NewFloats(block, loss_rows, 1);
   row_weight_ = kernels->NewFloats(block, loss_rows, 1);
   no_delta_ = kernels->NewDoubles(block, 1, 1);
-  ones_ = kernels->NewFloats(block, B + loss_rows, 1);
-  const std::vector<float> ones(static_cast<size_t>(block) * (B + loss_rows), 1.0f);
-  kernels->Upload(ones.data(), ones_);
+  ones_ = kernels->NewFloats(block, B + loss_rows, 1, 1);
   k_ = kernels->NewDoubles(block, 2 * B, 1), J_ = kernels->NewDoubles(block, 2 * B, z_dim_);
   const int risk_rows = RiskPasses(std::min(config.horizon + 1, kMostRiskRows), 2 * B) * 2 * B;
   risk_z_ = kernels->NewFloats(block, risk_rows, z_dim_), risk_k_ = kernels->NewDoubles(block, risk_rows, 1);

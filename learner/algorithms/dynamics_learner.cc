@@ -105,7 +105,6 @@ void DynamicsLearner::MakeModelWorkspace() {
   const int inputs = config_.obs_dim + config_.action_dim, B = batch_,
             layers = static_cast<int>(nets_[0].mlp.layers.size());
   const size_t count = static_cast<size_t>(block_) * B;
-  const auto scalar = [this] { return kernels_->NewDoubles(block_, 1, 1); };
   errors_ = kernels_->NewDoubles(block_, static_cast<int>(nets_.size()), 1);
   host_errors_.resize(block_ * nets_.size());
   for (size_t i = 0; i < nets_.size(); ++i) {
@@ -113,18 +112,15 @@ void DynamicsLearner::MakeModelWorkspace() {
     net.x = kernels_->NewFloats(block_, B, inputs), net.target = kernels_->NewFloats(block_, B, width_);
     net.weight = kernels_->NewFloats(block_, B, 1), net.d_out = kernels_->NewFloats(block_, B, 2 * width_);
     net.tape = kernels_->NewTape(net.mlp, block_, B);
-    net.loss = scalar(), net.error = errors_.Rows(static_cast<int>(i), 1);
+    net.loss = kernels_->NewDoubles(block_, 1, 1), net.error = errors_.Rows(static_cast<int>(i), 1);
     net.order.resize(block_);
     for (std::vector<int>& order : net.order) order.reserve(config_.memory_rows);
     net.host_x.resize(count * inputs), net.host_target.resize(count * width_), net.host_weight.resize(count);
   }
-  const std::vector<double> ones(block_, 1.0);
   for (int i = 0; i < layers; ++i) {
-    decay_.push_back(scalar());
-    const std::vector<double> half(block_, WeightDecay(i, layers) / 2);
-    kernels_->Upload(half.data(), decay_.back());
+    decay_.push_back(kernels_->NewDoubles(block_, 1, 1, WeightDecay(i, layers) / 2));
   }
-  training_ = scalar();
+  training_ = kernels_->NewDoubles(block_, 1, 1);
   progress_.resize(block_);
   for (Progress& progress : progress_) {
     progress.rows.reserve(config_.memory_rows);

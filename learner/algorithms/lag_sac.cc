@@ -159,9 +159,7 @@ Wcsac::Wcsac(const AlgorithmConfig& config) : LagSac(config, {"cost_critic.mean"
                            [](const v1::Hyper& hyper) { return GaussianRiskMargin(hyper.accepted_risk()); });
   executed_cvar_ = kernels_->NewFloats(block_, batch_, 1);
   stored_cvar_ = kernels_->NewFloats(block_, batch_, 1);
-  row_weight_ = kernels_->NewFloats(block_, batch_, 1);
-  const std::vector<float> weights(static_cast<size_t>(block_) * batch_, 1.0f / static_cast<float>(batch_));
-  kernels_->Upload(weights.data(), row_weight_);
+  row_weight_ = kernels_->NewFloats(block_, batch_, 1, 1.0f / static_cast<float>(batch_));
 }
 
 FloatView Wcsac::ExecutedCost() {

@@ -97,7 +97,7 @@ OnPolicy::OnPolicy(const AlgorithmConfig& config, bool keep_activations)
   cost_critic_.loss = &cost_loss_;
   normaliser_.Make(members_, kNoLimit, kernels_.get());
   RegisterStatistics(normaliser_.statistics());
-  unit_ = NewScalar([](const v1::Hyper&) { return 1.0; });
+  unit_ = kernels_->NewDoubles(members_, 1, 1, 1);
   gae_lambda_ = NewScalar(&v1::Hyper::gae_lambda);
   critic_decay_ = NewScalar(&v1::Hyper::critic_decay);
   clip_ = NewScalar(&v1::Hyper::gradient_clip);

@@ -55,10 +55,8 @@ void Population::Build() {
   values_ = kernels_->NewDoubles(block_, kMostStatistics, 1);
   signs_ = kernels_->NewDoubles(1, kMostStatistics, 1);
   sums_ = kernels_->NewDoubles(members_, kMostStatistics, 2);
-  active_ = NewScalar();
+  active_ = kernels_->NewDoubles(members_, 1, 1, 1);
   Register("active", active_);
-  const std::vector<double> ones(members_, 1.0);
-  kernels_->Upload(ones.data(), active_);
   const auto half_life = [](const MemberConfig& member) { return member.hyper.rate_half_life() > 0; };
   if (std::any_of(config_.members.begin(), config_.members.end(), half_life)) {
     decay_ =

@@ -129,7 +129,6 @@ class Population : public Algorithm {
   DoubleView NewScalar(const F& value) {
     return learner::NewScalar(config_, kernels_.get(), value);
   }
-  DoubleView NewScalar() { return kernels_->NewDoubles(members_, 1, 1); }
   // A statistic of the table (proto/datacom/v1/member_epoch.proto), by the field's number: its fold decides what is
   // kept, GetStats shows it, and it is saved and loaded. sign: the factor with which its values are added.
   Statistic NewStatistic(int field, double sign = 1);

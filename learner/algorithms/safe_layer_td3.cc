@@ -94,9 +94,7 @@ SafeLayerTd3::SafeLayerTd3(const AlgorithmConfig& config)
   noise_std_ = NewScalar(&v1::Hyper::target_noise);
   noise_clip_ = NewScalar(&v1::Hyper::target_noise_clip);
   critic_settings_ = CriticSettings::Make(config_, kernels_.get());
-  minus_one_ = kernels_->NewDoubles(block_, 1, 1);
-  const std::vector<double> minus_ones(block_, -1.0);
-  kernels_->Upload(minus_ones.data(), minus_one_);
+  minus_one_ = kernels_->NewDoubles(block_, 1, 1, -1);
 }
 
 void SafeLayerTd3::Update(const Batch& batch) {
