@@ -29,7 +29,7 @@ int RiskPasses(int rows, int pass_rows) {
 
 }  // namespace
 
-void Feasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t target_first, int block, Kernels* kernels) {
+void Feasibility::MakeWorkspace(const AlgorithmConfig& config, int block, Kernels* kernels) {
   kernels_ = kernels;
   batch_ = BatchSize(config), failures_ = FailureRows(config), z_dim_ = config.q_dim + config.x_dim;
   discount_ = config.learner.discount(), slice_first_ = config.slice_first;
@@ -115,7 +115,7 @@ namespace {
 class GaussianFeasibility : public Feasibility {
  public:
   void Declare(const AlgorithmConfig& config, ParameterLayout* layout) override;  // "constraint.mean", .log_std
-  void MakeWorkspace(const AlgorithmConfig& config, int64_t target_first, int block, Kernels* kernels) override;
+  void MakeWorkspace(const AlgorithmConfig& config, int block, Kernels* kernels) override;
   void Evaluate(const FloatView& parameters, const DoubleView& delta) override;
   void LossGradient(const FloatView& parameters, const FloatView& targets, const FloatView& gradients,
                     const DoubleView& loss) override;
@@ -125,7 +125,7 @@ class GaussianFeasibility : public Feasibility {
 
  private:
   struct Net {
-    MlpLayout online, target;
+    MlpLayout layout;
     MlpTape tape, jacobian_rows, loss_rows, target_tape;
     FloatView jacobian;  // [block, 2B, q + x]
     FloatView d_out;     // [block, B + F, 1]
@@ -144,24 +144,22 @@ class GaussianFeasibility : public Feasibility {
 void GaussianFeasibility::Declare(const AlgorithmConfig& config, ParameterLayout* layout) {
   const std::vector<int> widths = Widths(config.q_dim + config.x_dim, config.network.constraint_hidden(), 1);
   first_ = layout->size();
-  mean_.online = layout->AddMlp("constraint.mean", widths, Activation::kSigmoid, {1.0});
-  log_std_.online = layout->AddMlp("constraint.log_std", widths, Activation::kSigmoid, {1.0});
+  mean_.layout = layout->AddMlp("constraint.mean", widths, Activation::kSigmoid, {1.0});
+  log_std_.layout = layout->AddMlp("constraint.log_std", widths, Activation::kSigmoid, {1.0});
   size_ = layout->size() - first_;
 }
 
-void GaussianFeasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t target_first, int block,
-                                        Kernels* kernels) {
-  Feasibility::MakeWorkspace(config, target_first, block, kernels);
+void GaussianFeasibility::MakeWorkspace(const AlgorithmConfig& config, int block, Kernels* kernels) {
+  Feasibility::MakeWorkspace(config, block, kernels);
   cost_kernels_ = kernels->Group<CostKernels>();
   margin_ =
       NewFloatScalar(config, kernels, [](const v1::Hyper& hyper) { return GaussianRiskMargin(hyper.accepted_risk()); });
   const int B = batch_, loss_rows = batch_ + failures_;
   for (Net* net : {&mean_, &log_std_}) {
-    net->target = net->online.Shifted(target_first);
-    net->tape = kernels->NewTape(net->online, block, B + loss_rows);
+    net->tape = kernels->NewTape(net->layout, block, B + loss_rows);
     net->jacobian_rows = net->tape.Rows(0, 2 * B);
     net->loss_rows = net->tape.Rows(B, loss_rows);
-    net->target_tape = kernels->NewTape(net->target, block, loss_rows);
+    net->target_tape = kernels->NewTape(net->layout, block, loss_rows);
     net->jacobian = kernels->NewFloats(block, 2 * B, z_dim_);
     net->d_out = kernels->NewFloats(block, loss_rows, 1);
   }
@@ -169,9 +167,9 @@ void GaussianFeasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t t
 
 void GaussianFeasibility::Evaluate(const FloatView& parameters, const DoubleView& delta) {
   EachNet([&](const Net& net) {
-    kernels_->Forward(parameters, net.online, z_, net.tape);
-    kernels_->Adjoint(parameters, net.online, ones_, net.tape);
-    kernels_->InputGradient(parameters, net.online, net.jacobian_rows, 0, /*add=*/false, net.jacobian);
+    kernels_->Forward(parameters, net.layout, z_, net.tape);
+    kernels_->Adjoint(parameters, net.layout, ones_, net.tape);
+    kernels_->InputGradient(parameters, net.layout, net.jacobian_rows, 0, /*add=*/false, net.jacobian);
   });
   cost_kernels_->GaussianRisk(mean_.jacobian_rows.out, log_std_.jacobian_rows.out, mean_.jacobian, log_std_.jacobian,
                               margin_.Members(member_, parameters.members), delta, k_, J_);
@@ -179,7 +177,7 @@ void GaussianFeasibility::Evaluate(const FloatView& parameters, const DoubleView
 
 void GaussianFeasibility::LossGradient(const FloatView& parameters, const FloatView& targets,
                                        const FloatView& gradients, const DoubleView& loss) {
-  EachNet([&](const Net& net) { kernels_->Forward(targets, net.target, next_z_, net.target_tape); });
+  EachNet([&](const Net& net) { kernels_->Forward(targets, net.layout, next_z_, net.target_tape); });
   const GaussianTarget target{GaussianHead::kFeasibility,
                               mean_.target_tape.out,
                               log_std_.target_tape.out,
@@ -191,12 +189,12 @@ void GaussianFeasibility::LossGradient(const FloatView& parameters, const FloatV
   const FloatView z = z_.Rows(batch_, batch_ + failures_);
   EachNet([&](const Net& net) {
     kernels_->ScaleAdjoint(net.d_out, net.loss_rows);
-    kernels_->ParameterGradient(net.online, z, net.d_out, net.loss_rows, gradients);
+    kernels_->ParameterGradient(net.layout, z, net.d_out, net.loss_rows, gradients);
   });
 }
 
 void GaussianFeasibility::EvaluateRisk(const FloatView& parameters, const FloatView& z, const DoubleView& k) {
-  EachNet([&](const Net& net) { kernels_->Forward(parameters, net.online, z, net.jacobian_rows); });
+  EachNet([&](const Net& net) { kernels_->Forward(parameters, net.layout, z, net.jacobian_rows); });
   cost_kernels_->GaussianRisk(mean_.jacobian_rows.out, log_std_.jacobian_rows.out, mean_.jacobian, log_std_.jacobian,
                               margin_.Members(member_, parameters.members), no_delta_, k, J_);
 }
@@ -218,12 +216,12 @@ Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> fea
   DeclareCritics();
   feasibility_->Declare(config_, &layout_);
   if (priced_) price_.Declare(config_, &layout_);
-  MirrorTargets(0, layout_.size());
+  MirrorTargets();
   DeclareActor();
   acting_first_ = feasibility_->first();
   Build();
   MakeWorkspace();
-  feasibility_->MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
+  feasibility_->MakeWorkspace(config_, block_, kernels_.get());
   constraint_optimizer_ = NewOptimizer("constraint", v1::MemberEpoch::kConstraintGradientNormFieldNumber,
                                        feasibility_->first(), feasibility_->size(), &v1::Hyper::constraint_lr);
   StepWithValues(constraint_optimizer_);
@@ -250,7 +248,7 @@ Datacom::Dynamics Datacom::Dynamics::Rows(int first, int count) const {
 }
 
 void Datacom::MakePrice() {
-  price_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
+  price_.MakeWorkspace(config_, block_, kernels_.get());
   cost_optimizer_ =
       NewOptimizer("cost_critic", /*gradient_norm_field=*/0, price_.first(), price_.size(), &v1::Hyper::critic_lr);
   StepWithValues(cost_optimizer_);

@@ -34,7 +34,7 @@ class Feasibility {
   int64_t first() const { return first_; }
   int64_t size() const { return size_; }
   // Derived classes call this first and then make the workspace of their nets.
-  virtual void MakeWorkspace(const AlgorithmConfig& config, int64_t target_first, int block, Kernels* kernels);
+  virtual void MakeWorkspace(const AlgorithmConfig& config, int block, Kernels* kernels);
   // Copies the block's rows; the block starts at this member of the batch.
   virtual void LoadBatch(const Batch& batch, int batch_member);
 

@@ -39,11 +39,6 @@ Population::Population(const AlgorithmConfig& config)
   block_ = kernels_->BlockSize(members_);
 }
 
-void Population::MirrorTargets(int64_t first, int64_t size) {
-  target_first_ = first;
-  target_size_ = size;
-}
-
 void Population::Build() {
   const int size = static_cast<int>(layout_.size());
   state_ = kernels_->NewFloats(members_, 3, size);
@@ -84,7 +79,7 @@ void Population::Initialise() {
       }
     }
     kernels_->Upload(values.data(), parameters_.Members(m, 1));
-    kernels_->Upload(values.data() + target_first_, targets_.Members(m, 1));
+    kernels_->Upload(values.data(), targets_.Members(m, 1));
   }
 }
 
@@ -209,8 +204,7 @@ void Population::Adam(int row, int count, const DoubleView& taking) {
 }
 
 void Population::PolyakTargets() {
-  const FloatView source = parameters().Cols(static_cast<int>(target_first_), static_cast<int>(target_size_));
-  kernels_->Polyak(source, config_.learner.tau(), Block(active_), targets());
+  kernels_->Polyak(parameters().Cols(0, targets_.cols), config_.learner.tau(), Block(active_), targets());
 }
 
 void Population::CheckAndRecordLoss(const Statistic& loss) {

@@ -118,8 +118,8 @@ class Population : public Algorithm {
   }
 
   // ---- building, in this order: nets in layout_, MirrorTargets, Build, then optimisers and scalars.
-  void MirrorTargets(int64_t first, int64_t size);  // this range of the block has target copies
-  void Build();                                     // allocates and initialises
+  void MirrorTargets() { target_size_ = layout_.size(); }  // the nets so far have targets, at the same offsets
+  void Build();                                            // allocates and initialises
   // gradient_norm_field: a field of v1::MemberEpoch, 0 for none. Optimisers that are made one after another can step
   // together.
   Optimizer NewOptimizer(const std::string& name, int gradient_norm_field, int64_t first, int64_t size,
@@ -212,7 +212,7 @@ class Population : public Algorithm {
   std::vector<ColumnRange> ranges_;    // of the optimisers
   DoubleView decay_;                   // [M, 1, 1] of AdamRanges; empty if no member's rates decay
   FloatView gradients_;                // [block, 1, size], reused by all blocks, so that it stays in cache
-  int64_t target_first_ = 0, target_size_ = 0;
+  int64_t target_size_ = 0;
   Statistic q_mean_, q_min_, q_gap_;
   // A row for each statistic: first those that are shown, so that what an update counts is adjacent; last the others.
   DoubleView values_, signs_, sums_;  // of StatisticRows, for all members

@@ -39,7 +39,7 @@ class SafeLayerTd3 : public BlockUpdate {
   uint64_t updates_ = 0;  // so far
   int plan_ = kModel;
   CriticEnsemble critics_;
-  MlpLayout actor_, model_;  // actor_ has the same offsets in the block of targets
+  MlpLayout actor_, model_;
   Optimizer critic_optimizer_, actor_optimizer_, model_optimizer_;
   UndoRange undo_critics_;
   Statistic model_loss_, mean_prediction_;
@@ -67,11 +67,11 @@ SafeLayerTd3::SafeLayerTd3(const AlgorithmConfig& config)
   const int64_t actor_first = layout_.size();
   actor_ = layout_.AddMlp("actor", Widths(obs, config_.network.actor_hidden(), n), Activation::kRelu, actor);
   const int64_t actor_end = layout_.size();
-  MirrorTargets(0, actor_end);
+  MirrorTargets();
   model_ =
       layout_.AddMlp("safety_model", Widths(obs, config_.network.constraint_hidden(), n), Activation::kRelu, model);
   Build();
-  critics_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
+  critics_.MakeWorkspace(config_, block_, kernels_.get());
   critic_optimizer_ = NewOptimizer("critic", v1::MemberEpoch::kCriticGradientNormFieldNumber, critics_.first(),
                                    critics_.size(), &v1::Hyper::critic_lr);
   actor_optimizer_ = NewOptimizer("actor", v1::MemberEpoch::kActorGradientNormFieldNumber, actor_first,

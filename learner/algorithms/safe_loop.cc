@@ -124,7 +124,7 @@ SafeLoop::SafeLoop(const AlgorithmConfig& config)
 void SafeLoop::DeclareNets() {
   const int obs = config_.obs_dim, n = config_.action_dim;
   critics_.Declare({"critic.0", "critic.1"}, CriticKind::kDefault, config_, &layout_);
-  MirrorTargets(0, layout_.size());
+  MirrorTargets();
   actor_first_ = layout_.size();
   actor_ = layout_.AddMlp("actor", Widths(obs, config_.network.actor_hidden(), 2 * n), Activation::kRelu, {});
   actor_end_ = layout_.size();
@@ -138,7 +138,7 @@ void SafeLoop::MakePolicyWorkspace() {
   critic_settings_ = CriticSettings::Make(config_, kernels_.get());
   box_ = NewActionBox();
   input_.Make(config_, block_, kernels_.get());
-  critics_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
+  critics_.MakeWorkspace(config_, block_, kernels_.get());
   actor_tape_ = kernels_->NewTape(actor_, block_, B);
   noise_ = rows(n), no_noise_ = rows(n), y_ = rows(1), d_action_ = rows(n), d_policy_ = rows(2 * n);
   log_alpha_ = kernels_->NewFloats(block_, 1, 1);

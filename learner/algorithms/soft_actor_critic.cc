@@ -121,7 +121,7 @@ void SoftActorCritic::MakeWorkspace() {
   next_ = {rows(n), rows(n), rows(1)};
   mean_tape_ = kernels_->NewTape(mean_, block_, B);
   log_std_tape_ = kernels_->NewTape(log_std_, block_, B);
-  critics_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
+  critics_.MakeWorkspace(config_, block_, kernels_.get());
 }
 
 void SoftActorCritic::LoadTransitions(const Batch& batch) {

@@ -7,15 +7,6 @@
 
 namespace datacom::learner {
 
-MlpLayout MlpLayout::Shifted(int64_t first) const {
-  MlpLayout shifted = *this;
-  for (MlpLayer& layer : shifted.layers) {
-    layer.weight -= first;
-    layer.bias -= first;
-  }
-  return shifted;
-}
-
 RepeatedColumns RepeatedOf(const MlpLayout& net, int first_col, int count) {
   RepeatedColumns columns;
   const int start = net.in() - net.repeated, first = std::max(first_col, start);

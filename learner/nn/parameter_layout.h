@@ -27,8 +27,6 @@ struct MlpLayout {
   bool layer_norm = false;
   int in() const { return layers.front().in; }
   int out() const { return layers.back().out; }
-  // The same net in a block that lacks the first `first` floats (the block of targets is a part of the online block).
-  MlpLayout Shifted(int64_t first) const;
 };
 
 // The repeated ones among `count` input columns from first_col on: `count` of those columns, from `first` on. They are
