@@ -12,11 +12,9 @@
 #include "learner/algorithms/quantile_kernels.h"
 #include "learner/algorithms/sac_kernels.h"
 #include "learner/algorithms/safe_layer_kernels.h"
-#include "learner/nn/cpu/fast_math.h"
 #include "learner/nn/kernels.h"
 #include "learner/nn/named_stream.h"
 #include "tests/learner/nn/kernels_testing.h"
-#include "tests/testing/larger_or_nan.h"
 
 namespace datacom::learner {
 namespace {
@@ -390,20 +388,6 @@ TEST_P(EveryKernels, LevelFeaturesAreCosinesOfWholeMultiples) {
     EXPECT_NEAR(values[i], std::cos(std::acos(-1.0) * static_cast<double>(i % features) * level), tolerance)
         << "level " << level << " multiple " << i % features;
   }
-}
-
-TEST(FastMath, StaysWithinTwoUlpOfTheExactExponential) {
-  double worst = 0;
-  for (double x = -86; x < 88; x += 0.000977) {
-    const float at = static_cast<float>(x), value = FastExp(at);
-    const double exact = std::exp(static_cast<double>(at));
-    worst = testing::LargerOrNan(std::abs(value - exact) / exact, worst);
-  }
-  EXPECT_LT(worst, 2 * 1.1920929e-7);
-  EXPECT_EQ(FastExp(0.0f), 1.0f);
-  EXPECT_TRUE(std::isnan(FastExp(std::nanf(""))));
-  EXPECT_TRUE(std::isfinite(FastExp(1e30f)));
-  EXPECT_GE(FastExp(-1e30f), 0);
 }
 
 }  // namespace
