@@ -7,7 +7,6 @@
 #include "learner/nn/cpu/dense_loops.h"
 #include "learner/nn/cpu/layer_norm_loops.h"
 #include "learner/nn/cpu/loops.h"
-#include "learner/nn/cpu/swish_loops.h"
 
 namespace datacom::learner {
 namespace {
