@@ -12,8 +12,8 @@ namespace {
 
 constexpr int kMostOptimizers = 8;
 
-template <class V, class T>
-std::string Bytes(Kernels* kernels, const V& view) {
+template <class T>
+std::string Bytes(Kernels* kernels, const View<T>& view) {
   std::string bytes(sizeof(T) * view.members * view.rows * view.cols, '\0');
   kernels->Download(view, reinterpret_cast<T*>(&bytes[0]));
   return bytes;
@@ -45,6 +45,10 @@ void Population::Build() {
   parameters_ = state_.Rows(0, 1), first_moment_ = state_.Rows(1, 1), second_moment_ = state_.Rows(2, 1);
   gradients_ = kernels_->NewFloats(block_, 1, size);
   targets_ = kernels_->NewFloats(members_, 1, static_cast<int>(target_size_));
+  saved_blocks_ = {{"parameters", parameters_},
+                   {"adam.first", first_moment_},
+                   {"adam.second", second_moment_},
+                   {"targets", targets_}};
   learning_rates_ = kernels_->NewDoubles(members_, kMostOptimizers, 1);
   steps_ = kernels_->NewDoubles(members_, kMostOptimizers, 1);
   values_ = kernels_->NewDoubles(block_, kMostStatistics, 1);
@@ -298,18 +302,11 @@ std::string Population::Signature() const {
   return signature;
 }
 
-std::vector<Population::SavedBlock> Population::SavedBlocks() const {
-  return {{"parameters", parameters_},
-          {"adam.first", first_moment_},
-          {"adam.second", second_moment_},
-          {"targets", targets_}};
-}
-
 State Population::Save() const {
   State state;
   state["signature"] = Signature();
-  for (const SavedBlock& block : SavedBlocks()) state[block.name] = Bytes<FloatView, float>(kernels_.get(), block.view);
-  for (const auto& entry : saved_) state[entry.first] = Bytes<DoubleView, double>(kernels_.get(), entry.second);
+  for (const auto& [name, block] : saved_blocks_) state[name] = Bytes(kernels_.get(), block);
+  for (const auto& [name, view] : saved_) state[name] = Bytes(kernels_.get(), view);
   for (const auto& [name, value] : shared_) {
     state[name].assign(reinterpret_cast<const char*>(value), sizeof *value);
   }
@@ -345,11 +342,11 @@ void CheckState(const State& expected, const State& state) {
 
 void Population::Load(const State& state) {
   CheckState(Save(), state);
-  for (const SavedBlock& block : SavedBlocks()) {
-    kernels_->Upload(reinterpret_cast<const float*>(state.at(block.name).data()), block.view);
+  for (const auto& [name, block] : saved_blocks_) {
+    kernels_->Upload(reinterpret_cast<const float*>(state.at(name).data()), block);
   }
-  for (const auto& entry : saved_) {
-    kernels_->Upload(reinterpret_cast<const double*>(state.at(entry.first).data()), entry.second);
+  for (const auto& [name, view] : saved_) {
+    kernels_->Upload(reinterpret_cast<const double*>(state.at(name).data()), view);
   }
   for (const auto& [name, value] : shared_) std::memcpy(value, state.at(name).data(), sizeof *value);
   for (const auto& shown : shown_) {

@@ -198,11 +198,6 @@ class Population : public Algorithm {
   void StartAtInfinity(const Statistic& smallest);
   void Show(int field, Statistic* statistic);
   std::string Signature() const;
-  struct SavedBlock {
-    const char* name;
-    FloatView view;
-  };
-  std::vector<SavedBlock> SavedBlocks() const;
 
   // What Adam changes, in one array, so that one kernel call copies a range of all of it; and its rows, [M, 1, size].
   FloatView state_;  // [M, 3, size]
@@ -225,6 +220,7 @@ class Population : public Algorithm {
   };
   std::vector<std::pair<EpochStatistic, Statistic>> shown_;
   std::vector<ShownParameters> shown_parameters_;
+  std::map<std::string, FloatView> saved_blocks_;
   std::map<std::string, DoubleView> saved_;
   std::map<std::string, uint64_t*> shared_;
   int first_ = 0, count_ = 0;  // members of the current block
