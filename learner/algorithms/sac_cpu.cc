@@ -3,7 +3,6 @@
 #include "learner/algorithms/sac_kernels.h"
 #include "learner/algorithms/twin_cpu.h"
 #include "learner/nn/cpu/cpu_impl.h"
-#include "learner/nn/cpu/row_math.h"
 
 namespace datacom::learner {
 namespace {
