@@ -110,19 +110,6 @@ class SacCpu : public CpuImpl<SacKernels> {
                                           (mean_log_pi.at(m) + target_entropy.at(m)));
     }
   }
-
-  void SoftTarget(const TargetStep& step, const TwinValues& next, const FloatView& log_pi, const FloatView& log_alpha,
-                  const FloatView& y) override {
-    for (int m = 0; m < y.members; ++m) {
-      const TwinWeights twins(next, m);
-      const MemberStep target(step, m);
-      const float alpha = std::exp(log_alpha.at(m));
-      for (int r = 0; r < y.rows; ++r) {
-        const float value = twins.Value(next.q0.at(m, r), next.q1.at(m, r));
-        y.at(m, r) = target.At(r, value - alpha * log_pi.at(m, r));
-      }
-    }
-  }
 };
 
 const CpuImpls::Register<SacKernels, SacCpu> kRegistered;

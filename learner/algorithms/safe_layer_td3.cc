@@ -150,7 +150,7 @@ void SafeLayerTd3::CriticGradient() {
   safe_layer_kernels_->ActionInHalfRanges(policy_action_, box_, ActionColumns(input_.next));
   critics_.EvaluateTargets(targets(), input_);
   const CriticSettings settings = Block(critic_settings_);
-  critic_kernels_->TwinTarget(settings.Step(input_, config_.learner.discount()), critics_.NextTwins(settings), y_);
+  critic_kernels_->Target(settings.Step(input_, config_.learner.discount()), critics_.NextTwins(settings), {}, {}, y_);
 
   safe_layer_kernels_->ActionInHalfRanges(action_, box_, ActionColumns(input_.rows.Rows(batch_, batch_)));
   critics_.EvaluateStored(parameters(), input_);

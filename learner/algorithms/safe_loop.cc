@@ -229,8 +229,8 @@ void SafeLoop::CriticPart() {
   Sample(input_.next.Cols(0, config_.obs_dim), noise_, next_);
   critics_.EvaluateTargets(targets(), input_);
   const CriticSettings settings = Block(critic_settings_);
-  sac_kernels_->SoftTarget(settings.Step(input_, config_.learner.discount()), critics_.NextTwins(settings),
-                           next_.log_pi, log_alpha_, y_);
+  critic_kernels_->Target(settings.Step(input_, config_.learner.discount()), critics_.NextTwins(settings), next_.log_pi,
+                          log_alpha_, y_);
   critics_.EvaluateStored(parameters(), input_);
   critics_.Regress(parameters(), input_, y_, gradients(), critic_loss_.value);
   CheckAndRecordLoss(critic_loss_);

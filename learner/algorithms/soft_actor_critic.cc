@@ -173,8 +173,8 @@ void SoftActorCritic::TemperatureGradient() {
 void SoftActorCritic::CriticGradient() {
   critics_.EvaluateTargets(targets(), input_);
   const CriticSettings settings = Block(critic_settings_);
-  sac_kernels_->SoftTarget(settings.Step(input_, config_.learner.discount()), critics_.NextTwins(settings),
-                           next_.log_pi, LogAlpha(), y_);
+  critic_kernels_->Target(settings.Step(input_, config_.learner.discount()), critics_.NextTwins(settings), next_.log_pi,
+                          LogAlpha(), y_);
   critics_.Regress(parameters(), input_, y_, gradients(), critic_loss_.value);
   CheckAndRecordLoss(critic_loss_);
   RecordCritics(critics_.stored(), settings.reward_scale);
