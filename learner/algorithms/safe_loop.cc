@@ -67,7 +67,8 @@ class SafeLoop : public DynamicsLearner {
   MlpTape actor_tape_;
   ActionSample now_, next_;
   FloatView noise_, no_noise_, y_, d_action_, d_policy_, log_alpha_;
-  std::vector<float> host_observation_, host_action_, host_reward_, host_next_, host_noise_, host_log_alpha_;
+  Batch drawn_;  // of the block: what a step reads of its rows, and noise
+  std::vector<float> host_log_alpha_;
 
   UndoRange undo_;
   FloatView kept_targets_;
@@ -145,9 +146,9 @@ void SafeLoop::MakePolicyWorkspace() {
   now_ = {input_.rows.Rows(0, B).Cols(obs, n), rows(n), rows(1)};
   next_ = {input_.next.Cols(obs, n), rows(n), rows(1)};
   const size_t count = static_cast<size_t>(block_) * B;
-  host_observation_.resize(count * obs), host_next_.resize(count * obs);
-  host_action_.resize(count * n), host_noise_.resize(count * n);
-  host_reward_.resize(count), host_log_alpha_.resize(block_);
+  drawn_.observation.resize(count * obs), drawn_.next_observation.resize(count * obs);
+  drawn_.action.resize(count * n), drawn_.noise_next.resize(count * n);
+  drawn_.reward.resize(count), drawn_.absorbing.resize(count), host_log_alpha_.resize(block_);
 }
 
 void SafeLoop::Update(const Batch& batch) {
@@ -194,21 +195,18 @@ void SafeLoop::DrawPolicyBatch(int step) {
     for (int r = 0; r < B; ++r) {
       const int row = rows[static_cast<size_t>(stream.Uniform() * static_cast<double>(rows.size()))];
       const size_t at = static_cast<size_t>(m) * B + r;
-      std::copy_n(memory_.observation(member, row), obs, &host_observation_[at * obs]);
-      std::copy_n(memory_.action(member, row), n, &host_action_[at * n]);
-      std::copy_n(memory_.next_observation(member, row), obs, &host_next_[at * obs]);
-      host_reward_[at] = memory_.reward(member, row);
+      std::copy_n(memory_.observation(member, row), obs, &drawn_.observation[at * obs]);
+      std::copy_n(memory_.action(member, row), n, &drawn_.action[at * n]);
+      std::copy_n(memory_.next_observation(member, row), obs, &drawn_.next_observation[at * obs]);
+      drawn_.reward[at] = memory_.reward(member, row);
     }
     FillNormal(
         NamedKey("learner.safe_loop.noise", {config_.run_seed, SeedOf(m), updates_, static_cast<uint64_t>(step)}),
-        &host_noise_[static_cast<size_t>(m) * B * n], static_cast<int64_t>(B) * n);
+        &drawn_.noise_next[static_cast<size_t>(m) * B * n], static_cast<int64_t>(B) * n);
   }
-  kernels_->Upload(host_observation_.data(), Observation());
-  kernels_->Upload(host_observation_.data(), input_.rows.Rows(B, B).Cols(0, obs));
-  kernels_->Upload(host_action_.data(), input_.rows.Rows(B, B).Cols(obs, n));
-  kernels_->Upload(host_next_.data(), input_.next.Cols(0, obs));
-  kernels_->Upload(host_reward_.data(), input_.reward);
-  kernels_->Upload(host_noise_.data(), noise_);
+  input_.Load(drawn_, config_, /*batch_member=*/0, kernels_.get());
+  kernels_->Upload(drawn_.action.data(), input_.rows.Rows(B, B).Cols(obs, n));
+  kernels_->Upload(drawn_.noise_next.data(), noise_);
   kernels_->Upload(host_log_alpha_.data(), log_alpha_);
 }
 
