@@ -76,8 +76,6 @@ DynamicsLearner::DynamicsLearner(const AlgorithmConfig& config)
       dynamics_kernels_(kernels_->Group<DynamicsKernels>()) {
   continuing_.resize(block_);
   for (std::vector<int>& rows : continuing_) rows.reserve(config_.memory_rows);
-  model_ = [this] { ModelStep(); };
-  error_ = [this] { ErrorStep(); };
 }
 
 void DynamicsLearner::DeclareEnsemble() {
@@ -198,7 +196,7 @@ bool DynamicsLearner::TrainingPass(int pass) {
   }
   for (int first = 0; first < longest; first += batch_) {
     kernels_->Run(
-        kModel, [this, first] { LoadMinibatch(first); }, model_);
+        kModel, [this, first] { LoadMinibatch(first); }, [this] { ModelStep(); });
   }
   return longest > 0;
 }
@@ -285,7 +283,7 @@ void DynamicsLearner::HeldOutErrors() {
       }
     }
     kernels_->Run(
-        kError, [&] { Upload(shared); }, error_);
+        kError, [&] { Upload(shared); }, [this] { ErrorStep(); });
   }
   kernels_->Download(errors_, host_errors_.data());
 }

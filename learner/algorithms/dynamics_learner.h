@@ -7,7 +7,6 @@
 #define DATACOM_LEARNER_ALGORITHMS_DYNAMICS_LEARNER_H_
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -118,8 +117,6 @@ class DynamicsLearner : public Population {
   std::vector<Progress> progress_;
   std::vector<double> training_values_;
   std::vector<float> host_mean_, host_std_;
-
-  std::function<void()> model_, error_;
 };
 
 }  // namespace datacom::learner

@@ -24,11 +24,10 @@ Rcpo::Rcpo(const AlgorithmConfig& config) : OnPolicy(config, /*keep_activations=
   damping_ = NewScalar(&v1::Hyper::fisher_damping);
   step_length_ = NewScalar(&v1::Hyper::target_kl);
   unclipped_ = kernels_->NewDoubles(block_, 1, 1, std::numeric_limits<double>::infinity());
-  natural_step_ = [this] { NaturalStep(); };
 }
 
 void Rcpo::Learn() {
-  kernels_->Run(kOwn, natural_step_);
+  kernels_->Run(kOwn, [this] { NaturalStep(); });
   for (int pass = 0; pass < static_cast<int>(config_.learner.passes()) && Learning(); ++pass) Pass(pass);
 }
 

@@ -9,7 +9,6 @@
 // stay in the memory.
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -72,7 +71,6 @@ class SafeLoop : public DynamicsLearner {
 
   UndoRange undo_;
   FloatView kept_targets_;
-  std::function<void()> keep_, policy_, finish_;
 };
 
 constexpr double kStartTemperature = 0.2, kTemperatureDecay = 0.99;
@@ -111,15 +109,6 @@ SafeLoop::SafeLoop(const AlgorithmConfig& config)
   kept_targets_ = kernels_->NewFloats(block_, 1, static_cast<int>(critics_.size()));
   entropy_ = NewStatistic(v1::MemberEpoch::kEntropyFieldNumber, /*sign=*/-1);
   MakePolicyWorkspace();
-  keep_ = [this] {
-    SaveForUndo(undo_);
-    kernels_->Copy(targets(), kept_targets_);
-  };
-  policy_ = [this] { PolicyStep(); };
-  finish_ = [this] {
-    kernels_->Restore(kept_targets_, Block(active_), targets());
-    UndoWhereInactive(undo_);
-  };
 }
 
 void SafeLoop::DeclareNets() {
@@ -163,10 +152,16 @@ void SafeLoop::UpdateBlock() {
   const bool model = Due(config_.planning.model_period()), policy = PolicyDue();
   if (!model && !policy) return;
   FindContinuing();
-  kernels_->Run(kKeep, keep_);
+  kernels_->Run(kKeep, [this] {
+    SaveForUndo(undo_);
+    kernels_->Copy(targets(), kept_targets_);
+  });
   if (model) TrainModel();
   if (policy) PolicySteps();
-  kernels_->Run(kFinish, finish_);
+  kernels_->Run(kFinish, [this] {
+    kernels_->Restore(kept_targets_, Block(active_), targets());
+    UndoWhereInactive(undo_);
+  });
 }
 
 // ---- actor and critics
@@ -178,7 +173,7 @@ void SafeLoop::PolicySteps() {
   const int steps = static_cast<int>(config_.planning.policy_updates());
   for (int step = 0; step < steps; ++step) {
     kernels_->Run(
-        kPolicy, [this, step] { DrawPolicyBatch(step); }, policy_);
+        kPolicy, [this, step] { DrawPolicyBatch(step); }, [this] { PolicyStep(); });
   }
 }
 

@@ -35,16 +35,7 @@ void FoldNormalisation(const std::vector<float>& mean, const std::vector<float>&
 }  // namespace
 
 SoftActorCritic::SoftActorCritic(const AlgorithmConfig& config)
-    : BlockUpdate(config), batch_(BatchSize(config)), sac_kernels_(kernels_->Group<SacKernels>()) {
-  pretrain_ = [this] {
-    NormaliseObservations();
-    EvaluateState();
-    EvaluateStored();
-    ValueGradients();
-    FreezeUnlessFinite();
-    StepValues();
-  };
-}
+    : BlockUpdate(config), batch_(BatchSize(config)), sac_kernels_(kernels_->Group<SacKernels>()) {}
 
 void SoftActorCritic::Compute() {
   NormaliseObservations();
@@ -75,7 +66,16 @@ void SoftActorCritic::NormaliseObservations() {
   normaliser_.Normalise(parameters(), NextObservation(), kNoLimit, NextObservation());  // a published net has none
 }
 
-void SoftActorCritic::Pretrain(const Batch& batch) { RunBlocks(batch, kPretrainPlan, pretrain_); }
+void SoftActorCritic::Pretrain(const Batch& batch) {
+  RunBlocks(batch, kPretrainPlan, [this] {
+    NormaliseObservations();
+    EvaluateState();
+    EvaluateStored();
+    ValueGradients();
+    FreezeUnlessFinite();
+    StepValues();
+  });
+}
 
 void SoftActorCritic::DeclareActor() {
   const std::vector<int> widths = Widths(config_.obs_dim, config_.network.actor_hidden(), config_.action_dim);
