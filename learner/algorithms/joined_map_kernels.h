@@ -15,3 +15,4 @@ class JoinedMapKernels : public MapKernels {};
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_JOINED_MAP_KERNELS_H_
+// SPDX-License-Identifier: Apache-2.0
