@@ -93,11 +93,11 @@ Optimizer Population::NewOptimizer(const std::string& name, int gradient_norm_fi
   if (row == kMostOptimizers) throw std::logic_error("a population has too many optimisers, beginning with " + name);
   ranges_.push_back({static_cast<int>(first), static_cast<int>(size)});
   Optimizer optimizer;
-  optimizer.name = name, optimizer.row = row, optimizer.first = first, optimizer.size = size;
-  optimizer.learning_rate = learning_rates_.Rows(row, 1), optimizer.steps = steps_.Rows(row, 1);
+  optimizer.row = row, optimizer.first = first, optimizer.size = size;
+  optimizer.learning_rate = learning_rates_.Rows(row, 1);
   optimizer.gradient_norm_field = gradient_norm_field, optimizer.gradient_norm = NewSum(gradient_norm_field != 0, 1);
   kernels_->Upload(HyperValues<double>(config_, learning_rate).data(), optimizer.learning_rate);
-  Register("steps." + name, optimizer.steps);
+  Register("steps." + name, steps_.Rows(row, 1));
   Register("stats.gradient_norm." + name, optimizer.gradient_norm.sum);
   if (gradient_norm_field != 0) Show(gradient_norm_field, &optimizer.gradient_norm);
   return optimizer;

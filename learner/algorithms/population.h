@@ -37,11 +37,10 @@ struct Statistic {
 
 // A range of each member's block, with its own step count and learning rates.
 struct Optimizer {
-  std::string name;
   int row = 0;  // of the population's rates and steps
   int64_t first = 0, size = 0;
-  DoubleView learning_rate, steps;  // [M, 1, 1]: its row
-  int gradient_norm_field = 0;      // the norm to which it contributes, a field of v1::MemberEpoch; 0: none
+  DoubleView learning_rate;     // [M, 1, 1]: its row
+  int gradient_norm_field = 0;  // the norm to which it contributes, a field of v1::MemberEpoch; 0: none
   Statistic gradient_norm;
 };
 
