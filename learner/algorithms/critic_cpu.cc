@@ -34,15 +34,16 @@ class CriticCpu : public CpuImpl<CriticKernels> {
  public:
   void Target(const TargetStep& step, const TwinValues& next, const FloatView& log_pi, const FloatView& log_alpha,
               const FloatView& y) override {
-    const bool soft = log_pi.data != nullptr;
     for (int m = 0; m < y.members; ++m) {
       const TwinWeights twins(next, m);
       const MemberStep target(step, m);
-      const float alpha = soft ? std::exp(log_alpha.at(m)) : 0;
-      for (int r = 0; r < y.rows; ++r) {
-        const float value = twins.Value(next.q0.at(m, r), next.q1.at(m, r));
-        y.at(m, r) = target.At(r, soft ? value - alpha * log_pi.at(m, r) : value);
+      const auto value = [&](int r) { return twins.Value(next.q0.at(m, r), next.q1.at(m, r)); };
+      if (log_pi.data == nullptr) {
+        for (int r = 0; r < y.rows; ++r) y.at(m, r) = target.At(r, value(r));
+        continue;
       }
+      const float alpha = std::exp(log_alpha.at(m));
+      for (int r = 0; r < y.rows; ++r) y.at(m, r) = target.At(r, value(r) - alpha * log_pi.at(m, r));
     }
   }
 
