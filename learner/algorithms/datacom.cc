@@ -225,7 +225,12 @@ Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> fea
   constraint_optimizer_ = NewOptimizer("constraint", v1::MemberEpoch::kConstraintGradientNormFieldNumber,
                                        feasibility_->first(), feasibility_->size(), &v1::Hyper::constraint_lr);
   StepWithValues(constraint_optimizer_);
-  if (priced_) MakePrice();
+  if (priced_) {
+    price_.MakeWorkspace(config_, block_, kernels_.get());
+    cost_optimizer_ =
+        NewOptimizer("cost_critic", /*gradient_norm_field=*/0, price_.first(), price_.size(), &v1::Hyper::critic_lr);
+    StepWithValues(cost_optimizer_);
+  }
   constraint_loss_ = NewStatistic(v1::MemberEpoch::kConstraintLossFieldNumber);
   constraint_mean_ = NewStatistic(v1::MemberEpoch::kConstraintMeanFieldNumber);
   infeasible_share_ = NewStatistic(v1::MemberEpoch::kInfeasibleShareFieldNumber);
@@ -245,13 +250,6 @@ Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> fea
 
 Datacom::Dynamics Datacom::Dynamics::Rows(int first, int count) const {
   return {f.Rows(first, count), G.Rows(first, count), x_dot.Rows(first, count), known.Rows(first, count)};
-}
-
-void Datacom::MakePrice() {
-  price_.MakeWorkspace(config_, block_, kernels_.get());
-  cost_optimizer_ =
-      NewOptimizer("cost_critic", /*gradient_norm_field=*/0, price_.first(), price_.size(), &v1::Hyper::critic_lr);
-  StepWithValues(cost_optimizer_);
 }
 
 void Datacom::UploadThresholds() {

@@ -112,7 +112,6 @@ class Datacom : public SoftActorCritic {
   DoubleView MapNext() const { return map_.Rows(0, batch_); }
   DoubleView MapNow() const { return map_.Rows(batch_, batch_); }
   bool joins() const { return !config_.known.empty(); }
-  void MakePrice();
   void UploadThresholds();
   DoubleView DeltaValue() const { return Block(thresholds_).Rows(0, 1); }
   DoubleView MultiplierValue() const { return Block(thresholds_).Rows(1, 1); }

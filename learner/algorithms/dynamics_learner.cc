@@ -128,10 +128,6 @@ void DynamicsLearner::MakeModelWorkspace() {
   host_mean_.resize(inputs), host_std_.resize(inputs);
 }
 
-void DynamicsLearner::FindContinuing() {
-  for (int m = 0; m < block_; ++m) memory_.Continuing(first_member() + m, &continuing_[m]);
-}
-
 void DynamicsLearner::TrainModel() {
   for (int m = 0; m < block_; ++m) DivideRows(m);
   for (int pass = 0; TrainingPass(pass); ++pass) {

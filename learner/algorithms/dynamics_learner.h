@@ -59,14 +59,13 @@ class DynamicsLearner : public Population {
 
   void DeclareEnsemble();     // before Build
   void MakeModelWorkspace();  // after Build
-  void FindContinuing();      // finds the block's rows that do not end an episode
   void TrainModel();
   uint64_t SeedOf(int m) const { return config_.members[first_member() + m].seed; }  // m: a member of the block
 
   const int batch_;
   RowMemory memory_;
   uint64_t updates_ = 0;
-  std::vector<std::vector<int>> continuing_;  // [block]: rows of the memory
+  std::vector<std::vector<int>> continuing_;  // [block]: rows of the memory that do not end an episode; the owner's
   Optimizer model_optimizer_;
   Statistic model_loss_;
   enum { kModel, kError, kOwn };  // plans of Kernels::Run; an algorithm numbers its own from kOwn on

@@ -151,7 +151,7 @@ void SafeLoop::Update(const Batch& batch) {
 void SafeLoop::UpdateBlock() {
   const bool model = Due(config_.planning.model_period()), policy = PolicyDue();
   if (!model && !policy) return;
-  FindContinuing();
+  for (int m = 0; m < block_; ++m) memory_.Continuing(first_member() + m, &continuing_[m]);
   kernels_->Run(kKeep, [this] {
     SaveForUndo(undo_);
     kernels_->Copy(targets(), kept_targets_);
