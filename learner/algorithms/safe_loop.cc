@@ -86,9 +86,12 @@ const AlgorithmConfig& Checked(const AlgorithmConfig& config) {
                                 std::to_string(planning.policy_period()) + " and planning.model_period " +
                                 std::to_string(planning.model_period()) + " must be multiples of it");
   }
-  if (planning.ensemble() < 1 || planning.hidden().empty() || config.memory_rows < rows) {
-    throw std::invalid_argument("safe_loop: planning.ensemble must be positive, planning.hidden must not be empty, " +
-                                std::string("and the memory must hold the rows of an update"));
+  if (planning.ensemble() < 1 || planning.hidden().empty()) {
+    throw std::invalid_argument("safe_loop: planning.ensemble must be positive, and planning.hidden not empty");
+  }
+  if (config.memory_rows < rows) {
+    throw std::invalid_argument("replay.capacity: " + std::to_string(config.memory_rows) + " is below the " +
+                                std::to_string(rows) + " rows that safe_loop takes an update");
   }
   return config;
 }
