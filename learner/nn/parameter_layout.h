@@ -78,7 +78,7 @@ class ParameterLayout {
  public:
   // widths: in, hidden..., out. Arrays "<name>.<i>.weight", "<name>.<i>.bias"; with repeated inputs also
   // "<name>.1.input_weight", right behind the other weights of the second layer. Repeated inputs need two hidden
-  // layers; throws std::invalid_argument naming the net otherwise.
+  // layers.
   MlpLayout AddMlp(const std::string& name, const std::vector<int>& widths, Activation hidden, WeightInit init,
                    int repeated = 0);
   int64_t AddScalar(const std::string& name) { return AddVector(name, 1, 0); }  // starts at 0

@@ -437,7 +437,8 @@ TEST(SafeLayerTd3, RefusesCriticsWithoutASecondLayerForTheAction) {
     MakeAlgorithm(config);
     FAIL() << "accepted critics with one layer";
   } catch (const std::invalid_argument& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("critic.0"), HasSubstr("at least two hidden layers, not 1")));
+    EXPECT_THAT(error.what(),
+                AllOf(HasSubstr("network.critic_hidden"), HasSubstr("at least two hidden layers, not 1")));
   }
 }
 
