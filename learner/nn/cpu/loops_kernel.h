@@ -5,8 +5,8 @@
 #define DATACOM_LEARNER_NN_CPU_LOOPS_KERNEL_H_
 
 #include "learner/nn/cpu/dense_loops.h"
-#include "learner/nn/cpu/layer_norm_loops.h"
 #include "learner/nn/cpu/loops.h"
+#include "learner/nn/cpu/slope_loops.h"
 
 namespace datacom::learner {
 namespace {
