@@ -54,7 +54,7 @@ class Sections(unittest.TestCase):
         self.out = Path(self.folder.name)
 
     def trial(self, seconds):
-        made = gpu_trial.Trial(argparse.Namespace(out=self.out, device="cpu", seconds=seconds))
+        made = gpu_trial.Trial(argparse.Namespace(out=self.out, device="cpu", seconds=seconds, patience=1))
         self.addCleanup(made.results.close)
         self.addCleanup(made.log.close)
         self.addCleanup(made.stop)
@@ -187,7 +187,8 @@ class Trial(unittest.TestCase):
 
     def test_every_section_passes_on_the_cpu_and_the_table_has_its_rows(self):
         words = ["/kit/gpu_trial", "run", "--device", "cpu", "--out", "/out", "--members", "1,2", "--widths", "32,16", "--each", "0.02", "--tests",
-                 "core_golden_test", "--shards", "2", "--steps", "4000", "--train-members", "2", "--large", "16x16"]
+                 "core_golden_test", "--shards", "2", "--steps", "4000", "--train-members", "2", "--large", "16x16", "--patience", "5",
+                 "--seconds", "2775"]
         done = run_inside(self.root, PYTHON, *words)
         self.assertEqual(done.returncode, 0, done.stdout[-3000:])
         rows = rows_of(self.root / "out")
