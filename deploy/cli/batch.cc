@@ -108,7 +108,7 @@ using Words = std::vector<std::pair<std::string, std::string>>;  // @WORD@ of a 
 
 // What all scripts of a sweep or run share.
 Words CommonWords(const std::string& folder, const SlurmJob& job, const BatchOptions& batch,
-                  const std::vector<SweepRun>& populations) {
+                  const TrainOptions& options, const std::vector<SweepRun>& populations) {
   uint64_t memory = 0, actor_memory = 0;
   bool cuda = false;
   for (const SweepRun& population : populations) {
@@ -117,6 +117,7 @@ Words CommonWords(const std::string& folder, const SlurmJob& job, const BatchOpt
     actor_memory = std::max(actor_memory, population.needs.actor_memory_bytes);
     cuda = cuda || population.experiment.learner().device() == "cuda";
   }
+  if (!options.archive.empty()) memory += kCopyBytes;
   return {{"@VERB@", job.verb},
           {"@NAME@", JobName(job.name)},
           {"@FOLDER@", folder},
@@ -246,7 +247,7 @@ absl::StatusOr<std::vector<std::string>> WriteSlurmScripts(const std::string& di
   }
   RETURN_IF_ERROR(WriteJobList(folder, batch, own, populations).status());
   ASSIGN_OR_RETURN(const std::string text, Template("run.sbatch.in"));
-  const Words common = CommonWords(folder, job, batch, populations);
+  const Words common = CommonWords(folder, job, batch, options, populations);
   const bool array = populations.size() > 1 || !populations.front().name.empty();
   const size_t fits = static_cast<size_t>(job.max_array_size);
   std::vector<std::string> scripts;
@@ -254,6 +255,7 @@ absl::StatusOr<std::vector<std::string>> WriteSlurmScripts(const std::string& di
     const size_t last = std::min(fits, populations.size() - first) - 1;
     const std::string limit = job.at_once > 0 ? absl::StrCat("%", job.at_once) : "";
     Words words = {{"@ARRAY@", array ? absl::StrCat("#SBATCH --array=0-", last, limit, "\n") : ""},
+                   {"@LOG@", array ? "%A_%a" : "%j"},
                    {"@PROCESSORS@", absl::StrCat(1 + std::max(1, options.actors))},
                    {"@OPTIONS@", OptionLines(batch.sbatch)},
                    {"@FIRST@", absl::StrCat(first + 1)},

@@ -98,6 +98,9 @@ absl::Status PrintSweepStatus(const std::string& folder, bool json = false);
 // "detail".
 absl::StatusOr<nlohmann::json> SweepJson(const std::string& folder);
 
+// Memory of rclone and of the copy to an archive, beside the run's own.
+inline constexpr uint64_t kCopyBytes = 1ull << 28;
+
 // A sweep as Kubernetes manifests: one JobSet (or its Jobs) per population, with volumes, from
 // deploy/kubernetes/jobset.yaml.in, or with an archive, from archive.yaml.in; and one kustomization over all of them,
 // with the experiments as ConfigMaps. The same populations give the same files.

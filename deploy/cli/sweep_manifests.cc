@@ -37,7 +37,6 @@ namespace {
 constexpr size_t kMaxName = 40, kChecksum = 8;
 constexpr size_t kMaxConfigMap = 1 << 20;      // Kubernetes' limit
 constexpr uint64_t kRecordBytes = 1ull << 28;  // progress, episodes, TensorBoard
-constexpr uint64_t kCopyBytes = 1ull << 28;    // memory of rclone and of the copy to an archive
 constexpr uint64_t kViolationBytes = 30;       // ledger bytes per step: a few hundred per violation, one step in ten
 constexpr size_t kMaxAnnotation = 250000;      // in which `kubectl apply` keeps the object; Kubernetes takes 262,144
 constexpr char kHead[] =
@@ -128,10 +127,15 @@ absl::StatusOr<std::string> Manifest(const std::string& text, const std::string&
       options.archive_secret.empty()
           ? ""
           : absl::StrCat("                  envFrom: [{secretRef: {name: ", YamlText(options.archive_secret), "}}]\n");
+  // Nodes with GPUs are often kept for pods that tolerate this.
+  const bool tolerates = !cuda || absl::StrContains(pod, " tolerations:");
+  const std::string gpu =
+      tolerates ? "" : "              tolerations: [{key: nvidia.com/gpu, operator: Exists, effect: NoSchedule}]\n";
   const std::string host = options.plain ? "" : absl::StrCat("-0-0.", name);  // of a JobSet's host names
   return absl::StrReplaceAll(text, {{"@NAME@", name},
                                     {"@SWEEP@", ObjectName(options.sweep)},
                                     {"@POD@", pod},
+                                    {"@GPU@", gpu},
                                     {"@TLS@", YamlText(options.tls_secret)},
                                     {"@HEALTH@", options.tls_secret.empty() ? "7000" : "7001"},
                                     {"@REPLAY@", absl::StrCat(name, "-replay", host)},
