@@ -75,37 +75,14 @@ absl::StatusOr<std::string> Template(const std::string& name) {
 // Whole mebibytes, with a margin of a quarter.
 std::string Quantity(uint64_t bytes) { return absl::StrCat((bytes + bytes / 4 + (1 << 20) - 1) >> 20, "Mi"); }
 
-// The Jobs of a JobSet's template without the set, and Services under whose names their pods are found. The Job of the
-// actors is complete once one of them has ended, because all end for the same reason.
-std::string WithoutSet(const std::string& text) {
-  static constexpr char kSet[] = "apiVersion: jobset.x-k8s.io/v1alpha2\n", kJobs[] = "  replicatedJobs:\n";
-  static const std::regex* const kJob =
-      new std::regex("    - name: (\\w+)\n      replicas: 1\n      template:\n        spec:\n");
-  const size_t set = text.find(kSet), jobs = text.find(kJobs);
-  std::string plain = absl::StrCat(text.substr(0, set), "apiVersion: v1\nkind: List\nitems:\n");
-  for (const char* role : {"replay", "learner"}) {
-    if (!absl::StrContains(text, absl::StrCat("- name: ", role, "\n"))) continue;
-    absl::StrAppend(
-        &plain, "    - apiVersion: v1\n      kind: Service\n      metadata: {name: @NAME@-", role,
-        ", labels: {app.kubernetes.io/part-of: datacom}}\n      spec:\n          publishNotReadyAddresses: true\n",
-        "          selector: {job-name: @NAME@-", role,
-        "}\n          ports: [{name: grpc, port: 7000, targetPort: grpc}]\n");
-  }
-  absl::StrAppend(&plain, std::regex_replace(
-                              text.substr(jobs + sizeof kJobs - 1), *kJob,
-                              "    - apiVersion: batch/v1\n      kind: Job\n      metadata: {name: @NAME@-$1, labels: "
-                              "{app.kubernetes.io/part-of: datacom, datacom/task: @TASK@, datacom/algorithm: "
-                              "@ALGORITHM@, datacom/sweep: @SWEEP@}}\n      spec:\n"));
-  return absl::StrReplaceAll(plain, {{"          completions: @ACTORS@\n", ""}});
-}
-
-// The lines for a run with or without TLS, without their marks.
-std::string ForTls(const std::string& text, bool tls) {
-  constexpr char kWith[] = "  # tls", kWithout[] = "  # no tls";
+// The lines that apply, without their marks: those that end with "# MARK" where `on`, those with "# no MARK" otherwise,
+// and all that have neither.
+std::string Keep(const std::string& text, const std::string& mark, bool on) {
   std::string kept;
   for (absl::string_view line : absl::StrSplit(absl::StripSuffix(text, "\n"), '\n')) {
-    const bool with = absl::ConsumeSuffix(&line, kWith), without = !with && absl::ConsumeSuffix(&line, kWithout);
-    if ((!with || tls) && (!without || !tls)) absl::StrAppend(&kept, line, "\n");
+    const bool with = absl::ConsumeSuffix(&line, "  # " + mark);
+    const bool without = !with && absl::ConsumeSuffix(&line, "  # no " + mark);
+    if ((!with || on) && (!without || !on)) absl::StrAppend(&kept, line, "\n");
   }
   return kept;
 }
@@ -273,8 +250,7 @@ absl::Status CheckPods(const ManifestOptions& options, const v1::Experiment& exp
 absl::Status WriteManifests(const std::string& dir, const ManifestOptions& options,
                             const std::vector<SweepRun>& populations) {
   ASSIGN_OR_RETURN(std::string text, Template(options.archive.empty() ? "jobset.yaml.in" : "archive.yaml.in"));
-  text = ForTls(text, !options.tls_secret.empty());
-  if (options.plain) text = WithoutSet(text);
+  text = Keep(Keep(text, "tls", !options.tls_secret.empty()), "set", !options.plain);
   ASSIGN_OR_RETURN(const std::string pod, options.pods.empty() ? "" : PodFields(options.pods));
   std::string resources = "resources:\n", experiments = "configMapGenerator:\n";
   std::set<std::string> names;
