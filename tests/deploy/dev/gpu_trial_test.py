@@ -141,7 +141,7 @@ class Table(unittest.TestCase):
 
     def test_the_section_of_the_page_is_replaced_and_keeps_its_commands(self):
         with tempfile.TemporaryDirectory() as folder:
-            page, results = Path(folder) / "page.md", Path(folder) / "results.jsonl"
+            page, results = Path(folder) / "page", Path(folder) / "results.jsonl"
             page.write_text("# A\n\n## GPU\n\nNo figures.\nYet.\n\n```sh needs=gpu\nrun\n```\n\n## B\n", encoding="utf-8")
             results.write_text(json.dumps({"section": "skipped", "name": "peer jax", "why": "jax is not installed"}) + "\n", encoding="utf-8")
             gpu_trial.write_table(argparse.Namespace(results=results, page=page))
