@@ -55,10 +55,9 @@ void CriticEnsemble::Declare(const std::vector<std::string>& names, CriticKind k
   if (kind == CriticKind::kPlain) init.xavier_gain = std::sqrt(2.0);
   if (twice) init.last_bound = 3e-3;
   if (twice && config.network.critic_hidden_size() < 2) {
-    throw std::invalid_argument("network.critic_hidden: the critics of " + config.algorithm +
-                                " read the action again " +
-                                "in their second layer, so they need at least two hidden layers, not " +
-                                std::to_string(config.network.critic_hidden_size()));
+    throw std::invalid_argument(
+        "network.critic_hidden: the critics of " + config.algorithm + " read the action in their second " +
+        "layer, so they need at least two hidden layers, not " + std::to_string(config.network.critic_hidden_size()));
   }
   const std::vector<int> widths = Widths(config.obs_dim + config.action_dim, config.network.critic_hidden(), 1);
   first_ = layout->size();
