@@ -44,11 +44,14 @@ absl::Status BoundReturns(const v1::LearnerOptions& learner, const TaskModel& ta
   }
   for (MemberConfig& member : *members) {
     v1::Hyper& own = member.hyper;
-    if (own.return_floor() == none.return_floor()) own.set_return_floor(low);
+    const bool has_floor = own.return_floor() != none.return_floor();
+    if (!has_floor) own.set_return_floor(low);
     if (own.return_ceiling() == none.return_ceiling()) own.set_return_ceiling(high);
-    if (own.return_floor() < own.return_ceiling()) continue;
+    const double floor = own.return_floor(), ceiling = own.return_ceiling();
+    if (floor < ceiling) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("hyper.return_floor: ", own.return_floor(), " is not below the ceiling, ", own.return_ceiling()));
+        has_floor ? absl::StrCat("hyper.return_floor: ", floor, " is not below the ceiling, ", ceiling)
+                  : absl::StrCat("hyper.return_ceiling: ", ceiling, " is not above the floor, ", floor));
   }
   return absl::OkStatus();
 }
