@@ -311,13 +311,16 @@ absl::Status WriteRun(const std::string& backend, TrainOptions options, const Ba
               : "the pods resume and find each other by themselves; `kubectl apply -k` starts them again"));
   }
   if (slurm) options.overrides.insert(options.overrides.begin(), kSlurmSetting);
-  options.network = !slurm;
+  options.network = !slurm && options.archive.empty();
   RETURN_IF_ERROR(LoadSecurity(options.tls).status());
   RETURN_IF_ERROR(CheckFolderName("--run-dir", options.run_dir));
   SweepRun run;
   ASSIGN_OR_RETURN(run.experiment, PlanExperiment(options));
   ASSIGN_OR_RETURN(const Layout layout, PlanLayout(options, run.experiment));
   ASSIGN_OR_RETURN(run.needs, EstimateNeeds(run.experiment, layout));
+  ManifestOptions manifests = batch.manifests;
+  manifests.archive = options.archive;
+  if (!slurm) RETURN_IF_ERROR(CheckPods(manifests, run.experiment));
   std::string dir = options.run_dir;
   if (dir.empty()) {
     ASSIGN_OR_RETURN(dir, DefaultRunFolder(run.experiment.name(), false));
@@ -327,7 +330,6 @@ absl::Status WriteRun(const std::string& backend, TrainOptions options, const Ba
   RETURN_IF_ERROR(MakeFolders(dir + "/logs"));
   for (const std::string& note : PlanNotes(run.experiment)) std::printf("%s\n", note.c_str());
   if (!slurm) {
-    ManifestOptions manifests = batch.manifests;
     manifests.sweep = std::filesystem::path(dir).lexically_normal().filename().string();
     if (manifests.sweep.empty())
       manifests.sweep = std::filesystem::path(dir).lexically_normal().parent_path().filename().string();
