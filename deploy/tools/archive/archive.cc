@@ -70,6 +70,7 @@ std::vector<std::pair<uint64_t, std::string>> CutsOf(const std::map<std::string,
   std::vector<std::pair<uint64_t, std::string>> cuts;
   for (const auto& [name, bytes] : objects) {
     uint64_t number = 0;
+    if (absl::EndsWith(name, ".tmp")) continue;  // left by an interrupted write
     if (absl::StartsWith(name, kCuts) && absl::SimpleAtoi(name.substr(sizeof kCuts - 1, 9), &number)) {
       cuts.emplace_back(number, name);
     }

@@ -43,7 +43,7 @@ absl::StatusOr<std::map<std::string, uint64_t>> FilesBelow(const std::string& fo
     fs::recursive_directory_iterator at(fs::path(folder) / kind, error);
     for (fs::recursive_directory_iterator end; !error && at != end; at.increment(error)) {
       std::error_code gone;  // another process may remove a file meanwhile
-      if (!at->is_regular_file(gone) || absl::EndsWith(at->path().native(), ".tmp")) continue;
+      if (!at->is_regular_file(gone)) continue;
       const uint64_t bytes = at->file_size(gone);
       if (!gone) files[at->path().lexically_relative(folder).string()] = bytes;
     }

@@ -27,7 +27,7 @@ class Store {
   static absl::StatusOr<std::unique_ptr<Store>> Open(const std::string& place);
   virtual ~Store() = default;
 
-  // The sizes of all objects by name; none where nothing was uploaded yet.
+  // The sizes of all objects by name; none where nothing was uploaded yet. An interrupted write may leave NAME.tmp.
   virtual absl::StatusOr<std::map<std::string, uint64_t>> List() = 0;
   // Copies every file below `folder` to the object of the same name.
   virtual absl::Status Upload(const std::string& folder) = 0;
