@@ -94,7 +94,8 @@ struct VerifiedRun {
 };
 
 // INVALID_ARGUMENT when the folder is not a run folder. A damaged experiment is reported as damage, and null returned.
-absl::StatusOr<std::unique_ptr<VerifiedRun>> OpenRun(const std::string& dir, Report* report, Progress* progress);
+absl::StatusOr<std::unique_ptr<VerifiedRun>> OpenRun(const std::string& dir, bool repair, Report* report,
+                                                     Progress* progress);
 
 // A file of rows that only grows, progress.csv or episodes.csv.
 struct RecordFile {

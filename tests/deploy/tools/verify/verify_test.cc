@@ -395,6 +395,8 @@ TEST_F(VerifyTest, ACutLineAndLeftoversAreRepaired) {
   EXPECT_TRUE(found.sound) << found.text;
   EXPECT_THAT(found.text, HasSubstr("repaired: episodes.csv: cut 5 bytes"));
   EXPECT_THAT(found.text, HasSubstr("repaired: replay/sessions.tmp: removed"));
+  for (const std::string lock : {"replay/lock", "checkpoints/lock"})
+    EXPECT_TRUE(fs::exists(Path(lock))) << "this copy had none, and a replay could have started";
 }
 
 TEST_F(VerifyTest, ARepairRemovesNothingThatALinkNames) {
