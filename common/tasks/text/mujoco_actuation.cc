@@ -97,7 +97,7 @@ absl::Status Actuation::AddChannels(const mjModel& model, const v1::Control& con
     bool ranged = limited;
     for (int i = 0; i < control.range_size(); ++i) {
       const v1::ActuatorRange& range = control.range(i);
-      if (!MatchesGlob(range.actuator(), name)) continue;
+      if (!Matches(model, mjOBJ_ACTUATOR, range.actuator(), id)) continue;
       const bool beyond = limited && !accelerates_ && (range.low() < own[0] || range.high() > own[1]);
       if (beyond) {
         return Wrong(absl::StrCat("control.range[", i, "]"),
@@ -123,7 +123,7 @@ absl::Status Actuation::SetMode(const mjModel& model, const v1::Control& control
   const int id = channel->actuator;
   channel->mode = ModeNamed(control.mode());
   for (const v1::ActuatorMode& each : control.actuator_mode()) {
-    if (MatchesGlob(each.actuator(), mj_id2name(&model, mjOBJ_ACTUATOR, id))) channel->mode = ModeNamed(each.mode());
+    if (Matches(model, mjOBJ_ACTUATOR, each.actuator(), id)) channel->mode = ModeNamed(each.mode());
   }
   if (channel->mode == Mode::kTorque) return absl::OkStatus();
   const int joint = model.actuator_trnid[2 * id], type = joint < 0 ? -1 : model.jnt_type[joint];

@@ -183,6 +183,7 @@ mjtObj TypeOfGlob(const std::string& field) {
 // "*" looks as if it were all, but an element without a name has nothing that a glob could match.
 absl::Status CheckGlob(const mjModel& model, mjtObj type, const std::string& glob, const std::string& field) {
   if (type == mjOBJ_UNKNOWN || glob.empty() || !MatchesGlob(glob, "")) return absl::OkStatus();
+  if (mj_name2id(&model, type, glob.c_str()) >= 0) return absl::OkStatus();
   const std::vector<std::string> names = NamesOf(model, type);
   const auto nameless = std::count(names.begin(), names.end(), "");
   if (nameless == 0) return absl::OkStatus();

@@ -12,9 +12,9 @@
 
 namespace datacom::text {
 
-// Names the joints, actuators and keyframes that have no name: a joint after its body, an actuator after what it
-// drives, a keyframe "key". Returns the new names, as "joint torso" and "actuator hip_1"; none if the model does not
-// compile with them to the same numbers.
+// Names the joints, actuators and keyframes that have no name, also in attached models: a joint after its body, an
+// actuator after what it drives, a keyframe "key". Returns the new names, as "joint torso" and "actuator hip_1"; none
+// if the model does not compile with them to the same numbers.
 std::vector<std::string> NameElements(v1::TextTask* task);
 
 struct WithoutVisual {
@@ -23,8 +23,9 @@ struct WithoutVisual {
   uint64_t bytes = 0;  // of the files before ...
   uint64_t left = 0;   // ... and after
 };
-// Removes geoms that only draw a mesh, skins, and the meshes, materials, textures and files that nothing uses then. No
-// body's mass, centre of mass or inertia changes. INVALID_ARGUMENT "model: why" if the model does not compile.
+// Removes geoms that only draw a mesh, skins, and the meshes, materials, textures and files that nothing uses then, but
+// for those of attached models. No body's mass, centre of mass or inertia changes. INVALID_ARGUMENT "model: why" if the
+// model does not compile, or a sensor measures such geoms.
 absl::StatusOr<WithoutVisual> RemoveVisual(v1::TextTask* task);
 
 }  // namespace datacom::text

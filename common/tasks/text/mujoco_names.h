@@ -2,17 +2,23 @@
 #ifndef DATACOM_COMMON_TASKS_TEXT_MUJOCO_NAMES_H_
 #define DATACOM_COMMON_TASKS_TEXT_MUJOCO_NAMES_H_
 
+#include <initializer_list>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/message.h"
 #include "mujoco/mujoco.h"
 
 namespace datacom::text {
 
 // INVALID_ARGUMENT: "field: why".
 absl::Status Wrong(const std::string& field, const std::string& why);
+
+// "field.part: why" for the first of these fields that the message has.
+absl::Status RefuseFields(const google::protobuf::Message& message, std::initializer_list<const char*> parts,
+                          const std::string& field, const std::string& why);
 
 // Of a message with the fields `low` and `high`, which is called `field`.
 template <typename Interval>
@@ -27,10 +33,12 @@ std::vector<std::string> NamesOf(const mjModel& model, mjtObj type);
 // its number also follows a changed name that another element of the type would have, too.
 std::string PlainName(const mjModel& model, mjtObj type, int id);
 
-// Elements that match a glob (`*`, `?`, `[1-5]`, `[abc]`), in the model's order. INVALID_ARGUMENT if there is none; the
-// message lists the names of the type.
+// The element of that name, else those whose names match it as a glob (`*`, `?`, `[1-5]`, `[abc]`), in the model's
+// order. INVALID_ARGUMENT if there is none; the message lists the names of the type.
 absl::StatusOr<std::vector<int>> Match(const mjModel& model, mjtObj type, const std::string& glob,
                                        const std::string& field);
+// Whether Match finds this element.
+bool Matches(const mjModel& model, mjtObj type, const std::string& glob, int id);
 bool MatchesGlob(const std::string& glob, const std::string& name);
 
 // A site, body or geom.
