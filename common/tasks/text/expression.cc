@@ -128,6 +128,7 @@ absl::StatusOr<Expression> Expression::Compile(const std::string& text, const st
     parser.DefineFun("norm1", &Norm1);
     parser.DefineFun("norm2", &Norm2);
     parser.DefineFun("distance", &Distance);
+    parser.ClearConst();  // muParser's own take names that elements of a model may have: _e, _pi
     parser.DefineConst("pi", M_PI);
     for (size_t i = 0; i < names.size(); ++i) parser.DefineVar(names[i], values + i);
     parser.SetExpr(expanded->text);

@@ -11,6 +11,8 @@ namespace datacom::text {
 namespace {
 
 constexpr double kPeriodTolerance = 1e-6;  // relative: a period is written with fewer digits than a time step
+constexpr double kMostSubsteps = 1e9;
+constexpr double kFarBeyond = 10;  // times the largest limit of a joint: degrees instead of radians are 57 times
 
 absl::Status CheckRanges(const mjModel& model, const v1::Control& control) {
   for (int i = 0; i < control.range_size(); ++i) {
@@ -32,6 +34,26 @@ absl::Status CheckModes(const mjModel& model, const v1::Control& control) {
   return absl::OkStatus();
 }
 
+bool IsPositionServo(const mjModel& model, int actuator) {
+  const mjtNum gain = model.actuator_gainprm[mjNGAIN * actuator];
+  return gain > 0 && HasLinearGain(model, actuator) && model.actuator_biasprm[mjNBIAS * actuator + 1] == -gain;
+}
+
+// A position servo's range in degrees would be far beyond the limits of its joint.
+absl::Status CheckTargets(const mjModel& model, int actuator, double low, double high) {
+  const int joint = model.actuator_trnid[2 * actuator];
+  if (!IsPositionServo(model, actuator) || model.actuator_trntype[actuator] != mjTRN_JOINT ||
+      model.jnt_type[joint] != mjJNT_HINGE || model.jnt_limited[joint] == 0) {
+    return absl::OkStatus();
+  }
+  const mjtNum* const limits = model.jnt_range + 2 * joint;
+  const double most = std::max(std::abs(limits[0]), std::abs(limits[1])) * std::abs(model.actuator_gear[6 * actuator]);
+  if (std::max(std::abs(low), std::abs(high)) <= kFarBeyond * most) return absl::OkStatus();
+  return Wrong("control.range", absl::StrCat(low, " to ", high, " goes far beyond the limits of the joint of ",
+                                             PlainName(model, mjOBJ_ACTUATOR, actuator), ", which are ", limits[0],
+                                             " to ", limits[1], " rad"));
+}
+
 Actuation::Mode ModeNamed(const std::string& name) {
   return name == "velocity"       ? Actuation::Mode::kVelocity
          : name == "position"     ? Actuation::Mode::kPosition
@@ -41,12 +63,19 @@ Actuation::Mode ModeNamed(const std::string& name) {
 
 }  // namespace
 
+bool HasLinearGain(const mjModel& model, int actuator) {
+  const int gain = model.actuator_gaintype[actuator], bias = model.actuator_biastype[actuator];
+#if mjVERSION_HEADER >= 300
+  if (model.actuator_plugin[actuator] >= 0) return false;
+#endif
+  return (gain == mjGAIN_FIXED || gain == mjGAIN_AFFINE) && (bias == mjBIAS_NONE || bias == mjBIAS_AFFINE);
+}
+
 bool IsAffine(const mjModel& model, int actuator) {
 #if mjVERSION_HEADER >= 4000000
   if (model.actuator_delay[actuator] > 0) return false;
 #endif
-  return model.actuator_dyntype[actuator] == mjDYN_NONE && model.actuator_gaintype[actuator] != mjGAIN_MUSCLE &&
-         model.actuator_gaintype[actuator] != mjGAIN_USER && model.actuator_biastype[actuator] != mjBIAS_USER;
+  return model.actuator_dyntype[actuator] == mjDYN_NONE && HasLinearGain(model, actuator);
 }
 
 absl::StatusOr<Actuation> Actuation::Make(const mjModel& model, const v1::Control& control) {
@@ -67,15 +96,29 @@ absl::StatusOr<Actuation> Actuation::Make(const mjModel& model, const v1::Contro
     RETURN_IF_ERROR(made.AddChannels(model, control, control.actuator(i), absl::StrCat("control.actuator[", i, "]")));
   }
   if (control.actuator_size() == 0) RETURN_IF_ERROR(made.AddChannels(model, control, "*", "control.actuator"));
+  for (int i = 0; i < control.range_size(); ++i) {
+    RETURN_IF_ERROR(made.CheckUsed(model, control.range(i).actuator(), absl::StrCat("control.range[", i, "]")));
+  }
+  for (int i = 0; i < control.actuator_mode_size(); ++i) {
+    RETURN_IF_ERROR(
+        made.CheckUsed(model, control.actuator_mode(i).actuator(), absl::StrCat("control.actuator_mode[", i, "]")));
+  }
   RETURN_IF_ERROR(made.SetForms(model));
   RETURN_IF_ERROR(made.SetPeriod(model, control));
   return made;
 }
 
+absl::Status Actuation::CheckUsed(const mjModel& model, const std::string& glob, const std::string& field) const {
+  for (const Channel& channel : channels_) {
+    if (Matches(model, mjOBJ_ACTUATOR, glob, channel.actuator)) return absl::OkStatus();
+  }
+  return Wrong(field + ".actuator", absl::StrCat("\"", glob, "\" is no part of the action (control.actuator)"));
+}
+
 absl::Status Actuation::SetPeriod(const mjModel& model, const v1::Control& control) {
   const double step = model.opt.timestep;
   period_ = control.has_period() ? control.period() : step;
-  substeps_ = static_cast<int>(std::lround(period_ / step));
+  substeps_ = static_cast<int>(std::min(std::round(period_ / step), kMostSubsteps));
   if (substeps_ >= 1 && std::abs(substeps_ * step - period_) <= kPeriodTolerance * period_) return absl::OkStatus();
   return Wrong("control.period", absl::StrCat(period_, " s is not a multiple of the model's time step, ", step, " s"));
 }
@@ -111,6 +154,7 @@ absl::Status Actuation::AddChannels(const mjModel& model, const v1::Control& con
                    absl::StrCat("actuator ", name, " has no control range in the model; add range { actuator: \"", name,
                                 "\" low: ... high: ... }"));
     }
+    if (!limited && !accelerates_) RETURN_IF_ERROR(CheckTargets(model, id, low, high));
     channel.centre = (low + high) / 2;
     channel.half = (high - low) / 2;
     RETURN_IF_ERROR(SetMode(model, control, &channel));

@@ -12,6 +12,9 @@
 
 namespace datacom::text {
 
+// Whether the actuator's force is gain * control + bias, or gain * activation + bias, where gain and bias are affine
+// functions of length and velocity: no muscle, no DC motor, no plugin.
+bool HasLinearGain(const mjModel& model, int actuator);
 // Returns whether the actuator's force is an affine function of its control, as instantaneous f and G need it: no
 // activation, no muscle, no delay.
 bool IsAffine(const mjModel& model, int actuator);
@@ -66,6 +69,8 @@ class Actuation {
   absl::Status AddChannels(const mjModel& model, const v1::Control& control, const std::string& glob,
                            const std::string& field);
   absl::Status SetMode(const mjModel& model, const v1::Control& control, Channel* channel) const;
+  // A range or mode of an actuator that the action does not have would do nothing.
+  absl::Status CheckUsed(const mjModel& model, const std::string& glob, const std::string& field) const;
   absl::Status CheckServo(const mjModel& model, const Channel& channel) const;
   absl::Status SetForms(const mjModel& model);
   absl::Status SetPeriod(const mjModel& model, const v1::Control& control);

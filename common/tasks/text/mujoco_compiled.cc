@@ -348,7 +348,13 @@ absl::Status Resolve(v1::TextTask* task) {
   if (!compiled->actuation->first_order()) {
     for (const std::string& name : compiled->joints.VelocityNames(*compiled->model)) resolved->add_state(name);
   }
-  for (const std::string& name : compiled->uncontrolled.names()) resolved->add_state(name);
+  for (const std::string& name : compiled->uncontrolled.names()) {
+    const auto& controlled = resolved->state();
+    if (std::find(controlled.begin(), controlled.end(), name) != controlled.end()) {
+      return Wrong("constraint_state.uncontrolled", absl::StrCat("the number ", name, " is part of q, or there twice"));
+    }
+    resolved->add_state(name);
+  }
   for (const Actuation::Channel& channel : compiled->actuation->channels()) resolved->add_action(channel.name);
   resolved->set_control_dt(compiled->actuation->period());
   for (const v1::ConstraintJoint::Kind kind : compiled->joints.kinds) resolved->add_joint()->set_kind(kind);

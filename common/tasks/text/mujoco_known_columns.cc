@@ -59,6 +59,7 @@ absl::Status AddJoints(const mjModel& model, const v1::KnownConstraint& known, c
     if (position && !known.equality() && model.jnt_limited[joint] == 0)
       return Wrong(at, absl::StrCat("joint ", name, " has no limits"));
     if (known.equality()) {
+      RETURN_IF_ERROR(CheckWithinLimits(model, joint, known.value(), known.value(), field + ".value"));
       v1::KnownRow& row = rows->emplace_back();
       row.set_name(absl::StrCat(known.name(), "_", name));
       row.set_group(known.name());

@@ -1,6 +1,7 @@
 #include "common/tasks/text/mujoco_names.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "absl/strings/ascii.h"
@@ -10,6 +11,8 @@
 
 namespace datacom::text {
 namespace {
+
+constexpr int kMostTurns = 2;
 
 int CountOf(const mjModel& model, mjtObj type) {
   const auto count = type == mjOBJ_BODY       ? model.nbody
@@ -143,6 +146,21 @@ absl::StatusOr<std::vector<int>> Match(const mjModel& model, mjtObj type, const 
   if (!found.empty()) return found;
   return Wrong(field, absl::StrCat("no ", mju_type2Str(type), " of the model matches \"", glob,
                                    "\"; there are: ", Listed(model, type)));
+}
+
+absl::Status CheckWithinLimits(const mjModel& model, int joint, double low, double high, const std::string& field) {
+  const bool hinge = model.jnt_type[joint] == mjJNT_HINGE;
+  const std::string values = low == high ? absl::StrCat(low) : absl::StrCat(low, " to ", high);
+  if (model.jnt_limited[joint] == 0) {
+    if (!hinge || std::max(std::abs(low), std::abs(high)) <= kMostTurns * 2 * M_PI) return absl::OkStatus();
+    return Wrong(field, absl::StrCat(values, " rad are more than ", kMostTurns, " turns of joint ",
+                                     PlainName(model, mjOBJ_JOINT, joint)));
+  }
+  const mjtNum* const range = model.jnt_range + 2 * joint;
+  const double slack = 1e-6 * (range[1] - range[0]);  // a limit is written with fewer digits
+  if (low >= range[0] - slack && high <= range[1] + slack) return absl::OkStatus();
+  return Wrong(field, absl::StrCat(values, " goes beyond the limits of joint ", PlainName(model, mjOBJ_JOINT, joint),
+                                   ", which are ", range[0], " to ", range[1], hinge ? " rad" : " m"));
 }
 
 const mjtNum* Place::position(const mjData& data) const {

@@ -27,6 +27,10 @@ absl::Status CheckInterval(const Interval& interval, const std::string& field) {
   return Wrong(field + ".high", absl::StrCat(interval.high(), " is below low, ", interval.low()));
 }
 
+// Whether the joint can be everywhere between low and high. Degrees that were meant as radians would put it beyond its
+// limits, or turn it often. INVALID_ARGUMENT "field: why".
+absl::Status CheckWithinLimits(const mjModel& model, int joint, double low, double high, const std::string& field);
+
 // Names of a type in the model's order; an element without a name has an empty one.
 std::vector<std::string> NamesOf(const mjModel& model, mjtObj type);
 // "slide_joint" for "slide-joint": as expressions write it. An element without a name is called after type and number;

@@ -44,7 +44,9 @@ class TextTask : public Task {
   absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) override;
   StepResult Step(const double* action, double* observation) override;
   double Cost() const override { return cost_; }
-  bool Success() const override { return objective_->success.has_value() && objective_->success->Value() != 0; }
+  bool Success() const override {  // a NaN is none
+    return objective_->success.has_value() && std::abs(objective_->success->Value()) > 0;
+  }
   void ScalePhysics(const PhysicsScale& scale) override;
   const Simulation* simulation() const override { return &simulation_; }
 

@@ -81,6 +81,7 @@ absl::StatusOr<ObservationSlice> MakeSlice(const std::string& field, const v1::S
                                            const RowLayout& layout) {
   ASSIGN_OR_RETURN(const int x, FindState(task.resolved(), field + ".x", slice.x()));
   ASSIGN_OR_RETURN(const int y, FindState(task.resolved(), field + ".y", slice.y()));
+  if (x == y) return absl::InvalidArgumentError(absl::StrCat(field, ".y.of: both axes are ", slice.y().of()));
   ObservationSlice made;
   made.name = slice.name();
   made.title = slice.has_title() ? slice.title() : "the rest as at the start";
