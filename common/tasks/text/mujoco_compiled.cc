@@ -146,8 +146,8 @@ absl::Status FillDrives(const CompiledTask& task, v1::ResolvedTask* resolved) {
 // q and x of the start without randomness.
 absl::Status FillStart(const CompiledTask& task, const RowLayout& layout, v1::ResolvedTask* resolved) {
   ASSIGN_OR_RETURN(const MujocoData data, MakeMujocoData(*task.model));
-  ASSIGN_OR_RETURN(Terms terms,
-                   Terms::Make(task.unconstrained, task.joints, *task.actuation, task.definition.constraint_state()));
+  ASSIGN_OR_RETURN(MujocoData own, MakeMujocoData(*task.unconstrained));
+  Terms terms(task.unconstrained, std::move(own), task.joints, *task.actuation, task.definition.constraint_state());
   std::vector<double> state(layout.q + layout.x);
   absl::Status kept;
   RETURN_IF_ERROR(GuardMujoco([&] { kept = task.start->CheckKeeps(*task.model, data.get()); }));

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "common/base/status.h"
-
 namespace datacom::text {
 namespace {
 
@@ -12,12 +10,6 @@ namespace {
 constexpr double kStep = 0.5;
 
 }  // namespace
-
-absl::StatusOr<Differences> Differences::Make(MujocoModel model, const StateJoints& joints, const Actuation& actuation,
-                                              double actuator_gain) {
-  ASSIGN_OR_RETURN(MujocoData own, MakeMujocoData(*model));
-  return Differences(std::move(model), std::move(own), joints, actuation, actuator_gain);
-}
 
 Differences::Differences(MujocoModel model, MujocoData own, const StateJoints& joints, const Actuation& actuation,
                          double actuator_gain)

@@ -13,7 +13,6 @@
 
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "common/tasks/mujoco.h"
 #include "common/tasks/text/mujoco_actuation.h"
 #include "common/tasks/text/mujoco_terms.h"
@@ -22,16 +21,14 @@ namespace datacom::text {
 
 class Differences {
  public:
-  // `actuation` must outlive it.
-  static absl::StatusOr<Differences> Make(MujocoModel model, const StateJoints& joints, const Actuation& actuation,
-                                          double actuator_gain);
+  // own: of the model. `actuation` must outlive it.
+  Differences(MujocoModel model, MujocoData own, const StateJoints& joints, const Actuation& actuation,
+              double actuator_gain);
 
   // Writes f [velocities], then G [velocities, action] row-major, at the state of `data`. False when MuJoCo fails.
   bool Write(const mjData& data, double* out);
 
  private:
-  Differences(MujocoModel model, MujocoData own, const StateJoints& joints, const Actuation& actuation,
-              double actuator_gain);
   void Take(const mjData& data);                  // keeps the state
   void Play(std::vector<double>* reached);        // a control step of action_ from the kept state
   void Read(std::vector<double>* numbers) const;  // velocities or positions of q

@@ -166,15 +166,6 @@ constexpr double kStep = 1e-3;  // s
 
 }  // namespace
 
-absl::StatusOr<KnownColumns> KnownColumns::Make(MujocoModel model, std::vector<GeometryRow> rows,
-                                                const StateJoints& joints, bool second_order) {
-  MujocoData own;
-  if (!rows.empty()) {
-    ASSIGN_OR_RETURN(own, MakeMujocoData(*model));
-  }
-  return KnownColumns(std::move(model), std::move(own), std::move(rows), joints, second_order);
-}
-
 KnownColumns::KnownColumns(MujocoModel model, MujocoData own, std::vector<GeometryRow> rows, const StateJoints& joints,
                            bool second_order)
     : model_(std::move(model)),
@@ -196,7 +187,6 @@ KnownColumns::KnownColumns(MujocoModel model, MujocoData own, std::vector<Geomet
       second_(rows_.size()) {}
 
 bool KnownColumns::Write(const mjData& data, double dt, double* out) {
-  if (rows_.empty()) return true;
   std::copy_n(data.qpos, positions_.size(), positions_.begin());
   std::copy_n(data.mocap_pos, mocap_.size(), mocap_.begin());
   mju_copy(own_->mocap_quat, data.mocap_quat, 4 * model_->nmocap);

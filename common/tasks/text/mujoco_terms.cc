@@ -87,12 +87,6 @@ MujocoModel WithoutConstraints(const mjModel& model) {
   return MujocoModel(copy, [](const mjModel* m) { mj_deleteModel(const_cast<mjModel*>(m)); });
 }
 
-absl::StatusOr<Terms> Terms::Make(MujocoModel unconstrained, const StateJoints& joints, const Actuation& actuation,
-                                  const v1::ConstraintState& state) {
-  ASSIGN_OR_RETURN(MujocoData own, MakeMujocoData(*unconstrained));
-  return Terms(std::move(unconstrained), std::move(own), joints, actuation, state);
-}
-
 Terms::Terms(MujocoModel unconstrained, MujocoData own, const StateJoints& joints, const Actuation& actuation,
              const v1::ConstraintState& state)
     : unconstrained_(std::move(unconstrained)),

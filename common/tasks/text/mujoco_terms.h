@@ -44,8 +44,9 @@ MujocoModel WithoutConstraints(const mjModel& model);
 
 class Terms {
  public:
-  static absl::StatusOr<Terms> Make(MujocoModel unconstrained, const StateJoints& joints, const Actuation& actuation,
-                                    const v1::ConstraintState& state);
+  // own: of the model `unconstrained`.
+  Terms(MujocoModel unconstrained, MujocoData own, const StateJoints& joints, const Actuation& actuation,
+        const v1::ConstraintState& state);
 
   // Writes q to `out`, [layout.q].
   void WriteState(const mjModel& model, const mjData& data, double* out) const;
@@ -56,8 +57,6 @@ class Terms {
   bool Write(const mjModel& model, mjData* data, bool fresh, double* out);
 
  private:
-  Terms(MujocoModel unconstrained, MujocoData own, const StateJoints& joints, const Actuation& actuation,
-        const v1::ConstraintState& state);
   void Solve(mjData* data, double* out);
   void HoldServos(mjData* data);
 
