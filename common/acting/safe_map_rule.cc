@@ -13,7 +13,6 @@
 
 #include "common/acting/gaussian_policy.h"
 #include "common/acting/learned_constraint.h"
-#include "common/acting/map_gains.h"
 #include "common/acting/register_rule.h"
 #include "common/acting/rule_parts.h"
 #include "common/base/status.h"

@@ -1,6 +1,7 @@
 #include "common/tasks/text/mujoco_known_columns.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <set>
 #include <string>
 #include <utility>
@@ -105,17 +106,14 @@ absl::Status CheckKind(const v1::KnownConstraint& known, const std::string& fiel
   if (known.has_joint_position() + known.has_joint_velocity() + known.has_site() + known.has_distance() != 1) {
     return Wrong(field, "needs exactly one of joint_position, joint_velocity, site and distance");
   }
-  const auto only = [&](bool has, const char* part, bool allowed, const char* owner) -> absl::Status {
-    if (!has || allowed) return absl::OkStatus();
-    return Wrong(absl::StrCat(field, ".", part), absl::StrCat("is only for ", owner));
+  const auto only = [&](std::initializer_list<const char*> parts, bool allowed, const char* owner) {
+    return allowed ? absl::OkStatus() : RefuseFields(known, parts, field, absl::StrCat("is only for ", owner));
   };
-  RETURN_IF_ERROR(only(known.has_limit(), "limit", known.has_joint_velocity(), "joint_velocity"));
-  RETURN_IF_ERROR(only(known.has_share(), "share", known.has_joint_position() || known.has_joint_velocity(),
-                       "joint_position and joint_velocity"));
-  RETURN_IF_ERROR(only(known.has_share(), "share", !known.equality(), "inequalities"));
-  RETURN_IF_ERROR(only(known.has_margin(), "margin", !known.equality(), "inequalities"));
-  RETURN_IF_ERROR(
-      only(known.has_value(), "value", known.has_joint_position() && known.equality(), "joint_position with equality"));
+  const bool joints = known.has_joint_position() || known.has_joint_velocity();
+  RETURN_IF_ERROR(only({"limit"}, known.has_joint_velocity(), "joint_velocity"));
+  RETURN_IF_ERROR(only({"share"}, joints, "joint_position and joint_velocity"));
+  RETURN_IF_ERROR(only({"share", "margin"}, !known.equality(), "inequalities"));
+  RETURN_IF_ERROR(only({"value"}, known.has_joint_position() && known.equality(), "joint_position with equality"));
   if (known.equality() && known.has_joint_position() && !known.has_value()) {
     return Wrong(field + ".value", "must be set: the position that the equality keeps");
   }
@@ -128,10 +126,7 @@ absl::Status CheckKind(const v1::KnownConstraint& known, const std::string& fiel
                                                    " cannot be an equality; joint_position, half_space and distance "
                                                    "can"));
   }
-  RETURN_IF_ERROR(only(known.has_half_space(), "half_space", known.has_site(), "site"));
-  RETURN_IF_ERROR(only(known.has_sphere(), "sphere", known.has_site(), "site"));
-  RETURN_IF_ERROR(only(known.has_box(), "box", known.has_site(), "site"));
-  return only(known.has_relative_to(), "relative_to", known.has_site(), "site");
+  return only({"half_space", "sphere", "box", "relative_to"}, known.has_site(), "site");
 }
 
 }  // namespace

@@ -6,10 +6,10 @@
 
 #include "common/config/textproto.h"
 #include "common/tasks/mujoco.h"
+#include "common/tasks/text/model_files.h"
 #include "common/tasks/text/mujoco_compiled.h"
 #include "common/tasks/text/mujoco_copy.h"
 #include "common/tasks/text/mujoco_draft.h"
-#include "common/tasks/text/task_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/is_ok.h"
