@@ -18,11 +18,10 @@ struct Entries {
   Entries(const StateJoints& joints, int joint) {
     int positions = 0, velocities = 0;
     for (size_t i = 0; i < joints.joints.size(); ++i) {
-      const v1::ConstraintJoint::Kind kind = joints.kinds[i];
-      const bool free = kind == v1::ConstraintJoint::FREE, ball = kind == v1::ConstraintJoint::BALL;
-      if (joints.joints[i] == joint && !free && !ball) position = positions, velocity = velocities;
-      positions += free ? 7 : ball ? 4 : 1;
-      velocities += free ? 6 : ball ? 3 : 1;
+      const JointSize size(joints.kinds[i]);
+      if (joints.joints[i] == joint && !size.turns()) position = positions, velocity = velocities;
+      positions += size.positions;
+      velocities += size.velocities;
     }
     if (velocity >= 0) velocity += positions;
   }

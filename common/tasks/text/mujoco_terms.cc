@@ -59,8 +59,7 @@ absl::StatusOr<StateJoints> StateJoints::Make(const mjModel& model, const v1::Co
   if (made.joints.empty()) return Wrong("constraint_state.joint", "the model has no joint");
   for (const int joint : made.joints) {
     made.kinds.push_back(KindOf(model, joint));
-    const int count = made.kinds.back() == Kind::FREE ? 6 : made.kinds.back() == Kind::BALL ? 3 : 1;
-    for (int i = 0; i < count; ++i) made.dofs.push_back(model.jnt_dofadr[joint] + i);
+    for (int i = 0; i < JointSize(made.kinds.back()).velocities; ++i) made.dofs.push_back(model.jnt_dofadr[joint] + i);
   }
   return made;
 }
@@ -114,7 +113,7 @@ void Terms::WriteState(const mjModel& model, const mjData& data, double* out) co
     if (kind == Kind::WRAPPED) {
       *out++ = std::atan2(std::sin(*position), std::cos(*position));
     } else {
-      out = std::copy_n(position, kind == Kind::FREE ? 7 : kind == Kind::BALL ? 4 : 1, out);
+      out = std::copy_n(position, JointSize(kind).positions, out);
     }
   }
   if (positions_only_) return;
