@@ -35,7 +35,6 @@ class Actuation {
     double centre = 0, half = 0;  // control = centre + half * action
   };
   const std::vector<Channel>& channels() const { return channels_; }  // one for each number of the action
-  bool commands_accelerations() const { return accelerates_; }
   // Whether q has only positions: all actuators are servos.
   bool first_order() const { return first_order_; }
   // Whether f and G have closed forms: all actuators command velocities, positions or accelerations.
