@@ -15,7 +15,6 @@
 #include "common/tasks/task.h"
 #include "common/tasks/text/expression.h"
 #include "common/tasks/text/mujoco_compiled.h"
-#include "common/tasks/text/mujoco_differences.h"
 #include "common/tasks/text/mujoco_known_columns.h"
 #include "common/tasks/text/mujoco_terms.h"
 #include "common/tasks/text/observed.h"
