@@ -1,4 +1,4 @@
-#include "common/tasks/text/mujoco_copy.h"
+#include "common/tasks/text/mujoco_draft.h"
 
 #include <algorithm>
 #include <cmath>

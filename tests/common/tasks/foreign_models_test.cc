@@ -8,7 +8,6 @@
 #include "common/tasks/mujoco.h"
 #include "common/tasks/text/model_files.h"
 #include "common/tasks/text/mujoco_compiled.h"
-#include "common/tasks/text/mujoco_copy.h"
 #include "common/tasks/text/mujoco_draft.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
