@@ -14,20 +14,28 @@ constexpr double kPeriodTolerance = 1e-6;  // relative: a period is written with
 constexpr double kMostSubsteps = 1e9;
 constexpr double kFarBeyond = 10;  // times the largest limit of a joint: degrees instead of radians are 57 times
 
-absl::Status CheckRanges(const mjModel& model, const v1::Control& control) {
+// A range or mode of an actuator that the action does not have would do nothing.
+absl::Status CheckActs(const mjModel& model, const v1::Control& control, const std::string& glob,
+                       const std::string& field) {
+  ASSIGN_OR_RETURN(const std::vector<int> found, Match(model, mjOBJ_ACTUATOR, glob, field));
+  const auto& action = control.actuator();
+  for (const int id : found) {
+    const auto has = [&](const std::string& each) { return Matches(model, mjOBJ_ACTUATOR, each, id); };
+    if (action.empty() || std::any_of(action.begin(), action.end(), has)) return absl::OkStatus();
+  }
+  return Wrong(field, absl::StrCat("\"", glob, "\" is no part of the action (control.actuator)"));
+}
+
+absl::Status CheckSettings(const mjModel& model, const v1::Control& control) {
   for (int i = 0; i < control.range_size(); ++i) {
     const v1::ActuatorRange& range = control.range(i);
     const std::string at = absl::StrCat("control.range[", i, "]");
-    RETURN_IF_ERROR(Match(model, mjOBJ_ACTUATOR, range.actuator(), at + ".actuator").status());
     if (!(range.low() < range.high())) return Wrong(at + ".high", "must be above low");
+    RETURN_IF_ERROR(CheckActs(model, control, range.actuator(), at + ".actuator"));
   }
-  return absl::OkStatus();
-}
-
-absl::Status CheckModes(const mjModel& model, const v1::Control& control) {
   for (int i = 0; i < control.actuator_mode_size(); ++i) {
     const std::string at = absl::StrCat("control.actuator_mode[", i, "]");
-    RETURN_IF_ERROR(Match(model, mjOBJ_ACTUATOR, control.actuator_mode(i).actuator(), at + ".actuator").status());
+    RETURN_IF_ERROR(CheckActs(model, control, control.actuator_mode(i).actuator(), at + ".actuator"));
     if (control.mode() != "acceleration") continue;
     return Wrong(at, "acceleration control is for all actuators of the action; choose another control.mode");
   }
@@ -90,29 +98,14 @@ absl::StatusOr<Actuation> Actuation::Make(const mjModel& model, const v1::Contro
     return Wrong("control.mode",
                  "acceleration control needs another integrator than RK4 and refresh other than nothing");
   }
-  RETURN_IF_ERROR(CheckRanges(model, control));
-  RETURN_IF_ERROR(CheckModes(model, control));
+  RETURN_IF_ERROR(CheckSettings(model, control));
   for (int i = 0; i < control.actuator_size(); ++i) {
     RETURN_IF_ERROR(made.AddChannels(model, control, control.actuator(i), absl::StrCat("control.actuator[", i, "]")));
   }
   if (control.actuator_size() == 0) RETURN_IF_ERROR(made.AddChannels(model, control, "*", "control.actuator"));
-  for (int i = 0; i < control.range_size(); ++i) {
-    RETURN_IF_ERROR(made.CheckUsed(model, control.range(i).actuator(), absl::StrCat("control.range[", i, "]")));
-  }
-  for (int i = 0; i < control.actuator_mode_size(); ++i) {
-    RETURN_IF_ERROR(
-        made.CheckUsed(model, control.actuator_mode(i).actuator(), absl::StrCat("control.actuator_mode[", i, "]")));
-  }
   RETURN_IF_ERROR(made.SetForms(model));
   RETURN_IF_ERROR(made.SetPeriod(model, control));
   return made;
-}
-
-absl::Status Actuation::CheckUsed(const mjModel& model, const std::string& glob, const std::string& field) const {
-  for (const Channel& channel : channels_) {
-    if (Matches(model, mjOBJ_ACTUATOR, glob, channel.actuator)) return absl::OkStatus();
-  }
-  return Wrong(field + ".actuator", absl::StrCat("\"", glob, "\" is no part of the action (control.actuator)"));
 }
 
 absl::Status Actuation::SetPeriod(const mjModel& model, const v1::Control& control) {

@@ -68,8 +68,6 @@ class Actuation {
   absl::Status AddChannels(const mjModel& model, const v1::Control& control, const std::string& glob,
                            const std::string& field);
   absl::Status SetMode(const mjModel& model, const v1::Control& control, Channel* channel) const;
-  // A range or mode of an actuator that the action does not have would do nothing.
-  absl::Status CheckUsed(const mjModel& model, const std::string& glob, const std::string& field) const;
   absl::Status CheckServo(const mjModel& model, const Channel& channel) const;
   absl::Status SetForms(const mjModel& model);
   absl::Status SetPeriod(const mjModel& model, const v1::Control& control);
