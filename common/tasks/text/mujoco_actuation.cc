@@ -42,11 +42,6 @@ absl::Status CheckSettings(const mjModel& model, const v1::Control& control) {
   return absl::OkStatus();
 }
 
-bool IsPositionServo(const mjModel& model, int actuator) {
-  const mjtNum gain = model.actuator_gainprm[mjNGAIN * actuator];
-  return gain > 0 && HasLinearGain(model, actuator) && model.actuator_biasprm[mjNBIAS * actuator + 1] == -gain;
-}
-
 // A position servo's range in degrees would be far beyond the limits of its joint.
 absl::Status CheckTargets(const mjModel& model, int actuator, double low, double high) {
   const int joint = model.actuator_trnid[2 * actuator];
@@ -77,6 +72,11 @@ bool HasLinearGain(const mjModel& model, int actuator) {
   if (model.actuator_plugin[actuator] >= 0) return false;
 #endif
   return (gain == mjGAIN_FIXED || gain == mjGAIN_AFFINE) && (bias == mjBIAS_NONE || bias == mjBIAS_AFFINE);
+}
+
+bool IsPositionServo(const mjModel& model, int actuator) {
+  const mjtNum gain = model.actuator_gainprm[mjNGAIN * actuator];
+  return gain > 0 && HasLinearGain(model, actuator) && model.actuator_biasprm[mjNBIAS * actuator + 1] == -gain;
 }
 
 bool IsAffine(const mjModel& model, int actuator) {

@@ -369,8 +369,7 @@ class Draft {
       const mjtNum* const force = model_.actuator_forcerange + 2 * id;
       return {force[0] / gain, force[1] / gain, ", these give the limits of its force"};
     }
-    const bool position = HasLinearGain(model_, id) && model_.actuator_biasprm[mjNBIAS * id + 1] == -gain;
-    if (position && model_.actuator_trntype[id] == mjTRN_JOINT && joints_[target].limited) {
+    if (IsPositionServo(model_, id) && model_.actuator_trntype[id] == mjTRN_JOINT && joints_[target].limited) {
       const double gear = model_.actuator_gear[6 * id];
       const auto [low, high] = std::minmax({gear * joints_[target].low, gear * joints_[target].high});
       return {low, high, ", these are the limits of its joint"};
