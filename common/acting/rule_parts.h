@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -13,6 +14,8 @@
 #include "common/acting/register_rule.h"
 #include "common/acting/snapshot_form.h"
 #include "common/base/status.h"
+#include "common/safety/control_affine.h"
+#include "common/safety/known_rows.h"
 #include "common/safety/safe_map.h"
 #include "common/tasks/task.h"
 #include "common/transitions/row_schema.h"
@@ -80,6 +83,51 @@ inline double ActionDistance(int n, const float* a, const float* b) {
   for (int i = 0; i < n; ++i) square += (static_cast<double>(a[i]) - b[i]) * (static_cast<double>(a[i]) - b[i]);
   return std::sqrt(square);
 }
+
+// The task's control-affine model at the states of a batch. Not thread-safe.
+class ModelRows {
+ public:
+  ModelRows(const TaskModel& model, int max_batch)
+      : dynamics_(model.dynamics),
+        dims_(model.dynamics->dims()),
+        obs_(model.spec.obs_dim),
+        observations_(max_batch * obs_),
+        states_(max_batch * (dims_.q + dims_.x)),
+        f_(max_batch * dims_.q),
+        G_(max_batch * dims_.q * dims_.action),
+        x_dot_(max_batch * dims_.x),
+        rounded_(states_.size()) {}
+
+  const ControlAffineDims& dims() const { return dims_; }
+  // observations: [batch, obs_dim]. What the functions below return is valid until the next call.
+  void Evaluate(int batch, const float* observations) {
+    std::copy_n(observations, batch * obs_, observations_.data());
+    for (int r = 0; r < batch; ++r) {
+      double* const q = states_.data() + r * (dims_.q + dims_.x);
+      dynamics_->Evaluate(observations_.data() + r * obs_,
+                          {q, q + dims_.q, x_dot_.data() + r * dims_.x, f_.data() + r * dims_.q,
+                           G_.data() + r * dims_.q * dims_.action});
+    }
+    for (int i = 0; i < batch * (dims_.q + dims_.x); ++i) rounded_[i] = static_cast<float>(states_[i]);
+  }
+  KnownRowsInput Row(int r) const {
+    const double* const q = states_.data() + r * (dims_.q + dims_.x);
+    return {q,
+            q + dims_.q,
+            f_.data() + r * dims_.q,
+            G_.data() + r * dims_.q * dims_.action,
+            x_dot_.data() + r * dims_.x,
+            observations_.data() + r * obs_};
+  }
+  const float* states() const { return rounded_.data(); }  // [batch, q + x], rounded
+
+ private:
+  std::shared_ptr<const ControlAffine> dynamics_;
+  ControlAffineDims dims_;
+  int obs_ = 0;
+  std::vector<double> observations_, states_, f_, G_, x_dot_;
+  std::vector<float> rounded_;
+};
 
 // Filters one action in float64 and rounds the result. Not thread-safe.
 class RowFilter {
