@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/acting/gaussian_policy.h"
+#include "common/acting/map_parts.h"
 #include "common/acting/register_rule.h"
 #include "common/acting/rule_parts.h"
 #include "common/safety/known_rows.h"

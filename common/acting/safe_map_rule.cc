@@ -13,6 +13,7 @@
 
 #include "common/acting/gaussian_policy.h"
 #include "common/acting/learned_constraint.h"
+#include "common/acting/map_parts.h"
 #include "common/acting/register_rule.h"
 #include "common/acting/rule_parts.h"
 #include "common/base/status.h"
