@@ -2,8 +2,6 @@
 // the policy by the task's known constraints. atacom_fi makes them forward invariant, atacom_nfi uses them unchanged.
 //   a = AnalyticMap(s) u in float64, rounded to float32, not rescaled; u is stored, a executed (column
 //   executed_action).
-#include <algorithm>
-#include <memory>
 #include <vector>
 
 #include "absl/strings/str_cat.h"

@@ -4,7 +4,6 @@
 //   executed: the solution in float64, rounded to float32, also in evaluation. u is stored as the action, the solution
 //   in column executed_action.
 #include <algorithm>
-#include <memory>
 #include <vector>
 
 #include "absl/strings/str_cat.h"

@@ -1,6 +1,5 @@
 #include "common/tasks/text/model_files.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <optional>

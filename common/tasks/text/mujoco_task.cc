@@ -13,7 +13,6 @@
 #include "common/base/status.h"
 #include "common/tasks/mujoco.h"
 #include "common/tasks/task.h"
-#include "common/tasks/text/expression.h"
 #include "common/tasks/text/mujoco_compiled.h"
 #include "common/tasks/text/mujoco_known_columns.h"
 #include "common/tasks/text/mujoco_terms.h"
