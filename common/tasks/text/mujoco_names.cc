@@ -132,7 +132,8 @@ bool MatchesGlob(const std::string& glob, const std::string& name) {
 }
 
 bool Matches(const mjModel& model, mjtObj type, const std::string& glob, int id) {
-  if (const int exact = mj_name2id(&model, type, glob.c_str()); exact >= 0) return id == exact;
+  const int exact = glob.empty() ? -1 : mj_name2id(&model, type, glob.c_str());
+  if (exact >= 0) return id == exact;
   const char* const name = mj_id2name(&model, type, id);
   return name != nullptr && *name != '\0' && MatchesFrom(glob.c_str(), name);
 }
