@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import collections.abc
 import html
 import json
 import os
@@ -193,6 +194,14 @@ class Sweep(Command):
         return [] if self.folder is None else sweep_runs(self.folder)
 
 
+def _plain(value: Any) -> Any:
+    """A value of Python's own types: a list for every sequence, set or array."""
+    if hasattr(value, "tolist"):  # of NumPy
+        return value.tolist()
+    several = isinstance(value, collections.abc.Iterable) and not isinstance(value, (str, bytes, os.PathLike, Mapping))
+    return [_plain(one) for one in value] if several else value
+
+
 def _words(verb: str, what: str | os.PathLike[str] | None, run_dir: str | os.PathLike[str] | None, settings: Mapping[str, Any] | None,
            flags: Mapping[str, Any]) -> list[str]:
     words = [str(_files.program("datacom")), verb]
@@ -201,14 +210,17 @@ def _words(verb: str, what: str | os.PathLike[str] | None, run_dir: str | os.Pat
     if run_dir is not None:
         words += ["--run-dir", os.fspath(run_dir)]
     for name, value in (settings or {}).items():
-        text = str(value).lower() if isinstance(value, bool) else str(list(value)) if isinstance(value, tuple) else str(value)
-        words += ["--set", f"{name}={text}"]
+        value = _plain(value)
+        words += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
     for name, value in flags.items():
+        value = _plain(value)
         if value is None or value is False:
             continue
+        if value == []:
+            raise ValueError(f"{name} is empty")
         words.append("--" + name.replace("_", "-"))
         if value is not True:
-            words.append(",".join(str(one) for one in value) if isinstance(value, (list, tuple, range)) else str(value))
+            words.append(",".join(map(str, value)) if isinstance(value, list) else str(value))
     return [*words, "--json"]
 
 

@@ -21,7 +21,7 @@ from typing import Any, Iterable, Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from datacom import _native
+from datacom import _files, _native
 from datacom.envs import _task_name, _text, make
 from datacom.runs import PathLike, Run, Transitions, parse_textproto
 
@@ -152,5 +152,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    _files.command(main)
 # SPDX-License-Identifier: Apache-2.0

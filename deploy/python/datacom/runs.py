@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 PathLike = Union[str, "os.PathLike[str]"]
 _BLOCK = 64  # rows of a block of the ring (docs/formats.md 3)
 _FIRST_BLOCK, _CURSOR = 4096, 320
-_TOKEN = re.compile(r'\s*(?:#[^\n]*\n\s*)*("(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|[\w.+\-/]+|\[[\w./]+\](?=\s*\{)|[{}:\[\],;<>])')
+_SKIPPED = re.compile(r"(?:\s|#[^\n]*)*")
+_TOKEN = re.compile(r'("(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|[\w.+\-/]+|\[[\w./]+\](?=\s*\{)|[{}:\[\],;<>])')
 
 
 class InterquartileMean(NamedTuple):
@@ -58,11 +59,9 @@ def _value(token: str) -> Any:
 def parse_textproto(text: str) -> dict[str, Any]:
     """Text format of Protocol Buffers as dictionaries; a field that occurs several times is a list. Raises ValueError, with the place."""
     tokens, at = [], 0
-    while text[at:].strip():
+    while (at := _SKIPPED.match(text, at).end()) < len(text):  # type: ignore[union-attr]  # it matches everywhere
         match = _TOKEN.match(text, at)
         if match is None:
-            if re.fullmatch(r"(\s*#[^\n]*)*\s*", text[at:]):
-                break
             raise ValueError(f"no text format at character {at}: {text[at:at + 40]!r}")
         tokens.append(match.group(1))
         at = match.end()

@@ -93,6 +93,7 @@ def test_text_format_is_read_with_comments_lists_and_extensions():
     assert parse_textproto(text) == {
         "name": "its", "run": {"steps": 3}, "members": [{"seed": 1}, {"seed": 2, "hyper": {"lr": 1e-3}}], "widths": [64, 32], "flag": True,
         "mode": "OPEN", "[datacom.v1.text_task]": {"model": 'a"b\n'}}
+    assert parse_textproto("a: 1 # one\n# two") == {"a": 1} and parse_textproto("  # only\n") == {}
     for broken in ("a {", "a: ", "a: ?"):
         with pytest.raises(ValueError):
             parse_textproto(broken)

@@ -125,4 +125,9 @@ def test_a_task_that_only_the_experiment_holds_has_unbounded_spaces(tmp_path, mo
     run.task = "arm"
     dataset = datacom_minari.write(run, "test/arm-v0")
     assert dataset.observation_space.shape == (7,) and not dataset.observation_space.is_bounded() and dataset.action_space.shape == (2,)
+
+
+def test_a_run_that_has_not_begun_is_waited_for(tmp_path):
+    (tmp_path / "experiment.textproto").write_text('name: "a" task: "cartpole" algorithm: "sac" run { env_steps: 5 } members { seed: 1 }\n')
+    assert watch.watch(datacom.Run(tmp_path), print, seconds=0, once=True) == 0
 # SPDX-License-Identifier: Apache-2.0
