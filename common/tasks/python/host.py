@@ -87,7 +87,11 @@ def stating(environment, name):
     """The first layer that has an attribute, and its value; the environment and None if there is none."""
     for layer in layers(environment):
         if name in getattr(layer, "__dict__", {}) or hasattr(type(layer), name):
-            if (value := getattr(layer, name)) is not None:
+            try:
+                value = getattr(layer, name)
+            except Exception:  # a property that cannot be read, as one that a class leaves to others, states nothing
+                continue
+            if value is not None:
                 return layer, value
     return environment, None
 

@@ -231,6 +231,12 @@ def test_an_attribute_env_that_wraps_nothing_or_the_environment_itself_does_no_h
         assert facts["control_dt"] == 0.1
 
 
+@pytest.mark.parametrize("name", ["dynamics", "dt", "horizon", "observation_names", "spec", "metadata"])
+def test_a_property_that_cannot_be_read_states_nothing(host, name):
+    facts, _ = serving(host(f"    @property\n    def {name}(self):\n        raise NotImplementedError\n"))
+    assert (facts["horizon"], facts["control_dt"], facts["q"]) == (100, 0.1, 0)
+
+
 CONTROLLED = """
     def dynamics(self, observation):
         return {"q": observation, "f": [0.0], "G": [[1.0]]}
