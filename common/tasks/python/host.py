@@ -59,6 +59,8 @@ def load(name):
     module, _, attribute = name.partition(":")
     if not attribute:
         raise Refused(f'"{name}" is not MODULE:CALLABLE')
+    if module.endswith(".py") and os.path.isfile(module):
+        raise Refused(f"{module} is a file: run the command in its folder, or set PYTHONPATH, and name {pathlib.Path(module).stem}:{attribute}")
     try:
         found = importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -224,8 +226,11 @@ def dictionary(info):
 class Environment:
     """One environment. Its methods return what a slot holds."""
 
+    opened = []  # and not closed
+
     def __init__(self, make):
         self.env = make()
+        self.opened.append(self)
         for name in ("reset", "step", "action_space", "observation_space"):
             if not hasattr(self.env, name):
                 raise Refused(f"the environment, a {type(self.env).__name__}, has no {name}")
@@ -264,6 +269,7 @@ class Environment:
                 flag(truncated, "truncated"), success(info), info)
 
     def close(self):
+        self.opened.remove(self)
         try:
             if hasattr(self.env, "close"):
                 self.env.close()
@@ -324,10 +330,6 @@ class Host:
             for (slot,) in struct.iter_unpack("=I", message):
                 self.run(slot)
             connection.send(b"k")
-
-    def close(self):
-        for environment in self.environments.values():
-            environment.close()
 
 
 def time_limit(env):
@@ -556,7 +558,6 @@ def main():
     connection.set_inheritable(False)
     os.register_at_fork(after_in_child=connection.close)  # or the peer would not see the end of this process
     threading.Thread(target=end_with, args=(connection,), daemon=True).start()
-    host = None
 
     def answer(kind, text):
         connection.send(kind + text.encode(errors="replace")[:LONGEST_ANSWER // 10])
@@ -568,8 +569,7 @@ def main():
         connection.send(b"k" + as_text(told))
         if rest:
             memory, slots, observation, action, q, x = map(int, rest[:6])
-            host = Host(name, named, memory, slots, observation, action, q, x, rest[6:])
-            host.serve(connection)
+            Host(name, named, memory, slots, observation, action, q, x, rest[6:]).serve(connection)
     except Refused as error:
         answer(b"r", f"{name}: {error}")
         return 2
@@ -580,8 +580,8 @@ def main():
         answer(b"f", f"{name} raised {type(error).__name__}: {error} ({last_frame(error)})")
         return 1
     finally:
-        if host is not None:
-            host.close()
+        for environment in list(Environment.opened):
+            environment.close()
     return 0
 
 

@@ -319,6 +319,22 @@ def test_the_process_tells_why_it_ends(host, traits, said):
     assert answer.startswith(said) and code == 1
 
 
+@pytest.mark.parametrize("traits, kind", [(STEPS.format("reward = None"), b"r"), (STEPS.format("raise RuntimeError('broken')"), b"f"), ("", b"k")])
+def test_both_environments_of_the_first_look_are_closed_whatever_it_finds(host, traits, kind):
+    answer, _ = answer_of(traits + """
+    def close(self):
+        with open("closed", "a") as file:
+            file.write("c")
+""")
+    assert answer[:1] == kind and Path("closed").read_text() == "cc"
+
+
+def test_a_file_is_refused_with_the_module_to_name(host):
+    module = host("")
+    with pytest.raises(module.Refused, match="contact_env.py is a file: .* and name contact_env:make"):
+        module.load("contact_env.py:make")
+
+
 def test_an_environment_does_not_see_the_arguments_of_the_process(host):
     answer, code = answer_of("import argparse\nargparse.ArgumentParser().parse_args()\n")
     assert answer.startswith(b'kenvironment: "contact_env:make"\n') and code == 0
