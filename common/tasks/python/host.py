@@ -133,7 +133,7 @@ def scalar(value, what):
 
 def flag(value, what):
     """Whether a truth value is true; None is not."""
-    return value is not None and scalar(value, what) != 0
+    return bool(value) if isinstance(value, (bool, np.bool_, type(None))) else scalar(value, what) != 0
 
 
 def check_finite(values, what):
