@@ -42,9 +42,14 @@ def write(file: str, content: bytes) -> None:
         temporary = place + ".tmp"
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
-        with open(temporary, "xb") as stream:  # "x": a link that somebody puts there meanwhile is not followed
-            stream.write(content)
-        os.replace(temporary, place)
+        try:
+            with open(temporary, "xb") as stream:  # "x": a link that somebody puts there meanwhile is not followed
+                stream.write(content)
+            os.replace(temporary, place)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
 
 
 def command(main: Callable[[], None]) -> None:
