@@ -557,6 +557,7 @@ def main():
     connection = socket.socket(fileno=int(descriptor))
     connection.set_inheritable(False)
     os.register_at_fork(after_in_child=connection.close)  # or the peer would not see the end of this process
+    os.register_at_fork(after_in_child=Environment.opened.clear)  # they are this process's
     threading.Thread(target=end_with, args=(connection,), daemon=True).start()
 
     def answer(kind, text):
@@ -576,6 +577,8 @@ def main():
     except (BrokenPipeError, ConnectionResetError):
         return 1
     except BaseException as error:  # SystemExit, too
+        if connection.fileno() < 0:  # a process that the environment has forked ends
+            raise
         traceback.print_exc()
         answer(b"f", f"{name} raised {type(error).__name__}: {error} ({last_frame(error)})")
         return 1

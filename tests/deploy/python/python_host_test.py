@@ -329,6 +329,22 @@ def test_both_environments_of_the_first_look_are_closed_whatever_it_finds(host, 
     assert answer[:1] == kind and Path("closed").read_text() == "cc"
 
 
+def test_a_process_that_an_environment_forks_ends_for_itself(host):
+    answer, code = answer_of("""
+    def __init__(self):
+        import os, sys
+        child = os.fork()
+        if child == 0:
+            sys.exit(7)
+        assert os.WEXITSTATUS(os.waitpid(child, 0)[1]) == 7
+
+    def close(self):
+        with open("closed", "a") as file:
+            file.write("c")
+""")
+    assert (answer[:1], code, Path("closed").read_text()) == (b"k", 0, "cc")
+
+
 def test_a_file_is_refused_with_the_module_to_name(host):
     module = host("")
     with pytest.raises(module.Refused, match="contact_env.py is a file: .* and name contact_env:make"):
