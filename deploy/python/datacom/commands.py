@@ -7,11 +7,13 @@ import collections.abc
 import html
 import json
 import os
+import queue
 import subprocess
 import sys
+import threading
 import weakref
 from pathlib import Path
-from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, TypeVar
+from typing import IO, Any, Callable, Iterable, Iterator, Mapping, NamedTuple, TypeVar
 
 from datacom import _files
 from datacom.runs import Run
@@ -76,7 +78,15 @@ def _end(process: subprocess.Popen[str]) -> None:
     """Ends a command that nobody reads any more, after it has saved everything."""
     if process.poll() is None:
         process.terminate()
-        process.communicate()
+        process.wait()
+
+
+def _read(stream: IO[str], lines: queue.SimpleQueue[str]) -> None:
+    """Takes every line of a command as it comes, at last an empty one: a full pipe would stop the command until somebody reads."""
+    with stream:
+        for line in stream:
+            lines.put(line)
+    lines.put("")
 
 
 class Command:
@@ -96,7 +106,8 @@ class Command:
                                          errors="replace", start_new_session=True,
                                          env={"DATACOM_PROGRESS_SECONDS": "1", "DATACOM_PYTHON": sys.executable, **os.environ})
         assert self._process.stdout is not None
-        self._stdout = self._process.stdout
+        self._said: queue.SimpleQueue[str] = queue.SimpleQueue()
+        threading.Thread(target=_read, args=(self._process.stdout, self._said), daemon=True).start()
         weakref.finalize(self, _end, self._process)
 
     def __enter__(self: _Self) -> _Self:
@@ -108,7 +119,10 @@ class Command:
 
     def _line(self) -> str:
         """The next line; empty at the end, also when all has been read before."""
-        return "" if self._stdout.closed else self._stdout.readline()
+        line = self._said.get()
+        if not line:
+            self._said.put("")
+        return line
 
     def _lines(self) -> Iterator[dict[str, Any]]:
         """What the command says, an object a line; what is none, an error, is only kept."""
@@ -128,7 +142,6 @@ class Command:
                 self.folder = Path(said["run"])
             yield said
         code = self._process.wait()
-        self._stdout.close()
         self.drained = code == _DRAINED
         if code not in (0, _DRAINED):
             raise CommandFailed(code, self._words, self._tail)

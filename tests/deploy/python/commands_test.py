@@ -140,6 +140,16 @@ def test_a_command_that_has_ended_may_be_waited_for_and_drained_again(fake):
     assert [run.path for run in datacom.sweep("ends", run_dir=fake / "sweep").wait()] == [fake / "sweep"]
 
 
+def test_a_command_that_nobody_reads_does_not_stop(tmp_path):
+    says = """import json
+for step in range(300):
+    print(json.dumps({"done": step / 300, "env_steps": step, "steps_per_second": 1, "updates_per_second": 1, "members": [], "more": "x" * 1000}))
+"""
+    training = commands.Training([sys.executable, "-c", says], tmp_path)
+    assert training._process.wait(timeout=600) == 0  # 300 kB are more than a pipe holds
+    assert [progress.env_steps for progress in training] == list(range(300))
+
+
 def test_a_loop_ends_where_its_command_is_drained(fake):
     training = datacom.train("waits", run_dir=fake / "run")
     for _ in training:
