@@ -242,7 +242,8 @@ def _dynamics(env: Any) -> Callable[[Any], Any] | None:
     (common/tasks/python/host.py)."""
     found = None
     while found is None and env is not None:
-        found, env = getattr(env, "dynamics", None), getattr(env, "env", None)
+        found, inner = getattr(env, "dynamics", None), getattr(env, "env", None)
+        env = None if inner is env else inner
     try:
         taken = list(inspect.signature(found).parameters.values()) if callable(found) else []
     except (TypeError, ValueError):  # of a function that is not written in Python
@@ -257,6 +258,8 @@ class EnvPolicy:
     def __init__(self, policy: Policy, env: Any) -> None:
         self.policy = policy
         space = env.action_space
+        if not hasattr(space, "low"):
+            raise ValueError(f"the environment's action space, {space}, is no Box")
         self._low, self._high = (np.asarray(side, np.float64).ravel() for side in (space.low, space.high))
         if self._low.size != policy.action_dim:
             raise ValueError(f"the environment has {self._low.size} actions, the policy {policy.action_dim}")

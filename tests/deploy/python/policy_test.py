@@ -254,6 +254,16 @@ def test_the_model_is_the_function_of_one_observation_also_within_wrappers(dynam
     assert datacom.EnvPolicy(policy, env)._dynamics is (dynamics if is_model else None)
 
 
+def test_an_environment_that_wraps_itself_or_has_no_box_is_no_trap():
+    policy = SimpleNamespace(seen_dim=2, action_dim=1, observation_names=["place", "speed", *MODEL_NAMES], action_names=["push"])
+    env = SimpleNamespace(action_space=SimpleNamespace(low=np.full(1, -1.0), high=np.full(1, 1.0)), observation_space=SimpleNamespace(shape=(2,)))
+    env.env = env
+    assert datacom.EnvPolicy(policy, env)._dynamics is None
+    env.action_space = "Discrete(3)"
+    with pytest.raises(ValueError, match=r"action space, Discrete\(3\), is no Box"):
+        datacom.EnvPolicy(policy, env)
+
+
 @pytest.mark.parametrize("observations", [1, 3])
 def test_an_environment_of_other_observations_is_not_bound(observations):
     with pytest.raises(ValueError, match=f"has observations of {observations} numbers, the policy sees 2"):
