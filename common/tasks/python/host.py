@@ -114,7 +114,11 @@ def numbers_of(value, what):
 
 
 def flat(value, size, what):
-    numbers = numbers_of(value, what)
+    """As many numbers, perhaps in the memory of the value."""
+    try:
+        numbers = np.asarray(value, np.float64).ravel()
+    except (TypeError, ValueError, RuntimeError):
+        numbers = numbers_of(value, what)  # says why
     if numbers.size != size:
         raise Refused(f"{what} has {numbers.size} numbers, not {size}")
     return numbers
