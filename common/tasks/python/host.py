@@ -158,12 +158,12 @@ def takes_one(function):
         one.kind != one.KEYWORD_ONLY or one.default is not one.empty for one in taken)
 
 
-def changes(environment, inner):
-    """A layer outside of `inner` that takes other actions or gives other observations than it; None if there is none."""
+def changes(environment, inner, spaces):
+    """The innermost layer outside of `inner` that takes other actions or gives other observations than it; None if there is none."""
     outside = layers(environment)[:layers(environment).index(inner)]
-    for space, kind in (("action_space", "ActionWrapper"), ("observation_space", "ObservationWrapper")):
+    for space, kind in spaces.items():
         own = getattr(inner, space, None)
-        for layer in outside if hasattr(own, "low") else []:  # what is no Box gets the flat observation
+        for layer in reversed(outside) if hasattr(own, "low") else []:  # what is no Box gets the flat observation
             if kind in {one.__name__ for one in type(layer).__mro__} or getattr(layer, space, own) != own:
                 return layer
     return None
@@ -175,8 +175,12 @@ class Terms:
     def __init__(self, environment):
         layer, found = stating(environment, "dynamics")
         self._evaluate, self._lack = None, "it states none"
+        # What makes the infos, at the outermost.
+        self._own = next((one for one in layers(environment) if type(one).__module__.partition(".")[0] not in ("gymnasium", "gym")), environment)
+        self._rescaling = changes(environment, self._own, {"action_space": "ActionWrapper"})
         if callable(found) and takes_one(found):
-            if (wrapper := changes(environment, layer)) is None:
+            wrapper = changes(environment, layer, {"action_space": "ActionWrapper", "observation_space": "ObservationWrapper"})
+            if wrapper is None:
                 self._evaluate = found
             else:
                 self._lack = (f"its dynamics is that of {type(layer).__name__}, whose actions or observations {type(wrapper).__name__} changes, "
@@ -189,6 +193,9 @@ class Terms:
         given = info.get("dynamics") if self._evaluate is None else self._evaluate(observation)
         if given is None:
             return None
+        if self._evaluate is None and self._rescaling is not None:
+            raise Refused(f'info["dynamics"] is that of {type(self._own).__name__}, whose actions {type(self._rescaling).__name__} changes: put it into the '
+                          f"info outside of that; {OR_NONE}")
         get = given.get if hasattr(given, "get") else lambda name, default=None: getattr(given, name, default)
         terms = {}
         for name in ("q", "x", "x_dot", "f", "G"):

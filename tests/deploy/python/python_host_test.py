@@ -258,6 +258,25 @@ def make():
     assert q or facts["without_model"].startswith("its dynamics is that of make, whose actions or observations ")
 
 
+@pytest.mark.parametrize("outer, refused", [("Scaled(Plain())", True), ("gymnasium.wrappers.TimeLimit(Scaled(Plain()), 100)", True), ("Plain()", False),
+                                            ("Own(Scaled(Plain()))", False), ("gymnasium.wrappers.TimeLimit(Own(Plain()), 100)", False)])
+def test_a_model_in_an_info_belongs_to_the_actions_that_the_environment_takes(host, outer, refused):
+    model = "info['dynamics'] = {'q': [0], 'f': [0], 'G': [1]}"
+    module = host(RESETS.format(model) + STEPS.format(model) + f"""
+Plain, Scaled = make, lambda env: gymnasium.wrappers.RescaleAction(env, np.float32(-2), np.float32(2))
+
+class Own(gymnasium.Wrapper):
+    pass
+
+def make():
+    return {outer}
+""")
+    if refused:
+        with pytest.raises(module.Refused, match="is that of make, whose actions RescaleAction changes: put it into the info outside of that; or train"):
+            module.facts("contact_env:make", True)
+    assert module.facts("contact_env:make", not refused)[0]["q"] == (not refused)
+
+
 def test_a_flattened_dictionary_keeps_its_model(host):
     facts, _ = host(CONTROLLED + RESETS.format("observation = {'x': observation}") + STEPS.format("observation = {'x': observation}") + """
     observation_space = gymnasium.spaces.Dict({"x": gymnasium.spaces.Box(-np.inf, np.inf, (1,), np.float32)})
