@@ -208,9 +208,11 @@ class Sweep(Command):
 
 
 def _plain(value: Any) -> Any:
-    """A value of Python's own types: a list for every sequence, set or array."""
+    """A value of Python's own types: a list for every sequence, set or array; a whole number such as 1e6 as an int."""
     if hasattr(value, "tolist"):  # of NumPy
-        return value.tolist()
+        value = value.tolist()
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1 << 53:
+        return int(value)
     several = isinstance(value, collections.abc.Iterable) and not isinstance(value, (str, bytes, os.PathLike, Mapping))
     return [_plain(one) for one in value] if several else value
 

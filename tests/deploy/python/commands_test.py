@@ -191,8 +191,8 @@ def test_a_sweep_makes_its_runs(tmp_path):
 
 @pytest.mark.parametrize("seeds", [[3, 5], (3, 5), {3: 0, 5: 0}.keys(), np.array([3, 5]), (seed for seed in (3, 5)), [np.int64(3), np.int64(5)]])
 def test_seeds_may_be_any_numbers(seeds):
-    words = commands._words("train", None, None, {}, {"seeds": seeds, "lockstep": np.bool_(False), "steps": np.int64(7)})
-    assert words[2:] == ["--seeds", "3,5", "--steps", "7", "--json"]
+    words = commands._words("train", None, None, {}, {"seeds": seeds, "lockstep": np.bool_(False), "steps": 1e6, "envs": np.int64(7)})
+    assert words[2:] == ["--seeds", "3,5", "--steps", "1000000", "--envs", "7", "--json"]
 
 
 def test_no_seeds_are_refused():
@@ -200,7 +200,7 @@ def test_no_seeds_are_refused():
         datacom.train("cartpole/datacom", seeds=[])
 
 
-@pytest.mark.parametrize("value, text", [(True, "true"), (np.bool_(False), "false"), (np.float64(0.5), "0.5"), ((64, 32), "[64, 32]"), (range(2), "[0, 1]"),
+@pytest.mark.parametrize("value, text", [(True, "true"), (np.bool_(False), "false"), (np.float64(0.5), "0.5"), (2e5, "200000"), (1e300, "1e+300"), ((64, 32), "[64, 32]"), (range(2), "[0, 1]"),
                                          ([np.int64(64)], "[64]"), (np.array([64, 32]), "[64, 32]"), ("ADAM", "ADAM"), (["a"], "['a']")])
 def test_a_setting_may_come_from_numpy(value, text):
     assert commands._words("train", None, None, {"a.b": value}, {})[2:] == ["--set", f"a.b={text}", "--json"]
