@@ -245,6 +245,12 @@ class Environment:
         for name in ("reset", "step", "action_space", "observation_space"):
             if not hasattr(self.env, name):
                 raise Refused(f"the environment, a {type(self.env).__name__}, has no {name}")
+        try:
+            inspect.signature(self.env.reset).bind(seed=0)
+        except TypeError as error:
+            raise Refused(f"reset cannot be called as Gymnasium does, reset(seed=0): {error}") from None
+        except ValueError:  # its signature is not known
+            pass
         self.terms = Terms(self.env)
         self.action_type = getattr(self.env.action_space, "dtype", None) or np.float32
         self.action_shape = getattr(self.env.action_space, "shape", None) or ()

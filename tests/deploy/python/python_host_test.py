@@ -164,6 +164,7 @@ STEPS = """
     (STEPS.format("info = [('cost', 1.0)]"), "its info is a list, no dictionary"),
     ("    def step(self, action):\n        return np.zeros(5)\n", "step returns a ndarray, not 5 values"),
     ("    def step(self, action):\n        pass\n", "step returns a NoneType, not 5 values"),
+    ("    def reset(self):\n        return np.zeros(1)\n", r"reset cannot be called as Gymnasium does, reset\(seed=0\): got an unexpected keyword"),
     (RESETS.format("observation = ['0']"), "its observation is a list, no array of numbers: it has the type <U1"),
     (RESETS.format("observation = observation + 1j"), "its observation is a ndarray, no array of numbers: it has the type complex"),
     (RESETS.format("observation = np.full(1, 1e30)"), r"its observation after reset\(seed=0\) is not finite or above 1e.18: number 0 is 1e.30"),
