@@ -166,7 +166,7 @@ absl::StatusOr<std::unique_ptr<const Ring>> Ring::OpenFile(Options options, absl
 
 bool Ring::HasContent(const std::string& path) {
   const absl::StatusOr<OpenedFile> file = OpenedFile::Open(path);
-  if (!file.ok()) return false;  // or the error of Open
+  if (!file.ok()) return !absl::IsNotFound(file.status());
   const std::string start = file->Read(0, kRingHeaderBytes).value_or("");
   return start.find_first_not_of('\0') != std::string::npos;
 }

@@ -55,7 +55,8 @@ class Ring {
     return OpenFile(options, &Ring::LoadNumbers);
   }
 
-  // Whether the file exists and holds more than zeros at its start: Open does not make a new ring there.
+  // Whether the file exists and holds more than zeros at its start: Open does not make a new ring there. True also for
+  // what cannot be opened, whose error Open returns.
   static bool HasContent(const std::string& path);
 
   uint64_t cursor() const { return cursor_; }  // records committed since the start of the run

@@ -122,7 +122,19 @@ TEST(StoreTest, APipeInThePlaceOfAFileIsRefused) {
     EXPECT_THAT(std::string(status.message()), HasSubstr(path + " is not a regular file"));
   }
   EXPECT_TRUE(std::filesystem::exists(path));
+}
+
+TEST(StoreTest, ARingThatCannotBeOpenedIsNotCalledLost) {
+  TemporaryFolder folder;
+  ManualClock clock;
+  MustOpen(SmallOptions(1), folder.path(), &clock).reset();
+  const std::string path = folder.path() + "/member_0.rows";
+  std::filesystem::remove(path);
   EXPECT_FALSE(Ring::HasContent(path));
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_TRUE(Ring::HasContent(path));
+  const absl::Status status = Store::Open(SmallSchema(), StoreOptions(SmallOptions(1), folder.path(), &clock)).status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr(path + " is not a regular file"));
 }
 
 TEST(StoreTest, ARunWhoseRingsHaveNoChecksumYetCanStart) {

@@ -51,7 +51,8 @@ std::map<uint32_t, std::string> SessionFiles::Actors() const {
 void SessionFiles::CheckSessions(const v1::ReplaySessions& sessions) {
   run_->CheckRunId(kSessionsFile, sessions.run_id());
   for (const uint32_t session : replay::SessionTable::Invalid(sessions, run_->members())) {
-    run_->report->Damage(kSessionsFile, absl::StrCat("session ", session, ": its number, slot or members are invalid"));
+    run_->report->Damage(kSessionsFile,
+                         absl::StrCat("session ", session, ": its number, slot, environments or members are invalid"));
   }
   for (const v1::ReplaySession& session : sessions.living()) {
     if (sessions.actors().contains(session.session())) continue;
