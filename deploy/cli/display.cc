@@ -1,7 +1,5 @@
 #include "deploy/cli/display.h"
 
-#include <unistd.h>
-
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -37,7 +35,7 @@ Display::Display(std::string title, const TrainOptions& options, bool learns_del
     : title_(std::move(title)),
       quiet_(options.quiet),
       json_(options.json),
-      terminal_(!json_ && ::isatty(STDOUT_FILENO) == 1),
+      terminal_(!json_ && IsLiveTerminal()),
       learns_delta_(learns_delta),
       period_(terminal_ ? kTableSeconds : LinePeriod()),
       updates_(&clock_, kRateWindowSeconds) {}

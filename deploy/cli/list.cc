@@ -16,6 +16,7 @@
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
+#include "common/records/message_json.h"
 #include "common/tasks/task.h"
 #include "deploy/cli/sweep.h"
 #include "deploy/cli/verbs.h"
@@ -95,7 +96,7 @@ absl::Status ListJson(const std::string& kind) {
       one["first_choice"] = IsFirstChoice(one["name"].get<std::string>());
     }
   }
-  std::printf("%s\n", lists.dump(1).c_str());
+  std::printf("%s\n", JsonText(lists, 1).c_str());
   return absl::OkStatus();
 }
 

@@ -8,13 +8,14 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "common/base/files.h"
+#include "common/base/flag_checks.h"
 #include "common/base/shared_files.h"
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
-#include "common/base/whole_number.h"
-#include "common/rpc/address.h"
 #include "deploy/cli/sweep.h"
 #include "deploy/cli/verbs.h"
 
@@ -52,8 +53,15 @@ absl::StatusOr<std::string> Configuration(const MonitorOptions& options) {
   std::string files;
   for (const std::string& folder : options.folders) {
     ASSIGN_OR_RETURN(const std::vector<std::string> runs, RunsOfFolder(folder));
-    for (const std::string& run : runs)
-      absl::StrAppend(&files, "          - ", Quoted(AbsolutePath(run) + "/targets.json"), "\n");
+    for (const std::string& run : runs) {
+      RETURN_IF_ERROR(CheckFolderName("folder", run));
+      const std::string path = AbsolutePath(run);
+      if (absl::StrContains(path, "*")) {
+        return absl::InvalidArgumentError(absl::StrCat(path, ": Prometheus takes * in a folder's name for a pattern"));
+      }
+      const std::string literal = absl::StrReplaceAll(path, {{"\\", "\\\\"}, {"[", "\\["}, {"?", "\\?"}});
+      absl::StrAppend(&files, "          - ", Quoted(literal + "/targets.json"), "\n");
+    }
   }
   ASSIGN_OR_RETURN(const std::string tls, TlsConfig(options.tls));
   const std::string rules = FindSharedFile("prometheus/rules.yml", "deploy/prometheus/rules.yml");

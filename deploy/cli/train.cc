@@ -13,8 +13,10 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
+#include "common/base/flag_checks.h"
 #include "common/base/shell_word.h"
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
@@ -81,10 +83,11 @@ absl::StatusOr<std::string> HostAddress(const std::string& host, const Security&
   std::array<char, NI_MAXHOST> text = {};
   ::getnameinfo(found->ai_addr, found->ai_addrlen, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
   const std::string address = found->ai_family == AF_INET6 ? absl::StrCat("[", text.data(), "]") : text.data();
-  if (IsLoopback(address + ":0")) {
-    return absl::InvalidArgumentError(absl::StrCat("--host ", host, " is ", address,
-                                                   " on this machine, which no other machine reaches; name one of ",
-                                                   "its other addresses"));
+  const bool any = address == "0.0.0.0" || address == "[::]";
+  if (any || IsLoopback(address + ":0")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--host ", host, " is ", any ? "no address that another machine can name" : address,
+        any ? "" : " on this machine, which no other machine reaches", "; name one of this machine's other addresses"));
   }
   if (!security.enabled()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -176,7 +179,8 @@ bool HasBegun(const Answers& answers) {
 int EndFailed(const TrainOptions& options, const Prepared& run, Cluster* cluster) {
   const int code = cluster->failure_exit_code();
   const bool discard = code == kExitUsage && !options.resume && NothingStored(run.run_dir, *cluster, run.security);
-  std::fprintf(stderr, "datacom: %s", std::string(cluster->failure().message()).c_str());
+  const std::string why = ForTerminal(absl::StripSuffix(cluster->failure().message(), "\n"));  // with lines of its log
+  std::fprintf(stderr, "datacom: %s\n", why.c_str());
   if (options.json) std::fputs(ErrorJson(cluster->failure().message(), code).c_str(), stdout);
   cluster->Drain(kStopGrace);
   if (discard) {  // so that the corrected command can use the folder
@@ -359,11 +363,13 @@ void AddTrain(CLI::App* app, const std::string& environment, int* exit_code) {
   AddProcessOptions(verb, options.get());
   verb->add_option("--archive", options->archive,
                    "copy each checkpoint with its rows and records to s3://BUCKET/PATH, gs://BUCKET/PATH, file:///PATH "
-                   "or REMOTE:PATH (rclone); a resume whose folder is not here begins with a copy from there");
+                   "or REMOTE:PATH (rclone); a resume whose folder is not here begins with a copy from there")
+      ->check(NotEmpty);
   verb->add_flag("--no-film", options->no_film, "do not film an episode of the best policy at the end");
   verb->add_option("--host", options->host,
                    "name or address of this machine where other machines reach the roles, for `datacom join`; only "
-                   "with mutual TLS (default: loopback)");
+                   "with mutual TLS (default: loopback)")
+      ->check(NotEmpty);
   verb->add_option(
           "--backend", *backend,
           "local trains here; slurm writes the run's folder with a script for sbatch, kubernetes with manifests "

@@ -24,6 +24,7 @@
 #include "common/metrics/statistics.h"
 #include "common/records/best_epoch.h"
 #include "common/records/csv.h"
+#include "common/records/message_json.h"
 #include "deploy/report/figure.h"
 #include "deploy/report/groups.h"
 
@@ -401,8 +402,7 @@ std::string Hashes(const std::string& html, const std::string& name) {
 
 std::string RenderPage(const json& data, const Plotting& plotting) {
   // Inside <script> only "</" and "<!--" could end or change the element.
-  const std::string embedded =
-      absl::StrReplaceAll(data.dump(-1, ' ', false, json::error_handler_t::replace), {{"<", "\\u003c"}});
+  const std::string embedded = absl::StrReplaceAll(JsonText(data), {{"<", "\\u003c"}});
   return absl::StrReplaceAll(kPageTemplate, {{"{{STYLE}}", kStyle},
                                              {"{{PLOTTING}}", ScriptText(plotting)},
                                              {"{{LICENCE}}", EscapedMarkup(plotting.licence)},

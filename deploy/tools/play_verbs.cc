@@ -1,18 +1,18 @@
 // eval, rollout, export, and load-task and model-fit, which `datacom` calls.
 #include <iostream>
 #include <memory>
+#include <sstream>
 #include <string>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "common/acting/acting_rule.h"
+#include "common/base/flag_checks.h"
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
-#include "common/base/whole_number.h"
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/records/best_epoch.h"
-#include "common/records/message_json.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/experiment.pb.h"
 #include "datacom/v1/python_task.pb.h"
@@ -83,9 +83,11 @@ void AddEval(CLI::App* app, int* exit_code) {
   verb->footer(BestEpochRule());
   verb->callback([eval, exit_code] {
     eval->width = TerminalWidth(0);
-    const absl::Status status = RunEvalCommand(*eval, &std::cout);
-    *exit_code = Finish(status);
-    if (!status.ok() && eval->form == EvalCommand::Form::kJson) std::cout << ErrorJson(status.message(), *exit_code);
+    const bool json = eval->form == EvalCommand::Form::kJson;
+    std::ostringstream list;  // stays empty if nothing can be played
+    const absl::Status status = RunEvalCommand(*eval, json ? static_cast<std::ostream*>(&list) : &std::cout);
+    std::cout << list.str();
+    *exit_code = Finish(status, json && list.str().empty());
   });
 }
 

@@ -4,10 +4,10 @@
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "common/base/flag_checks.h"
 #include "common/base/output_file.h"
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
-#include "common/base/whole_number.h"
 #include "common/records/best_epoch.h"
 #include "deploy/tools/demo/demo.h"
 #include "deploy/tools/play/commands.h"
@@ -113,9 +113,15 @@ void AddRender(CLI::App* app, int* exit_code) {
       ->check(WholeNumber<int>(1));
   verb->add_option("--step", command->step, "The last step to show; default: the episode's last")
       ->check(WholeNumber<uint32_t>(0));
-  verb->add_flag("--map", command->map, "Draws a map of the feasibility value function instead");
-  verb->add_option("--slice", command->slice, "For a map: name of a slice of the task; default: its first");
+  CLI::Option* const map =
+      verb->add_flag("--map", command->map, "Draws a map of the feasibility value function instead");
+  for (const char* of_an_episode : {"--episode", "--seed", "--actions", "--init", "--camera", "--width", "--height",
+                                    "--fps", "--max-frames", "--frames", "--step"}) {
+    verb->get_option(of_an_episode)->excludes(map);
+  }
+  verb->add_option("--slice", command->slice, "For a map: name of a slice of the task; default: its first")->needs(map);
   verb->add_option("--resolution", command->resolution, "For a map: points per side")
+      ->needs(map)
       ->check(WholeNumber<int>(1))
       ->capture_default_str();
   verb->callback([command, exit_code] { *exit_code = Finish(RunRenderCommand(*command, &std::cout)); });

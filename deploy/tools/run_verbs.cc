@@ -76,7 +76,7 @@ absl::Status RunExport(ExportFlags flags) {
 int RunVerify(const std::string& run_dir, bool repair) {
   ReturnLargeBlocks(/*threshold_bytes=*/128 << 10);
   const absl::StatusOr<verify::Verification> verified = verify::VerifyRun(run_dir, repair);
-  if (!verified.ok()) return Finish(verified.status(), kExitFailure);
+  if (!verified.ok()) return Finish(verified.status(), /*json=*/false, kExitFailure);
   std::fputs(WrapLines(verified->text, TerminalWidth(0)).c_str(), stdout);
   return verified->sound ? kExitOk : kExitFailure;
 }
@@ -107,6 +107,8 @@ absl::Status Copy(const CopyFlags& flags) {
   const std::string &from = flags.from, &to = flags.to;
   if (to.empty()) return Show(from, flags.json);
   if (FileExists(from + "/experiment.textproto")) {
+    if (flags.own)
+      return absl::InvalidArgumentError("--own: " + from + " is a run folder; name the place of an archive");
     ASSIGN_OR_RETURN(const archive::Copied copied, archive::CopyRun(from, to, flags.options));
     if (flags.options.only_check) return absl::OkStatus();
     std::printf("%s holds update %llu of %s: copied %.1f of %.1f MB, in %llu objects\n", to.c_str(),
@@ -115,6 +117,7 @@ absl::Status Copy(const CopyFlags& flags) {
     if (!copied.kept.value_or("").empty()) std::printf("old parts stay: %s\n", copied.kept->c_str());
     return absl::OkStatus();
   }
+  if (flags.options.only_check) return NotARunFolder(from);
   if (flags.own) DieWithParent(SIGKILL);  // a `train` that starts again makes the copy again
   ASSIGN_OR_RETURN(const v1::ArchiveCut cut, archive::Restore(from, to, flags.own));
   std::printf("%s is update %llu of run %s, from %s\n", to.c_str(), static_cast<unsigned long long>(cut.update()),
@@ -132,22 +135,24 @@ void AddExportDataset(CLI::App* app, int* exit_code) {
   verb->add_option("--member", flags->members, "Members: 0, 0-4 or 0,2; default: all");
   verb->add_option("--rows", flags->rows,
                    "Rows of each member, from 0: 0-50000 (end excluded) or 50000-; default: all");
-  verb->callback([flags, exit_code] { *exit_code = Finish(RunExport(*flags), kExitFailure); });
+  verb->callback([flags, exit_code] { *exit_code = Finish(RunExport(*flags), /*json=*/false, kExitFailure); });
 }
 
 void AddCopy(CLI::App* app, int* exit_code) {
   auto flags = std::make_shared<CopyFlags>();
   CLI::App* verb = app->add_subcommand("copy", kAboutCopy);
   verb->add_option("from", flags->from, "Run folder, or place of an archive")->required();
-  verb->add_option("to", flags->to, "Place of an archive, or a new run folder");
+  CLI::Option* const to = verb->add_option("to", flags->to, "Place of an archive, or a new run folder");
   verb->add_flag("--own", flags->own,
                  "The new folder goes on writing the archive, as a resume by `train --archive` does; the folder that "
-                 "wrote it so far may not any more");
-  verb->add_flag("--json", flags->json, "One JSON object that says what the place holds, without TO");
+                 "wrote it so far may not any more")
+      ->needs(to);
+  verb->add_flag("--json", flags->json, "One JSON object that says what the place holds, without TO")->excludes(to);
   verb->add_flag("--check", flags->options.only_check,
-                 "Copies nothing: says whether the run folder FROM may write to TO");
+                 "Copies nothing: says whether the run folder FROM may write to TO")
+      ->needs(to);
   verb->add_flag("--keep-state", flags->options.keep_state)->group("");  // of `train --archive`, for `status`
-  verb->callback([flags, exit_code] { *exit_code = Finish(Copy(*flags)); });
+  verb->callback([flags, exit_code] { *exit_code = Finish(Copy(*flags), flags->json); });
 }
 
 void AddVerify(CLI::App* app, int* exit_code) {

@@ -12,9 +12,10 @@ class App;
 
 namespace datacom::tools {
 
-// Prints "datacom: <message>" on stderr (nothing when OK) and returns the exit code. `not_found` is the code of
-// NOT_FOUND: most verbs miss only what the user named, a run, task, epoch or file.
-int Finish(const absl::Status& status, int not_found = kExitUsage);
+// Prints "datacom: <message>" on stderr (nothing when OK) and returns the exit code. json: programs read stdout, so it
+// gets the message too (ErrorJson). `not_found` is the code of NOT_FOUND: most verbs miss only what the user named, a
+// run, task, epoch or file.
+int Finish(const absl::Status& status, bool json = false, int not_found = kExitUsage);
 
 // Play policies and actions, make and check tasks (play_verbs.cc).
 void AddEval(CLI::App* app, int* exit_code);

@@ -16,8 +16,8 @@
 #include "common/base/status.h"
 #include "common/config/sha256.h"
 #include "common/records/csv.h"
+#include "common/records/message_json.h"
 #include "deploy/tools/onnx/rule_graphs.h"
-#include "nlohmann/json.hpp"
 
 namespace datacom::onnx {
 namespace {
@@ -44,10 +44,10 @@ Properties Describe(const Policy& policy, const TaskModel& model) {
       {"build", policy.about.build()},
       {"weights_sha256", Sha256Hex(EncodeSnapshot(snapshot))},
       {"control_period_s", Cell(spec.control_dt)},
-      {"observation_names", nlohmann::json(observed).dump()},
-      {"action_names", nlohmann::json(spec.action_names).dump()},
-      {"action_low", nlohmann::json(spec.action_low).dump()},
-      {"action_high", nlohmann::json(spec.action_high).dump()},
+      {"observation_names", JsonText(observed)},
+      {"action_names", JsonText(spec.action_names)},
+      {"action_low", JsonText(spec.action_low)},
+      {"action_high", JsonText(spec.action_high)},
   };
   for (const auto& [name, value] : snapshot.scalars)
     properties.emplace_back(absl::StrCat("scalar.", name), Cell(value));

@@ -20,6 +20,7 @@
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/config/experiment.h"
+#include "common/records/message_json.h"
 #include "common/tasks/mujoco.h"
 #include "deploy/tools/maps/feasibility_map.h"
 #include "deploy/tools/page/page.h"
@@ -172,9 +173,8 @@ absl::StatusOr<FilmPage> MakeFilmPage(const Playback& playback, const std::strin
     return absl::InvalidArgumentError(absl::StrCat("--step: ", *last, " is past the episode's last, ", page.steps));
   }
   page.frames = static_cast<uint32_t>(film["frames"].size());
-  // "</" would end the script element.
-  const std::string data =
-      absl::StrReplaceAll(film.dump(-1, ' ', true, json::error_handler_t::replace), {{"</", "<\\/"}});
+  // "</" and "<!--" would end or change the script element.
+  const std::string data = absl::StrReplaceAll(JsonText(film), {{"<", "\\u003c"}});
   page.html = absl::StrReplaceAll(
       kFilmPage,
       {{"{{TITLE}}", "datacom film"}, {"{{DATA}}", data}, {"{{DRAW}}", kDrawScript}, {"{{FILM}}", kFilmScript}});
