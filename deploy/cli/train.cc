@@ -140,6 +140,10 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
   run.made_folder = !FileExists(run.run_dir);
   RETURN_IF_ERROR(MakeFolders(run.run_dir));
   ASSIGN_OR_RETURN(run.lock, RunLock::Take(run.run_dir, kLockPatience));
+  if (!options.resume && !HoldsNoRun(run.run_dir)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--run-dir ", run.run_dir, ": another `datacom train` has begun a run there meanwhile"));
+  }
   if (options.resume) {
     RETURN_IF_ERROR(CheckStateKept(run.run_dir, run.experiment.members_size()));
     ASSIGN_OR_RETURN(run.checkpoint_start, CheckRecords(run.run_dir, run.experiment));
@@ -298,7 +302,26 @@ int Train(const TrainOptions& given) {
   return code == kExitOk ? Finish(FinishRun(*run, options, &archiving, &display), options.json) : code;
 }
 
-// Writes the folder of a run, with the script for Slurm or the manifests for Kubernetes.
+absl::Status WriteRunFiles(const std::string& dir, bool slurm, const SweepRun& run, const Layout& layout,
+                           const TrainOptions& options, const BatchOptions& batch) {
+  RETURN_IF_ERROR(MakeFolders(dir + "/logs"));
+  if (!slurm) {
+    ManifestOptions manifests = batch.manifests;
+    manifests.sweep =
+        std::filesystem::path(WithoutSlash(std::filesystem::path(dir).lexically_normal().string())).filename().string();
+    manifests.actors = layout.actors;
+    manifests.environments = layout.environments;
+    return WriteCluster(dir, manifests, {run});
+  }
+  const SlurmJob job{"train", run.experiment.name(), 0, MaxArraySize()};
+  ASSIGN_OR_RETURN(const auto scripts, WriteSlurmScripts(dir, job, batch, options, {run}));
+  RETURN_IF_ERROR(WriteExperiment(ExperimentFile(dir), run.experiment));
+  PrintSlurmHints(dir, scripts);
+  return absl::OkStatus();
+}
+
+// Writes the folder of a run, with the script for Slurm or the manifests for Kubernetes. If that fails, the corrected
+// command can use the folder.
 absl::Status WriteRun(const std::string& backend, TrainOptions options, const BatchOptions& batch) {
   const bool slurm = backend == kSlurm;
   if (options.resume || !options.host.empty()) {
@@ -321,22 +344,11 @@ absl::Status WriteRun(const std::string& backend, TrainOptions options, const Ba
   }
   if (slurm) RETURN_IF_ERROR(CheckSlurmPath(dir));
   RETURN_IF_ERROR(CheckRunFolder(dir, false));
-  RETURN_IF_ERROR(MakeFolders(dir + "/logs"));
   for (const std::string& note : PlanNotes(run.experiment)) std::printf("%s\n", note.c_str());
-  if (!slurm) {
-    ManifestOptions manifests = batch.manifests;
-    manifests.sweep = std::filesystem::path(dir).lexically_normal().filename().string();
-    if (manifests.sweep.empty())
-      manifests.sweep = std::filesystem::path(dir).lexically_normal().parent_path().filename().string();
-    manifests.actors = layout.actors;
-    manifests.environments = layout.environments;
-    return WriteCluster(dir, manifests, {run});
-  }
-  const SlurmJob job{"train", run.experiment.name(), 0, MaxArraySize()};
-  ASSIGN_OR_RETURN(const auto scripts, WriteSlurmScripts(dir, job, batch, options, {run}));
-  RETURN_IF_ERROR(WriteExperiment(ExperimentFile(dir), run.experiment));
-  PrintSlurmHints(dir, scripts);
-  return absl::OkStatus();
+  const bool fresh = !FileExists(dir);
+  const absl::Status written = WriteRunFiles(dir, slurm, run, layout, options, batch);
+  if (!written.ok()) ClearRunFolder(dir, fresh);
+  return written;
 }
 
 }  // namespace
