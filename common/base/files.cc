@@ -1,6 +1,7 @@
 #include "common/base/files.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -208,6 +209,29 @@ std::string NoSpaceMessage(const std::string& path, uint64_t bytes) {
 absl::Status WriteAddressFile(const std::string& path, const std::string& address) {
   return path.empty() ? absl::OkStatus() : WriteOutputFile(path, address + "\n");
 }
+
+absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Take(const std::string& folder) {
+  const std::string path = folder + "/lock";
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0) return ErrnoStatus(errno, "open " + path);
+  std::unique_ptr<FolderLock> lock(new FolderLock(fd));
+  if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return lock;
+  if (errno != EWOULDBLOCK) return ErrnoStatus(errno, "lock " + path);
+  return absl::FailedPreconditionError("another process is using " + folder +
+                                       ": stop it, or choose another run folder");
+}
+
+absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::TakeFile(const std::string& path) {
+  int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0 && (errno == EACCES || errno == EROFS)) fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(errno, "open " + path);
+  std::unique_ptr<FolderLock> lock(new FolderLock(fd));
+  if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return lock;
+  if (errno != EWOULDBLOCK) return ErrnoStatus(errno, "lock " + path);
+  return absl::FailedPreconditionError("another process holds " + path);
+}
+
+FolderLock::~FolderLock() { ::close(fd_); }
 
 }  // namespace datacom
 // SPDX-License-Identifier: Apache-2.0

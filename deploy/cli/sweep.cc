@@ -20,7 +20,6 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/flag_checks.h"
-#include "common/base/folder_lock.h"
 #include "common/base/shared_files.h"
 #include "common/base/shell_word.h"
 #include "common/base/standard_output.h"

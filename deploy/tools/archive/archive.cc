@@ -23,7 +23,6 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "common/base/files.h"
-#include "common/base/folder_lock.h"
 #include "common/base/framed_file.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
