@@ -19,7 +19,6 @@
 #include "common/records/dataset.h"
 #include "common/records/message_json.h"
 #include "deploy/tools/archive/archive.h"
-#include "deploy/tools/archive/store.h"
 #include "deploy/tools/export_dataset.h"
 #include "deploy/tools/verbs.h"
 #include "deploy/tools/verify/verify.h"
