@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -14,6 +15,7 @@
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
+#include "google/protobuf/util/message_differencer.h"
 
 namespace datacom {
 namespace {
@@ -109,6 +111,14 @@ std::string PrintTextproto(const google::protobuf::Message& message) {
   std::string text;
   printer.PrintToString(message, &text);
   return text;
+}
+
+std::string DifferenceOf(const google::protobuf::Message& from, const google::protobuf::Message& to) {
+  std::string difference;
+  google::protobuf::util::MessageDifferencer differencer;
+  differencer.ReportDifferencesToString(&difference);
+  differencer.Compare(from, to);
+  return std::string(absl::StripTrailingAsciiWhitespace(difference));
 }
 
 std::string PrintField(const google::protobuf::Message& message, const google::protobuf::FieldDescriptor* field) {

@@ -48,7 +48,8 @@ void Display::Tell(const std::string& name, const std::string& text, const std::
 void Display::Say(const std::string& sentence) {
   if (quiet_) return;
   if (json_) return Tell("message", sentence, "");
-  Write(terminal_ ? block_.PrintAbove(WrapLines(sentence + "\n", TerminalWidth(0))) : sentence + "\n");
+  const std::string shown = ForTerminal(sentence) + "\n";
+  Write(terminal_ ? block_.PrintAbove(WrapLines(shown, TerminalWidth(0))) : shown);
 }
 
 void Display::Conclude(const std::string& name, const std::string& text, const std::string& sentence) {

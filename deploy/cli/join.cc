@@ -18,6 +18,7 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/machine.h"
+#include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/config/experiment.h"
@@ -79,7 +80,7 @@ class Joiner {
   void Say(const std::string& sentence) {
     if (sentence == said_) return;
     said_ = sentence;
-    std::printf("%s\n", sentence.c_str());
+    std::printf("%s\n", ForTerminal(sentence).c_str());  // a run folder may be a stranger's
     std::fflush(stdout);
   }
 

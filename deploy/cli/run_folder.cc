@@ -145,8 +145,7 @@ bool HoldsNoRun(const std::string& run_dir) {
 
 absl::Status CheckRunFolder(const std::string& run_dir, bool resume) {
   std::error_code error;
-  const bool sweep = fs::exists(absl::StrCat(run_dir, "/", report::kPopulationsFile), error);
-  if (sweep) {
+  if (report::IsSweepFolder(run_dir)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--run-dir ", run_dir, " is the folder of a sweep; resume it with its `datacom sweep` command, or name one of ",
         "the runs in it"));

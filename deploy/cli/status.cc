@@ -24,6 +24,7 @@
 #include "deploy/cli/summary.h"
 #include "deploy/cli/sweep.h"
 #include "deploy/cli/verbs.h"
+#include "deploy/report/groups.h"
 
 namespace datacom::cli {
 namespace {
@@ -108,7 +109,7 @@ absl::Status PrintRecords(const std::string& run_dir) {
 }
 
 absl::Status StatusOfFolder(const std::string& run_dir, const Security& security, bool json) {
-  if (IsSweepFolder(run_dir)) return PrintSweepStatus(run_dir, json);
+  if (report::IsSweepFolder(run_dir)) return PrintSweepStatus(run_dir, json);
   if (!FileExists(ExperimentFile(run_dir))) return NotARunFolder(run_dir);
   ASSIGN_OR_RETURN(const Answers answers, AskRun(run_dir, security));
   if (answers.replay || answers.learner) {

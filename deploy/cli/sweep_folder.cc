@@ -26,7 +26,6 @@
 #include "deploy/cli/summary.h"
 #include "deploy/cli/verbs.h"
 #include "deploy/report/groups.h"
-#include "google/protobuf/util/message_differencer.h"
 
 namespace datacom::cli {
 namespace {
@@ -46,14 +45,10 @@ absl::Status CheckStored(const std::string& run_dir, const v1::Experiment& plann
   ASSIGN_OR_RETURN(v1::Experiment stored, LoadExperiment(ExperimentFile(run_dir), ExperimentFolder()));
   stored.mutable_run()->set_env_steps(planned.run().env_steps());
   stored.set_description(planned.description());
-  std::string difference;
-  google::protobuf::util::MessageDifferencer differencer;
-  differencer.ReportDifferencesToString(&difference);
-  if (differencer.Compare(ResolveExperiment(stored), planned)) {
-    return Annotate(CheckStepsLeft(run_dir, planned.run().env_steps()), run_dir);
-  }
+  const std::string difference = DifferenceOf(ResolveExperiment(stored), planned);
+  if (difference.empty()) return Annotate(CheckStepsLeft(run_dir, planned.run().env_steps()), run_dir);
   return absl::InvalidArgumentError(
-      absl::StrCat(run_dir, " holds a run of another experiment: ", absl::StripTrailingAsciiWhitespace(difference),
+      absl::StrCat(run_dir, " holds a run of another experiment: ", difference,
                    "\nrepeat the options of the sweep's first command, or choose another --run-dir"));
 }
 
@@ -84,10 +79,8 @@ std::string ArchiveOf(const std::string& place, const SweepRun& population) {
   return absl::StrCat(place, open ? "" : "/", population.name);
 }
 
-bool IsSweepFolder(const std::string& folder) { return FileExists(NamesFile(folder)); }
-
 absl::StatusOr<std::vector<std::string>> RunsOfFolder(const std::string& folder) {
-  if (!IsSweepFolder(folder) && !FileExists(ExperimentFile(folder))) return NotARunFolder(folder);
+  if (!report::IsSweepFolder(folder) && !FileExists(ExperimentFile(folder))) return NotARunFolder(folder);
   ASSIGN_OR_RETURN(std::vector<std::string> runs, report::RunFolders(folder));
   if (!runs.empty()) return runs;
   return absl::InvalidArgumentError(
@@ -222,7 +215,7 @@ std::string LastWords(const std::string& run_dir) {
 }
 
 absl::StatusOr<SweepState> ReadSweepState(const std::string& folder) {
-  if (!IsSweepFolder(folder)) {
+  if (!report::IsSweepFolder(folder)) {
     return absl::InvalidArgumentError(absl::StrCat(folder, " is not the folder of a sweep: it has no populations.txt"));
   }
   ASSIGN_OR_RETURN(const std::vector<std::string> runs, RunsOfFolder(folder));

@@ -39,8 +39,6 @@ void Describe(Run* run) {
   run->defines_success = DefinesSuccess(options);
 }
 
-bool IsSweep(const std::string& folder) { return FileExists(absl::StrCat(folder, "/", kPopulationsFile)); }
-
 absl::StatusOr<Run> ReadRun(const std::string& folder) {
   Run run;
   const std::string file = folder + "/experiment.textproto";
@@ -68,7 +66,7 @@ bool HasRecords(const std::string& folder) {
 // `folder` itself, or the runs of the sweep in it that have records.
 absl::StatusOr<std::vector<std::string>> RecordedFolders(const std::string& folder) {
   ASSIGN_OR_RETURN(std::vector<std::string> folders, RunFolders(folder));
-  if (!IsSweep(folder)) return folders;
+  if (!IsSweepFolder(folder)) return folders;
   std::erase_if(folders, [](const std::string& run) { return !HasRecords(run); });
   if (folders.empty()) return absl::NotFoundError(absl::StrCat("no run of the sweep in ", folder, " has records yet"));
   return folders;
@@ -155,8 +153,10 @@ size_t ShownRow(const Run& run, int member, const std::vector<size_t>& rows, Sho
 
 }  // namespace
 
+bool IsSweepFolder(const std::string& folder) { return FileExists(absl::StrCat(folder, "/", kPopulationsFile)); }
+
 absl::StatusOr<std::vector<std::string>> RunFolders(const std::string& folder) {
-  if (!IsSweep(folder)) return std::vector<std::string>{folder};
+  if (!IsSweepFolder(folder)) return std::vector<std::string>{folder};
   ASSIGN_OR_RETURN(const std::string names, ReadFile(absl::StrCat(folder, "/", kPopulationsFile)));
   std::vector<std::string> folders;
   for (const absl::string_view name : absl::StrSplit(names, '\n', absl::SkipEmpty())) {

@@ -9,6 +9,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "common/base/files.h"
 #include "common/base/machine.h"
@@ -27,6 +28,9 @@
 
 namespace datacom::tools {
 namespace {
+
+// An archive or a run of a stranger may have any names.
+void Print(const std::string& text) { std::fputs(ForTerminal(text).c_str(), stdout); }
 
 // Arguments of export-dataset.
 struct ExportFlags {
@@ -60,14 +64,11 @@ absl::Status RunExport(ExportFlags flags) {
   const bool open = flags.options.end == ExportOptions().end;
   for (const v1::DatasetMember& member : manifest.members()) {
     const bool fewer = flags.options.first < member.first_row() || (!open && member.end_row() < flags.options.end);
-    std::printf("member %u, seed %llu: rows %llu-%llu%s, %llu whole episodes, %llu rows with cost > 0\n",
-                member.member(), static_cast<unsigned long long>(member.seed()),
-                static_cast<unsigned long long>(member.first_row()), static_cast<unsigned long long>(member.end_row()),
-                fewer ? " (all of --rows that it holds)" : "", static_cast<unsigned long long>(member.episodes()),
-                static_cast<unsigned long long>(member.failures()));
+    Print(absl::StrFormat("member %u, seed %u: rows %u-%u%s, %u whole episodes, %u rows with cost > 0\n",
+                          member.member(), member.seed(), member.first_row(), member.end_row(),
+                          fewer ? " (all of --rows that it holds)" : "", member.episodes(), member.failures()));
   }
-  std::printf("dataset of %llu rows of task %s: %s\n", static_cast<unsigned long long>(RowsOf(manifest)),
-              experiment.task().c_str(), flags.options.out.c_str());
+  Print(absl::StrFormat("dataset of %u rows of task %s: %s\n", RowsOf(manifest), experiment.task(), flags.options.out));
   return absl::OkStatus();
 }
 
@@ -88,10 +89,9 @@ absl::Status Show(const std::string& place, bool json) {
     if (newest.last > 0) object.update({{"run_id", newest.cut.run_id()}, {"update", newest.cut.update()}});
     std::printf("%s\n", JsonText(object).c_str());
   } else if (newest.last == 0) {
-    std::printf("%s holds no run\n", place.c_str());
+    Print(place + " holds no run\n");
   } else {
-    std::printf("%s holds update %llu of run %s\n", place.c_str(), static_cast<unsigned long long>(newest.cut.update()),
-                newest.cut.run_id().c_str());
+    Print(absl::StrFormat("%s holds update %u of run %s\n", place, newest.cut.update(), newest.cut.run_id()));
   }
   return absl::OkStatus();
 }
@@ -110,17 +110,16 @@ absl::Status Copy(const CopyFlags& flags) {
       return absl::InvalidArgumentError("--own: " + from + " is a run folder; name the place of an archive");
     ASSIGN_OR_RETURN(const archive::Copied copied, archive::CopyRun(from, to, flags.options));
     if (flags.options.only_check) return absl::OkStatus();
-    std::printf("%s holds update %llu of %s: copied %.1f of %.1f MB, in %llu objects\n", to.c_str(),
-                static_cast<unsigned long long>(copied.update), from.c_str(), 1e-6 * static_cast<double>(copied.bytes),
-                1e-6 * static_cast<double>(copied.all_bytes), static_cast<unsigned long long>(copied.objects));
-    if (!copied.kept.value_or("").empty()) std::printf("old parts stay: %s\n", copied.kept->c_str());
+    Print(absl::StrFormat("%s holds update %u of %s: copied %.1f of %.1f MB, in %u objects\n", to, copied.update, from,
+                          1e-6 * static_cast<double>(copied.bytes), 1e-6 * static_cast<double>(copied.all_bytes),
+                          copied.objects));
+    if (!copied.kept.value_or("").empty()) Print("old parts stay: " + *copied.kept + "\n");
     return absl::OkStatus();
   }
   if (flags.options.only_check) return NotARunFolder(from);
   if (flags.own) DieWithParent(SIGKILL);  // a `train` that starts again makes the copy again
   ASSIGN_OR_RETURN(const v1::ArchiveCut cut, archive::Restore(from, to, flags.own));
-  std::printf("%s is update %llu of run %s, from %s\n", to.c_str(), static_cast<unsigned long long>(cut.update()),
-              cut.run_id().c_str(), from.c_str());
+  Print(absl::StrFormat("%s is update %u of run %s, from %s\n", to, cut.update(), cut.run_id(), from));
   return absl::OkStatus();
 }
 
