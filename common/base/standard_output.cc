@@ -66,18 +66,15 @@ absl::Status FlushStandardOutput() {
   return failed_before ? absl::DataLossError("standard output: not all of it could be written") : absl::OkStatus();
 }
 
-int CheckStandardOutput(int exit_code) {
-  const absl::Status status = FlushStandardOutput();
-  if (exit_code != kExitOk || status.ok()) return exit_code;
-  std::fprintf(stderr, "datacom: %s\n", std::string(status.message()).c_str());
-  return kExitFailure;
-}
-
 int RunWatched(const std::function<int()>& command) {
   static auto* const buffer = new KeepsError;  // std::cout is used until the process ends
   std::cout.rdbuf(buffer);
   try {
-    return CheckStandardOutput(command());
+    const int code = command();
+    const absl::Status status = FlushStandardOutput();
+    if (code != kExitOk || status.ok()) return code;
+    std::fprintf(stderr, "datacom: %s\n", std::string(status.message()).c_str());
+    return kExitFailure;
   } catch (const std::exception& error) {
     std::fflush(stdout);
     std::fprintf(stderr, "datacom: %s\n", ForTerminal(error.what()).c_str());

@@ -16,10 +16,8 @@ namespace datacom {
 // Writes what is buffered. "standard output: No space left on device" if this write or one before it failed; OK for a
 // reader that is gone, like `head`.
 absl::Status FlushStandardOutput();
-// Where main ends: an exit code of 0 becomes kExitFailure, with a message, when output is missing.
-int CheckStandardOutput(int exit_code);
-// All of main: runs the command and checks its output, also when only std::cout knows that a write failed. What the
-// command throws becomes a message and kExitFailure.
+// All of main: runs the command. An exit code of 0 becomes kExitFailure, with a message, when output is missing, also
+// when only std::cout knows that a write failed. What the command throws becomes a message and kExitFailure.
 int RunWatched(const std::function<int()>& command);
 
 // How many bytes the code point of UTF-8 has with which the text begins, in the shortest form and without surrogates

@@ -104,6 +104,9 @@ std::string BenchTable(const std::vector<BenchEntry>& entries) {
   return table;
 }
 
+namespace {
+
+// Processor, cores, memory, kernel, build.
 nlohmann::json DescribeMachine() {
   std::string line;
   uint64_t kilobytes = 0;
@@ -116,8 +119,6 @@ nlohmann::json DescribeMachine() {
           {"system", absl::StrCat(system.sysname, " ", system.release)},
           {"build", BuildName()}};
 }
-
-namespace {
 
 // Runs a program and returns its standard output.
 absl::StatusOr<std::string> RunProgram(const std::string& path, const std::vector<std::string>& arguments) {

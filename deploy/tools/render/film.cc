@@ -142,14 +142,15 @@ void DrawCurves(const std::vector<HistoryPoint>& history, uint32_t step, Picture
             [&](size_t i) { return history[i].constraint; });
 }
 
+namespace {
+
+// One line in the top right corner.
 void DrawTitle(const std::string& title, Picture* picture) {
   const double size = 0.9 * FontSize(*picture), pad = 0.7 * size;
   const double width = picture->TextWidth(title, size) + 2 * pad, left = picture->width() - width - pad;
   picture->FillRectangle(left, pad, width, size + 1.6 * pad, kPanel);
   picture->Text(title, left + pad, 1.7 * pad + size, size, kValue);
 }
-
-namespace {
 
 constexpr int kMaxColumns = 3, kGap = 4;  // pixels between the cells of a sheet
 

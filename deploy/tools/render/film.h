@@ -42,9 +42,6 @@ void DrawNumbers(const actor::EpisodeState& state, const std::optional<NearestNa
 // its largest absolute value.
 void DrawCurves(const std::vector<HistoryPoint>& history, uint32_t step, Picture* picture);
 
-// One line in the top right corner.
-void DrawTitle(const std::string& title, Picture* picture);
-
 class Film {
  public:
   struct Look {
