@@ -149,7 +149,8 @@ void AddStatus(CLI::App* app, int* exit_code) {
   CLI::App* verb = app->add_subcommand(
       "status", "Shows which processes of a run are up and what they wait for; how far the runs of a sweep are");
   verb->add_option("target", *target, "folder of a run or sweep, or address host:port of a replay or learner")
-      ->required();
+      ->required()
+      ->check(NotEmpty);
   verb->add_option("--tls", *tls, "folder with ca.crt, tls.crt, tls.key and token, for a run that uses TLS");
   verb->footer("Example: datacom status runs/five");
   auto json = std::make_shared<bool>(false);
