@@ -6,6 +6,7 @@
 #ifndef DATACOM_LEARNER_BATCH_DECODER_H_
 #define DATACOM_LEARNER_BATCH_DECODER_H_
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -27,10 +28,7 @@ namespace datacom::learner {
 struct RowPlace {
   uint32_t session = 0, environment = 0, episode = 0, step = 0;
   auto lane() const { return std::tie(session, environment, episode); }
-  friend bool operator<(const RowPlace& a, const RowPlace& b) {
-    return std::tie(a.session, a.environment, a.episode, a.step) <
-           std::tie(b.session, b.environment, b.episode, b.step);
-  }
+  auto operator<=>(const RowPlace&) const = default;
 };
 
 // The rows of one member in a draw of new rows (proto DrawReply), which come in one or more batches.

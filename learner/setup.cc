@@ -44,11 +44,28 @@ absl::Status BoundReturns(const v1::LearnerOptions& learner, const TaskModel& ta
   }
   for (MemberConfig& member : *members) {
     v1::Hyper& own = member.hyper;
-    if (own.return_floor() == none.return_floor()) own.set_return_floor(low);
+    const bool has_floor = own.return_floor() != none.return_floor();
+    if (!has_floor) own.set_return_floor(low);
     if (own.return_ceiling() == none.return_ceiling()) own.set_return_ceiling(high);
-    if (own.return_floor() < own.return_ceiling()) continue;
+    const double floor = own.return_floor(), ceiling = own.return_ceiling();
+    if (floor < ceiling) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("hyper.return_floor: ", own.return_floor(), " is not below the ceiling, ", own.return_ceiling()));
+        has_floor ? absl::StrCat("hyper.return_floor: ", floor, " is not below the ceiling, ", ceiling)
+                  : absl::StrCat("hyper.return_ceiling: ", ceiling, " is not above the floor, ", floor));
+  }
+  return absl::OkStatus();
+}
+
+// Refuses an algorithm that reads a column which its acting rule does not send to the learner.
+absl::Status CheckColumns(const AlgorithmConfig& config, const std::string& rule) {
+  ASSIGN_OR_RETURN(const std::vector<Column> sent, ActingRuleColumns(rule, config.action_dim));
+  for (const RuleColumn& read : ColumnsOf(config)) {
+    const auto is_read = [&](const Column& column) {
+      return column.learning && column.name == read.name && static_cast<int>(column.width) == read.width;
+    };
+    if (std::any_of(sent.begin(), sent.end(), is_read)) continue;
+    return absl::InvalidArgumentError(absl::StrCat("algorithm ", config.algorithm, " reads the row column ", read.name,
+                                                   "[", read.width, "], which acting rule ", rule, " does not send"));
   }
   return absl::OkStatus();
 }
@@ -75,37 +92,15 @@ RunSettings MakeRunSettings(const v1::Experiment& resolved) {
   return settings;
 }
 
-namespace {
-
-void JoinKnown(const TaskModel& task, const std::vector<int>& rows, AlgorithmConfig* config) {
-  for (const int row : rows) {
-    config->known.push_back(task.known_constraints->names()[row]);
-    config->known_equalities += task.known_constraints->equality(row) ? 1 : 0;
-  }
-}
-
-// Refuses an algorithm that reads a column which its acting rule does not send to the learner.
-absl::Status CheckColumns(const AlgorithmConfig& config, const std::string& rule) {
-  ASSIGN_OR_RETURN(const std::vector<Column> sent, ActingRuleColumns(rule, config.action_dim));
-  for (const RuleColumn& read : ColumnsOf(config)) {
-    const auto is_read = [&](const Column& column) {
-      return column.learning && column.name == read.name && static_cast<int>(column.width) == read.width;
-    };
-    if (std::any_of(sent.begin(), sent.end(), is_read)) continue;
-    return absl::InvalidArgumentError(absl::StrCat("algorithm ", config.algorithm, " reads the row column ", read.name,
-                                                   "[", read.width, "], which acting rule ", rule, " does not send"));
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
-
 absl::StatusOr<AlgorithmConfig> MakeAlgorithmConfig(const v1::Experiment& resolved, const TaskModel& task) {
   const AlgorithmInfo& info = *FindAlgorithm(resolved.algorithm());
   RETURN_IF_ERROR(CheckActingRuleTask(info.acting_rule, task));
   AlgorithmConfig config;
   ASSIGN_OR_RETURN(const std::vector<int> known, SelectKnownRows(task, resolved.constraints()));
-  JoinKnown(task, known, &config);
+  for (const int row : known) {
+    config.known.push_back(task.known_constraints->names()[row]);
+    config.known_equalities += task.known_constraints->equality(row) ? 1 : 0;
+  }
   config.algorithm = resolved.algorithm();
   for (int member = 0; member < resolved.members_size(); ++member) {
     MemberConfig& own = config.members.emplace_back();

@@ -108,7 +108,7 @@ using Words = std::vector<std::pair<std::string, std::string>>;  // @WORD@ of a 
 
 // What all scripts of a sweep or run share.
 Words CommonWords(const std::string& folder, const SlurmJob& job, const BatchOptions& batch,
-                  const std::vector<SweepRun>& populations) {
+                  const TrainOptions& options, const std::vector<SweepRun>& populations) {
   uint64_t memory = 0, actor_memory = 0;
   bool cuda = false;
   for (const SweepRun& population : populations) {
@@ -117,6 +117,7 @@ Words CommonWords(const std::string& folder, const SlurmJob& job, const BatchOpt
     actor_memory = std::max(actor_memory, population.needs.actor_memory_bytes);
     cuda = cuda || population.experiment.learner().device() == "cuda";
   }
+  if (!options.archive.empty()) memory += kCopyBytes;
   return {{"@VERB@", job.verb},
           {"@NAME@", JobName(job.name)},
           {"@FOLDER@", folder},
@@ -124,6 +125,22 @@ Words CommonWords(const std::string& folder, const SlurmJob& job, const BatchOpt
           {"@MEMORY@", absl::StrCat(MebibytesFor(memory))},
           {"@ACTOR_MEMORY@", absl::StrCat(MebibytesFor(actor_memory))},
           {"@GPU@", cuda ? " --gres=gpu:1" : ""}};
+}
+
+// The archive of a pod: a place that is the same from every node, and that a manifest can name without a secret.
+absl::Status CheckBucket(const std::string& place, bool has_secret) {
+  static const std::regex* const kBucket = new std::regex("(s3|gs)://\\w[\\w.+=@/-]*");
+  static const std::regex* const kRemote = new std::regex("\\w+:(?!//)[\\w.+=@/-]*");
+  if (std::regex_match(place, *kBucket)) return absl::OkStatus();
+  if (!std::regex_match(place, *kRemote)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--archive ", place, ": a pod keeps nothing on its node, and its manifest names no secret; use ",
+                     "s3://BUCKET/PATH, gs://BUCKET/PATH or REMOTE:PATH, of letters, digits and . _ + = @ / -"));
+  }
+  if (has_secret) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--archive ", place, ": a pod has no configuration of rclone; name a Secret with variables such as ",
+      "RCLONE_CONFIG_", absl::AsciiStrToUpper(place.substr(0, place.find(':'))), "_TYPE by --archive-secret"));
 }
 
 }  // namespace
@@ -151,9 +168,10 @@ absl::Status CheckBackend(const std::string& backend, const BatchOptions& batch,
        "or use --backend local"},
       {kubernetes && options.stall_minutes != kStallMinutes,
        "--stall-minutes: the roles of a cluster keep their default; use --backend local, or edit the manifests"},
-      {kubernetes && !options.archive.empty(),
-       absl::StrCat("--archive: on Kubernetes volumes keep a run, and ", SharedPath("kubernetes/fetch"),
-                    " copies it; use --backend local")},
+      {!manifests.archive_secret.empty() && (!kubernetes || options.archive.empty()),
+       "--archive-secret: use it with --archive and --backend kubernetes"},
+      {!options.archive.empty() && !manifests.tls_secret.empty(),
+       "--tls-secret: with --archive the roles of a run share a pod and use no network; leave it out"},
       {kubernetes && !options.tls.empty(),
        absl::StrCat("--tls: the pods read a secret of the cluster; name it with --tls-secret (",
                     SharedPath("kubernetes/overlays/secure"), " says how to make it)")}};
@@ -161,8 +179,15 @@ absl::Status CheckBackend(const std::string& backend, const BatchOptions& batch,
     if (refused) return absl::InvalidArgumentError(why);
   }
   static const std::regex* const kName = new std::regex("([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?");
-  if (!std::regex_match(manifests.tls_secret, *kName)) {
-    return absl::InvalidArgumentError(absl::StrCat("--tls-secret ", manifests.tls_secret, " is no name of a Secret"));
+  const std::pair<std::string, std::string> secrets[] = {{"--tls-secret ", manifests.tls_secret},
+                                                         {"--archive-secret ", manifests.archive_secret}};
+  for (const auto& [option, name] : secrets) {
+    if (!std::regex_match(name, *kName)) {
+      return absl::InvalidArgumentError(absl::StrCat(option, name, " is no name of a Secret"));
+    }
+  }
+  if (kubernetes && !options.archive.empty()) {
+    RETURN_IF_ERROR(CheckBucket(options.archive, !manifests.archive_secret.empty()));
   }
   if (!manifests.pods.empty()) RETURN_IF_ERROR(PodFields(manifests.pods).status());
   return manifests.images.empty() ? absl::OkStatus() : CheckImages(manifests.images);
@@ -222,7 +247,7 @@ absl::StatusOr<std::vector<std::string>> WriteSlurmScripts(const std::string& di
   }
   RETURN_IF_ERROR(WriteJobList(folder, batch, own, populations).status());
   ASSIGN_OR_RETURN(const std::string text, Template("run.sbatch.in"));
-  const Words common = CommonWords(folder, job, batch, populations);
+  const Words common = CommonWords(folder, job, batch, options, populations);
   const bool array = populations.size() > 1 || !populations.front().name.empty();
   const size_t fits = static_cast<size_t>(job.max_array_size);
   std::vector<std::string> scripts;
@@ -230,6 +255,7 @@ absl::StatusOr<std::vector<std::string>> WriteSlurmScripts(const std::string& di
     const size_t last = std::min(fits, populations.size() - first) - 1;
     const std::string limit = job.at_once > 0 ? absl::StrCat("%", job.at_once) : "";
     Words words = {{"@ARRAY@", array ? absl::StrCat("#SBATCH --array=0-", last, limit, "\n") : ""},
+                   {"@LOG@", array ? "%A_%a" : "%j"},
                    {"@PROCESSORS@", absl::StrCat(1 + std::max(1, options.actors))},
                    {"@OPTIONS@", OptionLines(batch.sbatch)},
                    {"@FIRST@", absl::StrCat(first + 1)},

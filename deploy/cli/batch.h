@@ -28,7 +28,7 @@ struct BatchOptions {
   std::string program;        // starts this command on a node; empty: this program
   std::string sbatch;         // options of sbatch, separated by spaces
   int join = 0;               // actors in jobs of their own
-  ManifestOptions manifests;  // images, plain, pods, tls_secret
+  ManifestOptions manifests;  // images, plain, pods, tls_secret, archive_secret
 };
 
 // INVALID_ARGUMENT, saying what to do instead, for an option that the backend cannot follow.

@@ -1,13 +1,19 @@
-// datacom monitor: Prometheus over the processes of runs, with the shipped rules and alerts.
+// datacom monitor: Prometheus over the processes of runs, with the shipped rules and alerts, and Grafana with the
+// shipped dashboards where it is installed.
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -16,6 +22,7 @@
 #include "common/base/shared_files.h"
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
+#include "deploy/cli/process.h"
 #include "deploy/cli/sweep.h"
 #include "deploy/cli/verbs.h"
 
@@ -24,7 +31,7 @@ namespace {
 
 struct MonitorOptions {
   std::vector<std::string> folders;
-  std::string listen = "127.0.0.1:9090", tls, data = "runs/monitor";
+  std::string listen = "127.0.0.1:9090", grafana = "127.0.0.1:3000", tls, data = "runs/monitor";
   int every = 5;
 };
 
@@ -73,15 +80,46 @@ absl::StatusOr<std::string> Configuration(const MonitorOptions& options) {
                       files);
 }
 
+std::string Dashboards() { return AbsolutePath(FindSharedFile("grafana/dashboards", "deploy/grafana/dashboards")); }
+
+// Grafana over that Prometheus, with the shipped dashboards; anybody who reaches it may look. It ends with this
+// process, whose environment has its settings. Returns false where it is not installed or not wanted.
+absl::StatusOr<bool> StartGrafana(const MonitorOptions& options, Process* grafana) {
+  const std::string found = OutputOf("command -v grafana").value_or("");
+  const std::string program(absl::StripAsciiWhitespace(found)), data = AbsolutePath(options.data) + "/grafana";
+  if (program.empty() || options.grafana.empty()) return false;
+  std::error_code error;
+  std::filesystem::path home = std::filesystem::canonical(program, error).parent_path().parent_path();
+  if (!FileExists((home / "conf/defaults.ini").string())) home = "/usr/share/grafana";  // of its packages
+  const size_t colon = options.grafana.rfind(':');
+  const std::pair<const char*, std::string> settings[] = {
+      {"GF_SERVER_HTTP_ADDR", options.grafana.substr(0, colon)},
+      {"GF_SERVER_HTTP_PORT", options.grafana.substr(colon + 1)},
+      {"GF_PATHS_DATA", data},
+      {"GF_PATHS_LOGS", data},
+      {"GF_PATHS_PROVISIONING", AbsolutePath(FindSharedFile("grafana/provisioning", "deploy/grafana/provisioning"))},
+      {"GF_AUTH_ANONYMOUS_ENABLED", "true"},
+      {"GF_SECURITY_DISABLE_INITIAL_ADMIN_CREATION", "true"},
+      {"GF_ANALYTICS_REPORTING_ENABLED", "false"},
+      {"DATACOM_PROMETHEUS", "http://" + options.listen},
+      {"DATACOM_DASHBOARDS", Dashboards()}};
+  for (const auto& [name, value] : settings) ::setenv(name, value.c_str(), /*overwrite=*/1);
+  RETURN_IF_ERROR(MakeFolders(data));
+  RETURN_IF_ERROR(grafana->Start({program, "server", "--homepath", home.string()}, data + "/output.log"));
+  return true;
+}
+
 absl::Status Monitor(const MonitorOptions& options) {
   ASSIGN_OR_RETURN(const std::string configuration, Configuration(options));
   RETURN_IF_ERROR(CheckFolderName("--data", options.data));
   RETURN_IF_ERROR(MakeFolders(options.data));
   const std::string file = AbsolutePath(options.data) + "/prometheus.yml";
   RETURN_IF_ERROR(WriteFileAtomically(file, configuration));
-  std::printf("Prometheus: http://%s/ until Ctrl-C; dashboards for a Grafana that reads it: %s\n",
-              options.listen.c_str(),
-              AbsolutePath(FindSharedFile("grafana/dashboards", "deploy/grafana/dashboards")).c_str());
+  Process grafana;
+  ASSIGN_OR_RETURN(const bool drawn, StartGrafana(options, &grafana));
+  const std::string dashboards = drawn ? absl::StrCat("dashboards: http://", options.grafana, "/d/datacom-safety")
+                                       : "dashboards for a Grafana that reads it: " + Dashboards();
+  std::printf("Prometheus: http://%s/ until Ctrl-C; %s\n", options.listen.c_str(), dashboards.c_str());
   RETURN_IF_ERROR(FlushStandardOutput());
   const std::string config = "--config.file=" + file,
                     data = "--storage.tsdb.path=" + AbsolutePath(options.data) + "/data",
@@ -97,9 +135,13 @@ absl::Status Monitor(const MonitorOptions& options) {
 void AddMonitor(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<MonitorOptions>();
   CLI::App* verb =
-      app->add_subcommand("monitor", "Runs Prometheus over the processes of runs, with the shipped rules and alerts");
+      app->add_subcommand("monitor", "Runs Prometheus, and Grafana where it is installed, over the processes of runs");
   verb->add_option("folders", options->folders, "run folders or sweep folders, whose runs may begin later")->required();
   verb->add_option("--listen", options->listen, "address of Prometheus")->capture_default_str()->check(Address(0));
+  verb->add_option("--grafana", options->grafana,
+                   "address of Grafana, which is started where it is installed; \"\" starts none")
+      ->capture_default_str()
+      ->check(Address(1));
   verb->add_option("--data", options->data, "folder of its configuration and data")->capture_default_str();
   verb->add_option("--every", options->every, "seconds between two looks at each process")
       ->capture_default_str()

@@ -28,6 +28,10 @@ void AddManifestOptions(CLI::App* verb, ManifestOptions* options) {
   verb->add_option("--tls-secret", options->tls_secret,
                    "Kubernetes: Secret with ca.crt, tls.crt, tls.key and token, for mutual TLS between the roles")
       ->group(kBatch);
+  verb->add_option("--archive-secret", options->archive_secret,
+                   "Kubernetes: Secret whose entries become environment variables of the run, such as "
+                   "AWS_ACCESS_KEY_ID, with which rclone reaches the place of --archive")
+      ->group(kBatch);
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ absl::StatusOr<SweepInput> ReadInput(const SweepOptions& options) {
   if (!run.seeds.empty()) input.sweep.set_seeds(run.seeds);
   if (options.backend == kSlurm) input.sweep.add_set(kSlurmSetting);
   for (const std::string& assignment : run.overrides) input.sweep.add_set(assignment);
-  input.network = options.backend == kKubernetes || options.batch.join > 0;
+  input.network = (options.backend == kKubernetes && run.archive.empty()) || options.batch.join > 0;
   if (!run.device.empty()) input.sweep.add_set(absl::StrCat("learner.device=", run.device));
   if (run.steps > 0) input.sweep.add_set(absl::StrCat("run.env_steps=", run.steps));
   if (run.lockstep) input.sweep.add_set("run.lockstep=true");
@@ -327,6 +327,14 @@ absl::StatusOr<int> Sweep(const SweepOptions& options) {
     RETURN_IF_ERROR(PrintSweepStatus(dir, run.json));
     return kExitOk;
   }
+  ManifestOptions manifests = options.batch.manifests;
+  manifests.sweep = input.sweep.name();
+  manifests.actors = std::max(1, run.actors);
+  manifests.environments = run.environments;
+  manifests.archive = run.archive;
+  if (options.backend == kKubernetes) {
+    for (const SweepRun& population : populations) RETURN_IF_ERROR(CheckPods(manifests, population.experiment));
+  }
   if (options.backend == kSlurm) RETURN_IF_ERROR(CheckSlurmPath(dir));
   RETURN_IF_ERROR(CheckSweepFolder(dir, populations));
   if (options.backend == kLocal && !run.archive.empty()) RETURN_IF_ERROR(CheckPlace(run.archive));
@@ -339,10 +347,6 @@ absl::StatusOr<int> Sweep(const SweepOptions& options) {
     PrintPlan(input, dir, populations);
   }
   if (options.backend == kKubernetes) {
-    ManifestOptions manifests = options.batch.manifests;
-    manifests.sweep = input.sweep.name();
-    manifests.actors = std::max(1, run.actors);
-    manifests.environments = run.environments;
     RETURN_IF_ERROR(WriteCluster(dir, manifests, populations));
     return kExitOk;
   }

@@ -97,9 +97,12 @@ absl::Status PrintSweepStatus(const std::string& folder, bool json = false);
 // "detail".
 absl::StatusOr<nlohmann::json> SweepJson(const std::string& folder);
 
-// A sweep as Kubernetes manifests: one JobSet (or its Jobs) with volumes per population, from
-// deploy/kubernetes/jobset.yaml.in, and one kustomization over all of them, with the experiments as ConfigMaps. The
-// same populations give the same files.
+// Memory of rclone and of the copy to an archive, beside the run's own.
+inline constexpr uint64_t kCopyBytes = 1ull << 28;
+
+// A sweep as Kubernetes manifests: one JobSet (or its Jobs) per population, with volumes, from
+// deploy/kubernetes/jobset.yaml.in, or with an archive, from archive.yaml.in; and one kustomization over all of them,
+// with the experiments as ConfigMaps. The same populations give the same files.
 
 // Turns a name into one that Kubernetes accepts for hosts: lower-case letters, digits and "-", a letter first, at most
 // 40 characters (pods append to it). A longer name keeps its end, behind a checksum.
@@ -118,13 +121,15 @@ absl::StatusOr<std::string> PodFields(const std::string& file);
 absl::Status CheckImages(const std::string& images);
 
 struct ManifestOptions {
-  std::string sweep;       // prefix of every name: two sweeps in a cluster may have populations of the same name
-  std::string images;      // registry of the images, "registry.example.org/team:tag"; empty: the nodes' default
-  int actors = 1;          // per population
-  int environments = 0;    // per actor; 0: the default of `train`
-  std::string pods;        // file of PodFields, for every pod; empty: none
-  std::string tls_secret;  // Secret with ca.crt, tls.crt, tls.key and token; empty: plain text
-  bool plain = false;      // Jobs and Services, which need neither JobSet nor Kueue in the cluster
+  std::string sweep;           // prefix of every name: two sweeps in a cluster may have populations of the same name
+  std::string images;          // registry of the images, "registry.example.org/team:tag"; empty: the nodes' default
+  int actors = 1;              // per population
+  int environments = 0;        // per actor; 0: the default of `train`
+  std::string pods;            // file of PodFields, for every pod; empty: none
+  std::string tls_secret;      // Secret with ca.crt, tls.crt, tls.key and token; empty: plain text
+  bool plain = false;          // Jobs and Services, which need neither JobSet nor Kueue in the cluster
+  std::string archive;         // bucket that keeps the runs; a run is then one pod. Empty: volumes keep them
+  std::string archive_secret;  // Secret with the environment of rclone; empty: the bucket needs none
 };
 
 // Whether a ConfigMap holds the experiment with the large files of its model. If not, the population's learner needs
@@ -132,6 +137,9 @@ struct ManifestOptions {
 bool FitsConfigMap(const v1::Experiment& experiment);
 // Whether that ConfigMap is too large for `kubectl apply` without --server-side, which keeps a copy in an annotation.
 bool NeedsServerSide(const v1::Experiment& experiment);
+
+// INVALID_ARGUMENT where no image has what the experiment needs.
+absl::Status CheckPods(const ManifestOptions& options, const v1::Experiment& experiment);
 
 // Writes <dir>/<population>/{experiment.textproto,task_files,population.yaml} and <dir>/kustomization.yaml.
 // INVALID_ARGUMENT when two populations would get the same name, or an experiment is too large for a ConfigMap, and for

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <regex>
 #include <set>
+#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
@@ -23,6 +24,8 @@
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/config/task_files.h"
+#include "common/tasks/python/python_model.h"
+#include "datacom/v1/python_task.pb.h"
 #include "datacom/v1/task.pb.h"
 #include "deploy/cli/run_folder.h"
 #include "deploy/cli/train_plan.h"
@@ -65,43 +68,21 @@ std::string LabelValue(const std::string& name) {
   return YamlText(value);
 }
 
-absl::StatusOr<std::string> Template() {
-  return ReadFile((std::filesystem::path(SweepFolder()).parent_path() / "kubernetes" / "jobset.yaml.in").string());
+absl::StatusOr<std::string> Template(const std::string& name) {
+  return ReadFile((std::filesystem::path(SweepFolder()).parent_path() / "kubernetes" / name).string());
 }
 
 // Whole mebibytes, with a margin of a quarter.
 std::string Quantity(uint64_t bytes) { return absl::StrCat((bytes + bytes / 4 + (1 << 20) - 1) >> 20, "Mi"); }
 
-// The Jobs of a JobSet's template without the set, and Services under whose names their pods are found. The Job of the
-// actors is complete once one of them has ended, because all end for the same reason.
-std::string WithoutSet(const std::string& text) {
-  static constexpr char kSet[] = "apiVersion: jobset.x-k8s.io/v1alpha2\n", kJobs[] = "  replicatedJobs:\n";
-  static const std::regex* const kJob =
-      new std::regex("    - name: (\\w+)\n      replicas: 1\n      template:\n        spec:\n");
-  const size_t set = text.find(kSet), jobs = text.find(kJobs);
-  std::string plain = absl::StrCat(text.substr(0, set), "apiVersion: v1\nkind: List\nitems:\n");
-  for (const char* role : {"replay", "learner"}) {
-    absl::StrAppend(
-        &plain, "    - apiVersion: v1\n      kind: Service\n      metadata: {name: @NAME@-", role,
-        ", labels: {app.kubernetes.io/part-of: datacom}}\n      spec:\n          publishNotReadyAddresses: true\n",
-        "          selector: {job-name: @NAME@-", role,
-        "}\n          ports: [{name: grpc, port: 7000, targetPort: grpc}]\n");
-  }
-  absl::StrAppend(&plain, std::regex_replace(
-                              text.substr(jobs + sizeof kJobs - 1), *kJob,
-                              "    - apiVersion: batch/v1\n      kind: Job\n      metadata: {name: @NAME@-$1, labels: "
-                              "{app.kubernetes.io/part-of: datacom, datacom/task: @TASK@, datacom/algorithm: "
-                              "@ALGORITHM@, datacom/sweep: @SWEEP@}}\n      spec:\n"));
-  return absl::StrReplaceAll(plain, {{"          completions: @ACTORS@\n", ""}});
-}
-
-// The lines for a run with or without TLS, without their marks.
-std::string ForTls(const std::string& text, bool tls) {
-  constexpr char kWith[] = "  # tls", kWithout[] = "  # no tls";
+// The lines that apply, without their marks: those that end with "# MARK" where `on`, those with "# no MARK" otherwise,
+// and all that have neither.
+std::string Keep(const std::string& text, const std::string& mark, bool on) {
   std::string kept;
   for (absl::string_view line : absl::StrSplit(absl::StripSuffix(text, "\n"), '\n')) {
-    const bool with = absl::ConsumeSuffix(&line, kWith), without = !with && absl::ConsumeSuffix(&line, kWithout);
-    if ((!with || tls) && (!without || !tls)) absl::StrAppend(&kept, line, "\n");
+    const bool with = absl::ConsumeSuffix(&line, "  # " + mark);
+    const bool without = !with && absl::ConsumeSuffix(&line, "  # no " + mark);
+    if ((!with || on) && (!without || !on)) absl::StrAppend(&kept, line, "\n");
   }
   return kept;
 }
@@ -117,14 +98,31 @@ absl::StatusOr<std::string> Manifest(const std::string& text, const std::string&
   const Needs& needs = population.needs;
   const uint64_t steps = experiment.run().env_steps() * experiment.members_size();
   const uint64_t run_bytes = needs.disk_bytes() - needs.ring_bytes + kRecordBytes + steps * kViolationBytes;
+  const uint64_t pod_memory = needs.memory_bytes + needs.ring_bytes + kCopyBytes;
+  const uint64_t pod_disk = 2 * (needs.ring_bytes + run_bytes);  // a copy writes what is new beside the run first
+  const std::string secret =
+      options.archive_secret.empty()
+          ? ""
+          : absl::StrCat("                  envFrom: [{secretRef: {name: ", YamlText(options.archive_secret), "}}]\n");
+  // Nodes with GPUs are often kept for pods that tolerate this.
+  const bool tolerates = !cuda || absl::StrContains(pod, " tolerations:");
+  const std::string gpu =
+      tolerates ? "" : "              tolerations: [{key: nvidia.com/gpu, operator: Exists, effect: NoSchedule}]\n";
   const std::string host = options.plain ? "" : absl::StrCat("-0-0.", name);  // of a JobSet's host names
   return absl::StrReplaceAll(text, {{"@NAME@", name},
                                     {"@SWEEP@", ObjectName(options.sweep)},
                                     {"@POD@", pod},
+                                    {"@GPU@", gpu},
                                     {"@TLS@", YamlText(options.tls_secret)},
                                     {"@HEALTH@", options.tls_secret.empty() ? "7000" : "7001"},
                                     {"@REPLAY@", absl::StrCat(name, "-replay", host)},
                                     {"@LEARNER@", absl::StrCat(name, "-learner", host)},
+                                    {"@ARCHIVE@", ArchiveOf(options.archive, population)},
+                                    {"@SECRET@", secret},
+                                    {"@STEPS@", absl::StrCat(experiment.run().env_steps())},
+                                    {"@PROCESSORS@", absl::StrCat(1 + layout.actors)},
+                                    {"@MEMORY@", Quantity(pod_memory)},
+                                    {"@DISK@", Quantity(pod_disk)},
                                     {"@TASK@", LabelValue(experiment.task())},
                                     {"@ALGORITHM@", LabelValue(experiment.algorithm())},
                                     {"@ACTORS@", absl::StrCat(layout.actors)},
@@ -139,13 +137,16 @@ absl::StatusOr<std::string> Manifest(const std::string& text, const std::string&
 }
 
 // `images` is "registry.example.org:5000/team:tag"; the tag is optional.
-std::string Images(const std::string& images) {
+std::string Images(const ManifestOptions& options) {
+  const std::string& images = options.images;
   if (images.empty()) return "";
+  std::vector<std::string> names = {"datacom-replay", "datacom-learner", "datacom-learner-cuda", "datacom-actor"};
+  if (!options.archive.empty()) names = {"datacom-run"};
   const size_t colon = images.rfind(':');
   const bool tagged = colon != std::string::npos && images.find('/', colon) == std::string::npos;
   const std::string place = tagged ? images.substr(0, colon) : images;
   std::string lines = "images:\n";
-  for (const char* image : {"datacom-replay", "datacom-learner", "datacom-learner-cuda", "datacom-actor"}) {
+  for (const std::string& image : names) {
     absl::StrAppend(&lines, "  - name: ", image, "\n    newName: ", place, "/", image, "\n");
     if (tagged) absl::StrAppend(&lines, "    newTag: \"", images.substr(colon + 1), "\"\n");
   }
@@ -239,11 +240,17 @@ absl::Status CheckImages(const std::string& images) {
                    ": write it as registry.example.org:5000/team:tag, in lower case; port and tag are optional"));
 }
 
+absl::Status CheckPods(const ManifestOptions& options, const v1::Experiment& experiment) {
+  if (options.archive.empty() || experiment.learner().device() != "cuda") return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "--archive: learner.device=cuda: the image datacom-run, which has all roles, has no LibTorch for a GPU; use "
+      "--device cpu, or leave out --archive");
+}
+
 absl::Status WriteManifests(const std::string& dir, const ManifestOptions& options,
                             const std::vector<SweepRun>& populations) {
-  ASSIGN_OR_RETURN(std::string text, Template());
-  text = ForTls(text, !options.tls_secret.empty());
-  if (options.plain) text = WithoutSet(text);
+  ASSIGN_OR_RETURN(std::string text, Template(options.archive.empty() ? "jobset.yaml.in" : "archive.yaml.in"));
+  text = Keep(Keep(text, "tls", !options.tls_secret.empty()), "set", !options.plain);
   ASSIGN_OR_RETURN(const std::string pod, options.pods.empty() ? "" : PodFields(options.pods));
   std::string resources = "resources:\n", experiments = "configMapGenerator:\n";
   std::set<std::string> names;
@@ -269,29 +276,44 @@ absl::Status WriteManifests(const std::string& dir, const ManifestOptions& optio
     absl::StrAppend(&experiments, "  - name: ", name, "\n    files: [",
                     absl::StrJoin(ConfigMapFiles(population.experiment), ", ", in_folder), "]\n");
   }
-  return WriteFileAtomically(dir + "/kustomization.yaml",
-                             absl::StrCat(kHead, Images(options.images), resources, experiments));
+  return WriteFileAtomically(dir + "/kustomization.yaml", absl::StrCat(kHead, Images(options), resources, experiments));
 }
 
 absl::Status WriteCluster(const std::string& dir, const ManifestOptions& options,
                           const std::vector<SweepRun>& populations) {
   RETURN_IF_ERROR(WriteManifests(dir, options, populations));
+  const std::string learner = options.archive.empty() ? "the learner's image" : "the image datacom-run";
   for (const SweepRun& population : populations) {
-    if (FitsConfigMap(population.experiment)) continue;
-    PrintWrapped(absl::StrCat(RunFolder(dir, population),
-                              "/task_files is too large for a ConfigMap: put it into the learner's image or a ",
-                              "volume, and name its place in the learner's environment variable DATACOM_TASK_FILES\n"));
+    const v1::Experiment& experiment = population.experiment;
+    if (!FitsConfigMap(experiment)) {
+      PrintWrapped(absl::StrCat(RunFolder(dir, population), "/task_files is too large for a ConfigMap: put it into ",
+                                learner, " or a volume, and name its place in the environment variable ",
+                                "DATACOM_TASK_FILES of that pod\n"));
+    }
+    if (experiment.has_pretrain()) {
+      PrintWrapped(absl::StrCat("pretrain.dataset: the pods do not have ", experiment.pretrain().dataset(),
+                                ": put it under the same path into ", learner, " or a volume of that pod\n"));
+    }
+    if (const auto& task = experiment.task_options(); task.HasExtension(v1::python_task)) {
+      PrintWrapped(
+          absl::StrCat("the images have no Python: put it with ", task.GetExtension(v1::python_task).environment(),
+                       " into yours, and name that in their environment variable ", python::kNamedEnvironments, "\n"));
+    }
   }
-  if (!options.tls_secret.empty()) {
-    std::printf(
-        "the pods wait for the secret %s in namespace datacom-sweeps, with ca.crt, tls.crt, tls.key and token\n",
-        options.tls_secret.c_str());
+  const std::pair<std::string, std::string> secrets[] = {
+      {options.tls_secret, "with ca.crt, tls.crt, tls.key and token"},
+      {options.archive_secret, "with the environment variables of rclone"}};
+  for (const auto& [name, content] : secrets) {
+    if (name.empty()) continue;
+    std::printf("the pods wait for the secret %s in namespace datacom-sweeps, %s\n", name.c_str(), content.c_str());
   }
   const bool server_side =
       absl::c_any_of(populations, [](const SweepRun& population) { return NeedsServerSide(population.experiment); });
   std::printf("start with: kubectl apply%s -k %s (apply %s once per cluster first)\n",
               server_side ? " --server-side" : "", ShellWord(dir).c_str(),
               SharedPath(options.plain ? "kubernetes/overlays/plain" : "kubernetes/overlays/sweep").c_str());
+  const std::string archive = ArchiveOf(options.archive, populations.front());
+  if (!archive.empty()) std::printf("copy a run with: datacom copy %s FOLDER\n", archive.c_str());
   return absl::OkStatus();
 }
 

@@ -322,7 +322,7 @@ absl::Status WriteRunFiles(const std::string& dir, bool slurm, const SweepRun& r
 
 // Writes the folder of a run, with the script for Slurm or the manifests for Kubernetes. If that fails, the corrected
 // command can use the folder.
-absl::Status WriteRun(const std::string& backend, TrainOptions options, const BatchOptions& batch) {
+absl::Status WriteRun(const std::string& backend, TrainOptions options, BatchOptions batch) {
   const bool slurm = backend == kSlurm;
   if (options.resume || !options.host.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -331,13 +331,15 @@ absl::Status WriteRun(const std::string& backend, TrainOptions options, const Ba
               : "the pods resume and find each other by themselves; `kubectl apply -k` starts them again"));
   }
   if (slurm) options.overrides.insert(options.overrides.begin(), kSlurmSetting);
-  options.network = !slurm;
+  options.network = !slurm && options.archive.empty();
   RETURN_IF_ERROR(LoadSecurity(options.tls).status());
   RETURN_IF_ERROR(CheckFolderName("--run-dir", options.run_dir));
   SweepRun run;
   ASSIGN_OR_RETURN(run.experiment, PlanExperiment(options));
   ASSIGN_OR_RETURN(const Layout layout, PlanLayout(options, run.experiment));
   ASSIGN_OR_RETURN(run.needs, EstimateNeeds(run.experiment, layout));
+  batch.manifests.archive = options.archive;
+  if (!slurm) RETURN_IF_ERROR(CheckPods(batch.manifests, run.experiment));
   std::string dir = options.run_dir;
   if (dir.empty()) {
     ASSIGN_OR_RETURN(dir, DefaultRunFolder(run.experiment.name(), false));

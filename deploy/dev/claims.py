@@ -343,8 +343,8 @@ def times_as_much(comparison, records):
     one = judged(comparison, records)
     if one.verdict == "no records":
         return "-"
-    ours, other = (statistics.mean(records.values(group, comparison.quantity, steps))
-                   for group, steps in zip((comparison.first, comparison.second), records.steps(comparison)))
+    groups, steps, (counts,) = (comparison.first, comparison.second), records.steps(comparison), records.looks(comparison)
+    ours, other = (statistics.mean(records.values(group, comparison.quantity, own)[:count]) for group, own, count in zip(groups, steps, counts))
     if ours == 0:
         return "-"
     word = {"holds": "more", "does not hold": "less"}.get(one.verdict) or f"undecided, {seeds_word(one.needed)} seeds"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # usage: make_root.sh TARGET BIN FOLDER : fills FOLDER/root with the root file system of an image (replay, actor, learner, learner-cuda,
-# tools): programs of BIN and the libraries next to them in usr/bin, and every library they load where the loader looks for it; no shell.
+# tools, run): programs of BIN and the libraries next to them in usr/bin, and every library they load where the loader looks for it; no shell.
+# Programs that BIN does not have (rclone) are those of the system.
 # Libraries of the source tree (MuJoCo in build/mujoco) go to the system's folder.
 # usr/share/doc has the licences of all of them, by package.
 # FOLDER/writable has the folders that a run writes to. They are separate because the images' user must own them and copying into an image
@@ -15,7 +16,8 @@ case "$target" in
   learner) programs=(datacom-learner) writable=(run/datacom) ;;
   learner-cuda) programs=(datacom-learner libdatacom_torch.so) writable=(run/datacom) ;;
   tools) programs=(datacom datacom-tools) writable=(run/datacom) ;;
-  *) echo "make_root.sh: unknown target \"$target\"; use replay, actor, learner, learner-cuda or tools" >&2; exit 2 ;;
+  run) programs=(datacom datacom-tools datacom-replay datacom-learner datacom-actor rclone) writable=(run/datacom) ;;
+  *) echo "make_root.sh: unknown target \"$target\"; use replay, actor, learner, learner-cuda, tools or run" >&2; exit 2 ;;
 esac
 
 # Copies the licences of packages; fails when one is not installed.
@@ -36,10 +38,12 @@ mkdir -p "$root/usr/bin" "$root/usr/share/doc"
 install -D -m 644 "$source/LICENSE" "$root/usr/share/doc/datacom/copyright"
 add_licences libboost-dev libcli11-dev libeigen3-dev libfmt-dev libspdlog-dev libxsmm-dev nlohmann-json3-dev  # compiled in
 for program in "${programs[@]}"; do
-  install -m 755 "$bin/$program" "$root/usr/bin/"
+  file="$bin/$program"
+  [[ -e "$file" ]] || file="$(command -v "$program")" || { echo "make_root.sh: $program is not installed" >&2; exit 1; }
+  install -m 755 "$file" "$root/usr/bin/$program"
   strip --strip-debug "$root/usr/bin/$program"  # most of a program is line numbers for debuggers; names of functions stay
   # Lines are "name => path (address)", or "path (address)" for the loader. The GPU's driver brings libcuda.
-  libraries="$(ldd "$bin/$program" | grep -v -e linux-vdso -e 'libcuda\.so\.1 => not found')"
+  libraries="$(ldd "$file" | grep -v -e linux-vdso -e 'libcuda\.so\.1 => not found')"
   if grep 'not found' <<<"$libraries" >&2; then
     echo "make_root.sh: $program needs the libraries above, which are not installed" >&2
     exit 1
@@ -62,7 +66,11 @@ done
 for path in "${writable[@]}"; do
   mkdir -p "$folder/writable/$path"
 done
-if [[ "$target" == tools ]]; then
+if [[ "$target" == run ]]; then  # rclone speaks TLS with buckets
+  install -D -m 644 /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
+  add_licences ca-certificates rclone
+fi
+if [[ "$target" == tools || "$target" == run ]]; then
   mkdir -p "$root/usr/share/datacom"
   cp -r "$source/deploy/experiments" "$source/deploy/sweeps" "$source/deploy/kubernetes" "$source/deploy/slurm" "$root/usr/share/datacom/"
   install -D -m 644 /usr/share/javascript/chart.js/chart.min.js "$root/usr/share/javascript/chart.js/chart.min.js"  # reports embed it

@@ -141,8 +141,8 @@ struct ActingParameters {
   std::map<std::string, double, std::less<>> scalars;
 };
 
-// The part of an episode that a step of delta reads. z: [length + 1, q + x] float32, costs: [length + 1] raw with
-// costs[0] = 0.
+// What an algorithm reads of an episode. z: [length + 1, q + x] float32, may be null where it is not read; costs:
+// [length + 1] raw with costs[0] = 0.
 struct EpisodeCosts {
   int member = 0, length = 0;
   const float *z = nullptr, *costs = nullptr;
@@ -158,14 +158,9 @@ class Algorithm {
   // The part of Update that fits value functions (critics, feasibility) and their targets. Policy, temperature,
   // multiplier, delta and their optimisers do not change. It takes the batch of Update; noise_actor is not read.
   virtual void Pretrain(const Batch& batch);  // throws std::invalid_argument if the algorithm cannot
-  // A finished episode of one member, before the first update that sees its last row. z: [length + 1, q + x] float32,
-  // costs: [length + 1] raw with costs[0] = 0. Algorithms with delta make a step of it (docs/algorithms.md
-  // 5.4). On-policy algorithms keep the sum of its costs for their multiplier (18.4); they do not read z, which may be
-  // null. The others ignore it.
-  void ApplyEpisode(int member, int length, const float* z, const float* costs) {
-    ApplyEpisodes({{member, length, z, costs}});
-  }
-  // The same for all episodes that end between two updates; a member's own in order.
+  // The episodes that end between two updates, before the first update that sees their last rows; a member's own in
+  // order. Algorithms with delta make a step of each (docs/algorithms.md 5.4). On-policy algorithms keep the sum of its
+  // costs for their multiplier (18.4); they do not read z. The others ignore them.
   virtual void ApplyEpisodes(const std::vector<EpisodeCosts>& /*episodes*/) {}
   virtual Stats GetStats() const = 0;
   virtual void ResetStats() = 0;

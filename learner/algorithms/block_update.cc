@@ -4,9 +4,7 @@
 
 namespace datacom::learner {
 
-BlockUpdate::BlockUpdate(const AlgorithmConfig& config) : Population(config), compute_([this] { Compute(); }) {
-  recorded_.reserve(kMostStatistics);
-}
+BlockUpdate::BlockUpdate(const AlgorithmConfig& config) : Population(config) { recorded_.reserve(kMostStatistics); }
 
 void BlockUpdate::RunBlocks(const Batch& batch, int plan, const std::function<void()>& compute) {
   EachBlock([&] {

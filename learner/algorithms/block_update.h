@@ -15,7 +15,9 @@ namespace datacom::learner {
 
 class BlockUpdate : public Population {
  public:
-  void Update(const Batch& batch) override { RunBlocks(batch, Plan(), compute_); }
+  void Update(const Batch& batch) override {
+    RunBlocks(batch, Plan(), [this] { Compute(); });
+  }
 
  protected:
   explicit BlockUpdate(const AlgorithmConfig& config);
@@ -36,7 +38,6 @@ class BlockUpdate : public Population {
  private:
   void CountRecorded();
 
-  const std::function<void()> compute_;
   std::vector<Statistic> recorded_;  // by this update of the block
 };
 

@@ -63,11 +63,10 @@ CbfSac::CbfSac(const AlgorithmConfig& config)
   tape_ = kernels_->NewTape(barrier_, block_, B);
   tangent_ = kernels_->NewTape(barrier_, block_, B);
   const auto rows = [this, B](int cols) { return kernels_->NewFloats(block_, B, cols); };
-  q_ = rows(q), slope_ = rows(q), ones_ = rows(1), d_value_ = rows(1), d_slope_ = rows(q);
+  q_ = rows(q), slope_ = rows(q), d_value_ = rows(1), d_slope_ = rows(q);
   cost_ = rows(1), action_ = rows(n);
   f_ = kernels_->NewDoubles(block_, B, q), G_ = kernels_->NewDoubles(block_, B, q * n);
-  const std::vector<float> ones(static_cast<size_t>(block_) * B, 1.0f);
-  kernels_->Upload(ones.data(), ones_);
+  ones_ = kernels_->NewFloats(block_, B, 1, 1);
   numbers_ = kernels_->NewDoubles(members_, 1, BarrierInput::kNumbers);
   std::vector<double> numbers;
   for (const MemberConfig& member : config_.members) {

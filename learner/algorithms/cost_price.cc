@@ -1,24 +1,20 @@
 #include "learner/algorithms/cost_price.h"
 
-#include <vector>
-
 namespace datacom::learner {
 
 void CostPrice::Declare(const AlgorithmConfig& config, ParameterLayout* layout) {
   critic_.Declare({"cost_critic"}, CriticKind::kPlain, config, layout);
 }
 
-void CostPrice::MakeWorkspace(const AlgorithmConfig& config, int64_t target_first, int block, Kernels* kernels) {
+void CostPrice::MakeWorkspace(const AlgorithmConfig& config, int block, Kernels* kernels) {
   kernels_ = kernels;
   critic_kernels_ = kernels->Group<CriticKernels>();
   cost_kernels_ = kernels->Group<CostKernels>();
   discount_ = config.learner.discount();
-  critic_.MakeWorkspace(config, target_first, block, kernels);
+  critic_.MakeWorkspace(config, block, kernels);
   cost_ = kernels->NewFloats(block, BatchSize(config), 1), y_ = kernels->NewFloats(block, BatchSize(config), 1);
   d_cost_ = kernels->NewFloats(block, BatchSize(config), config.action_dim);
-  one_ = kernels->NewDoubles(block, 1, 1), loss_ = kernels->NewDoubles(block, 1, 1);
-  const std::vector<double> ones(block, 1.0);
-  kernels->Upload(ones.data(), one_);
+  one_ = kernels->NewDoubles(block, 1, 1, 1), loss_ = kernels->NewDoubles(block, 1, 1);
 }
 
 void CostPrice::EvaluateStored(const FloatView& parameters, const CriticInput& input) {

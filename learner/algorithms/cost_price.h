@@ -16,7 +16,7 @@ class CostPrice {
   void Declare(const AlgorithmConfig& config, ParameterLayout* layout);  // "cost_critic"
   int64_t first() const { return critic_.first(); }
   int64_t size() const { return critic_.size(); }
-  void MakeWorkspace(const AlgorithmConfig& config, int64_t target_first, int block, Kernels* kernels);
+  void MakeWorkspace(const AlgorithmConfig& config, int block, Kernels* kernels);
   void LoadBatch(const float* cost) { kernels_->Upload(cost, cost_); }  // [block, B] raw
 
   void EvaluateStored(const FloatView& parameters, const CriticInput& input);

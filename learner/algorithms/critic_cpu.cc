@@ -8,13 +8,42 @@
 namespace datacom::learner {
 namespace {
 
+// The targets of one member, row by row, in float32.
+class MemberStep {
+ public:
+  MemberStep(const TargetStep& step, int member)
+      : step_(step),
+        member_(member),
+        scale_(step.scale.at(member)),
+        least_(step.least.at(member)),
+        most_(step.most.at(member)),
+        discount_(static_cast<float>(step.discount)) {}
+  float At(int row, float next_value) const {
+    const float left = discount_ * (1 - step_.absorbing.at(member_, row));
+    const float y = std::fma(left, next_value, scale_ * step_.reward.at(member_, row));
+    return y < least_ ? least_ : y > most_ ? most_ : y;
+  }
+
+ private:
+  const TargetStep& step_;
+  const int member_;
+  float scale_, least_, most_, discount_;
+};
+
 class CriticCpu : public CpuImpl<CriticKernels> {
  public:
-  void TwinTarget(const TargetStep& step, const TwinValues& next, const FloatView& y) override {
+  void Target(const TargetStep& step, const TwinValues& next, const FloatView& log_pi, const FloatView& log_alpha,
+              const FloatView& y) override {
     for (int m = 0; m < y.members; ++m) {
       const TwinWeights twins(next, m);
       const MemberStep target(step, m);
-      for (int r = 0; r < y.rows; ++r) y.at(m, r) = target.At(r, twins.Value(next.q0.at(m, r), next.q1.at(m, r)));
+      const auto value = [&](int r) { return twins.Value(next.q0.at(m, r), next.q1.at(m, r)); };
+      if (log_pi.data == nullptr) {
+        for (int r = 0; r < y.rows; ++r) y.at(m, r) = target.At(r, value(r));
+        continue;
+      }
+      const float alpha = std::exp(log_alpha.at(m));
+      for (int r = 0; r < y.rows; ++r) y.at(m, r) = target.At(r, value(r) - alpha * log_pi.at(m, r));
     }
   }
 

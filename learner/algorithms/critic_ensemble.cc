@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
 #include "learner/algorithms/population.h"
 
@@ -53,17 +54,22 @@ void CriticEnsemble::Declare(const std::vector<std::string>& names, CriticKind k
   WeightInit init;
   if (kind == CriticKind::kPlain) init.xavier_gain = std::sqrt(2.0);
   if (twice) init.last_bound = 3e-3;
+  if (twice && config.network.critic_hidden_size() < 2) {
+    throw std::invalid_argument(
+        "network.critic_hidden: the critics of " + config.algorithm + " read the action in their second " +
+        "layer, so they need at least two hidden layers, not " + std::to_string(config.network.critic_hidden_size()));
+  }
   const std::vector<int> widths = Widths(config.obs_dim + config.action_dim, config.network.critic_hidden(), 1);
   first_ = layout->size();
   for (const std::string& name : names) {
     nets_.emplace_back();
-    nets_.back().online = layout->AddMlp(name, widths, Activation::kRelu, init, twice ? config.action_dim : 0);
-    nets_.back().online.layer_norm = layer_norm;
+    nets_.back().layout = layout->AddMlp(name, widths, Activation::kRelu, init, twice ? config.action_dim : 0);
+    nets_.back().layout.layer_norm = layer_norm;
   }
   size_ = layout->size() - first_;
 }
 
-void CriticEnsemble::MakeWorkspace(const AlgorithmConfig& config, int64_t target_first, int block, Kernels* kernels) {
+void CriticEnsemble::MakeWorkspace(const AlgorithmConfig& config, int block, Kernels* kernels) {
   kernels_ = kernels;
   critic_kernels_ = kernels->Group<CriticKernels>();
   batch_ = BatchSize(config), obs_dim_ = config.obs_dim;
@@ -71,39 +77,38 @@ void CriticEnsemble::MakeWorkspace(const AlgorithmConfig& config, int64_t target
   d_outputs_ = kernels->NewFloats(block, nets(), batch_);
   for (int i = 0; i < nets(); ++i) {
     Net& net = nets_[i];
-    net.target = net.online.Shifted(target_first);
-    net.tape = kernels->NewTape(net.online, block, 2 * batch_);
+    net.tape = kernels->NewTape(net.layout, block, 2 * batch_);
     net.tape.out = outputs_.Rows(i, 1).AsColumn();
     net.executed = net.tape.Rows(0, batch_);
     net.stored = net.tape.Rows(batch_, batch_);
-    net.target_tape = kernels->NewTape(net.target, block, batch_);
+    net.target_tape = kernels->NewTape(net.layout, block, batch_);
     net.d_out = d_outputs_.Rows(i, 1).AsColumn();
   }
 }
 
 void CriticEnsemble::Evaluate(const FloatView& parameters, const CriticInput& input) {
-  kernels_->Each(nets(), [&](int i) { kernels_->Forward(parameters, nets_[i].online, input.rows, nets_[i].tape); });
+  kernels_->Each(nets(), [&](int i) { kernels_->Forward(parameters, nets_[i].layout, input.rows, nets_[i].tape); });
 }
 
 void CriticEnsemble::EvaluateStored(const FloatView& parameters, const CriticInput& input) {
   const FloatView rows = input.rows.Rows(batch_, batch_);
-  kernels_->Each(nets(), [&](int i) { kernels_->Forward(parameters, nets_[i].online, rows, nets_[i].stored); });
+  kernels_->Each(nets(), [&](int i) { kernels_->Forward(parameters, nets_[i].layout, rows, nets_[i].stored); });
 }
 
 void CriticEnsemble::EvaluateExecuted(const FloatView& parameters, const CriticInput& input, int nets) {
   const FloatView rows = input.rows.Rows(0, batch_);
-  kernels_->Each(nets, [&](int i) { kernels_->Forward(parameters, nets_[i].online, rows, nets_[i].executed); });
+  kernels_->Each(nets, [&](int i) { kernels_->Forward(parameters, nets_[i].layout, rows, nets_[i].executed); });
 }
 
 void CriticEnsemble::EvaluateTargets(const FloatView& targets, const CriticInput& input) {
-  kernels_->Each(nets(), [&](int i) { kernels_->Forward(targets, nets_[i].target, input.next, nets_[i].target_tape); });
+  kernels_->Each(nets(), [&](int i) { kernels_->Forward(targets, nets_[i].layout, input.next, nets_[i].target_tape); });
 }
 
 void CriticEnsemble::ActionGradient(const FloatView& parameters, int nets, bool add, const FloatView& d_action) {
   kernels_->Each(nets,
-                 [&](int i) { kernels_->Adjoint(parameters, nets_[i].online, nets_[i].d_out, nets_[i].executed); });
+                 [&](int i) { kernels_->Adjoint(parameters, nets_[i].layout, nets_[i].d_out, nets_[i].executed); });
   for (int i = 0; i < nets; ++i) {
-    kernels_->InputGradient(parameters, nets_[i].online, nets_[i].executed, obs_dim_, add || i > 0, d_action);
+    kernels_->InputGradient(parameters, nets_[i].layout, nets_[i].executed, obs_dim_, add || i > 0, d_action);
   }
 }
 
@@ -112,8 +117,8 @@ void CriticEnsemble::ParameterGradient(const FloatView& parameters, const Critic
   const FloatView stored = input.rows.Rows(batch_, batch_);
   kernels_->Each(nets(), [&](int i) {
     const Net& net = nets_[i];
-    kernels_->Adjoint(parameters, net.online, net.d_out, net.stored);
-    kernels_->ParameterGradient(net.online, stored, net.d_out, net.stored, gradients);
+    kernels_->Adjoint(parameters, net.layout, net.d_out, net.stored);
+    kernels_->ParameterGradient(net.layout, stored, net.d_out, net.stored, gradients);
   });
 }
 

@@ -53,7 +53,7 @@ class CriticEnsemble {
   int64_t first() const { return first_; }
   int64_t size() const { return size_; }
   int nets() const { return static_cast<int>(nets_.size()); }
-  void MakeWorkspace(const AlgorithmConfig& config, int64_t target_first, int block, Kernels* kernels);
+  void MakeWorkspace(const AlgorithmConfig& config, int block, Kernels* kernels);
 
   void Evaluate(const FloatView& parameters, const CriticInput& input);  // executed and stored actions
   void EvaluateStored(const FloatView& parameters, const CriticInput& input);
@@ -82,7 +82,7 @@ class CriticEnsemble {
 
  private:
   struct Net {
-    MlpLayout online, target;
+    MlpLayout layout;
     MlpTape tape, executed, stored, target_tape;
     FloatView d_out;
   };

@@ -23,7 +23,10 @@ struct TargetStep {
 
 class CriticKernels : public KernelGroup {
  public:
-  virtual void TwinTarget(const TargetStep& step, const TwinValues& next, const FloatView& y) = 0;
+  // The target of a step whose next state has the value of the pair - alpha log pi. log_alpha: [members, 1, 1]. Empty
+  // log_pi: without the entropy.
+  virtual void Target(const TargetStep& step, const TwinValues& next, const FloatView& log_pi,
+                      const FloatView& log_alpha, const FloatView& y) = 0;
   // loss = mean (q - y)^2 over nets and rows; d_q = 2 (q - y) / rows, the gradient of each net's own mean.
   virtual void SquaredLoss(const FloatView& q, const FloatView& y, const FloatView& d_q, const DoubleView& loss) = 0;
   // loss += weight * mean(x), and the gradient of that for x.

@@ -1,4 +1,5 @@
-#include "learner/algorithms/twin_torch.h"
+#include "learner/algorithms/critic_kernels.h"
+#include "learner/nn/torch/torch_impl.h"
 
 namespace datacom::learner {
 namespace {
@@ -7,8 +8,15 @@ class CriticTorch : public TorchImpl<CriticKernels> {
  public:
   using TorchImpl::TorchImpl;
 
-  void TwinTarget(const TargetStep& step, const TwinValues& next, const FloatView& y) override {
-    WriteTarget(step, ValueOf(next, device()), y, device());
+  void Target(const TargetStep& step, const TwinValues& next, const FloatView& log_pi, const FloatView& log_alpha,
+              const FloatView& y) override {
+    const at::Tensor a = Of(next.q0), b = Of(next.q1);
+    const at::Tensor value = at::lerp(at::minimum(a, b), at::maximum(a, b), Of(next.larger));
+    if (log_pi.data != nullptr) value.addcmul_(at::exp(Of(log_alpha)), Of(log_pi), /*value=*/-1);
+    const at::Tensor left = at::rsub(Of(step.absorbing), 1).mul_(step.discount);
+    const at::Tensor sum = at::addcmul(Of(step.scale) * Of(step.reward), left, value);
+    at::Tensor out = Of(y);
+    at::minimum_out(out, at::maximum(sum, Of(step.least)), Of(step.most));
   }
 
   void SquaredLoss(const FloatView& q, const FloatView& y, const FloatView& d_q, const DoubleView& loss) override {

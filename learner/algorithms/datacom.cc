@@ -1,6 +1,7 @@
 #include "learner/algorithms/datacom.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "common/safety/safe_map.h"
 #include "learner/algorithms/cost_kernels.h"
 #include "learner/algorithms/episode_cost.h"
+#include "learner/algorithms/joined_map_kernels.h"
 #include "learner/algorithms/population.h"
 #include "learner/algorithms/register_algorithm.h"
 #include "learner/algorithms/safe_map_row.h"
@@ -17,11 +19,17 @@
 namespace datacom::learner {
 namespace {
 
-constexpr int kRiskPlan = -2;  // of Kernels::Run; updates and pre-training have the others
+constexpr int kRiskPlan = -2;        // of Kernels::Run, with n passes kRiskPlan - n; updates have others
+constexpr int kMostRiskRows = 4096;  // of an episode that are evaluated at once, about
+
+// So many passes that few numbers of them occur: each has a plan, which a device keeps.
+int RiskPasses(int rows, int pass_rows) {
+  return static_cast<int>(std::bit_ceil(static_cast<unsigned>((rows + pass_rows - 1) / pass_rows)));
+}
 
 }  // namespace
 
-void Feasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t target_first, int block, Kernels* kernels) {
+void Feasibility::MakeWorkspace(const AlgorithmConfig& config, int block, Kernels* kernels) {
   kernels_ = kernels;
   batch_ = BatchSize(config), failures_ = FailureRows(config), z_dim_ = config.q_dim + config.x_dim;
   discount_ = config.learner.discount(), slice_first_ = config.slice_first;
@@ -32,11 +40,12 @@ void Feasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t target_fi
   absorbing_ = kernels->NewFloats(block, loss_rows, 1);
   row_weight_ = kernels->NewFloats(block, loss_rows, 1);
   no_delta_ = kernels->NewDoubles(block, 1, 1);
-  ones_ = kernels->NewFloats(block, B + loss_rows, 1);
-  const std::vector<float> ones(static_cast<size_t>(block) * (B + loss_rows), 1.0f);
-  kernels->Upload(ones.data(), ones_);
+  ones_ = kernels->NewFloats(block, B + loss_rows, 1, 1);
   k_ = kernels->NewDoubles(block, 2 * B, 1), J_ = kernels->NewDoubles(block, 2 * B, z_dim_);
-  host_z_.resize(static_cast<size_t>(block) * 2 * B * z_dim_), host_k_.resize(static_cast<size_t>(block) * 2 * B);
+  const int risk_rows = RiskPasses(std::min(config.horizon + 1, kMostRiskRows), 2 * B) * 2 * B;
+  risk_z_ = kernels->NewFloats(block, risk_rows, z_dim_), risk_k_ = kernels->NewDoubles(block, risk_rows, 1);
+  host_z_.resize(static_cast<size_t>(block) * risk_rows * z_dim_);
+  host_k_.resize(static_cast<size_t>(block) * risk_rows);
   host_weight_.resize(static_cast<size_t>(block) * loss_rows);
 }
 
@@ -67,24 +76,30 @@ void Feasibility::LoadBatch(const Batch& batch, int batch_member) {
 void Feasibility::Risk(const FloatView& parameters, int first_member, const std::vector<float>* states,
                        std::vector<double>* values) {
   member_ = first_member;
-  const int block = parameters.members, chunk = 2 * batch_;
+  const int block = parameters.members, pass_rows = 2 * batch_;
   int longest = 0;
   for (int m = 0; m < block; ++m) {
     values[m].resize(states[m].size() / z_dim_);
     longest = std::max(longest, static_cast<int>(values[m].size()));
   }
-  for (int first = 0; first < longest; first += chunk) {  // whole chunks, because a plan has one shape
-    const auto left = [&](int m) { return std::clamp(static_cast<int>(values[m].size()) - first, 0, chunk); };
+  for (int first = 0; first < longest; first += risk_z_.rows) {
+    const int passes = RiskPasses(std::min(longest - first, risk_z_.rows), pass_rows), rows = passes * pass_rows;
+    const auto left = [&](int m) { return std::clamp(static_cast<int>(values[m].size()) - first, 0, rows); };
     for (int m = 0; m < block; ++m) {
       if (left(m) == 0) continue;
-      std::copy_n(&states[m][static_cast<size_t>(first) * z_dim_], left(m) * z_dim_,
-                  &host_z_[static_cast<size_t>(m) * chunk * z_dim_]);
+      std::copy_n(&states[m][static_cast<size_t>(first) * z_dim_], static_cast<size_t>(left(m)) * z_dim_,
+                  &host_z_[static_cast<size_t>(m) * rows * z_dim_]);
     }
     kernels_->Run(
-        kRiskPlan, [&] { kernels_->Upload(host_z_.data(), z_.Rows(0, chunk)); }, [&] { EvaluateRisk(parameters); });
-    kernels_->Download(k_, host_k_.data());
+        kRiskPlan - passes, [&] { kernels_->Upload(host_z_.data(), risk_z_.Rows(0, rows)); },
+        [&] {
+          for (int row = 0; row < rows; row += pass_rows) {
+            EvaluateRisk(parameters, risk_z_.Rows(row, pass_rows), risk_k_.Rows(row, pass_rows));
+          }
+        });
+    kernels_->Download(risk_k_.Rows(0, rows), host_k_.data());
     for (int m = 0; m < block; ++m) {
-      if (left(m) > 0) std::copy_n(&host_k_[static_cast<size_t>(m) * chunk], left(m), &values[m][first]);
+      if (left(m) > 0) std::copy_n(&host_k_[static_cast<size_t>(m) * rows], left(m), &values[m][first]);
     }
   }
 }
@@ -100,17 +115,17 @@ namespace {
 class GaussianFeasibility : public Feasibility {
  public:
   void Declare(const AlgorithmConfig& config, ParameterLayout* layout) override;  // "constraint.mean", .log_std
-  void MakeWorkspace(const AlgorithmConfig& config, int64_t target_first, int block, Kernels* kernels) override;
+  void MakeWorkspace(const AlgorithmConfig& config, int block, Kernels* kernels) override;
   void Evaluate(const FloatView& parameters, const DoubleView& delta) override;
   void LossGradient(const FloatView& parameters, const FloatView& targets, const FloatView& gradients,
                     const DoubleView& loss) override;
 
  protected:
-  void EvaluateRisk(const FloatView& parameters) override;
+  void EvaluateRisk(const FloatView& parameters, const FloatView& z, const DoubleView& k) override;
 
  private:
   struct Net {
-    MlpLayout online, target;
+    MlpLayout layout;
     MlpTape tape, jacobian_rows, loss_rows, target_tape;
     FloatView jacobian;  // [block, 2B, q + x]
     FloatView d_out;     // [block, B + F, 1]
@@ -129,24 +144,22 @@ class GaussianFeasibility : public Feasibility {
 void GaussianFeasibility::Declare(const AlgorithmConfig& config, ParameterLayout* layout) {
   const std::vector<int> widths = Widths(config.q_dim + config.x_dim, config.network.constraint_hidden(), 1);
   first_ = layout->size();
-  mean_.online = layout->AddMlp("constraint.mean", widths, Activation::kSigmoid, {1.0});
-  log_std_.online = layout->AddMlp("constraint.log_std", widths, Activation::kSigmoid, {1.0});
+  mean_.layout = layout->AddMlp("constraint.mean", widths, Activation::kSigmoid, {1.0});
+  log_std_.layout = layout->AddMlp("constraint.log_std", widths, Activation::kSigmoid, {1.0});
   size_ = layout->size() - first_;
 }
 
-void GaussianFeasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t target_first, int block,
-                                        Kernels* kernels) {
-  Feasibility::MakeWorkspace(config, target_first, block, kernels);
+void GaussianFeasibility::MakeWorkspace(const AlgorithmConfig& config, int block, Kernels* kernels) {
+  Feasibility::MakeWorkspace(config, block, kernels);
   cost_kernels_ = kernels->Group<CostKernels>();
   margin_ =
       NewFloatScalar(config, kernels, [](const v1::Hyper& hyper) { return GaussianRiskMargin(hyper.accepted_risk()); });
   const int B = batch_, loss_rows = batch_ + failures_;
   for (Net* net : {&mean_, &log_std_}) {
-    net->target = net->online.Shifted(target_first);
-    net->tape = kernels->NewTape(net->online, block, B + loss_rows);
+    net->tape = kernels->NewTape(net->layout, block, B + loss_rows);
     net->jacobian_rows = net->tape.Rows(0, 2 * B);
     net->loss_rows = net->tape.Rows(B, loss_rows);
-    net->target_tape = kernels->NewTape(net->target, block, loss_rows);
+    net->target_tape = kernels->NewTape(net->layout, block, loss_rows);
     net->jacobian = kernels->NewFloats(block, 2 * B, z_dim_);
     net->d_out = kernels->NewFloats(block, loss_rows, 1);
   }
@@ -154,9 +167,9 @@ void GaussianFeasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t t
 
 void GaussianFeasibility::Evaluate(const FloatView& parameters, const DoubleView& delta) {
   EachNet([&](const Net& net) {
-    kernels_->Forward(parameters, net.online, z_, net.tape);
-    kernels_->Adjoint(parameters, net.online, ones_, net.tape);
-    kernels_->InputGradient(parameters, net.online, net.jacobian_rows, 0, /*add=*/false, net.jacobian);
+    kernels_->Forward(parameters, net.layout, z_, net.tape);
+    kernels_->Adjoint(parameters, net.layout, ones_, net.tape);
+    kernels_->InputGradient(parameters, net.layout, net.jacobian_rows, 0, /*add=*/false, net.jacobian);
   });
   cost_kernels_->GaussianRisk(mean_.jacobian_rows.out, log_std_.jacobian_rows.out, mean_.jacobian, log_std_.jacobian,
                               margin_.Members(member_, parameters.members), delta, k_, J_);
@@ -164,7 +177,7 @@ void GaussianFeasibility::Evaluate(const FloatView& parameters, const DoubleView
 
 void GaussianFeasibility::LossGradient(const FloatView& parameters, const FloatView& targets,
                                        const FloatView& gradients, const DoubleView& loss) {
-  EachNet([&](const Net& net) { kernels_->Forward(targets, net.target, next_z_, net.target_tape); });
+  EachNet([&](const Net& net) { kernels_->Forward(targets, net.layout, next_z_, net.target_tape); });
   const GaussianTarget target{GaussianHead::kFeasibility,
                               mean_.target_tape.out,
                               log_std_.target_tape.out,
@@ -176,15 +189,14 @@ void GaussianFeasibility::LossGradient(const FloatView& parameters, const FloatV
   const FloatView z = z_.Rows(batch_, batch_ + failures_);
   EachNet([&](const Net& net) {
     kernels_->ScaleAdjoint(net.d_out, net.loss_rows);
-    kernels_->ParameterGradient(net.online, z, net.d_out, net.loss_rows, gradients);
+    kernels_->ParameterGradient(net.layout, z, net.d_out, net.loss_rows, gradients);
   });
 }
 
-void GaussianFeasibility::EvaluateRisk(const FloatView& parameters) {
-  const FloatView z = z_.Rows(0, 2 * batch_);
-  EachNet([&](const Net& net) { kernels_->Forward(parameters, net.online, z, net.jacobian_rows); });
+void GaussianFeasibility::EvaluateRisk(const FloatView& parameters, const FloatView& z, const DoubleView& k) {
+  EachNet([&](const Net& net) { kernels_->Forward(parameters, net.layout, z, net.jacobian_rows); });
   cost_kernels_->GaussianRisk(mean_.jacobian_rows.out, log_std_.jacobian_rows.out, mean_.jacobian, log_std_.jacobian,
-                              margin_.Members(member_, parameters.members), no_delta_, k_, J_);
+                              margin_.Members(member_, parameters.members), no_delta_, k, J_);
 }
 
 const RegisterAlgorithm<Datacom> kRegistered("datacom");
@@ -195,8 +207,8 @@ Datacom::Datacom(const AlgorithmConfig& config) : Datacom(config, std::make_uniq
 
 Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> feasibility)
     : SoftActorCritic(config),
-      safe_map_kernels_(kernels_->Group<SafeMapKernels>()),
-      joined_map_kernels_(kernels_->Group<JoinedMapKernels>()),
+      map_kernels_(joins() ? static_cast<MapKernels*>(kernels_->Group<JoinedMapKernels>())
+                           : kernels_->Group<SafeMapKernels>()),
       feasibility_(std::move(feasibility)),
       delta_(config),
       priced_(Multiplier::IsUsed(config)),
@@ -204,22 +216,27 @@ Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> fea
   DeclareCritics();
   feasibility_->Declare(config_, &layout_);
   if (priced_) price_.Declare(config_, &layout_);
-  MirrorTargets(0, layout_.size());
+  MirrorTargets();
   DeclareActor();
   acting_first_ = feasibility_->first();
   Build();
   MakeWorkspace();
-  feasibility_->MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
+  feasibility_->MakeWorkspace(config_, block_, kernels_.get());
   constraint_optimizer_ = NewOptimizer("constraint", v1::MemberEpoch::kConstraintGradientNormFieldNumber,
                                        feasibility_->first(), feasibility_->size(), &v1::Hyper::constraint_lr);
   StepWithValues(constraint_optimizer_);
-  if (priced_) MakePrice();
+  if (priced_) {
+    price_.MakeWorkspace(config_, block_, kernels_.get());
+    cost_optimizer_ =
+        NewOptimizer("cost_critic", /*gradient_norm_field=*/0, price_.first(), price_.size(), &v1::Hyper::critic_lr);
+    StepWithValues(cost_optimizer_);
+  }
   constraint_loss_ = NewStatistic(v1::MemberEpoch::kConstraintLossFieldNumber);
   constraint_mean_ = NewStatistic(v1::MemberEpoch::kConstraintMeanFieldNumber);
   infeasible_share_ = NewStatistic(v1::MemberEpoch::kInfeasibleShareFieldNumber);
   gain_ = NewScalar(&v1::Hyper::atacom_gain);
   slack_beta_ = NewScalar(&v1::Hyper::slack_beta);
-  delta_value_ = NewScalar();
+  thresholds_ = kernels_->NewDoubles(members_, 2, 1);
   UploadThresholds();
   episode_states_.resize(members_), episode_values_.resize(members_);
   const int n = config_.action_dim;
@@ -235,21 +252,10 @@ Datacom::Dynamics Datacom::Dynamics::Rows(int first, int count) const {
   return {f.Rows(first, count), G.Rows(first, count), x_dot.Rows(first, count), known.Rows(first, count)};
 }
 
-void Datacom::MakePrice() {
-  price_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
-  cost_optimizer_ =
-      NewOptimizer("cost_critic", /*gradient_norm_field=*/0, price_.first(), price_.size(), &v1::Hyper::critic_lr);
-  StepWithValues(cost_optimizer_);
-  multiplier_value_ = NewScalar();
-}
-
 void Datacom::UploadThresholds() {
-  std::vector<double> values(members_);
-  for (int m = 0; m < members_; ++m) values[m] = delta_.value(m);
-  kernels_->Upload(values.data(), delta_value_);
-  if (!priced_) return;
-  for (int m = 0; m < members_; ++m) values[m] = multiplier_.value(m);
-  kernels_->Upload(values.data(), multiplier_value_);
+  std::vector<double> values;
+  for (int m = 0; m < members_; ++m) values.insert(values.end(), {delta_.value(m), multiplier_.value(m)});
+  kernels_->Upload(values.data(), thresholds_);
 }
 
 void Datacom::LoadDynamics(const ControlAffineBatch& batch, const Dynamics& to) {
@@ -267,46 +273,20 @@ void Datacom::LoadBatch(const Batch& batch) {
   feasibility_->LoadBatch(batch, batch_member());
 }
 
-SafeMapInput Datacom::MapInput(const Dynamics& dynamics, const DoubleView& k, const DoubleView& J) const {
-  return {k, J, dynamics.f, dynamics.G, dynamics.x_dot, Block(gain_), Block(slack_beta_), Block(target_entropy_)};
-}
-
 // The parts of the maps that depend only on s' and s.
 void Datacom::MapStates() {
   kernels_->Ranges(2 * batch_, [&](int first, int count) {
-    const Dynamics dynamics = dynamics_.Rows(first, count);
+    const Dynamics at = dynamics_.Rows(first, count);
     const DoubleView k = feasibility_->k().Rows(first, count), J = feasibility_->J().Rows(first, count);
-    const SafeMapInput input = MapInput(dynamics, k, J);
-    const DoubleView map = map_.Rows(first, count);
-    if (joins()) {
-      joined_map_kernels_->JoinMap({input, dynamics.known, config_.known_equalities}, map);
-    } else {
-      safe_map_kernels_->SafeMapState(input, map);
-    }
+    map_kernels_->State({k, J, at.f, at.G, at.x_dot, Block(gain_), Block(slack_beta_), Block(target_entropy_), at.known,
+                         config_.known_equalities},
+                        map_.Rows(first, count));
   });
-}
-
-void Datacom::MapAction(const DoubleView& map, const ActionSample& sample, const FloatView& action) {
-  const SafeMapOutput out{action, sample.log_pi, record_};
-  if (joins()) {
-    joined_map_kernels_->JoinedMap(map, Block(target_entropy_), sample.u, out);
-  } else {
-    safe_map_kernels_->SafeMapAction(map, sample.u, out);
-  }
-}
-
-void Datacom::MapNowGradient() {
-  const DoubleView map = map_.Rows(batch_, batch_);
-  if (joins()) {
-    joined_map_kernels_->JoinedMapGradient(map, record_, now_.u, action_gradient(), d_u_);
-  } else {
-    safe_map_kernels_->SafeMapGradient(map, record_, now_.u, action_gradient(), d_u_);
-  }
 }
 
 // Constraint values at s and s' use the online nets and delta from before this update.
 void Datacom::EvaluateState() {
-  feasibility_->Evaluate(parameters(), Block(delta_value_));
+  feasibility_->Evaluate(parameters(), DeltaValue());
   MapStates();
   feasibility_->LossGradient(parameters(), targets(), gradients(), constraint_loss_.value);
   CheckAndRecordLoss(constraint_loss_);
@@ -319,10 +299,10 @@ void Datacom::EvaluateState() {
 
 void Datacom::PolicyGradients() {
   SampleNow();
-  MapAction(map_.Rows(batch_, batch_), now_, NowAction());
+  MapAction(MapNow(), now_, NowAction());
   EvaluateActor();
-  if (priced_) price_.AddActionGradient(parameters(), critic_input(), Block(multiplier_value_), action_gradient());
-  MapNowGradient();
+  if (priced_) price_.AddActionGradient(parameters(), critic_input(), MultiplierValue(), action_gradient());
+  map_kernels_->Gradient(MapNow(), record_, now_.u, action_gradient(), d_u_);
   ActorGradient(d_u_);
   TemperatureGradient();
 }
@@ -334,7 +314,7 @@ void Datacom::EvaluateStored() {
 
 void Datacom::ValueGradients() {
   SampleNext();
-  MapAction(map_.Rows(0, batch_), next_, NextAction());
+  MapAction(MapNext(), next_, NextAction());
   CriticGradient();
   if (!priced_) return;
   price_.LossGradient(parameters(), targets(), critic_input(), gradients());

@@ -13,7 +13,6 @@
 #include "learner/algorithms/algorithm.h"
 #include "learner/algorithms/cost_price.h"
 #include "learner/algorithms/delta.h"
-#include "learner/algorithms/joined_map_kernels.h"
 #include "learner/algorithms/multiplier.h"
 #include "learner/algorithms/safe_map_kernels.h"
 #include "learner/algorithms/soft_actor_critic.h"
@@ -35,7 +34,7 @@ class Feasibility {
   int64_t first() const { return first_; }
   int64_t size() const { return size_; }
   // Derived classes call this first and then make the workspace of their nets.
-  virtual void MakeWorkspace(const AlgorithmConfig& config, int64_t target_first, int block, Kernels* kernels);
+  virtual void MakeWorkspace(const AlgorithmConfig& config, int block, Kernels* kernels);
   // Copies the block's rows; the block starts at this member of the batch.
   virtual void LoadBatch(const Batch& batch, int batch_member);
 
@@ -50,13 +49,14 @@ class Feasibility {
                             const DoubleView& loss) = 0;
 
   // The values of a block's members at states of theirs: states[m] is [rows, q + x], values[m] becomes [rows]. The
-  // block begins at this member of the population.
+  // block begins at this member of the population. Transfers between host and device: two for as many rows of each
+  // member as an episode has.
   void Risk(const FloatView& parameters, int first_member, const std::vector<float>* states,
             std::vector<double>* values);
 
  protected:
-  // Fills k_ with the values of the block from member_ on at the first 2B rows of z_, with delta = 0.
-  virtual void EvaluateRisk(const FloatView& parameters) = 0;
+  // Fills k with the values of the block from member_ on at 2B rows z, with delta = 0. Overwrites J_.
+  virtual void EvaluateRisk(const FloatView& parameters, const FloatView& z, const DoubleView& k) = 0;
 
   int64_t first_ = 0, size_ = 0;
   int batch_ = 0, failures_ = 0, z_dim_ = 0;
@@ -71,8 +71,10 @@ class Feasibility {
   DoubleView k_, J_;
 
  private:
-  std::vector<float> host_z_;       // [block, 2B, q + x]
-  std::vector<double> host_k_;      // [block, 2B]
+  FloatView risk_z_;                // [block, rows, q + x]: the states of an episode, in whole passes of 2B rows
+  DoubleView risk_k_;               // [block, rows, 1]: their values
+  std::vector<float> host_z_;       // of risk_z_
+  std::vector<double> host_k_;      // of risk_k_
   std::vector<float> host_weight_;  // [block, B + F]
 };
 
@@ -102,17 +104,19 @@ class Datacom : public SoftActorCritic {
     Dynamics Rows(int first, int count) const;
   };
   void LoadDynamics(const ControlAffineBatch& batch, const Dynamics& to);
-  SafeMapInput MapInput(const Dynamics& dynamics, const DoubleView& k, const DoubleView& J) const;
   void MapStates();
   // Writes the executed action of a sample and corrects its log_pi, with the map of the sample's states.
-  void MapAction(const DoubleView& map, const ActionSample& sample, const FloatView& action);
-  void MapNowGradient();  // after MapAction at s
+  void MapAction(const DoubleView& map, const ActionSample& sample, const FloatView& action) {
+    map_kernels_->Action(map, sample.u, {action, sample.log_pi, record_});
+  }
+  DoubleView MapNext() const { return map_.Rows(0, batch_); }
+  DoubleView MapNow() const { return map_.Rows(batch_, batch_); }
   bool joins() const { return !config_.known.empty(); }
-  void MakePrice();
-  void UploadThresholds();  // deltas and multipliers
+  void UploadThresholds();
+  DoubleView DeltaValue() const { return Block(thresholds_).Rows(0, 1); }
+  DoubleView MultiplierValue() const { return Block(thresholds_).Rows(1, 1); }
 
-  SafeMapKernels* const safe_map_kernels_;
-  JoinedMapKernels* const joined_map_kernels_;
+  MapKernels* const map_kernels_;
   std::unique_ptr<Feasibility> feasibility_;
   Delta delta_;
   const bool priced_;  // a member of the population has a multiplier
@@ -120,10 +124,11 @@ class Datacom : public SoftActorCritic {
   CostPrice price_;  // empty unless priced
   Optimizer constraint_optimizer_, cost_optimizer_;
   Statistic constraint_loss_, constraint_mean_, infeasible_share_;
-  DoubleView gain_, slack_beta_, delta_value_, multiplier_value_;  // [M, 1, 1]
-  Dynamics dynamics_;                                              // 2B rows: s', then s, as in feasibility_
-  DoubleView map_;                                                 // [block, 2B, ...]: the map at these states
-  DoubleView record_;                                              // [block, B, 1] of the last MapAction
+  DoubleView gain_, slack_beta_;  // [M, 1, 1]
+  DoubleView thresholds_;         // [M, 2, 1]: delta, multiplier
+  Dynamics dynamics_;             // 2B rows: s', then s, as in feasibility_
+  DoubleView map_;                // [block, 2B, ...]: the map at these states
+  DoubleView record_;             // [block, B, 1] of the last MapAction
   FloatView d_u_;
   // Of the episodes of a call, [M]: their states and the values there, one episode after another; reused.
   std::vector<std::vector<float>> episode_states_;

@@ -1,10 +1,9 @@
-// The threshold delta of every member (docs/algorithms.md 5): delta = softplus(w) with one Adam step for each
-// finished episode, a little above the risk of acceptable episodes (DeltaPeak), or a fixed value. Host memory, float64;
-// not thread-safe.
+// The threshold delta of every member (docs/algorithms.md 5), by its delta_mode. learned: delta = softplus(w) with one
+// Adam step for each finished episode. peak (5.6): a little above the largest risk that the episodes with an acceptable
+// cost reach. fixed: one value. Host memory, float64; not thread-safe.
 #ifndef DATACOM_LEARNER_ALGORITHMS_DELTA_H_
 #define DATACOM_LEARNER_ALGORITHMS_DELTA_H_
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,38 +14,6 @@
 #include "learner/algorithms/scalar_adam.h"
 
 namespace datacom::learner {
-
-// The threshold delta of one member in mode "peak" (docs/algorithms.md 5.6): a little above the largest risk that the
-// episodes with an acceptable cost reach. Host memory, float64; a value type, not thread-safe.
-class DeltaPeak {
- public:
-  struct Settings {
-    double budget = 0;    // undiscounted, of an episode
-    double margin = 1.1;  // delta as a multiple of the peak; at least 1
-    double start = 0;     // delta before the first episode
-    double least = 0;     // delta is at least the discounted budget
-    int horizon = 1;
-  };
-  // All that changes; plain data, without padding.
-  struct State {
-    double weight = 0, cost = 0;  // n, J: mean cost of an episode; n is 0 before the first
-    double peak = 0;              // P, mean of the largest CVaR of an acceptable episode
-  };
-
-  explicit DeltaPeak(const Settings& settings) : settings_(settings) {}
-  double value() const {
-    return state_.weight == 0 ? settings_.start : std::max(settings_.margin * state_.peak, settings_.least);
-  }
-  // costs: [length + 1] raw, costs[0] counts as 0; cvar: [length + 1]. Returns false, and changes nothing, if the cost
-  // or a CVaR is not finite.
-  bool ApplyEpisode(int length, const float* costs, const double* cvar);
-  const State& state() const { return state_; }
-  void set_state(const State& state) { state_ = state; }
-
- private:
-  Settings settings_;
-  State state_;
-};
 
 class Delta {
  public:
@@ -60,23 +27,32 @@ class Delta {
   // The mean undiscounted cost of an episode, J; none in modes that do not follow it or before the first episode.
   std::optional<double> cost(int member) const;
   // costs: [length + 1] raw, costs[0] counts as 0; cvar: [length + 1]. Returns false, and changes nothing, if the
-  // gradient, or what DeltaPeak sees, is not finite.
+  // gradient is not finite, or in mode peak the cost or a CVaR.
   bool ApplyEpisode(int member, int length, const float* costs, const double* cvar);
-  // Exact bytes, equally many for each member: its ScalarAdam, and, if a member of the population is in mode peak, the
-  // state of its DeltaPeak.
+  // Exact bytes, equally many for each member: its ScalarAdam, and, if a member of the population is in mode peak, its
+  // Peak.
   std::string Save() const;
   void Load(const std::string& bytes);  // must have the size that Save gives
 
  private:
-  struct Member {
-    ScalarAdam raw;     // its value is w; mode peak uses only its steps
-    double budget = 0;  // discounted
-    double rate = 0, gradient = 0;
-    std::optional<double> fixed;
-    std::optional<DeltaPeak> peak;
+  // What changes in mode peak; plain data, without padding.
+  struct Peak {
+    double weight = 0, cost = 0;  // n, J: mean cost of an episode; n is 0 before the first
+    double risk = 0;              // P, mean of the largest CVaR of an acceptable episode
   };
+  struct Member {
+    DeltaMode mode = DeltaMode::kLearned;
+    ScalarAdam raw;  // its value is w; mode peak uses only its steps
+    Peak peak;
+    double start = 0;
+    double budget = 0, episode_budget = 0;  // discounted, and as the undiscounted cost of an episode
+    double margin = 1;                      // of mode peak: delta as a multiple of P
+    double rate = 0, gradient = 0;
+  };
+  bool FollowPeak(int length, const float* costs, const double* cvar, Member* own) const;
 
   double discount_ = 0;
+  int horizon_ = 1;
   bool saves_peaks_ = false;
   std::vector<Member> members_;
 };

@@ -1,7 +1,6 @@
 
 #include "learner/algorithms/dynamics_kernels.h"
 #include "learner/nn/cpu/cpu_impl.h"
-#include "learner/nn/cpu/row_math.h"
 
 namespace datacom::learner {
 namespace {

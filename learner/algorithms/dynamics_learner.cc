@@ -76,8 +76,6 @@ DynamicsLearner::DynamicsLearner(const AlgorithmConfig& config)
       dynamics_kernels_(kernels_->Group<DynamicsKernels>()) {
   continuing_.resize(block_);
   for (std::vector<int>& rows : continuing_) rows.reserve(config_.memory_rows);
-  model_ = [this] { ModelStep(); };
-  error_ = [this] { ErrorStep(); };
 }
 
 void DynamicsLearner::DeclareEnsemble() {
@@ -105,23 +103,22 @@ void DynamicsLearner::MakeModelWorkspace() {
   const int inputs = config_.obs_dim + config_.action_dim, B = batch_,
             layers = static_cast<int>(nets_[0].mlp.layers.size());
   const size_t count = static_cast<size_t>(block_) * B;
-  const auto scalar = [this] { return kernels_->NewDoubles(block_, 1, 1); };
-  for (Net& net : nets_) {
+  errors_ = kernels_->NewDoubles(block_, static_cast<int>(nets_.size()), 1);
+  host_errors_.resize(block_ * nets_.size());
+  for (size_t i = 0; i < nets_.size(); ++i) {
+    Net& net = nets_[i];
     net.x = kernels_->NewFloats(block_, B, inputs), net.target = kernels_->NewFloats(block_, B, width_);
     net.weight = kernels_->NewFloats(block_, B, 1), net.d_out = kernels_->NewFloats(block_, B, 2 * width_);
     net.tape = kernels_->NewTape(net.mlp, block_, B);
-    net.loss = scalar(), net.error = scalar();
+    net.loss = kernels_->NewDoubles(block_, 1, 1), net.error = errors_.Rows(static_cast<int>(i), 1);
     net.order.resize(block_);
     for (std::vector<int>& order : net.order) order.reserve(config_.memory_rows);
     net.host_x.resize(count * inputs), net.host_target.resize(count * width_), net.host_weight.resize(count);
   }
-  const std::vector<double> ones(block_, 1.0);
   for (int i = 0; i < layers; ++i) {
-    decay_.push_back(scalar());
-    const std::vector<double> half(block_, WeightDecay(i, layers) / 2);
-    kernels_->Upload(half.data(), decay_.back());
+    decay_.push_back(kernels_->NewDoubles(block_, 1, 1, WeightDecay(i, layers) / 2));
   }
-  training_ = scalar();
+  training_ = kernels_->NewDoubles(block_, 1, 1);
   progress_.resize(block_);
   for (Progress& progress : progress_) {
     progress.rows.reserve(config_.memory_rows);
@@ -129,10 +126,6 @@ void DynamicsLearner::MakeModelWorkspace() {
   }
   training_values_.resize(block_);
   host_mean_.resize(inputs), host_std_.resize(inputs);
-}
-
-void DynamicsLearner::FindContinuing() {
-  for (int m = 0; m < block_; ++m) memory_.Continuing(first_member() + m, &continuing_[m]);
 }
 
 void DynamicsLearner::TrainModel() {
@@ -199,7 +192,7 @@ bool DynamicsLearner::TrainingPass(int pass) {
   }
   for (int first = 0; first < longest; first += batch_) {
     kernels_->Run(
-        kModel, [this, first] { LoadMinibatch(first); }, model_);
+        kModel, [this, first] { LoadMinibatch(first); }, [this] { ModelStep(); });
   }
   return longest > 0;
 }
@@ -273,7 +266,7 @@ void DynamicsLearner::ModelStep() {
 }
 
 void DynamicsLearner::HeldOutErrors() {
-  for (const Net& net : nets_) kernels_->SetZero(net.error);
+  kernels_->SetZero(errors_);
   int longest = 0;
   for (const Progress& progress : progress_) longest = std::max(longest, progress.done ? 0 : progress.held_out);
   for (int first = 0; first < longest; first += batch_) {
@@ -286,8 +279,9 @@ void DynamicsLearner::HeldOutErrors() {
       }
     }
     kernels_->Run(
-        kError, [&] { Upload(shared); }, error_);
+        kError, [&] { Upload(shared); }, [this] { ErrorStep(); });
   }
+  kernels_->Download(errors_, host_errors_.data());
 }
 
 void DynamicsLearner::ErrorStep() {
@@ -307,9 +301,7 @@ void DynamicsLearner::Judge(int m) {
   if (progress.done) return;
   bool improved = false;
   for (size_t i = 0; i < nets_.size(); ++i) {
-    double error = 0;
-    kernels_->Download(nets_[i].error.Members(m, 1), &error);
-    error /= progress.held_out;
+    const double error = host_errors_[m * nets_.size() + i] / progress.held_out;
     if ((progress.best[i] - error) / progress.best[i] > kImprovement) {
       progress.best[i] = error;
       improved = true;

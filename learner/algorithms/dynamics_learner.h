@@ -7,7 +7,6 @@
 #define DATACOM_LEARNER_ALGORITHMS_DYNAMICS_LEARNER_H_
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -60,14 +59,13 @@ class DynamicsLearner : public Population {
 
   void DeclareEnsemble();     // before Build
   void MakeModelWorkspace();  // after Build
-  void FindContinuing();      // finds the block's rows that do not end an episode
   void TrainModel();
   uint64_t SeedOf(int m) const { return config_.members[first_member() + m].seed; }  // m: a member of the block
 
   const int batch_;
   RowMemory memory_;
   uint64_t updates_ = 0;
-  std::vector<std::vector<int>> continuing_;  // [block]: rows of the memory
+  std::vector<std::vector<int>> continuing_;  // [block]: rows of the memory that do not end an episode; the owner's
   Optimizer model_optimizer_;
   Statistic model_loss_;
   enum { kModel, kError, kOwn };  // plans of Kernels::Run; an algorithm numbers its own from kOwn on
@@ -79,7 +77,7 @@ class DynamicsLearner : public Population {
     FloatView x, target, weight;  // [block, B, in], [block, B, d], [block, B, 1]
     MlpTape tape;
     FloatView d_out;                      // [block, B, 2 d]
-    DoubleView loss, error;               // [block, 1, 1]; error: squared, summed over the rows held out
+    DoubleView loss, error;               // [block, 1, 1]; error: a row of errors_
     std::vector<std::vector<int>> order;  // order of the training rows, per member of the block
     std::vector<float> host_x, host_target, host_weight;
   };
@@ -109,6 +107,8 @@ class DynamicsLearner : public Population {
   ObservationKernels* const observation_kernels_;
   DynamicsKernels* const dynamics_kernels_;
   std::vector<double> active_values_;  // [block]
+  DoubleView errors_;                  // [block, nets, 1]: squared, summed over the rows held out
+  std::vector<double> host_errors_;
   std::vector<Net> nets_;
   int64_t model_first_ = 0, model_end_ = 0, input_mean_ = 0, input_std_ = 0;
   std::vector<DoubleView> decay_;  // half the weight decay of each layer, [block, 1, 1]
@@ -116,8 +116,6 @@ class DynamicsLearner : public Population {
   std::vector<Progress> progress_;
   std::vector<double> training_values_;
   std::vector<float> host_mean_, host_std_;
-
-  std::function<void()> model_, error_;
 };
 
 }  // namespace datacom::learner

@@ -25,25 +25,23 @@ class QuantileFeasibility : public Feasibility {
  public:
   // "constraint.base" of z, "constraint.embedding" of tau, "constraint.quantile" of their product.
   void Declare(const AlgorithmConfig& config, ParameterLayout* layout) override;
-  void MakeWorkspace(const AlgorithmConfig& config, int64_t target_first, int block, Kernels* kernels) override;
+  void MakeWorkspace(const AlgorithmConfig& config, int block, Kernels* kernels) override;
   void LoadBatch(const Batch& batch, int batch_member) override;
   void Evaluate(const FloatView& parameters, const DoubleView& delta) override;
   void LossGradient(const FloatView& parameters, const FloatView& targets, const FloatView& gradients,
                     const DoubleView& loss) override;
 
  protected:
-  void EvaluateRisk(const FloatView& parameters) override;
+  void EvaluateRisk(const FloatView& parameters, const FloatView& z, const DoubleView& k) override;
 
  private:
-  struct Net {
-    MlpLayout base, embedding, quantile;
-  };
+  // Computes the quantiles of 2B rows at the constraint's level from base's output, into risk_quantile_.out.
+  void PropagateRisk(const FloatView& parameters);
   // Computes the quantiles of B + F rows at random levels from base's output, into quantile_tape.out.
-  void Propagate(const FloatView& block, const Net& net, const FloatView& base, const FloatView& level,
-                 const MlpTape& quantile_tape);
+  void Propagate(const FloatView& block, const FloatView& base, const FloatView& level, const MlpTape& quantile_tape);
 
   QuantileKernels* quantile_kernels_ = nullptr;
-  Net online_, target_;
+  MlpLayout base_net_, embedding_net_, quantile_net_;
   MlpTape base_tape_, risk_rows_, loss_rows_, target_base_tape_;
   FloatView d_base_;  // [block, 2B + F, width]
 
@@ -70,27 +68,24 @@ void QuantileFeasibility::Declare(const AlgorithmConfig& config, ParameterLayout
   std::vector<int> base{config.q_dim + config.x_dim};
   base.insert(base.end(), hidden.begin(), hidden.end());
   first_ = layout->size();
-  online_.base = layout->AddMlp("constraint.base", base, Activation::kRelu, {std::sqrt(2.0)});
-  online_.embedding =
-      layout->AddMlp("constraint.embedding", {config.quantile_embedding, width}, Activation::kSigmoid, {});
-  online_.quantile =
+  base_net_ = layout->AddMlp("constraint.base", base, Activation::kRelu, {std::sqrt(2.0)});
+  embedding_net_ = layout->AddMlp("constraint.embedding", {config.quantile_embedding, width}, Activation::kSigmoid, {});
+  quantile_net_ =
       layout->AddMlp("constraint.quantile", {width, width, 1}, Activation::kRelu, {std::sqrt(2.0), /*last_gain=*/1});
   size_ = layout->size() - first_;
 }
 
-void QuantileFeasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t target_first, int block,
-                                        Kernels* kernels) {
-  Feasibility::MakeWorkspace(config, target_first, block, kernels);
+void QuantileFeasibility::MakeWorkspace(const AlgorithmConfig& config, int block, Kernels* kernels) {
+  Feasibility::MakeWorkspace(config, block, kernels);
   quantile_kernels_ = kernels->Group<QuantileKernels>();
-  target_ = {online_.base.Shifted(target_first), online_.embedding.Shifted(target_first),
-             online_.quantile.Shifted(target_first)};
   const int B = batch_, R = batch_ + failures_, N = config.quantiles, E = config.quantile_embedding;
-  const int width = online_.base.out(), members = static_cast<int>(config.members.size());
-  base_tape_ = kernels->NewTape(online_.base, block, B + R);
+  const int width = base_net_.out(), members = static_cast<int>(config.members.size());
+  base_tape_ = kernels->NewTape(base_net_, block, B + R);
+  d_base_ = kernels->NewFloats(block, B + R, width);
+  if (base_tape_.adjoint.empty()) base_tape_.adjoint = {d_base_};  // of a net whose only layer is the output
   risk_rows_ = base_tape_.Rows(0, 2 * B);
   loss_rows_ = base_tape_.Rows(B, R);
-  target_base_tape_ = kernels->NewTape(target_.base, block, R);
-  d_base_ = kernels->NewFloats(block, B + R, width);
+  target_base_tape_ = kernels->NewTape(base_net_, block, R);
 
   std::vector<float> levels;
   for (const MemberConfig& member : config.members) levels.push_back(QuantileLevel(member.hyper.accepted_risk()));
@@ -98,8 +93,8 @@ void QuantileFeasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t t
   kernels->Upload(levels.data(), level);
   risk_features_ = kernels->NewFloats(members, 1, E);
   quantile_kernels_->LevelFeatures(level, risk_features_);
-  risk_embedding_ = kernels->NewTape(online_.embedding, block, 1);
-  risk_quantile_ = kernels->NewTape(online_.quantile, block, 2 * B);
+  risk_embedding_ = kernels->NewTape(embedding_net_, block, 1);
+  risk_quantile_ = kernels->NewTape(quantile_net_, block, 2 * B);
   risk_product_ = kernels->NewFloats(block, 2 * B, width);
   d_risk_product_ = kernels->NewFloats(block, 2 * B, width);
   jacobian_ = kernels->NewFloats(block, 2 * B, z_dim_);
@@ -107,8 +102,8 @@ void QuantileFeasibility::MakeWorkspace(const AlgorithmConfig& config, int64_t t
   level_ = kernels->NewFloats(block, R, N), next_level_ = kernels->NewFloats(block, R, N);
   const auto rows = [&](int cols) { return kernels->NewFloats(block, R * N, cols); };
   features_ = rows(E), product_ = rows(width), d_product_ = rows(width), y_ = rows(1), d_value_ = rows(1);
-  embedding_ = kernels->NewTape(online_.embedding, block, R * N);
-  quantile_ = kernels->NewTape(online_.quantile, block, R * N);
+  embedding_ = kernels->NewTape(embedding_net_, block, R * N);
+  quantile_ = kernels->NewTape(quantile_net_, block, R * N);
   target_quantile_ = quantile_;  // evaluated before the online net, so only the output needs memory of its own
   target_quantile_.out = rows(1);
 }
@@ -121,59 +116,59 @@ void QuantileFeasibility::LoadBatch(const Batch& batch, int batch_member) {
 }
 
 void QuantileFeasibility::Evaluate(const FloatView& parameters, const DoubleView& delta) {
-  kernels_->Forward(parameters, online_.base, z_, base_tape_);
-  kernels_->Forward(parameters, online_.embedding, risk_features_.Members(member_, parameters.members),
-                    risk_embedding_);
-  quantile_kernels_->QuantileProduct(risk_rows_.out, risk_embedding_.out, risk_product_);
-  kernels_->Forward(parameters, online_.quantile, risk_product_, risk_quantile_);
+  kernels_->Forward(parameters, base_net_, z_, base_tape_);
+  PropagateRisk(parameters);
 
-  kernels_->Adjoint(parameters, online_.quantile, ones_.Rows(0, 2 * batch_), risk_quantile_);
-  kernels_->InputGradient(parameters, online_.quantile, risk_quantile_, 0, /*add=*/false, d_risk_product_);
+  kernels_->Adjoint(parameters, quantile_net_, ones_.Rows(0, 2 * batch_), risk_quantile_);
+  kernels_->InputGradient(parameters, quantile_net_, risk_quantile_, 0, /*add=*/false, d_risk_product_);
   const FloatView d_base = d_base_.Rows(0, 2 * batch_);
   quantile_kernels_->QuantileProductGradient(risk_rows_.out, risk_embedding_.out, d_risk_product_, d_base);
-  kernels_->Adjoint(parameters, online_.base, d_base, risk_rows_);
-  kernels_->InputGradient(parameters, online_.base, risk_rows_, 0, /*add=*/false, jacobian_);
+  kernels_->Adjoint(parameters, base_net_, d_base, risk_rows_);
+  kernels_->InputGradient(parameters, base_net_, risk_rows_, 0, /*add=*/false, jacobian_);
   quantile_kernels_->QuantileRisk(risk_quantile_.out, jacobian_, delta, k_, J_);
 }
 
-void QuantileFeasibility::Propagate(const FloatView& block, const Net& net, const FloatView& base,
-                                    const FloatView& level, const MlpTape& quantile_tape) {
+void QuantileFeasibility::PropagateRisk(const FloatView& parameters) {
+  kernels_->Forward(parameters, embedding_net_, risk_features_.Members(member_, parameters.members), risk_embedding_);
+  quantile_kernels_->QuantileProduct(risk_rows_.out, risk_embedding_.out, risk_product_);
+  kernels_->Forward(parameters, quantile_net_, risk_product_, risk_quantile_);
+}
+
+void QuantileFeasibility::Propagate(const FloatView& block, const FloatView& base, const FloatView& level,
+                                    const MlpTape& quantile_tape) {
   quantile_kernels_->LevelFeatures(level, features_);
-  kernels_->Forward(block, net.embedding, features_, embedding_);
+  kernels_->Forward(block, embedding_net_, features_, embedding_);
   quantile_kernels_->QuantileProduct(base, embedding_.out, product_);
-  kernels_->Forward(block, net.quantile, product_, quantile_tape);
+  kernels_->Forward(block, quantile_net_, product_, quantile_tape);
 }
 
 void QuantileFeasibility::LossGradient(const FloatView& parameters, const FloatView& targets,
                                        const FloatView& gradients, const DoubleView& loss) {
-  kernels_->Forward(targets, target_.base, next_z_, target_base_tape_);
-  Propagate(targets, target_, target_base_tape_.out, next_level_, target_quantile_);
+  kernels_->Forward(targets, base_net_, next_z_, target_base_tape_);
+  Propagate(targets, target_base_tape_.out, next_level_, target_quantile_);
   quantile_kernels_->QuantileTarget(cost_, absorbing_, target_quantile_.out, discount_, y_);
 
-  Propagate(parameters, online_, loss_rows_.out, level_, quantile_);
+  Propagate(parameters, loss_rows_.out, level_, quantile_);
   quantile_kernels_->QuantileLoss(quantile_.out, y_, level_, row_weight_, d_value_, loss);
-  kernels_->Adjoint(parameters, online_.quantile, d_value_, quantile_);
+  kernels_->Adjoint(parameters, quantile_net_, d_value_, quantile_);
   const FloatView d_base = d_base_.Rows(batch_, batch_ + failures_), z = z_.Rows(batch_, batch_ + failures_);
   const auto quantile_gradient = [&] {
-    kernels_->ParameterGradient(online_.quantile, product_, d_value_, quantile_, gradients);
+    kernels_->ParameterGradient(quantile_net_, product_, d_value_, quantile_, gradients);
   };
   const auto other_gradients = [&] {
-    kernels_->InputGradient(parameters, online_.quantile, quantile_, 0, /*add=*/false, d_product_);
+    kernels_->InputGradient(parameters, quantile_net_, quantile_, 0, /*add=*/false, d_product_);
     quantile_kernels_->QuantileProductGradient(loss_rows_.out, embedding_.out, d_product_, d_base);
-    kernels_->ParameterGradient(online_.embedding, features_, d_product_, embedding_, gradients);
-    kernels_->Adjoint(parameters, online_.base, d_base, loss_rows_);
-    kernels_->ParameterGradient(online_.base, z, d_base, loss_rows_, gradients);
+    kernels_->ParameterGradient(embedding_net_, features_, d_product_, embedding_, gradients);
+    kernels_->Adjoint(parameters, base_net_, d_base, loss_rows_);
+    kernels_->ParameterGradient(base_net_, z, d_base, loss_rows_, gradients);
   };
   kernels_->Together(quantile_gradient, other_gradients);
 }
 
-void QuantileFeasibility::EvaluateRisk(const FloatView& parameters) {
-  kernels_->Forward(parameters, online_.base, z_.Rows(0, 2 * batch_), risk_rows_);
-  kernels_->Forward(parameters, online_.embedding, risk_features_.Members(member_, parameters.members),
-                    risk_embedding_);
-  quantile_kernels_->QuantileProduct(risk_rows_.out, risk_embedding_.out, risk_product_);
-  kernels_->Forward(parameters, online_.quantile, risk_product_, risk_quantile_);
-  quantile_kernels_->QuantileRisk(risk_quantile_.out, jacobian_, no_delta_, k_, J_);
+void QuantileFeasibility::EvaluateRisk(const FloatView& parameters, const FloatView& z, const DoubleView& k) {
+  kernels_->Forward(parameters, base_net_, z, risk_rows_);
+  PropagateRisk(parameters);
+  quantile_kernels_->QuantileRisk(risk_quantile_.out, jacobian_, no_delta_, k, J_);
 }
 
 class IqnDatacom : public Datacom {

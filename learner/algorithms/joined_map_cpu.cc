@@ -12,48 +12,45 @@ namespace {
 
 class JoinedMapCpu : public CpuImpl<JoinedMapKernels> {
  public:
-  void JoinMap(const JoinedMapInput& in, const DoubleView& map) override {
-    const SafeMapInput& learned = in.learned;
-    const int q = learned.f.cols, n = learned.G.cols / q;
-    const SafeMapDims dims{1 + in.known.cols / JoinedRowSize(n), n, q, learned.x_dot.cols, in.equalities};
+  void State(const SafeMapInput& in, const DoubleView& map) override {
+    const int q = in.f.cols, n = in.G.cols / q;
+    const SafeMapDims dims{1 + in.known.cols / JoinedRowSize(n), n, q, in.x_dot.cols, in.equalities};
     thread_local std::unique_ptr<datacom::SafeMap> joined_map;  // of this thread, because calls may run together
     if (joined_map == nullptr || !(joined_map->dims() == dims)) joined_map = std::make_unique<datacom::SafeMap>(dims);
     for (int m = 0; m < map.members; ++m) {
-      const SafeMapGains gains{learned.gain.at(m), learned.slack_beta.at(m)};
+      const SafeMapGains gains{in.gain.at(m), in.slack_beta.at(m)};
+      const double floor = in.target_entropy.at(m);
       for (int r = 0; r < map.rows; ++r) {
-        const double* const J = learned.J.row(m, r);
-        const SafeMapTerms terms{learned.k.row(m, r),    J, J + q, learned.f.row(m, r), learned.G.row(m, r),
-                                 learned.x_dot.row(m, r)};
+        const double* const J = in.J.row(m, r);
+        const SafeMapTerms terms{in.k.row(m, r), J, J + q, in.f.row(m, r), in.G.row(m, r), in.x_dot.row(m, r)};
         joined_map->Set(terms, in.known.row(m, r), gains);
         double* const out = map.row(m, r);
         std::copy_n(joined_map->basis(), n * n, out);
         std::copy_n(joined_map->offset(), n, out + n * n);
         std::copy_n(joined_map->fixed(), n, out + n * n + n);
-        out[n * n + 2 * n] = joined_map->log_det();
+        const double log_det = joined_map->log_det();
+        out[n * n + 2 * n] = log_det < floor ? floor : log_det;
       }
     }
   }
 
-  void JoinedMap(const DoubleView& map, const DoubleView& target_entropy, const FloatView& u,
-                 const SafeMapOutput& out) override {
+  void Action(const DoubleView& map, const FloatView& u, const SafeMapOutput& out) override {
     const int n = u.cols;
     double tangent[kMaxSafeMapActions], action[kMaxSafeMapActions];
     for (int m = 0; m < u.members; ++m) {
-      const double floor = target_entropy.at(m);
       for (int r = 0; r < u.rows; ++r) {
         const double* const basis = map.row(m, r);
         for (int i = 0; i < n; ++i) tangent[i] = u.at(m, r, i);
         const double scale = ApplySafeMap(n, basis, basis + n * n, basis + n * n + n, tangent, action);
         for (int i = 0; i < n; ++i) out.action.at(m, r, i) = static_cast<float>(action[i]);
-        const double log_det = basis[n * n + 2 * n];
-        out.log_pi.at(m, r) -= static_cast<float>(log_det < floor ? floor : log_det);
+        out.log_pi.at(m, r) -= static_cast<float>(basis[n * n + 2 * n]);
         out.record.at(m, r) = scale;
       }
     }
   }
 
-  void JoinedMapGradient(const DoubleView& map, const DoubleView& record, const FloatView& u, const FloatView& d_action,
-                         const FloatView& d_u) override {
+  void Gradient(const DoubleView& map, const DoubleView& record, const FloatView& u, const FloatView& d_action,
+                const FloatView& d_u) override {
     const int n = u.cols;
     for (int m = 0; m < u.members; ++m) {
       for (int r = 0; r < u.rows; ++r) {

@@ -106,20 +106,19 @@ class JoinedMapTorch : public TorchImpl<JoinedMapKernels> {
  public:
   using TorchImpl::TorchImpl;
 
-  void JoinMap(const JoinedMapInput& in, const DoubleView& map) override {
-    const SafeMapInput& learned = in.learned;
-    const int64_t q = learned.f.cols, n = learned.G.cols / q, x = learned.x_dot.cols;
+  void State(const SafeMapInput& in, const DoubleView& map) override {
+    const int64_t q = in.f.cols, n = in.G.cols / q, x = in.x_dot.cols;
     const int64_t known = in.known.cols / JoinedRowSize(static_cast<int>(n)), K = 1 + known - in.equalities;
-    const at::Tensor J = Of(learned.J), J_q = J.narrow(2, 0, q), records = AsMatrix(Of(in.known), known, n + 2);
-    at::Tensor drift = at::clamp_min((J_q * Of(learned.f)).sum(2, true), 0);
-    if (x > 0) drift = drift + (J.narrow(2, q, x) * Of(learned.x_dot)).sum(2, true);
+    const at::Tensor J = Of(in.J), J_q = J.narrow(2, 0, q), records = AsMatrix(Of(in.known), known, n + 2);
+    at::Tensor drift = at::clamp_min((J_q * Of(in.f)).sum(2, true), 0);
+    if (x > 0) drift = drift + (J.narrow(2, q, x) * Of(in.x_dot)).sum(2, true);
     const at::Tensor inequalities = records.narrow(2, 0, K - 1), equations = records.narrow(2, K - 1, in.equalities);
     drift = at::cat({drift, inequalities.select(3, 1)}, 2);
-    const at::Tensor k = at::cat({Of(learned.k), inequalities.select(3, 0)}, 2);
-    const at::Tensor g = TimesMatrix(J_q, AsMatrix(Of(learned.G), q, n)).unsqueeze(2);
+    const at::Tensor k = at::cat({Of(in.k), inequalities.select(3, 0)}, 2);
+    const at::Tensor g = TimesMatrix(J_q, AsMatrix(Of(in.G), q, n)).unsqueeze(2);
     at::Tensor J_G = at::cat({g, inequalities.narrow(3, 2, n)}, 2);
     const Equations solved =
-        Solve(equations.narrow(3, 2, n), equations.select(3, 1) + Of(learned.gain) * equations.select(3, 0));
+        Solve(equations.narrow(3, 2, n), equations.select(3, 1) + Of(in.gain) * equations.select(3, 0));
     if (in.equalities > 0) drift = drift + Along(J_G, solved.fixed.unsqueeze(2)).squeeze(3);
     for (const at::Tensor& normal : solved.normals) {
       const at::Tensor across = normal.unsqueeze(2);
@@ -127,8 +126,8 @@ class JoinedMapTorch : public TorchImpl<JoinedMapKernels> {
     }
 
     const at::Tensor mu = at::clamp_min(-k, kMinSlack);
-    const at::Tensor slope = at::clamp_max(at::expm1(Of(learned.slack_beta) * mu), 1e5 - 1);
-    const at::Tensor residual = drift + Of(learned.gain) * (k + mu);
+    const at::Tensor slope = at::clamp_max(at::expm1(Of(in.slack_beta) * mu), 1e5 - 1);
+    const at::Tensor residual = drift + Of(in.gain) * (k + mu);
     at::Tensor rest = at::cat({J_G, residual.unsqueeze(3)}, 3) / slope.unsqueeze(3);
     at::Tensor place = at::arange(n, rest.options().dtype(at::kLong)).expand({map.members, map.rows, n});
     std::vector<TriangleRow> triangle;
@@ -142,7 +141,7 @@ class JoinedMapTorch : public TorchImpl<JoinedMapKernels> {
     }
     at::Tensor basis = at::eye(n, rest.options()).expand({map.members, map.rows, n, n});
     at::Tensor offset = at::zeros({map.members, map.rows, n}, rest.options());
-    at::Tensor log_det = at::full_like(Of(learned.k), (n - rank) * std::log1p(kLogDetRegularisation));
+    at::Tensor log_det = at::full_like(Of(in.k), (n - rank) * std::log1p(kLogDetRegularisation));
     for (const TriangleRow& w : triangle) {
       const at::Tensor t = at::sqrt(1 + w.row.square().sum(2, true));
       offset = offset - w.row / t * (w.residual / t);
@@ -154,11 +153,11 @@ class JoinedMapTorch : public TorchImpl<JoinedMapKernels> {
       offset = offset - Along(normal, offset) * normal;
     }
     log_det = log_det - solved.count * std::log1p(kLogDetRegularisation);
+    log_det = at::maximum(log_det, Of(in.target_entropy));
     Of(map).copy_(at::cat({basis.flatten(2), offset, solved.fixed, log_det}, 2));
   }
 
-  void JoinedMap(const DoubleView& map, const DoubleView& target_entropy, const FloatView& u,
-                 const SafeMapOutput& out) override {
+  void Action(const DoubleView& map, const FloatView& u, const SafeMapOutput& out) override {
     const int64_t n = u.cols;
     const at::Tensor state = Of(map), basis = AsMatrix(state.narrow(2, 0, n * n), n, n);
     const at::Tensor clipped = at::clamp(Of(u).to(at::kDouble), -1, 1);
@@ -169,12 +168,11 @@ class JoinedMapTorch : public TorchImpl<JoinedMapKernels> {
     const at::Tensor scale = at::amin(at::where(size.gt(room), room / size, at::ones_like(size)), 2, true);
     Of(out.record).copy_(scale);
     Of(out.action).copy_(fixed + raw * scale);
-    const at::Tensor log_det = state.narrow(2, n * n + 2 * n, 1);
-    Of(out.log_pi).sub_(at::maximum(log_det, Of(target_entropy)).to(at::kFloat));
+    Of(out.log_pi).sub_(state.narrow(2, n * n + 2 * n, 1).to(at::kFloat));
   }
 
-  void JoinedMapGradient(const DoubleView& map, const DoubleView& record, const FloatView& u, const FloatView& d_action,
-                         const FloatView& d_u) override {
+  void Gradient(const DoubleView& map, const DoubleView& record, const FloatView& u, const FloatView& d_action,
+                const FloatView& d_u) override {
     const int64_t n = u.cols;
     const at::Tensor basis = AsMatrix(Of(map).narrow(2, 0, n * n), n, n), d = Of(d_action).to(at::kDouble);
     const at::Tensor inside = at::abs(Of(u)).le(1);

@@ -56,14 +56,14 @@ LagSac::LagSac(const AlgorithmConfig& config, const std::vector<std::string>& co
     : SoftActorCritic(config), cost_kernels_(kernels_->Group<CostKernels>()) {
   DeclareCritics();
   cost_critics_.Declare(cost_nets, CriticKind::kPlain, config_, &layout_);
-  MirrorTargets(0, layout_.size());
+  MirrorTargets();
   DeclareActor();
   multiplier_raw_ = layout_.AddScalar("multiplier_raw");
   Build();
   MakeWorkspace();
   now_.u = NowAction();  // the sample is executed, so it is written into the critics' input
   next_.u = NextAction();
-  cost_critics_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
+  cost_critics_.MakeWorkspace(config_, block_, kernels_.get());
   cost_optimizer_ = NewOptimizer("cost_critic", v1::MemberEpoch::kConstraintGradientNormFieldNumber,
                                  cost_critics_.first(), cost_critics_.size(), &v1::Hyper::constraint_lr);
   multiplier_optimizer_ =
@@ -159,9 +159,7 @@ Wcsac::Wcsac(const AlgorithmConfig& config) : LagSac(config, {"cost_critic.mean"
                            [](const v1::Hyper& hyper) { return GaussianRiskMargin(hyper.accepted_risk()); });
   executed_cvar_ = kernels_->NewFloats(block_, batch_, 1);
   stored_cvar_ = kernels_->NewFloats(block_, batch_, 1);
-  row_weight_ = kernels_->NewFloats(block_, batch_, 1);
-  const std::vector<float> weights(static_cast<size_t>(block_) * batch_, 1.0f / static_cast<float>(batch_));
-  kernels_->Upload(weights.data(), row_weight_);
+  row_weight_ = kernels_->NewFloats(block_, batch_, 1, 1.0f / static_cast<float>(batch_));
 }
 
 FloatView Wcsac::ExecutedCost() {

@@ -3,7 +3,6 @@
 
 #include "learner/algorithms/observation_kernels.h"
 #include "learner/nn/cpu/cpu_impl.h"
-#include "learner/nn/cpu/row_math.h"
 
 namespace datacom::learner {
 namespace {

@@ -97,7 +97,7 @@ OnPolicy::OnPolicy(const AlgorithmConfig& config, bool keep_activations)
   cost_critic_.loss = &cost_loss_;
   normaliser_.Make(members_, kNoLimit, kernels_.get());
   RegisterStatistics(normaliser_.statistics());
-  unit_ = NewScalar([](const v1::Hyper&) { return 1.0; });
+  unit_ = kernels_->NewDoubles(members_, 1, 1, 1);
   gae_lambda_ = NewScalar(&v1::Hyper::gae_lambda);
   critic_decay_ = NewScalar(&v1::Hyper::critic_decay);
   clip_ = NewScalar(&v1::Hyper::gradient_clip);
@@ -140,10 +140,6 @@ void OnPolicy::MakeWorkspace(bool keep_activations) {
   active_values_.resize(block_), prices_.resize(block_), rates_.resize(members_);
   order_.assign(block_, std::vector<int>(N));
   for (const MemberConfig& member : config_.members) actor_rates_.push_back(member.hyper.actor_lr());
-  prepare_ = [this] { Prepare(); };
-  whole_minibatch_ = [this] { Minibatch(minibatch_); };
-  rest_minibatch_ = [this, rest = N % batch_] { Minibatch(minibatch_.Rows(0, rest)); };
-  finish_ = [this] { Finish(); };
 }
 
 // The chunks' tapes share all memory that the next chunk may overwrite.
@@ -198,9 +194,9 @@ void OnPolicy::LoadBatch(const Batch& batch) {
 
 void OnPolicy::UpdateBlock(const Batch& batch) {
   kernels_->Run(
-      kPrepare, [this, &batch] { LoadBatch(batch); }, prepare_);
+      kPrepare, [this, &batch] { LoadBatch(batch); }, [this] { Prepare(); });
   if (Learning()) Learn();
-  kernels_->Run(kFinish, finish_);
+  kernels_->Run(kFinish, [this] { Finish(); });
   kernels_->Download(Block(active_), active_values_.data());
   for (int m = 0; m < block_; ++m) {
     if (active_values_[m] != 0) multiplier_.Keep(first_member() + m);
@@ -266,10 +262,10 @@ void OnPolicy::Pass(int pass) {
     for (int m = 0; m < block_; ++m) {
       for (int r = 0; r < count; ++r) index_values_[m * count + r] = order_[m][first + r];
     }
-    const bool whole = count == batch_;
     kernels_->Run(
-        whole ? kMinibatch : kRest, [this, count] { kernels_->Upload(index_values_.data(), index_.Rows(0, count)); },
-        whole ? whole_minibatch_ : rest_minibatch_);
+        count == batch_ ? kMinibatch : kRest,
+        [this, count] { kernels_->Upload(index_values_.data(), index_.Rows(0, count)); },
+        [this, count] { Minibatch(minibatch_.Rows(0, count)); });
   }
 }
 

@@ -13,7 +13,6 @@
 #ifndef DATACOM_LEARNER_ALGORITHMS_ON_POLICY_H_
 #define DATACOM_LEARNER_ALGORITHMS_ON_POLICY_H_
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -147,7 +146,6 @@ class OnPolicy : public Population {
   DoubleView unit_, gae_lambda_, critic_decay_;  // [M, 1, 1]
   std::vector<double> actor_rates_, rates_, index_values_, active_values_, prices_;
   std::vector<std::vector<int>> order_;  // per member of the block
-  std::function<void()> prepare_, whole_minibatch_, rest_minibatch_, finish_;
 };
 
 }  // namespace datacom::learner

@@ -4,7 +4,6 @@
 
 #include "learner/algorithms/on_policy_kernels.h"
 #include "learner/nn/cpu/cpu_impl.h"
-#include "learner/nn/cpu/row_math.h"
 
 namespace datacom::learner {
 namespace {

@@ -12,8 +12,8 @@ namespace {
 
 constexpr int kMostOptimizers = 8;
 
-template <class V, class T>
-std::string Bytes(Kernels* kernels, const V& view) {
+template <class T>
+std::string Bytes(Kernels* kernels, const View<T>& view) {
   std::string bytes(sizeof(T) * view.members * view.rows * view.cols, '\0');
   kernels->Download(view, reinterpret_cast<T*>(&bytes[0]));
   return bytes;
@@ -39,26 +39,23 @@ Population::Population(const AlgorithmConfig& config)
   block_ = kernels_->BlockSize(members_);
 }
 
-void Population::MirrorTargets(int64_t first, int64_t size) {
-  target_first_ = first;
-  target_size_ = size;
-}
-
 void Population::Build() {
   const int size = static_cast<int>(layout_.size());
   state_ = kernels_->NewFloats(members_, 3, size);
   parameters_ = state_.Rows(0, 1), first_moment_ = state_.Rows(1, 1), second_moment_ = state_.Rows(2, 1);
   gradients_ = kernels_->NewFloats(block_, 1, size);
   targets_ = kernels_->NewFloats(members_, 1, static_cast<int>(target_size_));
+  saved_blocks_ = {{"parameters", parameters_},
+                   {"adam.first", first_moment_},
+                   {"adam.second", second_moment_},
+                   {"targets", targets_}};
   learning_rates_ = kernels_->NewDoubles(members_, kMostOptimizers, 1);
   steps_ = kernels_->NewDoubles(members_, kMostOptimizers, 1);
   values_ = kernels_->NewDoubles(block_, kMostStatistics, 1);
   signs_ = kernels_->NewDoubles(1, kMostStatistics, 1);
   sums_ = kernels_->NewDoubles(members_, kMostStatistics, 2);
-  active_ = NewScalar();
+  active_ = kernels_->NewDoubles(members_, 1, 1, 1);
   Register("active", active_);
-  const std::vector<double> ones(members_, 1.0);
-  kernels_->Upload(ones.data(), active_);
   const auto half_life = [](const MemberConfig& member) { return member.hyper.rate_half_life() > 0; };
   if (std::any_of(config_.members.begin(), config_.members.end(), half_life)) {
     decay_ =
@@ -86,7 +83,7 @@ void Population::Initialise() {
       }
     }
     kernels_->Upload(values.data(), parameters_.Members(m, 1));
-    kernels_->Upload(values.data() + target_first_, targets_.Members(m, 1));
+    kernels_->Upload(values.data(), targets_.Members(m, 1));
   }
 }
 
@@ -96,11 +93,11 @@ Optimizer Population::NewOptimizer(const std::string& name, int gradient_norm_fi
   if (row == kMostOptimizers) throw std::logic_error("a population has too many optimisers, beginning with " + name);
   ranges_.push_back({static_cast<int>(first), static_cast<int>(size)});
   Optimizer optimizer;
-  optimizer.name = name, optimizer.row = row, optimizer.first = first, optimizer.size = size;
-  optimizer.learning_rate = learning_rates_.Rows(row, 1), optimizer.steps = steps_.Rows(row, 1);
+  optimizer.row = row, optimizer.first = first, optimizer.size = size;
+  optimizer.learning_rate = learning_rates_.Rows(row, 1);
   optimizer.gradient_norm_field = gradient_norm_field, optimizer.gradient_norm = NewSum(gradient_norm_field != 0, 1);
   kernels_->Upload(HyperValues<double>(config_, learning_rate).data(), optimizer.learning_rate);
-  Register("steps." + name, optimizer.steps);
+  Register("steps." + name, steps_.Rows(row, 1));
   Register("stats.gradient_norm." + name, optimizer.gradient_norm.sum);
   if (gradient_norm_field != 0) Show(gradient_norm_field, &optimizer.gradient_norm);
   return optimizer;
@@ -211,8 +208,7 @@ void Population::Adam(int row, int count, const DoubleView& taking) {
 }
 
 void Population::PolyakTargets() {
-  const FloatView source = parameters().Cols(static_cast<int>(target_first_), static_cast<int>(target_size_));
-  kernels_->Polyak(source, config_.learner.tau(), Block(active_), targets());
+  kernels_->Polyak(parameters().Cols(0, targets_.cols), config_.learner.tau(), Block(active_), targets());
 }
 
 void Population::CheckAndRecordLoss(const Statistic& loss) {
@@ -306,18 +302,11 @@ std::string Population::Signature() const {
   return signature;
 }
 
-std::vector<Population::SavedBlock> Population::SavedBlocks() const {
-  return {{"parameters", parameters_},
-          {"adam.first", first_moment_},
-          {"adam.second", second_moment_},
-          {"targets", targets_}};
-}
-
 State Population::Save() const {
   State state;
   state["signature"] = Signature();
-  for (const SavedBlock& block : SavedBlocks()) state[block.name] = Bytes<FloatView, float>(kernels_.get(), block.view);
-  for (const auto& entry : saved_) state[entry.first] = Bytes<DoubleView, double>(kernels_.get(), entry.second);
+  for (const auto& [name, block] : saved_blocks_) state[name] = Bytes(kernels_.get(), block);
+  for (const auto& [name, view] : saved_) state[name] = Bytes(kernels_.get(), view);
   for (const auto& [name, value] : shared_) {
     state[name].assign(reinterpret_cast<const char*>(value), sizeof *value);
   }
@@ -353,11 +342,11 @@ void CheckState(const State& expected, const State& state) {
 
 void Population::Load(const State& state) {
   CheckState(Save(), state);
-  for (const SavedBlock& block : SavedBlocks()) {
-    kernels_->Upload(reinterpret_cast<const float*>(state.at(block.name).data()), block.view);
+  for (const auto& [name, block] : saved_blocks_) {
+    kernels_->Upload(reinterpret_cast<const float*>(state.at(name).data()), block);
   }
-  for (const auto& entry : saved_) {
-    kernels_->Upload(reinterpret_cast<const double*>(state.at(entry.first).data()), entry.second);
+  for (const auto& [name, view] : saved_) {
+    kernels_->Upload(reinterpret_cast<const double*>(state.at(name).data()), view);
   }
   for (const auto& [name, value] : shared_) std::memcpy(value, state.at(name).data(), sizeof *value);
   for (const auto& shown : shown_) {

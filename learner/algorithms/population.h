@@ -37,11 +37,10 @@ struct Statistic {
 
 // A range of each member's block, with its own step count and learning rates.
 struct Optimizer {
-  std::string name;
   int row = 0;  // of the population's rates and steps
   int64_t first = 0, size = 0;
-  DoubleView learning_rate, steps;  // [M, 1, 1]: its row
-  int gradient_norm_field = 0;      // the norm to which it contributes, a field of v1::MemberEpoch; 0: none
+  DoubleView learning_rate;     // [M, 1, 1]: its row
+  int gradient_norm_field = 0;  // the norm to which it contributes, a field of v1::MemberEpoch; 0: none
   Statistic gradient_norm;
 };
 
@@ -118,8 +117,8 @@ class Population : public Algorithm {
   }
 
   // ---- building, in this order: nets in layout_, MirrorTargets, Build, then optimisers and scalars.
-  void MirrorTargets(int64_t first, int64_t size);  // this range of the block has target copies
-  void Build();                                     // allocates and initialises
+  void MirrorTargets() { target_size_ = layout_.size(); }  // the nets so far have targets, at the same offsets
+  void Build();                                            // allocates and initialises
   // gradient_norm_field: a field of v1::MemberEpoch, 0 for none. Optimisers that are made one after another can step
   // together.
   Optimizer NewOptimizer(const std::string& name, int gradient_norm_field, int64_t first, int64_t size,
@@ -129,7 +128,6 @@ class Population : public Algorithm {
   DoubleView NewScalar(const F& value) {
     return learner::NewScalar(config_, kernels_.get(), value);
   }
-  DoubleView NewScalar() { return kernels_->NewDoubles(members_, 1, 1); }
   // A statistic of the table (proto/datacom/v1/member_epoch.proto), by the field's number: its fold decides what is
   // kept, GetStats shows it, and it is saved and loaded. sign: the factor with which its values are added.
   Statistic NewStatistic(int field, double sign = 1);
@@ -199,11 +197,6 @@ class Population : public Algorithm {
   void StartAtInfinity(const Statistic& smallest);
   void Show(int field, Statistic* statistic);
   std::string Signature() const;
-  struct SavedBlock {
-    const char* name;
-    FloatView view;
-  };
-  std::vector<SavedBlock> SavedBlocks() const;
 
   // What Adam changes, in one array, so that one kernel call copies a range of all of it; and its rows, [M, 1, size].
   FloatView state_;  // [M, 3, size]
@@ -213,7 +206,7 @@ class Population : public Algorithm {
   std::vector<ColumnRange> ranges_;    // of the optimisers
   DoubleView decay_;                   // [M, 1, 1] of AdamRanges; empty if no member's rates decay
   FloatView gradients_;                // [block, 1, size], reused by all blocks, so that it stays in cache
-  int64_t target_first_ = 0, target_size_ = 0;
+  int64_t target_size_ = 0;
   Statistic q_mean_, q_min_, q_gap_;
   // A row for each statistic: first those that are shown, so that what an update counts is adjacent; last the others.
   DoubleView values_, signs_, sums_;  // of StatisticRows, for all members
@@ -226,6 +219,7 @@ class Population : public Algorithm {
   };
   std::vector<std::pair<EpochStatistic, Statistic>> shown_;
   std::vector<ShownParameters> shown_parameters_;
+  std::map<std::string, FloatView> saved_blocks_;
   std::map<std::string, DoubleView> saved_;
   std::map<std::string, uint64_t*> shared_;
   int first_ = 0, count_ = 0;  // members of the current block

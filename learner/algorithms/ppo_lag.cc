@@ -13,13 +13,12 @@ PpoLag::PpoLag(const AlgorithmConfig& config) : OnPolicy(config, /*keep_activati
   clip_ratio_ = NewScalar(&v1::Hyper::clip_ratio);
   target_kl_ = NewScalar(&v1::Hyper::target_kl);
   divergence_ = kernels_->NewDoubles(block_, 1, 1);
-  check_divergence_ = [this] { CheckDivergence(); };
 }
 
 void PpoLag::Learn() {
   for (int pass = 0; pass < static_cast<int>(config_.learner.passes()) && Learning(); ++pass) {
     Pass(pass);
-    kernels_->Run(kOwn, check_divergence_);
+    kernels_->Run(kOwn, [this] { CheckDivergence(); });
   }
 }
 

@@ -4,8 +4,6 @@
 #ifndef DATACOM_LEARNER_ALGORITHMS_PPO_LAG_H_
 #define DATACOM_LEARNER_ALGORITHMS_PPO_LAG_H_
 
-#include <functional>
-
 #include "learner/algorithms/on_policy.h"
 
 namespace datacom::learner {
@@ -24,7 +22,6 @@ class PpoLag : public OnPolicy {
 
   DoubleView clip_ratio_, target_kl_;  // [M, 1, 1]
   DoubleView divergence_;              // [block, 1, 1]
-  std::function<void()> check_divergence_;
 };
 
 }  // namespace datacom::learner

@@ -2,7 +2,6 @@
 
 #include "learner/algorithms/quantile_kernels.h"
 #include "learner/nn/cpu/cpu_impl.h"
-#include "learner/nn/cpu/row_math.h"
 
 namespace datacom::learner {
 namespace {

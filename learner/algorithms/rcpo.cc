@@ -1,7 +1,6 @@
 #include "learner/algorithms/rcpo.h"
 
 #include <limits>
-#include <vector>
 
 #include "learner/algorithms/register_algorithm.h"
 
@@ -24,14 +23,11 @@ Rcpo::Rcpo(const AlgorithmConfig& config) : OnPolicy(config, /*keep_activations=
   tangent_ = kernels_->NewTape(mean_, block_, tape(0).out.rows);
   damping_ = NewScalar(&v1::Hyper::fisher_damping);
   step_length_ = NewScalar(&v1::Hyper::target_kl);
-  unclipped_ = kernels_->NewDoubles(block_, 1, 1);
-  const std::vector<double> infinite(block_, std::numeric_limits<double>::infinity());
-  kernels_->Upload(infinite.data(), unclipped_);
-  natural_step_ = [this] { NaturalStep(); };
+  unclipped_ = kernels_->NewDoubles(block_, 1, 1, std::numeric_limits<double>::infinity());
 }
 
 void Rcpo::Learn() {
-  kernels_->Run(kOwn, natural_step_);
+  kernels_->Run(kOwn, [this] { NaturalStep(); });
   for (int pass = 0; pass < static_cast<int>(config_.learner.passes()) && Learning(); ++pass) Pass(pass);
 }
 

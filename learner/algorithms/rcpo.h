@@ -4,8 +4,6 @@
 #ifndef DATACOM_LEARNER_ALGORITHMS_RCPO_H_
 #define DATACOM_LEARNER_ALGORITHMS_RCPO_H_
 
-#include <functional>
-
 #include "learner/algorithms/on_policy.h"
 #include "learner/algorithms/on_policy_kernels.h"
 
@@ -33,7 +31,6 @@ class Rcpo : public OnPolicy {
   MlpTape tangent_;
   DoubleView damping_, step_length_;  // [M, 1, 1]
   DoubleView unclipped_;              // [block, 1, 1]
-  std::function<void()> natural_step_;
 };
 
 }  // namespace datacom::learner

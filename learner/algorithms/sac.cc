@@ -11,7 +11,7 @@ const RegisterAlgorithm<Sac> kRegistered("sac");
 
 Sac::Sac(const AlgorithmConfig& config, Unbuilt /*tag*/) : SoftActorCritic(config) {
   DeclareCritics();
-  MirrorTargets(0, layout_.size());
+  MirrorTargets();
   DeclareActor();
 }
 

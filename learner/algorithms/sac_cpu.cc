@@ -3,7 +3,6 @@
 #include "learner/algorithms/sac_kernels.h"
 #include "learner/algorithms/twin_cpu.h"
 #include "learner/nn/cpu/cpu_impl.h"
-#include "learner/nn/cpu/row_math.h"
 
 namespace datacom::learner {
 namespace {
@@ -109,19 +108,6 @@ class SacCpu : public CpuImpl<SacKernels> {
     for (int m = 0; m < log_alpha.members; ++m) {
       gradient.at(m) = static_cast<float>(-std::exp(static_cast<double>(log_alpha.at(m))) *
                                           (mean_log_pi.at(m) + target_entropy.at(m)));
-    }
-  }
-
-  void SoftTarget(const TargetStep& step, const TwinValues& next, const FloatView& log_pi, const FloatView& log_alpha,
-                  const FloatView& y) override {
-    for (int m = 0; m < y.members; ++m) {
-      const TwinWeights twins(next, m);
-      const MemberStep target(step, m);
-      const float alpha = std::exp(log_alpha.at(m));
-      for (int r = 0; r < y.rows; ++r) {
-        const float value = twins.Value(next.q0.at(m, r), next.q1.at(m, r));
-        y.at(m, r) = target.At(r, value - alpha * log_pi.at(m, r));
-      }
     }
   }
 };

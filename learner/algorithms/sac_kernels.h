@@ -1,4 +1,4 @@
-// SAC's squashed Gaussian policy, its losses and the target of its critics (docs/algorithms.md 1.5).
+// SAC's squashed Gaussian policy and its losses (docs/algorithms.md 1.5).
 #ifndef DATACOM_LEARNER_ALGORITHMS_SAC_KERNELS_H_
 #define DATACOM_LEARNER_ALGORITHMS_SAC_KERNELS_H_
 
@@ -34,9 +34,6 @@ class SacKernels : public KernelGroup {
                        const FloatView& d_u, const DoubleView& loss) = 0;
   virtual void TemperatureGradient(const DoubleView& mean_log_pi, const DoubleView& target_entropy,
                                    const FloatView& log_alpha, const FloatView& gradient) = 0;
-  // The target of a step whose next state has the value of the pair - alpha log pi.
-  virtual void SoftTarget(const TargetStep& step, const TwinValues& next, const FloatView& log_pi,
-                          const FloatView& log_alpha, const FloatView& y) = 0;
 };
 
 }  // namespace datacom::learner

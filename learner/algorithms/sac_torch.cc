@@ -1,5 +1,5 @@
 #include "learner/algorithms/sac_kernels.h"
-#include "learner/algorithms/twin_torch.h"
+#include "learner/nn/torch/torch_impl.h"
 
 namespace datacom::learner {
 namespace {
@@ -60,12 +60,6 @@ class SacTorch : public TorchImpl<SacKernels> {
     at::Tensor out = Of(gradient);
     at::mul_out(out, at::exp(Of(log_alpha).to(at::kDouble)), Of(mean_log_pi) + Of(target_entropy));
     out.neg_();
-  }
-
-  void SoftTarget(const TargetStep& step, const TwinValues& next, const FloatView& log_pi, const FloatView& log_alpha,
-                  const FloatView& y) override {
-    const at::Tensor value = ValueOf(next, device());
-    WriteTarget(step, value.addcmul_(at::exp(Of(log_alpha)), Of(log_pi), /*value=*/-1), y, device());
   }
 };
 

@@ -1,6 +1,5 @@
 #include "learner/algorithms/safe_layer_kernels.h"
 #include "learner/nn/cpu/cpu_impl.h"
-#include "learner/nn/cpu/row_math.h"
 
 namespace datacom::learner {
 namespace {

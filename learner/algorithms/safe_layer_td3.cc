@@ -39,7 +39,7 @@ class SafeLayerTd3 : public BlockUpdate {
   uint64_t updates_ = 0;  // so far
   int plan_ = kModel;
   CriticEnsemble critics_;
-  MlpLayout actor_, model_;  // actor_ has the same offsets in the block of targets
+  MlpLayout actor_, model_;
   Optimizer critic_optimizer_, actor_optimizer_, model_optimizer_;
   UndoRange undo_critics_;
   Statistic model_loss_, mean_prediction_;
@@ -67,11 +67,11 @@ SafeLayerTd3::SafeLayerTd3(const AlgorithmConfig& config)
   const int64_t actor_first = layout_.size();
   actor_ = layout_.AddMlp("actor", Widths(obs, config_.network.actor_hidden(), n), Activation::kRelu, actor);
   const int64_t actor_end = layout_.size();
-  MirrorTargets(0, actor_end);
+  MirrorTargets();
   model_ =
       layout_.AddMlp("safety_model", Widths(obs, config_.network.constraint_hidden(), n), Activation::kRelu, model);
   Build();
-  critics_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
+  critics_.MakeWorkspace(config_, block_, kernels_.get());
   critic_optimizer_ = NewOptimizer("critic", v1::MemberEpoch::kCriticGradientNormFieldNumber, critics_.first(),
                                    critics_.size(), &v1::Hyper::critic_lr);
   actor_optimizer_ = NewOptimizer("actor", v1::MemberEpoch::kActorGradientNormFieldNumber, actor_first,
@@ -94,9 +94,7 @@ SafeLayerTd3::SafeLayerTd3(const AlgorithmConfig& config)
   noise_std_ = NewScalar(&v1::Hyper::target_noise);
   noise_clip_ = NewScalar(&v1::Hyper::target_noise_clip);
   critic_settings_ = CriticSettings::Make(config_, kernels_.get());
-  minus_one_ = kernels_->NewDoubles(block_, 1, 1);
-  const std::vector<double> minus_ones(block_, -1.0);
-  kernels_->Upload(minus_ones.data(), minus_one_);
+  minus_one_ = kernels_->NewDoubles(block_, 1, 1, -1);
 }
 
 void SafeLayerTd3::Update(const Batch& batch) {
@@ -152,7 +150,7 @@ void SafeLayerTd3::CriticGradient() {
   safe_layer_kernels_->ActionInHalfRanges(policy_action_, box_, ActionColumns(input_.next));
   critics_.EvaluateTargets(targets(), input_);
   const CriticSettings settings = Block(critic_settings_);
-  critic_kernels_->TwinTarget(settings.Step(input_, config_.learner.discount()), critics_.NextTwins(settings), y_);
+  critic_kernels_->Target(settings.Step(input_, config_.learner.discount()), critics_.NextTwins(settings), {}, {}, y_);
 
   safe_layer_kernels_->ActionInHalfRanges(action_, box_, ActionColumns(input_.rows.Rows(batch_, batch_)));
   critics_.EvaluateStored(parameters(), input_);

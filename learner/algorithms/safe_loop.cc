@@ -9,7 +9,6 @@
 // stay in the memory.
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -67,11 +66,11 @@ class SafeLoop : public DynamicsLearner {
   MlpTape actor_tape_;
   ActionSample now_, next_;
   FloatView noise_, no_noise_, y_, d_action_, d_policy_, log_alpha_;
-  std::vector<float> host_observation_, host_action_, host_reward_, host_next_, host_noise_, host_log_alpha_;
+  Batch drawn_;  // of the block: what a step reads of its rows, and noise
+  std::vector<float> host_log_alpha_;
 
   UndoRange undo_;
   FloatView kept_targets_;
-  std::function<void()> keep_, policy_, finish_;
 };
 
 constexpr double kStartTemperature = 0.2, kTemperatureDecay = 0.99;
@@ -87,9 +86,12 @@ const AlgorithmConfig& Checked(const AlgorithmConfig& config) {
                                 std::to_string(planning.policy_period()) + " and planning.model_period " +
                                 std::to_string(planning.model_period()) + " must be multiples of it");
   }
-  if (planning.ensemble() < 1 || planning.hidden().empty() || config.memory_rows < rows) {
-    throw std::invalid_argument("safe_loop: planning.ensemble must be positive, planning.hidden must not be empty, " +
-                                std::string("and the memory must hold the rows of an update"));
+  if (planning.ensemble() < 1 || planning.hidden().empty()) {
+    throw std::invalid_argument("safe_loop: planning.ensemble must be positive, and planning.hidden not empty");
+  }
+  if (config.memory_rows < rows) {
+    throw std::invalid_argument("replay.capacity: " + std::to_string(config.memory_rows) + " is below the " +
+                                std::to_string(rows) + " rows that safe_loop takes an update");
   }
   return config;
 }
@@ -110,21 +112,12 @@ SafeLoop::SafeLoop(const AlgorithmConfig& config)
   kept_targets_ = kernels_->NewFloats(block_, 1, static_cast<int>(critics_.size()));
   entropy_ = NewStatistic(v1::MemberEpoch::kEntropyFieldNumber, /*sign=*/-1);
   MakePolicyWorkspace();
-  keep_ = [this] {
-    SaveForUndo(undo_);
-    kernels_->Copy(targets(), kept_targets_);
-  };
-  policy_ = [this] { PolicyStep(); };
-  finish_ = [this] {
-    kernels_->Restore(kept_targets_, Block(active_), targets());
-    UndoWhereInactive(undo_);
-  };
 }
 
 void SafeLoop::DeclareNets() {
   const int obs = config_.obs_dim, n = config_.action_dim;
   critics_.Declare({"critic.0", "critic.1"}, CriticKind::kDefault, config_, &layout_);
-  MirrorTargets(0, layout_.size());
+  MirrorTargets();
   actor_first_ = layout_.size();
   actor_ = layout_.AddMlp("actor", Widths(obs, config_.network.actor_hidden(), 2 * n), Activation::kRelu, {});
   actor_end_ = layout_.size();
@@ -138,16 +131,16 @@ void SafeLoop::MakePolicyWorkspace() {
   critic_settings_ = CriticSettings::Make(config_, kernels_.get());
   box_ = NewActionBox();
   input_.Make(config_, block_, kernels_.get());
-  critics_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
+  critics_.MakeWorkspace(config_, block_, kernels_.get());
   actor_tape_ = kernels_->NewTape(actor_, block_, B);
   noise_ = rows(n), no_noise_ = rows(n), y_ = rows(1), d_action_ = rows(n), d_policy_ = rows(2 * n);
   log_alpha_ = kernels_->NewFloats(block_, 1, 1);
   now_ = {input_.rows.Rows(0, B).Cols(obs, n), rows(n), rows(1)};
   next_ = {input_.next.Cols(obs, n), rows(n), rows(1)};
   const size_t count = static_cast<size_t>(block_) * B;
-  host_observation_.resize(count * obs), host_next_.resize(count * obs);
-  host_action_.resize(count * n), host_noise_.resize(count * n);
-  host_reward_.resize(count), host_log_alpha_.resize(block_);
+  drawn_.observation.resize(count * obs), drawn_.next_observation.resize(count * obs);
+  drawn_.action.resize(count * n), drawn_.noise_next.resize(count * n);
+  drawn_.reward.resize(count), drawn_.absorbing.resize(count), host_log_alpha_.resize(block_);
 }
 
 void SafeLoop::Update(const Batch& batch) {
@@ -161,11 +154,17 @@ void SafeLoop::Update(const Batch& batch) {
 void SafeLoop::UpdateBlock() {
   const bool model = Due(config_.planning.model_period()), policy = PolicyDue();
   if (!model && !policy) return;
-  FindContinuing();
-  kernels_->Run(kKeep, keep_);
+  for (int m = 0; m < block_; ++m) memory_.Continuing(first_member() + m, &continuing_[m]);
+  kernels_->Run(kKeep, [this] {
+    SaveForUndo(undo_);
+    kernels_->Copy(targets(), kept_targets_);
+  });
   if (model) TrainModel();
   if (policy) PolicySteps();
-  kernels_->Run(kFinish, finish_);
+  kernels_->Run(kFinish, [this] {
+    kernels_->Restore(kept_targets_, Block(active_), targets());
+    UndoWhereInactive(undo_);
+  });
 }
 
 // ---- actor and critics
@@ -177,7 +176,7 @@ void SafeLoop::PolicySteps() {
   const int steps = static_cast<int>(config_.planning.policy_updates());
   for (int step = 0; step < steps; ++step) {
     kernels_->Run(
-        kPolicy, [this, step] { DrawPolicyBatch(step); }, policy_);
+        kPolicy, [this, step] { DrawPolicyBatch(step); }, [this] { PolicyStep(); });
   }
 }
 
@@ -194,21 +193,18 @@ void SafeLoop::DrawPolicyBatch(int step) {
     for (int r = 0; r < B; ++r) {
       const int row = rows[static_cast<size_t>(stream.Uniform() * static_cast<double>(rows.size()))];
       const size_t at = static_cast<size_t>(m) * B + r;
-      std::copy_n(memory_.observation(member, row), obs, &host_observation_[at * obs]);
-      std::copy_n(memory_.action(member, row), n, &host_action_[at * n]);
-      std::copy_n(memory_.next_observation(member, row), obs, &host_next_[at * obs]);
-      host_reward_[at] = memory_.reward(member, row);
+      std::copy_n(memory_.observation(member, row), obs, &drawn_.observation[at * obs]);
+      std::copy_n(memory_.action(member, row), n, &drawn_.action[at * n]);
+      std::copy_n(memory_.next_observation(member, row), obs, &drawn_.next_observation[at * obs]);
+      drawn_.reward[at] = memory_.reward(member, row);
     }
     FillNormal(
         NamedKey("learner.safe_loop.noise", {config_.run_seed, SeedOf(m), updates_, static_cast<uint64_t>(step)}),
-        &host_noise_[static_cast<size_t>(m) * B * n], static_cast<int64_t>(B) * n);
+        &drawn_.noise_next[static_cast<size_t>(m) * B * n], static_cast<int64_t>(B) * n);
   }
-  kernels_->Upload(host_observation_.data(), Observation());
-  kernels_->Upload(host_observation_.data(), input_.rows.Rows(B, B).Cols(0, obs));
-  kernels_->Upload(host_action_.data(), input_.rows.Rows(B, B).Cols(obs, n));
-  kernels_->Upload(host_next_.data(), input_.next.Cols(0, obs));
-  kernels_->Upload(host_reward_.data(), input_.reward);
-  kernels_->Upload(host_noise_.data(), noise_);
+  input_.Load(drawn_, config_, /*batch_member=*/0, kernels_.get());
+  kernels_->Upload(drawn_.action.data(), input_.rows.Rows(B, B).Cols(obs, n));
+  kernels_->Upload(drawn_.noise_next.data(), noise_);
   kernels_->Upload(host_log_alpha_.data(), log_alpha_);
 }
 
@@ -229,8 +225,8 @@ void SafeLoop::CriticPart() {
   Sample(input_.next.Cols(0, config_.obs_dim), noise_, next_);
   critics_.EvaluateTargets(targets(), input_);
   const CriticSettings settings = Block(critic_settings_);
-  sac_kernels_->SoftTarget(settings.Step(input_, config_.learner.discount()), critics_.NextTwins(settings),
-                           next_.log_pi, log_alpha_, y_);
+  critic_kernels_->Target(settings.Step(input_, config_.learner.discount()), critics_.NextTwins(settings), next_.log_pi,
+                          log_alpha_, y_);
   critics_.EvaluateStored(parameters(), input_);
   critics_.Regress(parameters(), input_, y_, gradients(), critic_loss_.value);
   CheckAndRecordLoss(critic_loss_);

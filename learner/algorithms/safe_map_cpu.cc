@@ -7,7 +7,7 @@ namespace {
 
 class SafeMapCpu : public CpuImpl<SafeMapKernels> {
  public:
-  void SafeMapState(const SafeMapInput& in, const DoubleView& map) override {
+  void State(const SafeMapInput& in, const DoubleView& map) override {
     SafeMapRow row;
     row.q = in.f.cols, row.x = in.x_dot.cols, row.n = in.G.cols / row.q;
     for (int m = 0; m < map.members; ++m) {
@@ -20,7 +20,7 @@ class SafeMapCpu : public CpuImpl<SafeMapKernels> {
     }
   }
 
-  void SafeMapAction(const DoubleView& map, const FloatView& u, const SafeMapOutput& out) override {
+  void Action(const DoubleView& map, const FloatView& u, const SafeMapOutput& out) override {
     const int n = u.cols;
     for (int m = 0; m < u.members; ++m) {
       for (int r = 0; r < u.rows; ++r) {
@@ -31,8 +31,8 @@ class SafeMapCpu : public CpuImpl<SafeMapKernels> {
     }
   }
 
-  void SafeMapGradient(const DoubleView& map, const DoubleView& record, const FloatView& u, const FloatView& d_action,
-                       const FloatView& d_u) override {
+  void Gradient(const DoubleView& map, const DoubleView& record, const FloatView& u, const FloatView& d_action,
+                const FloatView& d_u) override {
     for (int m = 0; m < u.members; ++m) {
       for (int r = 0; r < u.rows; ++r) {
         MapRowGradient(u.cols, map.row(m, r), record.at(m, r), u.row(m, r), d_action.row(m, r), d_u.row(m, r));

@@ -12,7 +12,7 @@ class SafeMapTorch : public TorchImpl<SafeMapKernels> {
   using TorchImpl::TorchImpl;
 
   // The formulas of safe_map_row.h, on all rows at once.
-  void SafeMapState(const SafeMapInput& in, const DoubleView& map) override {
+  void State(const SafeMapInput& in, const DoubleView& map) override {
     const int64_t q = in.f.cols, n = in.G.cols / q, x = in.x_dot.cols;
     const at::Tensor k = Of(in.k), J = Of(in.J), J_q = J.narrow(2, 0, q);
     const at::Tensor mu = at::clamp_min(-k, 1e-5);
@@ -28,7 +28,7 @@ class SafeMapTorch : public TorchImpl<SafeMapKernels> {
     at::cat_out(out, {j, at::reciprocal(j_s + 1), residual / norm, at::maximum(log_det, Of(in.target_entropy))}, 2);
   }
 
-  void SafeMapAction(const DoubleView& map, const FloatView& u, const SafeMapOutput& out) override {
+  void Action(const DoubleView& map, const FloatView& u, const SafeMapOutput& out) override {
     const int64_t n = u.cols;
     const at::Tensor state = Of(map), j = state.narrow(2, 0, n);
     const at::Tensor clipped = Of(u).to(at::kDouble).clamp_(-1, 1);
@@ -40,8 +40,8 @@ class SafeMapTorch : public TorchImpl<SafeMapKernels> {
     Of(out.log_pi).sub_(state.narrow(2, n + 2, 1));
   }
 
-  void SafeMapGradient(const DoubleView& map, const DoubleView& record, const FloatView& u, const FloatView& d_action,
-                       const FloatView& d_u) override {
+  void Gradient(const DoubleView& map, const DoubleView& record, const FloatView& u, const FloatView& d_action,
+                const FloatView& d_u) override {
     const int64_t n = u.cols;
     const at::Tensor state = Of(map), j = state.narrow(2, 0, n), d = Of(d_action).to(at::kDouble);
     const at::Tensor along = (j * d).sum(2, true).mul_(state.narrow(2, n, 1));

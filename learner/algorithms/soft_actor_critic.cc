@@ -35,16 +35,7 @@ void FoldNormalisation(const std::vector<float>& mean, const std::vector<float>&
 }  // namespace
 
 SoftActorCritic::SoftActorCritic(const AlgorithmConfig& config)
-    : BlockUpdate(config), batch_(BatchSize(config)), sac_kernels_(kernels_->Group<SacKernels>()) {
-  pretrain_ = [this] {
-    NormaliseObservations();
-    EvaluateState();
-    EvaluateStored();
-    ValueGradients();
-    FreezeUnlessFinite();
-    StepValues();
-  };
-}
+    : BlockUpdate(config), batch_(BatchSize(config)), sac_kernels_(kernels_->Group<SacKernels>()) {}
 
 void SoftActorCritic::Compute() {
   NormaliseObservations();
@@ -75,7 +66,16 @@ void SoftActorCritic::NormaliseObservations() {
   normaliser_.Normalise(parameters(), NextObservation(), kNoLimit, NextObservation());  // a published net has none
 }
 
-void SoftActorCritic::Pretrain(const Batch& batch) { RunBlocks(batch, kPretrainPlan, pretrain_); }
+void SoftActorCritic::Pretrain(const Batch& batch) {
+  RunBlocks(batch, kPretrainPlan, [this] {
+    NormaliseObservations();
+    EvaluateState();
+    EvaluateStored();
+    ValueGradients();
+    FreezeUnlessFinite();
+    StepValues();
+  });
+}
 
 void SoftActorCritic::DeclareActor() {
   const std::vector<int> widths = Widths(config_.obs_dim, config_.network.actor_hidden(), config_.action_dim);
@@ -121,7 +121,7 @@ void SoftActorCritic::MakeWorkspace() {
   next_ = {rows(n), rows(n), rows(1)};
   mean_tape_ = kernels_->NewTape(mean_, block_, B);
   log_std_tape_ = kernels_->NewTape(log_std_, block_, B);
-  critics_.MakeWorkspace(config_, /*target_first=*/0, block_, kernels_.get());
+  critics_.MakeWorkspace(config_, block_, kernels_.get());
 }
 
 void SoftActorCritic::LoadTransitions(const Batch& batch) {
@@ -173,8 +173,8 @@ void SoftActorCritic::TemperatureGradient() {
 void SoftActorCritic::CriticGradient() {
   critics_.EvaluateTargets(targets(), input_);
   const CriticSettings settings = Block(critic_settings_);
-  sac_kernels_->SoftTarget(settings.Step(input_, config_.learner.discount()), critics_.NextTwins(settings),
-                           next_.log_pi, LogAlpha(), y_);
+  critic_kernels_->Target(settings.Step(input_, config_.learner.discount()), critics_.NextTwins(settings), next_.log_pi,
+                          LogAlpha(), y_);
   critics_.Regress(parameters(), input_, y_, gradients(), critic_loss_.value);
   CheckAndRecordLoss(critic_loss_);
   RecordCritics(critics_.stored(), settings.reward_scale);

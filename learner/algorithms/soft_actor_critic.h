@@ -8,7 +8,6 @@
 #ifndef DATACOM_LEARNER_ALGORITHMS_SOFT_ACTOR_CRITIC_H_
 #define DATACOM_LEARNER_ALGORITHMS_SOFT_ACTOR_CRITIC_H_
 
-#include <functional>
 #include <vector>
 
 #include "learner/algorithms/block_update.h"
@@ -80,7 +79,6 @@ class SoftActorCritic : public BlockUpdate {
 
   SacKernels* const sac_kernels_;
   CriticEnsemble critics_;
-  std::function<void()> pretrain_;
   MlpLayout mean_, log_std_;
   int64_t log_alpha_ = 0, actor_first_ = 0, actor_end_ = 0;
   Optimizer actor_optimizer_, critic_optimizer_, alpha_optimizer_;

@@ -1,8 +1,6 @@
-// The loops' parts of critic_kernels.h: values and targets of one member, row by row, in float32.
+// The values of a pair of critics (critic_kernels.h) of one member, row by row, in float32.
 #ifndef DATACOM_LEARNER_ALGORITHMS_TWIN_CPU_H_
 #define DATACOM_LEARNER_ALGORITHMS_TWIN_CPU_H_
-
-#include <cmath>
 
 #include "learner/algorithms/critic_kernels.h"
 
@@ -24,27 +22,6 @@ class TwinWeights {
 
  private:
   float larger_, smaller_;
-};
-
-class MemberStep {
- public:
-  MemberStep(const TargetStep& step, int member)
-      : step_(step),
-        member_(member),
-        scale_(step.scale.at(member)),
-        least_(step.least.at(member)),
-        most_(step.most.at(member)),
-        discount_(static_cast<float>(step.discount)) {}
-  float At(int row, float next_value) const {
-    const float left = discount_ * (1 - step_.absorbing.at(member_, row));
-    const float y = std::fma(left, next_value, scale_ * step_.reward.at(member_, row));
-    return y < least_ ? least_ : y > most_ ? most_ : y;
-  }
-
- private:
-  const TargetStep& step_;
-  const int member_;
-  float scale_, least_, most_, discount_;
 };
 
 }  // namespace datacom::learner

@@ -16,16 +16,25 @@ int64_t MemberStride(int rows, int cols, size_t width) {
 }
 
 template <class T>
-View<T> NewView(Kernels* memory, int members, int rows, int cols) {
+View<T> NewView(Kernels* kernels, int members, int rows, int cols, T value) {
   const int64_t stride = MemberStride(rows, cols, sizeof(T));
-  T* data = static_cast<T*>(memory->Allocate(sizeof(T) * stride * members));
-  return {data, members, rows, cols, stride, cols};
+  T* data = static_cast<T*>(kernels->Allocate(sizeof(T) * stride * members));
+  const View<T> view{data, members, rows, cols, stride, cols};
+  if (value != 0) {
+    const std::vector<T> values(static_cast<size_t>(members) * rows * cols, value);
+    kernels->Upload(values.data(), view);
+  }
+  return view;
 }
 
 }  // namespace
 
-FloatView Kernels::NewFloats(int members, int rows, int cols) { return NewView<float>(this, members, rows, cols); }
-DoubleView Kernels::NewDoubles(int members, int rows, int cols) { return NewView<double>(this, members, rows, cols); }
+FloatView Kernels::NewFloats(int members, int rows, int cols, float value) {
+  return NewView(this, members, rows, cols, value);
+}
+DoubleView Kernels::NewDoubles(int members, int rows, int cols, double value) {
+  return NewView(this, members, rows, cols, value);
+}
 
 MlpTape Kernels::NewTape(const MlpLayout& net, int members, int rows) {
   if (net.layer_norm && (net.hidden != Activation::kRelu || net.repeated > 0)) {

@@ -91,8 +91,9 @@ class Kernels {
         plan, [] {}, compute);
   }
 
-  FloatView NewFloats(int members, int rows, int cols);
-  DoubleView NewDoubles(int members, int rows, int cols);
+  // Arrays whose numbers have this value.
+  FloatView NewFloats(int members, int rows, int cols, float value = 0);
+  DoubleView NewDoubles(int members, int rows, int cols, double value = 0);
   // Throws std::invalid_argument if the net has layer_norm and cannot.
   MlpTape NewTape(const MlpLayout& net, int members, int rows);
 

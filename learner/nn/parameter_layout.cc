@@ -2,19 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 #include <utility>
 
 namespace datacom::learner {
-
-MlpLayout MlpLayout::Shifted(int64_t first) const {
-  MlpLayout shifted = *this;
-  for (MlpLayer& layer : shifted.layers) {
-    layer.weight -= first;
-    layer.bias -= first;
-  }
-  return shifted;
-}
 
 RepeatedColumns RepeatedOf(const MlpLayout& net, int first_col, int count) {
   RepeatedColumns columns;
@@ -52,10 +42,6 @@ int64_t ParameterLayout::Add(const std::string& name, std::vector<uint32_t> shap
 
 MlpLayout ParameterLayout::AddMlp(const std::string& name, const std::vector<int>& widths, Activation hidden,
                                   WeightInit init, int repeated) {
-  if (repeated > 0 && widths.size() < 4) {
-    throw std::invalid_argument("net '" + name + "' reads inputs again in its second layer, so it needs at least two " +
-                                "hidden layers, not " + std::to_string(widths.size() - 2));
-  }
   const auto fan_in_bound = [](int in) { return 1 / std::sqrt(static_cast<double>(in)); };
   MlpLayout net;
   net.hidden = hidden;

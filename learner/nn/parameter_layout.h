@@ -27,8 +27,6 @@ struct MlpLayout {
   bool layer_norm = false;
   int in() const { return layers.front().in; }
   int out() const { return layers.back().out; }
-  // The same net in a block that lacks the first `first` floats (the block of targets is a part of the online block).
-  MlpLayout Shifted(int64_t first) const;
 };
 
 // The repeated ones among `count` input columns from first_col on: `count` of those columns, from `first` on. They are
@@ -80,7 +78,7 @@ class ParameterLayout {
  public:
   // widths: in, hidden..., out. Arrays "<name>.<i>.weight", "<name>.<i>.bias"; with repeated inputs also
   // "<name>.1.input_weight", right behind the other weights of the second layer. Repeated inputs need two hidden
-  // layers; throws std::invalid_argument naming the net otherwise.
+  // layers.
   MlpLayout AddMlp(const std::string& name, const std::vector<int>& widths, Activation hidden, WeightInit init,
                    int repeated = 0);
   int64_t AddScalar(const std::string& name) { return AddVector(name, 1, 0); }  // starts at 0

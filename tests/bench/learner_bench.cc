@@ -4,13 +4,14 @@
 // share of it that an update reaches: the floor's operations in the time of the update.
 //
 //   datacom-bench-learner [--seconds S] [--device cpu|cuda] [--kernels auto|fused|tensor] [--members M,...]
-//                         [--only TEXT] [--hidden N] [--batch N]
-// Instead, on a device, what a run does besides updates (microseconds: an update, a publication, the statistics of an
-// epoch, and one finished episode of 300 steps of every member), on observation 16:
-//   datacom-bench-learner --parts [--seconds S] [--device ...] [--kernels ...] [--threads N] [--members M,...]
-//                         [--only TEXT] [--hidden N] [--batch N]
+//                         [--only TEXT,...] [--hidden N] [--batch N]
+// Instead, on a device, the microseconds of an update of all members, and with "all" of what a run does besides updates
+// (a batch's way to the device, a publication, the statistics of an epoch, and one finished episode of 300 steps of
+// every member), on observation 16, the fewest members first:
+//   datacom-bench-learner --parts all|update [--seconds S] [--device ...] [--kernels ...] [--threads N]
+//                         [--members M,...] [--only TEXT,...] [--hidden N] [--batch N]
 // Instead, how updates scale over threads (learner_scaling.h):
-//   datacom-bench-learner --threads 1,2 [--seconds S] [--members M] [--only TEXT]
+//   datacom-bench-learner --threads 1,2 [--seconds S] [--members M] [--only TEXT,...]
 // Instead, how many bytes of a snapshot N updates leave as they were:
 //   datacom-bench-learner --unchanged N
 //
@@ -31,6 +32,7 @@
 #include "learner/algorithms/algorithm.h"
 #include "learner/nn/cpu/gemm.h"
 #include "learner/nn/cpu/loops.h"
+#include "learner/nn/kernels.h"
 #include "tests/bench/learner_scaling.h"
 #include "tests/bench/learner_setup.h"
 #include "tests/learner/algorithms/arrays.h"
@@ -99,17 +101,25 @@ class Floor {
 const Shape kHockey{"obs16", 16, 3, 6};
 
 struct Options {
-  std::string device = "cpu", kernels = "auto", only;  // only: measure the names that contain it
+  std::string device = "cpu", kernels = "auto", only;  // only: see IsWanted
   double seconds = 2;
   std::vector<int> members;   // empty: 1, 8 and 32
   std::vector<int> threads;   // not empty: measure how updates scale over threads, and nothing else
   int unchanged = 0;          // updates; > 0: print what they leave of a snapshot, and nothing else
-  bool parts = false;         // measure what a run does besides updates, and nothing else
+  std::string parts;          // "all" or "update": measure these parts of a run, and nothing else
   int hidden = 0, batch = 0;  // of the shape obs16, which is then the only one; 0: its own
 };
 
 std::string NameOf(const std::string& algorithm, const Shape& shape, int members) {
   return "learner/" + algorithm + "/" + shape.name + "/M=" + std::to_string(members);
+}
+
+// Whether the name contains one of the texts of --only, between which are commas, or there is none.
+bool IsWanted(const std::string& name, const std::string& only) {
+  bool wanted = only.empty();
+  std::istringstream texts(only);
+  for (std::string text; std::getline(texts, text, ',');) wanted = wanted || name.find(text) != std::string::npos;
+  return wanted;
 }
 
 // The bytes of a snapshot in arrays that `updates` updates leave as they were.
@@ -158,6 +168,22 @@ Result Measure(const std::string& algorithm, const Shape& shape, int members, co
   return result;
 }
 
+// What an update of all members reads at most, as numbers of 4 bytes.
+size_t NumbersOf(const Batch& batch) {
+  size_t floats = 0, doubles = 0;
+  for (const auto* values : {&batch.observation, &batch.action, &batch.reward, &batch.cost, &batch.next_observation,
+                             &batch.absorbing, &batch.now.z, &batch.next.z, &batch.failure_z, &batch.failure_next_z,
+                             &batch.failure_cost, &batch.failure_absorbing, &batch.failure_weight, &batch.noise_actor,
+                             &batch.noise_next, &batch.level, &batch.next_level}) {
+    floats += values->size();
+  }
+  for (const auto* values : {&batch.now.f, &batch.now.G, &batch.now.x_dot, &batch.now.known, &batch.next.f,
+                             &batch.next.G, &batch.next.x_dot, &batch.next.known}) {
+    doubles += values->size();
+  }
+  return floats + 2 * doubles;
+}
+
 // Microseconds of what a run does for all members together.
 void MeasureParts(const std::string& algorithm, const Shape& shape, int members, const Options& options,
                   std::vector<Result>* results) {
@@ -184,6 +210,15 @@ void MeasureParts(const std::string& algorithm, const Shape& shape, int members,
     results->push_back({NameOf(algorithm, shape, members) + "/" + part, median, 0, 0, "us"});
   };
   measure("update", [&] { learner->Update(batch); });
+  if (options.parts == "update") return;
+  // The whole batch as one transfer, without the work of an update.
+  const std::unique_ptr<Kernels> kernels = MakeKernels(options.kernels, options.device);
+  const std::vector<float> numbers(NumbersOf(batch));
+  const FloatView there = kernels->NewFloats(members, 1, static_cast<int>(numbers.size()) / members);
+  measure("transfer", [&] {
+    kernels->Run(
+        /*plan=*/0, [&] { kernels->Upload(numbers.data(), there); }, [] {});
+  });
   measure("publication", [&] { learner->GetActingParameters(); });
   measure("statistics", [&] { learner->GetStats(); });
   if (config.q_dim > 0) measure("episodes", [&] { learner->ApplyEpisodes(episodes); });
@@ -202,10 +237,6 @@ Options Parse(int argc, char** argv) {
     const std::string flag = argv[i];
     if (flag == "--benchmark_format=json")
       continue;  // `datacom bench` passes it to every program; this one has no other format
-    if (flag == "--parts") {
-      options.parts = true;
-      continue;
-    }
     if (i + 1 >= argc) throw std::invalid_argument("flag '" + flag + "' is unknown or lacks its value");
     const std::string value = argv[++i];
     if (flag == "--seconds") {
@@ -222,6 +253,10 @@ Options Parse(int argc, char** argv) {
       options.hidden = std::stoi(value);
     } else if (flag == "--batch") {
       options.batch = std::stoi(value);
+    } else if (flag == "--parts") {
+      if (value != "all" && value != "update")
+        throw std::invalid_argument("--parts must be 'all' or 'update', not '" + value + "'");
+      options.parts = value;
     } else if (flag == "--unchanged") {
       options.unchanged = std::stoi(value);
     } else if (flag == "--only") {
@@ -242,7 +277,7 @@ std::vector<ScalingCase> ScalingCases(const Options& options) {
   for (const std::string& algorithm : RegisteredAlgorithms()) {
     for (const int members : options.members.empty() ? std::vector<int>{1, 2, 8, 32} : options.members) {
       const std::string name = NameOf(algorithm, kHockey, members);
-      if (options.only.empty() ? algorithm == "datacom" : name.find(options.only) != std::string::npos)
+      if (options.only.empty() ? algorithm == "datacom" : IsWanted(name, options.only))
         cases.push_back({algorithm, members});
     }
   }
@@ -286,7 +321,7 @@ void AddPeak(double peak, std::vector<Result>* results) {
 
 int Main(int argc, char** argv) {
   const Options options = Parse(argc, argv);
-  if (!options.threads.empty() && !options.parts) {
+  if (!options.threads.empty() && options.parts.empty()) {
     PrintJson(MeasureScaling(options.threads, ScalingCases(options), options.seconds));
     return 0;
   }
@@ -312,16 +347,16 @@ int Main(int argc, char** argv) {
   std::vector<Result> results;
   const auto measure = [&](const std::string& algorithm, const Shape& shape) {
     for (const int members : options.members.empty() ? std::vector<int>{1, 8, 32} : options.members) {
-      if (NameOf(algorithm, shape, members).find(options.only) == std::string::npos) continue;
+      if (!IsWanted(NameOf(algorithm, shape, members), options.only)) continue;
       if (IsLong(algorithm) && members != 1) continue;
       results.push_back(Measure(algorithm, shape, members, options));
       if (cpu) peak = std::max(peak, PeakGflops());
     }
   };
-  if (options.parts) {
-    for (const std::string& algorithm : RegisteredAlgorithms()) {
-      for (const int members : options.members.empty() ? std::vector<int>{1, 8, 32} : options.members) {
-        if (IsLong(algorithm) || NameOf(algorithm, own, members).find(options.only) == std::string::npos) continue;
+  if (!options.parts.empty()) {
+    for (const int members : options.members.empty() ? std::vector<int>{1, 8, 32} : options.members) {
+      for (const std::string& algorithm : RegisteredAlgorithms()) {
+        if (IsLong(algorithm) || !IsWanted(NameOf(algorithm, own, members), options.only)) continue;
         MeasureParts(algorithm, own, members, options, &results);
       }
     }

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import unittest
 
-from manifests import FOLDERS, KUBERNETES, PATIENCE, SOURCE, golden, read, render, render_overlay, why_no_kustomize, write_golden, write_run, write_sweep
+from manifests import FOLDERS, GOLDEN, KUBERNETES, PATIENCE, SOURCE, golden, read, render, render_overlay, why_no_kustomize, write_golden, write_run, write_sweep
 
 DATACOM = os.path.abspath(sys.argv.pop(1))
 NO_KUSTOMIZE = why_no_kustomize()
@@ -45,15 +45,18 @@ components: [../deploy/kubernetes/components/autoscale]
 """
 
 
-def secure_run(folder):
-    """The manifests of a run with TLS and fields for its pods: as a JobSet, and without one."""
+RUNS = {"run-secure": ["--tls-secret", "tls-1"], "run-archive": ["--archive", "s3://bucket/hockey", "--archive-secret", "store", "--actors", "2"]}
+
+
+def single_runs(folder):
+    """The manifests of runs with fields for their pods: with TLS and with an archive, as a JobSet and without one."""
     pods, texts = os.path.join(folder, "pods.yaml"), {}
     with open(pods, "w", encoding="utf-8") as file:
         file.write(PODS)
-    for name, more in (("run-secure", []), ("run-secure-plain", ["--plain"])):
-        made = os.path.join(folder, name)
-        run, _ = write_run(DATACOM, made, "--tls-secret", "tls-1", "--pods", pods, *more)
-        texts[name] = read(run, "population.yaml")
+    for name, options in RUNS.items():
+        for form, more in ((name, []), (name + "-plain", ["--plain"])):
+            run, _ = write_run(DATACOM, os.path.join(folder, form), "--pods", pods, *options, *more)
+            texts[form] = read(run, "population.yaml")
     return texts
 
 
@@ -84,15 +87,31 @@ class Files(unittest.TestCase):
                                  timeout=PATIENCE, check=False, cwd=SOURCE)
         self.assertEqual((refused.returncode, refused.stderr), (2, "datacom: --plain: use it with --backend kubernetes\n"))
 
-    def test_a_single_run_is_written_with_tls_and_fields_for_its_pods(self):
-        for name, text in secure_run(self.folder).items():
+    def test_a_single_run_is_written_with_tls_or_an_archive_and_fields_for_its_pods(self):
+        for name, text in single_runs(self.folder).items():
             self.assertEqual(text, golden(name), name)
-            self.assertEqual(text.count("priorityClassName: research\n"), 4)
+            self.assertEqual(text.count("priorityClassName: research\n"), 4 if "secure" in name else 1)
             self.assertNotRegex(text, "  # (no )?tls\n")
         run, said = write_run(DATACOM, os.path.join(self.folder, "plain"))
         self.assertIn(f"kubectl apply -k {run}", said)
         self.assertIn("  tolerance_steps: 64\n", read(run, "experiment.textproto"))
         self.assertNotRegex(read(run, "population.yaml").split("apiVersion", 1)[1], "tls|@")
+
+    def test_a_run_with_an_archive_is_for_one_machine_and_names_its_bucket_and_its_secret(self):
+        run, said = write_run(DATACOM, self.folder, "--archive", "s3://bucket/hockey", "--archive-secret", "store", "--images", "example.org:1")
+        self.assertIn("the pods wait for the secret store in namespace datacom-sweeps, with the environment variables of rclone\n", said)
+        self.assertIn("copy a run with: datacom copy s3://bucket/hockey FOLDER\n", said)
+        self.assertIn("  tolerance_steps: 16\n", read(run, "experiment.textproto"))
+        kustomization = read(run, "kustomization.yaml")
+        self.assertIn("images:\n  - name: datacom-run\n    newName: example.org/datacom-run\n    newTag: \"1\"\nresources:\n", kustomization)
+        for sweep, code in ((os.path.join(GOLDEN, "sweep.textproto"), 2), ("cartpole/cost_budgets", 0)):
+            folder = os.path.join(self.folder, f"sweep-{code}")
+            done = subprocess.run([DATACOM, "sweep", sweep, "--seeds", "0", "--backend", "kubernetes", "--archive", "gs://bucket/swept", "--run-dir", folder],
+                                  capture_output=True, text=True, timeout=PATIENCE, check=False, cwd=SOURCE)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertEqual(os.path.exists(folder), code == 0)
+            self.assertEqual("learner.device=cuda: the image datacom-run" in done.stderr, code == 2)
+        self.assertIn('- "--archive=gs://bucket/swept/cartpole-datacom"\n', read(folder, "cartpole-datacom", "population.yaml"))
 
     def test_wrong_fields_of_pods_are_refused_by_line(self):
         for text, reason in (("tolerations: []\ncontainers: []\n", 'line 2: "containers: []" is set by datacom'),
@@ -159,8 +178,8 @@ FAKE_KUBECTL = """#!/bin/sh
 echo "$@" >>"$FAKE/said"
 case "$*" in
   *apply*) cat >>"$FAKE/applied" ;;
-  *"exec copy -- ls -A /run/datacom/run") [ ! -e "$FAKE/broken" ] && ls -A "$FAKE/pod" ;;
-  *"exec copy -- tar"*)
+  *" exec copy-"*" -- ls -A /run/datacom/run") [ ! -e "$FAKE/broken" ] && ls -A "$FAKE/pod" ;;
+  *" exec copy-"*" -- tar"*)
     shift 5
     for word in "$@"; do
       case "$word" in --*) echo "tar: unrecognized option '$word'" >&2; exit 1 ;; esac  # as a BusyBox without long options
@@ -201,6 +220,7 @@ class Fetch(unittest.TestCase):
         self.assertEqual([call[2] for call in calls], ["apply", "wait", "exec", "exec", "delete"])
         self.assertEqual({tuple(call[:2]) for call in calls}, {("--namespace", "hockey-1")})
         self.assertIn("claimName: run}", read(self.path("applied")))
+        self.assertIn("  name: copy-run\n", read(self.path("applied")))  # a pod that an earlier call left mounts the same run
 
     def test_every_run_of_a_sweep_is_copied_into_its_populations_folder(self):
         for folder, *more in (["sweep"], ["plain", "--plain"]):
@@ -218,6 +238,16 @@ class Fetch(unittest.TestCase):
         self.assertEqual(read(run, "progress.csv"), "member\n")
         self.assertIn("claimName: hockey-1-run}", read(self.path("applied")))
 
+    def test_a_run_whose_name_ends_like_that_of_a_volume_is_copied(self):
+        run, _ = write_run(DATACOM, self.folder, name="first-run")
+        self.assertEqual(self.fetch(run).returncode, 0)
+        self.assertIn("claimName: first-run-run}", read(self.path("applied")))
+
+    def test_a_run_with_an_archive_is_copied_from_there(self):
+        run, _ = write_run(DATACOM, self.folder, "--archive", "s3://bucket/hockey")
+        result = self.fetch(run)
+        self.assertEqual((result.returncode, result.stderr), (2, "fetch: an archive keeps the run: datacom copy s3://bucket/hockey FOLDER\n"))
+
     def test_a_failed_copy_is_named_and_its_pod_deleted(self):
         write_sweep(DATACOM, self.path("sweep"))
         with open(self.path("broken"), "w", encoding="utf-8"):
@@ -226,7 +256,7 @@ class Fetch(unittest.TestCase):
         self.assertEqual(result.returncode, 1)
         for population in read(self.path("sweep/populations.txt")).split():
             self.assertIn(f"{population} was not copied", result.stderr)
-        self.assertEqual(read(self.path("said")).count(" delete pod copy"), 2)
+        self.assertEqual(read(self.path("said")).count(" delete pod copy-"), 2)
         self.assertEqual(self.fetch(self.path("pod")).returncode, 2)
 
 
@@ -253,10 +283,13 @@ class Rendered(unittest.TestCase):
         actor = next(text for text in rendered.split("---\n") if "\nkind: Deployment\n" in text)
         self.assertNotIn("replicas:", actor)
 
-    def test_a_single_run_with_tls_renders(self):
+    def test_a_single_run_with_tls_or_an_archive_renders(self):
         with tempfile.TemporaryDirectory(prefix="datacom-manifests-") as folder:
-            secure_run(folder)
+            single_runs(folder)
             text = render(os.path.join(folder, "run-secure", "hockey-1"))
+            kept = render(os.path.join(folder, "run-archive", "hockey-1"))
+        self.assertEqual(kept.count("- secretRef:"), 1)
+        self.assertEqual(kept.count("readOnlyRootFilesystem: true\n"), 2)
         self.assertEqual(text.count("secretName: tls-1\n"), 4)
         self.assertEqual(text.count("effect: NoSchedule\n"), 4)
         self.assertIn("  name: hockey-1\n", text)
@@ -290,7 +323,7 @@ if __name__ == "__main__":
             texts = sweep_files(made)
             write_sweep(DATACOM, made, "--plain")
             with tempfile.TemporaryDirectory(prefix="datacom-manifests-") as runs:
-                texts.update({**secure_run(runs), "autoscale": render_overlay(AUTOSCALE)})
+                texts.update({**single_runs(runs), "autoscale": render_overlay(AUTOSCALE)})
             write_golden({**{name: render(os.path.join(KUBERNETES, folder)) for name, folder in FOLDERS.items()}, **texts, **plain_file(made)})
         sys.exit()
     unittest.main(verbosity=2)  # tests/allowed_skips.txt has the names of skipped tests

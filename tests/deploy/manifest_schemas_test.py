@@ -54,7 +54,7 @@ def pods(item):
 
 
 def roles(item):
-    return [(role, pod) for role, pod in pods(item) if role != "copy"]
+    return [(role, pod) for role, pod in pods(item) if role not in ("copy", "run")]
 
 
 def check(item):
@@ -159,13 +159,13 @@ class Promises(unittest.TestCase):
                     self.assertFalse({"hostNetwork", "hostPID", "hostIPC"} & set(pod))
                     for volume in pod.get("volumes", []):
                         self.assertTrue(set(volume) - {"name"} <= {"configMap", "secret", "persistentVolumeClaim", "emptyDir"})
-                    for container in pod["containers"]:
+                    for container in pod["containers"] + pod.get("initContainers", []):
                         rights = container["securityContext"]
                         self.assertEqual(rights["capabilities"], {"drop": ["ALL"]})
                         self.assertIs(rights["allowPrivilegeEscalation"], False)
                         self.assertIs(rights["readOnlyRootFilesystem"], True)
                         self.assertIn("memory", container["resources"]["limits"])
-        self.assertEqual(count, 5 * 4 + 2 * 4 + 4 + 2 * 4 + 1)
+        self.assertEqual(count, 5 * 4 + 2 * 4 + 4 + 2 * 4 + 2 + 1)
 
     def test_every_argument_is_a_flag_of_its_binary(self):
         flags = {}
@@ -222,12 +222,30 @@ class Promises(unittest.TestCase):
     def test_interrupted_pods_are_restarted_and_misconfigured_ones_are_not(self):
         jobs = [item["spec"] for _, item in objects() if item["kind"] == "Job"]
         jobs += [job["template"]["spec"] for _, item in objects() if item["kind"] == "JobSet" for job in item["spec"]["replicatedJobs"]]
-        self.assertEqual(len(jobs), 5 * 2 + 2 * 4 + 4 + 2 * 4)
+        self.assertEqual(len(jobs), 5 * 2 + 2 * 4 + 4 + 2 * 4 + 2)
         for job in jobs:
             self.assertEqual(job["template"]["spec"]["restartPolicy"], "Never")  # required by a pod failure policy
             rules = [(rule["action"], rule.get("onExitCodes", {}).get("values"), bool(rule.get("onPodConditions")))
                      for rule in job["podFailurePolicy"]["rules"]]
             self.assertEqual(rules, [("FailJob", [2], False), ("Ignore", [75], False), ("Ignore", None, True)])
+
+    def test_a_pod_with_an_archive_keeps_nothing_and_has_time_to_copy_its_end(self):
+        known = subprocess.run([os.path.join(BIN, "datacom"), "train", "--help"], capture_output=True, text=True, check=True).stdout
+        found = [pod for _, item in objects() for role, pod in pods(item) if role == "run"]
+        self.assertEqual(len(found), 2)
+        for pod in found:
+            self.assertEqual({kind for volume in pod["volumes"] for kind in set(volume) - {"name"}}, {"emptyDir", "configMap"})
+            prepare, run = pod["initContainers"][0], pod["containers"][0]
+            self.assertEqual(run["args"][0], "train")
+            for argument in run["args"][1:]:
+                self.assertRegex(known, rf"(?m)^\s+{argument.split('=')[0]}\b")
+            self.assertIn("--archive=s3://bucket/hockey", run["args"])
+            self.assertEqual(prepare["args"][-1], "--out=/run/datacom/run/experiment.textproto")
+            self.assertIn("--run-dir=/run/datacom/run", run["args"])
+            self.assertEqual((run["envFrom"], "envFrom" in prepare), ([{"secretRef": {"name": "store"}}], False))
+            self.assertIn("ephemeral-storage", run["resources"]["requests"])
+            self.assertNotIn("ephemeral-storage", run["resources"]["limits"])  # a pod above it would be evicted
+            self.assertGreaterEqual(pod["terminationGracePeriodSeconds"], 60 + 25)  # kDrainGrace + kArchiveGrace of deploy/cli/train.cc
 
     def test_policies_allow_only_necessary_connections(self):
         roles = ("replay", "learner", "actor", "evaluator")
@@ -237,6 +255,8 @@ class Promises(unittest.TestCase):
             reached = {(source, target, port) for source in roles for target in roles for port in (7000, 7001, 9100)
                        if allows(policies, "egress", source, target, port) and allows(policies, "ingress", target, source, port)}
             self.assertEqual(reached, wanted, name)
+            out = [policy["egress"] for policy in policies if "Egress" in policy["policyTypes"] and policy.get("egress") and selects(policy["podSelector"], "run")]
+            self.assertEqual([[port["port"] for port in rules[0]["ports"]] for rules in out], [[53, 53], [443, 9000]], name)
 
 
 def selects(selector, role):

@@ -19,7 +19,7 @@ FOLDERS = {"dev": "overlays/dev", "cpu": "overlays/cpu", "gpu": "overlays/gpu", 
 # Golden manifests that are kept as a difference from others.
 BASES = {"dev": "cpu", "gpu": "cpu", "secure": "cpu", "plain": "sweep", "sweep-cartpole-datacom_device-cuda": "sweep-cartpole-datacom_device-cpu",
          "sweep-plain": "sweep-cartpole-datacom_device-cpu", "run-secure": "sweep-cartpole-datacom_device-cpu",
-         "run-secure-plain": "sweep-plain", "autoscale": "cpu"}
+         "run-secure-plain": "sweep-plain", "run-archive-plain": "run-archive", "autoscale": "cpu"}
 
 
 def read(*path):
@@ -89,9 +89,9 @@ def render_overlay(kustomization):
         return render(os.path.join(folder, "mine"))
 
 
-def write_run(binary, folder, *more):
-    """Writes the manifests of a single run into FOLDER/hockey-1, which is returned."""
-    run = os.path.join(folder, "hockey-1")
+def write_run(binary, folder, *more, name="hockey-1"):
+    """Writes the manifests of a single run into FOLDER/NAME, which is returned."""
+    run = os.path.join(folder, name)
     result = subprocess.run([binary, "train", "air_hockey/datacom", "--backend", "kubernetes", "--run-dir", run, *more],
                             capture_output=True, text=True, timeout=PATIENCE, check=False, cwd=SOURCE)
     if result.returncode != 0:

@@ -140,7 +140,9 @@ class Wheel(unittest.TestCase):
         rules = re.findall(r"- '(/\S+\.yml)'", (self.root / "work/monitor/prometheus.yml").read_text())
         self.assertEqual(len(rules), 2)
         printed = self.inside("/venv/bin/datacom", "train", "cartpole/datacom", "--backend", "kubernetes", "--run-dir", "/work/cluster")
-        for file in [*rules, re.search(r"\(apply (\S+) once per cluster first\)", printed)[1]]:
+        shared = rules[0].removesuffix("prometheus/rules.yml")
+        shipped = [shared + name for name in ("compose/compose.yaml", "compose/.env", "grafana/provisioning/datasources/datacom.yaml", "grafana/dashboards/safety.json")]
+        for file in [*rules, *shipped, re.search(r"\(apply (\S+) once per cluster first\)", printed)[1]]:
             self.assertTrue((self.root / file.lstrip("/")).exists(), file)
 
     def test_names_what_a_film_needs(self):

@@ -1,6 +1,6 @@
 """Builds the images with podman from this build's programs, then runs a training in containers that can write only to their volumes.
 
-Skipped without podman, runc or the rights to use them. Building inside the builder stage takes minutes and needs the network, so
+Skipped without podman, runc, rclone or the rights to use them. Building inside the builder stage takes minutes and needs the network, so
 the test fills the root file systems with the Dockerfile's script and uses its stage `prebuilt`.
 """
 import csv
@@ -18,7 +18,7 @@ from running import BIN, PATIENCE, SOURCE, TINY, RunTest, run
 from skipped import SKIPPED
 from watching import Watch
 
-MOST_BYTES = {"replay": 50e6, "actor": 60e6, "learner": 100e6, "tools": 80e6}
+MOST_BYTES = {"replay": 50e6, "actor": 60e6, "learner": 100e6, "tools": 80e6, "run": 250e6}
 LIMITS = ("--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024")  # podman's defaults exceed the limits of a restricted machine
 FOLDERS = {"replay": "/data", "learner": "/run/datacom"}
 
@@ -63,7 +63,7 @@ class Podman:
 def why_not():
     if os.geteuid() != 0:
         return "containers with runc need root here"
-    for program in ("podman", "runc"):
+    for program in ("podman", "runc", "rclone"):
         if not shutil.which(program):
             return program + " is not installed"
     info = subprocess.run(["podman", "info"], capture_output=True, text=True, check=False)
@@ -94,7 +94,7 @@ class ImagesTest(RunTest):
 
     def check_image(self, target):
         config, = json.loads(self.podman("image", "inspect", "datacom-" + target).stdout)
-        program = "/usr/bin/datacom" if target == "tools" else "/usr/bin/datacom-" + target
+        program = "/usr/bin/datacom" if target in ("tools", "run") else "/usr/bin/datacom-" + target
         self.assertEqual(config["Config"]["Entrypoint"], [program])
         self.assertEqual(config["Config"]["User"], "10001:10001")
         labels = config["Config"]["Labels"]
@@ -102,7 +102,7 @@ class ImagesTest(RunTest):
         self.assertEqual(labels["org.opencontainers.image.revision"], "of-the-test")
         self.assertIn(labels["org.opencontainers.image.version"], run("--version").stdout)
         self.assertEqual(labels["org.opencontainers.image.licenses"], "Apache-2.0")
-        if target != "tools":
+        if target not in ("tools", "run"):
             self.assertEqual(config["Healthcheck"]["Test"], ["CMD", program, "--healthcheck=127.0.0.1:7000"])
         print(f"{target}: {config['Size'] / 1e6:.1f} MB")
         self.assertLess(config["Size"], MOST_BYTES[target])
@@ -180,6 +180,31 @@ class ImagesTest(RunTest):
                                    volumes=volumes)
         self.assertEqual(sweeps.wait(PATIENCE), 0, self.read("sweep.log"))
         self.assertIn("kind: Kustomization", self.read("run/sweep/kustomization.yaml"))
+
+    def test_a_run_in_one_container_goes_on_from_its_archive_in_the_next(self):
+        self.podman.build("run")
+        self.check_image("run")
+        with open(os.path.join(self.folder, "experiment.textproto"), "w", encoding="utf-8") as file:
+            file.write(run("config", "cartpole/datacom", *(word for item in [*TINY, "run.env_steps=6000"] for word in ("--set", item))).stdout)
+        self.volume("bucket")
+
+        def pod(name, steps):
+            """What a pod of deploy/kubernetes/archive.yaml.in does, with a folder in the bucket's place."""
+            volumes = [f"{self.volume(name)}:/run/datacom", f"{self.folder}/bucket:/bucket",
+                       f"{self.folder}/experiment.textproto:/etc/datacom/experiment.textproto:ro"]
+            prepare = self.podman.start(self, name + "-prepare", "datacom-run", "config", "/etc/datacom/experiment.textproto",
+                                        "--out=/run/datacom/run/experiment.textproto", volumes=volumes)
+            self.assertEqual(prepare.wait(PATIENCE), 0, self.read(name + "-prepare.log"))
+            train = self.podman.start(self, name, "datacom-run", "train", "--resume", "--run-dir=/run/datacom/run", "--archive=/bucket/run",
+                                      f"--steps={steps}", "--actors=2", "--no-film", volumes=volumes)
+            self.assertEqual(train.wait(PATIENCE), 0, self.read(name + ".log"))
+        pod("first", 3000)
+        pod("second", 6000)
+        self.assertIn("of run ", self.read("second.log"))
+        self.assertIn(" from /bucket/run", self.read("second.log"))
+        self.assertIn(",6000,", self.read("second/run/progress.csv"))
+        found = self.podman("run", "--rm", "--network=none", *LIMITS, "--entrypoint", "/usr/bin/rclone", "datacom-run", "version")
+        self.assertIn("rclone v", found.stdout)
 
 
 if __name__ == "__main__":

@@ -88,6 +88,10 @@ TEST(AlgorithmConfig, BoundsReturnsByTheTasksRewardsWhereAMemberHasNoBoundsOfIts
   experiment.mutable_hyper()->set_return_floor(50);
   EXPECT_THAT(std::string(MakeAlgorithmConfig(experiment, task).status().message()),
               ::testing::HasSubstr("hyper.return_floor: 50 is not below the ceiling, 46"));
+  experiment.mutable_hyper()->clear_return_floor();
+  experiment.mutable_hyper()->set_return_ceiling(-30);
+  EXPECT_THAT(std::string(MakeAlgorithmConfig(experiment, task).status().message()),
+              ::testing::HasSubstr("hyper.return_ceiling: -30 is not above the floor, -26"));
   task.spec.rewards.reset();
   EXPECT_THAT(std::string(MakeAlgorithmConfig(experiment, task).status().message()),
               ::testing::HasSubstr("learner.bound_returns: task"));

@@ -1,7 +1,7 @@
 """Enforces NetworkPolicies of a cluster of deploy/dev/kubernetes_cluster, whose pod network ignores them, with iptables on every node.
 
 A literal reading of the API: a pod that a policy selects for a direction accepts in that direction only what one of the policies allows. Peers are given by
-podSelector, namespaceSelector or both; ports by number. Traffic from the pod's node (probes) is always allowed, as the API says. apply() reads pods and
+podSelector, namespaceSelector or both (an ipBlock is no pod); ports by number. Traffic from the pod's node (probes) is always allowed, as the API says. apply() reads pods and
 policies once; call it again when they changed.
 """
 import json
@@ -52,7 +52,7 @@ def _peers(rule, namespace, pods, spaces):
     if not rule:
         return None
     found = set()
-    for peer in rule:
+    for peer in (peer for peer in rule if "ipBlock" not in peer):
         for pod in pods:
             space = pod["metadata"]["namespace"]
             near = _matches(peer["namespaceSelector"], spaces[space]) if "namespaceSelector" in peer else space == namespace

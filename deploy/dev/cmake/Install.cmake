@@ -36,7 +36,7 @@ install(FILES "${generated}/datacomConfig.cmake" "${generated}/datacomConfigVers
 configure_file(deploy/robot/datacom_policy.pc.in "${generated}/datacom_policy.pc" @ONLY)
 install(FILES "${generated}/datacom_policy.pc" DESTINATION lib/pkgconfig)
 
-foreach(folder experiments sweeps examples grafana kubernetes prometheus slurm)
+foreach(folder experiments sweeps examples compose grafana kubernetes prometheus slurm)
   install(DIRECTORY deploy/${folder} DESTINATION share/datacom USE_SOURCE_PERMISSIONS PATTERN __pycache__ EXCLUDE)
 endforeach()
 install(PROGRAMS deploy/dev/make_tls.sh DESTINATION share/datacom/dev)

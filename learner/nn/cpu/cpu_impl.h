@@ -3,6 +3,7 @@
 #ifndef DATACOM_LEARNER_NN_CPU_CPU_IMPL_H_
 #define DATACOM_LEARNER_NN_CPU_CPU_IMPL_H_
 
+#include <cmath>
 #include <cstddef>
 #include <vector>
 
@@ -43,6 +44,16 @@ inline int RowsThatCount(const FloatView& weight, int member) {
   return rows;
 }
 
+// Functions of single numbers. NaN stays NaN. Local to the translation unit, because units have different options.
+namespace {
+
+inline float Clamp(float x, float low, float high) { return x < low ? low : (x > high ? high : x); }
+inline float NonNegative(float x) { return x < 0 ? 0 : x; }
+inline float Softplus(float x) { return x > 20 ? x : std::log1p(std::exp(x)); }
+inline float Sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
+inline float SoftplusSlope(float x) { return x > 20 ? 1.0f : Sigmoid(x); }
+
+}  // namespace
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_NN_CPU_CPU_IMPL_H_

@@ -3,7 +3,6 @@
 #ifndef DATACOM_LEARNER_NN_CPU_DENSE_LOOPS_H_
 #define DATACOM_LEARNER_NN_CPU_DENSE_LOOPS_H_
 
-#include "learner/nn/cpu/fast_math.h"
 #include "learner/nn/cpu/lanes.h"
 #include "learner/nn/cpu/loops.h"
 
@@ -28,16 +27,13 @@ inline Lanes ActivationLanes(Lanes x) {
   if (A == Activation::kRelu) return LargerLanes(FillLanes(0), x);
   return A == Activation::kSigmoid ? SigmoidLanes(x) : TanhLanes(x);
 }
-// Tanh of one number, with the bits of TanhLanes.
-inline float TanhOf(float x) {
-  float lanes[kLanes];
-  StoreLanes(lanes, TanhLanes(FillLanes(x)));
-  return lanes[0];
-}
+// Of one number, with the bits of ActivationLanes.
 template <Activation A>
 inline float ActivationOf(float x) {
   if (A == Activation::kRelu) return x < 0.0f ? 0.0f : x;  // keeps NaN
-  return A == Activation::kSigmoid ? FastSigmoid(x) : TanhOf(x);
+  float lanes[kLanes];
+  StoreLanes(lanes, ActivationLanes<A>(FillLanes(x)));
+  return lanes[0];
 }
 
 // value * act'(hidden).

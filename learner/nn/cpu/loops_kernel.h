@@ -5,9 +5,8 @@
 #define DATACOM_LEARNER_NN_CPU_LOOPS_KERNEL_H_
 
 #include "learner/nn/cpu/dense_loops.h"
-#include "learner/nn/cpu/layer_norm_loops.h"
 #include "learner/nn/cpu/loops.h"
-#include "learner/nn/cpu/swish_loops.h"
+#include "learner/nn/cpu/slope_loops.h"
 
 namespace datacom::learner {
 namespace {
@@ -77,6 +76,25 @@ void Polyak(const float* from, float take, float keep, int n, float* to) {
     StoreLanes(to + j, FusedLanes(taken, LoadLanes(from + j), MultiplyLanes(kept, LoadLanes(to + j))));
   }
   for (; j < n; ++j) to[j] = FusedMultiplyAdd(take, from[j], keep * to[j]);
+}
+
+// cos(pi n x) for whole n in [0, 2^20] and x in [0, 1], within 2e-7.
+inline float FastCosPi(float n, float x) {
+  const float product = n * x;
+  const float whole = product + 12582912.0f - 12582912.0f;  // nearest integer
+  const float r = FusedMultiplyAdd(n, x, -whole);           // cos(pi n x) = (-1)^whole cos(pi r), |r| <= 1/2
+  const float t = r * r;
+  // Taylor terms of cos(pi r) through r^12: truncation below 1e-8.
+  float p = 1.9295743094039231e-3f;
+  p = FusedMultiplyAdd(p, t, -2.5806891390014061e-2f);
+  p = FusedMultiplyAdd(p, t, 2.3533063035889320e-1f);
+  p = FusedMultiplyAdd(p, t, -1.3352627688545895f);
+  p = FusedMultiplyAdd(p, t, 4.0587121264167682f);
+  p = FusedMultiplyAdd(p, t, -4.9348022005446793f);
+  p = FusedMultiplyAdd(p, t, 1.0f);
+  const float half = whole * 0.5f;
+  const float odd = whole - 2.0f * (half + 12582912.0f - 12582912.0f);  // -1, 0 or 1
+  return p * (1.0f - 2.0f * odd * odd);
 }
 
 void Cosines(float level, int n, float* __restrict features) {

@@ -1,4 +1,4 @@
-"""SAC of a population in JAX, vmapped and jitted: a peer that peer.py measures.
+"""SAC of a population in JAX, vmapped and jitted: a peer that peer.py and deploy/dev/gpu_trial measure.
 
 Does the same work as learner/sac/obs16 of datacom-bench-learner: observation 16, action 3, nets of 2 x 128, batch 64, a policy step in
 every update; 16 updates per call (lax.scan) of all members (vmap). `torso`: the nets for mean and log-deviation share their hidden layers,
@@ -73,7 +73,12 @@ def update(state, batch):
     return {**state, "targets": targets, "step": state["step"] + 1}, loss
 
 
-def population(members, torso):
+def described():
+    """(name and version, device)"""
+    return f"jax {jax.__version__}", jax.default_backend()
+
+
+def population(members, torso=False):
     """Returns a function that does SCAN updates of every member and waits for them."""
     keys = jax.random.split(jax.random.key(0), members)
     sizes = {"s": OBS, "next": OBS, "a": ACTION, "noise": ACTION, "next_noise": ACTION}

@@ -111,6 +111,13 @@ TEST_F(SlurmScriptsTest, AnArrayHasATaskForEachPopulationWithTheResourcesOfThePl
   EXPECT_EQ(std::count(jobs.begin(), jobs.end(), '\n'), 3);
 }
 
+TEST_F(SlurmScriptsTest, ARunWithAnArchiveHasMemoryForItsCopies) {
+  TrainOptions options;
+  options.archive = "/bucket";
+  ASSERT_THAT(WriteSlurmScripts(dir_, {"train", "a"}, {}, options, {Named("")}), IsOk());
+  EXPECT_THAT(Read(dir_ + "/train.sbatch"), HasSubstr("--mem=820M\n"));
+}
+
 TEST_F(SlurmScriptsTest, OptionsOfSbatchComeLastSoThatTheyWin) {
   BatchOptions batch;
   batch.sbatch = " --partition=long --mem=9G ";
@@ -132,7 +139,8 @@ TEST_F(SlurmScriptsTest, SweepsThatExceedAnArrayGetFurtherScriptsWithTheNextLine
 
 TEST_F(SlurmScriptsTest, ARunHasNoArrayAndItsOwnFolder) {
   EXPECT_THAT(Write({Named("")}, {"train", "cartpole/datacom"}), ElementsAre(dir_ + "/train.sbatch"));
-  EXPECT_THAT(Read(dir_ + "/train.sbatch"), AllOf(Not(HasSubstr("--array=")), HasSubstr("\nrun=$folder\n")));
+  EXPECT_THAT(Read(dir_ + "/train.sbatch"), AllOf(Not(HasSubstr("--array=")), HasSubstr("\nrun=$folder\n"),
+                                                  HasSubstr("--output=" + dir_ + "/slurm/%j.log\n")));
   EXPECT_THAT(Read(dir_ + "/jobs.txt"), HasSubstr("--run-dir " + dir_ + " --steps 7000"));
 }
 

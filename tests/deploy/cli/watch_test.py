@@ -246,10 +246,13 @@ class MonitorTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
         os.makedirs(os.path.join(self.folder, "bin"))
         os.makedirs(os.path.join(self.folder, "it's"))
-        program = os.path.join(self.folder, "bin", "prometheus")
-        with open(program, "w", encoding="utf-8") as file:
-            file.write('#!/bin/sh\nprintf "%s\\n" "$@"\n')
-        os.chmod(program, 0o755)
+        self.program("prometheus", 'printf "%s\\n" "$@"\n')
+
+    def program(self, name, script):
+        path = os.path.join(self.folder, "bin", name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\n" + script)
+        os.chmod(path, 0o755)
 
     def monitor(self, *words, path=None):
         environment = {**os.environ, "PATH": os.path.join(self.folder, "bin") if path is None else path}
@@ -277,6 +280,28 @@ class MonitorTest(unittest.TestCase):
         self.assertNotIn("tls", written)
         if shutil.which("promtool"):
             subprocess.run(["promtool", "check", "config", "runs/monitor/prometheus.yml"], cwd=self.folder, check=True, capture_output=True)
+
+    def test_grafana_is_started_over_prometheus_where_it_is_installed(self):
+        with open(os.path.join(self.folder, "it's", "experiment.textproto"), "w", encoding="utf-8") as file:
+            file.write("name: 'a'\n")
+        self.assertIn("until Ctrl-C; dashboards for a Grafana that reads it: /", self.monitor("it's").stdout)
+        pipe = os.path.join(self.folder, "pipe")
+        os.mkfifo(pipe)
+        self.program("grafana", f'{{ echo "words $*"; export -p; }} >{pipe}\n')
+        self.program("prometheus", f'while read -r line; do echo "$line"; done <{pipe}\n')  # until that Grafana has said all
+        started = self.monitor("it's", "--listen", "127.0.0.1:9091", "--grafana", "127.0.0.1:3001")
+        self.assertEqual(started.returncode, 0, started.stderr)
+        self.assertIn("dashboards: http://127.0.0.1:3001/d/datacom-safety\n", started.stdout)
+        self.assertIn("\nwords server --homepath /usr/share/grafana\n", started.stdout)
+        said = dict(re.findall(r"^export (\w+)='(.*)'$", started.stdout, re.M))
+        self.assertEqual((said["GF_SERVER_HTTP_ADDR"], said["GF_SERVER_HTTP_PORT"]), ("127.0.0.1", "3001"))
+        self.assertEqual(said["DATACOM_PROMETHEUS"], "http://127.0.0.1:9091")
+        self.assertEqual(said["GF_PATHS_DATA"], f"{self.folder}/runs/monitor/grafana")
+        self.assertIn("safety.json", os.listdir(said["DATACOM_DASHBOARDS"]))
+        with open(os.path.join(said["GF_PATHS_PROVISIONING"], "dashboards/datacom.yaml"), encoding="utf-8") as file:
+            self.assertIn("      path: $DATACOM_DASHBOARDS\n", file.read())
+        self.program("prometheus", "exit 0\n")
+        self.assertIn("dashboards for a Grafana that reads it", self.monitor("it's", "--grafana", "").stdout)
 
     def test_runs_with_tls_need_the_certificate_of_prometheus_and_its_absence_is_named(self):
         with open(os.path.join(self.folder, "it's", "experiment.textproto"), "w", encoding="utf-8") as file:

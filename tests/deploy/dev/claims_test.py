@@ -1,6 +1,7 @@
 """Tests deploy/dev/claims.py: intervals and figures computed by hand, and the rule of the verdicts."""
 import math
 import os
+import random
 import re
 import shutil
 import sys
@@ -64,6 +65,19 @@ class Rule(unittest.TestCase):
         self.assertEqual(self.judge("more", (8, 1), (10, 0), comparisons=5), "undecided")  # at 99 %
         self.assertEqual(self.judge("more", (7, 1), (10, 0), comparisons=5), "does not hold")
         self.assertEqual(self.judge("more", (12, 1), (10, 0), comparisons=5), "holds")  # all of them must
+
+    def test_two_looks_together_err_as_often_as_the_page_says(self):
+        """Known variances, equal means, three seeds at first; the second look is at the seeds that would decide if means stayed, at most SEEDS."""
+        draw, level, first, tries, wrong = random.Random(1).gauss, 1.96, 3, 20_000, 0
+        for _ in range(tries):
+            seen = draw(0, 1)
+            seeds = math.ceil(first * (level / abs(seen)) ** 2)
+            if abs(seen) > level:
+                wrong += 1
+            elif seeds <= claims.SEEDS:
+                wrong += abs(seen * math.sqrt(first) + draw(0, 1) * math.sqrt(seeds - first)) / math.sqrt(seeds) > level
+        with open(os.path.join(SOURCE, "docs/claims.md"), encoding="utf-8") as file:
+            self.assertIn(f"together err with about {100 * wrong / tries:.0f} %", " ".join(file.read().split()))
 
     def test_no_two_groups_of_the_records_are_alike_in_a_quantity_that_differs(self):
         alike, different = set(), set()
@@ -164,6 +178,11 @@ class Page(unittest.TestCase):
         # In whole 6, 15, 24 and 12, 21, 30; after 100,000 steps 2 and 8.
         self.assertEqual(lines[1][:4], ["air_hockey", "after 100,000", "4.0: more", "-"])
         self.assertTrue(lines[0][2].startswith("1.4: undecided, "), lines)
+        # A seed that is added for a claim changes neither quotient nor verdict.
+        self.leave("air_hockey/datacom+3-3", [[0, 0]])
+        with open(os.path.join(self.results, "air_hockey", "datacom+3-3", "episodes.csv"), "w", encoding="utf-8") as file:
+            file.write("member,episodes,env_steps,length,sum_cost\n0,1,300000,9,1000\n")
+        self.assertEqual(claims.training_costs([listed[0]._replace(seeds="0-2,3-3"), listed[1]], self.results)[1], lines)
 
     def test_the_second_look_is_at_the_planned_seeds_of_both_groups(self):
         one = self.leave("a/one", [[0, 3], [0, 4], [0, 5]])

@@ -105,6 +105,14 @@ class ResultsTablesTest(unittest.TestCase):
         self.tables()
         self.assertIn("| Two | 7,000 | 1 (1 diverged) | - | -1.25 | 1.00 | 0.000 | 100 |", self.lines())
 
+    def test_seeds_that_were_trained_by_code_of_no_commit_are_counted(self):
+        self.leave("air_hockey/one", [[1] * 5] * 3)
+        self.write("air_hockey/one/build.txt", "revision abc-dirty\n")
+        self.leave("air_hockey/two", [[1] * 5])
+        self.tables()
+        self.assertIn("| One | 7,000 | 3 (3 uncommitted) |", self.read("docs/results.md"))
+        self.assertIn("| Two | 7,000 | 1 |", self.read("docs/results.md"))
+
     def test_critics_that_ran_away_are_counted_by_status_and_by_temperature_over_all_results(self):
         self.leave("air_hockey/two", [[1] * 5], status="runaway")
         self.leave("air_hockey/one", [[1] * 5] * 3)
@@ -132,7 +140,7 @@ class ResultsTablesTest(unittest.TestCase):
         self.assertEqual([line.count("shield acts") for line in lines if line.startswith("| method |")], [1, 0])
 
     def test_the_shield_has_a_table_of_the_same_policies_with_and_without_it(self):
-        # Costs without 4, 2 and 0, with 1, 1.5 and 0: one of three costs at least twice as much. J with 5, 6, 7; without 5, 5, 5.
+        # Costs without 4, 2 and 3, with 1, 1.5 and 0: two of three cost at least twice as much. J with 5, 6, 7; without 5, 5, 5.
         self.leave("air_hockey/one", [[1] * 5] * 3)
         experiment = "".join(f"members {{\n  seed: {seed}\n}}\n" for seed in range(3))
         self.write("air_hockey/one/experiment.textproto", experiment)
@@ -141,9 +149,9 @@ class ResultsTablesTest(unittest.TestCase):
                                                          for line in progress))
         self.write("air_hockey/one/shield.csv", "seed,shield,episodes,discounted_return,sum_cost,violating_steps,success,shield_share\n"
                    "0,on,100,5,1,0,0,0.5\n0,off,100,5,4,0,0,0.5\n1,on,100,6,1.5,0,0,0.5\n1,off,100,5,2,0,0,0.5\n"
-                   "2,on,100,7,0,0,0,0.5\n2,off,100,5,0,0,0,0.5\n")
+                   "2,on,100,7,0,0,0,0.5\n2,off,100,5,3,0,0,0.5\n")
         self.tables()
-        self.assertEqual(self.row_of("One (Air hockey)"), ["| One (Air hockey) | 6.0 ± 2.5 | 5.00 ± 0.00 | 0.8 ± 1.9 | 2.0 ± 5.0 | 1 of 3 | 1.3 to 4.0 | 0.50 ± 0.00 |"])
+        self.assertEqual(self.row_of("One (Air hockey)"), ["| One (Air hockey) | 6.0 ± 2.5 | 5.00 ± 0.00 | 0.8 ± 1.9 | 3.0 ± 2.5 | 2 of 3 | 1.3 to inf | 0.50 ± 0.00 |"])
         self.assertEqual(self.read("docs/results.md").count("## With and without the shield"), 1)
 
     def test_what_is_told_more_has_a_table_of_its_own(self):
@@ -290,7 +298,7 @@ class ResultsTablesTest(unittest.TestCase):
         self.tables()
         self.assertEqual(self.read("README.md").splitlines(), [
             "Text before.", "", "<!-- tables: written by deploy/dev/results_tables -->", "",
-            "| method | success | cost of the first tenth |",
+            "| method | success | cost of training to 7,000 |",
             "|---|---:|---:|",
             "| D-ATACOM | 1.00 ± 0.00 | 1,100 ± 2,484 |",
             "| LagSAC | 1.00 ± 0.00 | 1,100 ± 2,484 |", "",

@@ -243,8 +243,8 @@ TEST(Datacom, ShowsAndPublishesADeltaAtThePeakOfAcceptableEpisodes) {
   EXPECT_NEAR(algorithm->GetStats()[0].delta(), std::log1p(std::exp(1.0)), 1e-12);
   EXPECT_TRUE(std::isnan(algorithm->GetStats()[0].delta_cost())) << "no episode yet";
   const std::vector<float> z(3 * (config.q_dim + config.x_dim), 0.5f), costs{0, 100, 200};
-  algorithm->ApplyEpisode(0, 2, z.data(), costs.data());
-  algorithm->ApplyEpisode(1, 2, z.data(), costs.data());
+  algorithm->ApplyEpisodes({{0, 2, z.data(), costs.data()}});
+  algorithm->ApplyEpisodes({{1, 2, z.data(), costs.data()}});
   const Stats stats = algorithm->GetStats();
   EXPECT_EQ(stats[0].delta_cost(), 300);
   EXPECT_EQ(stats[0].delta_steps(), 1u);
@@ -260,7 +260,7 @@ TEST(Datacom, FreezesAMemberWhoseThresholdSeesACostThatIsNotFinite) {
   ApplyEpisodes(algorithm.get(), config, 1);
   const double before = algorithm->GetStats()[0].delta();
   const std::vector<float> z(2 * (config.q_dim + config.x_dim), 0.5f), costs{0, std::nanf("")};
-  algorithm->ApplyEpisode(0, 1, z.data(), costs.data());
+  algorithm->ApplyEpisodes({{0, 1, z.data(), costs.data()}});
   EXPECT_EQ(Diverged(*algorithm), (std::vector<bool>{true, false}));
   EXPECT_EQ(algorithm->GetStats()[0].delta(), before);
   EXPECT_EQ(algorithm->GetStats()[0].delta_steps(), 1u);
@@ -437,8 +437,25 @@ TEST(SafeLayerTd3, RefusesCriticsWithoutASecondLayerForTheAction) {
     MakeAlgorithm(config);
     FAIL() << "accepted critics with one layer";
   } catch (const std::invalid_argument& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("critic.0"), HasSubstr("at least two hidden layers, not 1")));
+    EXPECT_THAT(error.what(),
+                AllOf(HasSubstr("network.critic_hidden"), HasSubstr("at least two hidden layers, not 1")));
   }
+}
+
+// The output of the base is then its only layer.
+TEST(IqnDatacom, LearnsWithOneHiddenLayerOfTheConstraint) {
+  std::vector<Stats> stats;
+  for (const char* kernels : {"fused", "tensor"}) {
+    AlgorithmConfig config = SmallConfig("iqn_datacom", 2, kernels);
+    SetHidden({16}, config.network.mutable_constraint_hidden());
+    const auto algorithm = MakeAlgorithm(config);
+    for (int u = 0; u < 2; ++u) algorithm->Update(RandomBatch(config, u));
+    ApplyEpisodes(algorithm.get(), config, 1);
+    stats.push_back(algorithm->GetStats());
+  }
+  EXPECT_FALSE(stats[0][1].diverged());
+  for (const auto field : {&v1::MemberEpoch::constraint_loss, &v1::MemberEpoch::policy_loss, &v1::MemberEpoch::delta})
+    EXPECT_NEAR((stats[0][1].*field)(), (stats[1][1].*field)(), 1e-4) << "the policy's loss reads the Jacobian";
 }
 
 TEST(IqnDatacom, RefusesAConfigurationWithoutLevels) {
@@ -468,7 +485,7 @@ TEST(Datacom, DiscountsItsBudgetAndIqnDatacomDoesNot) {
       }
       EXPECT_NEAR(algorithm->GetStats()[0].delta(), 1.313262, 1e-6);
       const std::vector<float> z(2 * (config.q_dim + config.x_dim), 0.5f), costs{99, threshold + beside};
-      algorithm->ApplyEpisode(0, 1, z.data(), costs.data());
+      algorithm->ApplyEpisodes({{0, 1, z.data(), costs.data()}});
       EXPECT_NEAR(algorithm->GetStats()[0].delta(), beside < 0 ? 1.350058 : 1.276956, 1e-6)
           << name << " where the step costs " << costs[1];
       EXPECT_EQ(algorithm->GetStats()[0].delta_steps(), 1u);

@@ -79,7 +79,6 @@ class ArrayAccess {
   static FloatView Find(const Population& population, int member, const std::string& name) {
     std::string base = name;
     FloatView all = population.parameters_;
-    int64_t shift = 0;
     if (base.rfind("grad.", 0) == 0) {
       base = base.substr(5);
       all = population.gradients_;
@@ -88,13 +87,11 @@ class ArrayAccess {
     } else if (base.rfind("target_", 0) == 0) {
       base = base.substr(7);
       all = population.targets_;
-      shift = population.target_first_;
     }
     for (const ParameterArray& array : population.layout_.arrays()) {
       if (array.name != base) continue;
-      const int64_t offset = array.offset - shift;
-      if (offset < 0 || offset + array.size() > all.cols) break;
-      return all.Members(member, 1).Cols(static_cast<int>(offset), static_cast<int>(array.size()));
+      if (array.offset + array.size() > all.cols) break;
+      return all.Members(member, 1).Cols(static_cast<int>(array.offset), static_cast<int>(array.size()));
     }
     throw std::invalid_argument("algorithm '" + population.config_.algorithm + "' has no array '" + name + "'");
   }

@@ -64,7 +64,7 @@ TEST(LearnedDelta, KeepsItsNumbersAndTheBytesOfItsState) {
   EXPECT_THAT(std::vector<double>(saved.begin() + 3, saved.end()), ElementsAre(3, 1, 0, 0, 0));
 }
 
-// A member's bytes are its ScalarAdam (4 numbers) and its DeltaPeak (3), if any member has one.
+// A member's bytes are its ScalarAdam (4 numbers) and its Peak (3), if any member is in that mode.
 class SavedDelta : public ::testing::TestWithParam<std::pair<std::vector<std::string>, int>> {};
 
 INSTANTIATE_TEST_SUITE_P(

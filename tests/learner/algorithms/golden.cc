@@ -281,7 +281,7 @@ void ApplyGoldenEpisode(Algorithm* algorithm, int members, const json& golden, c
   AppendFeatures(SystemNameOf(golden), episode.at("episode_states"), &features);
   const std::vector<float> costs = Floats(episode.at("episode_costs"));
   for (int m = 0; m < members; ++m) {
-    algorithm->ApplyEpisode(m, static_cast<int>(costs.size()) - 1, features.z.data(), costs.data());
+    algorithm->ApplyEpisodes({{m, static_cast<int>(costs.size()) - 1, features.z.data(), costs.data()}});
   }
 }
 

@@ -191,7 +191,7 @@ GoldenReport CheckEpochUpdate(const json& golden, const std::string& algorithm, 
       SetArray(population.get(), m, OurName(array.key()), AsStored(array.value()));
     }
     SetArray(population.get(), m, "multiplier", Floats(golden.at("multiplier_before")));
-    population->ApplyEpisode(m, 1, nullptr, costs.data());
+    population->ApplyEpisodes({{m, 1, nullptr, costs.data()}});
   }
   Batch batch;
   batch.Resize(config);

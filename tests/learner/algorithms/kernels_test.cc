@@ -12,11 +12,9 @@
 #include "learner/algorithms/quantile_kernels.h"
 #include "learner/algorithms/sac_kernels.h"
 #include "learner/algorithms/safe_layer_kernels.h"
-#include "learner/nn/cpu/fast_math.h"
 #include "learner/nn/kernels.h"
 #include "learner/nn/named_stream.h"
 #include "tests/learner/nn/kernels_testing.h"
-#include "tests/testing/larger_or_nan.h"
 
 namespace datacom::learner {
 namespace {
@@ -256,9 +254,9 @@ TEST_P(EveryKernels, ATargetTakesTheSmallerCriticAndStopsAtAbsorbingStates) {
   const TargetStep step{Upload({1, 2, 3}, 1, 3, 1), Upload({0, 0, 1}, 1, 3, 1), Upload({1}, 1, 1, 1),
                         Upload({-1e9}, 1, 1, 1),    Upload({1e9}, 1, 1, 1),     0.5};
   const TwinValues next{Upload({5, -1, 7}, 1, 3, 1), Upload({4, 2, 8}, 1, 3, 1), Upload({0}, 1, 1, 1)};
-  kernels_->Group<CriticKernels>()->TwinTarget(step, next, y);
+  kernels_->Group<CriticKernels>()->Target(step, next, {}, {}, y);
   EXPECT_EQ(Download(y), (Numbers{3, 1.5, 3}));
-  kernels_->Group<SacKernels>()->SoftTarget(step, next, Upload({2, -2, 1}, 1, 3, 1), Upload({0}, 1, 1, 1), y);
+  kernels_->Group<CriticKernels>()->Target(step, next, Upload({2, -2, 1}, 1, 3, 1), Upload({0}, 1, 1, 1), y);
   EXPECT_EQ(Download(y), (Numbers{2, 2.5, 3})) << "alpha is 1";
 }
 
@@ -275,9 +273,9 @@ TEST_P(EveryKernels, ATargetHasScaledRewardsAndStaysInItsRangeAndKeepsNaN) {
   const Numbers expected{3, -5, 10, 7.5, -6};
   for (const bool soft : {false, true}) {
     if (soft) {
-      kernels_->Group<SacKernels>()->SoftTarget(step, next, zero, Upload({0, 0}, 2, 1, 1), y);
+      kernels_->Group<CriticKernels>()->Target(step, next, zero, Upload({0, 0}, 2, 1, 1), y);
     } else {
-      kernels_->Group<CriticKernels>()->TwinTarget(step, next, y);
+      kernels_->Group<CriticKernels>()->Target(step, next, {}, {}, y);
     }
     const Numbers values = Download(y);
     ASSERT_EQ(values.size(), 6u);
@@ -292,7 +290,7 @@ TEST_P(EveryKernels, TheValueOfAPairIsTheSmallerOnePlusAShareOfTheDifference) {
   const TargetStep step{zero, zero, one, Upload(Numbers(4, -1e9), 4, 1, 1), Upload(Numbers(4, 1e9), 4, 1, 1), 1};
   const TwinValues next{Upload({1, 6, 1, 6, 1, 6, 1, NAN}, 4, 2, 1), Upload({5, -2, 5, -2, 5, -2, NAN, 6}, 4, 2, 1),
                         Upload({0, 0.5, 0.25, 0.5}, 4, 1, 1)};
-  kernels_->Group<CriticKernels>()->TwinTarget(step, next, y);
+  kernels_->Group<CriticKernels>()->Target(step, next, {}, {}, y);
   const Numbers values = Download(y);
   EXPECT_EQ(Numbers(values.begin(), values.begin() + 6), (Numbers{1, -2, 3, 2, 2, 0}));
   EXPECT_TRUE(std::isnan(values[6]) && std::isnan(values[7]));
@@ -390,20 +388,6 @@ TEST_P(EveryKernels, LevelFeaturesAreCosinesOfWholeMultiples) {
     EXPECT_NEAR(values[i], std::cos(std::acos(-1.0) * static_cast<double>(i % features) * level), tolerance)
         << "level " << level << " multiple " << i % features;
   }
-}
-
-TEST(FastMath, StaysWithinTwoUlpOfTheExactExponential) {
-  double worst = 0;
-  for (double x = -86; x < 88; x += 0.000977) {
-    const float at = static_cast<float>(x), value = FastExp(at);
-    const double exact = std::exp(static_cast<double>(at));
-    worst = testing::LargerOrNan(std::abs(value - exact) / exact, worst);
-  }
-  EXPECT_LT(worst, 2 * 1.1920929e-7);
-  EXPECT_EQ(FastExp(0.0f), 1.0f);
-  EXPECT_TRUE(std::isnan(FastExp(std::nanf(""))));
-  EXPECT_TRUE(std::isfinite(FastExp(1e30f)));
-  EXPECT_GE(FastExp(-1e30f), 0);
 }
 
 }  // namespace

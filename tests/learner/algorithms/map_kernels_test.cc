@@ -61,9 +61,10 @@ MapRun RunMap(Kernels* kernels, const MapCase& c) {
                         doubles(c.x_dot, c.rows, c.x),
                         doubles({25}, 1, 1),
                         doubles({3}, 1, 1),
-                        doubles({-3}, 1, 1)};
-  kernels->Group<SafeMapKernels>()->SafeMapState(in, run.map);
-  kernels->Group<SafeMapKernels>()->SafeMapAction(run.map, run.u, run.out);
+                        doubles({-3}, 1, 1),
+                        {}};
+  kernels->Group<SafeMapKernels>()->State(in, run.map);
+  kernels->Group<SafeMapKernels>()->Action(run.map, run.u, run.out);
   return run;
 }
 
@@ -100,7 +101,7 @@ TEST_P(EveryKernels, SafeMapGradientMatchesFiniteDifferencesAtConstantScale) {
   const MapRun run = RunMap(kernels_.get(), c);
   const Numbers states = Download(run.map), scales = Download(run.out.record), d_action = Random(7, rows * n);
   const FloatView d_u = kernels_->NewFloats(1, rows, n);
-  kernels_->Group<SafeMapKernels>()->SafeMapGradient(run.map, run.out.record, run.u, Upload(d_action, 1, rows, n), d_u);
+  kernels_->Group<SafeMapKernels>()->Gradient(run.map, run.out.record, run.u, Upload(d_action, 1, rows, n), d_u);
   const Numbers ours = Download(d_u);
   for (int r = 0; r < rows; ++r) {
     const double* const j = &states[r * SafeMapSize(n)];
@@ -217,24 +218,24 @@ JoinedRun RunJoined(Kernels* kernels, const JoinedCase& c) {
     return view;
   };
   const MapCase& m = c.map;
-  const DoubleView floor = doubles({-3}, 1, 1);
-  const SafeMapInput learned{doubles(m.k, m.rows, 1),
-                             doubles(m.J, m.rows, m.q + m.x),
-                             doubles(m.f, m.rows, m.q),
-                             doubles(m.G, m.rows, m.q * m.n),
-                             doubles(m.x_dot, m.rows, m.x),
-                             doubles({25}, 1, 1),
-                             doubles({3}, 1, 1),
-                             floor};
+  const SafeMapInput in{doubles(m.k, m.rows, 1),
+                        doubles(m.J, m.rows, m.q + m.x),
+                        doubles(m.f, m.rows, m.q),
+                        doubles(m.G, m.rows, m.q * m.n),
+                        doubles(m.x_dot, m.rows, m.x),
+                        doubles({25}, 1, 1),
+                        doubles({3}, 1, 1),
+                        doubles({-3}, 1, 1),
+                        doubles(c.records, m.rows, c.known * (m.n + 2)),
+                        c.equalities};
   JoinedRun run;
   run.map = kernels->NewDoubles(1, m.rows, JoinedMapSize(m.n));
   run.u = kernels->NewFloats(1, m.rows, m.n);
   const std::vector<float> narrow(m.u.begin(), m.u.end());
   kernels->Upload(narrow.data(), run.u);
   run.out = {kernels->NewFloats(1, m.rows, m.n), kernels->NewFloats(1, m.rows, 1), kernels->NewDoubles(1, m.rows, 1)};
-  kernels->Group<JoinedMapKernels>()->JoinMap({learned, doubles(c.records, m.rows, c.known * (m.n + 2)), c.equalities},
-                                              run.map);
-  kernels->Group<JoinedMapKernels>()->JoinedMap(run.map, floor, run.u, run.out);
+  kernels->Group<JoinedMapKernels>()->State(in, run.map);
+  kernels->Group<JoinedMapKernels>()->Action(run.map, run.u, run.out);
   return run;
 }
 
@@ -266,7 +267,7 @@ TEST_P(EveryKernels, TheJoinedMapEqualsTheActorsMap) {
           const double fixed = map.fixed()[i];
           EXPECT_NEAR(state[n * n + n + i], fixed, (fused ? 1e-12 : 1e-7) * (1 + std::abs(fixed))) << what;
         }
-        EXPECT_NEAR(state[n * n + 2 * n], map.log_det(), fused ? 1e-12 : 1e-6) << what;
+        EXPECT_NEAR(state[n * n + 2 * n], std::max(map.log_det(), -3.0), fused ? 1e-12 : 1e-6) << what;
         Numbers action(n);
         map.Apply(&m.u[r * n], action.data());
         for (int i = 0; i < n; ++i) EXPECT_NEAR(actions[r * n + i], action[i], 1e-6) << what;
@@ -282,8 +283,7 @@ TEST_P(EveryKernels, TheJoinedMapsGradientMatchesFiniteDifferencesAtConstantScal
   const JoinedRun run = RunJoined(kernels_.get(), c);
   const Numbers d_action = Random(7, rows * n);
   const FloatView d_u = kernels_->NewFloats(1, rows, n);
-  kernels_->Group<JoinedMapKernels>()->JoinedMapGradient(run.map, run.out.record, run.u, Upload(d_action, 1, rows, n),
-                                                         d_u);
+  kernels_->Group<JoinedMapKernels>()->Gradient(run.map, run.out.record, run.u, Upload(d_action, 1, rows, n), d_u);
   const Numbers ours = Download(d_u), states = Download(run.map), scales = Download(run.out.record);
   for (int r = 0; r < rows; ++r) {
     const double* const state = &states[r * JoinedMapSize(n)];

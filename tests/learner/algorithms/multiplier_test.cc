@@ -107,7 +107,7 @@ TEST(DatacomWithAMultiplier, FreezesAMemberWhoseEpisodeHasACostThatIsNotFinite) 
   ApplyEpisodes(algorithm.get(), config, 1);
   const double before = algorithm->GetStats()[0].multiplier();
   const std::vector<float> z(2 * (config.q_dim + config.x_dim), 0.5f), costs{0, HUGE_VALF};
-  algorithm->ApplyEpisode(0, 1, z.data(), costs.data());
+  algorithm->ApplyEpisodes({{0, 1, z.data(), costs.data()}});
   EXPECT_EQ(Diverged(*algorithm), (std::vector<bool>{true, false}));
   EXPECT_EQ(algorithm->GetStats()[0].multiplier(), before);
 }

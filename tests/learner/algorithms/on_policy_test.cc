@@ -40,7 +40,7 @@ double Steps(const Algorithm& algorithm, const std::string& optimizer, int membe
 
 void Finish(Algorithm* algorithm, int member, float cost) {
   const float costs[] = {0, cost};
-  algorithm->ApplyEpisode(member, 1, nullptr, costs);
+  algorithm->ApplyEpisodes({{member, 1, nullptr, costs}});
 }
 
 // A net of the algorithm with its parameters in float64, as Literal reads them.

@@ -1,4 +1,4 @@
-// For every algorithm: the statistics of gradients and critics.
+// For every algorithm: the statistics of gradients and critics; and that both kinds of kernels learn the same.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/learner/algorithms/testing.h"
 
@@ -99,6 +100,52 @@ TEST_P(RecordedStatistics, HaveTheValuesOfTheCritics) {
   }
   algorithm->ResetStats();
   EXPECT_TRUE(std::isnan(algorithm->GetStats()[0].q_min()));
+}
+
+class Agreement : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(All, Agreement, ::testing::ValuesIn(RegisteredAlgorithms()),
+                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Variants, Agreement,
+                         ::testing::Values("datacom_known", "iqn_datacom_known", "sac_robust", "datacom_robust",
+                                           "datacom_peak", "datacom_priced", "sac_layer_norm", "datacom_layer_norm"),
+                         [](const auto& info) { return info.param; });
+
+// Nets and batches are so large that the rounding of single rows weighs little. deploy/dev/gpu_trial runs this on a GPU
+// and reads the properties.
+TEST_P(Agreement, AfterFortyUpdatesParametersOfBothKindsOfKernelsDifferByLessThanAThousandth) {
+  AlgorithmConfig fused = SmallConfig(GetParam(), 3, "fused"), tensor = SmallConfig(GetParam(), 3, "tensor");
+  for (AlgorithmConfig* config : {&fused, &tensor}) {
+    SetAllHidden({64, 64}, config);
+    if (!TakesNewRows(GetParam())) config->learner.set_batch_size(32);
+    if (config->epochs > 0) config->epochs = 80;  // of which half are made
+    for (MemberConfig& member : config->members) member.hyper.clear_actor_lr();
+  }
+  const auto a = MakeAlgorithm(fused), b = MakeAlgorithm(tensor);
+  const std::vector<float> start = AllValues(*a, 0);
+  for (uint64_t u = 0; u < 40; ++u) {
+    const Batch batch = RandomBatch(fused, u);
+    a->Update(batch);
+    b->Update(batch);
+    if (u % 10 != 0) continue;
+    ApplyEpisodes(a.get(), fused, u);
+    ApplyEpisodes(b.get(), tensor, u);
+  }
+  double apart = 0, size = 0, largest = 0;
+  for (int m = 0; m < 3; ++m) {
+    const std::vector<float> x = AllValues(*a, m), y = AllValues(*b, m);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double difference = static_cast<double>(x[i]) - y[i];
+      apart += difference * difference, size += static_cast<double>(x[i]) * x[i];
+      largest = std::max(largest, std::abs(difference));
+    }
+  }
+  const double relative = std::sqrt(apart / size);
+  RecordProperty("relative_difference", absl::StrCat(relative));
+  RecordProperty("largest_difference", absl::StrCat(largest));
+  EXPECT_LT(relative, 1e-3) << "of all parameters; the largest difference of one is " << largest;
+  EXPECT_NE(AllValues(*a, 0), start);
+  EXPECT_EQ(Diverged(*a), (std::vector<bool>{0, 0, 0})) << "frozen members would agree, too";
+  EXPECT_EQ(Diverged(*b), (std::vector<bool>{0, 0, 0}));
 }
 
 }  // namespace

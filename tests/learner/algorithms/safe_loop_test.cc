@@ -263,6 +263,17 @@ TEST(SafeLoop, RefusesPeriodsThatItsRowsDoNotDivide) {
   EXPECT_THROW(MakeAlgorithm(config), std::invalid_argument);
 }
 
+TEST(SafeLoop, RefusesAMemoryThatDoesNotHoldTheRowsOfAnUpdate) {
+  AlgorithmConfig config = SmallConfig("safe_loop", 1);
+  config.memory_rows = 39;
+  try {
+    MakeAlgorithm(config);
+    FAIL() << "accepted a memory of 39 rows for updates of 40";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(error.what(), "replay.capacity: 39 is below the 40 rows that safe_loop takes an update");
+  }
+}
+
 }  // namespace
 }  // namespace datacom::learner
 // SPDX-License-Identifier: Apache-2.0

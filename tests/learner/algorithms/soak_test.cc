@@ -34,7 +34,7 @@ AlgorithmConfig FullConfig(int members) {
 
 void Episode(Algorithm* algorithm, const AlgorithmConfig& config) {
   const std::vector<float> z(301 * config.q_dim, 0.1f), costs(301, 0.2f);
-  algorithm->ApplyEpisode(0, 300, z.data(), costs.data());
+  algorithm->ApplyEpisodes({{0, 300, z.data(), costs.data()}});
 }
 
 // The core alone, without the process around it (gRPC, prefetch).

@@ -344,26 +344,11 @@ TEST(Operators, AnUpdateStartsFew) {
 
 // ---- transfers between host and device
 
-struct TransferCounts {
-  int update = 0, publication = 0, statistics = 0, episodes = 0;
-};
-
-// One update, one publication, the statistics of an epoch, and one finished episode of each member.
-TransferCounts TransfersOf(const std::string& name, int members) {
-  const AlgorithmConfig config = SmallConfig(name, members, "tensor");
-  const std::unique_ptr<Algorithm> algorithm = MakeAlgorithm(config);
-  const Batch batch = RandomBatch(config, 1);
-  const auto count = [](const auto& body) {
-    const Observer observer("cpu");
-    body();
-    return observer.transfers;
-  };
-  TransferCounts transfers;
-  transfers.update = count([&] { algorithm->Update(batch); });
-  transfers.publication = count([&] { algorithm->GetActingParameters(); });
-  transfers.statistics = count([&] { algorithm->GetStats(); });
-  transfers.episodes = count([&] { ApplyEpisodes(algorithm.get(), config, 1); });
-  return transfers;
+template <class Work>
+int TransfersIn(const Work& work) {
+  const Observer observer("cpu");
+  work();
+  return observer.transfers;
 }
 
 std::vector<std::string> SamplingAlgorithms() {
@@ -378,25 +363,23 @@ class EverySamplingAlgorithm : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(All, EverySamplingAlgorithm, ::testing::ValuesIn(SamplingAlgorithms()),
                          [](const auto& info) { return info.param; });
 
+// For delta: who is active, the states, their values, the thresholds. A pass takes 24 states, an episode has at
+// most 51.
 TEST_P(EverySamplingAlgorithm, TransfersAreFewAndDoNotGrowWithTheMembers) {
-  const TransferCounts one = TransfersOf(GetParam(), 1);
-  EXPECT_EQ(one.update, 1) << "all arrays of a batch";
-  EXPECT_EQ(one.publication, 1);
-  EXPECT_EQ(one.statistics, 1);
-  for (const int members : {8, 64}) {
-    const TransferCounts many = TransfersOf(GetParam(), members);
-    EXPECT_EQ(many.update, one.update) << members;
-    EXPECT_EQ(many.publication, one.publication) << members;
-    EXPECT_EQ(many.statistics, one.statistics) << members;
-    EXPECT_EQ(many.episodes, one.episodes) << members;
+  for (const int members : {1, 8, 64}) {
+    const AlgorithmConfig config = SmallConfig(GetParam(), members, "tensor");
+    const std::unique_ptr<Algorithm> algorithm = MakeAlgorithm(config);
+    const Batch batch = RandomBatch(config, 1);
+    EXPECT_EQ(TransfersIn([&] { algorithm->Update(batch); }), 1) << "all arrays of a batch";
+    EXPECT_EQ(TransfersIn([&] { algorithm->GetActingParameters(); }), 1);
+    EXPECT_EQ(TransfersIn([&] { algorithm->GetStats(); }), 1);
+    for (const int length : {1, 30, 50}) {
+      const std::vector<float> z((length + 1) * (config.q_dim + config.x_dim), 0.5f), costs(length + 1, 1.0f);
+      std::vector<EpisodeCosts> episodes;
+      for (int m = 0; m < members; ++m) episodes.push_back({m, length, z.data(), costs.data()});
+      EXPECT_EQ(TransfersIn([&] { algorithm->ApplyEpisodes(episodes); }), InfoOf(GetParam()).learns_delta ? 4 : 0);
+    }
   }
-}
-
-// Who is active, the states and their values (31 rows; an evaluation takes as many as two batches), the thresholds.
-TEST(Transfers, AnEpisodeOfEveryMemberNeedsAsManyAsOne) {
-  const int batch = BatchSize(SmallConfig("datacom", 1)), passes = (31 + 2 * batch - 1) / (2 * batch);
-  EXPECT_EQ(TransfersOf("datacom", 8).episodes, 2 + 2 * passes);
-  EXPECT_EQ(TransfersOf("sac", 8).episodes, 0);
 }
 
 // ---- the observer itself: each thing that a graph cannot record is found

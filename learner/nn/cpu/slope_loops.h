@@ -1,8 +1,9 @@
-// The loops of loops.h for normalised layers of ReLU units, for the instruction set of the translation unit that
-// includes this; names are local to it (lanes.h). A row depends on no other row. Sums over its units are sixteen
-// partial sums, which a fixed tree adds.
-#ifndef DATACOM_LEARNER_NN_CPU_LAYER_NORM_LOOPS_H_
-#define DATACOM_LEARNER_NN_CPU_LAYER_NORM_LOOPS_H_
+// The loops of loops.h for units whose slope does not follow from their value, so that both are computed together:
+// normalised layers of ReLU units, and swish units. For the instruction set of the translation unit that includes this;
+// names are local to it (lanes.h). A row depends on no other row. Sums over its units are sixteen partial sums, which a
+// fixed tree adds.
+#ifndef DATACOM_LEARNER_NN_CPU_SLOPE_LOOPS_H_
+#define DATACOM_LEARNER_NN_CPU_SLOPE_LOOPS_H_
 
 #include "learner/nn/cpu/lanes.h"
 #include "learner/nn/cpu/loops.h"
@@ -86,8 +87,28 @@ void NormalisedReluAdjoint(const float* d, int64_t d_stride, const float* invers
   }
 }
 
+// x sigmoid(x), and its derivative sigmoid(x) + x sigmoid(x) (1 - sigmoid(x)).
+void Swish(const float* bias, int rows, int n, int64_t stride, float* y, int64_t slope_stride, float* slope) {
+  for (int r = 0; r < rows; ++r, y += stride, slope += slope_stride) {
+    EachLanes(n, [&](int j, int count) {
+      const Lanes x = AddLanes(LoadPart(y + j, count, 0), LoadPart(bias + j, count, 0));
+      const Lanes share = SigmoidLanes(x), value = MultiplyLanes(x, share);
+      StorePart(y + j, count, value);
+      StorePart(slope + j, count, AddLanes(share, MultiplyLanes(value, SubtractLanes(FillLanes(1), share))));
+    });
+  }
+}
+
+void MultiplyRows(const float* x, int64_t x_stride, int rows, int n, float* y, int64_t stride) {
+  for (int r = 0; r < rows; ++r, x += x_stride, y += stride) {
+    EachLanes(n, [&](int j, int count) {
+      StorePart(y + j, count, MultiplyLanes(LoadPart(x + j, count, 0), LoadPart(y + j, count, 0)));
+    });
+  }
+}
+
 }  // namespace
 }  // namespace datacom::learner
 
-#endif  // DATACOM_LEARNER_NN_CPU_LAYER_NORM_LOOPS_H_
+#endif  // DATACOM_LEARNER_NN_CPU_SLOPE_LOOPS_H_
 // SPDX-License-Identifier: Apache-2.0
