@@ -4,12 +4,20 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "actor/episode.h"
-#include "common/base/random.h"
 #include "common/base/status.h"
 #include "common/tasks/checked_step.h"
 
 namespace datacom::actor {
+namespace {
+
+// Gives a shortened episode its length: the first (0) of an environment, or the first one after a pause.
+RandomStream FirstEpisodeLength(const EnvironmentBatch::Seeds& seeds, uint64_t environment, uint32_t episode) {
+  constexpr char kName[] = "actor.first_length";
+  return RandomStream(episode == 0 ? StreamKey(kName, {seeds.run, seeds.member, seeds.session, environment})
+                                   : StreamKey(kName, {seeds.run, seeds.member, seeds.session, environment, episode}));
+}
+
+}  // namespace
 
 RowChunk::RowChunk(const RowSchema& schema, uint32_t capacity)
     : capacity_(capacity), buffer_(schema.wire_row_bytes() * capacity) {
@@ -62,8 +70,7 @@ absl::Status EnvironmentBatch::Start(int index) {
   environment.next_observation.resize(spec.obs_dim);
   wide_observation_.resize(spec.obs_dim);
   wide_action_.resize(spec.action_dim);
-  RandomStream stream =
-      FirstEpisodeLength(seeds_.run, seeds_.member, seeds_.session, static_cast<uint32_t>(index), environment.episode);
+  RandomStream stream = FirstEpisodeLength(seeds_, static_cast<uint64_t>(index), environment.episode);
   environment.limit = 1 + static_cast<uint32_t>(stream.Below(Horizon(environment)));
   environment.memory.resize(memory_);
   Reset(index);

@@ -25,12 +25,19 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/base/random.h"
 #include "common/nn/snapshot.h"
 #include "common/tasks/task.h"
 #include "common/transitions/row_schema.h"
 #include "datacom/v1/replay.pb.h"
 
 namespace datacom::actor {
+
+// The random stream of a training episode's start.
+inline RandomStream EpisodeStart(uint64_t run_seed, uint64_t member_seed, uint32_t session, uint32_t environment,
+                                 uint32_t episode) {
+  return RandomStream(StreamKey("actor.episode", {run_seed, member_seed, session, environment, episode}));
+}
 
 // What an acting rule has decided for a batch of environments; arrays of [batch, ...].
 struct ActedBatch {

@@ -7,6 +7,7 @@
 #include "common/base/failpoint.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
+#include "common/config/sha256.h"
 
 namespace datacom::learner {
 
@@ -43,7 +44,9 @@ absl::StatusOr<std::unique_ptr<RunFiles>> RunFiles::Open(const std::string& run_
 }
 
 absl::Status RunFiles::KeepPolicies(uint32_t epoch) {
-  ASSIGN_OR_RETURN(policies_[PoliciesPath(epoch)], WholeFile(absl::StrCat(run_dir_, "/", PoliciesPath(epoch))));
+  const std::string path = PoliciesPath(epoch);
+  ASSIGN_OR_RETURN(const std::string content, ReadFile(absl::StrCat(run_dir_, "/", path)));
+  policies_[path] = {content.size(), Sha256Hex(content)};
   return absl::OkStatus();
 }
 

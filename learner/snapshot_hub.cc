@@ -122,7 +122,7 @@ void EpochPolicies::Keep(uint32_t epoch, std::vector<Snapshot> snapshots) {
 }
 
 absl::Status EpochPolicies::Write(uint32_t epoch, std::vector<Snapshot> snapshots) {
-  RETURN_IF_ERROR(MakeFolders(run_dir_ + "/policies"));
+  RETURN_IF_ERROR(MakeFolder(run_dir_ + "/policies"));
   RETURN_IF_ERROR(WriteSnapshotFile(Path(epoch), snapshots));
   MutexLock lock(&mutex_);
   Keep(epoch, std::move(snapshots));

@@ -1,12 +1,9 @@
 // Credit limit and next sequence per (session slot, member), in a memory-mapped file. After a crash the replay still
 // honours the credit it granted and knows the next sequence of sessions whose rows were overwritten.
 //
-// File: one header page (a frame, common/base/framed_file.h, around the file's identity; then, at byte 320, the newest
-// start as a checked word, replay/checked_word.h), then two checked words per slot and member.
-//
-// With `sync` an entry that is set stays in memory until a commit takes it: a stored next sequence says that its rows
-// are on the disk. Not thread-safe (the store's mutex guards it), except that SyncTaken runs without the mutex. Open
-// (with `sync`), Sync and SyncTaken block on the disk.
+// docs/formats.md 4 describes the file. With `sync` an entry that is set stays in memory until a commit takes it: a
+// stored next sequence says that its rows are on the disk. Not thread-safe (the store's mutex guards it), except that
+// SyncTaken runs without the mutex. Open (with `sync`), Sync and SyncTaken block on the disk.
 #ifndef DATACOM_REPLAY_CREDIT_FILE_H_
 #define DATACOM_REPLAY_CREDIT_FILE_H_
 

@@ -1,6 +1,7 @@
 #include "replay/episodes.h"
 
 #include <algorithm>
+#include <set>
 
 namespace datacom::replay {
 
@@ -9,9 +10,7 @@ void EpisodeTracker::Feed(uint64_t number, const char* row) {
   const uint32_t environment = At<uint32_t>(row, offsets_.environment);
   const uint32_t step = At<uint32_t>(row, offsets_.step);
   if (environment >= kMaxEnvironments) return;  // only possible in a row that was damaged on disk
-  std::vector<Lane>& lanes = lanes_[session];
-  if (environment >= lanes.size()) lanes.resize(environment + 1);
-  Lane& lane = lanes[environment];
+  Lane& lane = lanes_[{session, environment}];
   v1::Episode& episode = lane.episode.facts;
   const uint32_t episode_number = At<uint32_t>(row, offsets_.episode);
   const bool continues = lane.open && episode_number == episode.episode() && step == episode.length();
@@ -76,17 +75,15 @@ EpisodeSummary EpisodeTracker::Begun(uint32_t session, uint32_t environment, uin
 }
 
 void EpisodeTracker::Abandon(uint32_t session) {
-  const auto found = lanes_.find(session);
-  if (found == lanes_.end()) return;
-  abandoned_count_ +=
-      std::count_if(found->second.begin(), found->second.end(), [](const Lane& lane) { return lane.open; });
-  lanes_.erase(found);
+  const auto begin = lanes_.lower_bound({session, 0}), end = lanes_.upper_bound({session, UINT32_MAX});
+  abandoned_count_ += std::count_if(begin, end, [](const auto& entry) { return entry.second.open; });
+  lanes_.erase(begin, end);
 }
 
 void EpisodeTracker::AbandonAllBut(const std::vector<uint32_t>& living) {
-  std::vector<uint32_t> ended;
-  for (const auto& [session, lanes] : lanes_) {
-    if (std::find(living.begin(), living.end(), session) == living.end()) ended.push_back(session);
+  std::set<uint32_t> ended;
+  for (const auto& [place, lane] : lanes_) {
+    if (std::find(living.begin(), living.end(), place.first) == living.end()) ended.insert(place.first);
   }
   for (const uint32_t session : ended) Abandon(session);
 }
@@ -118,9 +115,9 @@ std::vector<EpisodeSummary> EpisodeTracker::Finished(uint64_t after, uint64_t up
 }
 
 NewestRow EpisodeTracker::Newest(uint32_t session, uint32_t environment) const {
-  const auto lanes = lanes_.find(session);
-  if (lanes == lanes_.end() || environment >= lanes->second.size()) return {};
-  const Lane& lane = lanes->second[environment];
+  const auto found = lanes_.find({session, environment});
+  if (found == lanes_.end()) return {};
+  const Lane& lane = found->second;
   if (lane.open) return {true, false, lane.episode.facts.episode(), lane.episode.facts.length() - 1};
   return lane.newest;
 }
@@ -129,9 +126,9 @@ EpisodeSummary EpisodeTracker::OpenOrNext(uint32_t session, uint32_t environment
   EpisodeSummary next;
   next.facts.set_session(session);
   next.facts.set_environment(environment);
-  const auto lanes = lanes_.find(session);
-  if (lanes == lanes_.end() || environment >= lanes->second.size()) return next;
-  const Lane& lane = lanes->second[environment];
+  const auto found = lanes_.find({session, environment});
+  if (found == lanes_.end()) return next;
+  const Lane& lane = found->second;
   if (lane.open) return lane.episode;
   if (lane.newest.known) next.facts.set_episode(lane.newest.episode + 1);
   return next;

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "datacom/v1/replay.pb.h"
@@ -84,7 +85,7 @@ class EpisodeTracker {
 
   const RowOffsets offsets_;
   const double discount_;
-  std::map<uint32_t, std::vector<Lane>> lanes_;  // session -> its environments
+  std::map<std::pair<uint32_t, uint32_t>, Lane> lanes_;  // by session and environment
   std::deque<EpisodeSummary> finished_;
   std::deque<Invalids> invalid_;
   uint64_t finished_count_ = 0;

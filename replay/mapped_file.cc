@@ -23,7 +23,8 @@ size_t PageBytes() {
 
 // Reserves every block. The error for a full disk names the bytes needed and free.
 absl::Status Reserve(int fd, const std::string& path, size_t bytes) {
-  const int error = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+  int error = EINTR;
+  while (error == EINTR) error = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
   if (error == 0) return absl::OkStatus();
   if (error != ENOSPC) return ErrnoStatus(error, "reserve " + path);
   return absl::ResourceExhaustedError(NoSpaceMessage(path, bytes) + "; make room or lower replay.capacity");
@@ -31,21 +32,24 @@ absl::Status Reserve(int fd, const std::string& path, size_t bytes) {
 
 }  // namespace
 
-// A file without content gets `bytes` zeros. With 0 bytes the file must have content and is not written.
+// A file without content gets `bytes` zeros. With 0 bytes the file must have content and is not written. A copy of a
+// file may have holes where the file had blocks: they are reserved, too.
 absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Map(int fd, const std::string& path, size_t bytes,
                                                             bool* created) {
   struct stat info;
   if (::fstat(fd, &info) != 0) return ErrnoStatus(errno, "stat " + path);
-  const int protection = bytes == 0 ? PROT_READ : PROT_READ | PROT_WRITE;
+  if (!S_ISREG(info.st_mode)) return absl::InvalidArgumentError(path + " is not a regular file");
+  const bool writable = bytes > 0;
   *created = info.st_size == 0;
-  if (!*created) {
-    bytes = static_cast<size_t>(info.st_size);
-  } else if (bytes == 0) {
-    return absl::DataLossError(path + " is empty");  // and cannot be mapped
-  } else if (const absl::Status status = Reserve(fd, path, bytes); !status.ok()) {
-    ::unlink(path.c_str());
-    return status;
+  if (*created && !writable) return absl::DataLossError(path + " is empty");  // and cannot be mapped
+  if (!*created) bytes = static_cast<size_t>(info.st_size);
+  constexpr size_t kBlockBytes = 512;  // of st_blocks, on every file system
+  if (writable && (*created || static_cast<size_t>(info.st_blocks) * kBlockBytes < bytes)) {
+    const absl::Status status = Reserve(fd, path, bytes);
+    if (!status.ok() && *created) ::unlink(path.c_str());
+    RETURN_IF_ERROR(status);
   }
+  const int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
   void* data = ::mmap(nullptr, bytes, protection, MAP_SHARED, fd, 0);
   if (data == MAP_FAILED) return ErrnoStatus(errno, absl::StrCat("map ", bytes, " bytes of ", path));
   return std::unique_ptr<MappedFile>(new MappedFile(path, static_cast<char*>(data), bytes));
@@ -53,7 +57,7 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Map(int fd, const std::s
 
 absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(const std::string& path, int flags, size_t bytes,
                                                              bool* created) {
-  const int fd = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
+  const int fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK, 0644);  // a pipe would block
   if (fd < 0) return ErrnoStatus(errno, "open " + path);
   auto file = Map(fd, path, bytes, created);
   ::close(fd);

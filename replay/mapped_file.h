@@ -18,9 +18,10 @@ namespace datacom::replay {
 class MappedFile {
  public:
   // Opens `path`, or creates it with `bytes` zeros and sets `created`. An existing file keeps its size.
-  // RESOURCE_EXHAUSTED, naming the bytes needed and free, when the disk cannot hold the file (which is removed again).
+  // RESOURCE_EXHAUSTED, naming the bytes needed and free, when the disk cannot hold the file (a new one is removed
+  // again). INVALID_ARGUMENT for what is not a regular file.
   static absl::StatusOr<std::unique_ptr<MappedFile>> OpenOrCreate(const std::string& path, size_t bytes, bool* created);
-  // Opens an existing file, which must not be written through data().
+  // Opens an existing file, which must not be written through data(). INVALID_ARGUMENT likewise.
   static absl::StatusOr<std::unique_ptr<MappedFile>> OpenReadOnly(const std::string& path);
   // Extends an existing file to `bytes`; the new blocks are reserved and zero.
   static absl::Status Grow(const std::string& path, size_t bytes);

@@ -21,7 +21,6 @@
 #include "replay/episodes.h"
 #include "replay/ring.h"
 #include "replay/row_order.h"
-#include "replay/sampler.h"
 #include "replay/settings.h"
 
 namespace datacom::replay {
@@ -44,8 +43,6 @@ class MemberTable {
   // Drops copies of rows that were not committed, adds the copies that a crash has left out, and names this start.
   absl::Status Complete(uint64_t start);
 
-  // Open created the file of rows, or found it without content.
-  bool fresh() const { return rows_->fresh(); }
   uint64_t inserted() const { return rows_->cursor(); }  // rows committed since the start of the run
   uint64_t staged() const { return staged_; }            // rows committed or waiting for a commit
   uint64_t room() const { return rows_->guard() - (staged_ - rows_->cursor()); }  // rows that may be staged now

@@ -4,13 +4,13 @@
 #include <bit>
 #include <cstddef>
 #include <cstring>
-#include <fstream>
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/checksum.h"
 #include "common/base/failpoint.h"
+#include "common/base/files.h"
 #include "common/base/framed_file.h"
 #include "common/base/status.h"
 #include "replay/checked_word.h"
@@ -135,8 +135,7 @@ absl::StatusOr<std::unique_ptr<Ring>> Ring::Open(const Options& options) {
   ASSIGN_OR_RETURN(auto file, MappedFile::OpenOrCreate(options.path, bytes, &created));
   Header* header = HeaderOf(file.get());
   const Header wanted = MakeHeader(options);
-  const bool fresh = created || (file->size() == bytes && IsUnfinished(*header, wanted));
-  if (fresh) RETURN_IF_ERROR(file->StoreHeader(wanted));
+  if (created || (file->size() == bytes && IsUnfinished(*header, wanted))) RETURN_IF_ERROR(file->StoreHeader(wanted));
   if (file->size() >= kRingHeaderBytes) FinishGrowing(options, file->size(), header);
   RETURN_IF_ERROR(CheckReadable(*file, options));
   RETURN_IF_ERROR(CheckWritable(*header, options));
@@ -146,12 +145,11 @@ absl::StatusOr<std::unique_ptr<Ring>> Ring::Open(const Options& options) {
     ASSIGN_OR_RETURN(file, MappedFile::OpenOrCreate(options.path, bytes, &created));
     header = HeaderOf(file.get());
     header->frame.crc = FrameOf(Grown(header->identity, options.kept)).crc;
-    header->identity.kept = options.kept;
+    std::atomic_ref(header->identity.kept).store(options.kept, std::memory_order_release);  // see FinishGrowing
     RETURN_IF_ERROR(file->Sync(0, kRingHeaderBytes));
   }
   file->AdviseRandom();
   std::unique_ptr<Ring> ring(new Ring(std::move(file), options));
-  ring->fresh_ = fresh;
   RETURN_IF_ERROR(ring->Load());
   if (options.sync) RETURN_IF_ERROR(ring->RewriteNewest());
   return ring;
@@ -167,10 +165,10 @@ absl::StatusOr<std::unique_ptr<const Ring>> Ring::OpenFile(Options options, absl
 }
 
 bool Ring::HasContent(const std::string& path) {
-  char start[kRingHeaderBytes] = {};
-  std::ifstream file(path, std::ios::binary);
-  file.read(start, sizeof start);
-  return std::any_of(std::begin(start), std::end(start), [](char byte) { return byte != 0; });
+  const absl::StatusOr<OpenedFile> file = OpenedFile::Open(path);
+  if (!file.ok()) return false;  // or the error of Open
+  const std::string start = file->Read(0, kRingHeaderBytes).value_or("");
+  return start.find_first_not_of('\0') != std::string::npos;
 }
 
 Ring::Ring(std::unique_ptr<MappedFile> file, const Options& options)

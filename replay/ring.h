@@ -1,12 +1,9 @@
 // Fixed-size records in a pre-allocated memory-mapped file, addressed by their number since the start of the run. The
 // newest kept() records are readable. A 64-bit cursor, stored with release order after the records, commits them.
 //
-// File: one header page (a frame, common/base/framed_file.h, around the ring's identity; then, on a cache line of their
-// own, the cursor and four counters), then blocks. A block is a header of 16 bytes and 64 records; record r lies in
-// block r / 64 modulo the number of blocks. The block's header holds two sums, each {number of records u32, CRC-32C of
-// the block's number and of these records u32}. A commit overwrites the older sum, so that the other one always fits
-// the committed records. Records being written never share a block with readable ones of an earlier round: a crash in
-// the middle destroys no readable record.
+// docs/formats.md 3 describes the file. A commit overwrites the older one of the two sums of a block, so that the other
+// one always fits the committed records. Records being written never share a block with readable ones of an earlier
+// round: a crash in the middle destroys no readable record.
 //
 // With `sync` a commit waits for the disk twice: the records and their sums must be on the disk before the cursor is
 // stored, or a loss of power could leave a cursor without its records.
@@ -69,7 +66,6 @@ class Ring {
   std::string run_id() const;  // id of the run that the file belongs to
   // For a ring that OpenReadOnly or OpenShared has opened, which compare no owner. The errors of CheckOwner.
   absl::Status CheckBelongsTo(const std::string& run_id, uint32_t member) const;
-  bool fresh() const { return fresh_; }  // Open created the file, or found it without content
   const char* record(uint64_t number) const { return Place(number); }
   // The memory of records [cursor(), cursor() + guard()), to fill before Commit.
   char* writable(uint64_t number) { return Place(number); }
@@ -141,7 +137,6 @@ class Ring {
     int sum = 0;            // index of the sum of its block that the next commit overwrites
   } next_;
   uint64_t counters_[kCounters] = {};  // copies of the numbers in the file
-  bool fresh_ = false;
 };
 
 }  // namespace datacom::replay

@@ -87,7 +87,8 @@ std::vector<uint32_t> SessionTable::Invalid(const v1::ReplaySessions& sessions, 
     const bool number_is_new = numbers.insert(session.session()).second;
     const bool slot_is_new = slots.insert(session.slot()).second;
     if (members_valid && number_is_new && slot_is_new && session.session() < sessions.next_session() &&
-        session.slot() < SessionSlots(members) && session.assignment().number() > 0)
+        session.slot() < SessionSlots(members) && session.assignment().number() > 0 &&
+        session.environments() <= kMaxEnvironments)
       continue;
     invalid.push_back(session.session());
   }

@@ -81,8 +81,8 @@ class SessionTable {
   static bool Exists(const std::string& folder);  // whether Open was called on this folder before
   // The content of the file of sessions; NOT_FOUND when there is none.
   static absl::StatusOr<v1::ReplaySessions> Read(const std::string& folder);
-  // The numbers of the living sessions that Open refuses in a run of so many members: number, slot or members are
-  // invalid, or an earlier session has the same number or slot.
+  // The numbers of the living sessions that Open refuses in a run of so many members: number, slot, environments or
+  // members are invalid, or an earlier session has the same number or slot.
   static std::vector<uint32_t> Invalid(const v1::ReplaySessions& sessions, uint32_t members);
   // Whether no replay has started yet: there was no file of sessions.
   bool empty() const { return empty_; }

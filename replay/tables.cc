@@ -77,12 +77,12 @@ absl::Status Tables::Recover(const RowSchema& schema, const Options& options) {
   const auto members = static_cast<uint32_t>(options.members.size());
   const bool known = SessionTable::Exists(folder_);
   for (uint32_t member = 0; member < members; ++member) {
-    ASSIGN_OR_RETURN(auto table, MemberTable::Open(schema, options, member));
-    if (known && table->fresh()) {
-      return absl::DataLossError(
-          absl::StrCat(folder_, "/member_", member, ".rows was missing or empty although the run has begun: ",
-                       "its rows are lost; restore the file from a copy, or start a new run folder"));
+    const std::string rows = absl::StrCat(folder_, "/member_", member, ".rows");
+    if (known && !Ring::HasContent(rows)) {  // Open would make a new one
+      return absl::DataLossError(absl::StrCat(rows, " was missing or empty although the run has begun: its rows are ",
+                                              "lost; restore the file from a copy, or start a new run folder"));
     }
+    ASSIGN_OR_RETURN(auto table, MemberTable::Open(schema, options, member));
     members_.push_back(std::move(table));
   }
   // A loss of power may keep any name that is not synced: the file of credit must not outlive the rings.

@@ -2,13 +2,11 @@
 // the policy by the task's known constraints. atacom_fi makes them forward invariant, atacom_nfi uses them unchanged.
 //   a = AnalyticMap(s) u in float64, rounded to float32, not rescaled; u is stored, a executed (column
 //   executed_action).
-#include <algorithm>
-#include <memory>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/acting/gaussian_policy.h"
-#include "common/acting/map_gains.h"
+#include "common/acting/map_parts.h"
 #include "common/acting/register_rule.h"
 #include "common/acting/rule_parts.h"
 #include "common/safety/known_rows.h"
@@ -28,23 +26,16 @@ class AnalyticRule : public ExecutingRule {
       : policy_(snapshot, form, model.spec, max_batch),
         map_(model.known_constraints, ViabilityGains(*model.known_constraints, ForwardInvariant),
              model.dynamics->dims()),
-        dynamics_(model.dynamics),
-        observation_(model.spec.obs_dim),
-        q_(model.dynamics->dims().q),
-        x_(model.dynamics->dims().x),
-        x_dot_(x_.size()),
-        f_(q_.size()),
-        G_(q_.size() * model.spec.action_dim),
+        rows_(model, max_batch),
         filter_(model.spec.action_dim) {}
 
   // Writes u to `actions`. Leaves diagnostics.constraint and cvar unchanged: there is no learned constraint.
   void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override {
     policy_.Act(batch, inputs, actions);
-    const int obs = static_cast<int>(observation_.size()), n = policy_.noise_dim();
+    rows_.Evaluate(batch, inputs.observations);
+    const int n = policy_.noise_dim();
     for (int r = 0; r < batch; ++r) {
-      std::copy_n(inputs.observations + r * obs, obs, observation_.data());
-      dynamics_->Evaluate(observation_.data(), {q_.data(), x_.data(), x_dot_.data(), f_.data(), G_.data()});
-      map_.Set({q_.data(), x_.data(), f_.data(), G_.data(), x_dot_.data(), observation_.data()}, gains_);
+      map_.Set(rows_.Row(r), gains_);
       filter_.Apply(r, actions + r * n, diagnostics, column(kExecuted) + r * n,
                     [this](const double* u, double* a) { map_.Apply(u, a); });
     }
@@ -62,8 +53,7 @@ class AnalyticRule : public ExecutingRule {
   GaussianPolicy policy_;
   AnalyticMap map_;
   SafeMapGains gains_;
-  std::shared_ptr<const ControlAffine> dynamics_;
-  std::vector<double> observation_, q_, x_, x_dot_, f_, G_;  // one row
+  ModelRows rows_;
   RowFilter filter_;
 };
 

@@ -4,12 +4,11 @@
 //   executed: the solution in float64, rounded to float32, also in evaluation. u is stored as the action, the solution
 //   in column executed_action.
 #include <algorithm>
-#include <memory>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/acting/gaussian_policy.h"
-#include "common/acting/map_gains.h"
+#include "common/acting/map_parts.h"
 #include "common/acting/register_rule.h"
 #include "common/acting/rule_parts.h"
 #include "common/base/status.h"
@@ -40,55 +39,39 @@ class CbfQpRule : public ExecutingRule {
   GaussianPolicy policy_;
   Mlp barrier_;
   double decay_ = 0, penalty_ = 0;
-  std::shared_ptr<const ControlAffine> dynamics_;
-  std::vector<double> low_, high_;           // [n]
-  std::vector<float> q_, values_, slopes_;   // [max_batch, q], [max_batch], [max_batch, q]
-  std::vector<double> f_, G_;                // [max_batch, q], [max_batch, q, n]
-  std::vector<double> observation_, state_;  // one row: [obs], [q]
-  std::vector<double> LG_V_;                 // one row: [n]
+  ModelRows rows_;
+  std::vector<double> low_, high_;      // [n]
+  std::vector<float> values_, slopes_;  // [max_batch], [max_batch, q]
+  std::vector<double> LG_V_;            // one row: [n]
   RowFilter filter_;
 };
 
 CbfQpRule::CbfQpRule(const Snapshot& snapshot, const SnapshotForm& form, const TaskModel& model, int max_batch)
     : policy_(snapshot, form, model.spec, max_batch),
       barrier_(snapshot, form.Net("barrier"), max_batch),
-      dynamics_(model.dynamics),
+      rows_(model, max_batch),
       low_(model.spec.action_low),
       high_(model.spec.action_high),
-      filter_(model.spec.action_dim) {
-  const int n = model.spec.action_dim, q = barrier_.inputs();
-  q_.resize(max_batch * q);
-  values_.resize(max_batch);
-  slopes_.resize(max_batch * q);
-  f_.resize(max_batch * q);
-  G_.resize(max_batch * q * n);
-  observation_.resize(model.spec.obs_dim);
-  state_.resize(q);
-  LG_V_.resize(n);
-}
+      values_(max_batch),
+      slopes_(max_batch * barrier_.inputs()),
+      LG_V_(model.spec.action_dim),
+      filter_(model.spec.action_dim) {}
 
 void CbfQpRule::Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) {
   policy_.Act(batch, inputs, actions);
-  const int obs = static_cast<int>(observation_.size()), q = barrier_.inputs(), n = policy_.noise_dim();
-  for (int r = 0; r < batch; ++r) {
-    std::copy_n(inputs.observations + r * obs, obs, observation_.data());
-    ControlAffineOut out;
-    out.q = state_.data();
-    out.f = f_.data() + r * q;
-    out.G = G_.data() + r * q * n;
-    dynamics_->Evaluate(observation_.data(), out);
-    std::transform(state_.begin(), state_.end(), q_.begin() + r * q, [](double v) { return static_cast<float>(v); });
-  }
-  barrier_.ForwardWithGradient(batch, q_.data(), values_.data(), slopes_.data());
+  const int q = barrier_.inputs(), n = policy_.noise_dim();
+  rows_.Evaluate(batch, inputs.observations);
+  barrier_.ForwardWithGradient(batch, rows_.states(), values_.data(), slopes_.data());
   for (int r = 0; r < batch; ++r) {
     BarrierQp qp;
     qp.n = n;
     qp.V = values_[r];
     std::fill(LG_V_.begin(), LG_V_.end(), 0.0);
+    const KnownRowsInput row = rows_.Row(r);
     for (int d = 0; d < q; ++d) {
       const double slope = slopes_[r * q + d];
-      qp.Lf_V += slope * f_[r * q + d];
-      for (int i = 0; i < n; ++i) LG_V_[i] += slope * G_[(r * q + d) * n + i];
+      qp.Lf_V += slope * row.f[d];
+      for (int i = 0; i < n; ++i) LG_V_[i] += slope * row.G[d * n + i];
     }
     qp.LG_V = LG_V_.data();
     qp.low = low_.data();

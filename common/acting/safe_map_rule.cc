@@ -13,7 +13,7 @@
 
 #include "common/acting/gaussian_policy.h"
 #include "common/acting/learned_constraint.h"
-#include "common/acting/map_gains.h"
+#include "common/acting/map_parts.h"
 #include "common/acting/register_rule.h"
 #include "common/acting/rule_parts.h"
 #include "common/base/status.h"
@@ -45,7 +45,6 @@ class SafeMapRule : public SnapshotRule {
 
  private:
   enum { kRaw, kValue, kThreshold };  // numbers of the columns
-  void EvaluateModel(int batch, const float* observations);
   // Prepares the map for row r, whose learned constraint is k, with or without its gradient.
   void SetMap(int r, double k, bool shield);
 
@@ -53,17 +52,14 @@ class SafeMapRule : public SnapshotRule {
   LearnedConstraint constraint_;
   double delta_ = 0;
   SafeMapGains gains_;
-  std::shared_ptr<const ControlAffine> dynamics_;
-  ControlAffineDims dims_;
+  ModelRows rows_;
   KnownRows known_;
   SafeMap map_;
 
-  std::vector<float> z_;                                // [max_batch, q + x]
-  std::vector<double> f_, G_, x_dot_;                   // [max_batch, q], [max_batch, q, n], [max_batch, x]
-  std::vector<double> joined_;                          // [max_batch, known rows, n + 2]
-  std::vector<double> observation_, state_, gradient_;  // one row: [obs], [q + x], [q + x]
-  std::vector<double> flat_;                            // [q + x] zeros
-  std::vector<float> other_;                            // [n] the action with the other choice of the shield
+  std::vector<double> joined_;    // one row: [known rows, n + 2]
+  std::vector<double> gradient_;  // one row: [q + x]
+  std::vector<double> flat_;      // [q + x] zeros
+  std::vector<float> other_;      // [n] the action with the other choice of the shield
   RowFilter filter_;
 };
 
@@ -71,63 +67,31 @@ SafeMapRule::SafeMapRule(const Snapshot& snapshot, const SnapshotForm& form, Kno
                          int max_batch)
     : policy_(snapshot, form, model.spec, max_batch),
       constraint_(snapshot, form, max_batch),
-      dynamics_(model.dynamics),
-      dims_(model.dynamics->dims()),
+      rows_(model, max_batch),
       known_(std::move(known)),
-      map_(SafeMapDims{1 + known_.count(), dims_.action, dims_.q, dims_.x, known_.equalities()}),
-      filter_(dims_.action) {
-  const int width = dims_.q + dims_.x;
-  z_.resize(max_batch * width);
-  f_.resize(max_batch * dims_.q);
-  G_.resize(max_batch * dims_.q * dims_.action);
-  x_dot_.resize(max_batch * dims_.x);
-  joined_.resize(max_batch * known_.count() * JoinedRowSize(dims_.action));
-  observation_.resize(dims_.obs);
-  state_.resize(width);
-  gradient_.resize(width);
-  flat_.resize(width);
-  other_.resize(dims_.action);
-}
-
-void SafeMapRule::EvaluateModel(int batch, const float* observations) {
-  const int width = dims_.q + dims_.x;
-  for (int r = 0; r < batch; ++r) {
-    std::copy_n(observations + r * dims_.obs, dims_.obs, observation_.data());
-    ControlAffineOut out;
-    out.q = state_.data();
-    out.x = state_.data() + dims_.q;
-    out.x_dot = x_dot_.data() + r * dims_.x;
-    out.f = f_.data() + r * dims_.q;
-    out.G = G_.data() + r * dims_.q * dims_.action;
-    dynamics_->Evaluate(observation_.data(), out);
-    known_.Evaluate({out.q, out.x, out.f, out.G, out.x_dot, observation_.data()},
-                    joined_.data() + r * known_.count() * JoinedRowSize(dims_.action));
-    std::transform(state_.begin(), state_.end(), z_.begin() + r * width,
-                   [](double v) { return static_cast<float>(v); });
-  }
-}
+      map_(SafeMapDims{1 + known_.count(), rows_.dims().action, rows_.dims().q, rows_.dims().x, known_.equalities()}),
+      joined_(known_.count() * JoinedRowSize(rows_.dims().action)),
+      gradient_(rows_.dims().q + rows_.dims().x),
+      flat_(gradient_.size()),
+      other_(rows_.dims().action),
+      filter_(rows_.dims().action) {}
 
 void SafeMapRule::SetMap(int r, double k, bool shield) {
   const double* const gradient = shield ? gradient_.data() : flat_.data();
-  SafeMapTerms terms;
-  terms.k = &k;
-  terms.J_k = gradient;
-  terms.J_x = gradient + dims_.q;
-  terms.f = f_.data() + r * dims_.q;
-  terms.G = G_.data() + r * dims_.q * dims_.action;
-  terms.x_dot = x_dot_.data() + r * dims_.x;
-  map_.Set(terms, joined_.data() + r * known_.count() * JoinedRowSize(dims_.action), gains_);
+  const KnownRowsInput row = rows_.Row(r);
+  map_.Set({&k, gradient, gradient + rows_.dims().q, row.f, row.G, row.x_dot}, joined_.data(), gains_);
 }
 
 void SafeMapRule::Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) {
   policy_.Act(batch, inputs, actions);  // u, replaced by a below
-  EvaluateModel(batch, inputs.observations);
-  constraint_.Evaluate(batch, z_.data());
-  const int n = dims_.action;
+  rows_.Evaluate(batch, inputs.observations);
+  constraint_.Evaluate(batch, rows_.states());
+  const int n = rows_.dims().action;
   for (int r = 0; r < batch; ++r) {
     float* row = actions + r * n;
     const double cvar = constraint_.Row(r, gradient_.data());
     const double k = cvar - delta_;
+    known_.Evaluate(rows_.Row(r), joined_.data());
     const auto apply = [this](const double* u, double* a) { map_.Apply(u, a); };
     std::copy_n(row, n, column(kRaw) + r * n);
     column(kValue)[r] = static_cast<float>(cvar);

@@ -38,14 +38,6 @@ absl::Status WriteAndSync(int fd, absl::string_view content, const std::string& 
   return absl::OkStatus();
 }
 
-absl::Status CheckReadable(int fd, const std::string& path, uint64_t most) {
-  struct stat info = {};
-  if (::fstat(fd, &info) != 0) return ErrnoStatus(errno, "stat " + path);
-  if (!S_ISREG(info.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file"));
-  if (static_cast<uint64_t>(info.st_size) <= most) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(path, " has ", info.st_size, " bytes; at most ", most, " are read"));
-}
-
 // Opens a file that did not exist. One that a killed process or somebody else left there is removed first.
 int OpenNew(const std::string& path) {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;  // O_EXCL: links are not followed
@@ -62,28 +54,46 @@ absl::Status SyncName(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t most) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe without a writer would block
-  if (fd < 0) return ErrnoStatus(errno, "open " + path);
-  if (const absl::Status status = CheckReadable(fd, path, most); !status.ok()) {
-    ::close(fd);
-    return status;
-  }
-  std::string content;
-  char buffer[1 << 16];
-  while (true) {
-    const ssize_t count = ::read(fd, buffer, sizeof buffer);
+absl::StatusOr<OpenedFile> OpenedFile::Open(const std::string& path) {
+  OpenedFile file(path, ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a pipe would block
+  if (file.fd_ < 0) return ErrnoStatus(errno, "open " + path);
+  struct stat info = {};
+  if (::fstat(file.fd_, &info) != 0) return ErrnoStatus(errno, "stat " + path);
+  if (!S_ISREG(info.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file"));
+  file.size_ = static_cast<uint64_t>(info.st_size);
+  return file;
+}
+
+OpenedFile::~OpenedFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+absl::StatusOr<std::string> OpenedFile::Read(uint64_t from, uint64_t to) const {
+  std::string bytes(to - from, '\0');
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t count = ::pread(fd_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(from + done));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      const int error = errno;
-      ::close(fd);
-      return ErrnoStatus(error, "read " + path);
-    }
+    if (count < 0) return ErrnoStatus(errno, "read " + path_);
     if (count == 0) break;
-    content.append(buffer, static_cast<size_t>(count));
+    done += static_cast<size_t>(count);
   }
-  ::close(fd);
-  return content;
+  bytes.resize(done);
+  return bytes;
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t most) {
+  constexpr uint64_t kPiece = 1 << 16;
+  ASSIGN_OR_RETURN(const OpenedFile file, OpenedFile::Open(path));
+  if (file.size() > most) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " has ", file.size(), " bytes; at most ", most, " are read"));
+  }
+  ASSIGN_OR_RETURN(std::string content, file.Read(0, file.size()));
+  for (;;) {  // a file may grow, and those of the kernel have no size
+    ASSIGN_OR_RETURN(const std::string more, file.Read(content.size(), content.size() + kPiece));
+    if (more.empty()) return content;
+    content += more;
+  }
 }
 
 bool FileExists(const std::string& path) {
@@ -154,10 +164,10 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view cont
 absl::Status SyncFile(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return ErrnoStatus(errno, "open " + path);
-  const int result = ::fsync(fd);
-  const int error = errno;
+  const int error = ::fsync(fd) == 0 ? 0 : errno;
   ::close(fd);
-  return result == 0 ? absl::OkStatus() : ErrnoStatus(error, "fsync " + path);
+  if ((error == EINVAL || error == EOPNOTSUPP) && IsFolder(path)) return absl::OkStatus();  // see files.h
+  return error == 0 ? absl::OkStatus() : ErrnoStatus(error, "fsync " + path);
 }
 
 absl::Status MakeFolders(const std::string& path) {
@@ -172,6 +182,12 @@ absl::Status MakeFolders(const std::string& path) {
   if (error) return ErrnoStatus(error.value(), "create folder " + path);
   for (const std::string& folder : missing) RETURN_IF_ERROR(SyncName(folder));
   return absl::OkStatus();
+}
+
+absl::Status MakeFolder(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::create_directory(path, error)) return SyncName(path);
+  return error ? ErrnoStatus(error.value(), "create folder " + path) : absl::OkStatus();  // else it was there
 }
 
 std::string AbsolutePath(const std::string& path) {
@@ -197,6 +213,7 @@ std::string WithoutSlash(std::string path) {
 absl::StatusOr<uint64_t> FreeBytes(const std::string& path) {
   struct statvfs info;
   if (::statvfs(path.c_str(), &info) != 0) return ErrnoStatus(errno, "statvfs " + path);
+  if (info.f_blocks == 0) return kUnknownSize;
   return uint64_t{info.f_bavail} * info.f_frsize;
 }
 
@@ -223,7 +240,7 @@ absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Take(const std::string& 
 
 absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::TakeFile(const std::string& path) {
   int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (fd < 0 && (errno == EACCES || errno == EROFS)) fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0 && (errno == EACCES || errno == EROFS || errno == EISDIR)) fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return ErrnoStatus(errno, "open " + path);
   std::unique_ptr<FolderLock> lock(new FolderLock(fd));
   if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return lock;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -14,8 +15,28 @@
 
 namespace datacom {
 
-// INVALID_ARGUMENT for what is not a regular file (a folder, a pipe, a device), which is not opened for reading, and
-// for a file of more than `most` bytes.
+// A regular file that is open for reading: one version of it, also if another one takes its name meanwhile. Owns the
+// descriptor. Thread-safe.
+class OpenedFile {
+ public:
+  // INVALID_ARGUMENT for what is not a regular file (a folder, a pipe, a device), which is not waited for.
+  static absl::StatusOr<OpenedFile> Open(const std::string& path);
+  OpenedFile(OpenedFile&& other) noexcept
+      : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), size_(other.size_) {}
+  OpenedFile& operator=(OpenedFile&&) = delete;
+  ~OpenedFile();
+  uint64_t size() const { return size_; }  // when it was opened
+  // Bytes [from, to), or those before the end of the file.
+  absl::StatusOr<std::string> Read(uint64_t from, uint64_t to) const;
+
+ private:
+  OpenedFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  std::string path_;
+  int fd_;
+  uint64_t size_ = 0;
+};
+
+// INVALID_ARGUMENT as OpenedFile::Open, and for a file of more than `most` bytes.
 absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t most = UINT64_MAX);
 // False also when that cannot be found out; the call that needs the file then names the error.
 bool FileExists(const std::string& path);
@@ -29,12 +50,15 @@ absl::Status CheckFolderName(const std::string& option, const std::string& path)
 int WriteAll(int fd, absl::string_view* content);
 // Replaces `path` atomically; on error the old content stays. Never writes through a link that has the temporary name.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content);
-absl::Status SyncFile(const std::string& path);     // also for folders
-absl::Status MakeFolders(const std::string& path);  // with all parents; syncs the names of those that it makes
-std::string AbsolutePath(const std::string& path);  // in normal form; links stay; relative without a working folder
-absl::StatusOr<std::string> TemporaryFolder();      // NOT_FOUND, naming TMPDIR, when there is none
-std::string WithoutSlash(std::string path);         // at its end, unless it is the root
-absl::StatusOr<uint64_t> FreeBytes(const std::string& path);  // of the file system that holds path
+absl::Status SyncFile(const std::string& path);      // also for folders, where the file system can
+absl::Status MakeFolders(const std::string& path);   // with all parents; syncs the names of those that it makes
+absl::Status MakeFolder(const std::string& path);    // without parents: NOT_FOUND where there is none
+std::string AbsolutePath(const std::string& path);   // in normal form; links stay; relative without a working folder
+absl::StatusOr<std::string> TemporaryFolder();       // NOT_FOUND, naming TMPDIR, when there is none
+std::string WithoutSlash(std::string path);          // at its end, unless it is the root
+inline constexpr uint64_t kUnknownSize = INT64_MAX;  // enough for everything
+// Of the file system that holds path; kUnknownSize where it does not tell.
+absl::StatusOr<uint64_t> FreeBytes(const std::string& path);
 // "no disk space for P: N bytes are needed, M are free", for a file in an existing folder.
 std::string NoSpaceMessage(const std::string& path, uint64_t bytes);
 // For --address-file: writes one line with the address that a process bound. Does nothing when `path` is empty.
@@ -46,7 +70,7 @@ class FolderLock {
  public:
   // FAILED_PRECONDITION naming the folder when another process holds it.
   static absl::StatusOr<std::unique_ptr<FolderLock>> Take(const std::string& folder);
-  // Takes the lock of an existing lock file; NOT_FOUND when there is none.
+  // Takes the lock of an existing lock file, or of a folder by itself; NOT_FOUND when there is none.
   static absl::StatusOr<std::unique_ptr<FolderLock>> TakeFile(const std::string& path);
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;

@@ -22,6 +22,11 @@ absl::Status ErrnoStatus(int error, const std::string& what) {
     case EMFILE:
     case ENFILE:
       return absl::ResourceExhaustedError(message);
+    case EISDIR:
+    case ELOOP:
+    case ENAMETOOLONG:
+    case ENOTDIR:
+      return absl::InvalidArgumentError(message);  // no retry helps
     case EAGAIN:
     case EINTR:
       return absl::UnavailableError(message);

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
@@ -22,20 +21,17 @@ constexpr size_t kPieceBytes = 1 << 20;
 absl::StatusOr<Sha256> HashTo(const std::string& path, const FileEnd& end) {
   Sha256 hash;
   if (end.bytes == 0) return hash;
-  std::ifstream file(path, std::ios::binary);
-  if (!file && errno != ENOENT) return ErrnoStatus(errno, absl::StrCat("open ", path));
-  if (!file) return absl::DataLossError(absl::StrCat(path, " is missing, but ", end.bytes, " bytes were recorded"));
-  std::string piece(kPieceBytes, '\0');
-  uint64_t read = 0;
-  while (read < end.bytes) {
-    const auto wanted = static_cast<std::streamsize>(std::min<uint64_t>(piece.size(), end.bytes - read));
-    file.read(piece.data(), wanted);
-    hash.Add(absl::string_view(piece).substr(0, file.gcount()));
-    read += file.gcount();
-    if (file.bad()) return absl::UnavailableError(absl::StrCat(path, " cannot be read at byte ", read));
-    if (file.gcount() < wanted) {
+  const absl::StatusOr<OpenedFile> file = OpenedFile::Open(path);
+  if (absl::IsNotFound(file.status()))
+    return absl::DataLossError(absl::StrCat(path, " is missing, but ", end.bytes, " bytes were recorded"));
+  RETURN_IF_ERROR(file.status());
+  for (uint64_t read = 0; read < end.bytes;) {
+    ASSIGN_OR_RETURN(const std::string piece, file->Read(read, std::min<uint64_t>(read + kPieceBytes, end.bytes)));
+    if (piece.empty()) {
       return absl::DataLossError(absl::StrCat(path, " has ", read, " bytes, but ", end.bytes, " were recorded"));
     }
+    hash.Add(piece);
+    read += piece.size();
   }
   if (hash.Hex() == end.sha256) return hash;
   return absl::DataLossError(
@@ -49,11 +45,6 @@ absl::StatusOr<FileEnd> EndOf(const FileEnds& ends, const std::string& path) {
   const auto found = ends.find(path);
   if (found != ends.end() && found->second.bytes > 0) return found->second;
   return absl::DataLossError(absl::StrCat("the checkpoint does not name the end of ", path));
-}
-
-absl::StatusOr<FileEnd> WholeFile(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
-  return FileEnd{content.size(), Sha256Hex(content)};
 }
 
 absl::Status CheckFileEnd(const std::string& path, const FileEnd& end) { return HashTo(path, end).status(); }

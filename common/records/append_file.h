@@ -33,9 +33,6 @@ absl::StatusOr<FileEnd> EndOf(const FileEnds& ends, const std::string& path);
 // Reads the bytes before `end`. DATA_LOSS, naming the file, when it is missing, shorter, or has other bytes.
 absl::Status CheckFileEnd(const std::string& path, const FileEnd& end);
 
-// The end of a file that is written as a whole.
-absl::StatusOr<FileEnd> WholeFile(const std::string& path);
-
 class AppendFile {
  public:
   // Appends after `end`, whose bytes are checked; creates the file, with its name on the disk, when there are none.

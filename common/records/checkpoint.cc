@@ -36,6 +36,13 @@ constexpr FileFormat kFormat = {"checkpoint file", "DCCHECKP", 6,
 constexpr size_t kKept = 2;
 constexpr int kLoadAttempts = 10;
 
+// The update whose checkpoint a folder is: "007" and "7 " are other folders than that of update 7.
+std::optional<uint64_t> UpdateOf(const fs::path& folder) {
+  const std::string name = folder.filename().string();
+  uint64_t update = 0;
+  return absl::SimpleAtoi(name, &update) && absl::StrCat(update) == name ? std::optional(update) : std::nullopt;
+}
+
 std::string EncodeState(const AlgorithmState& state) {
   std::string out;
   size_t size = sizeof(uint64_t);
@@ -63,7 +70,7 @@ bool DecodeState(absl::string_view in, AlgorithmState* state) {
 absl::Status WriteState(const std::string& folder, Checkpoint checkpoint) {
   const std::string algorithm = EncodeState(checkpoint.algorithm);
   checkpoint.learner.set_algorithm_sha256(Sha256Hex(algorithm));
-  RETURN_IF_ERROR(MakeFolders(folder));
+  RETURN_IF_ERROR(MakeFolder(folder));
   RETURN_IF_ERROR(WriteFramedFile(kFormat, folder + "/learner.state", checkpoint.learner.SerializeAsString()));
   RETURN_IF_ERROR(WriteFramedFile(kFormat, folder + "/algorithm.state", algorithm));
   RETURN_IF_ERROR(WriteFileAtomically(folder + "/state.sha256", StateHash(checkpoint) + "\n"));
@@ -88,17 +95,27 @@ std::vector<uint64_t> CheckpointStore::List() const {
   std::vector<uint64_t> updates;
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_, error)) {
-    uint64_t update = 0;
-    if (absl::SimpleAtoi(entry.path().filename().string(), &update)) updates.push_back(update);
+    if (const auto update = UpdateOf(entry.path())) updates.push_back(*update);
   }
   std::sort(updates.rbegin(), updates.rend());
   return updates;
+}
+
+std::optional<uint64_t> CheckpointStore::Reached() const {
+  std::optional<uint64_t> reached;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_, error)) {
+    const auto update = UpdateOf(std::string(absl::StripSuffix(entry.path().native(), ".old")));
+    if (update) reached = std::max(reached.value_or(0), *update);
+  }
+  return reached;
 }
 
 absl::Status CheckpointStore::Save(Checkpoint checkpoint) const {
   const std::string path = Path(checkpoint.learner.update());
   const std::string temporary = path + ".tmp", replaced = path + ".old";
   std::error_code error;
+  RETURN_IF_ERROR(MakeFolder(folder_));
   fs::remove_all(temporary, error);
   if (const absl::Status status = WriteState(temporary, std::move(checkpoint)); !status.ok()) {
     fs::remove_all(temporary, error);  // on a full disk half a checkpoint would only be in the way
@@ -168,7 +185,7 @@ absl::StatusOr<Checkpoint> CheckpointStore::LoadNewest(std::vector<std::string>*
     const std::string name = entry.path().string();
     const std::string original(absl::StripSuffix(name, ".old"));
     std::error_code ignored;
-    if (original == name) continue;
+    if (original == name || !UpdateOf(original)) continue;
     if (fs::exists(original, ignored)) {
       fs::remove_all(name, ignored);  // a crash after both
     } else {

@@ -42,7 +42,8 @@ class CheckpointStore {
  public:
   explicit CheckpointStore(std::string folder) : folder_(std::move(folder)) {}
 
-  // Replaces a checkpoint of the same update. On error the older ones stay.
+  // Replaces a checkpoint of the same update. On error the older ones stay. NOT_FOUND where the run's folder is gone,
+  // which is not made again: a user may have moved it.
   absl::Status Save(Checkpoint checkpoint) const;
   // The newest sound checkpoint; what was passed over, and why, is appended to `notes` and renamed <update>.damaged.
   // NOT_FOUND when there is none; DATA_LOSS naming every file when all are damaged; FAILED_PRECONDITION when the newest
@@ -53,6 +54,8 @@ class CheckpointStore {
   std::optional<v1::LearnerCheckpoint> Newest(std::vector<absl::Status>* damage = nullptr) const;
   // Updates of the checkpoints there are, newest first.
   std::vector<uint64_t> List() const;
+  // The largest update of a checkpoint, sound or not. A crash leaves one that is being replaced under its second name.
+  std::optional<uint64_t> Reached() const;
   std::string Path(uint64_t update) const;
   // One checkpoint. NOT_FOUND or DATA_LOSS naming the file, FAILED_PRECONDITION for another format version.
   absl::StatusOr<Checkpoint> Load(uint64_t update) const;

@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "common/records/append_file.h"
 
 namespace datacom {
@@ -83,7 +84,7 @@ class Csv {
     size_t line;
     std::vector<std::string> cells;  // as many as the header has
   };
-  absl::Status AddLine(const std::string& line, size_t number, Author author, size_t* width);
+  absl::Status AddLine(absl::string_view line, size_t number, Author author, size_t* width);
 
   std::string where_;
   std::map<std::string, size_t> index_;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 
 #include "absl/strings/numbers.h"
@@ -120,12 +119,9 @@ constexpr uint64_t kLongestLine = 1 << 14;  // bytes; a row has a few hundred
 
 // Bytes [from, to) of a file. DATA_LOSS when it is shorter.
 absl::StatusOr<std::string> ReadBytes(const std::string& path, uint64_t from, uint64_t to) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::NotFoundError(absl::StrCat(path, " cannot be opened"));
-  std::string bytes(to - from, '\0');
-  file.seekg(static_cast<std::streamoff>(from));
-  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  if (file) return bytes;
+  ASSIGN_OR_RETURN(const OpenedFile file, OpenedFile::Open(path));
+  ASSIGN_OR_RETURN(std::string bytes, file.Read(from, to));
+  if (bytes.size() == to - from) return bytes;
   return absl::DataLossError(absl::StrCat(path, " is shorter than the recorded length of ", to, " bytes"));
 }
 

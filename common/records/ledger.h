@@ -10,11 +10,7 @@
 //     cost              of the reached state
 //     raw_action0..     unfiltered policy action
 //     executed_action0..  action applied to the environment
-//   member_<m>.steps    every transition of member m: a frame (common/base/framed_file.h) around {Owner,
-//                       action_dim u64}, then one record of 28 + 4 action_dim bytes per transition, in the member's
-//                       order, little-endian:
-//     session, environment, episode, step u32; cost f32; check u32 (StepCheck); executed action f32 [action_dim];
-//     CRC-32C u32 of the record's number (u64, from 0) and the bytes before
+//   member_<m>.steps    a record for every transition of member m, in the member's order (docs/formats.md 7)
 //
 // An episode is a function of its actions and of the random stream keyed by (run seed, member seed, session,
 // environment, episode). Both files are prefixes of a pure function of the transitions: a checkpoint holds their
@@ -157,11 +153,12 @@ class ViolationReader {
   uint64_t size() const { return size_; }    // of the file when it was opened
 
  private:
-  explicit ViolationReader(std::string path);
+  ViolationReader(std::string path, uint64_t size);
 
   const std::string path_;
   std::ifstream file_;
-  uint64_t size_ = 0, bytes_ = 0, lines_ = 0;
+  const uint64_t size_;
+  uint64_t bytes_ = 0, lines_ = 0;
   uint32_t action_dim_ = 0;
   std::string line_;
 };
@@ -196,12 +193,10 @@ class StepReader {
   absl::StatusOr<const LedgerStep*> Step(uint64_t number);
 
  private:
-  StepReader(std::string path, std::ifstream file, uint32_t action_dim);
-  absl::StatusOr<std::string> ReadAt(uint64_t offset, uint64_t bytes);
+  StepReader(std::string path, uint32_t action_dim);
 
   const std::string path_;
   const size_t bytes_;  // of a record
-  std::ifstream file_;
   uint64_t records_ = 0, tail_ = 0;
   uint64_t first_ = 0;  // number of the first record in the block
   std::string block_;

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -15,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/base/bytes.h"
+#include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/records/ledger.h"
 
@@ -31,16 +31,17 @@ bool Parse(const std::string& cell, Integer* value) {
 
 }  // namespace
 
-ViolationReader::ViolationReader(std::string path)
-    : path_(std::move(path)), file_(path_, std::ios::binary | std::ios::ate) {}
+ViolationReader::ViolationReader(std::string path, uint64_t size)
+    : path_(std::move(path)), file_(path_, std::ios::binary), size_(size) {}
 
 absl::StatusOr<std::unique_ptr<ViolationReader>> ViolationReader::Open(const std::string& run_dir,
                                                                        std::optional<uint32_t> action_dim) {
   const std::string path = absl::StrCat(run_dir, "/", ledger::kViolationsPath);
-  std::unique_ptr<ViolationReader> reader(new ViolationReader(path));
-  if (!reader->file_) return absl::NotFoundError(absl::StrCat(path, " does not exist: ", run_dir, " has no ledger"));
-  reader->size_ = static_cast<uint64_t>(reader->file_.tellg());
-  reader->file_.seekg(0);
+  const absl::StatusOr<OpenedFile> file = OpenedFile::Open(path);
+  if (absl::IsNotFound(file.status()))
+    return absl::NotFoundError(absl::StrCat(path, " does not exist: ", run_dir, " has no ledger"));
+  RETURN_IF_ERROR(file.status());
+  std::unique_ptr<ViolationReader> reader(new ViolationReader(path, file->size()));
   if (!reader->Next()) return reader;  // the learner writes the header with the first rows
   const size_t fixed = ledger::ViolationColumns(0).size();
   const size_t columns = 1 + std::count(reader->line_.begin(), reader->line_.end(), ',');
@@ -127,38 +128,28 @@ absl::StatusOr<LedgerViolation> ReadViolation(const std::string& run_dir, uint64
 
 absl::StatusOr<std::unique_ptr<StepReader>> StepReader::Open(const std::string& path, const Owner& owner,
                                                              uint32_t action_dim) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file && errno != ENOENT) return ErrnoStatus(errno, absl::StrCat("open ", path));
-  if (!file) return absl::NotFoundError(absl::StrCat(path, " does not exist"));
-  std::unique_ptr<StepReader> reader(new StepReader(path, std::move(file), action_dim));
-  const auto size = static_cast<uint64_t>(reader->file_.tellg());
-  if (size == 0) return reader;  // the learner writes the header with the first records
-  ASSIGN_OR_RETURN(const std::string header, reader->ReadAt(0, ledger::kStepHeaderBytes));
+  ASSIGN_OR_RETURN(const OpenedFile file, OpenedFile::Open(path));
+  std::unique_ptr<StepReader> reader(new StepReader(path, action_dim));
+  if (file.size() == 0) return reader;  // the learner writes the header with the first records
+  ASSIGN_OR_RETURN(const std::string header, file.Read(0, ledger::kStepHeaderBytes));
   RETURN_IF_ERROR(ledger::CheckStepHeader(path, header, owner, action_dim));
-  reader->records_ = (size - ledger::kStepHeaderBytes) / reader->bytes_;
-  reader->tail_ = (size - ledger::kStepHeaderBytes) % reader->bytes_;
+  reader->records_ = (file.size() - ledger::kStepHeaderBytes) / reader->bytes_;
+  reader->tail_ = (file.size() - ledger::kStepHeaderBytes) % reader->bytes_;
   return reader;
 }
 
-StepReader::StepReader(std::string path, std::ifstream file, uint32_t action_dim)
-    : path_(std::move(path)), bytes_(ledger::StepBytes(action_dim)), file_(std::move(file)) {
+StepReader::StepReader(std::string path, uint32_t action_dim)
+    : path_(std::move(path)), bytes_(ledger::StepBytes(action_dim)) {
   step_.execution.resize(action_dim);
 }
 
-absl::StatusOr<std::string> StepReader::ReadAt(uint64_t offset, uint64_t bytes) {
-  std::string block(bytes, '\0');
-  file_.clear();
-  file_.seekg(static_cast<std::streamoff>(offset));
-  file_.read(block.data(), static_cast<std::streamsize>(bytes));
-  if (file_.bad()) return absl::InternalError(absl::StrCat(path_, " cannot be read at byte ", offset));
-  block.resize(static_cast<size_t>(file_.gcount()));
-  return block;
-}
-
 absl::StatusOr<uint64_t> StepReader::Read(uint64_t from, uint64_t count) {
+  ASSIGN_OR_RETURN(const OpenedFile file, OpenedFile::Open(path_));  // not kept open: a run has thousands of members
   first_ = from;
-  count = std::min(count, records_ - std::min(records_, from));
-  ASSIGN_OR_RETURN(block_, ReadAt(ledger::kStepHeaderBytes + from * bytes_, count * bytes_));
+  from = std::min(from, records_);
+  count = std::min(count, records_ - from);
+  const uint64_t offset = ledger::kStepHeaderBytes + from * bytes_;
+  ASSIGN_OR_RETURN(block_, file.Read(offset, offset + count * bytes_));
   return block_.size() / bytes_;
 }
 
@@ -247,18 +238,22 @@ absl::StatusOr<size_t> CopyLargestViolations(const std::string& run_dir, size_t 
   if (std::filesystem::equivalent(run_dir, target, error)) {
     return absl::InvalidArgumentError(absl::StrCat(target, " is the run itself, whose ledger would be lost"));
   }
-  std::filesystem::remove_all(target + "/ledger", error);
+  std::vector<std::vector<LedgerStep>> episodes;  // read first: a damaged ledger replaces nothing
   uint32_t members = 0;
-  for (const LedgerViolation& violation : kept) members = std::max(members, violation.member + 1);
+  for (const LedgerViolation& violation : kept) {
+    ASSIGN_OR_RETURN(std::vector<LedgerStep> steps, ReadEpisode(run_dir, violation));
+    episodes.push_back(std::move(steps));
+    members = std::max(members, violation.member + 1);
+  }
+  std::filesystem::remove_all(target + "/ledger", error);
   const auto action_dim = static_cast<uint32_t>(kept[0].executed_action.size());
   ASSIGN_OR_RETURN(const std::unique_ptr<LedgerWriter> writer,
                    LedgerWriter::Open({target, members, action_dim, /*run_id=*/""}, {}));
-  for (const LedgerViolation& violation : kept) {
-    ASSIGN_OR_RETURN(const std::vector<LedgerStep> steps, ReadEpisode(run_dir, violation));
-    for (const LedgerStep& step : steps) {
-      if (step.step <= violation.step) RETURN_IF_ERROR(writer->AppendStep(violation.member, step));
+  for (size_t i = 0; i < kept.size(); ++i) {
+    for (const LedgerStep& step : episodes[i]) {
+      if (step.step <= kept[i].step) RETURN_IF_ERROR(writer->AppendStep(kept[i].member, step));
     }
-    RETURN_IF_ERROR(writer->AppendViolation(violation));
+    RETURN_IF_ERROR(writer->AppendViolation(kept[i]));
   }
   RETURN_IF_ERROR(writer->Flush(/*sync=*/false));
   return kept.size();

@@ -6,6 +6,8 @@
 #ifndef DATACOM_COMMON_SAFETY_BARRIER_QP_H_
 #define DATACOM_COMMON_SAFETY_BARRIER_QP_H_
 
+#include <algorithm>
+
 namespace datacom {
 
 struct BarrierQp {
@@ -22,8 +24,39 @@ struct BarrierQpSolution {
   double multiplier = 0;  // nu, in [0, penalty]
 };
 
+// phi(nu): what the constraint lacks at the action for nu, which it writes.
+inline double BarrierViolation(const BarrierQp& qp, const double* nominal, double nu, double* action) {
+  double value = qp.Lf_V + qp.decay * qp.V;
+  for (int i = 0; i < qp.n; ++i) {
+    action[i] = std::clamp(nominal[i] - nu / 2 * qp.LG_V[i], qp.low[i], qp.high[i]);
+    value += qp.LG_V[i] * action[i];
+  }
+  return value;
+}
+
 // nominal, action: [n]; not the same array.
-BarrierQpSolution SolveBarrierQp(const BarrierQp& qp, const double* nominal, double* action);
+inline BarrierQpSolution SolveBarrierQp(const BarrierQp& qp, const double* nominal, double* action) {
+  double left = 0, right = qp.penalty;
+  double above = BarrierViolation(qp, nominal, left, action);
+  if (above <= 0) return {0, 0};
+  double below = BarrierViolation(qp, nominal, right, action);
+  if (below > 0) return {below, qp.penalty};
+  // phi(left) > 0 >= phi(right). The loop moves both until no kink of phi, where an entry of the action reaches its
+  // bound, lies between them.
+  for (int i = 0; i < qp.n; ++i) {
+    if (qp.LG_V[i] == 0) continue;
+    for (const double bound : {qp.low[i], qp.high[i]}) {
+      const double kink = 2 * (nominal[i] - bound) / qp.LG_V[i];
+      if (kink <= left || kink >= right) continue;
+      const double value = BarrierViolation(qp, nominal, kink, action);
+      (value > 0 ? left : right) = kink;
+      (value > 0 ? above : below) = value;
+    }
+  }
+  const double nu = left + (right - left) * (above / (above - below));
+  BarrierViolation(qp, nominal, nu, action);
+  return {0, nu};
+}
 
 }  // namespace datacom
 

@@ -106,21 +106,11 @@ AnalyticMap::AnalyticMap(const std::shared_ptr<const KnownConstraints>& constrai
                          const ControlAffineDims& dims)
     : rows_(constraints, AllRows(constraints->count()), dims, KnownRowsForm{std::move(gains), /*published=*/true}),
       map_(SafeMapDims{rows_.count(), dims.action, dims.q, dims.x, rows_.equalities()}),
-      records_(rows_.count() * JoinedRowSize(dims.action)),
-      c_(rows_.count()),
-      drift_(rows_.count()),
-      J_G_(rows_.count() * dims.action) {}
+      records_(rows_.count() * JoinedRowSize(dims.action)) {}
 
 void AnalyticMap::Set(const KnownRowsInput& at, const SafeMapGains& gains) {
-  const int n = map_.dims().action;
   rows_.Evaluate(at, records_.data());
-  const double* record = records_.data();
-  for (int i = 0; i < rows_.count(); ++i, record += JoinedRowSize(n)) {
-    c_[i] = record[0];
-    drift_[i] = record[1];
-    std::copy_n(record + 2, n, J_G_.data() + i * n);
-  }
-  map_.Set(SafeMapReduced{c_.data(), J_G_.data(), drift_.data()}, gains);
+  map_.Set(records_.data(), gains);
 }
 
 }  // namespace datacom

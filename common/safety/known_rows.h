@@ -102,8 +102,7 @@ class AnalyticMap {
  private:
   KnownRows rows_;
   SafeMap map_;
-  std::vector<double> records_;          // [K, n + 2]
-  std::vector<double> c_, drift_, J_G_;  // [K], [K], [K, n]
+  std::vector<double> records_;  // [K, n + 2]
 };
 
 }  // namespace datacom

@@ -77,16 +77,21 @@ void SafeMap::Set(const SafeMapTerms& terms, const SafeMapGains& gains) {
 
 void SafeMap::Set(const SafeMapTerms& terms, const double* joined, const SafeMapGains& gains) {
   const int K = dims_.constraints, n = dims_.action;
+  assert(inequalities() >= 1);
+  ReduceTerms({1, n, dims_.q, dims_.x}, terms, reduced_.data(), reduced_.data() + K * n);
+  reduced_[K * (n + 1)] = terms.k[0];
+  SetRecords(1, joined, gains);
+}
+
+void SafeMap::SetRecords(int first, const double* records, const SafeMapGains& gains) {
+  const int K = dims_.constraints, n = dims_.action;
   double* const J_G = reduced_.data();
   double* const drift = J_G + K * n;
   double* const k = drift + K;
-  assert(inequalities() >= 1);
-  ReduceTerms({1, n, dims_.q, dims_.x}, terms, J_G, drift);
-  k[0] = terms.k[0];
-  for (int i = 1; i < K; ++i, joined += JoinedRowSize(n)) {
-    k[i] = joined[0];
-    drift[i] = joined[1];
-    std::copy_n(joined + 2, n, J_G + i * n);
+  for (int i = first; i < K; ++i, records += JoinedRowSize(n)) {
+    k[i] = records[0];
+    drift[i] = records[1];
+    std::copy_n(records + 2, n, J_G + i * n);
   }
   Set(SafeMapReduced{k, J_G, drift}, gains);
 }

@@ -95,6 +95,8 @@ class SafeMap {
   void Set(const SafeMapTerms& terms, const SafeMapGains& gains);
   // One constraint from terms, then K - 1 records joined [K - 1, n + 2]; all rows have equal priority.
   void Set(const SafeMapTerms& terms, const double* joined, const SafeMapGains& gains);
+  // K records [K, n + 2].
+  void Set(const double* records, const SafeMapGains& gains) { SetRecords(0, records, gains); }
   // One inequality uses the form of docs/safe_map.md 2.4, more the singular values of A^-1 J_G (2.3 there), both
   // in the tangent space of the equations (2.7 there).
   void Set(const SafeMapReduced& reduced, const SafeMapGains& gains);
@@ -117,6 +119,7 @@ class SafeMap {
 
  private:
   int inequalities() const { return dims_.constraints - dims_.equalities; }
+  void SetRecords(int first, const double* records, const SafeMapGains& gains);
   void SetInequalities(const SafeMapReduced& reduced, const SafeMapGains& gains);
   int SolveEquations(const SafeMapReduced& reduced, double lambda);
   void SetInTangentSpace(const SafeMapReduced& reduced, const SafeMapGains& gains);

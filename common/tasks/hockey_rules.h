@@ -12,12 +12,7 @@
 #include "common/base/random.h"
 #include "common/tasks/task.h"
 
-namespace datacom {
-namespace v1 {
-class TaskOptions;
-}
-
-namespace air_hockey {
+namespace datacom::air_hockey {
 
 inline constexpr double kBaseX = 1.51;            // robot x = table x + kBaseX
 inline constexpr double kHalfLength = 0.974;      // m, of the play field
@@ -89,8 +84,7 @@ class Rally {
   Ending ending_ = Ending::kNone;
 };
 
-}  // namespace air_hockey
-}  // namespace datacom
+}  // namespace datacom::air_hockey
 
 #endif  // DATACOM_COMMON_TASKS_HOCKEY_RULES_H_
 // SPDX-License-Identifier: Apache-2.0

@@ -92,7 +92,13 @@ void ScaleElements(const mjModel& nominal, const ElementScale& elements, mjModel
     scaled->body_mass[body] *= elements.mass[body];
     mju_scl3(scaled->body_inertia + 3 * body, scaled->body_inertia + 3 * body, elements.mass[body]);
   }
-  for (int dof = 0; dof < nominal.nv; ++dof) scaled->dof_damping[dof] *= elements.damping[dof];
+  for (int dof = 0; dof < nominal.nv; ++dof) {
+    scaled->dof_damping[dof] *= elements.damping[dof];
+#if mjVERSION_HEADER >= 4000000
+    mjtNum* const higher = scaled->dof_dampingpoly + mjNPOLY * dof;
+    mju_scl(higher, higher, elements.damping[dof], mjNPOLY);
+#endif
+  }
   for (int geom = 0; geom < nominal.ngeom; ++geom) {
     mju_scl3(scaled->geom_friction + 3 * geom, scaled->geom_friction + 3 * geom, elements.friction[geom]);
   }
@@ -199,6 +205,9 @@ void Simulation::Scale(const PhysicsScale& scale, const ElementScale* elements) 
   mju_scl(scaled_->body_mass, nominal.body_mass, scale.mass, nominal.nbody);
   mju_scl(scaled_->body_inertia, nominal.body_inertia, scale.mass, 3 * nominal.nbody);
   mju_scl(scaled_->dof_damping, nominal.dof_damping, scale.damping, nominal.nv);
+#if mjVERSION_HEADER >= 4000000
+  mju_scl(scaled_->dof_dampingpoly, nominal.dof_dampingpoly, scale.damping, mjNPOLY * nominal.nv);
+#endif
   mju_scl(scaled_->geom_friction, nominal.geom_friction, scale.friction, 3 * nominal.ngeom);
   mju_scl(scaled_->pair_friction, nominal.pair_friction, scale.friction, 5 * nominal.npair);
   if (elements != nullptr) ScaleElements(nominal, *elements, scaled_.get());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -79,38 +80,18 @@ bool OfText(absl::string_view field) {
 
 // The type of the elements that a size counts, and for the data of files where those of an element begin.
 mjtObj TypeOf(const mjModel& model, absl::string_view size, const int** begins) {
-  const struct {
-    absl::string_view size;
-    mjtObj type;
-    const int* begins;
-  } known[] = {{"nbody", mjOBJ_BODY, nullptr},
-               {"njnt", mjOBJ_JOINT, nullptr},
-               {"nv", mjOBJ_DOF, nullptr},
-               {"ngeom", mjOBJ_GEOM, nullptr},
-               {"nsite", mjOBJ_SITE, nullptr},
-               {"ncam", mjOBJ_CAMERA, nullptr},
-               {"nlight", mjOBJ_LIGHT, nullptr},
-               {"nmesh", mjOBJ_MESH, nullptr},
-               {"nmeshvert", mjOBJ_MESH, model.mesh_vertadr},
-               {"nmeshface", mjOBJ_MESH, model.mesh_faceadr},
-               {"nskin", mjOBJ_SKIN, nullptr},
-               {"nhfield", mjOBJ_HFIELD, nullptr},
-               {"nhfielddata", mjOBJ_HFIELD, model.hfield_adr},
-               {"ntex", mjOBJ_TEXTURE, nullptr},
-               {"nmat", mjOBJ_MATERIAL, nullptr},
-               {"npair", mjOBJ_PAIR, nullptr},
-               {"neq", mjOBJ_EQUALITY, nullptr},
-               {"ntendon", mjOBJ_TENDON, nullptr},
-               {"nu", mjOBJ_ACTUATOR, nullptr},
-               {"nactuator", mjOBJ_ACTUATOR, nullptr},
-               {"nsensor", mjOBJ_SENSOR, nullptr},
-               {"nkey", mjOBJ_KEY, nullptr}};
-  for (const auto& each : known) {
-    if (each.size != size) continue;
-    *begins = each.begins;
-    return each.type;
+  *begins = size == "nmeshvert"     ? model.mesh_vertadr
+            : size == "nmeshface"   ? model.mesh_faceadr
+            : size == "nhfielddata" ? model.hfield_adr
+                                    : nullptr;
+  if (*begins != nullptr) return size == "nhfielddata" ? mjOBJ_HFIELD : mjOBJ_MESH;
+  static constexpr std::pair<absl::string_view, const char*> kShort[] = {
+      {"njnt", "joint"},    {"nv", "dof"},       {"ncam", "camera"}, {"ntex", "texture"},
+      {"nmat", "material"}, {"neq", "equality"}, {"nu", "actuator"}};
+  for (const auto& [known, type] : kShort) {
+    if (known == size) return static_cast<mjtObj>(mju_str2Type(type));
   }
-  return mjOBJ_UNKNOWN;
+  return static_cast<mjtObj>(mju_str2Type(std::string(size.substr(1)).c_str()));
 }
 
 // "body hand_palm", "entry 17".

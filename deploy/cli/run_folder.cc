@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <random>
 #include <set>
+#include <sstream>
 #include <system_error>
 #include <vector>
 
@@ -176,14 +176,7 @@ absl::Status CheckRunFolder(const std::string& run_dir, bool resume) {
 }
 
 std::optional<uint64_t> NewestCheckpoint(const std::string& run_dir) {
-  std::optional<uint64_t> newest;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(run_dir + "/checkpoints", error)) {
-    const std::string name = entry.path().filename().string();
-    uint64_t update = 0;
-    if (absl::SimpleAtoi(absl::StripSuffix(name, ".old"), &update)) newest = std::max(newest.value_or(0), update);
-  }
-  return newest;
+  return CheckpointStore(run_dir + "/checkpoints").Reached();
 }
 
 namespace {
@@ -276,7 +269,7 @@ absl::Status WriteLayout(const std::string& run_dir, const Layout& layout) {
 }
 
 std::optional<Layout> ReadLayout(const std::string& run_dir) {
-  std::ifstream file(run_dir + "/cluster/layout");
+  std::istringstream file(ReadFile(run_dir + "/cluster/layout").value_or(""));
   Layout layout;
   std::string actors, environments;
   if (!(file >> actors >> layout.actors >> environments >> layout.environments)) return std::nullopt;

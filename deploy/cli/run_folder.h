@@ -43,8 +43,7 @@ absl::Status CheckRunFolder(const std::string& run_dir, bool resume);
 // start asks again when it has the lock: another `train` may have begun a run there meanwhile.
 bool HoldsNoRun(const std::string& run_dir);
 
-// Update of the newest checkpoint. Counts one that a crash left under its second name, because the learner uses it too
-// (common/records/checkpoint.cc). Does not check that the checkpoint is intact; the learner does.
+// Of the run's checkpoints (common/records/checkpoint.h).
 std::optional<uint64_t> NewestCheckpoint(const std::string& run_dir);
 
 // DATA_LOSS naming what is missing for a resume: there is a checkpoint but no replay rings or records, or the records

@@ -200,6 +200,13 @@ int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster
   ProgressWatch progress(options.stall_minutes, run.security);
   const Clock::Time start = Clock::Real().Now();
   while (true) {
+    if (absl::IsNotFound(OpenedFile::Open(ExperimentFile(run.run_dir)).status())) {
+      cluster->Drain(kStopGrace);
+      return Finish(
+          absl::NotFoundError(absl::StrCat(run.run_dir, ": the run folder was moved or removed; go on with it ",
+                                           "where it is now: datacom train --run-dir FOLDER --resume")),
+          options.json);
+    }
     const Cluster::State state = cluster->Tick();
     for (const std::string& event : cluster->TakeEvents()) display->Say(event);
     const absl::Status archived = archiving->Tick(options.resume || HasBegun(progress.newest()));

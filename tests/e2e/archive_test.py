@@ -1,4 +1,5 @@
 """A run goes on from its archive on an empty machine: from a folder, and from an object store that fails."""
+import fcntl
 import hashlib
 import os
 import shutil
@@ -21,7 +22,7 @@ def objects(place):
     """The size of each object by its name. Objects come and go meanwhile."""
     found = {}
     for folder, _, names in os.walk(place):
-        for path in (os.path.join(folder, name) for name in names if not name.endswith((".uploading", ".partial"))):
+        for path in (os.path.join(folder, name) for name in names if not name.endswith((".tmp", ".partial"))):
             try:
                 found[os.path.relpath(path, place)] = os.stat(path).st_size
             except FileNotFoundError:
@@ -217,8 +218,13 @@ class ArchiveTest(ArchivedRunTest):
         os.truncate(os.path.join(place, report), 1000)  # only the last cut has the report
         copy = self.check_copy(place, "older")
         self.assertFalse(os.path.exists(os.path.join(copy, "report.html")))
+        left = [os.path.join(place, name) for name in ("parts/report.html/0-0123456789abcdef.tmp", f"{last}.tmp")]  # by a copy that was killed
+        for path in left:
+            with open(path, "wb") as file:
+                file.write(b"half")
         mended = run("copy", training.folder, place)  # the owner goes on behind the cut that is not whole
         self.assertEqual(mended.returncode, 0, mended.stderr)
+        self.assertFalse([path for path in left if os.path.exists(path)])
         self.assertTrue(os.path.exists(os.path.join(self.check_copy(place, "mended"), "report.html")))
         older, last = cuts(place)
         report = next(name for name in objects(place) if name.startswith("parts/report.html/"))
@@ -249,6 +255,33 @@ class ArchiveTest(ArchivedRunTest):
                 file.write(head + content[8:12] + check + content[16:24] + payload)
         self.assertIn('path "../../xx.csv" or a sum of its parts is none of a run folder', self.refused("copy", place, os.path.join(self.folder, "b/c")))
         self.assertFalse(os.path.exists(os.path.join(self.folder, "xx.csv")))
+
+    def test_what_is_wrong_with_a_folder_is_named_and_the_archive_stays_as_it_is(self):
+        place = os.path.join(self.folder, "archive")
+        os.makedirs(os.path.join(place, "lost+found"), mode=0)  # as at the root of a disk
+        training = self.training("a").start()
+        training.finish()
+        before = objects(place)
+        sessions, report = (os.path.join(training.folder, name) for name in ("replay/sessions", "report.html"))
+        os.rename(sessions, sessions + ".kept")
+        self.assertIn("replay/sessions is missing, but the archive has it", self.refused("copy", training.folder, place))
+        os.rename(sessions + ".kept", sessions)
+        os.remove(report)
+        os.mkfifo(report)
+        self.assertIn("report.html is not a regular file", self.refused("copy", training.folder, place))
+        self.assertIn(f"{training.folder} is a run folder", self.refused("copy", self.check_copy(place, "copy"), training.folder))
+        state = os.path.join(training.folder, "archive")
+        os.rename(state, state + ".kept")
+        os.symlink(self.folder, state)
+        self.assertIn("archive is a link", self.refused("copy", training.folder, place))
+        locked = os.path.join(self.folder, "locked")
+        os.mkdir(locked)
+        handle = os.open(locked, os.O_RDONLY)
+        fcntl.flock(handle, fcntl.LOCK_EX)  # as another copy to the same folder
+        self.assertIn("another process copies a run to it", self.refused("copy", place, locked))
+        os.close(handle)
+        self.check_copy(place, "locked")
+        self.assertEqual(objects(place), before)
 
     def test_two_copies_of_a_run_cannot_write_one_archive(self):
         place = os.path.join(self.folder, "archive")

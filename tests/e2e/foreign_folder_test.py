@@ -61,6 +61,18 @@ class ForeignFolderTest(RunTest):
             self.assertIn(r"\x1b[2Jx", said)
             self.assertNotIn("\033", said)
 
+    def test_a_pipe_in_the_place_of_a_file_is_named_and_not_waited_for(self):
+        self.write("a/experiment.textproto", FILE + "members { seed: 0 }")
+        for name in ("progress.csv", "episodes.csv", "run_id", "cluster/layout", "ledger/violations.csv", "ledger/member_0.steps", "replay/sessions",
+                     "replay/credit", "replay/member_0.rows", "replay/member_0.failures", "policies/epoch_0001.snapshot", "checkpoints/100/learner.state"):
+            os.makedirs(os.path.dirname(self.path("a", name)), exist_ok=True)
+            os.mkfifo(self.path("a", name))
+        for words in (("verify", "a"), ("status", "a"), ("report", "a"), ("eval", "a"), ("export", "a", "--out", "p"), ("replay-violation", "a", "1"),
+                      ("export-dataset", "a", "--out", "d"), ("copy", "a", "place"), ("train", "--run-dir", "a", "--resume")):
+            code, said = self.run_here(*words)
+            self.assertEqual(code, 1 if words[0] == "verify" else 2, f"{words}: {said}")
+            self.assertIn("is not a regular file", " ".join(said.split()))
+
     def test_a_folder_that_slurm_cannot_name_is_refused_before_it_is_made(self):
         code, said = self.run_here("train", "cartpole/sac", "--backend", "slurm", "--run-dir", "two words")
         self.assertEqual(code, 2, said)

@@ -75,7 +75,7 @@ class SweepArchiveTest(RunTest):
 
     def cuts(self, population):
         folder = os.path.join(self.place, population, "cuts")
-        return sorted(name for name in os.listdir(folder) if not name.endswith(".uploading")) if os.path.isdir(folder) else []
+        return sorted(name for name in os.listdir(folder) if not name.endswith(".tmp")) if os.path.isdir(folder) else []
 
     def sweep(self, name, steps, *arguments):
         return Sweep(self, name, "--steps", steps, "--archive", self.place, *arguments)

@@ -27,6 +27,12 @@ class Rows {
     row_[offsets_.last] = last ? 1 : 0;
     return row_.data();
   }
+  // The first row of an environment.
+  const char* First(uint32_t session, uint32_t environment) {
+    Set(offsets_.session, session);
+    Set(offsets_.environment, environment);
+    return Row(0, 0, -1, {0, 0, 0, 0}, false);
+  }
   const RowOffsets& offsets() const { return offsets_; }
 
  private:
@@ -55,6 +61,22 @@ TEST(Episodes, HaveTheLargestViolationTheSumAndTheViolatingStepsOfEachNamedCost)
   EXPECT_THAT(episodes[0].facts.named_violating_steps(), ElementsAre(1, 2));
   EXPECT_THAT(episodes[1].facts.named_sum_cost(), ElementsAre(0, 0)) << "a new episode begins with nothing";
   EXPECT_THAT(episodes[1].facts.named_violating_steps(), ElementsAre(0, 0));
+}
+
+TEST(Episodes, OfAnEnvironmentWithALargeNumberTakeTheRoomOfOne) {
+  Rows rows(RowSchema::For(4, 1));
+  EpisodeTracker tracker(rows.offsets(), 0.5);
+  // Of a foreign ring: an array for each session would fill the memory.
+  for (uint32_t session = 1; session <= 2000; ++session) {
+    tracker.Feed(session - 1, rows.First(session, kMaxEnvironments - 1));
+  }
+  tracker.Abandon(7);
+  EXPECT_EQ(tracker.abandoned_count(), 1u);
+  EXPECT_FALSE(tracker.Newest(7, kMaxEnvironments - 1).known);
+  EXPECT_TRUE(tracker.Newest(8, kMaxEnvironments - 1).known);
+  EXPECT_FALSE(tracker.Newest(8, 0).known);
+  tracker.AbandonAllBut({1, 2000});
+  EXPECT_EQ(tracker.abandoned_count(), 1998u);
 }
 
 TEST(Episodes, HaveTheMeanOfWhatTheTaskLogs) {

@@ -1,10 +1,9 @@
 // Fixes the rows that an update draws: a resumed run must draw the same rows as without the interruption, also with a
-// new build. The rows were computed by other code from the definitions in sampler.h and common/base/random.h.
-#include "replay/sampler.h"
+// new build. The rows were computed by other code from the definitions in draw_rows.h and common/base/random.h.
+#include "common/transitions/draw_rows.h"
 
 #include <vector>
 
-#include "common/transitions/draw_rows.h"
 #include "gmock/gmock.h"
 
 namespace datacom::replay {

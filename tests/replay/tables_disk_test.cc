@@ -1,7 +1,12 @@
 // Damaged files and failing disks.
+#include <sys/stat.h>
+
+#include <filesystem>
 #include <fstream>
 
 #include "gmock/gmock.h"
+#include "replay/mapped_file.h"
+#include "replay/ring.h"
 #include "tests/replay/test_disk.h"
 #include "tests/testing/is_ok.h"
 #include "tests/testing/manual_clock.h"
@@ -73,10 +78,51 @@ TEST(StoreTest, AMissingRingOfAStartedRunIsNotReplacedSilently) {
   TemporaryFolder folder;
   ManualClock clock;
   MustOpen(SmallOptions(1), folder.path(), &clock).reset();
-  std::filesystem::remove(folder.path() + "/member_0.rows");
-  const absl::Status status = Store::Open(SmallSchema(), StoreOptions(SmallOptions(1), folder.path(), &clock)).status();
-  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("member_0.rows was missing"));
+  for (const char* lost : {"/member_0.rows", "/member_0.failures"}) {
+    std::filesystem::remove(folder.path() + lost);
+    for (int attempt = 0; attempt < 2; ++attempt) {  // the first one leaves no new ring for the second
+      const absl::Status status =
+          Store::Open(SmallSchema(), StoreOptions(SmallOptions(1), folder.path(), &clock)).status();
+      EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+      EXPECT_THAT(std::string(status.message()), HasSubstr("member_0.rows was missing"));
+      EXPECT_FALSE(std::filesystem::exists(folder.path() + "/member_0.rows"));
+    }
+  }
+}
+
+TEST(StoreTest, HolesOfACopiedFileAreReservedBeforeItIsWritten) {
+  TemporaryFolder folder;
+  const std::string path = folder.path() + "/file";
+  constexpr int64_t kBytes = 1 << 20;
+  std::ofstream(path) << "x";
+  std::filesystem::resize_file(path, kBytes);
+  struct stat info = {};
+  bool created = true;
+  disk.full = true;
+  const absl::Status refused = MappedFile::OpenOrCreate(path, 4096, &created).status();
+  disk.full = false;
+  ASSERT_EQ(::stat(path.c_str(), &info), 0);
+  if (info.st_blocks * 512 >= kBytes) GTEST_SKIP() << "this file system makes no holes";
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(MappedFile::OpenOrCreate(path, 4096, &created), IsOk());
+  EXPECT_FALSE(created);
+  ASSERT_EQ(::stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_size, kBytes);
+  EXPECT_GE(info.st_blocks * 512, kBytes);
+}
+
+TEST(StoreTest, APipeInThePlaceOfAFileIsRefused) {
+  TemporaryFolder folder;
+  const std::string path = folder.path() + "/file";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  bool created = false;
+  for (const absl::Status& status :
+       {MappedFile::OpenReadOnly(path).status(), MappedFile::OpenOrCreate(path, 4096, &created).status()}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(path + " is not a regular file"));
+  }
+  EXPECT_TRUE(std::filesystem::exists(path));
+  EXPECT_FALSE(Ring::HasContent(path));
 }
 
 TEST(StoreTest, ARunWhoseRingsHaveNoChecksumYetCanStart) {

@@ -49,7 +49,7 @@ absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options) {
     return Cost(observation + kJointPosition, observation + kJointVelocity, mallet);
   };
   model.slices.push_back(MalletSlice());
-  model.scripted = ScriptedPolicies();
+  model.scripted = {{"strike", "Places the mallet behind the puck and drives it towards the goal.", &Strike}};
   return model;
 }
 

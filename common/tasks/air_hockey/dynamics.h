@@ -4,19 +4,11 @@
 #ifndef DATACOM_COMMON_TASKS_AIR_HOCKEY_DYNAMICS_H_
 #define DATACOM_COMMON_TASKS_AIR_HOCKEY_DYNAMICS_H_
 
-#include <vector>
-
 #include "absl/status/statusor.h"
 #include "common/tasks/hockey_rules.h"
 #include "common/tasks/task.h"
 
-namespace datacom {
-
-namespace v1 {
-class TaskOptions;
-}
-
-namespace air_hockey {
+namespace datacom::air_hockey {
 
 // Where the entries of an observation begin, after the puck's (docs/air_hockey.md 4; robot frame).
 inline constexpr int kJointVelocity = 9;    // 3, filtered
@@ -27,20 +19,10 @@ inline constexpr int kObservation = 16;
 // INVALID_ARGUMENT for options that the task does not have.
 absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options);
 
-}  // namespace air_hockey
-}  // namespace datacom
-
-namespace datacom::air_hockey {
-
-// A hand-written striker, as a baseline for learned policies. It uses only the observation. Pure functions;
-// thread-safe; nothing blocks or allocates once they are made.
-
-// Places the mallet behind the puck, on the line from the goal through the puck, and drives it along that line; brakes
-// once the puck moves. observation: [kObservation]; action: [kJoints], in [-1, 1].
+// A hand-written striker, as a baseline for learned policies: places the mallet behind the puck, on the line from the
+// goal through the puck, and drives it along that line; brakes once the puck moves. observation: [kObservation];
+// action: [kJoints], in [-1, 1]. Pure; thread-safe; allocates nothing.
 void Strike(const double* observation, double* action);
-
-// strike.
-std::vector<ScriptedPolicy> ScriptedPolicies();
 
 }  // namespace datacom::air_hockey
 

@@ -121,9 +121,5 @@ void Strike(const double* observation, double* action) {
   for (int i = 0; i < kJoints; ++i) action[i] = acceleration[i] / kAccelerationLimits[i];
 }
 
-std::vector<ScriptedPolicy> ScriptedPolicies() {
-  return {{"strike", "Places the mallet behind the puck and drives it towards the goal.", &Strike}};
-}
-
 }  // namespace datacom::air_hockey
 // SPDX-License-Identifier: Apache-2.0

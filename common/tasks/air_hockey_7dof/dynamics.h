@@ -8,13 +8,7 @@
 #include "common/tasks/hockey_rules.h"
 #include "common/tasks/task.h"
 
-namespace datacom {
-
-namespace v1 {
-class TaskOptions;
-}
-
-namespace air_hockey_7dof {
+namespace datacom::air_hockey_7dof {
 
 // Where the entries of an observation begin, after the puck's (docs/air_hockey.md 14.3; robot frame).
 using air_hockey::kJointPosition;           // 7
@@ -29,8 +23,7 @@ void ObserveMallet(double* observation);
 // INVALID_ARGUMENT for options that the task does not have.
 absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options);
 
-}  // namespace air_hockey_7dof
-}  // namespace datacom
+}  // namespace datacom::air_hockey_7dof
 
 #endif  // DATACOM_COMMON_TASKS_AIR_HOCKEY_7DOF_DYNAMICS_H_
 // SPDX-License-Identifier: Apache-2.0

@@ -10,13 +10,7 @@
 #include "common/safety/control_affine.h"
 #include "common/tasks/task.h"
 
-namespace datacom {
-
-namespace v1 {
-class TaskOptions;
-}
-
-namespace cartpole {
+namespace datacom::cartpole {
 
 inline constexpr double kCartMass = 0.1;                       // kg
 inline constexpr double kPoleMass = 0.1;                       // kg
@@ -35,8 +29,7 @@ class Dynamics : public ControlAffine {
 
 absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options);
 
-}  // namespace cartpole
-}  // namespace datacom
+}  // namespace datacom::cartpole
 
 #endif  // DATACOM_COMMON_TASKS_CARTPOLE_DYNAMICS_H_
 // SPDX-License-Identifier: Apache-2.0

@@ -14,13 +14,7 @@
 #include "common/tasks/navigation/planar.h"
 #include "common/tasks/task.h"
 
-namespace datacom {
-
-namespace v1 {
-class TaskOptions;
-}
-
-namespace navigation {
+namespace datacom::navigation {
 
 // Reads only observations 2 to 21, which are the same in every frame. Immutable; thread-safe; Evaluate neither blocks
 // nor allocates.
@@ -36,11 +30,6 @@ class Dynamics : public ControlAffine {
 
 Frame FrameOf(const v1::TaskOptions& options);
 absl::StatusOr<TaskModel> MakeModel(const v1::TaskOptions& options);
-
-}  // namespace navigation
-}  // namespace datacom
-
-namespace datacom::navigation {
 
 // Hand-written controllers for TIAGo++, as a baseline for learned policies. They use only the observation, in any
 // frame. Pure functions; thread-safe; nothing blocks or allocates once they are made.

@@ -59,24 +59,16 @@ class StartValues {
   RandomStream* const stream_;
 };
 
-// Axes of a robot at its heading: `ahead` of it and to its left.
-struct Axes {
-  explicit Axes(const PlanarState& robot) : cosine(std::cos(robot.yaw)), sine(std::sin(robot.yaw)) {}
-  double Ahead(double x, double y) const { return cosine * x + sine * y; }
-  double Left(double x, double y) const { return cosine * y - sine * x; }
-  double cosine, sine;
-};
-
-Motion MotionOf(const PlanarState& robot) { return {Axes(robot).Ahead(robot.vx, robot.vy), robot.yaw_rate}; }
+Motion MotionOf(const PlanarState& robot) { return {Turned(robot, {robot.vx, robot.vy}).x, robot.yaw_rate}; }
 
 // The acceleration [3] of a wheeled robot that changes its motion by `change` within a control step; its wheels remove
 // as much sideways speed as their grip allows.
 void WheeledAcceleration(const PlanarState& robot, const Motion& change, double grip, double* acceleration) {
-  const Axes axes(robot);
+  const double cosine = std::cos(robot.yaw), sine = std::sin(robot.yaw);
   const double ahead = change.v / kControlDt;
-  const double left = ClampTo(-axes.Left(robot.vx, robot.vy) / kControlDt, grip);
-  acceleration[0] = axes.cosine * ahead - axes.sine * left;
-  acceleration[1] = axes.sine * ahead + axes.cosine * left;
+  const double left = ClampTo(-Turned(robot, {robot.vx, robot.vy}).y / kControlDt, grip);
+  acceleration[0] = cosine * ahead - sine * left;
+  acceleration[1] = sine * ahead + cosine * left;
   acceleration[2] = change.omega / kControlDt;
 }
 

@@ -1,4 +1,4 @@
-// Texts of a draft (mujoco_draft.h): numbers, and terms of its expressions. Pure functions; thread-safe.
+// Texts of a draft (mujoco_draft.cc): numbers, and terms of its expressions. Pure functions; thread-safe.
 #ifndef DATACOM_COMMON_TASKS_TEXT_DRAFT_TERMS_H_
 #define DATACOM_COMMON_TASKS_TEXT_DRAFT_TERMS_H_
 

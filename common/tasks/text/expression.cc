@@ -103,22 +103,13 @@ absl::Status Explain(const mu::ParserError& error, const Expanded& expanded, con
 
 }  // namespace
 
-struct Expression::Compiled {
-  mu::Parser parser;
-};
-
-Expression::Expression(std::unique_ptr<Compiled> compiled) : compiled_(std::move(compiled)) {}
-Expression::Expression(Expression&&) noexcept = default;
-Expression& Expression::operator=(Expression&&) noexcept = default;
-Expression::~Expression() = default;
-
 absl::StatusOr<Expression> Expression::Compile(const std::string& text, const std::vector<std::string>& names,
                                                double* values) {
   if (const absl::Status status = RefuseAssignment(text); !status.ok()) return status;
   absl::StatusOr<Expanded> expanded = ExpandGlobs(text, names);
   if (!expanded.ok()) return expanded.status();
-  auto compiled = std::make_unique<Compiled>();
-  mu::Parser& parser = compiled->parser;
+  auto made = std::make_shared<mu::Parser>();
+  mu::Parser& parser = *made;
   try {
     parser.DefineNameChars("0123456789_.abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
     parser.DefineFun("clip", &Clip);
@@ -128,6 +119,7 @@ absl::StatusOr<Expression> Expression::Compile(const std::string& text, const st
     parser.DefineFun("norm1", &Norm1);
     parser.DefineFun("norm2", &Norm2);
     parser.DefineFun("distance", &Distance);
+    parser.ClearConst();  // muParser's own take names that elements of a model may have: _e, _pi
     parser.DefineConst("pi", M_PI);
     for (size_t i = 0; i < names.size(); ++i) parser.DefineVar(names[i], values + i);
     parser.SetExpr(expanded->text);
@@ -136,12 +128,12 @@ absl::StatusOr<Expression> Expression::Compile(const std::string& text, const st
   } catch (const mu::ParserError& error) {
     return Explain(error, *expanded, names);
   }
-  return Expression(std::move(compiled));
+  return Expression(std::move(made));
 }
 
 double Expression::Value() const {
   try {
-    return compiled_->parser.Eval();
+    return parser_->Eval();
   } catch (const mu::ParserError&) {
     return std::numeric_limits<double>::quiet_NaN();
   }

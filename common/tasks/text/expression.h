@@ -15,9 +15,14 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+
+namespace mu {
+class Parser;
+}
 
 namespace datacom::text {
 
@@ -27,16 +32,11 @@ class Expression {
   // message lists the names.
   static absl::StatusOr<Expression> Compile(const std::string& text, const std::vector<std::string>& names,
                                             double* values);
-  Expression(Expression&&) noexcept;
-  Expression& operator=(Expression&&) noexcept;
-  ~Expression();
-
   double Value() const;  // NaN when it cannot be evaluated
 
  private:
-  struct Compiled;
-  explicit Expression(std::unique_ptr<Compiled> compiled);
-  std::unique_ptr<Compiled> compiled_;
+  explicit Expression(std::shared_ptr<mu::Parser> parser) : parser_(std::move(parser)) {}
+  std::shared_ptr<mu::Parser> parser_;
 };
 
 }  // namespace datacom::text

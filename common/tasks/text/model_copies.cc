@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -14,7 +13,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "common/base/status.h"
 #include "common/tasks/text/xml_tags.h"
 
@@ -25,41 +23,12 @@ namespace fs = std::filesystem;
 
 constexpr double kMostIncludes = 1000;  // each is a call within the call of the file around it
 
-void AppendUtf8(uint32_t code, std::string* text) {
-  const auto byte = [text](uint32_t value) { text->push_back(static_cast<char>(value)); };
-  const auto rest = [&](int shift) { byte(0x80 | ((code >> shift) & 0x3f)); };
-  if (code < 0x80) return byte(code);
-  const int size = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-  byte(((0xf00u >> size) & 0xf0) | (code >> (6 * (size - 1))));
-  for (int shift = 6 * (size - 2); shift >= 0; shift -= 6) rest(shift);
-}
-
-// The character that "&name;" stands for; nothing if it stands for none.
-std::optional<uint32_t> CharacterOf(absl::string_view name) {
-  static constexpr std::pair<absl::string_view, char> kNames[] = {
-      {"lt", '<'}, {"gt", '>'}, {"amp", '&'}, {"quot", '"'}, {"apos", '\''}};
-  for (const auto& [known, character] : kNames) {
-    if (name == known) return static_cast<uint32_t>(character);
-  }
-  uint32_t code = 0;
-  if (absl::ConsumePrefix(&name, "#x")) return absl::SimpleHexAtoi(name, &code) ? std::optional(code) : std::nullopt;
-  return absl::ConsumePrefix(&name, "#") && absl::SimpleAtoi(name, &code) ? std::optional(code) : std::nullopt;
-}
-
-// The value of an attribute as MuJoCo reads it; empty without one.
+// The value of an attribute; empty without one.
 std::string ValueOf(const XmlTag& tag, absl::string_view attribute) {
-  std::string text;
   for (const auto& [name, value] : tag.attributes) {
-    if (name != attribute) continue;
-    for (size_t at = 0; at < value.size(); ++at) {
-      const size_t end = value[at] == '&' ? value.find(';', at) : absl::string_view::npos;
-      const auto code = end == absl::string_view::npos ? std::nullopt : CharacterOf(value.substr(at + 1, end - at - 1));
-      if (code) AppendUtf8(*code, &text), at = end;
-      if (!code) text.push_back(value[at]);
-    }
-    break;
+    if (name == attribute) return Decoded(value);
   }
-  return text;
+  return "";
 }
 
 // The numbers of an attribute, each at least 1.

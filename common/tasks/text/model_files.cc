@@ -1,11 +1,12 @@
 #include "common/tasks/text/model_files.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -175,7 +176,7 @@ bool IsXml(absl::string_view content) {
   return first != absl::string_view::npos && content[first] == '<';
 }
 
-absl::StatusOr<std::vector<std::pair<std::string, std::string>>> ReadModelFiles(const std::string& path) {
+absl::Status AddModelFiles(const std::string& path, v1::TextTask* task) {
   if (!IsFile(path)) return Wrong("model", "there is no file " + fs::path(path).lexically_normal().string());
   std::error_code error;
   fs::path model = AbsolutePath(path);
@@ -192,7 +193,12 @@ absl::StatusOr<std::vector<std::pair<std::string, std::string>>> ReadModelFiles(
   const auto copy = CompileMujocoFiles(files);
   if (!copy.ok()) return Wrong("model", absl::StrCat(model.filename().string(), ": ", copy.status().message()));
   RETURN_IF_ERROR(Annotate(CheckSameModel(*original, **copy), "model"));
-  return files;
+  for (auto& [name, content] : files) {
+    v1::TaskFile* const file = task->add_file();
+    file->set_name(name);
+    file->set_content(std::move(content));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace datacom::text

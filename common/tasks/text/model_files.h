@@ -7,21 +7,20 @@
 #define DATACOM_COMMON_TASKS_TEXT_MODEL_FILES_H_
 
 #include <string>
-#include <utility>
-#include <vector>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "datacom/v1/task.pb.h"
 
 namespace datacom::text {
 
 // Whether a file of a model is a model itself, or a part of one.
 bool IsXml(absl::string_view content);
 
-// Paths in the lowest folder that has all of them, and contents; the model first. INVALID_ARGUMENT "model: why", if
-// the model does not compile, naming a file that does not exist, and FAILED_PRECONDITION "model: why" if these files
-// do not compile to the same model as those on the disk.
-absl::StatusOr<std::vector<std::pair<std::string, std::string>>> ReadModelFiles(const std::string& model);
+// Appends a model and the files that it needs to `task`: their paths in the lowest folder that has all of them, and
+// contents; the model first. INVALID_ARGUMENT "model: why", if the model does not compile, naming a file that does not
+// exist, and FAILED_PRECONDITION "model: why" if these files do not compile to the same model as those on the disk.
+absl::Status AddModelFiles(const std::string& model, v1::TextTask* task);
 
 }  // namespace datacom::text
 

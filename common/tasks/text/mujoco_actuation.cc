@@ -11,25 +11,50 @@ namespace datacom::text {
 namespace {
 
 constexpr double kPeriodTolerance = 1e-6;  // relative: a period is written with fewer digits than a time step
+constexpr double kMostSubsteps = 1e9;
+constexpr double kFarBeyond = 10;  // times the largest limit of a joint: degrees instead of radians are 57 times
 
-absl::Status CheckRanges(const mjModel& model, const v1::Control& control) {
+// A range or mode of an actuator that the action does not have would do nothing.
+absl::Status CheckActs(const mjModel& model, const v1::Control& control, const std::string& glob,
+                       const std::string& field) {
+  ASSIGN_OR_RETURN(const std::vector<int> found, Match(model, mjOBJ_ACTUATOR, glob, field));
+  const auto& action = control.actuator();
+  for (const int id : found) {
+    const auto has = [&](const std::string& each) { return Matches(model, mjOBJ_ACTUATOR, each, id); };
+    if (action.empty() || std::any_of(action.begin(), action.end(), has)) return absl::OkStatus();
+  }
+  return Wrong(field, absl::StrCat("\"", glob, "\" is no part of the action (control.actuator)"));
+}
+
+absl::Status CheckSettings(const mjModel& model, const v1::Control& control) {
   for (int i = 0; i < control.range_size(); ++i) {
     const v1::ActuatorRange& range = control.range(i);
     const std::string at = absl::StrCat("control.range[", i, "]");
-    RETURN_IF_ERROR(Match(model, mjOBJ_ACTUATOR, range.actuator(), at + ".actuator").status());
     if (!(range.low() < range.high())) return Wrong(at + ".high", "must be above low");
+    RETURN_IF_ERROR(CheckActs(model, control, range.actuator(), at + ".actuator"));
   }
-  return absl::OkStatus();
-}
-
-absl::Status CheckModes(const mjModel& model, const v1::Control& control) {
   for (int i = 0; i < control.actuator_mode_size(); ++i) {
     const std::string at = absl::StrCat("control.actuator_mode[", i, "]");
-    RETURN_IF_ERROR(Match(model, mjOBJ_ACTUATOR, control.actuator_mode(i).actuator(), at + ".actuator").status());
+    RETURN_IF_ERROR(CheckActs(model, control, control.actuator_mode(i).actuator(), at + ".actuator"));
     if (control.mode() != "acceleration") continue;
     return Wrong(at, "acceleration control is for all actuators of the action; choose another control.mode");
   }
   return absl::OkStatus();
+}
+
+// A position servo's range in degrees would be far beyond the limits of its joint.
+absl::Status CheckTargets(const mjModel& model, int actuator, double low, double high) {
+  const int joint = model.actuator_trnid[2 * actuator];
+  if (!IsPositionServo(model, actuator) || model.actuator_trntype[actuator] != mjTRN_JOINT ||
+      model.jnt_type[joint] != mjJNT_HINGE || model.jnt_limited[joint] == 0) {
+    return absl::OkStatus();
+  }
+  const mjtNum* const limits = model.jnt_range + 2 * joint;
+  const double most = std::max(std::abs(limits[0]), std::abs(limits[1])) * std::abs(model.actuator_gear[6 * actuator]);
+  if (std::max(std::abs(low), std::abs(high)) <= kFarBeyond * most) return absl::OkStatus();
+  return Wrong("control.range", absl::StrCat(low, " to ", high, " goes far beyond the limits of the joint of ",
+                                             PlainName(model, mjOBJ_ACTUATOR, actuator), ", which are ", limits[0],
+                                             " to ", limits[1], " rad"));
 }
 
 Actuation::Mode ModeNamed(const std::string& name) {
@@ -41,12 +66,24 @@ Actuation::Mode ModeNamed(const std::string& name) {
 
 }  // namespace
 
+bool HasLinearGain(const mjModel& model, int actuator) {
+  const int gain = model.actuator_gaintype[actuator], bias = model.actuator_biastype[actuator];
+#if mjVERSION_HEADER >= 300
+  if (model.actuator_plugin[actuator] >= 0) return false;
+#endif
+  return (gain == mjGAIN_FIXED || gain == mjGAIN_AFFINE) && (bias == mjBIAS_NONE || bias == mjBIAS_AFFINE);
+}
+
+bool IsPositionServo(const mjModel& model, int actuator) {
+  const mjtNum gain = model.actuator_gainprm[mjNGAIN * actuator];
+  return gain > 0 && HasLinearGain(model, actuator) && model.actuator_biasprm[mjNBIAS * actuator + 1] == -gain;
+}
+
 bool IsAffine(const mjModel& model, int actuator) {
 #if mjVERSION_HEADER >= 4000000
   if (model.actuator_delay[actuator] > 0) return false;
 #endif
-  return model.actuator_dyntype[actuator] == mjDYN_NONE && model.actuator_gaintype[actuator] != mjGAIN_MUSCLE &&
-         model.actuator_gaintype[actuator] != mjGAIN_USER && model.actuator_biastype[actuator] != mjBIAS_USER;
+  return model.actuator_dyntype[actuator] == mjDYN_NONE && HasLinearGain(model, actuator);
 }
 
 absl::StatusOr<Actuation> Actuation::Make(const mjModel& model, const v1::Control& control) {
@@ -61,8 +98,7 @@ absl::StatusOr<Actuation> Actuation::Make(const mjModel& model, const v1::Contro
     return Wrong("control.mode",
                  "acceleration control needs another integrator than RK4 and refresh other than nothing");
   }
-  RETURN_IF_ERROR(CheckRanges(model, control));
-  RETURN_IF_ERROR(CheckModes(model, control));
+  RETURN_IF_ERROR(CheckSettings(model, control));
   for (int i = 0; i < control.actuator_size(); ++i) {
     RETURN_IF_ERROR(made.AddChannels(model, control, control.actuator(i), absl::StrCat("control.actuator[", i, "]")));
   }
@@ -75,7 +111,7 @@ absl::StatusOr<Actuation> Actuation::Make(const mjModel& model, const v1::Contro
 absl::Status Actuation::SetPeriod(const mjModel& model, const v1::Control& control) {
   const double step = model.opt.timestep;
   period_ = control.has_period() ? control.period() : step;
-  substeps_ = static_cast<int>(std::lround(period_ / step));
+  substeps_ = static_cast<int>(std::min(std::round(period_ / step), kMostSubsteps));
   if (substeps_ >= 1 && std::abs(substeps_ * step - period_) <= kPeriodTolerance * period_) return absl::OkStatus();
   return Wrong("control.period", absl::StrCat(period_, " s is not a multiple of the model's time step, ", step, " s"));
 }
@@ -97,7 +133,7 @@ absl::Status Actuation::AddChannels(const mjModel& model, const v1::Control& con
     bool ranged = limited;
     for (int i = 0; i < control.range_size(); ++i) {
       const v1::ActuatorRange& range = control.range(i);
-      if (!MatchesGlob(range.actuator(), name)) continue;
+      if (!Matches(model, mjOBJ_ACTUATOR, range.actuator(), id)) continue;
       const bool beyond = limited && !accelerates_ && (range.low() < own[0] || range.high() > own[1]);
       if (beyond) {
         return Wrong(absl::StrCat("control.range[", i, "]"),
@@ -111,6 +147,7 @@ absl::Status Actuation::AddChannels(const mjModel& model, const v1::Control& con
                    absl::StrCat("actuator ", name, " has no control range in the model; add range { actuator: \"", name,
                                 "\" low: ... high: ... }"));
     }
+    if (!limited && !accelerates_) RETURN_IF_ERROR(CheckTargets(model, id, low, high));
     channel.centre = (low + high) / 2;
     channel.half = (high - low) / 2;
     RETURN_IF_ERROR(SetMode(model, control, &channel));
@@ -123,7 +160,7 @@ absl::Status Actuation::SetMode(const mjModel& model, const v1::Control& control
   const int id = channel->actuator;
   channel->mode = ModeNamed(control.mode());
   for (const v1::ActuatorMode& each : control.actuator_mode()) {
-    if (MatchesGlob(each.actuator(), mj_id2name(&model, mjOBJ_ACTUATOR, id))) channel->mode = ModeNamed(each.mode());
+    if (Matches(model, mjOBJ_ACTUATOR, each.actuator(), id)) channel->mode = ModeNamed(each.mode());
   }
   if (channel->mode == Mode::kTorque) return absl::OkStatus();
   const int joint = model.actuator_trnid[2 * id], type = joint < 0 ? -1 : model.jnt_type[joint];

@@ -12,6 +12,11 @@
 
 namespace datacom::text {
 
+// Whether the actuator's force is gain * control + bias, or gain * activation + bias, where gain and bias are affine
+// functions of length and velocity: no muscle, no DC motor, no plugin.
+bool HasLinearGain(const mjModel& model, int actuator);
+// Whether the control is the length that the actuator strives for.
+bool IsPositionServo(const mjModel& model, int actuator);
 // Returns whether the actuator's force is an affine function of its control, as instantaneous f and G need it: no
 // activation, no muscle, no delay.
 bool IsAffine(const mjModel& model, int actuator);
@@ -32,7 +37,6 @@ class Actuation {
     double centre = 0, half = 0;  // control = centre + half * action
   };
   const std::vector<Channel>& channels() const { return channels_; }  // one for each number of the action
-  bool commands_accelerations() const { return accelerates_; }
   // Whether q has only positions: all actuators are servos.
   bool first_order() const { return first_order_; }
   // Whether f and G have closed forms: all actuators command velocities, positions or accelerations.

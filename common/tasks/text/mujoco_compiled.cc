@@ -77,6 +77,7 @@ absl::Status AddNames(CompiledTask* task) {
     for (const std::string& name : signals->names()) add(name, 0);
   }
   for (const Actuation::Channel& channel : task->actuation->channels()) add("action." + channel.name, 0);
+  const size_t known_before = task->names.size();
   add(kTime, 0);
   for (int i = 0; i < task->definition.command_size(); ++i) {
     const v1::Command& command = task->definition.command(i);
@@ -90,12 +91,7 @@ absl::Status AddNames(CompiledTask* task) {
     RETURN_IF_ERROR(CheckName(constant.name(), absl::StrCat("constant[", i, "].name")));
     add(constant.name(), constant.value());
   }
-  for (const Signals* signals : {&task->observation, &task->extra}) {
-    for (const std::string& name : signals->names()) add(absl::StrCat(kBefore, name), 0);
-  }
-  for (const Actuation::Channel& channel : task->actuation->channels()) {
-    add(absl::StrCat(kBefore, "action.", channel.name), 0);
-  }
+  for (size_t i = 0; i < known_before; ++i) add(absl::StrCat(kBefore, task->names[i]), 0);
   std::set<std::string> seen;
   for (const std::string& name : task->names) {
     if (name == "pi" || !seen.insert(name).second) {
@@ -105,13 +101,6 @@ absl::Status AddNames(CompiledTask* task) {
     }
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<Expression> CompileField(const std::string& field, const std::string& text, const CompiledTask& task,
-                                        double* values) {
-  absl::StatusOr<Expression> made = Expression::Compile(text, task.names, values);
-  if (!made.ok()) return Annotate(made.status(), field);
-  return made;
 }
 
 absl::Status FillDrives(const CompiledTask& task, v1::ResolvedTask* resolved) {
@@ -146,8 +135,8 @@ absl::Status FillDrives(const CompiledTask& task, v1::ResolvedTask* resolved) {
 // q and x of the start without randomness.
 absl::Status FillStart(const CompiledTask& task, const RowLayout& layout, v1::ResolvedTask* resolved) {
   ASSIGN_OR_RETURN(const MujocoData data, MakeMujocoData(*task.model));
-  ASSIGN_OR_RETURN(Terms terms,
-                   Terms::Make(task.unconstrained, task.joints, *task.actuation, task.definition.constraint_state()));
+  ASSIGN_OR_RETURN(MujocoData own, MakeMujocoData(*task.unconstrained));
+  Terms terms(task.unconstrained, std::move(own), task.joints, *task.actuation, task.definition.constraint_state());
   std::vector<double> state(layout.q + layout.x);
   absl::Status kept;
   RETURN_IF_ERROR(GuardMujoco([&] { kept = task.start->CheckKeeps(*task.model, data.get()); }));
@@ -183,6 +172,7 @@ mjtObj TypeOfGlob(const std::string& field) {
 // "*" looks as if it were all, but an element without a name has nothing that a glob could match.
 absl::Status CheckGlob(const mjModel& model, mjtObj type, const std::string& glob, const std::string& field) {
   if (type == mjOBJ_UNKNOWN || glob.empty() || !MatchesGlob(glob, "")) return absl::OkStatus();
+  if (mj_name2id(&model, type, glob.c_str()) >= 0) return absl::OkStatus();
   const std::vector<std::string> names = NamesOf(model, type);
   const auto nameless = std::count(names.begin(), names.end(), "");
   if (nameless == 0) return absl::OkStatus();
@@ -299,28 +289,31 @@ absl::StatusOr<std::shared_ptr<const CompiledTask>> CompiledTask::Make(const v1:
 
 absl::StatusOr<Objective> Objective::Make(const CompiledTask& task, double* values) {
   const v1::TaskDefinition& definition = task.definition;
-  ASSIGN_OR_RETURN(Expression reward, CompileField("reward", definition.reward(), task, values));
+  const auto compile = [&](const std::string& field, const std::string& text) -> absl::StatusOr<Expression> {
+    absl::StatusOr<Expression> made = Expression::Compile(text, task.names, values);
+    if (!made.ok()) return Annotate(made.status(), field);
+    return made;
+  };
+  ASSIGN_OR_RETURN(Expression reward, compile("reward", definition.reward()));
   Objective made{std::move(reward), std::nullopt, {}, {}, {}, {}, {}, {}};
   if (definition.has_reward_range()) made.reward_range = definition.reward_range();
   for (int i = 0; i < definition.cost_size(); ++i) {
-    ASSIGN_OR_RETURN(Expression cost,
-                     CompileField(absl::StrCat("cost[", i, "].value"), definition.cost(i).value(), task, values));
+    ASSIGN_OR_RETURN(Expression cost, compile(absl::StrCat("cost[", i, "].value"), definition.cost(i).value()));
     made.costs.push_back(std::move(cost));
     made.weights.push_back(definition.cost(i).has_budget() ? 1 / definition.cost(i).budget() : 1);
   }
   for (int i = 0; i < definition.log_size(); ++i) {
-    ASSIGN_OR_RETURN(Expression log,
-                     CompileField(absl::StrCat("log[", i, "].value"), definition.log(i).value(), task, values));
+    ASSIGN_OR_RETURN(Expression log, compile(absl::StrCat("log[", i, "].value"), definition.log(i).value()));
     made.logs.push_back(std::move(log));
   }
   if (definition.has_absorbing()) {
-    ASSIGN_OR_RETURN(made.absorbing, CompileField("absorbing", definition.absorbing(), task, values));
+    ASSIGN_OR_RETURN(made.absorbing, compile("absorbing", definition.absorbing()));
   }
   if (definition.has_truncated()) {
-    ASSIGN_OR_RETURN(made.truncated, CompileField("truncated", definition.truncated(), task, values));
+    ASSIGN_OR_RETURN(made.truncated, compile("truncated", definition.truncated()));
   }
   if (definition.has_success()) {
-    ASSIGN_OR_RETURN(made.success, CompileField("success", definition.success(), task, values));
+    ASSIGN_OR_RETURN(made.success, compile("success", definition.success()));
   }
   return made;
 }
@@ -347,7 +340,13 @@ absl::Status Resolve(v1::TextTask* task) {
   if (!compiled->actuation->first_order()) {
     for (const std::string& name : compiled->joints.VelocityNames(*compiled->model)) resolved->add_state(name);
   }
-  for (const std::string& name : compiled->uncontrolled.names()) resolved->add_state(name);
+  for (const std::string& name : compiled->uncontrolled.names()) {
+    const auto& controlled = resolved->state();
+    if (std::find(controlled.begin(), controlled.end(), name) != controlled.end()) {
+      return Wrong("constraint_state.uncontrolled", absl::StrCat("the number ", name, " is part of q, or there twice"));
+    }
+    resolved->add_state(name);
+  }
   for (const Actuation::Channel& channel : compiled->actuation->channels()) resolved->add_action(channel.name);
   resolved->set_control_dt(compiled->actuation->period());
   for (const v1::ConstraintJoint::Kind kind : compiled->joints.kinds) resolved->add_joint()->set_kind(kind);

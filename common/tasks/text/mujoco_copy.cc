@@ -1,4 +1,4 @@
-#include "common/tasks/text/mujoco_copy.h"
+#include "common/tasks/text/mujoco_draft.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,6 +17,7 @@
 #include "common/tasks/mujoco_same.h"
 #include "common/tasks/text/model_files.h"
 #include "common/tasks/text/mujoco_compiled.h"
+#include "common/tasks/text/mujoco_names.h"
 #include "common/tasks/text/xml_tags.h"
 #include "mujoco/mujoco.h"
 
@@ -28,13 +29,14 @@ namespace fs = std::filesystem;
 // The elements of a model's XML text with their places in it, so that a copy of a model can be edited without changing
 // anything else. Pure functions; thread-safe.
 struct XmlElement {
+  int model = 0;                  // 0: the task's; the others are attached
   int file = 0;                   // index among the task's files
   std::string name;               // "joint"
   std::vector<std::string> path;  // elements around it, the outermost first; without the root and without includes
   int parent = -1;                // index of the element that it is in; -1 below the root
   size_t begin = 0, end = 0;      // of the whole element with what is in it
   size_t name_end = 0;            // behind "<joint"
-  std::vector<std::pair<std::string, std::string>> attributes;  // as written, entities included
+  std::vector<std::pair<std::string, std::string>> attributes;
   // Null if there is none.
   const std::string* Find(absl::string_view attribute) const {
     for (const auto& [key, value] : attributes) {
@@ -45,11 +47,17 @@ struct XmlElement {
   bool In(absl::string_view section) const { return !path.empty() && path.front() == section; }
 };
 
-// Walks one file and, in place of an <include>, the file that it names.
+// Walks a model and those that it attaches; in place of an <include>, the file that it names.
 class Walk {
  public:
-  explicit Walk(const v1::TextTask& task) : task_(task) {}
+  explicit Walk(const v1::TextTask& task) : task_(task) {
+    if (task.file_size() > 0) models_.push_back(0);
+    for (; model_ < models_.size(); ++model_) File(models_[model_], {}, -1);
+  }
 
+  std::vector<XmlElement> elements;
+
+ private:
   void File(int file, std::vector<std::string> path, int parent) {
     if (!visited_.insert(file).second) return;  // MuJoCo refuses a file that is included twice
     const absl::string_view xml = task_.file(file).content();
@@ -65,9 +73,6 @@ class Walk {
     }
   }
 
-  std::vector<XmlElement> elements;
-
- private:
   struct Open {
     int element = -1;  // -1: the root, or an include
     int parent = -1;   // what `parent` was before
@@ -82,11 +87,13 @@ class Walk {
 
   void Begin(int file, const XmlTag& tag, std::vector<std::string>* path, int* parent, std::vector<Open>* open) {
     XmlElement element;
-    element.file = file, element.begin = tag.begin, element.end = tag.end, element.name_end = tag.name_end;
+    element.model = static_cast<int>(model_), element.file = file;
+    element.begin = tag.begin, element.end = tag.end, element.name_end = tag.name_end;
     element.name = std::string(tag.name), element.parent = *parent, element.path = *path;
-    for (const auto& [name, value] : tag.attributes) element.attributes.emplace_back(name, value);
+    for (const auto& [name, value] : tag.attributes) element.attributes.emplace_back(name, Decoded(value));
     const bool root = open->empty(), include = element.name == "include";
     if (include) Include(element, *path, *parent);
+    if (element.name == "model" && element.In("asset")) Attach(element);
     if (tag.whole) {
       if (!root && !include) elements.push_back(element);
       return;
@@ -99,27 +106,35 @@ class Walk {
   }
 
   void Include(const XmlElement& element, const std::vector<std::string>& path, int parent) {
-    const std::string* const given = element.Find("file");
-    if (given == nullptr) return;
-    for (const int from : {0, element.file}) {  // as MuJoCo: relative to the model, else to the including file
-      const fs::path name = (fs::path(task_.file(from).name()).parent_path() / *given).lexically_normal();
-      for (int i = 0; i < task_.file_size(); ++i) {
-        if (task_.file(i).name() == name) return File(i, path, parent);
-      }
+    for (const int from : {models_[model_], element.file}) {  // as MuJoCo: relative to the model, else to this file
+      if (const int file = Beside(from, element); file >= 0) return File(file, path, parent);
     }
   }
 
+  void Attach(const XmlElement& element) {
+    const int file = Beside(models_[model_], element);
+    if (file >= 0 && visited_.count(file) == 0) models_.push_back(file);
+  }
+
+  // The number of the file that the element names, relative to the file `from`; -1 if it is not among the task's.
+  int Beside(int from, const XmlElement& element) const {
+    const std::string* const given = element.Find("file");
+    if (given == nullptr) return -1;
+    const fs::path name = (fs::path(task_.file(from).name()).parent_path() / *given).lexically_normal();
+    const auto found = std::find_if(task_.file().begin(), task_.file().end(),
+                                    [&](const v1::TaskFile& file) { return file.name() == name; });
+    return found == task_.file().end() ? -1 : static_cast<int>(found - task_.file().begin());
+  }
+
   const v1::TextTask& task_;
+  std::vector<int> models_;  // their first files; grows
+  size_t model_ = 0;         // the one at hand
   std::set<int> visited_;
 };
 
 // The elements below the root of the task's first file in the text's order, with those of the included files in place
-// of the <include>. XML that MuJoCo would refuse gives any part of them.
-std::vector<XmlElement> ModelElements(const v1::TextTask& task) {
-  Walk walk(task);
-  if (task.file_size() > 0) walk.File(0, {}, -1);
-  return std::move(walk.elements);
-}
+// of the <include>, then those of the attached models. XML that MuJoCo would refuse gives any part of them.
+std::vector<XmlElement> ModelElements(const v1::TextTask& task) { return std::move(Walk(task).elements); }
 
 // Changes of the task's files, applied together.
 class ModelEdits {
@@ -190,8 +205,9 @@ std::string Wanted(const std::vector<XmlElement>& elements, const XmlElement& el
 }
 
 void InsertName(const XmlElement& element, const std::string& name, ModelEdits* edits) {
-  edits->Insert(element.file, element.name_end,
-                absl::StrCat(" name=\"", absl::StrReplaceAll(name, {{"\"", "&quot;"}}), "\""));
+  const std::string value =
+      absl::StrReplaceAll(name, {{"&", "&amp;"}, {"<", "&lt;"}, {"\"", "&quot;"}, {"\n", "&#10;"}});
+  edits->Insert(element.file, element.name_end, absl::StrCat(" name=\"", value, "\""));
 }
 
 uint64_t BytesOf(const v1::TextTask& task) {
@@ -221,7 +237,7 @@ absl::StatusOr<GeomBodies> VisualGeoms(const v1::TextTask& task, const std::vect
   std::map<int, std::string> names;  // by the element's index
   for (size_t i = 0; i < elements.size(); ++i) {
     const XmlElement& element = elements[i];
-    if (!InTree(element) || element.name != "geom") continue;
+    if (element.model > 0 || !InTree(element) || element.name != "geom") continue;
     if (HasName(element)) {
       if (referred.count(*element.Find("name")) == 0) names[static_cast<int>(i)] = *element.Find("name");
       continue;
@@ -234,10 +250,27 @@ absl::StatusOr<GeomBodies> VisualGeoms(const v1::TextTask& task, const std::vect
   GeomBodies found;
   for (const auto& [index, name] : names) {
     const int id = mj_name2id(model.get(), mjOBJ_GEOM, name.c_str());
-    const bool draws = id >= 0 && model->geom_contype[id] == 0 && model->geom_conaffinity[id] == 0;
+    const bool draws = id >= 0 && model->geom_contype[id] == 0 && model->geom_conaffinity[id] == 0 &&
+                       model->geom_fluid[mjNFLUID * id] == 0;
     if (draws && model->geom_type[id] == mjGEOM_MESH) found[index] = model->geom_bodyid[id];
   }
   return found;
+}
+
+// A ray, and the distance of a body, also meet what only draws.
+absl::Status CheckSensors(const mjModel& model) {
+  for (int id = 0; id < model.nsensor; ++id) {
+    bool sees = model.sensor_type[id] == mjSENS_RANGEFINDER;
+#if mjVERSION_HEADER >= 4000000
+    sees |= model.sensor_type[id] >= mjSENS_GEOMDIST && model.sensor_type[id] <= mjSENS_GEOMFROMTO &&
+            (model.sensor_objtype[id] != mjOBJ_GEOM || model.sensor_reftype[id] != mjOBJ_GEOM);
+#endif
+    if (!sees) continue;
+    return Wrong("model", absl::StrCat("its sensor ", PlainName(model, mjOBJ_SENSOR, id),
+                                       " also measures geoms that only draw a mesh; remove them in the model by hand, "
+                                       "or leave out --no-visual"));
+  }
+  return absl::OkStatus();
 }
 
 bool Close(const mjtNum* a, const mjtNum* b, int count) {
@@ -290,7 +323,7 @@ void RemoveUnused(const std::string& type, v1::TextTask* task) {
   const std::set<std::string> used = ValuesOf(elements, type);
   ModelEdits edits;
   for (const XmlElement& element : elements) {
-    if (element.path.size() != 1 || !element.In("asset") || element.name != type) continue;
+    if (element.model > 0 || element.path.size() != 1 || !element.In("asset") || element.name != type) continue;
     const std::string* const kind = element.Find("type");
     const std::string name = AssetName(element);
     if (name.empty() || used.count(name) > 0 || (kind != nullptr && *kind == "skybox")) continue;
@@ -303,13 +336,17 @@ void RemoveUnused(const std::string& type, v1::TextTask* task) {
 void RemoveUnusedFiles(v1::TextTask* task) {
   v1::TextTask kept = *task;
   kept.clear_file();
+  std::vector<std::string> values;  // of all attributes
+  for (const v1::TaskFile& file : task->file()) {
+    if (!IsXml(file.content())) continue;
+    for (size_t at = 0; const std::optional<XmlTag> tag = NextTag(file.content(), at); at = tag->end) {
+      for (const auto& [name, value] : tag->attributes) values.push_back(Decoded(value));
+    }
+  }
   for (int i = 0; i < task->file_size(); ++i) {
     const std::string name = fs::path(task->file(i).name()).filename().string();
-    const bool used = std::any_of(task->file().begin(), task->file().end(), [&](const v1::TaskFile& file) {
-      return IsXml(file.content()) &&
-             (absl::StrContains(file.content(), name + "\"") || absl::StrContains(file.content(), name + "'"));
-    });
-    if (i == 0 || used) *kept.add_file() = task->file(i);
+    const auto names = [&name](const std::string& value) { return absl::EndsWith(value, name); };
+    if (i == 0 || std::any_of(values.begin(), values.end(), names)) *kept.add_file() = task->file(i);
   }
   *task = std::move(kept);
 }
@@ -318,16 +355,16 @@ void RemoveUnusedFiles(v1::TextTask* task) {
 
 std::vector<std::string> NameElements(v1::TextTask* task) {
   const std::vector<XmlElement> elements = ModelElements(*task);
-  std::map<std::string, std::set<std::string>> taken;  // names by kind
+  std::map<std::pair<int, std::string>, std::set<std::string>> taken;  // names by model and kind
   for (const XmlElement& element : elements) {
-    if (HasName(element)) taken[KindOf(element)].insert(*element.Find("name"));
+    if (HasName(element)) taken[{element.model, KindOf(element)}].insert(*element.Find("name"));
   }
   std::vector<std::string> added;
   ModelEdits edits;
   for (const XmlElement& element : elements) {
     const std::string kind = KindOf(element);
     if (HasName(element) || kind.empty()) continue;
-    const std::string name = Free(Wanted(elements, element), &taken[kind]);
+    const std::string name = Free(Wanted(elements, element), &taken[{element.model, kind}]);
     InsertName(element, name, &edits);
     added.push_back(absl::StrCat(kind, " ", name));
   }
@@ -347,6 +384,7 @@ absl::StatusOr<WithoutVisual> RemoveVisual(v1::TextTask* task) {
   const std::vector<XmlElement> elements = ModelElements(*task);
   ASSIGN_OR_RETURN(GeomBodies geoms, VisualGeoms(*task, elements));
   result.geoms = static_cast<int>(geoms.size());
+  if (!geoms.empty()) RETURN_IF_ERROR(CheckSensors(*before));
   v1::TextTask smaller = Without(*task, elements, geoms);
   absl::StatusOr<MujocoModel> after = CompileFiles(smaller);
   if (!after.ok()) {  // a body would have no mass: only bodies with an <inertial> lose their meshes

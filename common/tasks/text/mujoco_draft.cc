@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
@@ -26,6 +27,7 @@ extern const char kDraft[];  // draft.textproto.in
 namespace {
 
 constexpr double kPeriod = 0.02, kEpisode = 10;  // s
+constexpr double kMost = 1e6;                    // time steps of a control step, and control steps of an episode
 constexpr double kInside = 0.9;                  // share of a joint's range without cost
 constexpr double kStartInside = 0.78;  // share of a joint's range where starts are centred; they stay in kInside
 constexpr double kStartHalf = 0.05;    // half of the start's interval: rad, m, or this share of a range
@@ -66,7 +68,7 @@ class Draft {
                                     const std::vector<std::string>& named) {
     ASSIGN_OR_RETURN(data_, MakeMujocoData(model_));
     FindJoints();
-    RETURN_IF_ERROR(FindActuators(named));
+    RETURN_IF_ERROR(FindActuators(file, named));
     RETURN_IF_ERROR(GuardMujoco([this] {
       if (keyframe_ >= 0) mj_resetDataKeyframe(&model_, data_.get(), keyframe_);
       mj_forward(&model_, data_.get());
@@ -129,7 +131,7 @@ class Draft {
     }
   }
 
-  absl::Status FindActuators(const std::vector<std::string>& new_names) {
+  absl::Status FindActuators(const std::string& file, const std::vector<std::string>& new_names) {
     if (joints_.empty()) return Wrong("model", "it has no joint, so nothing in it can move");
     std::vector<int> named;
     for (int id = 0; id < model_.nu; ++id) {
@@ -141,11 +143,20 @@ class Draft {
     if (finite_difference_) actuators_ = named;
     if (!actuators_.empty()) return absl::OkStatus();
     if (model_.nu > 0) return Wrong("model", "a task needs an actuator with a name; it has only nameless ones");
-    return Wrong("model", NoActuator(new_names));
+    return Wrong("model", NoActuator(file, new_names));
+  }
+
+  // The largest force on a joint, if the model says what it is; else 1.
+  std::string Force([[maybe_unused]] int joint) const {
+#if mjVERSION_HEADER >= 300
+    const mjtNum* const range = model_.jnt_actfrcrange + 2 * joint;
+    if (model_.jnt_actfrclimited[joint] != 0) return Number(std::max(std::abs(range[0]), std::abs(range[1])));
+#endif
+    return "1";
   }
 
   // What to add to the model. Names that only the copy has are no names in the model.
-  std::string NoActuator(const std::vector<std::string>& new_names) const {
+  std::string NoActuator(const std::string& file, const std::vector<std::string>& new_names) const {
     std::string motors, nameless;
     for (const Joint& joint : joints_) {
       const auto is_this = [&](const std::string& name) { return name == "joint " + joint.name; };
@@ -156,13 +167,17 @@ class Draft {
       }
       const std::string name = Quoted(joint.name.empty() ? absl::StrCat("joint_", joint.id) : joint.name);
       const int type = model_.jnt_type[joint.id];
-      const char* const gear = type == mjJNT_FREE ? "0 0 1 0 0 0" : type == mjJNT_BALL ? "1 0 0" : "1";
+      const std::string gear = type == mjJNT_FREE ? "0 0 1 0 0 0" : type == mjJNT_BALL ? "1 0 0" : Force(joint.id);
       absl::StrAppend(&motors, "    <motor name=", name, " joint=", name, " gear=\"", gear,
                       "\" ctrllimited=\"true\" ctrlrange=\"-1 1\"/>\n");
     }
     return absl::StrCat(
-        "it has no actuator. For example, write this before </mujoco> (gear: the largest force, N or Nm; of a ball or "
-        "free joint a vector):\n  <actuator>\n",
+        "it has no actuator. ",
+        absl::EndsWithIgnoreCase(file, ".urdf") ? "A URDF model cannot have one: convert it to MJCF with MuJoCo's "
+                                                  "`compile` first. "
+                                                : "",
+        "For example, write this before </mujoco> (gear: the largest force, N or Nm; of a ball or free joint a "
+        "vector):\n  <actuator>\n",
         motors, "  </actuator>",
         nameless.empty() ? ""
                          : absl::StrCat("\nJoints without a name need these names in the model first: ", nameless));
@@ -180,14 +195,14 @@ class Draft {
     }
     if (!named.empty()) Line("named", line);
     const double step = model_.opt.timestep;
-    const int substeps = std::max(1, static_cast<int>(std::lround(kPeriod / step)));
+    const double substeps = std::clamp(std::round(kPeriod / step), 1.0, kMost);
     values_["file"] = InComment(file);
     values_["name"] = Quoted(name);
     values_["model"] = Quoted(file);
     values_["episode"] = Number(kEpisode);
-    values_["horizon"] = absl::StrCat(std::max(1L, std::lround(kEpisode / (substeps * step))));
+    values_["horizon"] = absl::StrFormat("%.0f", std::clamp(std::round(kEpisode / (substeps * step)), 1.0, kMost));
     values_["period"] = absl::StrFormat("%.10g", substeps * step);
-    values_["substeps"] = absl::StrCat(substeps);
+    values_["substeps"] = absl::StrFormat("%.0f", substeps);
   }
 
   void Observation() {
@@ -332,10 +347,34 @@ class Draft {
       Line("actuators",
            absl::StrCat("  actuator: ", name, ranged ? absl::StrCat("  # ", Number(low), " to ", Number(high)) : ""));
       if (ranged) continue;
-      Line("actuators",
-           absl::StrCat("  range { actuator: ", name, " low: -1 high: 1 }  # the model has none; edit it"));
+      const ControlRange range = DefaultRange(id);
+      Line("actuators", absl::StrCat("  range { actuator: ", name, " low: ", Number(range.low), " high: ",
+                                     Number(range.high), " }  # the model has none", range.why, "; edit it"));
     }
     if (finite_difference_) values_["differences"] = "";
+  }
+
+  struct ControlRange {
+    double low = -1, high = 1;
+    const char* why = "";
+  };
+  // For an actuator to which the model gives none.
+  ControlRange DefaultRange(int id) const {
+    const mjtNum gain = model_.actuator_gainprm[mjNGAIN * id];
+    const int target = model_.actuator_trnid[2 * id];
+    if (model_.actuator_dyntype[id] == mjDYN_MUSCLE) return {0, 1, ", this is a muscle's"};
+    const bool integrates = model_.actuator_dyntype[id] == mjDYN_INTEGRATOR;
+    if (integrates || model_.actuator_gaintype[id] != mjGAIN_FIXED || gain <= 0) return {};
+    if (model_.actuator_forcelimited[id] != 0 && model_.actuator_biastype[id] == mjBIAS_NONE) {
+      const mjtNum* const force = model_.actuator_forcerange + 2 * id;
+      return {force[0] / gain, force[1] / gain, ", these give the limits of its force"};
+    }
+    if (IsPositionServo(model_, id) && model_.actuator_trntype[id] == mjTRN_JOINT && joints_[target].limited) {
+      const double gear = model_.actuator_gear[6 * id];
+      const auto [low, high] = std::minmax({gear * joints_[target].low, gear * joints_[target].high});
+      return {low, high, ", these are the limits of its joint"};
+    }
+    return {};
   }
 
   void Start() {
@@ -389,13 +428,15 @@ class Draft {
     };
     const bool all = std::none_of(trees.begin(), trees.end(), has_joints);
     std::vector<std::string> mine, others;
+    bool nameless = false;  // one of mine
     for (const Joint& joint : joints_) {
-      if (joint.name.empty()) continue;
       const bool in = all || trees.count(model_.body_rootid[model_.jnt_bodyid[joint.id]]) > 0;
+      nameless |= in && joint.name.empty();
+      if (joint.name.empty()) continue;
       (in ? mine : others).push_back(joint.name);
       if (in && joint.scalar) sliced_.push_back(joint);
     }
-    if (mine.size() + others.size() == joints_.size()) {  // else the default: all joints, because names are missing
+    if (!nameless) {  // else the default: all joints
       for (const std::string& joint : mine) Line("state", absl::StrCat("  joint: ", Quoted(joint)));
       for (const std::string& joint : others)
         Line("state", absl::StrCat("  uncontrolled { joint: ", Quoted(joint), " }"));
@@ -428,7 +469,7 @@ class Draft {
   std::vector<Joint> joints_, sliced_;
   std::vector<int> actuators_;      // that the action may have
   bool finite_difference_ = false;  // none of them has a force that is an affine function of its control
-  std::set<std::string> taken_ = {"time", "pi", "action", "goal_x", "goal_y", "goal_z"};
+  std::set<std::string> taken_ = {"time", "pi", "action", "before", "command", "goal_x", "goal_y", "goal_z"};
   int hand_ = -1, keyframe_ = -1;  // the last site that moves, the first keyframe with a name; -1: none
 };
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "common/tasks/text/mujoco_actuation.h"
 
 namespace datacom::text {
 namespace {
@@ -43,24 +44,16 @@ absl::StatusOr<Box> BoxOf(const Message& message, const std::string& field) {
   return box;
 }
 
-// Degrees that were meant as radians would put the joint beyond its limits.
-absl::Status CheckLimits(const mjModel& model, int joint, const v1::Interval& interval, const std::string& field) {
-  const mjtNum* const range = model.jnt_range + 2 * joint;
-  const double slack = 1e-6 * (range[1] - range[0]);  // a limit is written with fewer digits
-  if (!model.jnt_limited[joint] || (interval.low() >= range[0] - slack && interval.high() <= range[1] + slack))
-    return absl::OkStatus();
-  const bool hinge = model.jnt_type[joint] == mjJNT_HINGE;
-  return Wrong(field, absl::StrCat(interval.low(), " to ", interval.high(), " goes beyond the limits of joint ",
-                                   PlainName(model, mjOBJ_JOINT, joint), ", which are ", range[0], " to ", range[1],
-                                   hinge ? " rad" : " m"));
-}
-
 }  // namespace
 
 absl::StatusOr<StartRules> StartRules::Make(const mjModel& model, const v1::Start& start) {
   StartRules made;
   if (start.has_keyframe()) {
     ASSIGN_OR_RETURN(const std::vector<int> found, Match(model, mjOBJ_KEY, start.keyframe(), "start.keyframe"));
+    if (found.size() > 1) {
+      return Wrong("start.keyframe",
+                   absl::StrCat("\"", start.keyframe(), "\" matches ", found.size(), " keyframes; a start has one"));
+    }
     made.keyframe_ = found.front();
   }
   for (int i = 0; i < start.joint_size(); ++i) {
@@ -97,7 +90,7 @@ absl::Status StartRules::AddJoints(const mjModel& model, const v1::JointStart& s
     if (start.has_position()) {
       rule.at = start.position();
       RETURN_IF_ERROR(CheckInterval(*rule.at, field + ".position"));
-      RETURN_IF_ERROR(CheckLimits(model, joint, *rule.at, field + ".position"));
+      RETURN_IF_ERROR(CheckWithinLimits(model, joint, rule.at->low(), rule.at->high(), field + ".position"));
     }
     if (start.has_velocity()) {
       rule.speed = start.velocity();
@@ -197,6 +190,10 @@ absl::StatusOr<Motions> Motions::Make(const mjModel& model, const v1::TaskDefini
     if (found.size() > 1 || motion.mocap < 0) {
       return Wrong(field + ".body", absl::StrCat("\"", given.body(), "\" is not one body with mocap=\"true\""));
     }
+    if (std::any_of(made.motions_.begin(), made.motions_.end(),
+                    [&](const Motion& other) { return other.mocap == motion.mocap; })) {
+      return Wrong(field + ".body", absl::StrCat("body ", given.body(), " moves already"));
+    }
     motion.speed = given.speed();
     motion.stream_name = absl::StrCat("task.motion.", PlainName(model, mjOBJ_BODY, found.front()));
     for (const v1::Waypoint& point : given.waypoint()) motion.waypoints.push_back({point.x(), point.y(), point.z()});
@@ -280,11 +277,10 @@ absl::StatusOr<ElementFactors> ElementFactors::Make(const mjModel& model, const 
         factor.first = model.jnt_dofadr[id];
         factor.count = kind == mjJNT_FREE ? 6 : kind == mjJNT_BALL ? 3 : 1;
       }
-      const bool affine = type != mjOBJ_ACTUATOR ||
-                          (model.actuator_gaintype[id] != mjGAIN_MUSCLE && model.actuator_gaintype[id] != mjGAIN_USER &&
-                           model.actuator_biastype[id] != mjBIAS_USER);
-      if (!affine)
-        return Wrong(named, absl::StrCat("actuator ", PlainName(model, type, id), " is a muscle or user-defined"));
+      if (type == mjOBJ_ACTUATOR && !HasLinearGain(model, id)) {
+        return Wrong(named, absl::StrCat("actuator ", PlainName(model, type, id),
+                                         " is no motor or servo: its force is not gain * control + bias"));
+      }
       made.factors_.push_back(std::move(factor));
     }
   }

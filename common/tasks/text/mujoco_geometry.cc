@@ -41,7 +41,7 @@ absl::Status AddPlane(const v1::HalfSpace& half_space, const std::string& field,
   return absl::OkStatus();
 }
 
-absl::Status AddBox(const v1::Box& box, const std::string& field, const GeometryRow& site,
+absl::Status AddBox(const v1::Box& box, double margin, const std::string& field, const GeometryRow& site,
                     std::vector<GeometryRow>* rows) {
   const std::array<double, 3> centre = Numbers(box.center()), size = Numbers(box.size());
   const bool set[3] = {box.size().has_x(), box.size().has_y(), box.size().has_z()};
@@ -50,6 +50,7 @@ absl::Status AddBox(const v1::Box& box, const std::string& field, const Geometry
     if (!set[axis]) continue;
     const std::string letter(1, "xyz"[axis]);
     if (!(size[axis] > 0)) return Wrong(absl::StrCat(field, ".box.size.", letter), "must be above 0");
+    if (!(size[axis] > margin)) return Wrong(field + ".margin", "leaves no room in the box");
     for (const double sign : {1.0, -1.0}) {
       GeometryRow row = site;
       row.name = absl::StrCat(site.name, "_", letter, sign > 0 ? "_upper" : "_lower");
@@ -83,13 +84,16 @@ absl::StatusOr<std::vector<GeometryRow>> OfSite(const mjModel& model, const v1::
                                                  known.has_relative_to() ? " relative to that frame" : ""));
     }
     if (known.has_half_space()) RETURN_IF_ERROR(AddPlane(known.half_space(), field, row, &rows));
-    if (known.has_box()) RETURN_IF_ERROR(AddBox(known.box(), field, row, &rows));
+    if (known.has_box()) RETURN_IF_ERROR(AddBox(known.box(), known.margin(), field, row, &rows));
     if (!known.has_sphere()) continue;
     GeometryRow sphere = row;
     sphere.kind = Kind::kSphere;
     sphere.vector = Numbers(known.sphere().center());
     sphere.bound = known.sphere().radius();
     sphere.sign = known.sphere().side() == "outside" ? -1 : 1;
+    if (sphere.sign > 0 && !(sphere.bound > known.margin())) {
+      return Wrong(field + ".margin", "leaves no room in the sphere");
+    }
     rows.push_back(std::move(sphere));
   }
   return rows;

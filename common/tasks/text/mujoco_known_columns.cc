@@ -1,6 +1,7 @@
 #include "common/tasks/text/mujoco_known_columns.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <set>
 #include <string>
 #include <utility>
@@ -17,11 +18,10 @@ struct Entries {
   Entries(const StateJoints& joints, int joint) {
     int positions = 0, velocities = 0;
     for (size_t i = 0; i < joints.joints.size(); ++i) {
-      const v1::ConstraintJoint::Kind kind = joints.kinds[i];
-      const bool free = kind == v1::ConstraintJoint::FREE, ball = kind == v1::ConstraintJoint::BALL;
-      if (joints.joints[i] == joint && !free && !ball) position = positions, velocity = velocities;
-      positions += free ? 7 : ball ? 4 : 1;
-      velocities += free ? 6 : ball ? 3 : 1;
+      const JointSize size(joints.kinds[i]);
+      if (joints.joints[i] == joint && !size.turns()) position = positions, velocity = velocities;
+      positions += size.positions;
+      velocities += size.velocities;
     }
     if (velocity >= 0) velocity += positions;
   }
@@ -59,6 +59,7 @@ absl::Status AddJoints(const mjModel& model, const v1::KnownConstraint& known, c
     if (position && !known.equality() && model.jnt_limited[joint] == 0)
       return Wrong(at, absl::StrCat("joint ", name, " has no limits"));
     if (known.equality()) {
+      RETURN_IF_ERROR(CheckWithinLimits(model, joint, known.value(), known.value(), field + ".value"));
       v1::KnownRow& row = rows->emplace_back();
       row.set_name(absl::StrCat(known.name(), "_", name));
       row.set_group(known.name());
@@ -104,17 +105,14 @@ absl::Status CheckKind(const v1::KnownConstraint& known, const std::string& fiel
   if (known.has_joint_position() + known.has_joint_velocity() + known.has_site() + known.has_distance() != 1) {
     return Wrong(field, "needs exactly one of joint_position, joint_velocity, site and distance");
   }
-  const auto only = [&](bool has, const char* part, bool allowed, const char* owner) -> absl::Status {
-    if (!has || allowed) return absl::OkStatus();
-    return Wrong(absl::StrCat(field, ".", part), absl::StrCat("is only for ", owner));
+  const auto only = [&](std::initializer_list<const char*> parts, bool allowed, const char* owner) {
+    return allowed ? absl::OkStatus() : RefuseFields(known, parts, field, absl::StrCat("is only for ", owner));
   };
-  RETURN_IF_ERROR(only(known.has_limit(), "limit", known.has_joint_velocity(), "joint_velocity"));
-  RETURN_IF_ERROR(only(known.has_share(), "share", known.has_joint_position() || known.has_joint_velocity(),
-                       "joint_position and joint_velocity"));
-  RETURN_IF_ERROR(only(known.has_share(), "share", !known.equality(), "inequalities"));
-  RETURN_IF_ERROR(only(known.has_margin(), "margin", !known.equality(), "inequalities"));
-  RETURN_IF_ERROR(
-      only(known.has_value(), "value", known.has_joint_position() && known.equality(), "joint_position with equality"));
+  const bool joints = known.has_joint_position() || known.has_joint_velocity();
+  RETURN_IF_ERROR(only({"limit"}, known.has_joint_velocity(), "joint_velocity"));
+  RETURN_IF_ERROR(only({"share"}, joints, "joint_position and joint_velocity"));
+  RETURN_IF_ERROR(only({"share", "margin"}, !known.equality(), "inequalities"));
+  RETURN_IF_ERROR(only({"value"}, known.has_joint_position() && known.equality(), "joint_position with equality"));
   if (known.equality() && known.has_joint_position() && !known.has_value()) {
     return Wrong(field + ".value", "must be set: the position that the equality keeps");
   }
@@ -127,10 +125,7 @@ absl::Status CheckKind(const v1::KnownConstraint& known, const std::string& fiel
                                                    " cannot be an equality; joint_position, half_space and distance "
                                                    "can"));
   }
-  RETURN_IF_ERROR(only(known.has_half_space(), "half_space", known.has_site(), "site"));
-  RETURN_IF_ERROR(only(known.has_sphere(), "sphere", known.has_site(), "site"));
-  RETURN_IF_ERROR(only(known.has_box(), "box", known.has_site(), "site"));
-  return only(known.has_relative_to(), "relative_to", known.has_site(), "site");
+  return only({"half_space", "sphere", "box", "relative_to"}, known.has_site(), "site");
 }
 
 }  // namespace
@@ -165,15 +160,6 @@ constexpr double kStep = 1e-3;  // s
 
 }  // namespace
 
-absl::StatusOr<KnownColumns> KnownColumns::Make(MujocoModel model, std::vector<GeometryRow> rows,
-                                                const StateJoints& joints, bool second_order) {
-  MujocoData own;
-  if (!rows.empty()) {
-    ASSIGN_OR_RETURN(own, MakeMujocoData(*model));
-  }
-  return KnownColumns(std::move(model), std::move(own), std::move(rows), joints, second_order);
-}
-
 KnownColumns::KnownColumns(MujocoModel model, MujocoData own, std::vector<GeometryRow> rows, const StateJoints& joints,
                            bool second_order)
     : model_(std::move(model)),
@@ -195,7 +181,6 @@ KnownColumns::KnownColumns(MujocoModel model, MujocoData own, std::vector<Geomet
       second_(rows_.size()) {}
 
 bool KnownColumns::Write(const mjData& data, double dt, double* out) {
-  if (rows_.empty()) return true;
   std::copy_n(data.qpos, positions_.size(), positions_.begin());
   std::copy_n(data.mocap_pos, mocap_.size(), mocap_.begin());
   mju_copy(own_->mocap_quat, data.mocap_quat, 4 * model_->nmocap);

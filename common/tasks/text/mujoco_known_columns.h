@@ -34,16 +34,15 @@ struct KnownOfTask {
 class KnownColumns {
  public:
   // second_order: whether the rows have gains. Velocity control has none.
-  static absl::StatusOr<KnownColumns> Make(MujocoModel model, std::vector<GeometryRow> rows, const StateJoints& joints,
-                                           bool second_order);
+  // own: of the model.
+  KnownColumns(MujocoModel model, MujocoData own, std::vector<GeometryRow> rows, const StateJoints& joints,
+               bool second_order);
 
   // Writes the rows' numbers at the positions and velocities of `data`. dt: since the last call, 0 at the start. False
   // when MuJoCo fails.
   bool Write(const mjData& data, double dt, double* out);
 
  private:
-  KnownColumns(MujocoModel model, MujocoData own, std::vector<GeometryRow> rows, const StateJoints& joints,
-               bool second_order);
   // Returns whether something that is not part of q moves at the state.
   bool OthersMove() const;
   void Evaluate(double* out);
@@ -55,7 +54,7 @@ class KnownColumns {
   void Differentiate(double own, double others);
 
   MujocoModel model_;
-  MujocoData own_;  // scratch; null without rows
+  MujocoData own_;  // scratch
   std::vector<GeometryRow> rows_;
   std::vector<int> dofs_;  // of q
   bool second_order_ = true;

@@ -1,45 +1,36 @@
 #include "common/tasks/text/mujoco_names.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "google/protobuf/descriptor.h"
 
 namespace datacom::text {
 namespace {
 
+constexpr int kMostTurns = 2;
+
 int CountOf(const mjModel& model, mjtObj type) {
-  switch (type) {
-    case mjOBJ_BODY:
-      return static_cast<int>(model.nbody);
-    case mjOBJ_JOINT:
-      return static_cast<int>(model.njnt);
-    case mjOBJ_SITE:
-      return static_cast<int>(model.nsite);
-    case mjOBJ_GEOM:
-      return static_cast<int>(model.ngeom);
-    case mjOBJ_SENSOR:
-      return static_cast<int>(model.nsensor);
-    case mjOBJ_ACTUATOR:
-      return static_cast<int>(model.nu);
-    case mjOBJ_KEY:
-      return static_cast<int>(model.nkey);
-    default:
-      return 0;
-  }
+  const auto count = type == mjOBJ_BODY       ? model.nbody
+                     : type == mjOBJ_JOINT    ? model.njnt
+                     : type == mjOBJ_SITE     ? model.nsite
+                     : type == mjOBJ_GEOM     ? model.ngeom
+                     : type == mjOBJ_SENSOR   ? model.nsensor
+                     : type == mjOBJ_ACTUATOR ? model.nu
+                     : type == mjOBJ_KEY      ? model.nkey
+                                              : 0;
+  return static_cast<int>(count);
 }
 
 std::string Listed(const mjModel& model, mjtObj type) {
-  std::vector<std::string> named;
-  int nameless = 0;
-  for (const std::string& name : NamesOf(model, type)) {
-    if (name.empty()) {
-      ++nameless;
-    } else {
-      named.push_back(name);
-    }
-  }
+  std::vector<std::string> named = NamesOf(model, type);
+  const auto behind = std::remove(named.begin(), named.end(), "");
+  const auto nameless = named.end() - behind;
+  named.erase(behind, named.end());
   if (nameless > 0) named.push_back(absl::StrCat(nameless, " without a name"));
   return named.empty() ? "none" : absl::StrJoin(named, ", ");
 }
@@ -86,23 +77,6 @@ bool MatchesFrom(const char* glob, const char* name) {
   return *glob == '\0';
 }
 
-}  // namespace
-
-absl::Status Wrong(const std::string& field, const std::string& why) {
-  return absl::InvalidArgumentError(absl::StrCat(field, ": ", why));
-}
-
-std::vector<std::string> NamesOf(const mjModel& model, mjtObj type) {
-  std::vector<std::string> names;
-  for (int i = 0; i < CountOf(model, type); ++i) {
-    const char* name = mj_id2name(&model, type, i);
-    names.emplace_back(name == nullptr ? "" : name);
-  }
-  return names;
-}
-
-namespace {
-
 // One '_' for each character that an expression cannot have, also for one of several bytes.
 std::string Plain(const std::string& given) {
   std::string name;
@@ -114,10 +88,32 @@ std::string Plain(const std::string& given) {
       name.push_back('_');
     }
   }
-  return absl::ascii_isdigit(static_cast<unsigned char>(name[0])) ? "_" + name : name;
+  return name.empty() || absl::ascii_isdigit(static_cast<unsigned char>(name[0])) ? "_" + name : name;
 }
 
 }  // namespace
+
+absl::Status Wrong(const std::string& field, const std::string& why) {
+  return absl::InvalidArgumentError(absl::StrCat(field, ": ", why));
+}
+
+absl::Status RefuseFields(const google::protobuf::Message& message, std::initializer_list<const char*> parts,
+                          const std::string& field, const std::string& why) {
+  for (const char* const part : parts) {
+    const google::protobuf::FieldDescriptor* const found = message.GetDescriptor()->FindFieldByName(part);
+    if (message.GetReflection()->HasField(message, found)) return Wrong(absl::StrCat(field, ".", part), why);
+  }
+  return absl::OkStatus();
+}
+
+std::vector<std::string> NamesOf(const mjModel& model, mjtObj type) {
+  std::vector<std::string> names;
+  for (int i = 0; i < CountOf(model, type); ++i) {
+    const char* name = mj_id2name(&model, type, i);
+    names.emplace_back(name == nullptr ? "" : name);
+  }
+  return names;
+}
 
 std::string PlainName(const mjModel& model, mjtObj type, int id) {
   const char* given = mj_id2name(&model, type, id);
@@ -135,16 +131,37 @@ bool MatchesGlob(const std::string& glob, const std::string& name) {
   return glob == name || MatchesFrom(glob.c_str(), name.c_str());
 }
 
+bool Matches(const mjModel& model, mjtObj type, const std::string& glob, int id) {
+  const int exact = glob.empty() ? -1 : mj_name2id(&model, type, glob.c_str());
+  if (exact >= 0) return id == exact;
+  const char* const name = mj_id2name(&model, type, id);
+  return name != nullptr && *name != '\0' && MatchesFrom(glob.c_str(), name);
+}
+
 absl::StatusOr<std::vector<int>> Match(const mjModel& model, mjtObj type, const std::string& glob,
                                        const std::string& field) {
   std::vector<int> found;
-  const std::vector<std::string> names = NamesOf(model, type);
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (!names[i].empty() && MatchesGlob(glob, names[i])) found.push_back(static_cast<int>(i));
+  for (int id = 0; id < CountOf(model, type); ++id) {
+    if (Matches(model, type, glob, id)) found.push_back(id);
   }
   if (!found.empty()) return found;
   return Wrong(field, absl::StrCat("no ", mju_type2Str(type), " of the model matches \"", glob,
                                    "\"; there are: ", Listed(model, type)));
+}
+
+absl::Status CheckWithinLimits(const mjModel& model, int joint, double low, double high, const std::string& field) {
+  const bool hinge = model.jnt_type[joint] == mjJNT_HINGE;
+  const std::string values = low == high ? absl::StrCat(low) : absl::StrCat(low, " to ", high);
+  if (model.jnt_limited[joint] == 0) {
+    if (!hinge || std::max(std::abs(low), std::abs(high)) <= kMostTurns * 2 * M_PI) return absl::OkStatus();
+    return Wrong(field, absl::StrCat(values, " rad are more than ", kMostTurns, " turns of joint ",
+                                     PlainName(model, mjOBJ_JOINT, joint)));
+  }
+  const mjtNum* const range = model.jnt_range + 2 * joint;
+  const double slack = 1e-6 * (range[1] - range[0]);  // a limit is written with fewer digits
+  if (low >= range[0] - slack && high <= range[1] + slack) return absl::OkStatus();
+  return Wrong(field, absl::StrCat(values, " goes beyond the limits of joint ", PlainName(model, mjOBJ_JOINT, joint),
+                                   ", which are ", range[0], " to ", range[1], hinge ? " rad" : " m"));
 }
 
 const mjtNum* Place::position(const mjData& data) const {

@@ -2,17 +2,23 @@
 #ifndef DATACOM_COMMON_TASKS_TEXT_MUJOCO_NAMES_H_
 #define DATACOM_COMMON_TASKS_TEXT_MUJOCO_NAMES_H_
 
+#include <initializer_list>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/message.h"
 #include "mujoco/mujoco.h"
 
 namespace datacom::text {
 
 // INVALID_ARGUMENT: "field: why".
 absl::Status Wrong(const std::string& field, const std::string& why);
+
+// "field.part: why" for the first of these fields that the message has.
+absl::Status RefuseFields(const google::protobuf::Message& message, std::initializer_list<const char*> parts,
+                          const std::string& field, const std::string& why);
 
 // Of a message with the fields `low` and `high`, which is called `field`.
 template <typename Interval>
@@ -21,16 +27,22 @@ absl::Status CheckInterval(const Interval& interval, const std::string& field) {
   return Wrong(field + ".high", absl::StrCat(interval.high(), " is below low, ", interval.low()));
 }
 
+// Whether the joint can be everywhere between low and high. Degrees that were meant as radians would put it beyond its
+// limits, or turn it often. INVALID_ARGUMENT "field: why".
+absl::Status CheckWithinLimits(const mjModel& model, int joint, double low, double high, const std::string& field);
+
 // Names of a type in the model's order; an element without a name has an empty one.
 std::vector<std::string> NamesOf(const mjModel& model, mjtObj type);
 // "slide_joint" for "slide-joint": as expressions write it. An element without a name is called after type and number;
 // its number also follows a changed name that another element of the type would have, too.
 std::string PlainName(const mjModel& model, mjtObj type, int id);
 
-// Elements that match a glob (`*`, `?`, `[1-5]`, `[abc]`), in the model's order. INVALID_ARGUMENT if there is none; the
-// message lists the names of the type.
+// The element of that name, else those whose names match it as a glob (`*`, `?`, `[1-5]`, `[abc]`), in the model's
+// order. INVALID_ARGUMENT if there is none; the message lists the names of the type.
 absl::StatusOr<std::vector<int>> Match(const mjModel& model, mjtObj type, const std::string& glob,
                                        const std::string& field);
+// Whether Match finds this element.
+bool Matches(const mjModel& model, mjtObj type, const std::string& glob, int id);
 bool MatchesGlob(const std::string& glob, const std::string& name);
 
 // A site, body or geom.

@@ -44,16 +44,6 @@ absl::Status WrongQuantity(const v1::Signal& signal, const std::string& field, c
   return Wrong(field + ".quantity", absl::StrCat(what, " has no ", signal.quantity(), "; it has: ", choice));
 }
 
-// Fields that only an observation has.
-absl::Status RefuseObserved(const v1::Signal& signal, const std::string& field) {
-  for (const auto& [has, part] : {std::pair(signal.has_number(), "number"), std::pair(signal.has_value(), "value"),
-                                  std::pair(signal.has_clip(), "clip"), std::pair(signal.has_scale(), "scale"),
-                                  std::pair(signal.has_history(), "history")}) {
-    if (has) return Wrong(absl::StrCat(field, ".", part), "is only for observations");
-  }
-  return absl::OkStatus();
-}
-
 // Where the activations of an actuator begin in mjData::act, and how many it has.
 std::pair<int, int> ActivationsOf(const mjModel& model, int actuator) {
 #if mjVERSION_HEADER >= 300
@@ -78,7 +68,10 @@ absl::StatusOr<Signals> Signals::Make(const mjModel& model, const google::protob
   for (int i = 0; i < list.size(); ++i) {
     const std::string entry = absl::StrCat(field, "[", i, "]");
     signals.begins_.push_back(signals.size());
-    if (field != "observation") RETURN_IF_ERROR(RefuseObserved(list[i], entry));
+    if (field != "observation") {
+      RETURN_IF_ERROR(
+          RefuseFields(list[i], {"number", "value", "clip", "scale", "history"}, entry, "is only for observations"));
+    }
     if (IsDerived(list[i])) continue;
     RETURN_IF_ERROR(signals.Add(model, list[i], entry));
   }
@@ -92,29 +85,21 @@ absl::Status Signals::Add(const mjModel& model, const v1::Signal& signal, const 
     return Wrong(field + ".name", "letters, digits and _ only, not first a digit");
   }
   ASSIGN_OR_RETURN(const std::vector<int> found, Match(model, measured.type, measured.glob, measured.field));
+  const int before = size();
   for (const int id : found) {
     std::vector<std::string> suffixes;
     if (measured.type == mjOBJ_JOINT) {
       RETURN_IF_ERROR(AddJoint(model, signal, field, id, &suffixes));
     } else if (measured.type == mjOBJ_SENSOR || measured.type == mjOBJ_ACTUATOR) {
       const bool sensor = measured.type == mjOBJ_SENSOR;
-      for (const auto& [has, part] :
-           {std::pair(signal.has_quantity(), "quantity"), std::pair(signal.has_axes(), "axes"),
-            std::pair(signal.has_relative_to(), "relative_to")}) {
-        if (has) {
-          return Wrong(absl::StrCat(field, ".", part),
-                       absl::StrCat(sensor ? "a sensor" : "an activation", " has none; leave it out"));
-        }
-      }
+      RETURN_IF_ERROR(
+          RefuseFields(signal, {"quantity", "axes", "relative_to"}, field,
+                       sensor ? "a sensor has none; leave it out" : "an activation has none; leave it out"));
       Reading reading;
       reading.array = sensor ? &mjData::sensordata : &mjData::act;
       std::tie(reading.address, reading.count) =
           sensor ? std::pair(model.sensor_adr[id], model.sensor_dim[id]) : ActivationsOf(model, id);
-      if (!sensor && reading.count == 0) {
-        if (found.size() > 1) continue;  // of a glob
-        return Wrong(measured.field,
-                     absl::StrCat("actuator ", PlainName(model, mjOBJ_ACTUATOR, id), " has no activation"));
-      }
+      if (reading.count == 0) continue;
       if (sensor && IsRangeFinder(model, id) && model.sensor_cutoff[id] > 0) {
         reading.kind = Kind::kRange;
         reading.cutoff = model.sensor_cutoff[id];
@@ -131,7 +116,10 @@ absl::Status Signals::Add(const mjModel& model, const v1::Signal& signal, const 
     for (const std::string& suffix : suffixes)
       names_.push_back(suffix.empty() ? name : absl::StrCat(name, ".", suffix));
   }
-  return absl::OkStatus();
+  if (size() > before || measured.type != mjOBJ_ACTUATOR) return absl::OkStatus();
+  return Wrong(measured.field, found.size() > 1 ? absl::StrCat("none of ", found.size(), " actuators has an activation")
+                                                : absl::StrCat("actuator ", PlainName(model, mjOBJ_ACTUATOR, found[0]),
+                                                               " has no activation"));
 }
 
 absl::Status Signals::AddJoint(const mjModel& model, const v1::Signal& signal, const std::string& field, int id,
@@ -189,12 +177,8 @@ absl::StatusOr<bool> Signals::AddOfBody(const v1::Signal& signal, const std::str
       {"subtree_com", {&mjData::subtree_com, {"x", "y", "z"}}}};
   const auto found = kQuantities.find(signal.quantity());
   if (found == kQuantities.end()) return false;
-  for (const auto& [has, part] :
-       {std::pair(signal.has_axes(), "axes"), std::pair(signal.has_relative_to(), "relative_to")}) {
-    if (has)
-      return Wrong(absl::StrCat(field, ".", part),
-                   absl::StrCat(signal.quantity(), " is as MuJoCo has it; leave it out"));
-  }
+  RETURN_IF_ERROR(
+      RefuseFields(signal, {"axes", "relative_to"}, field, signal.quantity() + " is as MuJoCo has it; leave it out"));
   *suffixes = found->second.suffixes;
   Reading reading;
   reading.array = found->second.array;
@@ -302,51 +286,33 @@ void Signals::ReadOne(const mjModel& model, const mjData& data, const Reading& r
       mju_mat2Quat(out, matrix);
       return;
     }
-    case Kind::kPosition: {
-      mjtNum position[3], world[3];
-      mju_copy3(position, reading.place.position(data));
-      if (reading.frame.id >= 0) {
-        mju_sub3(world, position, reading.frame.position(data));
-        mju_mulMatTVec(position, reading.frame.axes(data), world, 3, 3);
-      }
-      for (int i = 0; i < reading.count; ++i) out[i] = position[reading.axes[i]];
-      return;
-    }
-    case Kind::kVelocity:
-    case Kind::kAngularVelocity:
-      ReadMotion(model, data, reading, reading.kind == Kind::kAngularVelocity, out);
-      return;
-    case Kind::kLocalVelocity:
-    case Kind::kLocalAngularVelocity:
-    case Kind::kGravity:
-      ReadLocal(model, data, reading, out);
-      return;
+    default:
+      ReadVector(model, data, reading, reading.kind, out);
   }
 }
 
-// Vectors of the world along the element's own axes.
-void Signals::ReadLocal(const mjModel& model, const mjData& data, const Reading& reading, double* out) {
-  mjtNum world[6] = {0, 0, 0, 0, 0, 0}, local[3];  // a velocity: angular, then linear
-  if (reading.kind == Kind::kGravity) {
+void Signals::ReadVector(const mjModel& model, const mjData& data, const Reading& reading, Kind kind, double* out) {
+  const bool local = kind == Kind::kLocalVelocity || kind == Kind::kLocalAngularVelocity || kind == Kind::kGravity;
+  const Place& frame = local ? reading.place : reading.frame;  // whose axes; id -1: the world
+  mjtNum world[3] = {0, 0, 0}, seen[3];
+  if (kind == Kind::kGravity) {
     const mjtNum length = mju_norm3(model.opt.gravity);
     if (length > 0) mju_scl3(world, model.opt.gravity, 1 / length);
+  } else if (kind == Kind::kPosition) {
+    mju_copy3(world, reading.place.position(data));
+    if (frame.id >= 0) mju_subFrom3(world, frame.position(data));
   } else {
-    WorldVelocity(model, data, reading.place, world);
+    const int part = kind == Kind::kAngularVelocity || kind == Kind::kLocalAngularVelocity ? 0 : 3;
+    mjtNum six[6];  // angular, then linear
+    WorldVelocity(model, data, reading.place, six);
+    mju_copy3(world, six + part);
+    if (!local && frame.id >= 0) {
+      WorldVelocity(model, data, frame, six);
+      mju_subFrom3(world, six + part);
+    }
   }
-  mju_mulMatTVec(local, reading.place.axes(data), world + (reading.kind == Kind::kLocalVelocity ? 3 : 0), 3, 3);
-  for (int i = 0; i < reading.count; ++i) out[i] = local[reading.axes[i]];
-}
-
-void Signals::ReadMotion(const mjModel& model, const mjData& data, const Reading& reading, bool angular, double* out) {
-  mjtNum own[6], frame[6], world[3], seen[3];  // angular, then linear
-  const int part = angular ? 0 : 3;
-  WorldVelocity(model, data, reading.place, own);
-  mju_copy3(seen, own + part);
-  if (reading.frame.id >= 0) {
-    WorldVelocity(model, data, reading.frame, frame);
-    mju_sub3(world, own + part, frame + part);
-    mju_mulMatTVec(seen, reading.frame.axes(data), world, 3, 3);
-  }
+  mju_copy3(seen, world);
+  if (frame.id >= 0) mju_mulMatTVec(seen, frame.axes(data), world, 3, 3);
   for (int i = 0; i < reading.count; ++i) out[i] = seen[reading.axes[i]];
 }
 
@@ -356,7 +322,7 @@ void Signals::Rates(const mjModel& model, const mjData& data, const double* befo
     if (reading.dof >= 0) {
       *out = data.qvel[reading.dof];
     } else if (reading.kind == Kind::kPosition && reading.moved_by_joints && reading.frame.id < 0) {
-      ReadMotion(model, data, reading, false, out);
+      ReadVector(model, data, reading, Kind::kVelocity, out);
     } else {
       for (int i = 0; i < reading.count; ++i) out[i] = dt > 0 ? (now[i] - before[i]) / dt : 0.0;
     }

@@ -72,8 +72,8 @@ class Signals {
   absl::StatusOr<bool> AddOfBody(const v1::Signal& signal, const std::string& field, int id,
                                  std::vector<std::string>* suffixes);
   static void ReadOne(const mjModel& model, const mjData& data, const Reading& reading, double* out);
-  static void ReadMotion(const mjModel& model, const mjData& data, const Reading& reading, bool angular, double* out);
-  static void ReadLocal(const mjModel& model, const mjData& data, const Reading& reading, double* out);
+  // Of this kind, which is a vector, along the axes that the reading has.
+  static void ReadVector(const mjModel& model, const mjData& data, const Reading& reading, Kind kind, double* out);
 
   std::vector<Reading> readings_;
   std::vector<std::string> names_;

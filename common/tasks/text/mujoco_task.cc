@@ -13,9 +13,7 @@
 #include "common/base/status.h"
 #include "common/tasks/mujoco.h"
 #include "common/tasks/task.h"
-#include "common/tasks/text/expression.h"
 #include "common/tasks/text/mujoco_compiled.h"
-#include "common/tasks/text/mujoco_differences.h"
 #include "common/tasks/text/mujoco_known_columns.h"
 #include "common/tasks/text/mujoco_terms.h"
 #include "common/tasks/text/observed.h"
@@ -44,13 +42,15 @@ class TextTask : public Task {
   absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) override;
   StepResult Step(const double* action, double* observation) override;
   double Cost() const override { return cost_; }
-  bool Success() const override { return objective_->success.has_value() && objective_->success->Value() != 0; }
+  bool Success() const override {  // a NaN is none
+    return objective_->success.has_value() && std::abs(objective_->success->Value()) > 0;
+  }
   void ScalePhysics(const PhysicsScale& scale) override;
   const Simulation* simulation() const override { return &simulation_; }
 
  private:
-  TextTask(std::shared_ptr<const CompiledTask> compiled, TaskSpec spec, const RowLayout& layout, Simulation simulation,
-           Terms terms, Motions motions, Pushes pushes, ElementFactors factors, KnownColumns known);
+  TextTask(std::shared_ptr<const CompiledTask> compiled, TaskSpec spec, const RowLayout& layout, Simulation simulation);
+  absl::Status Fill();  // makes the parts that may fail
   // Fills signals, costs and the observation; false when MuJoCo fails. dt: since the last call, 0 at the start.
   bool Observe(double dt, double* observation);
   void KeepNumbers();            // signals and action, for the next step as its previous values
@@ -60,13 +60,13 @@ class TextTask : public Task {
   const TaskSpec spec_;
   const RowLayout layout_;
   Simulation simulation_;
-  Terms terms_;
+  std::optional<Terms> terms_;
   std::optional<Differences> differences_;
+  std::optional<KnownColumns> known_;
   Motions motions_;
   Pushes pushes_;
   ElementFactors factors_;
   PhysicsScale scale_;
-  KnownColumns known_;
   std::vector<std::string> command_streams_;
   std::vector<double> values_;  // of CompiledTask::names; the objective reads them
   std::optional<Objective> objective_;
@@ -79,47 +79,46 @@ class TextTask : public Task {
 absl::StatusOr<std::unique_ptr<TextTask>> TextTask::Make(std::shared_ptr<const CompiledTask> compiled, TaskSpec spec,
                                                          const RowLayout& layout) {
   ASSIGN_OR_RETURN(Simulation simulation, Simulation::Make(compiled->model));
-  ASSIGN_OR_RETURN(Terms terms, Terms::Make(compiled->unconstrained, compiled->joints, *compiled->actuation,
-                                            compiled->definition.constraint_state()));
-  ASSIGN_OR_RETURN(Motions motions, Motions::Make(*compiled->model, compiled->definition));
-  ASSIGN_OR_RETURN(Pushes pushes, Pushes::Make(*compiled->model, compiled->definition, spec.control_dt));
-  ASSIGN_OR_RETURN(ElementFactors factors, ElementFactors::Make(*compiled->model, compiled->definition));
-  ASSIGN_OR_RETURN(KnownColumns known, KnownColumns::Make(compiled->unconstrained, compiled->known.geometry,
-                                                          compiled->joints, !layout.first_order));
-  std::unique_ptr<TextTask> task(new TextTask(std::move(compiled), std::move(spec), layout, std::move(simulation),
-                                              std::move(terms), std::move(motions), std::move(pushes),
-                                              std::move(factors), std::move(known)));
-  if (task->compiled_->actuation->finite_difference()) {
-    ASSIGN_OR_RETURN(task->differences_,
-                     Differences::Make(task->compiled_->model, task->compiled_->joints, *task->compiled_->actuation,
-                                       task->compiled_->definition.constraint_state().actuator_gain()));
-  }
-  ASSIGN_OR_RETURN(task->objective_, Objective::Make(*task->compiled_, task->values_.data()));
-  ASSIGN_OR_RETURN(task->observed_, Observed::Make(task->compiled_->definition, task->compiled_->observation.begins(),
-                                                   task->compiled_->names, task->values_.data()));
+  std::unique_ptr<TextTask> task(new TextTask(std::move(compiled), std::move(spec), layout, std::move(simulation)));
+  RETURN_IF_ERROR(task->Fill());
   std::vector<double> observation(task->spec_.obs_dim);
   task->Reset(nullptr, observation.data());
   return task;
 }
 
 TextTask::TextTask(std::shared_ptr<const CompiledTask> compiled, TaskSpec spec, const RowLayout& layout,
-                   Simulation simulation, Terms terms, Motions motions, Pushes pushes, ElementFactors factors,
-                   KnownColumns known)
+                   Simulation simulation)
     : compiled_(std::move(compiled)),
       spec_(std::move(spec)),
       layout_(layout),
       simulation_(std::move(simulation)),
-      terms_(std::move(terms)),
-      motions_(std::move(motions)),
-      pushes_(std::move(pushes)),
-      factors_(std::move(factors)),
-      known_(std::move(known)),
       values_(compiled_->initial),
       cost_values_(compiled_->definition.cost_size()),
       x_before_(layout.x) {
   for (const v1::Command& command : compiled_->definition.command()) {
     command_streams_.push_back("task." + CommandKey(command));
   }
+}
+
+absl::Status TextTask::Fill() {
+  const CompiledTask& task = *compiled_;
+  const v1::ConstraintState& state = task.definition.constraint_state();
+  ASSIGN_OR_RETURN(MujocoData own, MakeMujocoData(*task.unconstrained));
+  terms_.emplace(task.unconstrained, std::move(own), task.joints, *task.actuation, state);
+  if (task.actuation->finite_difference()) {
+    ASSIGN_OR_RETURN(own, MakeMujocoData(*task.model));
+    differences_.emplace(task.model, std::move(own), task.joints, *task.actuation, state.actuator_gain());
+  }
+  if (!task.known.geometry.empty()) {
+    ASSIGN_OR_RETURN(own, MakeMujocoData(*task.unconstrained));
+    known_.emplace(task.unconstrained, std::move(own), task.known.geometry, task.joints, !layout_.first_order);
+  }
+  ASSIGN_OR_RETURN(motions_, Motions::Make(*task.model, task.definition));
+  ASSIGN_OR_RETURN(pushes_, Pushes::Make(*task.model, task.definition, spec_.control_dt));
+  ASSIGN_OR_RETURN(factors_, ElementFactors::Make(*task.model, task.definition));
+  ASSIGN_OR_RETURN(objective_, Objective::Make(task, values_.data()));
+  ASSIGN_OR_RETURN(observed_, Observed::Make(task.definition, task.observation.begins(), task.names, values_.data()));
+  return absl::OkStatus();
 }
 
 void TextTask::ScalePhysics(const PhysicsScale& scale) {
@@ -187,7 +186,7 @@ bool TextTask::Observe(double dt, double* observation) {
     if (task.external_forces) mj_rnePostConstraint(&model, data);
     task.observation.Read(model, *data, values_.data());
     task.extra.Read(model, *data, values_.data() + task.observation.size());
-    terms_.WriteState(model, *data, observation + layout_.q_at);
+    terms_->WriteState(model, *data, observation + layout_.q_at);
     task.uncontrolled.Read(model, *data, x);
     task.uncontrolled.Rates(model, *data, x_before_.data(), x, dt, observation + layout_.x_dot_at);
   });
@@ -196,7 +195,7 @@ bool TextTask::Observe(double dt, double* observation) {
   std::copy_n(x, layout_.x, x_before_.begin());
   bool written = valid;
   if (valid && layout_.evaluated) written = WriteModel(observation + layout_.drift_at);
-  if (valid) written &= known_.Write(*simulation_.data(), dt, observation + layout_.known_at);
+  if (valid && known_) written &= known_->Write(*simulation_.data(), dt, observation + layout_.known_at);
   for (size_t i = 0; i < cost_values_.size(); ++i) {
     cost_values_[i] = objective_->costs[i].Value();
     const double weighted = objective_->weights[i] * cost_values_[i];
@@ -210,7 +209,7 @@ bool TextTask::Observe(double dt, double* observation) {
 bool TextTask::WriteModel(double* out) {
   if (differences_.has_value()) return differences_->Write(*simulation_.data(), out);
   const bool fresh = compiled_->actuation->keeps_fresh() && &simulation_.model() == compiled_->model.get();
-  return terms_.Write(simulation_.model(), simulation_.data(), fresh, out);
+  return terms_->Write(simulation_.model(), simulation_.data(), fresh, out);
 }
 
 }  // namespace

@@ -10,9 +10,7 @@
 // the control step, of length T, at the commanded velocity, (command - v) / T, or at the commanded position,
 // ((command - p) / T - v) / T. The servo's force is whatever this takes, and it acts on the other joints through M.
 //
-// mujoco_differences.h has the other f and G.
-//
-// Not thread-safe: owns its mjData. Write neither blocks nor allocates.
+// Not thread-safe: Terms and Differences own their mjData. Write neither blocks nor allocates.
 #ifndef DATACOM_COMMON_TASKS_TEXT_MUJOCO_TERMS_H_
 #define DATACOM_COMMON_TASKS_TEXT_MUJOCO_TERMS_H_
 
@@ -44,8 +42,9 @@ MujocoModel WithoutConstraints(const mjModel& model);
 
 class Terms {
  public:
-  static absl::StatusOr<Terms> Make(MujocoModel unconstrained, const StateJoints& joints, const Actuation& actuation,
-                                    const v1::ConstraintState& state);
+  // own: of the model `unconstrained`.
+  Terms(MujocoModel unconstrained, MujocoData own, const StateJoints& joints, const Actuation& actuation,
+        const v1::ConstraintState& state);
 
   // Writes q to `out`, [layout.q].
   void WriteState(const mjModel& model, const mjData& data, double* out) const;
@@ -56,8 +55,6 @@ class Terms {
   bool Write(const mjModel& model, mjData* data, bool fresh, double* out);
 
  private:
-  Terms(MujocoModel unconstrained, MujocoData own, const StateJoints& joints, const Actuation& actuation,
-        const v1::ConstraintState& state);
   void Solve(mjData* data, double* out);
   void HoldServos(mjData* data);
 
@@ -71,6 +68,37 @@ class Terms {
   std::vector<int> servos_;                   // channels that hold their joints; empty unless motors are among them
   std::vector<double> pushed_;                // [servos, nv] accelerations by a unit force at each servo's joint
   std::vector<double> answer_, missing_;      // [servos, servos], [servos]
+};
+
+// f and G of a whole control step by finite differences (proto Control.dynamics): the task's own control step is
+// simulated in a copy of the state, once without action and once for each number of the action.
+//
+// With velocities v of q, and v(u) after a control step of length T under the action u, f = (v(0) - v) / T and column i
+// of G is (v(h e_i) - v(0)) / (h T). So f + G u is the mean acceleration over the control step. Where q has only
+// positions, these take the place of v, and f + G u is the mean velocity. Servos, activations, contacts, joint limits,
+// equality constraints, friction loss and limits of forces are part of it. Mocap bodies stand still. The model is
+// nominal: randomised physics do not reach it.
+class Differences {
+ public:
+  // own: of the model. `actuation` must outlive it.
+  Differences(MujocoModel model, MujocoData own, const StateJoints& joints, const Actuation& actuation,
+              double actuator_gain);
+
+  // Writes f [velocities], then G [velocities, action] row-major, at the state of `data`. False when MuJoCo fails.
+  bool Write(const mjData& data, double* out);
+
+ private:
+  void Take(const mjData& data);                  // keeps the state
+  void Play(std::vector<double>* reached);        // a control step of action_ from the kept state
+  void Read(std::vector<double>* numbers) const;  // velocities or positions of q
+
+  MujocoModel model_;
+  MujocoData own_;
+  const Actuation* actuation_;
+  std::vector<int> addresses_;  // of q's numbers that the differences are taken of, in qvel or qpos
+  double gain_ = 1;
+  std::vector<mjtNum> state_;
+  std::vector<double> action_, clipped_, before_, free_, pushed_;
 };
 
 }  // namespace datacom::text

@@ -17,13 +17,9 @@ namespace {
 // Fields of a measured signal that an entry made of known numbers does not have.
 absl::Status CheckDerived(const v1::Signal& signal, const std::string& field) {
   if (signal.has_number() && signal.has_value()) return Wrong(field, "has number and value; exactly one is needed");
-  for (const auto& [has, part] :
-       {std::pair(signal.has_joint(), "joint"), std::pair(signal.has_site(), "site"),
-        std::pair(signal.has_body(), "body"), std::pair(signal.has_geom(), "geom"),
-        std::pair(signal.has_sensor(), "sensor"), std::pair(signal.has_quantity(), "quantity"),
-        std::pair(signal.has_relative_to(), "relative_to"), std::pair(signal.has_axes(), "axes")}) {
-    if (has) return Wrong(absl::StrCat(field, ".", part), "does not go with number or value");
-  }
+  RETURN_IF_ERROR(
+      RefuseFields(signal, {"joint", "site", "body", "geom", "sensor", "actuator", "quantity", "relative_to", "axes"},
+                   field, "does not go with number or value"));
   if (signal.has_value() && !IsIdentifier(signal.name())) {
     return Wrong(field + ".name", "is needed: letters, digits and _ only, not first a digit");
   }

@@ -81,6 +81,7 @@ absl::StatusOr<ObservationSlice> MakeSlice(const std::string& field, const v1::S
                                            const RowLayout& layout) {
   ASSIGN_OR_RETURN(const int x, FindState(task.resolved(), field + ".x", slice.x()));
   ASSIGN_OR_RETURN(const int y, FindState(task.resolved(), field + ".y", slice.y()));
+  if (x == y) return absl::InvalidArgumentError(absl::StrCat(field, ".y.of: both axes are ", slice.y().of()));
   ObservationSlice made;
   made.name = slice.name();
   made.title = slice.has_title() ? slice.title() : "the rest as at the start";
@@ -129,8 +130,8 @@ RowLayout RowLayout::Of(const v1::TextTask& task) {
   layout.evaluated = resolved.drive().empty() && resolved.without_map().empty();
   for (const v1::ConstraintJoint& joint : resolved.joint()) {
     layout.joints.push_back(joint.kind());
-    layout.positions += joint.kind() == Kind::FREE ? 7 : joint.kind() == Kind::BALL ? 4 : 1;
-    layout.velocities += joint.kind() == Kind::FREE ? 6 : joint.kind() == Kind::BALL ? 3 : 1;
+    layout.positions += JointSize(joint.kind()).positions;
+    layout.velocities += JointSize(joint.kind()).velocities;
   }
   layout.action = resolved.action_size();
   layout.q = layout.positions + (layout.first_order ? 0 : layout.velocities);
@@ -156,10 +157,10 @@ int RowLayout::VelocityOf(int entry) const {
   if (first_order) return -1;
   int position = 0, velocity = positions;
   for (const Kind::Kind joint : joints) {
-    const int linear = joint == Kind::FREE ? 3 : joint == Kind::BALL ? 0 : 1;
-    if (entry >= position && entry < position + linear) return velocity + entry - position;
-    position += joint == Kind::FREE ? 7 : joint == Kind::BALL ? 4 : 1;
-    velocity += joint == Kind::FREE ? 6 : joint == Kind::BALL ? 3 : 1;
+    const JointSize size(joint);
+    if (entry >= position && entry < position + size.linear) return velocity + entry - position;
+    position += size.positions;
+    velocity += size.velocities;
   }
   return -1;
 }
@@ -185,17 +186,12 @@ void RowDynamics::Drift(const double* obs, double* f) const {
   double* rate = f;
   for (const Kind::Kind joint : layout_.joints) {
     if (layout_.first_order) break;
-    if (joint == Kind::FREE) {
-      std::copy_n(velocity, 3, rate);
-      position += 3, velocity += 3, rate += 3;
-    }
-    if (joint == Kind::FREE || joint == Kind::BALL) {
-      QuaternionRate(position, velocity, rate);
-      position += 4, velocity += 3, rate += 4;
-    } else {
-      *rate = *velocity;
-      ++position, ++velocity, ++rate;
-    }
+    const JointSize size(joint);
+    rate = std::copy_n(velocity, size.linear, rate);
+    position += size.linear, velocity += size.linear;
+    if (!size.turns()) continue;
+    QuaternionRate(position, velocity, rate);
+    position += 4, velocity += 3, rate += 4;
   }
   double* const driven = f + layout_.driven_at();
   if (layout_.evaluated) std::copy_n(obs + layout_.drift_at, layout_.velocities, driven);
@@ -254,11 +250,10 @@ void RowConstraints::EvaluateColumns(const Row& row, int index, const KnownConst
     const double* gradient = columns + 1;
     const double* position = at.q;
     for (const Kind::Kind joint : layout_.joints) {
-      const bool turns = joint == Kind::FREE || joint == Kind::BALL;
-      const int linear = joint == Kind::FREE ? 3 : turns ? 0 : 1;
-      J = std::copy_n(gradient, linear, J);
-      gradient += linear, position += linear;
-      if (!turns) continue;
+      const JointSize size(joint);
+      J = std::copy_n(gradient, size.linear, J);
+      gradient += size.linear, position += size.linear;
+      if (!size.turns()) continue;
       // The map from w to the quaternion's rate has orthogonal columns of length 1/2, so this J has J rate(w) =
       // gradient w.
       QuaternionRate(position, gradient, J);

@@ -27,6 +27,16 @@
 
 namespace datacom::text {
 
+// The numbers of a joint's position and velocity, and how many of its positions are integrals of velocities.
+struct JointSize {
+  explicit JointSize(v1::ConstraintJoint::Kind kind) {
+    if (kind == v1::ConstraintJoint::FREE) positions = 7, velocities = 6, linear = 3;
+    if (kind == v1::ConstraintJoint::BALL) positions = 4, velocities = 3, linear = 0;
+  }
+  bool turns() const { return positions > velocities; }  // the others are a quaternion
+  int positions = 1, velocities = 1, linear = 1;
+};
+
 // Where the parts of an observation begin.
 struct RowLayout {
   static RowLayout Of(const v1::TextTask& task);

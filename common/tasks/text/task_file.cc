@@ -118,16 +118,6 @@ bool Locate(const std::string& path, const google::protobuf::Descriptor* type, T
 
 }  // namespace
 
-absl::Status AddModelFiles(const std::string& model, v1::TextTask* task) {
-  ASSIGN_OR_RETURN(auto files, ReadModelFiles(model));
-  for (auto& [name, content] : files) {
-    v1::TaskFile* const file = task->add_file();
-    file->set_name(name);
-    file->set_content(std::move(content));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status CompressFiles(v1::TextTask* task) {
   size_t bytes = 0, carried = 0;
   for (const v1::TaskFile& file : task->file()) {

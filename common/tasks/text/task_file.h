@@ -24,9 +24,6 @@ bool IsTaskFile(absl::string_view task);
 // does not exist.
 absl::StatusOr<v1::TextTask> ReadTaskFile(const std::string& path);
 
-// Appends a model and the files that it needs to `task`, the model first. Errors as of ReadModelFiles (model_files.h).
-absl::Status AddModelFiles(const std::string& model, v1::TextTask* task);
-
 // Compresses the large files and notes their SHA-256 (common/config/task_files.h). Large are files of more than 64 KiB,
 // and files of more than 4 KiB that are not text. INVALID_ARGUMENT "model: why" if the files have more than
 // kMaxTaskBytes together, or those that are not large more than kMaxCarriedBytes; it names the largest ones.

@@ -3,9 +3,9 @@
 #ifndef DATACOM_COMMON_TASKS_TEXT_XML_TAGS_H_
 #define DATACOM_COMMON_TASKS_TEXT_XML_TAGS_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -23,35 +23,9 @@ struct XmlTag {
 };
 
 // The first tag that begins at `at` or behind it.
-inline std::optional<XmlTag> NextTag(absl::string_view xml, size_t at) {
-  const auto within = [&](size_t place) { return std::min(place, xml.size()); };  // npos means the end
-  const auto begins = [&](absl::string_view mark) { return xml.substr(at, mark.size()) == mark; };
-  while ((at = within(xml.find('<', at))) < xml.size() && (begins("<!") || begins("<?"))) {
-    at = within(begins("<!--") ? xml.find("-->", at) : xml.find('>', at));
-  }
-  if (at == xml.size()) return std::nullopt;
-  XmlTag tag;
-  size_t next = within(xml.find_first_of(" \t\r\n/>", at + (begins("</") ? 2 : 1)));
-  tag.begin = at, tag.name_end = next, tag.name = xml.substr(at + 1, next - at - 1);
-  while ((next = within(xml.find_first_not_of(kXmlSpace, next))) < xml.size() && xml[next] != '>') {
-    if (xml[next] == '/') {
-      tag.whole = true, ++next;
-      continue;
-    }
-    const size_t equals = within(xml.find_first_of("=>", next));
-    if (equals == xml.size() || xml[equals] == '>') {
-      next = equals;
-      break;
-    }
-    const size_t quote = std::min(xml.find_first_of("\"'", equals), xml.size() - 1);
-    const size_t end = within(xml.find(xml[quote], quote + 1));
-    const size_t name_end = std::min(xml.find_first_of(" \t\r\n=", next), equals);
-    tag.attributes.emplace_back(xml.substr(next, name_end - next), xml.substr(quote + 1, end - quote - 1));
-    next = within(end + 1);
-  }
-  tag.end = within(next + 1);
-  return tag;
-}
+std::optional<XmlTag> NextTag(absl::string_view xml, size_t at);
+// An attribute's value as MuJoCo reads it: with the characters that its entities stand for.
+std::string Decoded(absl::string_view value);
 
 }  // namespace datacom::text
 

@@ -20,7 +20,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "common/base/files.h"
 #include "common/base/framed_file.h"
@@ -69,6 +68,7 @@ std::vector<std::pair<uint64_t, std::string>> CutsOf(const std::map<std::string,
   std::vector<std::pair<uint64_t, std::string>> cuts;
   for (const auto& [name, bytes] : objects) {
     uint64_t number = 0;
+    if (absl::EndsWith(name, ".tmp")) continue;  // left by an interrupted write
     if (absl::StartsWith(name, kCuts) && absl::SimpleAtoi(name.substr(sizeof kCuts - 1, 9), &number)) {
       cuts.emplace_back(number, name);
     }
@@ -83,7 +83,9 @@ bool IsSum(const std::string& text) {
 
 // What a cut names may not leave the folder, neither as a file nor as an object.
 absl::Status CheckNames(const v1::ArchiveCut& cut, const std::string& place) {
+  RETURN_IF_ERROR(CheckFolderName(place, cut.run_id()));
   for (const v1::ArchivedFile& file : cut.files()) {
+    RETURN_IF_ERROR(CheckFolderName(place, file.path()));
     const fs::path path(file.path());
     const bool sums = std::all_of(file.parts().begin(), file.parts().end(),
                                   [](const v1::ArchivedPart& part) { return IsSum(part.sha256()); });
@@ -101,22 +103,6 @@ absl::StatusOr<v1::ArchiveCut> ReadCut(const std::string& file) {
   if (!cut.ParseFromString(content)) return absl::DataLossError(absl::StrCat(file, ": damaged"));
   RETURN_IF_ERROR(CheckNames(cut, file));
   return cut;
-}
-
-absl::StatusOr<Newest> FindNewestIn(const std::map<std::string, uint64_t>& objects, Store* store,
-                                    const std::string& place, const std::string& scratch) {
-  std::string damage;
-  const auto cuts = CutsOf(objects);
-  for (const auto& [number, name] : cuts) {
-    RETURN_IF_ERROR(store->Download({name}, scratch));
-    absl::StatusOr<v1::ArchiveCut> cut = ReadCut(absl::StrCat(scratch, "/", name));
-    if (absl::IsFailedPrecondition(cut.status())) return cut.status();  // of another version
-    const std::string missing = cut.ok() ? Missing(*cut, objects) : std::string(cut.status().message());
-    if (missing.empty()) return Newest{cuts.front().first, name, *std::move(cut)};
-    if (damage.empty()) damage = absl::StrCat(name, cut.ok() ? " lacks " : ": ", missing);
-  }
-  if (damage.empty()) return Newest{};
-  return absl::DataLossError(absl::StrCat(place, ": no cut is whole; the newest, ", damage));
 }
 
 std::string OwnerFile(const std::string& run_dir) { return run_dir + "/archive/owner"; }
@@ -145,11 +131,7 @@ absl::StatusOr<bool> IsOlder(const std::string& run_dir, const v1::ArchiveCut& c
     const absl::StatusOr<Checkpoint> own = CheckpointStore(run_dir + "/checkpoints").Load(0);
     return own.ok() && own->learner.pretrain_update() < cut.pretrain_update();
   }
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(run_dir + "/checkpoints"));
-  return std::none_of(names.begin(), names.end(), [&](const std::string& name) {
-    uint64_t update = 0;  // a crash leaves a checkpoint that is being replaced under its second name
-    return absl::SimpleAtoi(absl::StripSuffix(name, ".old"), &update) && update >= cut.update();
-  });
+  return CheckpointStore(run_dir + "/checkpoints").Reached().value_or(0) < cut.update();
 }
 
 // Whether the folder is the run of the cut and owns the archive; if not, what is different.
@@ -220,6 +202,18 @@ absl::Status WriteParts(const v1::ArchivedFile& file, const std::string& objects
   return status;
 }
 
+// Writes all files, and removes the objects of each one that is written.
+absl::Status WriteFiles(const v1::ArchiveCut& cut, const std::string& objects, const std::string& run) {
+  std::error_code error;
+  for (const v1::ArchivedFile& file : cut.files()) {
+    RETURN_IF_ERROR(WriteParts(file, objects, absl::StrCat(run, "/", file.path())));
+    for (const v1::ArchivedPart& part : file.parts()) {
+      fs::remove(absl::StrCat(objects, "/", ObjectOf(file.path(), part)), error);
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status WriteCut(const v1::ArchiveCut& cut, uint64_t number, const std::string& scratch, Store* store) {
   const Scratch list(scratch);
   const std::string file = absl::StrCat(scratch, "/", CutName(number, cut.update()));
@@ -253,10 +247,7 @@ absl::Status CheckUploaded(const v1::ArchiveCut& cut, const Newest& before, cons
 absl::StatusOr<Copied> CopyNew(const std::string& run_dir, const std::string& place, bool only_check,
                                std::string* refusal) {
   ASSIGN_OR_RETURN(const auto store, Store::Open(place));
-  ASSIGN_OR_RETURN(const auto there, store->List());
-  const std::string folder = run_dir + "/archive/";
-  const Scratch downloaded(folder + "newest");
-  ASSIGN_OR_RETURN(const Newest newest, FindNewestIn(there, store.get(), place, downloaded.folder()));
+  ASSIGN_OR_RETURN(const Newest newest, FindNewest(store.get(), place));
   if (newest.last > 0) {
     ASSIGN_OR_RETURN(*refusal, WhyNotOwner(run_dir, place, newest.cut));
     if (!refusal->empty()) return absl::FailedPreconditionError(*refusal);
@@ -268,6 +259,7 @@ absl::StatusOr<Copied> CopyNew(const std::string& run_dir, const std::string& pl
   if (owner == 0) {
     ASSIGN_OR_RETURN(owner, BecomeOwner(run_dir));
   }
+  const std::string folder = run_dir + "/archive/";
   const Scratch spool(folder + "spool");
   ASSIGN_OR_RETURN(std::optional<v1::ArchiveCut> cut, TakeCut(run_dir, newest.cut, spool.folder()));
   if (!cut) {
@@ -287,7 +279,7 @@ absl::StatusOr<Copied> CopyNew(const std::string& run_dir, const std::string& pl
   RETURN_IF_ERROR(CheckUploaded(*cut, newest, place, store.get()));
   RETURN_IF_ERROR(WriteCut(*cut, newest.last + 1, folder + "cut", store.get()));
   std::vector<std::string> old;
-  for (const auto& [name, bytes] : there) {
+  for (const auto& [name, bytes] : newest.objects) {
     const bool ours = absl::StartsWith(name, kParts) || absl::StartsWith(name, kCuts);
     if (ours && needed.count(name) == 0 && former.count(name) == 0 && name != newest.name) old.push_back(name);
   }
@@ -385,6 +377,9 @@ absl::Status MoveRun(const std::string& run, const std::string& run_dir, const s
 absl::StatusOr<Copied> CopyRun(const std::string& given, const std::string& place, const CopyOptions& options) {
   const std::string run_dir = WithoutSlash(given), file = run_dir + "/archive/state";
   RETURN_IF_ERROR(CheckApart(place, run_dir));
+  std::error_code error;
+  if (fs::is_symlink(run_dir + "/archive", error))  // what it holds is replaced
+    return absl::InvalidArgumentError(absl::StrCat(run_dir, "/archive is a link; it belongs to the run folder itself"));
   std::string refusal;
   if (options.only_check) return CopyNew(run_dir, place, true, &refusal);
   ASSIGN_OR_RETURN(const auto lock, WaitForLock(run_dir + "/archive"));
@@ -411,16 +406,42 @@ absl::StatusOr<Newest> FindNewest(Store* store, const std::string& place) {
   ASSIGN_OR_RETURN(std::string folder, TemporaryFolder());
   folder += "/datacom-archive-XXXXXX";
   if (::mkdtemp(folder.data()) == nullptr) return ErrnoStatus(errno, absl::StrCat("make ", folder));
-  const Scratch cuts(folder);
-  ASSIGN_OR_RETURN(const auto objects, store->List());
-  return FindNewestIn(objects, store, place, cuts.folder());
+  const Scratch downloaded(folder);
+  Newest newest;
+  ASSIGN_OR_RETURN(newest.objects, store->List());
+  std::string damage;
+  const auto cuts = CutsOf(newest.objects);
+  for (const auto& [number, name] : cuts) {
+    RETURN_IF_ERROR(store->Download({name}, folder));
+    absl::StatusOr<v1::ArchiveCut> cut = ReadCut(absl::StrCat(folder, "/", name));
+    if (absl::IsFailedPrecondition(cut.status())) return cut.status();  // of another version
+    const std::string missing = cut.ok() ? Missing(*cut, newest.objects) : std::string(cut.status().message());
+    if (missing.empty()) {
+      newest.last = cuts.front().first;
+      newest.name = name;
+      newest.cut = *std::move(cut);
+      return newest;
+    }
+    if (damage.empty()) damage = absl::StrCat(name, cut.ok() ? " lacks " : ": ", missing);
+  }
+  if (damage.empty()) return newest;
+  return absl::DataLossError(absl::StrCat(place, ": no cut is whole; the newest, ", damage));
 }
 
 absl::StatusOr<v1::ArchiveCut> Restore(const std::string& place, const std::string& given, bool own) {
   constexpr int kAttempts = 5;
   const std::string run_dir = WithoutSlash(given), begun = run_dir + kRestoring;
   RETURN_IF_ERROR(CheckApart(place, run_dir));
+  ASSIGN_OR_RETURN(const auto store, Store::Open(place));
+  ASSIGN_OR_RETURN(Newest newest, FindNewest(store.get(), place));
+  if (newest.last == 0) return absl::NotFoundError(absl::StrCat(place, ": no archive of a run"));
   std::error_code error;
+  const bool made = !fs::exists(run_dir, error);
+  RETURN_IF_ERROR(MakeFolders(run_dir));
+  // Two calls would remove each other's files. Where the file system locks no folders, nothing keeps them apart.
+  const absl::StatusOr<std::unique_ptr<FolderLock>> lock = FolderLock::TakeFile(run_dir);
+  if (absl::IsFailedPrecondition(lock.status()))
+    return absl::FailedPreconditionError(absl::StrCat(run_dir, ": another process copies a run to it"));
   const bool prepared = own && IsPrepared(run_dir);
   // The folder itself may be a volume that cannot be renamed, so all happens inside of it.
   const std::string last = prepared ? "run_id" : kExperiment;  // a folder without it counts as prepared, or as empty
@@ -429,13 +450,9 @@ absl::StatusOr<v1::ArchiveCut> Restore(const std::string& place, const std::stri
   } else if (fs::exists(begun, error) && !FileExists(run_dir + "/" + last)) {  // an interrupted call: begin again
     for (const auto& entry : fs::directory_iterator(run_dir, error)) fs::remove_all(entry.path(), error);
   }
-  if (!prepared && fs::exists(run_dir, error) && !fs::is_empty(run_dir, error)) {
+  if (!prepared && !fs::is_empty(run_dir, error)) {
     return absl::InvalidArgumentError(absl::StrCat(run_dir, ": not empty; an archive is copied to a new folder"));
   }
-  ASSIGN_OR_RETURN(const auto store, Store::Open(place));
-  ASSIGN_OR_RETURN(Newest newest, FindNewest(store.get(), place));
-  if (newest.last == 0) return absl::NotFoundError(absl::StrCat(place, ": no archive of a run"));
-  const bool made = !fs::exists(run_dir, error);
   RETURN_IF_ERROR(MakeFolders(begun));
   if (absl::Status same = prepared ? CheckPrepared(run_dir, place, newest.cut, store.get()) : absl::OkStatus();
       !same.ok()) {
@@ -460,13 +477,7 @@ absl::StatusOr<v1::ArchiveCut> Restore(const std::string& place, const std::stri
     ASSIGN_OR_RETURN(newest, FindNewest(store.get(), place));
     got = DownloadParts(newest.cut, objects, store.get());
   }
-  for (int i = 0; i < newest.cut.files_size() && got.ok(); ++i) {
-    const v1::ArchivedFile& file = newest.cut.files(i);
-    got = Annotate(WriteParts(file, objects, absl::StrCat(run, "/", file.path())), place);
-    for (const v1::ArchivedPart& part : file.parts()) {
-      fs::remove(absl::StrCat(objects, "/", ObjectOf(file.path(), part)), error);
-    }
-  }
+  if (got.ok()) got = Annotate(WriteFiles(newest.cut, objects, run), place);
   if (!got.ok()) {
     fs::remove_all(made ? run_dir : begun, error);
     return got;

@@ -40,7 +40,7 @@ class Store {
   static absl::StatusOr<std::unique_ptr<Store>> Open(const std::string& place);
   virtual ~Store() = default;
 
-  // The sizes of all objects by name; none where nothing was uploaded yet.
+  // The sizes of all objects by name; none where nothing was uploaded yet. An interrupted write may leave NAME.tmp.
   virtual absl::StatusOr<std::map<std::string, uint64_t>> List() = 0;
   // Copies every file below `folder` to the object of the same name.
   virtual absl::Status Upload(const std::string& folder) = 0;
@@ -54,8 +54,9 @@ struct Newest {
   uint64_t last = 0;  // the largest number of a cut, also of one that is not whole; 0: the archive is empty
   std::string name;
   v1::ArchiveCut cut;
+  std::map<std::string, uint64_t> objects;  // of the archive, with their sizes
 };
-// DATA_LOSS, naming what is missing, when no cut is whole. `place` is for messages.
+// DATA_LOSS, naming what is missing, when no cut is whole. `place` is for messages. Uses TemporaryFolder().
 absl::StatusOr<Newest> FindNewest(Store* store, const std::string& place);
 
 struct Copied {
@@ -80,7 +81,8 @@ absl::StatusOr<Copied> CopyRun(const std::string& run_dir, const std::string& pl
 // files, which stay. INVALID_ARGUMENT, before anything happens, as CheckApart or when the archive holds a run of
 // another experiment (only steps and description may differ). An interrupted call leaves a folder without an experiment
 // or, if prepared, without a run_id, which the next one replaces. NOT_FOUND when the archive holds no run; DATA_LOSS
-// naming the part whose bytes are wrong; RESOURCE_EXHAUSTED, before anything happens, when the disk is too small.
+// naming the part whose bytes are wrong; RESOURCE_EXHAUSTED, before anything happens, when the disk is too small;
+// FAILED_PRECONDITION while another call works in the folder.
 absl::StatusOr<v1::ArchiveCut> Restore(const std::string& place, const std::string& run_dir, bool own);
 
 }  // namespace datacom::archive

@@ -1,10 +1,6 @@
 #include "deploy/tools/archive/cut.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -40,45 +36,6 @@ constexpr absl::Duration kPause = absl::Milliseconds(100);
 constexpr uint64_t kLeftFree = uint64_t{64} << 20;
 constexpr char kSessions[] = "replay/sessions", kCredit[] = "replay/credit", kIncarnation[] = "checkpoints/incarnation";
 
-// One version of a file, also if another one takes its name meanwhile.
-class Source {
- public:
-  static absl::StatusOr<Source> Open(const std::string& path) {
-    Source source(path, ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (source.file_ < 0) return ErrnoStatus(errno, absl::StrCat("open ", path));
-    const off_t size = ::lseek(source.file_, 0, SEEK_END);
-    if (size < 0) return ErrnoStatus(errno, absl::StrCat("read ", path));
-    source.size_ = static_cast<uint64_t>(size);
-    return source;
-  }
-  Source(Source&& other) noexcept
-      : path_(std::move(other.path_)), file_(std::exchange(other.file_, -1)), size_(other.size_) {}
-  Source& operator=(Source&&) = delete;
-  ~Source() {
-    if (file_ >= 0) ::close(file_);
-  }
-  uint64_t size() const { return size_; }  // when it was opened
-
-  absl::StatusOr<std::string> Read(uint64_t from, uint64_t to) const {
-    std::string bytes(to - from, '\0');
-    size_t done = 0;
-    ssize_t count = 0;
-    while (done < bytes.size() &&
-           (count = ::pread(file_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(from + done))) > 0) {
-      done += static_cast<size_t>(count);
-    }
-    if (count < 0) return ErrnoStatus(errno, absl::StrCat("read ", path_));
-    if (done == bytes.size()) return bytes;
-    return absl::AbortedError(absl::StrCat(path_, ": became shorter than ", to, " bytes"));
-  }
-
- private:
-  Source(std::string path, int file) : path_(std::move(path)), file_(file) {}
-  std::string path_;
-  int file_;
-  uint64_t size_ = 0;
-};
-
 class Cutter {
  public:
   Cutter(std::string run_dir, const v1::ArchiveCut& former, std::string spool)
@@ -103,7 +60,7 @@ class Cutter {
   // The same file in the former cut; null if it had none.
   const v1::ArchivedFile* Before(const std::string& path) const;
   absl::Status AddPart(absl::string_view bytes, v1::ArchivedFile* file, v1::ArchivedPart part);
-  absl::Status AddRange(const Source& source, uint64_t from, uint64_t to, v1::ArchivedFile* file);
+  absl::Status AddRange(const OpenedFile& source, uint64_t from, uint64_t to, v1::ArchivedFile* file);
   absl::Status AddContent(const std::string& path, absl::string_view content);
   absl::Status AddWhole(const std::string& path);
   absl::Status AddIfThere(const std::string& path) {
@@ -158,10 +115,12 @@ absl::Status Cutter::AddPart(absl::string_view bytes, v1::ArchivedFile* file, v1
   return file_of_part ? absl::OkStatus() : absl::UnavailableError(absl::StrCat("write ", target, ": failed"));
 }
 
-absl::Status Cutter::AddRange(const Source& source, uint64_t from, uint64_t to, v1::ArchivedFile* file) {
+absl::Status Cutter::AddRange(const OpenedFile& source, uint64_t from, uint64_t to, v1::ArchivedFile* file) {
   while (from < to) {
     const uint64_t end = std::min(to, from + kMostPartBytes);
     ASSIGN_OR_RETURN(const std::string bytes, source.Read(from, end));
+    if (bytes.size() < end - from)
+      return absl::AbortedError(absl::StrCat(Path(file->path()), ": became shorter than ", end, " bytes"));
     v1::ArchivedPart part;
     part.set_offset(from);
     RETURN_IF_ERROR(AddPart(bytes, file, part));
@@ -175,13 +134,13 @@ absl::Status Cutter::AddContent(const std::string& path, absl::string_view conte
 }
 
 absl::Status Cutter::AddWhole(const std::string& path) {
-  ASSIGN_OR_RETURN(const Source source, Source::Open(Path(path)));
+  ASSIGN_OR_RETURN(const OpenedFile source, OpenedFile::Open(Path(path)));
   return AddRange(source, 0, source.size(), Add(path, source.size()));
 }
 
 // A part that is not larger than what follows it becomes one with it.
 absl::Status Cutter::AddGrowing(const std::string& path, uint64_t bytes) {
-  ASSIGN_OR_RETURN(const Source source, Source::Open(Path(path)));
+  ASSIGN_OR_RETURN(const OpenedFile source, OpenedFile::Open(Path(path)));
   if (source.size() < bytes) {
     return absl::DataLossError(
         absl::StrCat(Path(path), ": ends at byte ", source.size(), ", the checkpoint says ", bytes));
@@ -217,15 +176,14 @@ absl::Status Cutter::AddPolicies(const v1::FileEnd& end) {
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(CheckRunFile(run_dir_, end.path(), {end.bytes(), end.sha256()}));
-  ASSIGN_OR_RETURN(const Source source, Source::Open(Path(end.path())));
+  ASSIGN_OR_RETURN(const OpenedFile source, OpenedFile::Open(Path(end.path())));
   v1::ArchivedFile* const file = Add(end.path(), end.bytes());
   file->set_sha256(end.sha256());
   return AddRange(source, 0, end.bytes(), file);
 }
 
 absl::Status Cutter::AddCheckpoint(uint64_t update) {
-  const std::string folder =
-      absl::StrCat("checkpoints/", fs::path(CheckpointStore("").Path(update)).filename().string());
+  const std::string folder = CheckpointStore("checkpoints").Path(update);
   for (const char* file : {"learner.state", "algorithm.state", "state.sha256"}) {
     const absl::Status added = AddWhole(absl::StrCat(folder, "/", file));
     if (absl::IsNotFound(added)) return absl::AbortedError("the checkpoint was replaced by newer ones");
@@ -316,7 +274,10 @@ absl::Status Cutter::AddRing(const std::string& path, uint32_t member, uint64_t 
 }
 
 absl::Status Cutter::AddReplay() {
-  if (!FileExists(Path(kSessions))) return absl::OkStatus();  // on a cluster the replay has a folder of its own
+  if (!FileExists(Path(kSessions))) {
+    if (Before(kSessions) == nullptr) return absl::OkStatus();  // on a cluster the replay has a folder of its own
+    return absl::DataLossError(absl::StrCat(Path(kSessions), " is missing, but the archive has it and keeps its rows"));
+  }
   ASSIGN_OR_RETURN(const std::string content, ReadFile(Path(kSessions)));
   ASSIGN_OR_RETURN(const v1::ReplaySessions sessions, replay::SessionTable::Read(Path("replay")));
   if (sessions.starts_size() > 0 && *sessions.starts().rbegin() != cut_.replay_start()) {

@@ -28,41 +28,38 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kTemporary[] = ".uploading";
-
-absl::Status FileError(const std::error_code& error, const std::string& what) {
-  return error ? ErrnoStatus(error.value(), what) : absl::OkStatus();
-}
-
-// Copies a file under a temporary name, so that it appears whole.
-absl::Status CopyWhole(const fs::path& from, const fs::path& to) {
+// Without the permissions, which not every file system has. A part is small (kMostPartBytes).
+absl::Status CopyObject(const fs::path& from, const fs::path& to) {
   RETURN_IF_ERROR(MakeFolders(to.parent_path().string()));
-  const fs::path temporary = to.string() + kTemporary;
-  std::error_code error;
-  fs::copy_file(from, temporary, fs::copy_options::overwrite_existing, error);
-  RETURN_IF_ERROR(FileError(error, absl::StrCat("copy ", from.string(), " to ", temporary.string())));
-  RETURN_IF_ERROR(SyncFile(temporary.string()));
-  fs::rename(temporary, to, error);
-  return FileError(error, absl::StrCat("rename ", temporary.string()));
+  ASSIGN_OR_RETURN(const std::string content, ReadFile(from.string()));
+  return WriteFileAtomically(to.string(), content);
 }
 
-// Regular files below `folder`, by relative name.
+// The objects below `folder`, which may hold other things: at the root of a disk are folders that only root may read.
 absl::StatusOr<std::map<std::string, uint64_t>> FilesBelow(const std::string& folder) {
   std::map<std::string, uint64_t> files;
-  std::error_code error;
-  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    std::error_code gone;  // another process may remove a file meanwhile
-    if (!at->is_regular_file(gone) || absl::EndsWith(at->path().native(), kTemporary)) continue;
-    const uint64_t bytes = at->file_size(gone);
-    if (!gone) files[at->path().lexically_relative(folder).string()] = bytes;
+  for (const char* const kind : {"cuts", "parts"}) {
+    std::error_code error;
+    fs::recursive_directory_iterator at(fs::path(folder) / kind, error);
+    for (fs::recursive_directory_iterator end; !error && at != end; at.increment(error)) {
+      std::error_code gone;  // another process may remove a file meanwhile
+      if (!at->is_regular_file(gone)) continue;
+      const uint64_t bytes = at->file_size(gone);
+      if (!gone) files[at->path().lexically_relative(folder).string()] = bytes;
+    }
+    if (error && error != std::errc::no_such_file_or_directory)
+      return ErrnoStatus(error.value(), absl::StrCat("list ", folder));
   }
-  if (error == std::errc::no_such_file_or_directory) return files;
-  RETURN_IF_ERROR(FileError(error, absl::StrCat("list ", folder)));
   return files;
 }
 
 class FolderStore : public Store {
  public:
+  static absl::StatusOr<std::unique_ptr<Store>> Open(const std::string& folder) {
+    if (FileExists(folder + "/experiment.textproto"))
+      return absl::InvalidArgumentError(absl::StrCat(folder, " is a run folder; name a place beside it"));
+    return std::make_unique<FolderStore>(folder);
+  }
   explicit FolderStore(std::string folder) : folder_(std::move(folder)) {}
 
   absl::StatusOr<std::map<std::string, uint64_t>> List() override { return FilesBelow(folder_); }
@@ -70,12 +67,13 @@ class FolderStore : public Store {
   absl::Status Upload(const std::string& folder) override {
     ASSIGN_OR_RETURN(const auto files, FilesBelow(folder));
     for (const auto& [name, bytes] : files)
-      RETURN_IF_ERROR(CopyWhole(fs::path(folder) / name, fs::path(folder_) / name));
+      RETURN_IF_ERROR(CopyObject(fs::path(folder) / name, fs::path(folder_) / name));
     return absl::OkStatus();
   }
 
   absl::Status Download(const std::vector<std::string>& names, const std::string& folder) override {
-    for (const std::string& name : names) RETURN_IF_ERROR(CopyWhole(fs::path(folder_) / name, fs::path(folder) / name));
+    for (const std::string& name : names)
+      RETURN_IF_ERROR(CopyObject(fs::path(folder_) / name, fs::path(folder) / name));
     return absl::OkStatus();
   }
 
@@ -83,7 +81,7 @@ class FolderStore : public Store {
     for (const std::string& name : names) {
       std::error_code error;
       fs::remove(fs::path(folder_) / name, error);
-      RETURN_IF_ERROR(FileError(error, absl::StrCat("remove ", folder_, "/", name)));
+      if (error) return ErrnoStatus(error.value(), absl::StrCat("remove ", folder_, "/", name));
     }
     return absl::OkStatus();
   }
@@ -215,7 +213,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& place) {
     if (!absl::StartsWith(rest, "/")) {
       return absl::InvalidArgumentError(absl::StrCat(place, ": a file:// place is an absolute path, file:///PATH"));
     }
-    return std::make_unique<FolderStore>(std::string(rest));
+    return FolderStore::Open(std::string(rest));
   }
   const bool s3 = absl::ConsumePrefix(&rest, "s3://"), gs = !s3 && absl::ConsumePrefix(&rest, "gs://");
   if (s3 || gs) {
@@ -232,7 +230,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& place) {
   }
   if (IsRemote(place)) return std::make_unique<RcloneStore>(place, place);
   if (place.empty()) return absl::InvalidArgumentError("an archive needs a place");
-  return std::make_unique<FolderStore>(AbsolutePath(place));
+  return FolderStore::Open(AbsolutePath(place));
 }
 
 }  // namespace datacom::archive

@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "common/acting/acting_rule.h"
 #include "common/acting/gaussian_policy.h"
-#include "common/acting/map_gains.h"
+#include "common/acting/map_parts.h"
 #include "common/acting/rule_parts.h"
 #include "common/base/status.h"
 #include "common/safety/safe_map.h"

@@ -14,8 +14,8 @@
 #include "common/tasks/mujoco_same.h"
 #include "common/tasks/task.h"
 #include "common/tasks/text/draft_terms.h"
+#include "common/tasks/text/model_files.h"
 #include "common/tasks/text/mujoco_compiled.h"
-#include "common/tasks/text/mujoco_copy.h"
 #include "common/tasks/text/mujoco_draft.h"
 #include "common/tasks/text/task_file.h"
 

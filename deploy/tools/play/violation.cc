@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "actor/episode.h"
+#include "actor/environment_batch.h"
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"

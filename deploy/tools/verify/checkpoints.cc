@@ -15,7 +15,8 @@
 #include "common/records/checkpoint.h"
 #include "common/records/updates_made.h"
 #include "deploy/tools/policies/run_policies.h"
-#include "deploy/tools/verify/learner_files.h"
+#include "deploy/tools/verify/check_rings.h"
+#include "deploy/tools/verify/run.h"
 
 namespace datacom::verify {
 namespace {
@@ -140,18 +141,20 @@ void VerifyCheckpoints(VerifiedRun* run, const std::vector<MemberRings>& rings, 
 }
 
 void VerifyPolicies(VerifiedRun* run) {
-  const uint64_t ended = run->checkpoint.has_value() ? run->checkpoint->next_epoch() : 0;
   const std::map<uint32_t, fs::path> files = tools::PolicyFiles(run->dir);
-  const uint64_t epochs = std::max(ended, files.empty() ? 0 : uint64_t{files.rbegin()->first} + 1);
-  for (uint64_t epoch = 0; epoch < epochs; ++epoch) {
-    run->progress->Tell("policies", epoch, epochs);
-    const auto found = files.find(static_cast<uint32_t>(epoch));
-    if (found != files.end()) {
-      CheckSnapshots(run, epoch, absl::StrCat("policies/", found->second.filename().string()));
-    } else {
-      run->report->Damage(PoliciesPath(static_cast<uint32_t>(epoch)), "missing");
-    }
+  uint64_t next = 0, checked = 0;
+  const auto skip_to = [&](uint64_t epoch) {
+    if (next >= epoch) return;
+    const std::string others = epoch - next == 1 ? "" : absl::StrCat(", and all up to epoch ", epoch - 1);
+    run->report->Damage(PoliciesPath(static_cast<uint32_t>(next)), "missing" + others);
+  };
+  for (const auto& [epoch, path] : files) {
+    run->progress->Tell("policies", checked++, files.size());
+    skip_to(epoch);
+    CheckSnapshots(run, epoch, absl::StrCat("policies/", path.filename().string()));
+    next = uint64_t{epoch} + 1;
   }
+  skip_to(run->checkpoint.has_value() ? run->checkpoint->next_epoch() : 0);
   run->report->Part("policies", absl::StrCat("snapshots of ", Count(files.size(), "epoch")));
 }
 

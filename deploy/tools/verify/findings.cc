@@ -135,6 +135,7 @@ void FindLeftovers(VerifiedRun* run) {
   if (run->running) return;
   for (const char* folder : {"", "replay", "checkpoints", "policies", "cluster", "ledger"}) {
     std::error_code error;
+    if (fs::is_symlink(run->Path(folder), error)) continue;  // others may use what it names
     for (const fs::directory_entry& entry : fs::directory_iterator(run->Path(folder), error)) {
       const fs::path& path = entry.path();
       const std::string name = path.lexically_relative(run->dir).string();

@@ -13,7 +13,7 @@
 #include "common/base/files.h"
 #include "common/records/csv.h"
 #include "common/records/tensorboard.h"
-#include "deploy/tools/verify/learner_files.h"
+#include "deploy/tools/verify/run.h"
 
 namespace datacom::verify {
 namespace {
@@ -39,10 +39,15 @@ class ProgressPass {
     std::set<uint64_t> ended;
     for (size_t row = 0; row < kept; ++row) ended.insert(Whole(row, "epoch"));
     for (const v1::EpochRecord& record : run_->checkpoint->pending()) ended.insert(record.epoch());
-    for (uint64_t epoch = 0; epoch < run_->checkpoint->next_epoch(); ++epoch) {
-      if (ended.count(epoch) > 0) continue;
-      run_->report->Damage(kProgressFile, absl::StrCat("lines 2 to ", kept + 1, ": no row of epoch ", epoch,
-                                                       ", which the newest checkpoint has ended"));
+    ended.insert(run_->checkpoint->next_epoch());
+    uint64_t next = 0;
+    for (auto epoch = ended.begin(); next < run_->checkpoint->next_epoch(); ++epoch) {
+      if (next < *epoch) {
+        const std::string others = *epoch - next == 1 ? "" : absl::StrCat(" to ", *epoch - 1);
+        run_->report->Damage(kProgressFile, absl::StrCat("lines 2 to ", kept + 1, ": no row of epoch ", next, others,
+                                                         ", which the newest checkpoint has ended"));
+      }
+      next = *epoch + 1;
     }
   }
 

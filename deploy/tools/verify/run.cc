@@ -1,9 +1,11 @@
 #include "deploy/tools/verify/run.h"
 
 #include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/config/task_files.h"
@@ -19,9 +21,11 @@ namespace fs = std::filesystem;
 // the lock of `train` is held.
 constexpr const char* kLocks[] = {"cluster/train.lock", "cluster/roles.lock", "checkpoints/lock", "replay/lock"};
 
-// Takes every lock there is, or none where a process holds one.
-absl::StatusOr<bool> TakeLocks(VerifiedRun* run) {
+// Takes every lock there is, or none where a process holds one. A copy of a run has none: a repair makes them, so that
+// nothing starts meanwhile.
+absl::StatusOr<bool> TakeLocks(VerifiedRun* run, bool repair) {
   for (const char* file : kLocks) {
+    if (repair && !FileExists(run->Path(file))) std::ofstream(run->Path(file), std::ios::app).flush();
     absl::StatusOr<std::unique_ptr<FolderLock>> lock = FolderLock::TakeFile(run->Path(file));
     if (absl::IsNotFound(lock.status())) continue;
     if (absl::IsFailedPrecondition(lock.status())) {
@@ -55,7 +59,8 @@ void VerifiedRun::CheckRunId(const std::string& file, const std::string& id) {
     report->Damage(file, absl::StrCat("belongs to run \"", id, "\", not to \"", settings.run_id, "\""));
 }
 
-absl::StatusOr<std::unique_ptr<VerifiedRun>> OpenRun(const std::string& dir, Report* report, Progress* progress) {
+absl::StatusOr<std::unique_ptr<VerifiedRun>> OpenRun(const std::string& dir, bool repair, Report* report,
+                                                     Progress* progress) {
   auto run = std::make_unique<VerifiedRun>();
   run->dir = dir;
   run->report = report;
@@ -64,7 +69,7 @@ absl::StatusOr<std::unique_ptr<VerifiedRun>> OpenRun(const std::string& dir, Rep
   if (!fs::exists(run->Path("experiment.textproto"), error)) {
     return absl::InvalidArgumentError(absl::StrCat(dir, " is not a run folder: it has no experiment.textproto"));
   }
-  ASSIGN_OR_RETURN(const bool stopped, TakeLocks(run.get()));
+  ASSIGN_OR_RETURN(const bool stopped, TakeLocks(run.get(), repair));
   run->running = !stopped;
   absl::StatusOr<v1::Experiment> experiment = replay::ReadExperiment(run->Path("experiment.textproto"));
   absl::Status status = experiment.status();

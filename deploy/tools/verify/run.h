@@ -94,7 +94,8 @@ struct VerifiedRun {
 };
 
 // INVALID_ARGUMENT when the folder is not a run folder. A damaged experiment is reported as damage, and null returned.
-absl::StatusOr<std::unique_ptr<VerifiedRun>> OpenRun(const std::string& dir, Report* report, Progress* progress);
+absl::StatusOr<std::unique_ptr<VerifiedRun>> OpenRun(const std::string& dir, bool repair, Report* report,
+                                                     Progress* progress);
 
 // A file of rows that only grows, progress.csv or episodes.csv.
 struct RecordFile {
@@ -105,6 +106,17 @@ struct RecordFile {
 // CheckRecords.
 std::optional<RecordFile> ReadRecordFile(VerifiedRun* run, const std::string& file,
                                          const std::map<std::string, uint64_t>& whole);
+
+// What the learner writes: progress.csv, the TensorBoard files, the checkpoints and the snapshots of the epochs.
+//
+// Returns whether the records show updates.
+bool VerifyProgress(VerifiedRun* run);
+void VerifyTensorboard(VerifiedRun* run);
+void VerifyPolicies(VerifiedRun* run);
+// Call it last: a checkpoint names nothing that does not exist when it is written. `learned`: the records show that the
+// run had begun to learn, so there is a checkpoint.
+struct MemberRings;  // check_rings.h
+void VerifyCheckpoints(VerifiedRun* run, const std::vector<MemberRings>& rings, bool learned);
 
 // Repairs that have one right answer. Each returns what it did.
 //

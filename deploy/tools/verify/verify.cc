@@ -4,7 +4,6 @@
 #include "common/base/status.h"
 #include "deploy/tools/verify/check_ledger.h"
 #include "deploy/tools/verify/check_rings.h"
-#include "deploy/tools/verify/learner_files.h"
 #include "deploy/tools/verify/run.h"
 
 namespace datacom::verify {
@@ -36,7 +35,7 @@ absl::StatusOr<Verification> VerifyRun(const std::string& run_dir, bool repair) 
   std::string done;
   for (bool again = false;; again = true) {
     Report report(run_dir);
-    ASSIGN_OR_RETURN(const std::unique_ptr<VerifiedRun> run, OpenRun(run_dir, &report, &progress));
+    ASSIGN_OR_RETURN(const std::unique_ptr<VerifiedRun> run, OpenRun(run_dir, repair, &report, &progress));
     if (repair && run != nullptr && run->running) {
       return absl::FailedPreconditionError(absl::StrCat("--repair: processes of ", run_dir, " run; stop them first"));
     }

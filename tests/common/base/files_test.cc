@@ -133,8 +133,34 @@ TEST_F(Files, MakesFoldersAndMeasuresFreeSpace) {
   ASSERT_THAT(MakeFolders(folder_ + "/a/b/c"), IsOk());
   ASSERT_THAT(MakeFolders(folder_ + "/a/b/c"), IsOk()) << "making it again is not an error";
   EXPECT_GT(FreeBytes(folder_ + "/a").value(), 0u);
+  EXPECT_EQ(FreeBytes("/proc").value(), kUnknownSize) << "it has no blocks";
   ASSERT_THAT(WriteFileAtomically(folder_ + "/file", ""), IsOk());
   EXPECT_FALSE(MakeFolders(folder_ + "/file/sub").ok());
+}
+
+TEST_F(Files, AFolderIsMadeOnlyInAFolderThatThereIs) {
+  ASSERT_THAT(MakeFolder(folder_ + "/a"), IsOk());
+  ASSERT_THAT(MakeFolder(folder_ + "/a"), IsOk()) << "making it again is not an error";
+  EXPECT_TRUE(absl::IsNotFound(MakeFolder(folder_ + "/b/c")));
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/b"));
+  ASSERT_THAT(WriteFileAtomically(folder_ + "/file", ""), IsOk());
+  EXPECT_FALSE(MakeFolder(folder_ + "/file").ok());
+}
+
+TEST_F(Files, AFolderOfAFileSystemThatSyncsNoFoldersNeedsNoSync) {
+  EXPECT_THAT(SyncFile("/proc/self"), IsOk());
+  EXPECT_TRUE(absl::IsNotFound(SyncFile(folder_ + "/none")));
+}
+
+TEST_F(Files, AnOpenedFileStaysTheSameWhenAnotherTakesItsName) {
+  const std::string path = folder_ + "/file";
+  ASSERT_THAT(WriteFileAtomically(path, "0123456789"), IsOk());
+  const OpenedFile file = OpenedFile::Open(path).value();
+  ASSERT_THAT(WriteFileAtomically(path, "other"), IsOk());
+  EXPECT_EQ(file.size(), 10u);
+  EXPECT_EQ(file.Read(3, 6).value(), "345");
+  EXPECT_EQ(file.Read(8, 100).value(), "89");
+  EXPECT_EQ(file.Read(10, 20).value(), "");
 }
 
 }  // namespace

@@ -15,6 +15,8 @@ TEST(Status, ErrnoGivesACodeAndAMessage) {
   EXPECT_EQ(ErrnoStatus(ENOSPC, "write x").code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(ErrnoStatus(EACCES, "open x").code(), absl::StatusCode::kPermissionDenied);
   EXPECT_EQ(ErrnoStatus(EEXIST, "make x").code(), absl::StatusCode::kAlreadyExists);
+  for (const int error : {EISDIR, ELOOP, ENAMETOOLONG, ENOTDIR})
+    EXPECT_EQ(ErrnoStatus(error, "open x").code(), absl::StatusCode::kInvalidArgument) << "no retry helps";
   EXPECT_EQ(ErrnoStatus(EIO, "read x").code(), absl::StatusCode::kInternal);
   EXPECT_EQ(ErrnoStatus(ENOSPC, "write x").message(), "write x: No space left on device");
 }

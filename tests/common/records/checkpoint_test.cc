@@ -44,6 +44,25 @@ class CheckpointStoreTest : public ::testing::Test {
   std::unique_ptr<CheckpointStore> store_ = std::make_unique<CheckpointStore>(folder_);
 };
 
+TEST_F(CheckpointStoreTest, AFolderWhoseRunWasMovedIsNotMadeAgain) {
+  const CheckpointStore store(folder_ + "/run/checkpoints");
+  EXPECT_TRUE(absl::IsNotFound(store.Save(At(5))));
+  EXPECT_FALSE(fs::exists(folder_ + "/run"));
+  fs::create_directory(folder_ + "/run");
+  EXPECT_THAT(store.Save(At(5)), IsOk());
+  EXPECT_THAT(store.Load(5), IsOk());
+}
+
+TEST_F(CheckpointStoreTest, AFolderThatIsNoUpdateIsNoCheckpoint) {
+  Save(7);
+  for (const char* other : {"007", "7 ", "+7", "7\n", "7.bak"}) fs::create_directory(folder_ + "/" + other);
+  EXPECT_EQ(store_->List(), std::vector<uint64_t>{7});
+  EXPECT_EQ(store_->Reached(), 7u);
+  fs::create_directory(folder_ + "/9.old");
+  fs::create_directory(folder_ + "/11.damaged");
+  EXPECT_EQ(store_->Reached(), 9u);
+}
+
 TEST_F(CheckpointStoreTest, OnAFullDiskTheOldOneStaysWhatIsNeededIsToldAndTheNextOneIsWrittenOnceThereIsRoom) {
   datacom::testing::SmallDisk disk(256 << 10);
   if (!disk.mounted()) GTEST_SKIP() << disk.why();

@@ -161,6 +161,11 @@ TEST_F(CsvFile, RecordsMayBeCompressedAndADamagedFileIsNamed) {
   }
 }
 
+TEST_F(CsvFile, CompressedRecordsThatWouldFillTheMemoryAreRefused) {
+  std::ofstream(path_ + ".gz", std::ios::binary) << Gzip("member,env_steps\n" + std::string(size_t{64} << 20, '\n'));
+  EXPECT_EQ(ReadRecords(path_).status().message(), path_ + ".gz: it has more than 67108864 bytes");
+}
+
 TEST_F(CsvFile, CompressedRecordsThatAreCutAtTheEndOfALineAreRefused) {
   std::string text = "member,env_steps,J\n";
   for (int i = 0; i < 40000; ++i) text += "0,1000,2.5\n";  // several blocks of the stream

@@ -98,6 +98,17 @@ TEST_F(LedgerExcerpt, OfEqualViolationsTheFirstIsKept) {
   EXPECT_EQ(ReadViolation(kept_, 1)->env_steps, 2u);
 }
 
+TEST_F(LedgerExcerpt, ADamagedLedgerReplacesNothing) {
+  Write({{-1, 2, -1, -1, 3, -1, -1, -1}, {-1, -1, -1, -1, -1, -1, -1, -1}});
+  ASSERT_THAT(CopyLargestViolations(run_, 10, kept_), IsOk());
+  const std::string file = run_ + "/ledger/violations.csv", content = ReadFile(file).value();
+  std::string other = content;  // of a member that the run does not have
+  other.replace(other.find("\n1,0,") + 3, 1, "4000000000");
+  ASSERT_THAT(WriteFileAtomically(file, other), IsOk());
+  EXPECT_TRUE(absl::IsNotFound(CopyLargestViolations(run_, 10, kept_).status()));
+  EXPECT_EQ(Costs(), (std::vector<float>{3, 2}));
+}
+
 TEST_F(LedgerExcerpt, AnEarlierExcerptIsReplaced) {
   Write({{-1, 2, -1, -1, 3, -1, -1, -1}, {-1, 9, -1, -1, -1, -1, -1, -1}});
   ASSERT_THAT(CopyLargestViolations(run_, 10, kept_), IsOk());

@@ -1,5 +1,7 @@
 #include "common/records/ledger.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -200,6 +202,17 @@ TEST_F(LedgerFiles, AMissingFileOrViolationIsNamed) {
     EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
     EXPECT_THAT(std::string(status.message()), HasSubstr("it holds 1 to 4"));
   }
+}
+
+TEST_F(LedgerFiles, APipeInThePlaceOfAFileIsRefusedByName) {
+  Append(0, 6, Open().get());
+  const LedgerViolation violation = *ReadViolation(folder_, 1);
+  for (const std::string name : {"violations.csv", "member_0.steps"}) {
+    std::filesystem::remove(Path(name));
+    ASSERT_EQ(::mkfifo(Path(name).c_str(), 0600), 0);
+  }
+  EXPECT_EQ(ReadViolation(folder_, 1).status().message(), Path("violations.csv") + " is not a regular file");
+  EXPECT_EQ(ReadEpisode(folder_, violation).status().message(), Path("member_0.steps") + " is not a regular file");
 }
 
 TEST_F(LedgerFiles, AnUnfinishedLastRowOrRecordDoesNotCount) {

@@ -114,6 +114,25 @@ TEST(Simulation, ScaledPhysicsEqualsCompilingTheScaledModel) {
   EXPECT_EQ(Play(&simulation), nominal) << "scale 1 is the compiled model";
 }
 
+#if mjVERSION_HEADER >= 4000000
+TEST(Simulation, AllCoefficientsOfADampingAreScaled) {
+  Simulation simulation =
+      Simulation::Make(CompileMujocoModel("m", R"(<mujoco><worldbody><body><joint type="slide" damping="1 0.5 0.25"/>
+        <geom size="0.1"/></body></worldbody></mujoco>)")
+                           .value())
+          .value();
+  const auto coefficients = [&simulation] {
+    const mjModel& model = simulation.model();
+    return std::vector<double>{model.dof_damping[0], model.dof_dampingpoly[0], model.dof_dampingpoly[1]};
+  };
+  simulation.Scale({1, 3, 1});
+  EXPECT_EQ(coefficients(), (std::vector<double>{3, 1.5, 0.75}));
+  const ElementScale elements = {{1, 1}, {2}, {1}, {}};
+  simulation.Scale({1, 3, 1}, &elements);
+  EXPECT_EQ(coefficients(), (std::vector<double>{6, 3, 1.5}));
+}
+#endif
+
 TEST(Simulation, ScalingOneSimulationDoesNotChangeAnother) {
   const MujocoModel model = Compile(Model({}));
   Simulation one = Simulation::Make(model).value(), two = Simulation::Make(model).value();

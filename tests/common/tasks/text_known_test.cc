@@ -112,12 +112,10 @@ class World {
     *options_.MutableExtension(v1::text_task) = task_;
     facts_ = MakeTaskModel("world", options_).value();
     layout = text::RowLayout::Of(task_);
-    columns_.emplace(text::KnownColumns::Make(compiled_->unconstrained, compiled_->known.geometry, compiled_->joints,
-                                              !layout.first_order)
-                         .value());
-    terms_.emplace(text::Terms::Make(compiled_->unconstrained, compiled_->joints, *compiled_->actuation,
-                                     task_.definition().constraint_state())
-                       .value());
+    columns_.emplace(compiled_->unconstrained, MakeMujocoData(*compiled_->unconstrained).value(),
+                     compiled_->known.geometry, compiled_->joints, !layout.first_order);
+    terms_.emplace(compiled_->unconstrained, MakeMujocoData(*compiled_->unconstrained).value(), compiled_->joints,
+                   *compiled_->actuation, task_.definition().constraint_state());
     data_ = MakeMujocoData(*compiled_->model).value();
     mocap_velocity.resize(3);
   }

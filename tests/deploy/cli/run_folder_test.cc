@@ -1,5 +1,7 @@
 #include "deploy/cli/run_folder.h"
 
+#include <sys/stat.h>
+
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -108,6 +110,12 @@ TEST_F(RunFolderTest, TheFinalTableHasTheNewestRowOfEachMemberAndTheMean) {
   EXPECT_THAT(*table, ::testing::Not(HasSubstr(" 1.00")));
   EXPECT_THAT(CheckStepsLeft("r", 500), IsOk());
   EXPECT_TRUE(absl::IsInvalidArgument(CheckStepsLeft("r", 499)));
+}
+
+TEST_F(RunFolderTest, APipeInThePlaceOfTheLayoutIsNotWaitedFor) {
+  fs::create_directories("r/cluster");
+  ASSERT_EQ(::mkfifo("r/cluster/layout", 0600), 0);
+  EXPECT_FALSE(ReadLayout("r").has_value());
 }
 
 TEST_F(RunFolderTest, AnEndedRunTellsWhatItRepeatedAndWhatAResumeWillRepeat) {

@@ -242,6 +242,19 @@ class TrainSupervisionTest(unittest.TestCase):
         with open(os.path.join(self.run_dir, "run_id"), encoding="utf-8") as file:
             self.assertEqual(file.read(), run_id)
 
+    def test_a_run_whose_folder_is_moved_ends_and_goes_on_where_the_folder_is(self):
+        process = self.train()
+        self.wait_until_all_run()
+        moved = os.path.join(self.folder, "moved")
+        os.rename(self.run_dir, moved)
+        code, _, errors = self.finish(process)
+        self.assertEqual(code, 1)
+        self.assertIn(f"{self.run_dir}: the run folder was moved or removed", errors)
+        self.assertFalse(os.path.exists(self.run_dir))
+        self.complete()
+        code, _, errors = self.finish(self.train("--run-dir", moved, "--resume"))
+        self.assertEqual(code, 0, errors)
+
     def test_two_trains_in_one_folder_are_refused(self):
         process = self.train()
         self.wait_until_all_run()

@@ -1,5 +1,7 @@
 // Verifies a run folder that is made in this process: rings that have wrapped, sessions, credit, ledger, episodes, a
 // checkpoint. tests/e2e/verify_test.py does the same with real runs.
+#include <sys/stat.h>
+
 #include <cstring>
 #include <filesystem>
 #include <functional>
@@ -303,6 +305,7 @@ TEST_F(VerifyTest, SessionsAreDamagedWhereTheReplayRefusesThem) {
       [](auto* file) { file->mutable_living(0)->set_slot(SessionSlots(kMembers)); },
       [](auto* file) { file->mutable_living(0)->mutable_assignment()->mutable_members(0)->set_member(kMembers); },
       [](auto* file) { file->mutable_living(0)->mutable_assignment()->set_number(0); },
+      [](auto* file) { file->mutable_living(0)->set_environments(replay::kMaxEnvironments + 1); },
       [](auto* file) { *file->add_living() = file->living(0); },
       [](auto* file) {
         *file->add_living() = file->living(0);
@@ -392,6 +395,17 @@ TEST_F(VerifyTest, ACutLineAndLeftoversAreRepaired) {
   EXPECT_TRUE(found.sound) << found.text;
   EXPECT_THAT(found.text, HasSubstr("repaired: episodes.csv: cut 5 bytes"));
   EXPECT_THAT(found.text, HasSubstr("repaired: replay/sessions.tmp: removed"));
+  for (const std::string lock : {"replay/lock", "checkpoints/lock"})
+    EXPECT_TRUE(fs::exists(Path(lock))) << "this copy had none, and a replay could have started";
+}
+
+TEST_F(VerifyTest, ARepairRemovesNothingThatALinkNames) {
+  TemporaryFolder other;
+  const std::string precious = other.path() + "/letter.tmp";
+  WriteInPlace(precious, "x");
+  fs::create_directory_symlink(other.path(), Path("policies"));
+  EXPECT_TRUE(Verify(/*repair=*/true).sound);
+  EXPECT_TRUE(fs::exists(precious));
 }
 
 TEST_F(VerifyTest, ALearnersFolderOnAClusterHasNoRings) {
@@ -411,6 +425,26 @@ TEST_F(VerifyTest, PartsOfAnotherRunAreNamed) {
     EXPECT_THAT(text,
                 ::testing::ContainsRegex("damage: " + part + ": .*belongs to .*run \"run\", not to .*\"another\""));
   }
+}
+
+TEST_F(VerifyTest, APipeInThePlaceOfAFileIsDamageAndNotWaitedFor) {
+  for (const std::string file :
+       {"ledger/violations.csv", "ledger/member_1.steps", "replay/member_0.rows", "replay/member_1.failures",
+        "replay/credit", "replay/sessions", "episodes.csv", "checkpoints/3800/learner.state"}) {
+    fs::rename(Path(file), Path("kept"));
+    ASSERT_EQ(::mkfifo(Path(file).c_str(), 0600), 0);
+    EXPECT_THAT(Verify().text, HasSubstr("is not a regular file")) << file;
+    fs::rename(Path("kept"), Path(file));
+  }
+  EXPECT_TRUE(Verify().sound);
+}
+
+TEST_F(VerifyTest, AFileOfAnEpochFarBeyondTheRunIsNoReasonToCountUpToIt) {
+  ASSERT_THAT(MakeFolders(Path("policies")), IsOk());
+  WriteInPlace(Path("policies/epoch_4000000000.snapshot"), "x");
+  const std::string text = Verify().text;
+  EXPECT_THAT(text, HasSubstr("damage: policies/epoch_0000.snapshot: missing, and all up to epoch 3999999999\n"));
+  EXPECT_THAT(text, HasSubstr("damage: policies/epoch_4000000000.snapshot: "));
 }
 
 TEST_F(VerifyTest, AnEmptyCellOfAnEpisodeIsNamed) {
