@@ -211,8 +211,13 @@ absl::Status Film::Draw(const std::vector<uint32_t>& steps, const std::function<
   });
 }
 
+uint32_t FrameStride(double control_dt, double frames_per_second) {
+  constexpr double kMost = 1e9;  // longer than any episode
+  return static_cast<uint32_t>(std::clamp(std::round(1 / (frames_per_second * control_dt)), 1.0, kMost));
+}
+
 Pace RealTimePace(uint32_t last_step, double control_dt, double frames_per_second) {
-  const auto stride = static_cast<uint32_t>(std::max(1.0, std::round(1 / (frames_per_second * control_dt))));
+  const uint32_t stride = FrameStride(control_dt, frames_per_second);
   Pace pace;
   pace.frames_per_second = 1 / (stride * control_dt);
   for (uint32_t step = 0; step < last_step; step += stride) pace.steps.push_back(step);

@@ -74,6 +74,9 @@ class Film {
   double control_dt_ = 0;              // s
 };
 
+// The whole number of steps from frame to frame that comes nearest to the frame rate; at least one.
+uint32_t FrameStride(double control_dt, double frames_per_second);
+
 // Steps 0, stride, 2 stride, ..., and the last, and the frame rate at which they play in real time.
 struct Pace {
   std::vector<uint32_t> steps;

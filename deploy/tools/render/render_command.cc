@@ -68,8 +68,8 @@ absl::Status CheckFilm(const RenderCommand& command) {
   if (command.frames.has_value()) {
     return absl::InvalidArgumentError("--frames: only for a PNG; --fps sets how many frames a film has");
   }
-  if (command.fps > 0 && command.fps <= 1000) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("--fps: ", command.fps, " is not within 0 to 1000"));
+  if (command.fps >= 0.001 && command.fps <= 1000) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--fps: ", command.fps, " is not within 0.001 to 1000"));
 }
 
 // The requested frames a second, or as many fewer as --max-frames needs. A film shows the first and the last state.
@@ -153,7 +153,7 @@ absl::StatusOr<FilmPage> MakeFilmPage(const Playback& playback, const std::strin
       ASSIGN_OR_RETURN(view, SceneView::Make(simulation->model(), camera, kFrameWidth, kFrameHeight));
       RETURN_IF_ERROR(view->Update(*simulation));
       const double period = state.task->spec().control_dt;
-      every = static_cast<uint32_t>(std::max(1.0, std::round(1 / (frames_per_second * period))));
+      every = FrameStride(period, frames_per_second);
       film["scene"] = SceneOf(view.get());
       film["period"] = period;
       film["every"] = every;

@@ -219,6 +219,7 @@ class WrongUsageTest(unittest.TestCase):
             self.expect("eval", self.run_dir, flag, str(most + 1), words=[f"{flag}: must be a whole number from 0 to {most}, not {most + 1}"])
         self.expect("eval", self.run_dir, "--episodes", "abc", words=["--episodes: must be a whole number from 1 to 4294967295, not abc"])
         self.expect("render", self.run_dir, "--out", "x.png", "--frames", "0", words=["--frames: must be", "from 1 to 2147483647, not 0"])
+        self.expect("render", "cartpole", "--out", "x.html", "--fps", "1e-300", words=["--fps: 1e-300 is not within 0.001 to 1000"])
         self.expect("sweep", "cartpole/cost_budgets", "--steps", "-1", words=["--steps: must be", "from 1 to", "not -1"])
 
     def test_a_folder_without_an_experiment_is_refused(self):
