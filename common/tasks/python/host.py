@@ -44,8 +44,10 @@ TRIED_STEPS = 10  # of two equal environments, which tell whether it is repeatab
 KEPT_NUMBERS = 16  # of an observation of the first look
 MOST_STEPS = 1_000_000  # of an episode
 MOST_BOUND = 1e6  # of an action
+LARGEST = 1e18  # of every other number (common/transitions/check_columns.h)
 MOST_FILES = 300  # of code that are named one by one
 MODEL = 'give it dynamics(observation), which takes one observation and returns q, f and G, or put these into info["dynamics"]'
+OR_NONE = "or train with an algorithm that reads no model, as --algorithm lag_sac"
 LONGEST_ANSWER = 100_000  # bytes; of an error: a tenth
 
 
@@ -57,10 +59,12 @@ def load(name):
     module, _, attribute = name.partition(":")
     if not attribute:
         raise Refused(f'"{name}" is not MODULE:CALLABLE')
+    if module.endswith(".py") and os.path.isfile(module):
+        raise Refused(f"{module} is a file: run the command in its folder, or set PYTHONPATH, and name {pathlib.Path(module).stem}:{attribute}")
     try:
         found = importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name is None or (module + ".").startswith(error.name + "."):
+        if error.name and (module + ".").startswith(error.name + "."):
             raise Refused(f"there is no module {error.name}: run the command in its folder, or set PYTHONPATH") from None
         raise
     for part in attribute.split("."):
@@ -74,22 +78,47 @@ def load(name):
 
 def layers(environment):
     """The environment and what it wraps, the outermost first."""
-    while environment is not None:
-        yield environment
+    found = []
+    while environment is not None and all(environment is not one for one in found):
+        found.append(environment)
         environment = getattr(environment, "__dict__", {}).get("env")
+    return found
+
+
+def stating(environment, name):
+    """The first layer that has an attribute, and its value; the environment and None if there is none."""
+    for layer in layers(environment):
+        if name in getattr(layer, "__dict__", {}) or hasattr(type(layer), name):
+            try:
+                value = getattr(layer, name)
+            except Exception:  # a property that cannot be read, as one that a class leaves to others, states nothing
+                continue
+            if value is not None:
+                return layer, value
+    return environment, None
 
 
 def find(environment, name):
-    """The attribute of the first layer that has it; None if there is none."""
-    for layer in layers(environment):
-        if name in getattr(layer, "__dict__", {}) or hasattr(type(layer), name):
-            if (value := getattr(layer, name)) is not None:
-                return value
-    return None
+    return stating(environment, name)[1]
+
+
+def numbers_of(value, what):
+    """A copy, as one row, of a number, or of an array, list or tensor of numbers."""
+    try:
+        numbers = np.asarray(value)
+        if numbers.dtype.kind in "SUc":
+            raise TypeError(f"it has the type {numbers.dtype}")
+        return numbers.astype(np.float64).ravel()
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise Refused(f"{what} is a {type(value).__name__}, no array of numbers: {error}") from None
 
 
 def flat(value, size, what):
-    numbers = np.asarray(value, np.float64).ravel()
+    """As many numbers, perhaps in the memory of the value."""
+    try:
+        numbers = np.asarray(value, np.float64).ravel()
+    except (TypeError, ValueError, RuntimeError):
+        numbers = numbers_of(value, what)  # says why
     if numbers.size != size:
         raise Refused(f"{what} has {numbers.size} numbers, not {size}")
     return numbers
@@ -98,14 +127,24 @@ def flat(value, size, what):
 def scalar(value, what):
     """Of a number, or of an array or tensor of one number."""
     try:
-        return float(value.item() if hasattr(value, "item") else value)
+        number = value.item() if hasattr(value, "item") else value
+        if isinstance(number, (str, bytes)):
+            raise TypeError
+        return float(number)
     except (TypeError, ValueError, RuntimeError):
         raise Refused(f"{what} is {value!r}, no number") from None
 
 
-def check_finite(numbers, what):
-    if not np.all(np.isfinite(numbers)):
-        raise Refused(f"{what} is not finite: {numbers}")
+def flag(value, what):
+    """Whether a truth value is true; None is not."""
+    return bool(value) if isinstance(value, (bool, np.bool_, type(None))) else scalar(value, what) != 0
+
+
+def check_finite(values, what):
+    numbers = np.ravel(values)
+    wrong = np.flatnonzero(~(np.abs(numbers) <= LARGEST))
+    if wrong.size:
+        raise Refused(f"{what} is not finite or above {LARGEST:g}: number {wrong[0]} is {numbers[wrong[0]]:g}")
 
 
 def takes_one(function):
@@ -119,25 +158,50 @@ def takes_one(function):
         one.kind != one.KEYWORD_ONLY or one.default is not one.empty for one in taken)
 
 
+def changes(environment, inner, spaces):
+    """The innermost layer outside of `inner` that takes other actions or gives other observations than it; None if there is none."""
+    outside = layers(environment)[:layers(environment).index(inner)]
+    for space, kind in spaces.items():
+        own = getattr(inner, space, None)
+        for layer in reversed(outside) if hasattr(own, "low") else []:  # what is no Box gets the flat observation
+            if kind in {one.__name__ for one in type(layer).__mro__} or getattr(layer, space, own) != own:
+                return layer
+    return None
+
+
 class Terms:
     """Reads the control-affine model from env.dynamics(observation), or from info["dynamics"]."""
 
     def __init__(self, environment):
-        found = find(environment, "dynamics")
-        self._evaluate = found if callable(found) and takes_one(found) else None
-        self.other = None if found is None or self._evaluate else found  # something else of this name
+        layer, found = stating(environment, "dynamics")
+        self._evaluate, self._lack = None, "it states none"
+        # What makes the infos, at the outermost.
+        self._own = next((one for one in layers(environment) if type(one).__module__.partition(".")[0] not in ("gymnasium", "gym")), environment)
+        self._rescaling = changes(environment, self._own, {"action_space": "ActionWrapper"})
+        if callable(found) and takes_one(found):
+            wrapper = changes(environment, layer, {"action_space": "ActionWrapper", "observation_space": "ObservationWrapper"})
+            if wrapper is None:
+                self._evaluate = found
+            else:
+                self._lack = (f"its dynamics is that of {type(layer).__name__}, whose actions or observations {type(wrapper).__name__} changes, "
+                              "so that f and G would not belong to them")
+        elif found is not None:
+            self._lack = f"its dynamics is a {type(found).__name__} that does not take exactly one observation"
 
     def __call__(self, observation, info):
         """q, x, x_dot, f, G; None if there is no model."""
         given = info.get("dynamics") if self._evaluate is None else self._evaluate(observation)
         if given is None:
             return None
+        if self._evaluate is None and self._rescaling is not None:
+            raise Refused(f'info["dynamics"] is that of {type(self._own).__name__}, whose actions {type(self._rescaling).__name__} changes: put it into the '
+                          f"info outside of that; {OR_NONE}")
         get = given.get if hasattr(given, "get") else lambda name, default=None: getattr(given, name, default)
         terms = {}
         for name in ("q", "x", "x_dot", "f", "G"):
             value = get(name, None)
             if value is None and name in ("q", "f", "G"):
-                raise Refused(f"its dynamics have no {name}: {MODEL}; or train with an algorithm that reads no model, as --algorithm lag_sac")
+                raise Refused(f"its dynamics have no {name}: {MODEL}; {OR_NONE}")
             terms[name] = np.zeros(0) if value is None else value
         return terms
 
@@ -146,9 +210,7 @@ class Terms:
 
     def lack(self):
         """Why there is no model."""
-        if self.other is None:
-            return f"it states none; {MODEL}"
-        return f"its dynamics is a {type(self.other).__name__} that does not take exactly one observation; {MODEL}"
+        return f"{self._lack}; {MODEL}"
 
 
 def named_costs(info):
@@ -156,46 +218,75 @@ def named_costs(info):
     return [key for key in info if isinstance(key, str) and key.startswith("cost/")]
 
 
+def checked_cost(given, source, info):
+    """The cost, which is not below a named one."""
+    cost = scalar(given, "its cost")
+    for name in named_costs(info):
+        value = scalar(info[name], name)
+        if value > cost + 1e-6 * max(1.0, abs(value)):  # float32 and float64 may differ
+            raise Refused(f"its cost, {source}, is {cost:g}, but {name} is {value:g}; make it the largest named cost")
+    return cost
+
+
+def dictionary(info):
+    if not isinstance(info, (Mapping, type(None))):
+        raise Refused(f"its info is a {type(info).__name__}, no dictionary")
+    return {} if info is None else info
+
+
 class Environment:
     """One environment. Its methods return what a slot holds."""
 
+    opened = []  # and not closed
+
     def __init__(self, make):
         self.env = make()
+        self.opened.append(self)
         for name in ("reset", "step", "action_space", "observation_space"):
             if not hasattr(self.env, name):
                 raise Refused(f"the environment, a {type(self.env).__name__}, has no {name}")
+        try:
+            inspect.signature(self.env.reset).bind(seed=0)
+        except TypeError as error:
+            raise Refused(f"reset cannot be called as Gymnasium does, reset(seed=0): {error}") from None
+        except ValueError:  # its signature is not known
+            pass
         self.terms = Terms(self.env)
         self.action_type = getattr(self.env.action_space, "dtype", None) or np.float32
         self.action_shape = getattr(self.env.action_space, "shape", None) or ()
         self.cost_from = None
 
     def reset(self, seed):
+        """observation, cost, success, info; without info["cost"] the cost is the largest named one, or 0"""
         outcome = self.env.reset(seed=seed)
         if not (isinstance(outcome, tuple) and len(outcome) == 2):
             raise Refused("reset returns no pair of observation and info, as Gymnasium asks for")
-        return outcome[0], outcome[1] or {}
+        observation, info = outcome[0], dictionary(outcome[1])
+        given = info["cost"] if "cost" in info else max((scalar(info[name], name) for name in named_costs(info)), default=0)
+        cost = checked_cost(given, 'info["cost"] after reset', info)
+        check_finite(cost, f"its cost after reset(seed={seed})")
+        return observation, cost, success(info), info
 
     def step(self, action):
-        """observation, reward, cost, terminated, truncated, info"""
+        """observation, reward, cost, terminated, truncated, success, info"""
         outcome = self.env.step(action.astype(self.action_type).reshape(self.action_shape))
-        if len(outcome) == 6:  # Safety-Gymnasium
+        values = len(outcome) if isinstance(outcome, (tuple, list)) else None
+        if values == 6:  # Safety-Gymnasium
             observation, reward, cost, terminated, truncated, info = outcome
-            self.cost_from = "the third value of step"
-        elif len(outcome) == 5:
+            info, self.cost_from = dictionary(info), "the third value of step"
+        elif values == 5:
             observation, reward, terminated, truncated, info = outcome
-            if not info or "cost" not in info:
+            info = dictionary(info)
+            if "cost" not in info:
                 raise Refused('the info of step has no "cost": put a number there, above 0 for a violation, or return six values')
             cost, self.cost_from = info["cost"], 'info["cost"]'
         else:
-            raise Refused(f"step returns {len(outcome)} values, not 5 or, with the cost after the reward, 6")
-        cost, info = scalar(cost, "its cost"), info or {}
-        for name in named_costs(info):
-            value = scalar(info[name], name)
-            if value > cost + 1e-6 * max(1.0, abs(value)):  # float32 and float64 may differ
-                raise Refused(f"its cost, {self.cost_from}, is {cost:g}, but {name} is {value:g}; make it the largest named cost")
-        return observation, scalar(reward, "its reward"), cost, bool(terminated), bool(truncated), info
+            raise Refused(f"step returns {f'a {type(outcome).__name__}' if values is None else values}, not 5 values or, with the cost after the reward, 6")
+        return (observation, scalar(reward, "its reward"), checked_cost(cost, self.cost_from, info), flag(terminated, "terminated"),
+                flag(truncated, "truncated"), success(info), info)
 
     def close(self):
+        self.opened.remove(self)
         try:
             if hasattr(self.env, "close"):
                 self.env.close()
@@ -204,7 +295,7 @@ class Environment:
 
 
 def success(info):
-    return bool(info.get("success", info.get("is_success", False)))
+    return flag(info.get("success", info.get("is_success")), 'its success')
 
 
 class Host:
@@ -239,15 +330,15 @@ class Host:
         head = self.heads[slot]
         if head[OPERATION] == STEP:
             environment = self.environments[slot]
-            observation, reward, cost, terminated, truncated, info = environment.step(self.actions[slot])
+            observation, *result, info = environment.step(self.actions[slot])
             self.write(slot, environment, observation, info)
-            head[REWARD:SUCCESS + 1] = reward, cost, terminated, truncated, success(info)
+            head[REWARD:SUCCESS + 1] = result
         elif head[OPERATION] == RESET:
             environment = self.environments[slot]
-            observation, info = environment.reset(int(head[SEED]))
+            observation, cost, succeeded, info = environment.reset(int(head[SEED]))
             self.write(slot, environment, observation, info)
             check_finite(self.states[slot], f"its observation, or its dynamics, after reset(seed={int(head[SEED])})")
-            head[REWARD:SUCCESS + 1] = 0, scalar(info.get("cost", 0), "its cost"), 0, 0, success(info)
+            head[REWARD:SUCCESS + 1] = 0, cost, 0, 0, succeeded
         else:
             self.environments[slot] = Environment(self.make)
 
@@ -256,10 +347,6 @@ class Host:
             for (slot,) in struct.iter_unpack("=I", message):
                 self.run(slot)
             connection.send(b"k")
-
-    def close(self):
-        for environment in self.environments.values():
-            environment.close()
 
 
 def time_limit(env):
@@ -320,7 +407,7 @@ def check_spaces(environment):
         raise Refused(f"its action space, {space}, has whole numbers; wrap the environment so that it takes real ones")
     low, high = bounds(space)
     if low.size == 0 or not np.all(np.isfinite(low) & np.isfinite(high) & (low < high)):
-        raise Refused(f"its action space, {space}, is no Box with finite bounds")
+        raise Refused(f"its action space, {space}, is no Box with finite bounds, each low one below its high one")
     if max(abs(low).max(), abs(high).max()) > MOST_BOUND:
         raise Refused(f"its action space, {space}, has a bound beyond {MOST_BOUND:,.0f}; actions of -1 to 1 stand for its bounds, so state "
                       "those that a policy needs")
@@ -356,9 +443,9 @@ def code(name, env):
                 f"{root} {version}" for root, version in sorted(versions.items()) if isinstance(version, str)]}
 
 
-def look(environment, twin, first, info):
+def look(environment, twin, first, info, check_model):
     """What two equal environments do after a reset that gave `first` and `info`: numbers, whether they are repeatable, the named costs of all infos."""
-    repeatable = np.array_equal(first, np.asarray(twin.reset(0)[0], np.float64).ravel())
+    repeatable = np.array_equal(first, numbers_of(twin.reset(0)[0], "its observation"))
     last, rewards, costs, names = first, [], [], []
     for action in np.random.default_rng(0).uniform(*bounds(environment.env.action_space), (TRIED_STEPS, int(np.prod(environment.action_shape)))):
         one, other = environment.step(action), twin.step(action)
@@ -367,8 +454,9 @@ def look(environment, twin, first, info):
             check_finite(value, what)
         rewards.append(one[1])
         costs.append(one[2])
-        names += named_costs(one[5])
-        same = np.array_equal(last, np.asarray(other[0], np.float64).ravel()) and one[1:5] == other[1:5]
+        names += named_costs(one[-1])
+        check_model(one[0], one[-1])
+        same = np.array_equal(last, numbers_of(other[0], "its observation")) and one[1:5] == other[1:5]
         repeatable = repeatable and same
         if one[3] or one[4] or not same:
             break
@@ -376,11 +464,20 @@ def look(environment, twin, first, info):
     return bool(repeatable), seen, list(dict.fromkeys([*names, *named_costs(info)]))
 
 
-def model_sizes(terms, actions):
-    """Of q and x."""
-    q, x = int(np.size(terms["q"])), int(np.size(terms["x"]))
+def model_sizes(terms, action_shape):
+    """Of q and x; of no model 0 and 0."""
+    if terms is None:
+        return 0, 0
+    q, x = (numbers_of(terms[term], f"{term} of its dynamics").size for term in ("q", "x"))
+    actions = int(np.prod(action_shape))
     for term, size in {"q": q, "x": x, "x_dot": x, "f": q, "G": q * actions}.items():
         check_finite(flat(terms[term], size, f"{term} of its dynamics"), f"{term} of its dynamics")
+    if q == 0:
+        raise Refused(f"q of its dynamics has no numbers: {MODEL}; {OR_NONE}")
+    shape = np.shape(terms["G"])
+    allowed = [[size for size in one if size != 1] for one in ((q * actions,), (q, actions), (q, *action_shape))]
+    if [size for size in shape if size != 1] not in allowed:
+        raise Refused(f"G of its dynamics has the shape {tuple(shape)}, not {(q, actions)}: a row for each number of q, a column for each action")
     return q, x
 
 
@@ -389,15 +486,26 @@ def facts(name, with_model):
     make = load(name)
     environment, twin = Environment(make), Environment(make)
     env = environment.env
+    if {id(one) for one in layers(env) if hasattr(one, "step")} & {id(one) for one in layers(twin.env)}:
+        raise Refused("it gives the same environment at every call, while several are stepped side by side: it must make a new one")
     check_spaces(environment)
     low, high = bounds(env.action_space)
-    observation, info = environment.reset(0)
-    first = np.asarray(observation, np.float64).ravel()
+    observation, _, _, info = environment.reset(0)
+    first = numbers_of(observation, "its observation")
+    if first.size != (size := int(np.prod(env.observation_space.shape))):
+        raise Refused(f"its observation has {first.size} numbers, its observation space, {env.observation_space}, {size}")
     check_finite(first, "its observation after reset(seed=0)")
-    terms = environment.terms(observation, info) if with_model else None
-    q, x = (0, 0) if terms is None else model_sizes(terms, low.size)
-    without_model = environment.terms.lack() if with_model and terms is None else None
-    repeatable, seen, named = look(environment, twin, first, info)
+
+    def sizes(observation, info):
+        return model_sizes(environment.terms(observation, info) if with_model else None, environment.action_shape)
+
+    def check_model(observation, info):
+        if (found := sizes(observation, info)) != (q, x):
+            raise Refused(f"its dynamics have a q of {q} and an x of {x} numbers after reset, {found[0]} and {found[1]} after a step: {MODEL}; {OR_NONE}")
+
+    q, x = sizes(observation, info)
+    without_model = environment.terms.lack() if with_model and q == 0 else None
+    repeatable, seen, named = look(environment, twin, first, info, check_model)
     costs = [cost[len("cost/"):] for cost in named] if len(named) > 1 else []  # a single one is the cost itself
     (horizon, horizon_from), (period, period_from) = time_limit(env), control_period(env)
     identity = {"observation_space": describe(env.observation_space), "action_space": describe(env.action_space), **seen, **code(name, env)}
@@ -415,7 +523,7 @@ def facts(name, with_model):
             f"time limit: {horizon} steps, from {horizon_from}" if horizon else f"time limit: {horizon_from}",
             f"control period: {period:g} s, from {period_from}" if period else f"control period: {period_from}",
             f"cost: {environment.cost_from}, above 0 is a violation" + (f"; named, from info: {', '.join(costs)}" if costs else ""),
-            f"control-affine model: q of {q} and x of {x} numbers, from {environment.terms.source()}" if q + x else
+            f"control-affine model: q of {q} and x of {x} numbers, from {environment.terms.source()}" if q else
             "control-affine model: " + (without_model or "not asked for").partition(";")[0],
             "repeatable: " + ("yes" if repeatable else "no, two environments differ after the same seed and actions"),
             f"code: {', '.join(one['name'] for one in identity['file'][:8])}; {', '.join(identity['version'])}; {sys.executable}"]
@@ -438,8 +546,8 @@ def lines_of(fields):
 
 
 def as_text(fields):
-    text = "\n".join(lines_of(fields))
-    if len(text.encode()) > LONGEST_ANSWER:
+    text = "\n".join(lines_of(fields)).encode(errors="replace")
+    if len(text) > LONGEST_ANSWER:
         raise Refused("its names have too many characters")
     return text
 
@@ -461,12 +569,13 @@ def last_frame(error):
 
 def main():
     name, descriptor, with_model, *rest = sys.argv[1:]
+    del sys.argv[1:]  # they are no arguments of the environment
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the peer, which ends this process in its own time
     connection = socket.socket(fileno=int(descriptor))
     connection.set_inheritable(False)
     os.register_at_fork(after_in_child=connection.close)  # or the peer would not see the end of this process
+    os.register_at_fork(after_in_child=Environment.opened.clear)  # they are this process's
     threading.Thread(target=end_with, args=(connection,), daemon=True).start()
-    host = None
 
     def answer(kind, text):
         connection.send(kind + text.encode(errors="replace")[:LONGEST_ANSWER // 10])
@@ -475,23 +584,24 @@ def main():
         if np is None:
             raise Refused(f"{sys.executable} has no NumPy")
         told, named = facts(name, with_model == "1")
-        connection.send(b"k" + as_text(told).encode())
+        connection.send(b"k" + as_text(told))
         if rest:
             memory, slots, observation, action, q, x = map(int, rest[:6])
-            host = Host(name, named, memory, slots, observation, action, q, x, rest[6:])
-            host.serve(connection)
+            Host(name, named, memory, slots, observation, action, q, x, rest[6:]).serve(connection)
     except Refused as error:
         answer(b"r", f"{name}: {error}")
         return 2
     except (BrokenPipeError, ConnectionResetError):
         return 1
-    except Exception as error:
+    except BaseException as error:  # SystemExit, too
+        if connection.fileno() < 0:  # a process that the environment has forked ends
+            raise
         traceback.print_exc()
         answer(b"f", f"{name} raised {type(error).__name__}: {error} ({last_frame(error)})")
         return 1
     finally:
-        if host is not None:
-            host.close()
+        for environment in list(Environment.opened):
+            environment.close()
     return 0
 
 

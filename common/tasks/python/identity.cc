@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -105,7 +106,9 @@ std::vector<std::string> SizeDifferences(const v1::PythonTask& run, const v1::Py
   compare.Size("numbers of an observation", run.observation(), now.observation());
   compare.Size("numbers of an action", static_cast<uint32_t>(run.action_low_size()),
                static_cast<uint32_t>(now.action_low_size()));
-  compare.Text("named costs", Joined(run.cost()), Joined(now.cost()));
+  // An info may have them in any order, as from a set of Python; the run's rows keep theirs.
+  const auto sorted = [](const auto& names) { return std::set<std::string>(names.begin(), names.end()); };
+  compare.Text("named costs", Joined(sorted(run.cost())), Joined(sorted(now.cost())));
   compare.Size("numbers of q", run.q(), now.q());
   compare.Size("numbers of x", run.x(), now.x());
   return std::move(compare).found();

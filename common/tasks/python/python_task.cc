@@ -35,7 +35,7 @@ extern const char kHostSource[];  // host.py, compiled in
 
 namespace {
 
-constexpr int kOperationAt = 0;  // (host.py, OPERATION)
+enum Head { kOperation, kSeed, kReward, kCost, kTerminated, kTruncated, kSuccess };  // numbers of a slot (host.py)
 constexpr size_t kLongestAnswer = size_t{1} << 18;
 constexpr int kSocket = 3, kMemory = 4, kFirstFree = 10;  // file descriptors of the child
 constexpr std::chrono::milliseconds kPatience{5000}, kPoll{10}, kLook{1000}, kGrace{10000};
@@ -260,7 +260,7 @@ absl::Status PythonHost::status() {
 }
 
 void PythonHost::Begin(uint32_t index, Operation operation) {
-  slot(index)[kOperationAt] = operation;
+  slot(index)[kOperation] = operation;
   const MutexLock lock(&mutex_);
   waiting_.push_back(index);
 }
@@ -279,8 +279,6 @@ absl::Status PythonHost::Exchange() {
 }
 
 namespace {
-
-enum Head { kSeed = 1, kReward, kCost, kTerminated, kTruncated, kSuccess };  // numbers of a slot (host.py)
 
 // A word for files and labels: "my_env" for my_env:make, "my_env-fast" for my_env:fast.
 std::string NameOf(absl::string_view environment) {
@@ -348,7 +346,7 @@ void PythonTask::Prepare(const double* action) {
   prepared_ = true;
   finite_ = std::all_of(action, action + spec_.action_dim, [](double value) { return std::isfinite(value); });
   if (!finite_) return;
-  double* const to = numbers_ + host_->action_at();
+  double* const to = numbers_ + kSlotHead;
   for (int i = 0; i < spec_.action_dim; ++i) to[i] = std::clamp(middle_[i] + half_[i] * action[i], low_[i], high_[i]);
   host_->Begin(slot_, PythonHost::kStep);
 }

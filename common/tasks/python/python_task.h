@@ -74,8 +74,7 @@ class PythonHost {
   void GiveBack(uint32_t slot);
   // Numbers of a slot: [head | action | observation], float64. Only between Finish and the next Begin.
   double* slot(uint32_t slot) { return memory_ + static_cast<size_t>(slot) * stride_; }
-  static int action_at() { return kSlotHead; }
-  int observation_at() const { return action_at() + action_; }
+  int observation_at() const { return kSlotHead + action_; }
   // Asks for an operation, which starts with the next Finish of any slot.
   void Begin(uint32_t slot, Operation operation);
   // Waits for the slot's operation. INVALID_ARGUMENT or INTERNAL with Python's words; from then on every call fails.

@@ -1,5 +1,5 @@
 """Where the programs and the libraries of this package are: in the installed package, or in the build of a checkout. Writes files that a user
-names.
+names. Runs the modules that are commands.
 
 Functions; thread-safe for distinct files.
 """
@@ -8,6 +8,7 @@ import contextlib
 import os
 import sys
 from pathlib import Path
+from typing import Callable
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -41,9 +42,25 @@ def write(file: str, content: bytes) -> None:
         temporary = place + ".tmp"
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
-        with open(temporary, "xb") as stream:  # "x": a link that somebody puts there meanwhile is not followed
-            stream.write(content)
-        os.replace(temporary, place)
+        try:
+            with open(temporary, "xb") as stream:  # "x": a link that somebody puts there meanwhile is not followed
+                stream.write(content)
+            os.replace(temporary, place)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+
+
+def command(main: Callable[[], None]) -> None:
+    """Runs the main function of `python -m datacom.NAME`. What it cannot do is a line on standard error, and exit code 2."""
+    try:
+        main()
+    except (OSError, ValueError, ImportError, NotImplementedError) as error:
+        print(f"datacom.{Path(sys.argv[0]).stem}: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 def program(name: str) -> Path:

@@ -21,8 +21,7 @@ MESSAGE_BYTES = 4096
 
 class EnvInfo(Structure):
     _fields_ = [
-        ("task", c_char_p), ("summary", c_char_p), ("absorbing", c_char_p), ("build", c_char_p),
-        ("environments", c_int), ("observation_dim", c_int), ("action_dim", c_int), ("horizon", c_int),
+        ("task", c_char_p), ("observation_dim", c_int), ("action_dim", c_int), ("horizon", c_int),
         ("control_period", c_double), ("action_low", POINTER(c_double)), ("action_high", POINTER(c_double)),
         ("costs", c_int), ("cost_names", POINTER(c_char_p)), ("inits", c_int), ("init_names", POINTER(c_char_p)),
         ("q_dim", c_int), ("x_dim", c_int),

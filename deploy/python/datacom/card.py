@@ -40,8 +40,11 @@ _USE = 'import datacom\n    policy = datacom.Policy("FILE")  # written by: datac
 
 
 def card(run: Run, *, licence: str = "", use: str = _USE) -> str:
-    """The card of a run as Markdown. licence: an identifier that the hub knows; empty: none. use: the lines that load a policy."""
+    """The card of a run as Markdown. licence: an identifier that the hub knows; empty: none. use: the lines that load a policy. Raises ValueError
+    for a run without an evaluation."""
     rows, episodes = run.progress, run.episodes
+    if rows.empty:
+        raise ValueError(f"{run.path} has no evaluation yet")
     last = rows.sort_values("epoch").groupby("member").last()
     build = (run.path / "build.txt").read_text() if (run.path / "build.txt").is_file() else ""
     facts = dict(line.split(" ", 1) for line in build.splitlines() if " " in line)
@@ -98,5 +101,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    _files.command(main)
 # SPDX-License-Identifier: Apache-2.0

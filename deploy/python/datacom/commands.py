@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import collections
+import collections.abc
 import html
 import json
 import os
+import queue
 import subprocess
 import sys
+import threading
 import weakref
 from pathlib import Path
-from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, TypeVar
+from typing import IO, Any, Callable, Iterable, Iterator, Mapping, NamedTuple, TypeVar
 
 from datacom import _files
 from datacom.runs import Run
@@ -75,7 +78,15 @@ def _end(process: subprocess.Popen[str]) -> None:
     """Ends a command that nobody reads any more, after it has saved everything."""
     if process.poll() is None:
         process.terminate()
-        process.communicate()
+        process.wait()
+
+
+def _read(stream: IO[str], lines: queue.SimpleQueue[str]) -> None:
+    """Takes every line of a command as it comes, at last an empty one: a full pipe would stop the command until somebody reads."""
+    with stream:
+        for line in stream:
+            lines.put(line)
+    lines.put("")
 
 
 class Command:
@@ -95,7 +106,8 @@ class Command:
                                          errors="replace", start_new_session=True,
                                          env={"DATACOM_PROGRESS_SECONDS": "1", "DATACOM_PYTHON": sys.executable, **os.environ})
         assert self._process.stdout is not None
-        self._stdout = self._process.stdout
+        self._said: queue.SimpleQueue[str] = queue.SimpleQueue()
+        threading.Thread(target=_read, args=(self._process.stdout, self._said), daemon=True).start()
         weakref.finalize(self, _end, self._process)
 
     def __enter__(self: _Self) -> _Self:
@@ -107,7 +119,10 @@ class Command:
 
     def _line(self) -> str:
         """The next line; empty at the end, also when all has been read before."""
-        return "" if self._stdout.closed else self._stdout.readline()
+        line = self._said.get()
+        if not line:
+            self._said.put("")
+        return line
 
     def _lines(self) -> Iterator[dict[str, Any]]:
         """What the command says, an object a line; what is none, an error, is only kept."""
@@ -127,7 +142,6 @@ class Command:
                 self.folder = Path(said["run"])
             yield said
         code = self._process.wait()
-        self._stdout.close()
         self.drained = code == _DRAINED
         if code not in (0, _DRAINED):
             raise CommandFailed(code, self._words, self._tail)
@@ -193,6 +207,16 @@ class Sweep(Command):
         return [] if self.folder is None else sweep_runs(self.folder)
 
 
+def _plain(value: Any) -> Any:
+    """A value of Python's own types: a list for every sequence, set or array; a whole number such as 1e6 as an int."""
+    if hasattr(value, "tolist"):  # of NumPy
+        value = value.tolist()
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1 << 53:
+        return int(value)
+    several = isinstance(value, collections.abc.Iterable) and not isinstance(value, (str, bytes, os.PathLike, Mapping))
+    return [_plain(one) for one in value] if several else value
+
+
 def _words(verb: str, what: str | os.PathLike[str] | None, run_dir: str | os.PathLike[str] | None, settings: Mapping[str, Any] | None,
            flags: Mapping[str, Any]) -> list[str]:
     words = [str(_files.program("datacom")), verb]
@@ -201,14 +225,17 @@ def _words(verb: str, what: str | os.PathLike[str] | None, run_dir: str | os.Pat
     if run_dir is not None:
         words += ["--run-dir", os.fspath(run_dir)]
     for name, value in (settings or {}).items():
-        text = str(value).lower() if isinstance(value, bool) else str(list(value)) if isinstance(value, tuple) else str(value)
-        words += ["--set", f"{name}={text}"]
+        value = _plain(value)
+        words += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
     for name, value in flags.items():
+        value = _plain(value)
         if value is None or value is False:
             continue
+        if value == []:
+            raise ValueError(f"{name} is empty")
         words.append("--" + name.replace("_", "-"))
         if value is not True:
-            words.append(",".join(str(one) for one in value) if isinstance(value, (list, tuple, range)) else str(value))
+            words.append(",".join(map(str, value)) if isinstance(value, list) else str(value))
     return [*words, "--json"]
 
 

@@ -286,7 +286,12 @@ class VectorEnv(_Described, gymnasium.vector.VectorEnv):
         """Starts episodes. seed: of the first environment (the others count up), or one for each; the episodes of an environment with a seed
         count from 0 again. options: "init" sets start values {name: value} (init_names), "reset_mask" [num_envs] chooses environments.
         Raises ValueError for unknown options or start values."""
-        seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, (int, np.integer)) else seed
+        seeds: Any = seed
+        if seed is not None and np.ndim(seed) == 0:
+            seeds = [int(seed) + i for i in range(self.num_envs)] if isinstance(seed, (int, np.integer)) else [seed] * self.num_envs
+        for one in seeds if seeds is not None else []:
+            if one is not None and not (isinstance(one, (int, np.integer)) and 0 <= int(one) < 1 << 64):
+                raise ValueError(f"the seed {one!r} is no whole number of 0 to 2^64 - 1")
         if seeds is not None and len(seeds) != self.num_envs:
             raise ValueError(f"{len(seeds)} seeds for {self.num_envs} environments")
         init, mask = _init_of(options), (options or {}).get("reset_mask")

@@ -14,7 +14,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from datacom import card
+from datacom import _files, card
 from datacom.policy import Policy
 from datacom.runs import Run
 
@@ -83,5 +83,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    _files.command(main)
 # SPDX-License-Identifier: Apache-2.0

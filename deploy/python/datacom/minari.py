@@ -21,7 +21,7 @@ from typing import Any, Iterable, Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from datacom import _native
+from datacom import _files, _native
 from datacom.envs import _task_name, _text, make
 from datacom.runs import PathLike, Run, Transitions, parse_textproto
 
@@ -100,7 +100,10 @@ def _rows(dataset: Any) -> dict[str, NDArray[Any]]:
             raise ValueError(f"episode {number}: observations and actions must be arrays, not {type(episode.observations).__name__} and {type(episode.actions).__name__}")
         if steps == 0:
             continue
-        cost = np.asarray((episode.infos or {}).get("cost", ()), np.float32).reshape(-1)
+        try:
+            cost = np.asarray((episode.infos or {}).get("cost", ()), np.float32).reshape(-1)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"episode {number}: the \"cost\" of its infos holds no numbers: {error}") from None
         if len(cost) not in (steps, steps + 1):
             raise ValueError(f"episode {number} has {steps} steps, and {len(cost)} costs in its infos: there must be a \"cost\" for each step or observation")
         last = np.zeros(steps, np.uint8)
@@ -152,5 +155,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    _files.command(main)
 # SPDX-License-Identifier: Apache-2.0

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ctypes
 import inspect
 import os
+import re
 import subprocess
 import tempfile
 import threading
 from pathlib import Path
-from typing import Any, Mapping, NamedTuple
+from typing import Any, Callable, Mapping, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +19,7 @@ from datacom import _files, _native
 
 _STORED = ("shipped:", "results:")  # what `datacom export` finds by name
 _TERMS = ("q", "x", "x_dot", "f", "G")  # of the control-affine model of a Python environment, in the order of a row
+_BOUNDS = re.compile(", -1 to 1 for (.+ to .+)$")  # of an action's name, where they are not -1 and 1 (python_model.cc)
 _CODES = {1: OSError, 2: ValueError, 3: NotImplementedError, 4: ValueError, 5: FloatingPointError}
 
 
@@ -235,27 +237,44 @@ class Policy:
         return np.clip(action, self.action_low, self.action_high)
 
 
+def _dynamics(env: Any) -> Callable[[Any], Any] | None:
+    """The control-affine model of an environment or of what it wraps; None if there is none, or one of another form, as for training
+    (common/tasks/python/host.py)."""
+    found = None
+    while found is None and env is not None:
+        found, inner = getattr(env, "dynamics", None), getattr(env, "env", None)
+        env = None if inner is env else inner
+    try:
+        taken = list(inspect.signature(found).parameters.values()) if callable(found) else []
+    except (TypeError, ValueError):  # of a function that is not written in Python
+        return None
+    needed = [one for one in taken if one.kind != one.VAR_KEYWORD and (one.kind != one.KEYWORD_ONLY or one.default is one.empty)]
+    return found if len(needed) == 1 and needed[0].kind in (needed[0].POSITIONAL_ONLY, needed[0].POSITIONAL_OR_KEYWORD) else None
+
+
 class EnvPolicy:
     """A policy and an environment of `datacom train --python`. Reads the environment's control-affine model, as training did."""
 
     def __init__(self, policy: Policy, env: Any) -> None:
         self.policy = policy
         space = env.action_space
+        if not hasattr(space, "low"):
+            raise ValueError(f"the environment's action space, {space}, is no Box")
         self._low, self._high = (np.asarray(side, np.float64).ravel() for side in (space.low, space.high))
         if self._low.size != policy.action_dim:
             raise ValueError(f"the environment has {self._low.size} actions, the policy {policy.action_dim}")
         self._space = space
+        for name, low, high in zip(policy.action_names, self._low, self._high):
+            trained, own = _BOUNDS.search(name), f"{low:g} to {high:g}"
+            if own != (trained[1] if trained else "-1 to 1"):
+                raise ValueError(f"the environment has an action of {own} where the policy was trained with \"{name}\"")
         observations = int(np.prod(env.observation_space.shape))
         if observations != policy.seen_dim:
             raise ValueError(f"the environment has observations of {observations} numbers, the policy sees {policy.seen_dim}")
         # Of the model that the policy reads, whose numbers are named "q[0]" to "G[0][0]" (common/tasks/python/python_model.cc).
         self._sizes = {term: sum(name.startswith(term + "[") for name in policy.observation_names[policy.seen_dim:]) for term in _TERMS}
         self._reads_model = any(self._sizes.values())
-        while not hasattr(env, "dynamics") and hasattr(env, "env"):  # wrappers of Gymnasium 1 hide it
-            env = env.env
-        dynamics = getattr(env, "dynamics", None) if self._reads_model else None
-        # Another form is no model, as for training (common/tasks/python/host.py).
-        self._dynamics = dynamics if callable(dynamics) and len(inspect.signature(dynamics).parameters) == 1 else None
+        self._dynamics = _dynamics(env) if self._reads_model else None
 
     def _row(self, observation: ArrayLike, info: Mapping[str, Any] | None) -> NDArray[np.float64]:
         """[observation | q | x | x_dot | f | G | costs], with f and G for actions of -1 to 1."""
@@ -293,7 +312,10 @@ class EnvPolicy:
 
     def filter(self, observation: ArrayLike, action: ArrayLike, info: Mapping[str, Any] | None = None, previous_cost: float = 0.0) -> Decision:
         """What the filter makes of somebody else's action, which is in the environment's units and shape. Otherwise like `decide`."""
-        scaled = (np.asarray(action, np.float64).ravel() - (self._high + self._low) / 2) / ((self._high - self._low) / 2)
+        wanted = np.asarray(action, np.float64).ravel()
+        if wanted.size != self._low.size:
+            raise ValueError(f"the action has {wanted.size} numbers, the environment takes {self._low.size}")
+        scaled = (wanted - (self._high + self._low) / 2) / ((self._high - self._low) / 2)
         return self._in_units(self.policy.filter(self._row(observation, info), scaled, previous_cost))
 
     def _in_units(self, decision: Decision) -> Decision:

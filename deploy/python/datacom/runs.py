@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 PathLike = Union[str, "os.PathLike[str]"]
 _BLOCK = 64  # rows of a block of the ring (docs/formats.md 3)
 _FIRST_BLOCK, _CURSOR = 4096, 320
-_TOKEN = re.compile(r'\s*(?:#[^\n]*\n\s*)*("(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|[\w.+\-/]+|\[[\w./]+\](?=\s*\{)|[{}:\[\],;<>])')
+_SKIPPED = re.compile(r"(?:\s|#[^\n]*)*")
+_TOKEN = re.compile(r'("(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|[\w.+\-/]+|\[[\w./]+\](?=\s*\{)|[{}:\[\],;<>])')
 
 
 class InterquartileMean(NamedTuple):
@@ -58,11 +59,9 @@ def _value(token: str) -> Any:
 def parse_textproto(text: str) -> dict[str, Any]:
     """Text format of Protocol Buffers as dictionaries; a field that occurs several times is a list. Raises ValueError, with the place."""
     tokens, at = [], 0
-    while text[at:].strip():
+    while (at := _SKIPPED.match(text, at).end()) < len(text):  # type: ignore[union-attr]  # it matches everywhere
         match = _TOKEN.match(text, at)
         if match is None:
-            if re.fullmatch(r"(\s*#[^\n]*)*\s*", text[at:]):
-                break
             raise ValueError(f"no text format at character {at}: {text[at:at + 40]!r}")
         tokens.append(match.group(1))
         at = match.end()
@@ -116,8 +115,9 @@ class Transitions:
                                     for name, kind, width, _ in columns]})
         with open(file, "rb") as stream:
             header = stream.read(_FIRST_BLOCK)
-        _, bytes_of_row, kept, guard = struct.unpack_from("<4Q", header, 24)
-        if header[:8] != b"DCRINGS\n" or bytes_of_row != row.itemsize:
+        whole = len(header) == _FIRST_BLOCK and header[:8] == b"DCRINGS\n"
+        _, bytes_of_row, kept, guard = struct.unpack_from("<4Q", header, 24) if whole else (0, 0, 0, 0)
+        if bytes_of_row != row.itemsize:
             raise ValueError(f"{file} is no ring of rows with {row.itemsize} bytes")
         self.end: int = struct.unpack_from("<Q", header, _CURSOR)[0] & (1 << 48) - 1  #: rows of the member since the start of the run
         self.begin: int = max(0, self.end - kept)  #: number of the oldest row that is here
@@ -127,6 +127,8 @@ class Transitions:
         self.blocks: np.ndarray = np.memmap(file, block, "r", _FIRST_BLOCK, (present,))["rows"]
         number = np.arange(self.begin, self.end)
         self.order: NDArray[np.int64] = number // _BLOCK % count * _BLOCK + number % _BLOCK
+        if self.order.max(initial=-1) >= present * _BLOCK:
+            raise ValueError(f"{file} is truncated: it has {present * _BLOCK} of its rows")
         self.dtype = row
         self.columns: tuple[str, ...] = tuple(name for name, *_ in columns)
 
@@ -148,15 +150,19 @@ class Run:
     """A run folder, or a copy of its records in deploy/results. Frames are read anew at every access, so they grow while the run goes on."""
 
     def __init__(self, path: PathLike) -> None:
-        """Raises FileNotFoundError if the folder is no run."""
+        """Raises FileNotFoundError if the folder is no run, and ValueError if its experiment cannot be read."""
         self.path = Path(path)
         file = self.path / "experiment.textproto"
         if not file.is_file():
             raise FileNotFoundError(f"{self.path} is no run folder: it has no experiment.textproto")
-        self.experiment: dict[str, Any] = parse_textproto(file.read_text())  #: the resolved experiment
-        self.name: str = self.experiment["name"]
-        self.task: str = self.experiment["task"]
-        self.algorithm: str = self.experiment["algorithm"]
+        try:
+            self.experiment: dict[str, Any] = parse_textproto(file.read_text(encoding="utf-8"))  #: the resolved experiment
+            self.name: str = self.experiment["name"]
+            self.task: str = self.experiment["task"]
+            self.algorithm: str = self.experiment["algorithm"]
+        except (ValueError, KeyError) as error:
+            why = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+            raise ValueError(f"{file} is no resolved experiment: {why}") from None
         members = self.experiment.get("members", [])
         members = members if isinstance(members, list) else [members]
         self.seeds: list[int] = [member.get("seed", 0) for member in members]

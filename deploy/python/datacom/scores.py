@@ -66,5 +66,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    _files.command(main)
 # SPDX-License-Identifier: Apache-2.0

@@ -33,15 +33,19 @@ class ShieldedEnv(gymnasium.Wrapper):
         self._cost = 0.0
 
     def reset(self, **parameters: Any) -> tuple[Any, dict[str, Any]]:
-        self._observation, self._before = self.env.reset(**parameters)
-        self._cost = 0.0
-        return self._observation, self._before
+        observation, self._before = self.env.reset(**parameters)
+        self._observation, self._cost = np.array(observation), 0.0  # a copy: the caller may change its own
+        return observation, self._before
 
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> Any:
+        """Five values; of an environment of Safety-Gymnasium six."""
+        if self._observation is None:
+            raise gymnasium.error.ResetNeeded("reset the environment before its first step")
         decision = self._shield(self._observation, action, self._before, self._cost)
-        self._observation, reward, terminated, truncated, info = self.env.step(decision.action)
-        self._before, self._cost = info, float(info.get("cost", 0))
-        return self._observation, reward, terminated, truncated, {**info, **_said(decision)}
+        observation, *rest, info = self.env.step(decision.action)
+        self._observation, self._before = np.array(observation), info
+        self._cost = float(rest[1] if len(rest) == 4 else info.get("cost", 0))
+        return (observation, *rest, {**info, **_said(decision)})
 
 
 class ShieldedVectorEnv(gymnasium.vector.VectorWrapper):

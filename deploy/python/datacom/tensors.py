@@ -155,5 +155,8 @@ def load(file: str | os.PathLike[str]) -> Policy:
     with tempfile.TemporaryDirectory(prefix="datacom-") as folder:
         made = Path(folder) / "policy"
         made.write_bytes(parts.content())
-        return Policy(made)
+        try:
+            return Policy(made)
+        except (ValueError, NotImplementedError) as error:
+            raise type(error)(str(error).replace(str(made), str(file))) from None
 # SPDX-License-Identifier: Apache-2.0

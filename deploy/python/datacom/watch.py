@@ -14,13 +14,18 @@ import math
 import time
 from typing import Any, Callable, Iterator, Mapping
 
+from datacom import _files
 from datacom.runs import Run, interquartile_mean
+
 Log = Callable[[Mapping[str, float], int], Any]
 
 
 def epochs(run: Run, first: int = 0) -> Iterator[tuple[int, int, dict[str, float]]]:
     """(epoch, environment steps, values) of the epochs that every member has finished, from `first` on."""
-    rows = run.progress
+    try:
+        rows = run.progress
+    except FileNotFoundError:  # the run is about to begin
+        return
     columns = [name for name in rows.select_dtypes("number") if name not in ("member", "seed", "epoch", "env_steps")]
     for epoch, part in rows[rows["epoch"] >= first].groupby("epoch"):
         if len(part) < len(run.seeds):
@@ -96,5 +101,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    _files.command(main)
 # SPDX-License-Identifier: Apache-2.0

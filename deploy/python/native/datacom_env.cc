@@ -13,7 +13,6 @@
 
 struct datacom_env {
   std::unique_ptr<datacom::python::Environments> environments;
-  std::string build = datacom::BuildName();
   std::vector<const char*> cost_names, init_names;
   datacom_env_info info;
   std::atomic_flag busy = ATOMIC_FLAG_INIT;  // while a thread steps or resets
@@ -49,7 +48,6 @@ int Run(const Call& call, char* message, size_t message_bytes) {
 // The same for a step or a reset, one at a time.
 template <class Call>
 int RunAlone(datacom_env* env, const Call& call, char* message, size_t message_bytes) {
-  if (env == nullptr) return Run([] { return absl::InvalidArgumentError("env is NULL"); }, message, message_bytes);
   if (env->busy.test_and_set(std::memory_order_acquire)) {
     Say("another thread steps or resets these environments", message, message_bytes);
     return DATACOM_ENV_BUSY;
@@ -73,10 +71,6 @@ void Describe(datacom_env* env) {
   env->init_names = Pointers(spec.init_keys);
   datacom_env_info& info = env->info;
   info.task = spec.name.c_str();
-  info.summary = spec.summary.c_str();
-  info.absorbing = spec.absorbing.c_str();
-  info.build = env->build.c_str();
-  info.environments = env->environments->count();
   info.observation_dim = spec.obs_dim;
   info.action_dim = spec.action_dim;
   info.horizon = spec.horizon;
@@ -106,15 +100,10 @@ absl::StatusOr<std::unique_ptr<datacom_env>> Make(const Environments::Settings& 
 
 int datacom_env_make(const char* task, const char* options, int environments, int threads, int autoreset,
                      datacom_env** env, char* message, size_t message_bytes) {
-  if (env != nullptr) *env = nullptr;
+  *env = nullptr;
   return Run(
-      [&]() -> absl::Status {
-        if (task == nullptr || env == nullptr) return absl::InvalidArgumentError("task or env is NULL");
-        if (autoreset < DATACOM_ENV_NEXT_STEP || autoreset > DATACOM_ENV_DISABLED) {
-          return absl::InvalidArgumentError("autoreset is not one of the three modes");
-        }
-        absl::StatusOr<std::unique_ptr<datacom_env>> made =
-            Make({task, options == nullptr ? "" : options, environments, threads, autoreset});
+      [&] {
+        absl::StatusOr<std::unique_ptr<datacom_env>> made = Make({task, options, environments, threads, autoreset});
         if (made.ok()) *env = made->release();
         return made.status();
       },
@@ -129,8 +118,7 @@ int datacom_env_reset(datacom_env* env, const datacom_env_start* start, const da
                       size_t message_bytes) {
   return RunAlone(
       env,
-      [&]() -> absl::Status {
-        if (start == nullptr || result == nullptr) return absl::InvalidArgumentError("start or result is NULL");
+      [&] {
         Environments::Start where{start->mask, start->seeds, start->has_seed, {}};
         for (int i = 0; i < start->inits; ++i) where.init[start->init_names[i]] = start->init_values[i];
         return env->environments->Reset(where, *result);
@@ -141,21 +129,15 @@ int datacom_env_reset(datacom_env* env, const datacom_env_start* start, const da
 int datacom_env_step(datacom_env* env, const float* action, const datacom_env_result* result, char* message,
                      size_t message_bytes) {
   return RunAlone(
-      env,
-      [&]() -> absl::Status {
-        if (action == nullptr || result == nullptr) return absl::InvalidArgumentError("action or result is NULL");
-        return env->environments->Step(action, *result);
-      },
-      message, message_bytes);
+      env, [&] { return env->environments->Step(action, *result); }, message, message_bytes);
 }
 
 int datacom_env_draw(datacom_env* env, int environment, const char* camera, int width, int height, uint8_t* rgb,
                      char* message, size_t message_bytes) {
   return RunAlone(
       env,
-      [&]() -> absl::Status {
-        if (rgb == nullptr) return absl::InvalidArgumentError("rgb is NULL");
-        return env->environments->Draw(environment, {camera == nullptr ? "" : camera, width, height}, rgb);
+      [&] {
+        return env->environments->Draw(environment, {camera, width, height}, rgb);
       },
       message, message_bytes);
 }

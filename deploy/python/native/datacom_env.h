@@ -37,9 +37,8 @@ enum {
 };
 
 typedef struct datacom_env_info {
-  const char *task, *summary, *absorbing; /* absorbing: what ends an episode early; empty: nothing does */
-  const char* build;                      /* version, revision, simulator */
-  int environments, observation_dim, action_dim;
+  const char* task;
+  int observation_dim, action_dim;
   int horizon;                            /* steps of an episode: a longer one is truncated */
   double control_period;                  /* seconds from one action to the next */
   const double *action_low, *action_high; /* [action_dim] */
@@ -65,8 +64,9 @@ typedef struct datacom_env_result {
                        the one before, reward is 0 */
 } datacom_env_result;
 
-/* task: its name, or the path of a task.textproto. options: fields of TaskOptions in Protocol Buffers' text format, may
- * be NULL. environments, threads >= 1. On success the caller owns *env. The seeds are drawn by the operating system. */
+/* task: its name, or the path of a task.textproto. options: fields of TaskOptions in Protocol Buffers' text format.
+ * environments, threads >= 1. On success the caller owns *env, else it is NULL. The seeds are drawn by the operating
+ * system. */
 int datacom_env_make(const char* task, const char* options, int environments, int threads, int autoreset,
                      datacom_env** env, char* message, size_t message_bytes);
 void datacom_env_free(datacom_env* env); /* does nothing for NULL */
@@ -92,9 +92,9 @@ int datacom_env_reset(datacom_env* env, const datacom_env_start* start, const da
 int datacom_env_step(datacom_env* env, const float* action, const datacom_env_result* result, char* message,
                      size_t message_bytes);
 
-/* Draws the present state of one environment by rays: rgb [height, width, 3]. camera: a name of the model's; NULL or
- * "": the first camera fixed to the world. DATACOM_ENV_BAD_ARGUMENT, and the cameras that there are, for an unknown
- * one, or a size that is not 1 to 4,096; DATACOM_ENV_FAILED before the first reset. */
+/* Draws the present state of one environment by rays: rgb [height, width, 3]. camera: a name of the model's; "": the
+ * first camera fixed to the world. DATACOM_ENV_BAD_ARGUMENT, and the cameras that there are, for an unknown one, or a
+ * size that is not 1 to 4,096; DATACOM_ENV_FAILED before the first reset. */
 int datacom_env_draw(datacom_env* env, int environment, const char* camera, int width, int height, uint8_t* rgb,
                      char* message, size_t message_bytes);
 

@@ -79,6 +79,14 @@ TEST(Differences, LeaveOutRoundingTheLastNumberOfPythonAndWhatIsNotRepeatableOrN
   EXPECT_THAT(Differences(random, now), ElementsAre("python 3.11 -> 3.12"));
 }
 
+TEST(Differences, LeaveOutTheOrderOfNamedCosts) {
+  v1::PythonTask now = PlainArm();
+  now.mutable_cost()->SwapElements(0, 1);
+  EXPECT_THAT(Differences(PlainArm(), now), IsEmpty());
+  now.set_cost(0, "far");
+  EXPECT_THAT(Differences(PlainArm(), now), ElementsAre("named costs fast, near -> far, near"));
+}
+
 TEST(CheckSame, RefusesADifferenceUnlessTheUserAcceptsItAndSizesAlways) {
   ::unsetenv(kAcceptEnvironment);
   v1::PythonTask now = PlainArm();

@@ -50,4 +50,18 @@ def test_the_command_writes_a_file_with_metadata(run, tmp_path):
     assert printed == file.read_bytes()
     with pytest.raises(subprocess.CalledProcessError):
         subprocess.run([sys.executable, "-m", "datacom.card", str(tmp_path)], check=True, stderr=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize("module", ["card", "hub", "minari", "watch"])
+def test_what_a_command_cannot_do_is_one_line(module, tmp_path):
+    more = {"card": [], "hub": ["--out", str(tmp_path / "out")], "minari": ["a/b-v0"], "watch": ["--wandb"]}[module]
+    done = subprocess.run([sys.executable, "-m", f"datacom.{module}", str(tmp_path), *more], text=True, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (2, f"datacom.{module}: {tmp_path} is no run folder: it has no experiment.textproto\n")
+
+
+def test_a_run_without_an_evaluation_has_no_card(run, monkeypatch):
+    rows = run.progress.head(0)
+    monkeypatch.setattr(type(run), "progress", property(lambda _: rows))
+    with pytest.raises(ValueError, match="has no evaluation yet"):
+        card.card(run)
 # SPDX-License-Identifier: Apache-2.0

@@ -4,8 +4,9 @@ import sys
 from types import ModuleType, SimpleNamespace
 
 import datacom
+import numpy as np
 import pytest
-from datacom import _files
+from datacom import _files, commands
 
 SMALL = {"run.steps_per_epoch": 1000, "run.eval_episodes": 1}
 
@@ -92,8 +93,6 @@ def test_an_error_in_a_callback_ends_a_training_after_saving_it(tmp_path):
 
 
 def test_a_notebook_shows_one_bar_that_moves(monkeypatch):
-    from datacom import commands
-
     class Bar(list):
         update = list.append
 
@@ -141,6 +140,16 @@ def test_a_command_that_has_ended_may_be_waited_for_and_drained_again(fake):
     assert [run.path for run in datacom.sweep("ends", run_dir=fake / "sweep").wait()] == [fake / "sweep"]
 
 
+def test_a_command_that_nobody_reads_does_not_stop(tmp_path):
+    says = """import json
+for step in range(300):
+    print(json.dumps({"done": step / 300, "env_steps": step, "steps_per_second": 1, "updates_per_second": 1, "members": [], "more": "x" * 1000}))
+"""
+    training = commands.Training([sys.executable, "-c", says], tmp_path)
+    assert training._process.wait(timeout=600) == 0  # 300 kB are more than a pipe holds
+    assert [progress.env_steps for progress in training] == list(range(300))
+
+
 def test_a_loop_ends_where_its_command_is_drained(fake):
     training = datacom.train("waits", run_dir=fake / "run")
     for _ in training:
@@ -167,7 +176,6 @@ def test_what_the_command_refuses_is_said_in_its_words(tmp_path):
     ['{"message": "[1/1] a: 4 members"}', '{"population": "a", "error": "the disk is full", "code": 1}'],
     ['{"error": "the disk is full", "code": 1}', "datacom: the disk is full"]])
 def test_an_error_is_said_once(said, tmp_path):
-    from datacom import commands
     training = commands.Training(["sh", "-c", 'printf "%s\\n" "$@"; exit 1', "sh", *said], tmp_path)
     with pytest.raises(datacom.CommandFailed) as failed:
         list(training)
@@ -179,4 +187,21 @@ def test_a_sweep_makes_its_runs(tmp_path):
         pass
     runs = datacom.sweep_runs(tmp_path)
     assert runs and all(run.task == "cartpole" for run in runs)
+
+
+@pytest.mark.parametrize("seeds", [[3, 5], (3, 5), {3: 0, 5: 0}.keys(), np.array([3, 5]), (seed for seed in (3, 5)), [np.int64(3), np.int64(5)]])
+def test_seeds_may_be_any_numbers(seeds):
+    words = commands._words("train", None, None, {}, {"seeds": seeds, "lockstep": np.bool_(False), "steps": 1e6, "envs": np.int64(7)})
+    assert words[2:] == ["--seeds", "3,5", "--steps", "1000000", "--envs", "7", "--json"]
+
+
+def test_no_seeds_are_refused():
+    with pytest.raises(ValueError, match="seeds is empty"):
+        datacom.train("cartpole/datacom", seeds=[])
+
+
+@pytest.mark.parametrize("value, text", [(True, "true"), (np.bool_(False), "false"), (np.float64(0.5), "0.5"), (2e5, "200000"), (1e300, "1e+300"), ((64, 32), "[64, 32]"), (range(2), "[0, 1]"),
+                                         ([np.int64(64)], "[64]"), (np.array([64, 32]), "[64, 32]"), ("ADAM", "ADAM"), (["a"], "['a']")])
+def test_a_setting_may_come_from_numpy(value, text):
+    assert commands._words("train", None, None, {"a.b": value}, {})[2:] == ["--set", f"a.b={text}", "--json"]
 # SPDX-License-Identifier: Apache-2.0

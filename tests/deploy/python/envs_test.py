@@ -148,6 +148,12 @@ def test_environment_i_of_a_seed_is_the_single_environment_of_seed_plus_i():
             np.testing.assert_array_equal(single.step(action[i])[0], observations[step + 1, i])
 
 
+@pytest.mark.parametrize("seed", [np.uint8(255), np.int64(255), [255, 256], np.array([255, 256]), (np.int32(255), 256)])
+def test_a_seed_may_come_from_numpy(seed):
+    env = datacom.make_vec("CartPole", 2)
+    np.testing.assert_array_equal(env.reset(seed=seed)[0], env.reset(seed=255)[0])
+
+
 def test_without_a_seed_environments_differ():
     first, _ = datacom.make_vec("AirHockey", 4).reset()
     second, _ = datacom.make_vec("AirHockey", 4).reset()
@@ -296,6 +302,10 @@ def test_safety_gymnasiums_interface_has_six_values():
     (lambda: datacom.make("CartPole").reset(options={"init": {"mass": 1}}), ValueError, "mass"),
     (lambda: datacom.make("CartPole").reset(options={"start": 1}), ValueError, "start"),
     (lambda: datacom.make_vec("CartPole", 2).reset(seed=[1]), ValueError, "1 seeds for 2"),
+    (lambda: datacom.make_vec("CartPole", 2).reset(seed=-1), ValueError, "the seed -1 is no whole number of 0 to"),
+    (lambda: datacom.make_vec("CartPole", 2).reset(seed=2**64 - 1), ValueError, "the seed 18446744073709551616 is no whole number"),
+    (lambda: datacom.make_vec("CartPole", 2).reset(seed=1.5), ValueError, "the seed 1.5 is no whole number"),
+    (lambda: datacom.make_vec("CartPole", 2).reset(seed=[1, 2.5]), ValueError, "the seed 2.5 is no whole number"),
     (lambda: stepped([[np.nan]]), ValueError, "the action of environment 0 has the value nan at index 0"),
     (lambda: stepped([[0.0], [0.0]]), ValueError, r"shape \(2, 1\)"),
 ])

@@ -18,6 +18,18 @@ def test_a_file_is_written_past_what_lies_under_its_temporary_name(tmp_path):
     assert file.read_bytes() == b"new"
 
 
+def test_a_file_that_cannot_be_written_leaves_nothing_behind(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("old")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(_files.os, "replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        _files.write(str(tmp_path / "file"), b"new")
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("file", "old")]
+
+
 def test_a_link_stays_and_the_file_behind_it_is_replaced(tmp_path):
     (tmp_path / "real").write_text("old")
     (tmp_path / "link").symlink_to("real")

@@ -214,7 +214,8 @@ def test_an_error_names_the_thing(file, call, error, words):
 
 def bound(names, observations, dynamics=None):
     """A policy that sees two numbers and reads `names` of a model, bound to an environment of so many observations."""
-    policy = SimpleNamespace(acting_rule="safe_map", seen_dim=2, action_dim=1, observation_dim=2 + len(names), observation_names=["place", "speed", *names])
+    policy = SimpleNamespace(acting_rule="safe_map", seen_dim=2, action_dim=1, observation_dim=2 + len(names), observation_names=["place", "speed", *names],
+                             action_names=["push, -1 to 1 for -1 to 3"])
     space = SimpleNamespace(low=np.full(1, -1.0), high=np.full(1, 3.0), shape=(1,), dtype=np.float64)
     return datacom.EnvPolicy(policy, SimpleNamespace(action_space=space, observation_space=SimpleNamespace(shape=(observations,)),
                                                      dynamics=lambda observation: dynamics))
@@ -228,6 +229,39 @@ def test_a_bound_policy_gets_the_observation_the_model_and_no_costs():
     row = bound([*MODEL_NAMES, "cost a", "cost b"], 2, model)._row([1.0, 2.0], None)
     assert row.tolist() == [1, 2, 3, 4, 5, 6 + 7 * 1, 7 * 2, 0, 0]
     assert bound([], 2)._row([1.0, 2.0], None).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("low, high, name", [(-1, 3, "push"), (-1, 1, "push, -1 to 1 for -1 to 3"), (-1, 4, "push, -1 to 1 for -1 to 3")])
+def test_an_environment_with_other_bounds_of_actions_is_not_bound(low, high, name):
+    space = SimpleNamespace(low=np.full(1, low), high=np.full(1, high), shape=(1,), dtype=np.float64)
+    policy = SimpleNamespace(seen_dim=2, action_dim=1, observation_names=["place", "speed"], action_names=[name])
+    with pytest.raises(ValueError, match=f"the environment has an action of {low} to {high} where the policy was trained with \"{name}\""):
+        datacom.EnvPolicy(policy, SimpleNamespace(action_space=space, observation_space=SimpleNamespace(shape=(2,))))
+
+
+FORMS = [(lambda observation: "one", True), (lambda observation, *, scale=1: "one", True), (lambda observation, **more: "one", True),
+         (lambda state, action: "two", False), (lambda *states: "many", False), (lambda state, *, action: "two", False), ("kinematic", False), (None, False)]
+
+
+@pytest.mark.parametrize("dynamics, is_model", FORMS)
+@pytest.mark.parametrize("depth", [0, 2])
+def test_the_model_is_the_function_of_one_observation_also_within_wrappers(dynamics, is_model, depth):
+    space = SimpleNamespace(low=np.full(1, -1.0), high=np.full(1, 1.0), shape=(1,), dtype=np.float64)
+    env = SimpleNamespace(action_space=space, observation_space=SimpleNamespace(shape=(2,)), dynamics=dynamics)
+    for _ in range(depth):
+        env = SimpleNamespace(action_space=space, observation_space=env.observation_space, dynamics=None, env=env)
+    policy = SimpleNamespace(seen_dim=2, action_dim=1, observation_names=["place", "speed", *MODEL_NAMES], action_names=["push"])
+    assert datacom.EnvPolicy(policy, env)._dynamics is (dynamics if is_model else None)
+
+
+def test_an_environment_that_wraps_itself_or_has_no_box_is_no_trap():
+    policy = SimpleNamespace(seen_dim=2, action_dim=1, observation_names=["place", "speed", *MODEL_NAMES], action_names=["push"])
+    env = SimpleNamespace(action_space=SimpleNamespace(low=np.full(1, -1.0), high=np.full(1, 1.0)), observation_space=SimpleNamespace(shape=(2,)))
+    env.env = env
+    assert datacom.EnvPolicy(policy, env)._dynamics is None
+    env.action_space = "Discrete(3)"
+    with pytest.raises(ValueError, match=r"action space, Discrete\(3\), is no Box"):
+        datacom.EnvPolicy(policy, env)
 
 
 @pytest.mark.parametrize("observations", [1, 3])

@@ -134,4 +134,244 @@ def test_names_that_are_no_list_are_refused(host, attribute, given, said):
 @pytest.mark.parametrize("given", ["np.array(['x / m'])", "('x / m',)", "{'x / m': 1}.keys()"])
 def test_names_may_be_any_sequence(host, given):
     assert serving(host(f"    observation_names = {given}\n"))[0]["observation_name"] == ["x / m"]
+
+
+RESETS = """
+    def reset(self, **more):
+        observation, info = super().reset(**more)
+        {}
+        return observation, info
+"""
+STEPS = """
+    def step(self, action):
+        observation, reward, terminated, truncated, info = super().step(action)
+        {}
+        return observation, reward, terminated, truncated, info
+"""
+
+
+@pytest.mark.parametrize("trait, words", [
+    (STEPS.format("info['cost'] = '0.5'"), "its cost is '0.5', no number"),
+    (STEPS.format("info['cost'] = np.str_('0.5')"), "its cost is .*0.5.*, no number"),
+    (STEPS.format("reward = b'1'"), "its reward is b'1', no number"),
+    (STEPS.format("info['cost'] = 1e30"), "its cost is not finite or above 1e.18: number 0 is 1e.30"),
+    (STEPS.format("reward = -np.inf"), "its reward is not finite or above 1e.18: number 0 is -inf"),
+    (STEPS.format("observation = {'x': observation}"), "the observation of a step is a dict, no array of numbers"),
+    (STEPS.format("observation = np.zeros(2)"), "the observation of a step has 2 numbers, not 1"),
+    (STEPS.format("terminated = np.array([False, False])"), "terminated is array.*, no number"),
+    (STEPS.format("truncated = 'False'"), "truncated is 'False', no number"),
+    (STEPS.format("info['is_success'] = 'no'"), "its success is 'no', no number"),
+    (STEPS.format("info = [('cost', 1.0)]"), "its info is a list, no dictionary"),
+    ("    def step(self, action):\n        return np.zeros(5)\n", "step returns a ndarray, not 5 values"),
+    ("    def step(self, action):\n        pass\n", "step returns a NoneType, not 5 values"),
+    ("    def reset(self):\n        return np.zeros(1)\n", r"reset cannot be called as Gymnasium does, reset\(seed=0\): got an unexpected keyword"),
+    (RESETS.format("observation = ['0']"), "its observation is a list, no array of numbers: it has the type <U1"),
+    (RESETS.format("observation = observation + 1j"), "its observation is a ndarray, no array of numbers: it has the type complex"),
+    (RESETS.format("observation = np.full(1, 1e30)"), r"its observation after reset\(seed=0\) is not finite or above 1e.18: number 0 is 1e.30"),
+    (RESETS.format("info = [1]"), "its info is a list, no dictionary"),
+    (RESETS.format("info['cost'] = None"), "its cost is None, no number"),
+    (RESETS.format("info['cost'] = float('nan')"), r"its cost after reset\(seed=0\) is not finite"),
+    (RESETS.format("info.update({'cost': 0.0, 'cost/a': 5.0})"), r"its cost, info\[.cost.\] after reset, is 0, but cost/a is 5"),
+    ("    observation_space = gymnasium.spaces.Box(-1.0, 1.0, (3,))\n", "its observation has 1 numbers, its observation space, Box.*, 3"),
+    ("    action_space = gymnasium.spaces.Box(np.float32([-1, 0]), np.float32([1, 0]))\n", "no Box with finite bounds, each low one below its high one"),
+])
+def test_what_no_row_can_hold_is_refused_by_the_first_look(host, trait, words):
+    module = host(trait)
+    with pytest.raises(module.Refused, match=words):
+        module.facts("contact_env:make", True)
+
+
+@pytest.mark.parametrize("trait", [STEPS.format("terminated, truncated = np.array([False]), None"), STEPS.format("info['success'] = np.bool_(True)"),
+                                   STEPS.format("observation = observation.tolist()"), RESETS.format("info = None")])
+def test_other_forms_of_a_truth_value_and_of_numbers_are_taken(host, trait):
+    facts, serves = serving(host(trait))
+    serves.run(0)
+    assert facts["repeatable"] and serves.states[0].tolist() == [1, -1, -2]
+    assert serves.heads[0].tolist()[2:7] == [0, -1, 0, 0, "success" in trait]
+
+
+def test_without_a_cost_a_reset_has_the_largest_named_one(host):
+    _, serves = serving(host(RESETS.format("info.update({'cost/a': 0.25, 'cost/b': -1.0})")))
+    assert serves.heads[0, 3] == 0.25 and serves.states[0].tolist() == [0, 0.25, -1]
+
+
+@pytest.mark.parametrize("attribute, value", [("cost", "float('nan')"), ("cost", "1e30"), ("observation", "np.full(1, 1e30)")])
+def test_a_later_reset_with_a_number_that_is_not_finite_is_refused(host, attribute, value):
+    changed = f"info['cost'] = {value}" if attribute == "cost" else f"observation = {value}"
+    module = host(RESETS.format(f"if more['seed'] == 7: {changed}"))
+    _, serves = serving(module)
+    serves.heads[0, :2] = module.RESET, 7
+    with pytest.raises(module.Refused, match=rf"its {attribute}.* after reset\(seed=7\) is not finite or above 1e.18"):
+        serves.run(0)
+
+
+@pytest.mark.parametrize("again", ["ONE", "gymnasium.wrappers.TimeLimit(ONE, 100)"])
+def test_a_callable_that_gives_the_same_environment_again_is_refused(host, again):
+    module = host(f"\nONE = make()\n\ndef make():\n    return {again}\n")
+    with pytest.raises(module.Refused, match="it gives the same environment at every call"):
+        module.facts("contact_env:make", True)
+
+
+def test_an_environment_may_write_into_the_array_that_it_has_returned(host):
+    facts, serves = serving(host("""
+    def reset(self, **more):
+        super().reset(**more)
+        self.seen = np.zeros(1)
+        return self.seen, {}
+
+    def step(self, action):
+        self.seen += 1
+        return (self.seen, *super().step(action)[1:])
+"""))
+    assert facts["repeatable"] and facts["identity"]["observation"] == [0, 10]
+
+
+def test_an_attribute_env_that_wraps_nothing_or_the_environment_itself_does_no_harm(host):
+    for value in ("self", "'maze'", "{'dt': 3}"):
+        facts, _ = serving(host(f"    def __init__(self):\n        self.env = {value}\n"))
+        assert facts["control_dt"] == 0.1
+
+
+@pytest.mark.parametrize("name", ["dynamics", "dt", "horizon", "observation_names", "spec", "metadata"])
+def test_a_property_that_cannot_be_read_states_nothing(host, name):
+    facts, _ = serving(host(f"    @property\n    def {name}(self):\n        raise NotImplementedError\n"))
+    assert (facts["horizon"], facts["control_dt"], facts["q"]) == (100, 0.1, 0)
+
+
+CONTROLLED = """
+    def dynamics(self, observation):
+        return {"q": observation, "f": [0.0], "G": [[1.0]]}
+"""
+
+
+@pytest.mark.parametrize("wrapped, q", [
+    ("wrappers.TimeLimit(Plain(), 100)", 1), ("wrappers.RescaleAction(Plain(), np.float32(-2), np.float32(2))", 0),
+    ("wrappers.NormalizeObservation(Plain())", 0), ("wrappers.TimeLimit(wrappers.NormalizeObservation(Plain()), 100)", 0),
+], ids=["limit", "actions", "observations", "inside"])
+def test_a_model_of_other_actions_or_observations_than_the_outermost_ones_is_none(host, wrapped, q):
+    facts, _ = host(CONTROLLED + f"""
+Plain, wrappers = make, gymnasium.wrappers
+
+def make():
+    return {wrapped}
+""").facts("contact_env:make", True)
+    assert facts["q"] == q
+    assert q or facts["without_model"].startswith("its dynamics is that of make, whose actions or observations ")
+
+
+@pytest.mark.parametrize("outer, refused", [("Scaled(Plain())", True), ("gymnasium.wrappers.TimeLimit(Scaled(Plain()), 100)", True), ("Plain()", False),
+                                            ("Own(Scaled(Plain()))", False), ("gymnasium.wrappers.TimeLimit(Own(Plain()), 100)", False)])
+def test_a_model_in_an_info_belongs_to_the_actions_that_the_environment_takes(host, outer, refused):
+    model = "info['dynamics'] = {'q': [0], 'f': [0], 'G': [1]}"
+    module = host(RESETS.format(model) + STEPS.format(model) + f"""
+Plain, Scaled = make, lambda env: gymnasium.wrappers.RescaleAction(env, np.float32(-2), np.float32(2))
+
+class Own(gymnasium.Wrapper):
+    pass
+
+def make():
+    return {outer}
+""")
+    if refused:
+        with pytest.raises(module.Refused, match="is that of make, whose actions RescaleAction changes: put it into the info outside of that; or train"):
+            module.facts("contact_env:make", True)
+    assert module.facts("contact_env:make", not refused)[0]["q"] == (not refused)
+
+
+def test_a_flattened_dictionary_keeps_its_model(host):
+    facts, _ = host(CONTROLLED + RESETS.format("observation = {'x': observation}") + STEPS.format("observation = {'x': observation}") + """
+    observation_space = gymnasium.spaces.Dict({"x": gymnasium.spaces.Box(-np.inf, np.inf, (1,), np.float32)})
+
+Plain = make
+
+def make():
+    return gymnasium.wrappers.FlattenObservation(Plain())
+""").facts("contact_env:make", True)
+    assert (facts["observation"], facts["q"]) == (1, 1)
+
+
+THREE = "    action_space = gymnasium.spaces.Box(-1.0, 1.0, (3,), np.float32)\n"
+
+
+@pytest.mark.parametrize("model, words", [
+    ("{'q': [0, 0], 'f': [0, 0], 'G': np.ones((3, 2))}", r"G of its dynamics has the shape \(3, 2\), not \(2, 3\)"),
+    ("{'q': [], 'f': [], 'G': []}", "q of its dynamics has no numbers"),
+    ("{'q': [], 'f': [], 'G': [], 'x': [1], 'x_dot': [1]}", "q of its dynamics has no numbers"),
+    ("{'q': ['a'], 'f': [0], 'G': [0, 0, 0]}", "q of its dynamics is a list, no array of numbers"),
+])
+def test_a_model_of_another_form_is_refused(host, model, words):
+    module = host(THREE + f"    def dynamics(self, observation):\n        return {model}\n")
+    with pytest.raises(module.Refused, match=words):
+        module.facts("contact_env:make", True)
+
+
+@pytest.mark.parametrize("G", ["np.ones((2, 3))", "np.ones(6)", "np.ones((1, 2, 3))", "[[1, 1, 1], [1, 1, 1]]"])
+def test_a_model_may_have_its_numbers_in_a_row_or_for_a_batch_of_one(host, G):
+    facts, _ = host(THREE + f"    def dynamics(self, observation):\n        return {{'q': [0, 0], 'f': [0, 0], 'G': {G}}}\n").facts("contact_env:make", True)
+    assert facts["q"] == 2
+
+
+@pytest.mark.parametrize("where, said", [(RESETS, "1 and an x of 0 numbers after reset, 0 and 0 after"), (STEPS, "0 and an x of 0 numbers after reset, 1 and 0 after")])
+def test_a_model_that_only_some_infos_have_is_refused_by_the_first_look(host, where, said):
+    module = host(where.format("info['dynamics'] = {'q': [0], 'f': [0], 'G': [1]}"))
+    with pytest.raises(module.Refused, match=f"its dynamics have a q of {said} a step"):
+        module.facts("contact_env:make", True)
+    assert module.facts("contact_env:make", False)[0]["q"] == 0
+
+
+def answer_of(traits):
+    """What the process says of contact_env, and its exit code."""
+    Path("contact_env.py").write_text(CONTACT + traits)
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    child = subprocess.Popen([sys.executable, HOST, "contact_env:make", str(theirs.fileno()), "0"], pass_fds=[theirs.fileno()], start_new_session=True)
+    theirs.close()
+    with ours:
+        return ours.recv(1 << 18), child.wait()
+
+
+@pytest.mark.parametrize("traits, said", [
+    ("    def __init__(self):\n        raise SystemExit('no licence')\n", b"fcontact_env:make raised SystemExit: no licence ("),
+    ("raise ModuleNotFoundError('pip install simulator')\n", b"fcontact_env:make raised ModuleNotFoundError: pip install simulator ("),
+    ("import nothing_of_this_name\n", b"fcontact_env:make raised ModuleNotFoundError: No module named 'nothing_of_this_name' ("),
+])
+def test_the_process_tells_why_it_ends(host, traits, said):
+    answer, code = answer_of(traits)
+    assert answer.startswith(said) and code == 1
+
+
+@pytest.mark.parametrize("traits, kind", [(STEPS.format("reward = None"), b"r"), (STEPS.format("raise RuntimeError('broken')"), b"f"), ("", b"k")])
+def test_both_environments_of_the_first_look_are_closed_whatever_it_finds(host, traits, kind):
+    answer, _ = answer_of(traits + """
+    def close(self):
+        with open("closed", "a") as file:
+            file.write("c")
+""")
+    assert answer[:1] == kind and Path("closed").read_text() == "cc"
+
+
+def test_a_process_that_an_environment_forks_ends_for_itself(host):
+    answer, code = answer_of("""
+    def __init__(self):
+        import os, sys
+        child = os.fork()
+        if child == 0:
+            sys.exit(7)
+        assert os.WEXITSTATUS(os.waitpid(child, 0)[1]) == 7
+
+    def close(self):
+        with open("closed", "a") as file:
+            file.write("c")
+""")
+    assert (answer[:1], code, Path("closed").read_text()) == (b"k", 0, "cc")
+
+
+def test_a_file_is_refused_with_the_module_to_name(host):
+    module = host("")
+    with pytest.raises(module.Refused, match="contact_env.py is a file: .* and name contact_env:make"):
+        module.load("contact_env.py:make")
+
+
+def test_an_environment_does_not_see_the_arguments_of_the_process(host):
+    answer, code = answer_of("import argparse\nargparse.ArgumentParser().parse_args()\n")
+    assert answer.startswith(b'kenvironment: "contact_env:make"\n') and code == 0
 # SPDX-License-Identifier: Apache-2.0

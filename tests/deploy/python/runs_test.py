@@ -1,3 +1,5 @@
+import os
+import shutil
 import subprocess
 
 import datacom
@@ -93,6 +95,7 @@ def test_text_format_is_read_with_comments_lists_and_extensions():
     assert parse_textproto(text) == {
         "name": "its", "run": {"steps": 3}, "members": [{"seed": 1}, {"seed": 2, "hyper": {"lr": 1e-3}}], "widths": [64, 32], "flag": True,
         "mode": "OPEN", "[datacom.v1.text_task]": {"model": 'a"b\n'}}
+    assert parse_textproto("a: 1 # one\n# two") == {"a": 1} and parse_textproto("  # only\n") == {}
     for broken in ("a {", "a: ", "a: ?"):
         with pytest.raises(ValueError):
             parse_textproto(broken)
@@ -101,6 +104,23 @@ def test_text_format_is_read_with_comments_lists_and_extensions():
 def test_a_folder_that_is_no_run_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="no run folder"):
         datacom.Run(tmp_path)
+
+
+@pytest.mark.parametrize("text, why", [(b"", "it has no 'name'"), (b'name: "a" task: "b"', "it has no 'algorithm'"), (b"name: ?", "no text format at character 6"),
+                                       (b"\xff", "can't decode")])
+def test_an_experiment_that_cannot_be_read_is_refused_with_its_file(tmp_path, text, why):
+    (tmp_path / "experiment.textproto").write_bytes(text)
+    with pytest.raises(ValueError, match=f"{tmp_path}/experiment.textproto is no resolved experiment: .*{why}"):
+        datacom.Run(tmp_path)
+
+
+def test_a_truncated_ring_is_refused_with_its_file(run, tmp_path):
+    copied = datacom.Run(shutil.copytree(run.path, tmp_path / "copied"))
+    file, block = tmp_path / "copied/replay/member_1.rows", 16 + 64 * copied.transitions(1).dtype.itemsize
+    for size, why in ((4096 + 10 * block, "is truncated: it has 640 of its rows"), (100, "is no ring of rows"), (0, "is no ring of rows")):
+        os.truncate(file, size)
+        with pytest.raises(ValueError, match=f"{file} {why}"):
+            copied.transitions(1)
 
 
 def test_frames_grow_with_their_files(run):

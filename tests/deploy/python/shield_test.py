@@ -5,6 +5,7 @@ import datacom
 import gymnasium
 import numpy as np
 import pytest
+from datacom.shielded import ShieldedEnv
 
 ROOT = Path(__file__).resolve().parents[3]
 SHIPPED = "shipped:air_hockey/datacom"
@@ -85,6 +86,7 @@ def test_many_environments_behind_a_shield_step_as_single_ones(shield, mode):
 def test_the_filter_of_a_python_environments_policy_reads_its_units_and_its_model():
     class Bound:
         acting_rule, action_dim, observation_dim, seen_dim, observation_names = "gaussian_policy", 2, 3, 3, ["x", "y", "z"]
+        action_names = ["a, -1 to 1 for 0 to 10", "b, -1 to 1 for -4 to 4"]
 
         def filter(self, row, action, previous_cost):
             assert row.tolist() == [1, 2, 3]
@@ -97,6 +99,45 @@ def test_the_filter_of_a_python_environments_policy_reads_its_units_and_its_mode
     bound = datacom.EnvPolicy(Bound(), Env())
     # 10 and -4 are 1 and -1 for the policy; half of that is 7.5 and -2.
     assert bound.filter([1, 2, 3], [10, -4]).action.tolist() == [7.5, -2]
+    with pytest.raises(ValueError, match="the action has 1 numbers, the environment takes 2"):
+        bound.filter([1, 2, 3], [10])
+
+
+class Counting(gymnasium.Env):
+    """Counts its steps; returns the array that it goes on writing into, and Safety-Gymnasium's six values if so told."""
+
+    action_space = gymnasium.spaces.Box(-1, 1, (1,))
+    observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (1,))
+    six = False
+
+    def reset(self, *, seed=None, options=None):
+        self.count = np.zeros(1)
+        return self.count, {}
+
+    def step(self, action):
+        self.count += 1
+        cost = 0.5 * self.count[0]
+        return (self.count, 0.0, *((cost,) if self.six else ()), False, False, {} if self.six else {"cost": cost})
+
+
+@pytest.mark.parametrize("six", [False, True])
+def test_a_shield_reads_what_the_environment_has_returned_whatever_the_caller_does_with_it(six):
+    asked = []
+
+    def shield(observation, action, info, previous_cost):
+        asked.append((observation.tolist(), previous_cost))
+        return datacom.Decision(action, 0, 0, 0, 0)
+
+    env = ShieldedEnv(Counting(), shield)
+    env.unwrapped.six = six
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step(np.zeros(1))
+    seen, _ = env.reset()
+    for step in range(3):
+        seen[:] = step  # what the caller has changed, and the environment goes on with
+        seen, *rest, info = env.step(np.zeros(1))
+        assert len(rest) == (4 if six else 3) and "shield/action" in info
+    assert asked == [([0.0], 0.0), ([1.0], 0.5), ([2.0], 1.0)]
 
 
 def test_the_example_shows_fewer_violations_with_the_shield(capsys):

@@ -1,4 +1,5 @@
 import base64
+import re
 import struct
 
 import datacom
@@ -75,5 +76,15 @@ def test_metadata_that_are_no_policy_are_refused_with_the_file(tmp_path, entry):
 def test_a_file_whose_arrays_cannot_be_read_is_refused_with_the_reason(tmp_path, content, why):
     (tmp_path / "w.safetensors").write_bytes(content)
     with pytest.raises(ValueError, match=f"w.safetensors {why}"):
+        tensors.load(tmp_path / "w.safetensors")
+
+
+def test_an_array_that_no_policy_may_have_is_refused_with_the_file_of_the_user(policy, tmp_path):
+    tensors.save(policy, tmp_path / "p.safetensors")
+    with safetensors.safe_open(tmp_path / "p.safetensors", "numpy") as opened:
+        metadata, arrays = opened.metadata(), {name: opened.get_tensor(name) for name in opened.keys()}
+    arrays["actor.mean.0.bias"][3] = np.nan
+    safetensors.numpy.save_file(arrays, tmp_path / "w.safetensors", metadata)
+    with pytest.raises(ValueError, match="^[^/]*" + re.escape(str(tmp_path / "w.safetensors")) + ".*array actor.mean.0.bias holds nan"):
         tensors.load(tmp_path / "w.safetensors")
 # SPDX-License-Identifier: Apache-2.0

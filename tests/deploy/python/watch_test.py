@@ -86,7 +86,8 @@ def test_minari_reads_back_the_episodes_of_the_rows(run, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="python:Some:Thing: datasets are written for"):
         datacom_minari.read(dataset, tmp_path / "other", "python:Some:Thing")
     nowhere = np.full_like(first.rewards, np.nan, dtype=np.float32)
-    for change, what in (({"infos": {}}, "episode 0 has .* steps, and 0 costs"), ({"rewards": nowhere}, "column reward, row 0"),
+    for change, what in (({"infos": {}}, "episode 0 has .* steps, and 0 costs"), ({"infos": {"cost": {"a": 1}}}, "episode 0: the \"cost\" .* no numbers"),
+                         ({"rewards": nowhere}, "column reward, row 0"),
                          ({"actions": 1000 + first.actions}, "row 0: action 0 is 1000.*in the task's units"), ({"observations": {}}, "must be arrays")):
         monkeypatch.setattr(type(dataset), "iterate_episodes", lambda self, change=change: [dataclasses.replace(first, **change)])
         with pytest.raises(ValueError, match=what):
@@ -125,4 +126,9 @@ def test_a_task_that_only_the_experiment_holds_has_unbounded_spaces(tmp_path, mo
     run.task = "arm"
     dataset = datacom_minari.write(run, "test/arm-v0")
     assert dataset.observation_space.shape == (7,) and not dataset.observation_space.is_bounded() and dataset.action_space.shape == (2,)
+
+
+def test_a_run_that_has_not_begun_is_waited_for(tmp_path):
+    (tmp_path / "experiment.textproto").write_text('name: "a" task: "cartpole" algorithm: "sac" run { env_steps: 5 } members { seed: 1 }\n')
+    assert watch.watch(datacom.Run(tmp_path), print, seconds=0, once=True) == 0
 # SPDX-License-Identifier: Apache-2.0
