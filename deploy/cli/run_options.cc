@@ -40,6 +40,7 @@ void AddExperimentOptions(CLI::App* verb, TrainOptions* options) {
   verb->add_option("--seeds", options->seeds,
                    "seeds, instead of those in the file: 0-4, 3 or 0,2,5-7; one member for each, in a sweep for each "
                    "point and seed")
+      ->check(NotEmpty)
       ->group(kExperiment);
   verb->add_option("--steps", options->steps, "exact number of environment steps of each member")
       ->check(WholeNumber<uint64_t>(1))

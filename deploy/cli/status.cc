@@ -151,7 +151,8 @@ void AddStatus(CLI::App* app, int* exit_code) {
   verb->add_option("target", *target, "folder of a run or sweep, or address host:port of a replay or learner")
       ->required()
       ->check(NotEmpty);
-  verb->add_option("--tls", *tls, "folder with ca.crt, tls.crt, tls.key and token, for a run that uses TLS");
+  verb->add_option("--tls", *tls, "folder with ca.crt, tls.crt, tls.key and token, for a run that uses TLS")
+      ->check(NotEmpty);
   verb->footer("Example: datacom status runs/five");
   auto json = std::make_shared<bool>(false);
   verb->add_flag("--json", *json, "one JSON object, for programs");
