@@ -10,7 +10,6 @@
 #include "common/acting/acting_rule.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
-#include "common/base/folder_lock.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
 #include "common/config/task_files.h"

@@ -125,7 +125,7 @@ absl::Status RunRecords::AppendEpoch(const v1::EpochRecord& record) {
                                     Cell(record.wall_seconds()),
                                     Cell(eval.episodes)};
     std::vector<std::pair<std::string, double>> scalars;
-    for (const auto& [name, mean, of] : kEvaluationMeans) {
+    for (const auto& [key, name, mean, of] : kEvaluationMeans) {
       if (name.empty()) continue;
       row.push_back(Cell(eval.*mean));
       scalars.emplace_back(absl::StrCat("eval/", name), eval.*mean);

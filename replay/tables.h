@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/base/folder_lock.h"
+#include "common/base/files.h"
 #include "common/transitions/row_schema.h"
 #include "replay/limiter.h"
 #include "replay/member_table.h"

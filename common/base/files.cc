@@ -1,6 +1,7 @@
 #include "common/base/files.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/failpoint.h"
 #include "common/base/output_file.h"
+#include "common/base/standard_output.h"
 #include "common/base/status.h"
 
 namespace datacom {
@@ -22,29 +24,9 @@ namespace {
 
 constexpr size_t kLongestBelow = 200;  // bytes of the longest path below a run folder, with room
 
-// Whether all bytes form code points of UTF-8, in the shortest form and without surrogates (RFC 3629).
 bool IsUtf8(absl::string_view text) {
-  for (size_t at = 0; at < text.size();) {
-    const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[at + i]); };
-    const unsigned char first = byte(0);
-    const size_t size = first < 0x80   ? 1
-                        : first < 0xc2 ? 0
-                        : first < 0xe0 ? 2
-                        : first < 0xf0 ? 3
-                        : first < 0xf5 ? 4
-                                       : 0;
-    if (size == 0 || at + size > text.size()) return false;
-    for (size_t i = 1; i < size; ++i) {
-      if ((byte(i) & 0xc0) != 0x80) return false;
-    }
-    if (size >= 3) {
-      const unsigned char second = byte(1);
-      if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f)) return false;
-      if ((first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f)) return false;
-    }
-    at += size;
-  }
-  return true;
+  for (size_t size = 1; !text.empty() && size > 0; text.remove_prefix(size)) size = CodePointBytes(text);
+  return text.empty();
 }
 
 absl::Status WriteAndSync(int fd, absl::string_view content, const std::string& path) {
@@ -244,6 +226,29 @@ std::string NoSpaceMessage(const std::string& path, uint64_t bytes) {
 absl::Status WriteAddressFile(const std::string& path, const std::string& address) {
   return path.empty() ? absl::OkStatus() : WriteOutputFile(path, address + "\n");
 }
+
+absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Take(const std::string& folder) {
+  const std::string path = folder + "/lock";
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0) return ErrnoStatus(errno, "open " + path);
+  std::unique_ptr<FolderLock> lock(new FolderLock(fd));
+  if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return lock;
+  if (errno != EWOULDBLOCK) return ErrnoStatus(errno, "lock " + path);
+  return absl::FailedPreconditionError("another process is using " + folder +
+                                       ": stop it, or choose another run folder");
+}
+
+absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::TakeFile(const std::string& path) {
+  int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0 && (errno == EACCES || errno == EROFS || errno == EISDIR)) fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(errno, "open " + path);
+  std::unique_ptr<FolderLock> lock(new FolderLock(fd));
+  if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return lock;
+  if (errno != EWOULDBLOCK) return ErrnoStatus(errno, "lock " + path);
+  return absl::FailedPreconditionError("another process holds " + path);
+}
+
+FolderLock::~FolderLock() { ::close(fd_); }
 
 }  // namespace datacom
 // SPDX-License-Identifier: Apache-2.0

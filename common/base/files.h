@@ -4,6 +4,7 @@
 #define DATACOM_COMMON_BASE_FILES_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,6 +63,23 @@ absl::StatusOr<uint64_t> FreeBytes(const std::string& path);
 std::string NoSpaceMessage(const std::string& path, uint64_t bytes);
 // For --address-file: writes one line with the address that a process bound. Does nothing when `path` is empty.
 absl::Status WriteAddressFile(const std::string& path, const std::string& address);
+
+// One process per folder: an advisory lock on <folder>/lock that the kernel releases when the process dies.
+// Owns the file descriptor; not thread-safe. Nothing waits.
+class FolderLock {
+ public:
+  // FAILED_PRECONDITION naming the folder when another process holds it.
+  static absl::StatusOr<std::unique_ptr<FolderLock>> Take(const std::string& folder);
+  // Takes the lock of an existing lock file, or of a folder by itself; NOT_FOUND when there is none.
+  static absl::StatusOr<std::unique_ptr<FolderLock>> TakeFile(const std::string& path);
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  explicit FolderLock(int fd) : fd_(fd) {}
+  const int fd_;
+};
 
 }  // namespace datacom
 

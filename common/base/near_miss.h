@@ -32,14 +32,14 @@ inline int EditDistance(const std::string& a, const std::string& b) {
   return edits[a.size()][b.size()];
 }
 
-// The distance of a word from a name that it may stand for: a quarter of its letters are wrong, or the name has it as a
-// part. Nothing for any other name.
+// The distance of a word from a name that it may stand for: a quarter of its letters are wrong, or one but not all, or
+// the name has it as a part. Nothing for any other name.
 inline std::optional<int> Nearness(const std::string& word, const std::string& name) {
   constexpr size_t kPart = 4;       // letters of a word that may be a part
   constexpr int kPartDistance = 3;  // at most, of a name with the word as a part
-  const int most = std::max<int>(1, static_cast<int>(word.size()) / 4);
+  const int letters = static_cast<int>(word.size()), most = std::max(letters > 1 ? 1 : 0, letters / 4);
   const bool part = word.size() >= kPart && absl::StrContains(name, word);
-  const int difference = static_cast<int>(word.size()) - static_cast<int>(name.size());
+  const int difference = letters - static_cast<int>(name.size());
   if (!part && std::abs(difference) > most) return std::nullopt;
   const int distance = EditDistance(word, name);
   if (part) return std::min(distance, kPartDistance);

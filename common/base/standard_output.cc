@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <streambuf>
@@ -65,18 +66,15 @@ absl::Status FlushStandardOutput() {
   return failed_before ? absl::DataLossError("standard output: not all of it could be written") : absl::OkStatus();
 }
 
-int CheckStandardOutput(int exit_code) {
-  const absl::Status status = FlushStandardOutput();
-  if (exit_code != kExitOk || status.ok()) return exit_code;
-  std::fprintf(stderr, "datacom: %s\n", std::string(status.message()).c_str());
-  return kExitFailure;
-}
-
 int RunWatched(const std::function<int()>& command) {
   static auto* const buffer = new KeepsError;  // std::cout is used until the process ends
   std::cout.rdbuf(buffer);
   try {
-    return CheckStandardOutput(command());
+    const int code = command();
+    const absl::Status status = FlushStandardOutput();
+    if (code != kExitOk || status.ok()) return code;
+    std::fprintf(stderr, "datacom: %s\n", std::string(status.message()).c_str());
+    return kExitFailure;
   } catch (const std::exception& error) {
     std::fflush(stdout);
     std::fprintf(stderr, "datacom: %s\n", ForTerminal(error.what()).c_str());
@@ -84,19 +82,39 @@ int RunWatched(const std::function<int()>& command) {
   }
 }
 
-std::string ForTerminal(absl::string_view text) {
+size_t CodePointBytes(absl::string_view text) {
   const auto byte = [text](size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0; };
+  const int first = byte(0), second = byte(1);
+  if (text.empty() || (first >= 0x80 && first < 0xc2) || first > 0xf4) return 0;
+  const size_t size = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+  for (size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  const bool long_form = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
+  const bool surrogate = first == 0xed && second > 0x9f, beyond = first == 0xf4 && second > 0x8f;
+  return long_form || surrogate || beyond ? 0 : size;
+}
+
+std::string ForTerminal(absl::string_view text) {
   std::string shown;
-  for (size_t at = 0; at < text.size(); ++at) {
-    if (byte(at) == 0xc2 && byte(at + 1) >= 0x80 && byte(at + 1) < 0xa0) {  // the other control characters of UTF-8
-      absl::StrAppend(&shown, "\\u00", absl::Hex(byte(++at)));
-    } else if ((byte(at) < 0x20 && text[at] != '\n' && text[at] != '\t') || byte(at) == 0x7f) {
-      absl::StrAppend(&shown, "\\x", absl::Hex(byte(at), absl::kZeroPad2));
+  while (!text.empty()) {
+    const size_t size = CodePointBytes(text);
+    const auto first = static_cast<unsigned char>(text[0]);
+    if (size == 2 && first == 0xc2 && static_cast<unsigned char>(text[1]) < 0xa0) {  // the control characters C1
+      absl::StrAppend(&shown, "\\u00", absl::Hex(static_cast<unsigned char>(text[1])));
+    } else if (size == 0 || (first < 0x20 && first != '\n' && first != '\t') || first == 0x7f) {
+      absl::StrAppend(&shown, "\\x", absl::Hex(first, absl::kZeroPad2));
     } else {
-      shown.push_back(text[at]);
+      absl::StrAppend(&shown, text.substr(0, size));
     }
+    text.remove_prefix(std::max<size_t>(1, size));
   }
   return shown;
+}
+
+bool IsLiveTerminal() {
+  const char* const kind = std::getenv("TERM");
+  return kind != nullptr && *kind != '\0' && std::string(kind) != "dumb" && ::isatty(STDOUT_FILENO) == 1;
 }
 
 int TerminalWidth(int otherwise) {

@@ -3,6 +3,7 @@
 #ifndef DATACOM_COMMON_BASE_STANDARD_OUTPUT_H_
 #define DATACOM_COMMON_BASE_STANDARD_OUTPUT_H_
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <vector>
@@ -15,15 +16,18 @@ namespace datacom {
 // Writes what is buffered. "standard output: No space left on device" if this write or one before it failed; OK for a
 // reader that is gone, like `head`.
 absl::Status FlushStandardOutput();
-// Where main ends: an exit code of 0 becomes kExitFailure, with a message, when output is missing.
-int CheckStandardOutput(int exit_code);
-// All of main: runs the command and checks its output, also when only std::cout knows that a write failed. What the
-// command throws becomes a message and kExitFailure.
+// All of main: runs the command. An exit code of 0 becomes kExitFailure, with a message, when output is missing, also
+// when only std::cout knows that a write failed. What the command throws becomes a message and kExitFailure.
 int RunWatched(const std::function<int()>& command);
 
-// A text of which parts may be a stranger's: what would steer a terminal is shown as \xNN or \u00NN. Lines and tabs
-// stay.
+// How many bytes the code point of UTF-8 has with which the text begins, in the shortest form and without surrogates
+// (RFC 3629); 0 where it begins with none.
+size_t CodePointBytes(absl::string_view text);
+// A text of which parts may be a stranger's: what would steer a terminal, also one that reads no UTF-8, is shown as
+// \xNN or \u00NN. Lines and tabs stay.
 std::string ForTerminal(absl::string_view text);
+// Whether standard output is a terminal that can go back to earlier lines: $TERM says so.
+bool IsLiveTerminal();
 // Columns of the terminal that standard output is; `otherwise` when it is none.
 int TerminalWidth(int otherwise);
 // Breaks lines at spaces where they exceed the width, and indents what follows like the line's second column, which

@@ -282,7 +282,7 @@ std::string WhereListed(const Descriptor& message) {
 }
 
 absl::StatusOr<std::string> Explain(const std::string& path) {
-  const std::string wanted = WithoutIndices(path);
+  const std::string wanted(absl::StripSuffix(WithoutIndices(path), "."));  // "hyper." begins the paths of its settings
   for (const Root& root : Roots()) {
     if (wanted == root.prefix) return DescribeGroup(root.prefix, *root.message, /*said=*/"");
   }

@@ -9,6 +9,7 @@
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/config/explain.h"
+#include "common/config/rules.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 
@@ -18,10 +19,6 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
-
-absl::Status Wrong(const std::string& path, const std::string& why) {
-  return absl::InvalidArgumentError(absl::StrCat(path, ": ", why));
-}
 
 std::string FieldNames(const google::protobuf::Descriptor* descriptor) {
   std::vector<std::string> names;
@@ -103,12 +100,12 @@ absl::Status PutScalar(const std::string& text, const std::string& path, const F
     default:
       break;
   }
-  return Wrong(path, absl::StrCat("\"", text, "\" is not ", Expected(field)));
+  return WrongField(path, absl::StrCat("\"", text, "\" is not ", Expected(field)));
 }
 
 absl::Status PutList(absl::string_view text, const std::string& path, const FieldDescriptor* field, Message* message) {
   if (text.size() < 2 || text.front() != '[' || text.back() != ']') {
-    return Wrong(path, absl::StrCat("\"", text, "\" is not a list; write it as ", ListExample(field)));
+    return WrongField(path, absl::StrCat("\"", text, "\" is not a list; write it as ", ListExample(field)));
   }
   message->GetReflection()->ClearField(message, field);
   const absl::string_view inside = absl::StripAsciiWhitespace(text.substr(1, text.size() - 2));
@@ -132,10 +129,10 @@ absl::StatusOr<Step> ParseStep(const std::string& text, const std::string& path)
   if (bracket != std::string::npos) {
     step.indexed = true;
     if (text.back() != ']' || !absl::SimpleAtoi(text.substr(bracket + 1, text.size() - bracket - 2), &step.index)) {
-      return Wrong(path, absl::StrCat("\"", text, "\" has no index such as members[1]"));
+      return WrongField(path, absl::StrCat("\"", text, "\" has no index such as members[1]"));
     }
   }
-  if (step.name.empty()) return Wrong(path, "a field name is missing");
+  if (step.name.empty()) return WrongField(path, "a field name is missing");
   return step;
 }
 
@@ -144,19 +141,19 @@ absl::StatusOr<Message*> Descend(const Step& step, const FieldDescriptor* field,
                                  Message* message) {
   const Reflection* reflection = message->GetReflection();
   if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
-    return Wrong(path, absl::StrCat("\"", step.name, "\" is a value and has no fields"));
+    return WrongField(path, absl::StrCat("\"", step.name, "\" is a value and has no fields"));
   }
   if (!field->is_repeated()) {
-    if (step.indexed) return Wrong(path, absl::StrCat("\"", step.name, "\" is not a list"));
+    if (step.indexed) return WrongField(path, absl::StrCat("\"", step.name, "\" is not a list"));
     return reflection->MutableMessage(message, field);
   }
   const uint64_t size = static_cast<uint64_t>(reflection->FieldSize(*message, field));
   if (!step.indexed)
-    return Wrong(path,
-                 absl::StrCat("\"", step.name, "\" is a list; name one as ", step.name, "[0]", MembersHint(step.name)));
+    return WrongField(
+        path, absl::StrCat("\"", step.name, "\" is a list; name one as ", step.name, "[0]", MembersHint(step.name)));
   if (step.index >= size)
-    return Wrong(path, absl::StrCat("there are ", size, " ", step.name, ", so none with index ", step.index,
-                                    MembersHint(step.name)));
+    return WrongField(path, absl::StrCat("there are ", size, " ", step.name, ", so none with index ", step.index,
+                                         MembersHint(step.name)));
   return reflection->MutableRepeatedMessage(message, field, static_cast<int>(step.index));
 }
 
@@ -164,7 +161,7 @@ absl::StatusOr<Message*> Descend(const Step& step, const FieldDescriptor* field,
 
 absl::Status ApplyOverride(const std::string& assignment, v1::Experiment* experiment) {
   const size_t equals = assignment.find('=');
-  if (equals == std::string::npos) return Wrong(assignment, "an override is written path=value");
+  if (equals == std::string::npos) return WrongField(assignment, "an override is written path=value");
   const std::string path(absl::StripAsciiWhitespace(assignment.substr(0, equals)));
   const std::string value(absl::StripAsciiWhitespace(assignment.substr(equals + 1)));
   const std::vector<std::string> parts = absl::StrSplit(path, '.');
@@ -175,8 +172,8 @@ absl::Status ApplyOverride(const std::string& assignment, v1::Experiment* experi
     ASSIGN_OR_RETURN(const Step step, ParseStep(parts[i], path));
     const FieldDescriptor* field = message->GetDescriptor()->FindFieldByName(step.name);
     if (field == nullptr) {
-      return Wrong(path, absl::StrCat("no field \"", step.name, "\" in ", level,
-                                      "; there are: ", FieldNames(message->GetDescriptor()), DidYouMean(path)));
+      return WrongField(path, absl::StrCat("no field \"", step.name, "\" in ", level,
+                                           "; there are: ", FieldNames(message->GetDescriptor()), DidYouMean(path)));
     }
     if (i + 1 < parts.size()) {
       ASSIGN_OR_RETURN(message, Descend(step, field, path, message));
@@ -184,9 +181,9 @@ absl::Status ApplyOverride(const std::string& assignment, v1::Experiment* experi
       continue;
     }
     if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-      return Wrong(path, absl::StrCat("is a group; set one of its fields: ", FieldNames(field->message_type())));
+      return WrongField(path, absl::StrCat("is a group; set one of its fields: ", FieldNames(field->message_type())));
     }
-    if (step.indexed) return Wrong(path, absl::StrCat("set the whole list, as ", ListExample(field)));
+    if (step.indexed) return WrongField(path, absl::StrCat("set the whole list, as ", ListExample(field)));
     RETURN_IF_ERROR(field->is_repeated() ? PutList(value, path, field, message)
                                          : PutScalar(value, path, field, message));
   }

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -14,11 +15,13 @@
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
+#include "google/protobuf/util/message_differencer.h"
 
 namespace datacom {
 namespace {
 
 constexpr char kSuffix[] = ".textproto";
+constexpr char kByteOrderMark[] = "\xEF\xBB\xBF";  // some editors begin a file with it
 
 // The parser's words for a field that a message does not have, with a near miss; any other message as it is.
 std::string NameUnknownField(const std::string& message) {
@@ -57,7 +60,8 @@ absl::Status ParseTextproto(const std::string& text, const std::string& where, g
   google::protobuf::TextFormat::Parser parser;
   FirstError error(where);
   parser.RecordErrorsTo(&error);
-  if (parser.ParseFromString(text, message)) return absl::OkStatus();
+  const std::string unmarked(absl::StripPrefix(text, kByteOrderMark));
+  if (parser.ParseFromString(unmarked, message)) return absl::OkStatus();
   return absl::InvalidArgumentError(error.message().empty()
                                         ? absl::StrCat(where, ": not a ", message->GetTypeName(), " in text format")
                                         : error.message());
@@ -109,6 +113,14 @@ std::string PrintTextproto(const google::protobuf::Message& message) {
   std::string text;
   printer.PrintToString(message, &text);
   return text;
+}
+
+std::string DifferenceOf(const google::protobuf::Message& from, const google::protobuf::Message& to) {
+  std::string difference;
+  google::protobuf::util::MessageDifferencer differencer;
+  differencer.ReportDifferencesToString(&difference);
+  differencer.Compare(from, to);
+  return std::string(absl::StripTrailingAsciiWhitespace(difference));
 }
 
 std::string PrintField(const google::protobuf::Message& message, const google::protobuf::FieldDescriptor* field) {

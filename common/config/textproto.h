@@ -22,6 +22,8 @@ absl::StatusOr<std::string> FindTextproto(const std::string& kind, const std::st
 absl::Status ParseTextproto(const std::string& text, const std::string& where, google::protobuf::Message* message);
 // Text format in a stable order.
 std::string PrintTextproto(const google::protobuf::Message& message);
+// How two messages differ, in lines; empty if they are equal.
+std::string DifferenceOf(const google::protobuf::Message& from, const google::protobuf::Message& to);
 // The value of a field that is no list, or its default where the message does not have it.
 std::string PrintField(const google::protobuf::Message& message, const google::protobuf::FieldDescriptor* field);
 // Names of the .textproto files in a folder and its subfolders, sorted, without the extension.

@@ -1,4 +1,4 @@
-// Places of archives as the command and the tools name them (deploy/tools/archive/store.h lists their forms).
+// Places of archives as the command and the tools name them (deploy/tools/archive/archive.h lists their forms).
 #ifndef DATACOM_COMMON_RECORDS_ARCHIVE_PLACE_H_
 #define DATACOM_COMMON_RECORDS_ARCHIVE_PLACE_H_
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -85,7 +86,8 @@ absl::StatusOr<Csv> Csv::Parse(const std::string& text, const std::string& where
 }
 
 absl::StatusOr<Csv> Csv::Read(const std::string& path, Author author) {
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  ASSIGN_OR_RETURN(std::string text, ReadFile(path));
+  if (author == Author::kPerson && absl::StartsWith(text, "\xEF\xBB\xBF")) text.erase(0, 3);
   return Parse(text, path, author);
 }
 

@@ -61,6 +61,7 @@ class Csv {
   enum class Author { kProgram, kPerson };
   // `where` names the text in messages. NOT_FOUND when the header is missing, or the file.
   static absl::StatusOr<Csv> Parse(const std::string& text, const std::string& where, Author author = Author::kProgram);
+  // A person's file may begin with the byte order mark that spreadsheets write.
   static absl::StatusOr<Csv> Read(const std::string& path, Author author = Author::kProgram);
 
   size_t rows() const { return rows_.size(); }

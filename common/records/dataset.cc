@@ -20,7 +20,6 @@
 #include "datacom/v1/plugin.pb.h"
 #include "datacom/v1/python_task.pb.h"
 #include "datacom/v1/task.pb.h"
-#include "google/protobuf/util/message_differencer.h"
 
 namespace datacom {
 namespace {
@@ -268,10 +267,8 @@ absl::Status CheckDatasetOptions(const std::string& folder, const v1::DatasetMan
   const v1::TaskOptions held = MeaningOf(manifest.experiment().task_options());
   v1::TaskOptions needed = MeaningOf(wanted);
   if (!held.HasExtension(v1::text_task)) needed.ClearExtension(v1::text_task);
-  std::string difference;
-  google::protobuf::util::MessageDifferencer differencer;
-  differencer.ReportDifferencesToString(&difference);
-  if (differencer.Compare(held, needed)) return absl::OkStatus();
+  const std::string difference = DifferenceOf(held, needed);
+  if (difference.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("dataset ", folder,
                                                  ": its rows mean something else than the run's; task_options, dataset "
                                                  "-> run: ",

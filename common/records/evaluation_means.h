@@ -137,29 +137,32 @@ inline double MeanCost(const v1::EvaluationEpisode& episode) {
 
 // A mean and the number of an episode that it is a mean of.
 struct EvaluationMean {
+  absl::string_view key;   // of the JSON of `datacom eval`
   absl::string_view name;  // column eval_NAME of progress.csv and tag eval/NAME of TensorBoard; empty: not in them
   double EvaluationMeans::*mean;
   double (*of)(const v1::EvaluationEpisode& episode);
 };
 inline constexpr EvaluationMean kEvaluationMeans[] = {
-    {"discounted_return", &EvaluationMeans::discounted_return, [](auto& e) { return e.discounted_return(); }},
-    {"return", &EvaluationMeans::return_, [](auto& e) { return e.return_(); }},
-    {"max_violation", &EvaluationMeans::max_violation, [](auto& e) { return e.max_violation(); }},
-    {"sum_cost", &EvaluationMeans::sum_cost, [](auto& e) { return e.sum_cost(); }},
-    {"violating_steps", &EvaluationMeans::violating_steps, [](auto& e) -> double { return e.violating_steps(); }},
-    {"mean_cost", &EvaluationMeans::mean_cost, &MeanCost},
-    {"", &EvaluationMeans::length, [](auto& e) -> double { return e.length(); }},
-    {"success_rate", &EvaluationMeans::success_rate, [](auto& e) -> double { return e.success(); }},
-    {"", &EvaluationMeans::reached_rate, [](auto& e) -> double { return e.reached(); }},
-    {"", &EvaluationMeans::violated_rate, [](auto& e) -> double { return e.max_violation() > 0; }},
-    {"", &EvaluationMeans::absorbed_rate, [](auto& e) -> double { return e.absorbed(); }},
-    {"shield_share", &EvaluationMeans::shield_share,
+    {"discounted_return", "discounted_return", &EvaluationMeans::discounted_return,
+     [](auto& e) { return e.discounted_return(); }},
+    {"return", "return", &EvaluationMeans::return_, [](auto& e) { return e.return_(); }},
+    {"max_violation", "max_violation", &EvaluationMeans::max_violation, [](auto& e) { return e.max_violation(); }},
+    {"sum_cost", "sum_cost", &EvaluationMeans::sum_cost, [](auto& e) { return e.sum_cost(); }},
+    {"violating_steps", "violating_steps", &EvaluationMeans::violating_steps,
+     [](auto& e) -> double { return e.violating_steps(); }},
+    {"mean_cost", "mean_cost", &EvaluationMeans::mean_cost, &MeanCost},
+    {"length", "", &EvaluationMeans::length, [](auto& e) -> double { return e.length(); }},
+    {"success", "success_rate", &EvaluationMeans::success_rate, [](auto& e) -> double { return e.success(); }},
+    {"reached", "", &EvaluationMeans::reached_rate, [](auto& e) -> double { return e.reached(); }},
+    {"violated", "", &EvaluationMeans::violated_rate, [](auto& e) -> double { return e.max_violation() > 0; }},
+    {"absorbed", "", &EvaluationMeans::absorbed_rate, [](auto& e) -> double { return e.absorbed(); }},
+    {"shield_share", "shield_share", &EvaluationMeans::shield_share,
      [](auto& e) { return e.has_shield_share() ? e.shield_share() : std::nan(""); }},
-    {"shield_change", &EvaluationMeans::shield_change,
+    {"shield_change", "shield_change", &EvaluationMeans::shield_change,
      [](auto& e) { return e.has_shield_change() ? e.shield_change() : std::nan(""); }},
-    {"infeasible_share", &EvaluationMeans::infeasible_share,
+    {"infeasible_share", "infeasible_share", &EvaluationMeans::infeasible_share,
      [](auto& e) { return e.has_infeasible_share() ? e.infeasible_share() : std::nan(""); }},
-    {"largest_constraint", &EvaluationMeans::largest_constraint,
+    {"largest_constraint", "largest_constraint", &EvaluationMeans::largest_constraint,
      [](auto& e) { return e.has_largest_constraint() ? e.largest_constraint() : std::nan(""); }}};
 
 template <typename Episodes>

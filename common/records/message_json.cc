@@ -60,7 +60,9 @@ std::string ErrorJson(absl::string_view text, int exit_code) {
   return JsonText({{"error", std::string(text)}, {"code", exit_code}}) + "\n";
 }
 
-std::string JsonText(const json& object) { return object.dump(-1, ' ', false, json::error_handler_t::replace); }
+std::string JsonText(const json& object, int indent) {
+  return object.dump(indent, ' ', false, json::error_handler_t::replace);
+}
 
 }  // namespace datacom
 // SPDX-License-Identifier: Apache-2.0

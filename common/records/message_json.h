@@ -14,8 +14,8 @@ namespace datacom {
 
 nlohmann::json MessageJson(const google::protobuf::Message& message);
 
-// One line, whatever bytes its strings have: what is no UTF-8 is replaced.
-std::string JsonText(const nlohmann::json& json);
+// One line, or lines with this indent, whatever bytes its strings have: what is no UTF-8 is replaced.
+std::string JsonText(const nlohmann::json& json, int indent = -1);
 
 // {"error": TEXT, "code": EXIT CODE} with a line break: how a command that prints JSON says that it has failed.
 std::string ErrorJson(absl::string_view text, int exit_code);

@@ -9,22 +9,48 @@
 //     that began any, and more than kCalls.
 // For kDisgrace afterwards the address of a connection that was reset may open only kNewConnections a second.
 //
-// Not thread-safe. Nothing blocks.
+// CallLimit is not thread-safe. Nothing blocks.
 #ifndef DATACOM_COMMON_RPC_CALL_LIMIT_H_
 #define DATACOM_COMMON_RPC_CALL_LIMIT_H_
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "common/base/clock.h"
-#include "common/rpc/call_counts.h"
+
+namespace grpc {
+class Server;
+}  // namespace grpc
 
 namespace datacom {
+
+// How many calls have begun on a gRPC server, as gRPC itself counts them when it reads a stream's header (channelz).
+// Thread-safe.
+class CallCounts {
+ public:
+  // Starts a server with `start` and counts its calls; starts one at a time. Null: `start` returned null.
+  static std::unique_ptr<grpc::Server> Of(const std::function<std::unique_ptr<grpc::Server>()>& start,
+                                          CallCounts* counts);
+
+  struct Connection {
+    uint64_t calls = 0;     // begun
+    uint64_t messages = 0;  // received
+  };
+  using ByPeer = std::map<std::string, Connection>;  // by PlainPeer (common/rpc/listener.h)
+
+  uint64_t Begun() const;
+  ByPeer Connections() const;  // those that are open; takes tens of microseconds for each
+
+ private:
+  int64_t server_ = 0;  // channelz's number of it
+};
 
 class CallLimit {
  public:

@@ -17,7 +17,6 @@
 #include "common/base/random.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
-#include "common/rpc/call_counts.h"
 #include "common/rpc/call_limit.h"
 #include "common/rpc/listener.h"
 #include "datacom/v1/health.pb.h"

@@ -5,13 +5,13 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "common/base/flag_checks.h"
 #include "common/base/log.h"
 #include "common/base/machine.h"
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/base/version.h"
-#include "common/rpc/address.h"
 #include "common/rpc/channel.h"
 
 namespace datacom {
@@ -37,9 +37,7 @@ void AddShared(CLI::App* app, RoleFlags* flags) {
       ->capture_default_str()
       ->check(Address(0));
   app->add_option("--metrics-address-file", flags->metrics_address_file, "File to write the address of /metrics to");
-  app->add_option("--stall-minutes", flags->stall_minutes, kStallHelp)
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+  app->add_option("--stall-minutes", flags->stall_minutes, kStallHelp)->capture_default_str()->check(AboveZero);
   app->add_option("--healthcheck", flags->healthcheck, "Check whether the server at this address serves, then exit")
       ->check(Address(1));
   app->add_flag("--die-with-parent", flags->die_with_parent, "Stop when the process that started this one dies");

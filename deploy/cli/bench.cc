@@ -17,6 +17,7 @@
 #include "common/base/output_file.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
+#include "common/records/message_json.h"
 #include "deploy/cli/process.h"
 #include "deploy/cli/supervise.h"
 #include "deploy/cli/verbs.h"
@@ -103,6 +104,9 @@ std::string BenchTable(const std::vector<BenchEntry>& entries) {
   return table;
 }
 
+namespace {
+
+// Processor, cores, memory, kernel, build.
 nlohmann::json DescribeMachine() {
   std::string line;
   uint64_t kilobytes = 0;
@@ -115,8 +119,6 @@ nlohmann::json DescribeMachine() {
           {"system", absl::StrCat(system.sysname, " ", system.release)},
           {"build", BuildName()}};
 }
-
-namespace {
 
 // Runs a program and returns its standard output.
 absl::StatusOr<std::string> RunProgram(const std::string& path, const std::vector<std::string>& arguments) {
@@ -150,7 +152,7 @@ absl::Status Bench(const std::string& what, const std::string& threads, const st
   }
   std::fprintf(IsStandardOutput(json_file) ? stderr : stdout, "%s", BenchTable(entries).c_str());
   if (json_file.empty()) return absl::OkStatus();
-  return WriteOutputFile(json_file, MergeBench(entries, DescribeMachine()).dump(2) + "\n");
+  return WriteOutputFile(json_file, JsonText(MergeBench(entries, DescribeMachine()), 2) + "\n");
 }
 
 }  // namespace

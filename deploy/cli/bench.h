@@ -28,9 +28,6 @@ absl::StatusOr<std::vector<BenchEntry>> ParseBench(const std::string& area, cons
 nlohmann::json MergeBench(const std::vector<BenchEntry>& entries, const nlohmann::json& machine);
 std::string BenchTable(const std::vector<BenchEntry>& entries);
 
-// Processor, cores, memory, kernel, build.
-nlohmann::json DescribeMachine();
-
 }  // namespace datacom::cli
 
 #endif  // DATACOM_DEPLOY_CLI_BENCH_H_

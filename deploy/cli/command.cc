@@ -30,6 +30,7 @@
 #include "common/tasks/python/identity.h"
 #include "common/tasks/python/python_model.h"
 #include "deploy/cli/verbs.h"
+#include "deploy/tools/mistake.h"
 
 namespace datacom::cli {
 
@@ -69,20 +70,6 @@ absl::Status ReplaceProcess(const std::string& program, std::vector<std::string>
 
 namespace {
 
-// Says what is wrong with the options of a verb, then what to type instead.
-std::string DescribeMistake(const CLI::App& app, const std::string& verb, const CLI::Error& error) {
-  const std::vector<const CLI::App*> used =
-      app.get_subcommands([&verb](const CLI::App* each) { return each->get_name() == verb; });
-  if (used.empty()) return absl::StrCat("datacom: ", error.what(), "; `datacom --help` lists the verbs\n");
-  std::string example;
-  const std::string footer = used.front()->get_footer();
-  if (const size_t start = footer.find("Example: "); start != std::string::npos) {
-    example = absl::StrCat(footer.substr(start, footer.find('\n', start) - start), "\n");
-  }
-  return absl::StrCat("datacom ", verb, ": ", error.what(), "\n", example, "`datacom ", verb,
-                      " --help` lists the options\n");
-}
-
 // CLI11's own error for a missing or unknown verb does not list the verbs.
 absl::Status CheckVerb(const CLI::App& app, int argc, const char* const* argv) {
   if (argc > 1 && argv[1][0] == '-') return absl::OkStatus();
@@ -113,7 +100,7 @@ absl::StatusOr<std::vector<std::string>> Take(const std::string& option, const c
       at = arguments->erase(at);
       value = at == arguments->end() ? "" : *at;
     }
-    if (value.empty()) return absl::InvalidArgumentError(absl::StrCat(option, ": name ", missing));
+    if (value.empty() || value[0] == '-') return absl::InvalidArgumentError(absl::StrCat(option, ": name ", missing));
     values.emplace_back(value);
     at = arguments->erase(at);
   }
@@ -192,9 +179,14 @@ int RunCommand(int typed, const char* const* words) {
   EndWithoutMemory(kExitUsage);
   InitLog("datacom");
   std::vector<const char*> arguments(words, words + typed);
-  if (const absl::Status status = TakePlugins(&arguments); !status.ok()) return Finish(status);
+  if (typed > 2 && arguments[1] == absl::string_view("help")) {  // `help VERB` is `VERB --help`
+    arguments.erase(arguments.begin() + 1);
+    arguments.push_back("--help");
+  }
+  const bool json = tools::WantsJson(typed, words);
+  if (const absl::Status status = TakePlugins(&arguments); !status.ok()) return Finish(status, json);
   const absl::StatusOr<std::string> environment = TakePython(&arguments);
-  if (!environment.ok()) return Finish(environment.status());
+  if (!environment.ok()) return Finish(environment.status(), json);
   const int argc = static_cast<int>(arguments.size());
   const char* const* const argv = arguments.data();
   CLI::App app{"Safe reinforcement learning with D-ATACOM, as a distributed actor-learner system.", "datacom"};
@@ -213,7 +205,7 @@ int RunCommand(int typed, const char* const* words) {
       ->option_text("FILE");
   const std::string first = argc > 1 ? argv[1] : "";
   app.failure_message(
-      [&app, &first](const CLI::App*, const CLI::Error& error) { return DescribeMistake(app, first, error); });
+      [&first](const CLI::App* root, const CLI::Error& error) { return tools::DescribeMistake(*root, first, error); });
   app.footer(
       "Example: datacom train cartpole/datacom --seeds 0-4 --steps 200000 --run-dir runs/five\n"
       "Exit codes: 0 complete, 2 wrong usage or configuration, 75 interrupted and drained (can be resumed), 1 any "
@@ -227,15 +219,16 @@ int RunCommand(int typed, const char* const* words) {
     PrintWrapped(app.help());
     return kExitOk;
   }
-  if (const absl::Status status = CheckVerb(app, argc, argv); !status.ok()) return Finish(status);
-  if (const absl::Status status = CheckAssignments(arguments); !status.ok()) return Finish(status);
-  if (const std::optional<absl::Status> status = RunForwarded(argc, argv)) return Finish(*status);
+  if (const absl::Status status = CheckVerb(app, argc, argv); !status.ok()) return Finish(status, json);
+  if (const absl::Status status = CheckAssignments(arguments); !status.ok()) return Finish(status, json);
+  if (const std::optional<absl::Status> status = RunForwarded(argc, argv)) return Finish(*status, json);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     std::ostringstream text;
     const int code = app.exit(error, text, std::cerr);  // help, version or the problem
     PrintWrapped(text.str());
+    if (code != 0 && json) std::fputs(ErrorJson(error.what(), kExitUsage).c_str(), stdout);
     return code == 0 ? kExitOk : kExitUsage;
   }
   return exit_code;

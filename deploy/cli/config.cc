@@ -1,19 +1,134 @@
+// datacom list: prints the tasks, algorithms, experiments and sweeps, one per line, each with its description.
 // datacom config: prints the resolved experiment, with every default filled in. datacom explain: what settings mean.
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "common/base/files.h"
 #include "common/base/output_file.h"
+#include "common/base/status.h"
+#include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/config/explain.h"
+#include "common/records/message_json.h"
+#include "common/tasks/task.h"
 #include "deploy/cli/run_options.h"
+#include "deploy/cli/sweep.h"
 #include "deploy/cli/train_plan.h"
 #include "deploy/cli/verbs.h"
+#include "nlohmann/json.hpp"
 
 namespace datacom::cli {
+namespace {
+
+using Lines = std::vector<std::pair<std::string, std::string>>;
+
+absl::StatusOr<Lines> Entries(const std::string& kind) {
+  Lines lines;
+  if (kind == "algorithms") {
+    for (const AlgorithmInfo& algorithm : Algorithms()) {
+      lines.emplace_back(algorithm.name, algorithm.summary);
+      lines.emplace_back("", absl::StrCat("hyper: ", absl::StrJoin(HyperParametersOf(algorithm), ", ")));
+    }
+  } else if (kind == "tasks") {
+    for (const std::string& name : TaskNames()) {
+      ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(name, v1::TaskOptions()));
+      lines.emplace_back(name, model.spec.summary);
+    }
+  } else if (kind == "sweeps") {
+    for (const std::string& name : ListTextprotos(SweepFolder())) {
+      ASSIGN_OR_RETURN(const SweepInput input, LoadSweep(name));
+      lines.emplace_back(name, input.sweep.description());
+    }
+  } else {
+    const std::string folder = ExperimentFolder();
+    for (const std::string& name : ListTextprotos(folder)) {
+      ASSIGN_OR_RETURN(const v1::Experiment experiment, LoadExperiment(name, folder));
+      lines.emplace_back(name, absl::StrReplaceAll(experiment.description(), {{"\n", " "}}));
+    }
+  }
+  return lines;
+}
+
+constexpr const char* kKinds[] = {"tasks", "algorithms", "experiments", "sweeps"};
+
+// Whether an experiment is one to begin with: what is recommended (docs/recommended.md) for a robot that is told its
+// limits, and for one that is not.
+bool IsFirstChoice(const std::string& experiment) {
+  return absl::EndsWith(experiment, "/from_scratch") || absl::EndsWith(experiment, "/limits_known");
+}
+
+absl::Status ListOne(const std::string& kind) {
+  ASSIGN_OR_RETURN(Lines lines, Entries(kind));
+  const bool experiments = kind == "experiments";
+  for (auto& [name, sentence] : lines) name += experiments && IsFirstChoice(name) ? " *" : "";
+  size_t width = 0;
+  for (const auto& [name, sentence] : lines) width = std::max(width, name.size());
+  for (const auto& [name, sentence] : lines) {
+    PrintWrapped(absl::StrFormat("%-*s  %s\n", static_cast<int>(width), name, sentence));
+  }
+  if (experiments) PrintWrapped("* begin with one of these\n");
+  return absl::OkStatus();
+}
+
+// {"KIND": [{"name", "description"}]}; of algorithms also "hyper", what they read, of experiments "first_choice".
+absl::Status ListJson(const std::string& kind) {
+  nlohmann::json lists = nlohmann::json::object();
+  for (const char* each : kKinds) {
+    if (!kind.empty() && kind != each) continue;
+    nlohmann::json& list = lists[each] = nlohmann::json::array();
+    ASSIGN_OR_RETURN(const Lines lines, Entries(each));
+    for (const auto& [name, sentence] : lines) {
+      if (!name.empty()) list.push_back({{"name", name}, {"description", sentence}});
+    }
+  }
+  if (lists.contains("algorithms")) {
+    for (nlohmann::json& one : lists["algorithms"]) {
+      one["hyper"] = HyperParametersOf(*FindAlgorithm(one["name"].get<std::string>()));
+    }
+  }
+  if (lists.contains("experiments")) {
+    for (nlohmann::json& one : lists["experiments"]) {
+      one["first_choice"] = IsFirstChoice(one["name"].get<std::string>());
+    }
+  }
+  std::printf("%s\n", JsonText(lists, 1).c_str());
+  return absl::OkStatus();
+}
+
+// An empty kind means all of them, each under its name.
+absl::Status List(const std::string& kind) {
+  if (!kind.empty()) return ListOne(kind);
+  for (const char* each : kKinds) {
+    std::printf("%s%s:\n", each == kKinds[0] ? "" : "\n", each);
+    RETURN_IF_ERROR(ListOne(each));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddList(CLI::App* app, int* exit_code) {
+  auto kind = std::make_shared<std::string>();
+  CLI::App* verb = app->add_subcommand("list", "Lists tasks, algorithms, experiments or sweeps");
+  verb->add_option("kind", *kind, "tasks, algorithms, experiments or sweeps; default: all of them")
+      ->check(CLI::IsMember(std::vector<std::string>(std::begin(kKinds), std::end(kKinds))));
+  verb->footer("Example: datacom list algorithms");
+  auto json = std::make_shared<bool>(false);
+  verb->add_flag("--json", *json, "one JSON object, for programs");
+  verb->callback([kind, json, exit_code] { *exit_code = Finish(*json ? ListJson(*kind) : List(*kind), *json); });
+}
 
 void AddConfig(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<TrainOptions>();

@@ -1,7 +1,5 @@
 #include "deploy/cli/display.h"
 
-#include <unistd.h>
-
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -37,7 +35,7 @@ Display::Display(std::string title, const TrainOptions& options, bool learns_del
     : title_(std::move(title)),
       quiet_(options.quiet),
       json_(options.json),
-      terminal_(!json_ && ::isatty(STDOUT_FILENO) == 1),
+      terminal_(!json_ && IsLiveTerminal()),
       learns_delta_(learns_delta),
       period_(terminal_ ? kTableSeconds : LinePeriod()),
       updates_(&clock_, kRateWindowSeconds) {}
@@ -50,7 +48,8 @@ void Display::Tell(const std::string& name, const std::string& text, const std::
 void Display::Say(const std::string& sentence) {
   if (quiet_) return;
   if (json_) return Tell("message", sentence, "");
-  Write(terminal_ ? block_.PrintAbove(WrapLines(sentence + "\n", TerminalWidth(0))) : sentence + "\n");
+  const std::string shown = ForTerminal(sentence) + "\n";
+  Write(terminal_ ? block_.PrintAbove(WrapLines(shown, TerminalWidth(0))) : shown);
 }
 
 void Display::Conclude(const std::string& name, const std::string& text, const std::string& sentence) {

@@ -14,13 +14,14 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "common/base/files.h"
+#include "common/base/flag_checks.h"
 #include "common/base/shared_files.h"
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
-#include "common/base/whole_number.h"
-#include "common/rpc/address.h"
 #include "deploy/cli/process.h"
 #include "deploy/cli/sweep.h"
 #include "deploy/cli/verbs.h"
@@ -59,8 +60,15 @@ absl::StatusOr<std::string> Configuration(const MonitorOptions& options) {
   std::string files;
   for (const std::string& folder : options.folders) {
     ASSIGN_OR_RETURN(const std::vector<std::string> runs, RunsOfFolder(folder));
-    for (const std::string& run : runs)
-      absl::StrAppend(&files, "          - ", Quoted(AbsolutePath(run) + "/targets.json"), "\n");
+    for (const std::string& run : runs) {
+      RETURN_IF_ERROR(CheckFolderName("folder", run));
+      const std::string path = AbsolutePath(run);
+      if (absl::StrContains(path, "*")) {
+        return absl::InvalidArgumentError(absl::StrCat(path, ": Prometheus takes * in a folder's name for a pattern"));
+      }
+      const std::string literal = absl::StrReplaceAll(path, {{"\\", "\\\\"}, {"[", "\\["}, {"?", "\\?"}});
+      absl::StrAppend(&files, "          - ", Quoted(literal + "/targets.json"), "\n");
+    }
   }
   ASSIGN_OR_RETURN(const std::string tls, TlsConfig(options.tls));
   const std::string rules = FindSharedFile("prometheus/rules.yml", "deploy/prometheus/rules.yml");
@@ -129,17 +137,23 @@ void AddMonitor(CLI::App* app, int* exit_code) {
   CLI::App* verb =
       app->add_subcommand("monitor", "Runs Prometheus, and Grafana where it is installed, over the processes of runs");
   verb->add_option("folders", options->folders, "run folders or sweep folders, whose runs may begin later")->required();
-  verb->add_option("--listen", options->listen, "address of Prometheus")->capture_default_str()->check(Address(0));
+  verb->add_option("--listen", options->listen, "address of Prometheus")
+      ->capture_default_str()
+      ->check(NotEmpty)
+      ->check(Address(0));
   verb->add_option("--grafana", options->grafana,
                    "address of Grafana, which is started where it is installed; \"\" starts none")
       ->capture_default_str()
       ->check(Address(1));
-  verb->add_option("--data", options->data, "folder of its configuration and data")->capture_default_str();
+  verb->add_option("--data", options->data, "folder of its configuration and data")
+      ->capture_default_str()
+      ->check(NotEmpty);
   verb->add_option("--every", options->every, "seconds between two looks at each process")
       ->capture_default_str()
       ->check(WholeNumber<int>(1));
   verb->add_option("--tls", options->tls,
-                   "folder with ca.crt, prometheus.crt and prometheus.key, for runs that use TLS");
+                   "folder with ca.crt, prometheus.crt and prometheus.key, for runs that use TLS")
+      ->check(NotEmpty);
   verb->footer("Example: datacom monitor runs/five --listen 127.0.0.1:9091");
   verb->callback([options, exit_code] { *exit_code = Finish(Monitor(*options)); });
 }

@@ -66,26 +66,6 @@ absl::StatusOr<bool> RecordsShowUpdates(const std::string& run_dir) {
   return false;
 }
 
-// Whether the folder holds nothing but what PrepareRunFolder and RunLock make before experiment.textproto exists.
-bool EndedBeforeItBegan(const std::string& run_dir) {
-  static constexpr const char* kFolders[] = {"logs", "replay", "checkpoints", "policies"};
-  static constexpr const char* kFiles[] = {"run_id", "run_id.tmp", "experiment.textproto.tmp"};
-  const auto is_one_of = [](const std::string& name, const auto& names) {
-    return std::find(std::begin(names), std::end(names), name) != std::end(names);
-  };
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(run_dir, error)) {
-    const std::string name = entry.path().filename().string();
-    if (is_one_of(name, kFiles) || name == kTaskFilesFolder) continue;
-    if (is_one_of(name, kFolders) && fs::is_empty(entry.path(), error)) continue;
-    if (name != "cluster" || !entry.is_directory(error)) return false;
-    for (const fs::directory_entry& lock : fs::directory_iterator(entry.path(), error)) {
-      if (lock.path().filename() != "train.lock" && lock.path().filename() != "roles.lock") return false;
-    }
-  }
-  return !error;
-}
-
 }  // namespace
 
 absl::StatusOr<std::string> DefaultRunFolder(const std::string& experiment_name, bool resume) {
@@ -144,10 +124,28 @@ RunLock::~RunLock() {
   ::close(train_);
 }
 
+bool HoldsNoRun(const std::string& run_dir) {
+  static constexpr const char* kFolders[] = {"logs", "replay", "checkpoints", "policies"};
+  static constexpr const char* kFiles[] = {"run_id", "run_id.tmp", "experiment.textproto.tmp"};
+  const auto is_one_of = [](const std::string& name, const auto& names) {
+    return std::find(std::begin(names), std::end(names), name) != std::end(names);
+  };
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(run_dir, error)) {
+    const std::string name = entry.path().filename().string();
+    if (is_one_of(name, kFiles) || name == kTaskFilesFolder) continue;
+    if (is_one_of(name, kFolders) && fs::is_empty(entry.path(), error)) continue;
+    if (name != "cluster" || !entry.is_directory(error)) return false;
+    for (const fs::directory_entry& lock : fs::directory_iterator(entry.path(), error)) {
+      if (lock.path().filename() != "train.lock" && lock.path().filename() != "roles.lock") return false;
+    }
+  }
+  return !error;
+}
+
 absl::Status CheckRunFolder(const std::string& run_dir, bool resume) {
   std::error_code error;
-  const bool sweep = fs::exists(absl::StrCat(run_dir, "/", report::kPopulationsFile), error);
-  if (sweep) {
+  if (report::IsSweepFolder(run_dir)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--run-dir ", run_dir, " is the folder of a sweep; resume it with its `datacom sweep` command, or name one of ",
         "the runs in it"));
@@ -167,7 +165,7 @@ absl::Status CheckRunFolder(const std::string& run_dir, bool resume) {
     if (fs::exists(run_dir + "/cluster/train.lock", error)) {
       RETURN_IF_ERROR(RunLock::Take(run_dir, std::chrono::milliseconds(0)).status());
     }
-    if (EndedBeforeItBegan(run_dir)) return absl::OkStatus();
+    if (HoldsNoRun(run_dir)) return absl::OkStatus();
     return absl::InvalidArgumentError(
         run ? absl::StrCat("--run-dir ", run_dir, " holds a run; resume it with: datacom train --run-dir ",
                            ShellWord(run_dir), " --resume, or choose another --run-dir")

@@ -39,6 +39,10 @@ class RunLock {
 // A folder without experiment.textproto counts as empty: its start was killed before it wrote that file.
 absl::Status CheckRunFolder(const std::string& run_dir, bool resume);
 
+// Whether the folder holds nothing but what PrepareRunFolder and RunLock make before experiment.textproto exists. A
+// start asks again when it has the lock: another `train` may have begun a run there meanwhile.
+bool HoldsNoRun(const std::string& run_dir);
+
 // Of the run's checkpoints (common/records/checkpoint.h).
 std::optional<uint64_t> NewestCheckpoint(const std::string& run_dir);
 

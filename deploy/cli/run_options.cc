@@ -1,13 +1,11 @@
 #include "deploy/cli/run_options.h"
 
-#include <cmath>
 #include <cstdint>
 #include <string>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/flag_checks.h"
 #include "common/base/shared_files.h"
-#include "common/base/whole_number.h"
 
 namespace datacom::cli {
 namespace {
@@ -15,16 +13,6 @@ namespace {
 constexpr char kExperiment[] = "Options of the experiment";  // headings in the help
 constexpr char kProcesses[] = "Options of the processes";
 constexpr char kBatch[] = "Options of the other backends";
-
-// CLI11's own check would print the range of a double.
-CLI::Validator AboveZero() {
-  const auto check = [](const std::string& text) {
-    double value = 0;
-    if (absl::SimpleAtod(text, &value) && value > 0 && std::isfinite(value)) return std::string();
-    return absl::StrCat("must be a number above 0, not ", text);
-  };
-  return CLI::Validator(check, "");
-}
 
 // Of AddBatchOptions, for --backend kubernetes.
 void AddManifestOptions(CLI::App* verb, ManifestOptions* options) {
@@ -52,6 +40,7 @@ void AddExperimentOptions(CLI::App* verb, TrainOptions* options) {
   verb->add_option("--seeds", options->seeds,
                    "seeds, instead of those in the file: 0-4, 3 or 0,2,5-7; one member for each, in a sweep for each "
                    "point and seed")
+      ->check(NotEmpty)
       ->group(kExperiment);
   verb->add_option("--steps", options->steps, "exact number of environment steps of each member")
       ->check(WholeNumber<uint64_t>(1))
@@ -87,20 +76,22 @@ void AddProcessOptions(CLI::App* verb, TrainOptions* options) {
       ->group(kProcesses);
   verb->add_option("--run-dir", options->run_dir,
                    "folder of the run (runs/<experiment>-<n>), or of the whole sweep (runs/<sweep>)")
+      ->check(NotEmpty)
       ->group(kProcesses);
   verb->add_option("--max-hours", options->max_hours, "drain and exit with 75 after this time")
-      ->check(AboveZero())
+      ->check(AboveZero)
       ->group(kProcesses);
   verb->add_option(
           "--stall-minutes", options->stall_minutes,
           "end with exit code 1 and the reason after so many minutes without a row, update or evaluation; a role "
           "that hangs for half of that is restarted")
       ->capture_default_str()
-      ->check(AboveZero())
+      ->check(AboveZero)
       ->group(kProcesses);
   verb->add_option("--tls", options->tls,
                    absl::StrCat("folder with ca.crt, tls.crt, tls.key and token, as ", SharedPath("dev/make_tls.sh"),
                                 " makes it: mutual TLS between the roles"))
+      ->check(NotEmpty)
       ->group(kProcesses);
   verb->add_flag("--quiet", options->quiet, "print only failures and the final table")->group(kProcesses);
   verb->add_flag("--json", options->json, "print a JSON object on each line, for programs")->group(kProcesses);

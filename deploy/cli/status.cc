@@ -8,12 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/files.h"
+#include "common/base/flag_checks.h"
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/records/message_json.h"
-#include "common/rpc/address.h"
 #include "common/rpc/assignment.h"
 #include "common/rpc/security.h"
 #include "deploy/cli/answers.h"
@@ -24,6 +24,7 @@
 #include "deploy/cli/summary.h"
 #include "deploy/cli/sweep.h"
 #include "deploy/cli/verbs.h"
+#include "deploy/report/groups.h"
 
 namespace datacom::cli {
 namespace {
@@ -108,7 +109,7 @@ absl::Status PrintRecords(const std::string& run_dir) {
 }
 
 absl::Status StatusOfFolder(const std::string& run_dir, const Security& security, bool json) {
-  if (IsSweepFolder(run_dir)) return PrintSweepStatus(run_dir, json);
+  if (report::IsSweepFolder(run_dir)) return PrintSweepStatus(run_dir, json);
   if (!FileExists(ExperimentFile(run_dir))) return NotARunFolder(run_dir);
   ASSIGN_OR_RETURN(const Answers answers, AskRun(run_dir, security));
   if (answers.replay || answers.learner) {
@@ -148,8 +149,10 @@ void AddStatus(CLI::App* app, int* exit_code) {
   CLI::App* verb = app->add_subcommand(
       "status", "Shows which processes of a run are up and what they wait for; how far the runs of a sweep are");
   verb->add_option("target", *target, "folder of a run or sweep, or address host:port of a replay or learner")
-      ->required();
-  verb->add_option("--tls", *tls, "folder with ca.crt, tls.crt, tls.key and token, for a run that uses TLS");
+      ->required()
+      ->check(NotEmpty);
+  verb->add_option("--tls", *tls, "folder with ca.crt, tls.crt, tls.key and token, for a run that uses TLS")
+      ->check(NotEmpty);
   verb->footer("Example: datacom status runs/five");
   auto json = std::make_shared<bool>(false);
   verb->add_flag("--json", *json, "one JSON object, for programs");

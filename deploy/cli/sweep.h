@@ -58,7 +58,6 @@ std::string ArchiveOf(const std::string& place, const SweepRun& population);
 // The run folders that `folder` stands for: those of a sweep in their order, or `folder` itself where it is a run's.
 // INVALID_ARGUMENT for any other folder.
 absl::StatusOr<std::vector<std::string>> RunsOfFolder(const std::string& folder);
-bool IsSweepFolder(const std::string& folder);
 
 // INVALID_ARGUMENT naming the difference when the folder holds another sweep. Only descriptions and run.env_steps may
 // differ, and run.env_steps may not be less than what a member has already made.

@@ -1,20 +1,31 @@
 #include "deploy/cli/sweep.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/records/csv.h"
+#include "common/records/message_json.h"
+#include "deploy/cli/batch.h"
+#include "deploy/cli/process.h"
+#include "deploy/cli/progress.h"
 #include "deploy/cli/run_folder.h"
+#include "deploy/cli/run_json.h"
 #include "deploy/cli/summary.h"
+#include "deploy/cli/verbs.h"
 #include "deploy/report/groups.h"
-#include "google/protobuf/util/message_differencer.h"
 
 namespace datacom::cli {
 namespace {
@@ -34,14 +45,10 @@ absl::Status CheckStored(const std::string& run_dir, const v1::Experiment& plann
   ASSIGN_OR_RETURN(v1::Experiment stored, LoadExperiment(ExperimentFile(run_dir), ExperimentFolder()));
   stored.mutable_run()->set_env_steps(planned.run().env_steps());
   stored.set_description(planned.description());
-  std::string difference;
-  google::protobuf::util::MessageDifferencer differencer;
-  differencer.ReportDifferencesToString(&difference);
-  if (differencer.Compare(ResolveExperiment(stored), planned)) {
-    return Annotate(CheckStepsLeft(run_dir, planned.run().env_steps()), run_dir);
-  }
+  const std::string difference = DifferenceOf(ResolveExperiment(stored), planned);
+  if (difference.empty()) return Annotate(CheckStepsLeft(run_dir, planned.run().env_steps()), run_dir);
   return absl::InvalidArgumentError(
-      absl::StrCat(run_dir, " holds a run of another experiment: ", absl::StripTrailingAsciiWhitespace(difference),
+      absl::StrCat(run_dir, " holds a run of another experiment: ", difference,
                    "\nrepeat the options of the sweep's first command, or choose another --run-dir"));
 }
 
@@ -72,10 +79,8 @@ std::string ArchiveOf(const std::string& place, const SweepRun& population) {
   return absl::StrCat(place, open ? "" : "/", population.name);
 }
 
-bool IsSweepFolder(const std::string& folder) { return FileExists(NamesFile(folder)); }
-
 absl::StatusOr<std::vector<std::string>> RunsOfFolder(const std::string& folder) {
-  if (!IsSweepFolder(folder) && !FileExists(ExperimentFile(folder))) return NotARunFolder(folder);
+  if (!report::IsSweepFolder(folder) && !FileExists(ExperimentFile(folder))) return NotARunFolder(folder);
   ASSIGN_OR_RETURN(std::vector<std::string> runs, report::RunFolders(folder));
   if (!runs.empty()) return runs;
   return absl::InvalidArgumentError(
@@ -148,6 +153,147 @@ std::optional<MeasuredRate> FindRate(const std::string& dir, const v1::Experimen
     }
   }
   return found;
+}
+
+namespace {
+
+constexpr char kScript[] = "/sweep", kEnding[] = ".sbatch";
+constexpr char kSqueue[] =
+    "timeout 10 squeue --me --array --noheader --format '%o|%K|%T|%r|%N|%M' 2>/dev/null";  // command|index|state|...
+
+// The place of a script among those of a sweep: 0 for sweep.sbatch, 1 for sweep-2.sbatch.
+std::optional<size_t> ScriptNumber(absl::string_view path, const std::string& folder) {
+  if (!absl::ConsumePrefix(&path, folder + kScript) || !absl::ConsumeSuffix(&path, kEnding)) return std::nullopt;
+  size_t number = 0;
+  if (path.empty()) return 0;
+  return absl::ConsumePrefix(&path, "-") && absl::SimpleAtoi(path, &number) && number > 1 ? std::optional(number - 1)
+                                                                                          : std::nullopt;
+}
+
+}  // namespace
+
+QueueStates ParseQueue(const std::string& text, const std::string& folder, size_t array_size) {
+  QueueStates states;
+  for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    const std::vector<std::string> parts = absl::StrSplit(line, '|');
+    size_t index = 0;
+    if (parts.size() != 6 || !absl::SimpleAtoi(parts[1], &index)) continue;
+    const std::optional<size_t> script = ScriptNumber(parts[0], folder);
+    if (!script) continue;
+    const std::string state = absl::AsciiStrToLower(parts[2]);
+    const std::string more = parts[2] == "PENDING" ? parts[3] : absl::StrCat("on ", parts[4], " for ", parts[5]);
+    states[*script * array_size + index] = absl::StrCat(state == "pending" ? "waiting" : state, ", ", more);
+  }
+  return states;
+}
+
+namespace {
+
+// How far a population is.
+struct PopulationState {
+  std::string run_dir, name;
+  v1::Experiment experiment;
+  RunState recorded;
+  std::string kind;    // complete, begun, not started, or the scheduler's word
+  std::string detail;  // what the scheduler or the run's log says of it; may be empty
+};
+
+struct SweepState {
+  std::vector<PopulationState> populations;
+  bool no_queue = false;  // the sweep was written for Slurm, but squeue does not answer here
+};
+
+// What its log says last about its job, "ended with exit code 1", or as an object of `--json`.
+std::string LastWords(const std::string& run_dir) {
+  const std::string line(absl::StripAsciiWhitespace(TailOfFile(run_dir + "/logs/train.log", 1)));
+  const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object()) return line;
+  for (const char* key : {"error", "message"}) {
+    if (object.contains(key) && object[key].is_string()) return object[key].get<std::string>();
+  }
+  return "";
+}
+
+absl::StatusOr<SweepState> ReadSweepState(const std::string& folder) {
+  if (!report::IsSweepFolder(folder)) {
+    return absl::InvalidArgumentError(absl::StrCat(folder, " is not the folder of a sweep: it has no populations.txt"));
+  }
+  ASSIGN_OR_RETURN(const std::vector<std::string> runs, RunsOfFolder(folder));
+  const std::string absolute = AbsolutePath(folder);
+  const bool slurm = FileExists(absolute + kScript + kEnding);
+  std::optional<QueueStates> queue;
+  if (slurm) {
+    const bool one_array = !FileExists(absl::StrCat(absolute, kScript, "-2", kEnding));
+    const size_t array_size = one_array ? runs.size() : static_cast<size_t>(MaxArraySize());
+    if (const auto text = OutputOf(kSqueue)) queue = ParseQueue(*text, absolute, array_size);
+  }
+  SweepState sweep;
+  sweep.no_queue = slurm && !queue;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    PopulationState& one = sweep.populations.emplace_back();
+    one.run_dir = runs[i];
+    one.name = fs::path(runs[i]).filename().string();
+    ASSIGN_OR_RETURN(one.experiment, LoadExperiment(ExperimentFile(runs[i]), ""));
+    one.recorded = ReadRunState(runs[i], one.experiment);
+    if (one.recorded.complete) {
+      one.kind = "complete";
+    } else if (queue && queue->count(i) > 0) {
+      const std::vector<std::string> parts = absl::StrSplit(queue->at(i), absl::MaxSplits(", ", 1));
+      one.kind = parts[0], one.detail = parts[1];
+    } else {
+      one.kind = one.recorded.env_steps > 0 || FileExists(runs[i] + "/progress.csv") ? "begun" : "not started";
+      one.detail = LastWords(runs[i]);
+    }
+  }
+  return sweep;
+}
+
+}  // namespace
+
+absl::StatusOr<nlohmann::json> SweepJson(const std::string& folder) {
+  ASSIGN_OR_RETURN(const SweepState sweep, ReadSweepState(folder));
+  nlohmann::json json = {{"sweep", folder}, {"populations", nlohmann::json::array()}};
+  for (const PopulationState& one : sweep.populations) {
+    ASSIGN_OR_RETURN(nlohmann::json run, RecordedRunJson(one.run_dir));
+    run["population"] = one.name;
+    run["state"] = one.kind;
+    run["detail"] = one.detail;
+    json["populations"].push_back(std::move(run));
+  }
+  return json;
+}
+
+absl::Status PrintSweepStatus(const std::string& folder, bool json) {
+  if (json) {
+    ASSIGN_OR_RETURN(const nlohmann::json state, SweepJson(folder));
+    std::printf("%s\n", JsonText(state).c_str());
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const SweepState sweep, ReadSweepState(folder));
+  const size_t count = sweep.populations.size();
+  std::map<std::string, int> totals;
+  int members = 0;
+  size_t width = sizeof "population";
+  for (const PopulationState& one : sweep.populations) {
+    ++totals[one.kind];
+    members += one.experiment.members_size();
+    width = std::max(width, one.name.size());
+  }
+  std::vector<std::string> counts;
+  for (const auto& [kind, number] : totals) counts.push_back(absl::StrCat(number, " ", kind));
+  PrintWrapped(absl::StrFormat("%s: %d population%s, %d members: %s\n", folder, count, count == 1 ? "" : "s", members,
+                               absl::StrJoin(counts, ", ")));
+  PrintWrapped(absl::StrFormat("%-*s %8s %12s %7s  %s\n", static_cast<int>(width), "population", "members", "steps",
+                               "done", "state"));
+  for (const PopulationState& one : sweep.populations) {
+    const uint64_t goal = one.experiment.run().env_steps();
+    const double share = 100.0 * static_cast<double>(one.recorded.env_steps) / static_cast<double>(goal);
+    PrintWrapped(absl::StrFormat("%-*s %8d %12s %5.0f %%  %s%s%s\n", static_cast<int>(width), one.name,
+                                 one.experiment.members_size(), FormatCount(goal), share, one.kind,
+                                 one.detail.empty() ? "" : ": ", one.detail));
+  }
+  if (sweep.no_queue) std::printf("squeue gives no answer here: the states are those of the folders\n");
+  return absl::OkStatus();
 }
 
 }  // namespace datacom::cli

@@ -40,20 +40,17 @@ std::string FileName(const std::string& text) {
   return name;
 }
 
-absl::Status Wrong(const std::string& place, const std::string& why) {
-  return absl::InvalidArgumentError(absl::StrCat(place, ": ", why));
-}
-
 std::string Place(const v1::Axis& axis, const v1::Point& point) {
   return absl::StrCat("axis \"", axis.name(), "\", point \"", point.label(), "\"");
 }
 
 // Refuses the paths that a sweep may not assign.
 absl::Status CheckPath(const std::string& path) {
-  if (path == "seed") return Wrong(path, "a sweep cannot set it; name seeds in `seeds`");
-  if (path == "name" || path == "description") return Wrong(path, "a sweep cannot set it; each experiment has its own");
+  if (path == "seed") return WrongField(path, "a sweep cannot set it; name seeds in `seeds`");
+  if (path == "name" || path == "description")
+    return WrongField(path, "a sweep cannot set it; each experiment has its own");
   if (absl::StartsWith(path, "members")) {
-    return Wrong(path, "a sweep cannot set it; it makes its members from axes and seeds");
+    return WrongField(path, "a sweep cannot set it; it makes its members from axes and seeds");
   }
   return absl::OkStatus();
 }
@@ -66,7 +63,7 @@ class Assignments {
     RETURN_IF_ERROR(CheckPath(path));
     const auto [it, fresh] = by_.emplace(path, who);
     if (fresh || it->second == who) return absl::OkStatus();
-    return Wrong(path, absl::StrCat("is also assigned by ", it->second, "; assign it in one place"));
+    return WrongField(path, absl::StrCat("is also assigned by ", it->second, "; assign it in one place"));
   }
 
  private:
@@ -77,7 +74,8 @@ absl::Status CheckPoint(const v1::Axis& axis, const v1::Point& point, Assignment
   std::set<std::string> paths;
   for (const std::string& assignment : point.set()) {
     RETURN_IF_ERROR(assignments->Add(assignment, absl::StrCat("axis \"", axis.name(), "\"")));
-    if (!paths.insert(Path(assignment)).second) return Wrong(Path(assignment), "is assigned twice; assign it once");
+    if (!paths.insert(Path(assignment)).second)
+      return WrongField(Path(assignment), "is assigned twice; assign it once");
     v1::Experiment scratch;
     RETURN_IF_ERROR(ApplyOverride(assignment, &scratch));
   }
@@ -86,18 +84,18 @@ absl::Status CheckPoint(const v1::Axis& axis, const v1::Point& point, Assignment
 
 absl::Status CheckSweep(const v1::Sweep& sweep) {
   RETURN_IF_ERROR(CheckRules(sweep));
-  if (sweep.experiments().empty()) return Wrong("experiments", "is empty; name at least one");
+  if (sweep.experiments().empty()) return WrongField("experiments", "is empty; name at least one");
   Assignments assignments;
   for (const std::string& assignment : sweep.set()) RETURN_IF_ERROR(assignments.Add(assignment, "set"));
   std::set<std::string> axes;
   for (const v1::Axis& axis : sweep.axes()) {
     const std::string place = absl::StrCat("axis \"", axis.name(), "\"");
-    if (!axes.insert(axis.name()).second) return Wrong(place, "another axis has this name; rename one");
-    if (axis.points().empty()) return Wrong(place, "has no points; add at least one");
+    if (!axes.insert(axis.name()).second) return WrongField(place, "another axis has this name; rename one");
+    if (axis.points().empty()) return WrongField(place, "has no points; add at least one");
     std::set<std::string> labels;
     for (const v1::Point& point : axis.points()) {
       if (!labels.insert(point.label()).second) {
-        return Wrong(Place(axis, point), "another point has this label; rename one");
+        return WrongField(Place(axis, point), "another point has this label; rename one");
       }
       RETURN_IF_ERROR(Annotate(CheckPoint(axis, point, &assignments), Place(axis, point)));
     }
@@ -134,8 +132,8 @@ absl::Status CheckSize(const v1::Sweep& sweep, size_t experiments, size_t seeds)
     sizes.push_back(absl::StrCat(axis.points_size(), " points of \"", axis.name(), "\""));
   }
   if (members <= kMostMembers) return absl::OkStatus();
-  return Wrong("axes", absl::StrCat("their points make ", members, " members (", absl::StrJoin(sizes, " x "),
-                                    "); at most ", kMostMembers, " are planned"));
+  return WrongField("axes", absl::StrCat("their points make ", members, " members (", absl::StrJoin(sizes, " x "),
+                                         "); at most ", kMostMembers, " are planned"));
 }
 
 class Expansion {
@@ -157,7 +155,7 @@ class Expansion {
     for (const v1::Experiment& experiment : experiments_) {
       v1::Experiment base = experiment;
       if (!base.members().empty()) {
-        return Wrong(base.name(), "has members; remove them, a sweep makes members from axes and seeds");
+        return WrongField(base.name(), "has members; remove them, a sweep makes members from axes and seeds");
       }
       for (const std::string& assignment : sweep_.set()) {
         RETURN_IF_ERROR(Annotate(Assign(assignment, &base), "set"));

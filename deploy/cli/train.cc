@@ -13,8 +13,10 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
+#include "common/base/flag_checks.h"
 #include "common/base/shell_word.h"
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
@@ -81,10 +83,11 @@ absl::StatusOr<std::string> HostAddress(const std::string& host, const Security&
   std::array<char, NI_MAXHOST> text = {};
   ::getnameinfo(found->ai_addr, found->ai_addrlen, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
   const std::string address = found->ai_family == AF_INET6 ? absl::StrCat("[", text.data(), "]") : text.data();
-  if (IsLoopback(address + ":0")) {
-    return absl::InvalidArgumentError(absl::StrCat("--host ", host, " is ", address,
-                                                   " on this machine, which no other machine reaches; name one of ",
-                                                   "its other addresses"));
+  const bool any = address == "0.0.0.0" || address == "[::]";
+  if (any || IsLoopback(address + ":0")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--host ", host, " is ", any ? "no address that another machine can name" : address,
+        any ? "" : " on this machine, which no other machine reaches", "; name one of this machine's other addresses"));
   }
   if (!security.enabled()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -137,6 +140,10 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
   run.made_folder = !FileExists(run.run_dir);
   RETURN_IF_ERROR(MakeFolders(run.run_dir));
   ASSIGN_OR_RETURN(run.lock, RunLock::Take(run.run_dir, kLockPatience));
+  if (!options.resume && !HoldsNoRun(run.run_dir)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--run-dir ", run.run_dir, ": another `datacom train` has begun a run there meanwhile"));
+  }
   if (options.resume) {
     RETURN_IF_ERROR(CheckStateKept(run.run_dir, run.experiment.members_size()));
     ASSIGN_OR_RETURN(run.checkpoint_start, CheckRecords(run.run_dir, run.experiment));
@@ -176,7 +183,8 @@ bool HasBegun(const Answers& answers) {
 int EndFailed(const TrainOptions& options, const Prepared& run, Cluster* cluster) {
   const int code = cluster->failure_exit_code();
   const bool discard = code == kExitUsage && !options.resume && NothingStored(run.run_dir, *cluster, run.security);
-  std::fprintf(stderr, "datacom: %s", std::string(cluster->failure().message()).c_str());
+  const std::string why = ForTerminal(absl::StripSuffix(cluster->failure().message(), "\n"));  // with lines of its log
+  std::fprintf(stderr, "datacom: %s\n", why.c_str());
   if (options.json) std::fputs(ErrorJson(cluster->failure().message(), code).c_str(), stdout);
   cluster->Drain(kStopGrace);
   if (discard) {  // so that the corrected command can use the folder
@@ -301,8 +309,27 @@ int Train(const TrainOptions& given) {
   return code == kExitOk ? Finish(FinishRun(*run, options, &archiving, &display), options.json) : code;
 }
 
-// Writes the folder of a run, with the script for Slurm or the manifests for Kubernetes.
-absl::Status WriteRun(const std::string& backend, TrainOptions options, const BatchOptions& batch) {
+absl::Status WriteRunFiles(const std::string& dir, bool slurm, const SweepRun& run, const Layout& layout,
+                           const TrainOptions& options, const BatchOptions& batch) {
+  RETURN_IF_ERROR(MakeFolders(dir + "/logs"));
+  if (!slurm) {
+    ManifestOptions manifests = batch.manifests;
+    manifests.sweep =
+        std::filesystem::path(WithoutSlash(std::filesystem::path(dir).lexically_normal().string())).filename().string();
+    manifests.actors = layout.actors;
+    manifests.environments = layout.environments;
+    return WriteCluster(dir, manifests, {run});
+  }
+  const SlurmJob job{"train", run.experiment.name(), 0, MaxArraySize()};
+  ASSIGN_OR_RETURN(const auto scripts, WriteSlurmScripts(dir, job, batch, options, {run}));
+  RETURN_IF_ERROR(WriteExperiment(ExperimentFile(dir), run.experiment));
+  PrintSlurmHints(dir, scripts);
+  return absl::OkStatus();
+}
+
+// Writes the folder of a run, with the script for Slurm or the manifests for Kubernetes. If that fails, the corrected
+// command can use the folder.
+absl::Status WriteRun(const std::string& backend, TrainOptions options, BatchOptions batch) {
   const bool slurm = backend == kSlurm;
   if (options.resume || !options.host.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -318,30 +345,19 @@ absl::Status WriteRun(const std::string& backend, TrainOptions options, const Ba
   ASSIGN_OR_RETURN(run.experiment, PlanExperiment(options));
   ASSIGN_OR_RETURN(const Layout layout, PlanLayout(options, run.experiment));
   ASSIGN_OR_RETURN(run.needs, EstimateNeeds(run.experiment, layout));
-  ManifestOptions manifests = batch.manifests;
-  manifests.archive = options.archive;
-  if (!slurm) RETURN_IF_ERROR(CheckPods(manifests, run.experiment));
+  batch.manifests.archive = options.archive;
+  if (!slurm) RETURN_IF_ERROR(CheckPods(batch.manifests, run.experiment));
   std::string dir = options.run_dir;
   if (dir.empty()) {
     ASSIGN_OR_RETURN(dir, DefaultRunFolder(run.experiment.name(), false));
   }
   if (slurm) RETURN_IF_ERROR(CheckSlurmPath(dir));
   RETURN_IF_ERROR(CheckRunFolder(dir, false));
-  RETURN_IF_ERROR(MakeFolders(dir + "/logs"));
   for (const std::string& note : PlanNotes(run.experiment)) std::printf("%s\n", note.c_str());
-  if (!slurm) {
-    manifests.sweep = std::filesystem::path(dir).lexically_normal().filename().string();
-    if (manifests.sweep.empty())
-      manifests.sweep = std::filesystem::path(dir).lexically_normal().parent_path().filename().string();
-    manifests.actors = layout.actors;
-    manifests.environments = layout.environments;
-    return WriteCluster(dir, manifests, {run});
-  }
-  const SlurmJob job{"train", run.experiment.name(), 0, MaxArraySize()};
-  ASSIGN_OR_RETURN(const auto scripts, WriteSlurmScripts(dir, job, batch, options, {run}));
-  RETURN_IF_ERROR(WriteExperiment(ExperimentFile(dir), run.experiment));
-  PrintSlurmHints(dir, scripts);
-  return absl::OkStatus();
+  const bool fresh = !FileExists(dir);
+  const absl::Status written = WriteRunFiles(dir, slurm, run, layout, options, batch);
+  if (!written.ok()) ClearRunFolder(dir, fresh);
+  return written;
 }
 
 }  // namespace
@@ -368,11 +384,13 @@ void AddTrain(CLI::App* app, const std::string& environment, int* exit_code) {
   AddProcessOptions(verb, options.get());
   verb->add_option("--archive", options->archive,
                    "copy each checkpoint with its rows and records to s3://BUCKET/PATH, gs://BUCKET/PATH, file:///PATH "
-                   "or REMOTE:PATH (rclone); a resume whose folder is not here begins with a copy from there");
+                   "or REMOTE:PATH (rclone); a resume whose folder is not here begins with a copy from there")
+      ->check(NotEmpty);
   verb->add_flag("--no-film", options->no_film, "do not film an episode of the best policy at the end");
   verb->add_option("--host", options->host,
                    "name or address of this machine where other machines reach the roles, for `datacom join`; only "
-                   "with mutual TLS (default: loopback)");
+                   "with mutual TLS (default: loopback)")
+      ->check(NotEmpty);
   verb->add_option(
           "--backend", *backend,
           "local trains here; slurm writes the run's folder with a script for sbatch, kubernetes with manifests "

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <system_error>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
@@ -31,7 +30,6 @@
 #include "datacom/v1/task.pb.h"
 #include "deploy/cli/load_task.h"
 #include "google/protobuf/text_format.h"
-#include "google/protobuf/util/message_differencer.h"
 
 namespace datacom::cli {
 namespace {
@@ -254,14 +252,11 @@ absl::StatusOr<v1::Experiment> PlanResume(const TrainOptions& options, const v1:
   v1::Experiment compared = resolved;
   const v1::Experiment before = ResolveExperiment(stored);
   CopyFreeSettings(before, &compared);
-  std::string difference;
-  google::protobuf::util::MessageDifferencer differencer;
-  differencer.ReportDifferencesToString(&difference);
-  if (!differencer.Compare(before, compared)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--resume may change only ", kFreeOnResume,
-        ". The difference: ", absl::StripTrailingAsciiWhitespace(difference), "\nresume the run as it is with: ",
-        ResumeCommand(options.run_dir, stored), ", or start a new run in another --run-dir"));
+  if (const std::string difference = DifferenceOf(before, compared); !difference.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--resume may change only ", kFreeOnResume, ". The difference: ", difference,
+                     "\nresume the run as it is with: ", ResumeCommand(options.run_dir, stored),
+                     ", or start a new run in another --run-dir"));
   }
   return resolved;
 }

@@ -36,7 +36,7 @@ struct TrainOptions {
   bool json = false;  // lines for programs
   bool no_film = false;
   bool network = false;  // roles on several machines: UseNetworkSchedule
-  std::string archive;   // place of deploy/tools/archive/store.h; empty: none
+  std::string archive;   // place of deploy/tools/archive/archive.h; empty: none
   std::string tls;       // folder of LoadSecurity
   std::string host;      // where the roles listen, a name or an address; empty: loopback
 };

@@ -18,13 +18,13 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
+#include "common/base/flag_checks.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/config/experiment.h"
 #include "common/metrics/http_server.h"
 #include "common/records/ledger.h"
 #include "common/records/message_json.h"
-#include "common/rpc/address.h"
 #include "common/rpc/assignment.h"
 #include "common/rpc/security.h"
 #include "deploy/cli/answers.h"
@@ -275,7 +275,8 @@ void AddWatch(CLI::App* app, int* exit_code) {
       ->check(&CheckListen);
   verb->add_flag("--each-member", options->each_member,
                  "draw a curve for each member instead of the mean over members");
-  verb->add_option("--tls", options->tls, "folder with ca.crt, tls.crt, tls.key and token, for runs that use TLS");
+  verb->add_option("--tls", options->tls, "folder with ca.crt, tls.crt, tls.key and token, for runs that use TLS")
+      ->check(NotEmpty);
   verb->footer(
       "The page only reads, loads nothing from elsewhere and needs no password, so it is served only on this machine.\n"
       "Example: datacom watch runs/five runs/sac --listen 127.0.0.1:8080\n"

@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "common/base/standard_output.h"
 #include "common/config/algorithms.h"
 #include "deploy/report/statistics.h"
 
@@ -207,7 +208,8 @@ std::string RenderFigure(const std::vector<Group>& groups) {
                           "<line x1=\"56\" y1=\"%g\" x2=\"84\" y2=\"%g\" stroke=\"%s\" stroke-width=\"1.6\"%s/>\n"
                           "<text x=\"90\" y=\"%g\" fill=\"%s\">%s, %d %s</text>\n",
                           y - 4, y - 4, looks[i].colour, Dashes(looks[i]), y, looks[i].colour,
-                          EscapedMarkup(groups[i].title), seeds, seeds == 1 ? "member" : "members, mean and 95 % band");
+                          EscapedMarkup(ForTerminal(groups[i].title)), seeds,
+                          seeds == 1 ? "member" : "members, mean and 95 % band");
   }
   return svg + "</svg>\n";
 }

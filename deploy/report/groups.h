@@ -20,6 +20,7 @@ namespace datacom::report {
 
 // The file in a sweep's folder that names its run folders, one per line.
 inline constexpr char kPopulationsFile[] = "populations.txt";
+bool IsSweepFolder(const std::string& folder);
 
 // The experiment and the records of one run folder.
 struct Run {

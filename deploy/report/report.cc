@@ -24,6 +24,8 @@
 #include "common/metrics/statistics.h"
 #include "common/records/best_epoch.h"
 #include "common/records/csv.h"
+#include "common/records/evaluation_means.h"
+#include "common/records/message_json.h"
 #include "deploy/report/figure.h"
 #include "deploy/report/groups.h"
 
@@ -231,17 +233,6 @@ void AddStatistics(v1::Statistic::Section section, const char* title, std::vecto
   }
 }
 
-// Columns of the episodes, and the columns of progress.csv that their means are compared with.
-constexpr std::pair<const char*, const char*> kColumns[] = {
-    {"discounted_return", "eval_discounted_return"},
-    {"return", "eval_return"},
-    {"max_violation", "eval_max_violation"},
-    {"sum_cost", "eval_sum_cost"},
-    {"violating_steps", "eval_violating_steps"},
-    {"mean_cost", "eval_mean_cost"},
-    {"success", "eval_success_rate"},
-};
-
 // A horizontal line among the curves: the means of an evaluation of an untrained policy (the output of `datacom eval
 // --policy ... --csv`), labelled with the file's name without folder and extension. Abandoned episodes do not count.
 // NOT_FOUND for a file that is missing or has no episode; INVALID_ARGUMENT naming file, line and column for a cell that
@@ -255,11 +246,12 @@ absl::StatusOr<json> BaselineData(const std::string& file) {
   }
   if (whole.empty()) return absl::NotFoundError(absl::StrCat(file, ": contains no complete episode"));
   json means = json::object();
-  for (const auto& [column, record] : kColumns) {
-    if (!csv.has(column)) continue;
+  for (const EvaluationMean& mean : kEvaluationMeans) {
+    const std::string column(mean.key);
+    if (mean.name.empty() || !csv.has(column)) continue;
     double sum = 0;
     for (const size_t row : whole) sum += csv.Number(row, column);
-    means[record] = Finite(sum / static_cast<double>(whole.size()));
+    means[absl::StrCat("eval_", mean.name)] = Finite(sum / static_cast<double>(whole.size()));
   }
   if (means.empty()) {
     return absl::InvalidArgumentError(
@@ -401,8 +393,7 @@ std::string Hashes(const std::string& html, const std::string& name) {
 
 std::string RenderPage(const json& data, const Plotting& plotting) {
   // Inside <script> only "</" and "<!--" could end or change the element.
-  const std::string embedded =
-      absl::StrReplaceAll(data.dump(-1, ' ', false, json::error_handler_t::replace), {{"<", "\\u003c"}});
+  const std::string embedded = absl::StrReplaceAll(JsonText(data), {{"<", "\\u003c"}});
   return absl::StrReplaceAll(kPageTemplate, {{"{{STYLE}}", kStyle},
                                              {"{{PLOTTING}}", ScriptText(plotting)},
                                              {"{{LICENCE}}", EscapedMarkup(plotting.licence)},

@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
-#include "common/base/folder_lock.h"
 #include "common/base/status.h"
 #include "common/config/task_files.h"
 #include "common/records/dataset.h"

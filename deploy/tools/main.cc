@@ -13,16 +13,20 @@
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
+#include "common/records/message_json.h"
+#include "deploy/tools/mistake.h"
 #include "deploy/tools/verbs.h"
 
 namespace datacom::tools {
 
-int Finish(const absl::Status& status, int not_found) {
+int Finish(const absl::Status& status, bool json, int not_found) {
   if (status.ok()) return kExitOk;
+  const int code = absl::IsNotFound(status) ? not_found : ExitCode(status);
+  if (json) std::cout << ErrorJson(status.message(), code);
   std::fflush(stdout);
   std::cout.flush();
   std::cerr << "datacom: " << ForTerminal(status.message()) << '\n';
-  return absl::IsNotFound(status) ? not_found : ExitCode(status);
+  return code;
 }
 
 namespace {
@@ -38,6 +42,9 @@ int Main(int argc, char** argv) {
   CLI::App app("Plays, draws, checks and exports runs and tasks.", std::filesystem::path(argv[0]).filename().string());
   app.set_version_flag("--version", BuildName());
   app.require_subcommand(1);
+  const std::string verb = argc > 1 ? argv[1] : "";
+  app.failure_message(
+      [&verb](const CLI::App* root, const CLI::Error& error) { return DescribeMistake(*root, verb, error); });
   int exit_code = kExitOk;
   for (auto* add : {AddTask, AddEval, AddRollout, AddRender, AddDemo, AddReplayViolation, AddExport, AddExportDataset,
                     AddVerify, AddCopy, AddLoadTask, AddModelFit}) {
@@ -52,6 +59,7 @@ int Main(int argc, char** argv) {
     std::ostringstream text;
     const int code = app.exit(error, text, std::cerr);
     std::cout << WrapLines(text.str(), TerminalWidth(0));
+    if (code != 0 && WantsJson(argc, argv)) std::cout << ErrorJson(error.what(), kExitUsage);
     return code == 0 ? kExitOk : kExitUsage;
   }
   return exit_code;

@@ -12,24 +12,25 @@ class App;
 
 namespace datacom::tools {
 
-// Prints "datacom: <message>" on stderr (nothing when OK) and returns the exit code. `not_found` is the code of
-// NOT_FOUND: most verbs miss only what the user named, a run, task, epoch or file.
-int Finish(const absl::Status& status, int not_found = kExitUsage);
+// Prints "datacom: <message>" on stderr (nothing when OK) and returns the exit code. json: programs read stdout, so it
+// gets the message too (ErrorJson). `not_found` is the code of NOT_FOUND: most verbs miss only what the user named, a
+// run, task, epoch or file.
+int Finish(const absl::Status& status, bool json = false, int not_found = kExitUsage);
 
-// Play policies and actions, make and check tasks (play_verbs.cc).
+// Play policies and actions.
 void AddEval(CLI::App* app, int* exit_code);
 void AddRollout(CLI::App* app, int* exit_code);
 void AddExport(CLI::App* app, int* exit_code);
 void AddLoadTask(CLI::App* app, int* exit_code);
 void AddModelFit(CLI::App* app, int* exit_code);
 
-// Draw (render_verbs.cc). `task check` ends with a picture.
+// Draw, and make and check tasks.
 void AddRender(CLI::App* app, int* exit_code);
 void AddReplayViolation(CLI::App* app, int* exit_code);
 void AddTask(CLI::App* app, int* exit_code);
 void AddDemo(CLI::App* app, int* exit_code);
 
-// Read or copy all files of a run (run_verbs.cc).
+// Read or copy all files of a run.
 void AddExportDataset(CLI::App* app, int* exit_code);
 void AddVerify(CLI::App* app, int* exit_code);
 void AddCopy(CLI::App* app, int* exit_code);

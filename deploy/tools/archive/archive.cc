@@ -22,7 +22,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "common/base/files.h"
-#include "common/base/folder_lock.h"
 #include "common/base/framed_file.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
@@ -33,7 +32,6 @@
 #include "common/records/checkpoint.h"
 #include "datacom/v1/experiment.pb.h"
 #include "deploy/tools/archive/cut.h"
-#include "google/protobuf/util/message_differencer.h"
 #include "replay/sessions.h"
 
 namespace datacom::archive {
@@ -353,10 +351,8 @@ absl::Status CheckPrepared(const std::string& run_dir, const std::string& place,
   }
   ASSIGN_OR_RETURN(const v1::Experiment archived, LoadCompared(held));
   ASSIGN_OR_RETURN(const v1::Experiment planned, LoadCompared(absl::StrCat(run_dir, "/", kExperiment)));
-  std::string difference;
-  google::protobuf::util::MessageDifferencer differencer;
-  differencer.ReportDifferencesToString(&difference);
-  if (differencer.Compare(archived, planned)) return absl::OkStatus();
+  const std::string difference = DifferenceOf(archived, planned);
+  if (difference.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(place, " holds run ", cut.run_id(), " of another experiment than ",
                                                  run_dir, ": ", difference.substr(0, difference.find('\n')),
                                                  "; name another place, or repeat the options of that run"));

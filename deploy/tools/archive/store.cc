@@ -1,4 +1,4 @@
-#include "deploy/tools/archive/store.h"
+#include "deploy/tools/archive/archive.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -13,6 +13,7 @@
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/records/csv.h"
+#include "common/records/message_json.h"
 #include "common/tasks/nearest_row.h"
 #include "datacom/v1/experiment.pb.h"
 #include "deploy/tools/policies/run_policies.h"
@@ -159,7 +160,7 @@ std::string MapJson(const FeasibilityMap& map) {
     for (const double distance : map.known.distance) distances.push_back(Rounded(distance));
     out["known"] = {{"names", map.known.names}, {"distance", std::move(distances)}, {"row", map.known.row}};
   }
-  return out.dump() + "\n";
+  return JsonText(out) + "\n";
 }
 
 absl::StatusOr<std::string> WriteReportMap(const std::string& run_dir) {

@@ -1,4 +1,4 @@
-#include "deploy/tools/onnx/graph.h"
+#include "deploy/tools/onnx/rule_graphs.h"
 
 #include <numeric>
 

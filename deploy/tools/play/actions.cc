@@ -77,7 +77,7 @@ absl::StatusOr<std::map<std::string, double>> ParseInit(const std::string& text)
     if (pair.size() != 2 || pair[0].empty() || !absl::SimpleAtod(pair[1], &value) || !std::isfinite(value)) {
       return Invalid(absl::StrCat("--init: \"", part, "\" is not key=number"));
     }
-    init[pair[0]] = value;
+    if (!init.emplace(pair[0], value).second) return Invalid(absl::StrCat("--init: two values of ", pair[0]));
   }
   return init;
 }

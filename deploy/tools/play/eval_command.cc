@@ -68,7 +68,16 @@ class Output {
     *out_ << "Each cost:\n" << JoinColumns(table, width_);
   }
 
-  void PrintJson() { *out_ << list_.dump(1) << '\n'; }
+  void PrintJson() { *out_ << JsonText(list_, 1) << '\n'; }
+
+  // Says in the JSON why a member is not played.
+  void AddError(uint32_t member, uint64_t seed, uint32_t epoch, const absl::Status& why) {
+    const std::string text(why.message());
+    if (form_ == EvalCommand::Form::kJson)
+      list_.push_back({{"member", member}, {"seed", seed}, {"epoch", epoch}, {"error", text}});
+  }
+
+  bool any() const { return begun_ || !list_.empty(); }
 
   // The table of what the shield did, after all evaluations; nothing for policies without one.
   void PrintShield() {
@@ -160,24 +169,11 @@ class Output {
   }
   // The same keys for the means over the episodes: of what holds or not the share.
   nlohmann::json MeansJson(const EvaluationMeans& means) const {
-    return {{"discounted_return", means.discounted_return},
-            {"return", means.return_},
-            {"max_violation", means.max_violation},
-            {"sum_cost", means.sum_cost},
-            {"violating_steps", means.violating_steps},
-            {"mean_cost", means.mean_cost},
-            {"length", means.length},
-            {"success", success_ ? nlohmann::json(means.success_rate) : nlohmann::json(nullptr)},
-            {"reached", success_ ? nlohmann::json(means.reached_rate) : nlohmann::json(nullptr)},
-            {"violated", means.violated_rate},
-            {"absorbed", means.absorbed_rate},
-            {"abandoned", means.abandoned},
-            {"shield_share", means.shield_share},
-            {"shield_change", means.shield_change},
-            {"infeasible_share", means.infeasible_share},
-            {"largest_constraint", means.largest_constraint},
-            {"costs", CostsJson(means.named)},
-            {"logs", LogsJson(means.logs)}};
+    nlohmann::json json = {
+        {"abandoned", means.abandoned}, {"costs", CostsJson(means.named)}, {"logs", LogsJson(means.logs)}};
+    for (const EvaluationMean& each : kEvaluationMeans) json[std::string(each.key)] = means.*each.mean;
+    if (!success_) json["success"] = json["reached"] = nullptr;
+    return json;
   }
   void AddJson(uint32_t member, uint64_t seed, uint32_t epoch, bool shield,
                const std::vector<v1::EvaluationEpisode>& episodes) {
@@ -303,6 +299,7 @@ absl::Status EvaluateRun(const EvalCommand& command, const v1::Experiment& exper
   for (const auto& [epoch, snapshot] : policies) {
     if (command.member.has_value() && snapshot.member != *command.member) continue;
     if (const absl::Status status = snapshot.CheckFinite(); !status.ok()) {
+      output->AddError(snapshot.member, snapshot.member_seed, epoch, status);
       diverged.Update(status);
       continue;
     }
@@ -352,10 +349,13 @@ absl::Status RunEvalCommand(const EvalCommand& given, std::ostream* out) {
   const uint32_t count = command.episodes.value_or(experiment.run().eval_episodes());
   if (count == 0) return absl::InvalidArgumentError("--episodes: 0 is too few");
   Output output(command, experiment, model->spec, out);
-  RETURN_IF_ERROR(command.policy.empty() ? EvaluateRun(command, experiment, count, &output)
-                                         : EvaluateUntrained(command, experiment, *model, count, out, &output));
+  const absl::Status played = command.policy.empty()
+                                  ? EvaluateRun(command, experiment, count, &output)
+                                  : EvaluateUntrained(command, experiment, *model, count, out, &output);
+  const bool diverged = absl::IsDataLoss(played) && output.any();  // a member: what is known of the others is printed
+  if (!played.ok() && !diverged) return played;
   if (command.form == EvalCommand::Form::kJson) output.PrintJson();
-  if (command.form != EvalCommand::Form::kTable) return absl::OkStatus();
+  if (command.form != EvalCommand::Form::kTable) return played;
   output.PrintShield();
   output.PrintCosts();
   output.PrintLogs();
@@ -365,7 +365,7 @@ absl::Status RunEvalCommand(const EvalCommand& given, std::ostream* out) {
           model->spec.absorbing.empty() ? "early by the task (never in this task)" : "by " + model->spec.absorbing,
           "\n"),
       command.width);
-  return absl::OkStatus();
+  return played;
 }
 
 }  // namespace datacom::tools

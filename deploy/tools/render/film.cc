@@ -142,14 +142,15 @@ void DrawCurves(const std::vector<HistoryPoint>& history, uint32_t step, Picture
             [&](size_t i) { return history[i].constraint; });
 }
 
+namespace {
+
+// One line in the top right corner.
 void DrawTitle(const std::string& title, Picture* picture) {
   const double size = 0.9 * FontSize(*picture), pad = 0.7 * size;
   const double width = picture->TextWidth(title, size) + 2 * pad, left = picture->width() - width - pad;
   picture->FillRectangle(left, pad, width, size + 1.6 * pad, kPanel);
   picture->Text(title, left + pad, 1.7 * pad + size, size, kValue);
 }
-
-namespace {
 
 constexpr int kMaxColumns = 3, kGap = 4;  // pixels between the cells of a sheet
 
@@ -210,8 +211,13 @@ absl::Status Film::Draw(const std::vector<uint32_t>& steps, const std::function<
   });
 }
 
+uint32_t FrameStride(double control_dt, double frames_per_second) {
+  constexpr double kMost = 1e9;  // longer than any episode
+  return static_cast<uint32_t>(std::clamp(std::round(1 / (frames_per_second * control_dt)), 1.0, kMost));
+}
+
 Pace RealTimePace(uint32_t last_step, double control_dt, double frames_per_second) {
-  const auto stride = static_cast<uint32_t>(std::max(1.0, std::round(1 / (frames_per_second * control_dt))));
+  const uint32_t stride = FrameStride(control_dt, frames_per_second);
   Pace pace;
   pace.frames_per_second = 1 / (stride * control_dt);
   for (uint32_t step = 0; step < last_step; step += stride) pace.steps.push_back(step);

@@ -42,9 +42,6 @@ void DrawNumbers(const actor::EpisodeState& state, const std::optional<NearestNa
 // its largest absolute value.
 void DrawCurves(const std::vector<HistoryPoint>& history, uint32_t step, Picture* picture);
 
-// One line in the top right corner.
-void DrawTitle(const std::string& title, Picture* picture);
-
 class Film {
  public:
   struct Look {
@@ -76,6 +73,9 @@ class Film {
   std::vector<HistoryPoint> history_;  // one point per step
   double control_dt_ = 0;              // s
 };
+
+// The whole number of steps from frame to frame that comes nearest to the frame rate; at least one.
+uint32_t FrameStride(double control_dt, double frames_per_second);
 
 // Steps 0, stride, 2 stride, ..., and the last, and the frame rate at which they play in real time.
 struct Pace {

@@ -43,6 +43,17 @@ std::vector<double> Ticks(double low, double high) {
   return ticks;
 }
 
+// Colour of k on a scale from -limit to limit; values beyond have the end's colour.
+Colour MapColour(double constraint, double limit) {
+  // Ends and middle of a diverging scale that stays readable with a colour vision deficiency.
+  constexpr Colour kFeasible = {0.13, 0.4, 0.67, 1}, kMiddle = {0.97, 0.97, 0.97, 1},
+                   kInfeasible = {0.7, 0.09, 0.17, 1};
+  const double part = std::sqrt(std::min(std::abs(constraint) / limit, 1.0));  // stretches the boundary
+  const Colour& end = constraint < 0 ? kFeasible : kInfeasible;
+  const auto mix = [part](double from, double to) { return from + part * (to - from); };
+  return {mix(kMiddle.red, end.red), mix(kMiddle.green, end.green), mix(kMiddle.blue, end.blue), 1};
+}
+
 // 99th percentile of the absolute values.
 double ScaleLimit(const FeasibilityMap& map) {
   std::vector<double> sizes;
@@ -140,16 +151,6 @@ void DrawScale(double limit, const Box& box, Picture* picture) {
 }
 
 }  // namespace
-
-Colour MapColour(double constraint, double limit) {
-  // Ends and middle of a diverging scale that stays readable with a colour vision deficiency.
-  constexpr Colour kFeasible = {0.13, 0.4, 0.67, 1}, kMiddle = {0.97, 0.97, 0.97, 1},
-                   kInfeasible = {0.7, 0.09, 0.17, 1};
-  const double part = std::sqrt(std::min(std::abs(constraint) / limit, 1.0));  // stretches the boundary
-  const Colour& end = constraint < 0 ? kFeasible : kInfeasible;
-  const auto mix = [part](double from, double to) { return from + part * (to - from); };
-  return {mix(kMiddle.red, end.red), mix(kMiddle.green, end.green), mix(kMiddle.blue, end.blue), 1};
-}
 
 std::unique_ptr<Picture> DrawFeasibilityMap(const FeasibilityMap& map) {
   const int count = static_cast<int>(map.panels.size()), columns = std::min(count, kMaxColumns);

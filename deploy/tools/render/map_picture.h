@@ -12,9 +12,6 @@ namespace datacom::tools {
 
 std::unique_ptr<Picture> DrawFeasibilityMap(const FeasibilityMap& map);
 
-// Colour of k on a scale from -limit to limit; values beyond have the end's colour.
-Colour MapColour(double constraint, double limit);
-
 }  // namespace datacom::tools
 
 #endif  // DATACOM_DEPLOY_TOOLS_RENDER_MAP_PICTURE_H_

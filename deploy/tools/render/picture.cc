@@ -148,10 +148,14 @@ void Picture::StrokeLine(const std::vector<Point>& points, double line, const Co
     FT_Stroker_Rewind(stroker);
     FT_Vector at = Vector(points[from], height_);
     FT_Stroker_BeginSubPath(stroker, &at, /*open=*/1);
+    bool moved = false;
     for (size_t i = from + 1; i <= to; ++i) {
-      at = Vector(points[i], height_);
-      FT_Stroker_LineTo(stroker, &at);
+      FT_Vector next = Vector(points[i], height_);
+      moved = moved || next.x != at.x || next.y != at.y;
+      FT_Stroker_LineTo(stroker, &next);
+      at = next;
     }
+    if (!moved) continue;  // FreeType leaves such lines out, and crashes at the end of a path without any
     FT_Stroker_EndSubPath(stroker);
     FT_UInt count = 0, contours = 0;
     FT_Outline outline;

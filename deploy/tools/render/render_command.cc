@@ -20,6 +20,7 @@
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/config/experiment.h"
+#include "common/records/message_json.h"
 #include "common/tasks/mujoco.h"
 #include "deploy/tools/maps/feasibility_map.h"
 #include "deploy/tools/page/page.h"
@@ -67,8 +68,8 @@ absl::Status CheckFilm(const RenderCommand& command) {
   if (command.frames.has_value()) {
     return absl::InvalidArgumentError("--frames: only for a PNG; --fps sets how many frames a film has");
   }
-  if (command.fps > 0 && command.fps <= 1000) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("--fps: ", command.fps, " is not within 0 to 1000"));
+  if (command.fps >= 0.001 && command.fps <= 1000) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--fps: ", command.fps, " is not within 0.001 to 1000"));
 }
 
 // The requested frames a second, or as many fewer as --max-frames needs. A film shows the first and the last state.
@@ -152,7 +153,7 @@ absl::StatusOr<FilmPage> MakeFilmPage(const Playback& playback, const std::strin
       ASSIGN_OR_RETURN(view, SceneView::Make(simulation->model(), camera, kFrameWidth, kFrameHeight));
       RETURN_IF_ERROR(view->Update(*simulation));
       const double period = state.task->spec().control_dt;
-      every = static_cast<uint32_t>(std::max(1.0, std::round(1 / (frames_per_second * period))));
+      every = FrameStride(period, frames_per_second);
       film["scene"] = SceneOf(view.get());
       film["period"] = period;
       film["every"] = every;
@@ -172,9 +173,8 @@ absl::StatusOr<FilmPage> MakeFilmPage(const Playback& playback, const std::strin
     return absl::InvalidArgumentError(absl::StrCat("--step: ", *last, " is past the episode's last, ", page.steps));
   }
   page.frames = static_cast<uint32_t>(film["frames"].size());
-  // "</" would end the script element.
-  const std::string data =
-      absl::StrReplaceAll(film.dump(-1, ' ', true, json::error_handler_t::replace), {{"</", "<\\/"}});
+  // "</" and "<!--" would end or change the script element.
+  const std::string data = absl::StrReplaceAll(JsonText(film), {{"<", "\\u003c"}});
   page.html = absl::StrReplaceAll(
       kFilmPage,
       {{"{{TITLE}}", "datacom film"}, {"{{DATA}}", data}, {"{{DRAW}}", kDrawScript}, {"{{FILM}}", kFilmScript}});

@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/base/clock.h"
-#include "common/base/folder_lock.h"
+#include "common/base/files.h"
 #include "common/records/csv.h"
 #include "common/transitions/row_schema.h"
 #include "common/transitions/update_schedule.h"

@@ -26,6 +26,8 @@ TEST(NearMiss, AWordIsNearWhereAQuarterOfItsLettersIsWrongOrWhereItIsAPart) {
   EXPECT_EQ(Nearness("cost_bugdet", "cost_budget"), 1);
   EXPECT_EQ(Nearness("budget", "cost_budget"), 3);
   EXPECT_EQ(Nearness("sac", "sac_matched"), std::nullopt) << "three letters are a part of too much";
+  EXPECT_EQ(Nearness("", "x"), std::nullopt);
+  EXPECT_EQ(Nearness("y", "x"), std::nullopt) << "no letter is right";
   EXPECT_EQ(Nearness(std::string(100'000, 'x'), "cost_budget"), std::nullopt);
 }
 

@@ -1,6 +1,13 @@
 #include "common/base/standard_output.h"
 
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
 #include <stdexcept>
+#include <string>
 
 #include "gtest/gtest.h"
 
@@ -40,7 +47,34 @@ TEST(StandardOutput, WhatWouldSteerATerminalIsShown) {
                         "31m\xc2\xa0"),
             "\\u009b31m\xc2\xa0");
   EXPECT_EQ(ForTerminal(absl::string_view("\0", 1)), "\\x00");
-  EXPECT_EQ(ForTerminal("line\n\tplätze\xc2"), "line\n\tplätze\xc2");
+  EXPECT_EQ(ForTerminal("line\n\tplätze €\xc2"), "line\n\tplätze €\\xc2");
+  EXPECT_EQ(ForTerminal("\x9b"
+                        "31m caf\xe9 b"),
+            "\\x9b31m caf\\xe9 b")
+      << "a terminal of Latin-1 obeys bytes that are no UTF-8";
+}
+
+TEST(StandardOutput, OnlyATerminalThatCanGoBackIsDrawnAgain) {
+  const int far_end = ::posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_EQ(::grantpt(far_end) + ::unlockpt(far_end), 0);
+  const int terminal = ::open(::ptsname(far_end), O_RDWR | O_NOCTTY), before = ::dup(STDOUT_FILENO);
+  ASSERT_GE(terminal, 0);
+  const char* const named = std::getenv("TERM");
+  const std::string kind = named == nullptr ? "" : named;
+  std::fflush(stdout);
+  ::dup2(terminal, STDOUT_FILENO);
+  ::setenv("TERM", "xterm", /*overwrite=*/1);
+  const bool live = IsLiveTerminal();
+  ::setenv("TERM", "dumb", /*overwrite=*/1);
+  const bool dumb = IsLiveTerminal();
+  ::unsetenv("TERM");
+  const bool unknown = IsLiveTerminal();
+  ::dup2(before, STDOUT_FILENO);
+  ::setenv("TERM", kind.c_str(), /*overwrite=*/1);
+  for (const int fd : {far_end, terminal, before}) ::close(fd);
+  EXPECT_TRUE(live);
+  EXPECT_FALSE(dumb);
+  EXPECT_FALSE(unknown);
 }
 
 TEST(StandardOutput, WhatACommandThrowsIsItsMessage) {

@@ -17,6 +17,10 @@ using ::datacom::testing::IsOk;
 
 using google::protobuf::FieldDescriptor;
 
+TEST(ParseExperiment, TakesTheByteOrderMarkOfAnEditor) {
+  EXPECT_EQ(ParseExperiment("\xEF\xBB\xBFname: 'x'\r\n", "e.textproto").value().name(), "x");
+}
+
 TEST(ParseExperiment, NamesFileLineAndColumnOfAMistake) {
   ExpectInvalid(ParseExperiment("name: 'x'\nrun { env_stepz: 3 }", "a/b.textproto").status(),
                 {"a/b.textproto:2:16", "env_stepz"});

@@ -75,6 +75,8 @@ TEST(Explain, AWrongPathNamesTheNearestOnes) {
   EXPECT_EQ(Explain("hyper.cost_bugdet").status().message(),
             "there is no setting \"hyper.cost_bugdet\"; did you mean hyper.cost_budget?");
   EXPECT_EQ(Explain("zzzzzz").status().message(), "there is no setting \"zzzzzz\"");
+  EXPECT_EQ(Explain("zzzzzz.").status().message(), "there is no setting \"zzzzzz.\"");
+  EXPECT_EQ(Explain("hyper.").value(), Explain("hyper").value());
   v1::Experiment experiment;
   EXPECT_THAT(ApplyOverride("hyper.init_detla=3", &experiment).message(), HasSubstr("did you mean hyper.init_delta?"));
 }

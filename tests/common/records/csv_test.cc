@@ -123,6 +123,12 @@ TEST(CsvOfAPerson, MayHaveSpacesBlankLinesCarriageReturnsAndNoLastLineBreak) {
   EXPECT_EQ(csv.CheckNumbers({}).message(), "x.csv line 6, column b: \"x\" is not a number");
 }
 
+TEST_F(CsvFile, OfAPersonMayBeginWithTheByteOrderMarkOfASpreadsheet) {
+  std::ofstream(path_) << "\xEF\xBB\xBFx,y\n1,2\n";
+  EXPECT_EQ(Csv::Read(path_, Csv::Author::kPerson).value().Number(0, "x"), 1);
+  EXPECT_FALSE(Csv::Read(path_).value().has("x"));
+}
+
 TEST_F(CsvFile, EveryReaderNamesLineColumnAndValueOfWhatIsDamaged) {
   const auto expect = [this](const testing::DamagedCsv& damaged, const absl::Status& status) {
     EXPECT_TRUE(absl::IsInvalidArgument(status) || absl::IsNotFound(status)) << status << "\n" << damaged.text;

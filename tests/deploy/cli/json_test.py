@@ -101,6 +101,16 @@ class JsonTest(unittest.TestCase):
         self.assertEqual([line.split()[0] for line in lines[:-1] if line.split()[1] == "*"], first)
         self.assertEqual(lines[-1], "* begin with one of these")
 
+    def test_names_of_any_bytes_are_listed(self):
+        experiments = os.path.join(self.folder, "experiments")
+        os.mkdir(experiments)
+        with open(os.path.join(os.fsencode(experiments), b"caf\xe9.textproto"), "w", encoding="utf-8") as file:
+            file.write('name: "coffee" task: "cartpole" algorithm: "datacom"\n')
+        result = subprocess.run([os.path.join(BIN, "datacom"), "list", "experiments", "--json"], capture_output=True, check=False, timeout=PATIENCE,
+                                env={**os.environ, "DATACOM_EXPERIMENTS": experiments})
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual([one["name"] for one in json.loads(result.stdout)["experiments"]], ["caf\ufffd"])
+
     def test_a_refusal_is_an_object_with_the_exit_code(self):
         for arguments, code, words in (
                 (("train", "cartpole/dataco"), 2, 'unknown experiment "cartpole/dataco"; did you mean cartpole/datacom?'),
@@ -108,6 +118,13 @@ class JsonTest(unittest.TestCase):
                 (("sweep", "cartpole/cost_budget"), 2, "did you mean cartpole/cost_budgets?"),
                 (("sweep", "cartpole/cost_budgets", "--status", "--run-dir", "none"), 2, "none is not the folder of a sweep"),
                 (("status", "nosuch/run"), 2, "e.g. datacom status runs/first"),
+                (("train", "cartpole/datacom", "--colour"), 2, "The following argument was not expected: --colour"),
+                (("status",), 2, "target is required"),
+                (("frobnicate",), 2, 'unknown verb "frobnicate"'),
+                (("--plugin", "nosuch.so", "list"), 2, "plug-in "),
+                (("copy", ""), 2, "an archive needs a place"),
+                (("copy", "s3://"), 2, "names no bucket"),
+                (("eval", "nosuch", "--member", "-1"), 2, "must be a whole number"),
                 (("eval", "nosuch"), 2, "nosuch is no"),
                 (("eval", "cartpole"), 2, "cartpole is a task, not a run")):
             with self.subTest(arguments):

@@ -1,6 +1,7 @@
 """Tests where the built commands write: files that a user names, standard output, narrow terminals."""
 import fcntl
 import os
+import re
 import shutil
 import stat
 import struct
@@ -154,6 +155,20 @@ class OutputTest(unittest.TestCase):
         for most, frames in ((2, 2), (11, 11), (30, 26)):  # strides of 100, 10 and 4 steps
             result = self.run_it(*film, "--max-frames", str(most))
             self.assertEqual(result.stdout, f"film.html: {frames} frames of 100 steps; open it in a browser\n".encode(), result.stderr)
+
+    def test_a_name_cannot_change_the_page_of_a_film(self):
+        shutil.copytree(os.path.join(ROOT, "deploy/examples/policies/cartpole/from_scratch"), self.path("run"))
+        experiment = self.path("run/experiment.textproto")
+        with open(experiment, encoding="utf-8") as file:
+            text = re.sub(r'(?m)^name: ".*"$', 'name: "<!--<script>"', file.read())
+        with open(experiment, "w", encoding="utf-8") as file:
+            file.write(text)
+        result = self.run_it("render", "run", "--set", "task_options.horizon=5", "--out", "film.html")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        with open(self.path("film.html"), encoding="utf-8") as file:
+            page = file.read()
+        self.assertIn(r"\u003c!--\u003cscript>   member ", page)
+        self.assertNotIn("<!--<", page)
 
     def test_a_folder_is_refused_before_any_work(self):
         for arguments in [*WRITERS, STORED]:

@@ -157,8 +157,10 @@ TEST_F(RunFolderTest, AFolderLeftBeforeItsExperimentWasWrittenIsStillNew) {
   for (const char* file : {"r/cluster/train.lock", "r/cluster/roles.lock", "r/run_id.tmp"}) std::ofstream{file};
   std::ofstream("r/run_id") << "r-1\n";
   EXPECT_THAT(CheckRunFolder("r", false), IsOk());
+  EXPECT_TRUE(HoldsNoRun("r"));
   for (const char* file : {"r/replay/member_0.rows", "r/cluster/layout", "r/mine.txt"}) {
     std::ofstream(file) << "x";
+    EXPECT_FALSE(HoldsNoRun("r")) << file;
     const absl::Status status = CheckRunFolder("r", false);
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << file;
     EXPECT_THAT(std::string(status.message()), HasSubstr("r is not empty")) << file;

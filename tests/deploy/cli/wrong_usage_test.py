@@ -121,6 +121,28 @@ class WrongUsageTest(unittest.TestCase):
                 (("train", "cartpol", "--algorithm", "datacom"), "; did you mean cartpole?"),
                 (("eval", "shipped:cartpole/from_scrach"), "; did you mean cartpole/from_scratch?"),
                 (("trian", "cartpole"), "; did you mean train?"),
+                (("train", "cartpole/datacom", "--stpes", "5"), "not expected: 5 --stpes; did you mean --steps?"),
+                (("eval", self.run_dir, "--episode", "5"), "; did you mean --episodes?\n`datacom eval --help` lists the options\n"),
+                (("train", "--python", "--seeds", "0"), "--python: name MODULE:CALLABLE of an environment"),
+                (("train", "cartpole/datacom", "--archive", ""), "--archive: must not be empty"),
+                (("sweep", "cartpole/cost_budgets", "--archive", ""), "--archive: must not be empty"),
+                (("train", "cartpole/datacom", "--run-dir", ""), "--run-dir: must not be empty"),
+                (("train", "cartpole/datacom", "--tls", ""), "--tls: must not be empty"),
+                (("train", "cartpole/datacom", "--host", ""), "--host: must not be empty"),
+                (("config", "cartpole/datacom", "--seeds", ""), "--seeds: must not be empty"),
+                (("status", self.run_dir, "--tls", ""), "--tls: must not be empty"),
+                (("join", self.run_dir, "--tls", ""), "--tls: must not be empty"),
+                (("watch", self.run_dir, "--tls", ""), "--tls: must not be empty"),
+                (("monitor", self.run_dir, "--listen", ""), "--listen: must not be empty"),
+                (("train", "cartpole/datacom", "--host", "0.0.0.0"), "--host 0.0.0.0 is no address that another machine can name"),
+                (("train", "cartpole/datacom", "--host", "::"), "--host :: is no address that another machine can name"),
+                (("rollout", "cartpole", "--policy", "zeros", "--init", "x=0,x=1"), "--init: two values of x"),
+                (("render", self.run_dir, "--out", "x.png", "--map", "--frames", "3"), "--frames"),
+                (("render", "cartpole", "--out", "x.png", "--resolution", "3"), "--resolution requires --map"),
+                (("copy", self.run_dir, "--own"), "--own requires to"),
+                (("copy", self.run_dir, "a", "--own"), f"--own: {self.run_dir} is a run folder; name the place of an archive"),
+                (("copy", self.folder, "a", "--check"), "is not a run folder"),
+                (("copy", self.run_dir, "a", "--json"), "--json"),
                 (("sweep", "moon"), 'unknown sweep "moon"; those in '),
                 (("sweep", "cartpole/cost_budgets", "--backend", "moon"), "--backend moon: unknown backend; use local, slurm, list or kubernetes"),
                 (("sweep", "cartpole/cost_budgets", "--images", "x"),
@@ -164,6 +186,27 @@ class WrongUsageTest(unittest.TestCase):
                                                           f"has the address of a run on this machine; a run with --tls needs: datacom status "
                                                           f"{address} --tls FOLDER"])
 
+    def test_help_of_a_verb_is_the_verbs_help(self):
+        for verb in ("train", "eval", "join"):
+            self.assertEqual(self.run_it("datacom", "help", verb).stdout, self.run_it("datacom", verb, "--help").stdout)
+        self.expect("help", "trian", words=["; did you mean train?"])
+
+    def test_a_time_that_is_no_number_is_refused_by_a_role(self):
+        for value in ("nan", "inf", "0"):
+            self.expect("--stall-minutes", value, program="datacom-replay", words=[f"--stall-minutes: must be a number above 0, not {value}"])
+
+    def test_prometheus_is_told_the_name_of_a_folder_and_no_pattern(self):
+        strange = os.path.join(self.folder, "run[1]? it's")
+        shutil.copytree(self.run_dir, strange)
+        environment = {**os.environ, "PATH": self.folder}  # without Prometheus
+        subprocess.run([os.path.join(BIN, "datacom"), "monitor", strange, "--data", "monitor"], cwd=self.folder, env=environment,
+                       capture_output=True, timeout=PATIENCE, check=False)
+        with open(os.path.join(self.folder, "monitor", "prometheus.yml"), encoding="utf-8") as file:
+            self.assertIn(r"/run\[1]\? it''s/targets.json'", file.read())
+        star = os.path.join(self.folder, "a*")
+        shutil.copytree(self.run_dir, star)
+        self.expect("monitor", star, words=["a*: Prometheus takes * in a folder's name for a pattern"])
+
     def test_help_states_the_rule_of_the_best_epoch(self):
         for verb, program in ((("eval",), "datacom"), (("render",), "datacom"), (("export",), "datacom"), (("report",), "datacom"),
                               (("eval",), "datacom-tools")):
@@ -181,6 +224,7 @@ class WrongUsageTest(unittest.TestCase):
             self.expect("eval", self.run_dir, flag, str(most + 1), words=[f"{flag}: must be a whole number from 0 to {most}, not {most + 1}"])
         self.expect("eval", self.run_dir, "--episodes", "abc", words=["--episodes: must be a whole number from 1 to 4294967295, not abc"])
         self.expect("render", self.run_dir, "--out", "x.png", "--frames", "0", words=["--frames: must be", "from 1 to 2147483647, not 0"])
+        self.expect("render", "cartpole", "--out", "x.html", "--fps", "1e-300", words=["--fps: 1e-300 is not within 0.001 to 1000"])
         self.expect("sweep", "cartpole/cost_budgets", "--steps", "-1", words=["--steps: must be", "from 1 to", "not -1"])
 
     def test_a_folder_without_an_experiment_is_refused(self):

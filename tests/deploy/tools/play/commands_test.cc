@@ -16,6 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mujoco/mujoco.h"
+#include "nlohmann/json.hpp"
 #include "tests/testing/damaged_csv.h"
 #include "tests/testing/golden.h"
 #include "tests/testing/is_ok.h"
@@ -331,6 +332,20 @@ TEST_F(EvalCommandTest, EvaluatesTheOtherMembersAndRefusesADivergedOne) {
   const testing::GoldenTable table = Parse(out.str());
   ASSERT_EQ(table.rows.size(), 3u);
   EXPECT_EQ(table.value(0, "member"), 1);
+  command_.form = EvalCommand::Form::kJson;
+  std::ostringstream text;
+  EXPECT_TRUE(absl::IsDataLoss(RunEvalCommand(command_, &text)));
+  const nlohmann::json list = nlohmann::json::parse(text.str());
+  ASSERT_EQ(list.size(), 5u) << "the diverged member, three episodes of the other one and their means";
+  EXPECT_EQ(list[0], (nlohmann::json{{"member", 0},
+                                     {"seed", list[0]["seed"]},
+                                     {"epoch", 2},
+                                     {"error", "member 0: array actor.mean.1.weight holds nan"}}));
+  EXPECT_EQ(list[4]["episodes"], 3);
+  command_.member = 0;
+  std::ostringstream alone;
+  EXPECT_TRUE(absl::IsDataLoss(RunEvalCommand(command_, &alone)));
+  EXPECT_EQ(nlohmann::json::parse(alone.str()).size(), 1u);
 }
 
 TEST_F(EvalCommandTest, RefusesToSetAnythingButTaskOptions) {

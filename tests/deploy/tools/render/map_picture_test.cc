@@ -51,6 +51,16 @@ TEST(MapPicture, IsBlueWhereFeasibleRedWhereInfeasibleAndBlackOnTheBoundary) {
   EXPECT_NEAR((dark_from + dark_to) / 2.0, 74 + 130, 3);  // the panel's middle
 }
 
+// FreeType crashes at the end of a path without a line, and leaves out lines of no length.
+TEST(MapPicture, ALineWithoutALengthIsNotDrawnAndEndsNoPath) {
+  Picture picture(20, 20);
+  picture.StrokeLine({{5, 10}, {5, 10}}, 2, {1, 1, 1, 1});
+  picture.StrokeLine({{5, 10}, {5.001, 10.001}}, 2, {1, 1, 1, 1});
+  EXPECT_EQ(PixelAt(picture, 5, 10), (std::array<int, 3>{0, 0, 0}));
+  picture.StrokeLine({{5, 10}, {5, 10}, {15, 10}}, 2, {1, 1, 1, 1});
+  EXPECT_EQ(PixelAt(picture, 10, 10), (std::array<int, 3>{255, 255, 255}));
+}
+
 TEST(MapPicture, ShowsWhereAKnownRowIsZeroInGreen) {
   FeasibilityMap map = Plane(40);
   const auto green_pixels = [&map] {

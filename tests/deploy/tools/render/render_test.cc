@@ -176,6 +176,7 @@ TEST(Pace, IsRealTimeInWholeStridesAndEndsWithTheLastState) {
   EXPECT_DOUBLE_EQ(hockey.frames_per_second, 25);
   EXPECT_EQ(hockey.steps, (std::vector<uint32_t>{0, 2, 4}));
   EXPECT_DOUBLE_EQ(RealTimePace(4, 1.0 / 30, 60).frames_per_second, 30);  // at most one frame per state
+  EXPECT_EQ(RealTimePace(4, 0.02, 1e-300).steps, (std::vector<uint32_t>{0, 4})) << "a stride beyond 32 bits";
   EXPECT_EQ(EvenSteps(10, 3), (std::vector<uint32_t>{0, 5, 10}));
   EXPECT_EQ(EvenSteps(10, 1), (std::vector<uint32_t>{10}));
   EXPECT_EQ(EvenSteps(1, 5), (std::vector<uint32_t>{0, 1}));
