@@ -71,12 +71,16 @@ bool HasLinearGain(const mjModel& model, int actuator) {
 #if mjVERSION_HEADER >= 300
   if (model.actuator_plugin[actuator] >= 0) return false;
 #endif
+#if mjVERSION_HEADER >= 4000000
+  if (gain == mjGAIN_PID) return true;
+#endif
   return (gain == mjGAIN_FIXED || gain == mjGAIN_AFFINE) && (bias == mjBIAS_NONE || bias == mjBIAS_AFFINE);
 }
 
 bool IsPositionServo(const mjModel& model, int actuator) {
   const mjtNum gain = model.actuator_gainprm[mjNGAIN * actuator];
-  return gain > 0 && HasLinearGain(model, actuator) && model.actuator_biasprm[mjNBIAS * actuator + 1] == -gain;
+  return gain > 0 && HasLinearGain(model, actuator) && model.actuator_dyntype[actuator] != mjDYN_INTEGRATOR &&
+         model.actuator_biasprm[mjNBIAS * actuator + 1] == -gain;
 }
 
 bool IsAffine(const mjModel& model, int actuator) {

@@ -15,7 +15,7 @@ namespace datacom::text {
 // Whether the actuator's force is gain * control + bias, or gain * activation + bias, where gain and bias are affine
 // functions of length and velocity: no muscle, no DC motor, no plugin.
 bool HasLinearGain(const mjModel& model, int actuator);
-// Whether the control is the length that the actuator strives for.
+// Whether the control is the length that the actuator strives for. That of an integrator is a velocity.
 bool IsPositionServo(const mjModel& model, int actuator);
 // Returns whether the actuator's force is an affine function of its control, as instantaneous f and G need it: no
 // activation, no muscle, no delay.

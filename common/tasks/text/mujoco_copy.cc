@@ -295,7 +295,8 @@ v1::TextTask Without(const v1::TextTask& task, const std::vector<XmlElement>& el
   ModelEdits edits;
   for (const auto& [index, body] : geoms) edits.Remove(elements[index]);
   for (const XmlElement& element : elements) {
-    if (element.name == "skin" && (element.In("asset") || element.In("deformable"))) edits.Remove(element);
+    if (element.model == 0 && element.name == "skin" && (element.In("asset") || element.In("deformable")))
+      edits.Remove(element);
   }
   v1::TextTask made = task;
   edits.Apply(&made);

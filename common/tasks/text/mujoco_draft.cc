@@ -383,6 +383,8 @@ class Draft {
       if (!joint.scalar || joint.name.empty()) continue;
       const double at = joint.Start(data_->qpos[model_.jnt_qposadr[joint.id]]);
       const double half = kStartHalf * (joint.limited ? joint.high - joint.low : 1);
+      // A wheel that has turned often stays as the model has it.
+      if (!CheckWithinLimits(model_, joint.id, at - half, at + half, "").ok()) continue;
       Line("starts",
            absl::StrCat("  joint { joint: ", Quoted(joint.name), " position ", Interval(at - half, at + half), " }"));
     }

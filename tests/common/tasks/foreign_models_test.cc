@@ -91,6 +91,16 @@ TEST(ForeignModels, AJointWithoutANameThatNothingDrivesIsNoPartOfQ) {
               ElementsAre("j", "j_velocity", "k"));
 }
 
+TEST(ForeignModels, AWheelThatHasTurnedOftenStartsAsInItsKeyframe) {
+  const v1::TextTask task = Drafted(R"(<mujoco><worldbody><body><joint name="wheel" axis="0 1 0"/>
+    <geom size="0.1" pos="0.2 0 0"/><body><joint name="rail" type="slide"/><geom size="0.1"/></body></body></worldbody>
+    <actuator><motor name="m" joint="wheel"/></actuator>
+    <keyframe><key name="home" qpos="40 30"/></keyframe></mujoco>)");
+  EXPECT_EQ(task.definition().start().keyframe(), "home");
+  ASSERT_EQ(task.definition().start().joint_size(), 1);
+  EXPECT_EQ(task.definition().start().joint(0).joint(), "rail");
+}
+
 TEST(ForeignModels, AModelWithoutActuatorsIsToldWhatItNeeds) {
   const auto refusal = [](const std::string& joint, const std::string& file) {
     const auto model = CompileMujocoModel("m", "<mujoco><worldbody><body><joint name=\"j\" " + joint +

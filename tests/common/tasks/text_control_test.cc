@@ -144,6 +144,20 @@ TEST(TextControl, AnActuatorOfMujoco4WithSeveralControlsIsRefused) {
   EXPECT_THAT(error(R"(<pid name="p" joint="a" kp="3" input="pos vel"/><motor name="m" joint="a"/>)"),
               HasSubstr("model: actuator p has 2 controls; a task needs actuators with one"));
 }
+
+TEST(TextControl, APidControllerOfAPositionHasAForceThatIsAffineInItsControl) {
+  const TaskFolder folder(R"(<mujoco><worldbody><body><joint name="a" type="slide"/><geom size="0.1" mass="1"/></body>
+    </worldbody><actuator><pid name="m" joint="a" kp="3" input="pos" ctrllimited="true" ctrlrange="-2 2"/></actuator>
+    </mujoco>)",
+                          R"(name: "slider" model: "model.xml" observation { joint: "a" } reward: "0"
+    cost { name: "c" value: "0" } randomise { actuator: "m" factor { low: 0.5 high: 2 } })");
+  Loaded slider(folder.task());
+  EXPECT_EQ(slider.model.without_map, "");
+  slider.task->Reset(nullptr, slider.observation.data());
+  slider.Evaluate();
+  EXPECT_EQ(slider.G[0], 0);
+  EXPECT_NEAR(slider.G[1], 6, 1e-12);
+}
 #endif
 
 }  // namespace

@@ -61,6 +61,16 @@ TEST(TextMistakes, DegreesInThePlaceOfRadiansAreRefused) {
   EXPECT_EQ(servo("low: 0 high: 2.5"), "") << "a little beyond them a servo may aim";
 }
 
+TEST(TextMistakes, TheControlOfAnIntegratorIsAVelocityAndHasNoLimitsOfAJoint) {
+  std::string model = kLeg;
+  const std::string servo = "<position name=\"servo\" joint=\"knee\" kp=\"30\"/>";
+  model.replace(model.find(servo), servo.size(),
+                "<general name=\"servo\" joint=\"knee\" dyntype=\"integrator\" gainprm=\"30\" biastype=\"affine\" "
+                "biasprm=\"0 -30\"/>");
+  const std::string control = "control { actuator: \"servo\" range { actuator: \"servo\" low: -40 high: 40 } }";
+  EXPECT_EQ(TaskFolder(model, Leg("", control)).Error(), "");
+}
+
 TEST(TextMistakes, WhatIsGivenTwiceIsRefused) {
   EXPECT_THAT(Error("start { keyframe: \"home*\" }"),
               HasSubstr("start.keyframe: \"home*\" matches 2 keyframes; a start has one"));
