@@ -298,10 +298,10 @@ class ResultsTablesTest(unittest.TestCase):
         self.tables()
         self.assertEqual(self.read("README.md").splitlines(), [
             "Text before.", "", "<!-- tables: written by deploy/dev/results_tables -->", "",
-            "| method | success | cost of training to 7,000 |",
-            "|---|---:|---:|",
-            "| D-ATACOM | 1.00 ± 0.00 | 1,100 ± 2,484 |",
-            "| LagSAC | 1.00 ± 0.00 | 1,100 ± 2,484 |", "",
+            "| method | success at 7,000 | cost of training to 7,000 | after that |",
+            "|---|---:|---:|---:|",
+            "| D-ATACOM | 1.00 ± 0.00 | 1,100 ± 2,484 | 0.00 ± 0.00 |",
+            "| LagSAC | 1.00 ± 0.00 | 1,100 ± 2,484 | 0.00 ± 0.00 |", "",
             "<!-- end of the tables -->", "Text after."])
         self.tables("--check")
         self.write("README.md", self.read("README.md").replace("± 2,484", "± 2,483"))
