@@ -21,7 +21,6 @@ namespace datacom {
 namespace {
 
 constexpr char kSuffix[] = ".textproto";
-constexpr char kByteOrderMark[] = "\xEF\xBB\xBF";  // some editors begin a file with it
 
 // The parser's words for a field that a message does not have, with a near miss; any other message as it is.
 std::string NameUnknownField(const std::string& message) {
@@ -60,8 +59,7 @@ absl::Status ParseTextproto(const std::string& text, const std::string& where, g
   google::protobuf::TextFormat::Parser parser;
   FirstError error(where);
   parser.RecordErrorsTo(&error);
-  const std::string unmarked(absl::StripPrefix(text, kByteOrderMark));
-  if (parser.ParseFromString(unmarked, message)) return absl::OkStatus();
+  if (parser.ParseFromString(std::string(WithoutByteOrderMark(text)), message)) return absl::OkStatus();
   return absl::InvalidArgumentError(error.message().empty()
                                         ? absl::StrCat(where, ": not a ", message->GetTypeName(), " in text format")
                                         : error.message());

@@ -9,6 +9,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "google/protobuf/message.h"
 
 namespace datacom {
@@ -18,6 +20,10 @@ namespace datacom {
 // message's word for them.
 absl::StatusOr<std::string> FindTextproto(const std::string& kind, const std::string& name_or_path,
                                           const std::string& folder);
+// A text without the byte order mark with which some editors and spreadsheets begin a file.
+inline absl::string_view WithoutByteOrderMark(absl::string_view text) {
+  return absl::StripPrefix(text, "\xEF\xBB\xBF");
+}
 // INVALID_ARGUMENT, naming `where`, line and column.
 absl::Status ParseTextproto(const std::string& text, const std::string& where, google::protobuf::Message* message);
 // Text format in a stable order.

@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/config/gzip.h"
+#include "common/config/textproto.h"
 
 namespace datacom {
 namespace {
@@ -87,7 +87,7 @@ absl::StatusOr<Csv> Csv::Parse(const std::string& text, const std::string& where
 
 absl::StatusOr<Csv> Csv::Read(const std::string& path, Author author) {
   ASSIGN_OR_RETURN(std::string text, ReadFile(path));
-  if (author == Author::kPerson && absl::StartsWith(text, "\xEF\xBB\xBF")) text.erase(0, 3);
+  if (author == Author::kPerson) text = std::string(WithoutByteOrderMark(text));
   return Parse(text, path, author);
 }
 

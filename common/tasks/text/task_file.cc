@@ -162,7 +162,7 @@ absl::Status AtLine(const std::string& path, const absl::Status& status) {
   TextFormat::ParseLocation location;
   v1::TaskDefinition definition;
   parser.WriteLocationsTo(&tree);
-  if (!content.ok() || !parser.ParseFromString(*content, &definition) ||
+  if (!content.ok() || !parser.ParseFromString(std::string(WithoutByteOrderMark(*content)), &definition) ||
       !Locate(message.substr(0, message.find(':')), definition.GetDescriptor(), &tree, &location)) {
     return Annotate(status, path);
   }

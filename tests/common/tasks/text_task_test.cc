@@ -467,6 +467,8 @@ TEST(TextTask, MessagesNameTheFileLineAndFieldAndListTheChoice) {
   const std::string start = "name: \"arm\"\nmodel: \"model.xml\"\n";
   EXPECT_THAT(error(start + "observation { joint: \"wrist\" }" + rest),
               AllOf(HasSubstr("task.textproto:3:15: observation[0].joint: no joint"), HasSubstr("shoulder, elbow")));
+  EXPECT_THAT(error("\xEF\xBB\xBF" + start + "observation { joint: \"wrist\" }" + rest),
+              HasSubstr("task.textproto:3:15: observation[0].joint: no joint"));
   EXPECT_THAT(
       error(start + "observation { joint: \"elbow\" }\nreward: \"elbw + 1\"\ncost { name: \"c\" value: \"0\" }\n"
                     "control { actuator: \"m-shoulder\" }"),
