@@ -143,12 +143,15 @@ bool IsAssignment(absl::string_view word) {
                      [](char c) { return absl::ascii_isalnum(c) || absl::StrContains("_.[]", c); });
 }
 
-// CLI11 would take the second value of --set for the experiment.
-absl::Status CheckAssignments(const std::vector<const char*>& arguments) {
+// CLI11 would take the second value of --set for the experiment, and the word behind `--option=` for its value.
+absl::Status CheckValues(const std::vector<const char*>& arguments) {
   bool set = false;  // whether the word before is a value of --set
   for (size_t i = 0; i < arguments.size(); ++i) {
     const absl::string_view word = arguments[i];
     if (word == "--") break;
+    if (absl::StartsWith(word, "--") && word.find('=') == word.size() - 1) {
+      return absl::InvalidArgumentError(absl::StrCat(word, ": there is no value after ="));
+    }
     if (set && IsAssignment(word)) {
       return absl::InvalidArgumentError(absl::StrCat(word, ": each assignment needs a --set of its own: --set ",
                                                      absl::StripPrefix(arguments[i - 1], "--set="), " --set ", word));
@@ -179,14 +182,16 @@ int RunCommand(int typed, const char* const* words) {
   EndWithoutMemory(kExitUsage);
   InitLog("datacom");
   std::vector<const char*> arguments(words, words + typed);
-  if (typed > 2 && arguments[1] == absl::string_view("help")) {  // `help VERB` is `VERB --help`
-    arguments.erase(arguments.begin() + 1);
-    arguments.push_back("--help");
-  }
   const bool json = tools::WantsJson(typed, words);
   if (const absl::Status status = TakePlugins(&arguments); !status.ok()) return Finish(status, json);
   const absl::StatusOr<std::string> environment = TakePython(&arguments);
   if (!environment.ok()) return Finish(environment.status(), json);
+  if (arguments.size() > 2 && arguments[1] == absl::string_view("help")) {  // `help VERB` is `VERB --help`
+    arguments.erase(arguments.begin() + 1);
+    const auto is_option = [](const char* word) { return word[0] == '-'; };
+    arguments.erase(std::find_if(arguments.begin() + 1, arguments.end(), is_option), arguments.end());
+    arguments.push_back("--help");
+  }
   const int argc = static_cast<int>(arguments.size());
   const char* const* const argv = arguments.data();
   CLI::App app{"Safe reinforcement learning with D-ATACOM, as a distributed actor-learner system.", "datacom"};
@@ -220,7 +225,7 @@ int RunCommand(int typed, const char* const* words) {
     return kExitOk;
   }
   if (const absl::Status status = CheckVerb(app, argc, argv); !status.ok()) return Finish(status, json);
-  if (const absl::Status status = CheckAssignments(arguments); !status.ok()) return Finish(status, json);
+  if (const absl::Status status = CheckValues(arguments); !status.ok()) return Finish(status, json);
   if (const std::optional<absl::Status> status = RunForwarded(argc, argv)) return Finish(*status, json);
   try {
     app.parse(argc, argv);

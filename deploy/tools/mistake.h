@@ -32,6 +32,7 @@ inline std::string NearOption(const CLI::App& verb, const CLI::Error& error) {
       if (!option->get_group().empty()) names.push_back("--" + name);
     }
   }
+  if (std::find(names.begin(), names.end(), word) != names.end()) return "";  // the word stands after "--"
   return DidYouMean(word, names);
 }
 
@@ -40,13 +41,16 @@ inline std::string DescribeMistake(const CLI::App& app, const std::string& verb,
   const std::vector<const CLI::App*> used =
       app.get_subcommands([&verb](const CLI::App* each) { return each->get_name() == verb; });
   if (used.empty()) return absl::StrCat("datacom: ", error.what(), "; `datacom --help` lists the verbs\n");
+  const std::vector<CLI::App*> parts = used.front()->get_subcommands();  // of `task`
+  const CLI::App& part = parts.empty() ? *used.front() : *parts.front();
+  const std::string words = parts.empty() ? verb : absl::StrCat(verb, " ", part.get_name());
   std::string example;
-  const std::string footer = used.front()->get_footer();
+  const std::string footer = part.get_footer();
   if (const size_t start = footer.find("Example: "); start != std::string::npos) {
     example = absl::StrCat(footer.substr(start, footer.find('\n', start) - start), "\n");
   }
-  return absl::StrCat("datacom ", verb, ": ", error.what(), NearOption(*used.front(), error), "\n", example,
-                      "`datacom ", verb, " --help` lists the options\n");
+  return absl::StrCat("datacom ", words, ": ", error.what(), NearOption(part, error), "\n", example, "`datacom ", words,
+                      " --help` lists the options\n");
 }
 
 }  // namespace datacom::tools

@@ -123,6 +123,11 @@ class WrongUsageTest(unittest.TestCase):
                 (("trian", "cartpole"), "; did you mean train?"),
                 (("train", "cartpole/datacom", "--stpes", "5"), "not expected: 5 --stpes; did you mean --steps?"),
                 (("eval", self.run_dir, "--episode", "5"), "; did you mean --episodes?\n`datacom eval --help` lists the options\n"),
+                (("eval", self.run_dir, "--", "--csv"), "not expected: --csv\n`datacom eval"),
+                (("task", "check", "--step", "5"), "datacom task check: The following argument was not expected: --step; did you mean --steps?\n"
+                 "`datacom task check --help` lists the options\n"),
+                (("train", "cartpole/datacom", "--run-dir=", "--quiet"), "--run-dir=: there is no value after ="),
+                (("export", self.run_dir, "--out=", "--noise"), "--out=: there is no value after ="),
                 (("train", "--python", "--seeds", "0"), "--python: name MODULE:CALLABLE of an environment"),
                 (("train", "cartpole/datacom", "--archive", ""), "--archive: must not be empty"),
                 (("sweep", "cartpole/cost_budgets", "--archive", ""), "--archive: must not be empty"),
@@ -189,6 +194,8 @@ class WrongUsageTest(unittest.TestCase):
     def test_help_of_a_verb_is_the_verbs_help(self):
         for verb in ("train", "eval", "join"):
             self.assertEqual(self.run_it("datacom", "help", verb).stdout, self.run_it("datacom", verb, "--help").stdout)
+        self.assertEqual(self.run_it("datacom", "help", "train", "--run-dir").stdout, self.run_it("datacom", "train", "--help").stdout)
+        self.assertIn("Usage: datacom task check ", self.run_it("datacom", "help", "task", "check").stdout)
         self.expect("help", "trian", words=["; did you mean train?"])
 
     def test_a_time_that_is_no_number_is_refused_by_a_role(self):
