@@ -234,6 +234,9 @@ class WrongUsageTest(unittest.TestCase):
         for arguments in (("eval", "nosuch"), ("export", "nosuch", "--out", "x"), ("replay-violation", "nosuch", "1"),
                           ("export-dataset", "nosuch", "--out", "x"), ("verify", "nosuch"), ("report", "nosuch", "--out", "x.html")):
             self.expect(*arguments, words=["nosuch is no", "run folder: it has no experiment.textproto"])
+        os.makedirs(os.path.join(self.folder, "kept", "cuts"))
+        for verb in ("eval", "status", "verify"):
+            self.expect(verb, "kept", words=["kept is not a run folder, but a copy of one; copy it back first: datacom copy kept RUN_DIR"])
         self.expect("rollout", "cartpole", "--actions", "nosuch.csv", words=["datacom: open nosuch.csv"])
 
     def test_playing_a_run_can_set_only_task_options(self):
