@@ -30,6 +30,10 @@ absl::Status NotARunFolder(const std::string& path) {
   if (!std::filesystem::exists(path + "/experiment.textproto", error) && error) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": cannot look into it: ", error.message()));
   }
+  if (std::filesystem::exists(path + "/cuts", error)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, " is not a run folder, but a copy of one; copy it back first: datacom copy ", path, " RUN_DIR"));
+  }
   return absl::InvalidArgumentError(
       absl::StrCat(path, " is not a run folder: it has no experiment.textproto; name the --run-dir ",
                    "of a run, e.g. runs/cartpole-datacom-1"));

@@ -126,9 +126,9 @@ absl::Status StatusOfFolder(const std::string& run_dir, const Security& security
 absl::Status StatusOf(const std::string& target, const std::string& tls, bool json) {
   ASSIGN_OR_RETURN(const Security security, LoadSecurity(tls));
   if (IsFolder(target)) return StatusOfFolder(target, security, json);
-  if (const std::string wrong = Address(1)(target); !wrong.empty()) {
+  if (!Address(1)(target).empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a target that is not a run folder ", wrong,
+        absl::StrCat(target, " is neither a folder nor an address HOST:PORT with a port from 1 to 65535",
                      "; e.g. datacom status runs/first, or datacom status 127.0.0.1:7000"));
   }
   const Answers answers = Ask(target, target, security);

@@ -63,7 +63,7 @@ RestartPolicy::Decision RestartPolicy::OnExit(const std::string& process, Role r
   if (exit_code == kExitUsage) {
     decision.action = Action::kGiveUp;
     decision.exit_code = kExitUsage;
-    decision.reason = absl::StrCat(process, " refuses its configuration (exit code 2)");
+    decision.reason = absl::StrCat(process, " refuses to go on (exit code 2)");
     return decision;
   }
   const Clock::Time now = clock_->Now();

@@ -419,6 +419,10 @@ LivePage RenderLivePage(const Plotting& plotting) {
 
 absl::Status WriteReport(const std::vector<std::string>& folders, const std::string& path, const MapMaker& map,
                          const ReportOptions& options) {
+  if (absl::EndsWith(path, ".pdf") || absl::EndsWith(path, ".png")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--out: ", path, ": a report is a page, FILE.html, or a figure, FILE.svg"));
+  }
   if (absl::EndsWith(path, ".svg")) {
     ASSIGN_OR_RETURN(const std::vector<Run> runs, ReadRuns(folders));
     return WriteOutputFile(path, RenderFigure(GroupRuns(runs, options.shown)));

@@ -46,7 +46,6 @@
 namespace datacom::tools {
 namespace {
 
-constexpr uint32_t kQuickSteps = 300;
 constexpr double kQuickSeconds = 0.5;  // of processor time
 
 // Whether the rule reads f and G: it refuses a task without them.
@@ -66,7 +65,7 @@ absl::StatusOr<std::string> FitLine(const std::string& file) {
   if (algorithm == nullptr || !options.HasExtension(v1::text_task) || !ReadsModel(algorithm->acting_rule, model)) {
     return std::string();
   }
-  ASSIGN_OR_RETURN(const ModelFit fit, MeasureFit(experiment.task(), options, {0, kQuickSteps, kQuickSeconds}));
+  ASSIGN_OR_RETURN(const ModelFit fit, MeasureFit(experiment.task(), options, {.seconds = kQuickSeconds}));
   return absl::StrCat(DescribeFit(fit), ". ", JudgeFit(fit),
                       fit.control_step > kGoodFit ? " `datacom task check` says more." : "", "\n");
 }

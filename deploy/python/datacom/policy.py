@@ -200,7 +200,8 @@ class Policy:
     def _rows(self, observation: ArrayLike) -> NDArray[np.float64]:
         rows = np.ascontiguousarray(observation, dtype=np.float64)
         if rows.ndim not in (1, 2) or rows.shape[-1] != self.observation_dim:
-            raise ValueError(f"the observation has shape {np.shape(observation)}, not [{self.observation_dim}] or [batch, {self.observation_dim}]")
+            model = "; bind(env) adds what the filter reads of a Python environment" if rows.shape[-1] == self.seen_dim < self.observation_dim else ""
+            raise ValueError(f"the observation has shape {np.shape(observation)}, not [{self.observation_dim}] or [batch, {self.observation_dim}]{model}")
         return rows
 
     def _judge(self, rows: NDArray[np.float64], noise: NDArray[np.float32] | None, proposed: NDArray[np.float64] | None,

@@ -173,7 +173,7 @@ absl::StatusOr<UntrainedPolicy> MakeUntrainedPolicy(const std::string& name, con
   }
   return absl::InvalidArgumentError(
       absl::StrCat("--policy ", name, ": task ", spec.name,
-                   model.scripted.empty() ? " has no scripted policy; it has: " : " has no such policy; it has: ",
+                   name == "scripted" ? " has no scripted policy; it has: " : " has no such policy; it has: ",
                    absl::StrJoin(names, ", ")));
 }
 

@@ -113,6 +113,8 @@ constexpr double kSpeedSeconds = 2, kOtherSpeedSeconds = 0.5;
 constexpr size_t kLargeRow = 16 << 10;  // bytes
 constexpr uint32_t kFitSteps = 1000;    // at most, to measure f and G
 
+constexpr double kRowTolerance = 1e-3;  // in the unit of a known row
+
 // The values that one number took.
 struct Seen {
   std::string name;
@@ -154,6 +156,9 @@ class Check {
     observation_.resize(dims.obs), extra_values_.resize(extra_.size());
     action_.resize(dims.action), f_values_.resize(dims.q), G_values_.resize(dims.q * dims.action);
     reaches_.assign(dims.action, 0);
+    if (model_.known_constraints == nullptr) return;
+    for (const std::string& name : model_.known_constraints->names()) known_.push_back({name});
+    q_.resize(dims.q), x_.resize(dims.x), k_.resize(known_.size());
   }
 
   absl::Status Run() {
@@ -180,6 +185,7 @@ class Check {
     PrintSeen();
     PrintRangeFinders();
     PrintCosts();
+    PrintKnownRows();
     PrintModel();
   }
   void PrintSpecification() const {
@@ -233,6 +239,7 @@ class Check {
       task_->Reset(&stream, observation_.data());
       for (CostSeen& cost : costs_) cost.in_episode = false;
       Observe(task_->Cost(), /*start=*/true);
+      ObserveKnownRows();
       uint64_t held = 0;
       for (int t = 0; t < horizon && steps_ < command_.steps; ++t) {
         if (Stop::Process().requested()) return absl::CancelledError("stopping was requested");
@@ -288,6 +295,17 @@ class Check {
     conditions_.push_back(least > 0 ? values[0] / least : std::numeric_limits<double>::infinity());
   }
 
+  void ObserveKnownRows() {
+    if (known_.empty()) return;
+    ControlAffineOut state;
+    state.q = q_.data(), state.x = x_.data();
+    model_.dynamics->Evaluate(observation_.data(), state);
+    KnownConstraintsOut rows;
+    rows.k = k_.data();
+    model_.known_constraints->Evaluate({q_.data(), x_.data(), observation_.data()}, rows);
+    for (size_t i = 0; i < known_.size(); ++i) known_[i].Add(k_[i]);
+  }
+
   void PrintSeen() const {
     *out_ << absl::StrFormat(
         "\n%d random steps in %d episodes; each action is held for 1 to %d control steps.\n"
@@ -339,6 +357,17 @@ class Check {
           episodes_);
       if (cost.starts > 0) *out_ << "; " << cost.starts << " starts violate it already: change start or cost";
       *out_ << '\n';
+    }
+  }
+
+  // Rows that starts violate: the safe map cannot keep what does not hold.
+  void PrintKnownRows() const {
+    for (size_t i = 0; i < known_.size(); ++i) {
+      const bool equality = model_.known_constraints->equality(static_cast<int>(i));
+      const double most = equality ? std::max(known_[i].high, -known_[i].low) : known_[i].high;
+      if (!(most > kRowTolerance)) continue;
+      *out_ << absl::StrFormat("known row %s: starts %s by up to %.3g; change start or row\n", known_[i].name,
+                               equality ? "miss its equation" : "violate it", most);
     }
   }
 
@@ -443,9 +472,10 @@ class Check {
   std::ostringstream text_;
   std::ostream* const out_ = &text_;
   std::vector<Seen> seen_, extra_, logs_;
+  std::vector<Seen> known_;  // the known rows at the starts
   Seen reward_{"reward"}, f_{"f"}, G_{"G"};
   std::vector<CostSeen> costs_;
-  std::vector<double> observation_, extra_values_, action_, f_values_, G_values_;
+  std::vector<double> observation_, extra_values_, action_, f_values_, G_values_, q_, x_, k_;
   std::vector<double> reaches_, conditions_;  // largest length of each column of G; one condition number per state
   uint64_t episodes_ = 0, steps_ = 0, ended_ = 0, invalid_ = 0, successes_ = 0;
   uint64_t at_once_ = 0;  // episodes that `absorbing` ended in their first step

@@ -103,7 +103,9 @@ class Output {
     *out_ << WrapLines("The shield, the learned part of the filter:\n", width_) << JoinColumns(table, width_)
           << WrapLines(absl::StrCat("acts: share of steps in which it changes the action by more than ", kShieldActs,
                                     ", or would; change: the mean change; infeasible: share of states with k > 0; "
-                                    "largest k: the largest CVaR - delta of an episode, mean over episodes\n"),
+                                    "largest k: the largest CVaR - delta of an episode, mean over episodes; "
+                                    "idle: it acts in less than 0.1 % of the steps; "
+                                    "locked: over half of the states are infeasible\n"),
                        width_);
   }
 

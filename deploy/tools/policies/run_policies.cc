@@ -335,7 +335,7 @@ absl::StatusOr<const MemberPolicy*> FindMember(const std::vector<MemberPolicy>& 
     if (policy.snapshot.member == member.value_or(policy.snapshot.member)) return &policy;
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("--member: ", member.value_or(0), " is not one of the run's ", policies.size(), " members"));
+      absl::StrCat("--member: no member ", member.value_or(0), "; the run has ", policies.size(), ", counted from 0"));
 }
 
 namespace {

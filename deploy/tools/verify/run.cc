@@ -66,9 +66,7 @@ absl::StatusOr<std::unique_ptr<VerifiedRun>> OpenRun(const std::string& dir, boo
   run->report = report;
   run->progress = progress;
   std::error_code error;
-  if (!fs::exists(run->Path("experiment.textproto"), error)) {
-    return absl::InvalidArgumentError(absl::StrCat(dir, " is not a run folder: it has no experiment.textproto"));
-  }
+  if (!fs::exists(run->Path("experiment.textproto"), error)) return NotARunFolder(dir);
   ASSIGN_OR_RETURN(const bool stopped, TakeLocks(run.get(), repair));
   run->running = !stopped;
   absl::StatusOr<v1::Experiment> experiment = replay::ReadExperiment(run->Path("experiment.textproto"));

@@ -155,7 +155,7 @@ class TrainSupervisionTest(unittest.TestCase):
         self.tell("learner.exit", "2")
         code, _, errors = self.finish(self.train())
         self.assertEqual(code, 2)
-        self.assertIn("learner refuses its configuration", errors)
+        self.assertIn("learner refuses to go on", errors)
         self.assertIn("learner explains why it cannot continue", errors)
         self.assertEqual(len(self.starts("learner")), 1)
         self.assertFalse(os.path.exists(self.run_dir), "a start that stored nothing leaves no files")

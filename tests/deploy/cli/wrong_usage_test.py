@@ -111,6 +111,8 @@ class WrongUsageTest(unittest.TestCase):
                 (("train", "air_hockey_7dof/datacom", "--set", "learner.batch_size=65536", "--set", "replay.min_size=70000"),
                  "a member's draw of 65542 rows (learner.batch_size + learner.failure_batch_size)"),
                 (("train", "moon/datacom"), "cartpole/datacom, "),
+                (("train", "run"), "run is a run folder; resume the run with: datacom train --run-dir run --resume"),
+                (("report", "run", "--out", "r.pdf"), "--out: r.pdf: a report is a page, FILE.html, or a figure, FILE.svg"),
                 (("train", "cartpole"), '"cartpole" is a task; its experiments are: cartpole/datacom, '),
                 (("report", "x", "y"), "--out is required: it names the file for several runs"),
                 (("report", "x"), "x"),
@@ -166,7 +168,8 @@ class WrongUsageTest(unittest.TestCase):
                  "--archive-secret X is no name of a Secret"),
                 (("train", "cartpole/datacom", "--archive", "s3://b/c", "--archive-secret", "x"), "use it with --archive and --backend kubernetes"),
                 (("train", "cartpole/datacom", "--backend", "kubernetes", "--archive", "s3://b/c", "--device", "cuda"), "has no LibTorch for a GPU"),
-                (("status", "nosuch/run"), "; e.g. datacom status runs/first, or datacom status 127.0.0.1:7000"),
+                (("status", "nosuch/run"), "nosuch/run is neither a folder nor an address HOST:PORT with a port from 1 to 65535; "
+                                           "e.g. datacom status runs/first, or datacom status 127.0.0.1:7000"),
                 (("status", self.folder), "is not a run folder: it has no experiment.textproto; name the --run-dir of a run, e.g. "
                                           "runs/cartpole-datacom-1"),
                 (("report", self.run_dir, "--out", "/nonexistent/r.html"), "; make it with: mkdir -p /nonexistent"),
@@ -238,6 +241,9 @@ class WrongUsageTest(unittest.TestCase):
         for arguments in (("eval", "nosuch"), ("export", "nosuch", "--out", "x"), ("replay-violation", "nosuch", "1"),
                           ("export-dataset", "nosuch", "--out", "x"), ("verify", "nosuch"), ("report", "nosuch", "--out", "x.html")):
             self.expect(*arguments, words=["nosuch is no", "run folder: it has no experiment.textproto"])
+        os.makedirs(os.path.join(self.folder, "kept", "cuts"))
+        for verb in ("eval", "status", "verify"):
+            self.expect(verb, "kept", words=["kept is not a run folder, but a copy of one; copy it back first: datacom copy kept RUN_DIR"])
         self.expect("rollout", "cartpole", "--actions", "nosuch.csv", words=["datacom: open nosuch.csv"])
 
     def test_playing_a_run_can_set_only_task_options(self):
@@ -265,7 +271,7 @@ class WrongUsageTest(unittest.TestCase):
         for address in ("foo:bar", "127.0.0.1:99999", ":7000"):
             self.expect("--listen", address, program="datacom-replay", words=["--listen: must be an address HOST:PORT", "not " + address])
         for address in ("127.0.0.1:99999", "foo:bar", "foo", "foo:0"):
-            self.expect("status", address, words=["must be an address HOST:PORT with a port from 1 to 65535, not " + address])
+            self.expect("status", address, words=[address + " is neither a folder nor an address HOST:PORT with a port from 1 to 65535"])
 
     def test_a_port_in_use_is_reported_in_one_line(self):
         with socket.socket() as taken:

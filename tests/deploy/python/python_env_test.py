@@ -114,6 +114,8 @@ def test_rows_hold_the_model_for_actions_of_one(cart):
     in_units = policy.bind(runpy.run_path("cart_env.py")["make"]()).decide(rows["observation"][-1, :2]).action
     np.testing.assert_allclose(in_units, 2 + 2 * policy.decide(rows["observation"][-1]).action, rtol=1e-6)
     assert in_units.shape == (1,) and in_units.dtype == np.float32
+    with pytest.raises(ValueError, match=r"has shape \(2,\), not \[8\] or \[batch, 8\]; bind\(env\) adds what the filter reads"):
+        policy.decide(rows["observation"][-1, :2])
     with pytest.raises(ValueError, match="has 1 numbers"):
         policy.bind(runpy.run_path("cart_env.py")["make"]()).decide([0.5])
 

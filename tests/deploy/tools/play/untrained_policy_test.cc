@@ -71,6 +71,8 @@ TEST(UntrainedPolicy, AnUnknownPolicyListsThoseOfTheTask) {
   EXPECT_EQ(
       MakeUntrainedPolicy("scripted", ModelOf("cartpole")).status(),
       absl::InvalidArgumentError("--policy scripted: task cartpole has no scripted policy; it has: zeros, random"));
+  EXPECT_EQ(MakeUntrainedPolicy("zero", ModelOf("cartpole")).status(),
+            absl::InvalidArgumentError("--policy zero: task cartpole has no such policy; it has: zeros, random"));
   EXPECT_EQ(MakeUntrainedPolicy("best", ModelOf("navigation")).status(),
             absl::InvalidArgumentError("--policy best: task navigation has no such policy; it has: zeros, random, "
                                        "scripted, back_off, turn_and_drive"));
