@@ -101,9 +101,9 @@ absl::StatusOr<v1::Experiment> NamedExperiment(const TrainOptions& options) {
   absl::StatusOr<v1::Experiment> experiment = LoadExperiment(options.experiment, ExperimentFolder());
   if (!experiment.ok()) {
     if (FileExists(options.experiment + "/experiment.textproto")) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(options.experiment, " is a run folder; resume the run with: datacom train --run-dir ",
-                       ShellWord(options.experiment), " --resume"));
+      return absl::InvalidArgumentError(absl::StrCat(options.experiment,
+                                                     " is a run folder; resume the run with: datacom train --run-dir ",
+                                                     ShellWord(options.experiment), " --resume"));
     }
     if (!IsTask(options.experiment)) return absl::InvalidArgumentError(experiment.status().message());
     return absl::InvalidArgumentError(absl::StrCat(options.experiment, " is a task; name an algorithm too, e.g. ",

@@ -112,7 +112,6 @@ constexpr double kIllConditioned = 1e3;  // condition number of G above which th
 constexpr double kSpeedSeconds = 2, kOtherSpeedSeconds = 0.5;
 constexpr size_t kLargeRow = 16 << 10;  // bytes
 constexpr uint32_t kFitSteps = 1000;    // at most, to measure f and G
-
 constexpr double kRowTolerance = 1e-3;  // in the unit of a known row
 
 // The values that one number took.
@@ -471,8 +470,7 @@ class Check {
   std::ostream* const shown_;
   std::ostringstream text_;
   std::ostream* const out_ = &text_;
-  std::vector<Seen> seen_, extra_, logs_;
-  std::vector<Seen> known_;  // the known rows at the starts
+  std::vector<Seen> seen_, extra_, logs_, known_;  // of the known rows what the starts have
   Seen reward_{"reward"}, f_{"f"}, G_{"G"};
   std::vector<CostSeen> costs_;
   std::vector<double> observation_, extra_values_, action_, f_values_, G_values_, q_, x_, k_;

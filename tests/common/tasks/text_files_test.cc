@@ -130,6 +130,16 @@ TEST(TextFiles, FilesThatAreTooLargeOnlyTogetherAreRefusedBeforeTheyAreCompiled)
   EXPECT_THAT(std::string(CheckTaskFiles("", options).message()), HasSubstr("two.stl: it has more than"));
 }
 
+TEST(TextFiles, AFileMayBeCalledLikeTheTaskInOtherLetters) {
+  TaskFolder folder(R"(<mujoco><include file="BOX.xml"/><include file="parts/box.xml"/></mujoco>)", R"(name: "box"
+    model: "model.xml" observation { joint: "*" } reward: "slide" cost { name: "c" value: "-1" })");
+  folder.Write("BOX.xml", R"(<mujoco><worldbody><body><joint name="slide" type="slide"/><geom size="0.1"/></body>
+    </worldbody></mujoco>)");
+  folder.Write("parts/box.xml", R"(<mujoco><actuator><motor name="m" joint="slide" ctrllimited="true" ctrlrange="-1 1"/>
+    </actuator></mujoco>)");
+  EXPECT_EQ(folder.Error(), "");
+}
+
 }  // namespace
 }  // namespace datacom
 // SPDX-License-Identifier: Apache-2.0

@@ -405,16 +405,6 @@ TEST(TextTask, TheLoadedTaskNeedsNoFile) {
   EXPECT_TRUE((*task)->Step(&push, observation.data()).valid);
 }
 
-TEST(TextTask, AFileMayBeCalledLikeTheTaskInOtherLetters) {
-  TaskFolder folder(R"(<mujoco><include file="BOX.xml"/><include file="parts/box.xml"/></mujoco>)", R"(name: "box"
-    model: "model.xml" observation { joint: "*" } reward: "slide" cost { name: "c" value: "-1" })");
-  folder.Write("BOX.xml", R"(<mujoco><worldbody><body><joint name="slide" type="slide"/><geom size="0.1"/></body>
-    </worldbody></mujoco>)");
-  folder.Write("parts/box.xml", R"(<mujoco><actuator><motor name="m" joint="slide" ctrllimited="true" ctrlrange="-1 1"/>
-    </actuator></mujoco>)");
-  EXPECT_EQ(folder.Error(), "");
-}
-
 TEST(TextTask, AModelMayBelongToAnInstalledPythonPackage) {
   const auto task = [](const std::string& model) {
     return "name: \"arm\"\nmodel: \"" + model + R"("

@@ -114,7 +114,7 @@ class OutputTest(unittest.TestCase):
             content, _ = self.written(*arguments)
             if content is None:
                 continue
-            link, target = self.path("link.png"), self.path("target")
+            link, target = self.path("link.html" if arguments[0] == "report" else "link.png"), self.path("target")
             os.symlink("target", link)
             with self.subTest(arguments):
                 for _ in range(2):  # of no file, then of one

@@ -169,7 +169,7 @@ TEST_F(MapOfRun, JsonAndCsvHoldTheSameValues) {
 
 TEST_F(MapOfRun, NamesTheMissingEpochSliceOrRun) {
   EXPECT_THAT(std::string(Make(0, "", "sphere").status().message()), HasSubstr("no slice \"sphere\"; there are: pole"));
-  EXPECT_THAT(std::string(Make(7, "", "").status().message()), HasSubstr("--member: 7"));
+  EXPECT_THAT(std::string(Make(7, "", "").status().message()), HasSubstr("--member: no member 7"));
   EXPECT_THAT(std::string(Make(0, "12", "").status().message()), HasSubstr("no policy of epoch 12"));
   const TaskModel model = MakeTaskModel("cartpole", v1::TaskOptions()).value();
   Snapshot plain = testing::SafePolicy(model, 0, 1);

@@ -298,7 +298,7 @@ TEST_F(EvalCommandTest, NamesTheMissingEpochMemberOrRun) {
   EXPECT_THAT(Error(), HasSubstr("newest"));
   command_.epoch = "last";
   command_.member = 7;
-  EXPECT_THAT(Error(), HasSubstr("--member: 7"));
+  EXPECT_THAT(Error(), HasSubstr("--member: no member 7"));
   command_.what = "absent_run";
   EXPECT_THAT(Error(), HasSubstr("absent_run is not a run folder"));
 }

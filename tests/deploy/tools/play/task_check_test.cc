@@ -5,6 +5,7 @@
 #include <sstream>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/base/files.h"
@@ -67,6 +68,18 @@ TEST_F(TaskCheck, AMistypedFieldIsNamedWithTheOneThatItMayStandFor) {
   EXPECT_THAT(std::string(RunCheckTaskCommand({file_, 300, 1}, &out).message()),
               HasSubstr(": no field named \"joynt\" in Signal; did you mean joint? (datacom explain "
                         "task_file.observation)"));
+}
+
+TEST_F(TaskCheck, KnownRowsThatTheStartsViolateAreNamed) {
+  const auto row = [](const std::string& name, int offset, const std::string& more) {
+    return absl::StrCat("known { name: \"", name, "\" site: \"ahead\" half_space { normal { y: 1 } offset: ", offset,
+                        " } ", more, "}\n");
+  };
+  std::ofstream(file_, std::ios::app) << row("above", -3, "") << row("below", 3, "")
+                                      << row("plane", 5, "equality: true ");
+  EXPECT_THAT(Check(0), AllOf(HasSubstr("known row above_ahead: starts violate it by up to 3;"),
+                              HasSubstr("known row plane_ahead: starts miss its equation by up to 5;"),
+                              Not(HasSubstr("known row below_ahead"))));
 }
 
 TEST_F(TaskCheck, ItsLinesFitTheTerminal) {

@@ -334,22 +334,6 @@ TEST_F(TaskCommands, VisualMeshesStayBehindUnlessABodysMassComesFromThem) {
   EXPECT_THAT(Check(Path("light/task.textproto")), IsOk()) << printed_;
 }
 
-TEST_F(TaskCommands, TheCheckNamesKnownRowsThatTheStartsViolate) {
-  New("arm", kArm);
-  const std::string task = Read("arm/task.textproto");
-  const auto row = [](const std::string& name, int offset, const std::string& more) {
-    return absl::StrCat("known { name: \"", name, "\" site: \"hand\" half_space { normal { z: 1 } offset: ", offset,
-                        " } ", more, "}\n");
-  };
-  // The hand is less than 2 m from the origin.
-  const std::string file = Write("arm/known.textproto", task + row("above", -3, "") + row("below", 3, "") +
-                                                            row("plane", 5, "equality: true "));
-  ASSERT_THAT(Check(file), IsOk()) << printed_;
-  EXPECT_THAT(printed_, AllOf(HasSubstr("known row above_hand: starts violate it by up to "),
-                              HasSubstr("known row plane_hand: starts miss its equation by up to "),
-                              Not(HasSubstr("known row below_hand"))));
-}
-
 TEST_F(TaskCommands, TheCheckFindsNumbersThatAreNotFiniteAndViolatedStarts) {
   const std::string file = New("arm", kArm);
   std::string text = Read("arm/task.textproto");
