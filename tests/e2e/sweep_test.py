@@ -145,7 +145,7 @@ class SweepTest(RunTest):
         with open(self.path(POPULATIONS[0], "replay"), "w", encoding="utf-8"):
             pass  # a file where the run needs a folder
         result = self.sweep("--steps", "600")
-        self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
+        self.assertEqual(result.returncode, 2, result.stdout + result.stderr)
         self.assertIn(f"[1/2] {POPULATIONS[0]}: failed", result.stdout)
         self.assertIn(f"[2/2] {POPULATIONS[1]}: complete", result.stdout)
 

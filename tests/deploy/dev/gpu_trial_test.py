@@ -198,7 +198,7 @@ class Trial(unittest.TestCase):
             cases = {(algorithm, members, width, 64) for algorithm in ["sac", "datacom"] for members in [1, 2] for width in [32, 16]}
             self.assertEqual(set(measured), cases | {("sac", 1, 16, 16), ("sac", 2, 16, 16)})
             parts = {"update", "transfer", "publication", "statistics", "episodes"} if on_device else {"update"}
-            self.assertEqual(set(measured["datacom", 2, 32]), parts)
+            self.assertEqual(set(measured["datacom", 2, 32, 64]), parts)
         agreements = {row["algorithm"]: row for row in rows if row["section"] == "agreement"}
         self.assertLessEqual({"sac", "datacom", "iqn_datacom", "ppo_lag", "rcpo", "safe_loop", "safe_layer_td3", "wcsac"}, agreements.keys())
         for row in agreements.values():
