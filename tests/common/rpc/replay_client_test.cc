@@ -20,6 +20,7 @@ namespace {
 using ::datacom::testing::IsOk;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
+using ::testing::Pair;
 
 using testing::kPatience;
 
@@ -151,13 +152,22 @@ TEST(InsertSession, AReleaseThatWaitsForItsRowsDoesNotRepeatTheOneBefore) {
   session.reset();
 }
 
-// Answers no draw, and keeps (draw_update, completed_update) of each request after the first.
+// Answers no draw but the one of update 1, when it has read the request of update `answer_at` (0: not even this one).
+// Keeps (draw_update, completed_update) of each request after the first.
 class SlowReplay : public v1::Replay::Service {
  public:
+  explicit SlowReplay(uint64_t answer_at = 0) : answer_at_(answer_at) {}
+
   grpc::Status Draw(grpc::ServerContext*, grpc::ServerReaderWriter<v1::DrawReply, v1::DrawRequest>* stream) override {
     v1::DrawRequest request;
     stream->Read(&request);
     while (stream->Read(&request)) {
+      if (answer_at_ > 0 && request.draw_update() == answer_at_) {
+        v1::DrawReply reply;
+        reply.set_update(1);
+        reply.add_batches();
+        stream->Write(reply);
+      }
       MutexLock lock(&mutex_);
       requests_.emplace_back(request.draw_update(), request.completed_update());
       changed_.NotifyAll();
@@ -172,6 +182,7 @@ class SlowReplay : public v1::Replay::Service {
   }
 
  private:
+  const uint64_t answer_at_;
   Mutex mutex_;
   CondVar changed_;
   std::vector<std::pair<uint64_t, uint64_t>> requests_ ABSL_GUARDED_BY(mutex_);
@@ -188,6 +199,16 @@ TEST(DrawStream, ARequestBeyondTheFirst24TravelsWithAnAnnouncement) {
   draws->Announce(3);
   expected.emplace_back(25, 3);
   EXPECT_THAT(service.Requests(25), ElementsAreArray(expected));
+  draws.reset();
+}
+
+TEST(DrawStream, ADrawThatHasComeMakesRoomForTheNextRequest) {
+  SlowReplay service(/*answer_at=*/24);
+  const auto server = Server::Start("127.0.0.1:0", {&service}).value();
+  auto draws = DrawStream::Open({.channel = server->InProcessChannel(), .run_id = "run"});
+  for (uint64_t update = 1; update <= 30; ++update) draws->Request(update);
+  EXPECT_THAT(service.Requests(25).back(), Pair(25, 0));
+  EXPECT_EQ(draws->Next(kPatience).value().update(), 1u);
   draws.reset();
 }
 
