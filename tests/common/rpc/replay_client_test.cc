@@ -55,9 +55,12 @@ TEST(ReadRange, ReturnsTheConsumersErrorUnchanged) {
   EXPECT_EQ(status, absl::DataLossError("a row too many"));
 }
 
-// Acknowledges no row, and keeps the releases, and for each chunk whether another one follows.
+// Keeps the releases, and for each chunk whether another one follows. Acknowledges no row; or it does, and gives credit
+// with all acknowledgements but a member's first one.
 class DeafReplay : public v1::Replay::Service {
  public:
+  explicit DeafReplay(bool acknowledges = false) : acknowledges_(acknowledges) {}
+
   grpc::Status Register(grpc::ServerContext*, const v1::RegisterRequest*, v1::RegisterReply* reply) override {
     reply->set_session(1);
     Assign(reply->mutable_assignment());
@@ -78,6 +81,7 @@ class DeafReplay : public v1::Replay::Service {
     }
     stream->Write(reply);
     while (stream->Read(&request)) {
+      if (acknowledges_ && request.has_chunk()) stream->Write(Acknowledge(request.chunk()));
       MutexLock lock(&mutex_);
       for (const uint32_t member : request.release().members()) released_.push_back(member);
       if (request.has_chunk()) more_.push_back(request.chunk().more());
@@ -106,6 +110,19 @@ class DeafReplay : public v1::Replay::Service {
     for (const uint32_t member : {0, 1, 2}) assignment->add_members()->set_member(member);
   }
 
+  static v1::InsertReply Acknowledge(const v1::Chunk& chunk) {
+    v1::InsertReply reply;
+    v1::Committed* const committed = reply.add_committed();
+    committed->set_member(chunk.member());
+    committed->set_next_sequence(chunk.first_sequence() + chunk.row_count());
+    if (chunk.first_sequence() == 0) return reply;
+    v1::Credit* const credit = reply.add_credit();
+    credit->set_member(chunk.member());
+    credit->set_limit(16);
+    return reply;
+  }
+
+  const bool acknowledges_;
   Mutex mutex_;
   CondVar changed_;
   std::vector<uint32_t> released_ ABSL_GUARDED_BY(mutex_);
@@ -149,6 +166,21 @@ TEST(InsertSession, AReleaseThatWaitsForItsRowsDoesNotRepeatTheOneBefore) {
   session->Release(1, 1);
   session->Release(2, 1);
   EXPECT_THAT(service.ReleasesUntil(2), ElementsAre(0, 2));
+  session.reset();
+}
+
+TEST(InsertSession, AnAcknowledgementWithoutCreditIsNoChangeForTheCaller) {
+  constexpr std::chrono::nanoseconds kNow{0};
+  DeafReplay service(/*acknowledges=*/true);
+  const auto server = Server::Start("127.0.0.1:0", {&service}).value();
+  auto session = Join(server.get());
+  session->changes().Wait(kNow);  // the reply that Join has seen
+  ASSERT_THAT(session->Append(1, 1, "columns", ""), IsOk());
+  ASSERT_THAT(session->Flush(kPatience), IsOk());
+  EXPECT_FALSE(session->changes().Wait(kNow));
+  ASSERT_THAT(session->Append(1, 1, "columns", ""), IsOk());
+  ASSERT_THAT(session->Flush(kPatience), IsOk());
+  EXPECT_TRUE(session->changes().Wait(kNow)) << "this one comes with credit";
   session.reset();
 }
 
