@@ -33,7 +33,7 @@ class Assembler {
       *result = absl::DataLossError("snapshot chunk without a manifest before it");
       return true;
     }
-    if (data_.empty()) {
+    if (data_.empty() && chunk->last()) {
       data_.swap(*chunk->mutable_data());  // without a copy; the next chunk gets the memory of a former snapshot
     } else {
       data_ += chunk->data();
