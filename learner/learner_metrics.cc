@@ -142,7 +142,9 @@ void LearnerMetrics::Refresh(uint64_t env_steps, double progress, const Stats& s
   for (size_t member = 0; member < stats.size(); ++member) {
     const v1::MemberEpoch& epoch = stats[member];
     // Right after the end of an epoch no update has been made: the old values stay.
-    const bool updated = !std::isnan(epoch.critic_loss());
+    const bool updated = std::any_of(statistics_.begin(), statistics_.end(), [&epoch](const auto& shown) {
+      return shown.first.about().fold() == v1::Statistic::MEAN && !std::isnan(shown.first.Get(epoch));
+    });
     env_steps_.Set(member, static_cast<double>(env_steps));
     diverged += epoch.diverged();
     if (updated) cvar_.Set(member, epoch.constraint_mean() + epoch.delta());  // the constraint is CVaR - delta

@@ -29,20 +29,23 @@ std::vector<grpc::ByteBuffer> Encode(const Snapshot& snapshot) {
   v1::SnapshotChunk chunk;
   *chunk.mutable_manifest() = MakeManifest(snapshot, &data);
   std::vector<grpc::ByteBuffer> chunks;
-  for (size_t begin = 0; begin == 0 || begin < data.size(); begin += kSnapshotChunkBytes) {
-    chunk.set_data(data.substr(begin, kSnapshotChunkBytes));
-    chunk.set_last(begin + kSnapshotChunkBytes >= data.size());
+  size_t begin = 0;
+  for (; begin + kSnapshotChunkBytes < data.size(); begin += kSnapshotChunkBytes) {
+    chunk.set_data(data.data() + begin, kSnapshotChunkBytes);
     chunks.push_back(Encode(chunk));
     chunk.clear_manifest();  // only the first chunk has it
   }
+  data.erase(0, begin);
+  chunk.set_data(std::move(data));  // most snapshots fit into one chunk, which needs no copy of them
+  chunk.set_last(true);
+  chunks.push_back(Encode(chunk));
   return chunks;
 }
 
 }  // namespace
 
-PublishedSnapshot::PublishedSnapshot(Snapshot snapshot) : snapshot_(std::move(snapshot)) {
-  for (const NamedArray& array : snapshot_.arrays) bytes_ += static_cast<int64_t>(array.values.size() * sizeof(float));
-}
+PublishedSnapshot::PublishedSnapshot(Snapshot snapshot)
+    : snapshot_(std::move(snapshot)), bytes_(static_cast<int64_t>(snapshot_.data_bytes())) {}
 
 PublishedSnapshot::~PublishedSnapshot() = default;
 

@@ -38,7 +38,7 @@ class PublishedSnapshot {
 
  private:
   mutable Snapshot snapshot_;  // without arrays once it is encoded
-  int64_t bytes_ = 0;
+  const int64_t bytes_;
   mutable std::once_flag encode_once_;
   mutable std::vector<grpc::ByteBuffer> chunks_;
 };

@@ -110,7 +110,6 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
 using asio::ip::tcp;
-using boost::system::error_code;
 
 // How long to wait before the next connection is accepted when accepting failed, such as for lack of descriptors.
 constexpr std::chrono::milliseconds kAcceptPause{100};

@@ -23,6 +23,17 @@ void Elementwise(float* values, int count, Function function) {
   }
 }
 
+// to[j * stride + i] = from[i * out + j], in blocks of rows that stay in the first-level cache.
+void Transpose(const float* from, int in, int out, int stride, float* to) {
+  constexpr int kRows = 16;
+  for (int first = 0; first < in; first += kRows) {
+    const int end = std::min(first + kRows, in);
+    for (int j = 0; j < out; ++j) {
+      for (int i = first; i < end; ++i) to[j * stride + i] = from[i * out + j];
+    }
+  }
+}
+
 float Softplus(float x) { return x > 20.0f ? x : std::log1p(std::exp(x)); }
 
 float SoftplusSlope(float x) { return x > 20.0f ? 1.0f : 1.0f / (1.0f + std::exp(-x)); }
@@ -60,10 +71,9 @@ void Mlp::Set(const Snapshot& snapshot) {
     const float* bias = snapshot.Find(layer.bias_name)->values.data();
     for (int i = 0; i < layer.in; ++i) {
       std::copy_n(weight + i * layer.out, layer.out, layer.weight.data() + i * layer.out_stride);
-      if (!spec_.gradient) continue;
-      for (int j = 0; j < layer.out; ++j) layer.transposed[j * layer.in_stride + i] = weight[i * layer.out + j];
     }
     std::copy_n(bias, layer.out, layer.bias.data());
+    if (spec_.gradient) Transpose(weight, layer.in, layer.out, layer.in_stride, layer.transposed.data());
   }
 }
 

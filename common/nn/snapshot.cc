@@ -67,6 +67,12 @@ const NamedArray* Snapshot::Find(absl::string_view name) const {
   return nullptr;
 }
 
+size_t Snapshot::data_bytes() const {
+  size_t bytes = 0;
+  for (const NamedArray& array : arrays) bytes += array.values.size() * sizeof(float);
+  return bytes;
+}
+
 absl::StatusOr<double> Snapshot::Scalar(absl::string_view name) const {
   const auto it = scalars.find(name);
   if (it != scalars.end()) return it->second;
@@ -95,6 +101,7 @@ v1::SnapshotManifest MakeManifest(const Snapshot& snapshot, std::string* data) {
   manifest.set_task(snapshot.task);
   manifest.set_acting_rule(snapshot.acting_rule);
   data->clear();
+  data->reserve(snapshot.data_bytes());
   for (const NamedArray& array : snapshot.arrays) {
     v1::ArraySpec* spec = manifest.add_arrays();
     spec->set_name(array.name);

@@ -3,6 +3,7 @@
 #ifndef DATACOM_COMMON_NN_SNAPSHOT_H_
 #define DATACOM_COMMON_NN_SNAPSHOT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -40,6 +41,7 @@ struct Snapshot {
   std::map<std::string, double, std::less<>> scalars;
 
   const NamedArray* Find(absl::string_view name) const;  // null when absent
+  size_t data_bytes() const;                             // of the arrays' values
   // NOT_FOUND naming the scalar and the rule.
   absl::StatusOr<double> Scalar(absl::string_view name) const;
   // DATA_LOSS naming the first array with a number that is not finite, as those of a diverged member.

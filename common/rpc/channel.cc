@@ -33,6 +33,7 @@ namespace {
 // gRPC renders JSON for each look at its count of calls. So a server that begins fewer than kFewCalls between two looks
 // waits longer for the next one.
 constexpr std::chrono::milliseconds kQuietTick{10};
+constexpr std::chrono::milliseconds kIdleTick{1000};  // without a connection no call can begin
 constexpr uint64_t kFewCalls = 20;
 constexpr int kConcurrentStreams = 1000;  // of a connection; a role has a handful open
 
@@ -80,6 +81,7 @@ struct Server::Port {
   CallCounts counts;
   std::unique_ptr<CallLimit> limit;
   bool flooded = false;
+  bool connected = false;              // a connection has been taken
   uint64_t begun = 0;                  // calls at the last look
   std::unique_ptr<Listener> listener;  // stops before the others end
 
@@ -113,16 +115,18 @@ struct Server::Port {
     port->listener->Start(
         {.admits = [limit = port->limit.get()](const std::string& peer) { return limit->AdmitsConnection(peer); },
          .take =
-             [acceptor = port->acceptor.get()](int fd) {
+             [port = port.get()](int fd) {
                grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
                connection.fd = fd;
-               acceptor->HandleNewConnection(&connection);
+               port->connected = true;
+               port->acceptor->HandleNewConnection(&connection);
              },
          .tick = [port = port.get()] { return port->Tick(); }});
     return port;
   }
 
   std::chrono::milliseconds Tick() {
+    if (!connected) return kIdleTick;
     const uint64_t calls = counts.Begun();
     limit->Tick(calls);
     const bool disgraced = limit->Disgraced();

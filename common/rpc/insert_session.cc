@@ -38,7 +38,7 @@ class InsertSessionImpl final : public InsertSession {
       MutexLock lock(&mutex_);
       stop_ = true;
       if (context_ != nullptr) context_->TryCancel();
-      changed_.NotifyAll();
+      to_send_.NotifyAll();
     }
     if (owner_.joinable()) owner_.join();
   }
@@ -126,7 +126,7 @@ class InsertSessionImpl final : public InsertSession {
       const auto left = deadline - std::chrono::steady_clock::now();
       if (left <= left.zero())
         return absl::DeadlineExceededError(absl::StrCat(left_rows, " rows are not acknowledged"));
-      changed_.WaitFor(&mutex_, left);
+      replied_.WaitFor(&mutex_, left);
     }
   }
 
@@ -188,12 +188,17 @@ class InsertSessionImpl final : public InsertSession {
 
   void MakeReady() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     for (Member& state : members_) state.ready = state.queue.size();
-    changed_.NotifyAll();
+    to_send_.NotifyAll();
   }
 
-  void Notify() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    changed_.NotifyAll();
-    options_.changes->Report();
+  static bool MaySend(const Member& state) { return state.sent < state.ready && state.limit >= state.hold_until; }
+
+  // Wakes those for whom a reply may have something. Most replies only acknowledge or only give credit.
+  void Notify(bool caller) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const bool owner = !status_.ok() || unsent_releases_ > 0 || std::any_of(members_.begin(), members_.end(), MaySend);
+    if (owner) to_send_.NotifyAll();
+    replied_.NotifyAll();
+    if (caller) options_.changes->Report();
   }
 
   void Run() {
@@ -201,14 +206,11 @@ class InsertSessionImpl final : public InsertSession {
       const absl::Status ended = RunStream();
       MutexLock lock(&mutex_);
       if (stop_) return;
-      if (!status_.ok()) return Notify();
-      if (!ended.ok() && !IsTransient(ended)) {
-        status_ = ended;
-        return Notify();
-      }
+      if (!ended.ok() && !IsTransient(ended) && status_.ok()) status_ = ended;
+      if (!status_.ok()) return Notify(/*caller=*/true);
       const auto until = std::chrono::steady_clock::now() + backoff_.Next();
       while (!stop_ && std::chrono::steady_clock::now() < until) {
-        changed_.WaitFor(&mutex_, until - std::chrono::steady_clock::now());
+        to_send_.WaitFor(&mutex_, until - std::chrono::steady_clock::now());
       }
       if (stop_) return;
     }
@@ -264,7 +266,7 @@ class InsertSessionImpl final : public InsertSession {
         for (const Request& request : *requests) request->mutable_chunk()->set_more(request != requests->back());
         if (!requests->empty() || NextRelease(requests)) return true;
       }
-      changed_.Wait(&mutex_);
+      to_send_.Wait(&mutex_);
     }
   }
 
@@ -280,7 +282,7 @@ class InsertSessionImpl final : public InsertSession {
   bool NextChunk(std::vector<Request>* requests) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     for (size_t i = 0; i < members_.size(); ++i) {
       Member& state = members_[(next_turn_ + i) % members_.size()];
-      if (state.sent >= state.ready || state.limit < state.hold_until) continue;
+      if (!MaySend(state)) continue;
       next_turn_ = (next_turn_ + i + 1) % members_.size();
       requests->push_back(state.queue[state.sent++]);
       return true;
@@ -309,13 +311,14 @@ class InsertSessionImpl final : public InsertSession {
     v1::InsertReply reply;
     while (stream->Read(&reply)) {
       MutexLock lock(&mutex_);
+      const bool first = !opened_;
       Apply(reply);
       backoff_.Reset();
-      Notify();
+      Notify(first || reply.has_assignment() || reply.credit_size() > 0 || reply.finished() || !status_.ok());
     }
     MutexLock lock(&mutex_);
     broken_ = true;
-    changed_.NotifyAll();
+    to_send_.NotifyAll();
   }
 
   void Apply(const v1::InsertReply& reply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -373,7 +376,8 @@ class InsertSessionImpl final : public InsertSession {
   const std::unique_ptr<v1::Replay::Stub> stub_;
   uint64_t fingerprint_ = 0;
   mutable Mutex mutex_;
-  CondVar changed_;
+  CondVar to_send_;  // the owner thread waits: to send, for the end of a backoff
+  CondVar replied_;  // Flush waits
   Backoff backoff_ ABSL_GUARDED_BY(mutex_);
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   std::vector<Member> members_ ABSL_GUARDED_BY(mutex_);  // by number; also those that left

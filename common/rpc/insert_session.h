@@ -32,7 +32,7 @@ class InsertSession {
     uint32_t environments = 1;
     uint64_t schema_fingerprint = 0;                     // 0: not known before registration; Start gets it then
     std::chrono::milliseconds register_deadline{60000};  // retried with backoff until then
-    // Reports every reply of the replay and the end of the session.
+    // Reports new credit, a new assignment, and what finished() and status() say; not acknowledgements.
     std::shared_ptr<Changes> changes = std::make_shared<Changes>();
   };
   // Blocks until registered, the deadline, a permanent rejection or process stop (CANCELLED).

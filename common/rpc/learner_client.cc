@@ -33,7 +33,11 @@ class Assembler {
       *result = absl::DataLossError("snapshot chunk without a manifest before it");
       return true;
     }
-    data_ += chunk->data();
+    if (data_.empty() && chunk->last()) {
+      data_.swap(*chunk->mutable_data());  // without a copy; the next chunk gets the memory of a former snapshot
+    } else {
+      data_ += chunk->data();
+    }
     if (data_.size() > manifest_.data_bytes()) {  // never buffer more than announced
       open_ = false;
       *result =

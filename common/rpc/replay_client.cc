@@ -33,10 +33,10 @@ class DrawStreamImpl final : public DrawStream {
     {
       MutexLock lock(&mutex_);
       stop_ = true;
-      changed_.NotifyAll();
+      to_send_.NotifyAll();
       const auto deadline = std::chrono::steady_clock::now() + kCloseGrace;
       while (!ended_ && synced_ && std::chrono::steady_clock::now() < deadline) {
-        changed_.WaitFor(&mutex_, deadline - std::chrono::steady_clock::now());
+        arrived_.WaitFor(&mutex_, deadline - std::chrono::steady_clock::now());
       }
       if (context_ != nullptr) context_->TryCancel();
     }
@@ -46,14 +46,14 @@ class DrawStreamImpl final : public DrawStream {
   void Request(uint64_t update) override {
     MutexLock lock(&mutex_);
     outstanding_.push_back(update);
-    changed_.NotifyAll();
+    if (MustSend()) to_send_.NotifyAll();
   }
 
   void Announce(uint64_t completed_update) override {
     MutexLock lock(&mutex_);
     completed_ = completed_update;
     announce_ = true;
-    changed_.NotifyAll();
+    to_send_.NotifyAll();
   }
 
   absl::StatusOr<v1::DrawReply> Next(std::chrono::milliseconds timeout) override {
@@ -72,7 +72,7 @@ class DrawStreamImpl final : public DrawStream {
         if (!synced_) return absl::DeadlineExceededError(absl::StrCat("the replay cannot be reached: ", last_error_));
         return absl::DeadlineExceededError(waiting_for_.empty() ? "the replay has not answered yet" : waiting_for_);
       }
-      changed_.WaitFor(&mutex_, left);
+      arrived_.WaitFor(&mutex_, left);
     }
   }
 
@@ -84,7 +84,7 @@ class DrawStreamImpl final : public DrawStream {
   void Cancel() override {
     MutexLock lock(&mutex_);
     cancelled_ = true;
-    changed_.NotifyAll();
+    arrived_.NotifyAll();
   }
 
  private:
@@ -99,12 +99,12 @@ class DrawStreamImpl final : public DrawStream {
       if (permanent && !stop_) status_ = ended;
       if (stop_ || permanent) {
         ended_ = true;
-        changed_.NotifyAll();
+        arrived_.NotifyAll();
         return;
       }
       const auto until = std::chrono::steady_clock::now() + backoff_.Next();
       while (!stop_ && std::chrono::steady_clock::now() < until) {
-        changed_.WaitFor(&mutex_, until - std::chrono::steady_clock::now());
+        to_send_.WaitFor(&mutex_, until - std::chrono::steady_clock::now());
       }
     }
   }
@@ -145,23 +145,23 @@ class DrawStreamImpl final : public DrawStream {
     return FromStreamEnd(status);
   }
 
+  size_t Wanted() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stop_ ? 0 : std::min(outstanding_.size(), kWindow);
+  }
+  bool MustSend() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return announce_ || sent_ < std::min(Wanted(), kEnough);
+  }
+
   // Waits for a request to send; false when the stream cannot be used any more.
   bool NextToSend(v1::DrawRequest* request) {
     request->Clear();
     MutexLock lock(&mutex_);
-    while (true) {
-      if (broken_) return false;
-      const size_t wanted = stop_ ? 0 : std::min(outstanding_.size(), kWindow);
-      const bool draw = sent_ < wanted;
-      if (announce_ || sent_ < std::min(wanted, kEnough)) {
-        if (draw) request->set_draw_update(outstanding_[sent_++]);
-        request->set_completed_update(completed_);
-        announce_ = false;
-        return true;
-      }
-      if (stop_) return false;
-      changed_.Wait(&mutex_);
-    }
+    while (!broken_ && !stop_ && !MustSend()) to_send_.Wait(&mutex_);
+    if (broken_ || !MustSend()) return false;
+    if (sent_ < Wanted()) request->set_draw_update(outstanding_[sent_++]);
+    request->set_completed_update(completed_);
+    announce_ = false;
+    return true;
   }
 
   void Read(Stream* stream) {
@@ -172,11 +172,12 @@ class DrawStreamImpl final : public DrawStream {
       waiting_for_ = reply.waiting_for();
       replay_start_ = reply.replay_start();
       if (reply.batches_size() > 0 && !outstanding_.empty() && outstanding_.front() == reply.update()) Add(&reply);
-      changed_.NotifyAll();
+      arrived_.NotifyAll();
+      if (MustSend()) to_send_.NotifyAll();
     }
     MutexLock lock(&mutex_);
     broken_ = true;
-    changed_.NotifyAll();
+    to_send_.NotifyAll();
   }
 
   // Takes a reply to the oldest outstanding request; the last reply completes the draw.
@@ -193,7 +194,8 @@ class DrawStreamImpl final : public DrawStream {
   const Options options_;
   const std::unique_ptr<v1::Replay::Stub> stub_;
   mutable Mutex mutex_;
-  CondVar changed_;
+  CondVar to_send_;  // the owner thread waits: to send, for the end of a backoff
+  CondVar arrived_;  // Next waits, and the destructor
   std::deque<uint64_t> outstanding_ ABSL_GUARDED_BY(mutex_);  // requested but not answered, in order
   size_t sent_ ABSL_GUARDED_BY(mutex_) = 0;                   // number of outstanding requests sent on this stream
   v1::DrawReply parts_ ABSL_GUARDED_BY(mutex_);               // the replies so far to the oldest request

@@ -153,6 +153,16 @@ TEST(LearnerMetricsTest, LossesAndEntropyAreShownAndStayAfterTheEndOfAnEpoch) {
   EXPECT_GT(metrics->gauge("datacom_learner_disk_free_bytes").Value(), 0);
 }
 
+// The critics of safe_layer_td3 learn only after schedule.policy_warmup.
+TEST(LearnerMetricsTest, TheLossOfAnotherNetIsShownBeforeTheCriticsLearn) {
+  const auto metrics = StartMetrics();
+  LearnerMetrics learner(metrics.get(), 1, "safe_layer_td3", ".");
+  v1::MemberEpoch epoch = NoUpdates();
+  epoch.set_constraint_loss(0.125);
+  learner.Refresh(100, 0.5, {epoch});
+  EXPECT_EQ(metrics->gauge("datacom_member_constraint_loss", {{"member", "0"}}).Value(), 0.125);
+}
+
 TEST(LearnerMetricsTest, AMemberIsIntroducedWithItsSeedAndSetting) {
   const auto metrics = StartMetrics();
   LearnerMetrics learner(metrics.get(), 2, "datacom", ".");

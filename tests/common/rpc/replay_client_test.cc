@@ -20,6 +20,7 @@ namespace {
 using ::datacom::testing::IsOk;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
+using ::testing::Pair;
 
 using testing::kPatience;
 
@@ -54,9 +55,12 @@ TEST(ReadRange, ReturnsTheConsumersErrorUnchanged) {
   EXPECT_EQ(status, absl::DataLossError("a row too many"));
 }
 
-// Acknowledges no row, and keeps the releases, and for each chunk whether another one follows.
+// Keeps the releases, and for each chunk whether another one follows. Acknowledges no row; or it does, and gives credit
+// with all acknowledgements but a member's first one.
 class DeafReplay : public v1::Replay::Service {
  public:
+  explicit DeafReplay(bool acknowledges = false) : acknowledges_(acknowledges) {}
+
   grpc::Status Register(grpc::ServerContext*, const v1::RegisterRequest*, v1::RegisterReply* reply) override {
     reply->set_session(1);
     Assign(reply->mutable_assignment());
@@ -77,6 +81,7 @@ class DeafReplay : public v1::Replay::Service {
     }
     stream->Write(reply);
     while (stream->Read(&request)) {
+      if (acknowledges_ && request.has_chunk()) stream->Write(Acknowledge(request.chunk()));
       MutexLock lock(&mutex_);
       for (const uint32_t member : request.release().members()) released_.push_back(member);
       if (request.has_chunk()) more_.push_back(request.chunk().more());
@@ -105,6 +110,19 @@ class DeafReplay : public v1::Replay::Service {
     for (const uint32_t member : {0, 1, 2}) assignment->add_members()->set_member(member);
   }
 
+  static v1::InsertReply Acknowledge(const v1::Chunk& chunk) {
+    v1::InsertReply reply;
+    v1::Committed* const committed = reply.add_committed();
+    committed->set_member(chunk.member());
+    committed->set_next_sequence(chunk.first_sequence() + chunk.row_count());
+    if (chunk.first_sequence() == 0) return reply;
+    v1::Credit* const credit = reply.add_credit();
+    credit->set_member(chunk.member());
+    credit->set_limit(16);
+    return reply;
+  }
+
+  const bool acknowledges_;
   Mutex mutex_;
   CondVar changed_;
   std::vector<uint32_t> released_ ABSL_GUARDED_BY(mutex_);
@@ -151,13 +169,37 @@ TEST(InsertSession, AReleaseThatWaitsForItsRowsDoesNotRepeatTheOneBefore) {
   session.reset();
 }
 
-// Answers no draw, and keeps (draw_update, completed_update) of each request after the first.
+TEST(InsertSession, AnAcknowledgementWithoutCreditIsNoChangeForTheCaller) {
+  constexpr std::chrono::nanoseconds kNow{0};
+  DeafReplay service(/*acknowledges=*/true);
+  const auto server = Server::Start("127.0.0.1:0", {&service}).value();
+  auto session = Join(server.get());
+  session->changes().Wait(kNow);  // the reply that Join has seen
+  ASSERT_THAT(session->Append(1, 1, "columns", ""), IsOk());
+  ASSERT_THAT(session->Flush(kPatience), IsOk());
+  EXPECT_FALSE(session->changes().Wait(kNow));
+  ASSERT_THAT(session->Append(1, 1, "columns", ""), IsOk());
+  ASSERT_THAT(session->Flush(kPatience), IsOk());
+  EXPECT_TRUE(session->changes().Wait(kNow)) << "this one comes with credit";
+  session.reset();
+}
+
+// Answers no draw but the one of update 1, when it has read the request of update `answer_at` (0: not even this one).
+// Keeps (draw_update, completed_update) of each request after the first.
 class SlowReplay : public v1::Replay::Service {
  public:
+  explicit SlowReplay(uint64_t answer_at = 0) : answer_at_(answer_at) {}
+
   grpc::Status Draw(grpc::ServerContext*, grpc::ServerReaderWriter<v1::DrawReply, v1::DrawRequest>* stream) override {
     v1::DrawRequest request;
     stream->Read(&request);
     while (stream->Read(&request)) {
+      if (answer_at_ > 0 && request.draw_update() == answer_at_) {
+        v1::DrawReply reply;
+        reply.set_update(1);
+        reply.add_batches();
+        stream->Write(reply);
+      }
       MutexLock lock(&mutex_);
       requests_.emplace_back(request.draw_update(), request.completed_update());
       changed_.NotifyAll();
@@ -172,6 +214,7 @@ class SlowReplay : public v1::Replay::Service {
   }
 
  private:
+  const uint64_t answer_at_;
   Mutex mutex_;
   CondVar changed_;
   std::vector<std::pair<uint64_t, uint64_t>> requests_ ABSL_GUARDED_BY(mutex_);
@@ -188,6 +231,16 @@ TEST(DrawStream, ARequestBeyondTheFirst24TravelsWithAnAnnouncement) {
   draws->Announce(3);
   expected.emplace_back(25, 3);
   EXPECT_THAT(service.Requests(25), ElementsAreArray(expected));
+  draws.reset();
+}
+
+TEST(DrawStream, ADrawThatHasComeMakesRoomForTheNextRequest) {
+  SlowReplay service(/*answer_at=*/24);
+  const auto server = Server::Start("127.0.0.1:0", {&service}).value();
+  auto draws = DrawStream::Open({.channel = server->InProcessChannel(), .run_id = "run"});
+  for (uint64_t update = 1; update <= 30; ++update) draws->Request(update);
+  EXPECT_THAT(service.Requests(25).back(), Pair(25, 0));
+  EXPECT_EQ(draws->Next(kPatience).value().update(), 1u);
   draws.reset();
 }
 
