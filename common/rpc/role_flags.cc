@@ -68,6 +68,7 @@ absl::Status RequireFlags(std::initializer_list<std::pair<const char*, const std
 }
 
 int RunRole(int argc, char** argv, const Role& role) {
+  KeepClosedStreams();
   std::string message;
   if (!CheckProcessor(&message)) {
     std::fprintf(stderr, "%s: %s\n", role.program, message.c_str());
