@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -58,7 +59,8 @@ size_t HangingIndent(absl::string_view line, size_t width) {
 
 }  // namespace
 
-void KeepClosedStreams() {
+void PrepareOutput() {
+  ::signal(SIGXFSZ, SIG_IGN);
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) >= 0) continue;
     const int other_direction = stream == STDIN_FILENO ? O_WRONLY : O_RDONLY;
@@ -76,7 +78,7 @@ absl::Status FlushStandardOutput() {
 }
 
 int RunWatched(const std::function<int()>& command) {
-  KeepClosedStreams();
+  PrepareOutput();
   static auto* const buffer = new KeepsError;  // std::cout is used until the process ends
   std::cout.rdbuf(buffer);
   try {
