@@ -170,9 +170,8 @@ json EpisodesData(const Group& group) {
   for (const json& one : violating) with_cost += one["count"].get<double>();
   json data = {{"all", all}, {"violating", with_cost}};
   for (const auto& [list, column] : {std::pair("worst", "sum_cost"), std::pair("newest", "env_steps")}) {
-    std::stable_sort(violating.begin(), violating.end(), [column = column](const json& a, const json& b) {
-      return a[column].get<double>() > b[column].get<double>();
-    });
+    std::stable_sort(violating.begin(), violating.end(),
+                     [column = column](const json& a, const json& b) { return a[column] > b[column]; });  // null is least
     data[list] = std::vector<json>(violating.begin(), violating.begin() + std::min(kListed, violating.size()));
   }
   return data;
