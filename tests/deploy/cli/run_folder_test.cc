@@ -110,6 +110,8 @@ TEST_F(RunFolderTest, TheFinalTableHasTheNewestRowOfEachMemberAndTheMean) {
   EXPECT_THAT(*table, ::testing::Not(HasSubstr(" 1.00")));
   EXPECT_THAT(CheckStepsLeft("r", 500), IsOk());
   EXPECT_TRUE(absl::IsInvalidArgument(CheckStepsLeft("r", 499)));
+  std::ofstream("r/progress.csv") << "member,env_steps,status\n0,500,\x1b[2J\n";  // of a stranger
+  EXPECT_THAT(*FinalTable("r"), HasSubstr("\\x1b[2J"));
 }
 
 TEST_F(RunFolderTest, APipeInThePlaceOfTheLayoutIsNotWaitedFor) {
