@@ -61,6 +61,13 @@ TEST_F(RunFolderTest, AResumedRunKeepsItsId) {
   EXPECT_THAT(LoadExperiment(ExperimentFile("r"), ""), IsOk());
 }
 
+TEST_F(RunFolderTest, ALongNameIsCutInTheRunsId) {
+  const absl::StatusOr<std::string> id = PrepareRunFolder(std::string(237, 'a') + "\xc3\xa4z", "");
+  ASSERT_THAT(id, IsOk());
+  EXPECT_EQ(id->size(), 254u) << "a ring takes 255 bytes, and the code point stays whole";
+  EXPECT_EQ(id->substr(0, 238), std::string(237, 'a') + "-");
+}
+
 TEST_F(RunFolderTest, AResumeFindsTheRunsNumberOfActorsAndEnvironments) {
   EXPECT_FALSE(ReadLayout("r").has_value());
   ASSERT_THAT(PrepareRunFolder("r", ""), IsOk());
