@@ -48,6 +48,11 @@ bool Names(const std::string& path, int fd) {
          named.st_ino == opened.st_ino;
 }
 
+bool WasRemoved(int fd) {
+  struct stat info = {};
+  return ::fstat(fd, &info) == 0 && info.st_nlink == 0;
+}
+
 bool IsHeldByAnother(int fd) { return ::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; }
 
 // Removes what a killed process or somebody else left there. Returns 0, EBUSY where a writer holds the file, or errno.
@@ -77,8 +82,8 @@ int OpenTemporary(const std::string& path, std::string* name) {
       fd = Create(*name);
       if (fd < 0 && errno == EEXIST) continue;  // of another writer
     }
-    if (fd < 0 || (!IsHeldByAnother(fd) && Names(*name, fd))) return fd;
-    ::close(fd);  // another writer has removed it before it was locked
+    if (fd < 0 || (!IsHeldByAnother(fd) && !WasRemoved(fd))) return fd;
+    ::close(fd);  // another writer took it for left over before it was locked
   }
   errno = EBUSY;
   return -1;
