@@ -250,6 +250,8 @@ int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster
 void MakeFilm(const std::string& run_dir, Display* display) {
   const std::string file = run_dir + "/film.html";
   const std::string said = absl::StrCat("film: ", file);
+  std::error_code error;
+  if (std::filesystem::is_symlink(file, error)) std::filesystem::remove(file, error);  // a stranger's, maybe
   if (RunTool({"render", run_dir, "--epoch", "best", "--out", file}).ok()) display->Conclude("film", file, said);
 }
 

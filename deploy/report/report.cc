@@ -170,8 +170,9 @@ json EpisodesData(const Group& group) {
   for (const json& one : violating) with_cost += one["count"].get<double>();
   json data = {{"all", all}, {"violating", with_cost}};
   for (const auto& [list, column] : {std::pair("worst", "sum_cost"), std::pair("newest", "env_steps")}) {
-    std::stable_sort(violating.begin(), violating.end(),
-                     [column = column](const json& a, const json& b) { return a[column] > b[column]; });  // null is least
+    std::stable_sort(violating.begin(), violating.end(), [column = column](const json& a, const json& b) {
+      return a[column] > b[column];  // null is less than a number
+    });
     data[list] = std::vector<json>(violating.begin(), violating.begin() + std::min(kListed, violating.size()));
   }
   return data;
@@ -428,7 +429,10 @@ absl::Status WriteReport(const std::vector<std::string>& folders, const std::str
   }
   ASSIGN_OR_RETURN(const json data, ReportData(folders, map, options));
   ASSIGN_OR_RETURN(const Plotting plotting, ReadPlotting());
-  return WriteOutputFile(path, RenderPage(data, plotting));
+  // A folder's own report replaces a link: the folder may be a stranger's, and no user has named the file.
+  const bool own = folders.size() == 1 && path == absl::StrCat(folders.front(), "/report.html");
+  return own ? WriteFileAtomically(path, RenderPage(data, plotting))
+             : WriteOutputFile(path, RenderPage(data, plotting));
 }
 
 }  // namespace datacom::report

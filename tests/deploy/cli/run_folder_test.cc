@@ -11,6 +11,7 @@
 #include "common/config/experiment.h"
 #include "common/nn/snapshot.h"
 #include "common/records/checkpoint.h"
+#include "deploy/cli/process.h"
 #include "deploy/cli/summary.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -66,6 +67,14 @@ TEST_F(RunFolderTest, ALongNameIsCutInTheRunsId) {
   ASSERT_THAT(id, IsOk());
   EXPECT_EQ(id->size(), 254u) << "a ring takes 255 bytes, and the code point stays whole";
   EXPECT_EQ(id->substr(0, 238), std::string(237, 'a') + "-");
+}
+
+TEST_F(RunFolderTest, ALogIsNotWrittenThroughALink) {
+  std::ofstream("precious") << "text";
+  fs::create_symlink("precious", "role.log");
+  Process role;
+  EXPECT_EQ(role.Start({"/bin/true"}, "role.log").message(), "open role.log: Too many levels of symbolic links");
+  EXPECT_FALSE(role.running());
 }
 
 TEST_F(RunFolderTest, AResumeFindsTheRunsNumberOfActorsAndEnvironments) {
