@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -126,8 +127,8 @@ json FilmData(const std::string& run_dir) {
   constexpr uint64_t kMostBytes = 8 << 20;
   for (const auto& [name, type] : {std::pair("film.html", "text/html"), std::pair("film.mp4", "video/mp4"),
                                    std::pair("film.webp", "image/webp"), std::pair("film.png", "image/png")}) {
-    const absl::StatusOr<std::string> film = ReadFile(absl::StrCat(run_dir, "/", name), kMostBytes);
-    if (film.ok()) return absl::StrCat("data:", type, ";base64,", absl::Base64Escape(*film));
+    const std::optional<std::string> film = ReadShown(absl::StrCat(run_dir, "/", name), kMostBytes);
+    if (film) return absl::StrCat("data:", type, ";base64,", absl::Base64Escape(*film));
   }
   return json();
 }

@@ -456,6 +456,23 @@ TEST_F(ReportTest, ALinkInThePlaceOfTheFoldersOwnReportIsNotFollowed) {
   EXPECT_NE(ReadFile(folder_.string() + "/precious").value(), "text");
 }
 
+TEST_F(ReportTest, ShowsNoFileBehindALink) {
+  const testing::TemporaryFolder elsewhere;
+  std::ofstream(elsewhere.path() + "/secret") << "key";
+  std::filesystem::remove(folder_ / "build.txt");
+  for (const char* name : {"build.txt", "film.png"}) {
+    std::filesystem::create_symlink(elsewhere.path() + "/secret", folder_ / name);
+  }
+  const auto data = ReportData({folder_.string()}, kNoMap);
+  ASSERT_THAT(data, IsOk());
+  const auto& run = (*data)["runs"][0];
+  EXPECT_EQ(run["build"], "");
+  EXPECT_TRUE(run["film"].is_null());
+  std::filesystem::remove(folder_ / "film.png");
+  Write("film.png", "key");
+  EXPECT_EQ((*ReportData({folder_.string()}, kNoMap))["runs"][0]["film"], "data:image/png;base64,a2V5");
+}
+
 TEST_F(ReportTest, ADamagedCellIsNamedByFileLineColumnAndValue) {
   const auto message = [this](const std::string& file, const std::string& content) {
     Write(file, content);
