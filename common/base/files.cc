@@ -32,7 +32,10 @@ bool IsUtf8(absl::string_view text) {
 absl::Status WriteAndSync(int fd, absl::string_view content, const std::string& path) {
   const size_t bytes = content.size();
   const int error = WriteAll(fd, &content);
-  if (error == ENOSPC) return absl::ResourceExhaustedError(NoSpaceMessage(path, bytes));
+  if (error == ENOSPC) {
+    [[maybe_unused]] const int cut = ::ftruncate(fd, 0);  // what it has is free without it
+    return absl::ResourceExhaustedError(NoSpaceMessage(path, bytes));
+  }
   if (error != 0) return ErrnoStatus(error, "write " + path);
   if (::fsync(fd) != 0) return ErrnoStatus(errno, "fsync " + path);
   return absl::OkStatus();
