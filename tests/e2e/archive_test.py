@@ -228,6 +228,8 @@ class ArchiveTest(ArchivedRunTest):
         self.assertEqual(mended.returncode, 0, mended.stderr)
         self.assertEqual([path for path in left + others if os.path.exists(path)], others)
         self.assertTrue(os.path.exists(os.path.join(self.check_copy(place, "mended"), "report.html")))
+        for path in others:
+            os.unlink(path)
         older, last = cuts(place)
         report = next(name for name in objects(place) if name.startswith("parts/report.html/"))
         os.truncate(os.path.join(place, report), 1000)

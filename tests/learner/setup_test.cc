@@ -123,12 +123,12 @@ TEST(AlgorithmConfig, HasTheControllerThatTheExperimentImitates) {
 class Misread : public ::testing::Environment {
   void SetUp() override {
     RegisterAlgorithmFacts("name: 'misread' acting_rule: 'gaussian_policy' extends: 'sac' test_only: true");
+    AddAlgorithm("misread", {nullptr, [](const AlgorithmConfig&) { return std::vector<RuleColumn>{{"log_prob"}}; }});
   }
 };
 [[maybe_unused]] const ::testing::Environment* const kMisread = ::testing::AddGlobalTestEnvironment(new Misread);
 
 TEST(AlgorithmConfig, RefusesAColumnThatTheActingRuleDoesNotSend) {
-  AddAlgorithm("misread", {nullptr, [](const AlgorithmConfig&) { return std::vector<RuleColumn>{{"log_prob"}}; }});
   v1::Experiment experiment;
   experiment.set_name("reading");
   experiment.set_task("cartpole");

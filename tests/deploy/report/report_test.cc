@@ -237,16 +237,6 @@ TEST_F(ReportTest, TablesOfBestEpochsNameTheEpochsAndTheRule) {
   EXPECT_EQ((*last)["groups"][0]["members"][0]["epoch"], 2);
 }
 
-TEST_F(ReportTest, AnEpisodeWithoutAFiniteCostComesLast) {
-  Write("episodes.csv", "member,env_steps,sum_cost,max_violation\n0,400,3,0.25\n1,500,inf,inf\n0,900,4,0.75\n");
-  const auto data = ReportData({folder_.string()}, kNoMap);
-  ASSERT_THAT(data, IsOk());
-  const auto& worst = (*data)["groups"][0]["episodes"]["worst"];
-  EXPECT_EQ(worst.size(), 3u);
-  EXPECT_EQ(worst[0]["env_steps"], 900);
-  EXPECT_TRUE(worst[2]["sum_cost"].is_null());
-}
-
 // Title and members, as "folder:member".
 std::vector<std::string> Described(const std::vector<Group>& groups) {
   std::vector<std::string> described;
