@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <iterator>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/base/shell_word.h"
@@ -48,6 +49,7 @@ std::string RunThatNeeds(const std::string& path) {
     part = run.filename();
     run = run.parent_path();
     const bool needed = std::any_of(std::begin(kParts), std::end(kParts), [&](const char* one) { return part == one; });
+    if (part == "policies" && !absl::EndsWith(path, ".snapshot")) return "";  // an exported one
     if (needed && FileExists((run / "run_id").string())) return run.string();
   }
   return "";

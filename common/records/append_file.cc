@@ -54,7 +54,9 @@ absl::StatusOr<std::unique_ptr<AppendFile>> AppendFile::Open(const std::string& 
   // A new file is not begun through a link, behind which may be anything: the run folder may be a stranger's.
   const int flags = O_WRONLY | O_CLOEXEC | (end.bytes == 0 ? O_CREAT | O_NOFOLLOW : 0);
   const int fd = ::open(path.c_str(), flags, 0644);
-  if (fd < 0) return ErrnoStatus(errno, "open " + path);
+  if (fd < 0) {
+    return ErrnoStatus(errno, absl::StrCat("open ", path, errno == ELOOP ? ", which may not be a link" : ""));
+  }
   std::unique_ptr<AppendFile> file(new AppendFile(path, fd, end.bytes, hash));
   if (::lseek(fd, static_cast<off_t>(end.bytes), SEEK_SET) < 0) return ErrnoStatus(errno, "seek " + path);
   const std::string folder = std::filesystem::path(path).parent_path().string();
