@@ -86,7 +86,8 @@ class OutputTest(unittest.TestCase):
             os.remove(fifo)
 
     def test_a_file_beyond_the_limit_of_file_sizes_is_named(self):
-        result = self.run_it("report", RECORDS, "--out", "large.html", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10000, 10000)))
+        result = self.run_it("report", RECORDS, "--out", "large.html",
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10000, 10000)))
         self.assertEqual((result.returncode, result.stderr), (1, b"datacom: write large.html.tmp: File too large\n"))
         self.assertEqual(os.listdir(self.folder), [])
 
