@@ -32,18 +32,64 @@ bool IsUtf8(absl::string_view text) {
 absl::Status WriteAndSync(int fd, absl::string_view content, const std::string& path) {
   const size_t bytes = content.size();
   const int error = WriteAll(fd, &content);
-  if (error == ENOSPC) return absl::ResourceExhaustedError(NoSpaceMessage(path, bytes));
+  if (error == ENOSPC) {
+    [[maybe_unused]] const int cut = ::ftruncate(fd, 0);  // what it has is free without it
+    return absl::ResourceExhaustedError(NoSpaceMessage(path, bytes));
+  }
   if (error != 0) return ErrnoStatus(error, "write " + path);
   if (::fsync(fd) != 0) return ErrnoStatus(errno, "fsync " + path);
   return absl::OkStatus();
 }
 
-// Opens a file that did not exist. One that a killed process or somebody else left there is removed first.
-int OpenNew(const std::string& path) {
-  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;  // O_EXCL: links are not followed
-  const int fd = ::open(path.c_str(), kFlags, 0644);
-  if (fd >= 0 || errno != EEXIST || ::unlink(path.c_str()) != 0) return fd;
-  return ::open(path.c_str(), kFlags, 0644);
+int Create(const std::string& path) {
+  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);  // O_EXCL: links are not followed
+}
+
+bool Names(const std::string& path, int fd) {
+  struct stat named = {}, opened = {};
+  return ::lstat(path.c_str(), &named) == 0 && ::fstat(fd, &opened) == 0 && named.st_dev == opened.st_dev &&
+         named.st_ino == opened.st_ino;
+}
+
+bool WasRemoved(int fd) {
+  struct stat info = {};
+  return ::fstat(fd, &info) == 0 && info.st_nlink == 0;
+}
+
+bool IsHeldByAnother(int fd) { return ::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; }
+
+// Removes what a killed process or somebody else left there. Returns 0, EBUSY where a writer holds the file, or errno.
+int RemoveLeftover(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  int error = 0;
+  if (fd >= 0 && IsHeldByAnother(fd)) {
+    error = EBUSY;
+  } else if ((fd < 0 || Names(path, fd)) && ::unlink(path.c_str()) != 0 && errno != ENOENT) {
+    error = errno;
+  }
+  if (fd >= 0) ::close(fd);
+  return error;
+}
+
+// Opens a new file beside `path`, PATH.tmp or, where another process writes `path` now, PATH.1.tmp and so on. It is
+// locked while it is open, so that no other writer takes it for left over.
+int OpenTemporary(const std::string& path, std::string* name) {
+  constexpr int kMostWriters = 100;
+  for (int i = 0; i < kMostWriters; ++i) {
+    *name = i == 0 ? path + ".tmp" : absl::StrCat(path, ".", i, ".tmp");
+    int fd = Create(*name);
+    if (fd < 0 && errno == EEXIST) {
+      errno = RemoveLeftover(*name);
+      if (errno == EBUSY) continue;
+      if (errno != 0) return -1;
+      fd = Create(*name);
+      if (fd < 0 && errno == EEXIST) continue;  // of another writer
+    }
+    if (fd < 0 || (!IsHeldByAnother(fd) && !WasRemoved(fd))) return fd;
+    ::close(fd);  // another writer took it for left over before it was locked
+  }
+  errno = EBUSY;
+  return -1;
 }
 
 // Syncs the entry of a file or folder in the folder that holds it.
@@ -146,17 +192,15 @@ int WriteAll(int fd, absl::string_view* content) {
 }
 
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content) {
-  const std::string temporary = path + ".tmp";
-  const int fd = OpenNew(temporary);
+  std::string temporary;
+  const int fd = OpenTemporary(path, &temporary);
   if (fd < 0) return ErrnoStatus(errno, "open " + temporary);
   absl::Status status = WriteAndSync(fd, content, temporary);
-  ::close(fd);
   DATACOM_FAILPOINT("file.written");
   if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) status = ErrnoStatus(errno, "rename to " + path);
-  if (!status.ok()) {
-    ::unlink(temporary.c_str());
-    return status;
-  }
+  if (!status.ok()) ::unlink(temporary.c_str());
+  ::close(fd);  // now another writer may take the name
+  RETURN_IF_ERROR(status);
   DATACOM_FAILPOINT("file.renamed");
   return SyncName(path);
 }

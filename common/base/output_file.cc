@@ -6,10 +6,13 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/base/shell_word.h"
@@ -33,6 +36,23 @@ bool NamesOpenFile(const fs::path& link) {
 
 absl::Status Refusal(const std::string& path, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(path, " is a ", what, "; name a file"));
+}
+
+// The folder of the run that goes on from this existing file; empty if there is none.
+std::string RunThatNeeds(const std::string& path) {
+  static constexpr const char* kParts[] = {
+      "run_id",   "experiment.textproto", "progress.csv", "episodes.csv", "replay",
+      "policies", "checkpoints",          "ledger",       "tensorboard",  "task_files"};
+  constexpr int kDeepest = 3;  // checkpoints/N/FILE
+  fs::path run = AbsolutePath(path), part;
+  for (int level = 0; level < kDeepest && FileExists(path); ++level) {
+    part = run.filename();
+    run = run.parent_path();
+    const bool needed = std::any_of(std::begin(kParts), std::end(kParts), [&](const char* one) { return part == one; });
+    if (part == "policies" && !absl::EndsWith(path, ".snapshot")) return "";  // an exported one
+    if (needed && FileExists((run / "run_id").string())) return run.string();
+  }
+  return "";
 }
 
 absl::Status WriteStandardOutput(absl::string_view content) {
@@ -109,6 +129,10 @@ absl::Status CheckOutputFile(const std::string& option, const std::string& path)
   const absl::StatusOr<std::string> replaced = ReplacedFile(path);
   if (!replaced.ok()) return Annotate(replaced.status(), option);
   if (replaced->empty()) return absl::OkStatus();
+  if (const std::string run = RunThatNeeds(*replaced); !run.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(option, ": ", path, " is a part of the run ", run, ", which needs it; name another file"));
+  }
   const fs::path folder = FolderOf(*replaced);
   std::error_code error;
   if (!fs::is_directory(folder, error)) {

@@ -22,7 +22,8 @@ namespace datacom {
 bool IsStandardOutput(const std::string& path);
 // The file that a write replaces, without links; empty for what gets the bytes. INVALID_ARGUMENT for what is refused.
 absl::StatusOr<std::string> ReplacedFile(const std::string& path);
-// INVALID_ARGUMENT for a path that cannot be written, before a verb works for it. `option` begins the message.
+// INVALID_ARGUMENT for a path that cannot be written, or is a file from which a run goes on, before a verb works for
+// it. `option` begins the message.
 absl::Status CheckOutputFile(const std::string& option, const std::string& path);
 // INVALID_ARGUMENT, too, for bytes that are no text on a terminal.
 absl::Status WriteOutputFile(const std::string& path, absl::string_view content);

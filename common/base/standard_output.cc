@@ -1,6 +1,8 @@
 #include "common/base/standard_output.h"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -57,6 +59,15 @@ size_t HangingIndent(absl::string_view line, size_t width) {
 
 }  // namespace
 
+void PrepareOutput() {
+  ::signal(SIGXFSZ, SIG_IGN);
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) >= 0) continue;
+    const int other_direction = stream == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+    [[maybe_unused]] const int lowest = ::open("/dev/null", other_direction);  // `stream`, as those below it are open
+  }
+}
+
 absl::Status FlushStandardOutput() {
   const bool failed_before = std::ferror(stdout) != 0 || first_error != 0;
   int error = std::fflush(stdout) == 0 ? 0 : errno;
@@ -67,6 +78,7 @@ absl::Status FlushStandardOutput() {
 }
 
 int RunWatched(const std::function<int()>& command) {
+  PrepareOutput();
   static auto* const buffer = new KeepsError;  // std::cout is used until the process ends
   std::cout.rdbuf(buffer);
   try {

@@ -13,11 +13,16 @@
 
 namespace datacom {
 
+// At the beginning of main. Reading and writing a standard stream that is closed fails from now on: else the next file
+// that is opened would become the stream, and get the messages. So does a write beyond the limit of file sizes, which
+// would end the process.
+void PrepareOutput();
 // Writes what is buffered. "standard output: No space left on device" if this write or one before it failed; OK for a
 // reader that is gone, like `head`.
 absl::Status FlushStandardOutput();
-// All of main: runs the command. An exit code of 0 becomes kExitFailure, with a message, when output is missing, also
-// when only std::cout knows that a write failed. What the command throws becomes a message and kExitFailure.
+// All of main: prepares output and runs the command. An exit code of 0 becomes kExitFailure, with a message, when
+// output is missing, also when only std::cout knows that a write failed. What the command throws becomes a message and
+// kExitFailure.
 int RunWatched(const std::function<int()>& command);
 
 // How many bytes the code point of UTF-8 has with which the text begins, in the shortest form and without surrogates

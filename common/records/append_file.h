@@ -35,7 +35,8 @@ absl::Status CheckFileEnd(const std::string& path, const FileEnd& end);
 
 class AppendFile {
  public:
-  // Appends after `end`, whose bytes are checked; creates the file, with its name on the disk, when there are none.
+  // Appends after `end`, whose bytes are checked; creates the file, with its name on the disk, when there are none, and
+  // refuses a link in its place.
   // What follows `end` in the file stays until the first Flush, so that a refused resume changes nothing. The errors of
   // CheckFileEnd.
   static absl::StatusOr<std::unique_ptr<AppendFile>> Open(const std::string& path, const FileEnd& end = {});

@@ -70,6 +70,7 @@ absl::StatusOr<std::map<uint32_t, uint32_t>> ReadBestEpochs(const std::string& r
     if (!row.ok()) return Annotate(row.status(), absl::StrCat(file, ": member ", member));
     epochs[static_cast<uint32_t>(member)] = static_cast<uint32_t>(progress.Number(*row, "epoch"));
   }
+  if (epochs.empty()) return absl::NotFoundError(absl::StrCat(file, ": no epoch was evaluated yet"));
   return epochs;
 }
 

@@ -28,8 +28,8 @@ double CostBudget(const v1::Experiment& resolved, int member);
 // rows without a finite evaluation and rows that a later row of the same epoch replaces. NOT_FOUND when none is left.
 absl::StatusOr<size_t> BestRow(const Csv& progress, const std::vector<size_t>& rows, double cost_budget);
 
-// The best epoch of every member with rows in RUN_DIR/progress.csv. NOT_FOUND, naming the missing file or the member
-// without an evaluation.
+// The best epoch of every member with rows in RUN_DIR/progress.csv. NOT_FOUND, naming the file that is missing or has
+// no rows, or the member without an evaluation.
 absl::StatusOr<std::map<uint32_t, uint32_t>> ReadBestEpochs(const std::string& run_dir, const v1::Experiment& resolved);
 
 }  // namespace datacom

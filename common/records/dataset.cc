@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/checksum.h"
@@ -131,6 +132,19 @@ absl::Status WriteFolder(const std::string& folder, const RowSchema& schema,
   return SyncFile(folder);
 }
 
+// Removes what a writer that died has left. INVALID_ARGUMENT where the folder holds something else.
+absl::Status RemoveLeftover(const std::string& folder) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder));
+  for (const std::string& name : names) {
+    if (absl::StartsWith(name, "member_") || absl::StartsWith("/" + name, kManifest)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder, "/", name, " would be lost, as a folder of this name is needed; name another dataset"));
+  }
+  std::error_code error;
+  fs::remove_all(folder, error);
+  return absl::OkStatus();
+}
+
 // Checks that the manifest's entry of a member is consistent, before its file is read.
 absl::Status CheckMember(const std::string& path, const v1::DatasetMember& member, uint64_t row_bytes) {
   const auto wrong = [&](const std::string& what) {
@@ -160,7 +174,7 @@ absl::Status WriteDataset(const std::string& path, const RowSchema& schema,
   manifest->set_chunk_rows(kChunkRows);
   FillColumns(schema, manifest);
   const std::string temporary = folder + ".tmp";
-  fs::remove_all(temporary, error);  // left by a writer that died
+  RETURN_IF_ERROR(RemoveLeftover(temporary));
   absl::Status status = WriteFolder(temporary, schema, rows, manifest);
   if (status.ok()) {
     fs::rename(temporary, folder, error);

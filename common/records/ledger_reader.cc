@@ -227,6 +227,23 @@ class Largest {
   std::vector<LedgerViolation> kept_;
 };
 
+// INVALID_ARGUMENT, naming a file, unless all files in the folder are of an excerpt. Its steps are of no run.
+absl::Status CheckExcerpt(const std::string& folder) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder));
+  for (const std::string& name : names) {
+    const std::string path = absl::StrCat(folder, "/", name);
+    const absl::StatusOr<OpenedFile> file = OpenedFile::Open(path);
+    if (file.ok() && path.ends_with(absl::StrCat("/", ledger::kViolationsPath))) continue;
+    if (file.ok() && name.ends_with(".steps")) {
+      ASSIGN_OR_RETURN(const std::string run_id, file->Read(sizeof(FrameHeader), sizeof(FrameHeader) + 1));
+      if (run_id.empty() || run_id[0] == '\0') continue;
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " is not of an excerpt of violations, and would be lost; name another folder"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<size_t> CopyLargestViolations(const std::string& run_dir, size_t most, const std::string& target) {
@@ -238,6 +255,7 @@ absl::StatusOr<size_t> CopyLargestViolations(const std::string& run_dir, size_t 
   if (std::filesystem::equivalent(run_dir, target, error)) {
     return absl::InvalidArgumentError(absl::StrCat(target, " is the run itself, whose ledger would be lost"));
   }
+  RETURN_IF_ERROR(CheckExcerpt(target + "/ledger"));
   std::vector<std::vector<LedgerStep>> episodes;  // read first: a damaged ledger replaces nothing
   uint32_t members = 0;
   for (const LedgerViolation& violation : kept) {

@@ -1,6 +1,5 @@
 #include "common/rpc/role_flags.h"
 
-#include <csignal>
 #include <cstdio>
 
 #include "CLI/CLI.hpp"
@@ -68,6 +67,7 @@ absl::Status RequireFlags(std::initializer_list<std::pair<const char*, const std
 }
 
 int RunRole(int argc, char** argv, const Role& role) {
+  PrepareOutput();
   std::string message;
   if (!CheckProcessor(&message)) {
     std::fprintf(stderr, "%s: %s\n", role.program, message.c_str());
@@ -92,7 +92,6 @@ int RunRole(int argc, char** argv, const Role& role) {
     std::fprintf(stderr, "%s: %s\n", role.program, limits.ToString().c_str());
     return ExitCode(limits);
   }
-  ::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit of file sizes is an error that names the file
   const RoleCommand* command = role.commands.empty() ? nullptr : &role.commands.front();
   for (const RoleCommand& one : role.commands) {
     if (app.got_subcommand(one.name)) command = &one;

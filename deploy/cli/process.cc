@@ -51,8 +51,11 @@ Process::~Process() {
 
 absl::Status Process::Start(const std::vector<std::string>& argv, const std::string& log_path) {
   if (::access(argv[0].c_str(), X_OK) != 0) return ErrnoStatus(errno, absl::StrCat("program ", argv[0]));
-  const int log = ::open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (log < 0) return ErrnoStatus(errno, absl::StrCat("open ", log_path));
+  // Not through a link: the run folder may be a stranger's.
+  const int log = ::open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0644);
+  if (log < 0) {
+    return ErrnoStatus(errno, absl::StrCat("open ", log_path, errno == ELOOP ? ", which may not be a link" : ""));
+  }
   std::vector<char*> arguments;
   for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);

@@ -22,6 +22,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
+#include "common/base/framed_file.h"
 #include "common/base/shell_word.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
@@ -48,8 +49,13 @@ absl::StatusOr<int> OpenLock(const std::string& path, int flags) {
 }
 
 std::string NewRunId(const std::string& run_dir) {
+  constexpr size_t kMostOfName = kMaxRunId - 17;
   std::random_device device;
-  const std::string name = fs::path(run_dir).lexically_normal().filename().string();
+  std::string name = fs::path(run_dir).lexically_normal().filename().string();
+  if (size_t size = kMostOfName; name.size() > size) {
+    while ((name[size] & 0xc0) == 0x80) --size;  // the next byte is within a code point
+    name.resize(size);
+  }
   return absl::StrFormat("%s-%08x%08x", name.empty() ? "run" : name, device(), device());
 }
 

@@ -150,7 +150,7 @@ absl::StatusOr<std::string> FinalTable(const std::string& run_dir, int width) {
   if (several) table.front().push_back("  mean");
   TableColumn status = {absl::StrFormat(" %9s", "state")};
   for (const auto& [member, rows] : members) {
-    status.push_back(absl::StrFormat(" %9s", progress.Text(rows.back(), "status")));
+    status.push_back(absl::StrFormat(" %9s", ForTerminal(progress.Text(rows.back(), "status"))));
   }
   table.push_back(std::move(status));
   for (const Shown& shown : kShown) {

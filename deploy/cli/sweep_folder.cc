@@ -95,7 +95,7 @@ absl::Status CheckSweepFolder(const std::string& dir, const std::vector<SweepRun
   }
   if (fs::exists(NamesFile(dir), error)) {
     ASSIGN_OR_RETURN(const std::string names, ReadFile(NamesFile(dir)));
-    if (names != Names(populations)) {
+    if (!names.empty() && names != Names(populations)) {
       return absl::InvalidArgumentError(absl::StrCat(
           dir, " holds a sweep of other populations. The folder holds:\n", names, "and the command asks for:\n",
           Names(populations), "repeat the options of the sweep's first command, or choose another --run-dir"));

@@ -60,6 +60,7 @@ struct Prepared {
   v1::Experiment experiment;
   Layout layout;
   std::string run_dir, run_id, archive, tls;
+  std::string note;  // for the user, if not empty
   bool made_folder = false;
   uint64_t checkpoint_start = 0;
   uint64_t resumed_bytes = 0;  // of the folder of a run that resumes
@@ -116,6 +117,7 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
     RETURN_IF_ERROR(CheckTaskFiles(run.run_dir, stored.task_options()));
     wanted.run_dir = run.run_dir;
     ASSIGN_OR_RETURN(run.experiment, PlanResume(wanted, stored));
+    run.note = ReplacedPolicyNote(run.run_dir, stored, run.experiment);
     RETURN_IF_ERROR(CheckStepsLeft(run.run_dir, run.experiment.run().env_steps()));
   } else {
     ASSIGN_OR_RETURN(run.experiment, PlanExperiment(options));
@@ -248,6 +250,8 @@ int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster
 void MakeFilm(const std::string& run_dir, Display* display) {
   const std::string file = run_dir + "/film.html";
   const std::string said = absl::StrCat("film: ", file);
+  std::error_code error;
+  if (std::filesystem::is_symlink(file, error)) std::filesystem::remove(file, error);  // a stranger's, maybe
   if (RunTool({"render", run_dir, "--epoch", "best", "--out", file}).ok()) display->Conclude("film", file, said);
 }
 
@@ -298,7 +302,9 @@ int Train(const TrainOptions& given) {
   display.Tell("run", run->run_dir,
                absl::StrCat(options.resume ? "resuming " : "training ", experiment.name(), " in ", run->run_dir));
   for (const std::string& note : brought->notes) display.Say(note);
-  if (!run->layout.note.empty()) display.Say(run->layout.note);
+  for (const std::string& note : {run->layout.note, run->note}) {
+    if (!note.empty()) display.Say(note);
+  }
   if (!options.resume) {
     for (const std::string& note : PlanNotes(experiment)) display.Say(note);
     const std::string fit = options.quiet ? "" : ModelFitLine(ExperimentFile(run->run_dir));

@@ -18,6 +18,7 @@
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
 #include "common/config/task_files.h"
+#include "common/records/checkpoint.h"
 #include "common/records/dataset.h"
 #include "common/records/ledger.h"
 #include "common/safety/risk.h"
@@ -230,6 +231,16 @@ std::vector<std::string> PlanNotes(const v1::Experiment& resolved) {
     if (!note.empty() && std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
   }
   return notes;
+}
+
+std::string ReplacedPolicyNote(const std::string& run_dir, const v1::Experiment& before, const v1::Experiment& after) {
+  const uint64_t end = before.run().env_steps(), length = after.run().steps_per_epoch();
+  const auto epoch = static_cast<uint32_t>(end / length + 1);
+  if (end % length == 0 || after.run().env_steps() <= end) return "";
+  if (!FileExists(absl::StrCat(run_dir, "/", PoliciesPath(epoch)))) return "";
+  return absl::StrCat("epoch ", epoch, " ended early, after ", end, " steps: its row of progress.csv stays, but its ",
+                      "policies are replaced when the epoch ends again; to keep one of them: datacom export ",
+                      ShellWord(run_dir), " --epoch ", epoch, " --out FILE");
 }
 
 absl::StatusOr<v1::Experiment> PlanResume(const TrainOptions& options, const v1::Experiment& stored) {

@@ -59,6 +59,10 @@ absl::StatusOr<v1::Experiment> NamedExperiment(const TrainOptions& options);
 absl::StatusOr<v1::Experiment> PlanExperiment(const TrainOptions& options);
 absl::StatusOr<v1::Experiment> PlanResume(const TrainOptions& options, const v1::Experiment& stored);
 
+// What a resume with more steps will replace, and what keeps it: the policies of the epoch that the former end cut
+// short. Empty if the run has none. REQUIRES an `after` that PlanResume has made of `before`.
+std::string ReplacedPolicyNote(const std::string& run_dir, const v1::Experiment& before, const v1::Experiment& after);
+
 // What a Python environment states, then sentences about settings that probably do not do what the user expects, and
 // what to type instead. REQUIRES an
 // experiment that PlanExperiment has made.

@@ -53,7 +53,7 @@ absl::StatusOr<Run> ReadRun(const std::string& folder) {
   absl::StatusOr<Csv> episodes = ReadRecords(folder + "/episodes.csv");
   if (!episodes.ok() && !absl::IsNotFound(episodes.status())) return episodes.status();
   if (episodes.ok()) run.episodes = *std::move(episodes);
-  if (absl::StatusOr<std::string> read = ReadFile(folder + "/build.txt"); read.ok()) run.build = *std::move(read);
+  run.build = ReadShown(folder + "/build.txt", /*most=*/1 << 20).value_or("");
   return run;
 }
 
@@ -154,6 +154,13 @@ size_t ShownRow(const Run& run, int member, const std::vector<size_t>& rows, Sho
 }  // namespace
 
 bool IsSweepFolder(const std::string& folder) { return FileExists(absl::StrCat(folder, "/", kPopulationsFile)); }
+
+std::optional<std::string> ReadShown(const std::string& path, uint64_t most) {
+  std::error_code error;
+  if (fs::is_symlink(path, error)) return std::nullopt;
+  absl::StatusOr<std::string> content = ReadFile(path, most);
+  return content.ok() ? std::optional(*std::move(content)) : std::nullopt;
+}
 
 absl::StatusOr<std::vector<std::string>> RunFolders(const std::string& folder) {
   if (!IsSweepFolder(folder)) return std::vector<std::string>{folder};

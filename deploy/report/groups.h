@@ -6,6 +6,7 @@
 #ifndef DATACOM_DEPLOY_REPORT_GROUPS_H_
 #define DATACOM_DEPLOY_REPORT_GROUPS_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -33,6 +34,10 @@ struct Run {
   std::optional<Csv> episodes;
   std::string build;
 };
+
+// A file that a page shows as it is; nothing without it, if it has more than `most` bytes, and for a link: in a
+// stranger's folder it could name any file of the user's.
+std::optional<std::string> ReadShown(const std::string& path, uint64_t most);
 
 // The run folders of a sweep's folder; of any other folder, the folder itself.
 absl::StatusOr<std::vector<std::string>> RunFolders(const std::string& folder);

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -126,8 +127,8 @@ json FilmData(const std::string& run_dir) {
   constexpr uint64_t kMostBytes = 8 << 20;
   for (const auto& [name, type] : {std::pair("film.html", "text/html"), std::pair("film.mp4", "video/mp4"),
                                    std::pair("film.webp", "image/webp"), std::pair("film.png", "image/png")}) {
-    const absl::StatusOr<std::string> film = ReadFile(absl::StrCat(run_dir, "/", name), kMostBytes);
-    if (film.ok()) return absl::StrCat("data:", type, ";base64,", absl::Base64Escape(*film));
+    const std::optional<std::string> film = ReadShown(absl::StrCat(run_dir, "/", name), kMostBytes);
+    if (film) return absl::StrCat("data:", type, ";base64,", absl::Base64Escape(*film));
   }
   return json();
 }
@@ -171,7 +172,7 @@ json EpisodesData(const Group& group) {
   json data = {{"all", all}, {"violating", with_cost}};
   for (const auto& [list, column] : {std::pair("worst", "sum_cost"), std::pair("newest", "env_steps")}) {
     std::stable_sort(violating.begin(), violating.end(), [column = column](const json& a, const json& b) {
-      return a[column].get<double>() > b[column].get<double>();
+      return a[column] > b[column];  // null is less than a number
     });
     data[list] = std::vector<json>(violating.begin(), violating.begin() + std::min(kListed, violating.size()));
   }
@@ -429,7 +430,10 @@ absl::Status WriteReport(const std::vector<std::string>& folders, const std::str
   }
   ASSIGN_OR_RETURN(const json data, ReportData(folders, map, options));
   ASSIGN_OR_RETURN(const Plotting plotting, ReadPlotting());
-  return WriteOutputFile(path, RenderPage(data, plotting));
+  // A folder's own report replaces a link: the folder may be a stranger's, and no user has named the file.
+  const bool own = folders.size() == 1 && path == absl::StrCat(folders.front(), "/report.html");
+  return own ? WriteFileAtomically(path, RenderPage(data, plotting))
+             : WriteOutputFile(path, RenderPage(data, plotting));
 }
 
 }  // namespace datacom::report

@@ -87,6 +87,13 @@ class Plugin(unittest.TestCase):
         self.assertIn(needs, self.datacom("eval", self.run_dir, code=2))
         self.datacom("train", "--run-dir", self.run_dir, "--resume", "--steps", "1500", "--no-film", "--plugin", self.plugin)
 
+    def test_the_runs_of_a_sweep_name_the_plugin_that_they_need(self):
+        (self.folder / "braked.textproto").write_text('name: "braked" task: "pendulum" algorithm: "braked_sac"')
+        (self.folder / "two.textproto").write_text('name: "two" experiments: "braked.textproto"')
+        self.datacom("sweep", "two.textproto", "--seeds", "0-1", "--steps", "5000", "--render-only", "--run-dir", "planned",
+                     "--plugin", self.plugin)
+        self.assertIn('[datacom.v1.plugin]: "pendulum"', (self.folder / "planned/braked/experiment.textproto").read_text())
+
     def test_a_plugin_of_another_version_is_refused_by_name_before_it_runs(self):
         other = self.folder / "other.so"
         content = self.plugin.read_bytes()

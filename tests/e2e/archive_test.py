@@ -219,13 +219,17 @@ class ArchiveTest(ArchivedRunTest):
         copy = self.check_copy(place, "older")
         self.assertFalse(os.path.exists(os.path.join(copy, "report.html")))
         left = [os.path.join(place, name) for name in ("parts/report.html/0-0123456789abcdef.tmp", f"{last}.tmp")]  # by a copy that was killed
-        for path in left:
+        others = [os.path.join(place, name) for name in ("parts/gears/wheel.step", "cuts/000000009.mov")]  # of the user
+        os.makedirs(os.path.join(place, "parts/gears"))
+        for path in left + others:
             with open(path, "wb") as file:
                 file.write(b"half")
         mended = run("copy", training.folder, place)  # the owner goes on behind the cut that is not whole
         self.assertEqual(mended.returncode, 0, mended.stderr)
-        self.assertFalse([path for path in left if os.path.exists(path)])
+        self.assertEqual([path for path in left + others if os.path.exists(path)], others)
         self.assertTrue(os.path.exists(os.path.join(self.check_copy(place, "mended"), "report.html")))
+        for path in others:
+            os.unlink(path)
         older, last = cuts(place)
         report = next(name for name in objects(place) if name.startswith("parts/report.html/"))
         os.truncate(os.path.join(place, report), 1000)

@@ -5,9 +5,12 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "common/base/machine.h"
+#include "common/config/algorithms.h"
 #include "learner/algorithms/algorithm.h"
+#include "learner/algorithms/register_algorithm.h"
 #include "learner/setup.h"
 #include "tests/testing/fake_learner_run.h"
 
@@ -114,6 +117,25 @@ TEST(AlgorithmConfig, HasTheControllerThatTheExperimentImitates) {
   EXPECT_EQ(command, 1.5);
   experiment.mutable_demonstrations()->set_controller("pull");
   EXPECT_THAT(std::string(MakeAlgorithmConfig(experiment, task).status().message()), ::testing::HasSubstr("pull"));
+}
+
+// Before the first test, because facts are read once.
+class Misread : public ::testing::Environment {
+  void SetUp() override {
+    RegisterAlgorithmFacts("name: 'misread' acting_rule: 'gaussian_policy' extends: 'sac' test_only: true");
+    AddAlgorithm("misread", {nullptr, [](const AlgorithmConfig&) { return std::vector<RuleColumn>{{"log_prob"}}; }});
+  }
+};
+[[maybe_unused]] const ::testing::Environment* const kMisread = ::testing::AddGlobalTestEnvironment(new Misread);
+
+TEST(AlgorithmConfig, RefusesAColumnThatTheActingRuleDoesNotSend) {
+  v1::Experiment experiment;
+  experiment.set_name("reading");
+  experiment.set_task("cartpole");
+  experiment.set_algorithm("misread");
+  const absl::Status status = MakeAlgorithmConfig(ResolveExperiment(experiment), FakeTaskModel()).status();
+  EXPECT_EQ(status.message(),
+            "algorithm misread reads the row column log_prob[1], which acting rule gaussian_policy does not send");
 }
 
 TEST(AlgorithmConfig, RefusesATaskInWhichTheAlgorithmCannotAct) {

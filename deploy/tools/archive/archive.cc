@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <regex>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -40,7 +41,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr FileFormat kFormat = {"cut of an archive", "DCARCHIV", 1, "; restore it with the build that wrote it"};
-constexpr char kCuts[] = "cuts/", kParts[] = "parts/";
+constexpr char kCuts[] = "cuts/";
 constexpr char kExperiment[] = "experiment.textproto", kRestoring[] = "/.restoring";
 
 std::string CutName(uint64_t number, uint64_t update) { return absl::StrFormat("%s%09d-%d", kCuts, number, update); }
@@ -63,12 +64,20 @@ std::string Missing(const v1::ArchiveCut& cut, const std::map<std::string, uint6
   return "";
 }
 
+// Whether the name is one that an object gets here, or that an interrupted write to a folder leaves. A place may hold
+// files of others.
+bool IsOurs(const std::string& name) {
+  static const std::regex* const kNames =
+      new std::regex("(cuts/\\d{9,}-\\d+|parts/.+/\\d+-[0-9a-f]{16})(\\.(\\d+\\.)?tmp)?");
+  return std::regex_match(name, *kNames);
+}
+
 // The numbers and names of the cuts, newest first.
 std::vector<std::pair<uint64_t, std::string>> CutsOf(const std::map<std::string, uint64_t>& objects) {
   std::vector<std::pair<uint64_t, std::string>> cuts;
   for (const auto& [name, bytes] : objects) {
     uint64_t number = 0;
-    if (absl::EndsWith(name, ".tmp")) continue;  // left by an interrupted write
+    if (absl::EndsWith(name, ".tmp") || !IsOurs(name)) continue;
     if (absl::StartsWith(name, kCuts) && absl::SimpleAtoi(name.substr(sizeof kCuts - 1, 9), &number)) {
       cuts.emplace_back(number, name);
     }
@@ -280,8 +289,7 @@ absl::StatusOr<Copied> CopyNew(const std::string& run_dir, const std::string& pl
   RETURN_IF_ERROR(WriteCut(*cut, newest.last + 1, folder + "cut", store.get()));
   std::vector<std::string> old;
   for (const auto& [name, bytes] : newest.objects) {
-    const bool ours = absl::StartsWith(name, kParts) || absl::StartsWith(name, kCuts);
-    if (ours && needed.count(name) == 0 && former.count(name) == 0 && name != newest.name) old.push_back(name);
+    if (IsOurs(name) && needed.count(name) == 0 && former.count(name) == 0 && name != newest.name) old.push_back(name);
   }
   // A bucket may forbid it; the cut is whole without it, and the next one tries again, with one object first.
   absl::Status deleted = old.empty() ? absl::OkStatus() : store->Delete({old.front()});

@@ -4,7 +4,7 @@
 //   cuts/<number>-<update>        a framed v1::ArchiveCut: which parts make the run at one moment
 //
 // A cut is written after all of its parts, so a writer that dies leaves the former cut whole. The two newest cuts are
-// kept, with their parts; all else is deleted.
+// kept, with their parts; other objects with such names are deleted. Files of others in the same place stay.
 //
 // One run folder owns an archive: its file archive/owner has the number of the newest cut's owner. A resume that
 // restores the folder elsewhere draws another number and writes it there at once, so that the former owner, should it

@@ -166,7 +166,7 @@ std::string MapJson(const FeasibilityMap& map) {
 absl::StatusOr<std::string> WriteReportMap(const std::string& run_dir) {
   ASSIGN_OR_RETURN(const FeasibilityMap map, MakeFeasibilityMap(run_dir, {}, 0, "", "", kReportResolution));
   std::string text = MapJson(map);
-  RETURN_IF_ERROR(WriteFileAtomically(run_dir + "/feasibility_map.json", text));
+  (void)WriteFileAtomically(run_dir + "/feasibility_map.json", text);  // a report may be of a folder that is only read
   return text;
 }
 

@@ -60,7 +60,8 @@ absl::StatusOr<FeasibilityMap> MakeFeasibilityMap(const std::string& run_dir, co
 //  "panels":[{"epoch":…,"delta":…,"constraint":[n * n numbers, null for no value]}],
 //  "known":{"names":[…],"distance":[n * n numbers],"row":[n * n indices]}}; no "known" without such rows
 std::string MapJson(const FeasibilityMap& map);
-// Makes the map of a report: member 0, a few epochs. Writes it to RUN_DIR/feasibility_map.json and returns its JSON.
+// Makes the map of a report: member 0, a few epochs. Returns its JSON and writes it to
+// RUN_DIR/feasibility_map.json, where it can.
 absl::StatusOr<std::string> WriteReportMap(const std::string& run_dir);
 // epoch,delta,x,y,constraint, then known_distance,known_row if there are such rows; full precision; no row for cells
 // without a value.

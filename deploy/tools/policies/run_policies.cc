@@ -42,13 +42,14 @@ namespace fs = std::filesystem;
 constexpr char kReproduced[] = "runs/reproduce";    // where deploy/dev/reproduce trains
 constexpr char kRevisionOfPolicies[] = "77adaad0";  // the last one with the policies of all results
 
-// policies/epoch_NNNN.snapshot -> NNNN; nullopt for other names.
+// policies/epoch_NNNN.snapshot -> NNNN; nullopt for other names, also for other ways to write the number.
 std::optional<uint32_t> EpochOf(const fs::path& path) {
-  const std::string stem = path.stem().string();
+  const std::string name = path.filename().string();
+  absl::string_view number = name;
   uint32_t epoch = 0;
-  if (path.extension() != ".snapshot" || stem.rfind("epoch_", 0) != 0 || !absl::SimpleAtoi(stem.substr(6), &epoch))
-    return std::nullopt;
-  return epoch;
+  const bool found = absl::ConsumePrefix(&number, "epoch_") && absl::ConsumeSuffix(&number, ".snapshot") &&
+                     absl::SimpleAtoi(number, &epoch) && PoliciesPath(epoch) == absl::StrCat("policies/", name);
+  return found ? std::optional(epoch) : std::nullopt;
 }
 
 using PolicyPaths = std::map<uint32_t, fs::path>;  // key: epoch

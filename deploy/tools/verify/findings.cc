@@ -92,8 +92,9 @@ absl::Status Rename(const std::string& from, const std::string& to) {
 }  // namespace
 
 Report::Repair CutTail(const VerifiedRun& run, const std::string& file, uint64_t bytes) {
-  if (run.KeptLength(file) > bytes) return nullptr;
   const std::string path = run.Path(file);
+  std::error_code failed;
+  if (run.KeptLength(file) > bytes || fs::is_symlink(path, failed)) return nullptr;  // others may use what a link names
   return [path, file, bytes]() -> absl::StatusOr<std::string> {
     std::error_code error;
     const uint64_t before = fs::file_size(path, error);

@@ -92,7 +92,12 @@ absl::StatusOr<std::unique_ptr<VerifiedRun>> OpenRun(const std::string& dir, boo
   // `train` writes run_id and keeps the rings below the run folder.
   run->rings_elsewhere = !fs::exists(run->Path("replay"), error) && !fs::exists(run->Path("run_id"), error);
   run->has_sessions = fs::exists(run->Path("replay/sessions"), error);
-  run->settings.run_id = ReadRunId(dir).value_or("");
+  const absl::StatusOr<std::string> id = ReadRunId(dir);
+  run->settings.run_id = id.value_or("");
+  // Only `train` writes it, before the other file.
+  const bool expected = !absl::IsNotFound(id.status()) || FileExists(run->Path("cluster/layout"));
+  if (expected && run->settings.run_id.empty())
+    report->Damage("run_id", id.ok() ? "it is empty" : id.status().message());
   const std::string name = absl::StrCat(experiment->name(), ", task ", experiment->task(), ", ",
                                         experiment->algorithm(), ", ", Count(run->members(), "member"));
   report->Part("experiment", absl::StrCat(name, run->running ? ", running" : ""));

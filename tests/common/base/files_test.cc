@@ -1,7 +1,10 @@
 #include "common/base/files.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
@@ -39,6 +42,21 @@ TEST_F(Files, ALinkWithTheTemporaryNameIsReplacedAndItsTargetStays) {
   EXPECT_EQ(ReadFile(victim).value(), "precious");
   EXPECT_EQ(ReadFile(path).value(), "new");
   EXPECT_FALSE(std::filesystem::is_symlink(path));
+}
+
+TEST_F(Files, AWriterLeavesTheTemporaryFileOfAnotherOneAndReplacesThatOfADeadOne) {
+  const std::string path = folder_ + "/state";
+  const int other = ::open((path + ".tmp").c_str(), O_WRONLY | O_CREAT, 0644);
+  ASSERT_EQ(::flock(other, LOCK_EX), 0);
+  ASSERT_EQ(::write(other, "half", 4), 4);
+  ASSERT_THAT(WriteFileAtomically(path, "whole"), IsOk());
+  EXPECT_EQ(ReadFile(path).value(), "whole");
+  EXPECT_EQ(ReadFile(path + ".tmp").value(), "half");
+  EXPECT_FALSE(FileExists(path + ".1.tmp"));
+  ::close(other);
+  ASSERT_THAT(WriteFileAtomically(path, "again"), IsOk());
+  EXPECT_EQ(ReadFile(path).value(), "again");
+  EXPECT_FALSE(FileExists(path + ".tmp"));
 }
 
 TEST_F(Files, WhatIsNotARegularFileOrTooLargeIsNotRead) {

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -106,6 +107,23 @@ TEST_F(OutputFile, FoldersSocketsAndLoopsAreRefusedByName) {
   ::close(listener);
   EXPECT_TRUE(absl::StrContains(CheckOutputFile("--out", Path("none/file")).message(), "make it with: mkdir -p"));
   EXPECT_TRUE(absl::StrContains(CheckOutputFile("--out", "").message(), "name a file"));
+}
+
+TEST_F(OutputFile, AFileFromWhichARunGoesOnIsRefused) {
+  fs::create_directories(Path("run/checkpoints/800"));
+  fs::create_directory(Path("run/policies"));
+  const std::vector<std::string> needed = {"run/run_id", "run/progress.csv", "run/checkpoints/800/learner.state",
+                                           "run/policies/epoch_0001.snapshot"};
+  for (const std::string& name : needed) ASSERT_THAT(WriteFileAtomically(Path(name), "x"), IsOk());
+  fs::create_symlink("run/progress.csv", Path("link"));
+  for (const std::string& name : {needed[0], needed[1], needed[2], needed[3], std::string("link")}) {
+    const absl::Status status = CheckOutputFile("--out", Path(name));
+    EXPECT_TRUE(absl::StrContains(status.message(), " is a part of the run " + Path("run"))) << name << ": " << status;
+  }
+  for (const std::string name : {"run/report.html", "progress.csv", "run/policies/arm.policy"}) {
+    ASSERT_THAT(WriteFileAtomically(Path(name), "x"), IsOk());
+    EXPECT_THAT(CheckOutputFile("--out", Path(name)), IsOk()) << name;
+  }
 }
 
 }  // namespace

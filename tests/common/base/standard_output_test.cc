@@ -9,7 +9,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "common/base/files.h"
 #include "gtest/gtest.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace datacom {
 namespace {
@@ -82,6 +84,29 @@ TEST(StandardOutput, WhatACommandThrowsIsItsMessage) {
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(RunWatched([]() -> int { throw std::runtime_error("no folder"); }), 1);
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "datacom: no folder\n");
+}
+
+TEST(StandardOutput, AFileDoesNotTakeThePlaceOfAClosedStream) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path() + "/file";
+  ::testing::internal::CaptureStderr();
+  std::fflush(stdout);
+  const int before = ::dup(STDOUT_FILENO);
+  ::close(STDOUT_FILENO);
+  int file = -1;
+  const int code = RunWatched([&] {
+    file = ::open(path.c_str(), O_WRONLY | O_CREAT, 0644);
+    std::printf("a message\n");
+    return 0;
+  });
+  const std::string errors = ::testing::internal::GetCapturedStderr();
+  ::dup2(before, STDOUT_FILENO);
+  std::clearerr(stdout);
+  for (const int fd : {before, file}) ::close(fd);
+  EXPECT_EQ(code, 1);
+  EXPECT_EQ(errors.find("datacom: standard output: "), 0u) << errors;
+  EXPECT_GT(file, STDERR_FILENO);
+  EXPECT_EQ(ReadFile(path).value(), "");
 }
 
 }  // namespace

@@ -109,6 +109,10 @@ TEST(ReadBestEpochs, UsesEachMembersBudgetAndNamesAMemberWithoutEvaluation) {
   const absl::Status missing = ReadBestEpochs(folder, experiment).status();
   EXPECT_TRUE(absl::IsNotFound(missing));
   EXPECT_THAT(std::string(missing.message()), HasSubstr("progress.csv: member 2: no epoch was evaluated yet"));
+  std::ofstream(folder + "/progress.csv") << kHeader;
+  const absl::Status none = ReadBestEpochs(folder, experiment).status();
+  EXPECT_TRUE(absl::IsNotFound(none)) << none;
+  EXPECT_THAT(std::string(none.message()), HasSubstr("progress.csv: no epoch was evaluated yet"));
 }
 
 TEST(BestEpochRule, NamesTheAlgorithmsWhoseBudgetIsDiscounted) {

@@ -68,6 +68,9 @@ TEST_F(CheckpointStoreTest, OnAFullDiskTheOldOneStaysWhatIsNeededIsToldAndTheNex
   if (!disk.mounted()) GTEST_SKIP() << disk.why();
   store_ = std::make_unique<CheckpointStore>(disk.path());
   Save(7);
+  const absl::Status too_large = WriteFileAtomically(disk.path() + "/file", std::string(1 << 20, 'a'));
+  EXPECT_THAT(std::string(too_large.message()),
+              ::testing::ContainsRegex("/file.tmp: 1048576 bytes are needed, [1-9][0-9]+ are free"));
   disk.Fill();
   Checkpoint large = At(8);
   large.algorithm["actor"] = std::string(100000, 'a');

@@ -42,6 +42,15 @@ TEST_F(CsvFile, WritesHeaderAndRows) {
   EXPECT_EQ(writer->end().bytes, Content().size());
 }
 
+TEST_F(CsvFile, ANewFileIsNotBegunThroughALink) {
+  const std::string elsewhere = folder_ + "/precious";
+  ASSERT_THAT(WriteFileAtomically(elsewhere, "text"), IsOk());
+  std::filesystem::create_symlink("precious", path_);
+  const absl::Status status = CsvWriter::Create(path_, {"a"}).status();
+  EXPECT_EQ(status.message(), "open " + path_ + ", which may not be a link: Too many levels of symbolic links");
+  EXPECT_EQ(ReadFile(elsewhere).value(), "text");
+}
+
 TEST_F(CsvFile, AResumedFileIsCutToItsEndWhenItIsFirstWritten) {
   FileEnd end;
   {

@@ -275,6 +275,22 @@ TEST_F(DatasetTest, AnExistingFolderIsNotOverwritten) {
   EXPECT_FALSE(fs::exists(folder_ + ".tmp"));
 }
 
+TEST_F(DatasetTest, WhatAWriterThatDiedLeftIsReplacedAndNothingElse) {
+  const std::string temporary = folder_ + ".tmp", letter = temporary + "/letter";
+  fs::create_directories(temporary);
+  for (const std::string& file : {temporary + "/member_7.rows", letter}) {
+    ASSERT_THAT(WriteFileAtomically(file, "x"), IsOk());
+  }
+  const absl::Status refused = MakeDataset(folder_, Schema(), {20});
+  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr(letter));
+  EXPECT_TRUE(fs::exists(letter));
+  fs::remove(letter);
+  ASSERT_THAT(MakeDataset(folder_, Schema(), {20}), IsOk());
+  EXPECT_FALSE(fs::exists(folder_ + "/member_7.rows"));
+  EXPECT_FALSE(fs::exists(temporary));
+}
+
 }  // namespace
 }  // namespace datacom
 // SPDX-License-Identifier: Apache-2.0

@@ -1,5 +1,6 @@
 #include "common/records/ledger.h"
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -117,6 +118,22 @@ TEST_F(LedgerExcerpt, AnEarlierExcerptIsReplaced) {
   ASSERT_THAT(CopyLargestViolations(run_, 10, kept_), IsOk());
   EXPECT_EQ(Costs(), (std::vector<float>{3, 2}));
   EXPECT_FALSE(FileExists(kept_ + "/ledger/member_1.steps"));
+}
+
+TEST_F(LedgerExcerpt, WhatIsNoExcerptIsNotReplaced) {
+  Write({{-1, 2, -1, -1, -1, -1, -1, -1}, {-1, -1, -1, -1, -1, -1, -1, -1}});
+  const auto refused = [this](const std::string& file) {
+    const absl::Status status = CopyLargestViolations(run_, 10, kept_).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(kept_ + "/ledger/" + file + " is not of an excerpt"));
+    EXPECT_TRUE(FileExists(kept_ + "/ledger/" + file));
+  };
+  std::filesystem::copy(run_, kept_, std::filesystem::copy_options::recursive);  // of another run
+  refused("member_0.steps");
+  std::filesystem::remove_all(kept_);
+  ASSERT_THAT(MakeFolders(kept_ + "/ledger"), IsOk());
+  ASSERT_THAT(WriteFileAtomically(kept_ + "/ledger/accounts", "precious"), IsOk());
+  refused("accounts");
 }
 
 TEST_F(LedgerExcerpt, ARunWithoutViolationsLeavesNothing) {

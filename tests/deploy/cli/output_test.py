@@ -2,6 +2,7 @@
 import fcntl
 import os
 import re
+import resource
 import shutil
 import stat
 import struct
@@ -83,6 +84,12 @@ class OutputTest(unittest.TestCase):
                 self.assertEqual(result.returncode, 0, result.stderr)
                 self.assertTrue(got == [content])  # assertEqual would compare megabytes in lines
             os.remove(fifo)
+
+    def test_a_file_beyond_the_limit_of_file_sizes_is_named(self):
+        result = self.run_it("report", RECORDS, "--out", "large.html",
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10000, 10000)))
+        self.assertEqual((result.returncode, result.stderr), (1, b"datacom: write large.html.tmp: File too large\n"))
+        self.assertEqual(os.listdir(self.folder), [])
 
     def test_a_fifo_gets_a_film(self):
         fifo = self.path("film.mp4")

@@ -11,6 +11,7 @@
 #include "common/config/experiment.h"
 #include "common/nn/snapshot.h"
 #include "common/records/checkpoint.h"
+#include "deploy/cli/process.h"
 #include "deploy/cli/summary.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -59,6 +60,22 @@ TEST_F(RunFolderTest, AResumedRunKeepsItsId) {
   EXPECT_NE(*PrepareRunFolder("s", "name: \"x\""), *first);
   EXPECT_TRUE(fs::exists("r/logs"));
   EXPECT_THAT(LoadExperiment(ExperimentFile("r"), ""), IsOk());
+}
+
+TEST_F(RunFolderTest, ALongNameIsCutInTheRunsId) {
+  const absl::StatusOr<std::string> id = PrepareRunFolder(std::string(237, 'a') + "\xc3\xa4z", "");
+  ASSERT_THAT(id, IsOk());
+  EXPECT_EQ(id->size(), 254u) << "a ring takes 255 bytes, and the code point stays whole";
+  EXPECT_EQ(id->substr(0, 238), std::string(237, 'a') + "-");
+}
+
+TEST_F(RunFolderTest, ALogIsNotWrittenThroughALink) {
+  std::ofstream("precious") << "text";
+  fs::create_symlink("precious", "role.log");
+  Process role;
+  EXPECT_EQ(role.Start({"/bin/true"}, "role.log").message(),
+            "open role.log, which may not be a link: Too many levels of symbolic links");
+  EXPECT_FALSE(role.running());
 }
 
 TEST_F(RunFolderTest, AResumeFindsTheRunsNumberOfActorsAndEnvironments) {
@@ -110,6 +127,8 @@ TEST_F(RunFolderTest, TheFinalTableHasTheNewestRowOfEachMemberAndTheMean) {
   EXPECT_THAT(*table, ::testing::Not(HasSubstr(" 1.00")));
   EXPECT_THAT(CheckStepsLeft("r", 500), IsOk());
   EXPECT_TRUE(absl::IsInvalidArgument(CheckStepsLeft("r", 499)));
+  std::ofstream("r/progress.csv") << "member,env_steps,status\n0,500,\x1b[2J\n";  // of a stranger
+  EXPECT_THAT(*FinalTable("r"), HasSubstr("\\x1b[2J"));
 }
 
 TEST_F(RunFolderTest, APipeInThePlaceOfTheLayoutIsNotWaitedFor) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/files.h"
 #include "common/config/experiment.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -255,6 +256,20 @@ TEST(SweepFolder, KeepsItsRunsWhenOnlyADescriptionChanged) {
   EXPECT_THAT(CheckSweepFolder(dir, populations), IsOk());
   populations[0].experiment.mutable_learner()->set_batch_size(32);
   EXPECT_FALSE(CheckSweepFolder(dir, populations).ok());
+}
+
+TEST(SweepFolder, AnEmptyListOfRunsIsWrittenAgainByTheSweepsCommand) {
+  const SweepInput input = Input(kBudgets);
+  const std::vector<SweepRun> populations = Expand(input);
+  const datacom::testing::TemporaryFolder folder;
+  const std::string dir = folder.path() + "/sweep";
+  ASSERT_THAT(PrepareSweepFolder(dir, input.sweep, populations), IsOk());
+  EXPECT_THAT(*RunsOfFolder(dir), ElementsAre(RunFolder(dir, populations[0])));
+  ASSERT_THAT(WriteFileAtomically(dir + "/populations.txt", ""), IsOk());
+  EXPECT_THAT(std::string(RunsOfFolder(dir).status().message()), HasSubstr("names no run; repeat the sweep's command"));
+  EXPECT_THAT(CheckSweepFolder(dir, populations), IsOk());
+  ASSERT_THAT(WriteFileAtomically(dir + "/populations.txt", "another\n"), IsOk());
+  EXPECT_THAT(std::string(CheckSweepFolder(dir, populations).message()), HasSubstr("a sweep of other populations"));
 }
 
 // After a change that is meant, write the golden list with

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "common/acting/acting_rule.h"
+#include "common/base/files.h"
 #include "common/config/experiment.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -194,6 +195,23 @@ TEST(PlanResume, RefusesAnyOtherChangeAndNamesIt) {
   options = Typed();
   options.experiment = "deploy/experiments/cartpole/sac.textproto";
   EXPECT_THAT(std::string(PlanResume(options, *stored).status().message()), HasSubstr("cartpole/sac"));
+}
+
+TEST(PlanResume, SaysWhichPoliciesMoreStepsReplace) {
+  const testing::TemporaryFolder run;
+  v1::Experiment before, after;
+  for (v1::Experiment* one : {&before, &after}) one->mutable_run()->set_steps_per_epoch(100);
+  before.mutable_run()->set_env_steps(250);
+  after.mutable_run()->set_env_steps(400);
+  EXPECT_EQ(ReplacedPolicyNote(run.path(), before, after), "") << "the run did not reach its end";
+  ASSERT_THAT(MakeFolders(run.path() + "/policies"), IsOk());
+  for (const std::string epoch : {"2", "3"}) {
+    ASSERT_THAT(WriteFileAtomically(run.path() + "/policies/epoch_000" + epoch + ".snapshot", ""), IsOk());
+  }
+  EXPECT_THAT(ReplacedPolicyNote(run.path(), before, after), HasSubstr("epoch 3 ended early, after 250 steps"));
+  EXPECT_EQ(ReplacedPolicyNote(run.path(), before, before), "");
+  before.mutable_run()->set_env_steps(200);
+  EXPECT_EQ(ReplacedPolicyNote(run.path(), before, after), "") << "the epoch had ended";
 }
 
 TEST(PlanLayout, EveryMemberHasOneLaneByDefault) {

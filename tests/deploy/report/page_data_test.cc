@@ -78,6 +78,16 @@ TEST_F(PageDataTest, ViolationsAreListedByEpisodeTheWorstAndTheNewest) {
   EXPECT_EQ(episodes["newest"][9]["episode"], 3.0);
 }
 
+TEST_F(PageDataTest, AnEpisodeWithoutAFiniteCostComesLast) {
+  Write("episodes.csv", "member,env_steps,sum_cost,max_violation\n0,400,3,0.25\n1,500,inf,inf\n0,900,4,0.75\n");
+  const auto data = Data();
+  ASSERT_THAT(data, IsOk());
+  const nlohmann::json& worst = (*data)["groups"][0]["episodes"]["worst"];
+  ASSERT_EQ(worst.size(), 3u);
+  EXPECT_EQ(worst[0]["env_steps"], 900);
+  EXPECT_TRUE(worst[2]["sum_cost"].is_null());
+}
+
 TEST_F(PageDataTest, ARowOfAResultMayStandForSeveralEpisodes) {
   Write("episodes.csv", "member,episodes,env_steps,sum_cost,max_violation\n0,4,400,0,0\n0,3,700,8,1\n");
   const auto data = Data();

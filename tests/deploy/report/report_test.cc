@@ -432,6 +432,37 @@ TEST_F(ReportTest, AMissingPlottingLibraryNamesItsPackage) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "report.html"));
 }
 
+TEST_F(ReportTest, ALinkInThePlaceOfTheFoldersOwnReportIsNotFollowed) {
+  const testing::EnvironmentVariable library("DATACOM_CHART_JS", (folder_ / "chart.js").string());
+  Write("chart.js", "/* licence */");
+  Write("precious", "text");
+  const std::string own = folder_.string() + "/report.html", named = folder_.string() + "/named.html";
+  for (const std::string& link : {own, named}) std::filesystem::create_symlink("precious", link);
+  ASSERT_THAT(WriteReport({folder_.string()}, own, kNoMap), IsOk());
+  EXPECT_FALSE(std::filesystem::is_symlink(own));
+  EXPECT_EQ(ReadFile(folder_.string() + "/precious").value(), "text");
+  ASSERT_THAT(WriteReport({folder_.string()}, named, kNoMap), IsOk());  // a user has named it
+  EXPECT_TRUE(std::filesystem::is_symlink(named));
+  EXPECT_NE(ReadFile(folder_.string() + "/precious").value(), "text");
+}
+
+TEST_F(ReportTest, ShowsNoFileBehindALink) {
+  const testing::TemporaryFolder elsewhere;
+  std::ofstream(elsewhere.path() + "/secret") << "key";
+  std::filesystem::remove(folder_ / "build.txt");
+  for (const char* name : {"build.txt", "film.png"}) {
+    std::filesystem::create_symlink(elsewhere.path() + "/secret", folder_ / name);
+  }
+  const auto data = ReportData({folder_.string()}, kNoMap);
+  ASSERT_THAT(data, IsOk());
+  const auto& run = (*data)["runs"][0];
+  EXPECT_EQ(run["build"], "");
+  EXPECT_TRUE(run["film"].is_null());
+  std::filesystem::remove(folder_ / "film.png");
+  Write("film.png", "key");
+  EXPECT_EQ((*ReportData({folder_.string()}, kNoMap))["runs"][0]["film"], "data:image/png;base64,a2V5");
+}
+
 TEST_F(ReportTest, ADamagedCellIsNamedByFileLineColumnAndValue) {
   const auto message = [this](const std::string& file, const std::string& content) {
     Write(file, content);

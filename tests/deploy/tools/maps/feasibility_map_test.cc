@@ -167,6 +167,15 @@ TEST_F(MapOfRun, JsonAndCsvHoldTheSameValues) {
   }
 }
 
+TEST_F(MapOfRun, AReportHasItsMapAlsoWhereTheFolderTakesNoFile) {
+  const std::string file = folder_ + "/feasibility_map.json", map = WriteReportMap(folder_).value();
+  EXPECT_EQ(ReadFile(file).value(), map);
+  fs::remove(file);
+  fs::create_directories(file + "/in_the_way");
+  EXPECT_EQ(WriteReportMap(folder_).value(), map);
+  fs::remove_all(file);
+}
+
 TEST_F(MapOfRun, NamesTheMissingEpochSliceOrRun) {
   EXPECT_THAT(std::string(Make(0, "", "sphere").status().message()), HasSubstr("no slice \"sphere\"; there are: pole"));
   EXPECT_THAT(std::string(Make(7, "", "").status().message()), HasSubstr("--member: no member 7"));

@@ -109,6 +109,16 @@ TEST_F(StoredPoliciesTest, AResultHasTheLastAndTheBestPolicyOfEachMember) {
   EXPECT_THAT(std::string(ReadPolicies(result, "5").status().message()), HasSubstr("of the epochs 4, 9"));
 }
 
+TEST_F(StoredPoliciesTest, AnEpochsFileHasOneName) {
+  const testing::TemporaryFolder run;
+  ASSERT_THAT(MakeFolders(run.path() + "/policies"), IsOk());
+  for (const std::string name : {"epoch_0003.snapshot", "epoch_3.snapshot", "epoch_00004.snapshot", "epoch_ 5.snapshot",
+                                 "epoch_0006.snapshot.tmp", "epoch_12345.snapshot"}) {
+    ASSERT_THAT(WriteFileAtomically(run.path() + "/policies/" + name, ""), IsOk());
+  }
+  EXPECT_EQ(*PolicyEpochs(run.path()), (std::vector<uint32_t>{3, 12345}));
+}
+
 TEST_F(StoredPoliciesTest, PoliciesOfAnotherResultAreRefusedNamingWhatDiffers) {
   WriteResult("a");
   const auto refusal = [&](const auto& change) {

@@ -417,6 +417,16 @@ TEST_F(VerifyTest, ALearnersFolderOnAClusterHasNoRings) {
   EXPECT_THAT(Verify().text, HasSubstr("damage: replay/member_1.rows: "));
 }
 
+TEST_F(VerifyTest, AFolderOfTrainWithoutItsIdIsDamaged) {
+  ASSERT_THAT(MakeFolders(Path("cluster")), IsOk());
+  WriteInPlace(Path("cluster/layout"), "actors 1\nenvironments 4\n");
+  EXPECT_THAT(Verify().text, HasSubstr("damage: run_id: open run_id: No such file or directory\n"));
+  WriteInPlace(Path("run_id"), "\n");
+  EXPECT_THAT(Verify().text, HasSubstr("damage: run_id: it is empty\n"));
+  WriteInPlace(Path("run_id"), "run\n");
+  EXPECT_TRUE(Verify().sound);
+}
+
 TEST_F(VerifyTest, PartsOfAnotherRunAreNamed) {
   WriteInPlace(Path("run_id"), "another\n");
   const std::string text = Verify().text;
