@@ -68,6 +68,12 @@ std::string Waiting(const ProgressView& view) {
   return IsNormalWork(view, view.learner.waiting_for()) ? "" : view.learner.waiting_for();
 }
 
+// What the learner does. Between two updates of a run that moves it learns.
+std::string Phase(const ProgressView& view) {
+  const std::string& phase = view.learner.phase();
+  return phase == "waiting" && Waiting(view).empty() ? "learning" : phase;
+}
+
 std::string Eta(const ProgressView& view) {
   const std::optional<double> eta = EtaSeconds(view);
   return eta ? FormatDuration(*eta) : "--:--";
@@ -218,7 +224,7 @@ std::string RenderTable(const ProgressView& view, int width, int max_members, bo
       absl::StrFormat("%s  elapsed %s  ETA %s", share, FormatDuration(view.elapsed_seconds), Eta(view));
   const int room = width == 0 ? 40 : std::clamp(width - Columns(facts), 8, 40);
   text += fit(Bar(fraction, room) + facts);
-  std::string rates = absl::StrCat(learner.phase(), ": ");
+  std::string rates = absl::StrCat(Phase(view), ": ");
   if (KnowsGoal(view)) {
     absl::StrAppendFormat(&rates, "%.0f steps/s, %s, ", view.steps_per_second, UpdateRate(view));
   }
@@ -249,7 +255,7 @@ std::string RenderTable(const ProgressView& view, int width, int max_members, bo
 nlohmann::json ProgressJson(const ProgressView& view) {
   const std::optional<double> eta = EtaSeconds(view);
   const v1::LearnerInfo& learner = view.learner;
-  nlohmann::json json = {{"state", learner.phase()},
+  nlohmann::json json = {{"state", Phase(view)},
                          {"waiting", Waiting(view)},
                          {"done", FractionDone(view)},
                          {"env_steps", SlowestSteps(view)},
@@ -289,14 +295,18 @@ std::string RenderLine(const ProgressView& view) {
   }
   if (view.learner_known && view.learns_delta)
     absl::StrAppendFormat(&line, "  delta %.4f", Mean(view, &v1::MemberProgress::delta));
-  absl::StrAppend(&line, "  ", view.learner.phase(), Pretraining(view, "  "));
+  const std::string phase = Phase(view), pretraining = Pretraining(view, "  "), waiting = Waiting(view);
+  // What follows names these two.
+  const bool named = phase == "waiting" || (phase == "pre-training" && !pretraining.empty());
+  if (!named) absl::StrAppend(&line, "  ", phase);
+  line += pretraining;
   for (const char* trouble : {"diverged", "runaway", "abandoned", "locked"}) {
     const int members =
         std::count_if(view.learner.members().begin(), view.learner.members().end(),
                       [trouble](const v1::MemberProgress& member) { return member.status() == trouble; });
     if (members > 0) absl::StrAppend(&line, "  ", members, " ", trouble);
   }
-  if (const std::string waiting = Waiting(view); !waiting.empty()) absl::StrAppend(&line, "  waiting: ", waiting);
+  if (!waiting.empty()) absl::StrAppend(&line, "  waiting: ", waiting);
   return line;
 }
 

@@ -117,6 +117,25 @@ TEST(Progress, ALearnerThatWaitsForRowsWhileTheRunMovesDoesNotWait) {
   EXPECT_THAT(OtherWaits(still, replay), testing::ElementsAre(actor)) << "the table has the first";
 }
 
+TEST(Progress, TheLineSaysOnceThatTheLearnerWaitsOrPreTrains) {
+  v1::LearnerInfo learner = Learner();
+  learner.set_phase("waiting");
+  learner.set_waiting_for("learner waits for rows: member 0 has 10 of 500 rows");
+  v1::ReplayInfo replay = Replay(10000, 9000);
+  EXPECT_THAT(RenderLine(MakeProgress(replay, learner)),
+              HasSubstr("  delta 5.5000  1 diverged  waiting: learner waits for rows: member 0 has 10 of 500 rows"));
+  replay.set_rows_per_second(250);  // the run moves
+  const ProgressView moving = MakeProgress(replay, learner);
+  EXPECT_THAT(RenderLine(moving), AllOf(HasSubstr("  learning  1 diverged"), Not(HasSubstr("waiting"))));
+  EXPECT_THAT(RenderTable(moving, 200, 16), HasSubstr("\nlearning: 250 steps/s"));
+  EXPECT_EQ(ProgressJson(moving)["state"], "learning");
+  learner.set_phase("pre-training");
+  learner.set_waiting_for("");
+  learner.set_pretrain_target(5000);
+  EXPECT_THAT(RenderLine(MakeProgress(replay, learner)),
+              HasSubstr("  delta 5.5000  pre-training update 0 of 5,000  1 diverged"));
+}
+
 TEST(Progress, TheEtaIsTheLaterOfStepsAndUpdates) {
   ProgressView view = MakeProgress(Replay(10000, 10000), Learner());
   EXPECT_FALSE(EtaSeconds(view).has_value());
