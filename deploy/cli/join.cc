@@ -17,7 +17,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
-#include "common/base/flag_checks.h"
 #include "common/base/machine.h"
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
@@ -215,10 +214,8 @@ void AddJoin(CLI::App* app, int* exit_code) {
       ->required();
   verb->add_option("--envs", options->environments, "environments to step (default: as the run's own actors)")
       ->check(CLI::Range(1, 65536));
-  verb->add_option("--name", options->name, "name of this actor, stable over restarts (host name and process id)")
-      ->check(NotEmpty);
-  verb->add_option("--tls", options->tls, "folder with ca.crt, tls.crt, tls.key and token, for a run that uses TLS")
-      ->check(NotEmpty);
+  verb->add_option("--name", options->name, "name of this actor, stable over restarts (host name and process id)");
+  verb->add_option("--tls", options->tls, "folder with ca.crt, tls.crt, tls.key and token, for a run that uses TLS");
   verb->footer(
       "The run must listen where this machine reaches it: datacom train ... --host NAME --tls FOLDER.\n"
       "Example: datacom join runs/five --tls tls");

@@ -137,23 +137,17 @@ void AddMonitor(CLI::App* app, int* exit_code) {
   CLI::App* verb =
       app->add_subcommand("monitor", "Runs Prometheus, and Grafana where it is installed, over the processes of runs");
   verb->add_option("folders", options->folders, "run folders or sweep folders, whose runs may begin later")->required();
-  verb->add_option("--listen", options->listen, "address of Prometheus")
-      ->capture_default_str()
-      ->check(NotEmpty)
-      ->check(Address(0));
+  verb->add_option("--listen", options->listen, "address of Prometheus")->capture_default_str()->check(Address(0));
   verb->add_option("--grafana", options->grafana,
                    "address of Grafana, which is started where it is installed; \"\" starts none")
       ->capture_default_str()
       ->check(Address(1));
-  verb->add_option("--data", options->data, "folder of its configuration and data")
-      ->capture_default_str()
-      ->check(NotEmpty);
+  verb->add_option("--data", options->data, "folder of its configuration and data")->capture_default_str();
   verb->add_option("--every", options->every, "seconds between two looks at each process")
       ->capture_default_str()
       ->check(WholeNumber<int>(1));
   verb->add_option("--tls", options->tls,
-                   "folder with ca.crt, prometheus.crt and prometheus.key, for runs that use TLS")
-      ->check(NotEmpty);
+                   "folder with ca.crt, prometheus.crt and prometheus.key, for runs that use TLS");
   verb->footer("Example: datacom monitor runs/five --listen 127.0.0.1:9091");
   verb->callback([options, exit_code] { *exit_code = Finish(Monitor(*options)); });
 }

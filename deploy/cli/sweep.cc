@@ -19,7 +19,6 @@
 #include "absl/strings/str_replace.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
-#include "common/base/flag_checks.h"
 #include "common/base/shared_files.h"
 #include "common/base/shell_word.h"
 #include "common/base/standard_output.h"
@@ -393,8 +392,7 @@ void AddSweep(CLI::App* app, int* exit_code) {
       ->check(CLI::Range(1, 65536));
   verb->add_option("--archive", options->run.archive,
                    "copy each population to PLACE/POPULATION while it trains (places: `train --help`); on a machine "
-                   "without its run it goes on from there")
-      ->check(NotEmpty);
+                   "without its run it goes on from there");
   AddExperimentOptions(verb, &options->run);
   AddProcessOptions(verb, &options->run);
   AddBatchOptions(verb, &options->batch);
