@@ -313,6 +313,11 @@ class WrongUsageTest(unittest.TestCase):
         self.assertEqual(self.run_it("datacom", "config", "cartpole/datacom", "--seeds", "3-5").stdout.count("members {"), 3)
         self.expect("config", "cartpole/datacom", "--seeds", "5-", words=["--seeds", "5-"])
 
+    def test_config_of_a_run_folder_prints_the_runs_experiment(self):
+        with open(self.experiment, encoding="utf-8") as file:
+            self.assertEqual(self.run_it("datacom", "config", "run").stdout, file.read())
+        self.assertIn("  cost_budget: 3\n", self.run_it("datacom", "config", "run/", "--set", "hyper.cost_budget=3").stdout)
+
     def test_help_requires_the_run_folder_once(self):
         self.assertEqual(self.run_it("datacom", "eval", "--help").stdout.count("REQUIRED"), 1)
 
