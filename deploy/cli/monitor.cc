@@ -115,6 +115,10 @@ absl::Status Monitor(const MonitorOptions& options) {
   RETURN_IF_ERROR(MakeFolders(options.data));
   const std::string file = AbsolutePath(options.data) + "/prometheus.yml";
   RETURN_IF_ERROR(WriteFileAtomically(file, configuration));
+  if (!OutputOf("command -v prometheus")) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "prometheus is not installed; install it (Debian: prometheus), or point one of your own to ", file));
+  }
   Process grafana;
   ASSIGN_OR_RETURN(const bool drawn, StartGrafana(options, &grafana));
   const std::string dashboards = drawn ? absl::StrCat("dashboards: http://", options.grafana, "/d/datacom-safety")
@@ -125,9 +129,7 @@ absl::Status Monitor(const MonitorOptions& options) {
                     data = "--storage.tsdb.path=" + AbsolutePath(options.data) + "/data",
                     listen = "--web.listen-address=" + options.listen;
   ::execlp("prometheus", "prometheus", config.c_str(), data.c_str(), listen.c_str(), nullptr);
-  return absl::FailedPreconditionError(absl::StrCat(ErrnoStatus(errno, "run prometheus").message(),
-                                                    "; install it (Debian: prometheus), or point an own one to ",
-                                                    file));
+  return ErrnoStatus(errno, "run prometheus");
 }
 
 }  // namespace
