@@ -197,6 +197,12 @@ class WrongUsageTest(unittest.TestCase):
                                                           f"has the address of a run on this machine; a run with --tls needs: datacom status "
                                                           f"{address} --tls FOLDER"])
 
+    def test_a_benchmark_that_is_not_built_is_named_with_what_builds_it(self):
+        result = subprocess.run([os.path.join(BIN, "datacom"), "bench", "actor"], env={**os.environ, "DATACOM_BIN": self.folder}, capture_output=True,
+                                text=True, timeout=PATIENCE, check=False)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(f"{self.folder}/datacom-bench-actor is not built; ./datacom bench of a checkout builds and runs it\n", result.stderr)
+
     def test_help_of_a_verb_is_the_verbs_help(self):
         for verb in ("train", "eval", "join"):
             self.assertEqual(self.run_it("datacom", "help", verb).stdout, self.run_it("datacom", verb, "--help").stdout)
