@@ -105,6 +105,7 @@ class Joiner {
   // A run that trains now. Actors with different names begin their search at different runs.
   absl::StatusOr<std::optional<Place>> Find() {
     const size_t begin = std::hash<std::string>()(options_.name) % runs_.size();
+    std::string silent;  // a run whose replay does not answer
     for (size_t i = 0; i < runs_.size(); ++i) {
       const size_t index = (begin + i) % runs_.size();
       const std::string& run_dir = runs_[index];
@@ -114,8 +115,10 @@ class Joiner {
       if (!place) continue;
       const auto info = GetReplayInfo(MakeChannel(place->replay, security_), kDeadline);
       if (info.ok() && info->run_id() == place->run_id) return place;
+      silent = absl::StrCat("; no replay of ", run_dir, " answers at ", place->replay,
+                            options_.tls.empty() ? " (that of a run with --tls answers only with --tls FOLDER)" : "");
     }
-    Say(absl::StrCat("waiting: no run of ", options_.folder, " trains now"));
+    Say(absl::StrCat("waiting: no run of ", options_.folder, " trains now", silent));
     return std::nullopt;
   }
 

@@ -2,6 +2,7 @@
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -307,6 +308,24 @@ class WrongUsageTest(unittest.TestCase):
         with open(os.path.join(self.run_dir, "run_id"), "w", encoding="utf-8") as file:
             file.write("other-2\n")
         self.assertIn("samples/insert", self.run_it("datacom", "status", self.run_dir).stdout)
+
+    def test_join_names_the_replay_that_does_not_answer(self):
+        with socket.socket() as closed:
+            closed.bind(("127.0.0.1", 0))
+            address = f"127.0.0.1:{closed.getsockname()[1]}"
+            for name, text in (("run_id", "mine-1"), ("cluster/replay.address", address), ("cluster/learner.address", address)):
+                path = os.path.join(self.run_dir, name)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text + "\n")
+            join = subprocess.Popen([os.path.join(BIN, "datacom"), "join", "run"], cwd=self.folder, stdout=subprocess.PIPE, text=True)
+            self.addCleanup(join.stdout.close)
+            self.addCleanup(join.wait)
+            self.addCleanup(join.kill)
+            self.assertEqual(join.stdout.readline(), f"waiting: no run of run trains now; no replay of run answers at {address} "
+                                                     "(that of a run with --tls answers only with --tls FOLDER)\n")
+            join.send_signal(signal.SIGINT)
+            self.assertEqual(join.wait(PATIENCE), 75)
 
     def test_wrong_images_or_an_option_of_the_other_backend_are_refused_before_writing(self):
         sweep = ("sweep", "cartpole/cost_budgets", "--seeds", "0", "--run-dir", "swept", "--backend", "kubernetes")
