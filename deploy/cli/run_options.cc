@@ -99,7 +99,7 @@ void AddBatchOptions(CLI::App* verb, BatchOptions* options) {
                    "what starts this command on a node, e.g. \"apptainer run /shared/datacom.sif\" (this program)")
       ->group(kBatch);
   verb->add_option("--sbatch", options->sbatch,
-                   "options of sbatch for the scripts, e.g. --sbatch=\"--partition=long --time=2-0\"")
+                   "options of sbatch for the script that trains, e.g. --sbatch=\"--partition=long --time=2-0\"")
       ->group(kBatch);
   verb->add_option("--join", options->join,
                    "Slurm: also write actors.sbatch, with this many actors in jobs of their own, and certificates for "

@@ -18,6 +18,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/base/files.h"
+#include "common/base/plugins.h"
 #include "common/base/random.h"
 #include "common/base/shared_files.h"
 #include "common/base/shell_word.h"
@@ -25,6 +26,7 @@
 #include "common/config/experiment.h"
 #include "common/config/task_files.h"
 #include "common/tasks/python/python_model.h"
+#include "datacom/v1/plugin.pb.h"
 #include "datacom/v1/python_task.pb.h"
 #include "datacom/v1/task.pb.h"
 #include "deploy/cli/run_folder.h"
@@ -283,21 +285,28 @@ absl::Status WriteCluster(const std::string& dir, const ManifestOptions& options
                           const std::vector<SweepRun>& populations) {
   RETURN_IF_ERROR(WriteManifests(dir, options, populations));
   const std::string learner = options.archive.empty() ? "the learner's image" : "the image datacom-run";
+  std::set<std::string> said;  // populations may need the same
+  const auto say = [&said](const std::string& sentence) {
+    if (said.insert(sentence).second) PrintWrapped(sentence);
+  };
   for (const SweepRun& population : populations) {
     const v1::Experiment& experiment = population.experiment;
     if (!FitsConfigMap(experiment)) {
-      PrintWrapped(absl::StrCat(RunFolder(dir, population), "/task_files is too large for a ConfigMap: put it into ",
-                                learner, " or a volume, and name its place in the environment variable ",
-                                "DATACOM_TASK_FILES of that pod\n"));
+      say(absl::StrCat(RunFolder(dir, population), "/task_files is too large for a ConfigMap: put it into ", learner,
+                       " or a volume, and name its place in the environment variable ",
+                       "DATACOM_TASK_FILES of that pod\n"));
     }
     if (experiment.has_pretrain()) {
-      PrintWrapped(absl::StrCat("pretrain.dataset: the pods do not have ", experiment.pretrain().dataset(),
-                                ": put it under the same path into ", learner, " or a volume of that pod\n"));
+      say(absl::StrCat("pretrain.dataset: the pods do not have ", experiment.pretrain().dataset(),
+                       ": put it under the same path into ", learner, " or a volume of that pod\n"));
     }
     if (const auto& task = experiment.task_options(); task.HasExtension(v1::python_task)) {
-      PrintWrapped(
-          absl::StrCat("the images have no Python: put it with ", task.GetExtension(v1::python_task).environment(),
+      say(absl::StrCat("the images have no Python: put it with ", task.GetExtension(v1::python_task).environment(),
                        " into yours, and name that in their environment variable ", python::kNamedEnvironments, "\n"));
+    }
+    for (const std::string& plugin : experiment.task_options().GetRepeatedExtension(v1::plugin)) {
+      say(absl::StrCat("the images do not have the plug-in ", plugin, ": put its files into yours, and name ", plugin,
+                       ".so in their environment variable ", kPluginsVariable, "\n"));
     }
   }
   const std::pair<std::string, std::string> secrets[] = {
