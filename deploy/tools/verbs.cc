@@ -408,13 +408,16 @@ void AddReplayViolation(CLI::App* app, int* exit_code) {
   verb->add_option("id", flags->violation.id, "Id in its ledger/violations.csv")
       ->required()
       ->check(WholeNumber<uint64_t>(0));
-  verb->add_option(
+  CLI::Option* const out = verb->add_option(
       "--out", picture.out,
       "FILE.html: a page that plays the episode; FILE.mp4: film (with ffmpeg); FILE.png: picture of the violation");
   verb->add_option("--camera", picture.camera, "Name of a camera of the model; default: the first fixed one");
   verb->add_option("--frames", picture.frames, "For a PNG: frames in a sheet of the whole episode")
       ->check(WholeNumber<int>(1));
   AddFrameSize(verb, &picture);
+  for (const char* of_picture : {"--camera", "--frames", "--width", "--height"}) {
+    verb->get_option(of_picture)->needs(out);
+  }
   verb->add_flag("--csv", flags->violation.csv, "Prints the episode's states, comma-separated, at full precision");
   verb->callback([flags, exit_code] { *exit_code = Finish(RunReplayViolation(*flags)); });
 }
