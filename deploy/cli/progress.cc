@@ -57,10 +57,12 @@ std::string UpdateRate(const ProgressView& view) {
   return absl::StrCat("update ", FormatCount(view.learner.update()), " of ", FormatCount(view.learner.target_update()));
 }
 
+bool IsForRows(const std::string& wait) { return absl::StartsWith(wait, "learner waits for rows"); }
+
 // Between two updates of a run that moves, the learner waits for rows.
 bool IsNormalWork(const ProgressView& view, const std::string& wait) {
   const bool moves = UpdatesAreEpochs(view) || view.learner.updates_per_second() > 0 || view.steps_per_second > 0;
-  return moves && absl::StartsWith(wait, "learner waits for rows");
+  return moves && view.learner.update() > 0 && IsForRows(wait);
 }
 
 // Empty if nothing waits that should not.
@@ -312,8 +314,11 @@ std::string RenderLine(const ProgressView& view) {
 
 std::vector<std::string> OtherWaits(const ProgressView& view, const v1::ReplayInfo& replay) {
   std::vector<std::string> waits;
+  const std::string& told = view.learner.waiting_for();
   for (const std::string& wait : replay.waits()) {
-    if (wait != view.learner.waiting_for() && !IsNormalWork(view, wait)) waits.push_back(wait);
+    // The learner may have heard a second ago of the same rows.
+    const bool same = wait == told || (IsForRows(wait) && IsForRows(told));
+    if (!same && !IsNormalWork(view, wait)) waits.push_back(wait);
   }
   return waits;
 }

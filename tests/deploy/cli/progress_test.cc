@@ -115,6 +115,9 @@ TEST(Progress, ALearnerThatWaitsForRowsWhileTheRunMovesDoesNotWait) {
   EXPECT_THAT(RenderTable(still, 200, 16), HasSubstr("waiting: " + normal));
   EXPECT_EQ(ProgressJson(still)["waiting"], normal);
   EXPECT_THAT(OtherWaits(still, replay), testing::ElementsAre(actor)) << "the table has the first";
+  v1::LearnerInfo told = Learner();
+  told.set_waiting_for("learner waits for rows: member 0 has 34720 of 34726 rows");
+  EXPECT_THAT(OtherWaits(MakeProgress(replay, told), replay), testing::ElementsAre(actor)) << "a second later";
 }
 
 TEST(Progress, TheLineSaysOnceThatTheLearnerWaitsOrPreTrains) {
@@ -129,6 +132,9 @@ TEST(Progress, TheLineSaysOnceThatTheLearnerWaitsOrPreTrains) {
   EXPECT_THAT(RenderLine(moving), AllOf(HasSubstr("  learning  1 diverged"), Not(HasSubstr("waiting"))));
   EXPECT_THAT(RenderTable(moving, 200, 16), HasSubstr("\nlearning: 250 steps/s"));
   EXPECT_EQ(ProgressJson(moving)["state"], "learning");
+  learner.set_update(0);
+  EXPECT_THAT(RenderLine(MakeProgress(replay, learner)), HasSubstr("  waiting: learner waits for rows: member 0"))
+      << "it says why there is no update yet";
   learner.set_phase("pre-training");
   learner.set_waiting_for("");
   learner.set_pretrain_target(5000);
