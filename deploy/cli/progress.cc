@@ -176,7 +176,9 @@ double FractionDone(const ProgressView& view) {
 std::optional<double> EtaSeconds(const ProgressView& view) {
   double seconds = -1;
   const uint64_t slowest = SlowestSteps(view);
-  if (view.steps_per_second > 0 && view.goal_steps > 0) {
+  // Rows that have all come say nothing of the updates that are left.
+  const bool rows_count = view.goal_steps > slowest || view.learner.update() >= view.learner.target_update();
+  if (view.steps_per_second > 0 && view.goal_steps > 0 && rows_count) {
     const double left = view.goal_steps > slowest ? static_cast<double>(view.goal_steps - slowest) : 0;
     seconds = left * view.learner.members().size() / view.steps_per_second;
   }

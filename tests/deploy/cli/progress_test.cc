@@ -149,6 +149,9 @@ TEST(Progress, TheEtaIsTheLaterOfStepsAndUpdates) {
   EXPECT_DOUBLE_EQ(*EtaSeconds(view), 10);
   view.learner.set_updates_per_second(500);  // 10,000 updates take 20 s
   EXPECT_DOUBLE_EQ(*EtaSeconds(view), 20);
+  ProgressView all_rows = MakeProgress(Replay(20000, 20000), Learner());
+  all_rows.steps_per_second = 2000;  // of the seconds before
+  EXPECT_FALSE(EtaSeconds(all_rows).has_value()) << "an update of ppo_lag takes the rows of an epoch";
 }
 
 TEST(Progress, FormatsDurationsAndCounts) {
