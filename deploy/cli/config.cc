@@ -58,6 +58,10 @@ absl::StatusOr<Lines> Entries(const std::string& kind) {
       ASSIGN_OR_RETURN(const v1::Experiment experiment, LoadExperiment(name, folder));
       lines.emplace_back(name, absl::StrReplaceAll(experiment.description(), {{"\n", " "}}));
     }
+    if (lines.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("there is no experiment in ", folder,
+                                                     "; DATACOM_EXPERIMENTS names the folder of the experiments"));
+    }
   }
   return lines;
 }

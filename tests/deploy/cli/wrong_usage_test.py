@@ -201,6 +201,14 @@ class WrongUsageTest(unittest.TestCase):
                                                           f"has the address of a run on this machine; a run with --tls needs: datacom status "
                                                           f"{address} --tls FOLDER"])
 
+    def test_a_program_without_its_experiments_says_where_it_looked(self):
+        for arguments, words in ((("list",), "there is no experiment in /none; DATACOM_EXPERIMENTS names the folder of the experiments"),
+                                 (("train", "cartpole/datacom"), 'unknown experiment "cartpole/datacom"; there is none in /none; DATACOM_EXPERIMENTS ')):
+            result = subprocess.run([os.path.join(BIN, "datacom"), *arguments], env={**os.environ, "DATACOM_EXPERIMENTS": "/none"}, cwd=self.folder,
+                                    capture_output=True, text=True, timeout=PATIENCE, check=False)
+            self.assertEqual(result.returncode, 2)
+            self.assertIn(words, result.stderr)
+
     def test_a_benchmark_that_is_not_built_is_named_with_what_builds_it(self):
         result = subprocess.run([os.path.join(BIN, "datacom"), "bench", "actor"], env={**os.environ, "DATACOM_BIN": self.folder}, capture_output=True,
                                 text=True, timeout=PATIENCE, check=False)
