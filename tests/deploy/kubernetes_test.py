@@ -113,6 +113,17 @@ class Files(unittest.TestCase):
             self.assertEqual("learner.device=cuda: the image datacom-run" in done.stderr, code == 2)
         self.assertIn('- "--archive=gs://bucket/swept/cartpole-datacom"\n', read(folder, "cartpole-datacom", "population.yaml"))
 
+    def test_tolerations_of_ones_own_replace_that_of_nodes_with_gpus_and_the_command_says_so(self):
+        pods, gpu, warning = os.path.join(self.folder, "pods.yaml"), "key: nvidia.com/gpu", "its tolerations are all that the learner has"
+        for name, text, set_by_us, warned in (("none", "# tolerations: spot\npriorityClassName: research\n", True, False), ("spot", PODS, False, True),
+                                              ("gpu", f"tolerations: [{{{gpu}}}]\n", False, False)):
+            with open(pods, "w", encoding="utf-8") as file:
+                file.write(text)
+            run, said = write_run(DATACOM, self.folder, "--pods", pods, "--device", "cuda", name=name)
+            manifest = read(run, "population.yaml")
+            self.assertEqual(f"tolerations: [{{{gpu}, operator: Exists, effect: NoSchedule}}]" in manifest, set_by_us, name)
+            self.assertEqual(f"--pods {pods}: {warning}" in said, warned, name)
+
     def test_wrong_fields_of_pods_are_refused_by_line(self):
         for text, reason in (("tolerations: []\ncontainers: []\n", 'line 2: "containers: []" is set by datacom'),
                              ("---\n", 'line 1: "---" is no field'), ("tolerations\n", 'line 1: "tolerations" is no field'),
