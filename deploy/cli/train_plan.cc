@@ -106,9 +106,13 @@ absl::StatusOr<v1::Experiment> NamedExperiment(const TrainOptions& options) {
                                                      " is a run folder; resume the run with: datacom train --run-dir ",
                                                      ShellWord(options.experiment), " --resume"));
     }
-    if (!IsTask(options.experiment)) return absl::InvalidArgumentError(experiment.status().message());
-    return absl::InvalidArgumentError(absl::StrCat(options.experiment, " is a task; name an algorithm too, e.g. ",
-                                                   options.experiment, " --algorithm datacom"));
+    for (const char* within : {"", "/task.textproto"}) {
+      const std::string task = options.experiment + within;
+      if (!IsTask(task)) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(task, " is a task; name an algorithm too, e.g. ", task, " --algorithm datacom"));
+    }
+    return absl::InvalidArgumentError(experiment.status().message());
   }
   ASSIGN_OR_RETURN(const std::string file, FindTextproto("experiment", options.experiment, ExperimentFolder()));
   const std::string without_model = experiment->has_pretrain() ? "" : WithoutModel(experiment->algorithm(), options);

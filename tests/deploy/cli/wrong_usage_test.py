@@ -101,6 +101,9 @@ class WrongUsageTest(unittest.TestCase):
 
     def test_a_refusal_says_what_to_type_instead(self):
         tasks = [line.split()[0] for line in self.run_it("datacom", "list", "tasks").stdout.splitlines()]
+        os.makedirs(os.path.join(self.folder, "robot"))
+        with open(os.path.join(self.folder, "robot", "task.textproto"), "w", encoding="utf-8") as file:
+            file.write('model: "robot.xml"\n')
         self.assertIn("cartpole", tasks)
         for arguments, words in (
                 (("train",), "name an experiment, e.g. datacom train cartpole/datacom; list them with `datacom list experiments`"),
@@ -115,6 +118,9 @@ class WrongUsageTest(unittest.TestCase):
                 (("train", "run"), "run is a run folder; resume the run with: datacom train --run-dir run --resume"),
                 (("report", "run", "--out", "r.pdf"), "--out: r.pdf: a report is a page, FILE.html, or a figure, FILE.svg"),
                 (("train", "cartpole"), '"cartpole" is a task; its experiments are: cartpole/datacom, '),
+                (("train", "robot"), "robot/task.textproto is a task; name an algorithm too, e.g. robot/task.textproto --algorithm datacom"),
+                (("train", "robot", "--algorithm", "sac"), '"robot" is a folder; name its task: robot/task.textproto'),
+                (("eval", "robot", "--policy", "zeros"), '"robot" is a folder; name its task: robot/task.textproto'),
                 (("report", "x", "y"), "--out is required: it names the file for several runs"),
                 (("report", "x"), "x"),
                 (("train", "cartpole/datacom", "--set", "task=moon"), ", ".join(tasks)),
