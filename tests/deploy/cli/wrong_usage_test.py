@@ -9,7 +9,8 @@ import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "testing"))
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+sys.path.insert(0, os.path.join(SOURCE, "tests", "testing"))
 from patience import PATIENCE  # noqa: E402  the path comes first
 from watching import Watch  # noqa: E402
 
@@ -220,6 +221,20 @@ class WrongUsageTest(unittest.TestCase):
                                 text=True, timeout=PATIENCE, check=False)
         self.assertEqual(result.returncode, 1)
         self.assertIn(f"{self.folder}/datacom-bench-actor is not built; ./datacom bench of a checkout builds and runs it\n", result.stderr)
+
+    def test_the_script_that_makes_certificates_says_why_it_makes_none(self):
+        script, broken = os.path.join(SOURCE, "deploy", "dev", "make_tls.sh"), os.path.join(self.folder, "tls")
+        os.mkdir(broken)
+        for name in ("ca.key", "ca.crt"):
+            with open(os.path.join(broken, name), "w", encoding="utf-8") as file:
+                file.write("no key\n")
+        for words, environment, said in (([broken, "abc"], {}, 'make_tls.sh: "abc" is no number of days\n'),
+                                         ([broken], {"PATH": self.folder}, "make_tls.sh: openssl is not installed (Debian: openssl)\n"),
+                                         ([broken], {}, "make_tls.sh: ")):
+            done = subprocess.run([script, *words], env={**os.environ, **environment}, capture_output=True, text=True, timeout=PATIENCE, check=False)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(said, done.stderr)
+            self.assertGreater(len(done.stderr), len("make_tls.sh: \n"))
 
     def test_help_of_a_verb_is_the_verbs_help(self):
         for verb in ("train", "eval", "join"):
