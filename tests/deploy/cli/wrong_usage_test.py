@@ -247,6 +247,10 @@ class WrongUsageTest(unittest.TestCase):
         for value in ("nan", "inf", "0"):
             self.expect("--stall-minutes", value, program="datacom-replay", words=[f"--stall-minutes: must be a number above 0, not {value}"])
 
+    def test_a_role_does_not_take_an_empty_folder_for_no_tls(self):
+        for program in ("datacom-replay", "datacom-learner", "datacom-actor"):
+            self.expect("--tls", "", program=program, words=["--tls: must not be empty"])
+
     def test_prometheus_is_told_the_name_of_a_folder_and_no_pattern(self):
         strange = os.path.join(self.folder, "run[1]? it's")
         shutil.copytree(self.run_dir, strange)
