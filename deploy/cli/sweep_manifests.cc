@@ -321,6 +321,10 @@ absl::Status WriteCluster(const std::string& dir, const ManifestOptions& options
                        ".so in their environment variable ", kPluginsVariable, "\n"));
     }
   }
+  if (options.images.empty()) {
+    say(absl::StrCat("without --images the nodes look in their default registry for ",
+                     options.archive.empty() ? "datacom-learner:latest and the others\n" : "datacom-run:latest\n"));
+  }
   const std::pair<std::string, std::string> secrets[] = {
       {options.tls_secret, "with ca.crt, tls.crt, tls.key and token"},
       {options.archive_secret, "with the environment variables of rclone"}};

@@ -94,6 +94,7 @@ class Files(unittest.TestCase):
             self.assertNotRegex(text, "  # (no )?tls\n")
         run, said = write_run(DATACOM, os.path.join(self.folder, "plain"))
         self.assertIn(f"kubectl apply -k {run}", said)
+        self.assertIn("without --images the nodes look in their default registry for datacom-learner:latest and the others\n", said)
         self.assertIn("  tolerance_steps: 64\n", read(run, "experiment.textproto"))
         self.assertNotRegex(read(run, "population.yaml").split("apiVersion", 1)[1], "tls|@")
 
@@ -101,6 +102,7 @@ class Files(unittest.TestCase):
         run, said = write_run(DATACOM, self.folder, "--archive", "s3://bucket/hockey", "--archive-secret", "store", "--images", "example.org:1")
         self.assertIn("the pods wait for the secret store in namespace datacom-sweeps, with the environment variables of rclone\n", said)
         self.assertIn("copy a run with: datacom copy s3://bucket/hockey FOLDER\n", said)
+        self.assertNotIn("without --images", said)
         self.assertIn("  tolerance_steps: 16\n", read(run, "experiment.textproto"))
         kustomization = read(run, "kustomization.yaml")
         self.assertIn("images:\n  - name: datacom-run\n    newName: example.org/datacom-run\n    newTag: \"1\"\nresources:\n", kustomization)
