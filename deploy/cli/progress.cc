@@ -62,7 +62,7 @@ bool IsForRows(const std::string& wait) { return absl::StartsWith(wait, "learner
 // Between two updates of a run that moves, the learner waits for rows.
 bool IsNormalWork(const ProgressView& view, const std::string& wait) {
   const bool moves = UpdatesAreEpochs(view) || view.learner.updates_per_second() > 0 || view.steps_per_second > 0;
-  return moves && view.learner.update() > 0 && IsForRows(wait);
+  return moves && (view.learner.update() > 0 || !view.learner_known) && IsForRows(wait);
 }
 
 // Empty if nothing waits that should not.

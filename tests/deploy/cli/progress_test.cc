@@ -110,6 +110,7 @@ TEST(Progress, ALearnerThatWaitsForRowsWhileTheRunMovesDoesNotWait) {
   EXPECT_THAT(RenderTable(moving, 200, 16), Not(HasSubstr("waiting")));
   EXPECT_EQ(ProgressJson(moving)["waiting"], "");
   EXPECT_THAT(OtherWaits(moving, replay), testing::ElementsAre(actor));
+  EXPECT_THAT(RenderTable(MakeProgress(replay, std::nullopt), 200, 16), Not(HasSubstr("waiting")));
   replay.set_rows_per_second(0);
   const ProgressView still = MakeProgress(replay, Learner());
   EXPECT_THAT(RenderTable(still, 200, 16), HasSubstr("waiting: " + normal));
