@@ -136,7 +136,7 @@ class Output {
     for (size_t i = 0; i < table->size(); ++i) (*table)[i].push_back(cells[i]);
   }
   static std::string OrDash(int width, double value, const std::string& text) {
-    return absl::StrFormat("%*s", width, std::isnan(value) ? "-" : text);
+    return absl::StrFormat(" %*s", width - 1, std::isnan(value) ? "-" : text);  // also behind a wide cell
   }
   static std::string Number(int width, int decimals, double value) {
     return OrDash(width, value, absl::StrFormat("%.*f", decimals, value));
