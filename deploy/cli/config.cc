@@ -157,7 +157,8 @@ void AddConfig(CLI::App* app, int* exit_code) {
   verb->footer("Example: datacom config cartpole/datacom --set hyper.cost_budget=10");
   verb->callback([options, out, comments, exit_code] {
     const std::string of_run = ExperimentFile(options->experiment);
-    if (options->algorithm.empty() && FileExists(of_run)) options->experiment = of_run;
+    const bool shipped = FileExists(absl::StrCat(ExperimentFolder(), "/", options->experiment, ".textproto"));
+    if (options->algorithm.empty() && !shipped && FileExists(of_run)) options->experiment = of_run;
     const absl::StatusOr<v1::Experiment> experiment = PlanExperiment(*options);
     absl::Status written = experiment.status();
     if (const auto folder = std::filesystem::path(*out).parent_path(); written.ok() && !folder.empty()) {

@@ -138,6 +138,8 @@ class WrongUsageTest(unittest.TestCase):
                  "`datacom task check --help` lists the options\n"),
                 (("train", "cartpole/datacom", "--run-dir=", "--quiet"), "--run-dir=: there is no value after ="),
                 (("export", self.run_dir, "--out=", "--noise"), "--out=: there is no value after ="),
+                (("export", self.run_dir, "--out", "x", "--pairs", "3"), "--pairs: only a graph has recorded pairs beside it; use --format onnx"),
+                (("export", self.run_dir, "--out", "x", "--largest", "3"), "--largest: only --format violations keeps violations"),
                 (("train", "--python", "--seeds", "0"), "--python: name MODULE:CALLABLE of an environment"),
                 (("train", "cartpole/datacom", "--archive", ""), "--archive: must not be empty"),
                 (("sweep", "cartpole/cost_budgets", "--archive", ""), "--archive: must not be empty"),
@@ -378,6 +380,9 @@ class WrongUsageTest(unittest.TestCase):
         with open(self.experiment, encoding="utf-8") as file:
             self.assertEqual(self.run_it("datacom", "config", "run").stdout, file.read())
         self.assertIn("  cost_budget: 3\n", self.run_it("datacom", "config", "run/", "--set", "hyper.cost_budget=3").stdout)
+        shipped = self.run_it("datacom", "config", "cartpole/sac").stdout
+        shutil.copytree(self.run_dir, os.path.join(self.folder, "cartpole", "sac"))
+        self.assertEqual(self.run_it("datacom", "config", "cartpole/sac").stdout, shipped, "as train takes it")
 
     def test_help_requires_the_run_folder_once(self):
         self.assertEqual(self.run_it("datacom", "eval", "--help").stdout.count("REQUIRED"), 1)
