@@ -120,7 +120,7 @@ void PrintPlan(const SweepInput& input, const std::string& dir, const std::vecto
     }
     const std::string cells[] = {population.name + std::string(width - population.name.size(), ' '),
                                  absl::StrCat(population.experiment.members_size()),
-                                 FormatCount(population.experiment.run().env_steps()),
+                                 " " + FormatCount(population.experiment.run().env_steps()),  // may fill it
                                  FormatBytes(population.needs.memory_bytes),
                                  FormatBytes(population.needs.disk_bytes()),
                                  time,
