@@ -200,7 +200,7 @@ bool ReplayDrawStream::Next(bool tick) {
   if (!tick || Seconds(clock.Now() - waiting_since_) < kExpectedWaitSeconds) return false;
   const std::string missing = store->DescribeMissingRows(queued_.front());
   if (missing.empty()) return false;  // the rows have come in the meantime: the next call draws
-  const std::string wait = absl::StrCat("update ", queued_.front(), " waits: ", missing);
+  const std::string wait = absl::StrCat("learner waits for rows: ", missing);
   if (sent_wait_.empty()) spdlog::info("draw waits update={} for={:?}", queued_.front(), wait);
   if (wait == sent_wait_) return false;
   reply_.Clear();

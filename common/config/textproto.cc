@@ -82,6 +82,11 @@ absl::StatusOr<std::string> FindTextproto(const std::string& kind, const std::st
                      kind == "experiment" ? "; --algorithm NAME takes a method with its defaults" : ""));
   }
   const std::vector<std::string> names = ListTextprotos(folder);
+  if (names.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("unknown ", kind, " \"", name_or_path, "\"; there is none in ",
+                                                   folder,
+                                                   "; DATACOM_EXPERIMENTS names the folder of the experiments"));
+  }
   if (const std::string near = DidYouMean(name_or_path, names); !near.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("unknown ", kind, " \"", name_or_path, "\"", near, " `datacom list ", kind, "s` names all"));

@@ -193,7 +193,9 @@ absl::Status CheckRead(const std::string& prefix, const Message& message, const 
   reflection->ListFields(message, &given);
   for (const FieldDescriptor* field : given) {
     const std::string path = prefix + field->name();
-    if (!ReadsSetting(algorithm, *field)) return NotRead(path, algorithm, *field);
+    // Every experiment that was resolved has the widths of all nets, also of those that its algorithm does not have.
+    const bool widths = field->is_repeated() && field->cpp_type() == FieldDescriptor::CPPTYPE_UINT32;
+    if (!widths && !ReadsSetting(algorithm, *field)) return NotRead(path, algorithm, *field);
     if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
     if (!field->is_repeated()) {
       RETURN_IF_ERROR(CheckRead(path + ".", reflection->GetMessage(message, field), algorithm));

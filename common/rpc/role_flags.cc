@@ -27,7 +27,8 @@ void AddShared(CLI::App* app, RoleFlags* flags) {
   app->add_option("--run-id", flags->run_id, "Id of the run; all its processes must have the same");
   app->add_option("--tls", flags->tls,
                   "Folder with ca.crt, tls.crt, tls.key and token: use mutual TLS, also for /metrics, and send the "
-                  "run's token in each call");
+                  "run's token in each call")
+      ->check(NotEmpty);
   app->add_option("--listen", flags->listen, "Address to listen on; port 0 picks one")
       ->capture_default_str()
       ->check(Address(0));

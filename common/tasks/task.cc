@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/files.h"
 #include "common/base/named_register.h"
 #include "common/base/plugins.h"
 #include "common/base/status.h"
@@ -121,6 +122,9 @@ absl::StatusOr<TaskModel> MakeNominal(absl::string_view name, const v1::TaskOpti
   if (const Maker* const make = Registered().Find(name)) return (*make)(options);
   if (!name.empty() && name == CarriedTask(options)) {
     return options.HasExtension(v1::text_task) ? text::MakeModel(options) : python::MakeModel(options);
+  }
+  if (const std::string file = absl::StrCat(name, "/task.textproto"); FileExists(file)) {
+    return absl::NotFoundError(absl::StrCat("\"", name, "\" is a folder; name its task: ", file));
   }
   return Registered().Unknown(name);
 }

@@ -124,7 +124,7 @@ nlohmann::json DescribeMachine() {
 absl::StatusOr<std::string> RunProgram(const std::string& path, const std::vector<std::string>& arguments) {
   if (::access(path.c_str(), X_OK) != 0) {
     return absl::NotFoundError(
-        absl::StrCat("benchmark program ", path, " is not built; build it with: ./datacom build"));
+        absl::StrCat("benchmark program ", path, " is not built; ./datacom bench of a checkout builds and runs it"));
   }
   std::vector<std::string> argv = {path, "--benchmark_format=json"};
   argv.insert(argv.end(), arguments.begin(), arguments.end());

@@ -231,6 +231,8 @@ void Cluster::Drain(std::chrono::milliseconds grace) {
   StopGroup({Role::kActor, Role::kEvaluator}, grace);
   StopGroup({Role::kLearner}, grace);
   StopGroup({Role::kReplay}, grace);
+  for (const auto& child : children_) child->metrics.clear();
+  WriteTargets();
 }
 
 }  // namespace datacom::cli

@@ -46,7 +46,8 @@ class Cluster {
   const absl::Status& failure() const { return failure_; }  // once kFailed
   int failure_exit_code() const { return failure_exit_code_; }
 
-  // SIGTERM to actors and evaluator, then the learner, then the replay; each group gets `grace` before SIGKILL.
+  // SIGTERM to actors and evaluator, then the learner, then the replay; each group gets `grace` before SIGKILL. Then
+  // targets.json is empty: Prometheus would take a run that has ended for one that cannot be reached.
   void Drain(std::chrono::milliseconds grace);
 
   // host:port, empty while unknown.

@@ -143,7 +143,8 @@ bool IsAssignment(absl::string_view word) {
                      [](char c) { return absl::ascii_isalnum(c) || absl::StrContains("_.[]", c); });
 }
 
-// CLI11 would take the second value of --set for the experiment, and the word behind `--option=` for its value.
+// CLI11 would take the second value of --set for the experiment, and the word behind `--option=` for its value. What a
+// script means by "$PLACE" while PLACE is not set would be a default.
 absl::Status CheckValues(const std::vector<const char*>& arguments) {
   bool set = false;  // whether the word before is a value of --set
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -152,11 +153,15 @@ absl::Status CheckValues(const std::vector<const char*>& arguments) {
     if (absl::StartsWith(word, "--") && word.find('=') == word.size() - 1) {
       return absl::InvalidArgumentError(absl::StrCat(word, ": there is no value after ="));
     }
+    const absl::string_view before = i == 0 ? "" : arguments[i - 1];
+    if (word.empty() && absl::StartsWith(before, "--") && before != "--grafana") {  // which is then not started
+      return absl::InvalidArgumentError(absl::StrCat(before, ": must not be empty"));
+    }
     if (set && IsAssignment(word)) {
       return absl::InvalidArgumentError(absl::StrCat(word, ": each assignment needs a --set of its own: --set ",
-                                                     absl::StripPrefix(arguments[i - 1], "--set="), " --set ", word));
+                                                     absl::StripPrefix(before, "--set="), " --set ", word));
     }
-    set = absl::StartsWith(word, "--set=") || (i > 0 && arguments[i - 1] == absl::string_view("--set"));
+    set = absl::StartsWith(word, "--set=") || before == "--set";
   }
   return absl::OkStatus();
 }

@@ -23,6 +23,7 @@
 #include "common/config/explain.h"
 #include "common/records/message_json.h"
 #include "common/tasks/task.h"
+#include "deploy/cli/run_folder.h"
 #include "deploy/cli/run_options.h"
 #include "deploy/cli/sweep.h"
 #include "deploy/cli/train_plan.h"
@@ -56,6 +57,10 @@ absl::StatusOr<Lines> Entries(const std::string& kind) {
     for (const std::string& name : ListTextprotos(folder)) {
       ASSIGN_OR_RETURN(const v1::Experiment experiment, LoadExperiment(name, folder));
       lines.emplace_back(name, absl::StrReplaceAll(experiment.description(), {{"\n", " "}}));
+    }
+    if (lines.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("there is no experiment in ", folder,
+                                                     "; DATACOM_EXPERIMENTS names the folder of the experiments"));
     }
   }
   return lines;
@@ -133,8 +138,9 @@ void AddList(CLI::App* app, int* exit_code) {
 void AddConfig(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<TrainOptions>();
   CLI::App* verb = app->add_subcommand("config", "Prints an experiment with every default filled in");
-  verb->add_option("experiment", options->experiment,
-                   "a shipped experiment, or a file; with --algorithm a task: its name or its task.textproto")
+  verb->add_option(
+          "experiment", options->experiment,
+          "a shipped experiment, a file or a run folder; with --algorithm a task: its name or its task.textproto")
       ->required();
   AddAlgorithmOption(verb, options.get());
   AddExperimentOptions(verb, options.get());
@@ -150,6 +156,9 @@ void AddConfig(CLI::App* app, int* exit_code) {
   verb->add_flag("--comments", *comments, "The meaning of every setting above it");
   verb->footer("Example: datacom config cartpole/datacom --set hyper.cost_budget=10");
   verb->callback([options, out, comments, exit_code] {
+    const std::string of_run = ExperimentFile(options->experiment);
+    const bool shipped = FileExists(absl::StrCat(ExperimentFolder(), "/", options->experiment, ".textproto"));
+    if (options->algorithm.empty() && !shipped && FileExists(of_run)) options->experiment = of_run;
     const absl::StatusOr<v1::Experiment> experiment = PlanExperiment(*options);
     absl::Status written = experiment.status();
     if (const auto folder = std::filesystem::path(*out).parent_path(); written.ok() && !folder.empty()) {

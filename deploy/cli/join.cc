@@ -17,7 +17,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
-#include "common/base/flag_checks.h"
 #include "common/base/machine.h"
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
@@ -106,6 +105,7 @@ class Joiner {
   // A run that trains now. Actors with different names begin their search at different runs.
   absl::StatusOr<std::optional<Place>> Find() {
     const size_t begin = std::hash<std::string>()(options_.name) % runs_.size();
+    std::string silent;  // a run whose replay does not answer
     for (size_t i = 0; i < runs_.size(); ++i) {
       const size_t index = (begin + i) % runs_.size();
       const std::string& run_dir = runs_[index];
@@ -115,8 +115,10 @@ class Joiner {
       if (!place) continue;
       const auto info = GetReplayInfo(MakeChannel(place->replay, security_), kDeadline);
       if (info.ok() && info->run_id() == place->run_id) return place;
+      silent = absl::StrCat("; no replay of ", run_dir, " answers at ", place->replay,
+                            options_.tls.empty() ? " (that of a run with --tls answers only with --tls FOLDER)" : "");
     }
-    Say(absl::StrCat("waiting: no run of ", options_.folder, " trains now"));
+    Say(absl::StrCat("waiting: no run of ", options_.folder, " trains now", silent));
     return std::nullopt;
   }
 
@@ -215,10 +217,8 @@ void AddJoin(CLI::App* app, int* exit_code) {
       ->required();
   verb->add_option("--envs", options->environments, "environments to step (default: as the run's own actors)")
       ->check(CLI::Range(1, 65536));
-  verb->add_option("--name", options->name, "name of this actor, stable over restarts (host name and process id)")
-      ->check(NotEmpty);
-  verb->add_option("--tls", options->tls, "folder with ca.crt, tls.crt, tls.key and token, for a run that uses TLS")
-      ->check(NotEmpty);
+  verb->add_option("--name", options->name, "name of this actor, stable over restarts (host name and process id)");
+  verb->add_option("--tls", options->tls, "folder with ca.crt, tls.crt, tls.key and token, for a run that uses TLS");
   verb->footer(
       "The run must listen where this machine reaches it: datacom train ... --host NAME --tls FOLDER.\n"
       "Example: datacom join runs/five --tls tls");

@@ -115,6 +115,10 @@ absl::Status Monitor(const MonitorOptions& options) {
   RETURN_IF_ERROR(MakeFolders(options.data));
   const std::string file = AbsolutePath(options.data) + "/prometheus.yml";
   RETURN_IF_ERROR(WriteFileAtomically(file, configuration));
+  if (!OutputOf("command -v prometheus")) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "prometheus is not installed; install it (Debian: prometheus), or point one of your own to ", file));
+  }
   Process grafana;
   ASSIGN_OR_RETURN(const bool drawn, StartGrafana(options, &grafana));
   const std::string dashboards = drawn ? absl::StrCat("dashboards: http://", options.grafana, "/d/datacom-safety")
@@ -125,9 +129,7 @@ absl::Status Monitor(const MonitorOptions& options) {
                     data = "--storage.tsdb.path=" + AbsolutePath(options.data) + "/data",
                     listen = "--web.listen-address=" + options.listen;
   ::execlp("prometheus", "prometheus", config.c_str(), data.c_str(), listen.c_str(), nullptr);
-  return absl::FailedPreconditionError(absl::StrCat(ErrnoStatus(errno, "run prometheus").message(),
-                                                    "; install it (Debian: prometheus), or point an own one to ",
-                                                    file));
+  return ErrnoStatus(errno, "run prometheus");
 }
 
 }  // namespace
@@ -137,23 +139,17 @@ void AddMonitor(CLI::App* app, int* exit_code) {
   CLI::App* verb =
       app->add_subcommand("monitor", "Runs Prometheus, and Grafana where it is installed, over the processes of runs");
   verb->add_option("folders", options->folders, "run folders or sweep folders, whose runs may begin later")->required();
-  verb->add_option("--listen", options->listen, "address of Prometheus")
-      ->capture_default_str()
-      ->check(NotEmpty)
-      ->check(Address(0));
+  verb->add_option("--listen", options->listen, "address of Prometheus")->capture_default_str()->check(Address(0));
   verb->add_option("--grafana", options->grafana,
                    "address of Grafana, which is started where it is installed; \"\" starts none")
       ->capture_default_str()
       ->check(Address(1));
-  verb->add_option("--data", options->data, "folder of its configuration and data")
-      ->capture_default_str()
-      ->check(NotEmpty);
+  verb->add_option("--data", options->data, "folder of its configuration and data")->capture_default_str();
   verb->add_option("--every", options->every, "seconds between two looks at each process")
       ->capture_default_str()
       ->check(WholeNumber<int>(1));
   verb->add_option("--tls", options->tls,
-                   "folder with ca.crt, prometheus.crt and prometheus.key, for runs that use TLS")
-      ->check(NotEmpty);
+                   "folder with ca.crt, prometheus.crt and prometheus.key, for runs that use TLS");
   verb->footer("Example: datacom monitor runs/five --listen 127.0.0.1:9091");
   verb->callback([options, exit_code] { *exit_code = Finish(Monitor(*options)); });
 }

@@ -57,15 +57,23 @@ std::string UpdateRate(const ProgressView& view) {
   return absl::StrCat("update ", FormatCount(view.learner.update()), " of ", FormatCount(view.learner.target_update()));
 }
 
+bool IsForRows(const std::string& wait) { return absl::StartsWith(wait, "learner waits for rows"); }
+
 // Between two updates of a run that moves, the learner waits for rows.
 bool IsNormalWork(const ProgressView& view, const std::string& wait) {
   const bool moves = UpdatesAreEpochs(view) || view.learner.updates_per_second() > 0 || view.steps_per_second > 0;
-  return moves && absl::StartsWith(wait, "learner waits for rows");
+  return moves && (view.learner.update() > 0 || !view.learner_known) && IsForRows(wait);
 }
 
 // Empty if nothing waits that should not.
 std::string Waiting(const ProgressView& view) {
   return IsNormalWork(view, view.learner.waiting_for()) ? "" : view.learner.waiting_for();
+}
+
+// What the learner does. Between two updates of a run that moves it learns.
+std::string Phase(const ProgressView& view) {
+  const std::string& phase = view.learner.phase();
+  return phase == "waiting" && Waiting(view).empty() ? "learning" : phase;
 }
 
 std::string Eta(const ProgressView& view) {
@@ -168,7 +176,9 @@ double FractionDone(const ProgressView& view) {
 std::optional<double> EtaSeconds(const ProgressView& view) {
   double seconds = -1;
   const uint64_t slowest = SlowestSteps(view);
-  if (view.steps_per_second > 0 && view.goal_steps > 0) {
+  // Rows that have all come say nothing of the updates that are left.
+  const bool rows_count = view.goal_steps > slowest || view.learner.update() >= view.learner.target_update();
+  if (view.steps_per_second > 0 && view.goal_steps > 0 && rows_count) {
     const double left = view.goal_steps > slowest ? static_cast<double>(view.goal_steps - slowest) : 0;
     seconds = left * view.learner.members().size() / view.steps_per_second;
   }
@@ -218,7 +228,7 @@ std::string RenderTable(const ProgressView& view, int width, int max_members, bo
       absl::StrFormat("%s  elapsed %s  ETA %s", share, FormatDuration(view.elapsed_seconds), Eta(view));
   const int room = width == 0 ? 40 : std::clamp(width - Columns(facts), 8, 40);
   text += fit(Bar(fraction, room) + facts);
-  std::string rates = absl::StrCat(learner.phase(), ": ");
+  std::string rates = absl::StrCat(Phase(view), ": ");
   if (KnowsGoal(view)) {
     absl::StrAppendFormat(&rates, "%.0f steps/s, %s, ", view.steps_per_second, UpdateRate(view));
   }
@@ -249,7 +259,7 @@ std::string RenderTable(const ProgressView& view, int width, int max_members, bo
 nlohmann::json ProgressJson(const ProgressView& view) {
   const std::optional<double> eta = EtaSeconds(view);
   const v1::LearnerInfo& learner = view.learner;
-  nlohmann::json json = {{"state", learner.phase()},
+  nlohmann::json json = {{"state", Phase(view)},
                          {"waiting", Waiting(view)},
                          {"done", FractionDone(view)},
                          {"env_steps", SlowestSteps(view)},
@@ -289,21 +299,28 @@ std::string RenderLine(const ProgressView& view) {
   }
   if (view.learner_known && view.learns_delta)
     absl::StrAppendFormat(&line, "  delta %.4f", Mean(view, &v1::MemberProgress::delta));
-  absl::StrAppend(&line, "  ", view.learner.phase(), Pretraining(view, "  "));
+  const std::string phase = Phase(view), pretraining = Pretraining(view, "  "), waiting = Waiting(view);
+  // What follows names these two.
+  const bool named = phase == "waiting" || (phase == "pre-training" && !pretraining.empty());
+  if (!named) absl::StrAppend(&line, "  ", phase);
+  line += pretraining;
   for (const char* trouble : {"diverged", "runaway", "abandoned", "locked"}) {
     const int members =
         std::count_if(view.learner.members().begin(), view.learner.members().end(),
                       [trouble](const v1::MemberProgress& member) { return member.status() == trouble; });
     if (members > 0) absl::StrAppend(&line, "  ", members, " ", trouble);
   }
-  if (const std::string waiting = Waiting(view); !waiting.empty()) absl::StrAppend(&line, "  waiting: ", waiting);
+  if (!waiting.empty()) absl::StrAppend(&line, "  waiting: ", waiting);
   return line;
 }
 
 std::vector<std::string> OtherWaits(const ProgressView& view, const v1::ReplayInfo& replay) {
   std::vector<std::string> waits;
+  const std::string& told = view.learner.waiting_for();
   for (const std::string& wait : replay.waits()) {
-    if (wait != view.learner.waiting_for() && !IsNormalWork(view, wait)) waits.push_back(wait);
+    // The learner may have heard a second ago of the same rows.
+    const bool same = wait == told || (IsForRows(wait) && IsForRows(told));
+    if (!same && !IsNormalWork(view, wait)) waits.push_back(wait);
   }
   return waits;
 }

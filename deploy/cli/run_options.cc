@@ -40,7 +40,6 @@ void AddExperimentOptions(CLI::App* verb, TrainOptions* options) {
   verb->add_option("--seeds", options->seeds,
                    "seeds, instead of those in the file: 0-4, 3 or 0,2,5-7; one member for each, in a sweep for each "
                    "point and seed")
-      ->check(NotEmpty)
       ->group(kExperiment);
   verb->add_option("--steps", options->steps, "exact number of environment steps of each member")
       ->check(WholeNumber<uint64_t>(1))
@@ -76,7 +75,6 @@ void AddProcessOptions(CLI::App* verb, TrainOptions* options) {
       ->group(kProcesses);
   verb->add_option("--run-dir", options->run_dir,
                    "folder of the run (runs/<experiment>-<n>), or of the whole sweep (runs/<sweep>)")
-      ->check(NotEmpty)
       ->group(kProcesses);
   verb->add_option("--max-hours", options->max_hours, "drain and exit with 75 after this time")
       ->check(AboveZero)
@@ -91,7 +89,6 @@ void AddProcessOptions(CLI::App* verb, TrainOptions* options) {
   verb->add_option("--tls", options->tls,
                    absl::StrCat("folder with ca.crt, tls.crt, tls.key and token, as ", SharedPath("dev/make_tls.sh"),
                                 " makes it: mutual TLS between the roles"))
-      ->check(NotEmpty)
       ->group(kProcesses);
   verb->add_flag("--quiet", options->quiet, "print only failures and the final table")->group(kProcesses);
   verb->add_flag("--json", options->json, "print a JSON object on each line, for programs")->group(kProcesses);
@@ -102,7 +99,7 @@ void AddBatchOptions(CLI::App* verb, BatchOptions* options) {
                    "what starts this command on a node, e.g. \"apptainer run /shared/datacom.sif\" (this program)")
       ->group(kBatch);
   verb->add_option("--sbatch", options->sbatch,
-                   "options of sbatch for the scripts, e.g. --sbatch=\"--partition=long --time=2-0\"")
+                   "options of sbatch for the script that trains, e.g. --sbatch=\"--partition=long --time=2-0\"")
       ->group(kBatch);
   verb->add_option("--join", options->join,
                    "Slurm: also write actors.sbatch, with this many actors in jobs of their own, and certificates for "

@@ -19,7 +19,6 @@
 #include "absl/strings/str_replace.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
-#include "common/base/flag_checks.h"
 #include "common/base/shared_files.h"
 #include "common/base/shell_word.h"
 #include "common/base/standard_output.h"
@@ -102,10 +101,11 @@ void PrintPlan(const SweepInput& input, const std::string& dir, const std::vecto
     members += population.experiment.members_size();
     width = std::max(width, population.name.size());
   }
-  std::printf("sweep %s in %s: %zu population%s, %d members\n", input.sweep.name().c_str(), dir.c_str(),
-              populations.size(), populations.size() == 1 ? "" : "s", members);
-  std::printf("%-*s %8s %12s %10s %10s %10s  %s\n", static_cast<int>(width), "population", "members", "steps", "memory",
-              "disk", "time", "state");
+  PrintWrapped(absl::StrCat("sweep ", input.sweep.name(), " in ", dir, ": ", populations.size(), " population",
+                            populations.size() == 1 ? "" : "s", ", ", members, " members\n"));
+  std::vector<TableColumn> table = {{"population"},  {"  members"},   {"        steps"}, {"     memory"},
+                                    {"       disk"}, {"       time"}, {"  state"}};
+  table[0][0].resize(width, ' ');
   double seconds = 0;
   std::string measured;
   for (const SweepRun& population : populations) {
@@ -118,13 +118,20 @@ void PrintPlan(const SweepInput& input, const std::string& dir, const std::vecto
       measured =
           absl::StrFormat("the %.0f updates/s of all members measured in %s", rate->updates_per_second, rate->folder);
     }
-    std::printf("%-*s %8d %12s %10s %10s %10s  %s\n", static_cast<int>(width), population.name.c_str(),
-                population.experiment.members_size(), FormatCount(population.experiment.run().env_steps()).c_str(),
-                FormatBytes(population.needs.memory_bytes).c_str(), FormatBytes(population.needs.disk_bytes()).c_str(),
-                time.c_str(), Describe(state, population).c_str());
+    const std::string cells[] = {population.name + std::string(width - population.name.size(), ' '),
+                                 absl::StrCat(population.experiment.members_size()),
+                                 " " + FormatCount(population.experiment.run().env_steps()),  // may fill it
+                                 FormatBytes(population.needs.memory_bytes),
+                                 FormatBytes(population.needs.disk_bytes()),
+                                 time,
+                                 "  " + Describe(state, population)};
+    for (size_t i = 0; i < table.size(); ++i) {
+      table[i].push_back(absl::StrFormat("%*s", static_cast<int>(table[i].front().size()), cells[i]));
+    }
   }
+  std::printf("%s", JoinColumns(table, TerminalWidth(0)).c_str());
   if (!measured.empty()) {
-    std::printf("one after another they take about %s, at %s\n", FormatDuration(seconds).c_str(), measured.c_str());
+    PrintWrapped(absl::StrCat("one after another they take about ", FormatDuration(seconds), ", at ", measured, "\n"));
   }
   std::fflush(stdout);
 }
@@ -393,8 +400,7 @@ void AddSweep(CLI::App* app, int* exit_code) {
       ->check(CLI::Range(1, 65536));
   verb->add_option("--archive", options->run.archive,
                    "copy each population to PLACE/POPULATION while it trains (places: `train --help`); on a machine "
-                   "without its run it goes on from there")
-      ->check(NotEmpty);
+                   "without its run it goes on from there");
   AddExperimentOptions(verb, &options->run);
   AddProcessOptions(verb, &options->run);
   AddBatchOptions(verb, &options->batch);

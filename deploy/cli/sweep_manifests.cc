@@ -18,6 +18,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/base/files.h"
+#include "common/base/plugins.h"
 #include "common/base/random.h"
 #include "common/base/shared_files.h"
 #include "common/base/shell_word.h"
@@ -25,6 +26,7 @@
 #include "common/config/experiment.h"
 #include "common/config/task_files.h"
 #include "common/tasks/python/python_model.h"
+#include "datacom/v1/plugin.pb.h"
 #include "datacom/v1/python_task.pb.h"
 #include "datacom/v1/task.pb.h"
 #include "deploy/cli/run_folder.h"
@@ -87,6 +89,11 @@ std::string Keep(const std::string& text, const std::string& mark, bool on) {
   return kept;
 }
 
+bool UsesGpu(const v1::Experiment& experiment) { return experiment.learner().device() == "cuda"; }
+
+// Whether PodFields have tolerations.
+bool Tolerates(const std::string& pod) { return absl::StrContains("\n" + pod, "\n              tolerations:"); }
+
 absl::StatusOr<std::string> Manifest(const std::string& text, const std::string& name, const SweepRun& population,
                                      const ManifestOptions& options, const std::string& pod) {
   const v1::Experiment& experiment = population.experiment;
@@ -94,7 +101,7 @@ absl::StatusOr<std::string> Manifest(const std::string& text, const std::string&
   train.actors = options.actors;
   train.environments = options.environments;
   ASSIGN_OR_RETURN(const Layout layout, PlanLayout(train, experiment));
-  const bool cuda = experiment.learner().device() == "cuda";
+  const bool cuda = UsesGpu(experiment);
   const Needs& needs = population.needs;
   const uint64_t steps = experiment.run().env_steps() * experiment.members_size();
   const uint64_t run_bytes = needs.disk_bytes() - needs.ring_bytes + kRecordBytes + steps * kViolationBytes;
@@ -105,9 +112,10 @@ absl::StatusOr<std::string> Manifest(const std::string& text, const std::string&
           ? ""
           : absl::StrCat("                  envFrom: [{secretRef: {name: ", YamlText(options.archive_secret), "}}]\n");
   // Nodes with GPUs are often kept for pods that tolerate this.
-  const bool tolerates = !cuda || absl::StrContains(pod, " tolerations:");
   const std::string gpu =
-      tolerates ? "" : "              tolerations: [{key: nvidia.com/gpu, operator: Exists, effect: NoSchedule}]\n";
+      !cuda || Tolerates(pod)
+          ? ""
+          : "              tolerations: [{key: nvidia.com/gpu, operator: Exists, effect: NoSchedule}]\n";
   const std::string host = options.plain ? "" : absl::StrCat("-0-0.", name);  // of a JobSet's host names
   return absl::StrReplaceAll(text, {{"@NAME@", name},
                                     {"@SWEEP@", ObjectName(options.sweep)},
@@ -283,22 +291,39 @@ absl::Status WriteCluster(const std::string& dir, const ManifestOptions& options
                           const std::vector<SweepRun>& populations) {
   RETURN_IF_ERROR(WriteManifests(dir, options, populations));
   const std::string learner = options.archive.empty() ? "the learner's image" : "the image datacom-run";
+  ASSIGN_OR_RETURN(const std::string pod, options.pods.empty() ? "" : PodFields(options.pods));
+  std::set<std::string> said;  // populations may need the same
+  const auto say = [&said](const std::string& sentence) {
+    if (said.insert(sentence).second) PrintWrapped(sentence);
+  };
   for (const SweepRun& population : populations) {
     const v1::Experiment& experiment = population.experiment;
     if (!FitsConfigMap(experiment)) {
-      PrintWrapped(absl::StrCat(RunFolder(dir, population), "/task_files is too large for a ConfigMap: put it into ",
-                                learner, " or a volume, and name its place in the environment variable ",
-                                "DATACOM_TASK_FILES of that pod\n"));
+      say(absl::StrCat(RunFolder(dir, population), "/task_files is too large for a ConfigMap: put it into ", learner,
+                       " or a volume, and name its place in the environment variable ",
+                       "DATACOM_TASK_FILES of that pod\n"));
     }
     if (experiment.has_pretrain()) {
-      PrintWrapped(absl::StrCat("pretrain.dataset: the pods do not have ", experiment.pretrain().dataset(),
-                                ": put it under the same path into ", learner, " or a volume of that pod\n"));
+      say(absl::StrCat("pretrain.dataset: the pods do not have ", experiment.pretrain().dataset(),
+                       ": put it under the same path into ", learner, " or a volume of that pod\n"));
     }
     if (const auto& task = experiment.task_options(); task.HasExtension(v1::python_task)) {
-      PrintWrapped(
-          absl::StrCat("the images have no Python: put it with ", task.GetExtension(v1::python_task).environment(),
+      say(absl::StrCat("the images have no Python: put it with ", task.GetExtension(v1::python_task).environment(),
                        " into yours, and name that in their environment variable ", python::kNamedEnvironments, "\n"));
     }
+    if (UsesGpu(experiment) && Tolerates(pod) && !absl::StrContains(pod, "nvidia.com/gpu")) {
+      say(absl::StrCat("--pods ", options.pods,
+                       ": its tolerations are all that the learner has; nodes with GPUs often ",
+                       "take only pods with {key: nvidia.com/gpu, operator: Exists, effect: NoSchedule}\n"));
+    }
+    for (const std::string& plugin : experiment.task_options().GetRepeatedExtension(v1::plugin)) {
+      say(absl::StrCat("the images do not have the plug-in ", plugin, ": put its files into yours, and name ", plugin,
+                       ".so in their environment variable ", kPluginsVariable, "\n"));
+    }
+  }
+  if (options.images.empty()) {
+    say(absl::StrCat("without --images the nodes look in their default registry for ",
+                     options.archive.empty() ? "datacom-learner:latest and the others\n" : "datacom-run:latest\n"));
   }
   const std::pair<std::string, std::string> secrets[] = {
       {options.tls_secret, "with ca.crt, tls.crt, tls.key and token"},

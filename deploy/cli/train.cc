@@ -16,7 +16,6 @@
 #include "absl/strings/strip.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
-#include "common/base/flag_checks.h"
 #include "common/base/shell_word.h"
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
@@ -390,13 +389,11 @@ void AddTrain(CLI::App* app, const std::string& environment, int* exit_code) {
   AddProcessOptions(verb, options.get());
   verb->add_option("--archive", options->archive,
                    "copy each checkpoint with its rows and records to s3://BUCKET/PATH, gs://BUCKET/PATH, file:///PATH "
-                   "or REMOTE:PATH (rclone); a resume whose folder is not here begins with a copy from there")
-      ->check(NotEmpty);
+                   "or REMOTE:PATH (rclone); a resume whose folder is not here begins with a copy from there");
   verb->add_flag("--no-film", options->no_film, "do not film an episode of the best policy at the end");
   verb->add_option("--host", options->host,
                    "name or address of this machine where other machines reach the roles, for `datacom join`; only "
-                   "with mutual TLS (default: loopback)")
-      ->check(NotEmpty);
+                   "with mutual TLS (default: loopback)");
   verb->add_option(
           "--backend", *backend,
           "local trains here; slurm writes the run's folder with a script for sbatch, kubernetes with manifests "

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/acting/acting_rule.h"
 #include "common/base/files.h"
@@ -106,9 +107,13 @@ absl::StatusOr<v1::Experiment> NamedExperiment(const TrainOptions& options) {
                                                      " is a run folder; resume the run with: datacom train --run-dir ",
                                                      ShellWord(options.experiment), " --resume"));
     }
-    if (!IsTask(options.experiment)) return absl::InvalidArgumentError(experiment.status().message());
-    return absl::InvalidArgumentError(absl::StrCat(options.experiment, " is a task; name an algorithm too, e.g. ",
-                                                   options.experiment, " --algorithm datacom"));
+    for (const char* within : {"", "/task.textproto"}) {
+      const std::string task = options.experiment + within;
+      if (!IsTask(task)) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(task, " is a task; name an algorithm too, e.g. ", task, " --algorithm datacom"));
+    }
+    return absl::InvalidArgumentError(experiment.status().message());
   }
   ASSIGN_OR_RETURN(const std::string file, FindTextproto("experiment", options.experiment, ExperimentFolder()));
   const std::string without_model = experiment->has_pretrain() ? "" : WithoutModel(experiment->algorithm(), options);
@@ -181,6 +186,32 @@ std::string LooseningNote(const v1::Experiment& resolved, int member, int horizo
                       "; hyper.delta_mode=peak follows the risk of episodes within the budget");
 }
 
+// Settings that have another value than their default and that nothing reads. Recorded experiments have such settings,
+// so they are not refused.
+std::vector<std::string> UnreadNotes(const v1::Experiment& resolved) {
+  std::vector<std::string> notes;
+  const auto& widths = resolved.network().constraint_hidden();
+  const auto usual = ResolveExperiment(v1::Experiment()).network().constraint_hidden();
+  const auto* const net = v1::Network::descriptor()->FindFieldByName("constraint_hidden");
+  const bool same = std::equal(widths.begin(), widths.end(), usual.begin(), usual.end());
+  if (!same && !ReadsSetting(*FindAlgorithm(resolved.algorithm()), *net)) {
+    notes.push_back(absl::StrCat("network.constraint_hidden=[", absl::StrJoin(widths, ","), "] is not read by ",
+                                 resolved.algorithm(), ", which has no such net"));
+  }
+  const double usual_rate = v1::Hyper::default_instance().delta_lr();
+  double rate = usual_rate;
+  bool learned = false;
+  for (int member = 0; member < resolved.members_size(); ++member) {
+    const v1::Hyper hyper = MemberHyper(resolved, member);
+    learned = learned || DeltaModeOf(hyper) == DeltaMode::kLearned;
+    if (hyper.delta_lr() != usual_rate) rate = hyper.delta_lr();
+  }
+  if (rate != usual_rate && !learned) {
+    notes.push_back(absl::StrCat("hyper.delta_lr=", rate, " is not read: no member has hyper.delta_mode=learned"));
+  }
+  return notes;
+}
+
 // Number of parameters of the dense layers in -> hidden... -> out.
 template <typename Hidden>
 uint64_t DenseParameters(uint64_t in, const Hidden& hidden, uint64_t out) {
@@ -230,6 +261,8 @@ std::vector<std::string> PlanNotes(const v1::Experiment& resolved) {
     // Members with the same settings have the same note.
     if (!note.empty() && std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
   }
+  const std::vector<std::string> unread = UnreadNotes(resolved);
+  notes.insert(notes.end(), unread.begin(), unread.end());
   return notes;
 }
 

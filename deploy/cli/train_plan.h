@@ -64,8 +64,7 @@ absl::StatusOr<v1::Experiment> PlanResume(const TrainOptions& options, const v1:
 std::string ReplacedPolicyNote(const std::string& run_dir, const v1::Experiment& before, const v1::Experiment& after);
 
 // What a Python environment states, then sentences about settings that probably do not do what the user expects, and
-// what to type instead. REQUIRES an
-// experiment that PlanExperiment has made.
+// what to type instead, and about those that nothing reads. REQUIRES an experiment that PlanExperiment has made.
 std::vector<std::string> PlanNotes(const v1::Experiment& resolved);
 
 // The schema's defaults are for one machine; over a network messages are fewer and larger. What the experiment sets and

@@ -275,8 +275,7 @@ void AddWatch(CLI::App* app, int* exit_code) {
       ->check(&CheckListen);
   verb->add_flag("--each-member", options->each_member,
                  "draw a curve for each member instead of the mean over members");
-  verb->add_option("--tls", options->tls, "folder with ca.crt, tls.crt, tls.key and token, for runs that use TLS")
-      ->check(NotEmpty);
+  verb->add_option("--tls", options->tls, "folder with ca.crt, tls.crt, tls.key and token, for runs that use TLS");
   verb->footer(
       "The page only reads, loads nothing from elsewhere and needs no password, so it is served only on this machine.\n"
       "Example: datacom watch runs/five runs/sac --listen 127.0.0.1:8080\n"

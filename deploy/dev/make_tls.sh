@@ -10,20 +10,25 @@
 set -euo pipefail
 folder="${1:?usage: make_tls.sh FOLDER [DAYS]}"
 days="${2:-365}"
+fail() { echo "make_tls.sh: $*" >&2; exit 2; }
+[[ "$days" =~ ^[1-9][0-9]*$ ]] || fail "\"$days\" is no number of days"
+command -v openssl >/dev/null || fail "openssl is not installed (Debian: openssl)"
+# Runs a command that says nothing unless it fails.
+quiet() { local said; said="$("$@" 2>&1)" || fail "$said"; }
 mkdir -p "$folder"
 umask 077
 cd "$folder"
 if [[ ! -f ca.key ]]; then
-  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -sha256 -days "$days" -subj "/CN=datacom authority" \
-    -keyout ca.key -out ca.crt 2>/dev/null
+  quiet openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -sha256 -days "$days" -subj "/CN=datacom authority" \
+    -keyout ca.key -out ca.crt
 fi
 # certify NAME COMMON_NAME EXTENSION... : NAME.key and NAME.crt
 certify() {
   local name="$1" common_name="$2"
   shift 2
-  openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -sha256 -subj "/CN=$common_name" -keyout "$name.key" \
-    -out "$name.csr" 2>/dev/null
-  openssl x509 -req -sha256 -days "$days" -in "$name.csr" -CA ca.crt -CAkey ca.key -CAcreateserial -out "$name.crt" 2>/dev/null \
+  quiet openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -sha256 -subj "/CN=$common_name" -keyout "$name.key" \
+    -out "$name.csr"
+  quiet openssl x509 -req -sha256 -days "$days" -in "$name.csr" -CA ca.crt -CAkey ca.key -CAcreateserial -out "$name.crt" \
     -extfile <(printf '%s\n' "$@" 'basicConstraints=CA:FALSE')
   rm -f "$name.csr"
 }

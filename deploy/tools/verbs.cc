@@ -229,7 +229,9 @@ absl::Status Copy(const CopyFlags& flags) {
 void AddEval(CLI::App* app, int* exit_code) {
   auto eval = std::make_shared<EvalCommand>();
   CLI::App* verb = app->add_subcommand("eval", kAboutEval);
-  verb->add_option("what", eval->what, "Run folder, shipped:NAME or results:NAME; with --policy also a task's name")
+  verb->add_option(
+          "what", eval->what,
+          "Run folder, shipped:NAME or results:NAME; with --policy also a task: its name or its task.textproto")
       ->required();
   verb->add_option("--policy", eval->policy,
                    "zeros, random, scripted or the name of a scripted policy, instead of the run's");
@@ -259,7 +261,7 @@ void AddEval(CLI::App* app, int* exit_code) {
 void AddRollout(CLI::App* app, int* exit_code) {
   auto rollout = std::make_shared<RolloutCommand>();
   CLI::App* verb = app->add_subcommand("rollout", kAboutRollout);
-  verb->add_option("task", rollout->task, "Task name")->required();
+  verb->add_option("task", rollout->task, "Name of a task, or its task.textproto")->required();
   verb->add_option("--actions", rollout->actions, "CSV file with action columns");
   verb->add_option("--policy", rollout->policy, "zeros, random, scripted or the name of a scripted policy");
   verb->add_option("--seed", rollout->seed, "Seed of the reset and of random actions")->check(WholeNumber<uint64_t>(0));
@@ -353,7 +355,9 @@ void AddRender(CLI::App* app, int* exit_code) {
   auto command = std::make_shared<RenderCommand>();
   PlaybackOptions& playback = command->playback;
   CLI::App* verb = app->add_subcommand("render", kAboutRender);
-  verb->add_option("what", playback.what, "Run folder, shipped:NAME, results:NAME, or task name")->required();
+  verb->add_option("what", playback.what,
+                   "Run folder, shipped:NAME, results:NAME, or a task: its name or its task.textproto")
+      ->required();
   verb->add_option(
           "--out", command->out,
           "FILE.html (a page that plays the episode), FILE.mp4 (with ffmpeg) or FILE.png; for a map FILE.png, .json or "
@@ -367,7 +371,7 @@ void AddRender(CLI::App* app, int* exit_code) {
       ->check(WholeNumber<uint32_t>(0));
   verb->add_option("--seed", playback.seed, "Seed of start and actions; default: the run's, for a task 0")
       ->check(WholeNumber<uint64_t>(0));
-  verb->add_option("--actions", playback.actions, "For a task: a CSV file, zero or random (random)");
+  verb->add_option("--actions", playback.actions, "For a task: a CSV file, zeros or random (random)");
   verb->add_option("--init", playback.init, "For a task: start values, key=value,...");
   verb->add_option("--set", playback.set, "Changes a task option, as in task_options.horizon=100; repeatable")
       ->allow_extra_args(false);
@@ -404,13 +408,16 @@ void AddReplayViolation(CLI::App* app, int* exit_code) {
   verb->add_option("id", flags->violation.id, "Id in its ledger/violations.csv")
       ->required()
       ->check(WholeNumber<uint64_t>(0));
-  verb->add_option(
+  CLI::Option* const out = verb->add_option(
       "--out", picture.out,
       "FILE.html: a page that plays the episode; FILE.mp4: film (with ffmpeg); FILE.png: picture of the violation");
   verb->add_option("--camera", picture.camera, "Name of a camera of the model; default: the first fixed one");
   verb->add_option("--frames", picture.frames, "For a PNG: frames in a sheet of the whole episode")
       ->check(WholeNumber<int>(1));
   AddFrameSize(verb, &picture);
+  for (const char* of_picture : {"--camera", "--frames", "--width", "--height"}) {
+    verb->get_option(of_picture)->needs(out);
+  }
   verb->add_flag("--csv", flags->violation.csv, "Prints the episode's states, comma-separated, at full precision");
   verb->callback([flags, exit_code] { *exit_code = Finish(RunReplayViolation(*flags)); });
 }

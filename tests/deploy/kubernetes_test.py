@@ -94,6 +94,7 @@ class Files(unittest.TestCase):
             self.assertNotRegex(text, "  # (no )?tls\n")
         run, said = write_run(DATACOM, os.path.join(self.folder, "plain"))
         self.assertIn(f"kubectl apply -k {run}", said)
+        self.assertIn("without --images the nodes look in their default registry for datacom-learner:latest and the others\n", said)
         self.assertIn("  tolerance_steps: 64\n", read(run, "experiment.textproto"))
         self.assertNotRegex(read(run, "population.yaml").split("apiVersion", 1)[1], "tls|@")
 
@@ -101,6 +102,7 @@ class Files(unittest.TestCase):
         run, said = write_run(DATACOM, self.folder, "--archive", "s3://bucket/hockey", "--archive-secret", "store", "--images", "example.org:1")
         self.assertIn("the pods wait for the secret store in namespace datacom-sweeps, with the environment variables of rclone\n", said)
         self.assertIn("copy a run with: datacom copy s3://bucket/hockey FOLDER\n", said)
+        self.assertNotIn("without --images", said)
         self.assertIn("  tolerance_steps: 16\n", read(run, "experiment.textproto"))
         kustomization = read(run, "kustomization.yaml")
         self.assertIn("images:\n  - name: datacom-run\n    newName: example.org/datacom-run\n    newTag: \"1\"\nresources:\n", kustomization)
@@ -112,6 +114,17 @@ class Files(unittest.TestCase):
             self.assertEqual(os.path.exists(folder), code == 0)
             self.assertEqual("learner.device=cuda: the image datacom-run" in done.stderr, code == 2)
         self.assertIn('- "--archive=gs://bucket/swept/cartpole-datacom"\n', read(folder, "cartpole-datacom", "population.yaml"))
+
+    def test_tolerations_of_ones_own_replace_that_of_nodes_with_gpus_and_the_command_says_so(self):
+        pods, gpu, warning = os.path.join(self.folder, "pods.yaml"), "key: nvidia.com/gpu", "its tolerations are all that the learner has"
+        for name, text, set_by_us, warned in (("none", "# tolerations: spot\npriorityClassName: research\n", True, False), ("spot", PODS, False, True),
+                                              ("gpu", f"tolerations: [{{{gpu}}}]\n", False, False)):
+            with open(pods, "w", encoding="utf-8") as file:
+                file.write(text)
+            run, said = write_run(DATACOM, self.folder, "--pods", pods, "--device", "cuda", name=name)
+            manifest = read(run, "population.yaml")
+            self.assertEqual(f"tolerations: [{{{gpu}, operator: Exists, effect: NoSchedule}}]" in manifest, set_by_us, name)
+            self.assertEqual(f"--pods {pods}: {warning}" in said, warned, name)
 
     def test_wrong_fields_of_pods_are_refused_by_line(self):
         for text, reason in (("tolerations: []\ncontainers: []\n", 'line 2: "containers: []" is set by datacom'),

@@ -255,8 +255,9 @@ class Promises(unittest.TestCase):
             reached = {(source, target, port) for source in roles for target in roles for port in (7000, 7001, 9100)
                        if allows(policies, "egress", source, target, port) and allows(policies, "ingress", target, source, port)}
             self.assertEqual(reached, wanted, name)
-            out = [policy["egress"] for policy in policies if "Egress" in policy["policyTypes"] and policy.get("egress") and selects(policy["podSelector"], "run")]
-            self.assertEqual([[port["port"] for port in rules[0]["ports"]] for rules in out], [[53, 53], [443, 9000]], name)
+            out = [rule for policy in policies if "Egress" in policy["policyTypes"] and selects(policy["podSelector"], "run") for rule in policy.get("egress", [])]
+            self.assertEqual([[port["port"] for port in rule["ports"]] for rule in out], [[53, 53], [443, 9000], [80, 988]], name)
+            self.assertEqual(out[-1]["to"], [{"ipBlock": {"cidr": "169.254.0.0/16"}}], name)
 
 
 def selects(selector, role):

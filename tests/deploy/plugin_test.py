@@ -94,6 +94,12 @@ class Plugin(unittest.TestCase):
                      "--plugin", self.plugin)
         self.assertIn('[datacom.v1.plugin]: "pendulum"', (self.folder / "planned/braked/experiment.textproto").read_text())
 
+    def test_manifests_say_that_the_images_lack_the_plugin(self):
+        said = self.datacom("train", "pendulum", "--algorithm", "braked_sac", "--backend", "kubernetes", "--run-dir", self.folder / "pods",
+                            "--plugin", self.plugin)
+        self.assertIn("the images do not have the plug-in pendulum: put its files into yours, and name pendulum.so in their environment variable "
+                      "DATACOM_PLUGINS\n", said)
+
     def test_a_plugin_of_another_version_is_refused_by_name_before_it_runs(self):
         other = self.folder / "other.so"
         content = self.plugin.read_bytes()

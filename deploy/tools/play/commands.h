@@ -32,7 +32,8 @@ struct EvalCommand {
 };
 
 // An untrained policy is printed as member 0 with seed 0 at epoch 0. NOT_FOUND or INVALID_ARGUMENT, naming the missing
-// folder, task, policy, epoch or member; CANCELLED when the process is stopped.
+// folder, task, policy, epoch or member; DATA_LOSS, after the print, for a member that diverged or whose episodes were
+// all abandoned; CANCELLED when the process is stopped.
 absl::Status RunEvalCommand(const EvalCommand& command, std::ostream* out);
 
 // `rollout`: plays recorded actions, or an episode of an untrained policy, in a task and prints every step.

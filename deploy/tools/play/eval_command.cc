@@ -90,15 +90,13 @@ class Output {
         {"    acts"},      {"  change"}, {"  infeasible"},        {"  largest k"},   {""}};
     for (const auto& [member, epoch, shield, means] : evaluations_) {
       const std::string state = ShieldState(means);
-      AddRow({absl::StrFormat("%6u %6s", member, shield ? "on" : "off"), absl::StrFormat(" %6u", epoch),
-              absl::StrFormat(" %18.4f", means.discounted_return), absl::StrFormat(" %12.4f", means.sum_cost),
-              absl::StrFormat(" %16.2f", means.violating_steps), absl::StrFormat(" %7.3f", means.shield_share),
-              absl::StrFormat(" %7.4f", means.shield_change),
-              absl::StrFormat(" %11s", OrDash(means.infeasible_share, absl::StrFormat("%.3f", means.infeasible_share))),
-              absl::StrFormat(" %10s",
-                              OrDash(means.largest_constraint, absl::StrFormat("%.4g", means.largest_constraint))),
-              shield && state != "acts" ? "  " + state : ""},
-             &table);
+      AddRow(
+          {absl::StrFormat("%6u %6s", member, shield ? "on" : "off"), absl::StrFormat(" %6u", epoch),
+           Number(19, 4, means.discounted_return), Number(13, 4, means.sum_cost), Number(17, 2, means.violating_steps),
+           Number(8, 3, means.shield_share), Number(8, 4, means.shield_change), Number(12, 3, means.infeasible_share),
+           OrDash(11, means.largest_constraint, absl::StrFormat("%.4g", means.largest_constraint)),
+           shield && state != "acts" ? "  " + state : ""},
+          &table);
     }
     *out_ << WrapLines("The shield, the learned part of the filter:\n", width_) << JoinColumns(table, width_)
           << WrapLines(absl::StrCat("acts: share of steps in which it changes the action by more than ", kShieldActs,
@@ -137,7 +135,12 @@ class Output {
   static void AddRow(const std::vector<std::string>& cells, std::vector<TableColumn>* table) {
     for (size_t i = 0; i < table->size(); ++i) (*table)[i].push_back(cells[i]);
   }
-  static std::string OrDash(double value, const std::string& text) { return std::isnan(value) ? "-" : text; }
+  static std::string OrDash(int width, double value, const std::string& text) {
+    return absl::StrFormat(" %*s", width - 1, std::isnan(value) ? "-" : text);  // also behind a wide cell
+  }
+  static std::string Number(int width, int decimals, double value) {
+    return OrDash(width, value, absl::StrFormat("%.*f", decimals, value));
+  }
 
   // The values of each named cost, and of each quantity that the task logs.
   nlohmann::json CostsJson(const NamedCostValues& values) const {
@@ -227,23 +230,22 @@ class Output {
   void PrintMeans(uint32_t member, uint64_t seed, uint32_t epoch, bool shield,
                   const std::vector<v1::EvaluationEpisode>& episodes) {
     const EvaluationMeans means = MeansOf(episodes);
-    const std::vector<TableColumn> columns = {
-        {"member", absl::StrFormat("%6u", member)},
-        {"       seed", absl::StrFormat(" %10u", seed)},
-        {"  epoch", absl::StrFormat(" %6u", epoch)},
-        {"  episodes", absl::StrFormat(" %9u", episodes.size())},
-        {"  discounted_return", absl::StrFormat(" %18.4f", means.discounted_return)},
-        {"       return", absl::StrFormat(" %12.4f", means.return_)},
-        {"  max_violation", absl::StrFormat(" %14.4f", means.max_violation)},
-        {"     sum_cost", absl::StrFormat(" %12.4f", means.sum_cost)},
-        {"  violating steps", absl::StrFormat(" %16.2f", means.violating_steps)},
-        {"  mean_cost", absl::StrFormat(" %10.5f", means.mean_cost)},
-        {"    length", absl::StrFormat(" %9.1f", means.length)},
-        {"  success", absl::StrFormat(" %8s", Share(means.success_rate))},
-        {"  reached", absl::StrFormat(" %8s", Share(means.reached_rate))},
-        {"  violated", absl::StrFormat(" %9.2f", means.violated_rate)},
-        {"  absorbed", absl::StrFormat(" %9.2f", means.absorbed_rate)},
-        {"  abandoned", absl::StrFormat(" %10d", means.abandoned)}};
+    const std::vector<TableColumn> columns = {{"member", absl::StrFormat("%6u", member)},
+                                              {"       seed", absl::StrFormat(" %10u", seed)},
+                                              {"  epoch", absl::StrFormat(" %6u", epoch)},
+                                              {"  episodes", absl::StrFormat(" %9u", episodes.size())},
+                                              {"  discounted_return", Number(19, 4, means.discounted_return)},
+                                              {"       return", Number(13, 4, means.return_)},
+                                              {"  max_violation", Number(15, 4, means.max_violation)},
+                                              {"     sum_cost", Number(13, 4, means.sum_cost)},
+                                              {"  violating steps", Number(17, 2, means.violating_steps)},
+                                              {"  mean_cost", Number(11, 5, means.mean_cost)},
+                                              {"    length", Number(10, 1, means.length)},
+                                              {"  success", Share(means.success_rate)},
+                                              {"  reached", Share(means.reached_rate)},
+                                              {"  violated", Number(10, 2, means.violated_rate)},
+                                              {"  absorbed", Number(10, 2, means.absorbed_rate)},
+                                              {"  abandoned", absl::StrFormat(" %10d", means.abandoned)}};
     const std::string table = JoinColumns(columns, width_);
     const bool folded = std::count(table.begin(), table.end(), '\n') > 2;
     *out_ << (begun_ && !folded ? table.substr(table.find('\n') + 1) : table);
@@ -251,7 +253,7 @@ class Output {
   }
 
   // "-" if the task cannot say.
-  std::string Share(double value) const { return success_ ? absl::StrFormat("%.2f", value) : "-"; }
+  std::string Share(double value) const { return Number(9, 2, success_ ? value : std::nan("")); }
 
   const EvalCommand::Form form_;
   nlohmann::json list_ = nlohmann::json::array();
@@ -278,6 +280,14 @@ absl::StatusOr<std::vector<v1::EvaluationEpisode>> Play(const actor::EpisodePlay
   });
 }
 
+// DATA_LOSS if no episode counts. who: what was played.
+absl::Status CheckPlayed(const std::string& who, const std::vector<v1::EvaluationEpisode>& episodes) {
+  if (MeansOf(episodes).episodes > 0) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(who, ": ", episodes.size(), " of ", episodes.size(),
+                                          " episodes were abandoned, because the simulator warned or a number was not ",
+                                          "usable; `datacom task check` names such numbers of a task file"));
+}
+
 absl::StatusOr<v1::Experiment> ReadExperiment(const EvalCommand& command) {
   const std::vector<std::string> tasks = TaskNames();
   if (command.policy.empty() && !IsRunFolder(command.what) &&
@@ -297,12 +307,12 @@ absl::Status EvaluateRun(const EvalCommand& command, const v1::Experiment& exper
   ASSIGN_OR_RETURN(std::vector<MemberPolicy> policies, ReadPolicies(command.what, command.epoch.value_or("last")));
   RETURN_IF_ERROR(ChooseKnownRows(experiment, command.set, &policies));
   if (command.member.has_value()) RETURN_IF_ERROR(FindMember(policies, *command.member).status());
-  absl::Status diverged;  // the other members are evaluated
+  absl::Status failed;  // the other members are evaluated
   for (const auto& [epoch, snapshot] : policies) {
     if (command.member.has_value() && snapshot.member != *command.member) continue;
     if (const absl::Status status = snapshot.CheckFinite(); !status.ok()) {
       output->AddError(snapshot.member, snapshot.member_seed, epoch, status);
-      diverged.Update(status);
+      failed.Update(status);
       continue;
     }
     ASSIGN_OR_RETURN(const std::unique_ptr<actor::EpisodePlayer> player,
@@ -318,9 +328,10 @@ absl::Status EvaluateRun(const EvalCommand& command, const v1::Experiment& exper
       player->UseShield(shield);
       ASSIGN_OR_RETURN(const std::vector<v1::EvaluationEpisode> episodes, Play(seeds, count, player.get()));
       output->Print(snapshot.member, snapshot.member_seed, epoch, episodes, shield);
+      failed.Update(CheckPlayed(absl::StrCat("member ", snapshot.member), episodes));
     }
   }
-  return diverged;
+  return failed;
 }
 
 absl::Status EvaluateUntrained(const EvalCommand& command, const v1::Experiment& experiment, const TaskModel& model,
@@ -337,7 +348,7 @@ absl::Status EvaluateUntrained(const EvalCommand& command, const v1::Experiment&
   const actor::EpisodePlayer::Seeds seeds = {command.seed.value_or(experiment.run().seed()), 0, 0};
   ASSIGN_OR_RETURN(const std::vector<v1::EvaluationEpisode> episodes, Play(seeds, count, player.get()));
   output->Print(0, 0, 0, episodes);
-  return absl::OkStatus();
+  return CheckPlayed(absl::StrCat("--policy ", command.policy), episodes);
 }
 
 }  // namespace
@@ -354,8 +365,8 @@ absl::Status RunEvalCommand(const EvalCommand& given, std::ostream* out) {
   const absl::Status played = command.policy.empty()
                                   ? EvaluateRun(command, experiment, count, &output)
                                   : EvaluateUntrained(command, experiment, *model, count, out, &output);
-  const bool diverged = absl::IsDataLoss(played) && output.any();  // a member: what is known of the others is printed
-  if (!played.ok() && !diverged) return played;
+  const bool partly = absl::IsDataLoss(played) && output.any();  // what is known is printed
+  if (!played.ok() && !partly) return played;
   if (command.form == EvalCommand::Form::kJson) output.PrintJson();
   if (command.form != EvalCommand::Form::kTable) return played;
   output.PrintShield();

@@ -217,6 +217,12 @@ absl::Status RunExportCommand(const ExportCommand& given, std::ostream* out) {
   if (command.format != "onnx" && command.input != GraphInput::kNothing) {
     return absl::InvalidArgumentError("--noise and --filter: only a graph has other inputs; use --format onnx");
   }
+  if (command.format != "onnx" && command.pairs != ExportCommand().pairs) {
+    return absl::InvalidArgumentError("--pairs: only a graph has recorded pairs beside it; use --format onnx");
+  }
+  if (command.format != "violations" && command.largest != ExportCommand().largest) {
+    return absl::InvalidArgumentError("--largest: only --format violations keeps violations");
+  }
   if (command.format == "violations" && (command.member || command.epoch)) {
     return absl::InvalidArgumentError("--member and --epoch: --format violations takes those of the whole run");
   }

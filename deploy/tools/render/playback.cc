@@ -121,7 +121,8 @@ absl::StatusOr<Playback> OfTask(const PlaybackOptions& options) {
   }
   ASSIGN_OR_RETURN(const auto init, ParseInit(options.init));
   const uint64_t seed = options.seed.value_or(0);
-  const std::string actions = options.actions.value_or("random");
+  std::string actions = options.actions.value_or("random");
+  if (actions == "zeros") actions = "zero";  // as `eval --policy` calls them
   const bool generated = actions == "random" || actions == "zero";
   ActionSource source = actions == "random" ? RandomActions(task->spec(), seed) : ZeroActions(task->spec());
   if (!generated) {

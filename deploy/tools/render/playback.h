@@ -23,7 +23,7 @@ struct PlaybackOptions {
   std::optional<uint32_t> episode;     // for a run: number within an evaluation; default 0
   std::optional<uint64_t> violation;   // for a run: id in its ledger; plays that training episode instead
   std::optional<uint64_t> seed;        // for a run: replaces its seed; for a task: seed of start and actions, default 0
-  std::optional<std::string> actions;  // for a task: a CSV file, "zero" or "random" (default)
+  std::optional<std::string> actions;  // for a task: a CSV file, "zeros" (or "zero") or "random" (default)
   std::string init;                    // for a task: start values, key=value,...
   std::vector<std::string> set;        // "task_options.horizon=100"
 };

@@ -210,6 +210,11 @@ absl::Status WriteFilmPage(const RenderCommand& command, std::ostream* out) {
 }
 
 absl::Status WriteStill(const RenderCommand& command, std::ostream* out) {
+  if (command.max_frames || command.fps != RenderCommand().fps) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(command.max_frames ? "--max-frames" : "--fps",
+                     ": only for a film, FILE.html or FILE.mp4; --frames sets how many frames a PNG has"));
+  }
   const int frames = command.frames.value_or(1);
   RETURN_IF_ERROR(CheckRange("--frames", frames, 1, kMaxFrames));
   ASSIGN_OR_RETURN(const Film::Look look, LookOf(command, frames > 1));

@@ -255,6 +255,7 @@ class OutputTest(unittest.TestCase):
                                    (80, ("eval", RUN, "--shield", "both", "--episodes", "1")),
                                    (40, ("eval", arm, "--policy", "zeros", "--episodes", "1")),
                                    (40, ("rollout", "cartpole", "--policy", "random", "--set", "task_options.horizon=20")),
+                                   (50, ("sweep", "cartpole/cost_budgets", "--render-only", "--run-dir", os.path.join(self.folder, "swept"))),
                                    (40, ("task", "check", arm, "--steps", "200"))):
             with self.subTest((columns, arguments)):
                 lines, result = self.lines_on_a_terminal(columns, *arguments)

@@ -110,11 +110,37 @@ TEST(Progress, ALearnerThatWaitsForRowsWhileTheRunMovesDoesNotWait) {
   EXPECT_THAT(RenderTable(moving, 200, 16), Not(HasSubstr("waiting")));
   EXPECT_EQ(ProgressJson(moving)["waiting"], "");
   EXPECT_THAT(OtherWaits(moving, replay), testing::ElementsAre(actor));
+  EXPECT_THAT(RenderTable(MakeProgress(replay, std::nullopt), 200, 16), Not(HasSubstr("waiting")));
   replay.set_rows_per_second(0);
   const ProgressView still = MakeProgress(replay, Learner());
   EXPECT_THAT(RenderTable(still, 200, 16), HasSubstr("waiting: " + normal));
   EXPECT_EQ(ProgressJson(still)["waiting"], normal);
   EXPECT_THAT(OtherWaits(still, replay), testing::ElementsAre(actor)) << "the table has the first";
+  v1::LearnerInfo told = Learner();
+  told.set_waiting_for("learner waits for rows: member 0 has 34720 of 34726 rows");
+  EXPECT_THAT(OtherWaits(MakeProgress(replay, told), replay), testing::ElementsAre(actor)) << "a second later";
+}
+
+TEST(Progress, TheLineSaysOnceThatTheLearnerWaitsOrPreTrains) {
+  v1::LearnerInfo learner = Learner();
+  learner.set_phase("waiting");
+  learner.set_waiting_for("learner waits for rows: member 0 has 10 of 500 rows");
+  v1::ReplayInfo replay = Replay(10000, 9000);
+  EXPECT_THAT(RenderLine(MakeProgress(replay, learner)),
+              HasSubstr("  delta 5.5000  1 diverged  waiting: learner waits for rows: member 0 has 10 of 500 rows"));
+  replay.set_rows_per_second(250);  // the run moves
+  const ProgressView moving = MakeProgress(replay, learner);
+  EXPECT_THAT(RenderLine(moving), AllOf(HasSubstr("  learning  1 diverged"), Not(HasSubstr("waiting"))));
+  EXPECT_THAT(RenderTable(moving, 200, 16), HasSubstr("\nlearning: 250 steps/s"));
+  EXPECT_EQ(ProgressJson(moving)["state"], "learning");
+  learner.set_update(0);
+  EXPECT_THAT(RenderLine(MakeProgress(replay, learner)), HasSubstr("  waiting: learner waits for rows: member 0"))
+      << "it says why there is no update yet";
+  learner.set_phase("pre-training");
+  learner.set_waiting_for("");
+  learner.set_pretrain_target(5000);
+  EXPECT_THAT(RenderLine(MakeProgress(replay, learner)),
+              HasSubstr("  delta 5.5000  pre-training update 0 of 5,000  1 diverged"));
 }
 
 TEST(Progress, TheEtaIsTheLaterOfStepsAndUpdates) {
@@ -124,6 +150,9 @@ TEST(Progress, TheEtaIsTheLaterOfStepsAndUpdates) {
   EXPECT_DOUBLE_EQ(*EtaSeconds(view), 10);
   view.learner.set_updates_per_second(500);  // 10,000 updates take 20 s
   EXPECT_DOUBLE_EQ(*EtaSeconds(view), 20);
+  ProgressView all_rows = MakeProgress(Replay(20000, 20000), Learner());
+  all_rows.steps_per_second = 2000;  // of the seconds before
+  EXPECT_FALSE(EtaSeconds(all_rows).has_value()) << "an update of ppo_lag takes the rows of an epoch";
 }
 
 TEST(Progress, FormatsDurationsAndCounts) {

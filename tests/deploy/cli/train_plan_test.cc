@@ -157,6 +157,22 @@ TEST(PlanNotes, SayThatALearnedDeltaWillRiseAndWhatToTypeInstead) {
   EXPECT_THAT(PlanNotes(PlanExperiment(options).value()), IsEmpty());
 }
 
+TEST(PlanNotes, NameASettingThatNothingReads) {
+  TrainOptions options = Typed();
+  const auto notes = [&options](const std::string& experiment, const std::vector<std::string>& overrides) {
+    options.experiment = "deploy/experiments/" + experiment + ".textproto";
+    options.overrides = overrides;
+    return PlanNotes(PlanExperiment(options).value());
+  };
+  EXPECT_THAT(notes("cartpole/datacom", {"hyper.delta_mode=peak", "hyper.delta_lr=0.1"}),
+              ElementsAre("hyper.delta_lr=0.1 is not read: no member has hyper.delta_mode=learned"));
+  EXPECT_THAT(notes("cartpole/datacom", {"hyper.delta_lr=0.1", "network.constraint_hidden=[64,32]"}), IsEmpty());
+  EXPECT_THAT(notes("cartpole/datacom", {"hyper.delta_mode=fixed"}), IsEmpty()) << "it has the default rate";
+  EXPECT_THAT(notes("cartpole/lag_sac", {"network.constraint_hidden=[64,32]"}),
+              ElementsAre("network.constraint_hidden=[64,32] is not read by lag_sac, which has no such net"));
+  EXPECT_THAT(notes("cartpole/lag_sac", {"network.constraint_hidden=[128,128]"}), IsEmpty());
+}
+
 TEST(PlanResume, AcceptsTheSameCommandAndMoreSteps) {
   TrainOptions options = Typed();
   options.seeds = "3-5";

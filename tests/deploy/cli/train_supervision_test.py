@@ -98,8 +98,8 @@ class TrainSupervisionTest(unittest.TestCase):
                        for name in ("replay", "learner", "actor-0", "evaluator-0"))
         self.wait(reported, "address of every role")
 
-    def targets(self):
-        with open(os.path.join(self.run_dir, "targets.json"), encoding="utf-8") as file:
+    def targets(self, run_dir=None):
+        with open(os.path.join(run_dir or self.run_dir, "targets.json"), encoding="utf-8") as file:
             return file.read()
 
     def finish(self, process):
@@ -120,6 +120,7 @@ class TrainSupervisionTest(unittest.TestCase):
         self.assertIn("eval J", output)
         self.assertIn("2.500", output)
         self.assertTrue(os.path.exists(os.path.join(self.run_dir, "report.html")))
+        self.assertEqual(json.loads(self.targets()), [])
         self.assertTrue(all(start[3] == "True" for start in self.lines("starts")))
         self.assertEqual(sorted(stop[0] for stop in self.lines("stops")), ["actor-0", "evaluator-0", "replay"])
 
@@ -358,13 +359,13 @@ class TrainSupervisionTest(unittest.TestCase):
         tls = os.path.join(self.folder, "tls")
         subprocess.run([os.path.join(SOURCE, "deploy", "dev", "make_tls.sh"), tls], check=True)
         process = self.start_sweep("--actors", "2", "--envs", "3", "--tls", tls)
-        self.wait(lambda: len(self.lines("commands")) == 5, "start of every role")
+        run = os.path.join(self.folder, "swept", "cartpole-datacom")
+        self.wait(lambda: len(self.lines("commands")) == 5 and '"evaluator"' in self.targets(run), "start of every role")
+        for target in json.loads(self.targets(run)):
+            self.assertEqual(target["labels"]["__scheme__"], "https")
         self.complete()
         code, output, errors = self.finish(process)
         self.assertEqual(code, 0, output + errors)
-        with open(os.path.join(self.folder, "swept", "cartpole-datacom", "targets.json"), encoding="utf-8") as file:
-            for target in json.load(file):
-                self.assertEqual(target["labels"]["__scheme__"], "https")
         commands = {line[0]: line for line in self.lines("commands")}
         self.assertEqual(set(commands), {"replay", "learner", "actor-0", "actor-1", "evaluator-0"})
         for actor in ("actor-0", "actor-1"):

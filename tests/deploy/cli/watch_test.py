@@ -314,8 +314,8 @@ class MonitorTest(unittest.TestCase):
         self.assertEqual(self.monitor("it's", "--tls", "tls").returncode, 0)
         self.assertIn(f"      key_file: '{self.folder}/tls/prometheus.key'\n      server_name: datacom\n", self.configuration())
         missing = self.monitor("it's", path="/nonexistent")
-        self.assertEqual(missing.returncode, 2)
-        self.assertIn("run prometheus: No such file or directory; install it", missing.stderr)
+        self.assertEqual((missing.returncode, missing.stdout), (2, ""))
+        self.assertIn(f"prometheus is not installed; install it (Debian: prometheus), or point one of your own to {self.folder}/", missing.stderr)
 
 
 if __name__ == "__main__":

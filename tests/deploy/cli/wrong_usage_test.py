@@ -2,13 +2,15 @@
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "testing"))
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+sys.path.insert(0, os.path.join(SOURCE, "tests", "testing"))
 from patience import PATIENCE  # noqa: E402  the path comes first
 from watching import Watch  # noqa: E402
 
@@ -100,6 +102,9 @@ class WrongUsageTest(unittest.TestCase):
 
     def test_a_refusal_says_what_to_type_instead(self):
         tasks = [line.split()[0] for line in self.run_it("datacom", "list", "tasks").stdout.splitlines()]
+        os.makedirs(os.path.join(self.folder, "robot"))
+        with open(os.path.join(self.folder, "robot", "task.textproto"), "w", encoding="utf-8") as file:
+            file.write('model: "robot.xml"\n')
         self.assertIn("cartpole", tasks)
         for arguments, words in (
                 (("train",), "name an experiment, e.g. datacom train cartpole/datacom; list them with `datacom list experiments`"),
@@ -114,6 +119,9 @@ class WrongUsageTest(unittest.TestCase):
                 (("train", "run"), "run is a run folder; resume the run with: datacom train --run-dir run --resume"),
                 (("report", "run", "--out", "r.pdf"), "--out: r.pdf: a report is a page, FILE.html, or a figure, FILE.svg"),
                 (("train", "cartpole"), '"cartpole" is a task; its experiments are: cartpole/datacom, '),
+                (("train", "robot"), "robot/task.textproto is a task; name an algorithm too, e.g. robot/task.textproto --algorithm datacom"),
+                (("train", "robot", "--algorithm", "sac"), '"robot" is a folder; name its task: robot/task.textproto'),
+                (("eval", "robot", "--policy", "zeros"), '"robot" is a folder; name its task: robot/task.textproto'),
                 (("report", "x", "y"), "--out is required: it names the file for several runs"),
                 (("report", "x"), "x"),
                 (("train", "cartpole/datacom", "--set", "task=moon"), ", ".join(tasks)),
@@ -130,6 +138,8 @@ class WrongUsageTest(unittest.TestCase):
                  "`datacom task check --help` lists the options\n"),
                 (("train", "cartpole/datacom", "--run-dir=", "--quiet"), "--run-dir=: there is no value after ="),
                 (("export", self.run_dir, "--out=", "--noise"), "--out=: there is no value after ="),
+                (("export", self.run_dir, "--out", "x", "--pairs", "3"), "--pairs: only a graph has recorded pairs beside it; use --format onnx"),
+                (("export", self.run_dir, "--out", "x", "--largest", "3"), "--largest: only --format violations keeps violations"),
                 (("train", "--python", "--seeds", "0"), "--python: name MODULE:CALLABLE of an environment"),
                 (("train", "cartpole/datacom", "--archive", ""), "--archive: must not be empty"),
                 (("sweep", "cartpole/cost_budgets", "--archive", ""), "--archive: must not be empty"),
@@ -141,11 +151,17 @@ class WrongUsageTest(unittest.TestCase):
                 (("join", self.run_dir, "--tls", ""), "--tls: must not be empty"),
                 (("watch", self.run_dir, "--tls", ""), "--tls: must not be empty"),
                 (("monitor", self.run_dir, "--listen", ""), "--listen: must not be empty"),
+                (("eval", self.run_dir, "--policy", ""), "--policy: must not be empty"),
+                (("render", self.run_dir, "--map", "--epoch", "", "--out", "x.png"), "--epoch: must not be empty"),
+                (("train", "cartpole/datacom", "--backend", "kubernetes", "--tls-secret", ""), "--tls-secret: must not be empty"),
                 (("train", "cartpole/datacom", "--host", "0.0.0.0"), "--host 0.0.0.0 is no address that another machine can name"),
                 (("train", "cartpole/datacom", "--host", "::"), "--host :: is no address that another machine can name"),
                 (("rollout", "cartpole", "--policy", "zeros", "--init", "x=0,x=1"), "--init: two values of x"),
                 (("render", self.run_dir, "--out", "x.png", "--map", "--frames", "3"), "--frames"),
                 (("render", "cartpole", "--out", "x.png", "--resolution", "3"), "--resolution requires --map"),
+                (("render", "cartpole", "--out", "x.png", "--fps", "5"), "--fps: only for a film, FILE.html or FILE.mp4; --frames sets how many"),
+                (("render", "cartpole", "--out", "x.png", "--max-frames", "5"), "--max-frames: only for a film"),
+                (("replay-violation", self.run_dir, "1", "--width", "300"), "--width requires --out"),
                 (("copy", self.run_dir, "--own"), "--own requires to"),
                 (("copy", self.run_dir, "a", "--own"), f"--own: {self.run_dir} is a run folder; name the place of an archive"),
                 (("copy", self.folder, "a", "--check"), "is not a run folder"),
@@ -194,6 +210,34 @@ class WrongUsageTest(unittest.TestCase):
                                                           f"has the address of a run on this machine; a run with --tls needs: datacom status "
                                                           f"{address} --tls FOLDER"])
 
+    def test_a_program_without_its_experiments_says_where_it_looked(self):
+        for arguments, words in ((("list",), "there is no experiment in /none; DATACOM_EXPERIMENTS names the folder of the experiments"),
+                                 (("train", "cartpole/datacom"), 'unknown experiment "cartpole/datacom"; there is none in /none; DATACOM_EXPERIMENTS ')):
+            result = subprocess.run([os.path.join(BIN, "datacom"), *arguments], env={**os.environ, "DATACOM_EXPERIMENTS": "/none"}, cwd=self.folder,
+                                    capture_output=True, text=True, timeout=PATIENCE, check=False)
+            self.assertEqual(result.returncode, 2)
+            self.assertIn(words, result.stderr)
+
+    def test_a_benchmark_that_is_not_built_is_named_with_what_builds_it(self):
+        result = subprocess.run([os.path.join(BIN, "datacom"), "bench", "actor"], env={**os.environ, "DATACOM_BIN": self.folder}, capture_output=True,
+                                text=True, timeout=PATIENCE, check=False)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(f"{self.folder}/datacom-bench-actor is not built; ./datacom bench of a checkout builds and runs it\n", result.stderr)
+
+    def test_the_script_that_makes_certificates_says_why_it_makes_none(self):
+        script, broken = os.path.join(SOURCE, "deploy", "dev", "make_tls.sh"), os.path.join(self.folder, "tls")
+        os.mkdir(broken)
+        for name in ("ca.key", "ca.crt"):
+            with open(os.path.join(broken, name), "w", encoding="utf-8") as file:
+                file.write("no key\n")
+        for words, environment, said in (([broken, "abc"], {}, 'make_tls.sh: "abc" is no number of days\n'),
+                                         ([broken], {"PATH": self.folder}, "make_tls.sh: openssl is not installed (Debian: openssl)\n"),
+                                         ([broken], {}, "make_tls.sh: ")):
+            done = subprocess.run([script, *words], env={**os.environ, **environment}, capture_output=True, text=True, timeout=PATIENCE, check=False)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(said, done.stderr)
+            self.assertGreater(len(done.stderr), len("make_tls.sh: \n"))
+
     def test_help_of_a_verb_is_the_verbs_help(self):
         for verb in ("train", "eval", "join"):
             self.assertEqual(self.run_it("datacom", "help", verb).stdout, self.run_it("datacom", verb, "--help").stdout)
@@ -204,6 +248,10 @@ class WrongUsageTest(unittest.TestCase):
     def test_a_time_that_is_no_number_is_refused_by_a_role(self):
         for value in ("nan", "inf", "0"):
             self.expect("--stall-minutes", value, program="datacom-replay", words=[f"--stall-minutes: must be a number above 0, not {value}"])
+
+    def test_a_role_does_not_take_an_empty_folder_for_no_tls(self):
+        for program in ("datacom-replay", "datacom-learner", "datacom-actor"):
+            self.expect("--tls", "", program=program, words=["--tls: must not be empty"])
 
     def test_prometheus_is_told_the_name_of_a_folder_and_no_pattern(self):
         strange = os.path.join(self.folder, "run[1]? it's")
@@ -299,6 +347,24 @@ class WrongUsageTest(unittest.TestCase):
             file.write("other-2\n")
         self.assertIn("samples/insert", self.run_it("datacom", "status", self.run_dir).stdout)
 
+    def test_join_names_the_replay_that_does_not_answer(self):
+        with socket.socket() as closed:
+            closed.bind(("127.0.0.1", 0))
+            address = f"127.0.0.1:{closed.getsockname()[1]}"
+            for name, text in (("run_id", "mine-1"), ("cluster/replay.address", address), ("cluster/learner.address", address)):
+                path = os.path.join(self.run_dir, name)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text + "\n")
+            join = subprocess.Popen([os.path.join(BIN, "datacom"), "join", "run"], cwd=self.folder, stdout=subprocess.PIPE, text=True)
+            self.addCleanup(join.stdout.close)
+            self.addCleanup(join.wait)
+            self.addCleanup(join.kill)
+            self.assertEqual(join.stdout.readline(), f"waiting: no run of run trains now; no replay of run answers at {address} "
+                                                     "(that of a run with --tls answers only with --tls FOLDER)\n")
+            join.send_signal(signal.SIGINT)
+            self.assertEqual(join.wait(PATIENCE), 75)
+
     def test_wrong_images_or_an_option_of_the_other_backend_are_refused_before_writing(self):
         sweep = ("sweep", "cartpole/cost_budgets", "--seeds", "0", "--run-dir", "swept", "--backend", "kubernetes")
         self.expect(*sweep, "--images", "http://x y", words=["--images http://x y: write it as registry"])
@@ -309,6 +375,14 @@ class WrongUsageTest(unittest.TestCase):
     def test_config_makes_one_member_per_seed(self):
         self.assertEqual(self.run_it("datacom", "config", "cartpole/datacom", "--seeds", "3-5").stdout.count("members {"), 3)
         self.expect("config", "cartpole/datacom", "--seeds", "5-", words=["--seeds", "5-"])
+
+    def test_config_of_a_run_folder_prints_the_runs_experiment(self):
+        with open(self.experiment, encoding="utf-8") as file:
+            self.assertEqual(self.run_it("datacom", "config", "run").stdout, file.read())
+        self.assertIn("  cost_budget: 3\n", self.run_it("datacom", "config", "run/", "--set", "hyper.cost_budget=3").stdout)
+        shipped = self.run_it("datacom", "config", "cartpole/sac").stdout
+        shutil.copytree(self.run_dir, os.path.join(self.folder, "cartpole", "sac"))
+        self.assertEqual(self.run_it("datacom", "config", "cartpole/sac").stdout, shipped, "as train takes it")
 
     def test_help_requires_the_run_folder_once(self):
         self.assertEqual(self.run_it("datacom", "eval", "--help").stdout.count("REQUIRED"), 1)

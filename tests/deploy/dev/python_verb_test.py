@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs `./datacom python` in a folder with fakes of the programs that it calls: nothing is installed or compiled."""
+"""Runs `./datacom python`, and what ./datacom refuses or passes on, in a folder with fakes of the programs that it calls: nothing is installed or
+compiled."""
 import os
 import pathlib
 import shutil
@@ -28,13 +29,17 @@ class PythonVerb(unittest.TestCase):
             (fakes / name).chmod(0o755)
         (self.root / "build/release").mkdir(parents=True)
         (self.root / "build/release/build.ninja").touch()
-        shutil.copy(SOURCE / "datacom", self.root)
+        for name in ("datacom", "CMakePresets.json"):
+            shutil.copy(SOURCE / name, self.root)
         self.environment = {"PATH": f"{fakes}:{os.environ['PATH']}", "FAKES": str(fakes), "CALLS": str(self.calls), "DATACOM_MUJOCO": "system"}
+
+    def wrapper(self, *arguments, **environment):
+        return subprocess.run([self.root / "datacom", *arguments], env={**self.environment, **environment}, text=True, check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def run_it(self, *arguments, **environment):
         """The exit code, what was said, and the calls of Python that make an environment or install into one."""
-        done = subprocess.run([self.root / "datacom", "python", *arguments], env={**self.environment, **environment}, text=True, check=False,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        done = self.wrapper("python", *arguments, **environment)
         calls = self.calls.read_text().splitlines() if self.calls.is_file() else []
         return done.returncode, done.stdout, [line for line in calls if " venv " in line or " install " in line]
 
@@ -61,6 +66,23 @@ class PythonVerb(unittest.TestCase):
         code, said, calls = self.run_it("../x")
         self.assertEqual((code, calls), (2, []))
         self.assertIn('"../x" is no list of extras', said)
+
+    def test_an_unknown_preset_and_an_argument_too_many_are_refused(self):
+        for arguments, words in ((("test", "--preset"), 'unknown preset ""; use release, dev, '), (("test", "--preset=non"), 'unknown preset "non"; use '),
+                                 (("build", ".*"), 'unknown preset ".*"; use '), (("python", "hub", "film"), 'python: "film" is one argument too many'),
+                                 (("lint", "all", "x"), 'lint: "x" is one argument too many'), (("setup", "x"), 'setup: "x" is one argument too many')):
+            done = self.wrapper(*arguments)
+            self.assertEqual(done.returncode, 2, done.stdout)
+            self.assertIn("datacom: " + words, done.stdout)
+
+    def test_help_of_a_verb_of_the_built_command_is_its_own(self):
+        built = self.root / "build/release/bin/datacom"
+        built.parent.mkdir()
+        built.write_text('#!/bin/sh\necho "built: $*"\n', encoding="utf-8")
+        built.chmod(0o755)
+        self.assertEqual(self.wrapper("help", "train").stdout, "built: help train\n")
+        for arguments in ((), ("help",), ("help", "build")):
+            self.assertIn("\ndeveloper verbs ", self.wrapper(*arguments).stdout)
 
 
 if __name__ == "__main__":

@@ -84,6 +84,14 @@ TEST_P(AlgorithmSchema, NamesExactlyTheHyperParametersThatAreRead) {
   }
 }
 
+TEST_P(AlgorithmSchema, NamesExactlyTheAlgorithmsWithANetOfConstraintHidden) {
+  const AlgorithmConfig config = SmallConfig(GetParam(), 1);
+  AlgorithmConfig changed = config;
+  SetHidden({8, 16}, changed.network.mutable_constraint_hidden());
+  const FieldDescriptor* const field = v1::Network::descriptor()->FindFieldByName("constraint_hidden");
+  EXPECT_EQ(Outcome(changed) != Outcome(config), ReadsSetting(InfoOf(GetParam()), *field));
+}
+
 }  // namespace
 }  // namespace datacom::learner
 // SPDX-License-Identifier: Apache-2.0

@@ -1,5 +1,5 @@
-// Tests what `task new` and `task check` say of range finders and of a mistyped field, and that the lines of a check
-// fit the terminal.
+// Tests what `task new` and `task check` say of range finders and of a mistyped field, that the lines of a check fit
+// the terminal, and what `eval` says of a task without usable numbers.
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -81,6 +81,25 @@ TEST_F(TaskCheck, KnownRowsThatTheStartsViolateAreNamed) {
   EXPECT_THAT(Check(0), AllOf(HasSubstr("known row above_ahead: starts violate it by up to 3.0"),
                               ContainsRegex("known row plane_ahead: starts miss its equation by up to (4.99|5|5.01);"),
                               Not(HasSubstr("known row below_ahead"))));
+}
+
+TEST_F(TaskCheck, AnEvaluationWhoseEpisodesAreAllAbandonedFailsAndShowsNoMeans) {
+  std::string text = ReadFile(file_).value();
+  ASSERT_EQ(absl::StrReplaceAll({{"\nreward: \"", "\nreward: \"log(cart - 9) + "}}, &text), 1);
+  std::ofstream(file_) << text;
+  EvalCommand command;
+  command.what = file_;
+  command.policy = "zeros";
+  command.episodes = 2;
+  std::ostringstream table, json;
+  EXPECT_EQ(RunEvalCommand(command, &table),
+            absl::DataLossError("--policy zeros: 2 of 2 episodes were abandoned, because the simulator warned or a "
+                                "number was not usable; `datacom task check` names such numbers of a task file"));
+  EXPECT_THAT(table.str(), AllOf(HasSubstr(" absorbed  abandoned\n"), HasSubstr("         -          2\nShares of"),
+                                 Not(HasSubstr("nan"))));
+  command.form = EvalCommand::Form::kJson;
+  EXPECT_TRUE(absl::IsDataLoss(RunEvalCommand(command, &json)));
+  EXPECT_THAT(json.str(), AllOf(HasSubstr("\"abandoned\": 2"), HasSubstr("\"return\": null")));
 }
 
 TEST_F(TaskCheck, ItsLinesFitTheTerminal) {

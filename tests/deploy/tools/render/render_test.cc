@@ -232,6 +232,17 @@ TEST(Watching, ShowsTheEvaluatedEpisode) {
   }
 }
 
+TEST(Watching, ZerosAndZeroAreTheSameActions) {
+  PlaybackOptions options;
+  options.what = "cartpole";
+  for (const char* const name : {"zero", "zeros"}) {
+    options.actions = name;
+    const absl::StatusOr<Playback> playback = MakePlayback(options);
+    ASSERT_THAT(playback.status(), IsOk());
+    EXPECT_EQ(playback->title, "cartpole   zero actions, seed 0");
+  }
+}
+
 class RenderCommandTest : public ::testing::Test {
  protected:
   RenderCommandTest() {
