@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/machine.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
 #include "common/tasks/task.h"
@@ -171,6 +172,7 @@ absl::Status Film::RecordHistory() {
   if (gl.ok()) {
     gl_ = *std::move(gl);
   } else {
+    team_ = std::make_unique<Team>(UsableProcessors());
     note_ = absl::StrCat("drawn by rays, without textures, because ", gl.status().message(), "\n");
   }
   return playback_.play([this](const actor::EpisodeState& state) {
@@ -179,8 +181,10 @@ absl::Status Film::RecordHistory() {
     }
     if (renderer_ == nullptr) {
       const mjModel& model = state.task->simulation()->model();
-      const auto make = gl_ != nullptr ? &Renderer::WithOpenGl : &Renderer::WithRays;
-      ASSIGN_OR_RETURN(renderer_, make(model, look_.camera, look_.width, look_.height));
+      ASSIGN_OR_RETURN(renderer_,
+                       gl_ != nullptr
+                           ? Renderer::WithOpenGl(model, look_.camera, look_.width, look_.height)
+                           : Renderer::WithRays(model, look_.camera, look_.width, look_.height, team_.get()));
       control_dt_ = state.task->spec().control_dt;
     }
     HistoryPoint point;

@@ -1,5 +1,6 @@
 // Turns an episode into pictures: chooses the states to show and draws each with its overlay.
-// Must be used by one thread; owns the GL context, if there is one. Make and Draw block while they play the episode.
+// Must be used by one thread; owns the GL context, or the threads that draw without one. Make and Draw block while they
+// play the episode.
 #ifndef DATACOM_DEPLOY_TOOLS_RENDER_FILM_H_
 #define DATACOM_DEPLOY_TOOLS_RENDER_FILM_H_
 
@@ -12,6 +13,7 @@
 
 #include "actor/episode_player.h"
 #include "common/base/clock.h"
+#include "common/base/team.h"
 #include "deploy/tools/render/picture.h"
 #include "deploy/tools/render/playback.h"
 #include "deploy/tools/render/renderer.h"
@@ -68,6 +70,7 @@ class Film {
   const Playback playback_;
   const Look look_;
   std::unique_ptr<GlContext> gl_;  // null: there is no OpenGL
+  std::unique_ptr<Team> team_;     // draws by rays; null with OpenGL
   std::string note_;
   std::unique_ptr<Renderer> renderer_;
   std::vector<HistoryPoint> history_;  // one point per step

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/status.h"
+#include "common/base/team.h"
 #include "deploy/tools/render/picture.h"
 #include "deploy/tools/render/renderer.h"
 #include "deploy/tools/render/scene_view.h"
@@ -45,14 +46,15 @@ struct Hit {
 
 class RayRenderer : public Renderer {
  public:
-  explicit RayRenderer(std::unique_ptr<SceneView> view)
-      : view_(std::move(view)), hits_(size_t{1} * view_->width() * view_->height()) {}
+  RayRenderer(std::unique_ptr<SceneView> view, Team* team)
+      : view_(std::move(view)), team_(team), hits_(size_t{1} * view_->width() * view_->height()) {}
 
   absl::Status Render(const Simulation& simulation, uint8_t* pixels) override {
     RETURN_IF_ERROR(view_->Update(simulation));
+    const mjvGLCamera eye = view_->Eye();
     return GuardMujoco([&] {
-      CastRays();
-      Shade(pixels);
+      ForRows([&](int row) { CastRays(eye, row); });
+      ForRows([&](int row) { Shade(eye, row, pixels); });  // looks at the hits of the rows beside it
     });
   }
 
@@ -73,21 +75,26 @@ class RayRenderer : public Renderer {
 #endif
   }
 
-  void CastRays() {
-    const mjvGLCamera eye = view_->Eye();
+  template <typename Body>
+  void ForRows(const Body& body) {
+    Share(team_, view_->height(), [&body](int row) {
+      MujocoGuard guard;  // of this thread
+      body(row);
+    });
+  }
+
+  void CastRays(const mjvGLCamera& eye, int row) {
     const Vec origin = FromFloats(eye.pos), forward = FromFloats(eye.forward), up = FromFloats(eye.up);
     const Vec right = Cross(forward, up);
     const int width = view_->width(), height = view_->height();
     const double pixel = (eye.frustum_top - eye.frustum_bottom) / height;  // on the near plane, in m
-    for (int row = 0; row < height; ++row) {
-      const double y = eye.frustum_top - (row + 0.5) * pixel;
-      for (int column = 0; column < width; ++column) {
-        const double x = eye.frustum_center + (column + 0.5 - width / 2.0) * pixel;
-        const Vec aside = x * right + y * up;
-        hits_[size_t{1} * row * width + column] =
-            IsOrthographic(eye) ? Cast(origin + aside, forward)
-                                : Cast(origin, Unit(static_cast<double>(eye.frustum_near) * forward + aside));
-      }
+    const double y = eye.frustum_top - (row + 0.5) * pixel;
+    for (int column = 0; column < width; ++column) {
+      const double x = eye.frustum_center + (column + 0.5 - width / 2.0) * pixel;
+      const Vec aside = x * right + y * up;
+      hits_[size_t{1} * row * width + column] =
+          IsOrthographic(eye) ? Cast(origin + aside, forward)
+                              : Cast(origin, Unit(static_cast<double>(eye.frustum_near) * forward + aside));
     }
   }
 
@@ -114,20 +121,20 @@ class RayRenderer : public Renderer {
     return {rgba[0], rgba[1], rgba[2], 1};
   }
 
-  void Shade(uint8_t* pixels) {
-    const mjvGLCamera eye = view_->Eye();
+  void Shade(const mjvGLCamera& eye, int row, uint8_t* pixels) {
     const mjvScene& scene = *view_->scene();
     const Vec origin = FromFloats(eye.pos);
     const Vec light = scene.nlight > 1   ? FromFloats(scene.lights[1].pos)  // 0 is the light at the camera
                       : scene.nlight > 0 ? FromFloats(scene.lights[0].pos)
                                          : origin;
     const int width = view_->width();
-    for (size_t i = 0; i < hits_.size(); ++i) {
+    for (int column = 0; column < width; ++column) {
+      const size_t i = size_t{1} * row * width + column;
       const Hit& hit = hits_[i];
       Colour colour = kSky;
       if (hit.geom >= 0) {
         const Vec to_eye = Unit(origin - hit.point), to_light = light - hit.point;
-        const Vec normal = Normal(static_cast<int>(i) / width, static_cast<int>(i) % width, to_eye);
+        const Vec normal = Normal(row, column, to_eye);
         const Vec direction = Unit(to_light);
         int shading = -1;
         const double distance = Distance(hit.point + 1e-4 * normal, direction, &shading);
@@ -145,15 +152,16 @@ class RayRenderer : public Renderer {
   }
 
   const std::unique_ptr<SceneView> view_;
+  Team* const team_;
   std::vector<Hit> hits_;  // [height][width]
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Renderer>> Renderer::WithRays(const mjModel& model, const std::string& camera, int width,
-                                                             int height) {
+                                                             int height, Team* team) {
   ASSIGN_OR_RETURN(std::unique_ptr<SceneView> view, SceneView::Make(model, camera, width, height));
-  return std::unique_ptr<Renderer>(std::make_unique<RayRenderer>(std::move(view)));
+  return std::unique_ptr<Renderer>(std::make_unique<RayRenderer>(std::move(view), team));
 }
 
 }  // namespace datacom::tools

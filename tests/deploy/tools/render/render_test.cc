@@ -10,6 +10,7 @@
 #include "actor/actor_setup.h"
 #include "actor/episode_player.h"
 #include "common/base/files.h"
+#include "common/base/team.h"
 #include "datacom/v1/experiment.pb.h"
 #include "deploy/tools/policies/run_policies.h"
 #include "deploy/tools/render/film.h"
@@ -74,7 +75,10 @@ std::string Draw(Renderer* renderer, const Task& task) {
 }
 
 // Every renderer, which needs a GL context.
-constexpr decltype(&Renderer::WithRays) kRenderers[] = {&Renderer::WithOpenGl, &Renderer::WithRays};
+constexpr decltype(&Renderer::WithOpenGl) kRenderers[] = {
+    &Renderer::WithOpenGl, [](const mjModel& model, const std::string& camera, int width, int height) {
+      return Renderer::WithRays(model, camera, width, height);
+    }};
 
 TEST(Renderer, ShowsEveryTaskThroughEveryCameraAndMovesWithIt) {
   NEEDS_GL(gl);
@@ -128,6 +132,18 @@ TEST(Renderer, ListsTheCamerasWhenOneIsUnknown) {
   const std::unique_ptr<Task> task = StartedTask("cartpole", 0);
   const auto renderer = Renderer::WithRays(task->simulation()->model(), "moon", kWidth, kHeight);
   EXPECT_THAT(std::string(renderer.status().message()), AllOf(HasSubstr("\"moon\""), HasSubstr("side, goal_view")));
+}
+
+TEST(Renderer, DrawsTheSamePixelsByRaysOnOneThreadAndOnThree) {
+  Team team(3);
+  for (const std::string& name : TaskNames()) {
+    const std::unique_ptr<Task> task = StartedTask(name, 3);
+    Drive(task.get(), 10);
+    const mjModel& model = task->simulation()->model();
+    const auto alone = Renderer::WithRays(model, "", kWidth, kHeight).value();
+    const auto shared = Renderer::WithRays(model, "", kWidth, kHeight, &team).value();
+    EXPECT_EQ(Draw(alone.get(), *task), Draw(shared.get(), *task)) << name;
+  }
 }
 
 TEST(Overlay, ShowsNumbersAndMarksAViolationRed) {
