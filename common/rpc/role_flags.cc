@@ -1,5 +1,6 @@
 #include "common/rpc/role_flags.h"
 
+#include <csignal>
 #include <cstdio>
 
 #include "CLI/CLI.hpp"
