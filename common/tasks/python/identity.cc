@@ -4,8 +4,10 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -48,6 +50,13 @@ std::map<std::string, std::string> Files(const v1::PythonIdentity& identity) {
   std::map<std::string, std::string> files;
   for (const v1::PythonFile& file : identity.file()) files[file.name()] = file.sha256();
   return files;
+}
+
+// Whether they are two names in one folder of one file, as python and python3 of a virtual environment.
+bool SameInterpreter(const std::filesystem::path& run, const std::filesystem::path& now) {
+  std::error_code error;
+  return std::filesystem::equivalent(run.parent_path(), now.parent_path(), error) &&
+         std::filesystem::equivalent(run, now, error);
 }
 
 class Comparison {
@@ -138,7 +147,9 @@ std::vector<std::string> Differences(const v1::PythonTask& run, const v1::Python
       compare.Seen("the cost", before.cost(), after.cost());
     }
     compare.Files(Files(before), Files(after));
-    compare.Text("interpreter", before.interpreter(), after.interpreter());
+    if (!SameInterpreter(before.interpreter(), after.interpreter())) {
+      compare.Text("interpreter", before.interpreter(), after.interpreter());
+    }
     compare.Versions(Versions(before), Versions(after));
   }
   for (std::string& one : std::move(compare).found()) found.push_back(std::move(one));
