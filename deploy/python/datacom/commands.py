@@ -15,6 +15,8 @@ import weakref
 from pathlib import Path
 from typing import IO, Any, Callable, Iterable, Iterator, Mapping, NamedTuple, TypeVar
 
+import numpy as np
+
 from datacom import _files
 from datacom.runs import Run
 
@@ -98,7 +100,8 @@ class Command:
 
     def __init__(self, words: list[str], folder: Path | None) -> None:
         self._words = words
-        self.folder = folder  #: of the run, or of the sweep; known at the latest with the first progress
+        self._started_in = Path.cwd()  # where the command looks for a relative path, also after a chdir here
+        self.folder = None if folder is None else self._started_in / folder  #: of the run, or of the sweep; known at the latest with the first progress
         self.drained = False  #: whether the command was interrupted before its end
         self._tail: collections.deque[str] = collections.deque(maxlen=15)
         # A session of its own: Ctrl-C in a terminal must reach the command once, from here. The logs that it quotes may have any bytes.
@@ -139,7 +142,7 @@ class Command:
             if kept:
                 self._tail.append(kept)
             if self.folder is None and "run" in said:
-                self.folder = Path(said["run"])
+                self.folder = self._started_in / said["run"]
             yield said
         code = self._process.wait()
         self.drained = code == _DRAINED
@@ -167,7 +170,8 @@ class Command:
             for progress in self:
                 if shown is not None:
                     shown(progress)
-                if each is not None and each(progress) is True:
+                said = None if each is None else each(progress)
+                if isinstance(said, (bool, np.bool_)) and said:
                     self.drain()
                     break
 

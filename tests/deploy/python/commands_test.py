@@ -119,6 +119,20 @@ def test_leaving_the_loop_drains(fake, start):
     assert [(fake / name / "drained").read_text() for name in ("left", "failed")] == ["SIGTERM"] * 2
 
 
+def test_a_condition_may_be_a_truth_value_of_numpy(fake):
+    training = datacom.train("waits", run_dir=fake / "run")
+    training.wait(each=lambda progress: np.float64(progress.share) > 0.4)
+    assert training.drained
+
+
+@pytest.mark.parametrize("start, found", [(datacom.train, lambda run: run.path), (datacom.sweep, lambda runs: runs[0].path)])
+def test_a_relative_folder_is_found_from_another_working_directory(fake, monkeypatch, start, found):
+    monkeypatch.chdir(fake)
+    running = start("ends", run_dir="läufe/my run")
+    monkeypatch.chdir("/")
+    assert found(running.wait()) == fake / "läufe/my run"
+
+
 def test_a_command_that_nobody_reads_any_more_is_drained(fake):
     training = datacom.train("waits", run_dir=fake / "run")
     assert json.loads(training._line())["done"] == 0.25
