@@ -21,6 +21,15 @@ def test_an_epoch_has_every_seed_and_the_interquartile_mean(run):
     assert "critic_loss/iqm" not in sent[0][2]  # nothing was learned yet
 
 
+def test_members_that_share_a_seed_have_a_curve_each(run, monkeypatch):
+    rows = run.progress
+    monkeypatch.setattr(type(run), "progress", property(lambda _: rows.assign(seed=3)))
+    monkeypatch.setattr(run, "seeds", [3, 3])
+    values = list(watch.epochs(run))[-1][2]
+    last = rows[rows["epoch"] == 3].set_index("member")["eval_return"]
+    assert [values[f"eval_return/member_{member}"] for member in (0, 1)] == [last[0], last[1]] and "eval_return/seed_3" not in values
+
+
 def test_an_epoch_that_one_member_has_not_finished_waits(run, monkeypatch):
     rows = run.progress
     monkeypatch.setattr(type(run), "progress", property(lambda _: rows.drop(rows[(rows["epoch"] == 2) & (rows["member"] == 1)].index)))
