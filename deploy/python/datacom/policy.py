@@ -84,10 +84,13 @@ class Policy:
         """The policy of a file, of a run folder or of "shipped:TASK/NAME".
 
         member: default the first. epoch: "best" (highest return within the budget), "last" or a number; default "best", and "last" of a shipped
-        one. Raises ValueError with the command's words if there is no such policy."""
+        one. Raises ValueError with the command's words if there is no such policy, and for a number that is not that of a file."""
         stored = os.fspath(source).startswith(_STORED)
         if not os.path.isdir(source) and not stored:
-            return cls(source)
+            policy = cls(source)
+            if member not in (None, policy.member) or epoch not in (None, "best", "last", policy.epoch, str(policy.epoch)):
+                raise ValueError(f"{os.fspath(source)} holds the policy of member {policy.member}, epoch {policy.epoch}, alone")
+            return policy
         with tempfile.TemporaryDirectory(prefix="datacom-") as folder:
             file = Path(folder) / "policy"
             words = [str(_files.program("datacom")), "export", os.fspath(source), "--out", str(file), "--epoch", str(("last" if stored else "best") if epoch is None else epoch)]

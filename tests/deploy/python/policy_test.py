@@ -287,6 +287,13 @@ def test_a_run_without_the_epoch_is_refused_with_the_commands_words(run):
         datacom.Policy.load(run.path, epoch=99)
 
 
+@pytest.mark.parametrize("other", [{"member": 0}, {"epoch": 3}])
+def test_a_file_is_not_taken_for_another_member_or_epoch(file, other):
+    assert datacom.Policy.load(file, member=1, epoch=0).update == datacom.Policy.load(file, epoch="best").update
+    with pytest.raises(ValueError, match="holds the policy of member 1, epoch 0, alone"):
+        datacom.Shield.load(file, **other)
+
+
 @pytest.fixture(scope="module")
 def impostor(tmp_path_factory):
     """A library that defines every symbol of Protocol Buffers and Abseil that ours uses; calling one ends the process."""
