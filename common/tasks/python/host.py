@@ -252,6 +252,7 @@ class Environment:
         except ValueError:  # its signature is not known
             pass
         self.terms = Terms(self.env)
+        self.bounds = bounds(self.env.action_space)
         self.action_type = getattr(self.env.action_space, "dtype", None) or np.float32
         self.action_shape = getattr(self.env.action_space, "shape", None) or ()
         self.cost_from = None
@@ -261,6 +262,9 @@ class Environment:
         outcome = self.env.reset(seed=seed)
         if not (isinstance(outcome, tuple) and len(outcome) == 2):
             raise Refused("reset returns no pair of observation and info, as Gymnasium asks for")
+        if not all(map(np.array_equal, self.bounds, bounds(self.env.action_space))):
+            raise Refused(f"its action space is {self.env.action_space} after reset(seed={seed}), not as before: actions of -1 to 1 stand for its bounds, so "
+                          "they must stay")
         observation, info = outcome[0], dictionary(outcome[1])
         given = info["cost"] if "cost" in info else max((scalar(info[name], name) for name in named_costs(info)), default=0)
         cost = checked_cost(given, 'info["cost"] after reset', info)
@@ -405,7 +409,7 @@ def check_spaces(environment):
     space = environment.env.action_space
     if np.issubdtype(environment.action_type, np.integer):
         raise Refused(f"its action space, {space}, has whole numbers; wrap the environment so that it takes real ones")
-    low, high = bounds(space)
+    low, high = environment.bounds
     if low.size == 0 or not np.all(np.isfinite(low) & np.isfinite(high) & (low < high)):
         raise Refused(f"its action space, {space}, is no Box with finite bounds, each low one below its high one")
     if max(abs(low).max(), abs(high).max()) > MOST_BOUND:
@@ -447,14 +451,15 @@ def look(environment, twin, first, info, check_model):
     """What two equal environments do after a reset that gave `first` and `info`: numbers, whether they are repeatable, the named costs of all infos."""
     repeatable = np.array_equal(first, numbers_of(twin.reset(0)[0], "its observation"))
     last, rewards, costs, names = first, [], [], []
-    for action in np.random.default_rng(0).uniform(*bounds(environment.env.action_space), (TRIED_STEPS, int(np.prod(environment.action_shape)))):
+    for action in np.random.default_rng(0).uniform(*environment.bounds, (TRIED_STEPS, int(np.prod(environment.action_shape)))):
         one, other = environment.step(action), twin.step(action)
         last = flat(one[0], first.size, "the observation of a step")
-        for what, value in (("its observation", last), ("its reward", one[1]), ("its cost", one[2])):
+        named = {cost: scalar(one[-1][cost], cost) for cost in named_costs(one[-1])}
+        for what, value in {"its observation": last, "its reward": one[1], "its cost": one[2], **named}.items():
             check_finite(value, what)
         rewards.append(one[1])
         costs.append(one[2])
-        names += named_costs(one[-1])
+        names += named
         check_model(one[0], one[-1])
         same = np.array_equal(last, numbers_of(other[0], "its observation")) and one[1:5] == other[1:5]
         repeatable = repeatable and same
@@ -489,7 +494,7 @@ def facts(name, with_model):
     if {id(one) for one in layers(env) if hasattr(one, "step")} & {id(one) for one in layers(twin.env)}:
         raise Refused("it gives the same environment at every call, while several are stepped side by side: it must make a new one")
     check_spaces(environment)
-    low, high = bounds(env.action_space)
+    low, high = environment.bounds
     observation, _, _, info = environment.reset(0)
     first = numbers_of(observation, "its observation")
     if first.size != (size := int(np.prod(env.observation_space.shape))):

@@ -156,6 +156,8 @@ STEPS = """
     (STEPS.format("reward = b'1'"), "its reward is b'1', no number"),
     (STEPS.format("info['cost'] = 1e30"), "its cost is not finite or above 1e.18: number 0 is 1e.30"),
     (STEPS.format("reward = -np.inf"), "its reward is not finite or above 1e.18: number 0 is -inf"),
+    (STEPS.format("info['cost/a'] = float('nan')"), "cost/a is not finite or above 1e.18: number 0 is nan"),
+    (RESETS.format("self.action_space = gymnasium.spaces.Box(-2.0, 1.0, (1,))"), r"its action space is Box\(-2.0, 1.0.* after reset\(seed=0\), not as before"),
     (STEPS.format("observation = {'x': observation}"), "the observation of a step is a dict, no array of numbers"),
     (STEPS.format("observation = np.zeros(2)"), "the observation of a step has 2 numbers, not 1"),
     (STEPS.format("terminated = np.array([False, False])"), "terminated is array.*, no number"),
@@ -202,6 +204,14 @@ def test_a_later_reset_with_a_number_that_is_not_finite_is_refused(host, attribu
     _, serves = serving(module)
     serves.heads[0, :2] = module.RESET, 7
     with pytest.raises(module.Refused, match=rf"its {attribute}.* after reset\(seed=7\) is not finite or above 1e.18"):
+        serves.run(0)
+
+
+def test_bounds_of_actions_that_a_later_reset_changes_are_refused(host):
+    module = host(RESETS.format("if more['seed'] == 7: self.action_space = gymnasium.spaces.Box(-1.0, 2.0, (1,))"))
+    _, serves = serving(module)
+    serves.heads[0, :2] = module.RESET, 7
+    with pytest.raises(module.Refused, match=r"its action space is Box\(-1.0, 2.0.* after reset\(seed=7\), not as before"):
         serves.run(0)
 
 
