@@ -45,7 +45,7 @@ KEPT_NUMBERS = 16  # of an observation of the first look
 MOST_STEPS = 1_000_000  # of an episode
 MOST_BOUND = 1e6  # of an action
 LARGEST = 1e18  # of every other number (common/transitions/check_columns.h)
-MOST_FILES = 300  # of code that are named one by one
+MOST_FILES = 300  # that are named one by one
 MODEL = 'give it dynamics(observation), which takes one observation and returns q, f and G, or put these into info["dynamics"]'
 OR_NONE = "or train with an algorithm that reads no model, as --algorithm lag_sac"
 LONGEST_ANSWER = 100_000  # bytes; of an error: a tenth
@@ -426,8 +426,24 @@ def kept(observation):
     return [float(np.sum(observation * np.cos((k + 1) * np.arange(1, observation.size + 1)))) for k in range(KEPT_NUMBERS)]
 
 
+def texts(env, attribute):
+    """A list of texts that an environment may have."""
+    given = find(env, attribute)
+    if isinstance(given, (str, bytes)) or not isinstance(given, (Iterable, type(None))):
+        raise Refused(f"its {attribute} is {given!r}, no list of names")
+    return [] if given is None else [str(one) for one in given]
+
+
+def digest(file):
+    sums = hashlib.sha256()
+    with open(file, "rb") as stream:
+        while block := stream.read(1 << 20):
+            sums.update(block)
+    return sums.hexdigest()
+
+
 def code(name, env):
-    """The files of the environment's code, each with its SHA-256, and the versions of what it runs on."""
+    """The files of the environment's code and those that it names, each with its SHA-256, and the versions of what it runs on."""
     versioned = {"numpy", "gymnasium"}
     named = {name.partition(":")[0]} | {one.__module__ for layer in layers(env) for one in type(layer).__mro__}
     library = sysconfig.get_paths()["stdlib"] + os.sep
@@ -438,7 +454,12 @@ def code(name, env):
             continue
         if module in named or not {"site-packages", "dist-packages"} & set(file.split(os.sep)):
             below = module.split(".")[:-1] if not os.path.basename(file).startswith("__init__.") else module.split(".")
-            files["/".join([*below, os.path.basename(file)])] = hashlib.sha256(pathlib.Path(file).read_bytes()).hexdigest()
+            files["/".join([*below, os.path.basename(file)])] = digest(file)
+    folder = os.path.dirname(getattr(sys.modules[name.partition(":")[0]], "__file__", None) or "")
+    for file in texts(env, "environment_files"):
+        if not os.path.isfile(file):
+            raise Refused(f"its environment_files has {file}, which is no file")
+        files[os.path.relpath(file, folder or None)] = digest(file)
     if len(files) > MOST_FILES:
         files = {f"{len(files)} files": hashlib.sha256(json.dumps(files).encode()).hexdigest()}
     versions = {root: getattr(sys.modules.get(root), "__version__", None) for root in versioned | {module.partition(".")[0] for module in named}}
@@ -517,12 +538,6 @@ def facts(name, with_model):
     environment.close()
     twin.close()
 
-    def names(attribute):
-        given = find(env, attribute)
-        if isinstance(given, str) or not isinstance(given, (Iterable, type(None))):
-            raise Refused(f"its {attribute} is {given!r}, no list of names")
-        return [] if given is None else [str(one) for one in given]
-
     said = [f"observations: {first.size}, {identity['observation_space']}, from observation_space",
             f"actions: {low.size}, {identity['action_space']}, from action_space; step gets this shape",
             f"time limit: {horizon} steps, from {horizon_from}" if horizon else f"time limit: {horizon_from}",
@@ -532,8 +547,8 @@ def facts(name, with_model):
             "control-affine model: " + (without_model or "not asked for").partition(";")[0],
             "repeatable: " + ("yes" if repeatable else "no, two environments differ after the same seed and actions"),
             f"code: {', '.join(one['name'] for one in identity['file'][:8])}; {', '.join(identity['version'])}; {sys.executable}"]
-    return {"environment": name, "observation": first.size, "observation_name": names("observation_names"),
-            "action_low": low.tolist(), "action_high": high.tolist(), "action_name": names("action_names"),
+    return {"environment": name, "observation": first.size, "observation_name": texts(env, "observation_names"),
+            "action_low": low.tolist(), "action_high": high.tolist(), "action_name": texts(env, "action_names"),
             "horizon": horizon, "without_horizon": None if horizon else horizon_from,
             "control_dt": period, "without_control_dt": None if period else period_from, "cost": costs,
             "q": q, "x": x, "without_model": without_model, "repeatable": repeatable, "identity": identity, "fact": said}, named

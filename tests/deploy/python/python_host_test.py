@@ -123,7 +123,7 @@ def test_metadata_of_another_form_state_no_rate(host, metadata):
     assert facts["control_dt"] == 0.05 and "control period: 0.05 s, from dt" in facts["fact"]
 
 
-@pytest.mark.parametrize("attribute", ["observation_names", "action_names"])
+@pytest.mark.parametrize("attribute", ["observation_names", "action_names", "environment_files"])
 @pytest.mark.parametrize("given, said", [("lambda self: ['x']", "<bound method"), ("'x'", "'x'"), ("7", "7")], ids=["method", "text", "number"])
 def test_names_that_are_no_list_are_refused(host, attribute, given, said):
     module = host(f"    {attribute} = {given}\n")
@@ -134,6 +134,17 @@ def test_names_that_are_no_list_are_refused(host, attribute, given, said):
 @pytest.mark.parametrize("given", ["np.array(['x / m'])", "('x / m',)", "{'x / m': 1}.keys()"])
 def test_names_may_be_any_sequence(host, given):
     assert serving(host(f"    observation_names = {given}\n"))[0]["observation_name"] == ["x / m"]
+
+
+def test_files_that_an_environment_names_identify_it_wherever_they_are(host, tmp_path):
+    (tmp_path / "maps").mkdir()
+    (tmp_path / "maps/city.csv").write_text("0,1")
+    for named in ("['maps/city.csv']", f"('{tmp_path}/maps/city.csv',)", "[__import__('pathlib').Path(__file__).parent / 'maps/city.csv']"):
+        facts, _ = serving(host(f"    environment_files = {named}\n"))
+        assert facts["identity"]["file"][-1] == {"name": "maps/city.csv", "sha256": "83b97b859aa5f81b2f0f86ba2a675efaf515ad2d5e2b8652cf2de7e1c2267350"}
+    module = host("    environment_files = ['maps/land.csv']\n")
+    with pytest.raises(module.Refused, match="its environment_files has maps/land.csv, which is no file"):
+        module.facts("contact_env:make", True)
 
 
 RESETS = """
