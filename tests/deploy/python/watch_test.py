@@ -129,6 +129,13 @@ def test_rows_of_other_sizes_than_those_of_the_task_make_no_minari_dataset(tmp_p
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_name_without_a_version_is_refused_before_anything_is_written(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    with pytest.raises(ValueError, match="mixed: a name of Minari ends with a version, as datacom/mixed-v0"):
+        datacom_minari.write(navigation_run(31, observation="robot_frame_all"), "mixed")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_task_that_only_the_experiment_holds_has_unbounded_spaces(tmp_path, monkeypatch):
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
     run = navigation_run(7, **{"[datacom.v1.text_task]": {"name": "arm"}})
