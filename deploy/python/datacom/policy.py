@@ -272,6 +272,8 @@ class EnvPolicy:
             trained, own = _BOUNDS.search(name), f"{low:g} to {high:g}"
             if own != (trained[1] if trained else "-1 to 1"):
                 raise ValueError(f"the environment has an action of {own} where the policy was trained with \"{name}\"")
+        if env.observation_space.shape is None:
+            raise ValueError(f"the environment's observation space, {env.observation_space}, is no Box; wrap it as for the training")
         observations = int(np.prod(env.observation_space.shape))
         if observations != policy.seen_dim:
             raise ValueError(f"the environment has observations of {observations} numbers, the policy sees {policy.seen_dim}")

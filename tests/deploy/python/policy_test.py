@@ -259,6 +259,8 @@ def test_an_environment_that_wraps_itself_or_has_no_box_is_no_trap():
     env = SimpleNamespace(action_space=SimpleNamespace(low=np.full(1, -1.0), high=np.full(1, 1.0)), observation_space=SimpleNamespace(shape=(2,)))
     env.env = env
     assert datacom.EnvPolicy(policy, env)._dynamics is None
+    with pytest.raises(ValueError, match="observation space, .*shape=None.*, is no Box"):
+        datacom.EnvPolicy(policy, SimpleNamespace(action_space=env.action_space, observation_space=SimpleNamespace(shape=None)))
     env.action_space = "Discrete(3)"
     with pytest.raises(ValueError, match=r"action space, Discrete\(3\), is no Box"):
         datacom.EnvPolicy(policy, env)
