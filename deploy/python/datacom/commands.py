@@ -28,8 +28,12 @@ class CommandFailed(RuntimeError):
     """The command ended with an error; the message has its last lines. `code` is its exit code."""
 
     def __init__(self, code: int, words: list[str], lines: Iterable[str]) -> None:
-        super().__init__(f"{' '.join(words)} ended with {code}:\n" + "\n".join(lines))
+        self._given = code, words, list(lines)
+        super().__init__(f"{' '.join(words)} ended with {code}:\n" + "\n".join(self._given[2]))
         self.code = code
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._given  # for pools of processes, which send it to whoever waits
 
 
 class Progress(NamedTuple):

@@ -1,4 +1,5 @@
 import json
+import pickle
 import subprocess
 import sys
 from types import ModuleType, SimpleNamespace
@@ -174,8 +175,10 @@ def test_a_loop_ends_where_its_command_is_drained(fake):
 def test_a_failure_is_told_again_and_with_bytes_that_are_no_text(fake):
     training = datacom.train("fails", run_dir=fake / "run")
     for call in (training.wait, training.wait, training.drain):
-        with pytest.raises(datacom.CommandFailed, match="ended with 3:\ncaf\ufffd is closed\nthe last line"):
+        with pytest.raises(datacom.CommandFailed, match="ended with 3:\ncaf\ufffd is closed\nthe last line") as failed:
             call()
+    sent = pickle.loads(pickle.dumps(failed.value))
+    assert (str(sent), sent.code) == (str(failed.value), 3)
     with pytest.raises(ValueError, match="caf\ufffd is closed\nthe last line"):
         datacom.Policy.load(fake)
 
