@@ -59,6 +59,8 @@ def load(name):
     module, _, attribute = name.partition(":")
     if not attribute:
         raise Refused(f'"{name}" is not MODULE:CALLABLE')
+    if module == "__main__":
+        raise Refused(f"{name}: a notebook or script is no module that another process finds: write the environment into a file and name FILE:{attribute}")
     if module.endswith(".py") and os.path.isfile(module):
         raise Refused(f"{module} is a file: run the command in its folder, or set PYTHONPATH, and name {pathlib.Path(module).stem}:{attribute}")
     try:
@@ -69,7 +71,7 @@ def load(name):
         raise
     for part in attribute.split("."):
         if not hasattr(found, part):
-            raise Refused(f"the module {module} has no {attribute}")
+            raise Refused(f"the module {module}, {getattr(sys.modules[module], '__file__', None) or 'which has no file'}, has no {attribute}")
         found = getattr(found, part)
     if not callable(found):
         raise Refused(f"{attribute} is not callable")
