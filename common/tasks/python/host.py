@@ -452,11 +452,13 @@ def code(name, env):
     files = {}
     for module, loaded in sorted(sys.modules.items()):
         file = getattr(loaded, "__file__", None)
-        if not isinstance(file, str) or not os.path.isfile(file) or module.partition(".")[0] in versioned or file.startswith(library):
+        if not isinstance(file, str) or not os.path.isfile(file) or module.partition(".")[0] in versioned:
             continue
-        if module in named or not {"site-packages", "dist-packages"} & set(file.split(os.sep)):
+        installed, of_python = {"site-packages", "dist-packages"} & set(file.split(os.sep)), file.startswith(library)
+        if module in named if installed else not of_python:
             below = module.split(".")[:-1] if not os.path.basename(file).startswith("__init__.") else module.split(".")
-            files["/".join([*below, os.path.basename(file)])] = digest(file)
+            # An interpreter that is no virtual environment has its packages below its library (common/tasks/python/identity.cc).
+            files["/".join([*(["site-packages"] if of_python else []), *below, os.path.basename(file)])] = digest(file)
     folder = os.path.dirname(getattr(sys.modules[name.partition(":")[0]], "__file__", None) or "")
     for file in texts(env, "environment_files"):
         if not os.path.isfile(file):

@@ -90,8 +90,13 @@ class Comparison {
         found_.push_back(absl::StrCat("file ", name, " changed"));
       }
     }
-    for (const auto& [name, sha256] : now) {
-      if (run.count(name) == 0) found_.push_back(absl::StrCat("file ", name, " new"));
+    // Earlier versions did not record the packages below the library of an interpreter.
+    const auto of_packages = [](const auto& file) { return absl::StartsWith(file.first, "site-packages/"); };
+    const bool recorded = std::any_of(run.begin(), run.end(), of_packages);
+    for (const auto& file : now) {
+      if (run.count(file.first) == 0 && (recorded || !of_packages(file))) {
+        found_.push_back(absl::StrCat("file ", file.first, " new"));
+      }
     }
   }
 

@@ -90,6 +90,16 @@ TEST(Differences, LeaveOutTheOrderOfNamedCosts) {
   EXPECT_THAT(Differences(PlainArm(), now), ElementsAre("named costs fast, near -> far, near"));
 }
 
+TEST(Differences, OfInstalledFilesCountForARunThatHasRecordedSome) {
+  v1::PythonTask run = PlainArm(), now = PlainArm();
+  now.mutable_identity()->add_file()->set_name("site-packages/arms/base.py");
+  EXPECT_THAT(Differences(run, now), IsEmpty());
+  EXPECT_THAT(Differences(now, run), ElementsAre("file site-packages/arms/base.py not used any more"));
+  run.mutable_identity()->add_file()->set_name("site-packages/arms/gear.py");
+  EXPECT_THAT(Differences(run, now),
+              ElementsAre("file site-packages/arms/gear.py not used any more", "file site-packages/arms/base.py new"));
+}
+
 TEST(Differences, LeaveOutAnotherNameOfTheInterpreterInItsFolder) {
   const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "python_identity";
   std::filesystem::remove_all(folder);

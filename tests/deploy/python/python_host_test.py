@@ -147,6 +147,18 @@ def test_files_that_an_environment_names_identify_it_wherever_they_are(host, tmp
         module.facts("contact_env:make", True)
 
 
+def test_the_file_of_an_installed_environment_identifies_it_without_a_virtual_environment(host, tmp_path, monkeypatch):
+    module = host("")
+    installed = tmp_path / "python/site-packages"
+    installed.mkdir(parents=True)
+    (tmp_path / "contact_env.py").rename(installed / "contact_env.py")
+    monkeypatch.syspath_prepend(installed)
+    monkeypatch.setattr(module.sysconfig, "get_paths", lambda: {"stdlib": str(tmp_path / "python")})
+    monkeypatch.setattr(module, "MOST_FILES", 10**6)  # Python's own files, which are elsewhere, count as the environment's now
+    names = {one["name"] for one in serving(module)[0]["identity"]["file"]}
+    assert {"site-packages/contact_env.py", "socket.py"} <= names and "contact_env.py" not in names
+
+
 RESETS = """
     def reset(self, **more):
         observation, info = super().reset(**more)
