@@ -241,13 +241,29 @@ class Policy:
         return np.clip(action, self.action_low, self.action_high)
 
 
+def _changes(layer: Any, inner: Any) -> bool:
+    """Whether a wrapper takes other actions or gives other observations than what it wraps."""
+    for name, kind in (("action_space", "ActionWrapper"), ("observation_space", "ObservationWrapper")):
+        own = getattr(inner, name, None)
+        if hasattr(own, "low") and (kind in {one.__name__ for one in type(layer).__mro__} or getattr(layer, name, own) != own):
+            return True
+    return False
+
+
 def _dynamics(env: Any) -> Callable[[Any], Any] | None:
-    """The control-affine model of an environment or of what it wraps; None if there is none, or one of another form, as for training
-    (common/tasks/python/host.py)."""
-    found = None
-    while found is None and env is not None:
-        found, inner = getattr(env, "dynamics", None), getattr(env, "env", None)
-        env = None if inner is env else inner
+    """The control-affine model of an environment or of what it wraps; None if there is none, one of another form, or one of other actions or
+    observations than the outermost ones, as for training (common/tasks/python/host.py)."""
+    found, outside = None, []
+    while env is not None:
+        if "dynamics" in getattr(env, "__dict__", {}) or hasattr(type(env), "dynamics"):
+            found = getattr(env, "dynamics", None)
+        if found is not None:
+            break
+        outside.append(env)
+        inner = getattr(env, "__dict__", {}).get("env")
+        env = None if any(inner is one for one in outside) else inner
+    if any(_changes(one, env) for one in outside):
+        return None
     try:
         taken = list(inspect.signature(found).parameters.values()) if callable(found) else []
     except (TypeError, ValueError):  # of a function that is not written in Python

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import datacom
+import gymnasium
 import numpy as np
 import pytest
 from datacom import _files, _native
@@ -252,6 +253,26 @@ def test_the_model_is_the_function_of_one_observation_also_within_wrappers(dynam
         env = SimpleNamespace(action_space=space, observation_space=env.observation_space, dynamics=None, env=env)
     policy = SimpleNamespace(seen_dim=2, action_dim=1, observation_names=["place", "speed", *MODEL_NAMES], action_names=["push"])
     assert datacom.EnvPolicy(policy, env)._dynamics is (dynamics if is_model else None)
+
+
+class Named(gymnasium.Wrapper):
+    """Passes everything on."""
+
+
+@pytest.mark.parametrize("wrap, is_model", [(Named, True), (lambda env: Named(gymnasium.wrappers.RescaleAction(env, np.float32(-1), np.float32(1))), False),
+                                            (lambda env: gymnasium.wrappers.RescaleObservation(env, np.float32(0), np.float32(1)), False)])
+def test_a_model_of_other_actions_or_observations_than_the_outermost_ones_is_not_read(wrap, is_model):
+    env = gymnasium.Env()
+    env.action_space, env.observation_space = gymnasium.spaces.Box(-2, 2, (1,)), gymnasium.spaces.Box(-1, 1, (2,))
+    env.dynamics = lambda observation: {}
+    bounds = "-1 to 1" if wrap(env).action_space.high == 1 else "-2 to 2"
+    policy = SimpleNamespace(seen_dim=2, action_dim=1, acting_rule="safe_map", action_names=[f"push, -1 to 1 for {bounds}"],
+                             observation_names=["place", "speed", *MODEL_NAMES])
+    bound_policy = datacom.EnvPolicy(policy, wrap(env))
+    assert (bound_policy._dynamics is env.dynamics) == is_model
+    if not is_model:
+        with pytest.raises(ValueError, match="pass the info that has"):
+            bound_policy._row([0.0, 0.0], {})
 
 
 def test_an_environment_that_wraps_itself_or_has_no_box_is_no_trap():
