@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 import time
 from typing import Any, Callable, Iterator, Mapping
 
@@ -65,7 +66,8 @@ def mlflow(project: str, name: str, config: dict[str, Any]) -> tuple[Log, Callab
 
     tracker.set_experiment(project)
     tracker.start_run(run_name=name)
-    tracker.log_params({key: str(value)[:500] for key, value in config.items()})
+    # A name has no brackets, as "task_options.[datacom.v1.python_task].horizon" has.
+    tracker.log_params({re.sub(r"[^\w./ -]", "", key): str(value)[:500] for key, value in config.items()})
     return lambda values, steps: tracker.log_metrics(dict(values), step=steps), tracker.end_run
 
 

@@ -64,6 +64,15 @@ def test_each_tracker_gets_configuration_and_values(run, monkeypatch, tracker):
     assert [values["env_steps"] for values in logs] == [0, 1000, 2000, 3000] and calls[-1] == ("end",)
 
 
+def test_mlflow_gets_names_that_it_takes(monkeypatch):
+    given, fake = {}, types.ModuleType("mlflow")
+    fake.log_params, fake.log_metrics, fake.end_run = given.update, None, None
+    fake.start_run = fake.set_experiment = lambda *_, **__: None
+    monkeypatch.setitem(sys.modules, "mlflow", fake)
+    watch.mlflow("datacom", "arm", watch.settings({"task_options": {"[datacom.v1.python_task]": {"horizon": 60}}, "hyper": {"actor_lr": 0.5}}))
+    assert given == {"task_options.datacom.v1.python_task.horizon": "60", "hyper.actor_lr": "0.5"}
+
+
 def test_minari_reads_back_the_episodes_of_the_rows(run, tmp_path, monkeypatch):
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
     subprocess.run([sys.executable, "-m", "datacom.minari", str(run.path), "datacom/test-v0", "--member", "1"], check=True)
