@@ -116,6 +116,8 @@ def _rows(dataset: Any) -> dict[str, NDArray[Any]]:
                "cost": cost[-steps:], "absorbing": episode.terminations, "last": last}
         for name, values in own.items():
             rows = np.asarray(values).reshape(steps, -1)
+            if name in ("reward", "absorbing") and rows.shape[1] != 1:
+                raise ValueError(f"episode {number}: its {name} has {rows.shape[1]} numbers in each step, not one")
             if parts[name] and rows.shape[1] != parts[name][0].shape[1]:
                 raise ValueError(f"episode {number}: {name} has {rows.shape[1]} numbers, in the episodes before {parts[name][0].shape[1]}")
             parts[name].append(rows)
