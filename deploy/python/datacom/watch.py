@@ -3,7 +3,8 @@
   python -m datacom.watch RUN (--wandb | --trackio | --mlflow) [--project datacom] [--seconds 10] [--once]
 
 A population is one run of the tracker: for each column of progress.csv a curve of every seed (COLUMN/seed_S; COLUMN/member_M where members of a
-sweep share seeds) and their interquartile mean (COLUMN/iqm), over environment steps. The configuration is the resolved experiment. It ends with the run's last epoch; --once ends at once.
+sweep share seeds) and their interquartile mean (COLUMN/iqm), over environment steps. The configuration is the resolved experiment. It ends
+with the run's last epoch; --once ends at once.
 The tracker's own settings decide where the data goes, for example WANDB_MODE=offline or MLFLOW_TRACKING_URI. Installing the tracker is up to you.
 """
 
