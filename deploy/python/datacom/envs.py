@@ -104,6 +104,9 @@ class _Window:
     def close(self) -> None:
         self._pygame.display.quit()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(None), ()  # a copy of an environment opens its own
+
 
 class _Alone:
     """Lets one thread at a time in."""

@@ -366,6 +366,7 @@ def test_a_window_shows_every_state(monkeypatch):
         env.step([0.5])
         pictures.step([0.5])
     assert pygame.display.get_caption()[0] == "CartPole"
+    assert copy.deepcopy(env).render_mode == "human" and pickle.loads(pickle.dumps(env))._window is None
     env.close()
     assert not pygame.display.get_init()
     env.close()
