@@ -21,6 +21,7 @@ from datacom import _files
 from datacom.runs import Run
 
 _Self = TypeVar("_Self", bound="Command")
+_STATE = {"members", "done", "env_steps", "steps_per_second", "updates_per_second"}  # what makes a Progress; an environment may print objects, too
 _DRAINED = 75  # exit code of a run that was interrupted and can be resumed
 
 
@@ -143,10 +144,10 @@ class Command:
                 continue
             # What ends the command itself comes on standard error, too; of a population of a sweep only its object comes.
             kept = said.get("message") or (said.get("error") if "population" in said else None)
-            if kept:
+            if isinstance(kept, str):
                 self._tail.append(kept)
-            if self.folder is None and "run" in said:
-                self.folder = self._started_in / said["run"]
+            if self.folder is None and list(said) == ["run"]:
+                self.folder = self._started_in / str(said["run"])
             yield said
         code = self._process.wait()
         self.drained = code == _DRAINED
@@ -157,7 +158,7 @@ class Command:
         """Raises CommandFailed when the command fails."""
         with self:  # it is left by KeyboardInterrupt, too, and where the loop is
             for said in self._lines():
-                if "members" in said:
+                if _STATE <= said.keys():
                     yield _progress(said)
 
     def drain(self) -> None:

@@ -2,6 +2,7 @@ import json
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import datacom
@@ -197,6 +198,15 @@ def test_an_error_is_said_once(said, tmp_path):
     with pytest.raises(datacom.CommandFailed) as failed:
         list(training)
     assert failed.value.code == 1 and str(failed.value).split(" ended with 1:")[1].count("the disk is full") == 1
+
+
+def test_objects_that_an_environment_prints_say_nothing_of_the_run():
+    said = ['{"members": 3}', '{"run": 5, "loss": 1}', '{"message": {"loss": 1}}', '{"run": "runs/mine"}',
+            '{"done": 0.5, "env_steps": 7, "steps_per_second": 1, "updates_per_second": 1, "members": []}']
+    training, seen = commands.Training(["sh", "-c", 'printf "%s\\n" "$@"; exit 1', "sh", *said], None), []
+    with pytest.raises(datacom.CommandFailed, match="ended with 1"):
+        training.wait(each=seen.append)
+    assert [progress.env_steps for progress in seen] == [7] and training.folder == Path.cwd() / "runs/mine"
 
 
 def test_a_sweep_makes_its_runs(tmp_path):
