@@ -393,7 +393,8 @@ def control_period(env):
 
 
 def bounds(space):
-    return [np.asarray(getattr(space, side, ()), np.float64).ravel() for side in ("low", "high")]
+    """Copies of both: an environment may change its own."""
+    return [np.array(getattr(space, side, ()), np.float64).ravel() for side in ("low", "high")]
 
 
 def describe(space):
