@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import inspect
 import os
@@ -256,7 +257,8 @@ def _dynamics(env: Any) -> Callable[[Any], Any] | None:
     found, outside = None, []
     while env is not None:
         if "dynamics" in getattr(env, "__dict__", {}) or hasattr(type(env), "dynamics"):
-            found = getattr(env, "dynamics", None)
+            with contextlib.suppress(Exception):  # a property that cannot be read states nothing
+                found = env.dynamics
         if found is not None:
             break
         outside.append(env)

@@ -255,6 +255,17 @@ def test_the_model_is_the_function_of_one_observation_also_within_wrappers(dynam
     assert datacom.EnvPolicy(policy, env)._dynamics is (dynamics if is_model else None)
 
 
+def test_a_model_that_a_class_leaves_to_others_is_looked_for_within():
+    class Unread(gymnasium.Wrapper):
+        dynamics = property(lambda _: {}["model"])
+
+    env = gymnasium.Env()
+    env.action_space, env.observation_space = gymnasium.spaces.Box(-1, 1, (1,)), gymnasium.spaces.Box(-1, 1, (2,))
+    env.dynamics = lambda observation: {}
+    policy = SimpleNamespace(seen_dim=2, action_dim=1, observation_names=["place", "speed", *MODEL_NAMES], action_names=["push"])
+    assert datacom.EnvPolicy(policy, Unread(env))._dynamics is env.dynamics
+
+
 class Named(gymnasium.Wrapper):
     """Passes everything on."""
 
