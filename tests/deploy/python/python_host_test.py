@@ -407,7 +407,7 @@ def test_a_file_is_refused_with_the_module_to_name(host):
 
 @pytest.mark.parametrize("name, words", [("__main__:make", "a notebook or script is no module .* name FILE:make"),
                                          ("contact_env:build", "the module contact_env, .*/contact_env.py, has no build"),
-                                         ("time:make", "the module time, which has no file, has no make")])
+                                         ("sys:make", "the module sys, which has no file, has no make")])
 def test_a_module_without_the_callable_is_refused_by_its_place(host, name, words):
     module = host("")
     with pytest.raises(module.Refused, match=words):
