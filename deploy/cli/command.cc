@@ -223,8 +223,8 @@ int RunCommand(int typed, const char* const* words) {
       "`datacom VERB --help` lists the options of a verb.");
   int exit_code = kExitOk;
   AddVerbs(&app, *environment, &exit_code);
-  // Whoever types the command trusts the interpreter on the PATH.
-  ::setenv("DATACOM_PYTHON", "python3", /*overwrite=*/0);
+  ::setenv("DATACOM_PYTHON", "python3", /*overwrite=*/0);  // whoever types the command trusts the one on the PATH
+  ::setenv("PYTHONHASHSEED", "0", /*overwrite=*/0);        // a set of words has one order in every process
   if (first == "help") {
     PrintWrapped(app.help());
     return kExitOk;

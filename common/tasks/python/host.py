@@ -45,7 +45,7 @@ KEPT_NUMBERS = 16  # of an observation of the first look
 MOST_STEPS = 1_000_000  # of an episode
 MOST_BOUND = 1e6  # of an action
 LARGEST = 1e18  # of every other number (common/transitions/check_columns.h)
-MOST_FILES = 300  # of code that are named one by one
+MOST_FILES = 300  # that are named one by one
 MODEL = 'give it dynamics(observation), which takes one observation and returns q, f and G, or put these into info["dynamics"]'
 OR_NONE = "or train with an algorithm that reads no model, as --algorithm lag_sac"
 LONGEST_ANSWER = 100_000  # bytes; of an error: a tenth
@@ -59,6 +59,8 @@ def load(name):
     module, _, attribute = name.partition(":")
     if not attribute:
         raise Refused(f'"{name}" is not MODULE:CALLABLE')
+    if module == "__main__":
+        raise Refused(f"{name}: a notebook or script is no module that another process finds: write the environment into a file and name FILE:{attribute}")
     if module.endswith(".py") and os.path.isfile(module):
         raise Refused(f"{module} is a file: run the command in its folder, or set PYTHONPATH, and name {pathlib.Path(module).stem}:{attribute}")
     try:
@@ -69,7 +71,7 @@ def load(name):
         raise
     for part in attribute.split("."):
         if not hasattr(found, part):
-            raise Refused(f"the module {module} has no {attribute}")
+            raise Refused(f"the module {module}, {getattr(sys.modules[module], '__file__', None) or 'which has no file'}, has no {attribute}")
         found = getattr(found, part)
     if not callable(found):
         raise Refused(f"{attribute} is not callable")
@@ -252,6 +254,7 @@ class Environment:
         except ValueError:  # its signature is not known
             pass
         self.terms = Terms(self.env)
+        self.bounds = bounds(self.env.action_space)
         self.action_type = getattr(self.env.action_space, "dtype", None) or np.float32
         self.action_shape = getattr(self.env.action_space, "shape", None) or ()
         self.cost_from = None
@@ -261,6 +264,9 @@ class Environment:
         outcome = self.env.reset(seed=seed)
         if not (isinstance(outcome, tuple) and len(outcome) == 2):
             raise Refused("reset returns no pair of observation and info, as Gymnasium asks for")
+        if not all(map(np.array_equal, self.bounds, bounds(self.env.action_space))):
+            raise Refused(f"its action space is {self.env.action_space} after reset(seed={seed}), not as before: actions of -1 to 1 stand for its bounds, so "
+                          "they must stay")
         observation, info = outcome[0], dictionary(outcome[1])
         given = info["cost"] if "cost" in info else max((scalar(info[name], name) for name in named_costs(info)), default=0)
         cost = checked_cost(given, 'info["cost"] after reset', info)
@@ -387,7 +393,8 @@ def control_period(env):
 
 
 def bounds(space):
-    return [np.asarray(getattr(space, side, ()), np.float64).ravel() for side in ("low", "high")]
+    """Copies of both: an environment may change its own."""
+    return [np.array(getattr(space, side, ()), np.float64).ravel() for side in ("low", "high")]
 
 
 def describe(space):
@@ -405,7 +412,7 @@ def check_spaces(environment):
     space = environment.env.action_space
     if np.issubdtype(environment.action_type, np.integer):
         raise Refused(f"its action space, {space}, has whole numbers; wrap the environment so that it takes real ones")
-    low, high = bounds(space)
+    low, high = environment.bounds
     if low.size == 0 or not np.all(np.isfinite(low) & np.isfinite(high) & (low < high)):
         raise Refused(f"its action space, {space}, is no Box with finite bounds, each low one below its high one")
     if max(abs(low).max(), abs(high).max()) > MOST_BOUND:
@@ -422,19 +429,42 @@ def kept(observation):
     return [float(np.sum(observation * np.cos((k + 1) * np.arange(1, observation.size + 1)))) for k in range(KEPT_NUMBERS)]
 
 
+def texts(env, attribute):
+    """A list of texts that an environment may have."""
+    given = find(env, attribute)
+    if isinstance(given, (str, bytes)) or not isinstance(given, (Iterable, type(None))):
+        raise Refused(f"its {attribute} is {given!r}, no list of names")
+    return [] if given is None else [str(one) for one in given]
+
+
+def digest(file):
+    sums = hashlib.sha256()
+    with open(file, "rb") as stream:
+        while block := stream.read(1 << 20):
+            sums.update(block)
+    return sums.hexdigest()
+
+
 def code(name, env):
-    """The files of the environment's code, each with its SHA-256, and the versions of what it runs on."""
+    """The files of the environment's code and those that it names, each with its SHA-256, and the versions of what it runs on."""
     versioned = {"numpy", "gymnasium"}
     named = {name.partition(":")[0]} | {one.__module__ for layer in layers(env) for one in type(layer).__mro__}
     library = sysconfig.get_paths()["stdlib"] + os.sep
     files = {}
     for module, loaded in sorted(sys.modules.items()):
         file = getattr(loaded, "__file__", None)
-        if not isinstance(file, str) or not os.path.isfile(file) or module.partition(".")[0] in versioned or file.startswith(library):
+        if not isinstance(file, str) or not os.path.isfile(file) or module.partition(".")[0] in versioned:
             continue
-        if module in named or not {"site-packages", "dist-packages"} & set(file.split(os.sep)):
+        installed, of_python = {"site-packages", "dist-packages"} & set(file.split(os.sep)), file.startswith(library)
+        if module in named if installed else not of_python:
             below = module.split(".")[:-1] if not os.path.basename(file).startswith("__init__.") else module.split(".")
-            files["/".join([*below, os.path.basename(file)])] = hashlib.sha256(pathlib.Path(file).read_bytes()).hexdigest()
+            # An interpreter that is no virtual environment has its packages below its library (common/tasks/python/identity.cc).
+            files["/".join([*(["site-packages"] if of_python else []), *below, os.path.basename(file)])] = digest(file)
+    folder = os.path.dirname(getattr(sys.modules[name.partition(":")[0]], "__file__", None) or "")
+    for file in texts(env, "environment_files"):
+        if not os.path.isfile(file):
+            raise Refused(f"its environment_files has {file}, which is no file")
+        files[os.path.relpath(file, folder or None)] = digest(file)
     if len(files) > MOST_FILES:
         files = {f"{len(files)} files": hashlib.sha256(json.dumps(files).encode()).hexdigest()}
     versions = {root: getattr(sys.modules.get(root), "__version__", None) for root in versioned | {module.partition(".")[0] for module in named}}
@@ -447,14 +477,15 @@ def look(environment, twin, first, info, check_model):
     """What two equal environments do after a reset that gave `first` and `info`: numbers, whether they are repeatable, the named costs of all infos."""
     repeatable = np.array_equal(first, numbers_of(twin.reset(0)[0], "its observation"))
     last, rewards, costs, names = first, [], [], []
-    for action in np.random.default_rng(0).uniform(*bounds(environment.env.action_space), (TRIED_STEPS, int(np.prod(environment.action_shape)))):
+    for action in np.random.default_rng(0).uniform(*environment.bounds, (TRIED_STEPS, int(np.prod(environment.action_shape)))):
         one, other = environment.step(action), twin.step(action)
         last = flat(one[0], first.size, "the observation of a step")
-        for what, value in (("its observation", last), ("its reward", one[1]), ("its cost", one[2])):
+        named = {cost: scalar(one[-1][cost], cost) for cost in named_costs(one[-1])}
+        for what, value in {"its observation": last, "its reward": one[1], "its cost": one[2], **named}.items():
             check_finite(value, what)
         rewards.append(one[1])
         costs.append(one[2])
-        names += named_costs(one[-1])
+        names += named
         check_model(one[0], one[-1])
         same = np.array_equal(last, numbers_of(other[0], "its observation")) and one[1:5] == other[1:5]
         repeatable = repeatable and same
@@ -489,7 +520,7 @@ def facts(name, with_model):
     if {id(one) for one in layers(env) if hasattr(one, "step")} & {id(one) for one in layers(twin.env)}:
         raise Refused("it gives the same environment at every call, while several are stepped side by side: it must make a new one")
     check_spaces(environment)
-    low, high = bounds(env.action_space)
+    low, high = environment.bounds
     observation, _, _, info = environment.reset(0)
     first = numbers_of(observation, "its observation")
     if first.size != (size := int(np.prod(env.observation_space.shape))):
@@ -512,12 +543,6 @@ def facts(name, with_model):
     environment.close()
     twin.close()
 
-    def names(attribute):
-        given = find(env, attribute)
-        if isinstance(given, str) or not isinstance(given, (Iterable, type(None))):
-            raise Refused(f"its {attribute} is {given!r}, no list of names")
-        return [] if given is None else [str(one) for one in given]
-
     said = [f"observations: {first.size}, {identity['observation_space']}, from observation_space",
             f"actions: {low.size}, {identity['action_space']}, from action_space; step gets this shape",
             f"time limit: {horizon} steps, from {horizon_from}" if horizon else f"time limit: {horizon_from}",
@@ -527,8 +552,8 @@ def facts(name, with_model):
             "control-affine model: " + (without_model or "not asked for").partition(";")[0],
             "repeatable: " + ("yes" if repeatable else "no, two environments differ after the same seed and actions"),
             f"code: {', '.join(one['name'] for one in identity['file'][:8])}; {', '.join(identity['version'])}; {sys.executable}"]
-    return {"environment": name, "observation": first.size, "observation_name": names("observation_names"),
-            "action_low": low.tolist(), "action_high": high.tolist(), "action_name": names("action_names"),
+    return {"environment": name, "observation": first.size, "observation_name": texts(env, "observation_names"),
+            "action_low": low.tolist(), "action_high": high.tolist(), "action_name": texts(env, "action_names"),
             "horizon": horizon, "without_horizon": None if horizon else horizon_from,
             "control_dt": period, "without_control_dt": None if period else period_from, "cost": costs,
             "q": q, "x": x, "without_model": without_model, "repeatable": repeatable, "identity": identity, "fact": said}, named

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -50,6 +52,13 @@ std::map<std::string, std::string> Files(const v1::PythonIdentity& identity) {
   return files;
 }
 
+// Whether they are two names in one folder of one file, as python and python3 of a virtual environment.
+bool SameInterpreter(const std::filesystem::path& run, const std::filesystem::path& now) {
+  std::error_code error;
+  return std::filesystem::equivalent(run.parent_path(), now.parent_path(), error) &&
+         std::filesystem::equivalent(run, now, error);
+}
+
 class Comparison {
  public:
   void Text(absl::string_view what, absl::string_view run, absl::string_view now) {
@@ -81,8 +90,13 @@ class Comparison {
         found_.push_back(absl::StrCat("file ", name, " changed"));
       }
     }
-    for (const auto& [name, sha256] : now) {
-      if (run.count(name) == 0) found_.push_back(absl::StrCat("file ", name, " new"));
+    // Earlier versions did not record the packages below the library of an interpreter.
+    const auto of_packages = [](const auto& file) { return absl::StartsWith(file.first, "site-packages/"); };
+    const bool recorded = std::any_of(run.begin(), run.end(), of_packages);
+    for (const auto& file : now) {
+      if (run.count(file.first) == 0 && (recorded || !of_packages(file))) {
+        found_.push_back(absl::StrCat("file ", file.first, " new"));
+      }
     }
   }
 
@@ -138,7 +152,9 @@ std::vector<std::string> Differences(const v1::PythonTask& run, const v1::Python
       compare.Seen("the cost", before.cost(), after.cost());
     }
     compare.Files(Files(before), Files(after));
-    compare.Text("interpreter", before.interpreter(), after.interpreter());
+    if (!SameInterpreter(before.interpreter(), after.interpreter())) {
+      compare.Text("interpreter", before.interpreter(), after.interpreter());
+    }
     compare.Versions(Versions(before), Versions(after));
   }
   for (std::string& one : std::move(compare).found()) found.push_back(std::move(one));

@@ -1,7 +1,8 @@
 // Whether a Python environment is still the one of a run: its facts are asked again whenever it is started, and
 // compared with those that the run has.
 //
-// Pure functions, except that CheckSame reads kAcceptEnvironment and logs; thread-safe.
+// Pure functions, except that Differences looks whether two interpreters are one file, and that CheckSame reads
+// kAcceptEnvironment and logs; thread-safe.
 #ifndef DATACOM_COMMON_TASKS_PYTHON_IDENTITY_H_
 #define DATACOM_COMMON_TASKS_PYTHON_IDENTITY_H_
 

@@ -65,6 +65,9 @@ def card(run: Run, *, licence: str = "", use: str = _USE) -> str:
         ("violating steps of the whole training, a seed", _line(violating)),
     ]
     over = "no cost budget" if budget is None else f"a cost budget of {budget:g} an episode; {int((last['eval_sum_cost'] > budget).sum())} of {len(last)} seeds end above it"
+    python = run.experiment.get("task_options", {}).get("[datacom.v1.python_task]")
+    act = "policy.clip(policy.act(observation))" if python is None else \
+        f"policy.bind(env).decide(observation, info).action  # env, observation, info: of {python['environment']}"
     trouble = last[last["status"] != "ok"]
     limits = [
         f"Trained and evaluated in simulation only ({facts.get('simulators', 'simulator not recorded')}). Nothing here was measured on a robot.",
@@ -88,7 +91,7 @@ def card(run: Run, *, licence: str = "", use: str = _USE) -> str:
         "## Results", "", f"The last evaluation of each seed, {int(last['eval_episodes'].max())} episodes. Interquartile mean over the seeds and its 95 % bootstrap interval.", "",
         "| | |", "|---|---:|", *(f"| {name} | {value} |" for name, value in table), "",
         "## Limits", "", *(f"* {limit}" for limit in limits), "",
-        "## Use", "", f"    {use}", "    action = policy.clip(policy.act(observation))", "",
+        "## Use", "", f"    {use}", f"    action = {act}", "",
         "## Settings", "", "The resolved experiment:", "", *("    " + line for line in (run.path / "experiment.textproto").read_text().splitlines()), ""])
 
 

@@ -15,10 +15,13 @@ import weakref
 from pathlib import Path
 from typing import IO, Any, Callable, Iterable, Iterator, Mapping, NamedTuple, TypeVar
 
+import numpy as np
+
 from datacom import _files
 from datacom.runs import Run
 
 _Self = TypeVar("_Self", bound="Command")
+_STATE = {"members", "done", "env_steps", "steps_per_second", "updates_per_second"}  # what makes a Progress; an environment may print objects, too
 _DRAINED = 75  # exit code of a run that was interrupted and can be resumed
 
 
@@ -26,8 +29,12 @@ class CommandFailed(RuntimeError):
     """The command ended with an error; the message has its last lines. `code` is its exit code."""
 
     def __init__(self, code: int, words: list[str], lines: Iterable[str]) -> None:
-        super().__init__(f"{' '.join(words)} ended with {code}:\n" + "\n".join(lines))
+        self._given = code, words, list(lines)
+        super().__init__(f"{' '.join(words)} ended with {code}:\n" + "\n".join(self._given[2]))
         self.code = code
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._given  # for pools of processes, which send it to whoever waits
 
 
 class Progress(NamedTuple):
@@ -98,7 +105,8 @@ class Command:
 
     def __init__(self, words: list[str], folder: Path | None) -> None:
         self._words = words
-        self.folder = folder  #: of the run, or of the sweep; known at the latest with the first progress
+        self._started_in = Path.cwd()  # where the command looks for a relative path, also after a chdir here
+        self.folder = None if folder is None else self._started_in / folder  #: of the run, or of the sweep; known at the latest with the first progress
         self.drained = False  #: whether the command was interrupted before its end
         self._tail: collections.deque[str] = collections.deque(maxlen=15)
         # A session of its own: Ctrl-C in a terminal must reach the command once, from here. The logs that it quotes may have any bytes.
@@ -136,10 +144,10 @@ class Command:
                 continue
             # What ends the command itself comes on standard error, too; of a population of a sweep only its object comes.
             kept = said.get("message") or (said.get("error") if "population" in said else None)
-            if kept:
+            if isinstance(kept, str):
                 self._tail.append(kept)
-            if self.folder is None and "run" in said:
-                self.folder = Path(said["run"])
+            if self.folder is None and list(said) == ["run"]:
+                self.folder = self._started_in / str(said["run"])
             yield said
         code = self._process.wait()
         self.drained = code == _DRAINED
@@ -150,7 +158,7 @@ class Command:
         """Raises CommandFailed when the command fails."""
         with self:  # it is left by KeyboardInterrupt, too, and where the loop is
             for said in self._lines():
-                if "members" in said:
+                if _STATE <= said.keys():
                     yield _progress(said)
 
     def drain(self) -> None:
@@ -167,7 +175,8 @@ class Command:
             for progress in self:
                 if shown is not None:
                     shown(progress)
-                if each is not None and each(progress) is True:
+                said = None if each is None else each(progress)
+                if isinstance(said, (bool, np.bool_)) and said:
                     self.drain()
                     break
 

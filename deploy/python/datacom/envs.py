@@ -104,6 +104,9 @@ class _Window:
     def close(self) -> None:
         self._pygame.display.quit()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(None), ()  # a copy of an environment opens its own
+
 
 class _Alone:
     """Lets one thread at a time in."""
@@ -131,6 +134,7 @@ class _Environments:
         # A copy may be made in another working directory.
         self._arguments = (os.path.abspath(name) if name.endswith(".textproto") else name, count, threads, mode, options)
         self.alone = _Alone()
+        self._process = os.getpid()
         self._library = _native.library()
         self._handle: ctypes.c_void_p | None = ctypes.c_void_p()
         self._message = ctypes.create_string_buffer(_native.MESSAGE_BYTES)
@@ -151,7 +155,7 @@ class _Environments:
         self._action_address = self.action.ctypes.data
 
     def __del__(self) -> None:
-        if getattr(self, "_handle", None):
+        if getattr(self, "_handle", None) and os.getpid() == self._process:  # a fork has none of the threads that would be joined
             self._library.datacom_env_free(self._handle)
             self._handle = None
 
@@ -172,6 +176,9 @@ class _Environments:
 
     def reset(self, seeds: Sequence[int | None] | None, mask: NDArray[np.bool_] | None, init: Mapping[str, float]) -> None:
         numbers = flags = None
+        for one in seeds if seeds is not None else []:
+            if one is not None and not (isinstance(one, (int, np.integer)) and 0 <= int(one) < 1 << 64):
+                raise ValueError(f"the seed {one!r} is no whole number of 0 to 2^64 - 1")
         if seeds is not None:
             numbers = np.array([0 if seed is None else seed for seed in seeds], np.uint64)
             flags = np.array([seed is not None for seed in seeds], np.bool_)
@@ -289,9 +296,6 @@ class VectorEnv(_Described, gymnasium.vector.VectorEnv):
         seeds: Any = seed
         if seed is not None and np.ndim(seed) == 0:
             seeds = [int(seed) + i for i in range(self.num_envs)] if isinstance(seed, (int, np.integer)) else [seed] * self.num_envs
-        for one in seeds if seeds is not None else []:
-            if one is not None and not (isinstance(one, (int, np.integer)) and 0 <= int(one) < 1 << 64):
-                raise ValueError(f"the seed {one!r} is no whole number of 0 to 2^64 - 1")
         if seeds is not None and len(seeds) != self.num_envs:
             raise ValueError(f"{len(seeds)} seeds for {self.num_envs} environments")
         init, mask = _init_of(options), (options or {}).get("reset_mask")

@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import os
+import re
 from typing import Any, Iterable, Iterator, Mapping
 
 import numpy as np
@@ -39,10 +40,13 @@ def episodes(rows: Transitions) -> Iterator[np.ndarray]:
 
 
 def write(run: Run, dataset_id: str, members: Iterable[int] | None = None) -> Any:
-    """Writes the dataset and returns it. Raises ValueError if Minari has one of this name, or if the replay holds no whole beginning of an episode."""
+    """Writes the dataset and returns it. Raises ValueError if Minari has one of this name, if the name has no version, or if the replay holds no whole
+    beginning of an episode."""
     import minari
     from minari.data_collector import EpisodeBuffer
 
+    if re.search(r"-v\d+$", dataset_id) is None:
+        raise ValueError(f"{dataset_id}: a name of Minari ends with a version, as datacom/mixed-v0")
     buffers: list[Any] = []
     for member in range(len(run.seeds)) if members is None else members:
         for rows in episodes(run.transitions(member)):
@@ -112,6 +116,8 @@ def _rows(dataset: Any) -> dict[str, NDArray[Any]]:
                "cost": cost[-steps:], "absorbing": episode.terminations, "last": last}
         for name, values in own.items():
             rows = np.asarray(values).reshape(steps, -1)
+            if name in ("reward", "absorbing") and rows.shape[1] != 1:
+                raise ValueError(f"episode {number}: its {name} has {rows.shape[1]} numbers in each step, not one")
             if parts[name] and rows.shape[1] != parts[name][0].shape[1]:
                 raise ValueError(f"episode {number}: {name} has {rows.shape[1]} numbers, in the episodes before {parts[name][0].shape[1]}")
             parts[name].append(rows)

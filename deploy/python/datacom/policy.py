@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import inspect
 import os
@@ -84,10 +85,13 @@ class Policy:
         """The policy of a file, of a run folder or of "shipped:TASK/NAME".
 
         member: default the first. epoch: "best" (highest return within the budget), "last" or a number; default "best", and "last" of a shipped
-        one. Raises ValueError with the command's words if there is no such policy."""
+        one. Raises ValueError with the command's words if there is no such policy, and for a number that is not that of a file."""
         stored = os.fspath(source).startswith(_STORED)
         if not os.path.isdir(source) and not stored:
-            return cls(source)
+            policy = cls(source)
+            if member not in (None, policy.member) or epoch not in (None, "best", "last", policy.epoch, str(policy.epoch)):
+                raise ValueError(f"{os.fspath(source)} holds the policy of member {policy.member}, epoch {policy.epoch}, alone")
+            return policy
         with tempfile.TemporaryDirectory(prefix="datacom-") as folder:
             file = Path(folder) / "policy"
             words = [str(_files.program("datacom")), "export", os.fspath(source), "--out", str(file), "--epoch", str(("last" if stored else "best") if epoch is None else epoch)]
@@ -238,13 +242,30 @@ class Policy:
         return np.clip(action, self.action_low, self.action_high)
 
 
+def _changes(layer: Any, inner: Any) -> bool:
+    """Whether a wrapper takes other actions or gives other observations than what it wraps."""
+    for name, kind in (("action_space", "ActionWrapper"), ("observation_space", "ObservationWrapper")):
+        own = getattr(inner, name, None)
+        if hasattr(own, "low") and (kind in {one.__name__ for one in type(layer).__mro__} or getattr(layer, name, own) != own):
+            return True
+    return False
+
+
 def _dynamics(env: Any) -> Callable[[Any], Any] | None:
-    """The control-affine model of an environment or of what it wraps; None if there is none, or one of another form, as for training
-    (common/tasks/python/host.py)."""
-    found = None
-    while found is None and env is not None:
-        found, inner = getattr(env, "dynamics", None), getattr(env, "env", None)
-        env = None if inner is env else inner
+    """The control-affine model of an environment or of what it wraps; None if there is none, one of another form, or one of other actions or
+    observations than the outermost ones, as for training (common/tasks/python/host.py)."""
+    found, outside = None, []
+    while env is not None:
+        if "dynamics" in getattr(env, "__dict__", {}) or hasattr(type(env), "dynamics"):
+            with contextlib.suppress(Exception):  # a property that cannot be read states nothing
+                found = env.dynamics
+        if found is not None:
+            break
+        outside.append(env)
+        inner = getattr(env, "__dict__", {}).get("env")
+        env = None if any(inner is one for one in outside) else inner
+    if any(_changes(one, env) for one in outside):
+        return None
     try:
         taken = list(inspect.signature(found).parameters.values()) if callable(found) else []
     except (TypeError, ValueError):  # of a function that is not written in Python
@@ -269,6 +290,8 @@ class EnvPolicy:
             trained, own = _BOUNDS.search(name), f"{low:g} to {high:g}"
             if own != (trained[1] if trained else "-1 to 1"):
                 raise ValueError(f"the environment has an action of {own} where the policy was trained with \"{name}\"")
+        if env.observation_space.shape is None:
+            raise ValueError(f"the environment's observation space, {env.observation_space}, is no Box; wrap it as for the training")
         observations = int(np.prod(env.observation_space.shape))
         if observations != policy.seen_dim:
             raise ValueError(f"the environment has observations of {observations} numbers, the policy sees {policy.seen_dim}")

@@ -22,6 +22,12 @@ def _said(decision: Decision) -> dict[str, Any]:
     return {"shield/action": decision.action, "shield/constraint": decision.constraint, "shield/change": decision.intervention}
 
 
+def _seen(observation: Any) -> Any:
+    if observation is None:
+        raise gymnasium.error.ResetNeeded("reset the environment before its first step")
+    return observation
+
+
 class ShieldedEnv(gymnasium.Wrapper):
     """One environment behind a shield."""
 
@@ -39,9 +45,7 @@ class ShieldedEnv(gymnasium.Wrapper):
 
     def step(self, action: Any) -> Any:
         """Five values; of an environment of Safety-Gymnasium six."""
-        if self._observation is None:
-            raise gymnasium.error.ResetNeeded("reset the environment before its first step")
-        decision = self._shield(self._observation, action, self._before, self._cost)
+        decision = self._shield(_seen(self._observation), action, self._before, self._cost)
         observation, *rest, info = self.env.step(decision.action)
         self._observation, self._before = np.array(observation), info
         self._cost = float(rest[1] if len(rest) == 4 else info.get("cost", 0))
@@ -56,7 +60,7 @@ class ShieldedVectorEnv(gymnasium.vector.VectorWrapper):
         if not isinstance(shield.policy, Policy):
             raise NotImplementedError("a shield that is bound to a Python environment wraps one environment at a time")
         self._shield = shield
-        self._observation: NDArray[Any] = np.zeros(0)
+        self._observation: NDArray[Any] | None = None
         self._cost = np.zeros(env.num_envs)
         self._ended = np.zeros(env.num_envs, np.bool_)
         self._all = np.ones(env.num_envs, np.bool_)
@@ -64,14 +68,15 @@ class ShieldedVectorEnv(gymnasium.vector.VectorWrapper):
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         observation, info = self.env.reset(seed=seed, options=options)
-        started = np.asarray((options or {}).get("reset_mask", self._all), np.bool_)
+        mask = (options or {}).get("reset_mask")
+        started = self._all if mask is None else np.asarray(mask, np.bool_)
         self._observation = np.array(observation)
         self._cost = np.where(started, 0.0, self._cost)
         self._ended = self._ended & ~started
         return observation, info
 
     def step(self, actions: ArrayLike) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        decision = self._shield(self._observation, actions, None, self._cost)
+        decision = self._shield(_seen(self._observation), actions, None, self._cost)
         observation, reward, terminated, truncated, info = self.env.step(np.asarray(decision.action, np.float32))
         self._observation = np.array(observation)
         ended = terminated | truncated

@@ -19,6 +19,7 @@ from typing import Any, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from datacom import _files
 from datacom.policy import Policy
 
 _FRAME = struct.Struct("<8sIIQ")  # docs/formats.md 1
@@ -118,12 +119,13 @@ def arrays(policy: Policy) -> dict[str, NDArray[np.float32]]:
 
 
 def save(policy: Policy, file: str | os.PathLike[str]) -> None:
-    """Writes a safetensors file. Raises OSError."""
+    """Writes a safetensors file, and replaces one atomically. Raises OSError."""
     import safetensors.numpy
 
     parts = _Parts(policy.content)
     parts.data = b""
-    safetensors.numpy.save_file(arrays(policy), os.fspath(file), {_NAME: base64.b64encode(parts.content()).decode()})
+    metadata = {_NAME: base64.b64encode(parts.content()).decode()}
+    _files.write(os.fspath(file), safetensors.numpy.save(arrays(policy), metadata))
 
 
 def _read(file: str | os.PathLike[str]) -> tuple[_Parts, dict[str, NDArray[Any]]]:

@@ -2,8 +2,9 @@
 
   python -m datacom.watch RUN (--wandb | --trackio | --mlflow) [--project datacom] [--seconds 10] [--once]
 
-A population is one run of the tracker: for each column of progress.csv a curve of every seed (COLUMN/seed_S) and their interquartile mean
-(COLUMN/iqm), over environment steps. The configuration is the resolved experiment. It ends with the run's last epoch; --once ends at once.
+A population is one run of the tracker: for each column of progress.csv a curve of every seed (COLUMN/seed_S; COLUMN/member_M where members of a
+sweep share seeds) and their interquartile mean (COLUMN/iqm), over environment steps. The configuration is the resolved experiment. It ends
+with the run's last epoch; --once ends at once.
 The tracker's own settings decide where the data goes, for example WANDB_MODE=offline or MLFLOW_TRACKING_URI. Installing the tracker is up to you.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 import time
 from typing import Any, Callable, Iterator, Mapping
 
@@ -26,11 +28,12 @@ def epochs(run: Run, first: int = 0) -> Iterator[tuple[int, int, dict[str, float
         rows = run.progress
     except FileNotFoundError:  # the run is about to begin
         return
+    curve = "seed" if len(set(run.seeds)) == len(run.seeds) else "member"
     columns = [name for name in rows.select_dtypes("number") if name not in ("member", "seed", "epoch", "env_steps")]
     for epoch, part in rows[rows["epoch"] >= first].groupby("epoch"):
         if len(part) < len(run.seeds):
             return
-        values = {f"{name}/seed_{seed}": value for name in columns for seed, value in zip(part["seed"], part[name]) if math.isfinite(value)}
+        values = {f"{name}/{curve}_{number}": value for name in columns for number, value in zip(part[curve], part[name]) if math.isfinite(value)}
         values.update((f"{name}/iqm", interquartile_mean(part[name]).mean) for name in columns if part[name].notna().any())
         yield int(epoch), int(part["env_steps"].max()), values
 
@@ -64,7 +67,8 @@ def mlflow(project: str, name: str, config: dict[str, Any]) -> tuple[Log, Callab
 
     tracker.set_experiment(project)
     tracker.start_run(run_name=name)
-    tracker.log_params({key: str(value)[:500] for key, value in config.items()})
+    # A name has no brackets, as "task_options.[datacom.v1.python_task].horizon" has.
+    tracker.log_params({re.sub(r"[^\w./ -]", "", key): str(value)[:500] for key, value in config.items()})
     return lambda values, steps: tracker.log_metrics(dict(values), step=steps), tracker.end_run
 
 

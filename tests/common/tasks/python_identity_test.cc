@@ -2,6 +2,9 @@
 #include "common/tasks/python/identity.h"
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
 
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
@@ -85,6 +88,32 @@ TEST(Differences, LeaveOutTheOrderOfNamedCosts) {
   EXPECT_THAT(Differences(PlainArm(), now), IsEmpty());
   now.set_cost(0, "far");
   EXPECT_THAT(Differences(PlainArm(), now), ElementsAre("named costs fast, near -> far, near"));
+}
+
+TEST(Differences, OfInstalledFilesCountForARunThatHasRecordedSome) {
+  v1::PythonTask run = PlainArm(), now = PlainArm();
+  now.mutable_identity()->add_file()->set_name("site-packages/arms/base.py");
+  EXPECT_THAT(Differences(run, now), IsEmpty());
+  EXPECT_THAT(Differences(now, run), ElementsAre("file site-packages/arms/base.py not used any more"));
+  run.mutable_identity()->add_file()->set_name("site-packages/arms/gear.py");
+  EXPECT_THAT(Differences(run, now),
+              ElementsAre("file site-packages/arms/gear.py not used any more", "file site-packages/arms/base.py new"));
+}
+
+TEST(Differences, LeaveOutAnotherNameOfTheInterpreterInItsFolder) {
+  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "python_identity";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder / "other");
+  std::ofstream(folder / "python3") << "an interpreter";
+  std::filesystem::create_symlink("python3", folder / "python");
+  std::filesystem::create_symlink("../python3", folder / "other/python3");
+  v1::PythonTask run = PlainArm(), now = PlainArm();
+  run.mutable_identity()->set_interpreter((folder / "python3").string());
+  now.mutable_identity()->set_interpreter((folder / "python").string());
+  EXPECT_THAT(Differences(run, now), IsEmpty());
+  // One environment of several that share an interpreter.
+  now.mutable_identity()->set_interpreter((folder / "other/python3").string());
+  EXPECT_THAT(Differences(run, now), ElementsAre(HasSubstr("python_identity/other/python3")));
 }
 
 TEST(CheckSame, RefusesADifferenceUnlessTheUserAcceptsItAndSizesAlways) {

@@ -39,6 +39,12 @@ def test_a_card_says_what_limits_the_run(run, monkeypatch):
     assert "not finished: 3,000 of 5,000 steps" in text and "3 (runaway), 7 (runaway)" in text
 
 
+def test_a_card_acts_in_the_units_of_a_python_environment(run, monkeypatch):
+    assert "    action = policy.clip(policy.act(observation))\n" in card.card(run)
+    monkeypatch.setitem(run.experiment, "task_options", {"[datacom.v1.python_task]": {"environment": "arm:make"}})
+    assert "    action = policy.bind(env).decide(observation, info).action  # env, observation, info: of arm:make\n" in card.card(run)
+
+
 def test_the_command_writes_a_file_with_metadata(run, tmp_path):
     file = tmp_path / "README.md"
     subprocess.run([sys.executable, "-m", "datacom.card", str(run.path), "--out", str(file)], check=True)

@@ -1,6 +1,8 @@
 import json
+import pickle
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import datacom
@@ -119,6 +121,20 @@ def test_leaving_the_loop_drains(fake, start):
     assert [(fake / name / "drained").read_text() for name in ("left", "failed")] == ["SIGTERM"] * 2
 
 
+def test_a_condition_may_be_a_truth_value_of_numpy(fake):
+    training = datacom.train("waits", run_dir=fake / "run")
+    training.wait(each=lambda progress: np.float64(progress.share) > 0.4)
+    assert training.drained
+
+
+@pytest.mark.parametrize("start, found", [(datacom.train, lambda run: run.path), (datacom.sweep, lambda runs: runs[0].path)])
+def test_a_relative_folder_is_found_from_another_working_directory(fake, monkeypatch, start, found):
+    monkeypatch.chdir(fake)
+    running = start("ends", run_dir="läufe/my run")
+    monkeypatch.chdir("/")
+    assert found(running.wait()) == fake / "läufe/my run"
+
+
 def test_a_command_that_nobody_reads_any_more_is_drained(fake):
     training = datacom.train("waits", run_dir=fake / "run")
     assert json.loads(training._line())["done"] == 0.25
@@ -160,8 +176,10 @@ def test_a_loop_ends_where_its_command_is_drained(fake):
 def test_a_failure_is_told_again_and_with_bytes_that_are_no_text(fake):
     training = datacom.train("fails", run_dir=fake / "run")
     for call in (training.wait, training.wait, training.drain):
-        with pytest.raises(datacom.CommandFailed, match="ended with 3:\ncaf\ufffd is closed\nthe last line"):
+        with pytest.raises(datacom.CommandFailed, match="ended with 3:\ncaf\ufffd is closed\nthe last line") as failed:
             call()
+    sent = pickle.loads(pickle.dumps(failed.value))
+    assert (str(sent), sent.code) == (str(failed.value), 3)
     with pytest.raises(ValueError, match="caf\ufffd is closed\nthe last line"):
         datacom.Policy.load(fake)
 
@@ -180,6 +198,15 @@ def test_an_error_is_said_once(said, tmp_path):
     with pytest.raises(datacom.CommandFailed) as failed:
         list(training)
     assert failed.value.code == 1 and str(failed.value).split(" ended with 1:")[1].count("the disk is full") == 1
+
+
+def test_objects_that_an_environment_prints_say_nothing_of_the_run():
+    said = ['{"members": 3}', '{"run": 5, "loss": 1}', '{"message": {"loss": 1}}', '{"run": "runs/mine"}',
+            '{"done": 0.5, "env_steps": 7, "steps_per_second": 1, "updates_per_second": 1, "members": []}']
+    training, seen = commands.Training(["sh", "-c", 'printf "%s\\n" "$@"; exit 1', "sh", *said], None), []
+    with pytest.raises(datacom.CommandFailed, match="ended with 1"):
+        training.wait(each=seen.append)
+    assert [progress.env_steps for progress in seen] == [7] and training.folder == Path.cwd() / "runs/mine"
 
 
 def test_a_sweep_makes_its_runs(tmp_path):

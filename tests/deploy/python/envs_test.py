@@ -1,6 +1,8 @@
 import copy
 import gc
 import pickle
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -304,6 +306,7 @@ def test_safety_gymnasiums_interface_has_six_values():
     (lambda: datacom.make_vec("CartPole", 2).reset(seed=[1]), ValueError, "1 seeds for 2"),
     (lambda: datacom.make_vec("CartPole", 2).reset(seed=-1), ValueError, "the seed -1 is no whole number of 0 to"),
     (lambda: datacom.make_vec("CartPole", 2).reset(seed=2**64 - 1), ValueError, "the seed 18446744073709551616 is no whole number"),
+    (lambda: datacom.make("CartPole").reset(seed=2**64), ValueError, "the seed 18446744073709551616 is no whole number"),
     (lambda: datacom.make_vec("CartPole", 2).reset(seed=1.5), ValueError, "the seed 1.5 is no whole number"),
     (lambda: datacom.make_vec("CartPole", 2).reset(seed=[1, 2.5]), ValueError, "the seed 2.5 is no whole number"),
     (lambda: stepped([[np.nan]]), ValueError, "the action of environment 0 has the value nan at index 0"),
@@ -334,6 +337,21 @@ def test_a_thousand_vectors_are_freed():
     gc.collect()
 
 
+@pytest.mark.parametrize("last", ["", "env.step(env.action_space.sample()); del env; gc.collect()"])
+def test_a_process_that_a_program_forks_ends_for_itself(last):
+    script = f"""
+import datacom, gc, os, sys
+env = datacom.make_vec("CartPole", 4, threads=3)
+env.reset(seed=0)
+if os.fork() == 0:
+    {last or "pass"}
+    sys.exit(7)
+env.step(env.action_space.sample())
+sys.exit(os.WEXITSTATUS(status) if os.WIFEXITED(status := os.wait()[1]) else -os.WTERMSIG(status))
+"""
+    assert subprocess.run([sys.executable, "-W", "ignore", "-c", script], check=False).returncode == 7
+
+
 def test_a_window_shows_every_state(monkeypatch):
     pygame = pytest.importorskip("pygame")
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
@@ -348,6 +366,7 @@ def test_a_window_shows_every_state(monkeypatch):
         env.step([0.5])
         pictures.step([0.5])
     assert pygame.display.get_caption()[0] == "CartPole"
+    assert copy.deepcopy(env).render_mode == "human" and pickle.loads(pickle.dumps(env))._window is None
     env.close()
     assert not pygame.display.get_init()
     env.close()

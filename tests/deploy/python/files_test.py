@@ -1,3 +1,4 @@
+import fcntl
 import os
 
 import pytest
@@ -16,6 +17,16 @@ def test_a_file_is_written_past_what_lies_under_its_temporary_name(tmp_path):
     with pytest.raises(OSError, match="file.tmp"):
         _files.write(str(file), b"newer")
     assert file.read_bytes() == b"new"
+
+
+def test_two_writers_of_one_file_have_a_temporary_file_each(tmp_path):
+    file, others = tmp_path / "file", tmp_path / "file.tmp"
+    with open(others, "wb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)  # as long as a writer writes
+        _files.write(str(file), b"mine")
+        assert file.read_bytes() == b"mine" and sorted(tmp_path.iterdir()) == [file, others]
+    _files.write(str(file), b"last")
+    assert file.read_bytes() == b"last" and list(tmp_path.iterdir()) == [file]
 
 
 def test_a_file_that_cannot_be_written_leaves_nothing_behind(tmp_path, monkeypatch):

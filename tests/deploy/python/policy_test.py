@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import datacom
+import gymnasium
 import numpy as np
 import pytest
 from datacom import _files, _native
@@ -254,11 +255,44 @@ def test_the_model_is_the_function_of_one_observation_also_within_wrappers(dynam
     assert datacom.EnvPolicy(policy, env)._dynamics is (dynamics if is_model else None)
 
 
+def test_a_model_that_a_class_leaves_to_others_is_looked_for_within():
+    class Unread(gymnasium.Wrapper):
+        dynamics = property(lambda _: {}["model"])
+
+    env = gymnasium.Env()
+    env.action_space, env.observation_space = gymnasium.spaces.Box(-1, 1, (1,)), gymnasium.spaces.Box(-1, 1, (2,))
+    env.dynamics = lambda observation: {}
+    policy = SimpleNamespace(seen_dim=2, action_dim=1, observation_names=["place", "speed", *MODEL_NAMES], action_names=["push"])
+    assert datacom.EnvPolicy(policy, Unread(env))._dynamics is env.dynamics
+
+
+class Named(gymnasium.Wrapper):
+    """Passes everything on."""
+
+
+@pytest.mark.parametrize("wrap, is_model", [(Named, True), (lambda env: Named(gymnasium.wrappers.RescaleAction(env, np.float32(-1), np.float32(1))), False),
+                                            (lambda env: gymnasium.wrappers.RescaleObservation(env, np.float32(0), np.float32(1)), False)])
+def test_a_model_of_other_actions_or_observations_than_the_outermost_ones_is_not_read(wrap, is_model):
+    env = gymnasium.Env()
+    env.action_space, env.observation_space = gymnasium.spaces.Box(-2, 2, (1,)), gymnasium.spaces.Box(-1, 1, (2,))
+    env.dynamics = lambda observation: {}
+    bounds = "-1 to 1" if wrap(env).action_space.high == 1 else "-2 to 2"
+    policy = SimpleNamespace(seen_dim=2, action_dim=1, acting_rule="safe_map", action_names=[f"push, -1 to 1 for {bounds}"],
+                             observation_names=["place", "speed", *MODEL_NAMES])
+    bound_policy = datacom.EnvPolicy(policy, wrap(env))
+    assert (bound_policy._dynamics is env.dynamics) == is_model
+    if not is_model:
+        with pytest.raises(ValueError, match="pass the info that has"):
+            bound_policy._row([0.0, 0.0], {})
+
+
 def test_an_environment_that_wraps_itself_or_has_no_box_is_no_trap():
     policy = SimpleNamespace(seen_dim=2, action_dim=1, observation_names=["place", "speed", *MODEL_NAMES], action_names=["push"])
     env = SimpleNamespace(action_space=SimpleNamespace(low=np.full(1, -1.0), high=np.full(1, 1.0)), observation_space=SimpleNamespace(shape=(2,)))
     env.env = env
     assert datacom.EnvPolicy(policy, env)._dynamics is None
+    with pytest.raises(ValueError, match="observation space, .*shape=None.*, is no Box"):
+        datacom.EnvPolicy(policy, SimpleNamespace(action_space=env.action_space, observation_space=SimpleNamespace(shape=None)))
     env.action_space = "Discrete(3)"
     with pytest.raises(ValueError, match=r"action space, Discrete\(3\), is no Box"):
         datacom.EnvPolicy(policy, env)
@@ -285,6 +319,13 @@ def test_a_model_of_other_sizes_is_refused_by_the_name_of_its_term(model, words)
 def test_a_run_without_the_epoch_is_refused_with_the_commands_words(run):
     with pytest.raises(ValueError, match="99"):
         datacom.Policy.load(run.path, epoch=99)
+
+
+@pytest.mark.parametrize("other", [{"member": 0}, {"epoch": 3}])
+def test_a_file_is_not_taken_for_another_member_or_epoch(file, other):
+    assert datacom.Policy.load(file, member=1, epoch=0).update == datacom.Policy.load(file, epoch="best").update
+    with pytest.raises(ValueError, match="holds the policy of member 1, epoch 0, alone"):
+        datacom.Shield.load(file, **other)
 
 
 @pytest.fixture(scope="module")

@@ -445,6 +445,16 @@ def test_numbers_that_no_seed_decides_do_not_identify_an_environment(cart):
     assert command("eval", "run", "--python", "cart_env:make", "--episodes", 1).returncode == 0
 
 
+def test_the_order_of_a_set_of_words_is_the_same_in_every_process(cart, monkeypatch):
+    monkeypatch.delenv("PYTHONHASHSEED", raising=False)
+    cart("""
+    def observe(self):
+        words = list({"wall", "ball", "door", "key", "lamp", "cat", "tree", "road"})
+        return np.array([self.x, 10 * words.index("wall") + words.index("ball")], np.float32)
+""")
+    assert train("run", algorithm="sac", steps=500).transitions().end == 500
+
+
 def test_an_unlimited_environment_takes_a_horizon(cart):
     cart("    max_episode_steps = None\n")
     rows = train("run", algorithm="sac", settings={"task_options.horizon": 11}).transitions()

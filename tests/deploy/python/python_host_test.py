@@ -123,7 +123,7 @@ def test_metadata_of_another_form_state_no_rate(host, metadata):
     assert facts["control_dt"] == 0.05 and "control period: 0.05 s, from dt" in facts["fact"]
 
 
-@pytest.mark.parametrize("attribute", ["observation_names", "action_names"])
+@pytest.mark.parametrize("attribute", ["observation_names", "action_names", "environment_files"])
 @pytest.mark.parametrize("given, said", [("lambda self: ['x']", "<bound method"), ("'x'", "'x'"), ("7", "7")], ids=["method", "text", "number"])
 def test_names_that_are_no_list_are_refused(host, attribute, given, said):
     module = host(f"    {attribute} = {given}\n")
@@ -134,6 +134,29 @@ def test_names_that_are_no_list_are_refused(host, attribute, given, said):
 @pytest.mark.parametrize("given", ["np.array(['x / m'])", "('x / m',)", "{'x / m': 1}.keys()"])
 def test_names_may_be_any_sequence(host, given):
     assert serving(host(f"    observation_names = {given}\n"))[0]["observation_name"] == ["x / m"]
+
+
+def test_files_that_an_environment_names_identify_it_wherever_they_are(host, tmp_path):
+    (tmp_path / "maps").mkdir()
+    (tmp_path / "maps/city.csv").write_text("0,1")
+    for named in ("['maps/city.csv']", f"('{tmp_path}/maps/city.csv',)", "[__import__('pathlib').Path(__file__).parent / 'maps/city.csv']"):
+        facts, _ = serving(host(f"    environment_files = {named}\n"))
+        assert facts["identity"]["file"][-1] == {"name": "maps/city.csv", "sha256": "83b97b859aa5f81b2f0f86ba2a675efaf515ad2d5e2b8652cf2de7e1c2267350"}
+    module = host("    environment_files = ['maps/land.csv']\n")
+    with pytest.raises(module.Refused, match="its environment_files has maps/land.csv, which is no file"):
+        module.facts("contact_env:make", True)
+
+
+def test_the_file_of_an_installed_environment_identifies_it_without_a_virtual_environment(host, tmp_path, monkeypatch):
+    module = host("")
+    installed = tmp_path / "python/site-packages"
+    installed.mkdir(parents=True)
+    (tmp_path / "contact_env.py").rename(installed / "contact_env.py")
+    monkeypatch.syspath_prepend(installed)
+    monkeypatch.setattr(module.sysconfig, "get_paths", lambda: {"stdlib": str(tmp_path / "python")})
+    monkeypatch.setattr(module, "MOST_FILES", 10**6)  # Python's own files, which are elsewhere, count as the environment's now
+    names = {one["name"] for one in serving(module)[0]["identity"]["file"]}
+    assert {"site-packages/contact_env.py", "socket.py"} <= names and "contact_env.py" not in names
 
 
 RESETS = """
@@ -156,6 +179,8 @@ STEPS = """
     (STEPS.format("reward = b'1'"), "its reward is b'1', no number"),
     (STEPS.format("info['cost'] = 1e30"), "its cost is not finite or above 1e.18: number 0 is 1e.30"),
     (STEPS.format("reward = -np.inf"), "its reward is not finite or above 1e.18: number 0 is -inf"),
+    (STEPS.format("info['cost/a'] = float('nan')"), "cost/a is not finite or above 1e.18: number 0 is nan"),
+    (RESETS.format("self.action_space = gymnasium.spaces.Box(-2.0, 1.0, (1,))"), r"its action space is Box\(-2.0, 1.0.* after reset\(seed=0\), not as before"),
     (STEPS.format("observation = {'x': observation}"), "the observation of a step is a dict, no array of numbers"),
     (STEPS.format("observation = np.zeros(2)"), "the observation of a step has 2 numbers, not 1"),
     (STEPS.format("terminated = np.array([False, False])"), "terminated is array.*, no number"),
@@ -202,6 +227,15 @@ def test_a_later_reset_with_a_number_that_is_not_finite_is_refused(host, attribu
     _, serves = serving(module)
     serves.heads[0, :2] = module.RESET, 7
     with pytest.raises(module.Refused, match=rf"its {attribute}.* after reset\(seed=7\) is not finite or above 1e.18"):
+        serves.run(0)
+
+
+@pytest.mark.parametrize("change", ["self.action_space = gymnasium.spaces.Box(-1.0, 2.0, (1,))", "self.action_space.high[:] = 2.0"])
+def test_bounds_of_actions_that_a_later_reset_changes_are_refused(host, change):
+    module = host("    action_space = gymnasium.spaces.Box(-1.0, 1.0, (1,), np.float64)\n" + RESETS.format(f"if more['seed'] == 7: {change}"))
+    _, serves = serving(module)
+    serves.heads[0, :2] = module.RESET, 7
+    with pytest.raises(module.Refused, match=r"its action space is Box\(.* after reset\(seed=7\), not as before"):
         serves.run(0)
 
 
@@ -369,6 +403,15 @@ def test_a_file_is_refused_with_the_module_to_name(host):
     module = host("")
     with pytest.raises(module.Refused, match="contact_env.py is a file: .* and name contact_env:make"):
         module.load("contact_env.py:make")
+
+
+@pytest.mark.parametrize("name, words", [("__main__:make", "a notebook or script is no module .* name FILE:make"),
+                                         ("contact_env:build", "the module contact_env, .*/contact_env.py, has no build"),
+                                         ("sys:make", "the module sys, which has no file, has no make")])
+def test_a_module_without_the_callable_is_refused_by_its_place(host, name, words):
+    module = host("")
+    with pytest.raises(module.Refused, match=words):
+        module.load(name)
 
 
 def test_an_environment_does_not_see_the_arguments_of_the_process(host):

@@ -74,6 +74,8 @@ def test_a_wrapped_environment_executes_the_shields_actions_and_says_so(shield):
 @pytest.mark.parametrize("mode", ["next_step", "same_step"])
 def test_many_environments_behind_a_shield_step_as_single_ones(shield, mode):
     env = shield.wrap(datacom.make_vec("AirHockey", 3, autoreset_mode=mode, options={"horizon": 15}))
+    with pytest.raises(gymnasium.error.ResetNeeded, match="before its first step"):
+        env.step(np.zeros((3, 3)))
     observation, _ = env.reset(seed=2)
     draws = np.random.default_rng(0).uniform(-1, 1, (40, 3, 3)).astype(np.float32)
     for action in draws:

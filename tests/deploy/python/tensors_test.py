@@ -27,6 +27,9 @@ def test_a_policy_that_is_saved_and_loaded_has_the_same_bytes(policy, tmp_path):
         for one, other in zip(policy.decide(observations), loaded.decide(observations)):
             np.testing.assert_array_equal(one, other)
     assert loaded.content == policy.content
+    for nowhere, error in ((tmp_path, IsADirectoryError), (tmp_path / "none/p.safetensors", FileNotFoundError)):
+        with pytest.raises(error):
+            tensors.save(policy, nowhere)
 
 
 def test_the_arrays_are_the_nets(policy, tmp_path):

@@ -21,6 +21,15 @@ def test_an_epoch_has_every_seed_and_the_interquartile_mean(run):
     assert "critic_loss/iqm" not in sent[0][2]  # nothing was learned yet
 
 
+def test_members_that_share_a_seed_have_a_curve_each(run, monkeypatch):
+    rows = run.progress
+    monkeypatch.setattr(type(run), "progress", property(lambda _: rows.assign(seed=3)))
+    monkeypatch.setattr(run, "seeds", [3, 3])
+    values = list(watch.epochs(run))[-1][2]
+    last = rows[rows["epoch"] == 3].set_index("member")["eval_return"]
+    assert [values[f"eval_return/member_{member}"] for member in (0, 1)] == [last[0], last[1]] and "eval_return/seed_3" not in values
+
+
 def test_an_epoch_that_one_member_has_not_finished_waits(run, monkeypatch):
     rows = run.progress
     monkeypatch.setattr(type(run), "progress", property(lambda _: rows.drop(rows[(rows["epoch"] == 2) & (rows["member"] == 1)].index)))
@@ -53,6 +62,15 @@ def test_each_tracker_gets_configuration_and_values(run, monkeypatch, tracker):
     assert calls[0][0] == "config" and str(calls[0][1]["hyper.cost_budget"]) == "12"
     logs = [values for kind, *rest in calls if kind == "log" for values in rest]
     assert [values["env_steps"] for values in logs] == [0, 1000, 2000, 3000] and calls[-1] == ("end",)
+
+
+def test_mlflow_gets_names_that_it_takes(monkeypatch):
+    given, fake = {}, types.ModuleType("mlflow")
+    fake.log_params, fake.log_metrics, fake.end_run = given.update, None, None
+    fake.start_run = fake.set_experiment = lambda *_, **__: None
+    monkeypatch.setitem(sys.modules, "mlflow", fake)
+    watch.mlflow("datacom", "arm", watch.settings({"task_options": {"[datacom.v1.python_task]": {"horizon": 60}}, "hyper": {"actor_lr": 0.5}}))
+    assert given == {"task_options.datacom.v1.python_task.horizon": "60", "hyper.actor_lr": "0.5"}
 
 
 def test_minari_reads_back_the_episodes_of_the_rows(run, tmp_path, monkeypatch):
@@ -88,6 +106,7 @@ def test_minari_reads_back_the_episodes_of_the_rows(run, tmp_path, monkeypatch):
     nowhere = np.full_like(first.rewards, np.nan, dtype=np.float32)
     for change, what in (({"infos": {}}, "episode 0 has .* steps, and 0 costs"), ({"infos": {"cost": {"a": 1}}}, "episode 0: the \"cost\" .* no numbers"),
                          ({"rewards": nowhere}, "column reward, row 0"),
+                         ({"rewards": np.stack([first.rewards] * 2, 1)}, "episode 0: its reward has 2 numbers in each step, not one"),
                          ({"actions": 1000 + first.actions}, "row 0: action 0 is 1000.*in the task's units"), ({"observations": {}}, "must be arrays")):
         monkeypatch.setattr(type(dataset), "iterate_episodes", lambda self, change=change: [dataclasses.replace(first, **change)])
         with pytest.raises(ValueError, match=what):
@@ -117,6 +136,13 @@ def test_rows_of_other_sizes_than_those_of_the_task_make_no_minari_dataset(tmp_p
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
     with pytest.raises(ValueError, match="runs/nav: its rows have observations of 22 numbers, those of navigation with its options have 31"):
         datacom_minari.write(navigation_run(22, observation="robot_frame_all"), "test/nav-v0")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_without_a_version_is_refused_before_anything_is_written(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    with pytest.raises(ValueError, match="mixed: a name of Minari ends with a version, as datacom/mixed-v0"):
+        datacom_minari.write(navigation_run(31, observation="robot_frame_all"), "mixed")
     assert list(tmp_path.iterdir()) == []
 
 
