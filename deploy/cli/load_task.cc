@@ -94,11 +94,17 @@ absl::StatusOr<v1::Experiment> ExperimentOf(const TrainOptions& options) {
   experiment.set_algorithm(!options.algorithm.empty() ? options.algorithm : has_model ? "datacom" : "lag_sac");
   experiment.set_name(absl::StrCat(experiment.task(), "-", experiment.algorithm()));
   const AlgorithmInfo* const info = FindAlgorithm(experiment.algorithm());
-  const auto reads = [info](const char* name) {
-    return info != nullptr && ReadsSetting(*info, *v1::Hyper::descriptor()->FindFieldByName(name));
+  const auto reads = [info](const google::protobuf::Descriptor* of, const char* name) {
+    return info != nullptr && ReadsSetting(*info, *of->FindFieldByName(name));
   };
-  if (reads("target_entropy")) experiment.mutable_hyper()->set_target_entropy(-model->spec.action_dim);
-  if (reads("delta_mode")) experiment.mutable_hyper()->set_delta_mode("peak");
+  if (reads(v1::Hyper::descriptor(), "target_entropy")) {
+    experiment.mutable_hyper()->set_target_entropy(-model->spec.action_dim);
+  }
+  if (reads(v1::Hyper::descriptor(), "delta_mode")) experiment.mutable_hyper()->set_delta_mode("peak");
+  if (reads(v1::LearnerOptions::descriptor(), "normalise_observations")) {
+    experiment.mutable_learner()->set_normalise_observations(true);
+    experiment.mutable_network()->set_critic_layer_norm(true);  // of the same algorithms
+  }
   return experiment;
 }
 

@@ -60,8 +60,8 @@ void AddExperimentOptions(CLI::App* verb, TrainOptions* options) {
 void AddAlgorithmOption(CLI::App* verb, TrainOptions* options) {
   verb->add_option(
       "--algorithm", options->algorithm,
-      "run this algorithm on a task, with default settings, but a target entropy of -1 for each action and a delta "
-      "that follows the risk of acceptable episodes (hyper.delta_mode=peak)");
+      "run this algorithm on a task, with default settings, but a target entropy of -1 for each action, normalised "
+      "observations and critics, and a delta that follows the risk of acceptable episodes (hyper.delta_mode=peak)");
 }
 
 void AddProcessOptions(CLI::App* verb, TrainOptions* options) {
