@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
@@ -18,8 +17,6 @@
 
 namespace datacom::text {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr double kMostIncludes = 1000;  // each is a call within the call of the file around it
 
@@ -103,7 +100,7 @@ class Budget {
   absl::Status Element(const XmlTag& tag, const std::string& path, double around) {
     const absl::string_view name = tag.name;
     if (name == "include") return Include(ValueOf(tag, "file"), path, around);
-    if (name == "model") attached_.push_back(Beside(model_, ValueOf(tag, "file")));
+    if (name == "model") attached_.push_back(PathBeside(model_, ValueOf(tag, "file")));
     if (name == "attach") attaching_ = std::max(attaching_, around);
     const bool counted = name == "replicate" || name == "composite" || name == "flexcomp";
     const double copies = counted ? around * ProductOf(tag, "count") : around;
@@ -122,12 +119,8 @@ class Budget {
 
   // As MuJoCo: relative to the model, else to the including file.
   absl::Status Include(const std::string& file, const std::string& path, double around) {
-    const std::string first = Beside(model_, file);
-    return File(find_(first) != nullptr ? first : Beside(path, file), around);
-  }
-
-  static std::string Beside(const std::string& path, const std::string& file) {
-    return (fs::path(path).parent_path() / file).lexically_normal().string();
+    const std::string first = PathBeside(model_, file);
+    return File(find_(first) != nullptr ? first : PathBeside(path, file), around);
   }
 
   static absl::Status Refused(absl::string_view element, absl::string_view makes, double count, absl::string_view what,

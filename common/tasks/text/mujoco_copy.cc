@@ -120,7 +120,7 @@ class Walk {
   int Beside(int from, const XmlElement& element) const {
     const std::string* const given = element.Find("file");
     if (given == nullptr) return -1;
-    const fs::path name = (fs::path(task_.file(from).name()).parent_path() / *given).lexically_normal();
+    const std::string name = PathBeside(task_.file(from).name(), *given);
     const auto found = std::find_if(task_.file().begin(), task_.file().end(),
                                     [&](const v1::TaskFile& file) { return file.name() == name; });
     return found == task_.file().end() ? -1 : static_cast<int>(found - task_.file().begin());
@@ -315,7 +315,7 @@ std::set<std::string> ValuesOf(const std::vector<XmlElement>& elements, const st
 std::string AssetName(const XmlElement& element) {
   if (HasName(element)) return *element.Find("name");
   const std::string* const file = element.Find("file");
-  return file == nullptr ? "" : fs::path(*file).stem().string();
+  return file == nullptr ? "" : fs::path(PathBeside("", *file)).stem().string();
 }
 
 // The assets of a type that no element names. MuJoCo draws a skybox without being told to.

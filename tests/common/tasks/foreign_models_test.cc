@@ -163,6 +163,23 @@ TEST(ForeignModels, WithoutVisualMeshesAFileThatIsUsedStays) {
   EXPECT_EQ(files(draws + " fluidshape=\"ellipsoid\""), 2) << "a fluid pushes it";
 }
 
+TEST(ForeignModels, FoldersMayBeSeparatedAsOnWindows) {
+  const TaskFolder folder(R"(<mujoco><asset><mesh file="meshes\hull.obj"/><mesh file="meshes\paint.obj"/></asset>
+    <include file="parts\cart.xml"/><actuator><motor name="m" joint="x"/></actuator></mujoco>)",
+                          "");
+  folder.Write("parts/cart.xml", R"(<mujoco><worldbody><body name="cart"><joint name="x" type="slide"/>
+    <joint type="slide" axis="1 0 0"/><geom type="mesh" mesh="hull"/>
+    <geom type="mesh" mesh="paint" mass="0" contype="0" conaffinity="0"/></body></worldbody></mujoco>)");
+  folder.Write("meshes/hull.obj", kTetrahedron);
+  folder.Write("meshes/paint.obj", kTetrahedron);
+  v1::TextTask task = ReadModel(folder);
+  EXPECT_THAT(text::NameElements(&task), ElementsAre("joint cart"));
+  const auto visual = text::RemoveVisual(&task);
+  ASSERT_THAT(visual, IsOk());
+  EXPECT_EQ(visual->geoms - visual->kept, 1);
+  EXPECT_EQ(task.file_size(), 3) << "the model, the cart and its hull";
+}
+
 TEST(ForeignModels, AMeshThatASensorSeesDoesNotOnlyDraw) {
   const auto error = [](const std::string& sensor) {
     const TaskFolder folder(Cart("contype=\"0\" conaffinity=\"0\"", sensor), "");

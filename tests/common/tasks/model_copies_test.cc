@@ -56,6 +56,8 @@ TEST(ModelCopies, OfIncludedAndAttachedModelsMultiply) {
   const std::string many = "<replicate> makes 1e+06 parts";
   EXPECT_THAT(Refusal("<replicate count='1000'><include file='b/c.xml'/></replicate>", {{"b/c.xml", inner}}),
               HasSubstr(many));
+  EXPECT_THAT(Refusal("<replicate count='1000'><include file='b\\c.xml'/></replicate>", {{"b/c.xml", inner}}),
+              HasSubstr(many));
   EXPECT_THAT(Refusal("<replicate count='1000'><include file='b/c.xml'/></replicate>",
                       {{"b/c.xml", "<include file='d&#228;.xml'/>"}, {"b/d\xC3\xA4.xml", inner}}),
               HasSubstr(many))
