@@ -19,6 +19,7 @@ namespace datacom::text {
 namespace {
 
 constexpr double kMostIncludes = 1000;  // each is a call within the call of the file around it
+constexpr double kTexel = 3.0 / 8;      // numbers: a byte for each of three colours
 
 // The value of an attribute; empty without one.
 std::string ValueOf(const XmlTag& tag, absl::string_view attribute) {
@@ -54,7 +55,7 @@ double AllocatedBy(const XmlTag& tag) {
   if (tag.name == "size") return ProductOf(tag, "nuserdata");
   if (tag.name == "texture" && !builtin.empty() && builtin != "none") {
     const double width = ProductOf(tag, "width"), height = ProductOf(tag, "height");
-    return ValueOf(tag, "type") == "2d" ? width * height : std::max(width * height, 6 * width * width);
+    return kTexel * (ValueOf(tag, "type") == "2d" ? width * height : std::max(width * height, 6 * width * width));
   }
   if (tag.name == "mesh" && !builtin.empty()) {
     const std::vector<double> sizes = NumbersOf(tag, "params");
@@ -69,19 +70,31 @@ class Budget {
  public:
   explicit Budget(const FindModelFile& find) : find_(find) {}
 
-  // A model of which so many copies are made, and those that it attaches.
-  absl::Status Model(const std::string& path, double copies) {
-    double& most = models_[path];
-    if (most >= copies) return absl::OkStatus();
-    most = copies;
-    model_ = path, attached_.clear(), attaching_ = copies, included_.clear();
+  // A model of which so many copies are made, and those that it attaches. Every <attach> copies the assets once, however
+  // often it is replicated.
+  absl::Status Model(const std::string& path, double copies, double assets) {
+    if (!around_.insert(path).second) {  // MuJoCo would read it for ever
+      return absl::InvalidArgumentError(absl::StrCat("model: ", path, " attaches itself"));
+    }
+    const auto depth = static_cast<double>(around_.size());
+    if (depth > kMostIncludes) return Refused("model", "is attached within", depth, "models", kMostIncludes);
+    again_ = !known_.insert(path).second;
+    model_ = path, assets_ = assets, attached_.clear(), attaching_.clear(), included_.clear();
     RETURN_IF_ERROR(File(path, copies));
-    const double attaching = attaching_;
-    for (const std::string& attached : std::exchange(attached_, {})) RETURN_IF_ERROR(Model(attached, attaching));
+    std::map<std::string, Attaching> attaching = std::exchange(attaching_, {});
+    for (const auto& [name, file] : std::exchange(attached_, {})) {
+      const Attaching& by = attaching[name];
+      RETURN_IF_ERROR(Model(file, std::max(copies, by.copies), assets * std::max(1.0, by.elements)));
+    }
+    around_.erase(path);
     return absl::OkStatus();
   }
 
  private:
+  struct Attaching {  // the elements that attach a model, and the copies that they make of it
+    double elements = 0, copies = 0;
+  };
+
   absl::Status File(const std::string& path, double copies) {
     const std::string* const xml = find_(path);
     if (xml == nullptr || !included_.insert(path).second) return absl::OkStatus();  // MuJoCo includes no file twice
@@ -100,18 +113,21 @@ class Budget {
   absl::Status Element(const XmlTag& tag, const std::string& path, double around) {
     const absl::string_view name = tag.name;
     if (name == "include") return Include(ValueOf(tag, "file"), path, around);
-    if (name == "model") attached_.push_back(PathBeside(model_, ValueOf(tag, "file")));
-    if (name == "attach") attaching_ = std::max(attaching_, around);
+    if (name == "model") attached_.emplace_back(ValueOf(tag, "name"), PathBeside(model_, ValueOf(tag, "file")));
+    for (const std::string& model : {ValueOf(tag, "model"), std::string()}) {  // "": of one without a name
+      if (name == "attach") attaching_[model].elements += 1, attaching_[model].copies += around;
+    }
     const bool counted = name == "replicate" || name == "composite" || name == "flexcomp";
     const double copies = counted ? around * ProductOf(tag, "count") : around;
     if (counted && copies > kMostCopies) return Refused(name, "makes", copies, "parts", kMostCopies);
     elements_ += copies;
-    if (copies > 1) parts_ += copies;
+    if (copies > 1 || again_) parts_ += copies;
     if (parts_ > kMostParts) return Refused(name, "is one of", parts_, "parts that are copies", kMostParts);
     for (const auto& [attribute, value] : tag.attributes) {
       if (name == "size" && absl::StartsWith(attribute, "nuser_")) user_ = std::max(user_, ProductOf(tag, attribute));
     }
-    numbers_ += around * AllocatedBy(tag);
+    const bool asset = name == "hfield" || name == "texture" || name == "mesh";
+    numbers_ += (asset ? assets_ : around) * AllocatedBy(tag);
     const double numbers = numbers_ + user_ * elements_;
     if (numbers > kMostNumbers) return Refused(name, "is one of those that make", numbers, "numbers", kMostNumbers);
     return absl::OkStatus();
@@ -130,17 +146,19 @@ class Budget {
   }
 
   const FindModelFile& find_;
-  std::map<std::string, double> models_;                      // the most copies of each that have been looked at
-  std::string model_;                                         // the one at hand
-  std::vector<std::string> attached_;                         // the models that it names
-  double attaching_ = 1;                                      // the most copies of an <attach> in it
-  std::set<std::string> included_;                            // its files
-  double elements_ = 0, parts_ = 0, numbers_ = 0, user_ = 0;  // user_: numbers of every element
+  std::set<std::string> known_, around_;  // models that have been looked at; the one at hand, and those that attach it
+  std::string model_;                     // the one at hand
+  bool again_ = false;                    // it is known already
+  double assets_ = 1;                     // copies of its assets
+  std::vector<std::pair<std::string, std::string>> attached_;  // names and files of the models that it names
+  std::map<std::string, Attaching> attaching_;                 // by name
+  std::set<std::string> included_;                             // its files
+  double elements_ = 0, parts_ = 0, numbers_ = 0, user_ = 0;   // user_: numbers of every element
 };
 
 }  // namespace
 
-absl::Status CheckCopies(const std::string& model, const FindModelFile& find) { return Budget(find).Model(model, 1); }
+absl::Status CheckCopies(const std::string& model, const FindModelFile& find) { return Budget(find).Model(model, 1, 1); }
 
 }  // namespace datacom::text
 // SPDX-License-Identifier: Apache-2.0

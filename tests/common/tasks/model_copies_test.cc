@@ -66,7 +66,41 @@ TEST(ModelCopies, OfIncludedAndAttachedModelsMultiply) {
       Refusal("<asset><model name='x' file='c.xml'/></asset><replicate count='1000'><attach model='x'/></replicate>",
               {{"c.xml", inner}}),
       HasSubstr(many));
-  EXPECT_EQ(Refusal("<include file='c.xml'/><model file='m.xml'/><attach/>", {{"c.xml", inner}}), "");
+  EXPECT_EQ(Refusal("<include file='c.xml'/><model file='absent.xml'/><attach/>", {{"c.xml", inner}}), "");
+}
+
+TEST(ModelCopies, OfSeveralAttachesAddUpAlsoWithinAttachedModels) {
+  const auto model = [](const std::string& file, int attaches) {
+    std::string xml = "<mujoco><asset><model name='x' file='" + file + "'/></asset><worldbody>";
+    for (int i = 0; i < attaches; ++i) xml += "<attach model='x'/>";
+    return xml;
+  };
+  EXPECT_THAT(Refusal(model("a.xml", 100),
+                      {{"a.xml", model("b.xml", 100)}, {"b.xml", model("c.xml", 100)}, {"c.xml", "<geom/>"}}),
+              HasSubstr("<attach> is one of 200400 parts that are copies"));
+  EXPECT_EQ(Refusal(model("a.xml", 30), {{"a.xml", model("b.xml", 30)}, {"b.xml", "<geom/><geom/>"}}), "");
+  std::string to_a, to_b;
+  for (int i = 0; i < 500; ++i) to_a += "<model file='a.xml'/>", to_b += "<model file='b.xml'/>";
+  EXPECT_THAT(Refusal(to_a, {{"a.xml", to_b}, {"b.xml", "<geom/>"}}), HasSubstr("parts that are copies"))
+      << "each is read, also if nothing attaches it";
+}
+
+TEST(ModelCopies, OfAssetsAreMadeByEveryAttachAndByNoReplicate) {
+  const std::string asset = "<asset><model name='x' file='c.xml'/></asset>", attach = "<attach model='x'/>";
+  const std::map<std::string, std::string> files = {
+      {"c.xml", "<texture builtin='flat' type='2d' width='1000' height='1000'/>"}};
+  EXPECT_EQ(Refusal(asset + "<replicate count='1000'>" + attach + "</replicate>", files), "");
+  std::string attaches;
+  for (int i = 0; i < 100; ++i) attaches += attach;
+  EXPECT_THAT(Refusal(asset + attaches, files), HasSubstr("<texture> is one of those that make 3.75e+07 numbers"));
+}
+
+TEST(ModelCopies, AModelThatAttachesItselfIsRefused) {
+  const std::string next = "<asset><model name='x' file='n.xml'/></asset>";
+  EXPECT_EQ(Refusal("<asset><model name='x' file='m.xml'/></asset>"), "model: m.xml attaches itself");
+  EXPECT_EQ(Refusal(next, {{"n.xml", "<asset><model name='x' file='./m.xml'/></asset>"}}),
+            "model: m.xml attaches itself");
+  EXPECT_EQ(Refusal(next + next, {{"n.xml", ""}}), "") << "two may attach the same";
 }
 
 TEST(ModelCopies, TogetherAreAtMostTwoHundredThousand) {
