@@ -35,7 +35,7 @@ struct XmlElement {
   std::vector<std::string> path;  // elements around it, the outermost first; without the root and without includes
   int parent = -1;                // index of the element that it is in; -1 below the root
   size_t begin = 0, end = 0;      // of the whole element with what is in it
-  size_t name_end = 0;            // behind "<joint"
+  size_t name_at = 0;             // where a name goes: behind "<joint", or into an empty attribute
   std::vector<std::pair<std::string, std::string>> attributes;
   // Null if there is none.
   const std::string* Find(absl::string_view attribute) const {
@@ -88,9 +88,12 @@ class Walk {
   void Begin(int file, const XmlTag& tag, std::vector<std::string>* path, int* parent, std::vector<Open>* open) {
     XmlElement element;
     element.model = static_cast<int>(model_), element.file = file;
-    element.begin = tag.begin, element.end = tag.end, element.name_end = tag.name_end;
+    element.begin = tag.begin, element.end = tag.end, element.name_at = tag.name_end;
     element.name = std::string(tag.name), element.parent = *parent, element.path = *path;
-    for (const auto& [name, value] : tag.attributes) element.attributes.emplace_back(name, Decoded(value));
+    for (const auto& [name, value] : tag.attributes) {
+      element.attributes.emplace_back(name, Decoded(value));
+      if (name == "name") element.name_at = value.data() - task_.file(file).content().data();
+    }
     const bool root = open->empty(), include = element.name == "include";
     if (include) Include(element, *path, *parent);
     if (element.name == "model" && element.In("asset")) Attach(element);
@@ -205,9 +208,10 @@ std::string Wanted(const std::vector<XmlElement>& elements, const XmlElement& el
 }
 
 void InsertName(const XmlElement& element, const std::string& name, ModelEdits* edits) {
-  const std::string value =
-      absl::StrReplaceAll(name, {{"&", "&amp;"}, {"<", "&lt;"}, {"\"", "&quot;"}, {"\n", "&#10;"}});
-  edits->Insert(element.file, element.name_end, absl::StrCat(" name=\"", value, "\""));
+  const std::string value = absl::StrReplaceAll(
+      name, {{"&", "&amp;"}, {"<", "&lt;"}, {"\"", "&quot;"}, {"'", "&apos;"}, {"\n", "&#10;"}});
+  const bool empty = element.Find("name") != nullptr;
+  edits->Insert(element.file, element.name_at, empty ? value : absl::StrCat(" name=\"", value, "\""));
 }
 
 uint64_t BytesOf(const v1::TextTask& task) {

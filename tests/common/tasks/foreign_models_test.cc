@@ -163,6 +163,18 @@ TEST(ForeignModels, WithoutVisualMeshesAFileThatIsUsedStays) {
   EXPECT_EQ(files(draws + " fluidshape=\"ellipsoid\""), 2) << "a fluid pushes it";
 }
 
+TEST(ForeignModels, AnEmptyNameIsNone) {
+  v1::TextTask task = ReadModel(TaskFolder(R"(<mujoco><worldbody><body name="it's"><joint name="x" type="slide"/>
+    <joint name='' axis="0 1 0"/><geom size="0.1"/></body></worldbody>
+    <actuator><motor joint="x" name = ""/></actuator></mujoco>)",
+                                           ""));
+  EXPECT_THAT(text::NameElements(&task), ElementsAre("joint it's", "actuator x"));
+  const auto model = text::CompileFiles(task);
+  ASSERT_THAT(model, IsOk());
+  EXPECT_GE(mj_name2id(model->get(), mjOBJ_JOINT, "it's"), 0);
+  EXPECT_GE(mj_name2id(model->get(), mjOBJ_ACTUATOR, "x"), 0);
+}
+
 TEST(ForeignModels, FoldersMayBeSeparatedAsOnWindows) {
   const TaskFolder folder(R"(<mujoco><asset><mesh file="meshes\hull.obj"/><mesh file="meshes\paint.obj"/></asset>
     <include file="parts\cart.xml"/><actuator><motor name="m" joint="x"/></actuator></mujoco>)",
