@@ -38,6 +38,9 @@ std::string NameOf(const mjModel& model, mjtObj type, int id) {
   return name == nullptr ? "" : name;
 }
 
+// MuJoCo also takes an infinite range, which limits nothing.
+bool IsFinite(const mjtNum* range) { return std::isfinite(range[1] - range[0]); }
+
 using Values = std::map<std::string, std::string>;
 
 // The text of draft.textproto.in. {{NAME}} stands for a value and {{?NAME}} for nothing. A line with the name of a
@@ -122,7 +125,7 @@ class Draft {
       joint.name = NameOf(model_, mjOBJ_JOINT, id);
       joint.plain = PlainName(model_, mjOBJ_JOINT, id);
       joint.scalar = model_.jnt_type[id] == mjJNT_SLIDE || model_.jnt_type[id] == mjJNT_HINGE;
-      joint.limited = joint.scalar && model_.jnt_limited[id] != 0;
+      joint.limited = joint.scalar && model_.jnt_limited[id] != 0 && IsFinite(model_.jnt_range + 2 * id);
       joint.low = model_.jnt_range[2 * id], joint.high = model_.jnt_range[2 * id + 1];
       joints_.push_back(joint);
     }
@@ -150,7 +153,8 @@ class Draft {
   std::string Force([[maybe_unused]] int joint) const {
 #if mjVERSION_HEADER >= 300
     const mjtNum* const range = model_.jnt_actfrcrange + 2 * joint;
-    if (model_.jnt_actfrclimited[joint] != 0) return Number(std::max(std::abs(range[0]), std::abs(range[1])));
+    const double most = std::max(std::abs(range[0]), std::abs(range[1]));
+    if (model_.jnt_actfrclimited[joint] != 0 && std::isfinite(most)) return Number(most);
 #endif
     return "1";
   }
@@ -343,7 +347,7 @@ class Draft {
         continue;
       }
       const double low = model_.actuator_ctrlrange[2 * id], high = model_.actuator_ctrlrange[2 * id + 1];
-      const bool ranged = model_.actuator_ctrllimited[id] != 0;
+      const bool ranged = model_.actuator_ctrllimited[id] != 0 && IsFinite(model_.actuator_ctrlrange + 2 * id);
       Line("actuators",
            absl::StrCat("  actuator: ", name, ranged ? absl::StrCat("  # ", Number(low), " to ", Number(high)) : ""));
       if (ranged) continue;
@@ -365,8 +369,8 @@ class Draft {
     if (model_.actuator_dyntype[id] == mjDYN_MUSCLE) return {0, 1, ", this is a muscle's"};
     const bool integrates = model_.actuator_dyntype[id] == mjDYN_INTEGRATOR;
     if (integrates || model_.actuator_gaintype[id] != mjGAIN_FIXED || gain <= 0) return {};
-    if (model_.actuator_forcelimited[id] != 0 && model_.actuator_biastype[id] == mjBIAS_NONE) {
-      const mjtNum* const force = model_.actuator_forcerange + 2 * id;
+    const mjtNum* const force = model_.actuator_forcerange + 2 * id;
+    if (model_.actuator_forcelimited[id] != 0 && IsFinite(force) && model_.actuator_biastype[id] == mjBIAS_NONE) {
       return {force[0] / gain, force[1] / gain, ", these give the limits of its force"};
     }
     if (IsPositionServo(model_, id) && model_.actuator_trntype[id] == mjTRN_JOINT && joints_[target].limited) {

@@ -163,6 +163,20 @@ TEST(ForeignModels, WithoutVisualMeshesAFileThatIsUsedStays) {
   EXPECT_EQ(files(draws + " fluidshape=\"ellipsoid\""), 2) << "a fluid pushes it";
 }
 
+TEST(ForeignModels, AnInfiniteRangeIsNone) {
+  v1::TextTask task = Drafted(R"(<mujoco><worldbody><body><joint name="j" type="slide" range="-inf inf"/>
+    <geom size="0.1"/><body><joint name="k" axis="0 1 0" range="0 inf"/><geom size="0.1" pos="0.2 0 0"/></body></body>
+    </worldbody><actuator><motor name="a" joint="j" ctrlrange="-inf inf"/>
+    <motor name="b" joint="k" forcerange="-inf inf"/></actuator></mujoco>)");
+  ASSERT_EQ(task.definition().control().range_size(), 2);
+  EXPECT_EQ(task.definition().control().range(0).high(), 1);
+  EXPECT_EQ(task.definition().control().range(1).high(), 1);
+  ASSERT_EQ(task.definition().start().joint_size(), 2);
+  EXPECT_EQ(task.definition().start().joint(0).position().high(), 0.05);
+  task.mutable_definition()->mutable_control()->mutable_range()->DeleteSubrange(0, 1);
+  EXPECT_THAT(std::string(text::Resolve(&task).message()), HasSubstr("actuator a has no control range in the model"));
+}
+
 TEST(ForeignModels, AnEmptyNameIsNone) {
   v1::TextTask task = ReadModel(TaskFolder(R"(<mujoco><worldbody><body name="it's"><joint name="x" type="slide"/>
     <joint name='' axis="0 1 0"/><geom size="0.1"/></body></worldbody>
