@@ -70,8 +70,8 @@ class Budget {
  public:
   explicit Budget(const FindModelFile& find) : find_(find) {}
 
-  // A model of which so many copies are made, and those that it attaches. Every <attach> copies the assets once, however
-  // often it is replicated.
+  // A model of which so many copies are made, and those that it attaches. Every <attach> copies the assets once,
+  // however often it is replicated.
   absl::Status Model(const std::string& path, double copies, double assets) {
     if (!around_.insert(path).second) {  // MuJoCo would read it for ever
       return absl::InvalidArgumentError(absl::StrCat("model: ", path, " attaches itself"));
@@ -158,7 +158,9 @@ class Budget {
 
 }  // namespace
 
-absl::Status CheckCopies(const std::string& model, const FindModelFile& find) { return Budget(find).Model(model, 1, 1); }
+absl::Status CheckCopies(const std::string& model, const FindModelFile& find) {
+  return Budget(find).Model(model, /*copies=*/1, /*assets=*/1);
+}
 
 }  // namespace datacom::text
 // SPDX-License-Identifier: Apache-2.0

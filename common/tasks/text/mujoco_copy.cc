@@ -56,6 +56,7 @@ class Walk {
   }
 
   std::vector<XmlElement> elements;
+  std::vector<std::pair<int, XmlElement>> includes;  // by the file that each names
 
  private:
   void File(int file, std::vector<std::string> path, int parent) {
@@ -95,7 +96,7 @@ class Walk {
       if (name == "name") element.name_at = value.data() - task_.file(file).content().data();
     }
     const bool root = open->empty(), include = element.name == "include";
-    if (include) Include(element, *path, *parent);
+    if (include) Include(element, tag.whole, *path, *parent);
     if (element.name == "model" && element.In("asset")) Attach(element);
     if (tag.whole) {
       if (!root && !include) elements.push_back(element);
@@ -108,9 +109,12 @@ class Walk {
     elements.push_back(std::move(element));
   }
 
-  void Include(const XmlElement& element, const std::vector<std::string>& path, int parent) {
+  void Include(const XmlElement& element, bool whole, const std::vector<std::string>& path, int parent) {
     for (const int from : {models_[model_], element.file}) {  // as MuJoCo: relative to the model, else to this file
-      if (const int file = Beside(from, element); file >= 0) return File(file, path, parent);
+      const int file = Beside(from, element);
+      if (file < 0) continue;
+      if (whole) includes.emplace_back(file, element);
+      return File(file, path, parent);
     }
   }
 
@@ -139,6 +143,12 @@ class Walk {
 // of the <include>, then those of the attached models. XML that MuJoCo would refuse gives any part of them.
 std::vector<XmlElement> ModelElements(const v1::TextTask& task) { return std::move(Walk(task).elements); }
 
+// Whether nothing is in its root.
+bool IsEmpty(const std::string& xml) {
+  const std::optional<XmlTag> root = NextTag(xml, 0), next = root ? NextTag(xml, root->end) : std::nullopt;
+  return !next || absl::StartsWith(next->name, "/");
+}
+
 // Changes of the task's files, applied together.
 class ModelEdits {
  public:
@@ -158,6 +168,11 @@ class ModelEdits {
       const auto& [place, edit] = *each;
       task->mutable_file(place.first)->mutable_content()->replace(place.second, edit.first - place.second, edit.second);
     }
+    ModelEdits empty;  // MuJoCo includes no empty file
+    for (const auto& [included, element] : Walk(*task).includes) {
+      if (IsEmpty(task->file(included).content())) empty.Remove(element);
+    }
+    if (!empty.edits_.empty()) empty.Apply(task);
   }
 
  private:
@@ -208,8 +223,8 @@ std::string Wanted(const std::vector<XmlElement>& elements, const XmlElement& el
 }
 
 void InsertName(const XmlElement& element, const std::string& name, ModelEdits* edits) {
-  const std::string value = absl::StrReplaceAll(
-      name, {{"&", "&amp;"}, {"<", "&lt;"}, {"\"", "&quot;"}, {"'", "&apos;"}, {"\n", "&#10;"}});
+  const std::string value =
+      absl::StrReplaceAll(name, {{"&", "&amp;"}, {"<", "&lt;"}, {"\"", "&quot;"}, {"'", "&apos;"}, {"\n", "&#10;"}});
   const bool empty = element.Find("name") != nullptr;
   edits->Insert(element.file, element.name_at, empty ? value : absl::StrCat(" name=\"", value, "\""));
 }

@@ -206,6 +206,21 @@ TEST(ForeignModels, FoldersMayBeSeparatedAsOnWindows) {
   EXPECT_EQ(task.file_size(), 3) << "the model, the cart and its hull";
 }
 
+TEST(ForeignModels, WithoutVisualMeshesAFileThatHasNothingElseIsNotIncluded) {
+  const TaskFolder folder(R"(<mujoco><asset><include file="meshes.xml"/></asset><worldbody><body><geom size="0.1"/>
+    <joint name="x" type="slide"/><include file="paint.xml"/></body></worldbody></mujoco>)",
+                          "");
+  folder.Write("meshes.xml", "<x><include file=\"more.xml\"/></x>");
+  folder.Write("more.xml", "<x>\n<mesh file=\"paint.obj\"/>\n</x>");
+  folder.Write("paint.xml", "<x><geom type=\"mesh\" mesh=\"paint\" mass=\"0\" contype=\"0\" conaffinity=\"0\"/></x>");
+  folder.Write("paint.obj", kTetrahedron);
+  v1::TextTask task = ReadModel(folder);
+  const auto visual = text::RemoveVisual(&task);
+  ASSERT_THAT(visual, IsOk());
+  EXPECT_EQ(visual->geoms - visual->kept, 1);
+  EXPECT_EQ(task.file_size(), 1);
+}
+
 TEST(ForeignModels, AMeshThatASensorSeesDoesNotOnlyDraw) {
   const auto error = [](const std::string& sensor) {
     const TaskFolder folder(Cart("contype=\"0\" conaffinity=\"0\"", sensor), "");
