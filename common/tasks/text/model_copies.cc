@@ -83,7 +83,7 @@ class Budget {
     RETURN_IF_ERROR(File(path, copies));
     std::map<std::string, Attaching> attaching = std::exchange(attaching_, {});
     for (const auto& [name, file] : std::exchange(attached_, {})) {
-      const Attaching& by = attaching[name];
+      const Attaching& by = attaching[name.empty() ? NameIn(file) : name];
       RETURN_IF_ERROR(Model(file, std::max(copies, by.copies), assets * std::max(1.0, by.elements)));
     }
     around_.erase(path);
@@ -94,6 +94,13 @@ class Budget {
   struct Attaching {  // the elements that attach a model, and the copies that they make of it
     double elements = 0, copies = 0;
   };
+
+  // What a model is called that has no name where it is attached; empty if it has none of its own either.
+  std::string NameIn(const std::string& path) const {
+    const std::string* const xml = find_(path);
+    const std::optional<XmlTag> root = xml == nullptr ? std::nullopt : NextTag(*xml, 0);
+    return root ? ValueOf(*root, "model") : "";
+  }
 
   absl::Status File(const std::string& path, double copies) {
     const std::string* const xml = find_(path);
@@ -114,8 +121,10 @@ class Budget {
     const absl::string_view name = tag.name;
     if (name == "include") return Include(ValueOf(tag, "file"), path, around);
     if (name == "model") attached_.emplace_back(ValueOf(tag, "name"), PathBeside(model_, ValueOf(tag, "file")));
-    for (const std::string& model : {ValueOf(tag, "model"), std::string()}) {  // "": of one without a name
-      if (name == "attach") attaching_[model].elements += 1, attaching_[model].copies += around;
+    if (name == "attach") {
+      for (const std::string& model : std::set<std::string>{ValueOf(tag, "model"), ""}) {  // "": of one without a name
+        attaching_[model].elements += 1, attaching_[model].copies += around;
+      }
     }
     const bool counted = name == "replicate" || name == "composite" || name == "flexcomp";
     const double copies = counted ? around * ProductOf(tag, "count") : around;

@@ -85,6 +85,21 @@ TEST(ModelCopies, OfSeveralAttachesAddUpAlsoWithinAttachedModels) {
       << "each is read, also if nothing attaches it";
 }
 
+TEST(ModelCopies, OfAModelWithoutANameAreThoseThatAttachItByItsOwn) {
+  std::string xml, geoms, attaches;
+  for (int i = 0; i < 600; ++i) geoms += "<geom/>";
+  std::map<std::string, std::string> files;
+  for (const char* const name :
+       {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r", "s", "t"}) {
+    const std::string file = std::string("sub/") + name;
+    xml += "<model file='" + file + "'/><attach model='" + name + "'/>";
+    files[file] = std::string("<mujoco model='") + name + "'>" + geoms;
+  }
+  EXPECT_EQ(Refusal(xml, files), "");
+  for (int i = 0; i < 400; ++i) attaches += "<attach model='a'/>";
+  EXPECT_THAT(Refusal(xml + attaches, files), HasSubstr("parts that are copies"));
+}
+
 TEST(ModelCopies, OfAssetsAreMadeByEveryAttachAndByNoReplicate) {
   const std::string asset = "<asset><model name='x' file='c.xml'/></asset>", attach = "<attach model='x'/>";
   const std::map<std::string, std::string> files = {
