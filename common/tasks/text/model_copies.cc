@@ -79,7 +79,7 @@ class Budget {
     const auto depth = static_cast<double>(around_.size());
     if (depth > kMostIncludes) return Refused("model", "is attached within", depth, "models", kMostIncludes);
     again_ = !known_.insert(path).second;
-    model_ = path, assets_ = assets, attached_.clear(), attaching_.clear(), included_.clear();
+    model_ = path, assets_ = assets, attached_.clear(), attaching_.clear(), included_.clear(), sizes_.clear();
     RETURN_IF_ERROR(File(path, copies));
     std::map<std::string, Attaching> attaching = std::exchange(attaching_, {});
     for (const auto& [name, file] : std::exchange(attached_, {})) {
@@ -107,10 +107,18 @@ class Budget {
     if (xml == nullptr || !included_.insert(path).second) return absl::OkStatus();  // MuJoCo includes no file twice
     const auto files = static_cast<double>(included_.size());
     if (files > kMostIncludes) return Refused("include", "is one of those of", files, "files", kMostIncludes);
-    std::vector<double> around = {copies};  // copies that the open replicates make of what is in them
+    std::vector<double> around = {copies};             // copies that the open replicates make of what is in them
+    std::vector<std::pair<std::string, double>> open;  // bodies and frames, and elements_ before each
     for (size_t at = 0; const std::optional<XmlTag> tag = NextTag(*xml, at); at = tag->end) {
       if (tag->name == "/replicate" && around.size() > 1) around.pop_back();
+      if ((tag->name == "/body" || tag->name == "/frame") && !open.empty()) {
+        sizes_[open.back().first] = (elements_ - open.back().second) / around.back();
+        open.pop_back();
+      }
       if (absl::StartsWith(tag->name, "/")) continue;
+      if (!tag->whole && (tag->name == "body" || tag->name == "frame")) {
+        open.emplace_back(absl::StrCat(tag->name, " ", ValueOf(*tag, "name")), elements_);
+      }
       RETURN_IF_ERROR(Element(*tag, path, around.back()));
       if (tag->name == "replicate" && !tag->whole) around.push_back(around.back() * ProductOf(*tag, "count"));
     }
@@ -121,11 +129,7 @@ class Budget {
     const absl::string_view name = tag.name;
     if (name == "include") return Include(ValueOf(tag, "file"), path, around);
     if (name == "model") attached_.emplace_back(ValueOf(tag, "name"), PathBeside(model_, ValueOf(tag, "file")));
-    if (name == "attach") {
-      for (const std::string& model : std::set<std::string>{ValueOf(tag, "model"), ""}) {  // "": of one without a name
-        attaching_[model].elements += 1, attaching_[model].copies += around;
-      }
-    }
+    if (name == "attach") Attach(tag, around);
     const bool counted = name == "replicate" || name == "composite" || name == "flexcomp";
     const double copies = counted ? around * ProductOf(tag, "count") : around;
     if (counted && copies > kMostCopies) return Refused(name, "makes", copies, "parts", kMostCopies);
@@ -140,6 +144,21 @@ class Budget {
     const double numbers = numbers_ + user_ * elements_;
     if (numbers > kMostNumbers) return Refused(name, "is one of those that make", numbers, "numbers", kMostNumbers);
     return absl::OkStatus();
+  }
+
+  // Without a model: of a body or frame of this one; of all so far if it is not known.
+  void Attach(const XmlTag& tag, double around) {
+    const std::string model = ValueOf(tag, "model"), body = ValueOf(tag, "body");
+    if (model.empty()) {
+      const auto known =
+          sizes_.find(body.empty() ? absl::StrCat("frame ", ValueOf(tag, "frame")) : absl::StrCat("body ", body));
+      const double copied = around * (known == sizes_.end() ? elements_ : known->second);
+      elements_ += copied, parts_ += copied;
+      return;
+    }
+    for (const std::string& attached : {model, std::string()}) {  // "": models without any name
+      attaching_[attached].elements += 1, attaching_[attached].copies += around;
+    }
   }
 
   // As MuJoCo: relative to the model, else to the including file.
@@ -162,6 +181,7 @@ class Budget {
   std::vector<std::pair<std::string, std::string>> attached_;  // names and files of the models that it names
   std::map<std::string, Attaching> attaching_;                 // by name
   std::set<std::string> included_;                             // its files
+  std::map<std::string, double> sizes_;                        // elements of each of its bodies and frames
   double elements_ = 0, parts_ = 0, numbers_ = 0, user_ = 0;   // user_: numbers of every element
 };
 

@@ -85,6 +85,24 @@ TEST(ModelCopies, OfSeveralAttachesAddUpAlsoWithinAttachedModels) {
       << "each is read, also if nothing attaches it";
 }
 
+TEST(ModelCopies, OfTheModelsOwnBodiesAndFramesMultiply) {
+  const auto doubled = [](int times) {
+    std::string xml = "<frame name='f0'><geom/></frame>";
+    for (int i = 1; i <= times; ++i) {
+      xml = "<frame name='f" + std::to_string(i) + "'>" + xml + "<attach frame='f" + std::to_string(i - 1) +
+            "'/></frame>";
+    }
+    return xml;
+  };
+  EXPECT_EQ(Refusal(doubled(10)), "");
+  EXPECT_THAT(Refusal(doubled(20)), HasSubstr("its <attach> is one of "));
+  std::string large;
+  for (int i = 0; i < 5000; ++i) large += "<geom/>";
+  large += "<replicate count='2'><body name='b'><geom/></body></replicate>";
+  for (int i = 0; i < 1000; ++i) large += "<attach body='b'/>";
+  EXPECT_EQ(Refusal(large), "") << "only the body is copied";
+}
+
 TEST(ModelCopies, OfAModelWithoutANameAreThoseThatAttachItByItsOwn) {
   std::string xml, geoms, attaches;
   for (int i = 0; i < 600; ++i) geoms += "<geom/>";
