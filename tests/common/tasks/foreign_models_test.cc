@@ -101,6 +101,23 @@ TEST(ForeignModels, AWheelThatHasTurnedOftenStartsAsInItsKeyframe) {
   EXPECT_EQ(task.definition().start().joint(0).joint(), "rail");
 }
 
+TEST(ForeignModels, ANarrowRangeFarFromZeroIsWrittenWithTheDigitsThatItNeeds) {
+  const v1::TextTask task =
+      Drafted(R"(<mujoco><worldbody><body><joint name="j" type="slide" ref="1000.25" limited="true"
+    range="1000.1 1000.4"/><geom size="0.1"/></body></worldbody>
+    <actuator><position name="servo" joint="j" kp="30"/></actuator></mujoco>)");
+  const v1::TaskDefinition& draft = task.definition();
+  ASSERT_EQ(draft.control().range_size(), 1);
+  EXPECT_EQ(draft.control().range(0).low(), 1000.1);
+  EXPECT_EQ(draft.control().range(0).high(), 1000.4);
+  ASSERT_EQ(draft.start().joint_size(), 1);
+  EXPECT_THAT(draft.start().joint(0).position().low(), DoubleNear(1000.235, 0.001));
+  EXPECT_THAT(draft.start().joint(0).position().high(), DoubleNear(1000.265, 0.001));
+  EXPECT_THAT(draft.reward(), HasSubstr("1000.2"));
+  ASSERT_EQ(draft.cost_size(), 1);
+  EXPECT_THAT(draft.cost(0).value(), HasSubstr("1000.2"));
+}
+
 TEST(ForeignModels, AModelWithoutActuatorsIsToldWhatItNeeds) {
   const auto refusal = [](const std::string& joint, const std::string& file) {
     const auto model = CompileMujocoModel("m", "<mujoco><worldbody><body><joint name=\"j\" " + joint +
