@@ -168,8 +168,9 @@ class ModelEdits {
       const auto& [place, edit] = *each;
       task->mutable_file(place.first)->mutable_content()->replace(place.second, edit.first - place.second, edit.second);
     }
+    const Walk walk(*task);
     ModelEdits empty;  // MuJoCo includes no empty file
-    for (const auto& [included, element] : Walk(*task).includes) {
+    for (const auto& [included, element] : walk.includes) {
       if (IsEmpty(task->file(included).content())) empty.Remove(element);
     }
     if (!empty.edits_.empty()) empty.Apply(task);
