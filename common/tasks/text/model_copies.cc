@@ -148,12 +148,12 @@ class Budget {
 
   // Without a model: of a body or frame of this one; of all so far if it is not known.
   void Attach(const XmlTag& tag, double around) {
-    const std::string model = ValueOf(tag, "model"), body = ValueOf(tag, "body");
+    const std::string model = ValueOf(tag, "model"), kind = ValueOf(tag, "body").empty() ? "frame" : "body";
     if (model.empty()) {
-      const auto known =
-          sizes_.find(body.empty() ? absl::StrCat("frame ", ValueOf(tag, "frame")) : absl::StrCat("body ", body));
-      const double copied = around * (known == sizes_.end() ? elements_ : known->second);
-      elements_ += copied, parts_ += copied;
+      const auto known = sizes_.find(absl::StrCat(kind, " ", ValueOf(tag, kind)));
+      const double size = known == sizes_.end() ? elements_ : known->second;
+      elements_ += around * size, parts_ += around * size;
+      if (known != sizes_.end()) sizes_[absl::StrCat(kind, " ", ValueOf(tag, "prefix"), ValueOf(tag, kind))] = size;
       return;
     }
     for (const std::string& attached : {model, std::string()}) {  // "": models without any name

@@ -99,7 +99,7 @@ TEST(ModelCopies, OfTheModelsOwnBodiesAndFramesMultiply) {
   std::string large;
   for (int i = 0; i < 5000; ++i) large += "<geom/>";
   large += "<replicate count='2'><body name='b'><geom/></body></replicate>";
-  for (int i = 0; i < 1000; ++i) large += "<attach body='b'/>";
+  for (int i = 0; i < 1000; ++i) large += "<attach body='b' prefix='c'/><attach body='cb'/>";
   EXPECT_EQ(Refusal(large), "") << "only the body is copied";
 }
 
