@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -10,13 +11,20 @@ namespace datacom::text {
 
 std::string Quoted(const std::string& text) { return absl::StrCat("\"", absl::Utf8SafeCEscape(text), "\""); }
 std::string InComment(const std::string& text) { return absl::Utf8SafeCHexEscape(text); }
-std::string Number(double value) {
-  const std::string text = absl::StrFormat("%.4g", value);
+std::string Number(double value, double error) {
+  std::string text;
+  double read = 0;
+  for (int digits = 4; digits <= std::numeric_limits<double>::max_digits10; ++digits) {
+    text = absl::StrFormat("%.*g", digits, value);
+    if (absl::SimpleAtod(text, &read) && std::abs(read - value) <= error) break;
+  }
   return text == "-0" ? "0" : text;
 }
-std::string Interval(double low, double high) {
-  return absl::StrCat("{ low: ", Number(low), " high: ", Number(high), " }");
+std::string Span(double low, double high, const std::string& between) {
+  const double error = kDraftError * (high - low);
+  return absl::StrCat(Number(low, error), between, Number(high, error));
 }
+std::string Interval(double low, double high) { return absl::StrCat("{ low: ", Span(low, high, " high: "), " }"); }
 
 std::string QuotedTerms(const std::string& head, const std::vector<std::string>& terms, const std::string& separator,
                         const std::string& tail) {
@@ -31,12 +39,12 @@ std::string QuotedTerms(const std::string& head, const std::vector<std::string>&
   return written + Quoted(line);
 }
 
-std::string Less(const std::string& name, double value) {
-  const std::string size = Number(std::abs(value));
+std::string Less(const std::string& name, double value, double error) {
+  const std::string size = Number(std::abs(value), error);
   return size == "0" ? name : absl::StrCat(name, value > 0 ? " - " : " + ", size);
 }
-std::string SquareOf(const std::string& name, double at) {
-  const std::string off = Less(name, at);
+std::string SquareOf(const std::string& name, double at, double error) {
+  const std::string off = Less(name, at, error);
   return off == name ? name + "^2" : absl::StrCat("(", off, ")^2");
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
@@ -19,9 +18,8 @@
 namespace datacom::text {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr double kMostIncludes = 1000;  // each is a call within the call of the file around it
+constexpr double kTexel = 3.0 / 8;      // numbers: a byte for each of three colours
 
 // The value of an attribute; empty without one.
 std::string ValueOf(const XmlTag& tag, absl::string_view attribute) {
@@ -57,7 +55,7 @@ double AllocatedBy(const XmlTag& tag) {
   if (tag.name == "size") return ProductOf(tag, "nuserdata");
   if (tag.name == "texture" && !builtin.empty() && builtin != "none") {
     const double width = ProductOf(tag, "width"), height = ProductOf(tag, "height");
-    return ValueOf(tag, "type") == "2d" ? width * height : std::max(width * height, 6 * width * width);
+    return kTexel * (ValueOf(tag, "type") == "2d" ? width * height : std::max(width * height, 6 * width * width));
   }
   if (tag.name == "mesh" && !builtin.empty()) {
     const std::vector<double> sizes = NumbersOf(tag, "params");
@@ -72,28 +70,55 @@ class Budget {
  public:
   explicit Budget(const FindModelFile& find) : find_(find) {}
 
-  // A model of which so many copies are made, and those that it attaches.
-  absl::Status Model(const std::string& path, double copies) {
-    double& most = models_[path];
-    if (most >= copies) return absl::OkStatus();
-    most = copies;
-    model_ = path, attached_.clear(), attaching_ = copies, included_.clear();
+  // A model of which so many copies are made, and those that it attaches. Every <attach> copies the assets once,
+  // however often it is replicated.
+  absl::Status Model(const std::string& path, double copies, double assets) {
+    if (!around_.insert(path).second) {  // MuJoCo would read it for ever
+      return absl::InvalidArgumentError(absl::StrCat("model: ", path, " attaches itself"));
+    }
+    const auto depth = static_cast<double>(around_.size());
+    if (depth > kMostIncludes) return Refused("model", "is attached within", depth, "models", kMostIncludes);
+    again_ = !known_.insert(path).second;
+    model_ = path, assets_ = assets, attached_.clear(), attaching_.clear(), included_.clear(), sizes_.clear();
     RETURN_IF_ERROR(File(path, copies));
-    const double attaching = attaching_;
-    for (const std::string& attached : std::exchange(attached_, {})) RETURN_IF_ERROR(Model(attached, attaching));
+    std::map<std::string, Attaching> attaching = std::exchange(attaching_, {});
+    for (const auto& [name, file] : std::exchange(attached_, {})) {
+      const Attaching& by = attaching[name.empty() ? NameIn(file) : name];
+      RETURN_IF_ERROR(Model(file, std::max(copies, by.copies), assets * std::max(1.0, by.elements)));
+    }
+    around_.erase(path);
     return absl::OkStatus();
   }
 
  private:
+  struct Attaching {  // the elements that attach a model, and the copies that they make of it
+    double elements = 0, copies = 0;
+  };
+
+  // What a model is called that has no name where it is attached; empty if it has none of its own either.
+  std::string NameIn(const std::string& path) const {
+    const std::string* const xml = find_(path);
+    const std::optional<XmlTag> root = xml == nullptr ? std::nullopt : NextTag(*xml, 0);
+    return root ? ValueOf(*root, "model") : "";
+  }
+
   absl::Status File(const std::string& path, double copies) {
     const std::string* const xml = find_(path);
     if (xml == nullptr || !included_.insert(path).second) return absl::OkStatus();  // MuJoCo includes no file twice
     const auto files = static_cast<double>(included_.size());
     if (files > kMostIncludes) return Refused("include", "is one of those of", files, "files", kMostIncludes);
-    std::vector<double> around = {copies};  // copies that the open replicates make of what is in them
+    std::vector<double> around = {copies};             // copies that the open replicates make of what is in them
+    std::vector<std::pair<std::string, double>> open;  // bodies and frames, and elements_ before each
     for (size_t at = 0; const std::optional<XmlTag> tag = NextTag(*xml, at); at = tag->end) {
       if (tag->name == "/replicate" && around.size() > 1) around.pop_back();
+      if ((tag->name == "/body" || tag->name == "/frame") && !open.empty()) {
+        sizes_[open.back().first] = (elements_ - open.back().second) / around.back();
+        open.pop_back();
+      }
       if (absl::StartsWith(tag->name, "/")) continue;
+      if (!tag->whole && (tag->name == "body" || tag->name == "frame")) {
+        open.emplace_back(absl::StrCat(tag->name, " ", ValueOf(*tag, "name")), elements_);
+      }
       RETURN_IF_ERROR(Element(*tag, path, around.back()));
       if (tag->name == "replicate" && !tag->whole) around.push_back(around.back() * ProductOf(*tag, "count"));
     }
@@ -103,31 +128,43 @@ class Budget {
   absl::Status Element(const XmlTag& tag, const std::string& path, double around) {
     const absl::string_view name = tag.name;
     if (name == "include") return Include(ValueOf(tag, "file"), path, around);
-    if (name == "model") attached_.push_back(Beside(model_, ValueOf(tag, "file")));
-    if (name == "attach") attaching_ = std::max(attaching_, around);
+    if (name == "model") attached_.emplace_back(ValueOf(tag, "name"), PathBeside(model_, ValueOf(tag, "file")));
+    if (name == "attach") Attach(tag, around);
     const bool counted = name == "replicate" || name == "composite" || name == "flexcomp";
     const double copies = counted ? around * ProductOf(tag, "count") : around;
     if (counted && copies > kMostCopies) return Refused(name, "makes", copies, "parts", kMostCopies);
     elements_ += copies;
-    if (copies > 1) parts_ += copies;
+    if (copies > 1 || again_) parts_ += copies;
     if (parts_ > kMostParts) return Refused(name, "is one of", parts_, "parts that are copies", kMostParts);
     for (const auto& [attribute, value] : tag.attributes) {
       if (name == "size" && absl::StartsWith(attribute, "nuser_")) user_ = std::max(user_, ProductOf(tag, attribute));
     }
-    numbers_ += around * AllocatedBy(tag);
+    const bool asset = name == "hfield" || name == "texture" || name == "mesh";
+    numbers_ += (asset ? assets_ : around) * AllocatedBy(tag);
     const double numbers = numbers_ + user_ * elements_;
     if (numbers > kMostNumbers) return Refused(name, "is one of those that make", numbers, "numbers", kMostNumbers);
     return absl::OkStatus();
   }
 
-  // As MuJoCo: relative to the model, else to the including file.
-  absl::Status Include(const std::string& file, const std::string& path, double around) {
-    const std::string first = Beside(model_, file);
-    return File(find_(first) != nullptr ? first : Beside(path, file), around);
+  // Without a model: of a body or frame of this one; of all so far if it is not known.
+  void Attach(const XmlTag& tag, double around) {
+    const std::string model = ValueOf(tag, "model"), kind = ValueOf(tag, "body").empty() ? "frame" : "body";
+    if (model.empty()) {
+      const auto known = sizes_.find(absl::StrCat(kind, " ", ValueOf(tag, kind)));
+      const double size = known == sizes_.end() ? elements_ : known->second;
+      elements_ += around * size, parts_ += around * size;
+      if (known != sizes_.end()) sizes_[absl::StrCat(kind, " ", ValueOf(tag, "prefix"), ValueOf(tag, kind))] = size;
+      return;
+    }
+    for (const std::string& attached : {model, std::string()}) {  // "": models without any name
+      attaching_[attached].elements += 1, attaching_[attached].copies += around;
+    }
   }
 
-  static std::string Beside(const std::string& path, const std::string& file) {
-    return (fs::path(path).parent_path() / file).lexically_normal().string();
+  // As MuJoCo: relative to the model, else to the including file.
+  absl::Status Include(const std::string& file, const std::string& path, double around) {
+    const std::string first = PathBeside(model_, file);
+    return File(find_(first) != nullptr ? first : PathBeside(path, file), around);
   }
 
   static absl::Status Refused(absl::string_view element, absl::string_view makes, double count, absl::string_view what,
@@ -137,17 +174,22 @@ class Budget {
   }
 
   const FindModelFile& find_;
-  std::map<std::string, double> models_;                      // the most copies of each that have been looked at
-  std::string model_;                                         // the one at hand
-  std::vector<std::string> attached_;                         // the models that it names
-  double attaching_ = 1;                                      // the most copies of an <attach> in it
-  std::set<std::string> included_;                            // its files
-  double elements_ = 0, parts_ = 0, numbers_ = 0, user_ = 0;  // user_: numbers of every element
+  std::set<std::string> known_, around_;  // models that have been looked at; the one at hand, and those that attach it
+  std::string model_;                     // the one at hand
+  bool again_ = false;                    // it is known already
+  double assets_ = 1;                     // copies of its assets
+  std::vector<std::pair<std::string, std::string>> attached_;  // names and files of the models that it names
+  std::map<std::string, Attaching> attaching_;                 // by name
+  std::set<std::string> included_;                             // its files
+  std::map<std::string, double> sizes_;                        // elements of each of its bodies and frames
+  double elements_ = 0, parts_ = 0, numbers_ = 0, user_ = 0;   // user_: numbers of every element
 };
 
 }  // namespace
 
-absl::Status CheckCopies(const std::string& model, const FindModelFile& find) { return Budget(find).Model(model, 1); }
+absl::Status CheckCopies(const std::string& model, const FindModelFile& find) {
+  return Budget(find).Model(model, /*copies=*/1, /*assets=*/1);
+}
 
 }  // namespace datacom::text
 // SPDX-License-Identifier: Apache-2.0

@@ -81,11 +81,21 @@ class FoundFiles {
     if (compiled.ok()) return compiled;
     const std::string why(compiled.status().message()), missing = OnDisk(files.MissingIn(why));
     if (!missing.empty()) return Wrong("model", absl::StrCat("it needs the file ", missing, ", which does not exist"));
-    return Wrong("model", absl::StrCat(fs::path(model).filename().string(), ": ", why));
+    return Wrong("model", absl::StrCat(fs::path(model).filename().string(), ": ", why, Included(why)));
   }
   std::map<std::string, std::string>& contents() { return contents_; }  // by absolute path
 
  private:
+  // Where "line 0" may be.
+  std::string Included(absl::string_view why) const {
+    std::string files;
+    for (const auto& [path, content] : contents_) {
+      const bool named = path != model_ && IsXml(content) && absl::StrContains(why, ", line 0");
+      if (named) absl::StrAppend(&files, files.empty() ? "" : ", ", OnDisk(path));
+    }
+    return files.empty() ? "" : absl::StrCat("\n(MuJoCo says line 0 for every line of an included file: ", files, ")");
+  }
+
   const std::string* Find(const std::string& path) {
     if (const auto known = contents_.find(path); known != contents_.end()) return &known->second;
     const std::string place = OnDisk(path);
@@ -93,7 +103,9 @@ class FoundFiles {
     absl::StatusOr<std::string> content = ReadFile(place, kMaxFileBytes);
     status_ = content.status();
     if (!status_.ok()) return nullptr;
-    std::string& kept = contents_[path] = IsXml(*content) ? WithoutAbsolutePaths(*content) : *content;
+    std::string& kept = contents_[path] = *content;
+    if (!IsXml(kept)) return &kept;
+    kept = WithoutAbsolutePaths(*content);
     rewritten_ |= kept != *content;
     // MuJoCo makes no copy before it has read all that a model includes.
     status_ = CheckCopies(model_, [this](const std::string& file) { return Known(file); });

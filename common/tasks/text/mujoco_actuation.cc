@@ -134,7 +134,7 @@ absl::Status Actuation::AddChannels(const mjModel& model, const v1::Control& con
     const mjtNum* const own = model.actuator_ctrlrange + 2 * id;
     const bool limited = model.actuator_ctrllimited[id] != 0;
     double low = own[0], high = own[1];
-    bool ranged = limited;
+    bool ranged = limited && std::isfinite(high - low);
     for (int i = 0; i < control.range_size(); ++i) {
       const v1::ActuatorRange& range = control.range(i);
       if (!Matches(model, mjOBJ_ACTUATOR, range.actuator(), id)) continue;

@@ -35,7 +35,7 @@ struct XmlElement {
   std::vector<std::string> path;  // elements around it, the outermost first; without the root and without includes
   int parent = -1;                // index of the element that it is in; -1 below the root
   size_t begin = 0, end = 0;      // of the whole element with what is in it
-  size_t name_end = 0;            // behind "<joint"
+  size_t name_at = 0;             // where a name goes: behind "<joint", or into an empty attribute
   std::vector<std::pair<std::string, std::string>> attributes;
   // Null if there is none.
   const std::string* Find(absl::string_view attribute) const {
@@ -56,6 +56,7 @@ class Walk {
   }
 
   std::vector<XmlElement> elements;
+  std::vector<std::pair<int, XmlElement>> includes;  // by the file that each names
 
  private:
   void File(int file, std::vector<std::string> path, int parent) {
@@ -88,11 +89,14 @@ class Walk {
   void Begin(int file, const XmlTag& tag, std::vector<std::string>* path, int* parent, std::vector<Open>* open) {
     XmlElement element;
     element.model = static_cast<int>(model_), element.file = file;
-    element.begin = tag.begin, element.end = tag.end, element.name_end = tag.name_end;
+    element.begin = tag.begin, element.end = tag.end, element.name_at = tag.name_end;
     element.name = std::string(tag.name), element.parent = *parent, element.path = *path;
-    for (const auto& [name, value] : tag.attributes) element.attributes.emplace_back(name, Decoded(value));
+    for (const auto& [name, value] : tag.attributes) {
+      element.attributes.emplace_back(name, Decoded(value));
+      if (name == "name") element.name_at = value.data() - task_.file(file).content().data();
+    }
     const bool root = open->empty(), include = element.name == "include";
-    if (include) Include(element, *path, *parent);
+    if (include) Include(element, tag.whole, *path, *parent);
     if (element.name == "model" && element.In("asset")) Attach(element);
     if (tag.whole) {
       if (!root && !include) elements.push_back(element);
@@ -105,9 +109,12 @@ class Walk {
     elements.push_back(std::move(element));
   }
 
-  void Include(const XmlElement& element, const std::vector<std::string>& path, int parent) {
+  void Include(const XmlElement& element, bool whole, const std::vector<std::string>& path, int parent) {
     for (const int from : {models_[model_], element.file}) {  // as MuJoCo: relative to the model, else to this file
-      if (const int file = Beside(from, element); file >= 0) return File(file, path, parent);
+      const int file = Beside(from, element);
+      if (file < 0) continue;
+      if (whole) includes.emplace_back(file, element);
+      return File(file, path, parent);
     }
   }
 
@@ -120,7 +127,7 @@ class Walk {
   int Beside(int from, const XmlElement& element) const {
     const std::string* const given = element.Find("file");
     if (given == nullptr) return -1;
-    const fs::path name = (fs::path(task_.file(from).name()).parent_path() / *given).lexically_normal();
+    const std::string name = PathBeside(task_.file(from).name(), *given);
     const auto found = std::find_if(task_.file().begin(), task_.file().end(),
                                     [&](const v1::TaskFile& file) { return file.name() == name; });
     return found == task_.file().end() ? -1 : static_cast<int>(found - task_.file().begin());
@@ -135,6 +142,12 @@ class Walk {
 // The elements below the root of the task's first file in the text's order, with those of the included files in place
 // of the <include>, then those of the attached models. XML that MuJoCo would refuse gives any part of them.
 std::vector<XmlElement> ModelElements(const v1::TextTask& task) { return std::move(Walk(task).elements); }
+
+// Whether nothing is in its root.
+bool IsEmpty(const std::string& xml) {
+  const std::optional<XmlTag> root = NextTag(xml, 0), next = root ? NextTag(xml, root->end) : std::nullopt;
+  return !next || absl::StartsWith(next->name, "/");
+}
 
 // Changes of the task's files, applied together.
 class ModelEdits {
@@ -155,6 +168,12 @@ class ModelEdits {
       const auto& [place, edit] = *each;
       task->mutable_file(place.first)->mutable_content()->replace(place.second, edit.first - place.second, edit.second);
     }
+    const Walk walk(*task);
+    ModelEdits empty;  // MuJoCo includes no empty file
+    for (const auto& [included, element] : walk.includes) {
+      if (IsEmpty(task->file(included).content())) empty.Remove(element);
+    }
+    if (!empty.edits_.empty()) empty.Apply(task);
   }
 
  private:
@@ -206,8 +225,9 @@ std::string Wanted(const std::vector<XmlElement>& elements, const XmlElement& el
 
 void InsertName(const XmlElement& element, const std::string& name, ModelEdits* edits) {
   const std::string value =
-      absl::StrReplaceAll(name, {{"&", "&amp;"}, {"<", "&lt;"}, {"\"", "&quot;"}, {"\n", "&#10;"}});
-  edits->Insert(element.file, element.name_end, absl::StrCat(" name=\"", value, "\""));
+      absl::StrReplaceAll(name, {{"&", "&amp;"}, {"<", "&lt;"}, {"\"", "&quot;"}, {"'", "&apos;"}, {"\n", "&#10;"}});
+  const bool empty = element.Find("name") != nullptr;
+  edits->Insert(element.file, element.name_at, empty ? value : absl::StrCat(" name=\"", value, "\""));
 }
 
 uint64_t BytesOf(const v1::TextTask& task) {
@@ -315,7 +335,7 @@ std::set<std::string> ValuesOf(const std::vector<XmlElement>& elements, const st
 std::string AssetName(const XmlElement& element) {
   if (HasName(element)) return *element.Find("name");
   const std::string* const file = element.Find("file");
-  return file == nullptr ? "" : fs::path(*file).stem().string();
+  return file == nullptr ? "" : fs::path(PathBeside("", *file)).stem().string();
 }
 
 // The assets of a type that no element names. MuJoCo draws a skybox without being told to.

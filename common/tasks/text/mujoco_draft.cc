@@ -38,6 +38,9 @@ std::string NameOf(const mjModel& model, mjtObj type, int id) {
   return name == nullptr ? "" : name;
 }
 
+// MuJoCo also takes an infinite range, which limits nothing.
+bool IsFinite(const mjtNum* range) { return std::isfinite(range[1] - range[0]); }
+
 using Values = std::map<std::string, std::string>;
 
 // The text of draft.textproto.in. {{NAME}} stands for a value and {{?NAME}} for nothing. A line with the name of a
@@ -91,7 +94,8 @@ class Draft {
     std::string name, plain;         // as in the model, as in expressions
     std::string position, velocity;  // what its signals are called
     bool scalar = false, limited = false;
-    double low = 0, high = 0;  // of a limited joint
+    double low = 0, high = 0;                                  // of a limited joint
+    double Width() const { return limited ? high - low : 1; }  // 1: rad or m
     double Start(double reference) const {
       const double centre = (low + high) / 2, half = kStartInside * (high - low) / 2;
       return limited ? std::clamp(reference, centre - half, centre + half) : reference;
@@ -122,7 +126,7 @@ class Draft {
       joint.name = NameOf(model_, mjOBJ_JOINT, id);
       joint.plain = PlainName(model_, mjOBJ_JOINT, id);
       joint.scalar = model_.jnt_type[id] == mjJNT_SLIDE || model_.jnt_type[id] == mjJNT_HINGE;
-      joint.limited = joint.scalar && model_.jnt_limited[id] != 0;
+      joint.limited = joint.scalar && model_.jnt_limited[id] != 0 && IsFinite(model_.jnt_range + 2 * id);
       joint.low = model_.jnt_range[2 * id], joint.high = model_.jnt_range[2 * id + 1];
       joints_.push_back(joint);
     }
@@ -150,7 +154,8 @@ class Draft {
   std::string Force([[maybe_unused]] int joint) const {
 #if mjVERSION_HEADER >= 300
     const mjtNum* const range = model_.jnt_actfrcrange + 2 * joint;
-    if (model_.jnt_actfrclimited[joint] != 0) return Number(std::max(std::abs(range[0]), std::abs(range[1])));
+    const double most = std::max(std::abs(range[0]), std::abs(range[1]));
+    if (model_.jnt_actfrclimited[joint] != 0 && std::isfinite(most)) return Number(most);
 #endif
     return "1";
   }
@@ -214,7 +219,7 @@ class Draft {
       const bool turns = model_.jnt_type[joint.id] == mjJNT_HINGE && !joint.limited;
       joint.position =
           Signal("observation", "joint", joint.name, joint.plain, turns ? " quantity: \"sine_cosine\"" : "",
-                 joint.limited ? absl::StrCat("  # ", Number(joint.low), " to ", Number(joint.high)) : "");
+                 joint.limited ? absl::StrCat("  # ", Span(joint.low, joint.high, " to ")) : "");
     }
     for (Joint& joint : joints_) {
       if (joint.name.empty()) continue;
@@ -292,7 +297,7 @@ class Draft {
           }
           [[fallthrough]];
         default:
-          terms.push_back(SquareOf(n, joint.Start(at[0])));
+          terms.push_back(SquareOf(n, joint.Start(at[0]), kDraftError * joint.Width()));
       }
     }
     return terms;
@@ -315,7 +320,8 @@ class Draft {
       if (joint.limited && !joint.name.empty()) {
         const double centre = (joint.low + joint.high) / 2, half = (joint.high - joint.low) / 2;
         if (half <= 0) continue;
-        range.push_back(absl::StrCat("abs(", Less(joint.position, centre), ") / ", Number(half)));
+        const std::string off = Less(joint.position, centre, kDraftError * joint.Width());
+        range.push_back(absl::StrCat("abs(", off, ") / ", Number(half)));
       } else if (joint.scalar && !joint.name.empty()) {
         speed.push_back(absl::StrCat("abs(", joint.velocity, ")"));
       }
@@ -343,13 +349,13 @@ class Draft {
         continue;
       }
       const double low = model_.actuator_ctrlrange[2 * id], high = model_.actuator_ctrlrange[2 * id + 1];
-      const bool ranged = model_.actuator_ctrllimited[id] != 0;
+      const bool ranged = model_.actuator_ctrllimited[id] != 0 && IsFinite(model_.actuator_ctrlrange + 2 * id);
       Line("actuators",
-           absl::StrCat("  actuator: ", name, ranged ? absl::StrCat("  # ", Number(low), " to ", Number(high)) : ""));
+           absl::StrCat("  actuator: ", name, ranged ? absl::StrCat("  # ", Span(low, high, " to ")) : ""));
       if (ranged) continue;
       const ControlRange range = DefaultRange(id);
-      Line("actuators", absl::StrCat("  range { actuator: ", name, " low: ", Number(range.low), " high: ",
-                                     Number(range.high), " }  # the model has none", range.why, "; edit it"));
+      Line("actuators", absl::StrCat("  range { actuator: ", name, " low: ", Span(range.low, range.high, " high: "),
+                                     " }  # the model has none", range.why, "; edit it"));
     }
     if (finite_difference_) values_["differences"] = "";
   }
@@ -365,8 +371,8 @@ class Draft {
     if (model_.actuator_dyntype[id] == mjDYN_MUSCLE) return {0, 1, ", this is a muscle's"};
     const bool integrates = model_.actuator_dyntype[id] == mjDYN_INTEGRATOR;
     if (integrates || model_.actuator_gaintype[id] != mjGAIN_FIXED || gain <= 0) return {};
-    if (model_.actuator_forcelimited[id] != 0 && model_.actuator_biastype[id] == mjBIAS_NONE) {
-      const mjtNum* const force = model_.actuator_forcerange + 2 * id;
+    const mjtNum* const force = model_.actuator_forcerange + 2 * id;
+    if (model_.actuator_forcelimited[id] != 0 && IsFinite(force) && model_.actuator_biastype[id] == mjBIAS_NONE) {
       return {force[0] / gain, force[1] / gain, ", these give the limits of its force"};
     }
     if (IsPositionServo(model_, id) && model_.actuator_trntype[id] == mjTRN_JOINT && joints_[target].limited) {
@@ -382,7 +388,7 @@ class Draft {
     for (const Joint& joint : joints_) {
       if (!joint.scalar || joint.name.empty()) continue;
       const double at = joint.Start(data_->qpos[model_.jnt_qposadr[joint.id]]);
-      const double half = kStartHalf * (joint.limited ? joint.high - joint.low : 1);
+      const double half = kStartHalf * joint.Width();
       // A wheel that has turned often stays as the model has it.
       if (!CheckWithinLimits(model_, joint.id, at - half, at + half, "").ok()) continue;
       Line("starts",
@@ -449,7 +455,7 @@ class Draft {
   }
 
   void Axis(const std::string& axis, const std::string& of, double low, double high) {
-    values_[axis] = absl::StrCat("of: ", Quoted(of), " low: ", Number(low), " high: ", Number(high));
+    values_[axis] = absl::StrCat("of: ", Quoted(of), " low: ", Span(low, high, " high: "));
   }
   void PositionAxis(const std::string& axis, const Joint& joint) {
     const double reach = model_.jnt_type[joint.id] == mjJNT_HINGE ? M_PI : 1;

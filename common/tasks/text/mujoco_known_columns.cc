@@ -1,6 +1,7 @@
 #include "common/tasks/text/mujoco_known_columns.h"
 
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
 #include <set>
 #include <string>
@@ -56,7 +57,8 @@ absl::Status AddJoints(const mjModel& model, const v1::KnownConstraint& known, c
     const std::string name = PlainName(model, mjOBJ_JOINT, joint);
     const Entries entries(joints, joint);
     if (entries.position < 0) return Wrong(at, absl::StrCat("joint ", name, " is no slide or hinge of q"));
-    if (position && !known.equality() && model.jnt_limited[joint] == 0)
+    const mjtNum* const range = model.jnt_range + 2 * joint;
+    if (position && !known.equality() && (model.jnt_limited[joint] == 0 || !std::isfinite(range[1] - range[0])))
       return Wrong(at, absl::StrCat("joint ", name, " has no limits"));
     if (known.equality()) {
       RETURN_IF_ERROR(CheckWithinLimits(model, joint, known.value(), known.value(), field + ".value"));
@@ -72,8 +74,7 @@ absl::Status AddJoints(const mjModel& model, const v1::KnownConstraint& known, c
     }
     double low = -known.share() * known.limit(), high = known.share() * known.limit();
     if (position) {
-      const double centre = (model.jnt_range[2 * joint] + model.jnt_range[2 * joint + 1]) / 2;
-      const double half = known.share() * (model.jnt_range[2 * joint + 1] - model.jnt_range[2 * joint]) / 2;
+      const double centre = (range[0] + range[1]) / 2, half = known.share() * (range[1] - range[0]) / 2;
       low = centre - half, high = centre + half;
     }
     low += known.margin(), high -= known.margin();

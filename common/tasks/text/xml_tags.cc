@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
@@ -71,6 +72,11 @@ std::string Decoded(absl::string_view value) {
     if (!code) text.push_back(value[at]);
   }
   return text;
+}
+
+std::string PathBeside(const std::string& from, std::string file) {
+  std::replace(file.begin(), file.end(), '\\', '/');
+  return (std::filesystem::path(from).parent_path() / file).lexically_normal().string();
 }
 
 }  // namespace datacom::text

@@ -26,6 +26,8 @@ struct XmlTag {
 std::optional<XmlTag> NextTag(absl::string_view xml, size_t at);
 // An attribute's value as MuJoCo reads it: with the characters that its entities stand for.
 std::string Decoded(absl::string_view value);
+// The place of a file that the file `from` names, as MuJoCo reads it: '\' separates folders as '/' does.
+std::string PathBeside(const std::string& from, std::string file);
 
 }  // namespace datacom::text
 

@@ -48,8 +48,7 @@ class Measurement {
   Measurement(const text::CompiledTask& compiled, const TaskModel& model, MujocoData bare, Task* task)
       : compiled_(compiled), model_(model), bare_(std::move(bare)), task_(task) {
     const ControlAffineDims dims = model.dynamics->dims();
-    observation_.resize(dims.obs), f_.resize(dims.q), G_.resize(dims.q * dims.action);
-    clipped_.resize(dims.action);
+    observation_.resize(dims.obs), f_.resize(dims.q), G_.resize(dims.q * dims.action), clipped_.resize(dims.action);
     steps_ = std::min(kBlockSteps, model.spec.horizon);
   }
 
@@ -58,30 +57,31 @@ class Measurement {
     std::vector<double> actions(steps_ * clipped_.size());
     for (double& action : actions) action = stream.Uniform(-1, 1);
     task_->Reset(&stream, observation_.data());
-    const mjData& start = *task_->simulation()->data();
     const mjModel& physics = *compiled_.model;
-    return GuardMujoco([&] {
+    RETURN_IF_ERROR(GuardMujoco([&] {
       mj_resetData(&physics, bare_.get());
-      CopyState(physics, start, bare_.get());
+      CopyState(physics, *task_->simulation()->data(), bare_.get());
       mj_forward(&physics, bare_.get());
       const double began = ProcessorSeconds();
-      for (size_t at = 0; at < actions.size(); at += clipped_.size()) TaskStep(&actions[at]);
+      for (size_t at = 0; at < actions.size() && !Stopped(); at += clipped_.size()) TaskStep(&actions[at]);
       const double middle = ProcessorSeconds();
-      for (size_t at = 0; at < actions.size(); at += clipped_.size()) BareStep(&actions[at]);
+      for (size_t at = 0; at < actions.size() && !Stopped(); at += clipped_.size()) BareStep(&actions[at]);
       speed->task += middle - began;
       speed->bare += ProcessorSeconds() - middle;
-    });
+    }));
+    return Stopped() ? absl::CancelledError("stopping was requested") : absl::OkStatus();
   }
   int steps() const { return steps_; }
 
  private:
+  static bool Stopped() { return Stop::Process().requested(); }
   void TaskStep(const double* action) {
     task_->Step(action, observation_.data());
     model_.dynamics->Evaluate(observation_.data(), {nullptr, nullptr, nullptr, f_.data(), G_.data()});
   }
   void BareStep(const double* action) {
     compiled_.actuation->Apply(action, clipped_.data(), bare_.get());
-    for (int i = 0; i < compiled_.actuation->substeps(); ++i) mj_step(compiled_.model.get(), bare_.get());
+    for (int i = 0; i < compiled_.actuation->substeps() && !Stopped(); ++i) mj_step(compiled_.model.get(), bare_.get());
   }
 
   const text::CompiledTask& compiled_;

@@ -101,6 +101,23 @@ TEST(ForeignModels, AWheelThatHasTurnedOftenStartsAsInItsKeyframe) {
   EXPECT_EQ(task.definition().start().joint(0).joint(), "rail");
 }
 
+TEST(ForeignModels, ANarrowRangeFarFromZeroIsWrittenWithTheDigitsThatItNeeds) {
+  const v1::TextTask task =
+      Drafted(R"(<mujoco><worldbody><body><joint name="j" type="slide" ref="1000.25" limited="true"
+    range="1000.1 1000.4"/><geom size="0.1"/></body></worldbody>
+    <actuator><position name="servo" joint="j" kp="30"/></actuator></mujoco>)");
+  const v1::TaskDefinition& draft = task.definition();
+  ASSERT_EQ(draft.control().range_size(), 1);
+  EXPECT_EQ(draft.control().range(0).low(), 1000.1);
+  EXPECT_EQ(draft.control().range(0).high(), 1000.4);
+  ASSERT_EQ(draft.start().joint_size(), 1);
+  EXPECT_THAT(draft.start().joint(0).position().low(), DoubleNear(1000.235, 0.001));
+  EXPECT_THAT(draft.start().joint(0).position().high(), DoubleNear(1000.265, 0.001));
+  EXPECT_THAT(draft.reward(), HasSubstr("1000.2"));
+  ASSERT_EQ(draft.cost_size(), 1);
+  EXPECT_THAT(draft.cost(0).value(), HasSubstr("1000.2"));
+}
+
 TEST(ForeignModels, AModelWithoutActuatorsIsToldWhatItNeeds) {
   const auto refusal = [](const std::string& joint, const std::string& file) {
     const auto model = CompileMujocoModel("m", "<mujoco><worldbody><body><joint name=\"j\" " + joint +
@@ -161,6 +178,64 @@ TEST(ForeignModels, WithoutVisualMeshesAFileThatIsUsedStays) {
   EXPECT_EQ(files(""), 2) << "it collides";
   EXPECT_EQ(files(draws), 1);
   EXPECT_EQ(files(draws + " fluidshape=\"ellipsoid\""), 2) << "a fluid pushes it";
+}
+
+TEST(ForeignModels, AnInfiniteRangeIsNone) {
+  v1::TextTask task = Drafted(R"(<mujoco><worldbody><body><joint name="j" type="slide" range="-inf inf"/>
+    <geom size="0.1"/><body><joint name="k" axis="0 1 0" range="0 inf"/><geom size="0.1" pos="0.2 0 0"/></body></body>
+    </worldbody><actuator><motor name="a" joint="j" ctrlrange="-inf inf"/>
+    <motor name="b" joint="k" forcerange="-inf inf"/></actuator></mujoco>)");
+  ASSERT_EQ(task.definition().control().range_size(), 2);
+  EXPECT_EQ(task.definition().control().range(0).high(), 1);
+  EXPECT_EQ(task.definition().control().range(1).high(), 1);
+  ASSERT_EQ(task.definition().start().joint_size(), 2);
+  EXPECT_EQ(task.definition().start().joint(0).position().high(), 0.05);
+  task.mutable_definition()->mutable_control()->mutable_range()->DeleteSubrange(0, 1);
+  EXPECT_THAT(std::string(text::Resolve(&task).message()), HasSubstr("actuator a has no control range in the model"));
+}
+
+TEST(ForeignModels, AnEmptyNameIsNone) {
+  v1::TextTask task = ReadModel(TaskFolder(R"(<mujoco><worldbody><body name="it's"><joint name="x" type="slide"/>
+    <joint name='' axis="0 1 0"/><geom size="0.1"/></body></worldbody>
+    <actuator><motor joint="x" name = ""/></actuator></mujoco>)",
+                                           ""));
+  EXPECT_THAT(text::NameElements(&task), ElementsAre("joint it's", "actuator x"));
+  const auto model = text::CompileFiles(task);
+  ASSERT_THAT(model, IsOk());
+  EXPECT_GE(mj_name2id(model->get(), mjOBJ_JOINT, "it's"), 0);
+  EXPECT_GE(mj_name2id(model->get(), mjOBJ_ACTUATOR, "x"), 0);
+}
+
+TEST(ForeignModels, FoldersMayBeSeparatedAsOnWindows) {
+  const TaskFolder folder(R"(<mujoco><asset><mesh file="meshes\hull.obj"/><mesh file="meshes\paint.obj"/></asset>
+    <include file="parts\cart.xml"/><actuator><motor name="m" joint="x"/></actuator></mujoco>)",
+                          "");
+  folder.Write("parts/cart.xml", R"(<mujoco><worldbody><body name="cart"><joint name="x" type="slide"/>
+    <joint type="slide" axis="1 0 0"/><geom type="mesh" mesh="hull"/>
+    <geom type="mesh" mesh="paint" mass="0" contype="0" conaffinity="0"/></body></worldbody></mujoco>)");
+  folder.Write("meshes/hull.obj", kTetrahedron);
+  folder.Write("meshes/paint.obj", kTetrahedron);
+  v1::TextTask task = ReadModel(folder);
+  EXPECT_THAT(text::NameElements(&task), ElementsAre("joint cart"));
+  const auto visual = text::RemoveVisual(&task);
+  ASSERT_THAT(visual, IsOk());
+  EXPECT_EQ(visual->geoms - visual->kept, 1);
+  EXPECT_EQ(task.file_size(), 3) << "the model, the cart and its hull";
+}
+
+TEST(ForeignModels, WithoutVisualMeshesAFileThatHasNothingElseIsNotIncluded) {
+  const TaskFolder folder(R"(<mujoco><asset><include file="meshes.xml"/></asset><worldbody><body><geom size="0.1"/>
+    <joint name="x" type="slide"/><include file="paint.xml"/></body></worldbody></mujoco>)",
+                          "");
+  folder.Write("meshes.xml", "<x><include file=\"more.xml\"/></x>");
+  folder.Write("more.xml", "<x>\n<mesh file=\"paint.obj\"/>\n</x>");
+  folder.Write("paint.xml", "<x><geom type=\"mesh\" mesh=\"paint\" mass=\"0\" contype=\"0\" conaffinity=\"0\"/></x>");
+  folder.Write("paint.obj", kTetrahedron);
+  v1::TextTask task = ReadModel(folder);
+  const auto visual = text::RemoveVisual(&task);
+  ASSERT_THAT(visual, IsOk());
+  EXPECT_EQ(visual->geoms - visual->kept, 1);
+  EXPECT_EQ(task.file_size(), 1);
 }
 
 TEST(ForeignModels, AMeshThatASensorSeesDoesNotOnlyDraw) {

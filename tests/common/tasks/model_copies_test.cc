@@ -56,6 +56,8 @@ TEST(ModelCopies, OfIncludedAndAttachedModelsMultiply) {
   const std::string many = "<replicate> makes 1e+06 parts";
   EXPECT_THAT(Refusal("<replicate count='1000'><include file='b/c.xml'/></replicate>", {{"b/c.xml", inner}}),
               HasSubstr(many));
+  EXPECT_THAT(Refusal("<replicate count='1000'><include file='b\\c.xml'/></replicate>", {{"b/c.xml", inner}}),
+              HasSubstr(many));
   EXPECT_THAT(Refusal("<replicate count='1000'><include file='b/c.xml'/></replicate>",
                       {{"b/c.xml", "<include file='d&#228;.xml'/>"}, {"b/d\xC3\xA4.xml", inner}}),
               HasSubstr(many))
@@ -64,7 +66,74 @@ TEST(ModelCopies, OfIncludedAndAttachedModelsMultiply) {
       Refusal("<asset><model name='x' file='c.xml'/></asset><replicate count='1000'><attach model='x'/></replicate>",
               {{"c.xml", inner}}),
       HasSubstr(many));
-  EXPECT_EQ(Refusal("<include file='c.xml'/><model file='m.xml'/><attach/>", {{"c.xml", inner}}), "");
+  EXPECT_EQ(Refusal("<include file='c.xml'/><model file='absent.xml'/><attach/>", {{"c.xml", inner}}), "");
+}
+
+TEST(ModelCopies, OfSeveralAttachesAddUpAlsoWithinAttachedModels) {
+  const auto model = [](const std::string& file, int attaches) {
+    std::string xml = "<mujoco><asset><model name='x' file='" + file + "'/></asset><worldbody>";
+    for (int i = 0; i < attaches; ++i) xml += "<attach model='x'/>";
+    return xml;
+  };
+  EXPECT_THAT(Refusal(model("a.xml", 100),
+                      {{"a.xml", model("b.xml", 100)}, {"b.xml", model("c.xml", 100)}, {"c.xml", "<geom/>"}}),
+              HasSubstr("<attach> is one of 200400 parts that are copies"));
+  EXPECT_EQ(Refusal(model("a.xml", 30), {{"a.xml", model("b.xml", 30)}, {"b.xml", "<geom/><geom/>"}}), "");
+  std::string to_a, to_b;
+  for (int i = 0; i < 500; ++i) to_a += "<model file='a.xml'/>", to_b += "<model file='b.xml'/>";
+  EXPECT_THAT(Refusal(to_a, {{"a.xml", to_b}, {"b.xml", "<geom/>"}}), HasSubstr("parts that are copies"))
+      << "each is read, also if nothing attaches it";
+}
+
+TEST(ModelCopies, OfTheModelsOwnBodiesAndFramesMultiply) {
+  const auto doubled = [](int times) {
+    std::string xml = "<frame name='f0'><geom/></frame>";
+    for (int i = 1; i <= times; ++i) {
+      xml = "<frame name='f" + std::to_string(i) + "'>" + xml + "<attach frame='f" + std::to_string(i - 1) +
+            "'/></frame>";
+    }
+    return xml;
+  };
+  EXPECT_EQ(Refusal(doubled(10)), "");
+  EXPECT_THAT(Refusal(doubled(20)), HasSubstr("its <attach> is one of "));
+  std::string large;
+  for (int i = 0; i < 5000; ++i) large += "<geom/>";
+  large += "<replicate count='2'><body name='b'><geom/></body></replicate>";
+  for (int i = 0; i < 1000; ++i) large += "<attach body='b' prefix='c'/><attach body='cb'/>";
+  EXPECT_EQ(Refusal(large), "") << "only the body is copied";
+}
+
+TEST(ModelCopies, OfAModelWithoutANameAreThoseThatAttachItByItsOwn) {
+  std::string xml, geoms, attaches;
+  for (int i = 0; i < 600; ++i) geoms += "<geom/>";
+  std::map<std::string, std::string> files;
+  for (const char* const name :
+       {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r", "s", "t"}) {
+    const std::string file = std::string("sub/") + name;
+    xml += "<model file='" + file + "'/><attach model='" + name + "'/>";
+    files[file] = std::string("<mujoco model='") + name + "'>" + geoms;
+  }
+  EXPECT_EQ(Refusal(xml, files), "");
+  for (int i = 0; i < 400; ++i) attaches += "<attach model='a'/>";
+  EXPECT_THAT(Refusal(xml + attaches, files), HasSubstr("parts that are copies"));
+}
+
+TEST(ModelCopies, OfAssetsAreMadeByEveryAttachAndByNoReplicate) {
+  const std::string asset = "<asset><model name='x' file='c.xml'/></asset>", attach = "<attach model='x'/>";
+  const std::map<std::string, std::string> files = {
+      {"c.xml", "<texture builtin='flat' type='2d' width='1000' height='1000'/>"}};
+  EXPECT_EQ(Refusal(asset + "<replicate count='1000'>" + attach + "</replicate>", files), "");
+  std::string attaches;
+  for (int i = 0; i < 100; ++i) attaches += attach;
+  EXPECT_THAT(Refusal(asset + attaches, files), HasSubstr("its <texture> is one of those that make 3.75"));
+}
+
+TEST(ModelCopies, AModelThatAttachesItselfIsRefused) {
+  const std::string next = "<asset><model name='x' file='n.xml'/></asset>";
+  EXPECT_EQ(Refusal("<asset><model name='x' file='m.xml'/></asset>"), "model: m.xml attaches itself");
+  EXPECT_EQ(Refusal(next, {{"n.xml", "<asset><model name='x' file='./m.xml'/></asset>"}}),
+            "model: m.xml attaches itself");
+  EXPECT_EQ(Refusal(next + next, {{"n.xml", ""}}), "") << "two may attach the same";
 }
 
 TEST(ModelCopies, TogetherAreAtMostTwoHundredThousand) {

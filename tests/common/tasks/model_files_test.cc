@@ -27,6 +27,7 @@ using ::datacom::testing::TaskFolder;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kTask[] = R"(name: "cart" model: "model.xml" observation { joint: "j" } reward: "0"
   cost { name: "c" value: "j" })";
@@ -150,6 +151,16 @@ TEST(ModelFiles, FoldersOfIncludedFilesAreThoseOfMujoco) {
   ASSERT_THAT(task, IsOk());
   EXPECT_THAT(NamesOf(*task), ElementsAre("model.xml", "more/near.obj", "more/part.mjcf", "second/link.obj"));
   EXPECT_NEAR(MassOf(*task, "b"), 28, 1e-4) << "the last folder counts; a file beside the included file is found";
+}
+
+TEST(ModelFiles, AMistakeInAnIncludedFileNamesTheFilesThatItMayBeIn) {
+  const TaskFolder folder("<mujoco><include file=\"parts/arm.xml\"/>" + Body("") + kEnd, kTask);
+  folder.Write("parts/arm.xml", "<mujoco><worldbody>\n<geom sise=\"1\"/></worldbody></mujoco>");
+  const std::string included = fs::path(folder.task()).parent_path() / "parts/arm.xml";
+  EXPECT_THAT(folder.Error(), AllOf(HasSubstr("'sise'"), HasSubstr("line of an included file: " + included + ")")));
+  folder.Write("model.xml", "<mujoco>\n<include file=\"parts/arm.xml\"/>\n<geom/></mujoco>");
+  folder.Write("parts/arm.xml", "<mujoco><worldbody/></mujoco>");
+  EXPECT_THAT(folder.Error(), AllOf(HasSubstr("Element 'geom', line 3"), Not(HasSubstr("included"))));
 }
 
 TEST(ModelFiles, AnAssetWithoutANameKeepsTheNameOfItsFile) {
