@@ -44,7 +44,8 @@ std::string Names(const std::vector<SweepRun>& populations) {
 absl::Status CheckStored(const std::string& run_dir, const v1::Experiment& planned) {
   ASSIGN_OR_RETURN(v1::Experiment stored, LoadExperiment(ExperimentFile(run_dir), ExperimentFolder()));
   stored.mutable_run()->set_env_steps(planned.run().env_steps());
-  stored.set_description(planned.description());
+  stored.clear_description();
+  if (planned.has_description()) stored.set_description(planned.description());
   const std::string difference = DifferenceOf(ResolveExperiment(stored), planned);
   if (difference.empty()) return Annotate(CheckStepsLeft(run_dir, planned.run().env_steps()), run_dir);
   return absl::InvalidArgumentError(

@@ -128,8 +128,8 @@ TEST(LearnerMetricsTest, CvarIsTheConstraintPlusDeltaAndStaysAfterTheEndOfAnEpoc
   learner.Refresh(100, 0.5, StatsOf(1, /*constraint_mean=*/-4, /*delta=*/6.5));
   const prometheus::Gauge& cvar = metrics->gauge("datacom_member_cvar", {{"member", "0"}});
   EXPECT_EQ(cvar.Value(), 2.5);
-  Stats reset = StatsOf(1, kNone, 6.5);
-  reset[0].set_critic_loss(kNone);
+  Stats reset = {NoUpdates()};
+  reset[0].set_delta(6.5);
   learner.Refresh(100, 0.5, reset);
   EXPECT_EQ(cvar.Value(), 2.5);
 }
