@@ -181,10 +181,9 @@ absl::Status Film::RecordHistory() {
     }
     if (renderer_ == nullptr) {
       const mjModel& model = state.task->simulation()->model();
-      ASSIGN_OR_RETURN(renderer_,
-                       gl_ != nullptr
-                           ? Renderer::WithOpenGl(model, look_.camera, look_.width, look_.height)
-                           : Renderer::WithRays(model, look_.camera, look_.width, look_.height, team_.get()));
+      ASSIGN_OR_RETURN(
+          renderer_, gl_ != nullptr ? Renderer::WithOpenGl(model, look_.camera, look_.width, look_.height)
+                                    : Renderer::WithRays(model, look_.camera, look_.width, look_.height, team_.get()));
       control_dt_ = state.task->spec().control_dt;
     }
     HistoryPoint point;
