@@ -103,7 +103,7 @@ absl::StatusOr<v1::Experiment> ExperimentOf(const TrainOptions& options) {
   if (reads(v1::Hyper::descriptor(), "delta_mode")) experiment.mutable_hyper()->set_delta_mode("peak");
   if (reads(v1::LearnerOptions::descriptor(), "normalise_observations")) {
     experiment.mutable_learner()->set_normalise_observations(true);
-    experiment.mutable_network()->set_critic_layer_norm(true);  // of the same algorithms
+    experiment.mutable_network()->set_critic_layer_norm(true);  // the same algorithms read it
   }
   return experiment;
 }
