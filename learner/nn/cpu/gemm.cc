@@ -1,6 +1,5 @@
 #include "learner/nn/cpu/gemm.h"
 
-#include <libxsmm.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -13,6 +12,9 @@
 #include "learner/nn/cpu/instruction_set.h"
 #include "learner/nn/cpu/loops.h"
 
+#ifdef __x86_64__  // libxsmm is for no other processor
+#include <libxsmm.h>
+
 // The names that libxsmm's copy has for functions of a BLAS (learner/core.cmake).
 extern "C" {
 void datacom_no_sgemm() { std::abort(); }
@@ -20,12 +22,14 @@ void datacom_no_dgemm() { std::abort(); }
 void datacom_no_sgemv() { std::abort(); }
 void datacom_no_dgemv() { std::abort(); }
 }
+#endif
 
 namespace datacom::learner {
 namespace {
 
 thread_local std::vector<Product>* noted = nullptr;
 
+#ifdef __x86_64__
 // libxsmm's kernel for column-major matrices, the transposes of ours: C^T [n, m] = op(B)^T op(A)^T. Null if it has
 // none.
 libxsmm_smmfunction Kernel(Gemm form, int m, int n, int k, int64_t a_stride, int64_t b_stride, bool add,
@@ -60,6 +64,7 @@ bool HasKernels() {
   static const bool has = UseKernels();
   return has;
 }
+#endif
 
 // b [n, k] transposed to [k, n], because no kernel takes the transposed operand. Valid until the thread's next call.
 const float* Transposed(const float* b, int n, int k, int64_t ldb) {
@@ -75,11 +80,13 @@ const float* Transposed(const float* b, int n, int k, int64_t ldb) {
 void Multiply(Gemm form, int m, int n, int k, const float* a, int64_t lda, const float* b, int64_t ldb, bool add,
               float* c, int64_t ldc) {
   if (noted != nullptr) noted->push_back({form, m, n, k});
+#ifdef __x86_64__
   const bool transposed = form == Gemm::kTransposeB;
   const libxsmm_smmfunction kernel =
       HasKernels() ? Kernel(transposed ? Gemm::kPlain : form, m, n, k, lda, transposed ? n : ldb, add, ldc) : nullptr;
-  if (kernel == nullptr) return MultiplyByLoops(form, m, n, k, a, lda, b, ldb, add, c, ldc);
-  kernel(transposed ? Transposed(b, n, k, ldb) : b, a, c);
+  if (kernel != nullptr) return kernel(transposed ? Transposed(b, n, k, ldb) : b, a, c);
+#endif
+  MultiplyByLoops(form, m, n, k, a, lda, b, ldb, add, c, ldc);
 }
 
 void MultiplyByLoops(Gemm form, int m, int n, int k, const float* a, int64_t lda, const float* b, int64_t ldb, bool add,
@@ -103,9 +110,13 @@ void MultiplyByLoops(Gemm form, int m, int n, int k, const float* a, int64_t lda
 void NoteProducts(std::vector<Product>* to) { noted = to; }
 
 std::string ProductLibrary() {
-  if (!HasKernels()) return "loops";
-  return "libxsmm " + std::to_string(LIBXSMM_VERSION_MAJOR) + "." + std::to_string(LIBXSMM_VERSION_MINOR) + " " +
-         NameOf(ChosenInstructionSet());
+#ifdef __x86_64__
+  if (HasKernels()) {
+    return "libxsmm " + std::to_string(LIBXSMM_VERSION_MAJOR) + "." + std::to_string(LIBXSMM_VERSION_MINOR) + " " +
+           NameOf(ChosenInstructionSet());
+  }
+#endif
+  return "loops";
 }
 
 }  // namespace datacom::learner

@@ -1,7 +1,7 @@
 // C = op(A) op(B) (+ C), float32, row-major, one thread. libxsmm generates a kernel for each shape at its first call;
-// only that call allocates. If the system refuses memory for code, plain loops compute instead. Each value is one chain
-// of fused multiply-adds over k in order, so the bits are the same for every instruction set, for any number of rows
-// and with the loops. m, n, k are the dimensions after op, ld* the row strides in memory. Thread-safe.
+// only that call allocates. If the system refuses memory for code, and on ARM, plain loops compute instead. Each value
+// is one chain of fused multiply-adds over k in order, so the bits are the same for every instruction set, for any
+// number of rows and with the loops. m, n, k are the dimensions after op, ld* the row strides in memory. Thread-safe.
 #ifndef DATACOM_LEARNER_NN_CPU_GEMM_H_
 #define DATACOM_LEARNER_NN_CPU_GEMM_H_
 
