@@ -158,7 +158,7 @@ class ResultsTablesTest(unittest.TestCase):
                    "0,on,100,5,1,0,0,0.009\n0,off,100,5,1,0,0,0.009\n")
         self.tables()
         self.assertEqual(self.row_of("One (CartPole)"), [])
-        self.assertIn("Here it acts in less than 1 % of the steps: One (CartPole).", self.lines())
+        self.assertIn("The shield acts in less than 1 % of the steps of these: One (CartPole).", self.lines())
 
     def test_what_is_told_more_has_a_table_of_its_own(self):
         self.write("entries.csv", ENTRIES + "train,air_hockey/limits,0,7000,Known\n")
