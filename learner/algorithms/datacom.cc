@@ -9,7 +9,6 @@
 
 #include "common/safety/risk.h"
 #include "common/safety/safe_map.h"
-#include "learner/algorithms/cost_kernels.h"
 #include "learner/algorithms/episode_cost.h"
 #include "learner/algorithms/joined_map_kernels.h"
 #include "learner/algorithms/population.h"
@@ -215,7 +214,7 @@ Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> fea
       multiplier_(config) {
   DeclareCritics();
   feasibility_->Declare(config_, &layout_);
-  if (priced_) price_.Declare(config_, &layout_);
+  if (priced_) cost_critic_.Declare({"cost_critic"}, CriticKind::kPlain, config_, &layout_);
   MirrorTargets();
   DeclareActor();
   acting_first_ = feasibility_->first();
@@ -226,10 +225,14 @@ Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> fea
                                        feasibility_->first(), feasibility_->size(), &v1::Hyper::constraint_lr);
   StepWithValues(constraint_optimizer_);
   if (priced_) {
-    price_.MakeWorkspace(config_, block_, kernels_.get());
-    cost_optimizer_ =
-        NewOptimizer("cost_critic", /*gradient_norm_field=*/0, price_.first(), price_.size(), &v1::Hyper::critic_lr);
+    cost_kernels_ = kernels_->Group<CostKernels>();
+    cost_critic_.MakeWorkspace(config_, block_, kernels_.get());
+    cost_optimizer_ = NewOptimizer("cost_critic", /*gradient_norm_field=*/0, cost_critic_.first(), cost_critic_.size(),
+                                   &v1::Hyper::critic_lr);
     StepWithValues(cost_optimizer_);
+    cost_ = kernels_->NewFloats(block_, batch_, 1), cost_y_ = kernels_->NewFloats(block_, batch_, 1);
+    d_cost_ = kernels_->NewFloats(block_, batch_, config_.action_dim);
+    one_ = kernels_->NewDoubles(block_, 1, 1, 1), cost_loss_ = kernels_->NewDoubles(block_, 1, 1);
   }
   constraint_loss_ = NewStatistic(v1::MemberEpoch::kConstraintLossFieldNumber);
   constraint_mean_ = NewStatistic(v1::MemberEpoch::kConstraintMeanFieldNumber);
@@ -267,7 +270,7 @@ void Datacom::LoadDynamics(const ControlAffineBatch& batch, const Dynamics& to) 
 
 void Datacom::LoadBatch(const Batch& batch) {
   LoadTransitions(batch);
-  if (priced_) price_.LoadBatch(BlockOf(batch.cost, batch_));
+  if (priced_) kernels_->Upload(BlockOf(batch.cost, batch_), cost_);
   LoadDynamics(batch.next, dynamics_.Rows(0, batch_));
   LoadDynamics(batch.now, dynamics_.Rows(batch_, batch_));
   feasibility_->LoadBatch(batch, batch_member());
@@ -301,15 +304,23 @@ void Datacom::PolicyGradients() {
   SampleNow();
   MapAction(MapNow(), now_, NowAction());
   EvaluateActor();
-  if (priced_) price_.AddActionGradient(parameters(), critic_input(), MultiplierValue(), action_gradient());
+  if (priced_) AddPricedCost();
   map_kernels_->Gradient(MapNow(), record_, now_.u, action_gradient(), d_u_);
   ActorGradient(d_u_);
   TemperatureGradient();
 }
 
+void Datacom::AddPricedCost() {
+  cost_critic_.Evaluate(parameters(), critic_input());
+  kernels_->SetZero(cost_loss_);
+  critic_kernels_->WeightedMean(cost_critic_.executed(0), one_, cost_critic_.d_out(0), cost_loss_);
+  cost_critic_.ActionGradient(parameters(), cost_critic_.nets(), /*add=*/false, d_cost_);
+  cost_kernels_->AddPriced(MultiplierValue(), d_cost_, action_gradient());
+}
+
 void Datacom::EvaluateStored() {
   SoftActorCritic::EvaluateStored();
-  if (priced_) price_.EvaluateStored(parameters(), critic_input());
+  if (priced_) cost_critic_.EvaluateStored(parameters(), critic_input());
 }
 
 void Datacom::ValueGradients() {
@@ -317,7 +328,9 @@ void Datacom::ValueGradients() {
   MapAction(MapNext(), next_, NextAction());
   CriticGradient();
   if (!priced_) return;
-  price_.LossGradient(parameters(), targets(), critic_input(), gradients());
+  cost_critic_.EvaluateTargets(targets(), critic_input());
+  cost_kernels_->CostTarget(cost_, critic_input().absorbing, cost_critic_.next(0), config_.learner.discount(), cost_y_);
+  cost_critic_.Regress(parameters(), critic_input(), cost_y_, gradients(), cost_loss_);
   CheckGradient(cost_optimizer_);
 }
 
