@@ -241,6 +241,16 @@ Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> fea
   slack_beta_ = NewScalar(&v1::Hyper::slack_beta);
   thresholds_ = kernels_->NewDoubles(members_, 2, 1);
   UploadThresholds();
+  const auto saved = [this](const std::string& name, auto* part) {
+    Register(
+        name, [part] { return part->Save(); },
+        [this, part](const std::string& bytes) {
+          part->Load(bytes);
+          UploadThresholds();
+        });
+  };
+  saved("delta", &delta_);
+  if (priced_) saved("multiplier", &multiplier_);
   episode_states_.resize(members_), episode_values_.resize(members_);
   const int n = config_.action_dim;
   const auto rows = [this](int cols) { return kernels_->NewDoubles(block_, 2 * batch_, cols); };
@@ -388,20 +398,6 @@ void Datacom::Publish(int member, const HostParameters& parameters, ActingParame
 void Datacom::AddConstraint(int member, const HostParameters& parameters, ActingParameters* out) const {
   parameters.AddNet("constraint", out);
   out->scalars["risk_margin"] = GaussianRiskMargin(config_.members[member].hyper.accepted_risk());
-}
-
-State Datacom::Save() const {
-  State state = SoftActorCritic::Save();
-  state["delta"] = delta_.Save();
-  if (priced_) state["multiplier"] = multiplier_.Save();
-  return state;
-}
-
-void Datacom::Load(const State& state) {
-  SoftActorCritic::Load(state);  // checks all entries, including this one's size: it compares with Save
-  delta_.Load(state.at("delta"));
-  if (priced_) multiplier_.Load(state.at("multiplier"));
-  UploadThresholds();
 }
 
 }  // namespace datacom::learner

@@ -84,8 +84,6 @@ class Datacom : public SoftActorCritic {
   explicit Datacom(const AlgorithmConfig& config);
   void ApplyEpisodes(const std::vector<EpisodeCosts>& episodes) override;
   Stats GetStats() const override;
-  State Save() const override;
-  void Load(const State& state) override;
 
  protected:
   Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> feasibility);
