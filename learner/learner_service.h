@@ -98,10 +98,6 @@ class LearnerService final
   int subscribers() const { return subscriptions_.count(); }
 
  private:
-  absl::StatusOr<Subscriptions::Reactor*> OpenSubscription(grpc::CallbackServerContext* context,
-                                                           const grpc::ByteBuffer& message);
-  absl::StatusOr<PublishedPtr> FindPolicy(const grpc::ByteBuffer& message);
-  absl::StatusOr<const v1::TaskFile*> FindTaskFile(const v1::TaskFileRequest& request) const;
   absl::Status CheckRun(const v1::Hello& hello) const;
 
   const std::string run_id_;

@@ -365,8 +365,7 @@ absl::Status Trainer::WaitForEvaluations() {
 void Trainer::DismissEvaluators() {
   served_.evaluations.Finish();
   const Clock::Time begin = clock_.Now();
-  while (!(served_.evaluations.asked() && served_.evaluations.everyone_told()) &&
-         Seconds(clock_.Now() - begin) < kFarewellSeconds) {
+  while (!served_.evaluations.everyone_told() && Seconds(clock_.Now() - begin) < kFarewellSeconds) {
     if (wait_for_stop_(kPoll)) break;
   }
 }
