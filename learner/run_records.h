@@ -43,14 +43,13 @@ class RunRecords {
   FileEnds Ends() const;
 
  private:
-  using Events = std::vector<std::unique_ptr<EventWriter>>;  // one per member
-  RunRecords(Options options, std::unique_ptr<CsvWriter> progress, std::unique_ptr<CsvWriter> episodes, Events events);
+  explicit RunRecords(const Options& options) : options_(options), statistics_(StatisticsOf(options.algorithm)) {}
   absl::Status Flush(bool sync);
 
   const Options options_;
   const std::vector<EpochStatistic> statistics_;
-  const std::unique_ptr<CsvWriter> progress_, episodes_;
-  const Events events_;
+  std::unique_ptr<CsvWriter> progress_, episodes_;
+  std::vector<std::unique_ptr<EventWriter>> events_;  // one per member
 };
 
 // A member's status, as progress.csv and `datacom status` show it: what is wrong with it, the worst first, or ok.
