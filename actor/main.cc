@@ -113,24 +113,19 @@ struct Acting {
   std::optional<TaskFiles> task_files;
 };
 
-absl::StatusOr<std::unique_ptr<InsertSession>> Register(const ActorOptions& options, Acting* acting,
-                                                        const std::shared_ptr<Changes>& changes) {
-  InsertSession::Options session;
-  session.changes = changes;
-  session.channel = acting->replay;
-  session.run_id = options.run_id;
-  session.actor = options.name;
-  session.incarnation = SystemRandomNumber();
-  session.environments = options.environments;
-  return InsertSession::Register(session);
-}
-
 // Runs one session from registration to its end. Sets *ended when the replay ended it: the actor may register again.
 absl::Status ActOneSession(const ActorOptions& options, Acting* acting, bool* ended) {
   *ended = false;
   const Clock::Time before = Clock::Real().Now();
   const auto changes = std::make_shared<Changes>();
-  ASSIGN_OR_RETURN(const std::unique_ptr<InsertSession> session, Register(options, acting, changes));
+  InsertSession::Options session_options;
+  session_options.changes = changes;
+  session_options.channel = acting->replay;
+  session_options.run_id = options.run_id;
+  session_options.actor = options.name;
+  session_options.incarnation = SystemRandomNumber();
+  session_options.environments = options.environments;
+  ASSIGN_OR_RETURN(const std::unique_ptr<InsertSession> session, InsertSession::Register(session_options));
   const v1::RegisterReply& registration = session->registration();
   RunLabels labels;
   ASSIGN_OR_RETURN(Rollout::Parts parts,

@@ -3,12 +3,12 @@
 #ifndef DATACOM_COMMON_NN_SNAPSHOT_H_
 #define DATACOM_COMMON_NN_SNAPSHOT_H_
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -21,12 +21,7 @@ namespace datacom {
 struct SnapshotVersion {
   uint32_t incarnation = 0;  // grows by one at every start of the learner
   uint64_t update = 0;
-  friend bool operator<(const SnapshotVersion& a, const SnapshotVersion& b) {
-    return std::tie(a.incarnation, a.update) < std::tie(b.incarnation, b.update);
-  }
-  friend bool operator==(const SnapshotVersion& a, const SnapshotVersion& b) {
-    return a.incarnation == b.incarnation && a.update == b.update;
-  }
+  auto operator<=>(const SnapshotVersion&) const = default;
 };
 
 struct Snapshot {

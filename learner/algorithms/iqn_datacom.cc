@@ -19,7 +19,7 @@ namespace {
 
 // 1 - rho, subtracted in double and rounded once. The released code computes it through a float32 logit of rho, so the
 // last bits differ.
-float QuantileLevel(double accepted_risk);
+float QuantileLevel(double accepted_risk) { return static_cast<float>(1 - accepted_risk); }
 
 class QuantileFeasibility : public Feasibility {
  public:
@@ -55,8 +55,6 @@ class QuantileFeasibility : public Feasibility {
   FloatView features_, product_, d_product_, y_, d_value_;
   MlpTape embedding_, quantile_, target_quantile_;
 };
-
-float QuantileLevel(double accepted_risk) { return static_cast<float>(1 - accepted_risk); }
 
 void QuantileFeasibility::Declare(const AlgorithmConfig& config, ParameterLayout* layout) {
   if (config.quantiles < 1 || config.quantile_embedding < 1) {
