@@ -34,7 +34,7 @@ CORE_MAY_INCLUDE = re.compile(r"common/(base|nn|safety)/|common/config/algorithm
 TORCH = re.compile(r"^(torch|ATen|c10)/")
 # A file of the learner core belongs to a backend by its folder or by its name; these two choose one.
 BACKEND = re.compile(r"^learner/(?:nn/(cpu|torch)/|algorithms/\w+_(cpu|torch)\.(?:cc|h)$)")
-BACKEND_CHOICE = {"learner/nn/kernels.cc", "learner/algorithms/algorithm.cc"}
+BACKEND_CHOICE = {"learner/algorithms/algorithm.cc"}
 MUJOCO = re.compile(r"^mujoco/")
 
 

@@ -18,7 +18,6 @@
 #include <utility>
 #include <vector>
 
-#include "learner/algorithms/action_box.h"
 #include "learner/algorithms/algorithm.h"
 #include "learner/algorithms/critic_kernels.h"
 #include "learner/algorithms/observation_kernels.h"

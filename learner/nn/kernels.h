@@ -27,6 +27,11 @@
 
 namespace datacom::learner {
 
+// The range of a task's actions.
+struct ActionBox {
+  FloatView half, centre;  // [1, 1, action]
+};
+
 // Columns of the members' blocks.
 struct ColumnRange {
   int first = 0, count = 0;
