@@ -37,8 +37,6 @@ struct Snapshot {
 
   const NamedArray* Find(absl::string_view name) const;  // null when absent
   size_t data_bytes() const;                             // of the arrays' values
-  // NOT_FOUND naming the scalar and the rule.
-  absl::StatusOr<double> Scalar(absl::string_view name) const;
   // DATA_LOSS naming the first array with a number that is not finite, as those of a diverged member.
   absl::Status CheckFinite() const;
 };
