@@ -118,6 +118,10 @@ class GaussianFeasibility : public Feasibility {
   void Evaluate(const FloatView& parameters, const DoubleView& delta) override;
   void LossGradient(const FloatView& parameters, const FloatView& targets, const FloatView& gradients,
                     const DoubleView& loss) override;
+  void Publish(const v1::Hyper& hyper, const HostParameters& parameters, ActingParameters* out) const override {
+    parameters.AddNet("constraint", out);
+    out->scalars["risk_margin"] = GaussianRiskMargin(hyper.accepted_risk());
+  }
 
  protected:
   void EvaluateRisk(const FloatView& parameters, const FloatView& z, const DoubleView& k) override;
@@ -392,12 +396,7 @@ void Datacom::Publish(int member, const HostParameters& parameters, ActingParame
   out->scalars = {
       {"delta", delta_.value(member)}, {"atacom_gain", hyper.atacom_gain()}, {"slack_beta", hyper.slack_beta()}};
   for (const std::string& row : config_.known) out->scalars["known_constraint." + row] = 1;
-  AddConstraint(member, parameters, out);
-}
-
-void Datacom::AddConstraint(int member, const HostParameters& parameters, ActingParameters* out) const {
-  parameters.AddNet("constraint", out);
-  out->scalars["risk_margin"] = GaussianRiskMargin(config_.members[member].hyper.accepted_risk());
+  feasibility_->Publish(hyper, parameters, out);
 }
 
 }  // namespace datacom::learner

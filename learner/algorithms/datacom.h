@@ -49,6 +49,8 @@ class Feasibility {
   virtual void LossGradient(const FloatView& parameters, const FloatView& targets, const FloatView& gradients,
                             const DoubleView& loss) = 0;
 
+  // Adds the arrays and scalars from which the acting rule evaluates a member's constraint.
+  virtual void Publish(const v1::Hyper& hyper, const HostParameters& parameters, ActingParameters* out) const = 0;
   // The values of a block's members at states of theirs: states[m] is [rows, q + x], values[m] becomes [rows]. The
   // block begins at this member of the population. Transfers between host and device: two for as many rows of each
   // member as an episode has.
@@ -87,8 +89,6 @@ class Datacom : public SoftActorCritic {
 
  protected:
   Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> feasibility);
-  // Adds the arrays and scalars from which the acting rule evaluates the constraint.
-  virtual void AddConstraint(int member, const HostParameters& parameters, ActingParameters* out) const;
   void Publish(int member, const HostParameters& parameters, ActingParameters* out) const override;
   void LoadBatch(const Batch& batch) override;
   void EvaluateState() override;
