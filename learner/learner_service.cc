@@ -143,11 +143,6 @@ absl::StatusOr<Subscriptions::Reactor*> Subscriptions::Open(grpc::CallbackServer
   return stream.get();  // gRPC calls OnDone only after it has been returned
 }
 
-int Subscriptions::count() const {
-  MutexLock lock(&mutex_);
-  return static_cast<int>(streams_.size());
-}
-
 void Subscriptions::WakeStreams() {
   uint64_t seen = 0;
   for (bool open = true; open;) {
