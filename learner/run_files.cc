@@ -61,7 +61,7 @@ absl::Status RunFiles::Begin() {
 }
 
 absl::Status RunFiles::Save(Checkpoint checkpoint) {
-  RETURN_IF_ERROR(records_->Sync());
+  RETURN_IF_ERROR(records_->Flush(/*sync=*/true));
   RETURN_IF_ERROR(ledger_->Flush(/*sync=*/true));
   DATACOM_FAILPOINT("records.flushed");
   checkpoint.learner.clear_files();

@@ -148,8 +148,6 @@ absl::Status RunRecords::AppendEpoch(const v1::EpochRecord& record) {
   return Flush(/*sync=*/false);
 }
 
-absl::Status RunRecords::Sync() { return Flush(/*sync=*/true); }
-
 absl::Status RunRecords::Flush(bool sync) {
   RETURN_IF_ERROR(progress_->Flush(sync));
   RETURN_IF_ERROR(episodes_->Flush(sync));

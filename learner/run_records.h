@@ -3,8 +3,8 @@
 //
 // The learner is the only writer. A checkpoint holds the ends of the files (Ends), and a resumed run continues there,
 // so that it writes every row once. The columns of progress.csv and the tags of TensorBoard follow the table of
-// statistics (common/metrics/statistics.h). Not thread-safe. Appending blocks when a buffer is full, Sync blocks on the
-// disk.
+// statistics (common/metrics/statistics.h). Not thread-safe. Appending blocks when a buffer is full, Flush(true) blocks
+// on the disk.
 #ifndef DATACOM_LEARNER_RUN_RECORDS_H_
 #define DATACOM_LEARNER_RUN_RECORDS_H_
 
@@ -39,12 +39,11 @@ class RunRecords {
   absl::Status Begin();  // cuts the files to their ends and writes build.txt
   absl::Status AppendEpisode(int member, const v1::Episode& episode);
   absl::Status AppendEpoch(const v1::EpochRecord& record);  // one row and one event per member
-  absl::Status Sync();                                      // before a checkpoint holds the ends
+  absl::Status Flush(bool sync);                            // with sync before a checkpoint holds the ends
   FileEnds Ends() const;
 
  private:
   explicit RunRecords(const Options& options) : options_(options), statistics_(StatisticsOf(options.algorithm)) {}
-  absl::Status Flush(bool sync);
 
   const Options options_;
   const std::vector<EpochStatistic> statistics_;

@@ -257,6 +257,7 @@ Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> fea
   if (priced_) saved("multiplier", &multiplier_);
   episode_states_.resize(members_), episode_values_.resize(members_);
   const int n = config_.action_dim;
+  now_.u = kernels_->NewFloats(block_, batch_, n), next_.u = kernels_->NewFloats(block_, batch_, n);
   const auto rows = [this](int cols) { return kernels_->NewDoubles(block_, 2 * batch_, cols); };
   dynamics_ = {rows(config_.q_dim), rows(config_.q_dim * n), rows(config_.x_dim), {}};
   if (joins()) dynamics_.known = rows(static_cast<int>(config_.known.size()) * JoinedRowSize(n));
