@@ -69,8 +69,8 @@ absl::StatusOr<std::unique_ptr<Metrics>> StartMetrics(const ActorOptions& option
                          .address_file = options.metrics_address_file});
 }
 
-// Parses experiments with the large files of the run's task, which it reads from the learner, each once. Waits while the
-// learner does not answer.
+// Parses experiments with the large files of the run's task, which it reads from the learner, each once. Waits while
+// the learner does not answer.
 class TaskFiles {
  public:
   // `wait` sleeps, and returns true when a stop is requested.
