@@ -271,28 +271,35 @@ absl::Status WriteAddressFile(const std::string& path, const std::string& addres
   return path.empty() ? absl::OkStatus() : WriteOutputFile(path, address + "\n");
 }
 
-absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Take(const std::string& folder) {
-  const std::string path = folder + "/lock";
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Lock(int fd, const std::string& path, const std::string& held) {
   if (fd < 0) return ErrnoStatus(errno, "open " + path);
   std::unique_ptr<FolderLock> lock(new FolderLock(fd));
   if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return lock;
   if (errno != EWOULDBLOCK) return ErrnoStatus(errno, "lock " + path);
-  return absl::FailedPreconditionError("another process is using " + folder +
-                                       ": stop it, or choose another run folder");
+  return absl::FailedPreconditionError(held);
+}
+
+absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Take(const std::string& folder) {
+  const std::string path = folder + "/lock";
+  const std::string held = "another process is using " + folder + ": stop it, or choose another run folder";
+  ASSIGN_OR_RETURN(auto lock, Lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644), path, held));
+  // A user may remove the file that a process has locked, but not the folder. Some file systems lock no folders.
+  lock->folder_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock->folder_ >= 0 && IsHeldByAnother(lock->folder_)) return absl::FailedPreconditionError(held);
+  return lock;
 }
 
 absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::TakeFile(const std::string& path) {
+  const std::string held = "another process holds " + path;
   int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0 && (errno == EACCES || errno == EROFS || errno == EISDIR)) fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus(errno, "open " + path);
-  std::unique_ptr<FolderLock> lock(new FolderLock(fd));
-  if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return lock;
-  if (errno != EWOULDBLOCK) return ErrnoStatus(errno, "lock " + path);
-  return absl::FailedPreconditionError("another process holds " + path);
+  return Lock(fd, path, held);
 }
 
-FolderLock::~FolderLock() { ::close(fd_); }
+FolderLock::~FolderLock() {
+  ::close(file_);
+  if (folder_ >= 0) ::close(folder_);
+}
 
 }  // namespace datacom
 // SPDX-License-Identifier: Apache-2.0

@@ -65,8 +65,8 @@ std::string NoSpaceMessage(const std::string& path, uint64_t bytes);
 // For --address-file: writes one line with the address that a process bound. Does nothing when `path` is empty.
 absl::Status WriteAddressFile(const std::string& path, const std::string& address);
 
-// One process per folder: an advisory lock on <folder>/lock that the kernel releases when the process dies.
-// Owns the file descriptor; not thread-safe. Nothing waits.
+// One process per folder: an advisory lock on <folder>/lock, and on the folder, that the kernel releases when the
+// process dies. Owns the file descriptors; not thread-safe. Nothing waits.
 class FolderLock {
  public:
   // FAILED_PRECONDITION naming the folder when another process holds it.
@@ -78,8 +78,11 @@ class FolderLock {
   FolderLock& operator=(const FolderLock&) = delete;
 
  private:
-  explicit FolderLock(int fd) : fd_(fd) {}
-  const int fd_;
+  explicit FolderLock(int file) : file_(file) {}
+  // Takes the lock of a file that was just opened; `held` says that another process has it.
+  static absl::StatusOr<std::unique_ptr<FolderLock>> Lock(int fd, const std::string& path, const std::string& held);
+  const int file_;
+  int folder_ = -1;  // of Take
 };
 
 }  // namespace datacom

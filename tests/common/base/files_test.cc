@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,17 @@ TEST_F(Files, AWriterLeavesTheTemporaryFileOfAnotherOneAndReplacesThatOfADeadOne
   ASSERT_THAT(WriteFileAtomically(path, "again"), IsOk());
   EXPECT_EQ(ReadFile(path).value(), "again");
   EXPECT_FALSE(FileExists(path + ".tmp"));
+}
+
+TEST_F(Files, AFolderStaysLockedWhenItsLockFileIsRemoved) {
+  absl::StatusOr<std::unique_ptr<FolderLock>> held = FolderLock::Take(folder_);
+  ASSERT_THAT(held, IsOk());
+  std::filesystem::remove(folder_ + "/lock");
+  const absl::Status refused = FolderLock::Take(folder_).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_TRUE(absl::StrContains(refused.message(), "another process is using " + folder_)) << refused;
+  held->reset();
+  EXPECT_THAT(FolderLock::Take(folder_), IsOk());
 }
 
 TEST_F(Files, WhatIsNotARegularFileOrTooLargeIsNotRead) {
