@@ -228,7 +228,8 @@ TEST_F(CheckpointStoreTest, AFolderThatCannotBeListedForNowIsNotTakenForANewRun)
   const int code = testing::ExitCodeOf([this] {
     const rlimit none{3, 3};
     std::vector<std::string> notes;
-    ::_exit(::setrlimit(RLIMIT_NOFILE, &none) != 0 ? 100 : static_cast<int>(store_->LoadNewest(&notes).status().code()));
+    ::_exit(::setrlimit(RLIMIT_NOFILE, &none) != 0 ? 100
+                                                   : static_cast<int>(store_->LoadNewest(&notes).status().code()));
   });
   EXPECT_EQ(code, static_cast<int>(absl::StatusCode::kResourceExhausted));
 }
