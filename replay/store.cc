@@ -160,13 +160,9 @@ absl::Status Store::StoreRows(Session* session, const v1::Chunk& chunk) {
   MemberTable& table = tables_->member(member);
   CreditFile::Entry entry = tables_->sessions().credit(*session, member);
   const auto from = static_cast<uint32_t>(entry.next_sequence - chunk.first_sequence());
-  uint32_t to = chunk.row_count();
-  if (options_.sync) {
-    to = static_cast<uint32_t>(std::min<uint64_t>(to, from + table.room()));
-    table.Stage(session->number, entry.next_sequence, chunk.columns(), chunk.row_count(), from, to);
-  } else {
-    RETURN_IF_ERROR(table.Append(session->number, entry.next_sequence, chunk.columns(), chunk.row_count(), from));
-  }
+  const auto to = static_cast<uint32_t>(std::min<uint64_t>(chunk.row_count(), from + table.room()));
+  table.Stage(session->number, entry.next_sequence, chunk.columns(), chunk.row_count(), from, to);
+  if (!options_.sync) RETURN_IF_ERROR(table.Commit());
   DATACOM_FAILPOINT("store.rows");
   entry.next_sequence += to - from;
   tables_->sessions().SetCredit(*session, member, entry);
