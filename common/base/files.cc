@@ -71,12 +71,14 @@ int RemoveLeftover(const std::string& path) {
   return error;
 }
 
-// Opens a new file beside `path`, PATH.tmp or, where another process writes `path` now, PATH.1.tmp and so on. It is
-// locked while it is open, so that no other writer takes it for left over.
+// Opens a new file beside `path`, PATH.tmp or, where another process writes `path` now, PATH.1.tmp and so on; a name
+// that would be too long loses its end. It is locked while it is open, so that no other writer takes it for left over.
 int OpenTemporary(const std::string& path, std::string* name) {
   constexpr int kMostWriters = 100;
   for (int i = 0; i < kMostWriters; ++i) {
-    *name = i == 0 ? path + ".tmp" : absl::StrCat(path, ".", i, ".tmp");
+    const std::string ending = i == 0 ? ".tmp" : absl::StrCat(".", i, ".tmp");
+    const size_t bytes = path.size() - (path.rfind('/') + 1) + ending.size();  // of the name; npos + 1 is 0
+    *name = path.substr(0, path.size() - (bytes > NAME_MAX ? bytes - NAME_MAX : 0)) + ending;
     int fd = Create(*name);
     if (fd < 0 && errno == EEXIST) {
       errno = RemoveLeftover(*name);
@@ -195,6 +197,8 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view cont
   std::string temporary;
   const int fd = OpenTemporary(path, &temporary);
   if (fd < 0) return ErrnoStatus(errno, "open " + temporary);
+  struct stat former = {};
+  if (::stat(path.c_str(), &former) == 0) ::fchmod(fd, former.st_mode & 0777);  // a private file stays private
   absl::Status status = WriteAndSync(fd, content, temporary);
   DATACOM_FAILPOINT("file.written");
   if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) status = ErrnoStatus(errno, "rename to " + path);

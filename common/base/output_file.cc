@@ -112,6 +112,7 @@ absl::StatusOr<std::string> ReplacedFile(const std::string& path) {
       if (errno == ENOENT) return at.string();
       return ErrnoStatus(errno, path);
     }
+    if (S_ISREG(info.st_mode) && ::access(at.c_str(), W_OK) != 0) return ErrnoStatus(errno, path);
     if (S_ISREG(info.st_mode)) return at.string();
     if (S_ISDIR(info.st_mode)) return Refusal(path, "folder");
     if (S_ISSOCK(info.st_mode)) return Refusal(path, "socket");

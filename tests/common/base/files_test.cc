@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <climits>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -33,6 +34,25 @@ TEST_F(Files, WritesAtomicallyAndLeavesNoTemporaryFile) {
   ASSERT_THAT(WriteFileAtomically(path, std::string("sec\0nd", 6)), IsOk());
   EXPECT_EQ(ReadFile(path).value(), std::string("sec\0nd", 6));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+}
+
+TEST_F(Files, AFileThatIsReplacedKeepsItsMode) {
+  const std::string path = folder_ + "/state";
+  ASSERT_THAT(WriteFileAtomically(path, "first"), IsOk());
+  for (const unsigned mode : {0600u, 0664u}) {
+    ASSERT_EQ(::chmod(path.c_str(), mode), 0);
+    ASSERT_THAT(WriteFileAtomically(path, "next"), IsOk());
+    EXPECT_EQ(static_cast<unsigned>(std::filesystem::status(path).permissions()), mode);
+  }
+}
+
+TEST_F(Files, AFileMayHaveTheLongestName) {
+  const std::string path = folder_ + "/" + std::string(NAME_MAX, 'a'), before = path.substr(0, path.size() - 1);
+  for (const std::string& name : {path, path, before}) {
+    ASSERT_THAT(WriteFileAtomically(name, name), IsOk());
+    EXPECT_EQ(ReadFile(name).value(), name);
+  }
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 2);
 }
 
 TEST_F(Files, ALinkWithTheTemporaryNameIsReplacedAndItsTargetStays) {
