@@ -192,6 +192,20 @@ TEST_F(CheckpointStoreTest, ACheckpointOfAnOlderBuildIsRefusedWithItsVersionAndA
   EXPECT_NE(status.message().find("build.txt"), absl::string_view::npos) << status;
 }
 
+TEST_F(CheckpointStoreTest, AFileThatIsLargerThanTheMemoryIsNamedAndNotRead) {
+  constexpr uintmax_t kBytes = uintmax_t{1} << 36;  // without blocks
+  Save(10);
+  const std::string state = store_->Path(10) + "/algorithm.state";
+  fs::resize_file(state, kBytes);
+  const absl::Status extended = store_->Load(10).status();
+  EXPECT_TRUE(absl::IsDataLoss(extended)) << extended;
+  EXPECT_THAT(std::string(extended.message()), ::testing::HasSubstr(state + ": 687194"));
+  EXPECT_THAT(std::string(extended.message()), ::testing::HasSubstr(" bytes follow its last one"));
+  fs::resize_file(state, 0);
+  fs::resize_file(state, kBytes);
+  EXPECT_THAT(std::string(store_->Load(10).status().message()), ::testing::HasSubstr("its first bytes differ"));
+}
+
 TEST_F(CheckpointStoreTest, AWriteThatWasCutShortIsIgnoredAndRemoved) {
   Save(10);
   for (const char* name : {"/20.tmp", "/30.tmp", "/x.tmp"}) {
