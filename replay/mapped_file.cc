@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
@@ -71,7 +73,11 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::OpenReadOnly(const std::
 
 absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::OpenOrCreate(const std::string& path, size_t bytes,
                                                                      bool* created) {
-  return Open(path, O_RDWR | O_CREAT, bytes, created);
+  std::error_code error;
+  if (!std::filesystem::is_symlink(path, error)) return Open(path, O_RDWR | O_CREAT | O_NOFOLLOW, bytes, created);
+  if (std::filesystem::file_size(path, error) > 0 && !error) return Open(path, O_RDWR, bytes, created);
+  // Behind the link may be anything: the run folder may be a stranger's.
+  return absl::InvalidArgumentError(path + " is a link, through which a new file is not begun");
 }
 
 absl::Status MappedFile::Grow(const std::string& path, size_t bytes) {

@@ -286,7 +286,7 @@ absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Lock(int fd, const std::
 absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Take(const std::string& folder) {
   const std::string path = folder + "/lock";
   const std::string held = "another process is using " + folder + ": stop it, or choose another run folder";
-  ASSIGN_OR_RETURN(auto lock, Lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644), path, held));
+  ASSIGN_OR_RETURN(auto lock, Lock(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644), path, held));
   // A user may remove the file that a process has locked, but not the folder. Some file systems lock no folders.
   lock->folder_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock->folder_ >= 0 && IsHeldByAnother(lock->folder_)) return absl::FailedPreconditionError(held);

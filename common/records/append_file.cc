@@ -51,8 +51,9 @@ absl::Status CheckFileEnd(const std::string& path, const FileEnd& end) { return 
 
 absl::StatusOr<std::unique_ptr<AppendFile>> AppendFile::Open(const std::string& path, const FileEnd& end) {
   ASSIGN_OR_RETURN(const Sha256 hash, HashTo(path, end));
-  // A new file is not begun through a link, behind which may be anything: the run folder may be a stranger's.
-  const int flags = O_WRONLY | O_CLOEXEC | (end.bytes == 0 ? O_CREAT | O_NOFOLLOW : 0);
+  // A new file is not begun through a link, behind which may be anything: the run folder may be a stranger's. A pipe in
+  // its place is not waited for.
+  const int flags = O_WRONLY | O_CLOEXEC | (end.bytes == 0 ? O_CREAT | O_NOFOLLOW | O_NONBLOCK : 0);
   const int fd = ::open(path.c_str(), flags, 0644);
   if (fd < 0) {
     return ErrnoStatus(errno, absl::StrCat("open ", path, errno == ELOOP ? ", which may not be a link" : ""));

@@ -1,5 +1,7 @@
 #include "common/records/csv.h"
 
+#include <sys/stat.h>
+
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -49,6 +51,11 @@ TEST_F(CsvFile, ANewFileIsNotBegunThroughALink) {
   const absl::Status status = CsvWriter::Open(path_, {"a"}).status();
   EXPECT_EQ(status.message(), "open " + path_ + ", which may not be a link: Too many levels of symbolic links");
   EXPECT_EQ(ReadFile(elsewhere).value(), "text");
+}
+
+TEST_F(CsvFile, APipeInTheNameOfANewFileIsNamedAndNotWaitedFor) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_EQ(CsvWriter::Open(path_, {"a"}).status().message(), "open " + path_ + ": No such device or address");
 }
 
 TEST_F(CsvFile, AResumedFileIsCutToItsEndWhenItIsFirstWritten) {
