@@ -25,7 +25,11 @@ size_t PageBytes() {
 
 // Reserves every block. The error for a full disk names the bytes needed and free.
 absl::Status Reserve(int fd, const std::string& path, size_t bytes) {
-  int error = EINTR;
+  struct stat info = {};
+  const absl::StatusOr<uint64_t> free = FreeBytes(path);
+  // Asked first: what a file system reserves before it is full stays reserved, and nobody else can write.
+  const bool fits = !free.ok() || ::fstat(fd, &info) != 0 || static_cast<uint64_t>(info.st_size) + *free >= bytes;
+  int error = fits ? EINTR : ENOSPC;
   while (error == EINTR) error = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
   if (error == 0) return absl::OkStatus();
   if (error != ENOSPC) return ErrnoStatus(error, "reserve " + path);
