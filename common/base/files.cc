@@ -94,12 +94,6 @@ int OpenTemporary(const std::string& path, std::string* name) {
   return -1;
 }
 
-// Syncs the entry of a file or folder in the folder that holds it.
-absl::Status SyncName(const std::string& path) {
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  return SyncFile(folder.empty() ? "." : folder);
-}
-
 }  // namespace
 
 absl::StatusOr<OpenedFile> OpenedFile::Open(const std::string& path) {
@@ -218,6 +212,13 @@ absl::Status SyncFile(const std::string& path) {
   return error == 0 ? absl::OkStatus() : ErrnoStatus(error, "fsync " + path);
 }
 
+std::string ParentFolder(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+absl::Status SyncName(const std::string& path) { return SyncFile(ParentFolder(path)); }
+
 absl::Status MakeFolders(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -266,7 +267,7 @@ absl::StatusOr<uint64_t> FreeBytes(const std::string& path) {
 }
 
 std::string NoSpaceMessage(const std::string& path, uint64_t bytes) {
-  const auto free = FreeBytes(std::filesystem::path(path).parent_path().string());
+  const auto free = FreeBytes(ParentFolder(path));
   return absl::StrCat("no disk space for ", path, ": ", bytes, " bytes are needed, ", free.ok() ? *free : 0,
                       " are free");
 }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
@@ -60,8 +59,7 @@ absl::StatusOr<std::unique_ptr<AppendFile>> AppendFile::Open(const std::string& 
   }
   std::unique_ptr<AppendFile> file(new AppendFile(path, fd, end.bytes, hash));
   if (::lseek(fd, static_cast<off_t>(end.bytes), SEEK_SET) < 0) return ErrnoStatus(errno, "seek " + path);
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  if (end.bytes == 0) RETURN_IF_ERROR(SyncFile(folder.empty() ? "." : folder));
+  if (end.bytes == 0) RETURN_IF_ERROR(SyncName(path));
   return file;
 }
 

@@ -188,6 +188,14 @@ TEST_F(Files, MakesFoldersAndMeasuresFreeSpace) {
   EXPECT_FALSE(MakeFolders(folder_ + "/file/sub").ok());
 }
 
+TEST_F(Files, ANameAloneLiesInTheWorkingFolderWhoseFreeSpaceIsStated) {
+  EXPECT_EQ(ParentFolder("name"), ".");
+  EXPECT_EQ(ParentFolder("/name"), "/");
+  EXPECT_EQ(ParentFolder("a/name"), "a");
+  EXPECT_TRUE(absl::StartsWith(NoSpaceMessage("name", 5), "no disk space for name: 5 bytes are needed, "));
+  EXPECT_FALSE(absl::StrContains(NoSpaceMessage("name", 5), ", 0 are free"));
+}
+
 TEST_F(Files, AFolderIsMadeOnlyInAFolderThatThereIs) {
   ASSERT_THAT(MakeFolder(folder_ + "/a"), IsOk());
   ASSERT_THAT(MakeFolder(folder_ + "/a"), IsOk()) << "making it again is not an error";
