@@ -120,7 +120,8 @@ class VerifyTest : public ::testing::Test {
         for (const Column& column : setup_.schema.wire()) {
           for (uint32_t i = 0; i < count; ++i) PutCell(column, from + i, Policy(from + i), &columns);
         }
-        ASSERT_THAT(rings->Append(session->number, from, columns, count, 0), IsOk());
+        rings->Stage(session->number, from, columns, count, 0, count);
+        ASSERT_THAT(rings->Commit(), IsOk());
         for (const auto& [e, first_row] : rings->episodes().Finished(from, from + count)) {
           ASSERT_THAT((*episodes)->Append({Cell(member), Cell(e.session()), Cell(e.environment()), Cell(e.episode()),
                                            Cell(e.last_row()), Cell(e.length()), Cell(e.discounted_return()),
