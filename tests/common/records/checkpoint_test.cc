@@ -221,7 +221,7 @@ TEST_F(CheckpointStoreTest, AWriteThatWasCutShortIsIgnoredAndRemoved) {
   EXPECT_EQ(store_->LoadNewest(&notes)->learner.update(), 20u);
 }
 
-// Exit codes: that of the error, or 100 where the process could not become another user.
+// The child ends with the code of its error.
 TEST_F(CheckpointStoreTest, WhatAnotherUserMayNotReadStaysTheNewest) {
   if (::getuid() != 0) GTEST_SKIP() << "only root can try it";
   fs::permissions(folder_, fs::perms::all);
