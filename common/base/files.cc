@@ -60,7 +60,9 @@ bool IsHeldByAnother(int fd) { return ::flock(fd, LOCK_EX | LOCK_NB) != 0 && err
 
 // Removes what a killed process or somebody else left there. Returns 0, EBUSY where a writer holds the file, or errno.
 int RemoveLeftover(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  int fd = ::open(path.c_str(), O_WRONLY | kFlags);
+  if (fd < 0 && errno == EACCES) fd = ::open(path.c_str(), O_RDONLY | kFlags);  // it may replace a read-only file
   int error = 0;
   if (fd >= 0 && IsHeldByAnother(fd)) {
     error = EBUSY;
@@ -92,6 +94,15 @@ int OpenTemporary(const std::string& path, std::string* name) {
   }
   errno = EBUSY;
   return -1;
+}
+
+// Gives a new file the mode and, where this user may, the owner of the one that it replaces: a private file stays
+// private, and root takes it from nobody.
+void KeepAccess(const std::string& path, int fd) {
+  struct stat former = {};
+  if (::stat(path.c_str(), &former) != 0) return;
+  ::fchmod(fd, former.st_mode & 0777);
+  [[maybe_unused]] const int owned = ::fchown(fd, former.st_uid, former.st_gid);
 }
 
 }  // namespace
@@ -191,8 +202,7 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view cont
   std::string temporary;
   const int fd = OpenTemporary(path, &temporary);
   if (fd < 0) return ErrnoStatus(errno, "open " + temporary);
-  struct stat former = {};
-  if (::stat(path.c_str(), &former) == 0) ::fchmod(fd, former.st_mode & 0777);  // a private file stays private
+  KeepAccess(path, fd);
   absl::Status status = WriteAndSync(fd, content, temporary);
   DATACOM_FAILPOINT("file.written");
   if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) status = ErrnoStatus(errno, "rename to " + path);

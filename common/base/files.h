@@ -48,8 +48,9 @@ absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path);
 absl::Status CheckFolderName(const std::string& option, const std::string& path);
 // Writes to an open file and takes from `content` what is written. Returns 0, or errno.
 int WriteAll(int fd, absl::string_view* content);
-// Replaces `path` atomically and keeps its mode; on error the old content stays. Never writes through a link that has
-// the temporary name. Of several writers at once, also in other processes, the last one's content stays, whole.
+// Replaces `path` atomically and keeps its mode and, where this user may, its owner; on error the old content stays.
+// Never writes through a link that has the temporary name. Of several writers at once, also in other processes, the
+// last one's content stays, whole.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content);
 std::string ParentFolder(const std::string& path);   // the folder of a file or folder; "." for a name alone
 absl::Status SyncFile(const std::string& path);      // also for folders, where the file system can

@@ -36,13 +36,18 @@ TEST_F(Files, WritesAtomicallyAndLeavesNoTemporaryFile) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
 }
 
-TEST_F(Files, AFileThatIsReplacedKeepsItsMode) {
+TEST_F(Files, AFileThatIsReplacedKeepsItsModeAndItsOwner) {
   const std::string path = folder_ + "/state";
+  const uid_t owner = ::getuid() == 0 ? 10001u : ::getuid();  // only root may give it to somebody else
   ASSERT_THAT(WriteFileAtomically(path, "first"), IsOk());
-  for (const unsigned mode : {0600u, 0664u}) {
+  ASSERT_EQ(::chown(path.c_str(), owner, ::getgid()), 0);
+  for (const mode_t mode : {0600, 0664, 0444}) {
     ASSERT_EQ(::chmod(path.c_str(), mode), 0);
     ASSERT_THAT(WriteFileAtomically(path, "next"), IsOk());
-    EXPECT_EQ(static_cast<unsigned>(std::filesystem::status(path).permissions()), mode);
+    struct stat info = {};
+    ASSERT_EQ(::stat(path.c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, mode);
+    EXPECT_EQ(info.st_uid, owner);
   }
 }
 
@@ -67,7 +72,7 @@ TEST_F(Files, ALinkWithTheTemporaryNameIsReplacedAndItsTargetStays) {
 
 TEST_F(Files, AWriterLeavesTheTemporaryFileOfAnotherOneAndReplacesThatOfADeadOne) {
   const std::string path = folder_ + "/state";
-  const int other = ::open((path + ".tmp").c_str(), O_WRONLY | O_CREAT, 0644);
+  const int other = ::open((path + ".tmp").c_str(), O_WRONLY | O_CREAT, 0444);
   ASSERT_EQ(::flock(other, LOCK_EX), 0);
   ASSERT_EQ(::write(other, "half", 4), 4);
   ASSERT_THAT(WriteFileAtomically(path, "whole"), IsOk());
