@@ -80,10 +80,10 @@ absl::StatusOr<std::unique_ptr<RunRecords>> RunRecords::Open(const Options& opti
   ASSIGN_OR_RETURN(const FileEnd end_of_progress, EndOf(ends, "progress.csv"));
   ASSIGN_OR_RETURN(const FileEnd end_of_episodes, EndOf(ends, "episodes.csv"));
   ASSIGN_OR_RETURN(records->progress_,
-                   CsvWriter::Resume(options.run_dir + "/progress.csv", ProgressHeader(options), end_of_progress));
+                   CsvWriter::Open(options.run_dir + "/progress.csv", ProgressHeader(options), end_of_progress));
   ASSIGN_OR_RETURN(records->episodes_,
-                   CsvWriter::Resume(options.run_dir + "/episodes.csv",
-                                     EpisodeColumns(options.cost_names, options.log_names), end_of_episodes));
+                   CsvWriter::Open(options.run_dir + "/episodes.csv",
+                                   EpisodeColumns(options.cost_names, options.log_names), end_of_episodes));
   for (size_t member = 0; member < options.seeds.size(); ++member) {
     ASSIGN_OR_RETURN(const FileEnd end, EndOf(ends, EventFile(member)));
     ASSIGN_OR_RETURN(records->events_.emplace_back(),

@@ -33,7 +33,7 @@ class RunRecords {
     std::vector<std::string> log_names;   // RowSchema::logs
     std::string environment;              // a line of build.txt, or empty (python::CodeLine)
   };
-  // `ends` come from the checkpoint that is continued, empty for a new run. The errors of CsvWriter::Resume. A resumed
+  // `ends` come from the checkpoint that is continued, empty for a new run. The errors of CsvWriter::Open. A resumed
   // run changes nothing before Begin.
   static absl::StatusOr<std::unique_ptr<RunRecords>> Open(const Options& options, const FileEnds& ends);
   absl::Status Begin();  // cuts the files to their ends and writes build.txt

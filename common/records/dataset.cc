@@ -184,8 +184,7 @@ absl::Status WriteDataset(const std::string& path, const RowSchema& schema,
     fs::remove_all(temporary, error);
     return status;
   }
-  const std::string parent = fs::path(AbsolutePath(folder)).parent_path().string();
-  return SyncFile(parent);
+  return SyncName(folder);
 }
 
 absl::StatusOr<v1::DatasetManifest> ReadManifest(const std::string& folder) {

@@ -75,8 +75,8 @@ def _open_temporary(place: str) -> tuple[str, BinaryIO]:
 
 
 def write(file: str, content: bytes) -> None:
-    """Writes a file that a user names, as the command does (common/base/output_file.h): a regular file is replaced atomically, and a link stays;
-    a FIFO, a device or standard output gets the bytes. Raises OSError."""
+    """Writes a file that a user names, as the command does (common/base/output_file.h): a regular file is replaced atomically,
+    unless this user may not write it, and keeps its mode; a link stays; a FIFO, a device or standard output gets the bytes. Raises OSError."""
     place = os.path.realpath(file)
     if is_standard_output(file):
         sys.stdout.flush()
@@ -85,9 +85,14 @@ def write(file: str, content: bytes) -> None:
     elif os.path.exists(file) and not os.path.isfile(place):
         Path(file).write_bytes(content)  # a folder or a socket raises
     else:
+        there = os.path.exists(place)
+        if there and not os.access(place, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), file)
         temporary, stream = _open_temporary(place)
         with stream:  # until the file has its name
             try:
+                if there:
+                    os.fchmod(stream.fileno(), os.stat(place).st_mode & 0o777)
                 stream.write(content)
                 stream.flush()
                 os.replace(temporary, place)

@@ -46,4 +46,16 @@ def test_a_link_stays_and_the_file_behind_it_is_replaced(tmp_path):
     (tmp_path / "link").symlink_to("real")
     _files.write(str(tmp_path / "link"), b"new")
     assert (tmp_path / "link").is_symlink() and (tmp_path / "real").read_bytes() == b"new"
+
+
+def test_a_file_keeps_its_mode_and_one_that_may_not_be_written_stays(tmp_path, monkeypatch):
+    file = tmp_path / "file"
+    file.write_text("old")
+    file.chmod(0o600)
+    _files.write(str(file), b"new")
+    assert (file.read_bytes(), file.stat().st_mode & 0o777) == (b"new", 0o600)
+    monkeypatch.setattr(_files.os, "access", lambda *_: False)  # root may write everything
+    with pytest.raises(PermissionError, match="Permission denied: .*file"):
+        _files.write(str(file), b"newer")
+    assert [(left.name, left.read_bytes()) for left in tmp_path.iterdir()] == [("file", b"new")]
 # SPDX-License-Identifier: Apache-2.0

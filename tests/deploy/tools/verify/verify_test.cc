@@ -108,9 +108,9 @@ class VerifyTest : public ::testing::Test {
     ASSERT_THAT(table->Start(1), IsOk());
     std::vector<uint32_t> ended;
     replay::Session* session = table->Register("actor-0", 1, kEnvironments * kMembers, &ended).value();
-    auto episodes = CsvWriter::Create(Path("episodes.csv"), {"member", "session", "environment", "episode", "env_steps",
-                                                             "length", "discounted_return", "return", "max_violation",
-                                                             "sum_cost", "violating_steps", "policy_version"});
+    auto episodes = CsvWriter::Open(Path("episodes.csv"), {"member", "session", "environment", "episode", "env_steps",
+                                                           "length", "discounted_return", "return", "max_violation",
+                                                           "sum_cost", "violating_steps", "policy_version"});
     for (uint32_t member = 0; member < kMembers; ++member) {
       auto rings = replay::MemberTable::Open(setup_.schema, setup_.options, member).value();
       ASSERT_THAT(rings->Complete(1), IsOk());
@@ -120,7 +120,8 @@ class VerifyTest : public ::testing::Test {
         for (const Column& column : setup_.schema.wire()) {
           for (uint32_t i = 0; i < count; ++i) PutCell(column, from + i, Policy(from + i), &columns);
         }
-        ASSERT_THAT(rings->Append(session->number, from, columns, count, 0), IsOk());
+        rings->Stage(session->number, from, columns, count, 0, count);
+        ASSERT_THAT(rings->Commit(), IsOk());
         for (const auto& [e, first_row] : rings->episodes().Finished(from, from + count)) {
           ASSERT_THAT((*episodes)->Append({Cell(member), Cell(e.session()), Cell(e.environment()), Cell(e.episode()),
                                            Cell(e.last_row()), Cell(e.length()), Cell(e.discounted_return()),
