@@ -91,11 +91,24 @@ absl::StatusOr<NamedTask> FindTask(const std::string& task, const std::vector<st
   return NamedTask{experiment.task(), experiment.task_options()};
 }
 
-absl::StatusOr<std::unique_ptr<Task>> MakeTaskWith(const std::string& name, const std::vector<std::string>& set) {
-  ASSIGN_OR_RETURN(const NamedTask named, FindTask(name, set));
-  absl::StatusOr<std::unique_ptr<Task>> task = MakeTask(named.name, named.options);
-  if (absl::IsNotFound(task.status())) return Invalid(std::string(task.status().message()));
-  return task;
+absl::Status PlayActions(const ActionSource& source, const std::map<std::string, double>& init, bool stop_at_end,
+                         RandomStream* stream, const StateWatcher& watcher, Task* task) {
+  std::vector<double> action(task->spec().action_dim), next(action), observation(task->spec().obs_dim);
+  RETURN_IF_ERROR(task->ResetTo(init, stream, observation.data()));
+  actor::EpisodeState state;
+  state.task = task;
+  state.observation = observation.data();
+  state.reached.cost = task->Cost();
+  for (const double* led_here = nullptr;; led_here = action.data()) {
+    state.last = !source(state.step, observation.data(), next.data()) || !state.reached.valid ||
+                 (stop_at_end && state.reached.ends());
+    RETURN_IF_ERROR(watcher(state, led_here));
+    if (state.last) return absl::OkStatus();
+    action = next;
+    state.reached = task->Step(action.data(), observation.data());
+    state.sum_reward += state.reached.reward;
+    ++state.step;
+  }
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -80,7 +81,7 @@ absl::Status ViolationEpisode::Play(const StateWatcher& watcher) {
   state.task = task_.get();
   state.observation = wide.data();
   state.reached.cost = task_->Cost();
-  RETURN_IF_ERROR(watcher(state, nullptr, wide.data()));
+  RETURN_IF_ERROR(watcher(state, nullptr));
   for (uint32_t step = 0; step < steps(); ++step) {
     std::copy(recorded_[step].execution.begin(), recorded_[step].execution.end(), action.begin());
     state.reached = CheckedStep(task_.get(), action.data(), wide.data());
@@ -90,7 +91,7 @@ absl::Status ViolationEpisode::Play(const StateWatcher& watcher) {
     state.sum_reward += state.reached.reward;
     state.step = step + 1;
     state.last = state.step == steps();
-    RETURN_IF_ERROR(watcher(state, action.data(), wide.data()));
+    RETURN_IF_ERROR(watcher(state, action.data()));
     before.swap(after);
   }
   return absl::OkStatus();
@@ -122,16 +123,11 @@ absl::Status RunViolationCommand(const ViolationCommand& command, std::ostream* 
   Stop::InstallSignalHandlers();  // only now, as in eval_command.cc
   std::ostream* const about = command.csv ? notes : out;
   *about << WrapLines(Describe(*episode), command.width);
-  std::unique_ptr<StepTable> table;
-  if (command.csv) table = std::make_unique<StepTable>(episode->spec(), /*csv=*/true, out);
-  RETURN_IF_ERROR(episode->Play([&](const actor::EpisodeState& state, const double* action, const double* observation) {
+  std::optional<StepTable> table;
+  if (command.csv) table.emplace(episode->spec(), /*csv=*/true, out);
+  RETURN_IF_ERROR(episode->Play([&table](const actor::EpisodeState& state, const double* action) {
     if (Stop::Process().requested()) return absl::CancelledError("stopping was requested");
-    if (table == nullptr) return absl::OkStatus();
-    if (action == nullptr) {
-      table->Start(observation, state.reached.cost);
-    } else {
-      table->Step(state.step, action, observation, state.reached);
-    }
+    if (table) table->Add(state, action);
     return absl::OkStatus();
   }));
   *about << WrapLines(absl::StrCat("simulated again: ", episode->steps(),
