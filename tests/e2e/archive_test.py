@@ -269,6 +269,7 @@ class ArchiveTest(ArchivedRunTest):
         sessions, report = (os.path.join(training.folder, name) for name in ("replay/sessions", "report.html"))
         os.rename(sessions, sessions + ".kept")
         self.assertIn("replay/sessions is missing, but the archive has it", self.refused("copy", training.folder, place))
+        self.assertIn("replay/sessions is missing, but a resume needs it", self.refused("copy", training.folder, place + "_new"))
         os.rename(sessions + ".kept", sessions)
         os.remove(report)
         os.mkfifo(report)
