@@ -56,9 +56,10 @@ using PolicyPaths = std::map<uint32_t, fs::path>;  // key: epoch
 
 absl::StatusOr<PolicyPaths> SomePolicyFiles(const std::string& run_dir) {
   PolicyPaths files = PolicyFiles(run_dir);
-  if (files.empty())
-    return absl::NotFoundError(absl::StrCat((fs::path(run_dir) / "policies").string(), ": no policies"));
-  return files;
+  if (!files.empty()) return files;
+  const std::string folder = (fs::path(run_dir) / "policies").string();
+  RETURN_IF_ERROR(ListFolder(folder).status());  // it may be closed to this user
+  return absl::NotFoundError(absl::StrCat(folder, ": no policies"));
 }
 
 bool EndsEpoch(const RunOfPolicies& run, uint64_t epoch, uint64_t update) {

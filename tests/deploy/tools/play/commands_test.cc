@@ -26,6 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::datacom::testing::IsOk;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 std::string WriteTemporary(const std::string& name, const std::string& content) {
@@ -299,6 +300,10 @@ TEST_F(EvalCommandTest, NamesTheMissingEpochMemberOrRun) {
   command_.epoch = "last";
   command_.member = 7;
   EXPECT_THAT(Error(), HasSubstr("--member: no member 7"));
+  fs::rename(folder_ / "policies", folder_ / "moved");
+  EXPECT_THAT(Error(), HasSubstr("policies: no policies"));
+  std::ofstream((folder_ / "policies").string()) << "no folder, as one that is closed to the user cannot be listed";
+  EXPECT_THAT(Error(), AllOf(HasSubstr("list "), HasSubstr("policies: Not a directory")));
   command_.what = "absent_run";
   EXPECT_THAT(Error(), HasSubstr("absent_run is not a run folder"));
 }
