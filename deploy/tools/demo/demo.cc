@@ -102,10 +102,8 @@ class Agent {
   static absl::StatusOr<std::unique_ptr<Agent>> Open(const std::string& what, const std::string& label);
 
   // {"label", "source", "shield": whether it has one, "delta": its own or null, "horizon", "period": seconds of a step,
-  //  "absorbing"}
-  json About() const;
-  // What scene_json.h says of the start of an episode.
-  absl::StatusOr<json> Scene();
+  //  "absorbing", "scene": what scene_json.h says of the start of an episode}
+  absl::StatusOr<json> About();
 
   // {"every": steps from one frame to the next, "frames": [{"pose", "cost": the largest raw cost since the frame
   // before,
@@ -155,22 +153,19 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Open(const std::string& what, cons
   return agent;
 }
 
-json Agent::About() const {
-  return {{"label", label_},
-          {"source", source_},
-          {"shield", rule_->has_shield()},
-          {"delta", rule_->has_constraint() ? json(delta_) : json(nullptr)},
-          {"horizon", model_.spec.horizon},
-          {"period", model_.spec.control_dt},
-          {"absorbing", model_.spec.absorbing}};
-}
-
-absl::StatusOr<json> Agent::Scene() {
+absl::StatusOr<json> Agent::About() {
   RandomStream stream(StreamKey("demo.episode", {0}));
   std::vector<double> observation(model_.spec.obs_dim);
   task_->Reset(&stream, observation.data());
   RETURN_IF_ERROR(view_->Update(*task_->simulation()));
-  return SceneOf(view_.get());
+  return json{{"label", label_},
+              {"source", source_},
+              {"shield", rule_->has_shield()},
+              {"delta", rule_->has_constraint() ? json(delta_) : json(nullptr)},
+              {"horizon", model_.spec.horizon},
+              {"period", model_.spec.control_dt},
+              {"absorbing", model_.spec.absorbing},
+              {"scene", SceneOf(view_.get())}};
 }
 
 absl::Status Agent::Apply(const ShieldChange& change) {
@@ -312,12 +307,6 @@ json SceneList() {
   return list;
 }
 
-absl::StatusOr<json> Described(Agent* agent) {
-  json about = agent->About();
-  ASSIGN_OR_RETURN(about["scene"], agent->Scene());
-  return about;
-}
-
 HttpServer::Answer Json(const absl::StatusOr<json>& content) {
   return {"application/json", JsonText(content.ok() ? *content : json{{"error", content.status().message()}})};
 }
@@ -369,7 +358,7 @@ std::optional<HttpServer::Answer> DemoSite::Get(const std::string& target) {
   const absl::StatusOr<Agent*> agent = agents_->Of(parameters);
   if (!agent.ok()) return Json(agent.status());
   if (*agent == nullptr) return std::nullopt;
-  if (path == "/agent") return Json(Described(*agent));
+  if (path == "/agent") return Json((*agent)->About());
   if (path == "/map") return Json((*agent)->has_constraint() ? (*agent)->Map(kMapResolution) : json(nullptr));
   const std::optional<uint64_t> seed = NumberOf(parameters["seed"], uint64_t{1} << 32);
   const std::optional<std::vector<ShieldChange>> changes = ChangesOf(parameters["changes"]);
