@@ -79,14 +79,13 @@ absl::StatusOr<std::unique_ptr<VerifiedRun>> OpenRun(const std::string& dir, boo
       run->schema = std::move(setup->schema);
     }
     run->settings.folder = run->Path("replay");
-    run->policies = tools::ReadRunOfPolicies(dir, *experiment);
-    run->fixed_settings = FixedSettings(*experiment);
+    run->experiment = *std::move(experiment);
   }
   if (!status.ok()) {
     report->Damage("experiment.textproto", status.message());
     return nullptr;
   }
-  status = CheckTaskFiles(dir, experiment->task_options());
+  status = CheckTaskFiles(dir, run->experiment.task_options());
   if (!status.ok()) report->Damage(kTaskFilesFolder, status.message());
   run->checkpoint = CheckpointStore(run->Path("checkpoints")).Newest();
   // `train` writes run_id and keeps the rings below the run folder.
@@ -98,8 +97,8 @@ absl::StatusOr<std::unique_ptr<VerifiedRun>> OpenRun(const std::string& dir, boo
   const bool expected = !absl::IsNotFound(id.status()) || FileExists(run->Path("cluster/layout"));
   if (expected && run->settings.run_id.empty())
     report->Damage("run_id", id.ok() ? "it is empty" : id.status().message());
-  const std::string name = absl::StrCat(experiment->name(), ", task ", experiment->task(), ", ",
-                                        experiment->algorithm(), ", ", Count(run->members(), "member"));
+  const std::string name = absl::StrCat(run->experiment.name(), ", task ", run->experiment.task(), ", ",
+                                        run->experiment.algorithm(), ", ", Count(run->members(), "member"));
   report->Part("experiment", absl::StrCat(name, run->running ? ", running" : ""));
   return run;
 }
