@@ -1,10 +1,10 @@
 #include "deploy/tools/verify/run.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -12,6 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "common/base/files.h"
+#include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "replay/member_table.h"
 
@@ -21,12 +22,8 @@ namespace {
 constexpr uint64_t kMostPerFile = 100;
 constexpr std::chrono::seconds kInterval{2};
 
-// Damaged files hold any bytes.
-std::string Printable(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
-  return text;
-}
+// Damaged files hold any bytes, and a finding is one line.
+std::string Printable(absl::string_view text) { return absl::StrReplaceAll(ForTerminal(text), {{"\n", "\\x0a"}}); }
 
 absl::string_view WithoutName(absl::string_view what, absl::string_view file) {
   absl::string_view rest = what;
@@ -41,11 +38,11 @@ void Report::Keep(Repair repair) {
 }
 
 void Report::Part(absl::string_view kind, absl::string_view counts) {
-  absl::StrAppendFormat(&parts_, "%-12s %s\n", kind, Printable(std::string(counts)));
+  absl::StrAppendFormat(&parts_, "%-12s %s\n", kind, Printable(counts));
 }
 
 void Report::Note(absl::string_view text, Repair repair) {
-  absl::StrAppend(&notes_, "note: ", Printable(std::string(text)), "\n");
+  absl::StrAppend(&notes_, "note: ", Printable(text), "\n");
   Keep(std::move(repair));
 }
 
@@ -53,7 +50,7 @@ void Report::Damage(const std::string& file, absl::string_view what, Repair repa
   Keep(std::move(repair));
   if (++by_file_[file] > kMostPerFile) return;
   const std::string text = absl::StrReplaceAll(what, {{folder_, ""}});
-  damages_.push_back(absl::StrCat("damage: ", file, ": ", Printable(std::string(WithoutName(text, file))), "\n"));
+  damages_.push_back(absl::StrCat("damage: ", file, ": ", Printable(WithoutName(text, file)), "\n"));
 }
 
 std::string Report::Text() const {

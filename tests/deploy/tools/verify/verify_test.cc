@@ -472,6 +472,13 @@ TEST_F(VerifyTest, RingsOfTwoMembersThatWereExchangedAreNamed) {
   EXPECT_THAT(Verify().text, ::testing::ContainsRegex("damage: replay/member_1.rows: .*belongs to member 0 of"));
 }
 
+TEST(VerifyReport, KeepsUtf8AndShowsOtherBytesInOneLine) {
+  verify::Report report("runs/prüfung");
+  report.Part("experiment", "prüfung");
+  report.Damage("a", "runs/prüfung/a: \xff\nsound\x1b");
+  EXPECT_EQ(report.Text(), "experiment   prüfung\ndamage: a: \\xff\\x0asound\\x1b\ndamaged: 1 finding\n");
+}
+
 TEST_F(VerifyTest, AHeldLockMeansARunningRunWhichIsNotRepaired) {
   const auto lock = FolderLock::Take(Path("replay"));
   ASSERT_THAT(lock, IsOk());
