@@ -103,12 +103,13 @@ class WatchPageTest(RunTest):
         page.wait(f"byId('connection').textContent === 'live' && {POINTS}.length === 2")
 
     def test_text_from_files_is_no_markup(self):
-        written = self.written("run", "--set", 'description="<img src=x onerror=alert(1)>"')
+        written = self.written("run", "--set", 'description="<img src=x onerror=alert(1)>"', "--set", 'name="a report"')
         written.add_epoch(0)
         watching, chromium = self.watch(written.folder), self.browser()
         page = chromium.open(f"http://{watching.address}/")
         page.wait("charts.size > 0")
         self.assertEqual(page.value("byId('subtitle').textContent"), "<img src=x onerror=alert(1)>")
+        self.assertEqual(page.value("document.title"), "a report – datacom watch")
         self.assertEqual(page.value("document.images.length"), 0)
         self.assertEqual(page.complaints(), [])
 
