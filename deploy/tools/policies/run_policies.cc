@@ -265,8 +265,12 @@ absl::Status CheckPolicy(const v1::Experiment& resolved, const std::string& run_
   if (!run_id.empty() && policy.run_id != run_id) return named("run", policy.run_id, run_id);
   if (policy.task != resolved.task()) return named("task", policy.task, resolved.task());
   const AlgorithmInfo* const algorithm = FindAlgorithm(resolved.algorithm());
-  const std::string rule = algorithm == nullptr ? "" : algorithm->acting_rule;
-  if (policy.acting_rule != rule) return named("acting rule", policy.acting_rule, rule);
+  if (algorithm == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "algorithm: \"", resolved.algorithm(), "\" of the run is not one of ", absl::StrJoin(AlgorithmNames(), ", ")));
+  }
+  if (policy.acting_rule != algorithm->acting_rule)
+    return named("acting rule", policy.acting_rule, algorithm->acting_rule);
   const auto member = static_cast<int>(policy.member);
   if (member < 0 || member >= resolved.members_size() || policy.member_seed != resolved.members(member).seed()) {
     return differs(absl::StrCat("of seed ", policy.member_seed, ", which no such member has"));

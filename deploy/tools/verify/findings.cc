@@ -27,8 +27,9 @@ std::string Printable(absl::string_view text) { return absl::StrReplaceAll(ForTe
 
 absl::string_view WithoutName(absl::string_view what, absl::string_view file) {
   absl::string_view rest = what;
-  const bool named = absl::ConsumePrefix(&rest, file);
-  return named && (absl::ConsumePrefix(&rest, ": ") || absl::ConsumePrefix(&rest, " ")) ? rest : what;
+  if (!absl::ConsumePrefix(&rest, file)) return what;
+  const bool colon = absl::ConsumePrefix(&rest, ":");
+  return absl::ConsumePrefix(&rest, " ") || colon ? rest : what;
 }
 
 }  // namespace

@@ -290,6 +290,14 @@ class WrongUsageTest(unittest.TestCase):
         for arguments in (("eval", "nosuch"), ("export", "nosuch", "--out", "x"), ("replay-violation", "nosuch", "1"),
                           ("export-dataset", "nosuch", "--out", "x"), ("verify", "nosuch"), ("report", "nosuch", "--out", "x.html")):
             self.expect(*arguments, words=["nosuch is no", "run folder: it has no experiment.textproto"])
+        nameless = os.path.join(self.folder, "nameless")
+        os.makedirs(nameless)
+        with open(os.path.join(nameless, "experiment.textproto"), "w", encoding="utf-8") as file:
+            file.write('task: "cartpole"\nalgorithm: "sac"\nnonsense: 1\n')
+        self.assertIn("damage: experiment.textproto: 3:9: no field", self.run_it("datacom", "verify", "nameless").stdout)
+        with open(os.path.join(nameless, "experiment.textproto"), "w", encoding="utf-8") as file:
+            file.write('task: "cartpole"\nalgorithm: "sac"\n')
+        self.expect("export-dataset", "nameless", "--out", "x", words=["nameless/experiment.textproto: name: must be set"])
         os.makedirs(os.path.join(self.folder, "kept", "cuts"))
         for verb in ("eval", "status", "verify"):
             self.expect(verb, "kept", words=["kept is not a run folder, but a copy of one; copy it back first: datacom copy kept RUN_DIR"])

@@ -324,6 +324,9 @@ TEST_F(EvalCommandTest, RefusesPoliciesThatAreNotOfThisRunOrEpoch) {
   other.member_seed = 7;
   Write(2, {Policy(0, 10), other});
   EXPECT_THAT(Error(), HasSubstr("policy of member 1: of seed 7, which no such member has"));
+  experiment_.set_algorithm("of_a_plugin");
+  std::ofstream((folder_ / "experiment.textproto").string()) << PrintExperiment(experiment_);
+  EXPECT_THAT(Error(), HasSubstr("algorithm: \"of_a_plugin\" of the run is not one of datacom, "));
 }
 
 TEST_F(EvalCommandTest, EvaluatesTheOtherMembersAndRefusesADivergedOne) {
