@@ -14,6 +14,7 @@
 #include "common/base/files.h"
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
+#include "common/config/task_files.h"
 #include "replay/member_table.h"
 
 namespace datacom::verify {
@@ -132,7 +133,7 @@ Report::Repair MoveCheckpointAside(const VerifiedRun& run, uint64_t update) {
 
 void FindLeftovers(VerifiedRun* run) {
   if (run->running) return;
-  for (const char* folder : {"", "replay", "checkpoints", "policies", "cluster", "ledger"}) {
+  for (const char* folder : {"", "replay", "checkpoints", "policies", "cluster", "ledger", kTaskFilesFolder}) {
     std::error_code error;
     if (fs::is_symlink(run->Path(folder), error)) continue;  // others may use what it names
     for (const fs::directory_entry& entry : fs::directory_iterator(run->Path(folder), error)) {

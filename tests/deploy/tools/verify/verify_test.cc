@@ -390,11 +390,14 @@ TEST_F(VerifyTest, AFailureRingThatWasMadeAnewIsDamage) {
 TEST_F(VerifyTest, ACutLineAndLeftoversAreRepaired) {
   WriteInPlace(Path("episodes.csv"), ReadFile(Path("episodes.csv")).value() + "0,1,2");
   WriteInPlace(Path("replay/sessions.tmp"), "x");
+  fs::create_directory(Path("task_files"));
+  WriteInPlace(Path("task_files/mesh.gz.tmp"), "x");
   EXPECT_FALSE(Verify().sound);
   const Verification found = Verify(/*repair=*/true);
   EXPECT_TRUE(found.sound) << found.text;
   EXPECT_THAT(found.text, HasSubstr("repaired: episodes.csv: cut 5 bytes"));
   EXPECT_THAT(found.text, HasSubstr("repaired: replay/sessions.tmp: removed"));
+  EXPECT_THAT(found.text, HasSubstr("repaired: task_files/mesh.gz.tmp: removed"));
   for (const std::string lock : {"replay/lock", "checkpoints/lock"})
     EXPECT_TRUE(fs::exists(Path(lock))) << "this copy had none, and a replay could have started";
 }
