@@ -31,13 +31,16 @@
 #include "common/tasks/task.h"
 #include "datacom/v1/experiment.pb.h"
 #include "deploy/tools/maps/feasibility_map.h"
-#include "deploy/tools/page/page.h"
 #include "deploy/tools/policies/run_policies.h"
 #include "deploy/tools/render/scene_json.h"
 #include "deploy/tools/render/scene_view.h"
 #include "nlohmann/json.hpp"
 
 namespace datacom::tools {
+
+// The page and its parts, from the files of deploy/tools/page (embed.cmake).
+extern const char kDemoPage[], kDemoScript[], kDemoStyle[], kDrawScript[];
+
 namespace {
 
 using nlohmann::json;
