@@ -122,16 +122,12 @@ class Agent {
   bool has_constraint() const { return rule_->has_constraint(); }
 
  private:
-  Agent(std::string label, std::string source, Snapshot snapshot, TaskModel model)
-      : label_(std::move(label)),
-        source_(std::move(source)),
-        snapshot_(std::move(snapshot)),
-        model_(std::move(model)) {}
+  Agent() = default;  // Open fills it
   absl::Status Apply(const ShieldChange& change);
 
-  const std::string label_, source_;
+  std::string label_, source_;
   Snapshot snapshot_;  // with the delta of the last change
-  const TaskModel model_;
+  TaskModel model_;
   double delta_ = 0;  // the policy's own
   std::unique_ptr<Task> task_;
   std::unique_ptr<ActingRule> rule_;
@@ -144,8 +140,11 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Open(const std::string& what, cons
   ASSIGN_OR_RETURN(std::vector<MemberPolicy> policies, ReadPolicies(folder, "last"));
   ASSIGN_OR_RETURN(const MemberPolicy* const policy, FindMember(policies, std::nullopt));
   RETURN_IF_ERROR(policy->snapshot.CheckFinite());
-  ASSIGN_OR_RETURN(TaskModel model, MakeTaskModel(experiment.task(), experiment.task_options()));
-  std::unique_ptr<Agent> agent(new Agent(label, what, policy->snapshot, std::move(model)));
+  std::unique_ptr<Agent> agent(new Agent);
+  agent->label_ = label;
+  agent->source_ = what;
+  agent->snapshot_ = policy->snapshot;
+  ASSIGN_OR_RETURN(agent->model_, MakeTaskModel(experiment.task(), experiment.task_options()));
   ASSIGN_OR_RETURN(agent->task_, MakeTask(experiment.task(), experiment.task_options()));
   ASSIGN_OR_RETURN(agent->rule_, MakeActingRule(agent->snapshot_, agent->model_, /*max_batch=*/1));
   const Simulation* const simulation = agent->task_->simulation();

@@ -39,29 +39,21 @@ std::string Describe(const ViolationEpisode& episode) {
 
 }  // namespace
 
-ViolationEpisode::ViolationEpisode(std::string run, uint64_t run_seed, LedgerViolation violation,
-                                   std::vector<LedgerStep> recorded, TaskModel model, std::unique_ptr<Task> task)
-    : run_(std::move(run)),
-      run_seed_(run_seed),
-      violation_(std::move(violation)),
-      recorded_(std::move(recorded)),
-      model_(std::move(model)),
-      task_(std::move(task)) {}
-
 absl::StatusOr<std::unique_ptr<ViolationEpisode>> ViolationEpisode::Load(const std::string& run_dir, uint64_t id) {
   ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadRunExperiment(run_dir, {}));
-  ASSIGN_OR_RETURN(LedgerViolation violation, ReadViolation(run_dir, id));
-  ASSIGN_OR_RETURN(std::vector<LedgerStep> recorded, ReadEpisode(run_dir, violation));
-  ASSIGN_OR_RETURN(TaskModel model, MakeTaskModel(experiment.task(), experiment.task_options()));
-  ASSIGN_OR_RETURN(std::unique_ptr<Task> task, MakeTask(experiment.task(), experiment.task_options()));
-  const size_t actions = violation.executed_action.size();
-  if (actions != static_cast<size_t>(task->spec().action_dim)) {
+  std::unique_ptr<ViolationEpisode> episode(new ViolationEpisode);
+  episode->run_ = experiment.name();
+  episode->run_seed_ = experiment.run().seed();
+  ASSIGN_OR_RETURN(episode->violation_, ReadViolation(run_dir, id));
+  ASSIGN_OR_RETURN(episode->recorded_, ReadEpisode(run_dir, episode->violation_));
+  ASSIGN_OR_RETURN(episode->model_, MakeTaskModel(experiment.task(), experiment.task_options()));
+  ASSIGN_OR_RETURN(episode->task_, MakeTask(experiment.task(), experiment.task_options()));
+  const size_t actions = episode->violation_.executed_action.size();
+  if (actions != static_cast<size_t>(episode->spec().action_dim)) {
     return absl::DataLossError(absl::StrCat(run_dir, "/ledger: ", actions, " action values per step, task ",
-                                            experiment.task(), " has ", task->spec().action_dim));
+                                            experiment.task(), " has ", episode->spec().action_dim));
   }
-  return std::unique_ptr<ViolationEpisode>(new ViolationEpisode(experiment.name(), experiment.run().seed(),
-                                                                std::move(violation), std::move(recorded),
-                                                                std::move(model), std::move(task)));
+  return episode;
 }
 
 std::string ViolationEpisode::title() const {

@@ -36,17 +36,16 @@ class ViolationEpisode {
   absl::Status Play(const StateWatcher& watcher);
 
  private:
-  ViolationEpisode(std::string run, uint64_t run_seed, LedgerViolation violation, std::vector<LedgerStep> recorded,
-                   TaskModel model, std::unique_ptr<Task> task);
+  ViolationEpisode() = default;  // Load fills it
   absl::Status Compare(uint32_t step, const std::vector<float>& before, const std::vector<float>& after,
                        const StepResult& result) const;
 
-  const std::string run_;  // name of the experiment
-  const uint64_t run_seed_;
-  const LedgerViolation violation_;
-  const std::vector<LedgerStep> recorded_;
-  const TaskModel model_;
-  const std::unique_ptr<Task> task_;
+  std::string run_;  // name of the experiment
+  uint64_t run_seed_ = 0;
+  LedgerViolation violation_;
+  std::vector<LedgerStep> recorded_;
+  TaskModel model_;
+  std::unique_ptr<Task> task_;
 };
 
 struct ViolationCommand {
