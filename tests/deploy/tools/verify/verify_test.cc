@@ -402,13 +402,15 @@ TEST_F(VerifyTest, ACutLineAndLeftoversAreRepaired) {
     EXPECT_TRUE(fs::exists(Path(lock))) << "this copy had none, and a replay could have started";
 }
 
-TEST_F(VerifyTest, ARepairRemovesNothingThatALinkNames) {
+TEST_F(VerifyTest, ARepairRemovesNothingThatALinkNamesAndNoFolderOfAUser) {
   TemporaryFolder other;
   const std::string precious = other.path() + "/letter.tmp";
   WriteInPlace(precious, "x");
   fs::create_directory_symlink(other.path(), Path("policies"));
+  fs::create_directories(Path("analysis.tmp/thesis"));
   EXPECT_TRUE(Verify(/*repair=*/true).sound);
   EXPECT_TRUE(fs::exists(precious));
+  EXPECT_TRUE(fs::exists(Path("analysis.tmp/thesis")));
 }
 
 TEST_F(VerifyTest, ALearnersFolderOnAClusterHasNoRings) {
