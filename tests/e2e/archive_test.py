@@ -153,6 +153,12 @@ class ArchiveTest(ArchivedRunTest):
             with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
                 file.write("half")
         self.check_copy(place, "mounted")
+        notes = os.path.join(self.folder, "noted", "notes.txt")
+        os.makedirs(os.path.join(os.path.dirname(notes), ".restoring/run"))
+        with open(notes, "w", encoding="utf-8") as file:
+            file.write("of the user")
+        self.assertIn("not empty", self.refused("copy", place, os.path.dirname(notes)))
+        self.assertTrue(os.path.exists(notes))
         os.makedirs(os.path.join(folder, ".restoring"))  # a call that died after its last file: the run is whole
         self.assertIn("not empty", self.refused("copy", place, folder))
         self.assertTrue(os.path.exists(os.path.join(folder, "progress.csv")))
