@@ -100,8 +100,8 @@ absl::Status PlayActions(const ActionSource& source, const std::map<std::string,
   state.observation = observation.data();
   state.reached.cost = task->Cost();
   for (const double* led_here = nullptr;; led_here = action.data()) {
-    state.last = !source(state.step, observation.data(), next.data()) || !state.reached.valid ||
-                 (stop_at_end && state.reached.ends());
+    state.last = !state.reached.valid || (stop_at_end && state.reached.ends()) ||
+                 !source(state.step, observation.data(), next.data());
     RETURN_IF_ERROR(watcher(state, led_here));
     if (state.last) return absl::OkStatus();
     action = next;
