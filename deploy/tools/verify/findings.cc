@@ -51,7 +51,7 @@ void Report::Note(absl::string_view text, Repair repair) {
 void Report::Damage(const std::string& file, absl::string_view what, Repair repair) {
   Keep(std::move(repair));
   if (++by_file_[file] > kMostPerFile) return;
-  const std::string text = absl::StrReplaceAll(what, {{folder_, ""}});
+  const std::string text = absl::StrReplaceAll(absl::StripPrefix(what, folder_), {{" " + folder_, " "}});
   damages_.push_back(absl::StrCat("damage: ", file, ": ", Printable(WithoutName(text, file)), "\n"));
 }
 

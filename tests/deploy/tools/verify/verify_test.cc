@@ -477,11 +477,14 @@ TEST_F(VerifyTest, RingsOfTwoMembersThatWereExchangedAreNamed) {
   EXPECT_THAT(Verify().text, ::testing::ContainsRegex("damage: replay/member_1.rows: .*belongs to member 0 of"));
 }
 
-TEST(VerifyReport, KeepsUtf8AndShowsOtherBytesInOneLine) {
-  verify::Report report("runs/prüfung");
+TEST(VerifyReport, CutsOnlyTheFolderAndShowsNamesInUtf8AndOtherBytesInOneLine) {
+  verify::Report report("r");
   report.Part("experiment", "prüfung");
-  report.Damage("a", "runs/prüfung/a: \xff\nsound\x1b");
-  EXPECT_EQ(report.Text(), "experiment   prüfung\ndamage: a: \\xff\\x0asound\\x1b\ndamaged: 1 finding\n");
+  report.Damage("ledger/a", "r/ledger/a: \xff\nsound\x1b");
+  report.Damage("b", "open r/ledger/b: gone");
+  EXPECT_EQ(report.Text(),
+            "experiment   prüfung\ndamage: ledger/a: \\xff\\x0asound\\x1b\ndamage: b: open ledger/b: gone\n"
+            "damaged: 2 findings\n");
 }
 
 TEST_F(VerifyTest, AHeldLockMeansARunningRunWhichIsNotRepaired) {
