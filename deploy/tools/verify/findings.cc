@@ -133,13 +133,14 @@ Report::Repair MoveCheckpointAside(const VerifiedRun& run, uint64_t update) {
 
 void FindLeftovers(VerifiedRun* run) {
   if (run->running) return;
-  for (const std::string folder : {"", "replay", "checkpoints", "policies", "cluster", "ledger", kTaskFilesFolder}) {
+  for (const char* folder : {"", "replay", "checkpoints", "policies", "cluster", "ledger", kTaskFilesFolder}) {
     std::error_code error;
     if (fs::is_symlink(run->Path(folder), error)) continue;  // others may use what it names
     for (const fs::directory_entry& entry : fs::directory_iterator(run->Path(folder), error)) {
       const fs::path& path = entry.path();
       const std::string name = path.lexically_relative(run->dir).string();
-      const bool somebodys = entry.is_directory(error) && folder != "checkpoints";  // only those are written as folders
+      // Only checkpoints are written as folders.
+      const bool somebodys = entry.is_directory(error) && folder != absl::string_view("checkpoints");
       if (!absl::EndsWith(name, ".tmp") || somebodys) continue;
       run->report->Note(absl::StrCat(name, ": left by an interrupted write"), [path, name]() {
         std::error_code failed;
