@@ -52,7 +52,7 @@ class LiveRuns {
                                        const Security& security);
 
   // {"report": what report::ReportData returns, of the runs that have records; "runs": a list}. A run has "folder",
-  // "state" (as ProgressJson says it; complete; not running), "problem" if its files cannot be read, "done" (share of its
+  // "state" (that of ProgressJson; complete; not running), "problem" if its files cannot be read, "done" (share of its
   // steps), "steps_per_second", "updates_per_second", "eta_seconds", "actors", "waits", "sessions" and
   // "violations_total" (of the ledger). A number that is not known is null. Runs that a sweep has begun since the last
   // call are included.
