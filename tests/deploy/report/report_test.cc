@@ -256,7 +256,8 @@ Run Labelled(const std::string& folder, const std::vector<std::string>& labels) 
 }
 
 TEST(GroupRuns, MembersWithOneLabelAreAGroupAcrossTheRunsOfASweep) {
-  const std::vector<report::Run> runs = {Labelled("s/a", {"lr 1", "lr 2"}), Labelled("s/b", {"lr 2", "lr 3"})};
+  std::vector<report::Run> runs = {Labelled("s/a", {"lr 1", "lr 2"}), Labelled("s/b", {"lr 2", "lr 3"})};
+  runs[1].experiment.mutable_run()->set_env_steps(9);  // it goes on already, and the other one not yet
   EXPECT_THAT(Described(GroupRuns(runs)), ElementsAre("lr 1 = s/a:0", "lr 2 = s/a:1 s/b:0", "lr 3 = s/b:1"));
 }
 
