@@ -140,7 +140,7 @@ class WrongUsageTest(unittest.TestCase):
                 (("export", self.run_dir, "--out=", "--noise"), "--out=: there is no value after ="),
                 (("export", self.run_dir, "--out", "x", "--pairs", "3"), "--pairs: only a graph has recorded pairs beside it; use --format onnx"),
                 (("export", self.run_dir, "--out", "x", "--largest", "3"), "--largest: only --format violations keeps violations"),
-                (("export-dataset", self.run_dir, "--out", "x", "--member", "0,0"), "--member: seeds: 0 appears twice in 0,0"),
+                (("export-dataset", self.run_dir, "--out", "x", "--member", "0,0"), "datacom: --member: 0 appears twice in 0,0"),
                 (("train", "--python", "--seeds", "0"), "--python: name MODULE:CALLABLE of an environment"),
                 (("train", "cartpole/datacom", "--archive", ""), "--archive: must not be empty"),
                 (("sweep", "cartpole/cost_budgets", "--archive", ""), "--archive: must not be empty"),
