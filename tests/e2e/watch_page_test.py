@@ -43,7 +43,7 @@ class WatchPageTest(RunTest):
         page.value("window.unchanged = true")
         page.wait(f"{POINTS_OF_J}.length >= 2")
         page.value("""(window.seen = [], window.drawState = showState,
-                       window.showState = () => { seen.push(state.runs[0]); drawState(); }, 0)""")
+                       window.showState = () => { seen.push(structuredClone(state.runs[0])); drawState(); }, 0)""")
         before = page.value(f"{POINTS_OF_J}.length")
         page.wait(f"{POINTS_OF_J}.length > {before}")
         page.wait("state.runs[0].violations_total > 0")
