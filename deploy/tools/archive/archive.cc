@@ -461,18 +461,19 @@ absl::StatusOr<v1::ArchiveCut> Restore(const std::string& place, const std::stri
     return absl::InvalidArgumentError(absl::StrCat(run_dir, ": not empty; an archive is copied to a new folder"));
   }
   RETURN_IF_ERROR(MakeFolders(begun));
+  const auto give_up = [&](const absl::Status& why) {
+    fs::remove_all(begun, error);
+    if (made) fs::remove(run_dir, error);  // stays with what a user has put there meanwhile
+    return why;
+  };
   if (absl::Status same = prepared ? CheckPrepared(run_dir, place, newest.cut, store.get()) : absl::OkStatus();
       !same.ok()) {
-    fs::remove_all(begun, error);
-    return same;
+    return give_up(same);
   }
   const std::string objects = begun + "/objects", run = begun + "/run";
   ASSIGN_OR_RETURN(const uint64_t free, FreeBytes(begun));
-  if (const uint64_t most = MostBytes(newest.cut); free < most) {
-    const absl::Status full = absl::ResourceExhaustedError(NoSpaceMessage(run, most));
-    fs::remove_all(made ? run_dir : begun, error);
-    return full;
-  }
+  if (const uint64_t most = MostBytes(newest.cut); free < most)
+    return give_up(absl::ResourceExhaustedError(NoSpaceMessage(run, most)));
   if (own) {  // first, so that a former owner that still trains deletes nothing
     ASSIGN_OR_RETURN(const uint64_t owner, BecomeOwner(run));
     newest.cut.set_owner(owner);
@@ -485,10 +486,7 @@ absl::StatusOr<v1::ArchiveCut> Restore(const std::string& place, const std::stri
     got = DownloadParts(newest.cut, objects, store.get());
   }
   if (got.ok()) got = Annotate(WriteFiles(newest.cut, objects, run), place);
-  if (!got.ok()) {
-    fs::remove_all(made ? run_dir : begun, error);
-    return got;
-  }
+  if (!got.ok()) return give_up(got);
   RETURN_IF_ERROR(MoveRun(run, run_dir, last));
   fs::remove_all(begun, error);
   RETURN_IF_ERROR(SyncFile(run_dir));
