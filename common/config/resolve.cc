@@ -195,8 +195,7 @@ absl::StatusOr<std::vector<uint64_t>> ParseSeeds(const std::string& text) {
   }
   std::set<uint64_t> seen;
   for (const uint64_t seed : seeds) {
-    if (!seen.insert(seed).second)
-      return absl::InvalidArgumentError(absl::StrCat(seed, " appears twice in ", text));
+    if (!seen.insert(seed).second) return absl::InvalidArgumentError(absl::StrCat(seed, " appears twice in ", text));
   }
   return seeds;
 }
