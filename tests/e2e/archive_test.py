@@ -466,6 +466,12 @@ class ObjectStoreTest(ArchivedRunTest):
         self.assertIn("copied update 7,500", training.start("--resume").finish())
         verified = run("verify", training.folder)
         self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
+        folder = os.path.join(self.folder, "noted")  # a user writes into it before the download fails
+        with open(slow, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\ncase \" $* \" in *\"/.restoring/objects \") echo mine > {folder}/notes.txt; exit 1;; esac\n"
+                       f"exec {self.store.rclone} \"$@\"\n")
+        failed = run("copy", "s3://bucket/again", folder, env=dict(self.store.environment, DATACOM_RCLONE=slow))
+        self.assertEqual((failed.returncode, os.listdir(folder)), (1, ["notes.txt"]), failed.stderr)
 
     def test_a_wrong_secret_is_refused_before_the_run_begins(self):
         wrong = dict(self.store.environment, AWS_SECRET_ACCESS_KEY="another")
