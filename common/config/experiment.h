@@ -32,7 +32,7 @@ std::string ExperimentFolder();
 
 // "hyper.delta_warmup=3000", "network.actor_hidden=[64,64]", "members[1].hyper.actor_lr=1e-3".
 absl::Status ApplyOverride(const std::string& assignment, v1::Experiment* experiment);
-// "0-4", "3", "0,2,5-7" -> seeds, one per member.
+// "0-4", "3", "0,2,5-7" -> seeds, one per member. The caller says in an error where the text is.
 absl::StatusOr<std::vector<uint64_t>> ParseSeeds(const std::string& text);
 absl::Status SetSeeds(const std::vector<uint64_t>& seeds, v1::Experiment* experiment);
 

@@ -104,7 +104,7 @@ void FillPlanning(v1::Planning* planning) {
 
 absl::Status ParseSeedRange(const std::string& part, std::vector<uint64_t>* seeds) {
   const auto wrong = [&part](const std::string& why) {
-    return absl::InvalidArgumentError(absl::StrCat("seeds: \"", part, "\" ", why));
+    return absl::InvalidArgumentError(absl::StrCat("\"", part, "\" ", why));
   };
   const std::vector<std::string> ends = absl::StrSplit(part, '-');
   uint64_t first = 0, last = 0;
@@ -195,8 +195,7 @@ absl::StatusOr<std::vector<uint64_t>> ParseSeeds(const std::string& text) {
   }
   std::set<uint64_t> seen;
   for (const uint64_t seed : seeds) {
-    if (!seen.insert(seed).second)
-      return absl::InvalidArgumentError(absl::StrCat("seeds: ", seed, " appears twice in ", text));
+    if (!seen.insert(seed).second) return absl::InvalidArgumentError(absl::StrCat(seed, " appears twice in ", text));
   }
   return seeds;
 }

@@ -202,7 +202,7 @@ absl::StatusOr<std::optional<v1::LearnerCheckpoint>> SoundCheckpoint(const std::
 // The policies that evaluators still need and of which the checkpoint has no sum: those of an epoch that was cut short.
 absl::Status CheckPendingPolicies(const std::string& run_dir, const v1::Experiment& resolved,
                                   const v1::LearnerCheckpoint& checkpoint) {
-  const tools::RunOfPolicies run = tools::ReadRunOfPolicies(run_dir, resolved);
+  const std::string run_id = tools::RunIdOf(run_dir);
   std::set<std::string> summed;
   for (const v1::FileEnd& file : checkpoint.files()) summed.insert(file.path());
   for (const v1::EpochRecord& pending : checkpoint.pending()) {
@@ -212,10 +212,11 @@ absl::Status CheckPendingPolicies(const std::string& run_dir, const v1::Experime
     if (pending.epoch() + 1 == checkpoint.next_epoch() && end > checkpoint.last_epoch_steps()) continue;
     const std::string path = absl::StrCat(run_dir, "/", PoliciesPath(pending.epoch()));
     const absl::StatusOr<std::vector<Snapshot>> snapshots = ReadSnapshotFile(path);
-    const absl::Status status =
-        snapshots.ok()
-            ? Annotate(tools::CheckEpoch(run, pending.epoch(), *snapshots, [&checkpoint] { return checkpoint; }), path)
-            : snapshots.status();
+    const absl::Status status = snapshots.ok()
+                                    ? Annotate(tools::CheckEpoch(resolved, run_id, pending.epoch(), *snapshots,
+                                                                 [&checkpoint] { return checkpoint; }),
+                                               path)
+                                    : snapshots.status();
     if (!status.ok()) return absl::DataLossError(absl::StrCat("--resume: ", status.message(), kRestore));
   }
   return absl::OkStatus();

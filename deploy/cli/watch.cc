@@ -52,7 +52,7 @@ class LiveRuns {
                                        const Security& security);
 
   // {"report": what report::ReportData returns, of the runs that have records; "runs": a list}. A run has "folder",
-  // "state" (the learner's phase; complete; not running), "problem" if its files cannot be read, "done" (share of its
+  // "state" (that of ProgressJson; complete; not running), "problem" if its files cannot be read, "done" (share of its
   // steps), "steps_per_second", "updates_per_second", "eta_seconds", "actors", "waits", "sessions" and
   // "violations_total" (of the ledger). A number that is not known is null. Runs that a sweep has begun since the last
   // call are included.
@@ -105,7 +105,7 @@ void AddViolations(const std::string& run_dir, json* state) {
 
 void AddAnswers(const Answers& answers, json* state) {
   const ProgressView view = MakeProgress(answers.replay, answers.learner);
-  (*state)["state"] = view.learner.phase();
+  (*state)["state"] = ProgressJson(view)["state"];
   (*state)["done"] = FractionDone(view);
   (*state)["steps_per_second"] = std::round(view.steps_per_second);
   (*state)["updates_per_second"] = std::round(view.learner.updates_per_second());

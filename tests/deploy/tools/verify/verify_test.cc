@@ -391,22 +391,27 @@ TEST_F(VerifyTest, AFailureRingThatWasMadeAnewIsDamage) {
 TEST_F(VerifyTest, ACutLineAndLeftoversAreRepaired) {
   WriteInPlace(Path("episodes.csv"), ReadFile(Path("episodes.csv")).value() + "0,1,2");
   WriteInPlace(Path("replay/sessions.tmp"), "x");
+  fs::create_directory(Path("task_files"));
+  WriteInPlace(Path("task_files/mesh.gz.tmp"), "x");
   EXPECT_FALSE(Verify().sound);
   const Verification found = Verify(/*repair=*/true);
   EXPECT_TRUE(found.sound) << found.text;
   EXPECT_THAT(found.text, HasSubstr("repaired: episodes.csv: cut 5 bytes"));
   EXPECT_THAT(found.text, HasSubstr("repaired: replay/sessions.tmp: removed"));
+  EXPECT_THAT(found.text, HasSubstr("repaired: task_files/mesh.gz.tmp: removed"));
   for (const std::string lock : {"replay/lock", "checkpoints/lock"})
     EXPECT_TRUE(fs::exists(Path(lock))) << "this copy had none, and a replay could have started";
 }
 
-TEST_F(VerifyTest, ARepairRemovesNothingThatALinkNames) {
+TEST_F(VerifyTest, ARepairRemovesNothingThatALinkNamesAndNoFolderOfAUser) {
   TemporaryFolder other;
   const std::string precious = other.path() + "/letter.tmp";
   WriteInPlace(precious, "x");
   fs::create_directory_symlink(other.path(), Path("policies"));
+  fs::create_directories(Path("analysis.tmp/thesis"));
   EXPECT_TRUE(Verify(/*repair=*/true).sound);
   EXPECT_TRUE(fs::exists(precious));
+  EXPECT_TRUE(fs::exists(Path("analysis.tmp/thesis")));
 }
 
 TEST_F(VerifyTest, ALearnersFolderOnAClusterHasNoRings) {
@@ -471,6 +476,16 @@ TEST_F(VerifyTest, RingsOfTwoMembersThatWereExchangedAreNamed) {
   fs::rename(Path("replay/member_1.rows"), Path("replay/member_0.rows"));
   fs::rename(Path("replay/kept"), Path("replay/member_1.rows"));
   EXPECT_THAT(Verify().text, ::testing::ContainsRegex("damage: replay/member_1.rows: .*belongs to member 0 of"));
+}
+
+TEST(VerifyReport, CutsOnlyTheFolderAndShowsNamesInUtf8AndOtherBytesInOneLine) {
+  verify::Report report("r");
+  report.Part("experiment", "prüfung");
+  report.Damage("ledger/a", "r/ledger/a: \xff\nsound\x1b");
+  report.Damage("b", "open r/ledger/b: gone");
+  EXPECT_EQ(report.Text(),
+            "experiment   prüfung\ndamage: ledger/a: \\xff\\x0asound\\x1b\ndamage: b: open ledger/b: gone\n"
+            "damaged: 2 findings\n");
 }
 
 TEST_F(VerifyTest, AHeldLockMeansARunningRunWhichIsNotRepaired) {
