@@ -116,7 +116,8 @@ std::string TypeOf(const FieldDescriptor& field) {
 
 // Numbers have the form of those in RangeOf.
 std::string DefaultOf(const FieldDescriptor& field) {
-  if (!field.has_default_value()) return "";
+  const bool has_items = field.options().GetExtension(v1::rule).items_size() > 0;
+  if (!field.has_default_value() && !has_items) return "";
   if (field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE) return absl::StrCat(field.default_value_double());
   auto* const factory = google::protobuf::MessageFactory::generated_factory();
   return PrintField(*factory->GetPrototype(field.containing_type()), &field);
