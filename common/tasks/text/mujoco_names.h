@@ -37,7 +37,7 @@ std::vector<std::string> NamesOf(const mjModel& model, mjtObj type);
 // its number also follows a changed name that another element of the type would have, too.
 std::string PlainName(const mjModel& model, mjtObj type, int id);
 
-// The element of that name, else those whose names match it as a glob (`*`, `?`, `[1-5]`, `[abc]`), in the model's
+// The element of that name, else those whose names match it as a glob (`*`, `?`, `[1-5]`, `[!abc]`), in the model's
 // order. INVALID_ARGUMENT if there is none; the message lists the names of the type.
 absl::StatusOr<std::vector<int>> Match(const mjModel& model, mjtObj type, const std::string& glob,
                                        const std::string& field);
