@@ -127,6 +127,8 @@ std::string RangeOf(const v1::Rule& rule) {
   std::vector<std::string> parts;
   if (rule.has_min()) parts.push_back(absl::StrCat("at least ", rule.min()));
   if (rule.has_above()) parts.push_back(absl::StrCat("above ", rule.above()));
+  if (rule.has_not_below()) parts.push_back(absl::StrCat("at least ", rule.not_below()));
+  if (rule.has_above_field()) parts.push_back(absl::StrCat("above ", rule.above_field()));
   if (rule.has_max()) parts.push_back(absl::StrCat("at most ", rule.max()));
   if (rule.has_below()) parts.push_back(absl::StrCat("below ", rule.below()));
   if (rule.one_of_size() > 0) parts.push_back(absl::StrJoin(rule.one_of(), " | "));

@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "datacom/v1/rule.pb.h"
 #include "google/protobuf/descriptor.h"
 
 namespace datacom::text {
@@ -63,6 +64,26 @@ absl::Status RefuseFields(const google::protobuf::Message& message, std::initial
     if (message.GetReflection()->HasField(message, found)) return Wrong(absl::StrCat(field, ".", part), why);
   }
   return absl::OkStatus();
+}
+
+mjtObj ElementType(const google::protobuf::FieldDescriptor& field) {
+  return static_cast<mjtObj>(mju_str2Type(field.options().GetExtension(v1::rule).element().c_str()));
+}
+
+absl::StatusOr<Named> OnlyNamed(const google::protobuf::Message& message, const std::string& field) {
+  std::vector<std::string> possible;
+  std::vector<Named> found;
+  for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
+    const google::protobuf::FieldDescriptor* const part = message.GetDescriptor()->field(i);
+    if (ElementType(*part) == mjOBJ_UNKNOWN) continue;
+    possible.push_back(part->name());
+    if (!message.GetReflection()->HasField(message, part)) continue;
+    found.push_back({ElementType(*part), message.GetReflection()->GetString(message, part),
+                     absl::StrCat(field, ".", part->name())});
+  }
+  if (found.size() == 1) return found.front();
+  return Wrong(field, absl::StrCat("names ", found.size(), " of ", absl::StrJoin(possible, ", "),
+                                   "; exactly one is needed"));
 }
 
 std::vector<std::string> NamesOf(const mjModel& model, mjtObj type) {

@@ -71,9 +71,6 @@ absl::StatusOr<int> FindState(const v1::ResolvedTask& resolved, const std::strin
         absl::StrCat(field, ".of: \"", axis.of(),
                      "\" is no number of the constraint state; there are: ", absl::StrJoin(names, ", ")));
   }
-  if (!(axis.low() < axis.high())) {
-    return absl::InvalidArgumentError(absl::StrCat(field, ".high: ", axis.high(), " is not above low, ", axis.low()));
-  }
   return static_cast<int>(found - names.begin());
 }
 

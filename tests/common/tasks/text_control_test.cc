@@ -75,7 +75,7 @@ TEST(TextControl, ControlsThatDoNotFitTheModelAreRefused) {
               AllOf(HasSubstr("control.range[1].actuator: no actuator of the model matches \"typo*\""),
                     HasSubstr("push, pull, other")));
   EXPECT_THAT(error("actuator: \"pull\" range { actuator: \"other\" low: 1 high: 1 }"),
-              HasSubstr("control.range[0].high: must be above low"))
+              HasSubstr("control.range[0].high: 1 is not above low, 1"))
       << "of an actuator that is not part of the action";
   EXPECT_EQ(error(all + "range { actuator: \"push\" low: -9 high: 9 }"), "")
       << "the model has no range for it, and the last range counts";
