@@ -132,6 +132,7 @@ std::string RangeOf(const v1::Rule& rule) {
   if (rule.has_max()) parts.push_back(absl::StrCat("at most ", rule.max()));
   if (rule.has_below()) parts.push_back(absl::StrCat("below ", rule.below()));
   if (rule.one_of_size() > 0) parts.push_back(absl::StrJoin(rule.one_of(), " | "));
+  if (rule.beside_size() > 0) parts.push_back(absl::StrCat("only for ", absl::StrJoin(rule.beside(), " and ")));
   return absl::StrJoin(parts, ", ");
 }
 

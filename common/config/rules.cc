@@ -102,6 +102,12 @@ absl::Status CheckField(const std::string& path, const Message& message, const F
   if (!reflection->HasField(message, field)) {
     return rule.required() ? WrongField(path, "must be set") : absl::OkStatus();
   }
+  const auto has = [&message, reflection](const std::string& name) {
+    return reflection->HasField(message, message.GetDescriptor()->FindFieldByName(name));
+  };
+  if (!rule.beside().empty() && std::none_of(rule.beside().begin(), rule.beside().end(), has)) {
+    return WrongField(path, absl::StrCat("is only for ", absl::StrJoin(rule.beside(), " and ")));
+  }
   if (is_message) return CheckRules(reflection->GetMessage(message, field), path + ".");
   if (rule.required() && field->cpp_type() == FieldDescriptor::CPPTYPE_STRING &&
       reflection->GetString(message, field).empty()) {

@@ -302,17 +302,10 @@ absl::StatusOr<Pushes> Pushes::Make(const mjModel& model, const v1::TaskDefiniti
     if (!(push.every.low() > 0)) return Wrong(field + ".every.low", "must be above 0");
     push.stream_name = absl::StrCat("task.push.", i, ".", PlainName(model, named.type, found[0]));
     const int dof = model.jnt_dofadr[joint];
-    const auto add = [&](bool has, const v1::Interval& velocity, int at, const char* part,
-                         bool allowed) -> absl::Status {
-      if (!has) return absl::OkStatus();
-      if (!allowed) return Wrong(field + part, given.has_body() ? "is for a joint" : "is for a body");
-      push.kicks.push_back({at, velocity});
-      return absl::OkStatus();
-    };
-    RETURN_IF_ERROR(add(given.has_x(), given.x(), dof, ".x", given.has_body()));
-    RETURN_IF_ERROR(add(given.has_y(), given.y(), dof + 1, ".y", given.has_body()));
-    RETURN_IF_ERROR(add(given.has_z(), given.z(), dof + 2, ".z", given.has_body()));
-    RETURN_IF_ERROR(add(given.has_velocity(), given.velocity(), dof, ".velocity", given.has_joint()));
+    if (given.has_x()) push.kicks.push_back({dof, given.x()});
+    if (given.has_y()) push.kicks.push_back({dof + 1, given.y()});
+    if (given.has_z()) push.kicks.push_back({dof + 2, given.z()});
+    if (given.has_velocity()) push.kicks.push_back({dof, given.velocity()});
     if (push.kicks.empty()) return Wrong(field, "needs a velocity: x, y or z of a body, velocity of a joint");
     made.pushes_.push_back(std::move(push));
   }

@@ -434,7 +434,7 @@ TEST(TextLanguage, MessagesNameTheField) {
   EXPECT_THAT(error(cart, "randomise { body: \"cart\" geom: \"*\" factor { low: 1 high: 2 } }"),
               HasSubstr("randomise[0]: names 2 of body, joint, geom, actuator; exactly one is needed"));
   EXPECT_THAT(error(cart, "push { body: \"drone\" every { low: 1 high: 2 } velocity { low: 0 high: 1 } }"),
-              HasSubstr("push[0].velocity: is for a joint"));
+              HasSubstr("push[0].velocity: is only for joint"));
   EXPECT_THAT(error(cart, "push { joint: \"cart\" every { low: 0 high: 2 } velocity { low: 0 high: 1 } }"),
               HasSubstr("push[0].every.low: must be above 0"));
   EXPECT_THAT(error(cart,
