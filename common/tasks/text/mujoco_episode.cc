@@ -16,6 +16,7 @@ constexpr int kTries = 100;          // proto BodyStart.keep
 constexpr uint64_t kEpisodes = 100;  // of CheckKeeps
 constexpr int kMostTargets = 16;     // of one control step: waypoints may coincide
 constexpr double kRounding = 1e-6;   // of a control step: an interval may be a multiple of it
+constexpr double kLongestPause = 1e18;  // control steps
 
 double DrawFrom(const v1::Interval& interval, RandomStream* stream) {
   if (stream == nullptr) return (interval.low() + interval.high()) / 2;
@@ -313,8 +314,8 @@ absl::StatusOr<Pushes> Pushes::Make(const mjModel& model, const v1::TaskDefiniti
 }
 
 uint64_t Pushes::Pause(Push* push) const {
-  return static_cast<uint64_t>(
-      std::max(1.0, std::ceil(DrawFrom(push->every, PointerTo(push->stream)) / control_dt_ - kRounding)));
+  const double steps = std::ceil(DrawFrom(push->every, PointerTo(push->stream)) / control_dt_ - kRounding);
+  return static_cast<uint64_t>(std::clamp(steps, 1.0, kLongestPause));
 }
 
 void Pushes::Begin(const RandomStream* episode) {

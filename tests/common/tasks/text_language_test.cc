@@ -226,7 +226,8 @@ TEST(TextLanguage, PushesAddVelocitiesBeforeAControlStep) {
                              "observation { body: \"drone\" quantity: \"velocity\" axes: \"xy\" }",
                              "cost { name: \"c\" value: \"speed\" }"
                              "push { joint: \"cart\" every { low: 0.03 high: 0.03 } velocity { low: 0.5 high: 0.5 } }"
-                             "push { body: \"drone\" every { low: 0.02 high: 0.02 } x { low: -1 high: -1 } }"));
+                             "push { body: \"drone\" every { low: 0.02 high: 0.02 } x { low: -1 high: -1 } }"
+                             "push { body: \"drone\" every { low: 1e30 high: 1e30 } y { low: 1 high: 1 } }"));
   Loaded task(folder.task());
   const auto velocities = [&](int index) {
     RandomStream stream(3);
@@ -240,6 +241,7 @@ TEST(TextLanguage, PushesAddVelocitiesBeforeAControlStep) {
   };
   EXPECT_THAT(velocities(0), ElementsAre(0, 0, 0, 0.5, 0.5, 0.5, 1)) << "after 0.03 s and 0.06 s";
   EXPECT_THAT(velocities(1), ElementsAre(0, 0, -1, -1, -2, -2, -3));
+  EXPECT_THAT(velocities(2), ElementsAre(0, 0, 0, 0, 0, 0, 0)) << "a pause beyond all steps that can be counted";
   EXPECT_THAT(velocities(0), ElementsAre(0, 0, 0, 0.5, 0.5, 0.5, 1)) << "each episode has the same clock";
 }
 
