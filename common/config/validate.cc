@@ -128,9 +128,9 @@ absl::Status CheckReadByAMember(const v1::Experiment& experiment, std::vector<st
       }
       const v1::Hyper& own = experiment.members(static_cast<int>(m)).hyper();
       const std::string at = own.GetReflection()->HasField(own, field) ? absl::StrCat("members[", m, "].") : "";
-      return WrongField(absl::StrCat(at, "hyper.", field->name()),
-                        absl::StrCat(value, ": only members with hyper.", conditions,
-                                     " read it, and no member has that"));
+      return WrongField(
+          absl::StrCat(at, "hyper.", field->name()),
+          absl::StrCat(value, ": only members with hyper.", conditions, " read it, and no member has that"));
     }
   }
   return absl::OkStatus();

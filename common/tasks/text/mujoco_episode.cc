@@ -12,10 +12,10 @@
 namespace datacom::text {
 namespace {
 
-constexpr int kTries = 100;          // proto BodyStart.keep
-constexpr uint64_t kEpisodes = 100;  // of CheckKeeps
-constexpr int kMostTargets = 16;     // of one control step: waypoints may coincide
-constexpr double kRounding = 1e-6;   // of a control step: an interval may be a multiple of it
+constexpr int kTries = 100;             // proto BodyStart.keep
+constexpr uint64_t kEpisodes = 100;     // of CheckKeeps
+constexpr int kMostTargets = 16;        // of one control step: waypoints may coincide
+constexpr double kRounding = 1e-6;      // of a control step: an interval may be a multiple of it
 constexpr double kLongestPause = 1e18;  // control steps
 
 double DrawFrom(const v1::Interval& interval, RandomStream* stream) {

@@ -82,8 +82,8 @@ absl::StatusOr<Named> OnlyNamed(const google::protobuf::Message& message, const 
                      absl::StrCat(field, ".", part->name())});
   }
   if (found.size() == 1) return found.front();
-  return Wrong(field, absl::StrCat("names ", found.size(), " of ", absl::StrJoin(possible, ", "),
-                                   "; exactly one is needed"));
+  return Wrong(field,
+               absl::StrCat("names ", found.size(), " of ", absl::StrJoin(possible, ", "), "; exactly one is needed"));
 }
 
 std::vector<std::string> NamesOf(const mjModel& model, mjtObj type) {

@@ -29,8 +29,9 @@ TEST(Explain, ASettingHasItsFormItsMeaningAndItsReaders) {
             "hyper.accepted_risk: number, default 0.9, above 0, below 1\n"
             "  rho = 1 - alpha of the paper\n"
             "  read by datacom, iqn_datacom, wcsac\n");
-  EXPECT_THAT(Explain("network.critic_hidden").value(),
-              StartsWith("network.critic_hidden: list of whole numbers, default [128,128], at least 1, at most 8192\n"));
+  EXPECT_THAT(
+      Explain("network.critic_hidden").value(),
+      StartsWith("network.critic_hidden: list of whole numbers, default [128,128], at least 1, at most 8192\n"));
   EXPECT_THAT(Explain("hyper.multiplier_limit").value(),
               HasSubstr("read by datacom, iqn_datacom, if multiplier_mode=pi"));
 }
