@@ -413,9 +413,8 @@ absl::StatusOr<WithoutVisual> RemoveVisual(v1::TextTask* task) {
     for (const XmlElement& element : elements) {
       if (element.name == "inertial") own.insert(element.parent);
     }
-    std::erase_if(geoms, [&](const auto& geom) {
-      return own.count(elements[geom.first].parent) == 0 && geom.second != 0;
-    });
+    std::erase_if(geoms,
+                  [&](const auto& geom) { return own.count(elements[geom.first].parent) == 0 && geom.second != 0; });
     smaller = Without(*task, elements, geoms);
     ASSIGN_OR_RETURN(after, CompileFiles(smaller));
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -32,14 +33,21 @@ absl::Status CheckResolved(const v1::TextTask& task) {
     return absl::InvalidArgumentError(absl::StrCat("task ", task.definition().name(), ": resolved.", part,
                                                    " does not fit the rest; load the task file again"));
   };
-  if (resolved.observation().empty() || resolved.observation_size() > kMostNumbers) return wrong("observation");
-  if (resolved.action().empty() || resolved.action_size() > kMostParts) return wrong("action");
-  if (resolved.joint().empty() || resolved.joint_size() > kMostParts) return wrong("joint");
+  const std::tuple<const char*, int, int> counts[] = {{"observation", resolved.observation_size(), kMostNumbers},
+                                                      {"control.actuator", resolved.action_size(), kMostParts},
+                                                      {"constraint_state.joint", resolved.joint_size(), kMostParts},
+                                                      {"cost", task.definition().cost_size(), kMostParts},
+                                                      {"log", task.definition().log_size(), kMostParts},
+                                                      {"known", resolved.known_size(), kMostParts}};
+  for (const auto& [part, count, most] : counts) {
+    if (count <= most) continue;
+    return absl::InvalidArgumentError(absl::StrCat(part, ": these are ", count, "; at most ", most, " are possible"));
+  }
+  if (resolved.observation().empty()) return wrong("observation");
+  if (resolved.action().empty()) return wrong("action");
+  if (resolved.joint().empty()) return wrong("joint");
   if (resolved.uncontrolled() > static_cast<uint32_t>(kMostNumbers)) return wrong("uncontrolled");
-  if (task.definition().cost_size() > kMostParts) return wrong("cost");
-  if (task.definition().log_size() > kMostParts) return wrong("log");
   if (!(resolved.control_dt() > 0)) return wrong("control_dt");
-  if (resolved.known_size() > kMostParts) return wrong("known");
   const RowLayout layout = RowLayout::Of(task);
   if (resolved.state_size() != layout.q + layout.x) return wrong("state");
   if (resolved.start_state_size() != layout.q + layout.x) return wrong("start_state");
