@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "common/config/experiment.h"
 #include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/rule.pb.h"
 #include "datacom/v1/sweep.pb.h"
 #include "datacom/v1/task.pb.h"
 
@@ -127,6 +128,21 @@ Fields AllFields() {
   Collect(*v1::Sweep::descriptor(), &fields);
   Collect(*v1::TaskDefinition::descriptor(), &fields);
   return fields;
+}
+
+TEST(Schema, RulesNameFieldsOfTheirMessage) {
+  int found = 0;
+  for (const auto& [name, field] : AllFields()) {
+    const v1::Rule& rule = field->options().GetExtension(v1::rule);
+    std::vector<std::string> named(rule.beside().begin(), rule.beside().end());
+    if (rule.has_not_below()) named.push_back(rule.not_below());
+    if (rule.has_above_field()) named.push_back(rule.above_field());
+    for (const std::string& other : named) {
+      EXPECT_NE(field->containing_type()->FindFieldByName(other), nullptr) << name << " names " << other;
+      ++found;
+    }
+  }
+  EXPECT_GT(found, 10);
 }
 
 TEST(Explain, EverySettingHasAMeaningThatAnInstalledUserCanFollow) {
