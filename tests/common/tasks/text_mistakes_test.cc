@@ -83,6 +83,9 @@ TEST(TextMistakes, WhatIsGivenTwiceIsRefused) {
   EXPECT_EQ(Error("constraint_state { joint: \"wheel\" uncontrolled { joint: \"knee\" quantity: \"velocity\" } }"), "");
   EXPECT_THAT(Error("slice { name: \"s\" x { of: \"knee\" low: 0 high: 1 } y { of: \"knee\" low: 0 high: 1 } }"),
               HasSubstr("slice[0].y.of: both axes are knee"));
+  const std::string slice =
+      "slice { name: \"s\" x { of: \"knee\" low: 0 high: 1 } y { of: \"wheel\" low: 0 high: 1 } }";
+  EXPECT_THAT(Error(slice + slice), HasSubstr("slice[1].name: is used twice"));
 }
 
 TEST(TextMistakes, WhatWouldDoNothingIsRefused) {
