@@ -38,6 +38,23 @@ TEST(TextControl, TheDriftHasTheControlsOfActuatorsThatAreNotPartOfTheAction) {
   }
 }
 
+#if mjVERSION_HEADER >= 300
+TEST(TextControl, TheDriftWithoutPassiveForcesHasNoGravityWhereItIsCompensated) {
+  const std::string model = R"(<mujoco><worldbody><body gravcomp="1"><joint name="a" type="slide" damping="2" )",
+                    rest = R"(/><geom size="0.1" mass="1"/></body></worldbody><actuator>
+    <motor name="m" joint="a" ctrllimited="true" ctrlrange="-1 1"/></actuator></mujoco>)";
+  for (const std::string by : {"", "actuatorgravcomp=\"true\""}) {
+    TaskFolder folder(model + by + rest, R"(name: "lift" model: "model.xml" observation { joint: "a" } reward: "0"
+      cost { name: "c" value: "0" } start { joint { joint: "a" velocity { low: 3 high: 3 } } }
+      constraint_state { passive_forces: false })");
+    Loaded lift(folder.task());
+    lift.task->Reset(nullptr, lift.observation.data());
+    lift.Evaluate();
+    EXPECT_THAT(lift.f, ElementsAre(3, ::testing::DoubleNear(0, 1e-12))) << by;
+  }
+}
+#endif
+
 #if mjVERSION_HEADER >= 331
 TEST(TextControl, FAndGHaveNoLimitsOfForcesAtJointsAndTendons) {
   const std::string limit = R"(actuatorfrclimited="true" actuatorfrcrange="-0.25 0.25")";
