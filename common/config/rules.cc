@@ -12,7 +12,6 @@
 #include "common/base/status.h"
 #include "common/config/explain.h"
 #include "datacom/v1/rule.pb.h"
-#include "datacom/v1/task.pb.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/text_format.h"
 
@@ -108,7 +107,12 @@ absl::Status CheckField(const std::string& path, const Message& message, const F
   if (!rule.beside().empty() && std::none_of(rule.beside().begin(), rule.beside().end(), has)) {
     return WrongField(path, absl::StrCat("is only for ", absl::StrJoin(rule.beside(), " and ")));
   }
-  if (is_message) return CheckRules(reflection->GetMessage(message, field), path + ".");
+  if (is_message) {
+    const Message& part = reflection->GetMessage(message, field);
+    RETURN_IF_ERROR(CheckRules(part, path + "."));
+    if (!rule.has_min() && !rule.has_above()) return absl::OkStatus();
+    return CheckScalar(path + ".low", part, part.GetDescriptor()->FindFieldByName("low"), -1, rule);
+  }
   if (rule.required() && field->cpp_type() == FieldDescriptor::CPPTYPE_STRING &&
       reflection->GetString(message, field).empty()) {
     return WrongField(path, "must not be empty");
@@ -132,10 +136,6 @@ absl::Status CheckRules(const Message& message, const std::string& prefix) {
   message.GetReflection()->ListFields(message, &set);
   for (const FieldDescriptor* field : set) {
     if (field->is_extension()) RETURN_IF_ERROR(CheckField(prefix + field->name(), message, field));
-  }
-  if (const auto* drawn = dynamic_cast<const v1::Randomisation*>(&message); drawn && drawn->has_mass()) {
-    if (drawn->mass().low() <= 0)
-      return WrongField(prefix + "mass.low", absl::StrCat(drawn->mass().low(), " is not above 0"));
   }
   return absl::OkStatus();
 }

@@ -252,7 +252,6 @@ absl::StatusOr<ElementFactors> ElementFactors::Make(const mjModel& model, const 
                       : type == mjOBJ_GEOM  ? &ElementScale::friction
                                             : &ElementScale::force;
     const v1::Interval& range = given.factor();
-    if (range.low() < 0) return Wrong(field + ".factor.low", "is below 0");
     if (type == mjOBJ_BODY && !(range.low() > 0)) return Wrong(field + ".factor.low", "of a mass must be above 0");
     ASSIGN_OR_RETURN(const std::vector<int> found, Match(model, type, named.glob, named.field));
     for (const int id : found) {
@@ -300,7 +299,6 @@ absl::StatusOr<Pushes> Pushes::Make(const mjModel& model, const v1::TaskDefiniti
     }
     Push push;
     push.every = given.every();
-    if (!(push.every.low() > 0)) return Wrong(field + ".every.low", "must be above 0");
     push.stream_name = absl::StrCat("task.push.", i, ".", PlainName(model, named.type, found[0]));
     const int dof = model.jnt_dofadr[joint];
     if (given.has_x()) push.kicks.push_back({dof, given.x()});

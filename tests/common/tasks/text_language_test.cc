@@ -438,7 +438,7 @@ TEST(TextLanguage, MessagesNameTheField) {
   EXPECT_THAT(error(cart, "push { body: \"drone\" every { low: 1 high: 2 } velocity { low: 0 high: 1 } }"),
               HasSubstr("push[0].velocity: is only for joint"));
   EXPECT_THAT(error(cart, "push { joint: \"cart\" every { low: 0 high: 2 } velocity { low: 0 high: 1 } }"),
-              HasSubstr("push[0].every.low: must be above 0"));
+              HasSubstr("push[0].every.low: 0 is not above 0"));
   EXPECT_THAT(error(cart,
                     "randomise { body: \"c*\" factor { low: 1 high: 2 } } randomise { body: \"cart\" factor { low: 1 "
                     "high: 2 } }"),
