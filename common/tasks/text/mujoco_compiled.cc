@@ -292,8 +292,9 @@ absl::Status Resolve(v1::TextTask* task) {
   task->clear_resolved();
   ASSIGN_OR_RETURN(const std::shared_ptr<const CompiledTask> compiled, CompiledTask::Make(*task));
   RETURN_IF_ERROR(CheckGlobs(task->definition(), *compiled->model, ""));
-  RETURN_IF_ERROR(CheckNames(task->definition().slice(), "slice"));  // a map finds the first of a name
-  if (task->definition().control().actuator().empty()) {             // all
+  // A map finds the first slice of a name.
+  RETURN_IF_ERROR(CheckNames(task->definition().slice(), "slice"));
+  if (task->definition().control().actuator().empty()) {  // all
     RETURN_IF_ERROR(CheckGlob(*compiled->model, mjOBJ_ACTUATOR, "*", "control.actuator"));
   }
   std::vector<double> values = compiled->initial;
