@@ -132,9 +132,8 @@ TEST(TextLanguage, ExpressionsSeeTheNumberItself) {
 }
 
 TEST(TextLanguage, AnObservationCanBeAnExpressionOrTheLastAction) {
-  TaskFolder folder(kCarts,
-                    CartTask("observation { name: \"double\" value: \"2 * cart + 1\" }"
-                             "observation { joint: \"cart\" } observation { number: \"action.*\" history: 2 }"));
+  TaskFolder folder(kCarts, CartTask("observation { name: \"double\" value: \"2 * cart + 1\" }"
+                                     "observation { joint: \"cart\" } observation { number: \"*tion.*\" history: 2 }"));
   Loaded task(folder.task());
   EXPECT_THAT(SeenNames(task), ElementsAre("double", "cart", "action.a", "action.b", "action.a.1", "action.b.1"));
   ASSERT_THAT(task.task->ResetTo({{"cart", 4}}, nullptr, task.observation.data()), IsOk());
