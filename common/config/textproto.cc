@@ -32,9 +32,7 @@ std::string NameUnknownField(const std::string& message) {
       parts.size() == 2 ? google::protobuf::DescriptorPool::generated_pool()->FindMessageTypeByName(parts[0]) : nullptr;
   if (type == nullptr) return message;
   std::vector<std::string> fields;
-  for (int i = 0; i < type->field_count(); ++i) {
-    if (IsShown(*type->field(i))) fields.push_back(type->field(i)->name());
-  }
+  for (const google::protobuf::FieldDescriptor* const field : ShownFields(*type)) fields.push_back(field->name());
   return absl::StrCat("no field named \"", parts[1], "\" in ", type->name(), DidYouMean(parts[1], fields),
                       WhereListed(*type));
 }

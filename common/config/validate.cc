@@ -183,10 +183,7 @@ absl::Status CheckTogether(const v1::Experiment& experiment) {
 }
 
 absl::Status NotRead(const std::string& path, const AlgorithmInfo& algorithm, const FieldDescriptor& field) {
-  std::vector<std::string> readers;
-  for (const AlgorithmInfo& other : Algorithms()) {
-    if (ReadsSetting(other, field)) readers.push_back(other.name);
-  }
+  const std::vector<std::string> readers = ReadersOf(field);
   std::string who;  // nobody reads a setting of an algorithm for tests
   if (!readers.empty()) {
     who = absl::StrCat(" (", absl::StrJoin(readers, ", "), readers.size() == 1 ? " does)" : " do)");
