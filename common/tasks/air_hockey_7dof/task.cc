@@ -39,7 +39,7 @@ absl::StatusOr<Models> CompileModels() {
   ASSIGN_OR_RETURN(models.whole,
                    CompileMujocoModel("air_hockey_7dof", kModelXml, {{"hockey_table.xml", air_hockey::kTableXml}}));
   mjModel* const arm = mj_copyModel(nullptr, models.whole.get());
-  models.arm = MujocoModel(arm, [](const mjModel* model) { mj_deleteModel(const_cast<mjModel*>(model)); });
+  models.arm = MujocoModel(arm, &mj_deleteModel);
   arm->opt.disableflags |= mjDSBL_CONTACT;
   return models;
 }

@@ -98,7 +98,7 @@ MujocoModel WithoutConstraints(const mjModel& model) {
 #if mjVERSION_HEADER >= 331
   std::fill_n(copy->tendon_actfrclimited, copy->ntendon, 0);
 #endif
-  return MujocoModel(copy, [](const mjModel* m) { mj_deleteModel(const_cast<mjModel*>(m)); });
+  return MujocoModel(copy, &mj_deleteModel);
 }
 
 Terms::Terms(MujocoModel unconstrained, MujocoData own, const StateJoints& joints, const Actuation& actuation,
