@@ -170,12 +170,6 @@ int RowLayout::VelocityOf(int entry) const {
   return -1;
 }
 
-RowDynamics::RowDynamics(const v1::TextTask& task) : layout_(RowLayout::Of(task)) {
-  for (const v1::DirectDrive& drive : task.resolved().drive()) {
-    drives_.push_back({static_cast<int>(drive.dof()), drive.drift(), drive.gain(), drive.from_position()});
-  }
-}
-
 void RowDynamics::Evaluate(const double* obs, const ControlAffineOut& out) const {
   if (out.q != nullptr) std::copy_n(obs + layout_.q_at, layout_.q, out.q);
   if (out.x != nullptr) std::copy_n(obs + layout_.x_at, layout_.x, out.x);
@@ -200,8 +194,8 @@ void RowDynamics::Drift(const double* obs, double* f) const {
   }
   double* const driven = f + layout_.driven_at();
   if (layout_.evaluated) std::copy_n(obs + layout_.drift_at, layout_.velocities, driven);
-  for (const Drive& drive : drives_) {
-    driven[drive.dof] = drive.drift + drive.from_position * obs[layout_.q_at + drive.dof];
+  for (const v1::DirectDrive& drive : drives_) {
+    driven[drive.dof()] = drive.drift() + drive.from_position() * obs[layout_.q_at + drive.dof()];
   }
 }
 
@@ -210,7 +204,7 @@ void RowDynamics::Gain(const double* obs, double* G) const {
   std::fill_n(G, layout_.q * n, 0.0);
   const int first = layout_.driven_at();
   if (layout_.evaluated) std::copy_n(obs + layout_.gain_at, layout_.velocities * n, G + first * n);
-  for (size_t i = 0; i < drives_.size(); ++i) G[(first + drives_[i].dof) * n + static_cast<int>(i)] = drives_[i].gain;
+  for (int i = 0; i < drives_.size(); ++i) G[(first + static_cast<int>(drives_[i].dof())) * n + i] = drives_[i].gain();
 }
 
 RowConstraints::RowConstraints(const v1::TextTask& task) : layout_(RowLayout::Of(task)) {
