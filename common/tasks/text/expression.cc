@@ -83,7 +83,7 @@ absl::StatusOr<Expanded> ExpandGlobs(const std::string& text, const std::vector<
     const std::string glob = text.substr(i + 1, end - i - 1);
     std::vector<std::string> found;
     for (const std::string& name : names) {
-      if (StandsFor(glob, name)) found.push_back(name);
+      if (IsBefore(name) == IsBefore(glob) && MatchesGlob(glob, name)) found.push_back(name);
     }
     if (found.empty()) return AtColumn(i + 1, absl::StrCat("no name matches \"", glob, "\"; ", Listed(names)));
     add(absl::StrJoin(found, ","), i + 1);
@@ -102,10 +102,6 @@ absl::Status Explain(const mu::ParserError& error, const Expanded& expanded, con
 }
 
 }  // namespace
-
-bool StandsFor(const std::string& glob, const std::string& name) {
-  return IsBefore(name) == IsBefore(glob) && MatchesGlob(glob, name);
-}
 
 absl::StatusOr<Expression> Expression::Compile(const std::string& text, const std::vector<std::string>& names,
                                                double* values) {

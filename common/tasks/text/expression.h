@@ -26,9 +26,6 @@ class Parser;
 
 namespace datacom::text {
 
-// Whether a glob stands for the number of this name: for a "before." one only if the glob begins so.
-bool StandsFor(const std::string& glob, const std::string& name);
-
 class Expression {
  public:
   // `values` [names.size()] must outlive the expression. INVALID_ARGUMENT with the column; for an unknown name the

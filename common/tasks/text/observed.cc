@@ -40,7 +40,7 @@ absl::StatusOr<Observed> Observed::Make(const v1::TaskDefinition& definition, co
     if (IsDerived(signal)) RETURN_IF_ERROR(CheckDerived(signal, field));
     if (signal.has_number()) {
       for (size_t number = 0; number < names.size(); ++number) {
-        if (!StandsFor(signal.number(), names[number])) continue;
+        if (!MatchesGlob(signal.number(), names[number])) continue;
         own.push_back(names[number]);
         entry.numbers.push_back(values + number);
       }

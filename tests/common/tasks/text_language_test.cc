@@ -132,8 +132,9 @@ TEST(TextLanguage, ExpressionsSeeTheNumberItself) {
 }
 
 TEST(TextLanguage, AnObservationCanBeAnExpressionOrTheLastAction) {
-  TaskFolder folder(kCarts, CartTask("observation { name: \"double\" value: \"2 * cart + 1\" }"
-                                     "observation { joint: \"cart\" } observation { number: \"*tion.*\" history: 2 }"));
+  TaskFolder folder(kCarts,
+                    CartTask("observation { name: \"double\" value: \"2 * cart + 1\" }"
+                             "observation { joint: \"cart\" } observation { number: \"action.*\" history: 2 }"));
   Loaded task(folder.task());
   EXPECT_THAT(SeenNames(task), ElementsAre("double", "cart", "action.a", "action.b", "action.a.1", "action.b.1"));
   ASSERT_THAT(task.task->ResetTo({{"cart", 4}}, nullptr, task.observation.data()), IsOk());
@@ -421,6 +422,8 @@ TEST(TextLanguage, MessagesNameTheField) {
   EXPECT_THAT(error(cart + "observation { name: \"x\" value: \"wheel\" }", ""),
               HasSubstr("observation[1].value: column 1: unknown name \"wheel\""));
   EXPECT_THAT(error(cart + "observation { number: \"cart\" }", ""), HasSubstr("the name cart is used twice"));
+  EXPECT_THAT(error(cart + "observation { number: \"*n.b\" } observation { number: \"before.*n.b\" }", ""),
+              HasSubstr("the name before.action.b is used twice"));
   EXPECT_THAT(error("observation { joint: \"cart\" clip { low: 1 high: 1 } }", ""),
               HasSubstr("observation[0].clip.high: is not above low"));
   EXPECT_THAT(error(cart, "extra { joint: \"other\" scale: 2 }"),
