@@ -1,6 +1,7 @@
 #include "common/tasks/text/mujoco_compiled.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -168,6 +169,24 @@ absl::Status CheckGlobs(const google::protobuf::Message& message, const mjModel&
   return absl::OkStatus();
 }
 
+// An equality can keep a hinge without limits only at an angle that q has: from -pi to pi.
+absl::Status CheckAngles(const CompiledTask& task) {
+  for (int i = 0; i < task.definition.known_size(); ++i) {
+    const v1::KnownConstraint& known = task.definition.known(i);
+    if (!known.equality() || std::abs(known.value()) <= M_PI) continue;
+    for (size_t j = 0; j < task.joints.joints.size(); ++j) {
+      const int joint = task.joints.joints[j];
+      if (task.joints.kinds[j] != v1::ConstraintJoint::WRAPPED) continue;
+      if (!Matches(*task.model, mjOBJ_JOINT, known.joint_position(), joint)) continue;
+      return Wrong(
+          absl::StrCat("known[", i, "].value"),
+          absl::StrCat(known.value(), " is never reached: the angle in q of joint ",
+                       PlainName(*task.model, mjOBJ_JOINT, joint), ", which has no limits, is from -pi to pi"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Elsewhere the number of an actuator is also the number of its control; with MuJoCo 4 they may differ.
 absl::Status CheckControls([[maybe_unused]] const mjModel& model) {
 #if mjVERSION_HEADER >= 4000000
@@ -292,6 +311,7 @@ absl::Status Resolve(v1::TextTask* task) {
   task->clear_resolved();
   ASSIGN_OR_RETURN(const std::shared_ptr<const CompiledTask> compiled, CompiledTask::Make(*task));
   RETURN_IF_ERROR(CheckGlobs(task->definition(), *compiled->model, ""));
+  RETURN_IF_ERROR(CheckAngles(*compiled));
   // A map finds the first slice of a name.
   RETURN_IF_ERROR(CheckNames(task->definition().slice(), "slice"));
   if (task->definition().control().actuator().empty()) {  // all

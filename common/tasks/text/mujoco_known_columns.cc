@@ -61,11 +61,6 @@ absl::Status AddJoints(const mjModel& model, const v1::KnownConstraint& known, c
       return Wrong(at, absl::StrCat("joint ", name, " has no limits"));
     if (known.equality()) {
       RETURN_IF_ERROR(CheckWithinLimits(model, joint, known.value(), known.value(), field + ".value"));
-      const bool turns = model.jnt_type[joint] == mjJNT_HINGE && model.jnt_limited[joint] == 0;
-      if (turns && std::abs(known.value()) > M_PI) {
-        return Wrong(field + ".value", absl::StrCat(known.value(), " is never reached: the angle in q of joint ", name,
-                                                    ", which has no limits, is from -pi to pi"));
-      }
       v1::KnownRow& row = rows->emplace_back();
       row.set_name(absl::StrCat(known.name(), "_", name));
       row.set_group(known.name());
