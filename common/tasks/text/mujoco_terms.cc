@@ -33,7 +33,7 @@ constexpr double kStep = 0.5;
 // Adds the part of the passive forces that takes gravity away: without springs, damping and fluid it is still there.
 void AddCompensation([[maybe_unused]] const mjModel& model, [[maybe_unused]] const mjData& data,
                      [[maybe_unused]] mjtNum* force) {
-#if mjVERSION_HEADER >= 300
+#if mjVERSION_HEADER >= 314
   for (int dof = 0; dof < model.nv; ++dof) {
     const bool passive = model.jnt_actgravcomp[model.dof_jntid[dof]] == 0;  // else it is an actuators' force
     if (passive && data.qfrc_gravcomp[dof] != 0) force[dof] += data.qfrc_gravcomp[dof];  // keeps -0

@@ -38,7 +38,7 @@ TEST(TextControl, TheDriftHasTheControlsOfActuatorsThatAreNotPartOfTheAction) {
   }
 }
 
-#if mjVERSION_HEADER >= 300
+#if mjVERSION_HEADER >= 314
 TEST(TextControl, TheDriftWithoutPassiveForcesHasNoGravityWhereItIsCompensated) {
   const std::string model = R"(<mujoco><worldbody><body gravcomp="1"><joint name="a" type="slide" damping="2" )",
                     rest = R"(/><geom size="0.1" mass="1"/></body></worldbody><actuator>
