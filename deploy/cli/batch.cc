@@ -31,15 +31,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kDefaultMaxArraySize = 1001;  // of Slurm
-constexpr uint64_t kMiB = 1 << 20;
 constexpr char kRunOfLine[] = "\"$folder/$(sed -n \"${number}p\" \"$folder/populations.txt\")\"";
 constexpr char kFindHost[] =
     "# Actors of other jobs reach this node where Slurm reaches it.\n"
     "host=\"$(scontrol show node \"$SLURMD_NODENAME\" | sed -n 's/.*NodeAddr=\\([^ ]*\\).*/\\1/p')\"\n";
-
-std::string FolderOf(const std::string& dir, const SweepRun& population) {
-  return population.name.empty() ? dir : RunFolder(dir, population);
-}
 
 }  // namespace
 
@@ -58,9 +53,6 @@ std::string ProgramOf(const BatchOptions& batch) {
   return batch.program.empty() ? ShellWord(AbsolutePath(BinFolder() + "/datacom")) : batch.program;
 }
 
-// Whole mebibytes, with a margin of a quarter.
-uint64_t MebibytesFor(uint64_t bytes) { return (bytes + bytes / 4 + kMiB - 1) / kMiB; }
-
 // A name as Slurm's tables show it.
 std::string JobName(const std::string& name) {
   std::string job = "datacom-";
@@ -74,16 +66,16 @@ std::string OptionLines(const std::string& options) {
 }
 
 absl::StatusOr<std::string> Template(const std::string& name) {
-  const fs::path folder = fs::path(SweepFolder()).parent_path() / "slurm";
-  ASSIGN_OR_RETURN(const std::string text, ReadFile((folder / name).string()));
-  ASSIGN_OR_RETURN(std::string end, ReadFile((folder / "end.sh.in").string()));
+  const std::string folder = FindSharedFile("slurm", "deploy/slurm");
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(absl::StrCat(folder, "/", name)));
+  ASSIGN_OR_RETURN(std::string end, ReadFile(folder + "/end.sh.in"));
   end.resize(end.rfind("# SPDX"));  // the script has that line too
   return absl::StrReplaceAll(text, {{"@DRAIN@", end}});
 }
 
 absl::Status MakeCertificates(const std::string& folder) {
   if (FileExists(folder + "/token")) return absl::OkStatus();
-  const std::string script = (fs::path(SweepFolder()).parent_path() / "dev" / "make_tls.sh").string();
+  const std::string script = FindSharedFile("dev/make_tls.sh", "deploy/dev/make_tls.sh");
   int code = 0;
   RETURN_IF_ERROR(OutputOf({"/usr/bin/env", "bash", script, folder}, &code).status());
   if (code == 0) {  // a copy of the folder must not be able to make certificates
@@ -193,19 +185,31 @@ absl::Status CheckBackend(const std::string& backend, const BatchOptions& batch,
   return manifests.images.empty() ? absl::OkStatus() : CheckImages(manifests.images);
 }
 
+std::vector<std::string> TrainWords(const TrainOptions& options, const std::string& run_dir, uint64_t steps) {
+  std::vector<std::string> words = {"train", "--resume", "--no-film",        "--run-dir",
+                                    run_dir, "--steps",  absl::StrCat(steps)};
+  const auto add = [&words](const char* option, const std::string& value) {
+    if (!value.empty()) words.insert(words.end(), {option, value});
+  };
+  add("--actors", options.actors > 0 ? absl::StrCat(options.actors) : "");
+  add("--envs", options.environments > 0 ? absl::StrCat(options.environments) : "");
+  add("--tls", options.tls);
+  add("--archive", options.archive);
+  add("--stall-minutes", absl::StrCat(options.stall_minutes));
+  return words;
+}
+
 std::string TrainCommand(const BatchOptions& batch, const TrainOptions& options, const std::string& run_dir,
                          uint64_t steps) {
-  std::string command = absl::StrCat(ProgramOf(batch), " train --resume --no-film --run-dir ",
-                                     ShellWord(AbsolutePath(run_dir)), " --steps ", steps);
-  if (options.actors > 0) absl::StrAppend(&command, " --actors ", options.actors);
-  if (options.environments > 0) absl::StrAppend(&command, " --envs ", options.environments);
-  if (!options.tls.empty()) absl::StrAppend(&command, " --tls ", ShellWord(AbsolutePath(options.tls)));
-  if (!options.archive.empty())
-    absl::StrAppend(&command, " --archive ",
-                    ShellWord(IsRemote(options.archive) ? options.archive : AbsolutePath(options.archive)));
+  TrainOptions there = options;
+  if (!there.tls.empty()) there.tls = AbsolutePath(there.tls);
+  if (!there.archive.empty() && !IsRemote(there.archive)) there.archive = AbsolutePath(there.archive);
+  std::string command = ProgramOf(batch);
+  for (const std::string& word : TrainWords(there, AbsolutePath(run_dir), steps)) {
+    absl::StrAppend(&command, " ", ShellWord(word));
+  }
   if (options.max_hours > 0) absl::StrAppend(&command, " --max-hours ", options.max_hours);
-  absl::StrAppend(&command, CodeOptions());
-  return absl::StrCat(command, " --stall-minutes ", options.stall_minutes);
+  return command + CodeOptions();
 }
 
 absl::StatusOr<std::string> WriteJobList(const std::string& dir, const BatchOptions& batch, const TrainOptions& options,
@@ -214,8 +218,8 @@ absl::StatusOr<std::string> WriteJobList(const std::string& dir, const BatchOpti
   TrainOptions own = options;
   for (const SweepRun& population : populations) {
     own.archive = ArchiveOf(options.archive, population);
-    absl::StrAppend(&lines,
-                    TrainCommand(batch, own, FolderOf(dir, population), population.experiment.run().env_steps()), "\n");
+    absl::StrAppend(
+        &lines, TrainCommand(batch, own, RunFolder(dir, population), population.experiment.run().env_steps()), "\n");
   }
   const std::string file = AbsolutePath(dir) + "/jobs.txt";
   RETURN_IF_ERROR(WriteFileAtomically(file, lines));

@@ -34,7 +34,8 @@ struct BatchOptions {
 // INVALID_ARGUMENT, saying what to do instead, for an option that the backend cannot follow.
 absl::Status CheckBackend(const std::string& backend, const BatchOptions& batch, const TrainOptions& options);
 
-// The command that starts or resumes one run.
+// The arguments of `datacom` that start or resume one run, and the command that does so on any node.
+std::vector<std::string> TrainWords(const TrainOptions& options, const std::string& run_dir, uint64_t steps);
 std::string TrainCommand(const BatchOptions& batch, const TrainOptions& options, const std::string& run_dir,
                          uint64_t steps);
 

@@ -111,10 +111,14 @@ absl::StatusOr<nlohmann::json> RecordedRunJson(const std::string& run_dir) {
   return run;
 }
 
+void PrintJson(const nlohmann::json& json) {
+  std::printf("%s\n", JsonText(json).c_str());
+  std::fflush(stdout);
+}
+
 void PrintResult(const absl::StatusOr<nlohmann::json>& result) {
-  const std::string line = result.ok() ? JsonText({{"result", *result}}) + "\n"
-                                       : ErrorJson(result.status().message(), ExitCode(result.status()));
-  std::fputs(line.c_str(), stdout);
+  if (result.ok()) return PrintJson({{"result", *result}});
+  std::fputs(ErrorJson(result.status().message(), ExitCode(result.status())).c_str(), stdout);
   std::fflush(stdout);
 }
 

@@ -13,7 +13,6 @@
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
-#include "common/records/message_json.h"
 #include "common/rpc/assignment.h"
 #include "common/rpc/security.h"
 #include "deploy/cli/answers.h"
@@ -68,8 +67,6 @@ ProgressView ViewOf(const std::string& title, const Answers& answers) {
   view.learns_delta = algorithm == nullptr || algorithm->learns_delta;
   return view;
 }
-
-void PrintJson(const nlohmann::json& json) { std::printf("%s\n", JsonText(json).c_str()); }
 
 void PrintAnswers(const std::string& title, const Answers& answers, bool json) {
   const ProgressView view = ViewOf(title, answers);

@@ -24,10 +24,10 @@
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
-#include "common/records/message_json.h"
 #include "common/rpc/channel.h"
 #include "deploy/cli/archiving.h"
 #include "deploy/cli/batch.h"
+#include "deploy/cli/display.h"
 #include "deploy/cli/process.h"
 #include "deploy/cli/progress.h"
 #include "deploy/cli/run_json.h"
@@ -148,16 +148,17 @@ absl::Status PrintPlanJson(const std::string& dir, const std::vector<SweepRun>& 
       one["eta_seconds"] = UpdatesLeft(populations[i], state) / rate->updates_per_second;
     }
   }
-  std::printf("%s\n", JsonText(sweep).c_str());
+  PrintJson(sweep);
   return absl::OkStatus();
 }
 
-// Trains populations as child processes and reports on standard output; when quiet, only failures.
+// Trains populations as child processes and says so on the display; when quiet, only failures.
 class Jobs {
  public:
   // Passes the options for processes on to the `train` of each run.
-  Jobs(const std::string& dir, const std::vector<SweepRun>& populations, int at_once, const TrainOptions& options)
-      : dir_(dir), populations_(populations), at_once_(at_once), options_(options) {}
+  Jobs(const std::string& dir, const std::vector<SweepRun>& populations, int at_once, const TrainOptions& options,
+       Display* display)
+      : dir_(dir), populations_(populations), at_once_(at_once), options_(options), display_(display) {}
 
   // Runs until all have ended, a stop was requested, or --max-hours are over. Returns the exit code of the first that
   // failed, else 75 when populations are left, else 0.
@@ -168,8 +169,8 @@ class Jobs {
       const bool stop = Stop::Process().WaitFor(kTick);
       const bool late = options_.max_hours > 0 && Seconds(clock_.Now() - start_) > options_.max_hours * 3600;
       if ((stop || late) && !stopping_) {
-        Say(late ? absl::StrCat("--max-hours ", options_.max_hours, " reached: draining")
-                 : "draining (interrupt again to exit at once)");
+        display_->Say(late ? absl::StrCat("--max-hours ", options_.max_hours, " reached: draining")
+                           : "draining (interrupt again to exit at once)");
         stopping_ = true;
         for (const auto& job : running_) job->process.Signal(SIGTERM);
       }
@@ -187,32 +188,20 @@ class Jobs {
     Process process;
   };
 
-  void Print(const std::string& line) const {
-    std::printf("%s\n", options_.json ? JsonText({{"message", line}}).c_str() : line.c_str());
-    std::fflush(stdout);
-  }
-
   // The newest line of a population: of `train --json` an object, here with the key "population".
   void SayProgress(const Job& job) const {
     const std::string line(absl::StripAsciiWhitespace(TailOfFile(job.log, 1)));
     nlohmann::json progress =
         options_.json ? nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false) : nlohmann::json();
-    if (!progress.is_object()) return Say(Title(job) + line);
+    if (!progress.is_object()) return display_->Say(Title(job) + line);
     progress["population"] = populations_[job.index].name;
-    if (!options_.quiet) std::printf("%s\n", JsonText(progress).c_str());
-    std::fflush(stdout);
+    if (!options_.quiet) PrintJson(progress);
   }
 
-  void SayFailure(const Job& job, int code) const {
+  void SayFailure(const Job& job, int code) {
     const std::string what = absl::StrCat("failed (", DescribeExit(code), "). ", LastLines(job.log));
-    if (!options_.json) return Print(Title(job) + what);
-    const nlohmann::json object = {{"population", populations_[job.index].name}, {"error", what}, {"code", code}};
-    std::printf("%s\n", JsonText(object).c_str());
-    std::fflush(stdout);
-  }
-
-  void Say(const std::string& line) const {
-    if (!options_.quiet) Print(line);
+    if (!options_.json) return display_->Conclude("message", "", Title(job) + what);
+    PrintJson({{"population", populations_[job.index].name}, {"error", what}, {"code", code}});
   }
 
   std::string Title(const Job& job) const {
@@ -236,14 +225,11 @@ class Jobs {
     const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
     const std::string archive = ArchiveOf(options_.archive, population);
     if (complete) return {program, "copy", RunFolder(dir_, population), archive, "--keep-state"};
-    std::vector<std::string> words = {program, "train"};
-    words.insert(words.end(), {"--resume", "--no-film", "--run-dir", RunFolder(dir_, population)});
-    words.insert(words.end(), {"--steps", absl::StrCat(population.experiment.run().env_steps())});
-    if (options_.actors > 0) words.insert(words.end(), {"--actors", absl::StrCat(options_.actors)});
-    if (options_.environments > 0) words.insert(words.end(), {"--envs", absl::StrCat(options_.environments)});
-    if (!options_.tls.empty()) words.insert(words.end(), {"--tls", options_.tls});
-    if (!archive.empty()) words.insert(words.end(), {"--archive", archive});
-    words.insert(words.end(), {"--stall-minutes", absl::StrCat(options_.stall_minutes)});
+    TrainOptions own = options_;
+    own.archive = archive;
+    std::vector<std::string> words =
+        TrainWords(own, RunFolder(dir_, population), population.experiment.run().env_steps());
+    words.insert(words.begin(), program);
     if (options_.json) words.emplace_back("--json");
     return words;
   }
@@ -259,13 +245,14 @@ class Jobs {
       job->log = run_dir + "/logs/train.log";
       const absl::Status status = job->process.Start(CommandFor(population, complete), job->log);
       if (!status.ok()) {
-        Print(absl::StrCat(Title(*job), status.message()));
+        const std::string why = absl::StrCat(Title(*job), status.message());
+        display_->Conclude("message", why, why);
         if (code_ == kExitOk) code_ = ExitCode(status);
         continue;
       }
       const std::string what =
           complete ? "copying its end to the archive" : absl::StrCat(population.experiment.members_size(), " members");
-      Say(absl::StrCat(Title(*job), what, ", log in ", job->log));
+      display_->Say(absl::StrCat(Title(*job), what, ", log in ", job->log));
       running_.push_back(std::move(job));
     }
   }
@@ -284,10 +271,10 @@ class Jobs {
 
   // When a population fails, the others are still trained; when one is interrupted, the sweep ends.
   void OnExit(const Job& job, int code) {
-    if (code == kExitOk) return Say(absl::StrCat(Title(job), "complete"));
+    if (code == kExitOk) return display_->Say(absl::StrCat(Title(job), "complete"));
     if (stopping_ && code == 128 + SIGTERM) code = kExitInterrupted;  // `train` was stopped before it had begun
     if (code == kExitInterrupted) {
-      Say(absl::StrCat(Title(job), "interrupted and drained"));
+      display_->Say(absl::StrCat(Title(job), "interrupted and drained"));
       Stop::Process().Request();
     } else {
       SayFailure(job, code);
@@ -300,6 +287,7 @@ class Jobs {
   const std::vector<SweepRun>& populations_;
   const int at_once_;
   const TrainOptions& options_;
+  Display* const display_;
   const Clock& clock_ = Clock::Real();
   const Clock::Time start_ = clock_.Now();
   Clock::Time said_ = start_;
@@ -309,14 +297,14 @@ class Jobs {
   int code_ = kExitOk;
 };
 
-absl::Status Conclude(const std::string& dir, bool json) {
+absl::Status Conclude(const std::string& dir, bool json, Display* display) {
   ASSIGN_OR_RETURN(const std::string table, GroupTable({dir}, TerminalWidth(0)));
   if (!json) std::printf("%s", table.c_str());
   const std::string file = dir + "/report.html";
   if (absl::Status status = report::WriteReport({dir}, file, &tools::WriteReportMap); !status.ok()) {
     return Annotate(status, "the sweep is complete, but its report could not be written");
   }
-  std::printf("%s\n", json ? JsonText({{"report", file}}).c_str() : absl::StrCat("report: ", file).c_str());
+  display->Conclude("report", file, absl::StrCat("report: ", file));
   if (json) PrintResult(SweepJson(dir));
   return absl::OkStatus();
 }
@@ -372,11 +360,12 @@ absl::StatusOr<int> Sweep(const SweepOptions& options) {
     return kExitOk;
   }
   if (options.render_only) return kExitOk;
-  const int code = Jobs(dir, populations, std::max(1, options.jobs), run).Run();
+  Display display("", run, /*learns_delta=*/false);
+  const int code = Jobs(dir, populations, std::max(1, options.jobs), run, &display).Run();
   if (code == kExitInterrupted && !run.json) std::printf("run the same command again to resume\n");
   if (code == kExitInterrupted && run.json) PrintResult(SweepJson(dir));
   if (code != kExitOk) return code;
-  RETURN_IF_ERROR(Conclude(dir, run.json));
+  RETURN_IF_ERROR(Conclude(dir, run.json, &display));
   return kExitOk;
 }
 

@@ -52,7 +52,7 @@ absl::StatusOr<std::vector<SweepRun>> ExpandSweep(const SweepInput& input);
 
 // The folder of a sweep: `sweep.textproto`, `populations.txt` (the run folders in order, one per line) and, in each run
 // folder, the population's experiment, so that `train --resume` starts or resumes it.
-std::string RunFolder(const std::string& dir, const SweepRun& population);
+std::string RunFolder(const std::string& dir, const SweepRun& population);  // `dir` for a run without a name
 // The archive of a run whose sweep has `place`; that itself for a run without a name.
 std::string ArchiveOf(const std::string& place, const SweepRun& population);
 // The run folders that `folder` stands for: those of a sweep in their order, or `folder` itself where it is a run's.

@@ -17,7 +17,6 @@
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/records/csv.h"
-#include "common/records/message_json.h"
 #include "deploy/cli/batch.h"
 #include "deploy/cli/process.h"
 #include "deploy/cli/progress.h"
@@ -71,7 +70,7 @@ std::optional<double> RateOf(const std::string& run_dir, const v1::Experiment& l
 }  // namespace
 
 std::string RunFolder(const std::string& dir, const SweepRun& population) {
-  return absl::StrCat(dir, "/", population.name);
+  return population.name.empty() ? dir : absl::StrCat(dir, "/", population.name);
 }
 
 std::string ArchiveOf(const std::string& place, const SweepRun& population) {
@@ -267,7 +266,7 @@ absl::StatusOr<nlohmann::json> SweepJson(const std::string& folder) {
 absl::Status PrintSweepStatus(const std::string& folder, bool json) {
   if (json) {
     ASSIGN_OR_RETURN(const nlohmann::json state, SweepJson(folder));
-    std::printf("%s\n", JsonText(state).c_str());
+    PrintJson(state);
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(const SweepState sweep, ReadSweepState(folder));

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <regex>
 #include <set>
 #include <utility>
@@ -70,12 +69,7 @@ std::string LabelValue(const std::string& name) {
   return YamlText(value);
 }
 
-absl::StatusOr<std::string> Template(const std::string& name) {
-  return ReadFile((std::filesystem::path(SweepFolder()).parent_path() / "kubernetes" / name).string());
-}
-
-// Whole mebibytes, with a margin of a quarter.
-std::string Quantity(uint64_t bytes) { return absl::StrCat((bytes + bytes / 4 + (1 << 20) - 1) >> 20, "Mi"); }
+std::string Quantity(uint64_t bytes) { return absl::StrCat(MebibytesFor(bytes), "Mi"); }
 
 // The lines that apply, without their marks: those that end with "# MARK" where `on`, those with "# no MARK" otherwise,
 // and all that have neither.
@@ -257,7 +251,8 @@ absl::Status CheckPods(const ManifestOptions& options, const v1::Experiment& exp
 
 absl::Status WriteManifests(const std::string& dir, const ManifestOptions& options,
                             const std::vector<SweepRun>& populations) {
-  ASSIGN_OR_RETURN(std::string text, Template(options.archive.empty() ? "jobset.yaml.in" : "archive.yaml.in"));
+  const std::string file = options.archive.empty() ? "kubernetes/jobset.yaml.in" : "kubernetes/archive.yaml.in";
+  ASSIGN_OR_RETURN(std::string text, ReadFile(FindSharedFile(file, "deploy/" + file)));
   text = Keep(Keep(text, "tls", !options.tls_secret.empty()), "set", !options.plain);
   ASSIGN_OR_RETURN(const std::string pod, options.pods.empty() ? "" : PodFields(options.pods));
   std::string resources = "resources:\n", experiments = "configMapGenerator:\n";
