@@ -18,7 +18,6 @@
 #include "deploy/cli/load_task.h"
 #include "deploy/cli/progress.h"
 #include "deploy/cli/run_folder.h"
-#include "deploy/cli/supervise.h"
 #include "deploy/cli/verbs.h"
 #include "nlohmann/json.hpp"
 

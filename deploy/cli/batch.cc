@@ -21,7 +21,6 @@
 #include "common/tasks/python/python_model.h"
 #include "deploy/cli/process.h"
 #include "deploy/cli/run_folder.h"
-#include "deploy/cli/supervise.h"
 #include "deploy/cli/sweep.h"
 #include "deploy/cli/verbs.h"
 

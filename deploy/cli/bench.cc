@@ -19,7 +19,6 @@
 #include "common/base/version.h"
 #include "common/records/message_json.h"
 #include "deploy/cli/process.h"
-#include "deploy/cli/supervise.h"
 #include "deploy/cli/verbs.h"
 
 namespace datacom::cli {

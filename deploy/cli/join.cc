@@ -27,7 +27,6 @@
 #include "common/rpc/replay_client.h"
 #include "deploy/cli/process.h"
 #include "deploy/cli/run_folder.h"
-#include "deploy/cli/supervise.h"
 #include "deploy/cli/sweep.h"
 #include "deploy/cli/verbs.h"
 

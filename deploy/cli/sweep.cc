@@ -33,7 +33,6 @@
 #include "deploy/cli/run_json.h"
 #include "deploy/cli/run_options.h"
 #include "deploy/cli/summary.h"
-#include "deploy/cli/supervise.h"
 #include "deploy/cli/sweep.h"
 #include "deploy/cli/verbs.h"
 #include "deploy/report/report.h"

@@ -251,8 +251,8 @@ absl::Status CheckPods(const ManifestOptions& options, const v1::Experiment& exp
 
 absl::Status WriteManifests(const std::string& dir, const ManifestOptions& options,
                             const std::vector<SweepRun>& populations) {
-  const std::string file = options.archive.empty() ? "kubernetes/jobset.yaml.in" : "kubernetes/archive.yaml.in";
-  ASSIGN_OR_RETURN(std::string text, ReadFile(FindSharedFile(file, "deploy/" + file)));
+  const std::string source = options.archive.empty() ? "kubernetes/jobset.yaml.in" : "kubernetes/archive.yaml.in";
+  ASSIGN_OR_RETURN(std::string text, ReadFile(FindSharedFile(source, "deploy/" + source)));
   text = Keep(Keep(text, "tls", !options.tls_secret.empty()), "set", !options.plain);
   ASSIGN_OR_RETURN(const std::string pod, options.pods.empty() ? "" : PodFields(options.pods));
   std::string resources = "resources:\n", experiments = "configMapGenerator:\n";

@@ -52,13 +52,14 @@ namespace {
 
 constexpr std::chrono::milliseconds kTick{100}, kReplayDeadline{2000}, kLockPatience{30000}, kDrainGrace{60000};
 constexpr std::chrono::milliseconds kStopGrace{10000};  // after a complete run nothing is left to save
-constexpr std::chrono::seconds kArchiveGrace{25};       // a scheduler that stops a run does not wait for long
-constexpr uint64_t kSlowestDisk = 20'000'000;           // bytes in a second
+constexpr std::chrono::seconds kAddressDeadline{120};
+constexpr std::chrono::seconds kArchiveGrace{25};  // a scheduler that stops a run does not wait for long
+constexpr uint64_t kSlowestDisk = 20'000'000;      // bytes in a second
 
 struct Prepared {
   v1::Experiment experiment;
   Layout layout;
-  std::string run_dir, run_id, archive, tls;
+  std::string run_dir, run_id;
   std::string note;  // for the user, if not empty
   bool made_folder = false;
   uint64_t checkpoint_start = 0;
@@ -103,8 +104,6 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
   RETURN_IF_ERROR(CheckFolderName("--run-dir", options.run_dir));
   TrainOptions wanted = options;
   run.run_dir = options.run_dir;
-  run.archive = options.archive;
-  run.tls = options.tls;
   v1::Experiment stored;
   if (options.resume) {
     if (run.run_dir.empty()) {
@@ -125,7 +124,7 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
     }
     RETURN_IF_ERROR(CheckRunFolder(run.run_dir, false));
   }
-  RETURN_IF_ERROR(CheckApart(run.archive, run.run_dir));
+  RETURN_IF_ERROR(CheckApart(options.archive, run.run_dir));
   if (const auto& task = run.experiment.task_options(); task.HasExtension(v1::python_task)) {
     RETURN_IF_ERROR(python::CheckNamed(task.GetExtension(v1::python_task).environment()));
     if (options.resume) RETURN_IF_ERROR(CheckSameEnvironment(task));
@@ -156,12 +155,12 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
   return run;
 }
 
-std::string ResumeHint(const Prepared& run) {
+std::string ResumeHint(const TrainOptions& options, const Prepared& run) {
   const auto option = [](const char* name, const std::string& value) {
     return value.empty() ? "" : absl::StrCat(" --", name, " ", ShellWord(value));
   };
-  return absl::StrCat("resume with: ", ResumeCommand(run.run_dir, run.experiment), option("archive", run.archive),
-                      option("tls", run.tls));
+  return absl::StrCat("resume with: ", ResumeCommand(run.run_dir, run.experiment), option("archive", options.archive),
+                      option("tls", options.tls));
 }
 
 // Whether a new run holds no row and no update of pre-training yet, so that its folder can be cleared.
@@ -192,7 +191,8 @@ int EndFailed(const TrainOptions& options, const Prepared& run, Cluster* cluster
     ClearRunFolder(run.run_dir, run.made_folder);
     std::fprintf(stderr, "datacom: no row was stored; removed this run's files from %s\n", run.run_dir.c_str());
   }
-  if (code != kExitUsage) std::fprintf(stderr, "datacom: the run's state is kept; %s\n", ResumeHint(run).c_str());
+  if (code != kExitUsage)
+    std::fprintf(stderr, "datacom: the run's state is kept; %s\n", ResumeHint(options, run).c_str());
   return code;
 }
 
@@ -224,7 +224,7 @@ int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster
     if (!progress.Continues(cluster)) {
       Finish(absl::InternalError(progress.Reason()), options.json);
       cluster->Drain(kStopGrace);
-      std::fprintf(stderr, "datacom: the run's state is kept; %s\n", ResumeHint(run).c_str());
+      std::fprintf(stderr, "datacom: the run's state is kept; %s\n", ResumeHint(options, run).c_str());
       return kExitFailure;
     }
     display->Update(*cluster, progress.newest());
@@ -238,7 +238,7 @@ int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster
       for (const std::string& event : archiving->TakeEvents()) display->Say(event);
       if (!archived.ok()) Finish(archived.status(), options.json);
       if (archived.ok() && !archived->empty()) display->Say(*archived);
-      if (!options.json) std::printf("%s\n", ResumeHint(run).c_str());
+      if (!options.json) std::printf("%s\n", ResumeHint(options, run).c_str());
       if (options.json) PrintResult(RecordedRunJson(run.run_dir));
       return kExitInterrupted;
     }
@@ -279,19 +279,18 @@ int Train(const TrainOptions& given) {
   absl::StatusOr<Prepared> run = Prepare(options);
   if (!run.ok()) return Finish(run.status(), options.json);
   Archiving archiving(run->run_dir, options.archive);
-  Cluster::Options cluster_options;
-  cluster_options.bin = BinFolder();
-  cluster_options.run_dir = run->run_dir;
-  cluster_options.run_id = run->run_id;
-  cluster_options.tls = options.tls;
-  cluster_options.host = run->host;
-  cluster_options.checkpoint_start = run->checkpoint_start;
-  cluster_options.actors = run->layout.actors;
-  cluster_options.environments = run->layout.environments;
-  cluster_options.stall_minutes = options.stall_minutes / 2;  // leaves the restarted role the other half
-  // A service that resumes reads all of its files before it has an address.
-  cluster_options.address_deadline += std::chrono::seconds(run->resumed_bytes / kSlowestDisk);
-  Cluster cluster(cluster_options);
+  Cluster cluster(
+      Cluster::Options{.bin = BinFolder(),
+                       .run_dir = run->run_dir,
+                       .run_id = run->run_id,
+                       .host = run->host,
+                       .tls = options.tls,
+                       .checkpoint_start = run->checkpoint_start,
+                       .actors = run->layout.actors,
+                       .environments = run->layout.environments,
+                       // A service that resumes reads all of its files before it has an address.
+                       .address_deadline = kAddressDeadline + std::chrono::seconds(run->resumed_bytes / kSlowestDisk),
+                       .stall_minutes = options.stall_minutes / 2});  // leaves the restarted role the other half
   const v1::Experiment& experiment = run->experiment;
   const AlgorithmInfo* algorithm = FindAlgorithm(experiment.algorithm());
   Display display(absl::StrCat(experiment.name(), ", ", experiment.members_size(), " member",
