@@ -96,9 +96,7 @@ class Joiner {
   }
 
   static bool IsComplete(const std::string& run_dir) {
-    if (!FileExists(run_dir + "/report.html")) return false;
-    const absl::StatusOr<v1::Experiment> experiment = LoadExperiment(ExperimentFile(run_dir), "");
-    return experiment.ok() && ReadRunState(run_dir, *experiment).complete;
+    return FileExists(run_dir + "/report.html") && ReadRunState(run_dir).complete;
   }
 
   // A run that trains now. Actors with different names begin their search at different runs.

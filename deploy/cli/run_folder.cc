@@ -48,6 +48,15 @@ absl::StatusOr<int> OpenLock(const std::string& path, int flags) {
   return fd;
 }
 
+bool LockWithin(std::chrono::milliseconds patience, int fd) {
+  const Clock::Time deadline = Clock::Real().Now() + patience;
+  while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    if (Clock::Real().Now() > deadline) return false;
+    ::usleep(20000);
+  }
+  return true;
+}
+
 std::string NewRunId(const std::string& run_dir) {
   constexpr size_t kMostOfName = kMaxRunId - 17;
   std::random_device device;
@@ -95,32 +104,17 @@ absl::StatusOr<std::string> DefaultRunFolder(const std::string& experiment_name,
 absl::StatusOr<std::unique_ptr<RunLock>> RunLock::Take(const std::string& run_dir, std::chrono::milliseconds patience) {
   const std::string folder = absl::StrCat(run_dir, "/cluster");
   RETURN_IF_ERROR(MakeFolders(folder));
-  ASSIGN_OR_RETURN(const int train, OpenLock(folder + "/train.lock", O_CLOEXEC));
-  const Clock::Time released = Clock::Real().Now() + std::min(patience, kForkPatience);
-  while (::flock(train, LOCK_EX | LOCK_NB) != 0) {
-    if (Clock::Real().Now() < released) {
-      ::usleep(20000);
-      continue;
-    }
-    ::close(train);
+  std::unique_ptr<RunLock> lock(new RunLock);
+  ASSIGN_OR_RETURN(lock->train_, OpenLock(folder + "/train.lock", O_CLOEXEC));
+  if (!LockWithin(std::min(patience, kForkPatience), lock->train_)) {
     return absl::InvalidArgumentError(
         absl::StrCat("run folder ", run_dir, " is in use by another `datacom train`; watch it with: datacom status ",
                      ShellWord(run_dir), ", or choose another --run-dir"));
   }
-  absl::StatusOr<int> roles = OpenLock(folder + "/roles.lock", 0);
-  if (!roles.ok()) {
-    ::close(train);
-    return roles.status();
-  }
-  std::unique_ptr<RunLock> lock(new RunLock(train, *roles));
-  const Clock::Time deadline = Clock::Real().Now() + patience;
-  while (::flock(*roles, LOCK_EX | LOCK_NB) != 0) {
-    if (Clock::Real().Now() > deadline) {
-      return absl::FailedPreconditionError(absl::StrCat("processes of an earlier run are still running in ", run_dir,
-                                                        "; stop them first: `fuser ", folder,
-                                                        "/roles.lock` lists them"));
-    }
-    ::usleep(20000);
+  ASSIGN_OR_RETURN(lock->roles_, OpenLock(folder + "/roles.lock", 0));
+  if (!LockWithin(patience, lock->roles_)) {
+    return absl::FailedPreconditionError(absl::StrCat("processes of an earlier run are still running in ", run_dir,
+                                                      "; stop them first: `fuser ", folder, "/roles.lock` lists them"));
   }
   return lock;
 }

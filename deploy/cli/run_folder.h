@@ -29,9 +29,9 @@ class RunLock {
   ~RunLock();
 
  private:
-  RunLock(int train, int roles) : train_(train), roles_(roles) {}
-  int train_;  // closed in children
-  int roles_;  // inherited by the roles: locked until the last of them has ended
+  RunLock() = default;
+  int train_ = -1;  // closed in children
+  int roles_ = -1;  // inherited by the roles: locked until the last of them has ended
 };
 
 // INVALID_ARGUMENT, saying what to type instead, when the folder is a sweep's, when it is not empty and `resume` is

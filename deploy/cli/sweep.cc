@@ -30,7 +30,6 @@
 #include "deploy/cli/display.h"
 #include "deploy/cli/process.h"
 #include "deploy/cli/progress.h"
-#include "deploy/cli/run_json.h"
 #include "deploy/cli/run_options.h"
 #include "deploy/cli/summary.h"
 #include "deploy/cli/sweep.h"
@@ -87,10 +86,10 @@ double UpdatesLeft(const SweepRun& population, const RunState& state) {
   return state.complete ? 0 : steps * experiment.members_size() * experiment.schedule().updates_per_step();
 }
 
-std::string Describe(const RunState& state, const SweepRun& population) {
+std::string Describe(const RunState& state) {
   if (state.complete) return "complete";
   if (state.env_steps == 0) return "not started";
-  return absl::StrFormat("%.0f %% done", 100.0 * state.env_steps / population.experiment.run().env_steps());
+  return absl::StrFormat("%.0f %% done", 100 * state.done);
 }
 
 void PrintPlan(const SweepInput& input, const std::string& dir, const std::vector<SweepRun>& populations) {
@@ -123,7 +122,7 @@ void PrintPlan(const SweepInput& input, const std::string& dir, const std::vecto
                                  FormatBytes(population.needs.memory_bytes),
                                  FormatBytes(population.needs.disk_bytes()),
                                  time,
-                                 "  " + Describe(state, population)};
+                                 "  " + Describe(state)};
     for (size_t i = 0; i < table.size(); ++i) {
       table[i].push_back(absl::StrFormat("%*s", static_cast<int>(table[i].front().size()), cells[i]));
     }

@@ -69,9 +69,11 @@ absl::Status PrepareSweepFolder(const std::string& dir, const v1::Sweep& sweep,
 
 struct RunState {
   uint64_t env_steps = 0;  // fewest of any member
+  double done = 0;         // share of the run's steps
   bool complete = false;   // every member has its last row, and `train` has written its report
 };
 RunState ReadRunState(const std::string& run_dir, const v1::Experiment& experiment);
+RunState ReadRunState(const std::string& run_dir);  // of its own experiment; nothing where it cannot be read
 
 // Updates per second, over all members, in the newest run of the same task and algorithm. Looks at the runs of this
 // sweep and at those in its parent folder.

@@ -21,7 +21,6 @@
 #include "deploy/cli/process.h"
 #include "deploy/cli/progress.h"
 #include "deploy/cli/run_folder.h"
-#include "deploy/cli/run_json.h"
 #include "deploy/cli/summary.h"
 #include "deploy/cli/verbs.h"
 #include "deploy/report/groups.h"
@@ -130,9 +129,15 @@ RunState ReadRunState(const std::string& run_dir, const v1::Experiment& experime
   double fewest = static_cast<double>(experiment.run().env_steps());
   for (const auto& [member, rows] : members) fewest = std::min(fewest, progress->Number(rows.back(), "env_steps"));
   state.env_steps = static_cast<uint64_t>(fewest);
+  state.done = experiment.run().env_steps() > 0 ? fewest / static_cast<double>(experiment.run().env_steps()) : 0;
   state.complete = static_cast<int>(members.size()) == experiment.members_size() &&
                    state.env_steps >= experiment.run().env_steps() && FileExists(run_dir + "/report.html");
   return state;
+}
+
+RunState ReadRunState(const std::string& run_dir) {
+  const absl::StatusOr<v1::Experiment> experiment = LoadExperiment(ExperimentFile(run_dir), "");
+  return experiment.ok() ? ReadRunState(run_dir, *experiment) : RunState();
 }
 
 std::optional<MeasuredRate> FindRate(const std::string& dir, const v1::Experiment& experiment) {
@@ -286,11 +291,9 @@ absl::Status PrintSweepStatus(const std::string& folder, bool json) {
   PrintWrapped(absl::StrFormat("%-*s %8s %12s %7s  %s\n", static_cast<int>(width), "population", "members", "steps",
                                "done", "state"));
   for (const PopulationState& one : sweep.populations) {
-    const uint64_t goal = one.experiment.run().env_steps();
-    const double share = 100.0 * static_cast<double>(one.recorded.env_steps) / static_cast<double>(goal);
     PrintWrapped(absl::StrFormat("%-*s %8d %12s %5.0f %%  %s%s%s\n", static_cast<int>(width), one.name,
-                                 one.experiment.members_size(), FormatCount(goal), share, one.kind,
-                                 one.detail.empty() ? "" : ": ", one.detail));
+                                 one.experiment.members_size(), FormatCount(one.experiment.run().env_steps()),
+                                 100 * one.recorded.done, one.kind, one.detail.empty() ? "" : ": ", one.detail));
   }
   if (sweep.no_queue) std::printf("squeue gives no answer here: the states are those of the folders\n");
   return absl::OkStatus();

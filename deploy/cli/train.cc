@@ -38,7 +38,6 @@
 #include "deploy/cli/load_task.h"
 #include "deploy/cli/progress.h"
 #include "deploy/cli/run_folder.h"
-#include "deploy/cli/run_json.h"
 #include "deploy/cli/run_options.h"
 #include "deploy/cli/summary.h"
 #include "deploy/cli/sweep.h"
@@ -251,7 +250,7 @@ void MakeFilm(const std::string& run_dir, Display* display) {
   const std::string said = absl::StrCat("film: ", file);
   std::error_code error;
   if (std::filesystem::is_symlink(file, error)) std::filesystem::remove(file, error);  // a stranger's, maybe
-  if (RunTool({"render", run_dir, "--epoch", "best", "--out", file}).ok()) display->Conclude("film", file, said);
+  if (ToolOutput({"render", run_dir, "--epoch", "best", "--out", file}).ok()) display->Conclude("film", file, said);
 }
 
 absl::Status FinishRun(const Prepared& run, const TrainOptions& options, Archiving* archiving, Display* display) {

@@ -21,7 +21,6 @@
 #include "common/base/flag_checks.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
-#include "common/config/experiment.h"
 #include "common/metrics/http_server.h"
 #include "common/records/ledger.h"
 #include "common/records/message_json.h"
@@ -62,8 +61,8 @@ class LiveRuns {
   // What the records of a run said when its files last changed.
   struct Recorded {
     std::string signature;  // of the files
-    bool has_rows = false, complete = false;
-    double done = 0;
+    bool has_rows = false;
+    cli::RunState state;
     std::string problem;
   };
 
@@ -149,18 +148,14 @@ const LiveRuns::Recorded& LiveRuns::Read(const std::string& run_dir) {
   recorded.has_rows = read.ok();
   if (!read.ok() && !absl::IsNotFound(read.status())) recorded.problem = std::string(read.status().message());
   if (!read.ok()) return recorded;
-  const absl::StatusOr<v1::Experiment> experiment = LoadExperiment(ExperimentFile(run_dir), ExperimentFolder());
-  if (!experiment.ok() || experiment->run().env_steps() == 0) return recorded;  // changed since it was read
-  const cli::RunState state = ReadRunState(run_dir, *experiment);
-  recorded.complete = state.complete;
-  recorded.done = std::min(1.0, static_cast<double>(state.env_steps) / experiment->run().env_steps());
+  recorded.state = ReadRunState(run_dir);
   return recorded;
 }
 
 json LiveRuns::RunState(const std::string& run_dir, const Recorded& recorded) const {
   json state = {{"folder", run_dir},
-                {"state", recorded.complete ? "complete" : "not running"},
-                {"done", recorded.done},
+                {"state", recorded.state.complete ? "complete" : "not running"},
+                {"done", recorded.state.done},
                 {"steps_per_second", nullptr},
                 {"updates_per_second", nullptr},
                 {"eta_seconds", nullptr},
@@ -169,7 +164,7 @@ json LiveRuns::RunState(const std::string& run_dir, const Recorded& recorded) co
                 {"sessions", json::array()}};
   AddViolations(run_dir, &state);
   if (!recorded.problem.empty()) state["problem"] = recorded.problem;
-  if (recorded.complete) return state;
+  if (recorded.state.complete) return state;
   const absl::StatusOr<Answers> answers = AskRun(run_dir, security_);
   if (answers.ok() && (answers->replay || answers->learner)) AddAnswers(*answers, &state);
   return state;
