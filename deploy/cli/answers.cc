@@ -4,7 +4,9 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/records/checkpoint.h"
 #include "common/rpc/channel.h"
@@ -21,6 +23,12 @@ absl::Status CheckRunId(const std::string& run_dir, const std::string& process, 
   return absl::FailedPreconditionError(absl::StrCat(run_dir, " is run ", own, ", but the ", process, " at its address ",
                                                     ReadAddress(run_dir, process, "address"), " belongs to run ",
                                                     answered, "; this run does not listen there any more"));
+}
+
+// Whether it trains now, with --tls: `train` tells Prometheus so.
+bool TrainsWithTls(const std::string& run_dir) {
+  return absl::StrContains(ReadFile(run_dir + "/targets.json").value_or(""), "\"https\"") &&
+         absl::IsFailedPrecondition(FolderLock::TakeFile(run_dir + "/cluster/train.lock").status());
 }
 
 // Asks over the channels that `channel_to` makes.
@@ -49,7 +57,10 @@ absl::StatusOr<Answers> AskRun(const std::string& run_dir, const Security& secur
       Ask(ReadAddress(run_dir, "replay", "address"), ReadAddress(run_dir, "learner", "address"), security);
   if (answers.replay) RETURN_IF_ERROR(CheckRunId(run_dir, "replay", answers.replay->run_id()));
   if (answers.learner) RETURN_IF_ERROR(CheckRunId(run_dir, "learner", answers.learner->run_id()));
-  return answers;
+  if (answers.replay || answers.learner || security.enabled() || !TrainsWithTls(run_dir)) return answers;
+  return absl::InvalidArgumentError(absl::StrCat(
+      run_dir,
+      " trains with TLS: its processes answer only with --tls FOLDER, the one that `datacom train` was given"));
 }
 
 namespace {

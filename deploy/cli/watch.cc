@@ -167,6 +167,7 @@ json LiveRuns::RunState(const std::string& run_dir, const Recorded& recorded) co
   if (recorded.state.complete) return state;
   const absl::StatusOr<Answers> answers = AskRun(run_dir, security_);
   if (answers.ok() && (answers->replay || answers->learner)) AddAnswers(*answers, &state);
+  if (absl::IsInvalidArgument(answers.status())) state["problem"] = answers.status().message();
   return state;
 }
 

@@ -363,6 +363,12 @@ class TrainSupervisionTest(unittest.TestCase):
         self.wait(lambda: len(self.lines("commands")) == 5 and '"evaluator"' in self.targets(run), "start of every role")
         for target in json.loads(self.targets(run)):
             self.assertEqual(target["labels"]["__scheme__"], "https")
+        wrong = f"{run} trains with TLS: its processes answer only with --tls FOLDER, the one that `datacom train` was given"
+        asked = [subprocess.run([DATACOM, "status", run, *more], capture_output=True, text=True, check=False, timeout=PATIENCE)
+                 for more in ((), ("--json",), ("--tls", tls))]
+        self.assertEqual([status.returncode for status in asked], [2, 2, 0])
+        self.assertEqual(asked[0].stderr, f"datacom: {wrong}\n")
+        self.assertEqual(json.loads(asked[1].stdout), {"error": wrong, "code": 2})
         self.complete()
         code, output, errors = self.finish(process)
         self.assertEqual(code, 0, output + errors)
