@@ -317,8 +317,7 @@ absl::Status WriteRunFiles(const std::string& dir, bool slurm, const SweepRun& r
   RETURN_IF_ERROR(MakeFolders(dir + "/logs"));
   if (!slurm) {
     ManifestOptions manifests = batch.manifests;
-    manifests.sweep =
-        std::filesystem::path(WithoutSlash(std::filesystem::path(dir).lexically_normal().string())).filename().string();
+    manifests.sweep = std::filesystem::path(WithoutSlash(NormalPath(dir))).filename().string();
     manifests.actors = layout.actors;
     manifests.environments = layout.environments;
     return WriteCluster(dir, manifests, {run});

@@ -129,7 +129,7 @@ absl::StatusOr<LiveRuns> LiveRuns::Open(const std::vector<std::string>& folders,
                                         const Security& security) {
   std::vector<std::string> normal;
   for (const std::string& folder : folders) {
-    std::string path = WithoutSlash(fs::path(folder).lexically_normal().string());
+    std::string path = WithoutSlash(NormalPath(folder));
     RETURN_IF_ERROR(RunsOfFolder(path).status());
     normal.push_back(std::move(path));
   }
