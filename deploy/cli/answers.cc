@@ -45,6 +45,9 @@ Answers AskOver(const ChannelTo& channel_to, const std::string& replay, const st
   return answers;
 }
 
+constexpr std::chrono::milliseconds kPeriod{500};
+constexpr std::chrono::milliseconds kDeadline{2000};
+
 }  // namespace
 
 Answers Ask(const std::string& replay, const std::string& learner, const Security& security) {
@@ -62,13 +65,6 @@ absl::StatusOr<Answers> AskRun(const std::string& run_dir, const Security& secur
       run_dir,
       " trains with TLS: its processes answer only with --tls FOLDER, the one that `datacom train` was given"));
 }
-
-namespace {
-
-constexpr std::chrono::milliseconds kPeriod{500};
-constexpr std::chrono::milliseconds kDeadline{2000};
-
-}  // namespace
 
 Poller::Poller(const Security& security) : security_(security), thread_([this] { Run(); }) {}
 

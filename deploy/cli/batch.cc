@@ -35,19 +35,6 @@ constexpr char kFindHost[] =
     "# Actors of other jobs reach this node where Slurm reaches it.\n"
     "host=\"$(scontrol show node \"$SLURMD_NODENAME\" | sed -n 's/.*NodeAddr=\\([^ ]*\\).*/\\1/p')\"\n";
 
-}  // namespace
-
-// sbatch replaces "%" in file names, and splits its lines at blanks.
-absl::Status CheckSlurmPath(const std::string& path) {
-  const std::string dir = AbsolutePath(path);
-  const auto wrong = std::find_if(dir.begin(), dir.end(), [](char c) { return !IsPlainInShell(c) || c == '%'; });
-  if (wrong == dir.end()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("--run-dir ", dir, ": Slurm's scripts cannot name a folder with \"",
-                                                 std::string(1, *wrong), "\" in its path; choose another --run-dir"));
-}
-
-namespace {
-
 std::string ProgramOf(const BatchOptions& batch) {
   return batch.program.empty() ? ShellWord(AbsolutePath(BinFolder() + "/datacom")) : batch.program;
 }
@@ -135,6 +122,15 @@ absl::Status CheckBucket(const std::string& place, bool has_secret) {
 }
 
 }  // namespace
+
+// sbatch replaces "%" in file names, and splits its lines at blanks.
+absl::Status CheckSlurmPath(const std::string& path) {
+  const std::string dir = AbsolutePath(path);
+  const auto wrong = std::find_if(dir.begin(), dir.end(), [](char c) { return !IsPlainInShell(c) || c == '%'; });
+  if (wrong == dir.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--run-dir ", dir, ": Slurm's scripts cannot name a folder with \"",
+                                                 std::string(1, *wrong), "\" in its path; choose another --run-dir"));
+}
 
 absl::Status CheckBackend(const std::string& backend, const BatchOptions& batch, const TrainOptions& options) {
   const bool is_batch = backend == kSlurm || backend == kList, kubernetes = backend == kKubernetes;
@@ -283,10 +279,39 @@ absl::StatusOr<std::vector<std::string>> WriteSlurmScripts(const std::string& di
   return scripts;
 }
 
-void PrintSlurmHints(const std::string& dir, const std::vector<std::string>& scripts) {
+absl::Status CheckBatch(const std::string& backend, const std::string& dir, const BatchOptions& batch,
+                        const TrainOptions& options, const std::vector<SweepRun>& populations) {
+  if (backend == kSlurm) return CheckSlurmPath(dir);
+  for (const SweepRun& population : populations) {
+    if (backend == kKubernetes) RETURN_IF_ERROR(CheckPods(options.archive, population.experiment));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteBatch(const std::string& backend, const std::string& dir, SlurmJob job, const BatchOptions& batch,
+                        const TrainOptions& options, const std::vector<SweepRun>& populations) {
+  if (backend == kKubernetes) {
+    ManifestOptions manifests = batch.manifests;
+    manifests.sweep = job.name;
+    manifests.actors = std::max(1, options.actors);
+    manifests.environments = options.environments;
+    manifests.archive = options.archive;
+    return WriteCluster(dir, manifests, populations);
+  }
+  if (backend == kList) {
+    ASSIGN_OR_RETURN(const std::string file, WriteJobList(dir, batch, options, populations));
+    std::printf(
+        "%zu commands in %s; each resumes its run and exits with 75 when it was interrupted, e.g.\n"
+        "parallel --jobs 4 <%s\n",
+        populations.size(), file.c_str(), ShellWord(file).c_str());
+    return absl::OkStatus();
+  }
+  job.max_array_size = MaxArraySize();
+  ASSIGN_OR_RETURN(const auto scripts, WriteSlurmScripts(dir, job, batch, options, populations));
   std::printf("start with:\n");
   for (const std::string& script : scripts) std::printf("  sbatch %s\n", script.c_str());
   std::printf("follow with: datacom status %s\n", ShellWord(dir).c_str());
+  return absl::OkStatus();
 }
 
 }  // namespace datacom::cli

@@ -46,13 +46,22 @@ absl::StatusOr<std::string> WriteJobList(const std::string& dir, const BatchOpti
 
 struct SlurmJob {
   std::string verb;           // that was typed: "sweep" or "train"
-  std::string name;           // of the sweep or the experiment
+  std::string name;           // of the sweep or the experiment; in a cluster every object has it as prefix
   int at_once = 0;            // populations that train at a time; 0: as many as the cluster has room for
   int max_array_size = 1001;  // slurm.conf's MaxArraySize: an index is below it
 };
 
 // MaxArraySize as `scontrol` reports it; Slurm's default where there is no scontrol.
 int MaxArraySize();
+
+// INVALID_ARGUMENT for a folder or an experiment that the backend cannot have.
+absl::Status CheckBatch(const std::string& backend, const std::string& dir, const BatchOptions& batch,
+                        const TrainOptions& options, const std::vector<SweepRun>& populations);
+
+// Writes what the backend, not kLocal, needs to train the runs, and says how to start and follow them. job: without
+// max_array_size, which is that of this cluster. REQUIRES CheckBatch.
+absl::Status WriteBatch(const std::string& backend, const std::string& dir, SlurmJob job, const BatchOptions& batch,
+                        const TrainOptions& options, const std::vector<SweepRun>& populations);
 
 // INVALID_ARGUMENT when the absolute path of a folder has characters that Slurm would interpret.
 absl::Status CheckSlurmPath(const std::string& path);
@@ -63,9 +72,6 @@ absl::Status CheckSlurmPath(const std::string& path);
 absl::StatusOr<std::vector<std::string>> WriteSlurmScripts(const std::string& dir, const SlurmJob& job,
                                                            const BatchOptions& batch, const TrainOptions& options,
                                                            const std::vector<SweepRun>& populations);
-
-// Says how to submit the scripts and how to follow the jobs.
-void PrintSlurmHints(const std::string& dir, const std::vector<std::string>& scripts);
 
 }  // namespace datacom::cli
 

@@ -54,46 +54,6 @@ nlohmann::json ReadEntry(const std::string& area, const nlohmann::json& from) {
 
 std::string Significant(double value) { return absl::StrFormat("%.4g", value); }
 
-}  // namespace
-
-absl::StatusOr<nlohmann::json> ParseBench(const std::string& area, const std::string& text) {
-  const nlohmann::json document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!document.is_object() || !document.contains("benchmarks") || !document["benchmarks"].is_array()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("benchmark ", area, ": its output is not a JSON document with a list \"benchmarks\""));
-  }
-  nlohmann::json entries = nlohmann::json::array();
-  for (const nlohmann::json& entry : document["benchmarks"]) {
-    if (!entry.is_object()) continue;
-    if (Word(entry, "run_type") == "aggregate" && Word(entry, "aggregate_name") != "median") continue;
-    if (entry.contains("error_occurred") && entry["error_occurred"] == true) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("benchmark ", Word(entry, "name"), ": ", Word(entry, "error_message")));
-    }
-    entries.push_back(ReadEntry(area, entry));
-  }
-  if (entries.empty()) return absl::InvalidArgumentError(absl::StrCat("benchmark ", area, ": no results"));
-  return entries;
-}
-
-std::string BenchTable(const nlohmann::json& entries) {
-  size_t width = 10;
-  for (const nlohmann::json& entry : entries) width = std::max(width, Word(entry, "name").size());
-  std::string table =
-      absl::StrFormat("%-*s %12s %-12s %12s %8s\n", width, "benchmark", "value", "unit", "floor", "ratio");
-  for (const nlohmann::json& entry : entries) {
-    const std::optional<double> floor = Number(entry, "floor"), ratio = Number(entry, "ratio");
-    const std::string peer = Word(entry, "peer");
-    absl::StrAppendFormat(&table, "%-*s %12s %-12s %12s %8s%s\n", width, Word(entry, "name"),
-                          Significant(Number(entry, "value").value_or(0)), Word(entry, "unit"),
-                          floor ? Significant(*floor) : "-", ratio ? absl::StrFormat("%.2f", *ratio) : "-",
-                          peer.empty() ? "" : "  of " + peer);
-  }
-  return table;
-}
-
-namespace {
-
 // Processor, cores, memory, kernel, build.
 nlohmann::json DescribeMachine() {
   std::string line;
@@ -144,6 +104,42 @@ absl::Status Bench(const std::string& what, const std::string& threads, const st
 }
 
 }  // namespace
+
+absl::StatusOr<nlohmann::json> ParseBench(const std::string& area, const std::string& text) {
+  const nlohmann::json document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!document.is_object() || !document.contains("benchmarks") || !document["benchmarks"].is_array()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("benchmark ", area, ": its output is not a JSON document with a list \"benchmarks\""));
+  }
+  nlohmann::json entries = nlohmann::json::array();
+  for (const nlohmann::json& entry : document["benchmarks"]) {
+    if (!entry.is_object()) continue;
+    if (Word(entry, "run_type") == "aggregate" && Word(entry, "aggregate_name") != "median") continue;
+    if (entry.contains("error_occurred") && entry["error_occurred"] == true) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("benchmark ", Word(entry, "name"), ": ", Word(entry, "error_message")));
+    }
+    entries.push_back(ReadEntry(area, entry));
+  }
+  if (entries.empty()) return absl::InvalidArgumentError(absl::StrCat("benchmark ", area, ": no results"));
+  return entries;
+}
+
+std::string BenchTable(const nlohmann::json& entries) {
+  size_t width = 10;
+  for (const nlohmann::json& entry : entries) width = std::max(width, Word(entry, "name").size());
+  std::string table =
+      absl::StrFormat("%-*s %12s %-12s %12s %8s\n", width, "benchmark", "value", "unit", "floor", "ratio");
+  for (const nlohmann::json& entry : entries) {
+    const std::optional<double> floor = Number(entry, "floor"), ratio = Number(entry, "ratio");
+    const std::string peer = Word(entry, "peer");
+    absl::StrAppendFormat(&table, "%-*s %12s %-12s %12s %8s%s\n", width, Word(entry, "name"),
+                          Significant(Number(entry, "value").value_or(0)), Word(entry, "unit"),
+                          floor ? Significant(*floor) : "-", ratio ? absl::StrFormat("%.2f", *ratio) : "-",
+                          peer.empty() ? "" : "  of " + peer);
+  }
+  return table;
+}
 
 void AddBench(CLI::App* app, int* exit_code) {
   auto what = std::make_shared<std::string>("all");

@@ -102,6 +102,47 @@ std::string AbandonedEpisodes(const Csv& progress, const std::map<int, std::vect
   return text;
 }
 
+// A cell of a CSV file: whole numbers stay whole, an empty cell and what is not finite is null.
+nlohmann::json CellJson(const std::string& text) {
+  uint64_t whole = 0;
+  double number = 0;
+  if (text.empty()) return nullptr;
+  if (absl::SimpleAtoi(text, &whole)) return whole;
+  if (!absl::SimpleAtod(text, &number)) return text;
+  return std::isfinite(number) ? nlohmann::json(number) : nlohmann::json(nullptr);
+}
+
+// The fields of MemberProgress and all columns of the newest of the member's rows.
+nlohmann::json MemberJson(const Csv& progress, const std::vector<size_t>& rows) {
+  nlohmann::json member = MessageJson(v1::MemberProgress());
+  for (auto& [key, value] : member.items()) value = nullptr;
+  for (const std::string& column : progress.names()) member[column] = CellJson(progress.Text(rows.back(), column));
+  if (!progress.has("train_episodes")) return member;
+  double episodes = 0;
+  for (const size_t row : rows) episodes += progress.Number(row, "train_episodes");
+  if (std::isfinite(episodes)) member["episodes"] = static_cast<uint64_t>(episodes);
+  return member;
+}
+
+void PutCheckpoint(const std::string& run_dir, nlohmann::json* run) {
+  (*run)["checkpoint_update"] = nullptr;
+  if (const std::optional<uint64_t> update = NewestCheckpoint(run_dir)) (*run)["checkpoint_update"] = *update;
+}
+
+// What the records say of all members together.
+void PutRecords(const Csv& progress, nlohmann::json* run) {
+  uint64_t update = 0;
+  double seconds = 0;
+  for (const auto& [member, rows] : RowsByMember(progress)) {
+    (*run)["members"].push_back(MemberJson(progress, rows));
+    const double updates = progress.Number(rows.back(), "updates");
+    if (updates > 0) update = std::max(update, static_cast<uint64_t>(updates));
+    seconds = std::max(seconds, progress.Number(rows.back(), "wall_seconds"));
+  }
+  if (progress.has("updates")) (*run)["update"] = update;
+  if (progress.has("wall_seconds")) (*run)["elapsed_seconds"] = seconds;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> GroupTable(const std::vector<std::string>& folders, int width) {
@@ -206,51 +247,6 @@ absl::Status CheckStepsLeft(const std::string& run_dir, uint64_t env_steps) {
   }
   return absl::OkStatus();
 }
-
-namespace {
-
-// A cell of a CSV file: whole numbers stay whole, an empty cell and what is not finite is null.
-nlohmann::json CellJson(const std::string& text) {
-  uint64_t whole = 0;
-  double number = 0;
-  if (text.empty()) return nullptr;
-  if (absl::SimpleAtoi(text, &whole)) return whole;
-  if (!absl::SimpleAtod(text, &number)) return text;
-  return std::isfinite(number) ? nlohmann::json(number) : nlohmann::json(nullptr);
-}
-
-// The fields of MemberProgress and all columns of the newest of the member's rows.
-nlohmann::json MemberJson(const Csv& progress, const std::vector<size_t>& rows) {
-  nlohmann::json member = MessageJson(v1::MemberProgress());
-  for (auto& [key, value] : member.items()) value = nullptr;
-  for (const std::string& column : progress.names()) member[column] = CellJson(progress.Text(rows.back(), column));
-  if (!progress.has("train_episodes")) return member;
-  double episodes = 0;
-  for (const size_t row : rows) episodes += progress.Number(row, "train_episodes");
-  if (std::isfinite(episodes)) member["episodes"] = static_cast<uint64_t>(episodes);
-  return member;
-}
-
-void PutCheckpoint(const std::string& run_dir, nlohmann::json* run) {
-  (*run)["checkpoint_update"] = nullptr;
-  if (const std::optional<uint64_t> update = NewestCheckpoint(run_dir)) (*run)["checkpoint_update"] = *update;
-}
-
-// What the records say of all members together.
-void PutRecords(const Csv& progress, nlohmann::json* run) {
-  uint64_t update = 0;
-  double seconds = 0;
-  for (const auto& [member, rows] : RowsByMember(progress)) {
-    (*run)["members"].push_back(MemberJson(progress, rows));
-    const double updates = progress.Number(rows.back(), "updates");
-    if (updates > 0) update = std::max(update, static_cast<uint64_t>(updates));
-    seconds = std::max(seconds, progress.Number(rows.back(), "wall_seconds"));
-  }
-  if (progress.has("updates")) (*run)["update"] = update;
-  if (progress.has("wall_seconds")) (*run)["elapsed_seconds"] = seconds;
-}
-
-}  // namespace
 
 nlohmann::json AnsweredRunJson(const ProgressView& view, const Answers& answers) {
   nlohmann::json run = ProgressJson(view);

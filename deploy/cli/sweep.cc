@@ -20,7 +20,6 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/shared_files.h"
-#include "common/base/shell_word.h"
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
@@ -320,15 +319,7 @@ absl::StatusOr<int> Sweep(const SweepOptions& options) {
     RETURN_IF_ERROR(PrintSweepStatus(dir, run.json));
     return kExitOk;
   }
-  ManifestOptions manifests = options.batch.manifests;
-  manifests.sweep = input.sweep.name();
-  manifests.actors = std::max(1, run.actors);
-  manifests.environments = run.environments;
-  manifests.archive = run.archive;
-  if (options.backend == kKubernetes) {
-    for (const SweepRun& population : populations) RETURN_IF_ERROR(CheckPods(manifests, population.experiment));
-  }
-  if (options.backend == kSlurm) RETURN_IF_ERROR(CheckSlurmPath(dir));
+  RETURN_IF_ERROR(CheckBatch(options.backend, dir, options.batch, run, populations));
   RETURN_IF_ERROR(CheckSweepFolder(dir, populations));
   if (options.backend == kLocal && !run.archive.empty()) RETURN_IF_ERROR(CheckPlace(run.archive));
   RETURN_IF_ERROR(MakeFolders(dir));
@@ -339,22 +330,9 @@ absl::StatusOr<int> Sweep(const SweepOptions& options) {
   } else if ((!run.quiet && !run.json) || options.render_only) {
     PrintPlan(input, dir, populations);
   }
-  if (options.backend == kKubernetes) {
-    RETURN_IF_ERROR(WriteCluster(dir, manifests, populations));
-    return kExitOk;
-  }
-  if (options.backend == kSlurm) {
-    const SlurmJob job{"sweep", input.sweep.name(), options.jobs, MaxArraySize()};
-    ASSIGN_OR_RETURN(const auto scripts, WriteSlurmScripts(dir, job, options.batch, run, populations));
-    PrintSlurmHints(dir, scripts);
-    return kExitOk;
-  }
-  if (options.backend == kList) {
-    ASSIGN_OR_RETURN(const std::string file, WriteJobList(dir, options.batch, run, populations));
-    std::printf(
-        "%zu commands in %s; each resumes its run and exits with 75 when it was interrupted, e.g.\n"
-        "parallel --jobs 4 <%s\n",
-        populations.size(), file.c_str(), ShellWord(file).c_str());
+  if (options.backend != kLocal) {
+    const SlurmJob job{"sweep", input.sweep.name(), options.jobs};
+    RETURN_IF_ERROR(WriteBatch(options.backend, dir, job, options.batch, run, populations));
     return kExitOk;
   }
   if (options.render_only) return kExitOk;

@@ -141,7 +141,7 @@ bool FitsConfigMap(const v1::Experiment& experiment);
 bool NeedsServerSide(const v1::Experiment& experiment);
 
 // INVALID_ARGUMENT where no image has what the experiment needs.
-absl::Status CheckPods(const ManifestOptions& options, const v1::Experiment& experiment);
+absl::Status CheckPods(const std::string& archive, const v1::Experiment& experiment);
 
 // Writes <dir>/<population>/{experiment.textproto,task_files,population.yaml} and <dir>/kustomization.yaml.
 // INVALID_ARGUMENT when two populations would get the same name, or an experiment is too large for a ConfigMap, and for

@@ -66,6 +66,78 @@ std::optional<double> RateOf(const std::string& run_dir, const v1::Experiment& l
   return updates / seconds;
 }
 
+constexpr char kScript[] = "/sweep", kEnding[] = ".sbatch";
+constexpr char kSqueue[] =
+    "timeout 10 squeue --me --array --noheader --format '%o|%K|%T|%r|%N|%M' 2>/dev/null";  // command|index|state|...
+
+// The place of a script among those of a sweep: 0 for sweep.sbatch, 1 for sweep-2.sbatch.
+std::optional<size_t> ScriptNumber(absl::string_view path, const std::string& folder) {
+  if (!absl::ConsumePrefix(&path, folder + kScript) || !absl::ConsumeSuffix(&path, kEnding)) return std::nullopt;
+  size_t number = 0;
+  if (path.empty()) return 0;
+  return absl::ConsumePrefix(&path, "-") && absl::SimpleAtoi(path, &number) && number > 1 ? std::optional(number - 1)
+                                                                                          : std::nullopt;
+}
+
+// How far a population is.
+struct PopulationState {
+  std::string run_dir, name;
+  v1::Experiment experiment;
+  RunState recorded;
+  std::string kind;    // complete, begun, not started, or the scheduler's word
+  std::string detail;  // what the scheduler or the run's log says of it; may be empty
+};
+
+struct SweepState {
+  std::vector<PopulationState> populations;
+  bool no_queue = false;  // the sweep was written for Slurm, but squeue does not answer here
+};
+
+// What its log says last about its job, "ended with exit code 1", or as an object of `--json`.
+std::string LastWords(const std::string& run_dir) {
+  const std::string line(absl::StripAsciiWhitespace(TailOfFile(run_dir + "/logs/train.log", 1)));
+  const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object()) return line;
+  for (const char* key : {"error", "message"}) {
+    if (object.contains(key) && object[key].is_string()) return object[key].get<std::string>();
+  }
+  return "";
+}
+
+absl::StatusOr<SweepState> ReadSweepState(const std::string& folder) {
+  if (!report::IsSweepFolder(folder)) {
+    return absl::InvalidArgumentError(absl::StrCat(folder, " is not the folder of a sweep: it has no populations.txt"));
+  }
+  ASSIGN_OR_RETURN(const std::vector<std::string> runs, RunsOfFolder(folder));
+  const std::string absolute = AbsolutePath(folder);
+  const bool slurm = FileExists(absolute + kScript + kEnding);
+  std::optional<QueueStates> queue;
+  if (slurm) {
+    const bool one_array = !FileExists(absl::StrCat(absolute, kScript, "-2", kEnding));
+    const size_t array_size = one_array ? runs.size() : static_cast<size_t>(MaxArraySize());
+    if (const auto text = OutputOf(kSqueue)) queue = ParseQueue(*text, absolute, array_size);
+  }
+  SweepState sweep;
+  sweep.no_queue = slurm && !queue;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    PopulationState& one = sweep.populations.emplace_back();
+    one.run_dir = runs[i];
+    one.name = fs::path(runs[i]).filename().string();
+    ASSIGN_OR_RETURN(one.experiment, LoadExperiment(ExperimentFile(runs[i]), ""));
+    one.recorded = ReadRunState(runs[i], one.experiment);
+    if (one.recorded.complete) {
+      one.kind = "complete";
+    } else if (queue && queue->count(i) > 0) {
+      const std::vector<std::string> parts = absl::StrSplit(queue->at(i), absl::MaxSplits(", ", 1));
+      one.kind = parts[0], one.detail = parts[1];
+    } else {
+      one.kind = one.recorded.env_steps > 0 || FileExists(runs[i] + "/progress.csv") ? "begun" : "not started";
+      one.detail = LastWords(runs[i]);
+    }
+  }
+  return sweep;
+}
+
 }  // namespace
 
 std::string RunFolder(const std::string& dir, const SweepRun& population) {
@@ -160,23 +232,6 @@ std::optional<MeasuredRate> FindRate(const std::string& dir, const v1::Experimen
   return found;
 }
 
-namespace {
-
-constexpr char kScript[] = "/sweep", kEnding[] = ".sbatch";
-constexpr char kSqueue[] =
-    "timeout 10 squeue --me --array --noheader --format '%o|%K|%T|%r|%N|%M' 2>/dev/null";  // command|index|state|...
-
-// The place of a script among those of a sweep: 0 for sweep.sbatch, 1 for sweep-2.sbatch.
-std::optional<size_t> ScriptNumber(absl::string_view path, const std::string& folder) {
-  if (!absl::ConsumePrefix(&path, folder + kScript) || !absl::ConsumeSuffix(&path, kEnding)) return std::nullopt;
-  size_t number = 0;
-  if (path.empty()) return 0;
-  return absl::ConsumePrefix(&path, "-") && absl::SimpleAtoi(path, &number) && number > 1 ? std::optional(number - 1)
-                                                                                          : std::nullopt;
-}
-
-}  // namespace
-
 QueueStates ParseQueue(const std::string& text, const std::string& folder, size_t array_size) {
   QueueStates states;
   for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
@@ -191,69 +246,6 @@ QueueStates ParseQueue(const std::string& text, const std::string& folder, size_
   }
   return states;
 }
-
-namespace {
-
-// How far a population is.
-struct PopulationState {
-  std::string run_dir, name;
-  v1::Experiment experiment;
-  RunState recorded;
-  std::string kind;    // complete, begun, not started, or the scheduler's word
-  std::string detail;  // what the scheduler or the run's log says of it; may be empty
-};
-
-struct SweepState {
-  std::vector<PopulationState> populations;
-  bool no_queue = false;  // the sweep was written for Slurm, but squeue does not answer here
-};
-
-// What its log says last about its job, "ended with exit code 1", or as an object of `--json`.
-std::string LastWords(const std::string& run_dir) {
-  const std::string line(absl::StripAsciiWhitespace(TailOfFile(run_dir + "/logs/train.log", 1)));
-  const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (!object.is_object()) return line;
-  for (const char* key : {"error", "message"}) {
-    if (object.contains(key) && object[key].is_string()) return object[key].get<std::string>();
-  }
-  return "";
-}
-
-absl::StatusOr<SweepState> ReadSweepState(const std::string& folder) {
-  if (!report::IsSweepFolder(folder)) {
-    return absl::InvalidArgumentError(absl::StrCat(folder, " is not the folder of a sweep: it has no populations.txt"));
-  }
-  ASSIGN_OR_RETURN(const std::vector<std::string> runs, RunsOfFolder(folder));
-  const std::string absolute = AbsolutePath(folder);
-  const bool slurm = FileExists(absolute + kScript + kEnding);
-  std::optional<QueueStates> queue;
-  if (slurm) {
-    const bool one_array = !FileExists(absl::StrCat(absolute, kScript, "-2", kEnding));
-    const size_t array_size = one_array ? runs.size() : static_cast<size_t>(MaxArraySize());
-    if (const auto text = OutputOf(kSqueue)) queue = ParseQueue(*text, absolute, array_size);
-  }
-  SweepState sweep;
-  sweep.no_queue = slurm && !queue;
-  for (size_t i = 0; i < runs.size(); ++i) {
-    PopulationState& one = sweep.populations.emplace_back();
-    one.run_dir = runs[i];
-    one.name = fs::path(runs[i]).filename().string();
-    ASSIGN_OR_RETURN(one.experiment, LoadExperiment(ExperimentFile(runs[i]), ""));
-    one.recorded = ReadRunState(runs[i], one.experiment);
-    if (one.recorded.complete) {
-      one.kind = "complete";
-    } else if (queue && queue->count(i) > 0) {
-      const std::vector<std::string> parts = absl::StrSplit(queue->at(i), absl::MaxSplits(", ", 1));
-      one.kind = parts[0], one.detail = parts[1];
-    } else {
-      one.kind = one.recorded.env_steps > 0 || FileExists(runs[i] + "/progress.csv") ? "begun" : "not started";
-      one.detail = LastWords(runs[i]);
-    }
-  }
-  return sweep;
-}
-
-}  // namespace
 
 absl::StatusOr<nlohmann::json> SweepJson(const std::string& folder) {
   ASSIGN_OR_RETURN(const SweepState sweep, ReadSweepState(folder));

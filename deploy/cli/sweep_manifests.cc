@@ -242,8 +242,8 @@ absl::Status CheckImages(const std::string& images) {
                    ": write it as registry.example.org:5000/team:tag, in lower case; port and tag are optional"));
 }
 
-absl::Status CheckPods(const ManifestOptions& options, const v1::Experiment& experiment) {
-  if (options.archive.empty() || experiment.learner().device() != "cuda") return absl::OkStatus();
+absl::Status CheckPods(const std::string& archive, const v1::Experiment& experiment) {
+  if (archive.empty() || !UsesGpu(experiment)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       "--archive: learner.device=cuda: the image datacom-run, which has all roles, has no LibTorch for a GPU; use "
       "--device cpu, or leave out --archive");

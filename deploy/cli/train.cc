@@ -312,26 +312,18 @@ int Train(const TrainOptions& given) {
   return code == kExitOk ? Finish(FinishRun(*run, options, &archiving, &display), options.json) : code;
 }
 
-absl::Status WriteRunFiles(const std::string& dir, bool slurm, const SweepRun& run, const Layout& layout,
+absl::Status WriteRunFiles(const std::string& dir, const std::string& backend, const SweepRun& run,
                            const TrainOptions& options, const BatchOptions& batch) {
   RETURN_IF_ERROR(MakeFolders(dir + "/logs"));
-  if (!slurm) {
-    ManifestOptions manifests = batch.manifests;
-    manifests.sweep = std::filesystem::path(WithoutSlash(NormalPath(dir))).filename().string();
-    manifests.actors = layout.actors;
-    manifests.environments = layout.environments;
-    return WriteCluster(dir, manifests, {run});
-  }
-  const SlurmJob job{"train", run.experiment.name(), 0, MaxArraySize()};
-  ASSIGN_OR_RETURN(const auto scripts, WriteSlurmScripts(dir, job, batch, options, {run}));
   RETURN_IF_ERROR(WriteExperiment(ExperimentFile(dir), run.experiment));
-  PrintSlurmHints(dir, scripts);
-  return absl::OkStatus();
+  const std::string folder = std::filesystem::path(WithoutSlash(NormalPath(dir))).filename().string();
+  const SlurmJob job{"train", backend == kSlurm ? run.experiment.name() : folder};
+  return WriteBatch(backend, dir, job, batch, options, {run});
 }
 
 // Writes the folder of a run, with the script for Slurm or the manifests for Kubernetes. If that fails, the corrected
 // command can use the folder.
-absl::Status WriteRun(const std::string& backend, TrainOptions options, BatchOptions batch) {
+absl::Status WriteRun(const std::string& backend, TrainOptions options, const BatchOptions& batch) {
   const bool slurm = backend == kSlurm;
   if (options.resume || !options.host.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -347,17 +339,15 @@ absl::Status WriteRun(const std::string& backend, TrainOptions options, BatchOpt
   ASSIGN_OR_RETURN(run.experiment, PlanExperiment(options));
   ASSIGN_OR_RETURN(const Layout layout, PlanLayout(options, run.experiment));
   ASSIGN_OR_RETURN(run.needs, EstimateNeeds(run.experiment, layout));
-  batch.manifests.archive = options.archive;
-  if (!slurm) RETURN_IF_ERROR(CheckPods(batch.manifests, run.experiment));
   std::string dir = options.run_dir;
   if (dir.empty()) {
     ASSIGN_OR_RETURN(dir, DefaultRunFolder(run.experiment.name(), false));
   }
-  if (slurm) RETURN_IF_ERROR(CheckSlurmPath(dir));
+  RETURN_IF_ERROR(CheckBatch(backend, dir, batch, options, {run}));
   RETURN_IF_ERROR(CheckRunFolder(dir, false));
   for (const std::string& note : PlanNotes(run.experiment)) std::printf("%s\n", note.c_str());
   const bool fresh = !FileExists(dir);
-  const absl::Status written = WriteRunFiles(dir, slurm, run, layout, options, batch);
+  const absl::Status written = WriteRunFiles(dir, backend, run, options, batch);
   if (!written.ok()) ClearRunFolder(dir, fresh);
   return written;
 }
