@@ -53,6 +53,14 @@ def rows(text):
     return list(csv.DictReader(io.StringIO(text[:text.rfind("\n") + 1])))
 
 
+def by_member(found):
+    """{member: its rows}, in the order of the members."""
+    own = {}
+    for row in found:
+        own.setdefault(int(row["member"]), []).append(row)
+    return dict(sorted(own.items()))
+
+
 def members(folder):
     """Every member in the folder's experiment, with its rows so far."""
     experiment = read(folder, "experiment.textproto")
