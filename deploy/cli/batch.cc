@@ -301,9 +301,9 @@ absl::Status WriteBatch(const std::string& backend, const std::string& dir, Slur
   if (backend == kList) {
     ASSIGN_OR_RETURN(const std::string file, WriteJobList(dir, batch, options, populations));
     std::printf(
-        "%zu commands in %s; each resumes its run and exits with 75 when it was interrupted, e.g.\n"
+        "%zu command%s in %s; each resumes its run and exits with 75 when it was interrupted, e.g.\n"
         "parallel --jobs 4 <%s\n",
-        populations.size(), file.c_str(), ShellWord(file).c_str());
+        populations.size(), populations.size() == 1 ? "" : "s", file.c_str(), ShellWord(file).c_str());
     return absl::OkStatus();
   }
   job.max_array_size = MaxArraySize();

@@ -287,7 +287,7 @@ absl::Status PrintSweepStatus(const std::string& folder, bool json) {
                                  one.experiment.members_size(), FormatCount(one.experiment.run().env_steps()),
                                  100 * one.recorded.done, one.kind, one.detail.empty() ? "" : ": ", one.detail));
   }
-  if (sweep.no_queue) std::printf("squeue gives no answer here: the states are those of the folders\n");
+  if (sweep.no_queue) PrintWrapped("squeue gives no answer here: the states are those of the folders\n");
   return absl::OkStatus();
 }
 
