@@ -115,6 +115,18 @@ absl::Status List(const std::string& kind) {
   return absl::OkStatus();
 }
 
+absl::Status Config(TrainOptions options, const std::string& out, bool comments) {
+  const std::string of_run = ExperimentFile(options.experiment);
+  const bool shipped = FileExists(absl::StrCat(ExperimentFolder(), "/", options.experiment, ".textproto"));
+  if (options.algorithm.empty() && !shipped && FileExists(of_run)) options.experiment = of_run;
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, PlanExperiment(options));
+  for (const std::string& note : PlanNotes(experiment)) std::fprintf(stderr, "datacom: %s\n", note.c_str());
+  const std::filesystem::path folder = std::filesystem::path(out).parent_path();
+  if (!folder.empty()) RETURN_IF_ERROR(MakeFolders(folder.string()));
+  RETURN_IF_ERROR(CheckOutputFile("--out", out));
+  return comments ? WriteOutputFile(out, WithComments(PrintExperiment(experiment))) : WriteExperiment(out, experiment);
+}
+
 }  // namespace
 
 void AddList(CLI::App* app, int* exit_code) {
@@ -148,23 +160,7 @@ void AddConfig(CLI::App* app, int* exit_code) {
   auto comments = std::make_shared<bool>(false);
   verb->add_flag("--comments", *comments, "The meaning of every setting above it");
   verb->footer("Example: datacom config cartpole/datacom --set hyper.cost_budget=10");
-  verb->callback([options, out, comments, exit_code] {
-    const std::string of_run = ExperimentFile(options->experiment);
-    const bool shipped = FileExists(absl::StrCat(ExperimentFolder(), "/", options->experiment, ".textproto"));
-    if (options->algorithm.empty() && !shipped && FileExists(of_run)) options->experiment = of_run;
-    const absl::StatusOr<v1::Experiment> experiment = PlanExperiment(*options);
-    absl::Status written = experiment.status();
-    if (const auto folder = std::filesystem::path(*out).parent_path(); written.ok() && !folder.empty()) {
-      written = MakeFolders(folder.string());
-    }
-    if (written.ok()) written = CheckOutputFile("--out", *out);
-    if (written.ok() && *comments) written = WriteOutputFile(*out, WithComments(PrintExperiment(*experiment)));
-    if (written.ok() && !*comments) written = WriteExperiment(*out, *experiment);
-    if (experiment.ok()) {
-      for (const std::string& note : PlanNotes(*experiment)) std::fprintf(stderr, "datacom: %s\n", note.c_str());
-    }
-    *exit_code = Finish(written);
-  });
+  verb->callback([options, out, comments, exit_code] { *exit_code = Finish(Config(*options, *out, *comments)); });
 }
 
 void AddExplain(CLI::App* app, int* exit_code) {

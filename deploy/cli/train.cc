@@ -26,8 +26,7 @@
 #include "common/records/archive_place.h"
 #include "common/records/message_json.h"
 #include "common/records/updates_made.h"
-#include "common/rpc/channel.h"
-#include "common/rpc/replay_client.h"
+#include "common/rpc/security.h"
 #include "common/tasks/python/python_model.h"
 #include "datacom/v1/python_task.pb.h"
 #include "deploy/cli/answers.h"
@@ -49,7 +48,7 @@
 namespace datacom::cli {
 namespace {
 
-constexpr std::chrono::milliseconds kTick{100}, kReplayDeadline{2000}, kLockPatience{30000}, kDrainGrace{60000};
+constexpr std::chrono::milliseconds kTick{100}, kLockPatience{30000}, kDrainGrace{60000};
 constexpr std::chrono::milliseconds kStopGrace{10000};  // after a complete run nothing is left to save
 constexpr std::chrono::seconds kAddressDeadline{120};
 constexpr std::chrono::seconds kArchiveGrace{25};  // a scheduler that stops a run does not wait for long
@@ -162,20 +161,19 @@ std::string ResumeHint(const TrainOptions& options, const Prepared& run) {
                       option("tls", options.tls));
 }
 
-// Whether a new run holds no row and no update of pre-training yet, so that its folder can be cleared.
-bool NothingStored(const std::string& run_dir, const Cluster& cluster, const Security& security) {
-  if (const auto made = ReadUpdatesMade(UpdatesMadeFile(run_dir)); made.ok() && made->reached > 0) return false;
-  if (cluster.learner_address().empty()) return true;  // no actor has been started
-  const auto info = GetReplayInfo(MakeChannel(cluster.replay_address(), security), kReplayDeadline);
-  return info.ok() && std::all_of(info->members().begin(), info->members().end(),
-                                  [](const v1::MemberInfo& member) { return member.inserted() == 0; });
-}
-
 // Whether there is something to lose: a row, or an update of pre-training.
 bool HasBegun(const Answers& answers) {
   const auto has_rows = [](const v1::MemberInfo& member) { return member.inserted() > 0; };
   return (answers.learner && answers.learner->pretrain_update() + answers.learner->update() > 0) ||
          (answers.replay && std::any_of(answers.replay->members().begin(), answers.replay->members().end(), has_rows));
+}
+
+// Whether a new run holds no row and no update of pre-training yet, so that its folder can be cleared.
+bool NothingStored(const std::string& run_dir, const Cluster& cluster, const Security& security) {
+  if (const auto made = ReadUpdatesMade(UpdatesMadeFile(run_dir)); made.ok() && made->reached > 0) return false;
+  if (cluster.learner_address().empty()) return true;  // no actor has been started
+  const Answers answers = Ask(cluster.replay_address(), "", security);
+  return answers.replay && !HasBegun(answers);
 }
 
 // Ends a run whose cluster has failed; returns the exit code.
