@@ -88,12 +88,10 @@ using Words = std::vector<std::pair<std::string, std::string>>;  // @WORD@ of a 
 Words CommonWords(const std::string& folder, const SlurmJob& job, const BatchOptions& batch,
                   const TrainOptions& options, const std::vector<SweepRun>& populations) {
   uint64_t memory = 0, actor_memory = 0;
-  bool cuda = false;
   for (const SweepRun& population : populations) {
     // The rings are mapped files: their cached pages count.
     memory = std::max(memory, population.needs.memory_bytes + population.needs.ring_bytes);
     actor_memory = std::max(actor_memory, population.needs.actor_memory_bytes);
-    cuda = cuda || population.experiment.learner().device() == "cuda";
   }
   if (!options.archive.empty()) memory += kCopyBytes;
   return {{"@VERB@", job.verb},
@@ -102,7 +100,7 @@ Words CommonWords(const std::string& folder, const SlurmJob& job, const BatchOpt
           {"@ACTORS@", absl::StrCat(batch.join)},
           {"@MEMORY@", absl::StrCat(MebibytesFor(memory))},
           {"@ACTOR_MEMORY@", absl::StrCat(MebibytesFor(actor_memory))},
-          {"@GPU@", cuda ? " --gres=gpu:1" : ""}};
+          {"@GPU@", std::any_of(populations.begin(), populations.end(), UsesGpu) ? " --gres=gpu:1" : ""}};
 }
 
 // The archive of a pod: a place that is the same from every node, and that a manifest can name without a secret.
@@ -121,8 +119,6 @@ absl::Status CheckBucket(const std::string& place, bool has_secret) {
       "RCLONE_CONFIG_", absl::AsciiStrToUpper(place.substr(0, place.find(':'))), "_TYPE by --archive-secret"));
 }
 
-}  // namespace
-
 // sbatch replaces "%" in file names, and splits its lines at blanks.
 absl::Status CheckSlurmPath(const std::string& path) {
   const std::string dir = AbsolutePath(path);
@@ -131,6 +127,23 @@ absl::Status CheckSlurmPath(const std::string& path) {
   return absl::InvalidArgumentError(absl::StrCat("--run-dir ", dir, ": Slurm's scripts cannot name a folder with \"",
                                                  std::string(1, *wrong), "\" in its path; choose another --run-dir"));
 }
+
+// Writes <dir>/jobs.txt and returns its absolute path.
+absl::StatusOr<std::string> WriteJobList(const std::string& dir, const BatchOptions& batch, const TrainOptions& options,
+                                         const std::vector<SweepRun>& populations) {
+  std::string lines;
+  TrainOptions own = options;
+  for (const SweepRun& population : populations) {
+    own.archive = ArchiveOf(options.archive, population);
+    absl::StrAppend(
+        &lines, TrainCommand(batch, own, RunFolder(dir, population), population.experiment.run().env_steps()), "\n");
+  }
+  const std::string file = AbsolutePath(dir) + "/jobs.txt";
+  RETURN_IF_ERROR(WriteFileAtomically(file, lines));
+  return file;
+}
+
+}  // namespace
 
 absl::Status CheckBackend(const std::string& backend, const BatchOptions& batch, const TrainOptions& options) {
   const bool is_batch = backend == kSlurm || backend == kList, kubernetes = backend == kKubernetes;
@@ -207,20 +220,6 @@ std::string TrainCommand(const BatchOptions& batch, const TrainOptions& options,
   return command + CodeOptions();
 }
 
-absl::StatusOr<std::string> WriteJobList(const std::string& dir, const BatchOptions& batch, const TrainOptions& options,
-                                         const std::vector<SweepRun>& populations) {
-  std::string lines;
-  TrainOptions own = options;
-  for (const SweepRun& population : populations) {
-    own.archive = ArchiveOf(options.archive, population);
-    absl::StrAppend(
-        &lines, TrainCommand(batch, own, RunFolder(dir, population), population.experiment.run().env_steps()), "\n");
-  }
-  const std::string file = AbsolutePath(dir) + "/jobs.txt";
-  RETURN_IF_ERROR(WriteFileAtomically(file, lines));
-  return file;
-}
-
 int MaxArraySize() {
   const std::string text = OutputOf("scontrol show config 2>/dev/null").value_or("");
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
@@ -279,13 +278,14 @@ absl::StatusOr<std::vector<std::string>> WriteSlurmScripts(const std::string& di
   return scripts;
 }
 
-absl::Status CheckBatch(const std::string& backend, const std::string& dir, const BatchOptions& batch,
-                        const TrainOptions& options, const std::vector<SweepRun>& populations) {
+absl::Status CheckBatch(const std::string& backend, const std::string& dir, const TrainOptions& options,
+                        const std::vector<SweepRun>& populations) {
   if (backend == kSlurm) return CheckSlurmPath(dir);
-  for (const SweepRun& population : populations) {
-    if (backend == kKubernetes) RETURN_IF_ERROR(CheckPods(options.archive, population.experiment));
-  }
-  return absl::OkStatus();
+  const bool cuda = std::any_of(populations.begin(), populations.end(), UsesGpu);
+  if (backend != kKubernetes || options.archive.empty() || !cuda) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "--archive: learner.device=cuda: the image datacom-run, which has all roles, has no LibTorch for a GPU; use "
+      "--device cpu, or leave out --archive");
 }
 
 absl::Status WriteBatch(const std::string& backend, const std::string& dir, SlurmJob job, const BatchOptions& batch,

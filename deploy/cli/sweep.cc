@@ -319,7 +319,7 @@ absl::StatusOr<int> Sweep(const SweepOptions& options) {
     RETURN_IF_ERROR(PrintSweepStatus(dir, run.json));
     return kExitOk;
   }
-  RETURN_IF_ERROR(CheckBatch(options.backend, dir, options.batch, run, populations));
+  RETURN_IF_ERROR(CheckBatch(options.backend, dir, run, populations));
   RETURN_IF_ERROR(CheckSweepFolder(dir, populations));
   if (options.backend == kLocal && !run.archive.empty()) RETURN_IF_ERROR(CheckPlace(run.archive));
   RETURN_IF_ERROR(MakeFolders(dir));

@@ -99,6 +99,8 @@ absl::Status PrintSweepStatus(const std::string& folder, bool json = false);
 // "detail".
 absl::StatusOr<nlohmann::json> SweepJson(const std::string& folder);
 
+bool UsesGpu(const SweepRun& population);
+
 // Memory of rclone and of the copy to an archive, beside the run's own.
 inline constexpr uint64_t kCopyBytes = 1ull << 28;
 
@@ -139,9 +141,6 @@ struct ManifestOptions {
 bool FitsConfigMap(const v1::Experiment& experiment);
 // Whether that ConfigMap is too large for `kubectl apply` without --server-side, which keeps a copy in an annotation.
 bool NeedsServerSide(const v1::Experiment& experiment);
-
-// INVALID_ARGUMENT where no image has what the experiment needs.
-absl::Status CheckPods(const std::string& archive, const v1::Experiment& experiment);
 
 // Writes <dir>/<population>/{experiment.textproto,task_files,population.yaml} and <dir>/kustomization.yaml.
 // INVALID_ARGUMENT when two populations would get the same name, or an experiment is too large for a ConfigMap, and for

@@ -83,8 +83,6 @@ std::string Keep(const std::string& text, const std::string& mark, bool on) {
   return kept;
 }
 
-bool UsesGpu(const v1::Experiment& experiment) { return experiment.learner().device() == "cuda"; }
-
 // Whether PodFields have tolerations.
 bool Tolerates(const std::string& pod) { return absl::StrContains("\n" + pod, "\n              tolerations:"); }
 
@@ -95,7 +93,7 @@ absl::StatusOr<std::string> Manifest(const std::string& text, const std::string&
   train.actors = options.actors;
   train.environments = options.environments;
   ASSIGN_OR_RETURN(const Layout layout, PlanLayout(train, experiment));
-  const bool cuda = UsesGpu(experiment);
+  const bool cuda = UsesGpu(population);
   const Needs& needs = population.needs;
   const uint64_t steps = experiment.run().env_steps() * experiment.members_size();
   const uint64_t run_bytes = needs.disk_bytes() - needs.ring_bytes + kRecordBytes + steps * kViolationBytes;
@@ -166,6 +164,8 @@ std::vector<std::string> ConfigMapFiles(const v1::Experiment& experiment) {
 }
 
 }  // namespace
+
+bool UsesGpu(const SweepRun& population) { return population.experiment.learner().device() == "cuda"; }
 
 bool FitsConfigMap(const v1::Experiment& experiment) {
   size_t bytes = PrintExperiment(experiment).size();
@@ -242,13 +242,6 @@ absl::Status CheckImages(const std::string& images) {
                    ": write it as registry.example.org:5000/team:tag, in lower case; port and tag are optional"));
 }
 
-absl::Status CheckPods(const std::string& archive, const v1::Experiment& experiment) {
-  if (archive.empty() || !UsesGpu(experiment)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      "--archive: learner.device=cuda: the image datacom-run, which has all roles, has no LibTorch for a GPU; use "
-      "--device cpu, or leave out --archive");
-}
-
 absl::Status WriteManifests(const std::string& dir, const ManifestOptions& options,
                             const std::vector<SweepRun>& populations) {
   const std::string source = options.archive.empty() ? "kubernetes/jobset.yaml.in" : "kubernetes/archive.yaml.in";
@@ -306,7 +299,7 @@ absl::Status WriteCluster(const std::string& dir, const ManifestOptions& options
       say(absl::StrCat("the images have no Python: put it with ", task.GetExtension(v1::python_task).environment(),
                        " into yours, and name that in their environment variable ", python::kNamedEnvironments, "\n"));
     }
-    if (UsesGpu(experiment) && Tolerates(pod) && !absl::StrContains(pod, "nvidia.com/gpu")) {
+    if (UsesGpu(population) && Tolerates(pod) && !absl::StrContains(pod, "nvidia.com/gpu")) {
       say(absl::StrCat("--pods ", options.pods,
                        ": its tolerations are all that the learner has; nodes with GPUs often ",
                        "take only pods with {key: nvidia.com/gpu, operator: Exists, effect: NoSchedule}\n"));

@@ -341,7 +341,7 @@ absl::Status WriteRun(const std::string& backend, TrainOptions options, const Ba
   if (dir.empty()) {
     ASSIGN_OR_RETURN(dir, DefaultRunFolder(run.experiment.name(), false));
   }
-  RETURN_IF_ERROR(CheckBatch(backend, dir, batch, options, {run}));
+  RETURN_IF_ERROR(CheckBatch(backend, dir, options, {run}));
   RETURN_IF_ERROR(CheckRunFolder(dir, false));
   for (const std::string& note : PlanNotes(run.experiment)) std::printf("%s\n", note.c_str());
   const bool fresh = !FileExists(dir);

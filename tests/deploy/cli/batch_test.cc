@@ -185,7 +185,7 @@ TEST_F(SlurmScriptsTest, ACommandNamesThePythonEnvironmentOfTheOneThatWroteIt) {
 
 TEST_F(SlurmScriptsTest, AFolderThatSlurmCannotNameIsRefused) {
   for (const std::string name : {"/two words", "/100%", "/it's"}) {
-    const absl::Status status = CheckSlurmPath(folder_.path() + name);
+    const absl::Status status = CheckBatch(kSlurm, folder_.path() + name, {}, {});
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr("choose another --run-dir"));
   }
