@@ -112,10 +112,6 @@ inline constexpr uint64_t kCopyBytes = 1ull << 28;
 // 40 characters (pods append to it). A longer name keeps its end, behind a checksum.
 std::string ObjectName(const std::string& name);
 
-// The name of a population's objects: of its sweep and itself, with their common first word once. A run by itself has
-// no name as a population.
-std::string PopulationName(const std::string& sweep, const std::string& population);
-
 // The content of a file of YAML with fields of a pod's spec (tolerations, priorityClassName, imagePullSecrets,
 // nodeSelector), as lines of the template. INVALID_ARGUMENT, naming the line, for a field that datacom sets, and for
 // what is no field. Blocks on the disk.

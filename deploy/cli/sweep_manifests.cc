@@ -86,6 +86,17 @@ std::string Keep(const std::string& text, const std::string& mark, bool on) {
 // Whether PodFields have tolerations.
 bool Tolerates(const std::string& pod) { return absl::StrContains("\n" + pod, "\n              tolerations:"); }
 
+// The name of a population's objects: of its sweep and itself, with their common first word once. A run by itself has
+// no name as a population.
+std::string PopulationName(const std::string& sweep, const std::string& population) {
+  if (population.empty()) return ObjectName(sweep);
+  // Sweeps and populations of a task begin with its name; once is enough.
+  const size_t word = std::min(sweep.find_first_of("/-"), population.find('-'));
+  const bool same =
+      word != std::string::npos && word < sweep.size() && sweep.substr(0, word) == population.substr(0, word);
+  return ObjectName(absl::StrCat(sweep, "-", same ? population.substr(word + 1) : population));
+}
+
 absl::StatusOr<std::string> Manifest(const std::string& text, const std::string& name, const SweepRun& population,
                                      const ManifestOptions& options, const std::string& pod) {
   const v1::Experiment& experiment = population.experiment;
@@ -195,15 +206,6 @@ std::string ObjectName(const std::string& name) {
   }
   while (object.back() == '-') object.pop_back();
   return IsYamlWord(object) ? "run-" + object : object;
-}
-
-std::string PopulationName(const std::string& sweep, const std::string& population) {
-  if (population.empty()) return ObjectName(sweep);
-  // Sweeps and populations of a task begin with its name; once is enough.
-  const size_t word = std::min(sweep.find_first_of("/-"), population.find('-'));
-  const bool same =
-      word != std::string::npos && word < sweep.size() && sweep.substr(0, word) == population.substr(0, word);
-  return ObjectName(absl::StrCat(sweep, "-", same ? population.substr(word + 1) : population));
 }
 
 absl::StatusOr<std::string> PodFields(const std::string& file) {
