@@ -75,7 +75,7 @@ absl::Status CheckNamesNoExperiment(const std::string& task) {
 }
 
 std::string ExperimentFolder() {
-  if (const char* folder = std::getenv("DATACOM_EXPERIMENTS"); folder != nullptr && *folder != '\0') return folder;
+  if (const char* folder = std::getenv("DATACOM_EXPERIMENTS")) return folder;
   return FindSharedFile("experiments", "deploy/experiments");
 }
 

@@ -46,7 +46,7 @@ int Finish(const absl::Status& status, bool json) {
 void PrintWrapped(const std::string& text) { std::cout << WrapLines(ForTerminal(text), TerminalWidth(0)); }
 
 std::string BinFolder() {
-  if (const char* folder = std::getenv("DATACOM_BIN"); folder != nullptr && *folder != '\0') return folder;
+  if (const char* folder = std::getenv("DATACOM_BIN")) return folder;
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   return error ? "." : self.parent_path().string();
@@ -81,6 +81,17 @@ absl::Status CheckVerb(const CLI::App& app, int argc, const char* const* argv) {
   return absl::InvalidArgumentError(
       absl::StrCat(argc > 1 ? absl::StrCat("unknown verb \"", argv[1], "\"") : "name a verb",
                    "; the verbs are: ", absl::StrJoin(verbs, ", "), argc > 1 ? DidYouMean(argv[1], verbs) : ""));
+}
+
+// What a script means by DATACOM_X="$PLACE" while PLACE is not set is a default, for every process of a run.
+void ForgetEmptyVariables() {
+  std::vector<std::string> empty;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const absl::string_view text = *variable;
+    const bool has_value = text.find('=') + 1 != text.size();
+    if (absl::StartsWith(text, "DATACOM_") && !has_value) empty.emplace_back(text.substr(0, text.size() - 1));
+  }
+  for (const std::string& name : empty) ::unsetenv(name.c_str());
 }
 
 constexpr char kPlugin[] = "--plugin", kPython[] = "--python", kAccept[] = "--accept-environment";
@@ -185,6 +196,7 @@ void AddVerbs(CLI::App* app, const std::string& environment, int* exit_code) {
 
 int RunCommand(int typed, const char* const* words) {
   EndWithoutMemory(kExitUsage);
+  ForgetEmptyVariables();
   InitLog("datacom");
   std::vector<const char*> arguments(words, words + typed);
   const bool json = tools::WantsJson(typed, words);
