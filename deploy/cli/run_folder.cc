@@ -60,7 +60,7 @@ bool LockWithin(std::chrono::milliseconds patience, int fd) {
 std::string NewRunId(const std::string& run_dir) {
   constexpr size_t kMostOfName = kMaxRunId - 17;
   std::random_device device;
-  std::string name = fs::path(run_dir).lexically_normal().filename().string();
+  std::string name = FolderName(run_dir);
   if (size_t size = kMostOfName; name.size() > size) {
     while ((name[size] & 0xc0) == 0x80) --size;  // the next byte is within a code point
     name.resize(size);
@@ -133,6 +133,10 @@ absl::StatusOr<std::string> DefaultRunFolder(const std::string& experiment_name,
     return absl::InvalidArgumentError(absl::StrCat(
         "no run to resume: there is no ", stem, "-1; name the folder with --run-dir, or start a run without --resume"));
   return absl::StrCat(stem, "-", last);
+}
+
+std::string FolderName(const std::string& folder) {
+  return fs::path(WithoutSlash(AbsolutePath(folder))).filename().string();
 }
 
 absl::StatusOr<std::unique_ptr<RunLock>> RunLock::Take(const std::string& run_dir, std::chrono::milliseconds patience) {

@@ -20,6 +20,9 @@ namespace datacom::cli {
 // missing. INVALID_ARGUMENT when there is none to resume.
 absl::StatusOr<std::string> DefaultRunFolder(const std::string& experiment_name, bool resume);
 
+// The last name of a folder's path, also of "." and with a slash at its end; empty for the root.
+std::string FolderName(const std::string& folder);
+
 // Exclusive ownership of a run folder, released with the object or the process.
 class RunLock {
  public:

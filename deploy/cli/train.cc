@@ -314,8 +314,7 @@ absl::Status WriteRunFiles(const std::string& dir, const std::string& backend, c
                            const TrainOptions& options, const BatchOptions& batch) {
   RETURN_IF_ERROR(MakeFolders(dir + "/logs"));
   RETURN_IF_ERROR(WriteExperiment(ExperimentFile(dir), run.experiment));
-  const std::string folder = std::filesystem::path(WithoutSlash(NormalPath(dir))).filename().string();
-  const SlurmJob job{"train", backend == kSlurm ? run.experiment.name() : folder};
+  const SlurmJob job{"train", backend == kSlurm ? run.experiment.name() : FolderName(dir)};
   return WriteBatch(backend, dir, job, batch, options, {run});
 }
 
