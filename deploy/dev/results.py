@@ -104,6 +104,12 @@ def collisions(task, experiment, progress, episodes):
 WINDOW = 100_000
 
 
+def share_collided(collided, steps):
+    """Of the episodes that ended in the last WINDOW up to this number of steps. collided: see collisions. None where there are none."""
+    late = [own for end, own in collided or () if steps - WINDOW < end <= steps]
+    return sum(late) / len(late) if late else None
+
+
 def evaluated(progress):
     return [row for row in progress if int(row["eval_episodes"] or 0) > 0]
 
