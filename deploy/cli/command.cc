@@ -177,6 +177,15 @@ absl::Status CheckValues(const std::vector<const char*>& arguments) {
   return absl::OkStatus();
 }
 
+// `help VERB` is `VERB --help`.
+void AskVerbForHelp(std::vector<const char*>* arguments) {
+  if (arguments->size() < 3 || (*arguments)[1] != absl::string_view("help")) return;
+  arguments->erase(arguments->begin() + 1);
+  const auto is_option = [](const char* word) { return word[0] == '-'; };
+  arguments->erase(std::find_if(arguments->begin() + 1, arguments->end(), is_option), arguments->end());
+  arguments->push_back("--help");
+}
+
 void AddVerbs(CLI::App* app, const std::string& environment, int* exit_code) {
   AddTrain(app, environment, exit_code);
   AddSweep(app, exit_code);
@@ -203,12 +212,7 @@ int RunCommand(int typed, const char* const* words) {
   if (const absl::Status status = TakePlugins(&arguments); !status.ok()) return Finish(status, json);
   const absl::StatusOr<std::string> environment = TakePython(&arguments);
   if (!environment.ok()) return Finish(environment.status(), json);
-  if (arguments.size() > 2 && arguments[1] == absl::string_view("help")) {  // `help VERB` is `VERB --help`
-    arguments.erase(arguments.begin() + 1);
-    const auto is_option = [](const char* word) { return word[0] == '-'; };
-    arguments.erase(std::find_if(arguments.begin() + 1, arguments.end(), is_option), arguments.end());
-    arguments.push_back("--help");
-  }
+  AskVerbForHelp(&arguments);
   const int argc = static_cast<int>(arguments.size());
   const char* const* const argv = arguments.data();
   CLI::App app{"Safe reinforcement learning with D-ATACOM, as a distributed actor-learner system.", "datacom"};
