@@ -240,11 +240,7 @@ absl::Status CheckStateKept(const std::string& run_dir, int members) {
   }
   std::vector<std::string> files = {"run_id", "progress.csv", "episodes.csv"};
   for (int member = 0; member < members; ++member) files.push_back(absl::StrCat("replay/member_", member, ".rows"));
-  const auto kept = std::remove_if(files.begin(), files.end(), [&run_dir](const std::string& file) {
-    std::error_code error;
-    return fs::exists(absl::StrCat(run_dir, "/", file), error);
-  });
-  files.erase(kept, files.end());
+  std::erase_if(files, [&run_dir](const std::string& file) { return FileExists(absl::StrCat(run_dir, "/", file)); });
   return files.empty() ? absl::OkStatus()
                        : lost(absl::StrCat(absl::StrJoin(files, ", "), ", which its checkpoints need"));
 }

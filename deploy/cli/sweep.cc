@@ -255,15 +255,11 @@ class Jobs {
   }
 
   void Reap() {
-    for (auto job = running_.begin(); job != running_.end();) {
-      const std::optional<int> code = (*job)->process.Poll();
-      if (!code) {
-        ++job;
-        continue;
-      }
-      OnExit(**job, *code);
-      job = running_.erase(job);
-    }
+    std::erase_if(running_, [this](const std::unique_ptr<Job>& job) {
+      const std::optional<int> code = job->process.Poll();
+      if (code) OnExit(*job, *code);
+      return code.has_value();
+    });
   }
 
   // When a population fails, the others are still trained; when one is interrupted, the sweep ends.

@@ -135,9 +135,8 @@ const LiveRuns::Recorded& LiveRuns::Read(const std::string& run_dir) {
   recorded.signature = std::move(signature);
   const absl::StatusOr<std::vector<report::Run>> read = report::ReadRuns({run_dir});
   recorded.has_rows = read.ok();
+  if (read.ok()) recorded.state = ReadRunState(run_dir);
   if (!read.ok() && !absl::IsNotFound(read.status())) recorded.problem = std::string(read.status().message());
-  if (!read.ok()) return recorded;
-  recorded.state = ReadRunState(run_dir);
   return recorded;
 }
 
