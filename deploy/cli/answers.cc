@@ -60,10 +60,11 @@ absl::StatusOr<Answers> AskRun(const std::string& run_dir, const Security& secur
       Ask(ReadAddress(run_dir, "replay", "address"), ReadAddress(run_dir, "learner", "address"), security);
   if (answers.replay) RETURN_IF_ERROR(CheckRunId(run_dir, "replay", answers.replay->run_id()));
   if (answers.learner) RETURN_IF_ERROR(CheckRunId(run_dir, "learner", answers.learner->run_id()));
-  if (answers.replay || answers.learner || security.enabled() || !TrainsWithTls(run_dir)) return answers;
-  return absl::InvalidArgumentError(absl::StrCat(
-      run_dir,
-      " trains with TLS: its processes answer only with --tls FOLDER, the one that `datacom train` was given"));
+  if (answers.replay || answers.learner || !TrainsWithTls(run_dir)) return answers;
+  return absl::InvalidArgumentError(
+      absl::StrCat(run_dir, " trains with TLS: its processes ",
+                   security.enabled() ? "do not answer with the files of this --tls"
+                                      : "answer only with --tls FOLDER, the one that `datacom train` was given"));
 }
 
 Poller::Poller(const Security& security) : security_(security), thread_([this] { Run(); }) {}

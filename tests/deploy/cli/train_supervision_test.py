@@ -366,9 +366,10 @@ class TrainSupervisionTest(unittest.TestCase):
         wrong = f"{run} trains with TLS: its processes answer only with --tls FOLDER, the one that `datacom train` was given"
         asked = [subprocess.run([DATACOM, "status", run, *more], capture_output=True, text=True, check=False, timeout=PATIENCE)
                  for more in ((), ("--json",), ("--tls", tls))]
-        self.assertEqual([status.returncode for status in asked], [2, 2, 0])
+        self.assertEqual([status.returncode for status in asked], [2, 2, 2])
         self.assertEqual(asked[0].stderr, f"datacom: {wrong}\n")
         self.assertEqual(json.loads(asked[1].stdout), {"error": wrong, "code": 2})
+        self.assertEqual(asked[2].stderr, f"datacom: {run} trains with TLS: its processes do not answer with the files of this --tls\n")
         self.complete()
         code, output, errors = self.finish(process)
         self.assertEqual(code, 0, output + errors)
