@@ -25,10 +25,20 @@ absl::Status CheckRunId(const std::string& run_dir, const std::string& process, 
                                                     answered, "; this run does not listen there any more"));
 }
 
-// Whether it trains now, with --tls: `train` tells Prometheus so.
-bool TrainsWithTls(const std::string& run_dir) {
-  return absl::StrContains(ReadFile(run_dir + "/targets.json").value_or(""), "\"https\"") &&
-         absl::IsFailedPrecondition(FolderLock::TakeFile(run_dir + "/cluster/train.lock").status());
+// What is wrong with the --tls that a run is asked with which does not answer; OK if that is not known. What `train`
+// tells Prometheus names the scheme, its lock says whether it trains now.
+absl::Status CheckTls(const std::string& run_dir, bool given) {
+  const std::string targets = ReadFile(run_dir + "/targets.json").value_or("");
+  const bool used = absl::StrContains(targets, "\"https\"");
+  if (!absl::StrContains(targets, "\"role\"") || (!used && !given)) return absl::OkStatus();
+  if (!absl::IsFailedPrecondition(FolderLock::TakeFile(run_dir + "/cluster/train.lock").status())) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(run_dir, !used   ? " trains without TLS: leave out --tls"
+                            : given ? " trains with TLS: its processes do not answer with the files of this --tls"
+                                    : " trains with TLS: its processes answer only with --tls FOLDER, the one that "
+                                      "`datacom train` was given"));
 }
 
 // Asks over the channels that `channel_to` makes.
@@ -60,11 +70,8 @@ absl::StatusOr<Answers> AskRun(const std::string& run_dir, const Security& secur
       Ask(ReadAddress(run_dir, "replay", "address"), ReadAddress(run_dir, "learner", "address"), security);
   if (answers.replay) RETURN_IF_ERROR(CheckRunId(run_dir, "replay", answers.replay->run_id()));
   if (answers.learner) RETURN_IF_ERROR(CheckRunId(run_dir, "learner", answers.learner->run_id()));
-  if (answers.replay || answers.learner || !TrainsWithTls(run_dir)) return answers;
-  return absl::InvalidArgumentError(
-      absl::StrCat(run_dir, " trains with TLS: its processes ",
-                   security.enabled() ? "do not answer with the files of this --tls"
-                                      : "answer only with --tls FOLDER, the one that `datacom train` was given"));
+  if (!answers.replay && !answers.learner) RETURN_IF_ERROR(CheckTls(run_dir, security.enabled()));
+  return answers;
 }
 
 Poller::Poller(const Security& security) : security_(security), thread_([this] { Run(); }) {}

@@ -128,7 +128,7 @@ class WatchTest(unittest.TestCase):
         run = self.written("run")
         os.makedirs(os.path.join(run.folder, "cluster"), exist_ok=True)
         with open(os.path.join(run.folder, "targets.json"), "w", encoding="utf-8") as file:
-            json.dump([{"targets": ["127.0.0.1:1"], "labels": {"__scheme__": "https"}}], file)
+            json.dump([{"targets": ["127.0.0.1:1"], "labels": {"role": "replay", "__scheme__": "https"}}], file)
         with open(os.path.join(run.folder, "cluster", "train.lock"), "w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # as `train` does
             state = self.stream(self.watch(run.folder)).wait(lambda state: True)
