@@ -139,7 +139,7 @@ void AddMonitor(CLI::App* app, int* exit_code) {
   CLI::App* verb =
       app->add_subcommand("monitor", "Runs Prometheus, and Grafana where it is installed, over the processes of runs");
   verb->add_option("folders", options->folders, "run folders or sweep folders, whose runs may begin later")->required();
-  verb->add_option("--listen", options->listen, "address of Prometheus")->capture_default_str()->check(Address(1));
+  verb->add_option("--listen", options->listen, "address of Prometheus")->capture_default_str()->check(Address(0));
   verb->add_option("--grafana", options->grafana,
                    "address of Grafana, which is started where it is installed; \"\" starts none")
       ->capture_default_str()
