@@ -81,40 +81,6 @@ absl::StatusOr<bool> RecordsShowUpdates(const std::string& run_dir) {
   return false;
 }
 
-// The checkpoint that the learner will continue: the newest one that is sound. Nothing when there is none, or when only
-// a second name is left of one, which the learner restores.
-absl::StatusOr<std::optional<v1::LearnerCheckpoint>> SoundCheckpoint(const std::string& run_dir) {
-  std::vector<absl::Status> damage;
-  std::optional<v1::LearnerCheckpoint> newest = CheckpointStore(run_dir + "/checkpoints").Newest(&damage);
-  for (const absl::Status& status : damage) {
-    if (absl::IsFailedPrecondition(status)) return status;  // of another version
-  }
-  if (newest.has_value() || damage.empty()) return newest;
-  return absl::DataLossError(absl::StrCat("--resume: no checkpoint is sound: ", damage.front().message(), kRestore));
-}
-
-// The policies that evaluators still need and of which the checkpoint has no sum: those of an epoch that was cut short.
-absl::Status CheckPendingPolicies(const std::string& run_dir, const v1::Experiment& resolved,
-                                  const v1::LearnerCheckpoint& checkpoint) {
-  const tools::RunOfPolicies run = tools::ReadRunOfPolicies(run_dir, resolved);
-  std::set<std::string> summed;
-  for (const v1::FileEnd& file : checkpoint.files()) summed.insert(file.path());
-  for (const v1::EpochRecord& pending : checkpoint.pending()) {
-    if (summed.contains(PoliciesPath(pending.epoch()))) continue;
-    // A longer run drops this row and writes the policies again (Trainer::Restore).
-    const uint64_t end = std::min(pending.epoch() * resolved.run().steps_per_epoch(), resolved.run().env_steps());
-    if (pending.epoch() + 1 == checkpoint.next_epoch() && end > checkpoint.last_epoch_steps()) continue;
-    const std::string path = absl::StrCat(run_dir, "/", PoliciesPath(pending.epoch()));
-    const absl::StatusOr<std::vector<Snapshot>> snapshots = ReadSnapshotFile(path);
-    const absl::Status status =
-        snapshots.ok()
-            ? Annotate(tools::CheckEpoch(run, pending.epoch(), *snapshots, [&checkpoint] { return checkpoint; }), path)
-            : snapshots.status();
-    if (!status.ok()) return absl::DataLossError(absl::StrCat("--resume: ", status.message(), kRestore));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<std::string> DefaultRunFolder(const std::string& experiment_name, bool resume) {
@@ -216,6 +182,44 @@ absl::Status CheckRunFolder(const std::string& run_dir, bool resume) {
 std::optional<uint64_t> NewestCheckpoint(const std::string& run_dir) {
   return CheckpointStore(run_dir + "/checkpoints").Reached();
 }
+
+namespace {
+
+// The checkpoint that the learner will continue: the newest one that is sound. Nothing when there is none, or when only
+// a second name is left of one, which the learner restores.
+absl::StatusOr<std::optional<v1::LearnerCheckpoint>> SoundCheckpoint(const std::string& run_dir) {
+  std::vector<absl::Status> damage;
+  std::optional<v1::LearnerCheckpoint> newest = CheckpointStore(run_dir + "/checkpoints").Newest(&damage);
+  for (const absl::Status& status : damage) {
+    if (absl::IsFailedPrecondition(status)) return status;  // of another version
+  }
+  if (newest.has_value() || damage.empty()) return newest;
+  return absl::DataLossError(absl::StrCat("--resume: no checkpoint is sound: ", damage.front().message(), kRestore));
+}
+
+// The policies that evaluators still need and of which the checkpoint has no sum: those of an epoch that was cut short.
+absl::Status CheckPendingPolicies(const std::string& run_dir, const v1::Experiment& resolved,
+                                  const v1::LearnerCheckpoint& checkpoint) {
+  const tools::RunOfPolicies run = tools::ReadRunOfPolicies(run_dir, resolved);
+  std::set<std::string> summed;
+  for (const v1::FileEnd& file : checkpoint.files()) summed.insert(file.path());
+  for (const v1::EpochRecord& pending : checkpoint.pending()) {
+    if (summed.contains(PoliciesPath(pending.epoch()))) continue;
+    // A longer run drops this row and writes the policies again (Trainer::Restore).
+    const uint64_t end = std::min(pending.epoch() * resolved.run().steps_per_epoch(), resolved.run().env_steps());
+    if (pending.epoch() + 1 == checkpoint.next_epoch() && end > checkpoint.last_epoch_steps()) continue;
+    const std::string path = absl::StrCat(run_dir, "/", PoliciesPath(pending.epoch()));
+    const absl::StatusOr<std::vector<Snapshot>> snapshots = ReadSnapshotFile(path);
+    const absl::Status status =
+        snapshots.ok()
+            ? Annotate(tools::CheckEpoch(run, pending.epoch(), *snapshots, [&checkpoint] { return checkpoint; }), path)
+            : snapshots.status();
+    if (!status.ok()) return absl::DataLossError(absl::StrCat("--resume: ", status.message(), kRestore));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::StatusOr<uint64_t> CheckRecords(const std::string& run_dir, const v1::Experiment& resolved) {
   ASSIGN_OR_RETURN(const std::optional<v1::LearnerCheckpoint> checkpoint, SoundCheckpoint(run_dir));
