@@ -295,14 +295,11 @@ absl::StatusOr<nlohmann::json> RecordedRunJson(const std::string& run_dir) {
   return run;
 }
 
-void PrintJson(const nlohmann::json& json) {
-  std::printf("%s\n", JsonText(json).c_str());
-  std::fflush(stdout);
-}
+void PrintJson(const nlohmann::json& json) { std::printf("%s\n", JsonText(json).c_str()); }
 
 void PrintResult(const absl::StatusOr<nlohmann::json>& result) {
-  if (result.ok()) return PrintJson({{"result", *result}});
-  std::fputs(ErrorJson(result.status().message(), ExitCode(result.status())).c_str(), stdout);
+  if (result.ok()) PrintJson({{"result", *result}});
+  if (!result.ok()) std::fputs(ErrorJson(result.status().message(), ExitCode(result.status())).c_str(), stdout);
   std::fflush(stdout);
 }
 

@@ -38,7 +38,7 @@ nlohmann::json AnsweredRunJson(const ProgressView& view, const Answers& answers)
 // the newest rows of progress.csv. Errors of the experiment and of the records.
 absl::StatusOr<nlohmann::json> RecordedRunJson(const std::string& run_dir);
 
-// Prints one line on standard output, at once.
+// Prints one line on standard output.
 void PrintJson(const nlohmann::json& json);
 
 // Prints {"result": ...} of the folder, where `train` or `sweep` ends. A folder that cannot be read is told as

@@ -193,12 +193,14 @@ class Jobs {
     if (!progress.is_object()) return display_->Say(Title(job) + line);
     progress["population"] = populations_[job.index].name;
     if (!options_.quiet) PrintJson(progress);
+    std::fflush(stdout);
   }
 
   void SayFailure(const Job& job, int code) {
     const std::string what = absl::StrCat("failed (", DescribeExit(code), "). ", LastLines(job.log));
     if (!options_.json) return display_->Conclude("message", "", Title(job) + what);
     PrintJson({{"population", populations_[job.index].name}, {"error", what}, {"code", code}});
+    std::fflush(stdout);
   }
 
   std::string Title(const Job& job) const {
