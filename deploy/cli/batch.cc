@@ -203,6 +203,7 @@ std::vector<std::string> TrainWords(const TrainOptions& options, const std::stri
   add("--envs", options.environments > 0 ? absl::StrCat(options.environments) : "");
   add("--tls", options.tls);
   add("--archive", options.archive);
+  add("--max-hours", options.max_hours > 0 ? absl::StrCat(options.max_hours) : "");
   add("--stall-minutes", absl::StrCat(options.stall_minutes));
   return words;
 }
@@ -216,7 +217,6 @@ std::string TrainCommand(const BatchOptions& batch, const TrainOptions& options,
   for (const std::string& word : TrainWords(there, AbsolutePath(run_dir), steps)) {
     absl::StrAppend(&command, " ", ShellWord(word));
   }
-  if (options.max_hours > 0) absl::StrAppend(&command, " --max-hours ", options.max_hours);
   return command + CodeOptions();
 }
 

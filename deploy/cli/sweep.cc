@@ -226,6 +226,7 @@ class Jobs {
     if (complete) return {program, "copy", RunFolder(dir_, population), archive, "--keep-state"};
     TrainOptions own = options_;
     own.archive = archive;
+    own.max_hours = 0;  // the sweep's own
     std::vector<std::string> words =
         TrainWords(own, RunFolder(dir_, population), population.experiment.run().env_steps());
     words.insert(words.begin(), program);

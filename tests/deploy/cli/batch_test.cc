@@ -66,7 +66,7 @@ TEST(TrainCommandTest, TheCommandNamesTheRunAndEveryOptionThatWasGiven) {
   EXPECT_EQ(TrainCommand(batch, options, "/runs/my run", 500),
             "apptainer run /shared/datacom.sif train --resume --no-film --run-dir '/runs/my run' --steps 500 --actors "
             "2 --envs 8 "
-            "--tls /t --stall-minutes 3 --max-hours 1.5");
+            "--tls /t --max-hours 1.5 --stall-minutes 3");
 }
 
 TEST(TrainCommandTest, TheCommandsForOtherMachinesAndForAResumeLoadThePluginsOfThisOne) {
