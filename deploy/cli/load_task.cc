@@ -32,9 +32,11 @@ absl::StatusOr<v1::TaskOptions> AskTool(const std::string& task, const std::stri
                                         const std::string& without_model) {
   std::vector<std::string> words = {"load-task", task, "--folder", folder};
   if (absl::StartsWith(task, python::kPythonTask)) words.insert(words.end(), {"--without-model", without_model});
-  ASSIGN_OR_RETURN(const std::string output, ToolOutput(std::move(words)));
+  const absl::StatusOr<std::string> output = ToolOutput(std::move(words));
+  if (absl::IsInternal(output.status())) return Annotate(output.status(), task);
+  RETURN_IF_ERROR(output.status());
   v1::TaskOptions loaded;
-  if (loaded.ParseFromString(output) && !CarriedTask(loaded).empty()) return loaded;
+  if (loaded.ParseFromString(*output) && !CarriedTask(loaded).empty()) return loaded;
   return absl::InternalError(absl::StrCat(task, ": datacom-tools could not load it"));
 }
 
