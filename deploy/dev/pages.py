@@ -9,8 +9,8 @@ def table(headings, lines):
 
 
 def rewrite(script, contents, check):
-    """Writes {path of a page: what belongs between its markers}. With `check` prints how a page differs instead. Returns the exit code: 1 when a page
-    lacks the markers, and with `check` when one differs."""
+    """Prints how each page differs from {path of a page: what belongs between its markers}, and writes that, but not with `check`. Returns the exit code:
+    1 when a page lacks the markers, and with `check` when one differs."""
     begin, end = f"<!-- tables: written by deploy/dev/{script} -->", "<!-- end of the tables -->"
     wanted, differ = {}, False
     for path, content in contents.items():
