@@ -11,6 +11,7 @@
 #include <climits>
 #include <cstdlib>
 #include <filesystem>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -249,10 +250,23 @@ absl::Status MakeFolder(const std::string& path) {
   return error ? ErrnoStatus(error.value(), "create folder " + path) : absl::OkStatus();  // else it was there
 }
 
+std::string NormalPath(const std::string& path) {
+  namespace fs = std::filesystem;
+  fs::path up, rest;  // as far as the last "..", and what follows
+  for (const fs::path& part : fs::path(path)) {
+    rest /= part;
+    if (part == "..") up /= std::exchange(rest, fs::path());
+  }
+  std::error_code error;
+  const bool by_text = up.empty() || fs::equivalent(up, up.lexically_normal(), error);
+  const fs::path real = by_text ? up : fs::canonical(up, error);
+  return (by_text || error ? fs::path(path) : real / rest).lexically_normal().string();
+}
+
 std::string AbsolutePath(const std::string& path) {
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(path, error);
-  return (error ? std::filesystem::path(path) : absolute).lexically_normal().string();
+  return NormalPath(error ? path : absolute.string());
 }
 
 absl::StatusOr<std::string> TemporaryFolder() {

@@ -52,12 +52,14 @@ int WriteAll(int fd, absl::string_view* content);
 // Never writes through a link that has the temporary name. Of several writers at once, also in other processes, the
 // last one's content stays, whole.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content);
-std::string ParentFolder(const std::string& path);   // the folder of a file or folder; "." for a name alone
-absl::Status SyncFile(const std::string& path);      // also for folders, where the file system can
-absl::Status SyncName(const std::string& path);      // the name in its parent folder
-absl::Status MakeFolders(const std::string& path);   // with all parents; syncs the names of those that it makes
-absl::Status MakeFolder(const std::string& path);    // without parents: NOT_FOUND where there is none
-std::string AbsolutePath(const std::string& path);   // in normal form; links stay; relative without a working folder
+std::string ParentFolder(const std::string& path);  // the folder of a file or folder; "." for a name alone
+absl::Status SyncFile(const std::string& path);     // also for folders, where the file system can
+absl::Status SyncName(const std::string& path);     // the name in its parent folder
+absl::Status MakeFolders(const std::string& path);  // with all parents; syncs the names of those that it makes
+absl::Status MakeFolder(const std::string& path);   // without parents: NOT_FOUND where there is none
+// Without "." and double slashes. ".." behind a link to a folder is the parent of that folder; other links stay.
+std::string NormalPath(const std::string& path);
+std::string AbsolutePath(const std::string& path);   // a NormalPath; relative without a working folder
 absl::StatusOr<std::string> TemporaryFolder();       // NOT_FOUND, naming TMPDIR, when there is none
 std::string WithoutSlash(std::string path);          // at its end, unless it is the root
 inline constexpr uint64_t kUnknownSize = INT64_MAX;  // enough for everything

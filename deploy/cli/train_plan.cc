@@ -397,6 +397,8 @@ absl::Status CheckResources(const Needs& needs, const std::string& run_dir) {
   return absl::OkStatus();
 }
 
+uint64_t MebibytesFor(uint64_t bytes) { return (bytes + bytes / 4 + kMiB - 1) / kMiB; }
+
 std::string FormatBytes(uint64_t bytes) {
   if (bytes >= 1000ull * 1000 * 1000) return absl::StrFormat("%.1f GB", bytes / 1e9);
   if (bytes >= 1000 * 1000) return absl::StrFormat("%.1f MB", bytes / 1e6);

@@ -45,7 +45,7 @@ absl::StatusOr<Run> ReadRun(const std::string& folder) {
   if (!FileExists(file)) {
     return NotARunFolder(folder);
   }
-  run.folder = fs::path(folder).lexically_normal().string();
+  run.folder = NormalPath(folder);
   ASSIGN_OR_RETURN(run.experiment, LoadExperiment(file, ExperimentFolder()));
   Describe(&run);
   ASSIGN_OR_RETURN(run.progress, ReadRecords(folder + "/progress.csv"));

@@ -60,6 +60,18 @@ TEST_F(Files, AFileMayHaveTheLongestName) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 2);
 }
 
+TEST_F(Files, APathGoesUpFromTheFolderThatALinkNames) {
+  namespace fs = std::filesystem;
+  const std::string real = fs::canonical(folder_).string();
+  fs::create_directories(folder_ + "/there/below");
+  fs::create_directory(folder_ + "/here");
+  fs::create_directory_symlink(folder_ + "/there/below", folder_ + "/link");
+  EXPECT_EQ(AbsolutePath(folder_ + "/link/../new/./run"), real + "/there/new/run");
+  EXPECT_EQ(AbsolutePath(folder_ + "/here/../link//run/"), folder_ + "/link/run/") << "no link is left behind";
+  EXPECT_EQ(AbsolutePath(folder_ + "/none/../run"), folder_ + "/run");
+  EXPECT_EQ(NormalPath("./runs//a"), "runs/a");
+}
+
 TEST_F(Files, ALinkWithTheTemporaryNameIsReplacedAndItsTargetStays) {
   const std::string path = folder_ + "/state", victim = folder_ + "/victim";
   ASSERT_THAT(WriteFileAtomically(victim, "precious"), IsOk());

@@ -219,6 +219,12 @@ class WrongUsageTest(unittest.TestCase):
             self.assertEqual(result.returncode, 2)
             self.assertIn(words, result.stderr)
 
+    def test_an_empty_variable_is_as_one_that_is_not_set(self):
+        names = ("DATACOM_BIN", "DATACOM_EXPERIMENTS", "DATACOM_LOG", "DATACOM_PLUGINS", "DATACOM_PYTHON", "DATACOM_RESULTS")
+        result = subprocess.run([os.path.join(BIN, "datacom"), "config", "cartpole/datacom"], env={**os.environ, **dict.fromkeys(names, "")},
+                                cwd=self.folder, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
     def test_a_benchmark_that_is_not_built_is_named_with_what_builds_it(self):
         result = subprocess.run([os.path.join(BIN, "datacom"), "bench", "actor"], env={**os.environ, "DATACOM_BIN": self.folder}, capture_output=True,
                                 text=True, timeout=PATIENCE, check=False)
