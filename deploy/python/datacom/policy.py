@@ -213,7 +213,10 @@ class Policy:
         """The decision for observations, about the policy's own actions or proposed ones."""
         single = rows.ndim == 1
         rows, draws, given = (None if array is None else np.atleast_2d(array) for array in (rows, noise, proposed))
-        costs = np.broadcast_to(np.asarray(previous_cost, dtype=np.float64), (len(rows),))
+        try:
+            costs = np.broadcast_to(np.ravel(np.asarray(previous_cost, np.float64)), len(rows))
+        except (TypeError, ValueError):
+            raise ValueError(f"previous_cost is {previous_cost!r}, not a number, or one for each observation") from None
         action = np.empty((len(rows), self.action_dim))
         said = np.empty((len(rows), 3))
         inputs, judgement = _native.PolicyInput(), _native.PolicyJudgement()
@@ -325,7 +328,7 @@ class EnvPolicy:
         return list(found.values())
 
     def decide(self, observation: ArrayLike, info: Mapping[str, Any] | None = None, noise: ArrayLike | None = None,
-               previous_cost: float = 0.0) -> Decision:
+               previous_cost: ArrayLike = 0.0) -> Decision:
         """The action in the environment's units and type and within its bounds, ready for `step`, and the filter's judgement.
 
         info: of the step or reset that gave the observation, for environments that put their model into info["dynamics"].
@@ -334,7 +337,7 @@ class EnvPolicy:
         """
         return self._in_units(self.policy.decide(self._row(observation, info), noise, previous_cost))
 
-    def filter(self, observation: ArrayLike, action: ArrayLike, info: Mapping[str, Any] | None = None, previous_cost: float = 0.0) -> Decision:
+    def filter(self, observation: ArrayLike, action: ArrayLike, info: Mapping[str, Any] | None = None, previous_cost: ArrayLike = 0.0) -> Decision:
         """What the filter makes of somebody else's action, which is in the environment's units and shape. Otherwise like `decide`."""
         wanted = np.asarray(action, np.float64).ravel()
         if wanted.size != self._low.size:
