@@ -288,8 +288,11 @@ class Environment:
             cost, self.cost_from = info["cost"], 'info["cost"]'
         else:
             raise Refused(f"step returns {f'a {type(outcome).__name__}' if values is None else values}, not 5 values or, with the cost after the reward, 6")
-        return (observation, scalar(reward, "its reward"), checked_cost(cost, self.cost_from, info), flag(terminated, "terminated"),
-                flag(truncated, "truncated"), success(info), info)
+        terminated, truncated = flag(terminated, "terminated"), flag(truncated, "truncated")
+        for name in ("final_obs", "final_observation") if terminated or truncated else ():
+            if info.get(name) is not None and not np.array_equal(info[name], observation):
+                raise Refused(f"it resets itself: its info has {name} at the end of an episode, so its observation is that of the next one; leave this to datacom")
+        return observation, scalar(reward, "its reward"), checked_cost(cost, self.cost_from, info), terminated, truncated, success(info), info
 
     def close(self):
         self.opened.remove(self)
@@ -410,7 +413,7 @@ def describe(space):
 
 def check_spaces(environment):
     space = environment.env.action_space
-    if np.issubdtype(environment.action_type, np.integer):
+    if np.dtype(environment.action_type).kind in "iub":
         raise Refused(f"its action space, {space}, has whole numbers; wrap the environment so that it takes real ones")
     low, high = environment.bounds
     if low.size == 0 or not np.all(np.isfinite(low) & np.isfinite(high) & (low < high)):

@@ -199,11 +199,29 @@ STEPS = """
     (RESETS.format("info.update({'cost': 0.0, 'cost/a': 5.0})"), r"its cost, info\[.cost.\] after reset, is 0, but cost/a is 5"),
     ("    observation_space = gymnasium.spaces.Box(-1.0, 1.0, (3,))\n", "its observation has 1 numbers, its observation space, Box.*, 3"),
     ("    action_space = gymnasium.spaces.Box(np.float32([-1, 0]), np.float32([1, 0]))\n", "no Box with finite bounds, each low one below its high one"),
+    ("    action_space = gymnasium.spaces.Box(0, 1, (2,), bool)\n", "its action space, Box.*bool.*, has whole numbers"),
 ])
 def test_what_no_row_can_hold_is_refused_by_the_first_look(host, trait, words):
     module = host(trait)
     with pytest.raises(module.Refused, match=words):
         module.facts("contact_env:make", True)
+
+
+@pytest.mark.parametrize("ends", ["truncated", "terminated"])
+@pytest.mark.parametrize("final", ["final_obs", "final_observation"])
+def test_an_environment_that_resets_itself_is_refused_where_its_episode_ends(host, ends, final):
+    module = host(STEPS.format(f"if self.steps == 20: info['{final}'], observation, {ends} = observation, np.zeros(1), True"))
+    _, serves = serving(module)
+    for _ in range(19):
+        serves.run(0)
+    with pytest.raises(module.Refused, match=f"it resets itself: its info has {final} at the end of an episode"):
+        serves.run(0)
+
+
+def test_an_environment_that_repeats_its_last_observation_in_its_info_is_taken(host):
+    _, serves = serving(host(STEPS.format("info['final_observation'], truncated = observation.copy(), self.steps == 1")))
+    serves.run(0)
+    assert serves.heads[0, 5] == 1 and serves.states[0, 0] == 1
 
 
 @pytest.mark.parametrize("trait", [STEPS.format("terminated, truncated = np.array([False]), None"), STEPS.format("info['success'] = np.bool_(True)"),
