@@ -108,7 +108,7 @@ class Policy:
 
     def save(self, file: str | os.PathLike[str]) -> None:
         """Writes the policy file, as `datacom export` has written it. Raises OSError."""
-        _files.write(os.fspath(file), self._content)
+        _native.write(file, self._content)
 
     def __del__(self) -> None:
         if getattr(self, "_handle", None):

@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/acting/acting_rule.h"
+#include "common/base/output_file.h"
 #include "common/base/plugins.h"
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
@@ -148,7 +149,8 @@ absl::StatusOr<std::string> Write(const std::string& task, const std::string& op
   return "";
 }
 
-// The result of a function, or why it failed, in `text`. Returns 0, or 1 if it failed or the text is too long.
+// The result of a function, or why it failed, in `text`. Returns 0, the number of the error's code, or 1 for an
+// exception or if the text is too long.
 template <class Call>
 int Say(const Call& call, char* text, size_t text_bytes) {
   std::string said;
@@ -156,7 +158,7 @@ int Say(const Call& call, char* text, size_t text_bytes) {
   try {
     const absl::StatusOr<std::string> result = call();
     said = result.ok() ? *result : std::string(result.status().message());
-    code = result.ok() && said.size() < text_bytes ? 0 : 1;
+    code = result.ok() && said.size() >= text_bytes ? 1 : result.status().raw_code();
   } catch (const std::exception& error) {
     said = error.what();
   }
@@ -168,6 +170,15 @@ int Say(const Call& call, char* text, size_t text_bytes) {
 
 int datacom_records_columns(const char* experiment, char* text, size_t text_bytes) {
   return Say([&] { return Columns(experiment); }, text, text_bytes);
+}
+
+int datacom_records_write_file(const char* file, const char* content, size_t bytes, char* text, size_t text_bytes) {
+  return Say(
+      [&]() -> absl::StatusOr<std::string> {
+        RETURN_IF_ERROR(datacom::WriteOutputFile(file, {content, bytes}));
+        return "";
+      },
+      text, text_bytes);
 }
 
 int datacom_records_write_dataset(const char* task, const char* options, const char* source,
