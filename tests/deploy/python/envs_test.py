@@ -299,6 +299,8 @@ def test_safety_gymnasiums_interface_has_six_values():
     (lambda: datacom.make_vec("CartPol"), ValueError, "did you mean cartpole"),
     (lambda: datacom.make_vec("CartPole", 0), ValueError, "num_envs is 0"),
     (lambda: datacom.make_vec("CartPole", 2, threads=0), ValueError, "threads is 0"),
+    (lambda: datacom.make_vec("CartPole", 2.0), ValueError, "num_envs is 2.0, no whole number"),
+    (lambda: datacom.make_vec("CartPole", 2, threads="2"), ValueError, "threads is '2', no whole number"),
     (lambda: datacom.make_vec("CartPole", autoreset_mode="never"), ValueError, "'never'"),
     (lambda: datacom.make_vec("missing/task.textproto"), ValueError, "missing/task.textproto"),
     (lambda: datacom.make("CartPole").reset(options={"init": {"mass": 1}}), ValueError, "mass"),
