@@ -32,7 +32,7 @@ except ImportError as error:
     raise ImportError('datacom.envs needs Gymnasium: pip install "gymnasium>=1.0"') from error
 
 _MODES = ("next_step", "same_step", "disabled")
-_ERRORS = {1: ValueError, 2: RuntimeError, 3: OSError, 4: RuntimeError}
+_ERRORS = {1: ValueError, 2: RuntimeError, 3: OSError}
 
 
 class Dynamics(NamedTuple):
@@ -166,9 +166,7 @@ class _Environments:
         if np.shape(actions) != self.action.shape:
             raise ValueError(f"the actions have shape {np.shape(actions)}, not {self.action.shape}")
         self.action[...] = actions
-        code = self._library.datacom_env_step(self._handle, self._action_address, self._result_pointer, self._message, len(self._message))
-        if code != 0:
-            self._check(code)
+        self._check(self._library.datacom_env_step(self._handle, self._action_address, self._result_pointer, self._message, len(self._message)))
 
     def reset(self, seeds: Sequence[int | None] | None, mask: NDArray[np.bool_] | None, init: Mapping[str, float]) -> None:
         numbers = flags = None

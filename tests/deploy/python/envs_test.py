@@ -100,24 +100,6 @@ def test_an_environment_refuses_a_thread_while_another_is_in_it(make):
     np.testing.assert_array_equal(env.step(action)[0], alone.step(action)[0])  # one after the other they may
 
 
-def test_the_c_library_steps_for_one_thread_and_tells_the_other():
-    env, alone = datacom.make_vec("AirHockey", 2, threads=1), datacom.make_vec("AirHockey", 2, threads=1)
-    env.reset(seed=0)
-    alone.reset(seed=0)
-    inner, start = env._environments, threading.Barrier(2)
-
-    def step(_):
-        start.wait()
-        return [inner._library.datacom_env_step(inner._handle, inner._action_address, inner._result_pointer, None, 0) for _ in range(2000)]
-
-    with ThreadPoolExecutor(2) as threads:
-        codes = [code for told in threads.map(step, range(2)) for code in told]
-    assert set(codes) <= {0, 4}
-    for _ in range(codes.count(0)):
-        last = alone.step(np.zeros((2, 3)))[0]
-    np.testing.assert_array_equal(inner.observation, last)
-
-
 @pytest.mark.parametrize("again", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
 @pytest.mark.parametrize("make", [lambda: datacom.make_vec("CartPole", 2, options={"horizon": 5}, autoreset_mode="same_step"),
                                   lambda: datacom.make("CartPole", options={"horizon": 5})])
