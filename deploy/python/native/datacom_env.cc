@@ -98,13 +98,7 @@ const datacom_env_info* datacom_env_describe(const datacom_env* env) { return &e
 
 int datacom_env_reset(datacom_env* env, const datacom_env_start* start, const datacom_env_result* result, char* message,
                       size_t message_bytes) {
-  return Run(
-      [&] {
-        Environments::Start where{start->mask, start->seeds, start->has_seed, {}};
-        for (int i = 0; i < start->inits; ++i) where.init[start->init_names[i]] = start->init_values[i];
-        return env->environments->Reset(where, *result);
-      },
-      message, message_bytes);
+  return Run([&] { return env->environments->Reset(*start, *result); }, message, message_bytes);
 }
 
 int datacom_env_step(datacom_env* env, const float* action, const datacom_env_result* result, char* message,
