@@ -11,8 +11,8 @@ extern "C" {
 #endif
 
 /* The columns of a stored row (docs/formats.md 3) of the run with this experiment.textproto, which it reads: lines
- * "name type width offset", and first a line "row BYTES". Writes them to `text` [text_bytes], or why it cannot. Returns
- * 0, or another number when it cannot. */
+ * "name type width offset" with a type as "f4" or "u8", and first a line "row BYTES". Writes them to `text`
+ * [text_bytes], or why it cannot. Returns 0, or another number when it cannot. */
 int datacom_records_columns(const char* experiment, char* text, size_t text_bytes);
 
 /* Writes a file that a user names (common/base/output_file.h). Returns 0, or the number of the absl::StatusCode with
