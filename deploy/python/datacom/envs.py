@@ -327,21 +327,16 @@ class VectorEnv(_OfTask, gymnasium.vector.VectorEnv):
         Raises ValueError for a wrong shape or a number that is not finite, and RuntimeError without automatic resets when an
         episode has ended; then nothing has stepped."""
         with self._environments.alone:
-            return self._step(actions)
-
-    def _step(self, actions: ArrayLike) -> tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
-        self._environments.step(actions)
-        observation, reward, terminated, truncated = self._arrays("observation", "reward", "terminated", "truncated")
-        info = self._info()
-        if self._mode == "same_step":
-            ended = terminated | truncated
-            if ended.any():
+            self._environments.step(actions)
+            observation, reward, terminated, truncated = self._arrays("observation", "reward", "terminated", "truncated")
+            info, ended = self._info(), terminated | truncated
+            if self._mode == "same_step" and ended.any():
                 final = np.full(self.num_envs, None, dtype=object)
                 for i in np.flatnonzero(ended):
                     final[i] = self._environments.final_observation[i].copy()
                 of_end = {name: np.where(ended, values, np.zeros_like(values)) for name, values in info.items() if not name.startswith("_")}
                 info.update(final_obs=final, _final_obs=ended, final_info={**of_end, **{f"_{name}": ended for name in of_end}}, _final_info=ended)
-        return observation, reward, terminated, truncated, info
+            return observation, reward, terminated, truncated, info
 
     def render(self) -> tuple[NDArray[np.uint8], ...] | None:  # type: ignore[override]
         """A picture [height, width, 3] of every environment, with the mode "rgb_array"."""
