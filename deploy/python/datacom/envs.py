@@ -211,8 +211,8 @@ def _init_of(options: dict[str, Any] | None) -> dict[str, float]:
     """The start values in the options of a reset. Raises ValueError for other options."""
     others = set(options or {}) - {"init", "reset_mask"}
     if others:
-        raise ValueError(f"unknown options of reset: {', '.join(sorted(others))}; there are init and reset_mask")
-    return dict((options or {}).get("init", {}))
+        raise ValueError(f"unknown options of reset: {', '.join(sorted(map(str, others)))}; there are init and reset_mask")
+    return {name: np.asarray(value, np.float64).item() for name, value in dict((options or {}).get("init", {})).items()}
 
 
 class _OfTask:

@@ -54,7 +54,7 @@ def test_make_vec_of_gymnasium_makes_our_vector_environment(name):
 def test_a_step_equals_the_recorded_trajectory(golden):
     rows = golden("cartpole_const_plus1.csv.gz")
     env = datacom.make("CartPole")
-    observation, _ = env.reset(options={"init": {"x": -1, "theta": 0}})
+    observation, _ = env.reset(options={"init": {"x": np.array([-1]), "theta": np.float32(0)}})
     for row in rows[1:200]:
         observation, reward, terminated, _, info = env.step([float(row["action"])])
         expected = [float(row[name]) for name in ("obs0_x", "obs1_sin", "obs2_cos", "obs3_xdot", "obs4_thetadot")]
@@ -286,7 +286,8 @@ def test_safety_gymnasiums_interface_has_six_values():
     (lambda: datacom.make_vec("CartPole", autoreset_mode="never"), ValueError, "'never'"),
     (lambda: datacom.make_vec("missing/task.textproto"), ValueError, "missing/task.textproto"),
     (lambda: datacom.make("CartPole").reset(options={"init": {"mass": 1}}), ValueError, "mass"),
-    (lambda: datacom.make("CartPole").reset(options={"start": 1}), ValueError, "start"),
+    (lambda: datacom.make("CartPole").reset(options={"init": {"x": None}}), ValueError, "start value x = nan"),
+    (lambda: datacom.make("CartPole").reset(options={"start": 1, 2: 3}), ValueError, "unknown options of reset: 2, start"),
     (lambda: datacom.make_vec("CartPole", 2).reset(seed=[1]), ValueError, "1 seeds for 2"),
     (lambda: datacom.make_vec("CartPole", 2).reset(seed=-1), ValueError, "the seed -1 is no whole number of 0 to"),
     (lambda: datacom.make_vec("CartPole", 2).reset(seed=2**64 - 1), ValueError, "the seed 18446744073709551616 is no whole number"),
