@@ -291,7 +291,8 @@ class Environment:
         terminated, truncated = flag(terminated, "terminated"), flag(truncated, "truncated")
         for name in ("final_obs", "final_observation") if terminated or truncated else ():
             if info.get(name) is not None and not np.array_equal(info[name], observation):
-                raise Refused(f"it resets itself: its info has {name} at the end of an episode, so its observation is that of the next one; leave this to datacom")
+                raise Refused(f"it resets itself: its info has {name} at the end of an episode, so its observation is that of the next one; leave "
+                              "this to datacom")
         return observation, scalar(reward, "its reward"), checked_cost(cost, self.cost_from, info), terminated, truncated, success(info), info
 
     def close(self):
