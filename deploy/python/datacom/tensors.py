@@ -153,6 +153,8 @@ def load(file: str | os.PathLike[str]) -> Policy:
         found = values.get(name)
         if name not in parts.shapes or found is None or list(found.shape) != parts.shapes[name]:
             raise ValueError(f"{file}: array {name} is {'missing' if found is None else list(found.shape)}, not {parts.shapes.get(name, 'there')}")
+        if found.dtype.kind in "iub":  # of a quantised net, whose scale is not here
+            raise ValueError(f"{file}: array {name} has whole numbers, {found.dtype}, not real ones")
     parts.data = b"".join(np.ascontiguousarray(values[name], np.float32).tobytes() for name in parts.shapes)
     with tempfile.TemporaryDirectory(prefix="datacom-") as folder:
         made = Path(folder) / "policy"
