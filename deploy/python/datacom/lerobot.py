@@ -71,8 +71,8 @@ class ShieldProcessorStep(ProcessorStep):
             action = {**wanted, **dict(zip(names, action.tolist()))}
         elif isinstance(wanted, torch.Tensor):
             action = torch.as_tensor(action, dtype=wanted.dtype if wanted.is_floating_point() else None, device=wanted.device)
-        else:
-            action = action.astype(np.result_type(np.asarray(wanted), np.float16))
+        elif np.asarray(wanted).dtype.kind == "f":
+            action = action.astype(np.asarray(wanted).dtype)
         return {**transition, TransitionKey.ACTION: action,
                 TransitionKey.INFO: {**info, "shield/constraint": said.constraint, "shield/change": said.intervention}}
 
