@@ -21,6 +21,7 @@ import json
 import mmap
 import os
 import pathlib
+import re
 import select
 import signal
 import socket
@@ -57,7 +58,9 @@ class Refused(Exception):
 
 def load(name):
     module, _, attribute = name.partition(":")
-    if not attribute:
+    if re.search(r"-v\d+$", name):
+        raise Refused(f"{name} is a name of Gymnasium's registry: write a function that returns gymnasium.make(...), and name its MODULE:FUNCTION")
+    if not attribute or not module.partition(".")[0]:
         raise Refused(f'"{name}" is not MODULE:CALLABLE')
     if module == "__main__":
         raise Refused(f"{name}: a notebook or script is no module that another process finds: write the environment into a file and name FILE:{attribute}")

@@ -425,7 +425,10 @@ def test_a_file_is_refused_with_the_module_to_name(host):
 
 @pytest.mark.parametrize("name, words", [("__main__:make", "a notebook or script is no module .* name FILE:make"),
                                          ("contact_env:build", "the module contact_env, .*/contact_env.py, has no build"),
-                                         ("sys:make", "the module sys, which has no file, has no make")])
+                                         ("sys:make", "the module sys, which has no file, has no make"),
+                                         (":make", '":make" is not MODULE:CALLABLE'), (".envs:make", '".envs:make" is not MODULE:CALLABLE'),
+                                         *((name, f"{name} is a name of Gymnasium's registry: .* returns gymnasium.make") for name in (
+                                             "Pendulum-v1", "contact_env:Contact-v0"))])
 def test_a_module_without_the_callable_is_refused_by_its_place(host, name, words):
     module = host("")
     with pytest.raises(module.Refused, match=words):
