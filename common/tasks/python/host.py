@@ -261,6 +261,9 @@ class Environment:
         self.action_type = getattr(self.env.action_space, "dtype", None) or np.float32
         self.action_shape = getattr(self.env.action_space, "shape", None) or ()
         self.cost_from = None
+        # Whether an info has observations in the form of those that step returns.
+        wrapped = {one.__name__ for layer in layers(self.env) for one in type(layer).__mro__}
+        self.comparable = not wrapped & {"ObservationWrapper", "NormalizeObservation"}  # the second was none of the first until Gymnasium 1.0
 
     def reset(self, seed):
         """observation, cost, success, info; without info["cost"] the cost is the largest named one, or 0"""
@@ -292,11 +295,20 @@ class Environment:
         else:
             raise Refused(f"step returns {f'a {type(outcome).__name__}' if values is None else values}, not 5 values or, with the cost after the reward, 6")
         terminated, truncated = flag(terminated, "terminated"), flag(truncated, "truncated")
-        for name in ("final_obs", "final_observation") if terminated or truncated else ():
-            if info.get(name) is not None and not np.array_equal(info[name], observation):
+        if terminated or truncated:
+            self.check_end(observation, info)
+        return observation, scalar(reward, "its reward"), checked_cost(cost, self.cost_from, info), terminated, truncated, success(info), info
+
+    def check_end(self, observation, info):
+        """Refuses an environment that has reset itself: at the end of an episode its info has another last observation than it returns."""
+        for name in ("final_obs", "final_observation") if self.comparable else ():
+            try:
+                final, last = (np.asarray(one.tolist() if hasattr(one, "tolist") else one, np.float64).ravel() for one in (info.get(name), observation))
+            except (TypeError, ValueError, RuntimeError):  # another form, which tells nothing
+                continue
+            if final.size == last.size and np.all(np.isfinite(final)) and not np.allclose(final, last):  # a type may have rounded
                 raise Refused(f"it resets itself: its info has {name} at the end of an episode, so its observation is that of the next one; leave "
                               "this to datacom")
-        return observation, scalar(reward, "its reward"), checked_cost(cost, self.cost_from, info), terminated, truncated, success(info), info
 
     def close(self):
         self.opened.remove(self)
