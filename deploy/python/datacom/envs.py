@@ -212,7 +212,13 @@ def _init_of(options: dict[str, Any] | None) -> dict[str, float]:
     others = set(options or {}) - {"init", "reset_mask"}
     if others:
         raise ValueError(f"unknown options of reset: {', '.join(sorted(map(str, others)))}; there are init and reset_mask")
-    return {name: np.asarray(value, np.float64).item() for name, value in dict((options or {}).get("init", {})).items()}
+    init = dict((options or {}).get("init", {}))
+    for name, value in init.items():
+        try:
+            init[name] = np.asarray(value, np.float64).item()
+        except (TypeError, ValueError):
+            raise ValueError(f"start value {name} = {value!r}, no number") from None
+    return init
 
 
 class _OfTask:

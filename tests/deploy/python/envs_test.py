@@ -287,6 +287,7 @@ def test_safety_gymnasiums_interface_has_six_values():
     (lambda: datacom.make_vec("missing/task.textproto"), ValueError, "missing/task.textproto"),
     (lambda: datacom.make("CartPole").reset(options={"init": {"mass": 1}}), ValueError, "mass"),
     (lambda: datacom.make("CartPole").reset(options={"init": {"x": None}}), ValueError, "start value x = nan"),
+    (lambda: datacom.make("CartPole").reset(options={"init": {"x": [1, 2]}}), ValueError, r"start value x = \[1, 2\], no number"),
     (lambda: datacom.make("CartPole").reset(options={"start": 1, 2: 3}), ValueError, "unknown options of reset: 2, start"),
     (lambda: datacom.make_vec("CartPole", 2).reset(seed=[1]), ValueError, "1 seeds for 2"),
     (lambda: datacom.make_vec("CartPole", 2).reset(seed=-1), ValueError, "the seed -1 is no whole number of 0 to"),
