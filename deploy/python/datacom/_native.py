@@ -17,6 +17,7 @@ import numpy as np
 from datacom import _files
 
 MESSAGE_BYTES = 4096
+STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # as a user names it
 
 
 class EnvInfo(Structure):
@@ -99,6 +100,8 @@ def library() -> ctypes.CDLL:
 
 def write(file: str | os.PathLike[str], content: bytes) -> None:
     """Writes a file that a user names, as the command does (common/base/output_file.h). Raises OSError."""
+    if os.fspath(file) in STANDARD_OUTPUT:
+        print(end="", flush=True)  # what Python has kept comes first
     text = ctypes.create_string_buffer(MESSAGE_BYTES)
     code = library().datacom_records_write_file(os.fsencode(file), content, len(content), text, len(text))
     if code != 0:

@@ -62,7 +62,7 @@ def main() -> None:
     archive = io.BytesIO()
     np.savez_compressed(archive, **arrays)  # type: ignore[arg-type]
     _native.write(flags.out, archive.getvalue())
-    print(f"{flags.out}: {len(arrays)} arrays", file=sys.stderr if flags.out in ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1") else sys.stdout)
+    print(f"{flags.out}: {len(arrays)} arrays", file=sys.stderr if flags.out in _native.STANDARD_OUTPUT else sys.stdout)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 import fcntl
 import os
 import resource
+import subprocess
+import sys
 
 import pytest
 from datacom import _native
@@ -47,4 +49,15 @@ def test_a_link_stays_and_the_file_behind_it_is_replaced(tmp_path):
     (tmp_path / "link").symlink_to("real")
     _native.write(str(tmp_path / "link"), b"new")
     assert (tmp_path / "link").is_symlink() and (tmp_path / "real").read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("name, error", [("missing/file", FileNotFoundError), (".", IsADirectoryError)])
+def test_a_place_that_takes_no_file_raises_as_pythons_own_open(tmp_path, name, error):
+    with pytest.raises(error, match=str(tmp_path)):
+        _native.write(tmp_path / name, b"new")
+
+
+def test_what_was_printed_stands_before_a_file_that_is_standard_output():
+    program = "from datacom import _native; print('first'); _native.write('-', b'second')"
+    assert subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=True).stdout == b"first\nsecond"
 # SPDX-License-Identifier: Apache-2.0
