@@ -54,11 +54,11 @@ class Shield:
         * "shield/change": how far it was moved, 0 if the shield agreed.
 
         Wrap the environment itself, before wrappers that change observations or actions: the shield reads the environment's own. A policy that
-        is trained in it learns from the actions that it chose. Raises ValueError for an action space that is no Box.
+        is trained in it learns from the actions that it chose. Raises ValueError for an action space that is no Box of real numbers.
         """
         from datacom.shielded import ShieldedEnv, ShieldedVectorEnv, is_vector
 
-        if not hasattr(env.action_space, "low"):
-            raise ValueError(f"the environment's action space, {env.action_space}, is no Box")
+        if not hasattr(env.action_space, "low") or env.action_space.dtype.kind != "f":
+            raise ValueError(f"the environment's action space, {env.action_space}, is no Box of real numbers")
         return ShieldedVectorEnv(env, self) if is_vector(env) else ShieldedEnv(env, self)
 # SPDX-License-Identifier: Apache-2.0

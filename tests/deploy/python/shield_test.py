@@ -182,10 +182,11 @@ def test_a_cost_that_is_no_number_is_refused_by_the_step_that_reads_it(shield, o
         env.step(np.zeros(3, np.float32))
 
 
-def test_an_environment_whose_actions_are_no_box_has_no_shield(shield, observations):
+@pytest.mark.parametrize("space", [gymnasium.spaces.Discrete(3), gymnasium.spaces.Box(-1, 1, (3,), np.int64)], ids=repr)
+def test_an_environment_whose_actions_are_no_box_of_real_numbers_has_no_shield(shield, observations, space):
     env = Asserting(observations[0], 0.0)
-    env.action_space = gymnasium.spaces.Discrete(3)
-    with pytest.raises(ValueError, match=r"action space, Discrete\(3\), is no Box"):
+    env.action_space = space
+    with pytest.raises(ValueError, match=r"action space, (Discrete\(3\)|Box\(.*int64\)), is no Box of real numbers"):
         shield.wrap(env)
 
 
