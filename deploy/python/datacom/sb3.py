@@ -36,7 +36,7 @@ class VecEnv(_VecEnv):
     def __init__(self, task: str | os.PathLike[str] | VectorEnv, num_envs: int = 1, *, shield: Shield | None = None, **parameters: Any) -> None:
         if not isinstance(task, VectorEnv):
             task = VectorEnv(task, num_envs, autoreset_mode="same_step", **parameters)
-        elif num_envs != 1 or parameters:
+        elif num_envs != 1 or any(value is not None for value in parameters.values()):
             raise ValueError(f"{', '.join(['num_envs', *parameters])} are those of the vector: give them to datacom.make_vec")
         if task._mode != "same_step" or not task._copy:
             raise ValueError('Stable-Baselines3 needs datacom.make_vec(..., autoreset_mode="same_step"), with copy=True')

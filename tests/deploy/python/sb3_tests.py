@@ -55,7 +55,7 @@ def test_a_vector_that_resets_or_copies_otherwise_is_refused():
     for given in ({"num_envs": 2}, {"width": 32}):
         with pytest.raises(ValueError, match="are those of the vector"):
             VecEnv(vector, **given)
-    env = VecEnv(vector)
+    env = VecEnv(vector, threads=None, render_mode=None)
     env.seed(7)
     np.testing.assert_array_equal(env.reset(), vector.reset(seed=7)[0])
     assert env.num_envs == 2
