@@ -8,21 +8,12 @@
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
 #include "common/config/experiment.h"
-#include "common/config/task_files.h"
 #include "datacom/v1/experiment.pb.h"
 
 namespace datacom::actor {
 namespace {
 
 constexpr uint32_t kMaxBatch = 64;  // a larger batch is not faster, and every task takes memory
-
-absl::StatusOr<v1::Experiment> Parse(const std::string& text, const std::string& source, const TaskFileReader& read,
-                                     RunLabels* labels) {
-  ASSIGN_OR_RETURN(v1::Experiment experiment, ParseExperiment(text, source));
-  RETURN_IF_ERROR(AddTaskFiles(read, experiment.mutable_task_options()));
-  *labels = {experiment.task(), experiment.algorithm()};
-  return experiment;
-}
 
 }  // namespace
 
@@ -54,23 +45,6 @@ absl::StatusOr<Rollout::Parts> MakeParts(const v1::Experiment& experiment) {
     return MakeActingRule(snapshot, model, max_batch);
   };
   return parts;
-}
-
-absl::StatusOr<Rollout::Parts> ParseParts(const std::string& text, const std::string& source,
-                                          const TaskFileReader& read, RunLabels* labels) {
-  ASSIGN_OR_RETURN(const v1::Experiment experiment, Parse(text, source, read, labels));
-  return MakeParts(experiment);
-}
-
-absl::StatusOr<EvaluatedRun> ParseEvaluatedRun(const std::string& text, const std::string& source,
-                                               const TaskFileReader& read, RunLabels* labels) {
-  ASSIGN_OR_RETURN(v1::Experiment experiment, Parse(text, source, read, labels));
-  EvaluatedRun run;
-  run.seed = experiment.run().seed();
-  run.make_player = [experiment = std::move(experiment)](const Snapshot& snapshot, uint32_t batch) {
-    return MakeEpisodePlayer(experiment, snapshot, batch);
-  };
-  return run;
 }
 
 absl::StatusOr<std::unique_ptr<EpisodePlayer>> MakeEpisodePlayer(const v1::Experiment& experiment,

@@ -71,7 +71,7 @@ absl::Status EnvironmentBatch::Start(int index) {
   wide_observation_.resize(spec.obs_dim);
   wide_action_.resize(spec.action_dim);
   RandomStream stream = FirstEpisodeLength(seeds_, static_cast<uint64_t>(index), environment.episode);
-  environment.limit = 1 + static_cast<uint32_t>(stream.Below(Horizon(environment)));
+  environment.limit = 1 + static_cast<uint32_t>(stream.Below(static_cast<uint32_t>(spec.horizon)));
   environment.memory.resize(memory_);
   Reset(index);
   return environment.task->status();
@@ -84,10 +84,6 @@ void EnvironmentBatch::SetMemory(int count) {
   }
 }
 
-uint32_t EnvironmentBatch::Horizon(const Environment& environment) {
-  return static_cast<uint32_t>(environment.task->spec().horizon);
-}
-
 void EnvironmentBatch::BeginEpisode(int index, uint32_t episode) {
   Environment& environment = environments_[index];
   environment.episode = episode;
@@ -97,7 +93,7 @@ void EnvironmentBatch::BeginEpisode(int index, uint32_t episode) {
     acting_.erase(std::find(acting_.begin(), acting_.end(), index));
     return;
   }
-  if (episode > 0) environment.limit = Horizon(environment);
+  if (episode > 0) environment.limit = static_cast<uint32_t>(environment.task->spec().horizon);
   Reset(index);
 }
 

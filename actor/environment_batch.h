@@ -133,7 +133,6 @@ class EnvironmentBatch {
     uint32_t step = 0;
     uint32_t limit = 0;  // length at which this episode ends
   };
-  static uint32_t Horizon(const Environment& environment);
   absl::Status Start(int environment);  // creates its task and begins a shortened episode
   void BeginEpisode(int environment, uint32_t episode);
   void Reset(int environment);

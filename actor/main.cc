@@ -24,6 +24,8 @@
 #include "common/base/random.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
+#include "common/config/experiment.h"
+#include "common/config/task_files.h"
 #include "common/metrics/metrics.h"
 #include "common/rpc/assignment.h"
 #include "common/rpc/channel.h"
@@ -31,6 +33,7 @@
 #include "common/rpc/learner_client.h"
 #include "common/rpc/replay_client.h"
 #include "common/rpc/role_flags.h"
+#include "datacom/v1/experiment.pb.h"
 #include "datacom/v1/task.pb.h"
 
 namespace datacom::actor {
@@ -56,17 +59,18 @@ absl::StatusOr<std::unique_ptr<Server>> StartHealth(const ActorOptions& options)
 }
 
 absl::StatusOr<std::unique_ptr<Metrics>> StartMetrics(const ActorOptions& options, const std::string& role,
-                                                      const RunLabels& labels) {
+                                                      const v1::Experiment& experiment) {
   return Metrics::Start({.role = role,
                          .run = options.run_id,
-                         .task = labels.task,
-                         .algorithm = labels.algorithm,
+                         .task = experiment.task(),
+                         .algorithm = experiment.algorithm(),
                          .listen = options.metrics_listen,
                          .tls = options.tls,
                          .address_file = options.metrics_address_file});
 }
 
-// Reads the large files of the run's task from the learner, each once. Waits while the learner does not answer.
+// Parses experiments with the large files of the run's task, which it reads from the learner, each once. Waits while
+// the learner does not answer.
 class TaskFiles {
  public:
   // `wait` sleeps, and returns true when a stop is requested.
@@ -74,6 +78,14 @@ class TaskFiles {
             std::function<bool(std::chrono::milliseconds)> wait)
       : learner_(std::move(learner)), run_id_(std::move(run_id)), wait_(std::move(wait)) {}
 
+  absl::StatusOr<v1::Experiment> Parse(const std::string& text, const std::string& source) {
+    ASSIGN_OR_RETURN(v1::Experiment experiment, ParseExperiment(text, source));
+    RETURN_IF_ERROR(
+        AddTaskFiles([this](const v1::TaskFile& file) { return Read(file); }, experiment.mutable_task_options()));
+    return experiment;
+  }
+
+ private:
   absl::StatusOr<std::string> Read(const v1::TaskFile& file) {
     const auto [known, is_new] = read_.try_emplace(file.sha256());
     if (!is_new) return known->second;
@@ -97,7 +109,6 @@ class TaskFiles {
     return content;
   }
 
- private:
   const std::shared_ptr<grpc::Channel> learner_;
   const std::string run_id_;
   const std::function<bool(std::chrono::milliseconds)> wait_;
@@ -113,35 +124,31 @@ struct Acting {
   std::optional<TaskFiles> task_files;
 };
 
-absl::StatusOr<std::unique_ptr<InsertSession>> Register(const ActorOptions& options, Acting* acting,
-                                                        const std::shared_ptr<Changes>& changes) {
-  InsertSession::Options session;
-  session.changes = changes;
-  session.channel = acting->replay;
-  session.run_id = options.run_id;
-  session.actor = options.name;
-  session.incarnation = SystemRandomNumber();
-  session.environments = options.environments;
-  return InsertSession::Register(session);
-}
-
 // Runs one session from registration to its end. Sets *ended when the replay ended it: the actor may register again.
 absl::Status ActOneSession(const ActorOptions& options, Acting* acting, bool* ended) {
   *ended = false;
   const Clock::Time before = Clock::Real().Now();
   const auto changes = std::make_shared<Changes>();
-  ASSIGN_OR_RETURN(const std::unique_ptr<InsertSession> session, Register(options, acting, changes));
+  InsertSession::Options session_options;
+  session_options.changes = changes;
+  session_options.channel = acting->replay;
+  session_options.run_id = options.run_id;
+  session_options.actor = options.name;
+  session_options.incarnation = SystemRandomNumber();
+  session_options.environments = options.environments;
+  ASSIGN_OR_RETURN(const std::unique_ptr<InsertSession> session, InsertSession::Register(session_options));
   const v1::RegisterReply& registration = session->registration();
-  RunLabels labels;
-  ASSIGN_OR_RETURN(Rollout::Parts parts,
-                   ParseParts(
-                       registration.experiment(), "the replay's registration",
-                       [&](const v1::TaskFile& file) { return acting->task_files->Read(file); }, &labels));
-  const size_t members = parts.member_seeds.size();
-  if (acting->metrics == nullptr) {
-    ASSIGN_OR_RETURN(acting->metrics, StartMetrics(options, "actor", labels));
-    acting->series.emplace(acting->metrics.get());
+  Rollout::Parts parts;
+  {
+    ASSIGN_OR_RETURN(const v1::Experiment experiment,
+                     acting->task_files->Parse(registration.experiment(), "the replay's registration"));
+    ASSIGN_OR_RETURN(parts, MakeParts(experiment));
+    if (acting->metrics == nullptr) {
+      ASSIGN_OR_RETURN(acting->metrics, StartMetrics(options, "actor", experiment));
+      acting->series.emplace(acting->metrics.get());
+    }
   }
+  const size_t members = parts.member_seeds.size();
   acting->series->wait_register.Increment(Seconds(Clock::Real().Now() - before));
   spdlog::info("registered session={} members=\"{}\" environments={} open_episodes={}", registration.session(),
                DescribeMembers(registration.assignment()), options.environments, registration.open_episodes_size());
@@ -231,13 +238,15 @@ absl::Status RunEvaluator(const ActorOptions& options) {
   };
   TaskFiles task_files(learner, options.run_id, evaluator_options.wait);
   evaluator_options.open_run = [&](const std::string& text) -> absl::StatusOr<EvaluatedRun> {
-    RunLabels labels;
-    ASSIGN_OR_RETURN(EvaluatedRun run, ParseEvaluatedRun(
-                                           text, "the learner's lease",
-                                           [&](const v1::TaskFile& file) { return task_files.Read(file); }, &labels));
+    ASSIGN_OR_RETURN(const v1::Experiment experiment, task_files.Parse(text, "the learner's lease"));
+    EvaluatedRun run;
+    run.seed = experiment.run().seed();
+    run.make_player = [experiment](const Snapshot& snapshot, uint32_t batch) {
+      return MakeEpisodePlayer(experiment, snapshot, batch);
+    };
     if (opened) return run;
     opened = true;
-    absl::StatusOr<std::unique_ptr<Metrics>> started = StartMetrics(options, "evaluator", labels);
+    absl::StatusOr<std::unique_ptr<Metrics>> started = StartMetrics(options, "evaluator", experiment);
     if (!started.ok()) {  // evaluate without metrics: the run needs its evaluations
       spdlog::error("no metrics: {}", started.status().ToString());
     } else {

@@ -144,10 +144,12 @@ void Rollout::ReportReady() {
 
 absl::Status Rollout::Run() {
   while (true) {
-    RETURN_IF_ERROR(CheckPeers());
+    RETURN_IF_ERROR(session_->status());
+    RETURN_IF_ERROR(subscriber_->status());
     if (session_->finished()) return absl::OkStatus();
     if (options_.stop()) {
-      RETURN_IF_ERROR(FlushAll());
+      for (MemberState& state : members_) RETURN_IF_ERROR(Flush(&state));
+      Send();
       return absl::CancelledError("stopping was requested");
     }
     RETURN_IF_ERROR(Adopt());
@@ -165,11 +167,6 @@ absl::Status Rollout::Run() {
     }
     Wait();
   }
-}
-
-absl::Status Rollout::CheckPeers() const {
-  RETURN_IF_ERROR(session_->status());
-  return subscriber_->status();
 }
 
 bool Rollout::Fresh(const Snapshot* snapshot, const InsertSession::Allowance& allowance) const {
@@ -328,12 +325,6 @@ absl::Status Rollout::Flush(MemberState* state) {
   // An ended session rejects rows before the loop has checked it; the session's status says what to do next.
   RETURN_IF_ERROR(session_->status());
   return status;
-}
-
-absl::Status Rollout::FlushAll() {
-  for (MemberState& state : members_) RETURN_IF_ERROR(Flush(&state));
-  Send();
-  return absl::OkStatus();
 }
 
 void Rollout::Send() {

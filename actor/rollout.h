@@ -109,9 +109,7 @@ class Rollout {
   // that has given no row yet.
   absl::Status CountAbandoned(const MemberState& state, int count);
   absl::Status Flush(MemberState* state);  // appends its rows; Send sends those of all members
-  absl::Status FlushAll();
   void Send();
-  absl::Status CheckPeers() const;
   static bool WaitsForSnapshot(const MemberState& state) {
     return state.served && state.waits_for == WaitsFor::kSnapshot;
   }

@@ -24,25 +24,9 @@ std::string Printed(v1::TaskOptions options) {
 DatasetDraws::DatasetDraws(std::shared_ptr<const Dataset> dataset, const AlgorithmConfig& config)
     : dataset_(std::move(dataset)), config_(config) {}
 
-void DatasetDraws::Request(uint64_t update) {
-  MutexLock lock(&mutex_);
-  requests_.push_back(update);
-}
-
-void DatasetDraws::Cancel() {
-  MutexLock lock(&mutex_);
-  cancelled_ = true;
-}
-
 absl::StatusOr<v1::DrawReply> DatasetDraws::Next(std::chrono::milliseconds) {
-  uint64_t update = 0;
-  {
-    MutexLock lock(&mutex_);
-    if (cancelled_) return absl::CancelledError("cancelled");
-    if (requests_.empty()) return absl::FailedPreconditionError("no draw was requested");
-    update = requests_.front();
-    requests_.pop_front();
-  }
+  const uint64_t update = requests_.front();
+  requests_.pop_front();
   v1::DrawReply reply;
   reply.set_update(update);
   const uint64_t rows = dataset_->rows(), failures = dataset_->failures().size();

@@ -1,14 +1,13 @@
 // Draws from a recorded dataset instead of a replay: the data of pre-training.
 //
 // Every member draws from all rows of the dataset. The batch of a member is a pure function of run seed, member seed,
-// pre-training update and dataset. Thread-safe; blocks nowhere, except that OpenPretraining reads files.
+// pre-training update and dataset. Not thread-safe; blocks nowhere, except that OpenPretraining reads files.
 #ifndef DATACOM_LEARNER_DATASET_DRAWS_H_
 #define DATACOM_LEARNER_DATASET_DRAWS_H_
 
 #include <deque>
 #include <memory>
 
-#include "common/base/mutex.h"
 #include "common/rpc/replay_client.h"
 #include "learner/algorithms/algorithm.h"
 #include "learner/batch_decoder.h"
@@ -21,21 +20,19 @@ class Dataset;
 
 namespace datacom::learner {
 
-// Update u of the stream is pre-training update u. Next never waits; Announce does nothing.
+// Update u of the stream is pre-training update u. Next needs a request and never waits, so there is nothing to cancel.
 class DatasetDraws : public DrawStream {
  public:
   DatasetDraws(std::shared_ptr<const Dataset> dataset, const AlgorithmConfig& config);
-  void Request(uint64_t update) override;
+  void Request(uint64_t update) override { requests_.push_back(update); }
   void Announce(uint64_t) override {}
   absl::StatusOr<v1::DrawReply> Next(std::chrono::milliseconds timeout) override;
-  void Cancel() override;
+  void Cancel() override {}
 
  private:
   const std::shared_ptr<const Dataset> dataset_;
   const AlgorithmConfig config_;
-  Mutex mutex_;
-  std::deque<uint64_t> requests_ ABSL_GUARDED_BY(mutex_);
-  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  std::deque<uint64_t> requests_;
 };
 
 // The batches of a run's pre-training updates after the first `done` ones; null if there are none. Reads the

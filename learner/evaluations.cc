@@ -57,7 +57,6 @@ bool Evaluations::OthersAsk(const std::string& evaluator, Clock::Time now) const
 v1::LeaseReply Evaluations::Lease(const std::string& evaluator) {
   MutexLock lock(&mutex_);
   const Clock::Time now = options_.clock->Now();
-  asked_ = true;
   v1::LeaseReply reply;
   reply.set_retry_seconds(options_.retry_seconds);
   if (!Remembers(evaluator)) return reply;
@@ -178,18 +177,13 @@ std::string Evaluations::WaitingFor(double seconds) const {
                       evaluators_.size() > 1 ? ", the others earlier)" : ")");
 }
 
-bool Evaluations::asked() const {
-  MutexLock lock(&mutex_);
-  return asked_;
-}
-
 bool Evaluations::everyone_told() const {
   MutexLock lock(&mutex_);
   const Clock::Time now = options_.clock->Now();
   for (const auto& [name, evaluator] : evaluators_) {
     if (!evaluator.told_finished && Seconds(now - evaluator.asked) < options_.lease_seconds) return false;
   }
-  return true;
+  return !evaluators_.empty();
 }
 
 }  // namespace datacom::learner

@@ -53,13 +53,12 @@ class Evaluations {
   std::optional<v1::EpochRecord> PopCompleted();
   std::vector<v1::EpochRecord> Pending() const;  // for a checkpoint
   uint32_t pending_items() const;
-  bool asked() const;  // whether an evaluator has ever asked for work
   // What waits for evaluators, in words for people: "2 evaluations to be reported (evaluator-0 asked 12 s ago)". Empty
   // without open items, while an evaluator has asked within the last `seconds`, and in the learner's first `seconds`.
   std::string WaitingFor(double seconds) const;
   // Longer than a busy evaluator is silent: it renews its lease after a third of the time.
   double longest_silence() const { return options_.lease_seconds / 2; }
-  // True if all evaluators that asked within the last `lease_seconds` were told to leave.
+  // True if an evaluator has asked, and all that asked within the last `lease_seconds` were told to leave.
   bool everyone_told() const;
 
  private:
@@ -86,7 +85,6 @@ class Evaluations {
   std::deque<Epoch> epochs_ ABSL_GUARDED_BY(mutex_);
   uint32_t leases_ ABSL_GUARDED_BY(mutex_) = 0;
   bool finish_ ABSL_GUARDED_BY(mutex_) = false;
-  bool asked_ ABSL_GUARDED_BY(mutex_) = false;
   struct Evaluator {
     Clock::Time asked{};
     bool told_finished = false;

@@ -143,11 +143,6 @@ absl::StatusOr<Subscriptions::Reactor*> Subscriptions::Open(grpc::CallbackServer
   return stream.get();  // gRPC calls OnDone only after it has been returned
 }
 
-int Subscriptions::count() const {
-  MutexLock lock(&mutex_);
-  return static_cast<int>(streams_.size());
-}
-
 void Subscriptions::WakeStreams() {
   uint64_t seen = 0;
   for (bool open = true; open;) {
@@ -235,26 +230,24 @@ absl::Status LearnerService::CheckRun(const v1::Hello& hello) const {
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* LearnerService::Subscribe(grpc::CallbackServerContext* context,
                                                                       const grpc::ByteBuffer* request) {
-  auto stream = OpenSubscription(context, *request);
-  return stream.ok() ? *stream : Send(stream.status());
-}
-
-absl::StatusOr<Subscriptions::Reactor*> LearnerService::OpenSubscription(grpc::CallbackServerContext* context,
-                                                                         const grpc::ByteBuffer& message) {
-  ASSIGN_OR_RETURN(const v1::SubscribeRequest request, Decode<v1::SubscribeRequest>(message));
-  RETURN_IF_ERROR(CheckRun(request.hello()));
-  if (request.members().empty()) return absl::InvalidArgumentError("a subscription without members");
-  std::set<uint32_t> members;
-  for (const v1::Subscription& subscription : request.members()) {
-    const uint32_t member = subscription.member();
-    if (member >= served_.snapshots.members()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("member ", member, " was requested, the run has ", served_.snapshots.members()));
+  const auto open = [&]() -> absl::StatusOr<Subscriptions::Reactor*> {
+    ASSIGN_OR_RETURN(const v1::SubscribeRequest wanted, Decode<v1::SubscribeRequest>(*request));
+    RETURN_IF_ERROR(CheckRun(wanted.hello()));
+    if (wanted.members().empty()) return absl::InvalidArgumentError("a subscription without members");
+    std::set<uint32_t> members;
+    for (const v1::Subscription& subscription : wanted.members()) {
+      const uint32_t member = subscription.member();
+      if (member >= served_.snapshots.members()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("member ", member, " was requested, the run has ", served_.snapshots.members()));
+      }
+      if (!members.insert(member).second)
+        return absl::InvalidArgumentError(absl::StrCat("member ", member, " was requested twice"));
     }
-    if (!members.insert(member).second)
-      return absl::InvalidArgumentError(absl::StrCat("member ", member, " was requested twice"));
-  }
-  return subscriptions_.Open(context, request);
+    return subscriptions_.Open(context, wanted);
+  };
+  const auto stream = open();
+  return stream.ok() ? *stream : Send(stream.status());
 }
 
 grpc::ServerUnaryReactor* LearnerService::Lease(grpc::CallbackServerContext* context, const v1::LeaseRequest* request,
@@ -270,13 +263,12 @@ grpc::ServerUnaryReactor* LearnerService::Lease(grpc::CallbackServerContext* con
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* LearnerService::Fetch(grpc::CallbackServerContext*,
                                                                   const grpc::ByteBuffer* request) {
-  return Send(FindPolicy(*request));
-}
-
-absl::StatusOr<PublishedPtr> LearnerService::FindPolicy(const grpc::ByteBuffer& message) {
-  ASSIGN_OR_RETURN(const v1::FetchRequest request, Decode<v1::FetchRequest>(message));
-  RETURN_IF_ERROR(CheckRun(request.hello()));
-  return served_.policies.Get(request.epoch(), request.member());
+  const auto find = [&]() -> absl::StatusOr<PublishedPtr> {
+    ASSIGN_OR_RETURN(const v1::FetchRequest wanted, Decode<v1::FetchRequest>(*request));
+    RETURN_IF_ERROR(CheckRun(wanted.hello()));
+    return served_.policies.Get(wanted.epoch(), wanted.member());
+  };
+  return Send(find());
 }
 
 grpc::ServerUnaryReactor* LearnerService::Report(grpc::CallbackServerContext* context, const v1::ReportRequest* request,
@@ -290,18 +282,17 @@ grpc::ServerUnaryReactor* LearnerService::Report(grpc::CallbackServerContext* co
   return Answer(context, run());
 }
 
-absl::StatusOr<const v1::TaskFile*> LearnerService::FindTaskFile(const v1::TaskFileRequest& request) const {
-  RETURN_IF_ERROR(CheckRun(request.hello()));
-  for (const v1::TaskFile& file : served_.task_options->GetExtension(v1::text_task).file()) {
-    if (file.has_gzip() && file.sha256() == request.sha256()) return &file;
-  }
-  return absl::NotFoundError(absl::StrCat("the run has no file with the SHA-256 \"", request.sha256(), "\""));
-}
-
 grpc::ServerWriteReactor<v1::TaskFileChunk>* LearnerService::ReadTaskFile(grpc::CallbackServerContext*,
                                                                           const v1::TaskFileRequest* request) {
+  const auto find = [&]() -> absl::StatusOr<const v1::TaskFile*> {
+    RETURN_IF_ERROR(CheckRun(request->hello()));
+    for (const v1::TaskFile& file : served_.task_options->GetExtension(v1::text_task).file()) {
+      if (file.has_gzip() && file.sha256() == request->sha256()) return &file;
+    }
+    return absl::NotFoundError(absl::StrCat("the run has no file with the SHA-256 \"", request->sha256(), "\""));
+  };
   return new MessageWriter<v1::TaskFileChunk>(
-      [file = FindTaskFile(*request), options = served_.task_options, sent = size_t{0},
+      [file = find(), options = served_.task_options, sent = size_t{0},
        chunk = v1::TaskFileChunk()]() mutable -> absl::StatusOr<const v1::TaskFileChunk*> {
         RETURN_IF_ERROR(file.status());
         const std::string& content = (*file)->gzip();

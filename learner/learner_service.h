@@ -50,7 +50,6 @@ class Subscriptions {
   // Starts a stream for members of the hub. It ends with UNAVAILABLE when the hub is closed. A snapshot of the version
   // that the subscriber has is not sent. `context` belongs to the call. RESOURCE_EXHAUSTED: `limit` streams are open.
   absl::StatusOr<Reactor*> Open(grpc::CallbackServerContext* context, const v1::SubscribeRequest& request);
-  int count() const;
 
  private:
   class Stream;
@@ -62,7 +61,7 @@ class Subscriptions {
   SnapshotHub& hub_;
   const int limit_;
   const std::function<void(int)> on_count_;
-  mutable Mutex mutex_;
+  Mutex mutex_;
   std::map<Stream*, std::shared_ptr<Stream>> streams_ ABSL_GUARDED_BY(mutex_);
   std::atomic<uint64_t> chunks_{0};  // begun by all streams
   std::thread thread_;
@@ -95,13 +94,7 @@ class LearnerService final
   grpc::ServerUnaryReactor* Info(grpc::CallbackServerContext* context, const v1::LearnerInfoRequest* request,
                                  v1::LearnerInfo* reply) override;
 
-  int subscribers() const { return subscriptions_.count(); }
-
  private:
-  absl::StatusOr<Subscriptions::Reactor*> OpenSubscription(grpc::CallbackServerContext* context,
-                                                           const grpc::ByteBuffer& message);
-  absl::StatusOr<PublishedPtr> FindPolicy(const grpc::ByteBuffer& message);
-  absl::StatusOr<const v1::TaskFile*> FindTaskFile(const v1::TaskFileRequest& request) const;
   absl::Status CheckRun(const v1::Hello& hello) const;
 
   const std::string run_id_;

@@ -25,20 +25,12 @@ LedgerRecorder::LedgerRecorder(const std::vector<uint64_t>& seeds, const RowSche
   for (const Column& column : schema_.stored()) row_bytes_ += column.bytes();
   slice_ = std::clamp<uint64_t>(kSliceBytes / (row_bytes_ * read_.size()), 1, kSliceRows);
   const auto find = [&](absl::string_view column) { return PlaceOf(schema_.stored(), column); };
-  places_ = {find("observation"),
-             find("next_observation"),
-             find("reward"),
-             find("cost"),
-             find("absorbing"),
-             find("environment"),
-             find("episode"),
-             find("step"),
-             find("policy_update"),
-             find("session"),
-             find(schema_.raw_column()),
-             find(schema_.executed_column()),
-             find(kCvar),
-             find(kDelta)};
+  places_.observation = find("observation"), places_.next_observation = find("next_observation");
+  places_.reward = find("reward"), places_.cost = find("cost"), places_.absorbing = find("absorbing");
+  places_.environment = find("environment"), places_.episode = find("episode"), places_.step = find("step");
+  places_.policy_update = find("policy_update"), places_.session = find("session");
+  places_.raw = find(schema_.raw_column()), places_.executed = find(schema_.executed_column());
+  places_.cvar = find(kCvar), places_.delta = find(kDelta);
 }
 
 absl::StatusOr<std::unique_ptr<LedgerRecorder>> LedgerRecorder::Open(const std::string& run_dir,

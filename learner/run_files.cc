@@ -28,10 +28,10 @@ absl::StatusOr<std::unique_ptr<RunFiles>> RunFiles::Open(const std::string& run_
                               schema.logs().names,
                               settings.environment};
   for (const v1::Member& member : settings.resolved->members()) options.seeds.push_back(member.seed());
-  ASSIGN_OR_RETURN(auto records, RunRecords::Open(options, ends));
-  ASSIGN_OR_RETURN(auto ledger, LedgerRecorder::Open(run_dir, run_id, options.seeds, schema, ends, std::move(source)));
-  std::unique_ptr<RunFiles> files(
-      new RunFiles(run_dir, checkpoint.pretrain_update() + checkpoint.update(), std::move(records), std::move(ledger)));
+  std::unique_ptr<RunFiles> files(new RunFiles(run_dir, checkpoint.pretrain_update() + checkpoint.update()));
+  ASSIGN_OR_RETURN(files->records_, RunRecords::Open(options, ends));
+  ASSIGN_OR_RETURN(files->ledger_,
+                   LedgerRecorder::Open(run_dir, run_id, options.seeds, schema, ends, std::move(source)));
   std::set<uint32_t> open;  // a longer run writes their policies again
   for (const v1::EpochRecord& epoch : checkpoint.open()) open.insert(epoch.epoch());
   for (uint32_t epoch = 0; epoch < checkpoint.next_epoch(); ++epoch) {
@@ -50,14 +50,6 @@ absl::Status RunFiles::KeepPolicies(uint32_t epoch) {
   return absl::OkStatus();
 }
 
-RunFiles::RunFiles(const std::string& run_dir, uint64_t resumed, std::unique_ptr<RunRecords> records,
-                   std::unique_ptr<LedgerRecorder> ledger)
-    : run_dir_(run_dir),
-      resumed_(resumed),
-      records_(std::move(records)),
-      ledger_(std::move(ledger)),
-      checkpoints_(CheckpointFolder(run_dir)) {}
-
 absl::Status RunFiles::Begin() {
   DATACOM_FAILPOINT("records.uncut");
   RETURN_IF_ERROR(records_->Begin());
@@ -69,7 +61,7 @@ absl::Status RunFiles::Begin() {
 }
 
 absl::Status RunFiles::Save(Checkpoint checkpoint) {
-  RETURN_IF_ERROR(records_->Sync());
+  RETURN_IF_ERROR(records_->Flush(/*sync=*/true));
   RETURN_IF_ERROR(ledger_->Flush(/*sync=*/true));
   DATACOM_FAILPOINT("records.flushed");
   checkpoint.learner.clear_files();

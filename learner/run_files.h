@@ -43,14 +43,14 @@ class RunFiles {
   absl::Status Save(Checkpoint checkpoint);
 
  private:
-  RunFiles(const std::string& run_dir, uint64_t resumed, std::unique_ptr<RunRecords> records,
-           std::unique_ptr<LedgerRecorder> ledger);
+  RunFiles(const std::string& run_dir, uint64_t resumed)
+      : run_dir_(run_dir), resumed_(resumed), checkpoints_(CheckpointFolder(run_dir)) {}
 
   const std::string run_dir_;
   const uint64_t resumed_;  // updates of the checkpoint
-  const std::unique_ptr<RunRecords> records_;
-  const std::unique_ptr<LedgerRecorder> ledger_;
   const CheckpointStore checkpoints_;
+  std::unique_ptr<RunRecords> records_;
+  std::unique_ptr<LedgerRecorder> ledger_;
   std::unique_ptr<UpdatesMadeWriter> updates_;
   FileEnds policies_;
 };

@@ -74,31 +74,22 @@ std::string Simulators(const std::string& before) {
 
 }  // namespace
 
-RunRecords::RunRecords(Options options, std::unique_ptr<CsvWriter> progress, std::unique_ptr<CsvWriter> episodes,
-                       Events events)
-    : options_(std::move(options)),
-      statistics_(StatisticsOf(options_.algorithm)),
-      progress_(std::move(progress)),
-      episodes_(std::move(episodes)),
-      events_(std::move(events)) {}
-
 absl::StatusOr<std::unique_ptr<RunRecords>> RunRecords::Open(const Options& options, const FileEnds& ends) {
   RETURN_IF_ERROR(MakeFolders(options.run_dir));
+  std::unique_ptr<RunRecords> records(new RunRecords(options));
   ASSIGN_OR_RETURN(const FileEnd end_of_progress, EndOf(ends, "progress.csv"));
   ASSIGN_OR_RETURN(const FileEnd end_of_episodes, EndOf(ends, "episodes.csv"));
-  ASSIGN_OR_RETURN(auto progress,
-                   CsvWriter::Resume(options.run_dir + "/progress.csv", ProgressHeader(options), end_of_progress));
-  ASSIGN_OR_RETURN(auto episodes,
-                   CsvWriter::Resume(options.run_dir + "/episodes.csv",
-                                     EpisodeColumns(options.cost_names, options.log_names), end_of_episodes));
-  Events events;
+  ASSIGN_OR_RETURN(records->progress_,
+                   CsvWriter::Open(options.run_dir + "/progress.csv", ProgressHeader(options), end_of_progress));
+  ASSIGN_OR_RETURN(records->episodes_,
+                   CsvWriter::Open(options.run_dir + "/episodes.csv",
+                                   EpisodeColumns(options.cost_names, options.log_names), end_of_episodes));
   for (size_t member = 0; member < options.seeds.size(); ++member) {
     ASSIGN_OR_RETURN(const FileEnd end, EndOf(ends, EventFile(member)));
-    ASSIGN_OR_RETURN(auto writer, EventWriter::Open(absl::StrCat(options.run_dir, "/", EventFolder(member)), end));
-    events.push_back(std::move(writer));
+    ASSIGN_OR_RETURN(records->events_.emplace_back(),
+                     EventWriter::Open(absl::StrCat(options.run_dir, "/", EventFolder(member)), end));
   }
-  return std::unique_ptr<RunRecords>(
-      new RunRecords(options, std::move(progress), std::move(episodes), std::move(events)));
+  return records;
 }
 
 absl::Status RunRecords::Begin() {
@@ -156,8 +147,6 @@ absl::Status RunRecords::AppendEpoch(const v1::EpochRecord& record) {
   }
   return Flush(/*sync=*/false);
 }
-
-absl::Status RunRecords::Sync() { return Flush(/*sync=*/true); }
 
 absl::Status RunRecords::Flush(bool sync) {
   RETURN_IF_ERROR(progress_->Flush(sync));

@@ -3,8 +3,8 @@
 //
 // The learner is the only writer. A checkpoint holds the ends of the files (Ends), and a resumed run continues there,
 // so that it writes every row once. The columns of progress.csv and the tags of TensorBoard follow the table of
-// statistics (common/metrics/statistics.h). Not thread-safe. Appending blocks when a buffer is full, Sync blocks on the
-// disk.
+// statistics (common/metrics/statistics.h). Not thread-safe. Appending blocks when a buffer is full, Flush(true) blocks
+// on the disk.
 #ifndef DATACOM_LEARNER_RUN_RECORDS_H_
 #define DATACOM_LEARNER_RUN_RECORDS_H_
 
@@ -33,24 +33,22 @@ class RunRecords {
     std::vector<std::string> log_names;   // RowSchema::logs
     std::string environment;              // a line of build.txt, or empty (python::CodeLine)
   };
-  // `ends` come from the checkpoint that is continued, empty for a new run. The errors of CsvWriter::Resume. A resumed
+  // `ends` come from the checkpoint that is continued, empty for a new run. The errors of CsvWriter::Open. A resumed
   // run changes nothing before Begin.
   static absl::StatusOr<std::unique_ptr<RunRecords>> Open(const Options& options, const FileEnds& ends);
   absl::Status Begin();  // cuts the files to their ends and writes build.txt
   absl::Status AppendEpisode(int member, const v1::Episode& episode);
   absl::Status AppendEpoch(const v1::EpochRecord& record);  // one row and one event per member
-  absl::Status Sync();                                      // before a checkpoint holds the ends
+  absl::Status Flush(bool sync);                            // with sync before a checkpoint holds the ends
   FileEnds Ends() const;
 
  private:
-  using Events = std::vector<std::unique_ptr<EventWriter>>;  // one per member
-  RunRecords(Options options, std::unique_ptr<CsvWriter> progress, std::unique_ptr<CsvWriter> episodes, Events events);
-  absl::Status Flush(bool sync);
+  explicit RunRecords(const Options& options) : options_(options), statistics_(StatisticsOf(options.algorithm)) {}
 
   const Options options_;
   const std::vector<EpochStatistic> statistics_;
-  const std::unique_ptr<CsvWriter> progress_, episodes_;
-  const Events events_;
+  std::unique_ptr<CsvWriter> progress_, episodes_;
+  std::vector<std::unique_ptr<EventWriter>> events_;  // one per member
 };
 
 // A member's status, as progress.csv and `datacom status` show it: what is wrong with it, the worst first, or ok.

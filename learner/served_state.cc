@@ -6,15 +6,6 @@
 namespace datacom::learner {
 namespace {
 
-Evaluations::Options EvaluationOptions(const RunIdentity& run, const Clock& clock) {
-  Evaluations::Options options;
-  options.clock = &clock;
-  options.episodes = run.settings.resolved->run().eval_episodes();
-  options.incarnation = run.incarnation;
-  options.experiment = run.settings.experiment;
-  return options;
-}
-
 // The state of a learner that has not started yet.
 v1::LearnerInfo InitialInfo(const RunIdentity& run) {
   const RunSettings& settings = run.settings;
@@ -77,7 +68,10 @@ v1::LearnerInfo LearnerStatus::Info() const {
 ServedState::ServedState(const RunIdentity& run, const std::string& run_dir, const Clock& clock)
     : snapshots(run.settings.member_count()),
       policies(run_dir),
-      evaluations(EvaluationOptions(run, clock)),
+      evaluations(Evaluations::Options{.clock = &clock,
+                                       .episodes = run.settings.resolved->run().eval_episodes(),
+                                       .incarnation = run.incarnation,
+                                       .experiment = run.settings.experiment}),
       status(InitialInfo(run), &clock),
       task_options(run.settings.resolved, &run.settings.resolved->task_options()) {}
 

@@ -10,10 +10,6 @@
 #include "learner/algorithms/algorithm.h"
 #include "learner/run_settings.h"
 
-namespace datacom::v1 {
-class Experiment;
-}  // namespace datacom::v1
-
 namespace datacom::learner {
 
 RunSettings MakeRunSettings(const v1::Experiment& resolved);

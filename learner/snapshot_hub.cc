@@ -121,7 +121,6 @@ void EpochPolicies::Keep(uint32_t epoch, std::vector<Snapshot> snapshots) {
   kept_.clear();
   for (Snapshot& snapshot : snapshots) kept_.push_back(std::make_shared<const PublishedSnapshot>(std::move(snapshot)));
   kept_epoch_ = epoch;
-  has_kept_ = true;
 }
 
 absl::Status EpochPolicies::Write(uint32_t epoch, std::vector<Snapshot> snapshots) {
@@ -134,7 +133,7 @@ absl::Status EpochPolicies::Write(uint32_t epoch, std::vector<Snapshot> snapshot
 
 absl::StatusOr<PublishedPtr> EpochPolicies::Get(uint32_t epoch, uint32_t member) {
   MutexLock lock(&mutex_);
-  if (!has_kept_ || kept_epoch_ != epoch) {
+  if (kept_epoch_ != epoch) {
     ASSIGN_OR_RETURN(std::vector<Snapshot> snapshots, ReadSnapshotFile(Path(epoch)));
     Keep(epoch, std::move(snapshots));
   }

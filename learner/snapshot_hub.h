@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -91,8 +92,7 @@ class EpochPolicies {
   void Keep(uint32_t epoch, std::vector<Snapshot> snapshots) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   const std::string run_dir_;
   Mutex mutex_;
-  bool has_kept_ ABSL_GUARDED_BY(mutex_) = false;
-  uint32_t kept_epoch_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::optional<uint32_t> kept_epoch_ ABSL_GUARDED_BY(mutex_);
   std::vector<PublishedPtr> kept_ ABSL_GUARDED_BY(mutex_);  // one per member
 };
 

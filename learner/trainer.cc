@@ -298,9 +298,11 @@ absl::Status Trainer::EndEpoch() {
 }
 
 void Trainer::WatchMembers(const Stats& stats, v1::EpochRecord* record) {
+  // Also where an earlier, shorter run ended inside the epoch.
+  const uint64_t before = record->epoch() == 0 ? 0 : schedule_.EpochSteps(record->epoch() - 1);
   for (int i = 0; i < members_; ++i) {
     const std::string news =
-        watches_[i].EndEpoch(stats[i], record->env_steps() - last_epoch_steps_, schedule_.EndsEarly(record->epoch()));
+        watches_[i].EndEpoch(stats[i], record->env_steps() - before, schedule_.EndsEarly(record->epoch()));
     if (!news.empty()) {
       spdlog::warn("member={} seed={} epoch={}: {}", i, run_.settings.resolved->members(i).seed(), record->epoch(),
                    news);
@@ -365,8 +367,7 @@ absl::Status Trainer::WaitForEvaluations() {
 void Trainer::DismissEvaluators() {
   served_.evaluations.Finish();
   const Clock::Time begin = clock_.Now();
-  while (!(served_.evaluations.asked() && served_.evaluations.everyone_told()) &&
-         Seconds(clock_.Now() - begin) < kFarewellSeconds) {
+  while (!served_.evaluations.everyone_told() && Seconds(clock_.Now() - begin) < kFarewellSeconds) {
     if (wait_for_stop_(kPoll)) break;
   }
 }

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "absl/strings/string_view.h"
+#include "common/base/bytes.h"
 #include "common/base/checksum.h"
 
 namespace datacom::replay {
@@ -15,8 +15,8 @@ inline constexpr uint64_t kLargestCheckedNumber = (uint64_t{1} << 48) - 1;
 
 // `place`: where the word belongs, for example its index in the file; a word copied to another place is invalid.
 inline uint64_t CheckedWord(uint64_t number, uint64_t place) {
-  const uint64_t bytes[] = {number, place};
-  const uint64_t check = Crc32c(absl::string_view(reinterpret_cast<const char*>(bytes), sizeof bytes)) | 0x8000;
+  const uint64_t words[] = {number, place};
+  const uint64_t check = Crc32c(RawBytes(words)) | 0x8000;
   return number | (check << 48);
 }
 

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/bytes.h"
 #include "common/base/framed_file.h"
 #include "common/base/status.h"
 #include "common/transitions/replay_layout.h"
@@ -38,8 +39,7 @@ Header MakeHeader(const CreditFile::Options& options) {
   header.identity.slots = options.slots;
   header.identity.members = options.members;
   header.identity.owner = MakeOwner(options.run_id, kEveryMember);
-  header.frame = MakeFrameHeader(
-      kFormat, absl::string_view(reinterpret_cast<const char*>(&header.identity), sizeof header.identity));
+  header.frame = MakeFrameHeader(kFormat, RawBytes(header.identity));
   header.start = CheckedWord(0, kStartPlace);
   return header;
 }

@@ -15,8 +15,7 @@ void EpisodeTracker::Feed(uint64_t number, const char* row) {
   const uint32_t episode_number = At<uint32_t>(row, offsets_.episode);
   const bool continues = lane.open && episode_number == episode.episode() && step == episode.length();
   if (!continues) {
-    const NewestRow newest = lane.open ? NewestRow{true, false, episode.episode(), episode.length() - 1} : lane.newest;
-    if (const uint64_t invalid = InvalidBetween(newest, episode_number); invalid > 0) {
+    if (const uint64_t invalid = InvalidBetween(lane.newest, episode_number); invalid > 0) {
       invalid_.push_back({number + 1, invalid});
       abandoned_count_ += invalid;
     }
@@ -27,10 +26,8 @@ void EpisodeTracker::Feed(uint64_t number, const char* row) {
     is_empty_ = false;
   }
   const bool last = At<uint8_t>(row, offsets_.last) != 0;
-  if (!lane.open) {  // its first rows were overwritten before a restart
-    lane.newest = {true, last, episode_number, step};
-    return;
-  }
+  lane.newest = {true, last, episode_number, step};
+  if (!lane.open) return;  // its first rows were overwritten before a restart
   const double reward = At<float>(row, offsets_.reward);
   const double cost = std::max(0.0, static_cast<double>(At<float>(row, offsets_.cost)));
   episode.set_discounted_return(episode.discounted_return() + lane.discount_power * reward);
@@ -53,7 +50,6 @@ void EpisodeTracker::Feed(uint64_t number, const char* row) {
   episode.set_policy_update(At<uint64_t>(row, offsets_.policy_update));
   if (last) {
     for (double& log : *episode.mutable_log_mean()) log /= episode.length();
-    lane.newest = {true, last, episode_number, step};
     finished_.push_back(lane.episode);
     ++finished_count_;
     lane.open = false;
@@ -116,10 +112,7 @@ std::vector<EpisodeSummary> EpisodeTracker::Finished(uint64_t after, uint64_t up
 
 NewestRow EpisodeTracker::Newest(uint32_t session, uint32_t environment) const {
   const auto found = lanes_.find({session, environment});
-  if (found == lanes_.end()) return {};
-  const Lane& lane = found->second;
-  if (lane.open) return {true, false, lane.episode.facts.episode(), lane.episode.facts.length() - 1};
-  return lane.newest;
+  return found == lanes_.end() ? NewestRow() : found->second.newest;
 }
 
 EpisodeSummary EpisodeTracker::OpenOrNext(uint32_t session, uint32_t environment) const {

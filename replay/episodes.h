@@ -71,7 +71,7 @@ class EpisodeTracker {
     bool open = false;
     EpisodeSummary episode;     // the open episode
     double discount_power = 1;  // discount^length
-    NewestRow newest;           // while no episode is open
+    NewestRow newest;
   };
 
   struct Invalids {

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
@@ -23,7 +25,11 @@ size_t PageBytes() {
 
 // Reserves every block. The error for a full disk names the bytes needed and free.
 absl::Status Reserve(int fd, const std::string& path, size_t bytes) {
-  int error = EINTR;
+  struct stat info = {};
+  const absl::StatusOr<uint64_t> free = FreeBytes(path);
+  // Asked first: what a file system reserves before it is full stays reserved, and nobody else can write.
+  const bool fits = !free.ok() || ::fstat(fd, &info) != 0 || static_cast<uint64_t>(info.st_size) + *free >= bytes;
+  int error = fits ? EINTR : ENOSPC;
   while (error == EINTR) error = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
   if (error == 0) return absl::OkStatus();
   if (error != ENOSPC) return ErrnoStatus(error, "reserve " + path);
@@ -71,7 +77,11 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::OpenReadOnly(const std::
 
 absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::OpenOrCreate(const std::string& path, size_t bytes,
                                                                      bool* created) {
-  return Open(path, O_RDWR | O_CREAT, bytes, created);
+  std::error_code error;
+  if (!std::filesystem::is_symlink(path, error)) return Open(path, O_RDWR | O_CREAT | O_NOFOLLOW, bytes, created);
+  if (std::filesystem::file_size(path, error) > 0 && !error) return Open(path, O_RDWR, bytes, created);
+  // Behind the link may be anything: the run folder may be a stranger's.
+  return absl::InvalidArgumentError(path + " is a link, through which a new file is not begun");
 }
 
 absl::Status MappedFile::Grow(const std::string& path, size_t bytes) {

@@ -19,7 +19,7 @@ class MappedFile {
  public:
   // Opens `path`, or creates it with `bytes` zeros and sets `created`. An existing file keeps its size.
   // RESOURCE_EXHAUSTED, naming the bytes needed and free, when the disk cannot hold the file (a new one is removed
-  // again). INVALID_ARGUMENT for what is not a regular file.
+  // again). INVALID_ARGUMENT for what is not a regular file, and for a link to nothing or to an empty file.
   static absl::StatusOr<std::unique_ptr<MappedFile>> OpenOrCreate(const std::string& path, size_t bytes, bool* created);
   // Opens an existing file, which must not be written through data(). INVALID_ARGUMENT likewise.
   static absl::StatusOr<std::unique_ptr<MappedFile>> OpenReadOnly(const std::string& path);

@@ -185,18 +185,6 @@ void MemberTable::Transpose(const std::string& columns, uint32_t count, uint32_t
   }
 }
 
-absl::Status MemberTable::Append(uint32_t session, uint64_t sequence, const std::string& columns, uint32_t count,
-                                 uint32_t from) {
-  while (from < count) {
-    const uint32_t to = from + static_cast<uint32_t>(std::min<uint64_t>(count - from, room()));
-    Stage(session, sequence, columns, count, from, to);
-    RETURN_IF_ERROR(Commit());
-    sequence += to - from;
-    from = to;
-  }
-  return absl::OkStatus();
-}
-
 void MemberTable::Stage(uint32_t session, uint64_t sequence, const std::string& columns, uint32_t count, uint32_t from,
                         uint32_t to) {
   const uint64_t base = staged_;
@@ -250,12 +238,16 @@ void MemberTable::Finish() {
   if (rows_->first() > 0) episodes_.Forget(rows_->first());
 }
 
-absl::Status MemberTable::CheckReadable(uint64_t update, uint64_t oldest, uint64_t seen) const {
-  if (oldest >= rows_->first()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("update ", update, " of member ", member_, " draws from rows ",
-                                                    oldest, " to ", seen, ", but rows below ", rows_->first(),
+absl::Status MemberTable::Overwritten(uint64_t update, const std::string& what) const {
+  return absl::FailedPreconditionError(absl::StrCat("update ", update, " of member ", member_, what,
                                                     " are overwritten: the learner resumed from further back than the "
                                                     "replay keeps; resume from one of the two newest checkpoints"));
+}
+
+absl::Status MemberTable::CheckReadable(uint64_t update, uint64_t oldest, uint64_t seen) const {
+  if (oldest >= rows_->first()) return absl::OkStatus();
+  return Overwritten(update,
+                     absl::StrCat(" draws from rows ", oldest, " to ", seen, ", but rows below ", rows_->first()));
 }
 
 uint64_t MemberTable::FailuresBelow(uint64_t row) const {
@@ -310,12 +302,8 @@ absl::Status MemberTable::Draw(uint64_t update, uint64_t seen, uint64_t seen_bef
   Gather(pointers_, batch->mutable_main());
   const uint64_t failures = failure_batch_ == 0 ? 0 : FailuresBelow(seen);
   if (UseFailures(failures, layout_.failure_capacity, failure_batch_)) {
-    if (failures - std::min(failures, layout_.failure_capacity) < failures_->first()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("update ", update, " of member ", member_, ": failures below ", failures_->first(),
-                       " are overwritten: the learner resumed from further back than the replay keeps; resume from one "
-                       "of the two newest checkpoints"));
-    }
+    if (failures - std::min(failures, layout_.failure_capacity) < failures_->first())
+      return Overwritten(update, absl::StrCat(": failures below ", failures_->first()));
     DrawFailures(key, failures, layout_.failure_capacity, failure_batch_, numbers_.data());
     pointers_.clear();
     for (uint32_t i = 0; i < failure_batch_; ++i)

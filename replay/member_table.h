@@ -3,10 +3,11 @@
 //
 // Staged rows are written but not committed: only staged() and the episodes know them, draws do not see them. Not
 // thread-safe (the store's mutex guards it), except that SyncRows and SyncCursors run without the mutex, by one thread
-// at a time. Open, SyncRows and SyncCursors, and Append with `sync`, block on the disk.
+// at a time. Open, SyncRows and SyncCursors, and Commit with `sync`, block on the disk.
 #ifndef DATACOM_REPLAY_MEMBER_TABLE_H_
 #define DATACOM_REPLAY_MEMBER_TABLE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -46,9 +47,7 @@ class MemberTable {
   uint64_t inserted() const { return rows_->cursor(); }  // rows committed since the start of the run
   uint64_t staged() const { return staged_; }            // rows committed or waiting for a commit
   uint64_t room() const { return rows_->guard() - (staged_ - rows_->cursor()); }  // rows that may be staged now
-  uint64_t failures() const {
-    return failures_->cursor() < layout_.failure_capacity ? failures_->cursor() : layout_.failure_capacity;
-  }
+  uint64_t failures() const { return std::min(failures_->cursor(), layout_.failure_capacity); }
   uint64_t held() const { return rows_->cursor() - rows_->first(); }
   const EpisodeTracker& episodes() const { return episodes_; }
   EpisodeTracker* mutable_episodes() { return &episodes_; }
@@ -65,10 +64,8 @@ class MemberTable {
   // The largest session number among the rows that Open found; 0 without rows.
   uint32_t LastSession() const { return next_sequences_.empty() ? 0 : next_sequences_.rbegin()->first; }
 
-  // Commits rows [from, count) of a chunk (columns as in proto Chunk, `count` rows, already validated); the row at
-  // `from` has `sequence` in its session. After a disk error only rows already committed are guaranteed.
-  absl::Status Append(uint32_t session, uint64_t sequence, const std::string& columns, uint32_t count, uint32_t from);
-  // Stages rows [from, to) of such a chunk. REQUIRES to - from <= room().
+  // Stages rows [from, to) of a chunk (columns as in proto Chunk, `count` rows, already validated); the row at `from`
+  // has `sequence` in its session. REQUIRES to - from <= room().
   void Stage(uint32_t session, uint64_t sequence, const std::string& columns, uint32_t count, uint32_t from,
              uint32_t to);
   // Commits what is staged. After a disk error the table must be opened again; draws may then lack failures.
@@ -109,7 +106,8 @@ class MemberTable {
                  uint32_t session, uint64_t sequence);
   void Index(uint64_t from, uint64_t to);  // copies the failures of rows [from, to) into the ring of failures
   absl::Status CheckReadable(uint64_t update, uint64_t oldest, uint64_t seen) const;
-  uint64_t FailuresBelow(uint64_t row) const;  // failures among rows [0, row)
+  absl::Status Overwritten(uint64_t update, const std::string& what) const;  // its error
+  uint64_t FailuresBelow(uint64_t row) const;                                // failures among rows [0, row)
   // Replaces `columns` by the learning columns of `rows`.
   void Gather(const std::vector<const char*>& rows, std::string* columns) const;
   // What DrawNew and Draw say of the episodes that ended at rows (after, up_to].

@@ -4,10 +4,12 @@
 #include <bit>
 #include <cstddef>
 #include <cstring>
+#include <optional>
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/bytes.h"
 #include "common/base/checksum.h"
 #include "common/base/failpoint.h"
 #include "common/base/files.h"
@@ -40,9 +42,9 @@ static_assert(sizeof(Header) <= kRingHeaderBytes && std::is_trivially_copyable_v
 
 Header* HeaderOf(MappedFile* file) { return reinterpret_cast<Header*>(file->data()); }
 
-FrameHeader FrameOf(const Identity& identity) {
-  return MakeFrameHeader(kFormat, absl::string_view(reinterpret_cast<const char*>(&identity), sizeof identity));
-}
+FrameHeader FrameOf(const Identity& identity) { return MakeFrameHeader(kFormat, RawBytes(identity)); }
+
+uint64_t LoadWord(uint64_t* word) { return std::atomic_ref<uint64_t>(*word).load(std::memory_order_acquire); }
 
 // A new ring's header.
 Header MakeHeader(const Ring::Options& options) {
@@ -82,6 +84,14 @@ void FinishGrowing(const Ring::Options& options, uint64_t bytes, Header* header)
 }
 
 std::string Where(const std::string& path) { return absl::StrCat("ring ", path, ": "); }
+
+// The number that a word of the header holds.
+absl::StatusOr<uint64_t> NumberIn(const std::string& path, uint64_t word, uint64_t place) {
+  const std::optional<uint64_t> number = NumberOf(word, place);
+  if (number.has_value()) return *number;
+  return absl::DataLossError(
+      absl::StrCat(Where(path), "its cursor is damaged; restore the file from a copy, or start a new run folder"));
+}
 
 // Whether the file is a complete ring of this row schema that this build can read.
 absl::Status CheckReadable(const MappedFile& file, const Ring::Options& options) {
@@ -181,17 +191,10 @@ Ring::Ring(std::unique_ptr<MappedFile> file, const Options& options)
       blocks_(file_->data() + kRingHeaderBytes) {}
 
 absl::Status Ring::LoadNumbers() {
-  Header* header = HeaderOf(file_.get());
-  const auto load = [&](uint64_t* stored, uint64_t place, uint64_t* number) {
-    const auto found = NumberOf(std::atomic_ref<uint64_t>(*stored).load(std::memory_order_acquire), place);
-    if (found.has_value()) *number = *found;
-    return found.has_value();
-  };
-  bool sound = load(&header->cursor, kCursorPlace, &cursor_);
-  for (int i = 0; i < kCounters; ++i) sound = sound && load(&header->counters[i], kCursorPlace + 1 + i, &counters_[i]);
-  if (!sound) {
-    return absl::DataLossError(absl::StrCat(
-        Where(file_->path()), "its cursor is damaged; restore the file from a copy, ", "or start a new run folder"));
+  ASSIGN_OR_RETURN(cursor_, StoredCursor());
+  for (int i = 0; i < kCounters; ++i) {
+    const uint64_t word = LoadWord(&HeaderOf(file_.get())->counters[i]);
+    ASSIGN_OR_RETURN(counters_[i], NumberIn(file_->path(), word, kCursorPlace + 1 + i));
   }
   return absl::OkStatus();
 }
@@ -222,10 +225,7 @@ std::atomic_ref<uint64_t> Ring::StoredSum(uint64_t block, int index) const {
 }
 
 uint32_t Ring::SumOf(uint64_t from, uint64_t to, uint32_t before) const {
-  if (from % kRingBlockRecords == 0) {
-    const uint64_t block = from / kRingBlockRecords;
-    before = Crc32c(absl::string_view(reinterpret_cast<const char*>(&block), sizeof block));
-  }
+  if (from % kRingBlockRecords == 0) before = Crc32c(RawBytes(from / kRingBlockRecords));
   return Crc32c(absl::string_view(record(from), (to - from) * record_bytes_), before);
 }
 
@@ -242,10 +242,7 @@ absl::StatusOr<int> Ring::FindSum(uint64_t block) const {
 }
 
 absl::StatusOr<uint64_t> Ring::StoredCursor() const {
-  const std::atomic_ref<uint64_t> stored(HeaderOf(file_.get())->cursor);
-  const auto cursor = NumberOf(stored.load(std::memory_order_acquire), kCursorPlace);
-  if (cursor.has_value()) return *cursor;
-  return absl::DataLossError(absl::StrCat(Where(file_->path()), "its cursor is damaged"));
+  return NumberIn(file_->path(), LoadWord(&HeaderOf(file_.get())->cursor), kCursorPlace);
 }
 
 // A sum is stored after its records, and the cursor after the sum. So the sums are read first, then the records, then
@@ -253,7 +250,6 @@ absl::StatusOr<uint64_t> Ring::StoredCursor() const {
 // unless the writer moved on.
 absl::Status Ring::CopyBlock(uint64_t block, uint64_t end, std::string* records) const {
   const uint64_t from = block * kRingBlockRecords, to = std::min(from + kRingBlockRecords, end);
-  const std::string key(reinterpret_cast<const char*>(&block), sizeof block);
   for (;;) {
     ASSIGN_OR_RETURN(const uint64_t before, StoredCursor());
     Sum sums[2];
@@ -267,15 +263,14 @@ absl::Status Ring::CopyBlock(uint64_t block, uint64_t end, std::string* records)
     }
     for (const Sum& sum : sums) {
       if (sum.records < to - from || sum.records > kRingBlockRecords) continue;
-      if (Crc32c(absl::string_view(*records).substr(0, sum.records * record_bytes_), Crc32c(key)) != sum.crc) continue;
+      const absl::string_view summed = absl::string_view(*records).substr(0, sum.records * record_bytes_);
+      if (Crc32c(summed, Crc32c(RawBytes(block))) != sum.crc) continue;
       records->resize((to - from) * record_bytes_);
       return absl::OkStatus();
     }
     if (after == before) {
-      return absl::DataLossError(absl::StrCat("records ", from, " to ", to,
-                                              " are damaged, or older than the cursor, "
-                                              "which is ",
-                                              after));
+      return absl::DataLossError(
+          absl::StrCat("records ", from, " to ", to, " are damaged, or older than the cursor, which is ", after));
     }
   }
 }
@@ -288,15 +283,12 @@ absl::StatusOr<std::string> Ring::CopyHeader(uint64_t* cursor) const {
   Header header;
   std::memcpy(&header, page.data(), sizeof header);
   if (header.identity.kept != kept_) return absl::AbortedError(absl::StrCat(Where(file_->path()), "has grown"));
-  const auto found = NumberOf(header.cursor, kCursorPlace);
-  if (!found.has_value()) return absl::DataLossError(absl::StrCat(Where(file_->path()), "its cursor is damaged"));
-  *cursor = *found;
+  ASSIGN_OR_RETURN(*cursor, NumberIn(file_->path(), header.cursor, kCursorPlace));
   return page;
 }
 
 std::string Ring::FrameBlock(uint64_t block, absl::string_view records) const {
-  const std::string key(reinterpret_cast<const char*>(&block), sizeof block);
-  const Sum sum{static_cast<uint32_t>(records.size() / record_bytes_), Crc32c(records, Crc32c(key))};
+  const Sum sum{static_cast<uint32_t>(records.size() / record_bytes_), Crc32c(records, Crc32c(RawBytes(block)))};
   std::string bytes(RingBlockBytes(record_bytes_), '\0');
   std::memcpy(bytes.data(), &sum, sizeof sum);
   std::memcpy(bytes.data() + kRingBlockHeaderBytes, records.data(), records.size());

@@ -11,7 +11,7 @@ namespace datacom::replay {
 absl::StatusOr<v1::Experiment> ReadExperiment(const std::string& path) {
   ASSIGN_OR_RETURN(const v1::Experiment loaded, LoadExperiment(path, ExperimentFolder()));
   const v1::Experiment experiment = ResolveExperiment(loaded);
-  RETURN_IF_ERROR(ValidateExperiment(experiment, TaskNames(), AlgorithmNames()));
+  RETURN_IF_ERROR(Annotate(ValidateExperiment(experiment, TaskNames(), AlgorithmNames()), path));
   return experiment;
 }
 

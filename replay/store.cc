@@ -160,13 +160,13 @@ absl::Status Store::StoreRows(Session* session, const v1::Chunk& chunk) {
   MemberTable& table = tables_->member(member);
   CreditFile::Entry entry = tables_->sessions().credit(*session, member);
   const auto from = static_cast<uint32_t>(entry.next_sequence - chunk.first_sequence());
-  uint32_t to = chunk.row_count();
-  if (options_.sync) {
-    to = static_cast<uint32_t>(std::min<uint64_t>(to, from + table.room()));
-    table.Stage(session->number, entry.next_sequence, chunk.columns(), chunk.row_count(), from, to);
-  } else {
-    RETURN_IF_ERROR(table.Append(session->number, entry.next_sequence, chunk.columns(), chunk.row_count(), from));
-  }
+  uint32_t to = from;
+  do {  // all rows, or with replay.sync those for which there is room
+    const uint32_t begin = to;
+    to = static_cast<uint32_t>(std::min<uint64_t>(chunk.row_count(), begin + table.room()));
+    table.Stage(session->number, chunk.first_sequence() + begin, chunk.columns(), chunk.row_count(), begin, to);
+    if (!options_.sync) RETURN_IF_ERROR(table.Commit());
+  } while (!options_.sync && to < chunk.row_count());
   DATACOM_FAILPOINT("store.rows");
   entry.next_sequence += to - from;
   tables_->sessions().SetCredit(*session, member, entry);

@@ -32,9 +32,9 @@ LONG_FUNCTIONS = {}
 CORE_MAY_INCLUDE = re.compile(r"common/(base|nn|safety)/|common/config/algorithms\.h|common/metrics/statistics\.h|datacom/v1/algorithm\.pb\.h|absl/|google/protobuf/")
 
 TORCH = re.compile(r"^(torch|ATen|c10)/")
-# A file of the learner core belongs to a backend by its folder or by its name; these two choose one.
+# A file of the learner core belongs to a backend by its folder or by its name; this one shows the CPU's choice.
 BACKEND = re.compile(r"^learner/(?:nn/(cpu|torch)/|algorithms/\w+_(cpu|torch)\.(?:cc|h)$)")
-BACKEND_CHOICE = {"learner/nn/kernels.cc", "learner/algorithms/algorithm.cc"}
+BACKEND_CHOICE = {"learner/algorithms/algorithm.cc"}
 MUJOCO = re.compile(r"^mujoco/")
 
 

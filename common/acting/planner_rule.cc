@@ -115,16 +115,13 @@ PlannerRule::PlannerRule(const Snapshot& snapshot, const SnapshotForm& form, con
       scores_(size_) {
   const int n = size_.action_dim, plan = size_.horizon * n;
   for (std::vector<double>* values : {&plan_, &variance_, &fitted_variance_}) values->resize(plan);
-  weights_.resize(size_.candidates);
-  costs_.resize(size_.candidates);
+  for (std::vector<double>* values : {&weights_, &costs_}) values->resize(size_.candidates);
+  for (std::vector<float>* values : {&rewards_, &values_}) values->resize(size_.candidates);
+  for (std::vector<float>* values : {&candidates_, &executed_}) values->resize(plan * size_.candidates);
   wide_state_.resize(obs_dim_);
   rollout_.resize(plan);
-  candidates_.resize(plan * size_.candidates);
-  executed_.resize(plan * size_.candidates);
   states_.resize(size_.candidates * obs_dim_);
-  rewards_.resize(size_.candidates);
   inputs_.resize(size_.candidates * (obs_dim_ + n));
-  values_.resize(size_.candidates);
   policy_.resize(2 * n);
   normals_.resize(std::max(plan * scalars_.samples, size_.candidates * dynamics_.normals_per_row()) + n);
 }

@@ -12,14 +12,18 @@ namespace datacom {
 namespace {
 
 absl::Status CheckScalar(const SnapshotForm::Scalar& scalar, const Snapshot& snapshot) {
-  const absl::StatusOr<double> found = snapshot.Scalar(scalar.name);
-  if (!found.ok()) return absl::InvalidArgumentError(found.status().message());
+  const auto found = snapshot.scalars.find(scalar.name);
+  if (found == snapshot.scalars.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("snapshot for acting rule \"", snapshot.acting_rule, "\" has no scalar \"", scalar.name, "\""));
+  }
+  const double value = found->second;
   const auto wrong = [&](const std::string& need) {
-    return absl::InvalidArgumentError(absl::StrCat("snapshot scalar ", scalar.name, " = ", *found, ", must be ", need));
+    return absl::InvalidArgumentError(absl::StrCat("snapshot scalar ", scalar.name, " = ", value, ", must be ", need));
   };
-  if (!std::isfinite(*found)) return wrong("finite");
-  const bool inside = *found > scalar.above && *found <= scalar.most;
-  if (scalar.whole && (!inside || *found != std::floor(*found))) {
+  if (!std::isfinite(value)) return wrong("finite");
+  const bool inside = value > scalar.above && value <= scalar.most;
+  if (scalar.whole && (!inside || value != std::floor(value))) {
     return wrong(absl::StrCat("a whole number from ", scalar.above + 1, " to ", scalar.most));
   }
   return inside ? absl::OkStatus() : wrong(absl::StrCat("above ", scalar.above));

@@ -13,10 +13,16 @@ namespace datacom {
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "values are copied byte by byte");
 
+// Valid as long as the value.
+template <typename T>
+absl::string_view RawBytes(const T& value) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+
 template <typename T>
 void PutValue(const T& value, std::string* out) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  out->append(reinterpret_cast<const char*>(&value), sizeof value);
+  out->append(RawBytes(value).data(), sizeof value);
 }
 
 // Removes a value from the front; returns false when too few bytes are left.

@@ -22,9 +22,7 @@ class Changes {
   bool Wait(std::chrono::nanoseconds timeout) {
     const auto deadline = std::chrono::steady_clock::now() + timeout;
     MutexLock lock(&mutex_);
-    while (reported_ == seen_) {
-      const auto left = deadline - std::chrono::steady_clock::now();
-      if (left <= left.zero() || !changed_.WaitFor(&mutex_, left)) break;
+    while (reported_ == seen_ && changed_.WaitUntil(&mutex_, deadline)) {
     }
     const bool reported = reported_ != seen_;
     seen_ = reported_;

@@ -11,6 +11,7 @@
 #include <climits>
 #include <cstdlib>
 #include <filesystem>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -60,7 +61,9 @@ bool IsHeldByAnother(int fd) { return ::flock(fd, LOCK_EX | LOCK_NB) != 0 && err
 
 // Removes what a killed process or somebody else left there. Returns 0, EBUSY where a writer holds the file, or errno.
 int RemoveLeftover(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  int fd = ::open(path.c_str(), O_WRONLY | kFlags);
+  if (fd < 0 && errno == EACCES) fd = ::open(path.c_str(), O_RDONLY | kFlags);  // it may replace a read-only file
   int error = 0;
   if (fd >= 0 && IsHeldByAnother(fd)) {
     error = EBUSY;
@@ -71,12 +74,14 @@ int RemoveLeftover(const std::string& path) {
   return error;
 }
 
-// Opens a new file beside `path`, PATH.tmp or, where another process writes `path` now, PATH.1.tmp and so on. It is
-// locked while it is open, so that no other writer takes it for left over.
+// Opens a new file beside `path`, PATH.tmp or, where another process writes `path` now, PATH.1.tmp and so on; a name
+// that would be too long loses its end. It is locked while it is open, so that no other writer takes it for left over.
 int OpenTemporary(const std::string& path, std::string* name) {
   constexpr int kMostWriters = 100;
   for (int i = 0; i < kMostWriters; ++i) {
-    *name = i == 0 ? path + ".tmp" : absl::StrCat(path, ".", i, ".tmp");
+    const std::string ending = i == 0 ? ".tmp" : absl::StrCat(".", i, ".tmp");
+    const size_t bytes = path.size() - (path.rfind('/') + 1) + ending.size();  // of the name; npos + 1 is 0
+    *name = path.substr(0, path.size() - (bytes > NAME_MAX ? bytes - NAME_MAX : 0)) + ending;
     int fd = Create(*name);
     if (fd < 0 && errno == EEXIST) {
       errno = RemoveLeftover(*name);
@@ -92,10 +97,13 @@ int OpenTemporary(const std::string& path, std::string* name) {
   return -1;
 }
 
-// Syncs the entry of a file or folder in the folder that holds it.
-absl::Status SyncName(const std::string& path) {
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  return SyncFile(folder.empty() ? "." : folder);
+// Gives a new file the mode and, where this user may, the owner of the one that it replaces: a private file stays
+// private, and root takes it from nobody.
+void KeepAccess(const std::string& path, int fd) {
+  struct stat former = {};
+  if (::stat(path.c_str(), &former) != 0) return;
+  ::fchmod(fd, former.st_mode & 0777);
+  [[maybe_unused]] const int owned = ::fchown(fd, former.st_uid, former.st_gid);
 }
 
 }  // namespace
@@ -195,6 +203,7 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view cont
   std::string temporary;
   const int fd = OpenTemporary(path, &temporary);
   if (fd < 0) return ErrnoStatus(errno, "open " + temporary);
+  KeepAccess(path, fd);
   absl::Status status = WriteAndSync(fd, content, temporary);
   DATACOM_FAILPOINT("file.written");
   if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) status = ErrnoStatus(errno, "rename to " + path);
@@ -213,6 +222,13 @@ absl::Status SyncFile(const std::string& path) {
   if ((error == EINVAL || error == EOPNOTSUPP) && IsFolder(path)) return absl::OkStatus();  // see files.h
   return error == 0 ? absl::OkStatus() : ErrnoStatus(error, "fsync " + path);
 }
+
+std::string ParentFolder(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+absl::Status SyncName(const std::string& path) { return SyncFile(ParentFolder(path)); }
 
 absl::Status MakeFolders(const std::string& path) {
   namespace fs = std::filesystem;
@@ -234,10 +250,23 @@ absl::Status MakeFolder(const std::string& path) {
   return error ? ErrnoStatus(error.value(), "create folder " + path) : absl::OkStatus();  // else it was there
 }
 
+std::string NormalPath(const std::string& path) {
+  namespace fs = std::filesystem;
+  fs::path up, rest;  // as far as the last "..", and what follows
+  for (const fs::path& part : fs::path(path)) {
+    rest /= part;
+    if (part == "..") up /= std::exchange(rest, fs::path());
+  }
+  std::error_code error;
+  const bool by_text = up.empty() || fs::equivalent(up, up.lexically_normal(), error);
+  const fs::path real = by_text ? up : fs::canonical(up, error);
+  return (by_text || error ? fs::path(path) : real / rest).lexically_normal().string();
+}
+
 std::string AbsolutePath(const std::string& path) {
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(path, error);
-  return (error ? std::filesystem::path(path) : absolute).lexically_normal().string();
+  return NormalPath(error ? path : absolute.string());
 }
 
 absl::StatusOr<std::string> TemporaryFolder() {
@@ -262,7 +291,7 @@ absl::StatusOr<uint64_t> FreeBytes(const std::string& path) {
 }
 
 std::string NoSpaceMessage(const std::string& path, uint64_t bytes) {
-  const auto free = FreeBytes(std::filesystem::path(path).parent_path().string());
+  const auto free = FreeBytes(ParentFolder(path));
   return absl::StrCat("no disk space for ", path, ": ", bytes, " bytes are needed, ", free.ok() ? *free : 0,
                       " are free");
 }
@@ -271,28 +300,35 @@ absl::Status WriteAddressFile(const std::string& path, const std::string& addres
   return path.empty() ? absl::OkStatus() : WriteOutputFile(path, address + "\n");
 }
 
-absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Take(const std::string& folder) {
-  const std::string path = folder + "/lock";
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Lock(int fd, const std::string& path, const std::string& held) {
   if (fd < 0) return ErrnoStatus(errno, "open " + path);
   std::unique_ptr<FolderLock> lock(new FolderLock(fd));
   if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return lock;
   if (errno != EWOULDBLOCK) return ErrnoStatus(errno, "lock " + path);
-  return absl::FailedPreconditionError("another process is using " + folder +
-                                       ": stop it, or choose another run folder");
+  return absl::FailedPreconditionError(held);
+}
+
+absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Take(const std::string& folder) {
+  const std::string path = folder + "/lock";
+  const std::string held = "another process is using " + folder + ": stop it, or choose another run folder";
+  ASSIGN_OR_RETURN(auto lock, Lock(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644), path, held));
+  // A user may remove the file that a process has locked, but not the folder. Some file systems lock no folders.
+  lock->folder_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock->folder_ >= 0 && IsHeldByAnother(lock->folder_)) return absl::FailedPreconditionError(held);
+  return lock;
 }
 
 absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::TakeFile(const std::string& path) {
+  const std::string held = "another process holds " + path;
   int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0 && (errno == EACCES || errno == EROFS || errno == EISDIR)) fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus(errno, "open " + path);
-  std::unique_ptr<FolderLock> lock(new FolderLock(fd));
-  if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return lock;
-  if (errno != EWOULDBLOCK) return ErrnoStatus(errno, "lock " + path);
-  return absl::FailedPreconditionError("another process holds " + path);
+  return Lock(fd, path, held);
 }
 
-FolderLock::~FolderLock() { ::close(fd_); }
+FolderLock::~FolderLock() {
+  ::close(file_);
+  if (folder_ >= 0) ::close(folder_);
+}
 
 }  // namespace datacom
 // SPDX-License-Identifier: Apache-2.0

@@ -48,13 +48,18 @@ absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path);
 absl::Status CheckFolderName(const std::string& option, const std::string& path);
 // Writes to an open file and takes from `content` what is written. Returns 0, or errno.
 int WriteAll(int fd, absl::string_view* content);
-// Replaces `path` atomically; on error the old content stays. Never writes through a link that has the temporary name.
-// Of several writers at once, also in other processes, the last one's content stays, whole.
+// Replaces `path` atomically and keeps its mode and, where this user may, its owner; on error the old content stays.
+// Never writes through a link that has the temporary name. Of several writers at once, also in other processes, the
+// last one's content stays, whole.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content);
-absl::Status SyncFile(const std::string& path);      // also for folders, where the file system can
-absl::Status MakeFolders(const std::string& path);   // with all parents; syncs the names of those that it makes
-absl::Status MakeFolder(const std::string& path);    // without parents: NOT_FOUND where there is none
-std::string AbsolutePath(const std::string& path);   // in normal form; links stay; relative without a working folder
+std::string ParentFolder(const std::string& path);  // the folder of a file or folder; "." for a name alone
+absl::Status SyncFile(const std::string& path);     // also for folders, where the file system can
+absl::Status SyncName(const std::string& path);     // the name in its parent folder
+absl::Status MakeFolders(const std::string& path);  // with all parents; syncs the names of those that it makes
+absl::Status MakeFolder(const std::string& path);   // without parents: NOT_FOUND where there is none
+// Without "." and double slashes. ".." behind a link to a folder is the parent of that folder; other links stay.
+std::string NormalPath(const std::string& path);
+std::string AbsolutePath(const std::string& path);   // a NormalPath; relative without a working folder
 absl::StatusOr<std::string> TemporaryFolder();       // NOT_FOUND, naming TMPDIR, when there is none
 std::string WithoutSlash(std::string path);          // at its end, unless it is the root
 inline constexpr uint64_t kUnknownSize = INT64_MAX;  // enough for everything
@@ -65,8 +70,8 @@ std::string NoSpaceMessage(const std::string& path, uint64_t bytes);
 // For --address-file: writes one line with the address that a process bound. Does nothing when `path` is empty.
 absl::Status WriteAddressFile(const std::string& path, const std::string& address);
 
-// One process per folder: an advisory lock on <folder>/lock that the kernel releases when the process dies.
-// Owns the file descriptor; not thread-safe. Nothing waits.
+// One process per folder: an advisory lock on <folder>/lock, and on the folder, that the kernel releases when the
+// process dies. Owns the file descriptors; not thread-safe. Nothing waits.
 class FolderLock {
  public:
   // FAILED_PRECONDITION naming the folder when another process holds it.
@@ -78,8 +83,11 @@ class FolderLock {
   FolderLock& operator=(const FolderLock&) = delete;
 
  private:
-  explicit FolderLock(int fd) : fd_(fd) {}
-  const int fd_;
+  explicit FolderLock(int file) : file_(file) {}
+  // Takes the lock of a file that was just opened; `held` says that another process has it.
+  static absl::StatusOr<std::unique_ptr<FolderLock>> Lock(int fd, const std::string& path, const std::string& held);
+  const int file_;
+  int folder_ = -1;  // of Take
 };
 
 }  // namespace datacom

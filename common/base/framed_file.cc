@@ -98,10 +98,20 @@ absl::Status WriteFramedFile(const FileFormat& format, const std::string& path, 
 }
 
 absl::StatusOr<std::string> ReadFramedFile(const FileFormat& format, const std::string& path) {
-  ASSIGN_OR_RETURN(std::string content, ReadFile(path));
-  ASSIGN_OR_RETURN(const absl::string_view payload, Unframe(format, path, content));
-  const size_t after = content.size() - sizeof(FrameHeader) - payload.size();
-  if (after > 0) return Damaged(format, path, absl::StrCat(after, " bytes follow its last one"));
+  ASSIGN_OR_RETURN(const OpenedFile file, OpenedFile::Open(path));
+  ASSIGN_OR_RETURN(std::string content, file.Read(0, sizeof(FrameHeader)));
+  FrameHeader header{};
+  std::memcpy(&header, content.data(), content.size());
+  // Only what the header announces: a file of another kind, or one that was extended, may exceed the memory.
+  if (absl::string_view(header.magic, sizeof header.magic) == format.magic) {
+    const uint64_t end =
+        header.length < file.size() ? sizeof header + header.length : file.size();  // the sum may overflow
+    ASSIGN_OR_RETURN(content, file.Read(0, end));
+  }
+  RETURN_IF_ERROR(Unframe(format, path, content).status());
+  if (file.size() > content.size()) {
+    return Damaged(format, path, absl::StrCat(file.size() - content.size(), " bytes follow its last one"));
+  }
   content.erase(0, sizeof(FrameHeader));
   return content;
 }

@@ -45,6 +45,13 @@ class CondVar {
     lock.release();
     return notified;
   }
+  // False, without a wait, once the time is over: `while (!done && changed.WaitUntil(&mutex, deadline)) {}`.
+  bool WaitUntil(Mutex* mutex, std::chrono::steady_clock::time_point deadline) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    const auto left = deadline - std::chrono::steady_clock::now();
+    if (left <= left.zero()) return false;
+    WaitFor(mutex, left);
+    return true;
+  }
   void NotifyAll() { condition_.notify_all(); }
 
  private:

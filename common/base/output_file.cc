@@ -26,12 +26,10 @@ namespace fs = std::filesystem;
 constexpr char kDash[] = "-";
 constexpr int kMostLinks = 40;  // as the kernel
 
-fs::path FolderOf(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
-
 // A link like /proc/self/fd/1 names an open file, and not by a path that can be replaced.
 bool NamesOpenFile(const fs::path& link) {
   struct statfs system = {};
-  return ::statfs(FolderOf(link).c_str(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
+  return ::statfs(ParentFolder(link.string()).c_str(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
 }
 
 absl::Status Refusal(const std::string& path, absl::string_view what) {
@@ -112,6 +110,7 @@ absl::StatusOr<std::string> ReplacedFile(const std::string& path) {
       if (errno == ENOENT) return at.string();
       return ErrnoStatus(errno, path);
     }
+    if (S_ISREG(info.st_mode) && ::access(at.c_str(), W_OK) != 0) return ErrnoStatus(errno, path);
     if (S_ISREG(info.st_mode)) return at.string();
     if (S_ISDIR(info.st_mode)) return Refusal(path, "folder");
     if (S_ISSOCK(info.st_mode)) return Refusal(path, "socket");
@@ -133,7 +132,7 @@ absl::Status CheckOutputFile(const std::string& option, const std::string& path)
     return absl::InvalidArgumentError(
         absl::StrCat(option, ": ", path, " is a part of the run ", run, ", which needs it; name another file"));
   }
-  const fs::path folder = FolderOf(*replaced);
+  const fs::path folder = ParentFolder(*replaced);
   std::error_code error;
   if (!fs::is_directory(folder, error)) {
     const std::string name = fs::absolute(folder, error).string();

@@ -1,6 +1,6 @@
 // Files that a user names, for example with --out. One rule for all of them:
 //
-//   a regular file, or nothing   is replaced atomically (common/base/files.h)
+//   a regular file, or nothing   is replaced atomically (common/base/files.h), unless this user may not write the file
 //   a symbolic link              stays; what it names follows these rules
 //   a FIFO or a device           gets the bytes
 //   "-", /dev/stdout             standard output gets the bytes
@@ -20,7 +20,8 @@ namespace datacom {
 
 // Whether the file is standard output, so that a verb's messages belong on standard error.
 bool IsStandardOutput(const std::string& path);
-// The file that a write replaces, without links; empty for what gets the bytes. INVALID_ARGUMENT for what is refused.
+// The file that a write replaces, without links; empty for what gets the bytes. INVALID_ARGUMENT or PERMISSION_DENIED
+// for what is refused.
 absl::StatusOr<std::string> ReplacedFile(const std::string& path);
 // INVALID_ARGUMENT for a path that cannot be written, or is a file from which a run goes on, before a verb works for
 // it. `option` begins the message.

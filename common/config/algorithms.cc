@@ -119,6 +119,19 @@ bool ReadsSetting(const AlgorithmInfo& algorithm, const google::protobuf::FieldD
   return Covers(UsersOf(&setting), algorithm);
 }
 
+std::vector<std::string> ReadersOf(const google::protobuf::FieldDescriptor& setting) {
+  std::vector<std::string> readers;
+  for (const AlgorithmInfo& algorithm : Algorithms()) {
+    if (ReadsSetting(algorithm, setting)) readers.push_back(algorithm.name);
+  }
+  return readers;
+}
+
+bool MayBeUnread(const google::protobuf::FieldDescriptor& setting) {
+  const v1::Rule& rule = setting.options().GetExtension(v1::rule);
+  return rule.noted() && rule.read_if().empty();
+}
+
 std::vector<std::string> HyperParametersOf(const AlgorithmInfo& algorithm) {
   const google::protobuf::Descriptor* const hyper = v1::Hyper::descriptor();
   std::vector<std::string> names;

@@ -40,6 +40,10 @@ const AlgorithmInfo* FindAlgorithm(const std::string& name);  // null when unkno
 bool Covers(const google::protobuf::RepeatedPtrField<std::string>& users, const AlgorithmInfo& algorithm);
 // True if the algorithm reads the setting: its Rule.used_by covers the algorithm.
 bool ReadsSetting(const AlgorithmInfo& algorithm, const google::protobuf::FieldDescriptor& setting);
+// The names of those of Algorithms() that read the setting.
+std::vector<std::string> ReadersOf(const google::protobuf::FieldDescriptor& setting);
+// Whether an experiment may give the setting although its algorithm does not read it (Rule.noted).
+bool MayBeUnread(const google::protobuf::FieldDescriptor& setting);
 std::vector<std::string> HyperParametersOf(const AlgorithmInfo& algorithm);  // fields of proto Hyper that it reads
 
 enum class DeltaMode { kLearned, kFixed, kPeak };

@@ -34,6 +34,11 @@ absl::Status NotARunFolder(const std::string& path) {
     return absl::InvalidArgumentError(absl::StrCat(
         path, " is not a run folder, but a copy of one; copy it back first: datacom copy ", path, " RUN_DIR"));
   }
+  if (std::filesystem::exists(path + "/populations.txt", error)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " is not a run folder, but that of a sweep; name one of its runs, which ", path,
+                     "/populations.txt lists"));
+  }
   return absl::InvalidArgumentError(
       absl::StrCat(path, " is not a run folder: it has no experiment.textproto; name the --run-dir ",
                    "of a run, e.g. runs/cartpole-datacom-1"));

@@ -32,13 +32,16 @@ std::string ExperimentFolder();
 
 // "hyper.delta_warmup=3000", "network.actor_hidden=[64,64]", "members[1].hyper.actor_lr=1e-3".
 absl::Status ApplyOverride(const std::string& assignment, v1::Experiment* experiment);
-// "0-4", "3", "0,2,5-7" -> seeds, one per member.
+// "0-4", "3", "0,2,5-7" -> seeds, one per member. The caller says in an error where the text is.
 absl::StatusOr<std::vector<uint64_t>> ParseSeeds(const std::string& text);
 absl::Status SetSeeds(const std::vector<uint64_t>& seeds, v1::Experiment* experiment);
 
 // Refuses a setting that the experiment gives and its algorithm does not read (Rule.used_by). The error names the
 // setting, the algorithms that read it, and the hyper-parameters of this one.
 absl::Status CheckSettingsAreRead(const v1::Experiment& experiment);
+// Settings of a valid, resolved experiment that have another value than their default and that nothing reads
+// (Rule.noted), as sentences.
+std::vector<std::string> UnreadNotes(const v1::Experiment& resolved);
 // INVALID_ARGUMENT unless the name of an experiment or a sweep can be part of a folder's name and of a line of text: it
 // is neither "." nor "..", has no control character, is UTF-8 and at most 200 bytes long.
 absl::Status CheckTitle(const std::string& place, const std::string& name);

@@ -116,7 +116,8 @@ std::string TypeOf(const FieldDescriptor& field) {
 
 // Numbers have the form of those in RangeOf.
 std::string DefaultOf(const FieldDescriptor& field) {
-  if (!field.has_default_value()) return "";
+  const bool has_items = field.options().GetExtension(v1::rule).items_size() > 0;
+  if (!field.has_default_value() && !has_items) return "";
   if (field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE) return absl::StrCat(field.default_value_double());
   auto* const factory = google::protobuf::MessageFactory::generated_factory();
   return PrintField(*factory->GetPrototype(field.containing_type()), &field);
@@ -126,9 +127,12 @@ std::string RangeOf(const v1::Rule& rule) {
   std::vector<std::string> parts;
   if (rule.has_min()) parts.push_back(absl::StrCat("at least ", rule.min()));
   if (rule.has_above()) parts.push_back(absl::StrCat("above ", rule.above()));
+  if (rule.has_not_below()) parts.push_back(absl::StrCat("at least ", rule.not_below()));
+  if (rule.has_above_field()) parts.push_back(absl::StrCat("above ", rule.above_field()));
   if (rule.has_max()) parts.push_back(absl::StrCat("at most ", rule.max()));
   if (rule.has_below()) parts.push_back(absl::StrCat("below ", rule.below()));
   if (rule.one_of_size() > 0) parts.push_back(absl::StrJoin(rule.one_of(), " | "));
+  if (rule.beside_size() > 0) parts.push_back(absl::StrCat("only for ", absl::StrJoin(rule.beside(), " and ")));
   return absl::StrJoin(parts, ", ");
 }
 
@@ -142,15 +146,10 @@ std::string FormOf(const FieldDescriptor& field) {
   return absl::StrJoin(parts, ", ");
 }
 
-std::string ReadersOf(const FieldDescriptor& field) {
+std::string ReadBy(const FieldDescriptor& field) {
   const v1::Rule& rule = field.options().GetExtension(v1::rule);
   if (rule.used_by().empty()) return "";
-  std::vector<std::string> readers;
-  for (const AlgorithmInfo& algorithm : Algorithms()) {
-    if (ReadsSetting(algorithm, field)) readers.push_back(algorithm.name);
-  }
-  if (readers.empty()) return "";
-  return absl::StrCat("read by ", absl::StrJoin(readers, ", "),
+  return absl::StrCat("read by ", absl::StrJoin(ReadersOf(field), ", "),
                       rule.read_if().empty() ? "" : ", if " + absl::StrJoin(rule.read_if(), " or "));
 }
 
@@ -177,12 +176,10 @@ std::string Below(const std::string& path, const std::string& name) { return pat
 using Paths = std::vector<std::pair<std::string, const FieldDescriptor*>>;
 void Collect(const std::string& path, const Descriptor& message, std::set<const Descriptor*> above, Paths* paths) {
   if (!above.insert(&message).second) return;
-  for (int i = 0; i < message.field_count(); ++i) {
-    const FieldDescriptor& field = *message.field(i);
-    if (!IsShown(field)) continue;
-    const std::string own = Below(path, field.name());
-    paths->emplace_back(own, &field);
-    if (field.message_type() != nullptr) Collect(own, *field.message_type(), above, paths);
+  for (const FieldDescriptor* const field : ShownFields(message)) {
+    const std::string own = Below(path, field->name());
+    paths->emplace_back(own, field);
+    if (field->message_type() != nullptr) Collect(own, *field->message_type(), above, paths);
   }
 }
 
@@ -221,7 +218,7 @@ std::vector<std::string> NearestPaths(const std::string& path) {
 
 std::string DescribeField(const std::string& path, const FieldDescriptor& field) {
   std::string text = absl::StrCat(path, ": ", FormOf(field), "\n");
-  for (const std::string& line : {MeaningOf(field), ReadersOf(field)}) {
+  for (const std::string& line : {MeaningOf(field), ReadBy(field)}) {
     if (!line.empty()) absl::StrAppend(&text, "  ", absl::StrReplaceAll(line, {{"\n", "\n  "}}), "\n");
   }
   return text;
@@ -232,11 +229,9 @@ std::string DescribeGroup(const std::string& path, const Descriptor& message, co
   std::string text;
   const std::string* const comment = CommentOf(message.full_name());
   if (comment != nullptr && *comment != said) absl::StrAppend(&text, *comment, "\n");
-  for (int i = 0; i < message.field_count(); ++i) {
-    const FieldDescriptor& field = *message.field(i);
-    if (!IsShown(field)) continue;
-    const std::string first = FirstSentence(MeaningOf(field));
-    absl::StrAppend(&text, "  ", Below(path, field.name()), ": ", FormOf(field), first.empty() ? "" : "; ", first,
+  for (const FieldDescriptor* const field : ShownFields(message)) {
+    const std::string first = FirstSentence(MeaningOf(*field));
+    absl::StrAppend(&text, "  ", Below(path, field->name()), ": ", FormOf(*field), first.empty() ? "" : "; ", first,
                     "\n");
   }
   return text;
@@ -251,9 +246,12 @@ std::string MeaningOf(const FieldDescriptor& field) {
   return type == nullptr ? "" : *type;
 }
 
-bool IsShown(const FieldDescriptor& field) {
-  const v1::Rule& rule = field.options().GetExtension(v1::rule);
-  return rule.used_by().empty() || !ReadersOf(field).empty();
+std::vector<const FieldDescriptor*> ShownFields(const Descriptor& message) {
+  std::vector<const FieldDescriptor*> fields;
+  for (int i = 0; i < message.field_count(); ++i) {
+    if (!ReadersOf(*message.field(i)).empty()) fields.push_back(message.field(i));
+  }
+  return fields;
 }
 
 std::string InWords(const std::string& path, const FieldDescriptor& field) {

@@ -4,6 +4,7 @@
 #define DATACOM_COMMON_CONFIG_EXPLAIN_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "google/protobuf/descriptor.h"
@@ -24,8 +25,8 @@ std::string DidYouMean(const std::string& path);
 
 // The comment of a field; of a group without one, that of its message. Lines of a table stay lines.
 std::string MeaningOf(const google::protobuf::FieldDescriptor& field);
-// Whether users see the field. They do not see what only algorithms for tests read.
-bool IsShown(const google::protobuf::FieldDescriptor& field);
+// The fields of a message that users see: without those that only algorithms for tests read.
+std::vector<const google::protobuf::FieldDescriptor*> ShownFields(const google::protobuf::Descriptor& message);
 
 // " (datacom explain hyper.accepted_risk: rho = 1 - alpha of the paper)", for a refusal of the field at `path`, whose
 // first part may be left out. Nothing for a field that no user writes.

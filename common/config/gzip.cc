@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/bytes.h"
+#include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/gzip_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 
@@ -16,14 +16,7 @@ std::string Gzip(absl::string_view content) {
   std::string out;
   google::protobuf::io::StringOutputStream end(&out);
   google::protobuf::io::GzipOutputStream stream(&end);
-  void* block = nullptr;
-  int size = 0;
-  for (size_t at = 0; at < content.size() && stream.Next(&block, &size);) {
-    const size_t count = std::min(content.size() - at, static_cast<size_t>(size));
-    std::memcpy(block, content.data() + at, count);
-    stream.BackUp(size - static_cast<int>(count));
-    at += count;
-  }
+  google::protobuf::io::CodedOutputStream(&stream).WriteRaw(content.data(), static_cast<int>(content.size()));
   stream.Close();
   return out;
 }

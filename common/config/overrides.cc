@@ -22,9 +22,7 @@ using google::protobuf::Reflection;
 
 std::string FieldNames(const google::protobuf::Descriptor* descriptor) {
   std::vector<std::string> names;
-  for (int i = 0; i < descriptor->field_count(); ++i) {
-    if (IsShown(*descriptor->field(i))) names.push_back(descriptor->field(i)->name());
-  }
+  for (const FieldDescriptor* const field : ShownFields(*descriptor)) names.push_back(field->name());
   return absl::StrJoin(names, ", ");
 }
 

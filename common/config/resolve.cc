@@ -41,16 +41,21 @@ bool HasRequired(const google::protobuf::Descriptor* descriptor) {
   return false;
 }
 
-// Fills every absent scalar that has a default and that the algorithm reads, recursively through singular messages.
-// Fields stay absent where absence has a meaning: in repeated messages (members: "as the experiment") and in those
-// without defaults (task options).
+// Fills every absent scalar or list that has a default and that the algorithm reads or may have all the same,
+// recursively through singular messages. Fields stay absent where absence has a meaning: in repeated messages (members:
+// "as the experiment") and in those without defaults (task options).
 void FillDefaults(const AlgorithmInfo* algorithm, Message* message) {
   const google::protobuf::Descriptor* descriptor = message->GetDescriptor();
   const Reflection* reflection = message->GetReflection();
   for (int i = 0; i < descriptor->field_count(); ++i) {
     const FieldDescriptor* field = descriptor->field(i);
-    if (field->is_repeated() || (algorithm != nullptr && !ReadsSetting(*algorithm, *field))) continue;
-    if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+    if (algorithm != nullptr && !ReadsSetting(*algorithm, *field) && !MayBeUnread(*field)) continue;
+    if (field->is_repeated()) {
+      if (reflection->FieldSize(*message, field) > 0) continue;
+      for (const uint32_t item : field->options().GetExtension(v1::rule).items()) {
+        reflection->AddUInt32(message, field, item);
+      }
+    } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
       if (!reflection->HasField(*message, field) && HasRequired(field->message_type())) continue;
       if (HasDefaults(field->message_type())) FillDefaults(algorithm, reflection->MutableMessage(message, field));
     } else if (field->has_default_value() && !reflection->HasField(*message, field)) {
@@ -92,19 +97,9 @@ void FillBudget(const AlgorithmInfo& algorithm, v1::Experiment* experiment) {
   }
 }
 
-void FillHidden(google::protobuf::RepeatedField<uint32_t>* hidden) {
-  if (!hidden->empty()) return;
-  hidden->Add(128);
-  hidden->Add(128);
-}
-
-void FillPlanning(v1::Planning* planning) {
-  if (planning->hidden().empty()) planning->mutable_hidden()->Resize(4, 200);
-}
-
 absl::Status ParseSeedRange(const std::string& part, std::vector<uint64_t>* seeds) {
   const auto wrong = [&part](const std::string& why) {
-    return absl::InvalidArgumentError(absl::StrCat("seeds: \"", part, "\" ", why));
+    return absl::InvalidArgumentError(absl::StrCat("\"", part, "\" ", why));
   };
   const std::vector<std::string> ends = absl::StrSplit(part, '-');
   uint64_t first = 0, last = 0;
@@ -127,10 +122,6 @@ v1::Experiment ResolveExperiment(v1::Experiment experiment) {
   if (algorithm != nullptr && algorithm->on_policy) FillOnPolicy(&experiment);
   if (algorithm != nullptr) FillBudget(*algorithm, &experiment);
   FillDefaults(algorithm, &experiment);
-  if (experiment.has_planning()) FillPlanning(experiment.mutable_planning());
-  FillHidden(experiment.mutable_network()->mutable_actor_hidden());
-  FillHidden(experiment.mutable_network()->mutable_critic_hidden());
-  FillHidden(experiment.mutable_network()->mutable_constraint_hidden());
   if (experiment.members().empty()) experiment.add_members()->set_seed(experiment.run().seed());
   if (experiment.run().lockstep()) {
     experiment.mutable_schedule()->set_max_policy_lag(0);
@@ -195,8 +186,7 @@ absl::StatusOr<std::vector<uint64_t>> ParseSeeds(const std::string& text) {
   }
   std::set<uint64_t> seen;
   for (const uint64_t seed : seeds) {
-    if (!seen.insert(seed).second)
-      return absl::InvalidArgumentError(absl::StrCat("seeds: ", seed, " appears twice in ", text));
+    if (!seen.insert(seed).second) return absl::InvalidArgumentError(absl::StrCat(seed, " appears twice in ", text));
   }
   return seeds;
 }

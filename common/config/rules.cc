@@ -4,14 +4,16 @@
 #include <cmath>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/name.h"
 #include "common/base/near_miss.h"
 #include "common/base/status.h"
 #include "common/config/explain.h"
 #include "datacom/v1/rule.pb.h"
-#include "datacom/v1/task.pb.h"
 #include "google/protobuf/descriptor.h"
+#include "google/protobuf/text_format.h"
 
 namespace datacom {
 namespace {
@@ -32,6 +34,9 @@ absl::Status CheckNumber(const std::string& path, double value, const v1::Rule& 
 }
 
 absl::Status CheckWord(const std::string& path, const std::string& value, const v1::Rule& rule) {
+  if (rule.identifier() && !IsIdentifier(value)) {
+    return WrongField(path, "letters, digits and _ only, not first a digit");
+  }
   if (rule.one_of().empty() || std::find(rule.one_of().begin(), rule.one_of().end(), value) != rule.one_of().end()) {
     return absl::OkStatus();
   }
@@ -44,20 +49,14 @@ absl::Status CheckValue(const std::string& path, const Message& message, const F
                         const v1::Rule& rule) {
   const Reflection* reflection = message.GetReflection();
   const bool list = index >= 0;
+  std::string text;
+  double number = 0;
   switch (field->cpp_type()) {
     case FieldDescriptor::CPPTYPE_UINT32:
-      return CheckNumber(
-          path, list ? reflection->GetRepeatedUInt32(message, field, index) : reflection->GetUInt32(message, field),
-          rule);
-    case FieldDescriptor::CPPTYPE_UINT64: {
-      const uint64_t value =
-          list ? reflection->GetRepeatedUInt64(message, field, index) : reflection->GetUInt64(message, field);
-      return CheckNumber(path, static_cast<double>(value), rule);
-    }
+    case FieldDescriptor::CPPTYPE_UINT64:
     case FieldDescriptor::CPPTYPE_DOUBLE:
-      return CheckNumber(
-          path, list ? reflection->GetRepeatedDouble(message, field, index) : reflection->GetDouble(message, field),
-          rule);
+      google::protobuf::TextFormat::PrintFieldValueToString(message, field, index, &text);
+      return absl::SimpleAtod(text, &number) ? CheckNumber(path, number, rule) : WrongField(path, text);
     case FieldDescriptor::CPPTYPE_STRING:
       return CheckWord(
           path, list ? reflection->GetRepeatedString(message, field, index) : reflection->GetString(message, field),
@@ -72,6 +71,19 @@ absl::Status CheckScalar(const std::string& path, const Message& message, const 
                          const v1::Rule& rule) {
   const absl::Status status = CheckValue(path, message, field, index, rule);
   return status.ok() ? status : absl::InvalidArgumentError(absl::StrCat(status.message(), InWords(path, *field)));
+}
+
+// A number against another one of its message.
+absl::Status CheckOrder(const std::string& path, const Message& message, const FieldDescriptor* field,
+                        const v1::Rule& rule) {
+  const bool above = rule.has_above_field();
+  const std::string& other = above ? rule.above_field() : rule.not_below();
+  if (other.empty()) return absl::OkStatus();
+  const Reflection& fields = *message.GetReflection();
+  const double low = fields.GetDouble(message, message.GetDescriptor()->FindFieldByName(other));
+  const double value = fields.GetDouble(message, field);
+  if (above ? value > low : value >= low) return absl::OkStatus();
+  return WrongField(path, absl::StrCat(value, above ? " is not above " : " is below ", other, ", ", low));
 }
 
 absl::Status CheckField(const std::string& path, const Message& message, const FieldDescriptor* field) {
@@ -89,17 +101,24 @@ absl::Status CheckField(const std::string& path, const Message& message, const F
   if (!reflection->HasField(message, field)) {
     return rule.required() ? WrongField(path, "must be set") : absl::OkStatus();
   }
-  if (is_message) return CheckRules(reflection->GetMessage(message, field), path + ".");
+  const auto has = [&message, reflection](const std::string& name) {
+    return reflection->HasField(message, message.GetDescriptor()->FindFieldByName(name));
+  };
+  if (!rule.beside().empty() && std::none_of(rule.beside().begin(), rule.beside().end(), has)) {
+    return WrongField(path, absl::StrCat("is only for ", absl::StrJoin(rule.beside(), " and ")));
+  }
+  if (is_message) {
+    const Message& part = reflection->GetMessage(message, field);
+    RETURN_IF_ERROR(CheckRules(part, path + "."));
+    if (!rule.has_min() && !rule.has_above()) return absl::OkStatus();
+    return CheckScalar(path + ".low", part, part.GetDescriptor()->FindFieldByName("low"), -1, rule);
+  }
   if (rule.required() && field->cpp_type() == FieldDescriptor::CPPTYPE_STRING &&
       reflection->GetString(message, field).empty()) {
     return WrongField(path, "must not be empty");
   }
-  return CheckScalar(path, message, field, -1, rule);
-}
-
-absl::Status CheckRange(const std::string& prefix, const v1::Range& range) {
-  if (range.high() >= range.low()) return absl::OkStatus();
-  return WrongField(prefix + "high", absl::StrCat(range.high(), " is below low, ", range.low()));
+  RETURN_IF_ERROR(CheckScalar(path, message, field, -1, rule));
+  return CheckOrder(path, message, field, rule);
 }
 
 }  // namespace
@@ -117,11 +136,6 @@ absl::Status CheckRules(const Message& message, const std::string& prefix) {
   message.GetReflection()->ListFields(message, &set);
   for (const FieldDescriptor* field : set) {
     if (field->is_extension()) RETURN_IF_ERROR(CheckField(prefix + field->name(), message, field));
-  }
-  if (const auto* range = dynamic_cast<const v1::Range*>(&message)) return CheckRange(prefix, *range);
-  if (const auto* drawn = dynamic_cast<const v1::Randomisation*>(&message); drawn && drawn->has_mass()) {
-    if (drawn->mass().low() <= 0)
-      return WrongField(prefix + "mass.low", absl::StrCat(drawn->mass().low(), " is not above 0"));
   }
   return absl::OkStatus();
 }

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "absl/strings/escaping.h"
+
 namespace datacom {
 
 struct Sha256::Context {
@@ -37,12 +39,7 @@ std::string Sha256::Hex() const {
   unsigned int size = 0;
   const Sha256 copy(*this);  // finishing one ends it
   if (EVP_DigestFinal_ex(copy.context_->evp, digest, &size) != 1) std::abort();
-  std::string hex;
-  for (unsigned int i = 0; i < size; ++i) {
-    hex += "0123456789abcdef"[digest[i] >> 4];
-    hex += "0123456789abcdef"[digest[i] & 15];
-  }
-  return hex;
+  return absl::BytesToHexString({reinterpret_cast<const char*>(digest), size});
 }
 
 std::string Sha256Hex(absl::string_view data) {

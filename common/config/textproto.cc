@@ -12,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/near_miss.h"
 #include "common/config/explain.h"
+#include "datacom/v1/rule.pb.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
@@ -31,9 +32,7 @@ std::string NameUnknownField(const std::string& message) {
       parts.size() == 2 ? google::protobuf::DescriptorPool::generated_pool()->FindMessageTypeByName(parts[0]) : nullptr;
   if (type == nullptr) return message;
   std::vector<std::string> fields;
-  for (int i = 0; i < type->field_count(); ++i) {
-    if (IsShown(*type->field(i))) fields.push_back(type->field(i)->name());
-  }
+  for (const google::protobuf::FieldDescriptor* const field : ShownFields(*type)) fields.push_back(field->name());
   return absl::StrCat("no field named \"", parts[1], "\" in ", type->name(), DidYouMean(parts[1], fields),
                       WhereListed(*type));
 }
@@ -128,8 +127,16 @@ std::string DifferenceOf(const google::protobuf::Message& from, const google::pr
 
 std::string PrintField(const google::protobuf::Message& message, const google::protobuf::FieldDescriptor* field) {
   std::string text;
-  google::protobuf::TextFormat::PrintFieldValueToString(message, field, -1, &text);
-  return text;
+  if (!field->is_repeated()) {
+    google::protobuf::TextFormat::PrintFieldValueToString(message, field, -1, &text);
+    return text;
+  }
+  std::vector<std::string> items;
+  for (int i = 0; i < message.GetReflection()->FieldSize(message, field); ++i) {
+    google::protobuf::TextFormat::PrintFieldValueToString(message, field, i, &items.emplace_back());
+  }
+  const v1::Rule& rule = field->options().GetExtension(v1::rule);
+  return absl::StrCat("[", items.empty() ? absl::StrJoin(rule.items(), ",") : absl::StrJoin(items, ","), "]");
 }
 
 }  // namespace datacom

@@ -30,7 +30,7 @@ absl::Status ParseTextproto(const std::string& text, const std::string& where, g
 std::string PrintTextproto(const google::protobuf::Message& message);
 // How two messages differ, in lines; empty if they are equal.
 std::string DifferenceOf(const google::protobuf::Message& from, const google::protobuf::Message& to);
-// The value of a field that is no list, or its default where the message does not have it.
+// The value of a field, or its default where the message does not have it; of a list "[64,64]".
 std::string PrintField(const google::protobuf::Message& message, const google::protobuf::FieldDescriptor* field);
 // Names of the .textproto files in a folder and its subfolders, sorted, without the extension.
 std::vector<std::string> ListTextprotos(const std::string& folder);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -105,8 +106,8 @@ bool Reads(const v1::Hyper& hyper, const v1::Rule& rule) {
   });
 }
 
-// A setting with Rule.read_if has its default unless a member reads it. REQUIRES a resolved experiment.
-absl::Status CheckReadByAMember(const v1::Experiment& experiment) {
+// A setting with Rule.read_if has its default unless a member reads it, or is noted. REQUIRES a resolved experiment.
+absl::Status CheckReadByAMember(const v1::Experiment& experiment, std::vector<std::string>* notes = nullptr) {
   std::vector<v1::Hyper> members;
   for (int m = 0; m < experiment.members_size(); ++m) members.push_back(MemberHyper(experiment, m));
   for (int i = 0; i < v1::Hyper::descriptor()->field_count(); ++i) {
@@ -117,11 +118,19 @@ absl::Status CheckReadByAMember(const v1::Experiment& experiment) {
     for (size_t m = 0; m < members.size(); ++m) {
       const std::string value = PrintField(members[m], field);
       if (value == PrintField(v1::Hyper::default_instance(), field)) continue;
+      const std::string conditions = absl::StrJoin(rule.read_if(), " or hyper.");
+      if (rule.noted()) {
+        if (notes != nullptr) {
+          notes->push_back(
+              absl::StrCat("hyper.", field->name(), "=", value, " is not read: no member has hyper.", conditions));
+        }
+        break;
+      }
       const v1::Hyper& own = experiment.members(static_cast<int>(m)).hyper();
       const std::string at = own.GetReflection()->HasField(own, field) ? absl::StrCat("members[", m, "].") : "";
-      return WrongField(absl::StrCat(at, "hyper.", field->name()),
-                        absl::StrCat(value, ": only members with hyper.", absl::StrJoin(rule.read_if(), " or hyper."),
-                                     " read it, and no member has that"));
+      return WrongField(
+          absl::StrCat(at, "hyper.", field->name()),
+          absl::StrCat(value, ": only members with hyper.", conditions, " read it, and no member has that"));
     }
   }
   return absl::OkStatus();
@@ -174,10 +183,7 @@ absl::Status CheckTogether(const v1::Experiment& experiment) {
 }
 
 absl::Status NotRead(const std::string& path, const AlgorithmInfo& algorithm, const FieldDescriptor& field) {
-  std::vector<std::string> readers;
-  for (const AlgorithmInfo& other : Algorithms()) {
-    if (ReadsSetting(other, field)) readers.push_back(other.name);
-  }
+  const std::vector<std::string> readers = ReadersOf(field);
   std::string who;  // nobody reads a setting of an algorithm for tests
   if (!readers.empty()) {
     who = absl::StrCat(" (", absl::StrJoin(readers, ", "), readers.size() == 1 ? " does)" : " do)");
@@ -187,18 +193,24 @@ absl::Status NotRead(const std::string& path, const AlgorithmInfo& algorithm, co
                          " reads are ", absl::StrJoin(HyperParametersOf(algorithm), ", ")));
 }
 
-absl::Status CheckRead(const std::string& prefix, const Message& message, const AlgorithmInfo& algorithm) {
+// notes, unless null: gets the settings that are not read and may be, if they have another value than their default.
+absl::Status CheckRead(const std::string& prefix, const Message& message, const AlgorithmInfo& algorithm,
+                       std::vector<std::string>* notes = nullptr) {
   const Reflection* const reflection = message.GetReflection();
   std::vector<const FieldDescriptor*> given;
   reflection->ListFields(message, &given);
   for (const FieldDescriptor* field : given) {
     const std::string path = prefix + field->name();
-    // Every experiment that was resolved has the widths of all nets, also of those that its algorithm does not have.
-    const bool widths = field->is_repeated() && field->cpp_type() == FieldDescriptor::CPPTYPE_UINT32;
-    if (!widths && !ReadsSetting(algorithm, *field)) return NotRead(path, algorithm, *field);
+    if (!ReadsSetting(algorithm, *field)) {
+      if (!MayBeUnread(*field)) return NotRead(path, algorithm, *field);
+      const std::unique_ptr<Message> absent(message.New());
+      const std::string value = PrintField(message, field);
+      if (notes == nullptr || value == PrintField(*absent, field)) continue;
+      notes->push_back(absl::StrCat(path, "=", value, " is not read by ", algorithm.name));
+    }
     if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
     if (!field->is_repeated()) {
-      RETURN_IF_ERROR(CheckRead(path + ".", reflection->GetMessage(message, field), algorithm));
+      RETURN_IF_ERROR(CheckRead(path + ".", reflection->GetMessage(message, field), algorithm, notes));
       continue;
     }
     for (int i = 0; i < reflection->FieldSize(message, field); ++i) {
@@ -231,6 +243,15 @@ absl::Status ValidateTaskOptions(const v1::TaskOptions& options) { return CheckR
 absl::Status CheckSettingsAreRead(const v1::Experiment& experiment) {
   const AlgorithmInfo* const algorithm = FindAlgorithm(experiment.algorithm());
   return algorithm == nullptr ? absl::OkStatus() : CheckRead("", experiment, *algorithm);
+}
+
+std::vector<std::string> UnreadNotes(const v1::Experiment& resolved) {
+  std::vector<std::string> notes;
+  if (const AlgorithmInfo* const algorithm = FindAlgorithm(resolved.algorithm())) {
+    CheckRead("", resolved, *algorithm, &notes).IgnoreError();
+  }
+  CheckReadByAMember(resolved, &notes).IgnoreError();
+  return notes;
 }
 
 absl::Status CheckTitle(const std::string& place, const std::string& name) {

@@ -36,80 +36,70 @@
 namespace datacom {
 namespace {
 
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+namespace ssl = boost::asio::ssl;
+using asio::buffer;
+using asio::ip::tcp;
+using boost::system::error_code;
+
 // The certificate files of a TLS server (common/rpc/certificates.h), which may be renewed at any time. Not thread-safe.
 // Reading them blocks on the disk.
 class CertificateFiles {
  public:
-  using Context = std::shared_ptr<boost::asio::ssl::context>;  // for one or more connections
+  using Context = std::shared_ptr<ssl::context>;  // for one or more connections
 
-  // INVALID_ARGUMENT as ReadCertificateFiles, or when OpenSSL cannot use a further certificate of a file.
-  static absl::StatusOr<CertificateFiles> Open(const std::string& folder);
+  explicit CertificateFiles(std::string folder) : folder_(std::move(folder)) {}
+
+  // Makes a context of the current files. INVALID_ARGUMENT as ReadCertificateFiles, or when OpenSSL cannot use a
+  // further certificate of a file.
+  absl::Status Read() {
+    ASSIGN_OR_RETURN(CertificateTexts texts, ReadCertificateFiles(folder_));
+    if (texts == texts_) return absl::OkStatus();
+    Context context = NewContext();
+    error_code error;
+    ERR_clear_error();
+    if (context->add_certificate_authority(buffer(texts.authority), error) ||
+        context->use_certificate_chain(buffer(texts.certificate), error) ||
+        context->use_private_key(buffer(texts.key), ssl::context::pem, error)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("tls: OpenSSL refuses the files of ", folder_, ": ", error.message()));
+    }
+    context_ = std::move(context);
+    texts_ = std::move(texts);
+    return absl::OkStatus();
+  }
+
   // The TLS context of the current files. If they are unusable, it keeps the last usable context and logs one warning
   // per change of the files.
-  const Context& Current();
+  const Context& Current() {
+    const absl::Status status = Read();
+    const std::string warning(status.message());
+    if (!status.ok() && warning != warning_) spdlog::warn("the certificates read before stay in use: {}", warning);
+    warning_ = warning;
+    return context_;
+  }
 
  private:
-  explicit CertificateFiles(std::string folder) : folder_(std::move(folder)) {}
-  absl::Status Read();
+  // Requires a client certificate of the authority. Sessions are never resumed, so that every connection is checked
+  // against the authority of its time.
+  static Context NewContext() {
+    auto context = std::make_shared<ssl::context>(ssl::context::tls_server);
+    SSL_CTX* const native = context->native_handle();
+    SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION);
+    SSL_CTX_set_options(native, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET);
+    SSL_CTX_set_num_tickets(native, 0);
+    SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
+    context->set_verify_mode(ssl::verify_peer | ssl::verify_fail_if_no_peer_cert);
+    return context;
+  }
 
   std::string folder_;
   CertificateTexts texts_;  // of context_
   std::string warning_;     // the last one in the log; empty once the files are sound
   Context context_;
 };
-
-namespace ssl = boost::asio::ssl;
-using boost::asio::buffer;
-using boost::system::error_code;
-
-// A context that requires a client certificate of the authority. Sessions are never resumed, so that every connection
-// is checked against the authority of its time.
-CertificateFiles::Context NewContext() {
-  auto context = std::make_shared<ssl::context>(ssl::context::tls_server);
-  SSL_CTX* const native = context->native_handle();
-  SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION);
-  SSL_CTX_set_options(native, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET);
-  SSL_CTX_set_num_tickets(native, 0);
-  SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
-  context->set_verify_mode(ssl::verify_peer | ssl::verify_fail_if_no_peer_cert);
-  return context;
-}
-
-absl::StatusOr<CertificateFiles> CertificateFiles::Open(const std::string& folder) {
-  CertificateFiles files(folder);
-  RETURN_IF_ERROR(files.Read());
-  return files;
-}
-
-absl::Status CertificateFiles::Read() {
-  ASSIGN_OR_RETURN(CertificateTexts texts, ReadCertificateFiles(folder_));
-  if (texts == texts_) return absl::OkStatus();
-  Context context = NewContext();
-  error_code error;
-  ERR_clear_error();
-  if (context->add_certificate_authority(buffer(texts.authority), error) ||
-      context->use_certificate_chain(buffer(texts.certificate), error) ||
-      context->use_private_key(buffer(texts.key), ssl::context::pem, error)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("tls: OpenSSL refuses the files of ", folder_, ": ", error.message()));
-  }
-  context_ = std::move(context);
-  texts_ = std::move(texts);
-  return absl::OkStatus();
-}
-
-const CertificateFiles::Context& CertificateFiles::Current() {
-  const absl::Status status = Read();
-  const std::string warning(status.message());
-  if (!status.ok() && warning != warning_) spdlog::warn("the certificates read before stay in use: {}", warning);
-  warning_ = warning;
-  return context_;
-}
-
-namespace asio = boost::asio;
-namespace beast = boost::beast;
-namespace http = boost::beast::http;
-using asio::ip::tcp;
 
 // How long to wait before the next connection is accepted when accepting failed, such as for lack of descriptors.
 constexpr std::chrono::milliseconds kAcceptPause{100};
@@ -303,9 +293,7 @@ class BeastServer : public HttpServer {
   }
 
   absl::Status Start() {
-    if (!site_.options.tls.empty()) {
-      ASSIGN_OR_RETURN(files_, CertificateFiles::Open(site_.options.tls));
-    }
+    if (!site_.options.tls.empty()) RETURN_IF_ERROR(files_.emplace(site_.options.tls).Read());
     const size_t colon = site_.options.listen.rfind(':');
     const std::string host = site_.options.listen.substr(0, colon);
     error_code error = colon == std::string::npos ? asio::error::invalid_argument

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/base/files.h"
-#include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
 #include "common/metrics/http_server.h"
@@ -48,90 +47,64 @@ const v1::Metric& Find(const std::string& name, absl::string_view type, const Me
   Abort(absl::StrCat("no metric ", name, " in the table"));
 }
 
-class PrometheusMetrics : public Metrics {
- public:
-  explicit PrometheusMetrics(const Options& options) : registry_(std::make_shared<prometheus::Registry>()) {
-    if (!options.run.empty()) constant_["run"] = options.run;
-    if (!options.task.empty()) constant_["task"] = options.task;
-    if (!options.algorithm.empty()) constant_["algorithm"] = options.algorithm;
-    for (const v1::Metric& metric : MetricTable().metric()) {
-      if (BelongsTo(metric, options.role)) StartAtZero(metric);
-    }
-    gauge("datacom_build_info", {{"version", Version()}, {"revision", Revision()}, {"role", options.role}}).Set(1);
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    gauge("datacom_up_timestamp_seconds", {}).Set(std::chrono::duration<double>(now).count());
-  }
-
-  absl::Status Listen(const std::string& listen, const std::string& tls) {
-    HttpServer::Options options;
-    options.listen = listen;
-    options.path = "/metrics";
-    options.content_type = kTextFormat;
-    options.page = [this] { return Scrape(); };
-    options.tls = tls;
-    absl::StatusOr<std::unique_ptr<HttpServer>> started = HttpServer::Start(options);
-    if (!started.ok()) return Annotate(started.status(), "metrics");
-    server_ = *std::move(started);
-    address_ = server_->address();
-    return absl::OkStatus();
-  }
-
-  const std::string& address() const override { return address_; }
-
-  prometheus::Counter& counter(const std::string& name, const Labels& labels) override {
-    const v1::Metric& metric = Find(name, "counter", labels);
-    MutexLock lock(&mutex_);
-    return FamilyOf(metric, prometheus::BuildCounter(), &counters_).Add(labels);
-  }
-
-  prometheus::Gauge& gauge(const std::string& name, const Labels& labels) override {
-    const v1::Metric& metric = Find(name, "gauge", labels);
-    MutexLock lock(&mutex_);
-    return FamilyOf(metric, prometheus::BuildGauge(), &gauges_).Add(labels);
-  }
-
-  prometheus::Histogram& histogram(const std::string& name, const Labels& labels) override {
-    const v1::Metric& metric = Find(name, "histogram", labels);
-    const prometheus::Histogram::BucketBoundaries buckets(metric.bucket().begin(), metric.bucket().end());
-    MutexLock lock(&mutex_);
-    return FamilyOf(metric, prometheus::BuildHistogram(), &histograms_).Add(labels, buckets);
-  }
-
-  std::string Scrape() const override { return prometheus::TextSerializer().Serialize(registry_->Collect()); }
-
- private:
-  // rate() misses the event with which a series appears, so series whose labels are known start at 0.
-  void StartAtZero(const v1::Metric& metric) {
-    if (metric.label().empty()) return Touch(metric, {});
-    for (const std::string& value : metric.value()) Touch(metric, {{metric.label(0), value}});
-  }
-  void Touch(const v1::Metric& metric, const Labels& labels) {
-    if (metric.type() == "counter") counter(metric.name(), labels);
-    if (metric.type() == "gauge") gauge(metric.name(), labels);
-    if (metric.type() == "histogram") histogram(metric.name(), labels);
-  }
-
-  // The family of a metric, which the first call makes.
-  template <typename Builder, typename Family>
-  Family& FamilyOf(const v1::Metric& metric, Builder build, std::map<std::string, Family*>* families) {
-    Family*& family = (*families)[metric.name()];
-    if (family == nullptr) {
-      family = &build.Name(metric.name()).Help(metric.help()).Labels(constant_).Register(*registry_);
-    }
-    return *family;
-  }
-
-  Labels constant_;
-  std::string address_;
-  Mutex mutex_;
-  std::map<std::string, prometheus::Family<prometheus::Counter>*> counters_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, prometheus::Family<prometheus::Gauge>*> gauges_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, prometheus::Family<prometheus::Histogram>*> histograms_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<prometheus::Registry> registry_;
-  std::unique_ptr<HttpServer> server_;  // last, so that serving stops before the registry is destroyed
-};
-
 }  // namespace
+
+Metrics::Metrics(const Options& options) : registry_(std::make_shared<prometheus::Registry>()) {
+  if (!options.run.empty()) constant_["run"] = options.run;
+  if (!options.task.empty()) constant_["task"] = options.task;
+  if (!options.algorithm.empty()) constant_["algorithm"] = options.algorithm;
+  // rate() misses the event with which a series appears, so series whose labels are known start at 0.
+  for (const v1::Metric& metric : MetricTable().metric()) {
+    if (!BelongsTo(metric, options.role)) continue;
+    if (metric.label().empty()) StartAtZero(metric, {});
+    for (const std::string& value : metric.value()) StartAtZero(metric, {{metric.label(0), value}});
+  }
+  gauge("datacom_build_info", {{"version", Version()}, {"revision", Revision()}, {"role", options.role}}).Set(1);
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  gauge("datacom_up_timestamp_seconds").Set(std::chrono::duration<double>(now).count());
+}
+
+Metrics::~Metrics() = default;
+
+void Metrics::StartAtZero(const v1::Metric& metric, const Labels& labels) {
+  if (metric.type() == "counter") counter(metric.name(), labels);
+  if (metric.type() == "gauge") gauge(metric.name(), labels);
+  if (metric.type() == "histogram") histogram(metric.name(), labels);
+}
+
+absl::Status Metrics::Listen(const std::string& listen, const std::string& tls) {
+  HttpServer::Options options;
+  options.listen = listen;
+  options.path = "/metrics";
+  options.content_type = kTextFormat;
+  options.page = [this] { return Scrape(); };
+  options.tls = tls;
+  absl::StatusOr<std::unique_ptr<HttpServer>> started = HttpServer::Start(options);
+  if (!started.ok()) return Annotate(started.status(), "metrics");
+  server_ = *std::move(started);
+  address_ = server_->address();
+  return absl::OkStatus();
+}
+
+// The registry keeps one family of a name, which the first call makes.
+prometheus::Counter& Metrics::counter(const std::string& name, const Labels& labels) {
+  const v1::Metric& metric = Find(name, "counter", labels);
+  return prometheus::BuildCounter().Name(name).Help(metric.help()).Labels(constant_).Register(*registry_).Add(labels);
+}
+
+prometheus::Gauge& Metrics::gauge(const std::string& name, const Labels& labels) {
+  const v1::Metric& metric = Find(name, "gauge", labels);
+  return prometheus::BuildGauge().Name(name).Help(metric.help()).Labels(constant_).Register(*registry_).Add(labels);
+}
+
+prometheus::Histogram& Metrics::histogram(const std::string& name, const Labels& labels) {
+  const v1::Metric& metric = Find(name, "histogram", labels);
+  const prometheus::Histogram::BucketBoundaries buckets(metric.bucket().begin(), metric.bucket().end());
+  auto& family = prometheus::BuildHistogram().Name(name).Help(metric.help()).Labels(constant_).Register(*registry_);
+  return family.Add(labels, buckets);
+}
+
+std::string Metrics::Scrape() const { return prometheus::TextSerializer().Serialize(registry_->Collect()); }
 
 const v1::MetricTable& MetricTable() {
   static const auto* const kTable = [] {
@@ -151,10 +124,10 @@ const v1::MetricTable& MetricTable() {
 }
 
 absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Start(const Options& options) {
-  auto metrics = std::make_unique<PrometheusMetrics>(options);
+  std::unique_ptr<Metrics> metrics(new Metrics(options));
   if (!options.listen.empty()) RETURN_IF_ERROR(metrics->Listen(options.listen, options.tls));
   RETURN_IF_ERROR(WriteAddressFile(options.address_file, metrics->address()));
-  return std::unique_ptr<Metrics>(std::move(metrics));
+  return metrics;
 }
 
 }  // namespace datacom

@@ -15,7 +15,13 @@
 #include "prometheus/gauge.h"
 #include "prometheus/histogram.h"
 
+namespace prometheus {
+class Registry;
+}
+
 namespace datacom {
+
+class HttpServer;
 
 class Metrics {
  public:
@@ -29,16 +35,26 @@ class Metrics {
   // UNAVAILABLE, naming the address and the cause, when it cannot listen. INVALID_ARGUMENT, naming the file, when a
   // certificate file cannot be used.
   static absl::StatusOr<std::unique_ptr<Metrics>> Start(const Options& options);
-  virtual ~Metrics() = default;
-  virtual const std::string& address() const = 0;  // host:port; empty without a server
+  ~Metrics();
+  const std::string& address() const { return address_; }  // host:port; empty without a server
 
   // The series of a name in the table; aborts on an unknown name or label (programming error). References are valid as
   // long as this object.
   using Labels = std::map<std::string, std::string>;
-  virtual prometheus::Counter& counter(const std::string& name, const Labels& labels = {}) = 0;
-  virtual prometheus::Gauge& gauge(const std::string& name, const Labels& labels = {}) = 0;
-  virtual prometheus::Histogram& histogram(const std::string& name, const Labels& labels = {}) = 0;
-  virtual std::string Scrape() const = 0;  // text exposition, for tests
+  prometheus::Counter& counter(const std::string& name, const Labels& labels = {});
+  prometheus::Gauge& gauge(const std::string& name, const Labels& labels = {});
+  prometheus::Histogram& histogram(const std::string& name, const Labels& labels = {});
+  std::string Scrape() const;  // text exposition
+
+ private:
+  explicit Metrics(const Options& options);
+  absl::Status Listen(const std::string& listen, const std::string& tls);
+  void StartAtZero(const v1::Metric& metric, const Labels& labels);
+
+  Labels constant_;
+  std::string address_;
+  const std::shared_ptr<prometheus::Registry> registry_;
+  std::unique_ptr<HttpServer> server_;  // last, so that serving stops before the registry is destroyed
 };
 
 // The table, with a gauge for each statistic that has one (statistics.h). For tests.

@@ -73,13 +73,6 @@ size_t Snapshot::data_bytes() const {
   return bytes;
 }
 
-absl::StatusOr<double> Snapshot::Scalar(absl::string_view name) const {
-  const auto it = scalars.find(name);
-  if (it != scalars.end()) return it->second;
-  return absl::NotFoundError(
-      absl::StrCat("snapshot for acting rule \"", acting_rule, "\" has no scalar \"", name, "\""));
-}
-
 absl::Status Snapshot::CheckFinite() const {
   for (const NamedArray& array : arrays) {
     const auto bad =

@@ -3,12 +3,12 @@
 #ifndef DATACOM_COMMON_NN_SNAPSHOT_H_
 #define DATACOM_COMMON_NN_SNAPSHOT_H_
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -21,12 +21,7 @@ namespace datacom {
 struct SnapshotVersion {
   uint32_t incarnation = 0;  // grows by one at every start of the learner
   uint64_t update = 0;
-  friend bool operator<(const SnapshotVersion& a, const SnapshotVersion& b) {
-    return std::tie(a.incarnation, a.update) < std::tie(b.incarnation, b.update);
-  }
-  friend bool operator==(const SnapshotVersion& a, const SnapshotVersion& b) {
-    return a.incarnation == b.incarnation && a.update == b.update;
-  }
+  auto operator<=>(const SnapshotVersion&) const = default;
 };
 
 struct Snapshot {
@@ -42,8 +37,6 @@ struct Snapshot {
 
   const NamedArray* Find(absl::string_view name) const;  // null when absent
   size_t data_bytes() const;                             // of the arrays' values
-  // NOT_FOUND naming the scalar and the rule.
-  absl::StatusOr<double> Scalar(absl::string_view name) const;
   // DATA_LOSS naming the first array with a number that is not finite, as those of a diverged member.
   absl::Status CheckFinite() const;
 };

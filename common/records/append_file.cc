@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
@@ -51,16 +50,16 @@ absl::Status CheckFileEnd(const std::string& path, const FileEnd& end) { return 
 
 absl::StatusOr<std::unique_ptr<AppendFile>> AppendFile::Open(const std::string& path, const FileEnd& end) {
   ASSIGN_OR_RETURN(const Sha256 hash, HashTo(path, end));
-  // A new file is not begun through a link, behind which may be anything: the run folder may be a stranger's.
-  const int flags = O_WRONLY | O_CLOEXEC | (end.bytes == 0 ? O_CREAT | O_NOFOLLOW : 0);
+  // A new file is not begun through a link, behind which may be anything: the run folder may be a stranger's. A pipe in
+  // its place is not waited for.
+  const int flags = O_WRONLY | O_CLOEXEC | (end.bytes == 0 ? O_CREAT | O_NOFOLLOW | O_NONBLOCK : 0);
   const int fd = ::open(path.c_str(), flags, 0644);
   if (fd < 0) {
     return ErrnoStatus(errno, absl::StrCat("open ", path, errno == ELOOP ? ", which may not be a link" : ""));
   }
   std::unique_ptr<AppendFile> file(new AppendFile(path, fd, end.bytes, hash));
   if (::lseek(fd, static_cast<off_t>(end.bytes), SEEK_SET) < 0) return ErrnoStatus(errno, "seek " + path);
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  if (end.bytes == 0) RETURN_IF_ERROR(SyncFile(folder.empty() ? "." : folder));
+  if (end.bytes == 0) RETURN_IF_ERROR(SyncName(path));
   return file;
 }
 

@@ -179,17 +179,16 @@ absl::StatusOr<Checkpoint> CheckpointStore::LoadOnce(uint64_t update) const {
 }
 
 absl::StatusOr<Checkpoint> CheckpointStore::LoadNewest(std::vector<std::string>* notes) const {
-  // A crash between two renames of Save leaves a whole checkpoint under its second name.
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder_));
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder_, error)) {
-    const std::string name = entry.path().string();
-    const std::string original(absl::StripSuffix(name, ".old"));
-    std::error_code ignored;
-    if (original == name || !UpdateOf(original)) continue;
-    if (fs::exists(original, ignored)) {
-      fs::remove_all(name, ignored);  // a crash after both
+  for (const std::string& name : names) {
+    const fs::path path = fs::path(folder_) / name, whole = fs::path(path).replace_extension();
+    const bool unfinished = path.extension() == ".tmp", replaced = path.extension() == ".old";
+    if (!(unfinished || replaced) || !UpdateOf(whole)) continue;
+    if (unfinished || fs::exists(whole, error)) {
+      fs::remove_all(path, error);  // a crash while Save wrote it, or after its two renames
     } else {
-      fs::rename(name, original, ignored);
+      fs::rename(path, whole, error);  // a crash between them: it is whole
     }
   }
   std::vector<std::string> problems;
@@ -207,8 +206,12 @@ absl::StatusOr<Checkpoint> CheckpointStore::LoadNewest(std::vector<std::string>*
       }
       return checkpoint;
     }
-    if (absl::IsFailedPrecondition(checkpoint.status())) return checkpoint.status();
-    problems.push_back(std::string(checkpoint.status().message()));
+    const absl::Status& status = checkpoint.status();
+    // What cannot be read for now is not damaged, and would be lost to a later start.
+    if (absl::IsFailedPrecondition(status) || absl::IsPermissionDenied(status) || absl::IsResourceExhausted(status)) {
+      return status;
+    }
+    problems.push_back(std::string(status.message()));
     damaged.push_back(update);
   }
   if (problems.empty()) return absl::NotFoundError(absl::StrCat(folder_, ": no checkpoint"));

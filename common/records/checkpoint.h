@@ -46,8 +46,9 @@ class CheckpointStore {
   // which is not made again: a user may have moved it.
   absl::Status Save(Checkpoint checkpoint) const;
   // The newest sound checkpoint; what was passed over, and why, is appended to `notes` and renamed <update>.damaged.
-  // NOT_FOUND when there is none; DATA_LOSS naming every file when all are damaged; FAILED_PRECONDITION when the newest
-  // is of another format version.
+  // Removes what interrupted calls of Save have left. NOT_FOUND when there is none; DATA_LOSS naming every file when
+  // all are damaged; FAILED_PRECONDITION when the newest is of another format version; PERMISSION_DENIED or
+  // RESOURCE_EXHAUSTED when this process cannot read it, or the folder, for now.
   absl::StatusOr<Checkpoint> LoadNewest(std::vector<std::string>* notes) const;
   // The newest sound checkpoint, for readers beside the learner: changes nothing. `damage` receives the errors of those
   // passed over, newest first; one that newer ones have replaced meanwhile is no error.

@@ -36,28 +36,21 @@ bool ParseNumber(const std::string& cell, NumberType* value) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<CsvWriter>> CsvWriter::Create(const std::string& path,
-                                                             const std::vector<std::string>& header) {
-  ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, AppendFile::Open(path));
-  std::unique_ptr<CsvWriter> writer(new CsvWriter(std::move(file), header.size()));
-  RETURN_IF_ERROR(writer->Append(header));
-  RETURN_IF_ERROR(writer->Flush(/*sync=*/false));
-  return writer;
-}
-
-absl::StatusOr<std::unique_ptr<CsvWriter>> CsvWriter::Resume(const std::string& path,
-                                                             const std::vector<std::string>& header,
-                                                             const FileEnd& end) {
-  if (end.bytes == 0) return Create(path, header);
+absl::StatusOr<std::unique_ptr<CsvWriter>> CsvWriter::Open(const std::string& path,
+                                                           const std::vector<std::string>& header, const FileEnd& end) {
   ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, AppendFile::Open(path, end));
+  std::unique_ptr<CsvWriter> writer(new CsvWriter(std::move(file), header.size()));
+  if (end.bytes == 0) {
+    RETURN_IF_ERROR(writer->Append(header));
+    RETURN_IF_ERROR(writer->Flush(/*sync=*/false));
+    return writer;
+  }
   std::string found;
   std::getline(std::ifstream(path), found);
   const std::string expected = absl::StrJoin(header, ",");
-  if (found != expected) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path, " has the header \"", found, "\", this build writes \"", expected, "\""));
-  }
-  return std::unique_ptr<CsvWriter>(new CsvWriter(std::move(file), header.size()));
+  if (found == expected) return writer;
+  return absl::FailedPreconditionError(
+      absl::StrCat(path, " has the header \"", found, "\", this build writes \"", expected, "\""));
 }
 
 absl::Status CsvWriter::Append(const std::vector<std::string>& cells) {

@@ -26,13 +26,12 @@ namespace datacom {
 
 class CsvWriter {
  public:
-  // Empties or creates the file and writes the header.
-  static absl::StatusOr<std::unique_ptr<CsvWriter>> Create(const std::string& path,
-                                                           const std::vector<std::string>& header);
-  // Continues after `end` (an earlier end()); Create if that is empty. FAILED_PRECONDITION when the file's header
-  // differs, and the errors of AppendFile::Open. Changes nothing before a Flush.
-  static absl::StatusOr<std::unique_ptr<CsvWriter>> Resume(const std::string& path,
-                                                           const std::vector<std::string>& header, const FileEnd& end);
+  // Continues after `end` (an earlier end()); without one it empties or creates the file and writes the header.
+  // FAILED_PRECONDITION when the file's header differs, and the errors of AppendFile::Open. A file that is continued
+  // changes with the first Flush.
+  static absl::StatusOr<std::unique_ptr<CsvWriter>> Open(const std::string& path,
+                                                         const std::vector<std::string>& header,
+                                                         const FileEnd& end = {});
 
   // INVALID_ARGUMENT, naming both counts, when the row is not as wide as the header.
   absl::Status Append(const std::vector<std::string>& cells);

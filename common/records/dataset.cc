@@ -133,7 +133,7 @@ absl::Status WriteFolder(const std::string& folder, const RowSchema& schema,
 }
 
 // Removes what a writer that died has left. INVALID_ARGUMENT where the folder holds something else.
-absl::Status RemoveLeftover(const std::string& folder) {
+absl::Status RemoveUnfinishedDataset(const std::string& folder) {
   ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder));
   for (const std::string& name : names) {
     if (absl::StartsWith(name, "member_") || absl::StartsWith("/" + name, kManifest)) continue;
@@ -174,7 +174,7 @@ absl::Status WriteDataset(const std::string& path, const RowSchema& schema,
   manifest->set_chunk_rows(kChunkRows);
   FillColumns(schema, manifest);
   const std::string temporary = folder + ".tmp";
-  RETURN_IF_ERROR(RemoveLeftover(temporary));
+  RETURN_IF_ERROR(RemoveUnfinishedDataset(temporary));
   absl::Status status = WriteFolder(temporary, schema, rows, manifest);
   if (status.ok()) {
     fs::rename(temporary, folder, error);
@@ -184,8 +184,7 @@ absl::Status WriteDataset(const std::string& path, const RowSchema& schema,
     fs::remove_all(temporary, error);
     return status;
   }
-  const std::string parent = fs::path(AbsolutePath(folder)).parent_path().string();
-  return SyncFile(parent);
+  return SyncName(folder);
 }
 
 absl::StatusOr<v1::DatasetManifest> ReadManifest(const std::string& folder) {

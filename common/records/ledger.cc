@@ -50,9 +50,7 @@ absl::Status CheckStepHeader(const std::string& path, absl::string_view content,
   return CheckOwner(kFormat, path, found, RunOf(owner).empty() ? MakeOwner(RunOf(found), owner.member) : owner);
 }
 
-uint32_t RecordChecksum(uint64_t number, absl::string_view bytes) {
-  return Crc32c(bytes, Crc32c(absl::string_view(reinterpret_cast<const char*>(&number), sizeof number)));
-}
+uint32_t RecordChecksum(uint64_t number, absl::string_view bytes) { return Crc32c(bytes, Crc32c(RawBytes(number))); }
 
 std::vector<std::string> ViolationColumns(uint32_t action_dim) {
   std::vector<std::string> columns = {"id",          "member",  "seed",  "actor",     "session",
@@ -97,13 +95,12 @@ LedgerViolation ViolationOf(uint32_t member, uint64_t seed, uint64_t row, const 
 }
 
 uint32_t StepCheck(const float* observation, const float* next_observation, int obs_dim, float reward, bool absorbing) {
-  const auto bytes = [](const auto* values, size_t count) {
-    return absl::string_view(reinterpret_cast<const char*>(values), count * sizeof *values);
-  };
   const char last = absorbing ? 1 : 0;
-  uint32_t crc = Crc32c(bytes(observation, obs_dim));
-  crc = Crc32c(bytes(next_observation, obs_dim), crc);
-  return Crc32c(bytes(&last, 1), Crc32c(bytes(&reward, 1), crc));
+  uint32_t crc = 0;
+  for (const float* values : {observation, next_observation}) {
+    crc = Crc32c(absl::string_view(reinterpret_cast<const char*>(values), obs_dim * sizeof *values), crc);
+  }
+  return Crc32c(RawBytes(last), Crc32c(RawBytes(reward), crc));
 }
 
 uint64_t LedgerStepBytes(uint64_t transitions, uint32_t action_dim) {

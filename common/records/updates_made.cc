@@ -7,12 +7,12 @@
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
+#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
+#include "absl/strings/str_split.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
@@ -32,23 +32,16 @@ std::string Text(const UpdatesMade& made) {
   return text;
 }
 
-// Takes "NAME NUMBER\n" from the beginning of the text.
-bool TakeLine(absl::string_view name, absl::string_view* text, uint64_t* number) {
-  if (!absl::ConsumePrefix(text, name) || !absl::ConsumePrefix(text, " ") || text->size() < kDigits) return false;
-  if (!absl::SimpleAtoi(text->substr(0, kDigits), number)) return false;
-  text->remove_prefix(kDigits);
-  return absl::ConsumePrefix(text, "\n");
-}
-
 }  // namespace
 
 std::string UpdatesMadeFile(const std::string& run_dir) { return run_dir + "/checkpoints/updates"; }
 
 absl::StatusOr<UpdatesMade> ReadUpdatesMade(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  absl::string_view rest = text;
+  const std::vector<std::string> words = absl::StrSplit(text, absl::ByAnyChar(" \n"));
   UpdatesMade made;
-  if (TakeLine("reached", &rest, &made.reached) && TakeLine("repeated", &rest, &made.repeated) && rest.empty())
+  if (words.size() > 3 && absl::SimpleAtoi(words[1], &made.reached) && absl::SimpleAtoi(words[3], &made.repeated) &&
+      text == Text(made))
     return made;
   return absl::DataLossError(
       absl::StrCat(path, ": not the numbers of reached and repeated updates: '", absl::Utf8SafeCHexEscape(text), "'"));

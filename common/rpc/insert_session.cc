@@ -123,10 +123,8 @@ class InsertSessionImpl final : public InsertSession {
       for (const Member& state : members_) left_rows += state.next_sequence - state.acknowledged;
       if (left_rows == 0) return absl::OkStatus();
       if (!status_.ok()) return status_;
-      const auto left = deadline - std::chrono::steady_clock::now();
-      if (left <= left.zero())
+      if (!replied_.WaitUntil(&mutex_, deadline))
         return absl::DeadlineExceededError(absl::StrCat(left_rows, " rows are not acknowledged"));
-      replied_.WaitFor(&mutex_, left);
     }
   }
 
@@ -209,8 +207,7 @@ class InsertSessionImpl final : public InsertSession {
       if (!ended.ok() && !IsTransient(ended) && status_.ok()) status_ = ended;
       if (!status_.ok()) return Notify(/*caller=*/true);
       const auto until = std::chrono::steady_clock::now() + backoff_.Next();
-      while (!stop_ && std::chrono::steady_clock::now() < until) {
-        to_send_.WaitFor(&mutex_, until - std::chrono::steady_clock::now());
+      while (!stop_ && to_send_.WaitUntil(&mutex_, until)) {
       }
       if (stop_) return;
     }

@@ -146,8 +146,7 @@ class GrpcSnapshotSubscriber : public SnapshotSubscriber {
         return;
       }
       const auto until = std::chrono::steady_clock::now() + backoff.Next();
-      while (!stop_ && !renewed_ && std::chrono::steady_clock::now() < until) {
-        changed_.WaitFor(&mutex_, until - std::chrono::steady_clock::now());
+      while (!stop_ && !renewed_ && changed_.WaitUntil(&mutex_, until)) {
       }
     }
   }

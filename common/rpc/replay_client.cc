@@ -35,8 +35,7 @@ class DrawStreamImpl final : public DrawStream {
       stop_ = true;
       to_send_.NotifyAll();
       const auto deadline = std::chrono::steady_clock::now() + kCloseGrace;
-      while (!ended_ && synced_ && std::chrono::steady_clock::now() < deadline) {
-        arrived_.WaitFor(&mutex_, deadline - std::chrono::steady_clock::now());
+      while (!ended_ && synced_ && arrived_.WaitUntil(&mutex_, deadline)) {
       }
       if (context_ != nullptr) context_->TryCancel();
     }
@@ -67,12 +66,9 @@ class DrawStreamImpl final : public DrawStream {
         return reply;
       }
       if (!status_.ok()) return status_;
-      const auto left = deadline - std::chrono::steady_clock::now();
-      if (left <= left.zero()) {
-        if (!synced_) return absl::DeadlineExceededError(absl::StrCat("the replay cannot be reached: ", last_error_));
-        return absl::DeadlineExceededError(waiting_for_.empty() ? "the replay has not answered yet" : waiting_for_);
-      }
-      arrived_.WaitFor(&mutex_, left);
+      if (arrived_.WaitUntil(&mutex_, deadline)) continue;
+      if (!synced_) return absl::DeadlineExceededError(absl::StrCat("the replay cannot be reached: ", last_error_));
+      return absl::DeadlineExceededError(waiting_for_.empty() ? "the replay has not answered yet" : waiting_for_);
     }
   }
 
@@ -103,8 +99,7 @@ class DrawStreamImpl final : public DrawStream {
         return;
       }
       const auto until = std::chrono::steady_clock::now() + backoff_.Next();
-      while (!stop_ && std::chrono::steady_clock::now() < until) {
-        to_send_.WaitFor(&mutex_, until - std::chrono::steady_clock::now());
+      while (!stop_ && to_send_.WaitUntil(&mutex_, until)) {
       }
     }
   }

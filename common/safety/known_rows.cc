@@ -26,17 +26,10 @@ KnownRows::KnownRows(std::shared_ptr<const KnownConstraints> constraints, std::v
   const auto first = std::stable_partition(rows_.begin(), rows_.end(), inequality);
   equalities_ = static_cast<int>(rows_.end() - first);
   assert(!has_gains_ || constraints_->observed() || dims.q % 2 == 0);
-  k_.resize(K);
-  J_q_.resize(K * dims.q);
+  for (std::vector<double>* values : {&k_, &rate_, &own_acceleration_, &acceleration_}) values->resize(K);
+  for (std::vector<double>* values : {&J_q_, &J_v_, &J_later_, &J_earlier_}) values->resize(K * dims.q);
+  for (std::vector<double>* values : {&moved_, &c_q_}) values->resize(dims.q);
   J_x_.resize(K * dims.x);
-  rate_.resize(K);
-  J_v_.resize(K * dims.q);
-  own_acceleration_.resize(K);
-  acceleration_.resize(K);
-  moved_.resize(dims.q);
-  J_later_.resize(K * dims.q);
-  J_earlier_.resize(K * dims.q);
-  c_q_.resize(dims.q);
 }
 
 void KnownRows::EvaluateMoved(const KnownRowsInput& at, double time, std::vector<double>* J) {

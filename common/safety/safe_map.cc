@@ -97,19 +97,13 @@ void SafeMap::SetRecords(int first, const double* records, const SafeMapGains& g
 }
 
 void SafeMap::Set(const SafeMapReduced& reduced, const SafeMapGains& gains) {
-  if (dims_.equalities > 0) {
-    SetInTangentSpace(reduced, gains);
-  } else {
-    SetInequalities(reduced, gains);
-  }
+  if (dims_.equalities > 0) return SetInTangentSpace(reduced, gains);
+  SetInequalities(reduced, gains);
 }
 
 void SafeMap::SetInequalities(const SafeMapReduced& reduced, const SafeMapGains& gains) {
-  if (inequalities() == 1) {
-    SetSingle(reduced.k[0], reduced.J_G, reduced.drift[0], gains);
-  } else {
-    SetBySingularValues(reduced, gains);
-  }
+  if (inequalities() == 1) return SetSingle(reduced.k[0], reduced.J_G, reduced.drift[0], gains);
+  SetBySingularValues(reduced, gains);
 }
 
 // Writes fixed_, the smallest a with J_G a + drift + lambda k = 0 for every equation, and normals_, an orthonormal

@@ -136,7 +136,7 @@ absl::StatusOr<MujocoModel> LoadMujocoModel(const std::string& path, const mjVFS
   RETURN_IF_ERROR(GuardMujoco([&] { model = Load(path.c_str(), files, message, sizeof(message)); }));
   if (model == nullptr) return absl::InternalError(message);
   SkipBroadPhase(model);
-  return MujocoModel(model, [](const mjModel* m) { mj_deleteModel(const_cast<mjModel*>(m)); });
+  return MujocoModel(model, &mj_deleteModel);
 }
 
 absl::StatusOr<MujocoModel> CompileMujocoFiles(const std::vector<std::pair<std::string, std::string>>& files) {

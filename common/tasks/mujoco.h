@@ -132,6 +132,22 @@ class Simulation {
   MujocoData data_;
 };
 
+// A task in MuJoCo with its own simulation. The task sets the cost of the state reached.
+class SimulatedTask : public Task {
+ public:
+  const TaskSpec& spec() const override { return spec_; }
+  double Cost() const override { return cost_; }
+  void ScalePhysics(const PhysicsScale& scale) override { simulation_.Scale(scale); }
+  const Simulation* simulation() const override { return &simulation_; }
+
+ protected:
+  SimulatedTask(TaskSpec spec, Simulation simulation) : spec_(std::move(spec)), simulation_(std::move(simulation)) {}
+
+  const TaskSpec spec_;
+  Simulation simulation_;
+  double cost_ = 0;
+};
+
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_TASKS_MUJOCO_H_

@@ -4,7 +4,9 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/records/checkpoint.h"
 #include "common/rpc/channel.h"
@@ -23,6 +25,22 @@ absl::Status CheckRunId(const std::string& run_dir, const std::string& process, 
                                                     answered, "; this run does not listen there any more"));
 }
 
+// What is wrong with the --tls that a run is asked with which does not answer; OK if that is not known. What `train`
+// tells Prometheus names the scheme, its lock says whether it trains now.
+absl::Status CheckTls(const std::string& run_dir, bool given) {
+  const std::string targets = ReadFile(run_dir + "/targets.json").value_or("");
+  const bool used = absl::StrContains(targets, "\"https\"");
+  if (!absl::StrContains(targets, "\"role\"") || (!used && !given)) return absl::OkStatus();
+  if (!absl::IsFailedPrecondition(FolderLock::TakeFile(run_dir + "/cluster/train.lock").status())) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(run_dir, !used   ? " trains without TLS: leave out --tls"
+                            : given ? " trains with TLS: its processes do not answer with the files of this --tls"
+                                    : " trains with TLS: its processes answer only with --tls FOLDER, the one that "
+                                      "`datacom train` was given"));
+}
+
 // Asks over the channels that `channel_to` makes.
 template <typename ChannelTo>
 Answers AskOver(const ChannelTo& channel_to, const std::string& replay, const std::string& learner,
@@ -37,6 +55,9 @@ Answers AskOver(const ChannelTo& channel_to, const std::string& replay, const st
   return answers;
 }
 
+constexpr std::chrono::milliseconds kPeriod{500};
+constexpr std::chrono::milliseconds kDeadline{2000};
+
 }  // namespace
 
 Answers Ask(const std::string& replay, const std::string& learner, const Security& security) {
@@ -49,15 +70,9 @@ absl::StatusOr<Answers> AskRun(const std::string& run_dir, const Security& secur
       Ask(ReadAddress(run_dir, "replay", "address"), ReadAddress(run_dir, "learner", "address"), security);
   if (answers.replay) RETURN_IF_ERROR(CheckRunId(run_dir, "replay", answers.replay->run_id()));
   if (answers.learner) RETURN_IF_ERROR(CheckRunId(run_dir, "learner", answers.learner->run_id()));
+  if (!answers.replay && !answers.learner) RETURN_IF_ERROR(CheckTls(run_dir, security.enabled()));
   return answers;
 }
-
-namespace {
-
-constexpr std::chrono::milliseconds kPeriod{500};
-constexpr std::chrono::milliseconds kDeadline{2000};
-
-}  // namespace
 
 Poller::Poller(const Security& security) : security_(security), thread_([this] { Run(); }) {}
 

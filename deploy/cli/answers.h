@@ -27,7 +27,7 @@ struct Answers {
 Answers Ask(const std::string& replay, const std::string& learner, const Security& security);
 
 // Asks at the addresses in the run folder. FAILED_PRECONDITION when another run answers: the port of a run that has
-// ended may belong to another one now.
+// ended may belong to another one now. INVALID_ARGUMENT where a run does not answer because of --tls.
 absl::StatusOr<Answers> AskRun(const std::string& run_dir, const Security& security);
 
 // Asks again and again in the background, so that a slow answer never delays supervision. Owns one thread, which ends

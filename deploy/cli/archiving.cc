@@ -18,7 +18,6 @@
 #include "deploy/cli/load_task.h"
 #include "deploy/cli/progress.h"
 #include "deploy/cli/run_folder.h"
-#include "deploy/cli/supervise.h"
 #include "deploy/cli/verbs.h"
 #include "nlohmann/json.hpp"
 
@@ -29,12 +28,12 @@ constexpr std::chrono::seconds kFirstPause{5}, kLongestPause{60};
 
 // Runs `datacom copy`, whose messages pass to this process's standard error. The errors of ExitCode, told already.
 absl::StatusOr<std::string> CopyTool(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), {BinFolder() + "/datacom-tools", "copy"});
-  int code = 0;
-  ASSIGN_OR_RETURN(std::string output, OutputOf(std::move(arguments), &code));
-  if (code == kExitOk) return output;
+  arguments.insert(arguments.begin(), "copy");
+  absl::StatusOr<std::string> output = ToolOutput(std::move(arguments));
   constexpr char kWhy[] = "the archive cannot be used";
-  return code == kExitUsage ? absl::InvalidArgumentError(kWhy) : absl::UnavailableError(kWhy);
+  if (absl::IsInvalidArgument(output.status())) return absl::InvalidArgumentError(kWhy);
+  if (absl::IsInternal(output.status())) return absl::UnavailableError(kWhy);
+  return output;
 }
 
 v1::ArchiveState StateOf(const std::string& run_dir) {

@@ -21,7 +21,6 @@
 #include "common/tasks/python/python_model.h"
 #include "deploy/cli/process.h"
 #include "deploy/cli/run_folder.h"
-#include "deploy/cli/supervise.h"
 #include "deploy/cli/sweep.h"
 #include "deploy/cli/verbs.h"
 
@@ -31,35 +30,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kDefaultMaxArraySize = 1001;  // of Slurm
-constexpr uint64_t kMiB = 1 << 20;
 constexpr char kRunOfLine[] = "\"$folder/$(sed -n \"${number}p\" \"$folder/populations.txt\")\"";
 constexpr char kFindHost[] =
     "# Actors of other jobs reach this node where Slurm reaches it.\n"
     "host=\"$(scontrol show node \"$SLURMD_NODENAME\" | sed -n 's/.*NodeAddr=\\([^ ]*\\).*/\\1/p')\"\n";
 
-std::string FolderOf(const std::string& dir, const SweepRun& population) {
-  return population.name.empty() ? dir : RunFolder(dir, population);
-}
-
-}  // namespace
-
-// sbatch replaces "%" in file names, and splits its lines at blanks.
-absl::Status CheckSlurmPath(const std::string& path) {
-  const std::string dir = AbsolutePath(path);
-  const auto wrong = std::find_if(dir.begin(), dir.end(), [](char c) { return !IsPlainInShell(c) || c == '%'; });
-  if (wrong == dir.end()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("--run-dir ", dir, ": Slurm's scripts cannot name a folder with \"",
-                                                 std::string(1, *wrong), "\" in its path; choose another --run-dir"));
-}
-
-namespace {
-
 std::string ProgramOf(const BatchOptions& batch) {
   return batch.program.empty() ? ShellWord(AbsolutePath(BinFolder() + "/datacom")) : batch.program;
 }
-
-// Whole mebibytes, with a margin of a quarter.
-uint64_t MebibytesFor(uint64_t bytes) { return (bytes + bytes / 4 + kMiB - 1) / kMiB; }
 
 // A name as Slurm's tables show it.
 std::string JobName(const std::string& name) {
@@ -74,16 +52,16 @@ std::string OptionLines(const std::string& options) {
 }
 
 absl::StatusOr<std::string> Template(const std::string& name) {
-  const fs::path folder = fs::path(SweepFolder()).parent_path() / "slurm";
-  ASSIGN_OR_RETURN(const std::string text, ReadFile((folder / name).string()));
-  ASSIGN_OR_RETURN(std::string end, ReadFile((folder / "end.sh.in").string()));
+  const std::string folder = FindSharedFile("slurm", "deploy/slurm");
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(absl::StrCat(folder, "/", name)));
+  ASSIGN_OR_RETURN(std::string end, ReadFile(folder + "/end.sh.in"));
   end.resize(end.rfind("# SPDX"));  // the script has that line too
   return absl::StrReplaceAll(text, {{"@DRAIN@", end}});
 }
 
 absl::Status MakeCertificates(const std::string& folder) {
   if (FileExists(folder + "/token")) return absl::OkStatus();
-  const std::string script = (fs::path(SweepFolder()).parent_path() / "dev" / "make_tls.sh").string();
+  const std::string script = FindSharedFile("dev/make_tls.sh", "deploy/dev/make_tls.sh");
   int code = 0;
   RETURN_IF_ERROR(OutputOf({"/usr/bin/env", "bash", script, folder}, &code).status());
   if (code == 0) {  // a copy of the folder must not be able to make certificates
@@ -110,12 +88,10 @@ using Words = std::vector<std::pair<std::string, std::string>>;  // @WORD@ of a 
 Words CommonWords(const std::string& folder, const SlurmJob& job, const BatchOptions& batch,
                   const TrainOptions& options, const std::vector<SweepRun>& populations) {
   uint64_t memory = 0, actor_memory = 0;
-  bool cuda = false;
   for (const SweepRun& population : populations) {
     // The rings are mapped files: their cached pages count.
     memory = std::max(memory, population.needs.memory_bytes + population.needs.ring_bytes);
     actor_memory = std::max(actor_memory, population.needs.actor_memory_bytes);
-    cuda = cuda || population.experiment.learner().device() == "cuda";
   }
   if (!options.archive.empty()) memory += kCopyBytes;
   return {{"@VERB@", job.verb},
@@ -124,7 +100,7 @@ Words CommonWords(const std::string& folder, const SlurmJob& job, const BatchOpt
           {"@ACTORS@", absl::StrCat(batch.join)},
           {"@MEMORY@", absl::StrCat(MebibytesFor(memory))},
           {"@ACTOR_MEMORY@", absl::StrCat(MebibytesFor(actor_memory))},
-          {"@GPU@", cuda ? " --gres=gpu:1" : ""}};
+          {"@GPU@", std::any_of(populations.begin(), populations.end(), UsesGpu) ? " --gres=gpu:1" : ""}};
 }
 
 // The archive of a pod: a place that is the same from every node, and that a manifest can name without a secret.
@@ -141,6 +117,30 @@ absl::Status CheckBucket(const std::string& place, bool has_secret) {
   return absl::InvalidArgumentError(absl::StrCat(
       "--archive ", place, ": a pod has no configuration of rclone; name a Secret with variables such as ",
       "RCLONE_CONFIG_", absl::AsciiStrToUpper(place.substr(0, place.find(':'))), "_TYPE by --archive-secret"));
+}
+
+// sbatch replaces "%" in file names, and splits its lines at blanks.
+absl::Status CheckSlurmPath(const std::string& path) {
+  const std::string dir = AbsolutePath(path);
+  const auto wrong = std::find_if(dir.begin(), dir.end(), [](char c) { return !IsPlainInShell(c) || c == '%'; });
+  if (wrong == dir.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--run-dir ", dir, ": Slurm's scripts cannot name a folder with \"",
+                                                 std::string(1, *wrong), "\" in its path; choose another --run-dir"));
+}
+
+// Writes <dir>/jobs.txt and returns its absolute path.
+absl::StatusOr<std::string> WriteJobList(const std::string& dir, const BatchOptions& batch, const TrainOptions& options,
+                                         const std::vector<SweepRun>& populations) {
+  std::string lines;
+  TrainOptions own = options;
+  for (const SweepRun& population : populations) {
+    own.archive = ArchiveOf(options.archive, population);
+    absl::StrAppend(
+        &lines, TrainCommand(batch, own, RunFolder(dir, population), population.experiment.run().env_steps()), "\n");
+  }
+  const std::string file = AbsolutePath(dir) + "/jobs.txt";
+  RETURN_IF_ERROR(WriteFileAtomically(file, lines));
+  return file;
 }
 
 }  // namespace
@@ -193,33 +193,31 @@ absl::Status CheckBackend(const std::string& backend, const BatchOptions& batch,
   return manifests.images.empty() ? absl::OkStatus() : CheckImages(manifests.images);
 }
 
-std::string TrainCommand(const BatchOptions& batch, const TrainOptions& options, const std::string& run_dir,
-                         uint64_t steps) {
-  std::string command = absl::StrCat(ProgramOf(batch), " train --resume --no-film --run-dir ",
-                                     ShellWord(AbsolutePath(run_dir)), " --steps ", steps);
-  if (options.actors > 0) absl::StrAppend(&command, " --actors ", options.actors);
-  if (options.environments > 0) absl::StrAppend(&command, " --envs ", options.environments);
-  if (!options.tls.empty()) absl::StrAppend(&command, " --tls ", ShellWord(AbsolutePath(options.tls)));
-  if (!options.archive.empty())
-    absl::StrAppend(&command, " --archive ",
-                    ShellWord(IsRemote(options.archive) ? options.archive : AbsolutePath(options.archive)));
-  if (options.max_hours > 0) absl::StrAppend(&command, " --max-hours ", options.max_hours);
-  absl::StrAppend(&command, CodeOptions());
-  return absl::StrCat(command, " --stall-minutes ", options.stall_minutes);
+std::vector<std::string> TrainWords(const TrainOptions& options, const std::string& run_dir, uint64_t steps) {
+  std::vector<std::string> words = {"train", "--resume", "--no-film",        "--run-dir",
+                                    run_dir, "--steps",  absl::StrCat(steps)};
+  const auto add = [&words](const char* option, const std::string& value) {
+    if (!value.empty()) words.insert(words.end(), {option, value});
+  };
+  add("--actors", options.actors > 0 ? absl::StrCat(options.actors) : "");
+  add("--envs", options.environments > 0 ? absl::StrCat(options.environments) : "");
+  add("--tls", options.tls);
+  add("--archive", options.archive);
+  add("--max-hours", options.max_hours > 0 ? absl::StrCat(options.max_hours) : "");
+  add("--stall-minutes", absl::StrCat(options.stall_minutes));
+  return words;
 }
 
-absl::StatusOr<std::string> WriteJobList(const std::string& dir, const BatchOptions& batch, const TrainOptions& options,
-                                         const std::vector<SweepRun>& populations) {
-  std::string lines;
-  TrainOptions own = options;
-  for (const SweepRun& population : populations) {
-    own.archive = ArchiveOf(options.archive, population);
-    absl::StrAppend(&lines,
-                    TrainCommand(batch, own, FolderOf(dir, population), population.experiment.run().env_steps()), "\n");
+std::string TrainCommand(const BatchOptions& batch, const TrainOptions& options, const std::string& run_dir,
+                         uint64_t steps) {
+  TrainOptions there = options;
+  if (!there.tls.empty()) there.tls = AbsolutePath(there.tls);
+  if (!there.archive.empty() && !IsRemote(there.archive)) there.archive = AbsolutePath(there.archive);
+  std::string command = ProgramOf(batch);
+  for (const std::string& word : TrainWords(there, AbsolutePath(run_dir), steps)) {
+    absl::StrAppend(&command, " ", ShellWord(word));
   }
-  const std::string file = AbsolutePath(dir) + "/jobs.txt";
-  RETURN_IF_ERROR(WriteFileAtomically(file, lines));
-  return file;
+  return command + CodeOptions();
 }
 
 int MaxArraySize() {
@@ -280,10 +278,40 @@ absl::StatusOr<std::vector<std::string>> WriteSlurmScripts(const std::string& di
   return scripts;
 }
 
-void PrintSlurmHints(const std::string& dir, const std::vector<std::string>& scripts) {
+absl::Status CheckBatch(const std::string& backend, const std::string& dir, const TrainOptions& options,
+                        const std::vector<SweepRun>& populations) {
+  if (backend == kSlurm) return CheckSlurmPath(dir);
+  const bool cuda = std::any_of(populations.begin(), populations.end(), UsesGpu);
+  if (backend != kKubernetes || options.archive.empty() || !cuda) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "--archive: learner.device=cuda: the image datacom-run, which has all roles, has no LibTorch for a GPU; use "
+      "--device cpu, or leave out --archive");
+}
+
+absl::Status WriteBatch(const std::string& backend, const std::string& dir, SlurmJob job, const BatchOptions& batch,
+                        const TrainOptions& options, const std::vector<SweepRun>& populations) {
+  if (backend == kKubernetes) {
+    ManifestOptions manifests = batch.manifests;
+    manifests.sweep = job.name;
+    manifests.actors = std::max(1, options.actors);
+    manifests.environments = options.environments;
+    manifests.archive = options.archive;
+    return WriteCluster(dir, manifests, populations);
+  }
+  if (backend == kList) {
+    ASSIGN_OR_RETURN(const std::string file, WriteJobList(dir, batch, options, populations));
+    std::printf(
+        "%zu command%s in %s; each resumes its run and exits with 75 when it was interrupted, e.g.\n"
+        "parallel --jobs 4 <%s\n",
+        populations.size(), populations.size() == 1 ? "" : "s", file.c_str(), ShellWord(file).c_str());
+    return absl::OkStatus();
+  }
+  job.max_array_size = MaxArraySize();
+  ASSIGN_OR_RETURN(const auto scripts, WriteSlurmScripts(dir, job, batch, options, populations));
   std::printf("start with:\n");
   for (const std::string& script : scripts) std::printf("  sbatch %s\n", script.c_str());
   std::printf("follow with: datacom status %s\n", ShellWord(dir).c_str());
+  return absl::OkStatus();
 }
 
 }  // namespace datacom::cli

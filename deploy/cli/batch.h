@@ -34,18 +34,14 @@ struct BatchOptions {
 // INVALID_ARGUMENT, saying what to do instead, for an option that the backend cannot follow.
 absl::Status CheckBackend(const std::string& backend, const BatchOptions& batch, const TrainOptions& options);
 
-// The command that starts or resumes one run.
+// The arguments of `datacom` that start or resume one run, and the command that does so on any node.
+std::vector<std::string> TrainWords(const TrainOptions& options, const std::string& run_dir, uint64_t steps);
 std::string TrainCommand(const BatchOptions& batch, const TrainOptions& options, const std::string& run_dir,
                          uint64_t steps);
 
-// Writes <dir>/jobs.txt and returns its absolute path. `dir` is the folder of the sweep or, for a population without a
-// name, of the run.
-absl::StatusOr<std::string> WriteJobList(const std::string& dir, const BatchOptions& batch, const TrainOptions& options,
-                                         const std::vector<SweepRun>& populations);
-
 struct SlurmJob {
   std::string verb;           // that was typed: "sweep" or "train"
-  std::string name;           // of the sweep or the experiment
+  std::string name;           // of the sweep or the experiment; in a cluster every object has it as prefix
   int at_once = 0;            // populations that train at a time; 0: as many as the cluster has room for
   int max_array_size = 1001;  // slurm.conf's MaxArraySize: an index is below it
 };
@@ -53,18 +49,22 @@ struct SlurmJob {
 // MaxArraySize as `scontrol` reports it; Slurm's default where there is no scontrol.
 int MaxArraySize();
 
-// INVALID_ARGUMENT when the absolute path of a folder has characters that Slurm would interpret.
-absl::Status CheckSlurmPath(const std::string& path);
+// INVALID_ARGUMENT for a folder whose absolute path has characters that Slurm would interpret, and where no image has
+// what an experiment needs.
+absl::Status CheckBatch(const std::string& backend, const std::string& dir, const TrainOptions& options,
+                        const std::vector<SweepRun>& populations);
+
+// Writes what the backend, not kLocal, needs to train the runs, and says how to start and follow them. job: without
+// max_array_size, which is that of this cluster. REQUIRES CheckBatch.
+absl::Status WriteBatch(const std::string& backend, const std::string& dir, SlurmJob job, const BatchOptions& batch,
+                        const TrainOptions& options, const std::vector<SweepRun>& populations);
 
 // Writes <dir>/jobs.txt, <dir>/NAME.sbatch (NAME is the verb; sweeps that exceed an array get further files) and, with
 // batch.join, actors.sbatch and the certificates of <dir>/tls. Returns the absolute paths of the scripts in the order
-// in which they are submitted. REQUIRES CheckSlurmPath(dir).
+// in which they are submitted. REQUIRES CheckBatch.
 absl::StatusOr<std::vector<std::string>> WriteSlurmScripts(const std::string& dir, const SlurmJob& job,
                                                            const BatchOptions& batch, const TrainOptions& options,
                                                            const std::vector<SweepRun>& populations);
-
-// Says how to submit the scripts and how to follow the jobs.
-void PrintSlurmHints(const std::string& dir, const std::vector<std::string>& scripts);
 
 }  // namespace datacom::cli
 

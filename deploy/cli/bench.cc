@@ -6,8 +6,10 @@
 #include <cstdio>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/match.h"
@@ -19,7 +21,6 @@
 #include "common/base/version.h"
 #include "common/records/message_json.h"
 #include "deploy/cli/process.h"
-#include "deploy/cli/supervise.h"
 #include "deploy/cli/verbs.h"
 
 namespace datacom::cli {
@@ -34,77 +35,24 @@ std::string Word(const nlohmann::json& entry, const char* key) {
   return entry.contains(key) && entry[key].is_string() ? entry[key].get<std::string>() : "";
 }
 
-BenchEntry ReadEntry(const std::string& area, const nlohmann::json& from) {
-  BenchEntry entry;
-  entry.name = Word(from, "name");
-  if (!absl::StartsWith(entry.name, area + "/")) entry.name = absl::StrCat(area, "/", entry.name);
-  entry.unit = Word(from, "unit");
-  if (const auto value = Number(from, "value")) {
-    entry.value = *value;
-  } else {
-    entry.value = Number(from, "real_time").value_or(0);
-    entry.unit = Word(from, "time_unit");
-  }
-  if (entry.unit.empty()) entry.unit = Word(from, "label");  // Google Benchmark's counters have no unit: set as label
-  entry.floor = Number(from, "floor");
-  entry.ratio = Number(from, "ratio");
-  entry.peer = Word(from, "peer");
-  if (const auto peer = Number(from, "peer"); peer && !entry.floor) entry.floor = peer;
-  if (!entry.ratio && entry.floor && *entry.floor > 0) entry.ratio = entry.value / *entry.floor;
+nlohmann::json ReadEntry(const std::string& area, const nlohmann::json& from) {
+  const std::string name = Word(from, "name"), peer = Word(from, "peer");
+  const std::optional<double> given = Number(from, "value");
+  const double value = given ? *given : Number(from, "real_time").value_or(0);
+  std::string unit = Word(from, given ? "unit" : "time_unit");
+  if (unit.empty()) unit = Word(from, "label");  // Google Benchmark's counters have no unit: set as label
+  std::optional<double> floor = Number(from, "floor"), ratio = Number(from, "ratio");
+  if (!floor) floor = Number(from, "peer");
+  if (!ratio && floor && *floor > 0) ratio = value / *floor;
+  nlohmann::json entry = {{"value", value}, {"unit", unit}, {"floor", nullptr}, {"ratio", nullptr}};
+  entry["name"] = absl::StartsWith(name, area + "/") ? name : absl::StrCat(area, "/", name);
+  if (floor) entry["floor"] = *floor;
+  if (ratio) entry["ratio"] = *ratio;
+  if (!peer.empty()) entry["peer"] = peer;
   return entry;
 }
 
 std::string Significant(double value) { return absl::StrFormat("%.4g", value); }
-
-}  // namespace
-
-absl::StatusOr<std::vector<BenchEntry>> ParseBench(const std::string& area, const std::string& text) {
-  const nlohmann::json document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!document.is_object() || !document.contains("benchmarks") || !document["benchmarks"].is_array()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("benchmark ", area, ": its output is not a JSON document with a list \"benchmarks\""));
-  }
-  std::vector<BenchEntry> entries;
-  for (const nlohmann::json& entry : document["benchmarks"]) {
-    if (!entry.is_object()) continue;
-    if (Word(entry, "run_type") == "aggregate" && Word(entry, "aggregate_name") != "median") continue;
-    if (entry.contains("error_occurred") && entry["error_occurred"] == true) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("benchmark ", Word(entry, "name"), ": ", Word(entry, "error_message")));
-    }
-    entries.push_back(ReadEntry(area, entry));
-  }
-  if (entries.empty()) return absl::InvalidArgumentError(absl::StrCat("benchmark ", area, ": no results"));
-  return entries;
-}
-
-nlohmann::json MergeBench(const std::vector<BenchEntry>& entries, const nlohmann::json& machine) {
-  nlohmann::json list = nlohmann::json::array();
-  for (const BenchEntry& entry : entries) {
-    nlohmann::json one = {{"name", entry.name}, {"value", entry.value}, {"unit", entry.unit}};
-    one["floor"] = entry.floor ? nlohmann::json(*entry.floor) : nlohmann::json();
-    one["ratio"] = entry.ratio ? nlohmann::json(*entry.ratio) : nlohmann::json();
-    if (!entry.peer.empty()) one["peer"] = entry.peer;
-    list.push_back(one);
-  }
-  return {{"machine", machine}, {"benchmarks", list}};
-}
-
-std::string BenchTable(const std::vector<BenchEntry>& entries) {
-  size_t width = 10;
-  for (const BenchEntry& entry : entries) width = std::max(width, entry.name.size());
-  std::string table =
-      absl::StrFormat("%-*s %12s %-12s %12s %8s\n", width, "benchmark", "value", "unit", "floor", "ratio");
-  for (const BenchEntry& entry : entries) {
-    absl::StrAppendFormat(&table, "%-*s %12s %-12s %12s %8s%s\n", width, entry.name, Significant(entry.value),
-                          entry.unit, entry.floor ? Significant(*entry.floor) : "-",
-                          entry.ratio ? absl::StrFormat("%.2f", *entry.ratio) : "-",
-                          entry.peer.empty() ? "" : "  of " + entry.peer);
-  }
-  return table;
-}
-
-namespace {
 
 // Processor, cores, memory, kernel, build.
 nlohmann::json DescribeMachine() {
@@ -142,20 +90,56 @@ absl::Status Bench(const std::string& what, const std::string& threads, const st
   const std::vector<std::string> areas =
       what == "all" ? std::vector<std::string>{"safety", "actor", "replay", "learner"} : std::vector<std::string>{what};
   if (!json_file.empty()) RETURN_IF_ERROR(CheckOutputFile("--json", json_file));
-  std::vector<BenchEntry> entries;
+  nlohmann::json entries = nlohmann::json::array();
   for (const std::string& area : areas) {
     std::fprintf(stderr, "benchmark %s ...\n", area.c_str());
     ASSIGN_OR_RETURN(const std::string output,
                      RunProgram(absl::StrCat(BinFolder(), "/datacom-bench-", area), arguments));
-    ASSIGN_OR_RETURN(const std::vector<BenchEntry> measured, ParseBench(area, output));
+    ASSIGN_OR_RETURN(const nlohmann::json measured, ParseBench(area, output));
     entries.insert(entries.end(), measured.begin(), measured.end());
   }
   std::fprintf(IsStandardOutput(json_file) ? stderr : stdout, "%s", BenchTable(entries).c_str());
   if (json_file.empty()) return absl::OkStatus();
-  return WriteOutputFile(json_file, JsonText(MergeBench(entries, DescribeMachine()), 2) + "\n");
+  return WriteOutputFile(json_file, JsonText({{"machine", DescribeMachine()}, {"benchmarks", entries}}, 2) + "\n");
 }
 
 }  // namespace
+
+absl::StatusOr<nlohmann::json> ParseBench(const std::string& area, const std::string& text) {
+  const nlohmann::json document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!document.is_object() || !document.contains("benchmarks") || !document["benchmarks"].is_array()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("benchmark ", area, ": its output is not a JSON document with a list \"benchmarks\""));
+  }
+  nlohmann::json entries = nlohmann::json::array();
+  for (const nlohmann::json& entry : document["benchmarks"]) {
+    if (!entry.is_object()) continue;
+    if (Word(entry, "run_type") == "aggregate" && Word(entry, "aggregate_name") != "median") continue;
+    if (entry.contains("error_occurred") && entry["error_occurred"] == true) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("benchmark ", Word(entry, "name"), ": ", Word(entry, "error_message")));
+    }
+    entries.push_back(ReadEntry(area, entry));
+  }
+  if (entries.empty()) return absl::InvalidArgumentError(absl::StrCat("benchmark ", area, ": no results"));
+  return entries;
+}
+
+std::string BenchTable(const nlohmann::json& entries) {
+  size_t width = 10;
+  for (const nlohmann::json& entry : entries) width = std::max(width, Word(entry, "name").size());
+  std::string table =
+      absl::StrFormat("%-*s %12s %-12s %12s %8s\n", width, "benchmark", "value", "unit", "floor", "ratio");
+  for (const nlohmann::json& entry : entries) {
+    const std::optional<double> floor = Number(entry, "floor"), ratio = Number(entry, "ratio");
+    const std::string peer = Word(entry, "peer");
+    absl::StrAppendFormat(&table, "%-*s %12s %-12s %12s %8s%s\n", width, Word(entry, "name"),
+                          Significant(Number(entry, "value").value_or(0)), Word(entry, "unit"),
+                          floor ? Significant(*floor) : "-", ratio ? absl::StrFormat("%.2f", *ratio) : "-",
+                          peer.empty() ? "" : "  of " + peer);
+  }
+  return table;
+}
 
 void AddBench(CLI::App* app, int* exit_code) {
   auto what = std::make_shared<std::string>("all");

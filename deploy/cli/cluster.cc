@@ -16,26 +16,16 @@ namespace datacom::cli {
 namespace {
 
 const char* Binary(Role role) {
-  switch (role) {
-    case Role::kReplay:
-      return "datacom-replay";
-    case Role::kLearner:
-      return "datacom-learner";
-    case Role::kActor:
-    case Role::kEvaluator:
-      return "datacom-actor";
-  }
-  return "";
+  return role == Role::kReplay ? "datacom-replay" : role == Role::kLearner ? "datacom-learner" : "datacom-actor";
 }
 
 }  // namespace
 
-Cluster::Cluster(const Options& options) : options_(options), policy_(options.clock) {
-  auto add = [this](const std::string& name, Role role) {
-    auto child = std::make_unique<Child>();
-    child->name = name;
-    child->role = role;
-    children_.push_back(std::move(child));
+Cluster::Cluster(const Options& options) : options_(options), policy_(&clock_) {
+  const auto add = [this](const std::string& name, Role role) {
+    Child& child = children_.emplace_back();
+    child.name = name;
+    child.role = role;
   };
   add("replay", Role::kReplay);
   add("learner", Role::kLearner);
@@ -53,19 +43,12 @@ absl::Status Cluster::CheckBinaries(const std::string& bin) {
   return absl::OkStatus();
 }
 
-const Cluster::Child* Cluster::Find(Role role) const {
-  for (const auto& child : children_) {
-    if (child->role == role) return child.get();
-  }
-  return nullptr;
-}
-
-std::string Cluster::replay_address() const { return Find(Role::kReplay)->address; }
-std::string Cluster::learner_address() const { return Find(Role::kLearner)->address; }
+std::string Cluster::replay_address() const { return children_[0].address; }
+std::string Cluster::learner_address() const { return children_[1].address; }
 
 int Cluster::actors_running() const {
   return std::count_if(children_.begin(), children_.end(),
-                       [](const auto& child) { return child->role == Role::kActor && child->process.running(); });
+                       [](const Child& child) { return child.role == Role::kActor && child.process.running(); });
 }
 
 std::vector<std::string> Cluster::TakeEvents() { return std::exchange(events_, {}); }
@@ -104,7 +87,7 @@ std::vector<std::string> Cluster::Arguments(const Child& child) const {
 }
 
 bool Cluster::CanStart(const Child& child) const {
-  if (child.phase != Child::Phase::kPending || options_.clock->Now() < child.start_at) return false;
+  if (child.phase != Child::Phase::kPending || clock_.Now() < child.start_at) return false;
   if (child.role == Role::kReplay) return true;
   if (replay_address().empty()) return false;
   return child.role == Role::kLearner || !learner_address().empty();
@@ -117,13 +100,8 @@ absl::Status Cluster::StartProcess(Child* child) {
   }
   RETURN_IF_ERROR(child->process.Start(Arguments(*child), LogFile(*child)));
   child->phase = Child::Phase::kRunning;
-  child->started_at = options_.clock->Now();
+  child->started_at = clock_.Now();
   return absl::OkStatus();
-}
-
-void Cluster::ReadAddresses(Child* child) {
-  if (child->address.empty()) child->address = ReadAddress(options_.run_dir, child->name, "address");
-  if (child->metrics.empty()) child->metrics = ReadAddress(options_.run_dir, child->name, "metrics");
 }
 
 Cluster::State Cluster::Fail(const Child& child, const std::string& reason, int exit_code) {
@@ -151,8 +129,8 @@ Cluster::State Cluster::OnExit(Child* child, int exit_code) {
   events_.push_back(absl::StrCat(child->name, " ended (", decision.reason, "); restarting"));
   if (child->role == Role::kReplay || child->role == Role::kLearner) {
     // The restarted service resumes from its durable state and may have new work for processes that had finished.
-    for (const auto& other : children_) {
-      if (other->phase == Child::Phase::kResting) other->phase = Child::Phase::kPending;
+    for (Child& other : children_) {
+      if (other.phase == Child::Phase::kResting) other.phase = Child::Phase::kPending;
     }
   }
   return State::kRunning;
@@ -161,26 +139,25 @@ Cluster::State Cluster::OnExit(Child* child, int exit_code) {
 Cluster::State Cluster::Tick() {
   // Services last: an actor that finished before a service died must be resting when that death wakes it.
   for (auto child = children_.rbegin(); child != children_.rend(); ++child) {
-    if (const std::optional<int> code = (*child)->process.Poll()) {
-      const State state = OnExit(child->get(), *code);
+    if (const std::optional<int> code = child->process.Poll()) {
+      const State state = OnExit(&*child, *code);
       if (state != State::kRunning) return state;
     }
   }
-  for (const auto& child : children_) {
-    if (CanStart(*child)) {
-      if (absl::Status status = StartProcess(child.get()); !status.ok()) {
+  for (Child& child : children_) {
+    if (CanStart(child)) {
+      if (absl::Status status = StartProcess(&child); !status.ok()) {
         failure_ = status;
         failure_exit_code_ = kExitFailure;
         return State::kFailed;
       }
     }
-    if (child->phase == Child::Phase::kRunning) ReadAddresses(child.get());
-    if (child->phase == Child::Phase::kRunning && child->address.empty() &&
-        options_.clock->Now() - child->started_at > options_.address_deadline) {
-      return Fail(
-          *child,
-          absl::StrCat(child->name, " did not report its address within ", options_.address_deadline.count(), " s"),
-          kExitFailure);
+    if (child.phase != Child::Phase::kRunning) continue;
+    if (child.address.empty()) child.address = ReadAddress(options_.run_dir, child.name, "address");
+    if (child.metrics.empty()) child.metrics = ReadAddress(options_.run_dir, child.name, "metrics");
+    if (child.address.empty() && clock_.Now() - child.started_at > options_.address_deadline) {
+      const auto seconds = options_.address_deadline.count();
+      return Fail(child, absl::StrCat(child.name, " did not report its address within ", seconds, " s"), kExitFailure);
     }
   }
   WriteTargets();
@@ -190,10 +167,11 @@ Cluster::State Cluster::Tick() {
 void Cluster::WriteTargets() {
   const char* const scheme = options_.tls.empty() ? "" : ", \"__scheme__\": \"https\"";
   std::vector<std::string> entries;
-  for (const auto& child : children_) {
-    if (child->metrics.empty()) continue;
-    entries.push_back(absl::StrCat("  {\"targets\": [\"", child->metrics, "\"], \"labels\": {\"role\": \"",
-                                   RoleName(child->role), "\", \"process\": \"", child->name, "\"", scheme, "}}"));
+  for (const Child& child : children_) {
+    if (child.metrics.empty()) continue;
+    const std::string role = child.name.substr(0, child.name.find('-'));
+    entries.push_back(absl::StrCat("  {\"targets\": [\"", child.metrics, "\"], \"labels\": {\"role\": \"", role,
+                                   "\", \"process\": \"", child.name, "\"", scheme, "}}"));
   }
   const std::string content = absl::StrCat("[\n", absl::StrJoin(entries, ",\n"), "\n]\n");
   if (content == targets_) return;
@@ -202,10 +180,10 @@ void Cluster::WriteTargets() {
 
 void Cluster::StopGroup(const std::vector<Role>& roles, std::chrono::milliseconds grace) {
   std::vector<Child*> group;
-  for (const auto& child : children_) {
-    if (std::find(roles.begin(), roles.end(), child->role) == roles.end()) continue;
-    group.push_back(child.get());
-    child->process.Signal(SIGTERM);
+  for (Child& child : children_) {
+    if (std::find(roles.begin(), roles.end(), child.role) == roles.end()) continue;
+    group.push_back(&child);
+    child.process.Signal(SIGTERM);
   }
   const auto deadline = std::chrono::steady_clock::now() + grace;
   auto running = [&group] {
@@ -231,7 +209,7 @@ void Cluster::Drain(std::chrono::milliseconds grace) {
   StopGroup({Role::kActor, Role::kEvaluator}, grace);
   StopGroup({Role::kLearner}, grace);
   StopGroup({Role::kReplay}, grace);
-  for (const auto& child : children_) child->metrics.clear();
+  for (Child& child : children_) child.metrics.clear();
   WriteTargets();
 }
 

@@ -6,7 +6,7 @@
 #define DATACOM_DEPLOY_CLI_CLUSTER_H_
 
 #include <chrono>
-#include <memory>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -28,10 +28,9 @@ class Cluster {
     std::string tls;                 // passed to every role as --tls; empty: plain text
     uint64_t checkpoint_start = 0;   // start of the replay that the checkpoint of a resumed run names; 0: none
     int actors = 1;
-    int environments = 16;  // per actor
-    const Clock* clock = &Clock::Real();
-    std::chrono::seconds address_deadline{120};  // a started role must write its address file within this time
-    double stall_minutes = kStallMinutes;        // a role ends itself when its loop has hung for this long
+    int environments = 16;                     // per actor
+    std::chrono::seconds address_deadline{0};  // a started role must write its address file within this time
+    double stall_minutes = kStallMinutes;      // a role ends itself when its loop has hung for this long
   };
   explicit Cluster(const Options& options);
 
@@ -72,17 +71,16 @@ class Cluster {
   std::vector<std::string> Arguments(const Child& child) const;
   bool CanStart(const Child& child) const;
   absl::Status StartProcess(Child* child);
-  void ReadAddresses(Child* child);
   State OnExit(Child* child, int exit_code);
   State Fail(const Child& child, const std::string& reason, int exit_code);
   void StopGroup(const std::vector<Role>& roles, std::chrono::milliseconds grace);
   void WriteTargets();
-  const Child* Find(Role role) const;
   std::string LogFile(const Child& child) const;
 
   const Options options_;
+  const Clock& clock_ = Clock::Real();
   RestartPolicy policy_;
-  std::vector<std::unique_ptr<Child>> children_;
+  std::deque<Child> children_;  // replay, learner, actors, evaluator
   std::vector<std::string> events_;
   std::string targets_;  // content written last
   absl::Status failure_;

@@ -46,7 +46,7 @@ int Finish(const absl::Status& status, bool json) {
 void PrintWrapped(const std::string& text) { std::cout << WrapLines(ForTerminal(text), TerminalWidth(0)); }
 
 std::string BinFolder() {
-  if (const char* folder = std::getenv("DATACOM_BIN"); folder != nullptr && *folder != '\0') return folder;
+  if (const char* folder = std::getenv("DATACOM_BIN")) return folder;
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   return error ? "." : self.parent_path().string();
@@ -81,6 +81,17 @@ absl::Status CheckVerb(const CLI::App& app, int argc, const char* const* argv) {
   return absl::InvalidArgumentError(
       absl::StrCat(argc > 1 ? absl::StrCat("unknown verb \"", argv[1], "\"") : "name a verb",
                    "; the verbs are: ", absl::StrJoin(verbs, ", "), argc > 1 ? DidYouMean(argv[1], verbs) : ""));
+}
+
+// What a script means by DATACOM_X="$PLACE" while PLACE is not set is a default, for every process of a run.
+void ForgetEmptyVariables() {
+  std::vector<std::string> empty;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const absl::string_view text = *variable;
+    const bool has_value = text.find('=') + 1 != text.size();
+    if (absl::StartsWith(text, "DATACOM_") && !has_value) empty.emplace_back(text.substr(0, text.size() - 1));
+  }
+  for (const std::string& name : empty) ::unsetenv(name.c_str());
 }
 
 constexpr char kPlugin[] = "--plugin", kPython[] = "--python", kAccept[] = "--accept-environment";
@@ -166,6 +177,15 @@ absl::Status CheckValues(const std::vector<const char*>& arguments) {
   return absl::OkStatus();
 }
 
+// `help VERB` is `VERB --help`.
+void AskVerbForHelp(std::vector<const char*>* arguments) {
+  if (arguments->size() < 3 || (*arguments)[1] != absl::string_view("help")) return;
+  arguments->erase(arguments->begin() + 1);
+  const auto is_option = [](const char* word) { return word[0] == '-'; };
+  arguments->erase(std::find_if(arguments->begin() + 1, arguments->end(), is_option), arguments->end());
+  arguments->push_back("--help");
+}
+
 void AddVerbs(CLI::App* app, const std::string& environment, int* exit_code) {
   AddTrain(app, environment, exit_code);
   AddSweep(app, exit_code);
@@ -185,18 +205,14 @@ void AddVerbs(CLI::App* app, const std::string& environment, int* exit_code) {
 
 int RunCommand(int typed, const char* const* words) {
   EndWithoutMemory(kExitUsage);
+  ForgetEmptyVariables();
   InitLog("datacom");
   std::vector<const char*> arguments(words, words + typed);
   const bool json = tools::WantsJson(typed, words);
   if (const absl::Status status = TakePlugins(&arguments); !status.ok()) return Finish(status, json);
   const absl::StatusOr<std::string> environment = TakePython(&arguments);
   if (!environment.ok()) return Finish(environment.status(), json);
-  if (arguments.size() > 2 && arguments[1] == absl::string_view("help")) {  // `help VERB` is `VERB --help`
-    arguments.erase(arguments.begin() + 1);
-    const auto is_option = [](const char* word) { return word[0] == '-'; };
-    arguments.erase(std::find_if(arguments.begin() + 1, arguments.end(), is_option), arguments.end());
-    arguments.push_back("--help");
-  }
+  AskVerbForHelp(&arguments);
   const int argc = static_cast<int>(arguments.size());
   const char* const* const argv = arguments.data();
   CLI::App app{"Safe reinforcement learning with D-ATACOM, as a distributed actor-learner system.", "datacom"};

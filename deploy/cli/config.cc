@@ -33,39 +33,6 @@
 namespace datacom::cli {
 namespace {
 
-using Lines = std::vector<std::pair<std::string, std::string>>;
-
-absl::StatusOr<Lines> Entries(const std::string& kind) {
-  Lines lines;
-  if (kind == "algorithms") {
-    for (const AlgorithmInfo& algorithm : Algorithms()) {
-      lines.emplace_back(algorithm.name, algorithm.summary);
-      lines.emplace_back("", absl::StrCat("hyper: ", absl::StrJoin(HyperParametersOf(algorithm), ", ")));
-    }
-  } else if (kind == "tasks") {
-    for (const std::string& name : TaskNames()) {
-      ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(name, v1::TaskOptions()));
-      lines.emplace_back(name, model.spec.summary);
-    }
-  } else if (kind == "sweeps") {
-    for (const std::string& name : ListTextprotos(SweepFolder())) {
-      ASSIGN_OR_RETURN(const SweepInput input, LoadSweep(name));
-      lines.emplace_back(name, input.sweep.description());
-    }
-  } else {
-    const std::string folder = ExperimentFolder();
-    for (const std::string& name : ListTextprotos(folder)) {
-      ASSIGN_OR_RETURN(const v1::Experiment experiment, LoadExperiment(name, folder));
-      lines.emplace_back(name, absl::StrReplaceAll(experiment.description(), {{"\n", " "}}));
-    }
-    if (lines.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat("there is no experiment in ", folder,
-                                                     "; DATACOM_EXPERIMENTS names the folder of the experiments"));
-    }
-  }
-  return lines;
-}
-
 constexpr const char* kKinds[] = {"tasks", "algorithms", "experiments", "sweeps"};
 
 // Whether an experiment is one to begin with: what is recommended (docs/recommended.md) for a robot that is told its
@@ -74,39 +41,65 @@ bool IsFirstChoice(const std::string& experiment) {
   return absl::EndsWith(experiment, "/from_scratch") || absl::EndsWith(experiment, "/limits_known");
 }
 
+// [{"name", "description"}]; of algorithms also "hyper", what they read, of experiments "first_choice".
+absl::StatusOr<nlohmann::json> Entries(const std::string& kind) {
+  nlohmann::json list = nlohmann::json::array();
+  const auto add = [&list](const std::string& name, const std::string& description) -> nlohmann::json& {
+    list.push_back({{"name", name}, {"description", description}});
+    return list.back();
+  };
+  if (kind == "algorithms") {
+    for (const AlgorithmInfo& one : Algorithms()) add(one.name, one.summary)["hyper"] = HyperParametersOf(one);
+  } else if (kind == "tasks") {
+    for (const std::string& name : TaskNames()) {
+      ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(name, v1::TaskOptions()));
+      add(name, model.spec.summary);
+    }
+  } else if (kind == "sweeps") {
+    for (const std::string& name : ListTextprotos(SweepFolder())) {
+      ASSIGN_OR_RETURN(const SweepInput input, LoadSweep(name));
+      add(name, input.sweep.description());
+    }
+  } else {
+    const std::string folder = ExperimentFolder();
+    for (const std::string& name : ListTextprotos(folder)) {
+      ASSIGN_OR_RETURN(const v1::Experiment experiment, LoadExperiment(name, folder));
+      const std::string description = absl::StrReplaceAll(experiment.description(), {{"\n", " "}});
+      add(name, description)["first_choice"] = IsFirstChoice(name);
+    }
+    if (list.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("there is no experiment in ", folder,
+                                                     "; DATACOM_EXPERIMENTS names the folder of the experiments"));
+    }
+  }
+  return list;
+}
+
 absl::Status ListOne(const std::string& kind) {
-  ASSIGN_OR_RETURN(Lines lines, Entries(kind));
-  const bool experiments = kind == "experiments";
-  for (auto& [name, sentence] : lines) name += experiments && IsFirstChoice(name) ? " *" : "";
+  ASSIGN_OR_RETURN(const nlohmann::json list, Entries(kind));
+  std::vector<std::pair<std::string, std::string>> lines;
+  for (const nlohmann::json& one : list) {
+    lines.emplace_back(one["name"].get<std::string>() + (one.value("first_choice", false) ? " *" : ""),
+                       one["description"].get<std::string>());
+    if (!one.contains("hyper")) continue;
+    const auto hyper = one["hyper"].get<std::vector<std::string>>();
+    lines.emplace_back("", absl::StrCat("hyper: ", absl::StrJoin(hyper, ", ")));
+  }
   size_t width = 0;
   for (const auto& [name, sentence] : lines) width = std::max(width, name.size());
   for (const auto& [name, sentence] : lines) {
     PrintWrapped(absl::StrFormat("%-*s  %s\n", static_cast<int>(width), name, sentence));
   }
-  if (experiments) PrintWrapped("* begin with one of these\n");
+  if (kind == "experiments") PrintWrapped("* begin with one of these\n");
   return absl::OkStatus();
 }
 
-// {"KIND": [{"name", "description"}]}; of algorithms also "hyper", what they read, of experiments "first_choice".
+// {"KIND": Entries}
 absl::Status ListJson(const std::string& kind) {
   nlohmann::json lists = nlohmann::json::object();
   for (const char* each : kKinds) {
     if (!kind.empty() && kind != each) continue;
-    nlohmann::json& list = lists[each] = nlohmann::json::array();
-    ASSIGN_OR_RETURN(const Lines lines, Entries(each));
-    for (const auto& [name, sentence] : lines) {
-      if (!name.empty()) list.push_back({{"name", name}, {"description", sentence}});
-    }
-  }
-  if (lists.contains("algorithms")) {
-    for (nlohmann::json& one : lists["algorithms"]) {
-      one["hyper"] = HyperParametersOf(*FindAlgorithm(one["name"].get<std::string>()));
-    }
-  }
-  if (lists.contains("experiments")) {
-    for (nlohmann::json& one : lists["experiments"]) {
-      one["first_choice"] = IsFirstChoice(one["name"].get<std::string>());
-    }
+    ASSIGN_OR_RETURN(lists[each], Entries(each));
   }
   std::printf("%s\n", JsonText(lists, 1).c_str());
   return absl::OkStatus();
@@ -120,6 +113,18 @@ absl::Status List(const std::string& kind) {
     RETURN_IF_ERROR(ListOne(each));
   }
   return absl::OkStatus();
+}
+
+absl::Status Config(TrainOptions options, const std::string& out, bool comments) {
+  const std::string of_run = ExperimentFile(options.experiment);
+  const bool shipped = FileExists(absl::StrCat(ExperimentFolder(), "/", options.experiment, ".textproto"));
+  if (options.algorithm.empty() && !shipped && FileExists(of_run)) options.experiment = of_run;
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, PlanExperiment(options));
+  for (const std::string& note : PlanNotes(experiment)) std::fprintf(stderr, "datacom: %s\n", note.c_str());
+  const std::filesystem::path folder = std::filesystem::path(out).parent_path();
+  if (!folder.empty()) RETURN_IF_ERROR(MakeFolders(folder.string()));
+  RETURN_IF_ERROR(CheckOutputFile("--out", out));
+  return comments ? WriteOutputFile(out, WithComments(PrintExperiment(experiment))) : WriteExperiment(out, experiment);
 }
 
 }  // namespace
@@ -155,23 +160,7 @@ void AddConfig(CLI::App* app, int* exit_code) {
   auto comments = std::make_shared<bool>(false);
   verb->add_flag("--comments", *comments, "The meaning of every setting above it");
   verb->footer("Example: datacom config cartpole/datacom --set hyper.cost_budget=10");
-  verb->callback([options, out, comments, exit_code] {
-    const std::string of_run = ExperimentFile(options->experiment);
-    const bool shipped = FileExists(absl::StrCat(ExperimentFolder(), "/", options->experiment, ".textproto"));
-    if (options->algorithm.empty() && !shipped && FileExists(of_run)) options->experiment = of_run;
-    const absl::StatusOr<v1::Experiment> experiment = PlanExperiment(*options);
-    absl::Status written = experiment.status();
-    if (const auto folder = std::filesystem::path(*out).parent_path(); written.ok() && !folder.empty()) {
-      written = MakeFolders(folder.string());
-    }
-    if (written.ok()) written = CheckOutputFile("--out", *out);
-    if (written.ok() && *comments) written = WriteOutputFile(*out, WithComments(PrintExperiment(*experiment)));
-    if (written.ok() && !*comments) written = WriteExperiment(*out, *experiment);
-    if (experiment.ok()) {
-      for (const std::string& note : PlanNotes(*experiment)) std::fprintf(stderr, "datacom: %s\n", note.c_str());
-    }
-    *exit_code = Finish(written);
-  });
+  verb->callback([options, out, comments, exit_code] { *exit_code = Finish(Config(*options, *out, *comments)); });
 }
 
 void AddExplain(CLI::App* app, int* exit_code) {

@@ -1,4 +1,4 @@
-// What `train` shows of its run, and whether the run still moves. Not thread-safe.
+// What `train` and `sweep` say, and whether a run still moves. Not thread-safe.
 #ifndef DATACOM_DEPLOY_CLI_DISPLAY_H_
 #define DATACOM_DEPLOY_CLI_DISPLAY_H_
 
@@ -16,8 +16,8 @@
 
 namespace datacom::cli {
 
-// Shows the state of a run: a live table on a terminal, otherwise a line every 10 seconds, or as often as
-// $DATACOM_PROGRESS_SECONDS says; with --json as objects; nothing when quiet.
+// Says sentences, and shows the state of a run: a live table on a terminal, otherwise a line every 10 seconds, or as
+// often as $DATACOM_PROGRESS_SECONDS says; with --json as objects; nothing when quiet.
 class Display {
  public:
   Display(std::string title, const TrainOptions& options, bool learns_delta);
@@ -25,7 +25,7 @@ class Display {
   // A fact for programs: {"NAME": TEXT}. For people `sentence`.
   void Tell(const std::string& name, const std::string& text, const std::string& sentence);
   void Say(const std::string& sentence);
-  // What a complete run leaves; also when quiet.
+  // What a complete run leaves, or a failed one; also when quiet.
   void Conclude(const std::string& name, const std::string& text, const std::string& sentence);
   void Update(const Cluster& cluster, const Answers& answers);
 

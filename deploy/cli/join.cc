@@ -27,7 +27,6 @@
 #include "common/rpc/replay_client.h"
 #include "deploy/cli/process.h"
 #include "deploy/cli/run_folder.h"
-#include "deploy/cli/supervise.h"
 #include "deploy/cli/sweep.h"
 #include "deploy/cli/verbs.h"
 
@@ -45,10 +44,7 @@ struct JoinOptions {
 // A run that can be joined, and where it is now.
 struct Place {
   std::string run_dir, run_id, replay, learner;
-  int environments = 1;
-  bool operator==(const Place& other) const {
-    return run_dir == other.run_dir && run_id == other.run_id && replay == other.replay && learner == other.learner;
-  }
+  bool operator==(const Place&) const = default;
 };
 
 class Joiner {
@@ -91,15 +87,12 @@ class Joiner {
     place.run_id = ReadRunId(run_dir).value_or("");
     place.replay = ReadAddress(run_dir, "replay", "address");
     place.learner = ReadAddress(run_dir, "learner", "address");
-    if (const std::optional<Layout> layout = ReadLayout(run_dir)) place.environments = layout->environments;
     if (place.run_id.empty() || place.replay.empty() || place.learner.empty()) return std::nullopt;
     return place;
   }
 
   static bool IsComplete(const std::string& run_dir) {
-    if (!FileExists(run_dir + "/report.html")) return false;
-    const absl::StatusOr<v1::Experiment> experiment = LoadExperiment(ExperimentFile(run_dir), "");
-    return experiment.ok() && ReadRunState(run_dir, *experiment).complete;
+    return FileExists(run_dir + "/report.html") && ReadRunState(run_dir).complete;
   }
 
   // A run that trains now. Actors with different names begin their search at different runs.
@@ -130,7 +123,8 @@ class Joiner {
     }
     place_ = place;
     log_ = absl::StrCat(place.run_dir, "/logs/", options_.name, ".log");
-    const int environments = options_.environments > 0 ? options_.environments : place.environments;
+    const Layout layout = ReadLayout(place.run_dir).value_or(Layout());
+    const int environments = options_.environments > 0 ? options_.environments : layout.environments;
     std::vector<std::string> words = {BinFolder() + "/datacom-actor", "run", "--run-id", place.run_id};
     words.insert(words.end(), {"--replay", place.replay, "--learner", place.learner, "--name", options_.name});
     words.insert(words.end(), {"--envs", absl::StrCat(environments), "--listen", "127.0.0.1:0"});

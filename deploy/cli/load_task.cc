@@ -30,17 +30,14 @@ constexpr char kSuffix[] = ".textproto";
 // The task of a file or environment, with its options.
 absl::StatusOr<v1::TaskOptions> AskTool(const std::string& task, const std::string& folder,
                                         const std::string& without_model) {
-  std::vector<std::string> words = {BinFolder() + "/datacom-tools", "load-task", task, "--folder", folder};
+  std::vector<std::string> words = {"load-task", task, "--folder", folder};
   if (absl::StartsWith(task, python::kPythonTask)) words.insert(words.end(), {"--without-model", without_model});
-  int code = 0;
-  ASSIGN_OR_RETURN(const std::string output, OutputOf(std::move(words), &code));
-  if (code == kExitUsage) return absl::InvalidArgumentError(output);
+  const absl::StatusOr<std::string> output = ToolOutput(std::move(words));
+  if (absl::IsInternal(output.status())) return Annotate(output.status(), task);
+  RETURN_IF_ERROR(output.status());
   v1::TaskOptions loaded;
-  if (code != kExitOk || !loaded.ParseFromString(output) || CarriedTask(loaded).empty()) {
-    return absl::InternalError(
-        absl::StrCat(task, ": datacom-tools could not load it: ", code == kExitOk ? "" : output));
-  }
-  return loaded;
+  if (loaded.ParseFromString(*output) && !CarriedTask(loaded).empty()) return loaded;
+  return absl::InternalError(absl::StrCat(task, ": datacom-tools could not load it"));
 }
 
 }  // namespace
@@ -121,20 +118,19 @@ void LeaveOutModel(v1::Experiment* experiment) {
   *experiment->mutable_task_options() = std::move(without);
 }
 
-absl::Status RunTool(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), BinFolder() + "/datacom-tools");
-  const std::string verb = arguments[1];
+absl::StatusOr<std::string> ToolOutput(std::vector<std::string> words) {
+  const std::string verb = words.front();
+  words.insert(words.begin(), BinFolder() + "/datacom-tools");
   int code = 0;
-  ASSIGN_OR_RETURN(const std::string output, OutputOf(std::move(arguments), &code));
-  if (code == kExitOk) return absl::OkStatus();
+  ASSIGN_OR_RETURN(std::string output, OutputOf(std::move(words), &code));
+  if (code == kExitOk) return output;
+  if (code == kExitUsage) return absl::InvalidArgumentError(output);
   return absl::InternalError(absl::StrCat("datacom-tools ", verb, " ended with ", code, ": ", output));
 }
 
 std::string ModelFitLine(const std::string& experiment_file) {
-  int code = 0;
-  const absl::StatusOr<std::string> line =
-      OutputOf({BinFolder() + "/datacom-tools", "model-fit", experiment_file}, &code);
-  return line.ok() && code == kExitOk ? std::string(absl::StripSuffix(*line, "\n")) : "";
+  const std::string line = ToolOutput({"model-fit", experiment_file}).value_or("");
+  return std::string(absl::StripSuffix(line, "\n"));
 }
 
 }  // namespace datacom::cli

@@ -42,8 +42,9 @@ bool NamesTask(const TrainOptions& options);
 // do not compute them and rows do not carry them. Not for a run that pre-trains, whose dataset may have them.
 void LeaveOutModel(v1::Experiment* experiment);
 
-// Runs a verb of datacom-tools. INTERNAL with what it printed on stdout if it fails.
-absl::Status RunTool(std::vector<std::string> arguments);
+// What a verb of datacom-tools prints on standard output. That is the message of the error, too: INVALID_ARGUMENT for
+// its exit code 2, INTERNAL for any other. What it says on standard error passes through.
+absl::StatusOr<std::string> ToolOutput(std::vector<std::string> words);
 
 // One line that says how well f and G of the run's task predict its simulator, for an algorithm that reads them. Empty
 // for other algorithms, or if it cannot be measured.

@@ -128,6 +128,10 @@ std::string TailOfFile(const std::string& path, int lines) {
   return tail;
 }
 
+std::string DescribeExit(int exit_code) {
+  return exit_code > 128 ? absl::StrCat("killed by signal ", exit_code - 128) : absl::StrCat("exit code ", exit_code);
+}
+
 std::string LastLines(const std::string& log) {
   return absl::StrCat("Its last lines (", log, "):\n", TailOfFile(log, 8));
 }

@@ -30,7 +30,6 @@ class Process {
   void Signal(int signal);  // does nothing when the child does not run
   void KillGroup();         // SIGKILL to the child and those that it has started
   bool running() const { return pid_ > 0; }
-  pid_t pid() const { return pid_; }
 
  private:
   pid_t pid_ = -1;
@@ -44,6 +43,8 @@ std::optional<std::string> OutputOf(const std::string& command);
 
 // The last `lines` lines of a file, each indented by two spaces; empty when it cannot be read.
 std::string TailOfFile(const std::string& path, int lines);
+// "exit code 3", "killed by signal 9".
+std::string DescribeExit(int exit_code);
 // For the message of a child that has failed: "Its last lines (LOG):" and a few of them.
 std::string LastLines(const std::string& log);
 

@@ -48,10 +48,19 @@ absl::StatusOr<int> OpenLock(const std::string& path, int flags) {
   return fd;
 }
 
+bool LockWithin(std::chrono::milliseconds patience, int fd) {
+  const Clock::Time deadline = Clock::Real().Now() + patience;
+  while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    if (Clock::Real().Now() > deadline) return false;
+    ::usleep(20000);
+  }
+  return true;
+}
+
 std::string NewRunId(const std::string& run_dir) {
   constexpr size_t kMostOfName = kMaxRunId - 17;
   std::random_device device;
-  std::string name = fs::path(run_dir).lexically_normal().filename().string();
+  std::string name = FolderName(run_dir);
   if (size_t size = kMostOfName; name.size() > size) {
     while ((name[size] & 0xc0) == 0x80) --size;  // the next byte is within a code point
     name.resize(size);
@@ -92,35 +101,24 @@ absl::StatusOr<std::string> DefaultRunFolder(const std::string& experiment_name,
   return absl::StrCat(stem, "-", last);
 }
 
+std::string FolderName(const std::string& folder) {
+  return fs::path(WithoutSlash(AbsolutePath(folder))).filename().string();
+}
+
 absl::StatusOr<std::unique_ptr<RunLock>> RunLock::Take(const std::string& run_dir, std::chrono::milliseconds patience) {
   const std::string folder = absl::StrCat(run_dir, "/cluster");
   RETURN_IF_ERROR(MakeFolders(folder));
-  ASSIGN_OR_RETURN(const int train, OpenLock(folder + "/train.lock", O_CLOEXEC));
-  const Clock::Time released = Clock::Real().Now() + std::min(patience, kForkPatience);
-  while (::flock(train, LOCK_EX | LOCK_NB) != 0) {
-    if (Clock::Real().Now() < released) {
-      ::usleep(20000);
-      continue;
-    }
-    ::close(train);
+  std::unique_ptr<RunLock> lock(new RunLock);
+  ASSIGN_OR_RETURN(lock->train_, OpenLock(folder + "/train.lock", O_CLOEXEC));
+  if (!LockWithin(std::min(patience, kForkPatience), lock->train_)) {
     return absl::InvalidArgumentError(
         absl::StrCat("run folder ", run_dir, " is in use by another `datacom train`; watch it with: datacom status ",
                      ShellWord(run_dir), ", or choose another --run-dir"));
   }
-  absl::StatusOr<int> roles = OpenLock(folder + "/roles.lock", 0);
-  if (!roles.ok()) {
-    ::close(train);
-    return roles.status();
-  }
-  std::unique_ptr<RunLock> lock(new RunLock(train, *roles));
-  const Clock::Time deadline = Clock::Real().Now() + patience;
-  while (::flock(*roles, LOCK_EX | LOCK_NB) != 0) {
-    if (Clock::Real().Now() > deadline) {
-      return absl::FailedPreconditionError(absl::StrCat("processes of an earlier run are still running in ", run_dir,
-                                                        "; stop them first: `fuser ", folder,
-                                                        "/roles.lock` lists them"));
-    }
-    ::usleep(20000);
+  ASSIGN_OR_RETURN(lock->roles_, OpenLock(folder + "/roles.lock", 0));
+  if (!LockWithin(patience, lock->roles_)) {
+    return absl::FailedPreconditionError(absl::StrCat("processes of an earlier run are still running in ", run_dir,
+                                                      "; stop them first: `fuser ", folder, "/roles.lock` lists them"));
   }
   return lock;
 }
@@ -202,7 +200,7 @@ absl::StatusOr<std::optional<v1::LearnerCheckpoint>> SoundCheckpoint(const std::
 // The policies that evaluators still need and of which the checkpoint has no sum: those of an epoch that was cut short.
 absl::Status CheckPendingPolicies(const std::string& run_dir, const v1::Experiment& resolved,
                                   const v1::LearnerCheckpoint& checkpoint) {
-  const tools::RunOfPolicies run = tools::ReadRunOfPolicies(run_dir, resolved);
+  const std::string run_id = tools::RunIdOf(run_dir);
   std::set<std::string> summed;
   for (const v1::FileEnd& file : checkpoint.files()) summed.insert(file.path());
   for (const v1::EpochRecord& pending : checkpoint.pending()) {
@@ -212,10 +210,11 @@ absl::Status CheckPendingPolicies(const std::string& run_dir, const v1::Experime
     if (pending.epoch() + 1 == checkpoint.next_epoch() && end > checkpoint.last_epoch_steps()) continue;
     const std::string path = absl::StrCat(run_dir, "/", PoliciesPath(pending.epoch()));
     const absl::StatusOr<std::vector<Snapshot>> snapshots = ReadSnapshotFile(path);
-    const absl::Status status =
-        snapshots.ok()
-            ? Annotate(tools::CheckEpoch(run, pending.epoch(), *snapshots, [&checkpoint] { return checkpoint; }), path)
-            : snapshots.status();
+    const absl::Status status = snapshots.ok()
+                                    ? Annotate(tools::CheckEpoch(resolved, run_id, pending.epoch(), *snapshots,
+                                                                 [&checkpoint] { return checkpoint; }),
+                                               path)
+                                    : snapshots.status();
     if (!status.ok()) return absl::DataLossError(absl::StrCat("--resume: ", status.message(), kRestore));
   }
   return absl::OkStatus();
@@ -246,11 +245,7 @@ absl::Status CheckStateKept(const std::string& run_dir, int members) {
   }
   std::vector<std::string> files = {"run_id", "progress.csv", "episodes.csv"};
   for (int member = 0; member < members; ++member) files.push_back(absl::StrCat("replay/member_", member, ".rows"));
-  const auto kept = std::remove_if(files.begin(), files.end(), [&run_dir](const std::string& file) {
-    std::error_code error;
-    return fs::exists(absl::StrCat(run_dir, "/", file), error);
-  });
-  files.erase(kept, files.end());
+  std::erase_if(files, [&run_dir](const std::string& file) { return FileExists(absl::StrCat(run_dir, "/", file)); });
   return files.empty() ? absl::OkStatus()
                        : lost(absl::StrCat(absl::StrJoin(files, ", "), ", which its checkpoints need"));
 }

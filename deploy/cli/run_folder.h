@@ -20,6 +20,9 @@ namespace datacom::cli {
 // missing. INVALID_ARGUMENT when there is none to resume.
 absl::StatusOr<std::string> DefaultRunFolder(const std::string& experiment_name, bool resume);
 
+// The last name of a folder's path, also of "." and with a slash at its end; empty for the root.
+std::string FolderName(const std::string& folder);
+
 // Exclusive ownership of a run folder, released with the object or the process.
 class RunLock {
  public:
@@ -29,9 +32,9 @@ class RunLock {
   ~RunLock();
 
  private:
-  RunLock(int train, int roles) : train_(train), roles_(roles) {}
-  int train_;  // closed in children
-  int roles_;  // inherited by the roles: locked until the last of them has ended
+  RunLock() = default;
+  int train_ = -1;  // closed in children
+  int roles_ = -1;  // inherited by the roles: locked until the last of them has ended
 };
 
 // INVALID_ARGUMENT, saying what to type instead, when the folder is a sweep's, when it is not empty and `resume` is

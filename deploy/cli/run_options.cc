@@ -10,51 +10,26 @@
 namespace datacom::cli {
 namespace {
 
-constexpr char kExperiment[] = "Options of the experiment";  // headings in the help
-constexpr char kProcesses[] = "Options of the processes";
-constexpr char kBatch[] = "Options of the other backends";
-
-// Of AddBatchOptions, for --backend kubernetes.
-void AddManifestOptions(CLI::App* verb, ManifestOptions* options) {
-  verb->add_option("--images", options->images,
-                   "Kubernetes: registry of the images, e.g. registry.example.org/team:tag")
-      ->group(kBatch);
-  verb->add_flag("--plain", options->plain, "Kubernetes: Jobs and Services, for clusters with neither JobSet nor Kueue")
-      ->group(kBatch);
-  verb->add_option("--pods", options->pods,
-                   "Kubernetes: file of YAML with fields for the spec of every pod, e.g. tolerations, nodeSelector, "
-                   "priorityClassName, imagePullSecrets")
-      ->group(kBatch);
-  verb->add_option("--tls-secret", options->tls_secret,
-                   "Kubernetes: Secret with ca.crt, tls.crt, tls.key and token, for mutual TLS between the roles")
-      ->group(kBatch);
-  verb->add_option("--archive-secret", options->archive_secret,
-                   "Kubernetes: Secret whose entries become environment variables of the run, such as "
-                   "AWS_ACCESS_KEY_ID, with which rclone reaches the place of --archive")
-      ->group(kBatch);
-}
+constexpr char kUsualHeading[] = "Options";  // of CLI11, in the help
 
 }  // namespace
 
 void AddExperimentOptions(CLI::App* verb, TrainOptions* options) {
+  verb->option_defaults()->group("Options of the experiment");
   verb->add_option("--seeds", options->seeds,
                    "seeds, instead of those in the file: 0-4, 3 or 0,2,5-7; one member for each, in a sweep for each "
-                   "point and seed")
-      ->group(kExperiment);
+                   "point and seed");
   verb->add_option("--steps", options->steps, "exact number of environment steps of each member")
-      ->check(WholeNumber<uint64_t>(1))
-      ->group(kExperiment);
+      ->check(WholeNumber<uint64_t>(1));
   verb->add_option("--set", options->overrides,
                    "path=value, e.g. hyper.cost_budget=10; may be repeated; a sweep refuses a path that an axis sets")
-      ->allow_extra_args(false)
-      ->group(kExperiment);
+      ->allow_extra_args(false);
   verb->add_flag("--lockstep", options->lockstep,
                  "bit-reproducible, with one environment per member and policy lag 0: every run gives the same "
-                 "records, also after a kill and a resume, and on every processor with AVX2")
-      ->group(kExperiment);
+                 "records, also after a kill and a resume, and on every processor with AVX2");
   verb->add_option("--device", options->device, "device of the learner: cpu or cuda")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
-      ->group(kExperiment);
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  verb->option_defaults()->group(kUsualHeading);
 }
 
 void AddAlgorithmOption(CLI::App* verb, TrainOptions* options) {
@@ -65,48 +40,54 @@ void AddAlgorithmOption(CLI::App* verb, TrainOptions* options) {
 }
 
 void AddProcessOptions(CLI::App* verb, TrainOptions* options) {
+  verb->option_defaults()->group("Options of the processes");
   verb->add_option("--actors", options->actors, "actor processes of each run (1; a resume keeps the run's number)")
-      ->check(CLI::Range(1, 10000))
-      ->group(kProcesses);
+      ->check(CLI::Range(1, 10000));
   verb->add_option("--envs", options->environments,
                    "environments of each actor, rounded up to a multiple of the members (default: one per member; a "
                    "resume keeps the run's number)")
-      ->check(CLI::Range(1, 65536))
-      ->group(kProcesses);
+      ->check(CLI::Range(1, 65536));
   verb->add_option("--run-dir", options->run_dir,
-                   "folder of the run (runs/<experiment>-<n>), or of the whole sweep (runs/<sweep>)")
-      ->group(kProcesses);
-  verb->add_option("--max-hours", options->max_hours, "drain and exit with 75 after this time")
-      ->check(AboveZero)
-      ->group(kProcesses);
+                   "folder of the run (runs/<experiment>-<n>), or of the whole sweep (runs/<sweep>)");
+  verb->add_option("--max-hours", options->max_hours, "drain and exit with 75 after this time")->check(AboveZero);
   verb->add_option(
           "--stall-minutes", options->stall_minutes,
           "end with exit code 1 and the reason after so many minutes without a row, update or evaluation; a role "
           "that hangs for half of that is restarted")
       ->capture_default_str()
-      ->check(AboveZero)
-      ->group(kProcesses);
+      ->check(AboveZero);
   verb->add_option("--tls", options->tls,
                    absl::StrCat("folder with ca.crt, tls.crt, tls.key and token, as ", SharedPath("dev/make_tls.sh"),
-                                " makes it: mutual TLS between the roles"))
-      ->group(kProcesses);
-  verb->add_flag("--quiet", options->quiet, "print only failures and the final table")->group(kProcesses);
-  verb->add_flag("--json", options->json, "print a JSON object on each line, for programs")->group(kProcesses);
+                                " makes it: mutual TLS between the roles"));
+  verb->add_flag("--quiet", options->quiet, "print only failures and the final table");
+  verb->add_flag("--json", options->json, "print a JSON object on each line, for programs");
+  verb->option_defaults()->group(kUsualHeading);
 }
 
 void AddBatchOptions(CLI::App* verb, BatchOptions* options) {
+  verb->option_defaults()->group("Options of the other backends");
   verb->add_option("--program", options->program,
-                   "what starts this command on a node, e.g. \"apptainer run /shared/datacom.sif\" (this program)")
-      ->group(kBatch);
+                   "what starts this command on a node, e.g. \"apptainer run /shared/datacom.sif\" (this program)");
   verb->add_option("--sbatch", options->sbatch,
-                   "options of sbatch for the script that trains, e.g. --sbatch=\"--partition=long --time=2-0\"")
-      ->group(kBatch);
+                   "options of sbatch for the script that trains, e.g. --sbatch=\"--partition=long --time=2-0\"");
   verb->add_option("--join", options->join,
                    "Slurm: also write actors.sbatch, with this many actors in jobs of their own, and certificates for "
                    "mutual TLS between the nodes")
-      ->check(CLI::Range(1, 10000))
-      ->group(kBatch);
-  AddManifestOptions(verb, &options->manifests);
+      ->check(CLI::Range(1, 10000));
+  ManifestOptions* const manifests = &options->manifests;
+  verb->add_option("--images", manifests->images,
+                   "Kubernetes: registry of the images, e.g. registry.example.org/team:tag");
+  verb->add_flag("--plain", manifests->plain,
+                 "Kubernetes: Jobs and Services, for clusters with neither JobSet nor Kueue");
+  verb->add_option("--pods", manifests->pods,
+                   "Kubernetes: file of YAML with fields for the spec of every pod, e.g. tolerations, nodeSelector, "
+                   "priorityClassName, imagePullSecrets");
+  verb->add_option("--tls-secret", manifests->tls_secret,
+                   "Kubernetes: Secret with ca.crt, tls.crt, tls.key and token, for mutual TLS between the roles");
+  verb->add_option("--archive-secret", manifests->archive_secret,
+                   "Kubernetes: Secret whose entries become environment variables of the run, such as "
+                   "AWS_ACCESS_KEY_ID, with which rclone reaches the place of --archive");
+  verb->option_defaults()->group(kUsualHeading);
 }
 
 void RefuseOptions(CLI::App* verb, const std::vector<std::string>& flags, const std::string& reason) {

@@ -12,15 +12,12 @@
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
-#include "common/config/experiment.h"
-#include "common/records/message_json.h"
 #include "common/rpc/assignment.h"
 #include "common/rpc/security.h"
 #include "deploy/cli/answers.h"
 #include "deploy/cli/archiving.h"
 #include "deploy/cli/progress.h"
 #include "deploy/cli/run_folder.h"
-#include "deploy/cli/run_json.h"
 #include "deploy/cli/summary.h"
 #include "deploy/cli/sweep.h"
 #include "deploy/cli/verbs.h"
@@ -69,8 +66,6 @@ ProgressView ViewOf(const std::string& title, const Answers& answers) {
   return view;
 }
 
-void PrintJson(const nlohmann::json& json) { std::printf("%s\n", JsonText(json).c_str()); }
-
 void PrintAnswers(const std::string& title, const Answers& answers, bool json) {
   const ProgressView view = ViewOf(title, answers);
   if (json) return PrintJson(AnsweredRunJson(view, answers));
@@ -93,8 +88,7 @@ void PrintAnswers(const std::string& title, const Answers& answers, bool json) {
 
 // A run that does not run.
 absl::Status PrintRecords(const std::string& run_dir) {
-  const absl::StatusOr<v1::Experiment> experiment = LoadExperiment(ExperimentFile(run_dir), "");
-  const bool complete = experiment.ok() && ReadRunState(run_dir, *experiment).complete;
+  const bool complete = ReadRunState(run_dir).complete;
   PrintWrapped(absl::StrCat(run_dir, complete ? ": complete\n" : ": not running\n"));
   if (const std::optional<uint64_t> update = NewestCheckpoint(run_dir); update && !complete) {
     PrintWrapped(absl::StrCat("newest checkpoint, where --resume continues: update ", FormatCount(*update), "\n"));

@@ -1,4 +1,6 @@
-// Printed tables of run records: the newest values of each member, or of each group of members.
+// What is told of a run: tables of its newest records for people, and for programs one JSON object with the same keys
+// for every run, null where something is not known (docs/operation.md, For programs). The functions block on the disk.
+// Thread-safe.
 #ifndef DATACOM_DEPLOY_CLI_SUMMARY_H_
 #define DATACOM_DEPLOY_CLI_SUMMARY_H_
 
@@ -8,6 +10,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "deploy/cli/answers.h"
+#include "deploy/cli/progress.h"
+#include "nlohmann/json.hpp"
 
 namespace datacom::cli {
 
@@ -25,6 +30,20 @@ absl::StatusOr<std::string> GroupTable(const std::vector<std::string>& folders, 
 
 // INVALID_ARGUMENT when a member has already made more than `env_steps` steps.
 absl::Status CheckStepsLeft(const std::string& run_dir, uint64_t env_steps);
+
+// A run of which a process has answered. view: of the answers, with its folder or address as the title.
+nlohmann::json AnsweredRunJson(const ProgressView& view, const Answers& answers);
+
+// A run of which no process answers, from its folder. "state" is complete, interrupted or "not started"; "members" are
+// the newest rows of progress.csv. Errors of the experiment and of the records.
+absl::StatusOr<nlohmann::json> RecordedRunJson(const std::string& run_dir);
+
+// Prints one line on standard output.
+void PrintJson(const nlohmann::json& json);
+
+// Prints {"result": ...} of the folder, where `train` or `sweep` ends. A folder that cannot be read is told as
+// {"error"}.
+void PrintResult(const absl::StatusOr<nlohmann::json>& result);
 
 }  // namespace datacom::cli
 

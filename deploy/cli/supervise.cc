@@ -5,26 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "deploy/cli/process.h"
 
 namespace datacom::cli {
-
-const char* RoleName(Role role) {
-  switch (role) {
-    case Role::kReplay:
-      return "replay";
-    case Role::kLearner:
-      return "learner";
-    case Role::kActor:
-      return "actor";
-    case Role::kEvaluator:
-      return "evaluator";
-  }
-  return "";
-}
-
-std::string DescribeExit(int exit_code) {
-  return exit_code > 128 ? absl::StrCat("killed by signal ", exit_code - 128) : absl::StrCat("exit code ", exit_code);
-}
 
 void RunProgress::Observe(const std::optional<v1::ReplayInfo>& replay, const std::optional<v1::LearnerInfo>& learner) {
   Counts now = newest_;  // a service that does not answer has not moved

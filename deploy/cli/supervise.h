@@ -19,7 +19,6 @@
 namespace datacom::cli {
 
 enum class Role { kReplay, kLearner, kActor, kEvaluator };
-const char* RoleName(Role role);
 
 // Whether a run moves, by the answers of its replay and learner.
 class RunProgress {
@@ -78,9 +77,6 @@ class RestartPolicy {
   std::map<std::string, int> without_progress_;             // restarts since the run got further, by process
   int restarts_ = 0;
 };
-
-// "exit code 3", "killed by signal 9".
-std::string DescribeExit(int exit_code);
 
 }  // namespace datacom::cli
 

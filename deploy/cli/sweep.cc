@@ -20,20 +20,17 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/shared_files.h"
-#include "common/base/shell_word.h"
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
-#include "common/records/message_json.h"
 #include "common/rpc/channel.h"
 #include "deploy/cli/archiving.h"
 #include "deploy/cli/batch.h"
+#include "deploy/cli/display.h"
 #include "deploy/cli/process.h"
 #include "deploy/cli/progress.h"
-#include "deploy/cli/run_json.h"
 #include "deploy/cli/run_options.h"
 #include "deploy/cli/summary.h"
-#include "deploy/cli/supervise.h"
 #include "deploy/cli/sweep.h"
 #include "deploy/cli/verbs.h"
 #include "deploy/report/report.h"
@@ -88,10 +85,10 @@ double UpdatesLeft(const SweepRun& population, const RunState& state) {
   return state.complete ? 0 : steps * experiment.members_size() * experiment.schedule().updates_per_step();
 }
 
-std::string Describe(const RunState& state, const SweepRun& population) {
+std::string Describe(const RunState& state) {
   if (state.complete) return "complete";
   if (state.env_steps == 0) return "not started";
-  return absl::StrFormat("%.0f %% done", 100.0 * state.env_steps / population.experiment.run().env_steps());
+  return absl::StrFormat("%.0f %% done", 100 * state.done);
 }
 
 void PrintPlan(const SweepInput& input, const std::string& dir, const std::vector<SweepRun>& populations) {
@@ -124,7 +121,7 @@ void PrintPlan(const SweepInput& input, const std::string& dir, const std::vecto
                                  FormatBytes(population.needs.memory_bytes),
                                  FormatBytes(population.needs.disk_bytes()),
                                  time,
-                                 "  " + Describe(state, population)};
+                                 "  " + Describe(state)};
     for (size_t i = 0; i < table.size(); ++i) {
       table[i].push_back(absl::StrFormat("%*s", static_cast<int>(table[i].front().size()), cells[i]));
     }
@@ -148,16 +145,17 @@ absl::Status PrintPlanJson(const std::string& dir, const std::vector<SweepRun>& 
       one["eta_seconds"] = UpdatesLeft(populations[i], state) / rate->updates_per_second;
     }
   }
-  std::printf("%s\n", JsonText(sweep).c_str());
+  PrintJson(sweep);
   return absl::OkStatus();
 }
 
-// Trains populations as child processes and reports on standard output; when quiet, only failures.
+// Trains populations as child processes and says so on the display; when quiet, only failures.
 class Jobs {
  public:
   // Passes the options for processes on to the `train` of each run.
-  Jobs(const std::string& dir, const std::vector<SweepRun>& populations, int at_once, const TrainOptions& options)
-      : dir_(dir), populations_(populations), at_once_(at_once), options_(options) {}
+  Jobs(const std::string& dir, const std::vector<SweepRun>& populations, int at_once, const TrainOptions& options,
+       Display* display)
+      : dir_(dir), populations_(populations), at_once_(at_once), options_(options), display_(display) {}
 
   // Runs until all have ended, a stop was requested, or --max-hours are over. Returns the exit code of the first that
   // failed, else 75 when populations are left, else 0.
@@ -168,8 +166,8 @@ class Jobs {
       const bool stop = Stop::Process().WaitFor(kTick);
       const bool late = options_.max_hours > 0 && Seconds(clock_.Now() - start_) > options_.max_hours * 3600;
       if ((stop || late) && !stopping_) {
-        Say(late ? absl::StrCat("--max-hours ", options_.max_hours, " reached: draining")
-                 : "draining (interrupt again to exit at once)");
+        display_->Say(late ? absl::StrCat("--max-hours ", options_.max_hours, " reached: draining")
+                           : "draining (interrupt again to exit at once)");
         stopping_ = true;
         for (const auto& job : running_) job->process.Signal(SIGTERM);
       }
@@ -187,32 +185,22 @@ class Jobs {
     Process process;
   };
 
-  void Print(const std::string& line) const {
-    std::printf("%s\n", options_.json ? JsonText({{"message", line}}).c_str() : line.c_str());
-    std::fflush(stdout);
-  }
-
   // The newest line of a population: of `train --json` an object, here with the key "population".
   void SayProgress(const Job& job) const {
     const std::string line(absl::StripAsciiWhitespace(TailOfFile(job.log, 1)));
     nlohmann::json progress =
         options_.json ? nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false) : nlohmann::json();
-    if (!progress.is_object()) return Say(Title(job) + line);
+    if (!progress.is_object()) return display_->Say(Title(job) + line);
     progress["population"] = populations_[job.index].name;
-    if (!options_.quiet) std::printf("%s\n", JsonText(progress).c_str());
+    if (!options_.quiet) PrintJson(progress);
     std::fflush(stdout);
   }
 
-  void SayFailure(const Job& job, int code) const {
+  void SayFailure(const Job& job, int code) {
     const std::string what = absl::StrCat("failed (", DescribeExit(code), "). ", LastLines(job.log));
-    if (!options_.json) return Print(Title(job) + what);
-    const nlohmann::json object = {{"population", populations_[job.index].name}, {"error", what}, {"code", code}};
-    std::printf("%s\n", JsonText(object).c_str());
+    if (!options_.json) return display_->Conclude("message", "", Title(job) + what);
+    PrintJson({{"population", populations_[job.index].name}, {"error", what}, {"code", code}});
     std::fflush(stdout);
-  }
-
-  void Say(const std::string& line) const {
-    if (!options_.quiet) Print(line);
   }
 
   std::string Title(const Job& job) const {
@@ -236,14 +224,12 @@ class Jobs {
     const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
     const std::string archive = ArchiveOf(options_.archive, population);
     if (complete) return {program, "copy", RunFolder(dir_, population), archive, "--keep-state"};
-    std::vector<std::string> words = {program, "train"};
-    words.insert(words.end(), {"--resume", "--no-film", "--run-dir", RunFolder(dir_, population)});
-    words.insert(words.end(), {"--steps", absl::StrCat(population.experiment.run().env_steps())});
-    if (options_.actors > 0) words.insert(words.end(), {"--actors", absl::StrCat(options_.actors)});
-    if (options_.environments > 0) words.insert(words.end(), {"--envs", absl::StrCat(options_.environments)});
-    if (!options_.tls.empty()) words.insert(words.end(), {"--tls", options_.tls});
-    if (!archive.empty()) words.insert(words.end(), {"--archive", archive});
-    words.insert(words.end(), {"--stall-minutes", absl::StrCat(options_.stall_minutes)});
+    TrainOptions own = options_;
+    own.archive = archive;
+    own.max_hours = 0;  // the sweep's own
+    std::vector<std::string> words =
+        TrainWords(own, RunFolder(dir_, population), population.experiment.run().env_steps());
+    words.insert(words.begin(), program);
     if (options_.json) words.emplace_back("--json");
     return words;
   }
@@ -259,35 +245,32 @@ class Jobs {
       job->log = run_dir + "/logs/train.log";
       const absl::Status status = job->process.Start(CommandFor(population, complete), job->log);
       if (!status.ok()) {
-        Print(absl::StrCat(Title(*job), status.message()));
+        const std::string why = absl::StrCat(Title(*job), status.message());
+        display_->Conclude("message", why, why);
         if (code_ == kExitOk) code_ = ExitCode(status);
         continue;
       }
       const std::string what =
           complete ? "copying its end to the archive" : absl::StrCat(population.experiment.members_size(), " members");
-      Say(absl::StrCat(Title(*job), what, ", log in ", job->log));
+      display_->Say(absl::StrCat(Title(*job), what, ", log in ", job->log));
       running_.push_back(std::move(job));
     }
   }
 
   void Reap() {
-    for (auto job = running_.begin(); job != running_.end();) {
-      const std::optional<int> code = (*job)->process.Poll();
-      if (!code) {
-        ++job;
-        continue;
-      }
-      OnExit(**job, *code);
-      job = running_.erase(job);
-    }
+    std::erase_if(running_, [this](const std::unique_ptr<Job>& job) {
+      const std::optional<int> code = job->process.Poll();
+      if (code) OnExit(*job, *code);
+      return code.has_value();
+    });
   }
 
   // When a population fails, the others are still trained; when one is interrupted, the sweep ends.
   void OnExit(const Job& job, int code) {
-    if (code == kExitOk) return Say(absl::StrCat(Title(job), "complete"));
+    if (code == kExitOk) return display_->Say(absl::StrCat(Title(job), "complete"));
     if (stopping_ && code == 128 + SIGTERM) code = kExitInterrupted;  // `train` was stopped before it had begun
     if (code == kExitInterrupted) {
-      Say(absl::StrCat(Title(job), "interrupted and drained"));
+      display_->Say(absl::StrCat(Title(job), "interrupted and drained"));
       Stop::Process().Request();
     } else {
       SayFailure(job, code);
@@ -300,6 +283,7 @@ class Jobs {
   const std::vector<SweepRun>& populations_;
   const int at_once_;
   const TrainOptions& options_;
+  Display* const display_;
   const Clock& clock_ = Clock::Real();
   const Clock::Time start_ = clock_.Now();
   Clock::Time said_ = start_;
@@ -309,14 +293,14 @@ class Jobs {
   int code_ = kExitOk;
 };
 
-absl::Status Conclude(const std::string& dir, bool json) {
+absl::Status Conclude(const std::string& dir, bool json, Display* display) {
   ASSIGN_OR_RETURN(const std::string table, GroupTable({dir}, TerminalWidth(0)));
   if (!json) std::printf("%s", table.c_str());
   const std::string file = dir + "/report.html";
   if (absl::Status status = report::WriteReport({dir}, file, &tools::WriteReportMap); !status.ok()) {
     return Annotate(status, "the sweep is complete, but its report could not be written");
   }
-  std::printf("%s\n", json ? JsonText({{"report", file}}).c_str() : absl::StrCat("report: ", file).c_str());
+  display->Conclude("report", file, absl::StrCat("report: ", file));
   if (json) PrintResult(SweepJson(dir));
   return absl::OkStatus();
 }
@@ -334,15 +318,7 @@ absl::StatusOr<int> Sweep(const SweepOptions& options) {
     RETURN_IF_ERROR(PrintSweepStatus(dir, run.json));
     return kExitOk;
   }
-  ManifestOptions manifests = options.batch.manifests;
-  manifests.sweep = input.sweep.name();
-  manifests.actors = std::max(1, run.actors);
-  manifests.environments = run.environments;
-  manifests.archive = run.archive;
-  if (options.backend == kKubernetes) {
-    for (const SweepRun& population : populations) RETURN_IF_ERROR(CheckPods(manifests, population.experiment));
-  }
-  if (options.backend == kSlurm) RETURN_IF_ERROR(CheckSlurmPath(dir));
+  RETURN_IF_ERROR(CheckBatch(options.backend, dir, run, populations));
   RETURN_IF_ERROR(CheckSweepFolder(dir, populations));
   if (options.backend == kLocal && !run.archive.empty()) RETURN_IF_ERROR(CheckPlace(run.archive));
   RETURN_IF_ERROR(MakeFolders(dir));
@@ -353,30 +329,18 @@ absl::StatusOr<int> Sweep(const SweepOptions& options) {
   } else if ((!run.quiet && !run.json) || options.render_only) {
     PrintPlan(input, dir, populations);
   }
-  if (options.backend == kKubernetes) {
-    RETURN_IF_ERROR(WriteCluster(dir, manifests, populations));
-    return kExitOk;
-  }
-  if (options.backend == kSlurm) {
-    const SlurmJob job{"sweep", input.sweep.name(), options.jobs, MaxArraySize()};
-    ASSIGN_OR_RETURN(const auto scripts, WriteSlurmScripts(dir, job, options.batch, run, populations));
-    PrintSlurmHints(dir, scripts);
-    return kExitOk;
-  }
-  if (options.backend == kList) {
-    ASSIGN_OR_RETURN(const std::string file, WriteJobList(dir, options.batch, run, populations));
-    std::printf(
-        "%zu commands in %s; each resumes its run and exits with 75 when it was interrupted, e.g.\n"
-        "parallel --jobs 4 <%s\n",
-        populations.size(), file.c_str(), ShellWord(file).c_str());
+  if (options.backend != kLocal) {
+    const SlurmJob job{"sweep", input.sweep.name(), options.jobs};
+    RETURN_IF_ERROR(WriteBatch(options.backend, dir, job, options.batch, run, populations));
     return kExitOk;
   }
   if (options.render_only) return kExitOk;
-  const int code = Jobs(dir, populations, std::max(1, options.jobs), run).Run();
+  Display display("", run, /*learns_delta=*/false);
+  const int code = Jobs(dir, populations, std::max(1, options.jobs), run, &display).Run();
   if (code == kExitInterrupted && !run.json) std::printf("run the same command again to resume\n");
   if (code == kExitInterrupted && run.json) PrintResult(SweepJson(dir));
   if (code != kExitOk) return code;
-  RETURN_IF_ERROR(Conclude(dir, run.json));
+  RETURN_IF_ERROR(Conclude(dir, run.json, &display));
   return kExitOk;
 }
 

@@ -52,7 +52,7 @@ absl::StatusOr<std::vector<SweepRun>> ExpandSweep(const SweepInput& input);
 
 // The folder of a sweep: `sweep.textproto`, `populations.txt` (the run folders in order, one per line) and, in each run
 // folder, the population's experiment, so that `train --resume` starts or resumes it.
-std::string RunFolder(const std::string& dir, const SweepRun& population);
+std::string RunFolder(const std::string& dir, const SweepRun& population);  // `dir` for a run without a name
 // The archive of a run whose sweep has `place`; that itself for a run without a name.
 std::string ArchiveOf(const std::string& place, const SweepRun& population);
 // The run folders that `folder` stands for: those of a sweep in their order, or `folder` itself where it is a run's.
@@ -69,9 +69,11 @@ absl::Status PrepareSweepFolder(const std::string& dir, const v1::Sweep& sweep,
 
 struct RunState {
   uint64_t env_steps = 0;  // fewest of any member
+  double done = 0;         // share of the run's steps
   bool complete = false;   // every member has its last row, and `train` has written its report
 };
 RunState ReadRunState(const std::string& run_dir, const v1::Experiment& experiment);
+RunState ReadRunState(const std::string& run_dir);  // of its own experiment; nothing where it cannot be read
 
 // Updates per second, over all members, in the newest run of the same task and algorithm. Looks at the runs of this
 // sweep and at those in its parent folder.
@@ -97,6 +99,8 @@ absl::Status PrintSweepStatus(const std::string& folder, bool json = false);
 // "detail".
 absl::StatusOr<nlohmann::json> SweepJson(const std::string& folder);
 
+bool UsesGpu(const SweepRun& population);
+
 // Memory of rclone and of the copy to an archive, beside the run's own.
 inline constexpr uint64_t kCopyBytes = 1ull << 28;
 
@@ -107,10 +111,6 @@ inline constexpr uint64_t kCopyBytes = 1ull << 28;
 // Turns a name into one that Kubernetes accepts for hosts: lower-case letters, digits and "-", a letter first, at most
 // 40 characters (pods append to it). A longer name keeps its end, behind a checksum.
 std::string ObjectName(const std::string& name);
-
-// The name of a population's objects: of its sweep and itself, with their common first word once. A run by itself has
-// no name as a population.
-std::string PopulationName(const std::string& sweep, const std::string& population);
 
 // The content of a file of YAML with fields of a pod's spec (tolerations, priorityClassName, imagePullSecrets,
 // nodeSelector), as lines of the template. INVALID_ARGUMENT, naming the line, for a field that datacom sets, and for
@@ -137,9 +137,6 @@ struct ManifestOptions {
 bool FitsConfigMap(const v1::Experiment& experiment);
 // Whether that ConfigMap is too large for `kubectl apply` without --server-side, which keeps a copy in an annotation.
 bool NeedsServerSide(const v1::Experiment& experiment);
-
-// INVALID_ARGUMENT where no image has what the experiment needs.
-absl::Status CheckPods(const ManifestOptions& options, const v1::Experiment& experiment);
 
 // Writes <dir>/<population>/{experiment.textproto,task_files,population.yaml} and <dir>/kustomization.yaml.
 // INVALID_ARGUMENT when two populations would get the same name, or an experiment is too large for a ConfigMap, and for

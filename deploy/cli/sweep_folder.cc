@@ -17,12 +17,10 @@
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/records/csv.h"
-#include "common/records/message_json.h"
 #include "deploy/cli/batch.h"
 #include "deploy/cli/process.h"
 #include "deploy/cli/progress.h"
 #include "deploy/cli/run_folder.h"
-#include "deploy/cli/run_json.h"
 #include "deploy/cli/summary.h"
 #include "deploy/cli/verbs.h"
 #include "deploy/report/groups.h"
@@ -68,96 +66,6 @@ std::optional<double> RateOf(const std::string& run_dir, const v1::Experiment& l
   return updates / seconds;
 }
 
-}  // namespace
-
-std::string RunFolder(const std::string& dir, const SweepRun& population) {
-  return absl::StrCat(dir, "/", population.name);
-}
-
-std::string ArchiveOf(const std::string& place, const SweepRun& population) {
-  if (place.empty() || population.name.empty()) return place;
-  const bool open = absl::EndsWith(place, ":") || absl::EndsWith(place, "/");
-  return absl::StrCat(place, open ? "" : "/", population.name);
-}
-
-absl::StatusOr<std::vector<std::string>> RunsOfFolder(const std::string& folder) {
-  if (!report::IsSweepFolder(folder) && !FileExists(ExperimentFile(folder))) return NotARunFolder(folder);
-  ASSIGN_OR_RETURN(std::vector<std::string> runs, report::RunFolders(folder));
-  if (!runs.empty()) return runs;
-  return absl::InvalidArgumentError(
-      absl::StrCat(NamesFile(folder), " names no run; repeat the sweep's command, which writes it again"));
-}
-
-absl::Status CheckSweepFolder(const std::string& dir, const std::vector<SweepRun>& populations) {
-  std::error_code error;
-  if (fs::exists(ExperimentFile(dir), error)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--run-dir ", dir, " is the folder of a run, not of a sweep; choose another --run-dir"));
-  }
-  if (fs::exists(NamesFile(dir), error)) {
-    ASSIGN_OR_RETURN(const std::string names, ReadFile(NamesFile(dir)));
-    if (!names.empty() && names != Names(populations)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          dir, " holds a sweep of other populations. The folder holds:\n", names, "and the command asks for:\n",
-          Names(populations), "repeat the options of the sweep's first command, or choose another --run-dir"));
-    }
-  }
-  for (const SweepRun& population : populations) {
-    const std::string run_dir = RunFolder(dir, population);
-    if (fs::exists(ExperimentFile(run_dir), error)) RETURN_IF_ERROR(CheckStored(run_dir, population.experiment));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status PrepareSweepFolder(const std::string& dir, const v1::Sweep& sweep,
-                                const std::vector<SweepRun>& populations) {
-  RETURN_IF_ERROR(MakeFolders(dir));
-  RETURN_IF_ERROR(WriteFileAtomically(dir + "/sweep.textproto", PrintTextproto(sweep)));
-  RETURN_IF_ERROR(WriteFileAtomically(NamesFile(dir), Names(populations)));
-  for (const SweepRun& population : populations) {
-    const std::string run_dir = RunFolder(dir, population);
-    RETURN_IF_ERROR(MakeFolders(run_dir + "/logs"));
-    if (FileExists(ExperimentFile(run_dir))) continue;  // `train` rewrites it when the steps changed
-    RETURN_IF_ERROR(WriteFileAtomically(ExperimentFile(run_dir), PrintTextproto(population.experiment)));
-  }
-  return absl::OkStatus();
-}
-
-RunState ReadRunState(const std::string& run_dir, const v1::Experiment& experiment) {
-  RunState state;
-  const absl::StatusOr<Csv> progress = ReadRecords(run_dir + "/progress.csv");
-  if (!progress.ok() || progress->rows() == 0) return state;
-  const auto members = RowsByMember(*progress);
-  double fewest = static_cast<double>(experiment.run().env_steps());
-  for (const auto& [member, rows] : members) fewest = std::min(fewest, progress->Number(rows.back(), "env_steps"));
-  state.env_steps = static_cast<uint64_t>(fewest);
-  state.complete = static_cast<int>(members.size()) == experiment.members_size() &&
-                   state.env_steps >= experiment.run().env_steps() && FileExists(run_dir + "/report.html");
-  return state;
-}
-
-std::optional<MeasuredRate> FindRate(const std::string& dir, const v1::Experiment& experiment) {
-  std::optional<MeasuredRate> found;
-  fs::file_time_type newest{};
-  const std::string parent = fs::path(AbsolutePath(dir)).parent_path().string();
-  for (const std::string& folder : {dir, parent}) {
-    std::error_code error;
-    for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-      const std::string run_dir = entry->path().string();
-      std::error_code none;
-      const fs::file_time_type written = fs::last_write_time(run_dir + "/progress.csv", none);
-      if (none || (found && written <= newest)) continue;
-      if (const std::optional<double> rate = RateOf(run_dir, experiment)) {
-        found = MeasuredRate{*rate, run_dir};
-        newest = written;
-      }
-    }
-  }
-  return found;
-}
-
-namespace {
-
 constexpr char kScript[] = "/sweep", kEnding[] = ".sbatch";
 constexpr char kSqueue[] =
     "timeout 10 squeue --me --array --noheader --format '%o|%K|%T|%r|%N|%M' 2>/dev/null";  // command|index|state|...
@@ -170,25 +78,6 @@ std::optional<size_t> ScriptNumber(absl::string_view path, const std::string& fo
   return absl::ConsumePrefix(&path, "-") && absl::SimpleAtoi(path, &number) && number > 1 ? std::optional(number - 1)
                                                                                           : std::nullopt;
 }
-
-}  // namespace
-
-QueueStates ParseQueue(const std::string& text, const std::string& folder, size_t array_size) {
-  QueueStates states;
-  for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
-    const std::vector<std::string> parts = absl::StrSplit(line, '|');
-    size_t index = 0;
-    if (parts.size() != 6 || !absl::SimpleAtoi(parts[1], &index)) continue;
-    const std::optional<size_t> script = ScriptNumber(parts[0], folder);
-    if (!script) continue;
-    const std::string state = absl::AsciiStrToLower(parts[2]);
-    const std::string more = parts[2] == "PENDING" ? parts[3] : absl::StrCat("on ", parts[4], " for ", parts[5]);
-    states[*script * array_size + index] = absl::StrCat(state == "pending" ? "waiting" : state, ", ", more);
-  }
-  return states;
-}
-
-namespace {
 
 // How far a population is.
 struct PopulationState {
@@ -251,6 +140,113 @@ absl::StatusOr<SweepState> ReadSweepState(const std::string& folder) {
 
 }  // namespace
 
+std::string RunFolder(const std::string& dir, const SweepRun& population) {
+  return population.name.empty() ? dir : absl::StrCat(dir, "/", population.name);
+}
+
+std::string ArchiveOf(const std::string& place, const SweepRun& population) {
+  if (place.empty() || population.name.empty()) return place;
+  const bool open = absl::EndsWith(place, ":") || absl::EndsWith(place, "/");
+  return absl::StrCat(place, open ? "" : "/", population.name);
+}
+
+absl::StatusOr<std::vector<std::string>> RunsOfFolder(const std::string& folder) {
+  if (!report::IsSweepFolder(folder) && !FileExists(ExperimentFile(folder))) return NotARunFolder(folder);
+  ASSIGN_OR_RETURN(std::vector<std::string> runs, report::RunFolders(folder));
+  if (!runs.empty()) return runs;
+  return absl::InvalidArgumentError(
+      absl::StrCat(NamesFile(folder), " names no run; repeat the sweep's command, which writes it again"));
+}
+
+absl::Status CheckSweepFolder(const std::string& dir, const std::vector<SweepRun>& populations) {
+  std::error_code error;
+  if (fs::exists(ExperimentFile(dir), error)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--run-dir ", dir, " is the folder of a run, not of a sweep; choose another --run-dir"));
+  }
+  if (fs::exists(NamesFile(dir), error)) {
+    ASSIGN_OR_RETURN(const std::string names, ReadFile(NamesFile(dir)));
+    if (!names.empty() && names != Names(populations)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          dir, " holds a sweep of other populations. The folder holds:\n", names, "and the command asks for:\n",
+          Names(populations), "repeat the options of the sweep's first command, or choose another --run-dir"));
+    }
+  }
+  for (const SweepRun& population : populations) {
+    const std::string run_dir = RunFolder(dir, population);
+    if (fs::exists(ExperimentFile(run_dir), error)) RETURN_IF_ERROR(CheckStored(run_dir, population.experiment));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PrepareSweepFolder(const std::string& dir, const v1::Sweep& sweep,
+                                const std::vector<SweepRun>& populations) {
+  RETURN_IF_ERROR(MakeFolders(dir));
+  RETURN_IF_ERROR(WriteFileAtomically(dir + "/sweep.textproto", PrintTextproto(sweep)));
+  RETURN_IF_ERROR(WriteFileAtomically(NamesFile(dir), Names(populations)));
+  for (const SweepRun& population : populations) {
+    const std::string run_dir = RunFolder(dir, population);
+    RETURN_IF_ERROR(MakeFolders(run_dir + "/logs"));
+    if (FileExists(ExperimentFile(run_dir))) continue;  // `train` rewrites it when the steps changed
+    RETURN_IF_ERROR(WriteFileAtomically(ExperimentFile(run_dir), PrintTextproto(population.experiment)));
+  }
+  return absl::OkStatus();
+}
+
+RunState ReadRunState(const std::string& run_dir, const v1::Experiment& experiment) {
+  RunState state;
+  const absl::StatusOr<Csv> progress = ReadRecords(run_dir + "/progress.csv");
+  if (!progress.ok() || progress->rows() == 0) return state;
+  const auto members = RowsByMember(*progress);
+  double fewest = static_cast<double>(experiment.run().env_steps());
+  for (const auto& [member, rows] : members) fewest = std::min(fewest, progress->Number(rows.back(), "env_steps"));
+  state.env_steps = static_cast<uint64_t>(fewest);
+  state.done = experiment.run().env_steps() > 0 ? fewest / static_cast<double>(experiment.run().env_steps()) : 0;
+  state.complete = static_cast<int>(members.size()) == experiment.members_size() &&
+                   state.env_steps >= experiment.run().env_steps() && FileExists(run_dir + "/report.html");
+  return state;
+}
+
+RunState ReadRunState(const std::string& run_dir) {
+  const absl::StatusOr<v1::Experiment> experiment = LoadExperiment(ExperimentFile(run_dir), "");
+  return experiment.ok() ? ReadRunState(run_dir, *experiment) : RunState();
+}
+
+std::optional<MeasuredRate> FindRate(const std::string& dir, const v1::Experiment& experiment) {
+  std::optional<MeasuredRate> found;
+  fs::file_time_type newest{};
+  const std::string parent = fs::path(AbsolutePath(dir)).parent_path().string();
+  for (const std::string& folder : {dir, parent}) {
+    std::error_code error;
+    for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+      const std::string run_dir = entry->path().string();
+      std::error_code none;
+      const fs::file_time_type written = fs::last_write_time(run_dir + "/progress.csv", none);
+      if (none || (found && written <= newest)) continue;
+      if (const std::optional<double> rate = RateOf(run_dir, experiment)) {
+        found = MeasuredRate{*rate, run_dir};
+        newest = written;
+      }
+    }
+  }
+  return found;
+}
+
+QueueStates ParseQueue(const std::string& text, const std::string& folder, size_t array_size) {
+  QueueStates states;
+  for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    const std::vector<std::string> parts = absl::StrSplit(line, '|');
+    size_t index = 0;
+    if (parts.size() != 6 || !absl::SimpleAtoi(parts[1], &index)) continue;
+    const std::optional<size_t> script = ScriptNumber(parts[0], folder);
+    if (!script) continue;
+    const std::string state = absl::AsciiStrToLower(parts[2]);
+    const std::string more = parts[2] == "PENDING" ? parts[3] : absl::StrCat("on ", parts[4], " for ", parts[5]);
+    states[*script * array_size + index] = absl::StrCat(state == "pending" ? "waiting" : state, ", ", more);
+  }
+  return states;
+}
+
 absl::StatusOr<nlohmann::json> SweepJson(const std::string& folder) {
   ASSIGN_OR_RETURN(const SweepState sweep, ReadSweepState(folder));
   nlohmann::json json = {{"sweep", folder}, {"populations", nlohmann::json::array()}};
@@ -267,7 +263,7 @@ absl::StatusOr<nlohmann::json> SweepJson(const std::string& folder) {
 absl::Status PrintSweepStatus(const std::string& folder, bool json) {
   if (json) {
     ASSIGN_OR_RETURN(const nlohmann::json state, SweepJson(folder));
-    std::printf("%s\n", JsonText(state).c_str());
+    PrintJson(state);
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(const SweepState sweep, ReadSweepState(folder));
@@ -287,13 +283,11 @@ absl::Status PrintSweepStatus(const std::string& folder, bool json) {
   PrintWrapped(absl::StrFormat("%-*s %8s %12s %7s  %s\n", static_cast<int>(width), "population", "members", "steps",
                                "done", "state"));
   for (const PopulationState& one : sweep.populations) {
-    const uint64_t goal = one.experiment.run().env_steps();
-    const double share = 100.0 * static_cast<double>(one.recorded.env_steps) / static_cast<double>(goal);
     PrintWrapped(absl::StrFormat("%-*s %8d %12s %5.0f %%  %s%s%s\n", static_cast<int>(width), one.name,
-                                 one.experiment.members_size(), FormatCount(goal), share, one.kind,
-                                 one.detail.empty() ? "" : ": ", one.detail));
+                                 one.experiment.members_size(), FormatCount(one.experiment.run().env_steps()),
+                                 100 * one.recorded.done, one.kind, one.detail.empty() ? "" : ": ", one.detail));
   }
-  if (sweep.no_queue) std::printf("squeue gives no answer here: the states are those of the folders\n");
+  if (sweep.no_queue) PrintWrapped("squeue gives no answer here: the states are those of the folders\n");
   return absl::OkStatus();
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <regex>
 #include <set>
 #include <utility>
@@ -70,12 +69,7 @@ std::string LabelValue(const std::string& name) {
   return YamlText(value);
 }
 
-absl::StatusOr<std::string> Template(const std::string& name) {
-  return ReadFile((std::filesystem::path(SweepFolder()).parent_path() / "kubernetes" / name).string());
-}
-
-// Whole mebibytes, with a margin of a quarter.
-std::string Quantity(uint64_t bytes) { return absl::StrCat((bytes + bytes / 4 + (1 << 20) - 1) >> 20, "Mi"); }
+std::string Quantity(uint64_t bytes) { return absl::StrCat(MebibytesFor(bytes), "Mi"); }
 
 // The lines that apply, without their marks: those that end with "# MARK" where `on`, those with "# no MARK" otherwise,
 // and all that have neither.
@@ -89,10 +83,19 @@ std::string Keep(const std::string& text, const std::string& mark, bool on) {
   return kept;
 }
 
-bool UsesGpu(const v1::Experiment& experiment) { return experiment.learner().device() == "cuda"; }
-
 // Whether PodFields have tolerations.
 bool Tolerates(const std::string& pod) { return absl::StrContains("\n" + pod, "\n              tolerations:"); }
+
+// The name of a population's objects: of its sweep and itself, with their common first word once. A run by itself has
+// no name as a population.
+std::string PopulationName(const std::string& sweep, const std::string& population) {
+  if (population.empty()) return ObjectName(sweep);
+  // Sweeps and populations of a task begin with its name; once is enough.
+  const size_t word = std::min(sweep.find_first_of("/-"), population.find('-'));
+  const bool same =
+      word != std::string::npos && word < sweep.size() && sweep.substr(0, word) == population.substr(0, word);
+  return ObjectName(absl::StrCat(sweep, "-", same ? population.substr(word + 1) : population));
+}
 
 absl::StatusOr<std::string> Manifest(const std::string& text, const std::string& name, const SweepRun& population,
                                      const ManifestOptions& options, const std::string& pod) {
@@ -101,7 +104,7 @@ absl::StatusOr<std::string> Manifest(const std::string& text, const std::string&
   train.actors = options.actors;
   train.environments = options.environments;
   ASSIGN_OR_RETURN(const Layout layout, PlanLayout(train, experiment));
-  const bool cuda = UsesGpu(experiment);
+  const bool cuda = UsesGpu(population);
   const Needs& needs = population.needs;
   const uint64_t steps = experiment.run().env_steps() * experiment.members_size();
   const uint64_t run_bytes = needs.disk_bytes() - needs.ring_bytes + kRecordBytes + steps * kViolationBytes;
@@ -173,6 +176,8 @@ std::vector<std::string> ConfigMapFiles(const v1::Experiment& experiment) {
 
 }  // namespace
 
+bool UsesGpu(const SweepRun& population) { return population.experiment.learner().device() == "cuda"; }
+
 bool FitsConfigMap(const v1::Experiment& experiment) {
   size_t bytes = PrintExperiment(experiment).size();
   for (const v1::TaskFile& file : experiment.task_options().GetExtension(v1::text_task).file()) {
@@ -201,15 +206,6 @@ std::string ObjectName(const std::string& name) {
   }
   while (object.back() == '-') object.pop_back();
   return IsYamlWord(object) ? "run-" + object : object;
-}
-
-std::string PopulationName(const std::string& sweep, const std::string& population) {
-  if (population.empty()) return ObjectName(sweep);
-  // Sweeps and populations of a task begin with its name; once is enough.
-  const size_t word = std::min(sweep.find_first_of("/-"), population.find('-'));
-  const bool same =
-      word != std::string::npos && word < sweep.size() && sweep.substr(0, word) == population.substr(0, word);
-  return ObjectName(absl::StrCat(sweep, "-", same ? population.substr(word + 1) : population));
 }
 
 absl::StatusOr<std::string> PodFields(const std::string& file) {
@@ -248,16 +244,10 @@ absl::Status CheckImages(const std::string& images) {
                    ": write it as registry.example.org:5000/team:tag, in lower case; port and tag are optional"));
 }
 
-absl::Status CheckPods(const ManifestOptions& options, const v1::Experiment& experiment) {
-  if (options.archive.empty() || experiment.learner().device() != "cuda") return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      "--archive: learner.device=cuda: the image datacom-run, which has all roles, has no LibTorch for a GPU; use "
-      "--device cpu, or leave out --archive");
-}
-
 absl::Status WriteManifests(const std::string& dir, const ManifestOptions& options,
                             const std::vector<SweepRun>& populations) {
-  ASSIGN_OR_RETURN(std::string text, Template(options.archive.empty() ? "jobset.yaml.in" : "archive.yaml.in"));
+  const std::string source = options.archive.empty() ? "kubernetes/jobset.yaml.in" : "kubernetes/archive.yaml.in";
+  ASSIGN_OR_RETURN(std::string text, ReadFile(FindSharedFile(source, "deploy/" + source)));
   text = Keep(Keep(text, "tls", !options.tls_secret.empty()), "set", !options.plain);
   ASSIGN_OR_RETURN(const std::string pod, options.pods.empty() ? "" : PodFields(options.pods));
   std::string resources = "resources:\n", experiments = "configMapGenerator:\n";
@@ -311,7 +301,7 @@ absl::Status WriteCluster(const std::string& dir, const ManifestOptions& options
       say(absl::StrCat("the images have no Python: put it with ", task.GetExtension(v1::python_task).environment(),
                        " into yours, and name that in their environment variable ", python::kNamedEnvironments, "\n"));
     }
-    if (UsesGpu(experiment) && Tolerates(pod) && !absl::StrContains(pod, "nvidia.com/gpu")) {
+    if (UsesGpu(population) && Tolerates(pod) && !absl::StrContains(pod, "nvidia.com/gpu")) {
       say(absl::StrCat("--pods ", options.pods,
                        ": its tolerations are all that the learner has; nodes with GPUs often ",
                        "take only pods with {key: nvidia.com/gpu, operator: Exists, effect: NoSchedule}\n"));

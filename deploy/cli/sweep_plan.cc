@@ -147,7 +147,9 @@ class Expansion {
   absl::StatusOr<std::vector<SweepRun>> Run() {
     RETURN_IF_ERROR(CheckTitle("name", sweep_.name()));
     RETURN_IF_ERROR(CheckSweep(sweep_));
-    ASSIGN_OR_RETURN(seeds_, ParseSeeds(sweep_.seeds()));
+    absl::StatusOr<std::vector<uint64_t>> seeds = ParseSeeds(sweep_.seeds());
+    if (!seeds.ok()) return Annotate(seeds.status(), "seeds");
+    seeds_ = *std::move(seeds);
     RETURN_IF_ERROR(CheckSize(sweep_, experiments_.size(), seeds_.size()));
     for (int axis = 0; axis < sweep_.axes_size(); ++axis) {
       (SplitsPopulation(sweep_.axes(axis)) ? splitting_ : inside_).push_back(axis);

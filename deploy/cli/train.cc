@@ -26,8 +26,7 @@
 #include "common/records/archive_place.h"
 #include "common/records/message_json.h"
 #include "common/records/updates_made.h"
-#include "common/rpc/channel.h"
-#include "common/rpc/replay_client.h"
+#include "common/rpc/security.h"
 #include "common/tasks/python/python_model.h"
 #include "datacom/v1/python_task.pb.h"
 #include "deploy/cli/answers.h"
@@ -38,7 +37,6 @@
 #include "deploy/cli/load_task.h"
 #include "deploy/cli/progress.h"
 #include "deploy/cli/run_folder.h"
-#include "deploy/cli/run_json.h"
 #include "deploy/cli/run_options.h"
 #include "deploy/cli/summary.h"
 #include "deploy/cli/sweep.h"
@@ -50,15 +48,16 @@
 namespace datacom::cli {
 namespace {
 
-constexpr std::chrono::milliseconds kTick{100}, kReplayDeadline{2000}, kLockPatience{30000}, kDrainGrace{60000};
+constexpr std::chrono::milliseconds kTick{100}, kLockPatience{30000}, kDrainGrace{60000};
 constexpr std::chrono::milliseconds kStopGrace{10000};  // after a complete run nothing is left to save
-constexpr std::chrono::seconds kArchiveGrace{25};       // a scheduler that stops a run does not wait for long
-constexpr uint64_t kSlowestDisk = 20'000'000;           // bytes in a second
+constexpr std::chrono::seconds kAddressDeadline{120};
+constexpr std::chrono::seconds kArchiveGrace{25};  // a scheduler that stops a run does not wait for long
+constexpr uint64_t kSlowestDisk = 20'000'000;      // bytes in a second
 
 struct Prepared {
   v1::Experiment experiment;
   Layout layout;
-  std::string run_dir, run_id, archive, tls;
+  std::string run_dir, run_id;
   std::string note;  // for the user, if not empty
   bool made_folder = false;
   uint64_t checkpoint_start = 0;
@@ -103,8 +102,6 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
   RETURN_IF_ERROR(CheckFolderName("--run-dir", options.run_dir));
   TrainOptions wanted = options;
   run.run_dir = options.run_dir;
-  run.archive = options.archive;
-  run.tls = options.tls;
   v1::Experiment stored;
   if (options.resume) {
     if (run.run_dir.empty()) {
@@ -125,7 +122,7 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
     }
     RETURN_IF_ERROR(CheckRunFolder(run.run_dir, false));
   }
-  RETURN_IF_ERROR(CheckApart(run.archive, run.run_dir));
+  RETURN_IF_ERROR(CheckApart(options.archive, run.run_dir));
   if (const auto& task = run.experiment.task_options(); task.HasExtension(v1::python_task)) {
     RETURN_IF_ERROR(python::CheckNamed(task.GetExtension(v1::python_task).environment()));
     if (options.resume) RETURN_IF_ERROR(CheckSameEnvironment(task));
@@ -156,21 +153,12 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
   return run;
 }
 
-std::string ResumeHint(const Prepared& run) {
+std::string ResumeHint(const TrainOptions& options, const Prepared& run) {
   const auto option = [](const char* name, const std::string& value) {
     return value.empty() ? "" : absl::StrCat(" --", name, " ", ShellWord(value));
   };
-  return absl::StrCat("resume with: ", ResumeCommand(run.run_dir, run.experiment), option("archive", run.archive),
-                      option("tls", run.tls));
-}
-
-// Whether a new run holds no row and no update of pre-training yet, so that its folder can be cleared.
-bool NothingStored(const std::string& run_dir, const Cluster& cluster, const Security& security) {
-  if (const auto made = ReadUpdatesMade(UpdatesMadeFile(run_dir)); made.ok() && made->reached > 0) return false;
-  if (cluster.learner_address().empty()) return true;  // no actor has been started
-  const auto info = GetReplayInfo(MakeChannel(cluster.replay_address(), security), kReplayDeadline);
-  return info.ok() && std::all_of(info->members().begin(), info->members().end(),
-                                  [](const v1::MemberInfo& member) { return member.inserted() == 0; });
+  return absl::StrCat("resume with: ", ResumeCommand(run.run_dir, run.experiment), option("archive", options.archive),
+                      option("tls", options.tls));
 }
 
 // Whether there is something to lose: a row, or an update of pre-training.
@@ -178,6 +166,14 @@ bool HasBegun(const Answers& answers) {
   const auto has_rows = [](const v1::MemberInfo& member) { return member.inserted() > 0; };
   return (answers.learner && answers.learner->pretrain_update() + answers.learner->update() > 0) ||
          (answers.replay && std::any_of(answers.replay->members().begin(), answers.replay->members().end(), has_rows));
+}
+
+// Whether a new run holds no row and no update of pre-training yet, so that its folder can be cleared.
+bool NothingStored(const std::string& run_dir, const Cluster& cluster, const Security& security) {
+  if (const auto made = ReadUpdatesMade(UpdatesMadeFile(run_dir)); made.ok() && made->reached > 0) return false;
+  if (cluster.learner_address().empty()) return true;  // no actor has been started
+  const Answers answers = Ask(cluster.replay_address(), "", security);
+  return answers.replay && !HasBegun(answers);
 }
 
 // Ends a run whose cluster has failed; returns the exit code.
@@ -192,7 +188,8 @@ int EndFailed(const TrainOptions& options, const Prepared& run, Cluster* cluster
     ClearRunFolder(run.run_dir, run.made_folder);
     std::fprintf(stderr, "datacom: no row was stored; removed this run's files from %s\n", run.run_dir.c_str());
   }
-  if (code != kExitUsage) std::fprintf(stderr, "datacom: the run's state is kept; %s\n", ResumeHint(run).c_str());
+  if (code != kExitUsage)
+    std::fprintf(stderr, "datacom: the run's state is kept; %s\n", ResumeHint(options, run).c_str());
   return code;
 }
 
@@ -224,7 +221,7 @@ int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster
     if (!progress.Continues(cluster)) {
       Finish(absl::InternalError(progress.Reason()), options.json);
       cluster->Drain(kStopGrace);
-      std::fprintf(stderr, "datacom: the run's state is kept; %s\n", ResumeHint(run).c_str());
+      std::fprintf(stderr, "datacom: the run's state is kept; %s\n", ResumeHint(options, run).c_str());
       return kExitFailure;
     }
     display->Update(*cluster, progress.newest());
@@ -238,7 +235,7 @@ int Supervise(const TrainOptions& options, const Prepared& run, Cluster* cluster
       for (const std::string& event : archiving->TakeEvents()) display->Say(event);
       if (!archived.ok()) Finish(archived.status(), options.json);
       if (archived.ok() && !archived->empty()) display->Say(*archived);
-      if (!options.json) std::printf("%s\n", ResumeHint(run).c_str());
+      if (!options.json) std::printf("%s\n", ResumeHint(options, run).c_str());
       if (options.json) PrintResult(RecordedRunJson(run.run_dir));
       return kExitInterrupted;
     }
@@ -251,7 +248,7 @@ void MakeFilm(const std::string& run_dir, Display* display) {
   const std::string said = absl::StrCat("film: ", file);
   std::error_code error;
   if (std::filesystem::is_symlink(file, error)) std::filesystem::remove(file, error);  // a stranger's, maybe
-  if (RunTool({"render", run_dir, "--epoch", "best", "--out", file}).ok()) display->Conclude("film", file, said);
+  if (ToolOutput({"render", run_dir, "--epoch", "best", "--out", file}).ok()) display->Conclude("film", file, said);
 }
 
 absl::Status FinishRun(const Prepared& run, const TrainOptions& options, Archiving* archiving, Display* display) {
@@ -279,19 +276,18 @@ int Train(const TrainOptions& given) {
   absl::StatusOr<Prepared> run = Prepare(options);
   if (!run.ok()) return Finish(run.status(), options.json);
   Archiving archiving(run->run_dir, options.archive);
-  Cluster::Options cluster_options;
-  cluster_options.bin = BinFolder();
-  cluster_options.run_dir = run->run_dir;
-  cluster_options.run_id = run->run_id;
-  cluster_options.tls = options.tls;
-  cluster_options.host = run->host;
-  cluster_options.checkpoint_start = run->checkpoint_start;
-  cluster_options.actors = run->layout.actors;
-  cluster_options.environments = run->layout.environments;
-  cluster_options.stall_minutes = options.stall_minutes / 2;  // leaves the restarted role the other half
-  // A service that resumes reads all of its files before it has an address.
-  cluster_options.address_deadline += std::chrono::seconds(run->resumed_bytes / kSlowestDisk);
-  Cluster cluster(cluster_options);
+  Cluster cluster(
+      Cluster::Options{.bin = BinFolder(),
+                       .run_dir = run->run_dir,
+                       .run_id = run->run_id,
+                       .host = run->host,
+                       .tls = options.tls,
+                       .checkpoint_start = run->checkpoint_start,
+                       .actors = run->layout.actors,
+                       .environments = run->layout.environments,
+                       // A service that resumes reads all of its files before it has an address.
+                       .address_deadline = kAddressDeadline + std::chrono::seconds(run->resumed_bytes / kSlowestDisk),
+                       .stall_minutes = options.stall_minutes / 2});  // leaves the restarted role the other half
   const v1::Experiment& experiment = run->experiment;
   const AlgorithmInfo* algorithm = FindAlgorithm(experiment.algorithm());
   Display display(absl::StrCat(experiment.name(), ", ", experiment.members_size(), " member",
@@ -314,27 +310,17 @@ int Train(const TrainOptions& given) {
   return code == kExitOk ? Finish(FinishRun(*run, options, &archiving, &display), options.json) : code;
 }
 
-absl::Status WriteRunFiles(const std::string& dir, bool slurm, const SweepRun& run, const Layout& layout,
+absl::Status WriteRunFiles(const std::string& dir, const std::string& backend, const SweepRun& run,
                            const TrainOptions& options, const BatchOptions& batch) {
   RETURN_IF_ERROR(MakeFolders(dir + "/logs"));
-  if (!slurm) {
-    ManifestOptions manifests = batch.manifests;
-    manifests.sweep =
-        std::filesystem::path(WithoutSlash(std::filesystem::path(dir).lexically_normal().string())).filename().string();
-    manifests.actors = layout.actors;
-    manifests.environments = layout.environments;
-    return WriteCluster(dir, manifests, {run});
-  }
-  const SlurmJob job{"train", run.experiment.name(), 0, MaxArraySize()};
-  ASSIGN_OR_RETURN(const auto scripts, WriteSlurmScripts(dir, job, batch, options, {run}));
   RETURN_IF_ERROR(WriteExperiment(ExperimentFile(dir), run.experiment));
-  PrintSlurmHints(dir, scripts);
-  return absl::OkStatus();
+  const SlurmJob job{"train", backend == kSlurm ? run.experiment.name() : FolderName(dir)};
+  return WriteBatch(backend, dir, job, batch, options, {run});
 }
 
 // Writes the folder of a run, with the script for Slurm or the manifests for Kubernetes. If that fails, the corrected
 // command can use the folder.
-absl::Status WriteRun(const std::string& backend, TrainOptions options, BatchOptions batch) {
+absl::Status WriteRun(const std::string& backend, TrainOptions options, const BatchOptions& batch) {
   const bool slurm = backend == kSlurm;
   if (options.resume || !options.host.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -350,17 +336,15 @@ absl::Status WriteRun(const std::string& backend, TrainOptions options, BatchOpt
   ASSIGN_OR_RETURN(run.experiment, PlanExperiment(options));
   ASSIGN_OR_RETURN(const Layout layout, PlanLayout(options, run.experiment));
   ASSIGN_OR_RETURN(run.needs, EstimateNeeds(run.experiment, layout));
-  batch.manifests.archive = options.archive;
-  if (!slurm) RETURN_IF_ERROR(CheckPods(batch.manifests, run.experiment));
   std::string dir = options.run_dir;
   if (dir.empty()) {
     ASSIGN_OR_RETURN(dir, DefaultRunFolder(run.experiment.name(), false));
   }
-  if (slurm) RETURN_IF_ERROR(CheckSlurmPath(dir));
+  RETURN_IF_ERROR(CheckBatch(backend, dir, options, {run}));
   RETURN_IF_ERROR(CheckRunFolder(dir, false));
   for (const std::string& note : PlanNotes(run.experiment)) std::printf("%s\n", note.c_str());
   const bool fresh = !FileExists(dir);
-  const absl::Status written = WriteRunFiles(dir, slurm, run, layout, options, batch);
+  const absl::Status written = WriteRunFiles(dir, backend, run, options, batch);
   if (!written.ok()) ClearRunFolder(dir, fresh);
   return written;
 }

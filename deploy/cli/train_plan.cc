@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/acting/acting_rule.h"
 #include "common/base/files.h"
@@ -184,32 +183,6 @@ std::string LooseningNote(const v1::Experiment& resolved, int member, int horizo
                       absl::StrFormat("%.2f", std::floor(start / share * 100) / 100),
                       ", or hold it: --set hyper.delta_mode=fixed --set hyper.init_delta=", from,
                       "; hyper.delta_mode=peak follows the risk of episodes within the budget");
-}
-
-// Settings that have another value than their default and that nothing reads. Recorded experiments have such settings,
-// so they are not refused.
-std::vector<std::string> UnreadNotes(const v1::Experiment& resolved) {
-  std::vector<std::string> notes;
-  const auto& widths = resolved.network().constraint_hidden();
-  const auto usual = ResolveExperiment(v1::Experiment()).network().constraint_hidden();
-  const auto* const net = v1::Network::descriptor()->FindFieldByName("constraint_hidden");
-  const bool same = std::equal(widths.begin(), widths.end(), usual.begin(), usual.end());
-  if (!same && !ReadsSetting(*FindAlgorithm(resolved.algorithm()), *net)) {
-    notes.push_back(absl::StrCat("network.constraint_hidden=[", absl::StrJoin(widths, ","), "] is not read by ",
-                                 resolved.algorithm(), ", which has no such net"));
-  }
-  const double usual_rate = v1::Hyper::default_instance().delta_lr();
-  double rate = usual_rate;
-  bool learned = false;
-  for (int member = 0; member < resolved.members_size(); ++member) {
-    const v1::Hyper hyper = MemberHyper(resolved, member);
-    learned = learned || DeltaModeOf(hyper) == DeltaMode::kLearned;
-    if (hyper.delta_lr() != usual_rate) rate = hyper.delta_lr();
-  }
-  if (rate != usual_rate && !learned) {
-    notes.push_back(absl::StrCat("hyper.delta_lr=", rate, " is not read: no member has hyper.delta_mode=learned"));
-  }
-  return notes;
 }
 
 // Number of parameters of the dense layers in -> hidden... -> out.
@@ -423,6 +396,8 @@ absl::Status CheckResources(const Needs& needs, const std::string& run_dir) {
   }
   return absl::OkStatus();
 }
+
+uint64_t MebibytesFor(uint64_t bytes) { return (bytes + bytes / 4 + kMiB - 1) / kMiB; }
 
 std::string FormatBytes(uint64_t bytes) {
   if (bytes >= 1000ull * 1000 * 1000) return absl::StrFormat("%.1f GB", bytes / 1e9);

@@ -98,6 +98,9 @@ absl::StatusOr<Needs> EstimateNeeds(const v1::Experiment& resolved, const Layout
 absl::Status CheckResources(const Needs& needs, const std::string& run_dir);
 uint64_t FolderBytes(const std::string& folder);  // of its files
 
+// What a scheduler is asked for: whole mebibytes, with a margin of a quarter.
+uint64_t MebibytesFor(uint64_t bytes);
+
 // "1.2 GB".
 std::string FormatBytes(uint64_t bytes);
 

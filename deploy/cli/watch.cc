@@ -21,7 +21,6 @@
 #include "common/base/flag_checks.h"
 #include "common/base/status.h"
 #include "common/base/stop.h"
-#include "common/config/experiment.h"
 #include "common/metrics/http_server.h"
 #include "common/records/ledger.h"
 #include "common/records/message_json.h"
@@ -39,6 +38,13 @@
 namespace datacom::cli {
 namespace {
 
+struct WatchOptions {
+  std::vector<std::string> folders;  // of runs and sweeps
+  std::string listen = "127.0.0.1:0";
+  bool each_member = false;
+  std::string tls;
+};
+
 // The state of runs as the live page shows it: their report, how far they are, who waits for whom.
 //
 // Reads only; never writes into a run folder. Not thread-safe. Collect blocks on the disk and, for runs that may be
@@ -47,12 +53,10 @@ class LiveRuns {
  public:
   static constexpr size_t kPoints = 50000;  // of all curves together
 
-  // `folders`: run folders and sweep folders. INVALID_ARGUMENT for any other folder. `each_member`: ReportOptions.
-  static absl::StatusOr<LiveRuns> Open(const std::vector<std::string>& folders, bool each_member,
-                                       const Security& security);
+  LiveRuns(WatchOptions options, Security security) : options_(std::move(options)), security_(std::move(security)) {}
 
   // {"report": what report::ReportData returns, of the runs that have records; "runs": a list}. A run has "folder",
-  // "state" (the learner's phase; complete; not running), "problem" if its files cannot be read, "done" (share of its
+  // "state" (that of ProgressJson; complete; not running), "problem" if its files cannot be read, "done" (share of its
   // steps), "steps_per_second", "updates_per_second", "eta_seconds", "actors", "waits", "sessions" and
   // "violations_total" (of the ledger). A number that is not known is null. Runs that a sweep has begun since the last
   // call are included.
@@ -62,22 +66,19 @@ class LiveRuns {
   // What the records of a run said when its files last changed.
   struct Recorded {
     std::string signature;  // of the files
-    bool has_rows = false, complete = false;
-    double done = 0;
+    bool has_rows = false;
+    cli::RunState state;
     std::string problem;
   };
 
-  LiveRuns(std::vector<std::string> folders, bool each_member, Security security)
-      : folders_(std::move(folders)), each_member_(each_member), security_(std::move(security)) {}
   const Recorded& Read(const std::string& run_dir);
   nlohmann::json RunState(const std::string& run_dir, const Recorded& recorded) const;
 
-  std::vector<std::string> folders_;
-  bool each_member_;
-  Security security_;
+  const WatchOptions options_;
+  const Security security_;
   std::map<std::string, Recorded> recorded_;
   std::string signature_;  // of all runs, when report_ was made
-  nlohmann::json report_;
+  nlohmann::json report_ = report::ReportData({}, nullptr).value_or(nlohmann::json());
 };
 
 namespace fs = std::filesystem;
@@ -105,7 +106,7 @@ void AddViolations(const std::string& run_dir, json* state) {
 
 void AddAnswers(const Answers& answers, json* state) {
   const ProgressView view = MakeProgress(answers.replay, answers.learner);
-  (*state)["state"] = view.learner.phase();
+  (*state)["state"] = ProgressJson(view)["state"];
   (*state)["done"] = FractionDone(view);
   (*state)["steps_per_second"] = std::round(view.steps_per_second);
   (*state)["updates_per_second"] = std::round(view.learner.updates_per_second());
@@ -126,19 +127,6 @@ void AddAnswers(const Answers& answers, json* state) {
   }
 }
 
-absl::StatusOr<LiveRuns> LiveRuns::Open(const std::vector<std::string>& folders, bool each_member,
-                                        const Security& security) {
-  std::vector<std::string> normal;
-  for (const std::string& folder : folders) {
-    std::string path = WithoutSlash(fs::path(folder).lexically_normal().string());
-    RETURN_IF_ERROR(RunsOfFolder(path).status());
-    normal.push_back(std::move(path));
-  }
-  LiveRuns runs(std::move(normal), each_member, security);
-  ASSIGN_OR_RETURN(runs.report_, report::ReportData({}, nullptr));
-  return runs;
-}
-
 const LiveRuns::Recorded& LiveRuns::Read(const std::string& run_dir) {
   Recorded& recorded = recorded_[run_dir];
   std::string signature = SignatureOf(run_dir);
@@ -147,20 +135,15 @@ const LiveRuns::Recorded& LiveRuns::Read(const std::string& run_dir) {
   recorded.signature = std::move(signature);
   const absl::StatusOr<std::vector<report::Run>> read = report::ReadRuns({run_dir});
   recorded.has_rows = read.ok();
+  if (read.ok()) recorded.state = ReadRunState(run_dir);
   if (!read.ok() && !absl::IsNotFound(read.status())) recorded.problem = std::string(read.status().message());
-  if (!read.ok()) return recorded;
-  const absl::StatusOr<v1::Experiment> experiment = LoadExperiment(ExperimentFile(run_dir), ExperimentFolder());
-  if (!experiment.ok() || experiment->run().env_steps() == 0) return recorded;  // changed since it was read
-  const cli::RunState state = ReadRunState(run_dir, *experiment);
-  recorded.complete = state.complete;
-  recorded.done = std::min(1.0, static_cast<double>(state.env_steps) / experiment->run().env_steps());
   return recorded;
 }
 
 json LiveRuns::RunState(const std::string& run_dir, const Recorded& recorded) const {
   json state = {{"folder", run_dir},
-                {"state", recorded.complete ? "complete" : "not running"},
-                {"done", recorded.done},
+                {"state", recorded.state.complete ? "complete" : "not running"},
+                {"done", recorded.state.done},
                 {"steps_per_second", nullptr},
                 {"updates_per_second", nullptr},
                 {"eta_seconds", nullptr},
@@ -169,9 +152,10 @@ json LiveRuns::RunState(const std::string& run_dir, const Recorded& recorded) co
                 {"sessions", json::array()}};
   AddViolations(run_dir, &state);
   if (!recorded.problem.empty()) state["problem"] = recorded.problem;
-  if (recorded.complete) return state;
+  if (recorded.state.complete) return state;
   const absl::StatusOr<Answers> answers = AskRun(run_dir, security_);
   if (answers.ok() && (answers->replay || answers->learner)) AddAnswers(*answers, &state);
+  if (absl::IsInvalidArgument(answers.status())) state["problem"] = answers.status().message();
   return state;
 }
 
@@ -179,7 +163,7 @@ json LiveRuns::Collect() {
   std::vector<std::string> recorded_runs;
   std::string signature;
   json runs = json::array();
-  for (const std::string& folder : folders_) {
+  for (const std::string& folder : options_.folders) {
     const absl::StatusOr<std::vector<std::string>> own = report::RunFolders(folder);
     if (!own.ok()) continue;
     for (const std::string& run : *own) {
@@ -191,7 +175,7 @@ json LiveRuns::Collect() {
   }
   if (signature != signature_) {
     absl::StatusOr<json> made =
-        report::ReportData(recorded_runs, nullptr, {.each_member = each_member_, .points = kPoints});
+        report::ReportData(recorded_runs, nullptr, {.each_member = options_.each_member, .points = kPoints});
     if (made.ok()) {  // otherwise a file has changed since it was read; the next call tries again
       report_ = *std::move(made);
       signature_ = signature;
@@ -230,16 +214,13 @@ HttpServer::Options ServerOptions(const std::string& listen, report::LivePage pa
   return options;
 }
 
-struct WatchOptions {
-  std::vector<std::string> folders;
-  std::string listen = "127.0.0.1:0";
-  bool each_member = false;
-  std::string tls;
-};
-
-absl::Status WatchRuns(const WatchOptions& options) {
-  ASSIGN_OR_RETURN(const Security security, LoadSecurity(options.tls));
-  ASSIGN_OR_RETURN(LiveRuns runs, LiveRuns::Open(options.folders, options.each_member, security));
+absl::Status WatchRuns(WatchOptions options) {
+  ASSIGN_OR_RETURN(Security security, LoadSecurity(options.tls));
+  for (std::string& folder : options.folders) {
+    folder = WithoutSlash(NormalPath(folder));
+    RETURN_IF_ERROR(RunsOfFolder(folder).status());
+  }
+  LiveRuns runs(options, std::move(security));
   ASSIGN_OR_RETURN(const report::Plotting plotting, report::ReadPlotting());
   ASSIGN_OR_RETURN(const std::unique_ptr<HttpServer> server,
                    HttpServer::Start(ServerOptions(options.listen, report::RenderLivePage(plotting))));

@@ -9,7 +9,8 @@ import re
 import statistics
 
 from intervals import deciding_seeds, sample, welch
-from results import WINDOW, collisions, evaluated, folders, members, parts, planned_looks, read, result_at, rows, seed_count, steps_made
+from results import (by_member, collisions, evaluated, folders, members, parts, planned_looks, read, result_at, rows, seed_count, share_collided,
+                     steps_made)
 
 SEEDS = 15          # the most to which `reproduce --until-decided` adds seeds
 MOST_NEEDED = 999   # seeds up to which it is computed how many would decide
@@ -180,12 +181,12 @@ class Records:
 
     @staticmethod
     def members(copy, label):
-        experiment, episodes = read(copy, "experiment.textproto"), rows(read(copy, "episodes.csv"))
+        experiment, episodes = read(copy, "experiment.textproto"), by_member(rows(read(copy, "episodes.csv")))
         task = re.search(r'^task: "(.*)"$', experiment, re.M)
         for index, member in enumerate(members(copy)):
             if label not in ("", member.label):
                 continue
-            own = [row for row in episodes if int(row["member"]) == index]
+            own = episodes.get(index, [])
             ended = collisions(task[1] if task else "", experiment, member.rows, own)
             yield Trained(member.rows, own, ended, copy, index)
 
@@ -217,8 +218,7 @@ class Records:
             column, sign = PLAYED[quantity]
             return sign * (mean(adjusted, column) - mean(original, column)) if original and adjusted else None
         if quantity == "collisions":
-            late = [collided for end, collided in member.collided or () if steps - WINDOW < end <= steps]
-            return sum(late) / len(late) if late else None
+            return share_collided(member.collided, steps)
         return result_at(found, EVALUATED[quantity], steps)
 
     @staticmethod

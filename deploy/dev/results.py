@@ -53,6 +53,14 @@ def rows(text):
     return list(csv.DictReader(io.StringIO(text[:text.rfind("\n") + 1])))
 
 
+def by_member(found):
+    """{member: its rows}, in the order of the members."""
+    own = {}
+    for row in found:
+        own.setdefault(int(row["member"]), []).append(row)
+    return dict(sorted(own.items()))
+
+
 def members(folder):
     """Every member in the folder's experiment, with its rows so far."""
     experiment = read(folder, "experiment.textproto")
@@ -94,6 +102,12 @@ def collisions(task, experiment, progress, episodes):
 # The result of a training, at its end or at an earlier number of steps, is the mean of the evaluations in the last WINDOW of these steps, or in
 # the last third of them if that is shorter.
 WINDOW = 100_000
+
+
+def share_collided(collided, steps):
+    """Of the episodes that ended in the last WINDOW up to this number of steps. collided: see collisions. None where there are none."""
+    late = [own for end, own in collided or () if steps - WINDOW < end <= steps]
+    return sum(late) / len(late) if late else None
 
 
 def evaluated(progress):

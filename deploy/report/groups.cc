@@ -45,7 +45,7 @@ absl::StatusOr<Run> ReadRun(const std::string& folder) {
   if (!FileExists(file)) {
     return NotARunFolder(folder);
   }
-  run.folder = fs::path(folder).lexically_normal().string();
+  run.folder = NormalPath(folder);
   ASSIGN_OR_RETURN(run.experiment, LoadExperiment(file, ExperimentFolder()));
   Describe(&run);
   ASSIGN_OR_RETURN(run.progress, ReadRecords(folder + "/progress.csv"));
@@ -186,17 +186,20 @@ absl::StatusOr<std::vector<Run>> ReadRuns(const std::vector<std::string>& folder
 
 std::vector<Group> GroupRuns(const std::vector<Run>& runs, Shown shown) {
   std::vector<Group> groups;
-  std::map<std::tuple<std::string, std::string, std::string>, size_t> index;  // folder, experiment, label
+  // By folder, experiment, settings and label: an experiment of a sweep may be trained again with other settings.
+  std::map<std::tuple<std::string, std::string, std::string, std::string>, size_t> index;
   for (const Run& run : runs) {
     std::map<int, std::vector<size_t>> episodes;
     if (run.episodes) episodes = RowsByMember(*run.episodes);
+    // Without those that a resume may change: a sweep that gets more steps trains one run after the other.
+    const std::string settings = absl::StrJoin(SettingsOf(FixedSettings(run.experiment)), "\n");
     size_t unlabelled = groups.size();  // a run named twice is shown twice
     for (const auto& [member, rows] : RowsByMember(run.progress)) {
       const std::string label = LabelOf(run, member);
       size_t at = unlabelled;
       if (!label.empty()) {
         const std::string sweep = fs::path(run.folder).parent_path().string();
-        at = index.emplace(std::tuple(sweep, run.experiment.name(), label), groups.size()).first->second;
+        at = index.emplace(std::tuple(sweep, run.experiment.name(), settings, label), groups.size()).first->second;
       }
       if (at == groups.size()) groups.emplace_back();
       groups[at].members.push_back({&run, member, rows, episodes[member], ShownRow(run, member, rows, shown)});

@@ -2,7 +2,8 @@
 // setting.
 //
 // A run whose members have no labels is one group. The labelled members of a sweep form one group per label, also
-// across the runs that the sweep was split into. The functions read files and are otherwise pure; thread-safe.
+// across the runs that the sweep was split into, whose settings are equal but for those that a resume may change. The
+// functions read files and are otherwise pure; thread-safe.
 #ifndef DATACOM_DEPLOY_REPORT_GROUPS_H_
 #define DATACOM_DEPLOY_REPORT_GROUPS_H_
 

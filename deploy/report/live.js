@@ -58,10 +58,9 @@ function ledgerHint(group) {
 
 function showState() {
   data = state.report;
-  showHeader();
-  document.title = data.runs.length ? document.title.replace('report', 'watch') : 'datacom watch';
+  showHeader('watch');
   if (!data.runs.length) {
-    byId('title').textContent = 'datacom watch';
+    document.title = byId('title').textContent = 'datacom watch';
     byId('subtitle').textContent = 'No run has records yet.';
   }
   showVerdicts((group) => state.runs.some((run) => run.folder === group.folder && !ended(run)));

@@ -78,10 +78,10 @@ const METHOD = 'Thick lines are means over the seeds of a group. Up to three see
     'looks at the last third of the evaluations: J rises or falls there if a straight line through it changes by more than the spread ' +
     'of the seeds and of the values. A seed is within its budget if the mean cost of its newest evaluations (a tenth, at least three) is.';
 
-function showHeader() {
+function showHeader(program = 'report') {
   const names = [...new Set(data.runs.map((run) => run.name))];
   byId('title').textContent = names.join(' · ');
-  document.title = names.join(', ') + ' – datacom report';
+  document.title = `${names.join(', ')} – datacom ${program}`;
   const descriptions = [...new Set(data.runs.map((run) => run.description).filter(Boolean))];
   byId('subtitle').textContent = descriptions.length === 1 ? descriptions[0] : '';
   byId('made').textContent = `Written by ${data.build}. ${METHOD}`;

@@ -158,7 +158,9 @@ absl::Status RunExport(ExportFlags flags) {
   ASSIGN_OR_RETURN(const replay::ReplaySetup setup, replay::SetUp(experiment));
   flags.options.rings = flags.run_dir + "/replay";
   if (!flags.members.empty()) {
-    ASSIGN_OR_RETURN(flags.options.members, ParseSeeds(flags.members));
+    absl::StatusOr<std::vector<uint64_t>> members = ParseSeeds(flags.members);
+    if (!members.ok()) return Annotate(members.status(), "--member");
+    flags.options.members = *std::move(members);
   }
   if (!flags.rows.empty()) RETURN_IF_ERROR(ParseRows(flags.rows, &flags.options));
   ASSIGN_OR_RETURN(const v1::DatasetManifest manifest, ExportDataset(flags.options, experiment, setup.schema));

@@ -2,7 +2,6 @@
 #ifndef DATACOM_LEARNER_ALGORITHMS_BARRIER_KERNELS_H_
 #define DATACOM_LEARNER_ALGORITHMS_BARRIER_KERNELS_H_
 
-#include "learner/algorithms/action_box.h"
 #include "learner/nn/kernels.h"
 
 namespace datacom::learner {

@@ -9,7 +9,6 @@
 
 #include "common/safety/risk.h"
 #include "common/safety/safe_map.h"
-#include "learner/algorithms/cost_kernels.h"
 #include "learner/algorithms/episode_cost.h"
 #include "learner/algorithms/joined_map_kernels.h"
 #include "learner/algorithms/population.h"
@@ -119,6 +118,10 @@ class GaussianFeasibility : public Feasibility {
   void Evaluate(const FloatView& parameters, const DoubleView& delta) override;
   void LossGradient(const FloatView& parameters, const FloatView& targets, const FloatView& gradients,
                     const DoubleView& loss) override;
+  void Publish(const v1::Hyper& hyper, const HostParameters& parameters, ActingParameters* out) const override {
+    parameters.AddNet("constraint", out);
+    out->scalars["risk_margin"] = GaussianRiskMargin(hyper.accepted_risk());
+  }
 
  protected:
   void EvaluateRisk(const FloatView& parameters, const FloatView& z, const DoubleView& k) override;
@@ -215,7 +218,7 @@ Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> fea
       multiplier_(config) {
   DeclareCritics();
   feasibility_->Declare(config_, &layout_);
-  if (priced_) price_.Declare(config_, &layout_);
+  if (priced_) cost_critic_.Declare({"cost_critic"}, CriticKind::kPlain, config_, &layout_);
   MirrorTargets();
   DeclareActor();
   acting_first_ = feasibility_->first();
@@ -226,10 +229,14 @@ Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> fea
                                        feasibility_->first(), feasibility_->size(), &v1::Hyper::constraint_lr);
   StepWithValues(constraint_optimizer_);
   if (priced_) {
-    price_.MakeWorkspace(config_, block_, kernels_.get());
-    cost_optimizer_ =
-        NewOptimizer("cost_critic", /*gradient_norm_field=*/0, price_.first(), price_.size(), &v1::Hyper::critic_lr);
+    cost_kernels_ = kernels_->Group<CostKernels>();
+    cost_critic_.MakeWorkspace(config_, block_, kernels_.get());
+    cost_optimizer_ = NewOptimizer("cost_critic", /*gradient_norm_field=*/0, cost_critic_.first(), cost_critic_.size(),
+                                   &v1::Hyper::critic_lr);
     StepWithValues(cost_optimizer_);
+    cost_ = kernels_->NewFloats(block_, batch_, 1), cost_y_ = kernels_->NewFloats(block_, batch_, 1);
+    d_cost_ = kernels_->NewFloats(block_, batch_, config_.action_dim);
+    one_ = kernels_->NewDoubles(block_, 1, 1, 1), cost_loss_ = kernels_->NewDoubles(block_, 1, 1);
   }
   constraint_loss_ = NewStatistic(v1::MemberEpoch::kConstraintLossFieldNumber);
   constraint_mean_ = NewStatistic(v1::MemberEpoch::kConstraintMeanFieldNumber);
@@ -238,8 +245,19 @@ Datacom::Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> fea
   slack_beta_ = NewScalar(&v1::Hyper::slack_beta);
   thresholds_ = kernels_->NewDoubles(members_, 2, 1);
   UploadThresholds();
+  const auto saved = [this](const std::string& name, auto* part) {
+    Register(
+        name, [part] { return part->Save(); },
+        [this, part](const std::string& bytes) {
+          part->Load(bytes);
+          UploadThresholds();
+        });
+  };
+  saved("delta", &delta_);
+  if (priced_) saved("multiplier", &multiplier_);
   episode_states_.resize(members_), episode_values_.resize(members_);
   const int n = config_.action_dim;
+  now_.u = kernels_->NewFloats(block_, batch_, n), next_.u = kernels_->NewFloats(block_, batch_, n);
   const auto rows = [this](int cols) { return kernels_->NewDoubles(block_, 2 * batch_, cols); };
   dynamics_ = {rows(config_.q_dim), rows(config_.q_dim * n), rows(config_.x_dim), {}};
   if (joins()) dynamics_.known = rows(static_cast<int>(config_.known.size()) * JoinedRowSize(n));
@@ -267,7 +285,7 @@ void Datacom::LoadDynamics(const ControlAffineBatch& batch, const Dynamics& to) 
 
 void Datacom::LoadBatch(const Batch& batch) {
   LoadTransitions(batch);
-  if (priced_) price_.LoadBatch(BlockOf(batch.cost, batch_));
+  if (priced_) kernels_->Upload(BlockOf(batch.cost, batch_), cost_);
   LoadDynamics(batch.next, dynamics_.Rows(0, batch_));
   LoadDynamics(batch.now, dynamics_.Rows(batch_, batch_));
   feasibility_->LoadBatch(batch, batch_member());
@@ -301,15 +319,23 @@ void Datacom::PolicyGradients() {
   SampleNow();
   MapAction(MapNow(), now_, NowAction());
   EvaluateActor();
-  if (priced_) price_.AddActionGradient(parameters(), critic_input(), MultiplierValue(), action_gradient());
+  if (priced_) AddPricedCost();
   map_kernels_->Gradient(MapNow(), record_, now_.u, action_gradient(), d_u_);
   ActorGradient(d_u_);
   TemperatureGradient();
 }
 
+void Datacom::AddPricedCost() {
+  cost_critic_.Evaluate(parameters(), critic_input());
+  kernels_->SetZero(cost_loss_);
+  critic_kernels_->WeightedMean(cost_critic_.executed(0), one_, cost_critic_.d_out(0), cost_loss_);
+  cost_critic_.ActionGradient(parameters(), cost_critic_.nets(), /*add=*/false, d_cost_);
+  cost_kernels_->AddPriced(MultiplierValue(), d_cost_, action_gradient());
+}
+
 void Datacom::EvaluateStored() {
   SoftActorCritic::EvaluateStored();
-  if (priced_) price_.EvaluateStored(parameters(), critic_input());
+  if (priced_) cost_critic_.EvaluateStored(parameters(), critic_input());
 }
 
 void Datacom::ValueGradients() {
@@ -317,7 +343,9 @@ void Datacom::ValueGradients() {
   MapAction(MapNext(), next_, NextAction());
   CriticGradient();
   if (!priced_) return;
-  price_.LossGradient(parameters(), targets(), critic_input(), gradients());
+  cost_critic_.EvaluateTargets(targets(), critic_input());
+  cost_kernels_->CostTarget(cost_, critic_input().absorbing, cost_critic_.next(0), config_.learner.discount(), cost_y_);
+  cost_critic_.Regress(parameters(), critic_input(), cost_y_, gradients(), cost_loss_);
   CheckGradient(cost_optimizer_);
 }
 
@@ -369,26 +397,7 @@ void Datacom::Publish(int member, const HostParameters& parameters, ActingParame
   out->scalars = {
       {"delta", delta_.value(member)}, {"atacom_gain", hyper.atacom_gain()}, {"slack_beta", hyper.slack_beta()}};
   for (const std::string& row : config_.known) out->scalars["known_constraint." + row] = 1;
-  AddConstraint(member, parameters, out);
-}
-
-void Datacom::AddConstraint(int member, const HostParameters& parameters, ActingParameters* out) const {
-  parameters.AddNet("constraint", out);
-  out->scalars["risk_margin"] = GaussianRiskMargin(config_.members[member].hyper.accepted_risk());
-}
-
-State Datacom::Save() const {
-  State state = SoftActorCritic::Save();
-  state["delta"] = delta_.Save();
-  if (priced_) state["multiplier"] = multiplier_.Save();
-  return state;
-}
-
-void Datacom::Load(const State& state) {
-  SoftActorCritic::Load(state);  // checks all entries, including this one's size: it compares with Save
-  delta_.Load(state.at("delta"));
-  if (priced_) multiplier_.Load(state.at("multiplier"));
-  UploadThresholds();
+  feasibility_->Publish(hyper, parameters, out);
 }
 
 }  // namespace datacom::learner

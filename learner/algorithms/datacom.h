@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "learner/algorithms/algorithm.h"
-#include "learner/algorithms/cost_price.h"
+#include "learner/algorithms/cost_kernels.h"
+#include "learner/algorithms/critic_ensemble.h"
 #include "learner/algorithms/delta.h"
 #include "learner/algorithms/multiplier.h"
 #include "learner/algorithms/safe_map_kernels.h"
@@ -48,6 +49,8 @@ class Feasibility {
   virtual void LossGradient(const FloatView& parameters, const FloatView& targets, const FloatView& gradients,
                             const DoubleView& loss) = 0;
 
+  // Adds the arrays and scalars from which the acting rule evaluates a member's constraint.
+  virtual void Publish(const v1::Hyper& hyper, const HostParameters& parameters, ActingParameters* out) const = 0;
   // The values of a block's members at states of theirs: states[m] is [rows, q + x], values[m] becomes [rows]. The
   // block begins at this member of the population. Transfers between host and device: two for as many rows of each
   // member as an episode has.
@@ -83,13 +86,9 @@ class Datacom : public SoftActorCritic {
   explicit Datacom(const AlgorithmConfig& config);
   void ApplyEpisodes(const std::vector<EpisodeCosts>& episodes) override;
   Stats GetStats() const override;
-  State Save() const override;
-  void Load(const State& state) override;
 
  protected:
   Datacom(const AlgorithmConfig& config, std::unique_ptr<Feasibility> feasibility);
-  // Adds the arrays and scalars from which the acting rule evaluates the constraint.
-  virtual void AddConstraint(int member, const HostParameters& parameters, ActingParameters* out) const;
   void Publish(int member, const HostParameters& parameters, ActingParameters* out) const override;
   void LoadBatch(const Batch& batch) override;
   void EvaluateState() override;
@@ -105,6 +104,7 @@ class Datacom : public SoftActorCritic {
   };
   void LoadDynamics(const ControlAffineBatch& batch, const Dynamics& to);
   void MapStates();
+  void AddPricedCost();  // adds the gradient of the weighed cost to action_gradient()
   // Writes the executed action of a sample and corrects its log_pi, with the map of the sample's states.
   void MapAction(const DoubleView& map, const ActionSample& sample, const FloatView& action) {
     map_kernels_->Action(map, sample.u, {action, sample.log_pi, record_});
@@ -119,10 +119,7 @@ class Datacom : public SoftActorCritic {
   MapKernels* const map_kernels_;
   std::unique_ptr<Feasibility> feasibility_;
   Delta delta_;
-  const bool priced_;  // a member of the population has a multiplier
-  Multiplier multiplier_;
-  CostPrice price_;  // empty unless priced
-  Optimizer constraint_optimizer_, cost_optimizer_;
+  Optimizer constraint_optimizer_;
   Statistic constraint_loss_, constraint_mean_, infeasible_share_;
   DoubleView gain_, slack_beta_;  // [M, 1, 1]
   DoubleView thresholds_;         // [M, 2, 1]: delta, multiplier
@@ -130,6 +127,14 @@ class Datacom : public SoftActorCritic {
   DoubleView map_;                // [block, 2B, ...]: the map at these states
   DoubleView record_;             // [block, B, 1] of the last MapAction
   FloatView d_u_;
+  // The price of the cost (docs/algorithms.md 6.1). Unless a member of the population has a multiplier, there is none.
+  const bool priced_;
+  Multiplier multiplier_;
+  CostKernels* cost_kernels_ = nullptr;
+  CriticEnsemble cost_critic_;
+  Optimizer cost_optimizer_;
+  FloatView cost_, cost_y_, d_cost_;  // [block, B, 1], [block, B, 1], [block, B, action]
+  DoubleView one_, cost_loss_;        // [block, 1, 1]
   // Of the episodes of a call, [M]: their states and the values there, one episode after another; reused.
   std::vector<std::vector<float>> episode_states_;
   std::vector<std::vector<double>> episode_values_;

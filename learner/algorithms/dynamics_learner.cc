@@ -95,7 +95,10 @@ void DynamicsLearner::DeclareEnsemble() {
 }
 
 void DynamicsLearner::MakeModelWorkspace() {
-  RegisterShared("updates", &updates_);
+  RegisterShared("updates", &updates_);  // loaded before the memory
+  Register(
+      "memory", [this] { return memory_.Save(); },
+      [this](const std::string& bytes) { memory_.Load(bytes, updates_ * config_.epoch_rows); });
   model_optimizer_ = NewOptimizer("dynamics", v1::MemberEpoch::kConstraintGradientNormFieldNumber, model_first_,
                                   model_end_ - model_first_, &v1::Hyper::constraint_lr);
   model_loss_ = NewStatistic(v1::MemberEpoch::kConstraintLossFieldNumber);
@@ -309,17 +312,6 @@ void DynamicsLearner::Judge(int m) {
   }
   progress.passes_without_improvement = improved ? 0 : progress.passes_without_improvement + 1;
   progress.done = progress.passes_without_improvement > kPassesWithoutImprovement;
-}
-
-State DynamicsLearner::Save() const {
-  State state = Population::Save();
-  state["memory"] = memory_.Save();
-  return state;
-}
-
-void DynamicsLearner::Load(const State& state) {
-  Population::Load(state);  // checks all entries: it compares with Save
-  memory_.Load(state.at("memory"), updates_ * config_.epoch_rows);
 }
 
 }  // namespace datacom::learner

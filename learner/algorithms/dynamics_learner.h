@@ -50,10 +50,6 @@ class RowMemory {
 };
 
 class DynamicsLearner : public Population {
- public:
-  State Save() const override;
-  void Load(const State& state) override;
-
  protected:
   explicit DynamicsLearner(const AlgorithmConfig& config);
 

@@ -19,7 +19,7 @@ namespace {
 
 // 1 - rho, subtracted in double and rounded once. The released code computes it through a float32 logit of rho, so the
 // last bits differ.
-float QuantileLevel(double accepted_risk);
+float QuantileLevel(double accepted_risk) { return static_cast<float>(1 - accepted_risk); }
 
 class QuantileFeasibility : public Feasibility {
  public:
@@ -30,6 +30,9 @@ class QuantileFeasibility : public Feasibility {
   void Evaluate(const FloatView& parameters, const DoubleView& delta) override;
   void LossGradient(const FloatView& parameters, const FloatView& targets, const FloatView& gradients,
                     const DoubleView& loss) override;
+  // At one fixed level the network is a perceptron, because the level's embedding can be multiplied into the weights of
+  // the next layer. The array is "constraint.value": ReLU hidden, softplus output.
+  void Publish(const v1::Hyper& hyper, const HostParameters& parameters, ActingParameters* out) const override;
 
  protected:
   void EvaluateRisk(const FloatView& parameters, const FloatView& z, const DoubleView& k) override;
@@ -55,8 +58,6 @@ class QuantileFeasibility : public Feasibility {
   FloatView features_, product_, d_product_, y_, d_value_;
   MlpTape embedding_, quantile_, target_quantile_;
 };
-
-float QuantileLevel(double accepted_risk) { return static_cast<float>(1 - accepted_risk); }
 
 void QuantileFeasibility::Declare(const AlgorithmConfig& config, ParameterLayout* layout) {
   if (config.quantiles < 1 || config.quantile_embedding < 1) {
@@ -171,30 +172,15 @@ void QuantileFeasibility::EvaluateRisk(const FloatView& parameters, const FloatV
   quantile_kernels_->QuantileRisk(risk_quantile_.out, jacobian_, no_delta_, k, J_);
 }
 
-class IqnDatacom : public Datacom {
- public:
-  explicit IqnDatacom(const AlgorithmConfig& config);
-
- protected:
-  // At one fixed level the network is a perceptron, because the level's embedding can be multiplied into the weights of
-  // the next layer. The array is "constraint.value": ReLU hidden, softplus output.
-  void AddConstraint(int member, const HostParameters& parameters, ActingParameters* out) const override;
-};
-
-const RegisterAlgorithm<IqnDatacom> kRegistered("iqn_datacom");
-
-}  // namespace
-
-IqnDatacom::IqnDatacom(const AlgorithmConfig& config) : Datacom(config, std::make_unique<QuantileFeasibility>()) {}
-
-void IqnDatacom::AddConstraint(int member, const HostParameters& parameters, ActingParameters* out) const {
-  const float level = QuantileLevel(config_.members[member].hyper.accepted_risk());
+void QuantileFeasibility::Publish(const v1::Hyper& hyper, const HostParameters& parameters,
+                                  ActingParameters* out) const {
+  const float level = QuantileLevel(hyper.accepted_risk());
   const std::vector<float> weight = parameters.Read("constraint.embedding.0.weight");
   std::vector<float> embedding = parameters.Read("constraint.embedding.0.bias");
   const size_t width = embedding.size();
   for (size_t c = 0; c < width; ++c) {
     double sum = embedding[c];
-    for (int i = 0; i < config_.quantile_embedding; ++i) {
+    for (int i = 0; i < embedding_net_.in(); ++i) {
       sum += std::cos(std::acos(-1.0) * i * static_cast<double>(level)) * static_cast<double>(weight[i * width + c]);
     }
     embedding[c] = static_cast<float>(1 / (1 + std::exp(-sum)));
@@ -214,5 +200,13 @@ void IqnDatacom::AddConstraint(int member, const HostParameters& parameters, Act
   }
 }
 
+class IqnDatacom : public Datacom {
+ public:
+  explicit IqnDatacom(const AlgorithmConfig& config) : Datacom(config, std::make_unique<QuantileFeasibility>()) {}
+};
+
+const RegisterAlgorithm<IqnDatacom> kRegistered("iqn_datacom");
+
+}  // namespace
 }  // namespace datacom::learner
 // SPDX-License-Identifier: Apache-2.0

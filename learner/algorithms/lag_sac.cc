@@ -61,8 +61,6 @@ LagSac::LagSac(const AlgorithmConfig& config, const std::vector<std::string>& co
   multiplier_raw_ = layout_.AddScalar("multiplier_raw");
   Build();
   MakeWorkspace();
-  now_.u = NowAction();  // the sample is executed, so it is written into the critics' input
-  next_.u = NextAction();
   cost_critics_.MakeWorkspace(config_, block_, kernels_.get());
   cost_optimizer_ = NewOptimizer("cost_critic", v1::MemberEpoch::kConstraintGradientNormFieldNumber,
                                  cost_critics_.first(), cost_critics_.size(), &v1::Hyper::constraint_lr);

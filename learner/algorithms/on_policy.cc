@@ -102,6 +102,9 @@ OnPolicy::OnPolicy(const AlgorithmConfig& config, bool keep_activations)
   critic_decay_ = NewScalar(&v1::Hyper::critic_decay);
   clip_ = NewScalar(&v1::Hyper::gradient_clip);
   RegisterShared("updates", &updates_);
+  Register(
+      "multiplier", [this] { return multiplier_.Save(); },
+      [this](const std::string& bytes) { multiplier_.Load(bytes); });
   ShowParameters(v1::MemberEpoch::kEntropyFieldNumber, log_std_, config_.action_dim, &EntropyOf);
   MakeWorkspace(keep_activations);
 }
@@ -315,17 +318,6 @@ void OnPolicy::Publish(int /*member*/, const HostParameters& parameters, ActingP
   parameters.AddNet("actor", out);
   parameters.AddNet("observation", out);
   out->scalars = {{"observation_limit", kObservationLimit}};
-}
-
-State OnPolicy::Save() const {
-  State state = Population::Save();
-  state["multiplier"] = multiplier_.Save();
-  return state;
-}
-
-void OnPolicy::Load(const State& state) {
-  Population::Load(state);  // checks all entries, including the multiplier's: it compares with Save
-  multiplier_.Load(state.at("multiplier"));
 }
 
 }  // namespace datacom::learner

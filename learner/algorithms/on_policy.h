@@ -61,8 +61,6 @@ class OnPolicy : public Population {
   void Update(const Batch& batch) override;
   void ApplyEpisodes(const std::vector<EpisodeCosts>& episodes) override;
   Stats GetStats() const override;
-  State Save() const override;
-  void Load(const State& state) override;
 
  protected:
   // keep_activations: chunk i's hidden units of the acting policy's mean stay in tape(i) through the update.

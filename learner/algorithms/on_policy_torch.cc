@@ -114,11 +114,7 @@ class OnPolicyTorch : public TorchImpl<OnPolicyKernels> {
   }
 
   void Collect(const FloatView& from, bool add, const FloatView& to) override {
-    if (add) {
-      Of(to).add_(Of(from));
-    } else {
-      Of(to).copy_(Of(from));
-    }
+    add ? Of(to).add_(Of(from)) : Of(to).copy_(Of(from));
   }
 
   void FinishProduct(const FloatView& direction, int log_std, double factor, const DoubleView& damping,

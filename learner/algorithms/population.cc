@@ -12,13 +12,6 @@ namespace {
 
 constexpr int kMostOptimizers = 8;
 
-template <class T>
-std::string Bytes(Kernels* kernels, const View<T>& view) {
-  std::string bytes(sizeof(T) * view.members * view.rows * view.cols, '\0');
-  kernels->Download(view, reinterpret_cast<T*>(&bytes[0]));
-  return bytes;
-}
-
 // A standard normal number of at most 2.
 double TruncatedNormal(NamedStream* stream) {
   while (true) {
@@ -45,10 +38,8 @@ void Population::Build() {
   parameters_ = state_.Rows(0, 1), first_moment_ = state_.Rows(1, 1), second_moment_ = state_.Rows(2, 1);
   gradients_ = kernels_->NewFloats(block_, 1, size);
   targets_ = kernels_->NewFloats(members_, 1, static_cast<int>(target_size_));
-  saved_blocks_ = {{"parameters", parameters_},
-                   {"adam.first", first_moment_},
-                   {"adam.second", second_moment_},
-                   {"targets", targets_}};
+  Register("parameters", parameters_), Register("targets", targets_);
+  Register("adam.first", first_moment_), Register("adam.second", second_moment_);
   learning_rates_ = kernels_->NewDoubles(members_, kMostOptimizers, 1);
   steps_ = kernels_->NewDoubles(members_, kMostOptimizers, 1);
   values_ = kernels_->NewDoubles(block_, kMostStatistics, 1);
@@ -302,20 +293,29 @@ std::string Population::Signature() const {
   return signature;
 }
 
+void Population::Register(const std::string& name, std::function<std::string()> save,
+                          std::function<void(const std::string&)> load, bool shared) {
+  saved_.push_back({name, std::move(save), std::move(load), shared});
+}
+
+void Population::RegisterShared(const std::string& name, uint64_t* value) {
+  Register(
+      name, [value] { return std::string(reinterpret_cast<const char*>(value), sizeof *value); },
+      [value](const std::string& bytes) { std::memcpy(value, bytes.data(), sizeof *value); }, /*shared=*/true);
+}
+
 State Population::Save() const {
   State state;
   state["signature"] = Signature();
-  for (const auto& [name, block] : saved_blocks_) state[name] = Bytes(kernels_.get(), block);
-  for (const auto& [name, view] : saved_) state[name] = Bytes(kernels_.get(), view);
-  for (const auto& [name, value] : shared_) {
-    state[name].assign(reinterpret_cast<const char*>(value), sizeof *value);
-  }
+  for (const SavedEntry& entry : saved_) state[entry.name] = entry.save();
   return state;
 }
 
 std::vector<std::string> Population::shared_entries() const {
   std::vector<std::string> names{"signature"};
-  for (const auto& entry : shared_) names.push_back(entry.first);
+  for (const SavedEntry& entry : saved_) {
+    if (entry.shared) names.push_back(entry.name);
+  }
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -342,13 +342,7 @@ void CheckState(const State& expected, const State& state) {
 
 void Population::Load(const State& state) {
   CheckState(Save(), state);
-  for (const auto& [name, block] : saved_blocks_) {
-    kernels_->Upload(reinterpret_cast<const float*>(state.at(name).data()), block);
-  }
-  for (const auto& [name, view] : saved_) {
-    kernels_->Upload(reinterpret_cast<const double*>(state.at(name).data()), view);
-  }
-  for (const auto& [name, value] : shared_) std::memcpy(value, state.at(name).data(), sizeof *value);
+  for (const SavedEntry& entry : saved_) entry.load(state.at(entry.name));
   for (const auto& shown : shown_) {
     if (shown.second.smallest) StartAtInfinity(shown.second);
   }

@@ -13,13 +13,11 @@
 #define DATACOM_LEARNER_ALGORITHMS_POPULATION_H_
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "learner/algorithms/action_box.h"
 #include "learner/algorithms/algorithm.h"
 #include "learner/algorithms/critic_kernels.h"
 #include "learner/algorithms/observation_kernels.h"
@@ -135,10 +133,18 @@ class Population : public Algorithm {
   using ShownValue = double (*)(const double* parameters, int size);
   void ShowParameters(int field, int64_t first, int size, ShownValue value);
   ActionBox NewActionBox();
-  // Both: saved and loaded.
-  void Register(const std::string& name, const DoubleView& view) { saved_[name] = view; }
+  // What is saved and loaded, in the order of these calls. `save` gives the members' bytes one after another, in equal
+  // parts, unless the entry is shared; `load` gets as many.
+  void Register(const std::string& name, std::function<std::string()> save,
+                std::function<void(const std::string&)> load, bool shared = false);
+  template <class T>
+  void Register(const std::string& name, const View<T>& view) {
+    Register(
+        name, [this, view] { return BytesOf(view); },
+        [this, view](const std::string& bytes) { kernels_->Upload(reinterpret_cast<const T*>(bytes.data()), view); });
+  }
   void RegisterStatistics(const ObservationStatistics& statistics);
-  void RegisterShared(const std::string& name, uint64_t* value) { shared_[name] = value; }  // of the whole population
+  void RegisterShared(const std::string& name, uint64_t* value);  // of the whole population
 
   // ---- the current block of members, as views.
   template <class Views>  // a FloatView, a DoubleView or a struct of them
@@ -197,6 +203,12 @@ class Population : public Algorithm {
   void StartAtInfinity(const Statistic& smallest);
   void Show(int field, Statistic* statistic);
   std::string Signature() const;
+  template <class T>
+  std::string BytesOf(const View<T>& view) const {
+    std::string bytes(sizeof(T) * view.members * view.rows * view.cols, '\0');
+    kernels_->Download(view, reinterpret_cast<T*>(bytes.data()));
+    return bytes;
+  }
 
   // What Adam changes, in one array, so that one kernel call copies a range of all of it; and its rows, [M, 1, size].
   FloatView state_;  // [M, 3, size]
@@ -219,9 +231,13 @@ class Population : public Algorithm {
   };
   std::vector<std::pair<EpochStatistic, Statistic>> shown_;
   std::vector<ShownParameters> shown_parameters_;
-  std::map<std::string, FloatView> saved_blocks_;
-  std::map<std::string, DoubleView> saved_;
-  std::map<std::string, uint64_t*> shared_;
+  struct SavedEntry {
+    std::string name;
+    std::function<std::string()> save;
+    std::function<void(const std::string&)> load;
+    bool shared = false;
+  };
+  std::vector<SavedEntry> saved_;
   int first_ = 0, count_ = 0;  // members of the current block
 };
 

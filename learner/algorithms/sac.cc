@@ -18,8 +18,6 @@ Sac::Sac(const AlgorithmConfig& config, Unbuilt /*tag*/) : SoftActorCritic(confi
 void Sac::Finish() {
   Build();
   MakeWorkspace();
-  now_.u = NowAction();  // the sample is executed, so it is written into the critics' input
-  next_.u = NextAction();
 }
 
 void Sac::PolicyGradients() {

@@ -117,8 +117,8 @@ void SoftActorCritic::MakeWorkspace() {
   if (imitates()) command_ = rows(n), imitation_ = kernels_->NewDoubles(block_, 1, 1);
   y_ = rows(1);
   noise_now_ = rows(n), noise_next_ = rows(n), d_mean_ = rows(n), d_log_std_ = rows(n), d_action_ = rows(n);
-  now_ = {rows(n), rows(n), rows(1)};
-  next_ = {rows(n), rows(n), rows(1)};
+  now_ = {NowAction(), rows(n), rows(1)};
+  next_ = {NextAction(), rows(n), rows(1)};
   mean_tape_ = kernels_->NewTape(mean_, block_, B);
   log_std_tape_ = kernels_->NewTape(log_std_, block_, B);
   critics_.MakeWorkspace(config_, block_, kernels_.get());

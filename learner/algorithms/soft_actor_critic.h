@@ -46,7 +46,8 @@ class SoftActorCritic : public BlockUpdate {
   void StepWithValues(const Optimizer& optimizer) { value_optimizers_.push_back(optimizer); }
   void StepWithPolicy(const Optimizer& optimizer) { policy_optimizers_.push_back(optimizer); }
 
-  // Fill now_ or next_ with a sample of the current actor. The algorithm may correct log_pi in place.
+  // Fill now_ or next_ with a sample of the current actor. The algorithm may correct log_pi in place. u is NowAction or
+  // NextAction, unless the algorithm gives it memory of its own, because it executes something else.
   void SampleNow() { Sample(Observation(), noise_now_, now_); }
   void SampleNext() { Sample(NextObservation(), noise_next_, next_); }
   // Columns of the critics' input; executed actions are written here before ActorGradient and CriticGradient.

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <stdexcept>
 
-#include "learner/nn/cpu/cpu_kernels.h"
 #include "learner/nn/torch_library.h"
 
 namespace datacom::learner {

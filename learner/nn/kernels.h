@@ -27,6 +27,11 @@
 
 namespace datacom::learner {
 
+// The range of a task's actions.
+struct ActionBox {
+  FloatView half, centre;  // [1, 1, action]
+};
+
 // Columns of the members' blocks.
 struct ColumnRange {
   int first = 0, count = 0;
@@ -206,6 +211,7 @@ class Kernels {
 // The CPU's kernels share what may run together with `team`, which may be null and must outlive them.
 std::unique_ptr<Kernels> MakeKernels(const std::string& kind, const std::string& device, Team* team = nullptr);
 bool UsesCpuKernels(const std::string& kind, const std::string& device);  // whether MakeKernels chooses cpu/
+std::unique_ptr<Kernels> MakeCpuKernels(Team* team);                      // cpu/
 
 }  // namespace datacom::learner
 

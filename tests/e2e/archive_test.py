@@ -153,6 +153,12 @@ class ArchiveTest(ArchivedRunTest):
             with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
                 file.write("half")
         self.check_copy(place, "mounted")
+        notes = os.path.join(self.folder, "noted", "notes.txt")
+        os.makedirs(os.path.join(os.path.dirname(notes), ".restoring/run"))
+        with open(notes, "w", encoding="utf-8") as file:
+            file.write("of the user")
+        self.assertIn("not empty", self.refused("copy", place, os.path.dirname(notes)))
+        self.assertTrue(os.path.exists(notes))
         os.makedirs(os.path.join(folder, ".restoring"))  # a call that died after its last file: the run is whole
         self.assertIn("not empty", self.refused("copy", place, folder))
         self.assertTrue(os.path.exists(os.path.join(folder, "progress.csv")))
@@ -269,6 +275,7 @@ class ArchiveTest(ArchivedRunTest):
         sessions, report = (os.path.join(training.folder, name) for name in ("replay/sessions", "report.html"))
         os.rename(sessions, sessions + ".kept")
         self.assertIn("replay/sessions is missing, but the archive has it", self.refused("copy", training.folder, place))
+        self.assertIn("replay/sessions is missing, but a resume needs it", self.refused("copy", training.folder, place + "_new"))
         os.rename(sessions + ".kept", sessions)
         os.remove(report)
         os.mkfifo(report)
@@ -459,6 +466,12 @@ class ObjectStoreTest(ArchivedRunTest):
         self.assertIn("copied update 7,500", training.start("--resume").finish())
         verified = run("verify", training.folder)
         self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
+        folder = os.path.join(self.folder, "noted")  # a user writes into it before the download fails
+        with open(slow, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\ncase \" $* \" in *\"/.restoring/objects \") echo mine > {folder}/notes.txt; exit 1;; esac\n"
+                       f"exec {self.store.rclone} \"$@\"\n")
+        failed = run("copy", "s3://bucket/again", folder, env=dict(self.store.environment, DATACOM_RCLONE=slow))
+        self.assertEqual((failed.returncode, os.listdir(folder)), (1, ["notes.txt"]), failed.stderr)
 
     def test_a_wrong_secret_is_refused_before_the_run_begins(self):
         wrong = dict(self.store.environment, AWS_SECRET_ACCESS_KEY="another")

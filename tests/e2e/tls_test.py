@@ -15,11 +15,16 @@ from watched_runs import Stream, Watching
 class TlsTest(RunTest):
     def test_a_run_over_mutual_tls_completes_and_refuses_strangers(self):
         tls = os.path.join(self.folder, "tls")
-        subprocess.run([os.path.join(SOURCE, "deploy", "dev", "make_tls.sh"), tls], check=True)
+        other = os.path.join(self.folder, "other")  # of another authority
+        for folder in (tls, other):
+            subprocess.run([os.path.join(SOURCE, "deploy", "dev", "make_tls.sh"), folder], check=True)
         training = Training(self, "a", "--seeds", "0", "--steps", "20000", "--tls", tls).start()
         training.wait_for_episodes(2)
         self.assertIn("samples/insert", run("status", training.folder, "--tls", tls).stdout)
-        self.assertIn("not running", run("status", training.folder).stdout)
+        for options, said in (((), "its processes answer only with --tls FOLDER"), (("--tls", other), "do not answer with the files of this --tls")):
+            refused = run("status", training.folder, *options)
+            self.assertEqual(refused.returncode, 2)
+            self.assertIn(said, refused.stderr)
         for options, running in ((["--tls", tls], True), ([], False)):
             with Watching(os.path.join(BIN, "datacom"), training.folder, *options) as watching, Stream(watching.address) as stream:
                 state, = stream.wait(lambda state: state["runs"])["runs"]

@@ -42,6 +42,8 @@ class WatchPageTest(RunTest):
         page.wait("byId('connection').textContent === 'live' && state.runs[0].state === 'learning'")
         page.value("window.unchanged = true")
         page.wait(f"{POINTS_OF_J}.length >= 2")
+        page.value("""(window.seen = [], window.drawState = showState,
+                       window.showState = () => { seen.push(structuredClone(state.runs[0])); drawState(); }, 0)""")
         before = page.value(f"{POINTS_OF_J}.length")
         page.wait(f"{POINTS_OF_J}.length > {before}")
         page.wait("state.runs[0].violations_total > 0")
@@ -51,6 +53,9 @@ class WatchPageTest(RunTest):
         self.assertIn("actor-0", page.value("byId('waits').textContent"))
         page.wait("document.querySelector('#beside .progress p').textContent.startsWith('learning, ')")
         self.assertRegex(page.value("document.querySelectorAll('.answer p')[2].textContent"), r"^Wait: \d+ % of the steps are done\.$")
+        states = page.value("seen.map((run) => [run.state, run.steps_per_second > 0, run.waits[0] || ''])")
+        self.assertEqual([one for one in states if one[0] == "waiting" and one[1] and one[2].startswith("learner waits for rows")], [],
+                         "a learner that waits for rows while the run moves learns, as `train` says")
         training.process.send_signal(signal.SIGINT)
         training.finish(75)
         page.wait("state.runs[0].state === 'not running'")
@@ -99,12 +104,13 @@ class WatchPageTest(RunTest):
         page.wait(f"byId('connection').textContent === 'live' && {POINTS}.length === 2")
 
     def test_text_from_files_is_no_markup(self):
-        written = self.written("run", "--set", 'description="<img src=x onerror=alert(1)>"')
+        written = self.written("run", "--set", 'description="<img src=x onerror=alert(1)>"', "--set", 'name="a report"')
         written.add_epoch(0)
         watching, chromium = self.watch(written.folder), self.browser()
         page = chromium.open(f"http://{watching.address}/")
         page.wait("charts.size > 0")
         self.assertEqual(page.value("byId('subtitle').textContent"), "<img src=x onerror=alert(1)>")
+        self.assertEqual(page.value("document.title"), "a report – datacom watch")
         self.assertEqual(page.value("document.images.length"), 0)
         self.assertEqual(page.complaints(), [])
 

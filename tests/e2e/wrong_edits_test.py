@@ -89,7 +89,7 @@ REFUSED = [
     ("a slice of an unknown number", put('of: "rooty"', 'of: "rooty_angle"'), "rooty_angle", 15),
     ("an actuator glob without a match", put("control { period", 'control { actuator: "foo*" period'), "there are: bthigh, fthigh", 12),
     ("an actuator range with low above high", put("period: 0.05 }", 'period: 0.05 range { actuator: "*" low: 1 high: -1 } }'),
-     "must be above low", 12),
+     "-1 is not above low, 1", 12),
     ("a range beyond the actuator's",
      put("period: 0.05 }", 'period: 0.05 range { actuator: "*" low: -2 high: 2 } }'),
      "goes beyond the control range of actuator bthigh, which is -1 to 1", 12),

@@ -91,7 +91,7 @@ class Learner {
       writer.end = absl::OkStatus();
     }
     stream->OnDone();
-    MUST(service_.subscribers() == 0);
+    MUST(subscribers_ == 0);
     return writer.end;
   }
 
@@ -156,7 +156,8 @@ class Learner {
 
   ManualClock clock_;
   learner::ServedState state_{Run(), Folder(), clock_};
-  learner::LearnerService service_{"run", state_, [](int) {}};
+  int subscribers_ = 0;
+  learner::LearnerService service_{"run", state_, [this](int count) { subscribers_ = count; }};
 };
 
 bool Greeted(const v1::Hello& hello) { return hello.protocol() == kProtocolVersion && hello.run_id() == "run"; }

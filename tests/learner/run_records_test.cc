@@ -322,6 +322,25 @@ TEST_F(RunRecordsTest, ALongerRunJudgesItsCriticsLikeOneThatWasAsLongFromTheStar
   EXPECT_EQ(rows, Rows(whole));
 }
 
+// Epochs of 5,000 rows. The share is above a half in the third, which was cut at 12,500 rows, and the fourth.
+TEST_F(RunRecordsTest, ALongerRunCountsAllRowsOfTheEpochThatItContinuesForALockedShield) {
+  v1::Experiment experiment = FakeExperiment(1);
+  experiment.mutable_run()->set_steps_per_epoch(5000);
+  experiment.mutable_run()->set_checkpoint_updates(2000);
+  RunPlan plan;
+  plan.infeasible_share = [](size_t, uint64_t updates) { return updates > 10000 ? 0.6 : 0.4; };
+  const std::string folder = Folder("run");
+  for (const uint64_t steps : {12500, 20000}) {
+    experiment.mutable_run()->set_env_steps(steps);
+    ASSERT_THAT(RunFake(folder, experiment, plan).status, IsOk());
+  }
+  const auto rows = Rows(folder);
+  const size_t steps = Column(rows, "env_steps"), status = Column(rows, "status");
+  std::vector<std::string> states;
+  for (size_t i = 1; i < rows.size(); ++i) states.push_back(rows[i][steps] + " " + rows[i][status]);
+  EXPECT_THAT(states, ElementsAre("0 ok", "5000 ok", "10000 ok", "12500 ok", "15000 ok", "20000 locked"));
+}
+
 }  // namespace
 }  // namespace datacom::learner
 // SPDX-License-Identifier: Apache-2.0

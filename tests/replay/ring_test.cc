@@ -122,6 +122,21 @@ TEST_F(RingTest, ARingOfAnotherMemberOrRunIsRefusedNamingBoth) {
   EXPECT_TRUE(absl::IsFailedPrecondition((*read)->CheckBelongsTo("run", 1)));
 }
 
+TEST_F(RingTest, ANewRingIsNotBegunThroughALink) {
+  const std::string target = folder_.path() + "/target";
+  std::filesystem::remove(Options(64).path);
+  std::filesystem::create_symlink(target, Options(64).path);
+  EXPECT_TRUE(absl::IsInvalidArgument(Ring::Open(Options(64)).status()));
+  EXPECT_FALSE(FileExists(target));
+  WriteInPlace(target, "");
+  const absl::Status status = Ring::Open(Options(64)).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("/ring is a link"));
+  EXPECT_EQ(std::filesystem::file_size(target), 0u);
+  WriteInPlace(target, content_);
+  EXPECT_THAT(Ring::Open(Options(64)), IsOk()) << "one that exists may lie elsewhere";
+}
+
 TEST_F(RingTest, ANumberOfRecordsThatTheFileCannotHoldIsRefused) {
   // With 2^58 blocks of 1040 bytes the size of the file overflows 64 bits.
   for (const size_t at : {kKept, kGuard}) {

@@ -1,4 +1,11 @@
 // The replay on a full file system.
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "common/base/files.h"
 #include "gmock/gmock.h"
 #include "tests/replay/replay_fixture.h"
 #include "tests/testing/is_ok.h"
@@ -35,6 +42,22 @@ TEST(ReplayDiskFullTest, WithoutSpaceForItsRingsItStatesItsNeedAndStartsLater) {
   disk.Resize(4 * kMiB);
   const auto opened = Store::Open(SmallSchema(), options);
   EXPECT_THAT(opened, IsOk());
+}
+
+TEST(ReplayDiskFullTest, RingsThatCannotGrowTakeNoRoomFromOthers) {
+  SmallDisk disk(kMiB);
+  if (!disk.mounted()) GTEST_SKIP() << disk.why();
+  ManualClock clock;
+  ASSERT_NE(MustOpen(SmallOptions(1), disk.path(), &clock), nullptr);
+  const uint64_t free = FreeBytes(disk.path()).value();
+  Options more = SmallOptions(1);
+  more.layout.capacity = more.limits.schedule.env_steps = kMiB;
+  const absl::Status refused = Store::Open(SmallSchema(), StoreOptions(more, disk.path(), &clock)).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted) << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              ContainsRegex("/member_0.rows: [0-9]+ bytes are needed, [1-9][0-9]+ are free"));
+  EXPECT_EQ(FreeBytes(disk.path()).value(), free);
+  EXPECT_NE(MustOpen(SmallOptions(1), disk.path(), &clock), nullptr);
 }
 
 TEST(ReplayDiskFullTest, ItAcceptsRowsRefusesNewActorsAndLosesNoAcknowledgedRow) {
@@ -123,4 +146,13 @@ TEST(ReplayDiskFullTest, ASessionThatCouldNotBeStoredIsNotGivenToARetry) {
 
 }  // namespace
 }  // namespace datacom::replay
+
+// As that of ext4: what could be reserved stays reserved.
+extern "C" int posix_fallocate(int fd, off_t offset, off_t bytes) {
+  constexpr off_t kPiece = 4096;
+  for (off_t at = offset; at < offset + bytes; at += kPiece) {
+    if (::syscall(SYS_fallocate, fd, 0, at, std::min(kPiece, offset + bytes - at)) != 0) return errno;
+  }
+  return 0;
+}
 // SPDX-License-Identifier: Apache-2.0

@@ -74,9 +74,8 @@ constexpr int kPuckJoint = kJoints;    // first of x, y, yaw
 
 AirHockey::AirHockey(TaskSpec spec, const Options& options, Simulation simulation, InverseDynamics inverse_dynamics,
                      int mallet_body)
-    : spec_(std::move(spec)),
+    : SimulatedTask(std::move(spec), std::move(simulation)),
       options_(options),
-      simulation_(std::move(simulation)),
       inverse_dynamics_(std::move(inverse_dynamics)),
       mallet_body_(mallet_body) {}
 

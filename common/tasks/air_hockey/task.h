@@ -40,7 +40,7 @@ class InverseDynamics {
 };
 
 // Not thread-safe; shares the compiled models, owns its data. Steps neither allocate nor block.
-class AirHockey : public Task {
+class AirHockey : public SimulatedTask {
  public:
   struct Options {
     double puck_y = 0;          // the puck starts within |y| <= puck_y, table frame, m
@@ -50,15 +50,11 @@ class AirHockey : public Task {
   AirHockey(TaskSpec spec, const Options& options, Simulation simulation, InverseDynamics inverse_dynamics,
             int mallet_body);
 
-  const TaskSpec& spec() const override { return spec_; }
   // Values that `init` does not name are drawn; table frame.
   absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) override;
   // The action is not clipped; the acceleration is.
   StepResult Step(const double* action, double* observation) override;
-  double Cost() const override { return cost_; }
   bool Success() const override { return rally_.ending() == Ending::kGoal; }
-  void ScalePhysics(const PhysicsScale& scale) override { simulation_.Scale(scale); }
-  const Simulation* simulation() const override { return &simulation_; }
 
   // Does what Step does, with the mismatch's noise given by the caller: [3], in units of the action.
   StepResult StepWithNoise(const double* action, const double* noise, double* observation);
@@ -71,15 +67,12 @@ class AirHockey : public Task {
   void Observe(double* observation) const;
   double CostNow() const;
 
-  const TaskSpec spec_;
   const Options options_;
-  Simulation simulation_;
   InverseDynamics inverse_dynamics_;
   const int mallet_body_;
 
   RandomStream noise_{0};  // of the mismatch; a new stream every episode
   double filtered_[3] = {};
-  double cost_ = 0;
   Rally rally_;
 };
 

@@ -39,44 +39,36 @@ absl::StatusOr<Models> CompileModels() {
   ASSIGN_OR_RETURN(models.whole,
                    CompileMujocoModel("air_hockey_7dof", kModelXml, {{"hockey_table.xml", air_hockey::kTableXml}}));
   mjModel* const arm = mj_copyModel(nullptr, models.whole.get());
-  models.arm = MujocoModel(arm, [](const mjModel* model) { mj_deleteModel(const_cast<mjModel*>(model)); });
+  models.arm = MujocoModel(arm, &mj_deleteModel);
   arm->opt.disableflags |= mjDSBL_CONTACT;
   return models;
 }
 
 // Not thread-safe; shares the compiled models, owns its data. Steps neither allocate nor block.
-class AirHockey7 : public Task {
+class AirHockey7 : public SimulatedTask {
  public:
   // The puck starts within |y| <= puck_y. `arm` is the nominal model without contacts, for inverse dynamics.
   AirHockey7(TaskSpec spec, double puck_y, Simulation simulation, MujocoModel arm, MujocoData arm_data);
 
-  const TaskSpec& spec() const override { return spec_; }
   // Values that `init` does not name are drawn; table frame.
   absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) override;
   // The action is clipped to [-1, 1].
   StepResult Step(const double* action, double* observation) override;
-  double Cost() const override { return cost_; }
   bool Success() const override { return rally_.ending() == air_hockey::Ending::kGoal; }
-  void ScalePhysics(const PhysicsScale& scale) override { simulation_.Scale(scale); }
-  const Simulation* simulation() const override { return &simulation_; }
 
  private:
   bool Substep(const double* acceleration);
   void Observe(double* observation);
 
-  const TaskSpec spec_;
   const double puck_y_;
-  Simulation simulation_;
   MujocoModel arm_;
   MujocoData arm_data_;
-  double cost_ = 0;
   air_hockey::Rally rally_;
 };
 
 AirHockey7::AirHockey7(TaskSpec spec, double puck_y, Simulation simulation, MujocoModel arm, MujocoData arm_data)
-    : spec_(std::move(spec)),
+    : SimulatedTask(std::move(spec), std::move(simulation)),
       puck_y_(puck_y),
-      simulation_(std::move(simulation)),
       arm_(std::move(arm)),
       arm_data_(std::move(arm_data)) {}
 

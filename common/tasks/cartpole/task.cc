@@ -29,29 +29,24 @@ constexpr double kSafeAngle = 1.5707;      // rad; the reference's literal, not 
 
 // Not thread-safe; shares the compiled model, owns its mjData. Steps neither allocate nor block.
 // The start is the same every time: `stream` is not used.
-class CartPole : public Task {
+class CartPole : public SimulatedTask {
  public:
   CartPole(TaskSpec spec, Simulation simulation, int tip_site, int goal_site);
 
-  const TaskSpec& spec() const override { return spec_; }
   absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) override;
   StepResult Step(const double* action, double* observation) override;
   double Cost() const override;   // |theta|, wrapped, divided by the reference's right angle, minus 1
   bool Success() const override;  // the tip is within 0.25 m of the goal
-  void ScalePhysics(const PhysicsScale& scale) override { simulation_.Scale(scale); }
-  const Simulation* simulation() const override { return &simulation_; }
 
  private:
   void Observe(double* observation) const;
   double TipDistance() const;  // m, tip to goal, of the kinematics that the last mj_step left
 
-  const TaskSpec spec_;
-  Simulation simulation_;
   const int tip_site_, goal_site_;
 };
 
 CartPole::CartPole(TaskSpec spec, Simulation simulation, int tip_site, int goal_site)
-    : spec_(std::move(spec)), simulation_(std::move(simulation)), tip_site_(tip_site), goal_site_(goal_site) {}
+    : SimulatedTask(std::move(spec), std::move(simulation)), tip_site_(tip_site), goal_site_(goal_site) {}
 
 absl::Status CartPole::ResetTo(const std::map<std::string, double>& init, RandomStream* /*stream*/,
                                double* observation) {

@@ -84,7 +84,7 @@ DriveInertia TiagoInertia(const mjModel& model, int body) {
 
 // Not thread-safe; shares the compiled model, owns its mjData. Steps neither allocate nor block. Actions are not
 // clipped. Fetch's later targets come from a child of the reset's stream.
-class Navigation : public Task {
+class Navigation : public SimulatedTask {
  public:
   // Bodies in the compiled model.
   struct ModelIds {
@@ -93,16 +93,13 @@ class Navigation : public Task {
   };
   Navigation(TaskSpec spec, Simulation simulation, const ModelIds& ids, bool paper_reward, Frame frame);
 
-  const TaskSpec& spec() const override { return spec_; }
   // Named values replace drawn ones; a drawn Fetch position keeps its distance from TIAGo++'s.
   absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) override;
   StepResult Step(const double* action, double* observation) override;
-  double Cost() const override { return cost_; }
   bool Success() const override;  // at the target, without a collision in this episode
   // Friction scales contacts, the grip of the wheels and Fetch's traction; the joints have no damping. Motors keep
   // their torque.
   void ScalePhysics(const PhysicsScale& scale) override;
-  const Simulation* simulation() const override { return &simulation_; }
 
  private:
   // Applies the commands and `arm_target` for one control step; false when the state has become invalid.
@@ -111,8 +108,6 @@ class Navigation : public Task {
   bool Touching() const;  // TIAGo++ is in contact with something
   void PlaceMarker(int mocap, const Point& at);
 
-  const TaskSpec spec_;
-  Simulation simulation_;
   const ModelIds ids_;
   const bool paper_reward_;
   const Frame frame_;
@@ -129,12 +124,10 @@ class Navigation : public Task {
   double target_yaw_ = 0;
   bool fetch_idle_ = false;
   bool collided_ = false;  // in this episode
-  double cost_ = 0;
 };
 
 Navigation::Navigation(TaskSpec spec, Simulation simulation, const ModelIds& ids, bool paper_reward, Frame frame)
-    : spec_(std::move(spec)),
-      simulation_(std::move(simulation)),
+    : SimulatedTask(std::move(spec), std::move(simulation)),
       ids_(ids),
       paper_reward_(paper_reward),
       frame_(frame),

@@ -21,6 +21,7 @@ import json
 import mmap
 import os
 import pathlib
+import re
 import select
 import signal
 import socket
@@ -57,7 +58,9 @@ class Refused(Exception):
 
 def load(name):
     module, _, attribute = name.partition(":")
-    if not attribute:
+    if re.search(r"-v\d+$", name):
+        raise Refused(f"{name} is a name of Gymnasium's registry: write a function that returns gymnasium.make(...), and name its MODULE:FUNCTION")
+    if not attribute or not module.partition(".")[0]:
         raise Refused(f'"{name}" is not MODULE:CALLABLE')
     if module == "__main__":
         raise Refused(f"{name}: a notebook or script is no module that another process finds: write the environment into a file and name FILE:{attribute}")
@@ -258,6 +261,9 @@ class Environment:
         self.action_type = getattr(self.env.action_space, "dtype", None) or np.float32
         self.action_shape = getattr(self.env.action_space, "shape", None) or ()
         self.cost_from = None
+        # Whether an info has observations in the form of those that step returns.
+        wrapped = {one.__name__ for layer in layers(self.env) for one in type(layer).__mro__}
+        self.comparable = not wrapped & {"ObservationWrapper", "NormalizeObservation"}  # the second was none of the first until Gymnasium 1.0
 
     def reset(self, seed):
         """observation, cost, success, info; without info["cost"] the cost is the largest named one, or 0"""
@@ -288,8 +294,21 @@ class Environment:
             cost, self.cost_from = info["cost"], 'info["cost"]'
         else:
             raise Refused(f"step returns {f'a {type(outcome).__name__}' if values is None else values}, not 5 values or, with the cost after the reward, 6")
-        return (observation, scalar(reward, "its reward"), checked_cost(cost, self.cost_from, info), flag(terminated, "terminated"),
-                flag(truncated, "truncated"), success(info), info)
+        terminated, truncated = flag(terminated, "terminated"), flag(truncated, "truncated")
+        if terminated or truncated:
+            self.check_end(observation, info)
+        return observation, scalar(reward, "its reward"), checked_cost(cost, self.cost_from, info), terminated, truncated, success(info), info
+
+    def check_end(self, observation, info):
+        """Refuses an environment that has reset itself: at the end of an episode its info has another last observation than it returns."""
+        for name in ("final_obs", "final_observation") if self.comparable else ():
+            try:
+                final, last = (np.asarray(one.tolist() if hasattr(one, "tolist") else one, np.float64).ravel() for one in (info.get(name), observation))
+            except (TypeError, ValueError, RuntimeError):  # another form, which tells nothing
+                continue
+            if final.size == last.size and np.all(np.isfinite(final)) and not np.allclose(final, last):  # a type may have rounded
+                raise Refused(f"it resets itself: its info has {name} at the end of an episode, so its observation is that of the next one; leave "
+                              "this to datacom")
 
     def close(self):
         self.opened.remove(self)
@@ -410,7 +429,7 @@ def describe(space):
 
 def check_spaces(environment):
     space = environment.env.action_space
-    if np.issubdtype(environment.action_type, np.integer):
+    if np.dtype(environment.action_type).kind in "iub":
         raise Refused(f"its action space, {space}, has whole numbers; wrap the environment so that it takes real ones")
     low, high = environment.bounds
     if low.size == 0 or not np.all(np.isfinite(low) & np.isfinite(high) & (low < high)):

@@ -28,10 +28,8 @@ absl::Status CheckActs(const mjModel& model, const v1::Control& control, const s
 
 absl::Status CheckSettings(const mjModel& model, const v1::Control& control) {
   for (int i = 0; i < control.range_size(); ++i) {
-    const v1::ActuatorRange& range = control.range(i);
-    const std::string at = absl::StrCat("control.range[", i, "]");
-    if (!(range.low() < range.high())) return Wrong(at + ".high", "must be above low");
-    RETURN_IF_ERROR(CheckActs(model, control, range.actuator(), at + ".actuator"));
+    const std::string at = absl::StrCat("control.range[", i, "].actuator");
+    RETURN_IF_ERROR(CheckActs(model, control, control.range(i).actuator(), at));
   }
   for (int i = 0; i < control.actuator_mode_size(); ++i) {
     const std::string at = absl::StrCat("control.actuator_mode[", i, "]");

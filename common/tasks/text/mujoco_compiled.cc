@@ -1,6 +1,7 @@
 #include "common/tasks/text/mujoco_compiled.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -25,18 +26,12 @@ namespace {
 
 constexpr char kTime[] = "time", kBefore[] = "before.";
 
-absl::Status CheckName(const std::string& name, const std::string& field) {
-  return IsIdentifier(name) ? absl::OkStatus() : Wrong(field, "letters, digits and _ only");
-}
-
-// The names of a repeated field.
+// The names of a repeated field differ.
 template <typename Entries>
 absl::Status CheckNames(const Entries& entries, const char* list) {
   std::set<std::string> names;
   for (int i = 0; i < entries.size(); ++i) {
-    const std::string field = absl::StrCat(list, "[", i, "].name");
-    RETURN_IF_ERROR(CheckName(entries[i].name(), field));
-    if (!names.insert(entries[i].name()).second) return Wrong(field, "is used twice");
+    if (!names.insert(entries[i].name()).second) return Wrong(absl::StrCat(list, "[", i, "].name"), "is used twice");
   }
   return absl::OkStatus();
 }
@@ -53,10 +48,6 @@ absl::Status CheckDefinition(const v1::TaskDefinition& definition) {
   }
   if (definition.observation().empty()) return Wrong("observation", "at least one signal is needed");
   if (definition.cost().empty()) return Wrong("cost", "at least one cost is needed");
-  if (const v1::ValueRange& range = definition.reward_range();
-      definition.has_reward_range() && !(range.low() < range.high())) {
-    return Wrong("reward_range.high", absl::StrCat(range.high(), " is not above low, ", range.low()));
-  }
   RETURN_IF_ERROR(CheckNames(definition.log(), "log"));
   RETURN_IF_ERROR(CheckNames(definition.known(), "known"));
   RETURN_IF_ERROR(CheckNames(definition.cost(), "cost"));
@@ -79,18 +70,10 @@ absl::Status AddNames(CompiledTask* task) {
   for (const Actuation::Channel& channel : task->actuation->channels()) add("action." + channel.name, 0);
   const size_t known_before = task->names.size();
   add(kTime, 0);
-  for (int i = 0; i < task->definition.command_size(); ++i) {
-    const v1::Command& command = task->definition.command(i);
-    const std::string field = absl::StrCat("command[", i, "]");
-    RETURN_IF_ERROR(CheckName(command.name(), field + ".name"));
-    RETURN_IF_ERROR(CheckInterval(command, field));
+  for (const v1::Command& command : task->definition.command()) {
     add(CommandKey(command), (command.low() + command.high()) / 2);
   }
-  for (int i = 0; i < task->definition.constant_size(); ++i) {
-    const v1::Constant& constant = task->definition.constant(i);
-    RETURN_IF_ERROR(CheckName(constant.name(), absl::StrCat("constant[", i, "].name")));
-    add(constant.name(), constant.value());
-  }
+  for (const v1::Constant& constant : task->definition.constant()) add(constant.name(), constant.value());
   for (size_t i = 0; i < known_before; ++i) add(absl::StrCat(kBefore, task->names[i]), 0);
   std::set<std::string> seen;
   for (const std::string& name : task->names) {
@@ -152,23 +135,6 @@ absl::Status FillStart(const CompiledTask& task, const RowLayout& layout, v1::Re
   return absl::OkStatus();
 }
 
-// The type of the elements that a field of the definition names by a glob.
-mjtObj TypeOfGlob(const std::string& field) {
-  static const auto* const types = new std::map<std::string, mjtObj>{{"joint", mjOBJ_JOINT},
-                                                                     {"joint_position", mjOBJ_JOINT},
-                                                                     {"joint_velocity", mjOBJ_JOINT},
-                                                                     {"site", mjOBJ_SITE},
-                                                                     {"body", mjOBJ_BODY},
-                                                                     {"geom", mjOBJ_GEOM},
-                                                                     {"geom1", mjOBJ_GEOM},
-                                                                     {"geom2", mjOBJ_GEOM},
-                                                                     {"sensor", mjOBJ_SENSOR},
-                                                                     {"keyframe", mjOBJ_KEY},
-                                                                     {"actuator", mjOBJ_ACTUATOR}};
-  const auto found = types->find(field);
-  return found == types->end() ? mjOBJ_UNKNOWN : found->second;
-}
-
 // "*" looks as if it were all, but an element without a name has nothing that a glob could match.
 absl::Status CheckGlob(const mjModel& model, mjtObj type, const std::string& glob, const std::string& field) {
   if (type == mjOBJ_UNKNOWN || glob.empty() || !MatchesGlob(glob, "")) return absl::OkStatus();
@@ -196,8 +162,26 @@ absl::Status CheckGlobs(const google::protobuf::Message& message, const mjModel&
         RETURN_IF_ERROR(CheckGlobs(part, model, name + "."));
       } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
         const std::string glob = many ? fields.GetRepeatedString(message, field, i) : fields.GetString(message, field);
-        RETURN_IF_ERROR(CheckGlob(model, TypeOfGlob(field->name()), glob, name));
+        RETURN_IF_ERROR(CheckGlob(model, ElementType(*field), glob, name));
       }
+    }
+  }
+  return absl::OkStatus();
+}
+
+// An equality can keep a hinge without limits only at an angle that q has: from -pi to pi.
+absl::Status CheckAngles(const CompiledTask& task) {
+  for (int i = 0; i < task.definition.known_size(); ++i) {
+    const v1::KnownConstraint& known = task.definition.known(i);
+    if (!known.equality() || std::abs(known.value()) <= M_PI) continue;
+    for (size_t j = 0; j < task.joints.joints.size(); ++j) {
+      const int joint = task.joints.joints[j];
+      if (task.joints.kinds[j] != v1::ConstraintJoint::WRAPPED) continue;
+      if (!Matches(*task.model, mjOBJ_JOINT, known.joint_position(), joint)) continue;
+      return Wrong(
+          absl::StrCat("known[", i, "].value"),
+          absl::StrCat(known.value(), " is never reached: the angle in q of joint ",
+                       PlainName(*task.model, mjOBJ_JOINT, joint), ", which has no limits, is from -pi to pi"));
     }
   }
   return absl::OkStatus();
@@ -327,6 +311,9 @@ absl::Status Resolve(v1::TextTask* task) {
   task->clear_resolved();
   ASSIGN_OR_RETURN(const std::shared_ptr<const CompiledTask> compiled, CompiledTask::Make(*task));
   RETURN_IF_ERROR(CheckGlobs(task->definition(), *compiled->model, ""));
+  RETURN_IF_ERROR(CheckAngles(*compiled));
+  // A map finds the first slice of a name.
+  RETURN_IF_ERROR(CheckNames(task->definition().slice(), "slice"));
   if (task->definition().control().actuator().empty()) {  // all
     RETURN_IF_ERROR(CheckGlob(*compiled->model, mjOBJ_ACTUATOR, "*", "control.actuator"));
   }

@@ -413,16 +413,13 @@ absl::StatusOr<WithoutVisual> RemoveVisual(v1::TextTask* task) {
     for (const XmlElement& element : elements) {
       if (element.name == "inertial") own.insert(element.parent);
     }
-    for (auto it = geoms.begin(); it != geoms.end();) {
-      it = own.count(elements[it->first].parent) > 0 || it->second == 0 ? std::next(it) : geoms.erase(it);
-    }
+    std::erase_if(geoms,
+                  [&](const auto& geom) { return own.count(elements[geom.first].parent) == 0 && geom.second != 0; });
     smaller = Without(*task, elements, geoms);
     ASSIGN_OR_RETURN(after, CompileFiles(smaller));
   }
   if (const std::set<int> differ = Differing(*before, **after); !differ.empty()) {
-    for (auto it = geoms.begin(); it != geoms.end();) {
-      it = differ.count(it->second) > 0 ? geoms.erase(it) : std::next(it);
-    }
+    std::erase_if(geoms, [&differ](const auto& geom) { return differ.count(geom.second) > 0; });
     smaller = Without(*task, elements, geoms);
   }
   for (const char* const type : {"mesh", "material", "texture"}) RemoveUnused(type, &smaller);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,10 +12,11 @@
 namespace datacom::text {
 namespace {
 
-constexpr int kTries = 100;          // proto BodyStart.keep
-constexpr uint64_t kEpisodes = 100;  // of CheckKeeps
-constexpr int kMostTargets = 16;     // of one control step: waypoints may coincide
-constexpr double kRounding = 1e-6;   // of a control step: an interval may be a multiple of it
+constexpr int kTries = 100;             // proto BodyStart.keep
+constexpr uint64_t kEpisodes = 100;     // of CheckKeeps
+constexpr int kMostTargets = 16;        // of one control step: waypoints may coincide
+constexpr double kRounding = 1e-6;      // of a control step: an interval may be a multiple of it
+constexpr double kLongestPause = 1e18;  // control steps
 
 double DrawFrom(const v1::Interval& interval, RandomStream* stream) {
   if (stream == nullptr) return (interval.low() + interval.high()) / 2;
@@ -31,16 +31,11 @@ RandomStream* PointerTo(std::optional<RandomStream>& stream) { return stream ? &
 
 // The fields x, y and z of a message.
 template <typename Message>
-absl::StatusOr<Box> BoxOf(const Message& message, const std::string& field) {
+Box BoxOf(const Message& message) {
   Box box;
   if (message.has_x()) box[0] = message.x();
   if (message.has_y()) box[1] = message.y();
   if (message.has_z()) box[2] = message.z();
-  const char* const axes[3] = {".x", ".y", ".z"};
-  for (int axis = 0; axis < 3; ++axis) {
-    if (!box[axis]) continue;
-    RETURN_IF_ERROR(CheckInterval(*box[axis], field + axes[axis]));
-  }
   return box;
 }
 
@@ -89,13 +84,9 @@ absl::Status StartRules::AddJoints(const mjModel& model, const v1::JointStart& s
     rule.stream = absl::StrCat("task.start.joint.", PlainName(model, mjOBJ_JOINT, joint));
     if (start.has_position()) {
       rule.at = start.position();
-      RETURN_IF_ERROR(CheckInterval(*rule.at, field + ".position"));
       RETURN_IF_ERROR(CheckWithinLimits(model, joint, rule.at->low(), rule.at->high(), field + ".position"));
     }
-    if (start.has_velocity()) {
-      rule.speed = start.velocity();
-      RETURN_IF_ERROR(CheckInterval(*rule.speed, field + ".velocity"));
-    }
+    if (start.has_velocity()) rule.speed = start.velocity();
     joints_.push_back(std::move(rule));
   }
   return absl::OkStatus();
@@ -113,7 +104,7 @@ absl::Status StartRules::AddBody(const mjModel& model, const v1::BodyStart& star
                                                  " has neither a free joint nor mocap=\"true\""));
     }
     rule.stream = absl::StrCat("task.start.body.", PlainName(model, mjOBJ_BODY, body));
-    ASSIGN_OR_RETURN(rule.at, BoxOf(start, field));
+    rule.at = BoxOf(start);
     for (int i = 0; i < start.keep_size(); ++i) {
       ASSIGN_OR_RETURN(const Place from,
                        FindPlace(model, start.keep(i).from(), absl::StrCat(field, ".keep[", i, "].from")));
@@ -197,7 +188,7 @@ absl::StatusOr<Motions> Motions::Make(const mjModel& model, const v1::TaskDefini
     motion.speed = given.speed();
     motion.stream_name = absl::StrCat("task.motion.", PlainName(model, mjOBJ_BODY, found.front()));
     for (const v1::Waypoint& point : given.waypoint()) motion.waypoints.push_back({point.x(), point.y(), point.z()});
-    ASSIGN_OR_RETURN(motion.box, BoxOf(given, field));
+    motion.box = BoxOf(given);
     const bool boxed = given.has_x() || given.has_y() || given.has_z();
     if (boxed != motion.waypoints.empty()) return Wrong(field, "needs either waypoints or a box (x, y, z)");
     made.motions_.push_back(std::move(motion));
@@ -253,33 +244,29 @@ absl::StatusOr<ElementFactors> ElementFactors::Make(const mjModel& model, const 
   for (int i = 0; i < definition.randomise_size(); ++i) {
     const v1::Randomise& given = definition.randomise(i);
     const std::string field = absl::StrCat("randomise[", i, "]");
-    if (given.has_body() + given.has_joint() + given.has_geom() + given.has_actuator() != 1) {
-      return Wrong(field, "needs exactly one of body, joint, geom and actuator");
-    }
+    ASSIGN_OR_RETURN(const Named named, OnlyNamed(given, field));
+    const mjtObj type = named.type;
+    const char* const kind = mju_type2Str(type);
+    const auto list = type == mjOBJ_BODY    ? &ElementScale::mass
+                      : type == mjOBJ_JOINT ? &ElementScale::damping
+                      : type == mjOBJ_GEOM  ? &ElementScale::friction
+                                            : &ElementScale::force;
     const v1::Interval& range = given.factor();
-    if (range.low() < 0) return Wrong(field + ".factor.low", "is below 0");
-    RETURN_IF_ERROR(CheckInterval(range, field + ".factor"));
-    const auto [type, part, glob, list] =
-        given.has_body()    ? std::tuple(mjOBJ_BODY, "body", given.body(), &ElementScale::mass)
-        : given.has_joint() ? std::tuple(mjOBJ_JOINT, "joint", given.joint(), &ElementScale::damping)
-        : given.has_geom()  ? std::tuple(mjOBJ_GEOM, "geom", given.geom(), &ElementScale::friction)
-                            : std::tuple(mjOBJ_ACTUATOR, "actuator", given.actuator(), &ElementScale::force);
-    const std::string named = absl::StrCat(field, ".", part);
     if (type == mjOBJ_BODY && !(range.low() > 0)) return Wrong(field + ".factor.low", "of a mass must be above 0");
-    ASSIGN_OR_RETURN(const std::vector<int> found, Match(model, type, glob, named));
+    ASSIGN_OR_RETURN(const std::vector<int> found, Match(model, type, named.glob, named.field));
     for (const int id : found) {
-      Factor factor{list, id, 1, range, absl::StrCat("task.randomise.", part, ".", PlainName(model, type, id))};
+      Factor factor{list, id, 1, range, absl::StrCat("task.randomise.", kind, ".", PlainName(model, type, id))};
       if (!streams.insert(factor.stream).second) {
-        return Wrong(named, absl::StrCat(part, " ", PlainName(model, type, id), " has a factor already"));
+        return Wrong(named.field, absl::StrCat(kind, " ", PlainName(model, type, id), " has a factor already"));
       }
       if (type == mjOBJ_JOINT) {
-        const int kind = model.jnt_type[id];
+        const int joint = model.jnt_type[id];
         factor.first = model.jnt_dofadr[id];
-        factor.count = kind == mjJNT_FREE ? 6 : kind == mjJNT_BALL ? 3 : 1;
+        factor.count = joint == mjJNT_FREE ? 6 : joint == mjJNT_BALL ? 3 : 1;
       }
       if (type == mjOBJ_ACTUATOR && !HasLinearGain(model, id)) {
-        return Wrong(named, absl::StrCat("actuator ", PlainName(model, type, id),
-                                         " is no motor or servo: its force is not gain * control + bias"));
+        return Wrong(named.field, absl::StrCat("actuator ", PlainName(model, type, id),
+                                               " is no motor or servo: its force is not gain * control + bias"));
       }
       made.factors_.push_back(std::move(factor));
     }
@@ -301,35 +288,23 @@ absl::StatusOr<Pushes> Pushes::Make(const mjModel& model, const v1::TaskDefiniti
   for (int i = 0; i < definition.push_size(); ++i) {
     const v1::Push& given = definition.push(i);
     const std::string field = absl::StrCat("push[", i, "]");
-    if (given.has_body() == given.has_joint()) return Wrong(field, "needs exactly one of body and joint");
-    const mjtObj type = given.has_body() ? mjOBJ_BODY : mjOBJ_JOINT;
-    const std::string named = field + (given.has_body() ? ".body" : ".joint");
-    ASSIGN_OR_RETURN(const std::vector<int> found,
-                     Match(model, type, given.has_body() ? given.body() : given.joint(), named));
-    if (found.size() > 1) return Wrong(named, "matches several; a push has one");
+    ASSIGN_OR_RETURN(const Named named, OnlyNamed(given, field));
+    ASSIGN_OR_RETURN(const std::vector<int> found, Match(model, named.type, named.glob, named.field));
+    if (found.size() > 1) return Wrong(named.field, "matches several; a push has one");
     const int joint = !given.has_body() ? found[0] : model.body_jntnum[found[0]] > 0 ? model.body_jntadr[found[0]] : -1;
     const int kind = joint < 0 ? -1 : model.jnt_type[joint];
-    if (given.has_body() && kind != mjJNT_FREE) return Wrong(named, "has no free joint; push one of its joints");
+    if (given.has_body() && kind != mjJNT_FREE) return Wrong(named.field, "has no free joint; push one of its joints");
     if (given.has_joint() && kind != mjJNT_SLIDE && kind != mjJNT_HINGE) {
-      return Wrong(named, "is neither a slide nor a hinge; push its body");
+      return Wrong(named.field, "is neither a slide nor a hinge; push its body");
     }
     Push push;
     push.every = given.every();
-    RETURN_IF_ERROR(CheckInterval(push.every, field + ".every"));
-    if (!(push.every.low() > 0)) return Wrong(field + ".every.low", "must be above 0");
-    push.stream_name = absl::StrCat("task.push.", i, ".", PlainName(model, type, found[0]));
+    push.stream_name = absl::StrCat("task.push.", i, ".", PlainName(model, named.type, found[0]));
     const int dof = model.jnt_dofadr[joint];
-    const auto add = [&](bool has, const v1::Interval& velocity, int at, const char* part,
-                         bool allowed) -> absl::Status {
-      if (!has) return absl::OkStatus();
-      if (!allowed) return Wrong(field + part, given.has_body() ? "is for a joint" : "is for a body");
-      push.kicks.push_back({at, velocity});
-      return CheckInterval(velocity, field + part);
-    };
-    RETURN_IF_ERROR(add(given.has_x(), given.x(), dof, ".x", given.has_body()));
-    RETURN_IF_ERROR(add(given.has_y(), given.y(), dof + 1, ".y", given.has_body()));
-    RETURN_IF_ERROR(add(given.has_z(), given.z(), dof + 2, ".z", given.has_body()));
-    RETURN_IF_ERROR(add(given.has_velocity(), given.velocity(), dof, ".velocity", given.has_joint()));
+    if (given.has_x()) push.kicks.push_back({dof, given.x()});
+    if (given.has_y()) push.kicks.push_back({dof + 1, given.y()});
+    if (given.has_z()) push.kicks.push_back({dof + 2, given.z()});
+    if (given.has_velocity()) push.kicks.push_back({dof, given.velocity()});
     if (push.kicks.empty()) return Wrong(field, "needs a velocity: x, y or z of a body, velocity of a joint");
     made.pushes_.push_back(std::move(push));
   }
@@ -337,8 +312,8 @@ absl::StatusOr<Pushes> Pushes::Make(const mjModel& model, const v1::TaskDefiniti
 }
 
 uint64_t Pushes::Pause(Push* push) const {
-  return static_cast<uint64_t>(
-      std::max(1.0, std::ceil(DrawFrom(push->every, PointerTo(push->stream)) / control_dt_ - kRounding)));
+  const double steps = std::ceil(DrawFrom(push->every, PointerTo(push->stream)) / control_dt_ - kRounding);
+  return static_cast<uint64_t>(std::clamp(steps, 1.0, kLongestPause));
 }
 
 void Pushes::Begin(const RandomStream* episode) {

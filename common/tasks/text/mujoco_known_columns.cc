@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
 #include <set>
 #include <string>
 #include <utility>
@@ -101,32 +100,23 @@ absl::Status AddGeometry(const mjModel& model, const v1::KnownConstraint& known,
   return absl::OkStatus();
 }
 
-// Fields that belong to another kind of constraint.
+// Fields that do not go together.
 absl::Status CheckKind(const v1::KnownConstraint& known, const std::string& field) {
   if (known.has_joint_position() + known.has_joint_velocity() + known.has_site() + known.has_distance() != 1) {
     return Wrong(field, "needs exactly one of joint_position, joint_velocity, site and distance");
   }
-  const auto only = [&](std::initializer_list<const char*> parts, bool allowed, const char* owner) {
-    return allowed ? absl::OkStatus() : RefuseFields(known, parts, field, absl::StrCat("is only for ", owner));
-  };
-  const bool joints = known.has_joint_position() || known.has_joint_velocity();
-  RETURN_IF_ERROR(only({"limit"}, known.has_joint_velocity(), "joint_velocity"));
-  RETURN_IF_ERROR(only({"share"}, joints, "joint_position and joint_velocity"));
-  RETURN_IF_ERROR(only({"share", "margin"}, !known.equality(), "inequalities"));
-  RETURN_IF_ERROR(only({"value"}, known.has_joint_position() && known.equality(), "joint_position with equality"));
-  if (known.equality() && known.has_joint_position() && !known.has_value()) {
+  if (!known.equality()) return RefuseFields(known, {"value"}, field, "is only for joint_position with equality");
+  RETURN_IF_ERROR(RefuseFields(known, {"share", "margin"}, field, "is only for inequalities"));
+  if (known.has_joint_position() && !known.has_value()) {
     return Wrong(field + ".value", "must be set: the position that the equality keeps");
   }
   const char* const wrong = known.has_joint_velocity() ? "joint_velocity"
                             : known.has_sphere()       ? "sphere"
                             : known.has_box()          ? "box"
                                                        : nullptr;
-  if (known.equality() && wrong != nullptr) {
-    return Wrong(field + ".equality", absl::StrCat("a ", wrong,
-                                                   " cannot be an equality; joint_position, half_space and distance "
-                                                   "can"));
-  }
-  return only({"half_space", "sphere", "box", "relative_to"}, known.has_site(), "site");
+  if (wrong == nullptr) return absl::OkStatus();
+  return Wrong(field + ".equality",
+               absl::StrCat("a ", wrong, " cannot be an equality; joint_position, half_space and distance can"));
 }
 
 }  // namespace

@@ -1,12 +1,14 @@
 #include "common/tasks/text/mujoco_names.h"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "datacom/v1/rule.pb.h"
 #include "google/protobuf/descriptor.h"
 
 namespace datacom::text {
@@ -33,48 +35,6 @@ std::string Listed(const mjModel& model, mjtObj type) {
   named.erase(behind, named.end());
   if (nameless > 0) named.push_back(absl::StrCat(nameless, " without a name"));
   return named.empty() ? "none" : absl::StrJoin(named, ", ");
-}
-
-// Whether a character is in the set behind "[", such as "1-5" or "abc"; `end` is its "]".
-bool InSet(const char* set, const char* end, char c) {
-  for (; set < end; ++set) {
-    if (set + 2 < end && set[1] == '-') {
-      if (set[0] <= c && c <= set[2]) return true;
-      set += 2;
-    } else if (*set == c) {
-      return true;
-    }
-  }
-  return false;
-}
-
-// Whether the first element of a glob, which is no "*", matches the character; then `glob` is behind it.
-bool MatchesOne(const char** glob, char c) {
-  const char* const end = **glob == '[' ? std::strchr(*glob, ']') : nullptr;
-  const bool matches = end != nullptr ? InSet(*glob + 1, end, c) : **glob == '?' || **glob == c;
-  if (matches) *glob = (end != nullptr ? end : *glob) + 1;
-  return matches;
-}
-
-// Only the newest "*" is tried with more characters: earlier ones could not match more. So the time is at most the
-// product of the lengths.
-bool MatchesFrom(const char* glob, const char* name) {
-  const char *behind_star = nullptr, *rest = nullptr;
-  while (*name != '\0') {
-    if (*glob == '*') {
-      behind_star = ++glob;
-      rest = name;
-    } else if (*glob != '\0' && MatchesOne(&glob, *name)) {
-      ++name;
-    } else if (behind_star == nullptr) {
-      return false;
-    } else {
-      glob = behind_star;
-      name = ++rest;
-    }
-  }
-  while (*glob == '*') ++glob;
-  return *glob == '\0';
 }
 
 // One '_' for each character that an expression cannot have, also for one of several bytes.
@@ -106,6 +66,26 @@ absl::Status RefuseFields(const google::protobuf::Message& message, std::initial
   return absl::OkStatus();
 }
 
+mjtObj ElementType(const google::protobuf::FieldDescriptor& field) {
+  return static_cast<mjtObj>(mju_str2Type(field.options().GetExtension(v1::rule).element().c_str()));
+}
+
+absl::StatusOr<Named> OnlyNamed(const google::protobuf::Message& message, const std::string& field) {
+  std::vector<std::string> possible;
+  std::vector<Named> found;
+  for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
+    const google::protobuf::FieldDescriptor* const part = message.GetDescriptor()->field(i);
+    if (ElementType(*part) == mjOBJ_UNKNOWN) continue;
+    possible.push_back(part->name());
+    if (!message.GetReflection()->HasField(message, part)) continue;
+    found.push_back({ElementType(*part), message.GetReflection()->GetString(message, part),
+                     absl::StrCat(field, ".", part->name())});
+  }
+  if (found.size() == 1) return found.front();
+  return Wrong(field,
+               absl::StrCat("names ", found.size(), " of ", absl::StrJoin(possible, ", "), "; exactly one is needed"));
+}
+
 std::vector<std::string> NamesOf(const mjModel& model, mjtObj type) {
   std::vector<std::string> names;
   for (int i = 0; i < CountOf(model, type); ++i) {
@@ -128,14 +108,14 @@ std::string PlainName(const mjModel& model, mjtObj type, int id) {
 }
 
 bool MatchesGlob(const std::string& glob, const std::string& name) {
-  return glob == name || MatchesFrom(glob.c_str(), name.c_str());
+  return glob == name || ::fnmatch(glob.c_str(), name.c_str(), FNM_NOESCAPE) == 0;
 }
 
 bool Matches(const mjModel& model, mjtObj type, const std::string& glob, int id) {
   const int exact = glob.empty() ? -1 : mj_name2id(&model, type, glob.c_str());
   if (exact >= 0) return id == exact;
   const char* const name = mj_id2name(&model, type, id);
-  return name != nullptr && *name != '\0' && MatchesFrom(glob.c_str(), name);
+  return name != nullptr && *name != '\0' && MatchesGlob(glob, name);
 }
 
 absl::StatusOr<std::vector<int>> Match(const mjModel& model, mjtObj type, const std::string& glob,

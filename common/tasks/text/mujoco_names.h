@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "google/protobuf/message.h"
 #include "mujoco/mujoco.h"
 
@@ -20,12 +19,15 @@ absl::Status Wrong(const std::string& field, const std::string& why);
 absl::Status RefuseFields(const google::protobuf::Message& message, std::initializer_list<const char*> parts,
                           const std::string& field, const std::string& why);
 
-// Of a message with the fields `low` and `high`, which is called `field`.
-template <typename Interval>
-absl::Status CheckInterval(const Interval& interval, const std::string& field) {
-  if (interval.low() <= interval.high()) return absl::OkStatus();
-  return Wrong(field + ".high", absl::StrCat(interval.high(), " is below low, ", interval.low()));
-}
+// The type of the elements that a field names (Rule.element); mjOBJ_UNKNOWN if it names none.
+mjtObj ElementType(const google::protobuf::FieldDescriptor& field);
+// What a message, which is called `field`, names in its only field that names elements. INVALID_ARGUMENT unless it has
+// exactly one of them.
+struct Named {
+  mjtObj type = mjOBJ_UNKNOWN;
+  std::string glob, field;
+};
+absl::StatusOr<Named> OnlyNamed(const google::protobuf::Message& message, const std::string& field);
 
 // Whether the joint can be everywhere between low and high. Degrees that were meant as radians would put it beyond its
 // limits, or turn it often. INVALID_ARGUMENT "field: why".
@@ -37,7 +39,7 @@ std::vector<std::string> NamesOf(const mjModel& model, mjtObj type);
 // its number also follows a changed name that another element of the type would have, too.
 std::string PlainName(const mjModel& model, mjtObj type, int id);
 
-// The element of that name, else those whose names match it as a glob (`*`, `?`, `[1-5]`, `[abc]`), in the model's
+// The element of that name, else those whose names match it as a glob (`*`, `?`, `[1-5]`, `[!abc]`), in the model's
 // order. INVALID_ARGUMENT if there is none; the message lists the names of the type.
 absl::StatusOr<std::vector<int>> Match(const mjModel& model, mjtObj type, const std::string& glob,
                                        const std::string& field);

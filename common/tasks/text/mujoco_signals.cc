@@ -7,32 +7,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/name.h"
 #include "common/base/status.h"
 
 namespace datacom::text {
 namespace {
-
-struct Measured {
-  mjtObj type = mjOBJ_UNKNOWN;
-  std::string glob, field;
-};
-
-// The joint, site, body, geom, sensor or actuator that the signal names.
-absl::StatusOr<Measured> WhatIsMeasured(const v1::Signal& signal, const std::string& field) {
-  std::vector<Measured> named;
-  if (signal.has_joint()) named.push_back({mjOBJ_JOINT, signal.joint(), field + ".joint"});
-  if (signal.has_site()) named.push_back({mjOBJ_SITE, signal.site(), field + ".site"});
-  if (signal.has_body()) named.push_back({mjOBJ_BODY, signal.body(), field + ".body"});
-  if (signal.has_geom()) named.push_back({mjOBJ_GEOM, signal.geom(), field + ".geom"});
-  if (signal.has_sensor()) named.push_back({mjOBJ_SENSOR, signal.sensor(), field + ".sensor"});
-  if (signal.has_actuator()) named.push_back({mjOBJ_ACTUATOR, signal.actuator(), field + ".actuator"});
-  if (named.size() != 1) {
-    return Wrong(field, absl::StrCat("names ", named.size(),
-                                     " of joint, site, body, geom, sensor, actuator; exactly one is needed"));
-  }
-  return named.front();
-}
 
 // Of the place's origin, along the world's axes: angular, then linear.
 void WorldVelocity(const mjModel& model, const mjData& data, const Place& place, mjtNum* six) {
@@ -80,10 +58,7 @@ absl::StatusOr<Signals> Signals::Make(const mjModel& model, const google::protob
 }
 
 absl::Status Signals::Add(const mjModel& model, const v1::Signal& signal, const std::string& field) {
-  ASSIGN_OR_RETURN(const Measured measured, WhatIsMeasured(signal, field));
-  if (signal.has_name() && !IsIdentifier(signal.name())) {
-    return Wrong(field + ".name", "letters, digits and _ only, not first a digit");
-  }
+  ASSIGN_OR_RETURN(const Named measured, OnlyNamed(signal, field));
   ASSIGN_OR_RETURN(const std::vector<int> found, Match(model, measured.type, measured.glob, measured.field));
   const int before = size();
   for (const int id : found) {

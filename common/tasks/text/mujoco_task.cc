@@ -33,20 +33,17 @@ double TimeOf(uint32_t step, double control_dt) {
 
 // One environment. Not thread-safe; owns its simulation state; environments of the same task share the compiled model.
 // Steps neither block nor allocate.
-class TextTask : public Task {
+class TextTask : public SimulatedTask {
  public:
   static absl::StatusOr<std::unique_ptr<TextTask>> Make(std::shared_ptr<const CompiledTask> compiled, TaskSpec spec,
                                                         const RowLayout& layout);
 
-  const TaskSpec& spec() const override { return spec_; }
   absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) override;
   StepResult Step(const double* action, double* observation) override;
-  double Cost() const override { return cost_; }
   bool Success() const override {  // a NaN is none
     return objective_->success.has_value() && std::abs(objective_->success->Value()) > 0;
   }
   void ScalePhysics(const PhysicsScale& scale) override;
-  const Simulation* simulation() const override { return &simulation_; }
 
  private:
   TextTask(std::shared_ptr<const CompiledTask> compiled, TaskSpec spec, const RowLayout& layout, Simulation simulation);
@@ -57,9 +54,7 @@ class TextTask : public Task {
   bool WriteModel(double* out);  // f and G; false when MuJoCo fails
 
   const std::shared_ptr<const CompiledTask> compiled_;
-  const TaskSpec spec_;
   const RowLayout layout_;
-  Simulation simulation_;
   std::optional<Terms> terms_;
   std::optional<Differences> differences_;
   std::optional<KnownColumns> known_;
@@ -72,7 +67,6 @@ class TextTask : public Task {
   std::optional<Objective> objective_;
   std::optional<Observed> observed_;
   std::vector<double> cost_values_, x_before_;
-  double cost_ = 0;
   uint32_t step_ = 0;  // of the episode
 };
 
@@ -88,10 +82,9 @@ absl::StatusOr<std::unique_ptr<TextTask>> TextTask::Make(std::shared_ptr<const C
 
 TextTask::TextTask(std::shared_ptr<const CompiledTask> compiled, TaskSpec spec, const RowLayout& layout,
                    Simulation simulation)
-    : compiled_(std::move(compiled)),
-      spec_(std::move(spec)),
+    : SimulatedTask(std::move(spec), std::move(simulation)),
+      compiled_(std::move(compiled)),
       layout_(layout),
-      simulation_(std::move(simulation)),
       values_(compiled_->initial),
       cost_values_(compiled_->definition.cost_size()),
       x_before_(layout.x) {

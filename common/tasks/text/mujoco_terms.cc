@@ -30,6 +30,17 @@ Kind::Kind KindOf(const mjModel& model, int joint) {
 // smooth: a contact begins, a force is clamped.
 constexpr double kStep = 0.5;
 
+// Adds the part of the passive forces that takes gravity away: without springs, damping and fluid it is still there.
+void AddCompensation([[maybe_unused]] const mjModel& model, [[maybe_unused]] const mjData& data,
+                     [[maybe_unused]] mjtNum* force) {
+#if mjVERSION_HEADER >= 314
+  for (int dof = 0; dof < model.nv; ++dof) {
+    const bool passive = model.jnt_actgravcomp[model.dof_jntid[dof]] == 0;  // else it is an actuators' force
+    if (passive && data.qfrc_gravcomp[dof] != 0) force[dof] += data.qfrc_gravcomp[dof];  // keeps -0
+  }
+#endif
+}
+
 using Suffixes = std::initializer_list<const char*>;
 
 // The names of the joints' numbers: of each joint its name and `what`, followed by the suffixes of its kind.
@@ -87,7 +98,7 @@ MujocoModel WithoutConstraints(const mjModel& model) {
 #if mjVERSION_HEADER >= 331
   std::fill_n(copy->tendon_actfrclimited, copy->ntendon, 0);
 #endif
-  return MujocoModel(copy, [](const mjModel* m) { mj_deleteModel(const_cast<mjModel*>(m)); });
+  return MujocoModel(copy, &mj_deleteModel);
 }
 
 Terms::Terms(MujocoModel unconstrained, MujocoData own, const StateJoints& joints, const Actuation& actuation,
@@ -152,7 +163,11 @@ void Terms::Solve(mjData* data, double* out) {
     data->ctrl[channel.actuator] = channel.centre;
   }
   mju_subFrom(base, data->qfrc_bias, nv);
-  if (passive_) mju_addTo(base, data->qfrc_passive, nv);
+  if (passive_) {
+    mju_addTo(base, data->qfrc_passive, nv);
+  } else {
+    AddCompensation(model, *data, base);
+  }
   mj_solveM(&model, data, acceleration_.data(), force_.data(), 1 + n);
   if (!servos_.empty()) HoldServos(data);
   for (const int dof : joints_.dofs) *out++ = acceleration_[dof];

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/name.h"
 #include "common/base/status.h"
 #include "common/tasks/text/mujoco_names.h"
 #include "common/tasks/text/mujoco_signals.h"
@@ -20,9 +19,7 @@ absl::Status CheckDerived(const v1::Signal& signal, const std::string& field) {
   RETURN_IF_ERROR(
       RefuseFields(signal, {"joint", "site", "body", "geom", "sensor", "actuator", "quantity", "relative_to", "axes"},
                    field, "does not go with number or value"));
-  if (signal.has_value() && !IsIdentifier(signal.name())) {
-    return Wrong(field + ".name", "is needed: letters, digits and _ only, not first a digit");
-  }
+  if (signal.has_value() && !signal.has_name()) return Wrong(field + ".name", "is needed");
   if (signal.has_number() && signal.has_name()) {
     return Wrong(field + ".name", "does not go with number, whose numbers have names");
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -32,14 +33,21 @@ absl::Status CheckResolved(const v1::TextTask& task) {
     return absl::InvalidArgumentError(absl::StrCat("task ", task.definition().name(), ": resolved.", part,
                                                    " does not fit the rest; load the task file again"));
   };
-  if (resolved.observation().empty() || resolved.observation_size() > kMostNumbers) return wrong("observation");
-  if (resolved.action().empty() || resolved.action_size() > kMostParts) return wrong("action");
-  if (resolved.joint().empty() || resolved.joint_size() > kMostParts) return wrong("joint");
+  const std::tuple<const char*, int, int> counts[] = {{"observation", resolved.observation_size(), kMostNumbers},
+                                                      {"control.actuator", resolved.action_size(), kMostParts},
+                                                      {"constraint_state.joint", resolved.joint_size(), kMostParts},
+                                                      {"cost", task.definition().cost_size(), kMostParts},
+                                                      {"log", task.definition().log_size(), kMostParts},
+                                                      {"known", resolved.known_size(), kMostParts}};
+  for (const auto& [part, count, most] : counts) {
+    if (count <= most) continue;
+    return absl::InvalidArgumentError(absl::StrCat(part, ": these are ", count, "; at most ", most, " are possible"));
+  }
+  if (resolved.observation().empty()) return wrong("observation");
+  if (resolved.action().empty()) return wrong("action");
+  if (resolved.joint().empty()) return wrong("joint");
   if (resolved.uncontrolled() > static_cast<uint32_t>(kMostNumbers)) return wrong("uncontrolled");
-  if (task.definition().cost_size() > kMostParts) return wrong("cost");
-  if (task.definition().log_size() > kMostParts) return wrong("log");
   if (!(resolved.control_dt() > 0)) return wrong("control_dt");
-  if (resolved.known_size() > kMostParts) return wrong("known");
   const RowLayout layout = RowLayout::Of(task);
   if (resolved.state_size() != layout.q + layout.x) return wrong("state");
   if (resolved.start_state_size() != layout.q + layout.x) return wrong("start_state");
@@ -70,9 +78,6 @@ absl::StatusOr<int> FindState(const v1::ResolvedTask& resolved, const std::strin
     return absl::InvalidArgumentError(
         absl::StrCat(field, ".of: \"", axis.of(),
                      "\" is no number of the constraint state; there are: ", absl::StrJoin(names, ", ")));
-  }
-  if (!(axis.low() < axis.high())) {
-    return absl::InvalidArgumentError(absl::StrCat(field, ".high: ", axis.high(), " is not above low, ", axis.low()));
   }
   return static_cast<int>(found - names.begin());
 }
@@ -165,12 +170,6 @@ int RowLayout::VelocityOf(int entry) const {
   return -1;
 }
 
-RowDynamics::RowDynamics(const v1::TextTask& task) : layout_(RowLayout::Of(task)) {
-  for (const v1::DirectDrive& drive : task.resolved().drive()) {
-    drives_.push_back({static_cast<int>(drive.dof()), drive.drift(), drive.gain(), drive.from_position()});
-  }
-}
-
 void RowDynamics::Evaluate(const double* obs, const ControlAffineOut& out) const {
   if (out.q != nullptr) std::copy_n(obs + layout_.q_at, layout_.q, out.q);
   if (out.x != nullptr) std::copy_n(obs + layout_.x_at, layout_.x, out.x);
@@ -195,8 +194,8 @@ void RowDynamics::Drift(const double* obs, double* f) const {
   }
   double* const driven = f + layout_.driven_at();
   if (layout_.evaluated) std::copy_n(obs + layout_.drift_at, layout_.velocities, driven);
-  for (const Drive& drive : drives_) {
-    driven[drive.dof] = drive.drift + drive.from_position * obs[layout_.q_at + drive.dof];
+  for (const v1::DirectDrive& drive : drives_) {
+    driven[drive.dof()] = drive.drift() + drive.from_position() * obs[layout_.q_at + drive.dof()];
   }
 }
 
@@ -205,7 +204,7 @@ void RowDynamics::Gain(const double* obs, double* G) const {
   std::fill_n(G, layout_.q * n, 0.0);
   const int first = layout_.driven_at();
   if (layout_.evaluated) std::copy_n(obs + layout_.gain_at, layout_.velocities * n, G + first * n);
-  for (size_t i = 0; i < drives_.size(); ++i) G[(first + drives_[i].dof) * n + static_cast<int>(i)] = drives_[i].gain;
+  for (int i = 0; i < drives_.size(); ++i) G[(first + static_cast<int>(drives_[i].dof())) * n + i] = drives_[i].gain();
 }
 
 RowConstraints::RowConstraints(const v1::TextTask& task) : layout_(RowLayout::Of(task)) {

@@ -24,6 +24,7 @@
 #include "common/tasks/task.h"
 #include "datacom/v1/task.pb.h"
 #include "datacom/v1/task_options.pb.h"
+#include "google/protobuf/repeated_ptr_field.h"
 
 namespace datacom::text {
 
@@ -65,7 +66,7 @@ struct RowLayout {
 
 class RowDynamics : public ControlAffine {
  public:
-  explicit RowDynamics(const v1::TextTask& task);
+  explicit RowDynamics(const v1::TextTask& task) : layout_(RowLayout::Of(task)), drives_(task.resolved().drive()) {}
   ControlAffineDims dims() const override { return {layout_.size, layout_.action, layout_.q, layout_.x}; }
   void Evaluate(const double* obs, const ControlAffineOut& out) const override;
 
@@ -73,12 +74,8 @@ class RowDynamics : public ControlAffine {
   void Drift(const double* obs, double* f) const;
   void Gain(const double* obs, double* G) const;
 
-  struct Drive {
-    int dof = 0;
-    double drift = 0, gain = 0, from_position = 0;
-  };
   const RowLayout layout_;
-  std::vector<Drive> drives_;
+  const google::protobuf::RepeatedPtrField<v1::DirectDrive> drives_;
 };
 
 // The known constraints: limits of joints as rows sign * q[entry] - bound, and rows whose numbers are model columns.

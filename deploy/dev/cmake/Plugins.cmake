@@ -18,7 +18,7 @@ set(DATACOM_PUBLIC_HEADERS
   common/nn/mlp.h common/nn/named_array.h common/nn/snapshot.h common/transitions/row_schema.h
   # Algorithms, that of SAC as a base.
   common/base/team.h common/config/algorithms.h common/metrics/statistics.h
-  learner/algorithms/action_box.h learner/algorithms/algorithm.h learner/algorithms/block_update.h
+  learner/algorithms/algorithm.h learner/algorithms/block_update.h
   learner/algorithms/critic_ensemble.h learner/algorithms/critic_kernels.h learner/algorithms/observation_kernels.h
   learner/algorithms/observation_normaliser.h learner/algorithms/population.h learner/algorithms/register_algorithm.h
   learner/algorithms/sac.h learner/algorithms/sac_kernels.h learner/algorithms/soft_actor_critic.h

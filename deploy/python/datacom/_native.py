@@ -17,6 +17,7 @@ import numpy as np
 from datacom import _files
 
 MESSAGE_BYTES = 4096
+STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # as a user names it
 
 
 class EnvInfo(Structure):
@@ -81,6 +82,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "datacom_policy_filter": (c_int, [c_void_p, POINTER(PolicyInput), c_void_p, c_void_p, POINTER(PolicyJudgement)]),
     "datacom_records_columns": (c_int, [c_char_p, c_char_p, c_size_t]),
     "datacom_records_write_dataset": (c_int, [c_char_p, c_char_p, c_char_p, POINTER(RecordRows), c_char_p, c_char_p, c_size_t]),
+    "datacom_records_write_file": (c_int, [c_char_p, c_char_p, c_size_t, c_char_p, c_size_t]),
     "datacom_records_interquartile_mean": (c_int, [POINTER(c_double), c_int, POINTER(c_double)]),
     "datacom_records_student_t": (c_double, [c_double, c_double]),
 }
@@ -94,6 +96,17 @@ def library() -> ctypes.CDLL:
         function = getattr(loaded, name)
         function.restype, function.argtypes = result, arguments
     return loaded
+
+
+def write(file: str | os.PathLike[str], content: bytes) -> None:
+    """Writes a file that a user names, as the command does (common/base/output_file.h). Raises OSError."""
+    if os.fspath(file) in STANDARD_OUTPUT:
+        print(end="", flush=True)  # what Python has kept comes first
+    text = ctypes.create_string_buffer(MESSAGE_BYTES)
+    code = library().datacom_records_write_file(os.fsencode(file), content, len(content), text, len(text))
+    if code != 0:
+        kind = IsADirectoryError if os.path.isdir(file) else {5: FileNotFoundError, 7: PermissionError}.get(code, OSError)
+        raise kind(text.value.decode(errors="replace"))
 
 
 def address(array: np.ndarray | None) -> int | None:

@@ -11,7 +11,7 @@ import argparse
 import json
 from typing import Any
 
-from datacom import _files
+from datacom import _files, _native
 from datacom.runs import Run, interquartile_mean
 
 
@@ -100,7 +100,7 @@ def main() -> None:
     parser.add_argument("run", help="run folder")
     parser.add_argument("--out", default="-", help="file to write (standard output)")
     flags = parser.parse_args()
-    _files.write(flags.out, card(Run(flags.run)).encode())
+    _native.write(flags.out, card(Run(flags.run)).encode())
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ except ImportError as error:
     raise ImportError('datacom.envs needs Gymnasium: pip install "gymnasium>=1.0"') from error
 
 _MODES = ("next_step", "same_step", "disabled")
-_ERRORS = {1: ValueError, 2: RuntimeError, 3: OSError, 4: RuntimeError}
+_ERRORS = {1: ValueError, 2: RuntimeError, 3: OSError}
 
 
 class Dynamics(NamedTuple):
@@ -72,16 +72,9 @@ def _text(options: Mapping[str, Any]) -> str:
 class _Look(NamedTuple):
     """How pictures look."""
 
-    mode: str | None
     width: int
     height: int
     camera: str
-
-
-def _look(modes: Sequence[str], mode: str | None, width: int, height: int, camera: str) -> _Look:
-    if mode is not None and mode not in modes:
-        raise ValueError(f"render_mode is {mode!r}, not {', '.join(map(repr, modes))} or None")
-    return _Look(mode, width, height, camera)
 
 
 class _Window:
@@ -138,7 +131,10 @@ class _Environments:
         self._library = _native.library()
         self._handle: ctypes.c_void_p | None = ctypes.c_void_p()
         self._message = ctypes.create_string_buffer(_native.MESSAGE_BYTES)
-        threads = min(count, len(os.sched_getaffinity(0))) if threads is None else threads
+        threads = len(os.sched_getaffinity(0)) if threads is None else threads
+        for what, number in (("num_envs", count), ("threads", threads)):
+            if not isinstance(number, (int, np.integer)):
+                raise ValueError(f"{what} is {number!r}, no whole number")
         self._check(self._library.datacom_env_make(os.fsencode(name), _text(options or {}).encode(), count, threads,
                                                    _MODES.index(mode), ctypes.byref(self._handle), self._message, len(self._message)))
         self.info = info = self._library.datacom_env_describe(self._handle).contents
@@ -170,9 +166,7 @@ class _Environments:
         if np.shape(actions) != self.action.shape:
             raise ValueError(f"the actions have shape {np.shape(actions)}, not {self.action.shape}")
         self.action[...] = actions
-        code = self._library.datacom_env_step(self._handle, self._action_address, self._result_pointer, self._message, len(self._message))
-        if code != 0:
-            self._check(code)
+        self._check(self._library.datacom_env_step(self._handle, self._action_address, self._result_pointer, self._message, len(self._message)))
 
     def reset(self, seeds: Sequence[int | None] | None, mask: NDArray[np.bool_] | None, init: Mapping[str, float]) -> None:
         numbers = flags = None
@@ -217,15 +211,33 @@ def _init_of(options: dict[str, Any] | None) -> dict[str, float]:
     """The start values in the options of a reset. Raises ValueError for other options."""
     others = set(options or {}) - {"init", "reset_mask"}
     if others:
-        raise ValueError(f"unknown options of reset: {', '.join(sorted(others))}; there are init and reset_mask")
-    return dict((options or {}).get("init", {}))
+        raise ValueError(f"unknown options of reset: {', '.join(sorted(map(str, others)))}; there are init and reset_mask")
+    init = dict((options or {}).get("init", {}))
+    for name, value in init.items():
+        try:
+            init[name] = np.asarray(value, np.float64).item()
+        except (TypeError, ValueError):
+            raise ValueError(f"start value {name} = {value!r}, no number") from None
+    return init
 
 
-class _Described:
-    """What Gymnasium calls an environment's spec, with the horizon in it: the task ends its episodes itself, without a wrapper."""
+class _OfTask:
+    """What one environment of a task and many have in common. Its `spec`, as Gymnasium calls it, has the horizon in it: the task ends its episodes
+    itself, without a wrapper."""
 
-    horizon: int
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"]}
     _spec: Any = None
+
+    def __init__(self, environments: _Environments, render_mode: str | None, look: _Look) -> None:
+        modes = self.metadata["render_modes"]
+        if render_mode is not None and render_mode not in modes:
+            raise ValueError(f"render_mode is {render_mode!r}, not {', '.join(map(repr, modes))} or None")
+        self.render_mode, self.look, self._environments = render_mode, look, environments
+        self.horizon: int = environments.info.horizon  #: steps after which an episode is truncated
+        self.control_period: float = environments.info.control_period  #: seconds from one action to the next
+        self.cost_names: list[str] = environments.cost_names
+        self.init_names: list[str] = environments.init_names  #: start values that reset can set
+        self.metadata = {**self.metadata, "render_fps": round(1 / self.control_period)}
 
     @property
     def spec(self) -> Any:
@@ -235,8 +247,21 @@ class _Described:
     def spec(self, spec: Any) -> None:
         self._spec = None if spec is None else dataclasses.replace(spec, max_episode_steps=self.horizon)
 
+    def dynamics(self, observation: ArrayLike) -> Dynamics:
+        """The task's control-affine model at observations [..., observation_dim]. Raises ValueError for another shape."""
+        return self._environments.dynamics(observation)
 
-class VectorEnv(_Described, gymnasium.vector.VectorEnv):
+    def _pictures(self) -> list[NDArray[np.uint8]] | None:
+        """One of every environment; None in a mode that gives none: what "human" shows, reset and step have shown."""
+        if self.render_mode is None:
+            gymnasium.logger.warn("render() draws only with render_mode='rgb_array'")
+        if self.render_mode != "rgb_array":
+            return None
+        with self._environments.alone:
+            return self._environments.draw(self.look)
+
+
+class VectorEnv(_OfTask, gymnasium.vector.VectorEnv):
     """Environments of one task, stepped by C++ threads without the interpreter's lock. See the module for `info`.
 
     task: "CartPole", "AirHockey", "AirHockey7dof", "Navigation", or the path of a task.textproto.
@@ -255,22 +280,16 @@ class VectorEnv(_Described, gymnasium.vector.VectorEnv):
     def __init__(self, task: str | os.PathLike[str], num_envs: int = 1, *, threads: int | None = None, autoreset_mode: Any = "next_step",
                  options: Mapping[str, Any] | None = None, copy: bool = True, render_mode: str | None = None, width: int = 480,
                  height: int = 270, camera: str = "") -> None:
-        self.look = _look(["rgb_array"], render_mode, width, height, camera)
         mode = str(getattr(autoreset_mode, "name", autoreset_mode)).lower()
-        self._environments = envs = _Environments(task, num_envs, threads, mode, options)
+        super().__init__(_Environments(task, num_envs, threads, mode, options), render_mode, _Look(width, height, camera))
         self.num_envs = num_envs
         self._mode, self._copy = mode, copy
         modes = getattr(gymnasium.vector, "AutoresetMode", None)
-        self.render_mode = render_mode
         self.autoreset_mode: Any = mode if modes is None else modes[mode.upper()]  #: as Gymnasium's own vectors say it
-        self.metadata = {"render_modes": ["rgb_array"], "render_fps": round(1 / envs.info.control_period), "autoreset_mode": self.autoreset_mode}
-        self.single_observation_space, self.single_action_space = envs.spaces()
+        self.metadata["autoreset_mode"] = self.autoreset_mode
+        self.single_observation_space, self.single_action_space = self._environments.spaces()
         self.observation_space = gymnasium.vector.utils.batch_space(self.single_observation_space, num_envs)
         self.action_space = gymnasium.vector.utils.batch_space(self.single_action_space, num_envs)
-        self.horizon: int = envs.info.horizon  #: steps after which an episode is truncated
-        self.control_period: float = envs.info.control_period  #: seconds from one action to the next
-        self.cost_names: list[str] = envs.cost_names
-        self.init_names: list[str] = envs.init_names  #: start values that reset can set
         self._all = np.ones(num_envs, np.bool_)
         self._all.flags.writeable = False
 
@@ -314,29 +333,21 @@ class VectorEnv(_Described, gymnasium.vector.VectorEnv):
         Raises ValueError for a wrong shape or a number that is not finite, and RuntimeError without automatic resets when an
         episode has ended; then nothing has stepped."""
         with self._environments.alone:
-            return self._step(actions)
-
-    def _step(self, actions: ArrayLike) -> tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
-        self._environments.step(actions)
-        observation, reward, terminated, truncated = self._arrays("observation", "reward", "terminated", "truncated")
-        info = self._info()
-        if self._mode == "same_step":
-            ended = terminated | truncated
-            if ended.any():
+            self._environments.step(actions)
+            observation, reward, terminated, truncated = self._arrays("observation", "reward", "terminated", "truncated")
+            info, ended = self._info(), terminated | truncated
+            if self._mode == "same_step" and ended.any():
                 final = np.full(self.num_envs, None, dtype=object)
                 for i in np.flatnonzero(ended):
                     final[i] = self._environments.final_observation[i].copy()
                 of_end = {name: np.where(ended, values, np.zeros_like(values)) for name, values in info.items() if not name.startswith("_")}
                 info.update(final_obs=final, _final_obs=ended, final_info={**of_end, **{f"_{name}": ended for name in of_end}}, _final_info=ended)
-        return observation, reward, terminated, truncated, info
+            return observation, reward, terminated, truncated, info
 
     def render(self) -> tuple[NDArray[np.uint8], ...] | None:  # type: ignore[override]
         """A picture [height, width, 3] of every environment, with the mode "rgb_array"."""
-        if self.render_mode is None:
-            gymnasium.logger.warn("render() draws only with render_mode='rgb_array'")
-            return None
-        with self._environments.alone:
-            return tuple(self._environments.draw(self.look))
+        pictures = self._pictures()
+        return None if pictures is None else tuple(pictures)
 
     def call(self, name: str, *arguments: Any, **parameters: Any) -> tuple[Any, ...]:
         """What each environment's method or value `name` gives, as Gymnasium's own vectors do. The environments share one object, so every
@@ -348,12 +359,8 @@ class VectorEnv(_Described, gymnasium.vector.VectorEnv):
         value = getattr(self, name)
         return (value(*arguments, **parameters) if callable(value) else value,) * self.num_envs
 
-    def dynamics(self, observation: ArrayLike) -> Dynamics:
-        """The task's control-affine model at observations [..., observation_dim]. Raises ValueError for another shape."""
-        return self._environments.dynamics(observation)
 
-
-class Env(_Described, gymnasium.Env):
+class Env(_OfTask, gymnasium.Env):
     """One environment of a task. See the module for `info`, and VectorEnv for the parameters. render_mode "human" shows every state in a window,
     in real time where the processor can draw so fast; it needs pygame."""
 
@@ -361,17 +368,10 @@ class Env(_Described, gymnasium.Env):
 
     def __init__(self, task: str | os.PathLike[str], *, options: Mapping[str, Any] | None = None, render_mode: str | None = None,
                  width: int = 480, height: int = 270, camera: str = "") -> None:
-        self.look = _look(self.metadata["render_modes"], render_mode, width, height, camera)
+        super().__init__(_Environments(task, 1, 1, "disabled", options), render_mode, _Look(width, height, camera))
         self._title = str(task)
         self._window: _Window | None = None
-        self._environments = envs = _Environments(task, 1, 1, "disabled", options)
-        self.render_mode = render_mode
-        self.metadata = {**self.metadata, "render_fps": round(1 / envs.info.control_period)}
-        self.observation_space, self.action_space = envs.spaces()
-        self.horizon: int = envs.info.horizon
-        self.control_period: float = envs.info.control_period
-        self.cost_names: list[str] = envs.cost_names
-        self.init_names: list[str] = envs.init_names
+        self.observation_space, self.action_space = self._environments.spaces()
 
     def _info(self) -> dict[str, Any]:
         envs = self._environments
@@ -399,13 +399,8 @@ class Env(_Described, gymnasium.Env):
 
     def render(self) -> NDArray[np.uint8] | None:  # type: ignore[override]
         """A picture [height, width, 3] of the present state, with the mode "rgb_array". Drawn by rays on the processor: about 40 ms."""
-        if self.render_mode is None:
-            gymnasium.logger.warn("render() draws only with render_mode='rgb_array'")
-            return None
-        if self.render_mode == "human":  # reset and step have shown it
-            return None
-        with self._environments.alone:
-            return self._environments.draw(self.look)[0]
+        pictures = self._pictures()
+        return None if pictures is None else pictures[0]
 
     def _show(self) -> None:
         if self.render_mode != "human":
@@ -419,10 +414,6 @@ class Env(_Described, gymnasium.Env):
         if self._window is not None:
             self._window.close()
             self._window = None
-
-    def dynamics(self, observation: ArrayLike) -> Dynamics:
-        """The task's control-affine model at observations [..., observation_dim]."""
-        return self._environments.dynamics(observation)
 
 
 class SafetyGymnasium(gymnasium.Wrapper):

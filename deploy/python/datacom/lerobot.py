@@ -32,7 +32,7 @@ def _numbers(values: Any, names: Sequence[str]) -> NDArray[np.float64]:
         missing = [name for name in names if name not in values]
         if missing:
             raise ValueError(f"the dictionary has no {', '.join(missing)}; it has {', '.join(map(str, values))}")
-        values = [float(values[name]) for name in names]
+        values = [_numbers(values[name], []).item() for name in names]
     return np.asarray(values.detach().to("cpu", torch.float64) if isinstance(values, torch.Tensor) else values, np.float64)
 
 
@@ -42,10 +42,10 @@ class ShieldProcessorStep(ProcessorStep):
     "shield/change" (how far the action was moved) into its info; one number, or one for each row of a batch.
 
     The observation is observation[observation_key], [observation_dim] or [batch, observation_dim]; or, where that key is missing, one number
-    under each of observation_names. The action is a tensor or an array, [action_dim] or [batch, action_dim], and keeps its type; or a
-    dictionary with one number under each of action_names. Both are in order and units of the policy, not normalised: place the step after
-    the one that unnormalises. info["cost"], where it is there, is the cost of the observation. LeRobot gives a policy's postprocessor the
-    action alone; robot_action_processor, and an environment's action processor, get both.
+    under each of observation_names. The action is a tensor or an array, [action_dim] or [batch, action_dim], and keeps its type, except that
+    whole numbers become real ones; or a dictionary with one number under each of action_names. Both are in order and units of the policy, not
+    normalised: place the step after the one that unnormalises. info["cost"], where it is there, is the cost of the observation. LeRobot gives
+    a policy's postprocessor the action alone; robot_action_processor, and an environment's action processor, get both.
 
     source, member, epoch: as of Shield.load. observation_names, action_names: default the policy's own.
     Raises ValueError for a transition without observation or action, for a missing name, and otherwise like Shield.
@@ -70,8 +70,8 @@ class ShieldProcessorStep(ProcessorStep):
         if isinstance(wanted, Mapping):
             action = {**wanted, **dict(zip(names, action.tolist()))}
         elif isinstance(wanted, torch.Tensor):
-            action = torch.as_tensor(action, dtype=wanted.dtype, device=wanted.device)
-        else:
+            action = torch.as_tensor(action, dtype=wanted.dtype if wanted.is_floating_point() else None, device=wanted.device)
+        elif np.asarray(wanted).dtype.kind == "f":
             action = action.astype(np.asarray(wanted).dtype)
         return {**transition, TransitionKey.ACTION: action,
                 TransitionKey.INFO: {**info, "shield/constraint": said.constraint, "shield/change": said.intervention}}

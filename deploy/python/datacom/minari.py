@@ -102,6 +102,8 @@ def _rows(dataset: Any) -> dict[str, NDArray[Any]]:
         steps = len(episode.rewards)
         if not isinstance(episode.observations, np.ndarray) or not isinstance(episode.actions, np.ndarray):
             raise ValueError(f"episode {number}: observations and actions must be arrays, not {type(episode.observations).__name__} and {type(episode.actions).__name__}")
+        if episode.actions.dtype.kind != "f":
+            raise ValueError(f"episode {number}: its actions are {episode.actions.dtype}, whole numbers, where the task takes real ones")
         if steps == 0:
             continue
         try:

@@ -21,7 +21,7 @@ from datacom import _files, _native
 _STORED = ("shipped:", "results:")  # what `datacom export` finds by name
 _TERMS = ("q", "x", "x_dot", "f", "G")  # of the control-affine model of a Python environment, in the order of a row
 _BOUNDS = re.compile(", -1 to 1 for (.+ to .+)$")  # of an action's name, where they are not -1 and 1 (python_model.cc)
-_CODES = {1: OSError, 2: ValueError, 3: NotImplementedError, 4: ValueError, 5: FloatingPointError}
+_CODES = {1: OSError, 2: ValueError, 3: NotImplementedError, 4: ValueError, 5: FloatingPointError, 6: ValueError, 7: RuntimeError}
 
 
 class Decision(NamedTuple):
@@ -108,7 +108,7 @@ class Policy:
 
     def save(self, file: str | os.PathLike[str]) -> None:
         """Writes the policy file, as `datacom export` has written it. Raises OSError."""
-        _files.write(os.fspath(file), self._content)
+        _native.write(file, self._content)
 
     def __del__(self) -> None:
         if getattr(self, "_handle", None):
@@ -213,7 +213,10 @@ class Policy:
         """The decision for observations, about the policy's own actions or proposed ones."""
         single = rows.ndim == 1
         rows, draws, given = (None if array is None else np.atleast_2d(array) for array in (rows, noise, proposed))
-        costs = np.broadcast_to(np.asarray(previous_cost, dtype=np.float64), (len(rows),))
+        try:
+            costs = np.broadcast_to(np.ravel(np.asarray(previous_cost, np.float64)), len(rows))
+        except (TypeError, ValueError):
+            raise ValueError(f"previous_cost is {previous_cost!r}, not a number, or one for each observation") from None
         action = np.empty((len(rows), self.action_dim))
         said = np.empty((len(rows), 3))
         inputs, judgement = _native.PolicyInput(), _native.PolicyJudgement()
@@ -229,8 +232,7 @@ class Policy:
                 else:
                     code = self._library.datacom_policy_filter(self._handle, ctypes.byref(inputs), given[i].ctypes.data, *to)
                 if code != 0:
-                    error = {3: NotImplementedError, 4: ValueError, 6: ValueError}.get(code, FloatingPointError)
-                    raise error(f"observation {i}: {self._library.datacom_policy_why(self._handle).decode()}")
+                    raise _CODES[code](f"observation {i}: {self._library.datacom_policy_why(self._handle).decode()}")
                 said[i] = judgement.cvar, judgement.constraint, judgement.intervention
         cvar, constraint, intervention = said.T
         if single:
@@ -285,7 +287,7 @@ class EnvPolicy:
         self._low, self._high = (np.asarray(side, np.float64).ravel() for side in (space.low, space.high))
         if self._low.size != policy.action_dim:
             raise ValueError(f"the environment has {self._low.size} actions, the policy {policy.action_dim}")
-        self._space = space
+        self._space, self._middle, self._half = space, (self._high + self._low) / 2, (self._high - self._low) / 2
         for name, low, high in zip(policy.action_names, self._low, self._high):
             trained, own = _BOUNDS.search(name), f"{low:g} to {high:g}"
             if own != (trained[1] if trained else "-1 to 1"):
@@ -320,12 +322,12 @@ class EnvPolicy:
             if found[name].size != size:
                 raise ValueError(f"{name} of the environment's model has {found[name].size} numbers, the policy reads {size}")
         by_action = found["G"].reshape(found["q"].size, self._low.size)
-        found["f"] = found["f"] + by_action @ ((self._high + self._low) / 2)
-        found["G"] = (by_action * (self._high - self._low) / 2).ravel()
+        found["f"] = found["f"] + by_action @ self._middle
+        found["G"] = (by_action * self._half).ravel()
         return list(found.values())
 
     def decide(self, observation: ArrayLike, info: Mapping[str, Any] | None = None, noise: ArrayLike | None = None,
-               previous_cost: float = 0.0) -> Decision:
+               previous_cost: ArrayLike = 0.0) -> Decision:
         """The action in the environment's units and type and within its bounds, ready for `step`, and the filter's judgement.
 
         info: of the step or reset that gave the observation, for environments that put their model into info["dynamics"].
@@ -334,15 +336,14 @@ class EnvPolicy:
         """
         return self._in_units(self.policy.decide(self._row(observation, info), noise, previous_cost))
 
-    def filter(self, observation: ArrayLike, action: ArrayLike, info: Mapping[str, Any] | None = None, previous_cost: float = 0.0) -> Decision:
+    def filter(self, observation: ArrayLike, action: ArrayLike, info: Mapping[str, Any] | None = None, previous_cost: ArrayLike = 0.0) -> Decision:
         """What the filter makes of somebody else's action, which is in the environment's units and shape. Otherwise like `decide`."""
         wanted = np.asarray(action, np.float64).ravel()
         if wanted.size != self._low.size:
             raise ValueError(f"the action has {wanted.size} numbers, the environment takes {self._low.size}")
-        scaled = (wanted - (self._high + self._low) / 2) / ((self._high - self._low) / 2)
-        return self._in_units(self.policy.filter(self._row(observation, info), scaled, previous_cost))
+        return self._in_units(self.policy.filter(self._row(observation, info), (wanted - self._middle) / self._half, previous_cost))
 
     def _in_units(self, decision: Decision) -> Decision:
-        action = np.clip((self._high + self._low) / 2 + (self._high - self._low) / 2 * decision.action, self._low, self._high)
+        action = np.clip(self._middle + self._half * decision.action, self._low, self._high)
         return decision._replace(action=action.reshape(self._space.shape).astype(self._space.dtype))
 # SPDX-License-Identifier: Apache-2.0

@@ -33,14 +33,11 @@ class VecEnv(_VecEnv):
     The other parameters are those of datacom.VectorEnv. Raises ValueError for a vector that resets or copies in another way.
     """
 
-    def __init__(self, task: str | os.PathLike[str] | VectorEnv, num_envs: int = 1, *, threads: int | None = None,
-                 options: Mapping[str, Any] | None = None, shield: Shield | None = None, render_mode: str | None = None, width: int = 480,
-                 height: int = 270, camera: str = "") -> None:
+    def __init__(self, task: str | os.PathLike[str] | VectorEnv, num_envs: int = 1, *, shield: Shield | None = None, **parameters: Any) -> None:
         if not isinstance(task, VectorEnv):
-            task = VectorEnv(task, num_envs, threads=threads, autoreset_mode="same_step", options=options, render_mode=render_mode,
-                             width=width, height=height, camera=camera)
-        elif (num_envs, threads, options, render_mode) != (1, None, None, None):
-            raise ValueError("num_envs, threads, options and render_mode are those of the vector: give them to datacom.make_vec")
+            task = VectorEnv(task, num_envs, autoreset_mode="same_step", **parameters)
+        elif num_envs != 1 or any(value is not None for value in parameters.values()):
+            raise ValueError(f"{', '.join(['num_envs', *parameters])} are those of the vector: give them to datacom.make_vec")
         if task._mode != "same_step" or not task._copy:
             raise ValueError('Stable-Baselines3 needs datacom.make_vec(..., autoreset_mode="same_step"), with copy=True')
         self.unwrapped_env = task

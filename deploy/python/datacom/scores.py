@@ -21,7 +21,7 @@ from typing import Any, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from datacom import _files
+from datacom import _files, _native
 from datacom.runs import PathLike, Run
 
 COLUMNS = ("eval_discounted_return", "eval_return", "eval_sum_cost", "eval_max_violation", "eval_success_rate")
@@ -61,8 +61,8 @@ def main() -> None:
         parser.error(f"{flags.folder}: no run with an evaluation")
     archive = io.BytesIO()
     np.savez_compressed(archive, **arrays)  # type: ignore[arg-type]
-    _files.write(flags.out, archive.getvalue())
-    print(f"{flags.out}: {len(arrays)} arrays", file=sys.stderr if _files.is_standard_output(flags.out) else sys.stdout)
+    _native.write(flags.out, archive.getvalue())
+    print(f"{flags.out}: {len(arrays)} arrays", file=sys.stderr if flags.out in _native.STANDARD_OUTPUT else sys.stdout)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Mapping
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from datacom.policy import Decision, EnvPolicy, Policy
@@ -45,7 +44,7 @@ class Shield:
         if isinstance(self.policy, Policy):
             decision = self.policy.filter(observation, action, previous_cost)
             return decision._replace(action=self.policy.clip(decision.action))
-        return self.policy.filter(observation, action, info, float(np.asarray(previous_cost)))
+        return self.policy.filter(observation, action, info, previous_cost)
 
     def wrap(self, env: Any) -> ShieldedEnv | ShieldedVectorEnv:
         """A Gymnasium environment, or one of many (`VectorEnv`), in which every action goes through the shield. Its `info` also has
@@ -55,9 +54,11 @@ class Shield:
         * "shield/change": how far it was moved, 0 if the shield agreed.
 
         Wrap the environment itself, before wrappers that change observations or actions: the shield reads the environment's own. A policy that
-        is trained in it learns from the actions that it chose.
+        is trained in it learns from the actions that it chose. Raises ValueError for an action space that is no Box of real numbers.
         """
         from datacom.shielded import ShieldedEnv, ShieldedVectorEnv, is_vector
 
+        if not hasattr(env.action_space, "low") or env.action_space.dtype.kind != "f":
+            raise ValueError(f"the environment's action space, {env.action_space}, is no Box of real numbers")
         return ShieldedVectorEnv(env, self) if is_vector(env) else ShieldedEnv(env, self)
 # SPDX-License-Identifier: Apache-2.0

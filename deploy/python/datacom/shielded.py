@@ -28,6 +28,11 @@ def _seen(observation: Any) -> Any:
     return observation
 
 
+def _action(decision: Decision, space: gymnasium.Space[Any]) -> NDArray[Any]:
+    """In the type of the space: an environment may take only what its space contains."""
+    return np.asarray(decision.action).astype(space.dtype, casting="same_kind", copy=False)
+
+
 class ShieldedEnv(gymnasium.Wrapper):
     """One environment behind a shield."""
 
@@ -36,7 +41,7 @@ class ShieldedEnv(gymnasium.Wrapper):
         self._shield = shield
         self._observation: Any = None
         self._before: dict[str, Any] = {}
-        self._cost = 0.0
+        self._cost: ArrayLike = 0.0
 
     def reset(self, **parameters: Any) -> tuple[Any, dict[str, Any]]:
         observation, self._before = self.env.reset(**parameters)
@@ -46,9 +51,9 @@ class ShieldedEnv(gymnasium.Wrapper):
     def step(self, action: Any) -> Any:
         """Five values; of an environment of Safety-Gymnasium six."""
         decision = self._shield(_seen(self._observation), action, self._before, self._cost)
-        observation, *rest, info = self.env.step(decision.action)
+        observation, *rest, info = self.env.step(_action(decision, self.action_space))
         self._observation, self._before = np.array(observation), info
-        self._cost = float(rest[1] if len(rest) == 4 else info.get("cost", 0))
+        self._cost = rest[1] if len(rest) == 4 else info.get("cost", 0)
         return (observation, *rest, {**info, **_said(decision)})
 
 
@@ -77,11 +82,12 @@ class ShieldedVectorEnv(gymnasium.vector.VectorWrapper):
 
     def step(self, actions: ArrayLike) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         decision = self._shield(_seen(self._observation), actions, None, self._cost)
-        observation, reward, terminated, truncated, info = self.env.step(np.asarray(decision.action, np.float32))
+        observation, reward, terminated, truncated, info = self.env.step(_action(decision, self.action_space))
         self._observation = np.array(observation)
         ended = terminated | truncated
         fresh = ended if self._same_step else self._ended  # at the start of an episode
-        self._cost, self._ended = np.where(fresh, 0.0, info.get("cost", np.zeros(self.num_envs))), ended
+        cost = np.reshape(info.get("cost", np.zeros(self.num_envs)), self.num_envs)  # of [num_envs, 1], too
+        self._cost, self._ended = np.where(fresh, 0.0, cost), ended
         said = _said(decision)
         return observation, reward, terminated, truncated, {**info, **said, **{f"_{name}": self._all for name in said}}
 # SPDX-License-Identifier: Apache-2.0

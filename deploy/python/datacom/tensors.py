@@ -19,7 +19,7 @@ from typing import Any, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from datacom import _files
+from datacom import _native
 from datacom.policy import Policy
 
 _FRAME = struct.Struct("<8sIIQ")  # docs/formats.md 1
@@ -125,7 +125,7 @@ def save(policy: Policy, file: str | os.PathLike[str]) -> None:
     parts = _Parts(policy.content)
     parts.data = b""
     metadata = {_NAME: base64.b64encode(parts.content()).decode()}
-    _files.write(os.fspath(file), safetensors.numpy.save(arrays(policy), metadata))
+    _native.write(file, safetensors.numpy.save(arrays(policy), metadata))
 
 
 def _read(file: str | os.PathLike[str]) -> tuple[_Parts, dict[str, NDArray[Any]]]:
@@ -153,6 +153,8 @@ def load(file: str | os.PathLike[str]) -> Policy:
         found = values.get(name)
         if name not in parts.shapes or found is None or list(found.shape) != parts.shapes[name]:
             raise ValueError(f"{file}: array {name} is {'missing' if found is None else list(found.shape)}, not {parts.shapes.get(name, 'there')}")
+        if found.dtype.kind in "iub":  # of a quantised net, whose scale is not here
+            raise ValueError(f"{file}: array {name} has whole numbers, {found.dtype}, not real ones")
     parts.data = b"".join(np.ascontiguousarray(values[name], np.float32).tobytes() for name in parts.shapes)
     with tempfile.TemporaryDirectory(prefix="datacom-") as folder:
         made = Path(folder) / "policy"

@@ -1,7 +1,6 @@
 // The C interface of Environments: turns every Status and exception into an error code and a message.
 #include "deploy/python/native/datacom_env.h"
 
-#include <atomic>
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -15,16 +14,11 @@ struct datacom_env {
   std::unique_ptr<datacom::python::Environments> environments;
   std::vector<const char*> cost_names, init_names;
   datacom_env_info info;
-  std::atomic_flag busy = ATOMIC_FLAG_INIT;  // while a thread steps or resets
 };
 
 namespace {
 
 using datacom::python::Environments;
-
-void Say(const std::string& what, char* message, size_t message_bytes) {
-  if (message != nullptr && message_bytes > 0) std::snprintf(message, message_bytes, "%s", what.c_str());
-}
 
 int CodeOf(const absl::Status& status) {
   if (status.ok()) return DATACOM_ENV_OK;
@@ -37,24 +31,12 @@ template <class Call>
 int Run(const Call& call, char* message, size_t message_bytes) {
   try {
     const absl::Status status = call();
-    if (!status.ok()) Say(std::string(status.message()), message, message_bytes);
+    if (!status.ok()) std::snprintf(message, message_bytes, "%s", std::string(status.message()).c_str());
     return CodeOf(status);
   } catch (const std::exception& error) {
-    Say(error.what(), message, message_bytes);
+    std::snprintf(message, message_bytes, "%s", error.what());
     return DATACOM_ENV_FAILED;
   }
-}
-
-// The same for a step or a reset, one at a time.
-template <class Call>
-int RunAlone(datacom_env* env, const Call& call, char* message, size_t message_bytes) {
-  if (env->busy.test_and_set(std::memory_order_acquire)) {
-    Say("another thread steps or resets these environments", message, message_bytes);
-    return DATACOM_ENV_BUSY;
-  }
-  const int code = Run(call, message, message_bytes);
-  env->busy.clear(std::memory_order_release);
-  return code;
 }
 
 std::vector<const char*> Pointers(const std::vector<std::string>& names) {
@@ -116,26 +98,17 @@ const datacom_env_info* datacom_env_describe(const datacom_env* env) { return &e
 
 int datacom_env_reset(datacom_env* env, const datacom_env_start* start, const datacom_env_result* result, char* message,
                       size_t message_bytes) {
-  return RunAlone(
-      env,
-      [&] {
-        Environments::Start where{start->mask, start->seeds, start->has_seed, {}};
-        for (int i = 0; i < start->inits; ++i) where.init[start->init_names[i]] = start->init_values[i];
-        return env->environments->Reset(where, *result);
-      },
-      message, message_bytes);
+  return Run([&] { return env->environments->Reset(*start, *result); }, message, message_bytes);
 }
 
 int datacom_env_step(datacom_env* env, const float* action, const datacom_env_result* result, char* message,
                      size_t message_bytes) {
-  return RunAlone(
-      env, [&] { return env->environments->Step(action, *result); }, message, message_bytes);
+  return Run([&] { return env->environments->Step(action, *result); }, message, message_bytes);
 }
 
 int datacom_env_draw(datacom_env* env, int environment, const char* camera, int width, int height, uint8_t* rgb,
                      char* message, size_t message_bytes) {
-  return RunAlone(
-      env,
+  return Run(
       [&] {
         return env->environments->Draw(environment, {camera, width, height}, rgb);
       },

@@ -4,10 +4,9 @@
  * An observation is float32 and an action is float32, as in the rows of a run; the values are the ones that an actor
  * would see. Every episode is a pure function of (seed of its environment, number of the episode, actions).
  *
- * Threads: sets of environments are independent of each other; use one set from one thread at a time. A step or reset
- * returns DATACOM_ENV_BUSY, and changes nothing, while another thread steps or resets the same set. A step allocates no
- * memory. It blocks until every environment has stepped. No function throws. Errors are sentences in `message`
- * [message_bytes], cut to fit and terminated by 0; NULL is allowed. */
+ * Threads: sets of environments are independent of each other; use one set from one thread at a time. A step allocates
+ * no memory. It blocks until every environment has stepped. No function throws. Errors are sentences in `message`
+ * [message_bytes], cut to fit and terminated by 0. */
 #ifndef DATACOM_DEPLOY_PYTHON_NATIVE_DATACOM_ENV_H_
 #define DATACOM_DEPLOY_PYTHON_NATIVE_DATACOM_ENV_H_
 
@@ -25,8 +24,7 @@ enum {
   DATACOM_ENV_OK = 0,
   DATACOM_ENV_BAD_ARGUMENT = 1, /* unknown task or option, wrong count, a number that is not finite */
   DATACOM_ENV_FINISHED = 2,     /* without automatic resets: an environment's episode has ended */
-  DATACOM_ENV_FAILED = 3,       /* out of memory or threads, or a simulator that cannot start */
-  DATACOM_ENV_BUSY = 4          /* another thread steps or resets these environments */
+  DATACOM_ENV_FAILED = 3        /* out of memory or threads, or a simulator that cannot start */
 };
 
 /* What happens at the end of an episode; Gymnasium's AutoresetMode. */

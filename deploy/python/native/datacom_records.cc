@@ -1,17 +1,17 @@
 #include "deploy/python/native/datacom_records.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <exception>
 #include <limits>
+#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/acting/acting_rule.h"
+#include "common/base/output_file.h"
 #include "common/base/plugins.h"
 #include "common/base/status.h"
 #include "common/config/algorithms.h"
@@ -25,20 +25,6 @@
 
 namespace {
 
-std::string TypeName(datacom::ColumnType type) {
-  switch (type) {
-    case datacom::ColumnType::kFloat32:
-      return "float32";
-    case datacom::ColumnType::kUint8:
-      return "uint8";
-    case datacom::ColumnType::kUint32:
-      return "uint32";
-    case datacom::ColumnType::kUint64:
-      return "uint64";
-  }
-  return "";
-}
-
 absl::StatusOr<std::string> Columns(const std::string& path) {
   RETURN_IF_ERROR(datacom::LoadPlugins({datacom::PluginPart::kSimulator}));
   ASSIGN_OR_RETURN(const datacom::v1::Experiment experiment, datacom::LoadExperiment(path, ""));
@@ -49,29 +35,38 @@ absl::StatusOr<std::string> Columns(const std::string& path) {
   ASSIGN_OR_RETURN(const datacom::RowSchema schema, datacom::ActingRuleSchema(algorithm->acting_rule, model.spec));
   std::string text = absl::StrCat("row ", schema.stored_row_bytes(), "\n");
   for (const datacom::Column& column : schema.stored()) {
-    absl::StrAppend(&text, column.name, " ", TypeName(column.type), " ", column.width, " ", schema.offset(column.name),
-                    "\n");
+    const char* const kind = column.type == datacom::ColumnType::kFloat32 ? " f" : " u";
+    absl::StrAppend(&text, column.name, kind, datacom::SizeOf(column.type), " ", column.width, " ",
+                    schema.offset(column.name), "\n");
   }
   return text;
+}
+
+// What is given of each column, one row after the other.
+std::map<std::string, const void*> ValuesOf(const datacom_records_rows& rows) {
+  return {{"observation", rows.observation},
+          {"action", rows.action},
+          {"reward", rows.reward},
+          {"cost", rows.cost},
+          {"next_observation", rows.next_observation},
+          {"absorbing", rows.absorbing},
+          {"last", rows.last}};
 }
 
 // The rows in the form of a ring's, row after row.
 std::vector<char> Pack(const datacom_records_rows& rows, const datacom::RowSchema& schema, uint64_t* episodes) {
   const size_t bytes = schema.stored_row_bytes();
   std::vector<char> packed(rows.count * bytes, 0);
+  const std::map<std::string, const void*> given = ValuesOf(rows);
   uint32_t episode = 0, step = 0;
   for (uint64_t i = 0; i < rows.count; ++i) {
     char* const row = packed.data() + i * bytes;
-    const auto put = [&](absl::string_view column, const auto* from, size_t width) {
-      std::memcpy(row + schema.offset(column), from + i * width, width * sizeof *from);
-    };
-    put("observation", rows.observation, rows.observation_dim);
-    put("action", rows.action, rows.action_dim);
-    put("reward", rows.reward, 1);
-    put("cost", rows.cost, 1);
-    put("next_observation", rows.next_observation, rows.observation_dim);
-    put("absorbing", rows.absorbing, 1);
-    put("last", rows.last, 1);
+    for (const datacom::Column& column : schema.stored()) {
+      const auto values = given.find(column.name);
+      if (values == given.end()) continue;
+      const char* const from = static_cast<const char*>(values->second) + i * column.bytes();
+      std::memcpy(row + schema.offset(column.name), from, column.bytes());
+    }
     std::memcpy(row + schema.offset("episode"), &episode, sizeof episode);
     std::memcpy(row + schema.offset("step"), &step, sizeof step);
     std::memcpy(row + schema.offset("sequence"), &i, sizeof i);
@@ -85,17 +80,11 @@ std::vector<char> Pack(const datacom_records_rows& rows, const datacom::RowSchem
 // Refuses values that no row may have, and actions that the task cannot execute: those of another unit, for example.
 absl::Status CheckRows(const datacom_records_rows& rows, const datacom::RowSchema& schema,
                        const datacom::TaskSpec& spec) {
-  const std::pair<const char*, const void*> values[] = {{"observation", rows.observation},
-                                                        {"action", rows.action},
-                                                        {"reward", rows.reward},
-                                                        {"cost", rows.cost},
-                                                        {"next_observation", rows.next_observation},
-                                                        {"absorbing", rows.absorbing},
-                                                        {"last", rows.last}};
-  for (const auto& value : values) {
-    const auto column = std::find_if(schema.stored().begin(), schema.stored().end(),
-                                     [&value](const datacom::Column& one) { return one.name == value.first; });
-    RETURN_IF_ERROR(datacom::CheckColumn(*column, static_cast<const char*>(value.second), rows.count));
+  const std::map<std::string, const void*> given = ValuesOf(rows);
+  for (const datacom::Column& column : schema.stored()) {
+    const auto values = given.find(column.name);
+    if (values == given.end()) continue;
+    RETURN_IF_ERROR(datacom::CheckColumn(column, static_cast<const char*>(values->second), rows.count));
   }
   constexpr double kRoom = 1e-3;  // of the range, for rounding
   for (uint64_t i = 0; i < rows.count; ++i) {
@@ -148,7 +137,8 @@ absl::StatusOr<std::string> Write(const std::string& task, const std::string& op
   return "";
 }
 
-// The result of a function, or why it failed, in `text`. Returns 0, or 1 if it failed or the text is too long.
+// The result of a function, or why it failed, in `text`. Returns 0, the number of the error's code, or 1 for an
+// exception or if the text is too long.
 template <class Call>
 int Say(const Call& call, char* text, size_t text_bytes) {
   std::string said;
@@ -156,7 +146,7 @@ int Say(const Call& call, char* text, size_t text_bytes) {
   try {
     const absl::StatusOr<std::string> result = call();
     said = result.ok() ? *result : std::string(result.status().message());
-    code = result.ok() && said.size() < text_bytes ? 0 : 1;
+    code = result.ok() && said.size() >= text_bytes ? 1 : result.status().raw_code();
   } catch (const std::exception& error) {
     said = error.what();
   }
@@ -168,6 +158,15 @@ int Say(const Call& call, char* text, size_t text_bytes) {
 
 int datacom_records_columns(const char* experiment, char* text, size_t text_bytes) {
   return Say([&] { return Columns(experiment); }, text, text_bytes);
+}
+
+int datacom_records_write_file(const char* file, const char* content, size_t bytes, char* text, size_t text_bytes) {
+  return Say(
+      [&]() -> absl::StatusOr<std::string> {
+        RETURN_IF_ERROR(datacom::WriteOutputFile(file, {content, bytes}));
+        return "";
+      },
+      text, text_bytes);
 }
 
 int datacom_records_write_dataset(const char* task, const char* options, const char* source,

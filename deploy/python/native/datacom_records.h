@@ -1,5 +1,5 @@
 /* What the Python package needs to read the records of a run and to write a dataset, and the report's statistics. C99.
- * Thread-safe; the two functions that say so read or write files. No function throws. */
+ * Thread-safe; the functions that say so read or write files. No function throws. */
 #ifndef DATACOM_DEPLOY_PYTHON_NATIVE_DATACOM_RECORDS_H_
 #define DATACOM_DEPLOY_PYTHON_NATIVE_DATACOM_RECORDS_H_
 
@@ -11,9 +11,13 @@ extern "C" {
 #endif
 
 /* The columns of a stored row (docs/formats.md 3) of the run with this experiment.textproto, which it reads: lines
- * "name type width offset", and first a line "row BYTES". Writes them to `text` [text_bytes], or why it cannot. Returns
- * 0, or 1 when it cannot. */
+ * "name type width offset" with a type as "f4" or "u8", and first a line "row BYTES". Writes them to `text`
+ * [text_bytes], or why it cannot. Returns 0, or another number when it cannot. */
 int datacom_records_columns(const char* experiment, char* text, size_t text_bytes);
+
+/* Writes a file that a user names (common/base/output_file.h). Returns 0, or the number of the absl::StatusCode with
+ * the reason in `text` [text_bytes]. */
+int datacom_records_write_file(const char* file, const char* content, size_t bytes, char* text, size_t text_bytes);
 
 /* Rows of episodes, one after another. */
 typedef struct {
@@ -27,7 +31,7 @@ typedef struct {
 
 /* Writes them as a dataset (proto/datacom/v1/dataset.proto) for pre-training in this task. `options`: TaskOptions as
  * text; `source`: where the rows come from, the dataset's run_id. Creates `folder`, which must not exist. Returns 0, or
- * 1 with the reason in `text` [text_bytes]. */
+ * another number with the reason in `text` [text_bytes]. */
 int datacom_records_write_dataset(const char* task, const char* options, const char* source,
                                   const datacom_records_rows* rows, const char* folder, char* text, size_t text_bytes);
 

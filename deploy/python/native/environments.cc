@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -92,7 +94,9 @@ void Environments::WriteStart(int index, const datacom_env_result& out) {
   out.success[index] = slot.task->Success() ? 1 : 0;
 }
 
-absl::Status Environments::Reset(const Start& start, const datacom_env_result& out) {
+absl::Status Environments::Reset(const datacom_env_start& start, const datacom_env_result& out) {
+  std::map<std::string, double> init;
+  for (int i = 0; i < start.inits; ++i) init[start.init_names[i]] = start.init_values[i];
   for (int i = 0; i < count(); ++i) {
     if (start.mask != nullptr && start.mask[i] == 0) continue;
     Slot& slot = slots_[i];
@@ -100,7 +104,7 @@ absl::Status Environments::Reset(const Start& start, const datacom_env_result& o
       slot.seed = start.seeds[i];
       slot.episode = 0;
     }
-    RETURN_IF_ERROR(Begin(start.init, &slot));
+    RETURN_IF_ERROR(Begin(init, &slot));
     WriteStart(i, out);
   }
   return absl::OkStatus();

@@ -34,15 +34,8 @@ class Environments {
   const TaskModel& model() const { return model_; }
   int count() const { return static_cast<int>(slots_.size()); }
 
-  // Where has_seed, the environment's episodes count from 0 again with that seed.
-  struct Start {
-    const uint8_t* mask = nullptr;
-    const uint64_t* seeds = nullptr;
-    const uint8_t* has_seed = nullptr;
-    std::map<std::string, double> init;
-  };
   // INVALID_ARGUMENT for an unknown start value, naming those that exist.
-  absl::Status Reset(const Start& start, const datacom_env_result& out);
+  absl::Status Reset(const datacom_env_start& start, const datacom_env_result& out);
   // FAILED_PRECONDITION, naming the environment, if its episode has ended and resets are disabled; INVALID_ARGUMENT if
   // an action is not finite. Then nothing has stepped.
   absl::Status Step(const float* action, const datacom_env_result& out);

@@ -5,16 +5,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <map>
-#include <optional>
 #include <regex>
 #include <system_error>
-#include <thread>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -42,7 +37,7 @@ namespace fs = std::filesystem;
 
 constexpr FileFormat kFormat = {"cut of an archive", "DCARCHIV", 1, "; restore it with the build that wrote it"};
 constexpr char kCuts[] = "cuts/";
-constexpr char kExperiment[] = "experiment.textproto", kRestoring[] = "/.restoring";
+constexpr char kExperiment[] = "experiment.textproto", kRestoring[] = "/.restoring", kOwner[] = "/archive/owner";
 
 std::string CutName(uint64_t number, uint64_t update) { return absl::StrFormat("%s%09d-%d", kCuts, number, update); }
 
@@ -86,18 +81,16 @@ std::vector<std::pair<uint64_t, std::string>> CutsOf(const std::map<std::string,
   return cuts;
 }
 
-bool IsSum(const std::string& text) {
-  return text.size() == 64 && std::all_of(text.begin(), text.end(), absl::ascii_isxdigit);
-}
-
 // What a cut names may not leave the folder, neither as a file nor as an object.
 absl::Status CheckNames(const v1::ArchiveCut& cut, const std::string& place) {
   RETURN_IF_ERROR(CheckFolderName(place, cut.run_id()));
   for (const v1::ArchivedFile& file : cut.files()) {
     RETURN_IF_ERROR(CheckFolderName(place, file.path()));
     const fs::path path(file.path());
-    const bool sums = std::all_of(file.parts().begin(), file.parts().end(),
-                                  [](const v1::ArchivedPart& part) { return IsSum(part.sha256()); });
+    const bool sums = std::all_of(file.parts().begin(), file.parts().end(), [](const v1::ArchivedPart& part) {
+      return part.sha256().size() == 64 &&
+             std::all_of(part.sha256().begin(), part.sha256().end(), absl::ascii_isxdigit);
+    });
     if (sums && !path.is_absolute() && !path.empty() && std::find(path.begin(), path.end(), "..") == path.end())
       continue;
     return absl::DataLossError(
@@ -114,12 +107,10 @@ absl::StatusOr<v1::ArchiveCut> ReadCut(const std::string& file) {
   return cut;
 }
 
-std::string OwnerFile(const std::string& run_dir) { return run_dir + "/archive/owner"; }
-
 // The number that makes the folder an owner; 0 when it has none.
 absl::StatusOr<uint64_t> OwnerOf(const std::string& run_dir) {
   uint64_t owner = 0;
-  const absl::StatusOr<std::string> text = ReadFile(OwnerFile(run_dir));
+  const absl::StatusOr<std::string> text = ReadFile(run_dir + kOwner);
   if (absl::IsNotFound(text.status())) return owner;
   RETURN_IF_ERROR(text.status());
   return absl::SimpleAtoi(absl::StripAsciiWhitespace(*text), &owner) ? owner : 0;
@@ -128,7 +119,7 @@ absl::StatusOr<uint64_t> OwnerOf(const std::string& run_dir) {
 absl::StatusOr<uint64_t> BecomeOwner(const std::string& run_dir) {
   const uint64_t owner = SystemRandomNumber() | 1;
   RETURN_IF_ERROR(MakeFolders(run_dir + "/archive"));
-  RETURN_IF_ERROR(WriteFileAtomically(OwnerFile(run_dir), absl::StrCat(owner, "\n")));
+  RETURN_IF_ERROR(WriteFileAtomically(run_dir + kOwner, absl::StrCat(owner, "\n")));
   return owner;
 }
 
@@ -237,7 +228,7 @@ absl::StatusOr<std::unique_ptr<FolderLock>> WaitForLock(const std::string& folde
   for (;;) {
     absl::StatusOr<std::unique_ptr<FolderLock>> lock = FolderLock::Take(folder);
     if (!absl::IsFailedPrecondition(lock.status())) return lock;
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    absl::SleepFor(absl::Milliseconds(200));
   }
 }
 
@@ -366,6 +357,14 @@ absl::Status CheckPrepared(const std::string& run_dir, const std::string& place,
                                                  "; name another place, or repeat the options of that run"));
 }
 
+// Removes what an interrupted restore has left, and nothing of the user.
+void RemoveMoved(const v1::ArchiveCut& cut, const std::string& run_dir) {
+  std::error_code error;  // what stays is in the way
+  for (const v1::ArchivedFile& file : cut.files())
+    fs::remove_all(fs::path(run_dir) / *fs::path(file.path()).begin(), error);
+  for (const char* folder : {"/archive", kRestoring}) fs::remove_all(run_dir + folder, error);
+}
+
 // Moves the entries of a restored run, the file `last` after all others.
 absl::Status MoveRun(const std::string& run, const std::string& run_dir, const std::string& last) {
   ASSIGN_OR_RETURN(std::vector<std::string> entries, ListFolder(run));
@@ -456,24 +455,25 @@ absl::StatusOr<v1::ArchiveCut> Restore(const std::string& place, const std::stri
   if (prepared) {
     fs::remove_all(begun, error);
   } else if (fs::exists(begun, error) && !FileExists(run_dir + "/" + last)) {  // an interrupted call: begin again
-    for (const auto& entry : fs::directory_iterator(run_dir, error)) fs::remove_all(entry.path(), error);
+    RemoveMoved(newest.cut, run_dir);
   }
   if (!prepared && !fs::is_empty(run_dir, error)) {
     return absl::InvalidArgumentError(absl::StrCat(run_dir, ": not empty; an archive is copied to a new folder"));
   }
   RETURN_IF_ERROR(MakeFolders(begun));
+  const auto give_up = [&](const absl::Status& why) {
+    fs::remove_all(begun, error);
+    if (made) fs::remove(run_dir, error);  // stays with what a user has put there meanwhile
+    return why;
+  };
   if (absl::Status same = prepared ? CheckPrepared(run_dir, place, newest.cut, store.get()) : absl::OkStatus();
       !same.ok()) {
-    fs::remove_all(begun, error);
-    return same;
+    return give_up(same);
   }
   const std::string objects = begun + "/objects", run = begun + "/run";
   ASSIGN_OR_RETURN(const uint64_t free, FreeBytes(begun));
-  if (const uint64_t most = MostBytes(newest.cut); free < most) {
-    const absl::Status full = absl::ResourceExhaustedError(NoSpaceMessage(run, most));
-    fs::remove_all(made ? run_dir : begun, error);
-    return full;
-  }
+  if (const uint64_t most = MostBytes(newest.cut); free < most)
+    return give_up(absl::ResourceExhaustedError(NoSpaceMessage(run, most)));
   if (own) {  // first, so that a former owner that still trains deletes nothing
     ASSIGN_OR_RETURN(const uint64_t owner, BecomeOwner(run));
     newest.cut.set_owner(owner);
@@ -486,10 +486,7 @@ absl::StatusOr<v1::ArchiveCut> Restore(const std::string& place, const std::stri
     got = DownloadParts(newest.cut, objects, store.get());
   }
   if (got.ok()) got = Annotate(WriteFiles(newest.cut, objects, run), place);
-  if (!got.ok()) {
-    fs::remove_all(made ? run_dir : begun, error);
-    return got;
-  }
+  if (!got.ok()) return give_up(got);
   RETURN_IF_ERROR(MoveRun(run, run_dir, last));
   fs::remove_all(begun, error);
   RETURN_IF_ERROR(SyncFile(run_dir));

@@ -275,8 +275,12 @@ absl::Status Cutter::AddRing(const std::string& path, uint32_t member, uint64_t 
 
 absl::Status Cutter::AddReplay() {
   if (!FileExists(Path(kSessions))) {
-    if (Before(kSessions) == nullptr) return absl::OkStatus();  // on a cluster the replay has a folder of its own
-    return absl::DataLossError(absl::StrCat(Path(kSessions), " is missing, but the archive has it and keeps its rows"));
+    const bool archived = Before(kSessions) != nullptr;
+    // On a cluster the replay has a folder of its own. `train` keeps it here, and writes run_id.
+    if (!archived && (cut_.update() == 0 || !FileExists(Path("run_id")))) return absl::OkStatus();
+    return absl::DataLossError(
+        absl::StrCat(Path(kSessions), " is missing, but ",
+                     archived ? "the archive has it and keeps its rows" : "a resume needs it and the rows beside it"));
   }
   ASSIGN_OR_RETURN(const std::string content, ReadFile(Path(kSessions)));
   ASSIGN_OR_RETURN(const v1::ReplaySessions sessions, replay::SessionTable::Read(Path("replay")));

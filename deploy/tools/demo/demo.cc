@@ -31,13 +31,16 @@
 #include "common/tasks/task.h"
 #include "datacom/v1/experiment.pb.h"
 #include "deploy/tools/maps/feasibility_map.h"
-#include "deploy/tools/page/page.h"
 #include "deploy/tools/policies/run_policies.h"
 #include "deploy/tools/render/scene_json.h"
 #include "deploy/tools/render/scene_view.h"
 #include "nlohmann/json.hpp"
 
 namespace datacom::tools {
+
+// The page and its parts, from the files of deploy/tools/page (embed.cmake).
+extern const char kDemoPage[], kDemoScript[], kDemoStyle[], kDrawScript[];
+
 namespace {
 
 using nlohmann::json;
@@ -102,10 +105,8 @@ class Agent {
   static absl::StatusOr<std::unique_ptr<Agent>> Open(const std::string& what, const std::string& label);
 
   // {"label", "source", "shield": whether it has one, "delta": its own or null, "horizon", "period": seconds of a step,
-  //  "absorbing"}
-  json About() const;
-  // What scene_json.h says of the start of an episode.
-  absl::StatusOr<json> Scene();
+  //  "absorbing", "scene": what scene_json.h says of the start of an episode}
+  absl::StatusOr<json> About();
 
   // {"every": steps from one frame to the next, "frames": [{"pose", "cost": the largest raw cost since the frame
   // before,
@@ -121,16 +122,12 @@ class Agent {
   bool has_constraint() const { return rule_->has_constraint(); }
 
  private:
-  Agent(std::string label, std::string source, Snapshot snapshot, TaskModel model)
-      : label_(std::move(label)),
-        source_(std::move(source)),
-        snapshot_(std::move(snapshot)),
-        model_(std::move(model)) {}
+  Agent() = default;  // Open fills it
   absl::Status Apply(const ShieldChange& change);
 
-  const std::string label_, source_;
+  std::string label_, source_;
   Snapshot snapshot_;  // with the delta of the last change
-  const TaskModel model_;
+  TaskModel model_;
   double delta_ = 0;  // the policy's own
   std::unique_ptr<Task> task_;
   std::unique_ptr<ActingRule> rule_;
@@ -143,8 +140,11 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Open(const std::string& what, cons
   ASSIGN_OR_RETURN(std::vector<MemberPolicy> policies, ReadPolicies(folder, "last"));
   ASSIGN_OR_RETURN(const MemberPolicy* const policy, FindMember(policies, std::nullopt));
   RETURN_IF_ERROR(policy->snapshot.CheckFinite());
-  ASSIGN_OR_RETURN(TaskModel model, MakeTaskModel(experiment.task(), experiment.task_options()));
-  std::unique_ptr<Agent> agent(new Agent(label, what, policy->snapshot, std::move(model)));
+  std::unique_ptr<Agent> agent(new Agent);
+  agent->label_ = label;
+  agent->source_ = what;
+  agent->snapshot_ = policy->snapshot;
+  ASSIGN_OR_RETURN(agent->model_, MakeTaskModel(experiment.task(), experiment.task_options()));
   ASSIGN_OR_RETURN(agent->task_, MakeTask(experiment.task(), experiment.task_options()));
   ASSIGN_OR_RETURN(agent->rule_, MakeActingRule(agent->snapshot_, agent->model_, /*max_batch=*/1));
   const Simulation* const simulation = agent->task_->simulation();
@@ -155,22 +155,19 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Open(const std::string& what, cons
   return agent;
 }
 
-json Agent::About() const {
-  return {{"label", label_},
-          {"source", source_},
-          {"shield", rule_->has_shield()},
-          {"delta", rule_->has_constraint() ? json(delta_) : json(nullptr)},
-          {"horizon", model_.spec.horizon},
-          {"period", model_.spec.control_dt},
-          {"absorbing", model_.spec.absorbing}};
-}
-
-absl::StatusOr<json> Agent::Scene() {
+absl::StatusOr<json> Agent::About() {
   RandomStream stream(StreamKey("demo.episode", {0}));
   std::vector<double> observation(model_.spec.obs_dim);
   task_->Reset(&stream, observation.data());
   RETURN_IF_ERROR(view_->Update(*task_->simulation()));
-  return SceneOf(view_.get());
+  return json{{"label", label_},
+              {"source", source_},
+              {"shield", rule_->has_shield()},
+              {"delta", rule_->has_constraint() ? json(delta_) : json(nullptr)},
+              {"horizon", model_.spec.horizon},
+              {"period", model_.spec.control_dt},
+              {"absorbing", model_.spec.absorbing},
+              {"scene", SceneOf(view_.get())}};
 }
 
 absl::Status Agent::Apply(const ShieldChange& change) {
@@ -312,12 +309,6 @@ json SceneList() {
   return list;
 }
 
-absl::StatusOr<json> Described(Agent* agent) {
-  json about = agent->About();
-  ASSIGN_OR_RETURN(about["scene"], agent->Scene());
-  return about;
-}
-
 HttpServer::Answer Json(const absl::StatusOr<json>& content) {
   return {"application/json", JsonText(content.ok() ? *content : json{{"error", content.status().message()}})};
 }
@@ -369,7 +360,7 @@ std::optional<HttpServer::Answer> DemoSite::Get(const std::string& target) {
   const absl::StatusOr<Agent*> agent = agents_->Of(parameters);
   if (!agent.ok()) return Json(agent.status());
   if (*agent == nullptr) return std::nullopt;
-  if (path == "/agent") return Json(Described(*agent));
+  if (path == "/agent") return Json((*agent)->About());
   if (path == "/map") return Json((*agent)->has_constraint() ? (*agent)->Map(kMapResolution) : json(nullptr));
   const std::optional<uint64_t> seed = NumberOf(parameters["seed"], uint64_t{1} << 32);
   const std::optional<std::vector<ShieldChange>> changes = ChangesOf(parameters["changes"]);

@@ -18,7 +18,7 @@ namespace datacom::tools {
 //
 //   /            the page                          /draw.js, /demo.js, /demo.css   its parts
 //   /scenes      [{"name", "title", "agents": [{"label", "source"}]}]
-//   /agent?scene=I&agent=J                         Agent::About and, as "scene", Agent::Scene
+//   /agent?scene=I&agent=J                         Agent::About
 //   /episode?scene=I&agent=J&seed=S&changes=C      Agent::Play; C is "step:on:delta,..." or empty
 //   /map?scene=I&agent=J                           Agent::Map; null for an agent without a learned constraint
 //

@@ -91,83 +91,84 @@ absl::StatusOr<NamedTask> FindTask(const std::string& task, const std::vector<st
   return NamedTask{experiment.task(), experiment.task_options()};
 }
 
-absl::StatusOr<std::unique_ptr<Task>> MakeTaskWith(const std::string& name, const std::vector<std::string>& set) {
-  ASSIGN_OR_RETURN(const NamedTask named, FindTask(name, set));
-  absl::StatusOr<std::unique_ptr<Task>> task = MakeTask(named.name, named.options);
-  if (absl::IsNotFound(task.status())) return Invalid(std::string(task.status().message()));
-  return task;
+absl::Status PlayActions(const ActionSource& source, const std::map<std::string, double>& init, bool stop_at_end,
+                         RandomStream* stream, const StateWatcher& watcher, Task* task) {
+  std::vector<double> action(task->spec().action_dim), next(action), observation(task->spec().obs_dim);
+  RETURN_IF_ERROR(task->ResetTo(init, stream, observation.data()));
+  actor::EpisodeState state;
+  state.task = task;
+  state.observation = observation.data();
+  state.reached.cost = task->Cost();
+  for (const double* led_here = nullptr;; led_here = action.data()) {
+    state.last = !state.reached.valid || (stop_at_end && state.reached.ends()) ||
+                 !source(state.step, observation.data(), next.data());
+    RETURN_IF_ERROR(watcher(state, led_here));
+    if (state.last) return absl::OkStatus();
+    action = next;
+    state.reached = task->Step(action.data(), observation.data());
+    state.sum_reward += state.reached.reward;
+    ++state.step;
+  }
 }
 
 namespace {
 
+// A policy without parameters, which chooses the action of each environment by itself.
 class UntrainedRule : public ActingRule {
  public:
+  // Writes the action [action_dim] for an observation [obs_dim] and noise [noise_dim].
+  using Choose = std::function<void(const double* observation, const float* noise, double* action)>;
+  UntrainedRule(const TaskSpec& spec, int noise_dim, Choose choose)
+      : noise_dim_(noise_dim), choose_(std::move(choose)), observation_(spec.obs_dim), action_(spec.action_dim) {}
   absl::Status Load(const Snapshot& /*snapshot*/) override {
     return absl::FailedPreconditionError("an untrained policy has no parameters to load");
   }
-};
-
-class Zeros : public UntrainedRule {
- public:
-  explicit Zeros(const TaskSpec& spec) : action_dim_(spec.action_dim) {}
-  void Act(int batch, const ActingInputs& /*inputs*/, float* actions, const ActingDiagnostics&) override {
-    std::fill_n(actions, static_cast<size_t>(batch) * action_dim_, 0.0f);
-  }
-  int noise_dim() const override { return 0; }
-
- private:
-  const int action_dim_;
-};
-
-class Random : public UntrainedRule {
- public:
-  explicit Random(const TaskSpec& spec) : low_(spec.action_low), high_(spec.action_high) {}
-  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics&) override {
-    const size_t n = low_.size();
-    for (size_t i = 0; i < batch * n; ++i) {
-      const double uniform = std::erfc(-inputs.noise[i] * M_SQRT1_2) / 2;  // normal cumulative distribution function
-      actions[i] = static_cast<float>(low_[i % n] + uniform * (high_[i % n] - low_[i % n]));
-    }
-  }
-  int noise_dim() const override { return static_cast<int>(low_.size()); }
-
- private:
-  const std::vector<double> low_, high_;
-};
-
-class Scripted : public UntrainedRule {
- public:
-  Scripted(const TaskSpec& spec, ScriptedPolicy policy)
-      : policy_(std::move(policy)), observation_(spec.obs_dim), action_(spec.action_dim) {}
   void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics&) override {
     const size_t width = observation_.size(), n = action_.size();
     for (int i = 0; i < batch; ++i) {
       std::copy_n(inputs.observations + i * width, width, observation_.begin());
-      policy_.act(observation_.data(), action_.data());
+      choose_(observation_.data(), inputs.noise + size_t{1} * i * noise_dim_, action_.data());
       std::transform(action_.begin(), action_.end(), actions + i * n, [](double a) { return static_cast<float>(a); });
     }
   }
-  int noise_dim() const override { return 0; }
+  int noise_dim() const override { return noise_dim_; }
 
  private:
-  const ScriptedPolicy policy_;
+  const int noise_dim_;
+  const Choose choose_;
   std::vector<double> observation_, action_;
 };
+
+// Uniform within the bounds, from standard normal noise.
+UntrainedRule::Choose Random(const TaskSpec& spec) {
+  return [low = spec.action_low, high = spec.action_high](const double*, const float* noise, double* action) {
+    for (size_t i = 0; i < low.size(); ++i) {
+      const double uniform = std::erfc(-noise[i] * M_SQRT1_2) / 2;  // normal cumulative distribution function
+      action[i] = low[i] + uniform * (high[i] - low[i]);
+    }
+  };
+}
 
 }  // namespace
 
 absl::StatusOr<UntrainedPolicy> MakeUntrainedPolicy(const std::string& name, const TaskModel& model) {
   const TaskSpec& spec = model.spec;
-  if (name == "zeros") return UntrainedPolicy{"zeros: zero actions", std::make_unique<Zeros>(spec)};
-  if (name == "random") {
-    return UntrainedPolicy{"random: uniform actions, drawn independently at every step",
-                           std::make_unique<Random>(spec)};
+  const auto made = [&spec](const std::string& title, int noise_dim, UntrainedRule::Choose choose) {
+    return UntrainedPolicy{title, std::make_unique<UntrainedRule>(spec, noise_dim, std::move(choose))};
+  };
+  if (name == "zeros") {
+    return made("zeros: zero actions", 0,
+                [n = spec.action_dim](const double*, const float*, double* action) { std::fill_n(action, n, 0.0); });
   }
+  if (name == "random")
+    return made("random: uniform actions, drawn independently at every step", spec.action_dim, Random(spec));
   std::vector<std::string> names = {"zeros", "random"};
   if (!model.scripted.empty()) names.emplace_back("scripted");
   for (const ScriptedPolicy& policy : model.scripted) {
     if (name == "scripted" || name == policy.name) {
-      return UntrainedPolicy{absl::StrCat(policy.name, ": ", policy.summary), std::make_unique<Scripted>(spec, policy)};
+      return made(
+          absl::StrCat(policy.name, ": ", policy.summary), 0,
+          [act = policy.act](const double* observation, const float*, double* action) { act(observation, action); });
     }
     names.push_back(policy.name);
   }

@@ -1,5 +1,5 @@
-// Parses user-supplied actions and start values; makes tasks with options. Functions; they read the files that they are
-// given. INVALID_ARGUMENT (NOT_FOUND for a file), naming the file, row, column or value.
+// Parses user-supplied actions and start values, finds tasks with options, and plays actions. Functions; they read the
+// files that they are given. INVALID_ARGUMENT (NOT_FOUND for a file), naming the file, row, column or value.
 #ifndef DATACOM_DEPLOY_TOOLS_PLAY_ACTIONS_H_
 #define DATACOM_DEPLOY_TOOLS_PLAY_ACTIONS_H_
 
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "actor/episode_player.h"
 #include "common/acting/acting_rule.h"
 #include "common/tasks/task.h"
 #include "datacom/v1/task_options.pb.h"
@@ -33,8 +34,13 @@ struct NamedTask {
 };
 // The task of this name or task file, with assignments "task_options.NAME=value" applied.
 absl::StatusOr<NamedTask> FindTask(const std::string& task, const std::vector<std::string>& set);
-// Makes such a task.
-absl::StatusOr<std::unique_ptr<Task>> MakeTaskWith(const std::string& name, const std::vector<std::string>& set);
+
+// Called for the start (action null) and for every state that is reached, with the action [action_dim] that led there.
+using StateWatcher = std::function<absl::Status(const actor::EpisodeState& state, const double* action)>;
+// Plays actions from a start (Task::ResetTo) until the source ends or a step is invalid; if `stop_at_end`, also only
+// until the task ends the episode. An error of the watcher ends it and is returned.
+absl::Status PlayActions(const ActionSource& source, const std::map<std::string, double>& init, bool stop_at_end,
+                         RandomStream* stream, const StateWatcher& watcher, Task* task);
 
 // Untrained policies to compare learned ones with: zeros, random, and the scripted policies of a task.
 // Thread-safe; nothing blocks.

@@ -50,8 +50,8 @@ struct RolloutCommand {
 
 // Prints step,action0..,obs0..,reward,cost,absorbing. Row 0 is the state after the reset; its action and reward are
 // empty. Recorded actions continue after an absorbing state; a policy's episode ends there or at the horizon.
-// INVALID_ARGUMENT (NOT_FOUND for a file), naming what cannot be used, before anything is printed; INTERNAL for an
-// invalid simulator step.
+// INVALID_ARGUMENT (NOT_FOUND for a file or task), naming what cannot be used, before anything is printed; INTERNAL for
+// an invalid simulator step.
 absl::Status RunRolloutCommand(const RolloutCommand& command, std::ostream* out);
 
 // `export`: writes a policy of a run to one file, for the C library or as an ONNX model, or what results keep of a run.

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/random.h"
@@ -14,12 +16,9 @@
 namespace datacom::tools {
 namespace {
 
-absl::StatusOr<ActionSource> PolicyActions(const std::string& name, const RolloutCommand& command, uint64_t seed) {
-  ASSIGN_OR_RETURN(const NamedTask task, FindTask(command.task, command.set));
-  ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(task.name, task.options));
-  ASSIGN_OR_RETURN(UntrainedPolicy policy, MakeUntrainedPolicy(name, model));
+ActionSource PolicyActions(UntrainedPolicy policy, const TaskSpec& spec, uint64_t seed) {
   const std::shared_ptr<ActingRule> rule = std::move(policy.rule);
-  return ActionSource([rule, spec = model.spec, seed](uint64_t step, const double* observation, double* action) {
+  return [rule, spec, seed](uint64_t step, const double* observation, double* action) {
     if (step >= static_cast<uint64_t>(spec.horizon)) return false;
     const std::vector<float> seen(observation, observation + spec.obs_dim);
     std::vector<float> noise(rule->noise_dim()), chosen(spec.action_dim);
@@ -28,7 +27,7 @@ absl::StatusOr<ActionSource> PolicyActions(const std::string& name, const Rollou
     rule->Act(1, {seen.data(), noise.data(), &previous_cost}, chosen.data(), {});
     std::copy(chosen.begin(), chosen.end(), action);
     return true;
-  });
+  };
 }
 
 }  // namespace
@@ -37,32 +36,31 @@ absl::Status RunRolloutCommand(const RolloutCommand& command, std::ostream* out)
   if (command.actions.empty() == command.policy.empty()) {
     return absl::InvalidArgumentError("rollout needs either --actions FILE or --policy NAME");
   }
-  ASSIGN_OR_RETURN(const std::unique_ptr<Task> task, MakeTaskWith(command.task, command.set));
-  const TaskSpec& spec = task->spec();
-  const bool recorded = command.policy.empty();
-  ASSIGN_OR_RETURN(const ActionSource source, recorded
-                                                  ? RecordedActions(command.actions, spec)
-                                                  : PolicyActions(command.policy, command, command.seed.value_or(0)));
+  ASSIGN_OR_RETURN(const NamedTask named, FindTask(command.task, command.set));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Task> task, MakeTask(named.name, named.options));
+  ActionSource source;
+  if (command.policy.empty()) {
+    ASSIGN_OR_RETURN(source, RecordedActions(command.actions, task->spec()));
+  } else {
+    ASSIGN_OR_RETURN(const TaskModel model, MakeTaskModel(named.name, named.options));
+    ASSIGN_OR_RETURN(UntrainedPolicy policy, MakeUntrainedPolicy(command.policy, model));
+    source = PolicyActions(std::move(policy), model.spec, command.seed.value_or(0));
+  }
   ASSIGN_OR_RETURN(const auto init, ParseInit(command.init));
-  std::vector<double> observation(spec.obs_dim), action(spec.action_dim);
   RandomStream stream(command.seed.has_value() ? StreamKey("rollout.reset", {*command.seed})
                                                : StreamKey("rollout.reset", {}));
-  RETURN_IF_ERROR(task->ResetTo(init, &stream, observation.data()));
-
-  StepTable table(spec, command.csv, out, command.width);
-  table.Start(observation.data(), task->Cost());
-  StepResult result;
-  for (uint64_t step = 0; source(step, observation.data(), action.data()); ++step) {
-    result = task->Step(action.data(), observation.data());
-    if (!result.valid) {
+  std::optional<StepTable> table;  // made when the start is known: before, nothing is printed
+  const auto print = [&](const actor::EpisodeState& state, const double* action) -> absl::Status {
+    if (!state.reached.valid) {
       RETURN_IF_ERROR(task->status());
       return absl::InternalError(
-          absl::StrCat("step ", step + 1, ": the simulator reports it as invalid (", spec.name, ")"));
+          absl::StrCat("step ", state.step, ": the simulator reports it as invalid (", task->spec().name, ")"));
     }
-    table.Step(static_cast<uint32_t>(step + 1), action.data(), observation.data(), result);
-    if (result.ends() && !recorded) break;
-  }
-  return absl::OkStatus();
+    if (!table) table.emplace(task->spec(), command.csv, out, command.width);
+    table->Add(state, action);
+    return absl::OkStatus();
+  };
+  return PlayActions(source, init, /*stop_at_end=*/command.actions.empty(), &stream, print, task.get());
 }
 
 }  // namespace datacom::tools

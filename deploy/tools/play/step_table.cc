@@ -22,19 +22,14 @@ StepTable::~StepTable() {
   if (width_ > 0) *out_ << JoinColumns(kept_, width_);
 }
 
-void StepTable::Start(const double* observation, double cost) {
-  std::vector<std::string> cells = {"0"};
-  cells.insert(cells.end(), action_dim_, "");
-  for (int i = 0; i < obs_dim_; ++i) cells.push_back(Number(observation[i]));
-  cells.insert(cells.end(), {"", Number(cost), "0"});
-  Write(cells);
-}
-
-void StepTable::Step(uint32_t step, const double* action, const double* observation, const StepResult& result) {
-  std::vector<std::string> cells = {std::to_string(step)};
-  for (int i = 0; i < action_dim_; ++i) cells.push_back(Number(action[i]));
-  for (int i = 0; i < obs_dim_; ++i) cells.push_back(Number(observation[i]));
-  cells.insert(cells.end(), {Number(result.reward), Number(result.cost), result.absorbing ? "1" : "0"});
+void StepTable::Add(const actor::EpisodeState& state, const double* action) {
+  const StepResult& reached = state.reached;
+  std::vector<std::string> cells = {std::to_string(state.step)};
+  for (int i = 0; i < action_dim_; ++i) cells.push_back(action == nullptr ? "" : Number(action[i]));
+  for (int i = 0; i < obs_dim_; ++i) cells.push_back(Number(state.observation[i]));
+  cells.push_back(action == nullptr ? "" : Number(reached.reward));
+  cells.push_back(Number(reached.cost));
+  cells.emplace_back(reached.absorbing ? "1" : "0");
   Write(cells);
 }
 

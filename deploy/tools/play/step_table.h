@@ -3,11 +3,11 @@
 #ifndef DATACOM_DEPLOY_TOOLS_PLAY_STEP_TABLE_H_
 #define DATACOM_DEPLOY_TOOLS_PLAY_STEP_TABLE_H_
 
-#include <cstdint>
 #include <ostream>
 #include <string>
 #include <vector>
 
+#include "actor/episode_player.h"
 #include "common/base/standard_output.h"
 #include "common/tasks/task.h"
 
@@ -21,9 +21,8 @@ class StepTable {
   ~StepTable();
   StepTable(const StepTable&) = delete;
   StepTable& operator=(const StepTable&) = delete;
-  void Start(const double* observation, double cost);
-  // Prints the state that step `step` (from 1) reached.
-  void Step(uint32_t step, const double* action, const double* observation, const StepResult& result);
+  // Prints a state, and the action that led there; null for the start.
+  void Add(const actor::EpisodeState& state, const double* action);
 
  private:
   std::string Number(double value) const;

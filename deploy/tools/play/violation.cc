@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -38,29 +39,21 @@ std::string Describe(const ViolationEpisode& episode) {
 
 }  // namespace
 
-ViolationEpisode::ViolationEpisode(std::string run, uint64_t run_seed, LedgerViolation violation,
-                                   std::vector<LedgerStep> recorded, TaskModel model, std::unique_ptr<Task> task)
-    : run_(std::move(run)),
-      run_seed_(run_seed),
-      violation_(std::move(violation)),
-      recorded_(std::move(recorded)),
-      model_(std::move(model)),
-      task_(std::move(task)) {}
-
 absl::StatusOr<std::unique_ptr<ViolationEpisode>> ViolationEpisode::Load(const std::string& run_dir, uint64_t id) {
   ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadRunExperiment(run_dir, {}));
-  ASSIGN_OR_RETURN(LedgerViolation violation, ReadViolation(run_dir, id));
-  ASSIGN_OR_RETURN(std::vector<LedgerStep> recorded, ReadEpisode(run_dir, violation));
-  ASSIGN_OR_RETURN(TaskModel model, MakeTaskModel(experiment.task(), experiment.task_options()));
-  ASSIGN_OR_RETURN(std::unique_ptr<Task> task, MakeTask(experiment.task(), experiment.task_options()));
-  const size_t actions = violation.executed_action.size();
-  if (actions != static_cast<size_t>(task->spec().action_dim)) {
+  std::unique_ptr<ViolationEpisode> episode(new ViolationEpisode);
+  episode->run_ = experiment.name();
+  episode->run_seed_ = experiment.run().seed();
+  ASSIGN_OR_RETURN(episode->violation_, ReadViolation(run_dir, id));
+  ASSIGN_OR_RETURN(episode->recorded_, ReadEpisode(run_dir, episode->violation_));
+  ASSIGN_OR_RETURN(episode->model_, MakeTaskModel(experiment.task(), experiment.task_options()));
+  ASSIGN_OR_RETURN(episode->task_, MakeTask(experiment.task(), experiment.task_options()));
+  const size_t actions = episode->violation_.executed_action.size();
+  if (actions != static_cast<size_t>(episode->spec().action_dim)) {
     return absl::DataLossError(absl::StrCat(run_dir, "/ledger: ", actions, " action values per step, task ",
-                                            experiment.task(), " has ", task->spec().action_dim));
+                                            experiment.task(), " has ", episode->spec().action_dim));
   }
-  return std::unique_ptr<ViolationEpisode>(new ViolationEpisode(experiment.name(), experiment.run().seed(),
-                                                                std::move(violation), std::move(recorded),
-                                                                std::move(model), std::move(task)));
+  return episode;
 }
 
 std::string ViolationEpisode::title() const {
@@ -80,7 +73,7 @@ absl::Status ViolationEpisode::Play(const StateWatcher& watcher) {
   state.task = task_.get();
   state.observation = wide.data();
   state.reached.cost = task_->Cost();
-  RETURN_IF_ERROR(watcher(state, nullptr, wide.data()));
+  RETURN_IF_ERROR(watcher(state, nullptr));
   for (uint32_t step = 0; step < steps(); ++step) {
     std::copy(recorded_[step].execution.begin(), recorded_[step].execution.end(), action.begin());
     state.reached = CheckedStep(task_.get(), action.data(), wide.data());
@@ -90,7 +83,7 @@ absl::Status ViolationEpisode::Play(const StateWatcher& watcher) {
     state.sum_reward += state.reached.reward;
     state.step = step + 1;
     state.last = state.step == steps();
-    RETURN_IF_ERROR(watcher(state, action.data(), wide.data()));
+    RETURN_IF_ERROR(watcher(state, action.data()));
     before.swap(after);
   }
   return absl::OkStatus();
@@ -122,16 +115,11 @@ absl::Status RunViolationCommand(const ViolationCommand& command, std::ostream* 
   Stop::InstallSignalHandlers();  // only now, as in eval_command.cc
   std::ostream* const about = command.csv ? notes : out;
   *about << WrapLines(Describe(*episode), command.width);
-  std::unique_ptr<StepTable> table;
-  if (command.csv) table = std::make_unique<StepTable>(episode->spec(), /*csv=*/true, out);
-  RETURN_IF_ERROR(episode->Play([&](const actor::EpisodeState& state, const double* action, const double* observation) {
+  std::optional<StepTable> table;
+  if (command.csv) table.emplace(episode->spec(), /*csv=*/true, out);
+  RETURN_IF_ERROR(episode->Play([&table](const actor::EpisodeState& state, const double* action) {
     if (Stop::Process().requested()) return absl::CancelledError("stopping was requested");
-    if (table == nullptr) return absl::OkStatus();
-    if (action == nullptr) {
-      table->Start(observation, state.reached.cost);
-    } else {
-      table->Step(state.step, action, observation, state.reached);
-    }
+    if (table) table->Add(state, action);
     return absl::OkStatus();
   }));
   *about << WrapLines(absl::StrCat("simulated again: ", episode->steps(),

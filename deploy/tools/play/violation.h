@@ -4,7 +4,6 @@
 #define DATACOM_DEPLOY_TOOLS_PLAY_VIOLATION_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -14,6 +13,7 @@
 #include "actor/episode_player.h"
 #include "common/records/ledger.h"
 #include "common/tasks/task.h"
+#include "deploy/tools/play/actions.h"
 
 namespace datacom::tools {
 
@@ -30,26 +30,22 @@ class ViolationEpisode {
   uint32_t steps() const { return static_cast<uint32_t>(recorded_.size()); }
   std::string title() const;  // one line
 
-  // Called for the start (action null) and every reached state. action: [action_dim] that led there; observation:
-  // [obs_dim], float64. An error ends Play and is returned.
-  using StateWatcher =
-      std::function<absl::Status(const actor::EpisodeState&, const double* action, const double* observation)>;
-  // Simulates the recorded steps of the episode. INTERNAL, naming the first step whose cost, observations, reward or
-  // end differ from the record in any bit of float32, and the difference.
+  // Simulates the recorded steps of the episode. An error of the watcher ends it and is returned. INTERNAL, naming the
+  // first step whose cost, observations, reward or end differ from the record in any bit of float32, and the
+  // difference.
   absl::Status Play(const StateWatcher& watcher);
 
  private:
-  ViolationEpisode(std::string run, uint64_t run_seed, LedgerViolation violation, std::vector<LedgerStep> recorded,
-                   TaskModel model, std::unique_ptr<Task> task);
+  ViolationEpisode() = default;  // Load fills it
   absl::Status Compare(uint32_t step, const std::vector<float>& before, const std::vector<float>& after,
                        const StepResult& result) const;
 
-  const std::string run_;  // name of the experiment
-  const uint64_t run_seed_;
-  const LedgerViolation violation_;
-  const std::vector<LedgerStep> recorded_;
-  const TaskModel model_;
-  const std::unique_ptr<Task> task_;
+  std::string run_;  // name of the experiment
+  uint64_t run_seed_ = 0;
+  LedgerViolation violation_;
+  std::vector<LedgerStep> recorded_;
+  TaskModel model_;
+  std::unique_ptr<Task> task_;
 };
 
 struct ViolationCommand {

@@ -56,15 +56,16 @@ using PolicyPaths = std::map<uint32_t, fs::path>;  // key: epoch
 
 absl::StatusOr<PolicyPaths> SomePolicyFiles(const std::string& run_dir) {
   PolicyPaths files = PolicyFiles(run_dir);
-  if (files.empty())
-    return absl::NotFoundError(absl::StrCat((fs::path(run_dir) / "policies").string(), ": no policies"));
-  return files;
+  if (!files.empty()) return files;
+  const std::string folder = (fs::path(run_dir) / "policies").string();
+  RETURN_IF_ERROR(ListFolder(folder).status());  // it may be closed to this user
+  return absl::NotFoundError(absl::StrCat(folder, ": no policies"));
 }
 
-bool EndsEpoch(const RunOfPolicies& run, uint64_t epoch, uint64_t update) {
-  const uint64_t steps = epoch * run.steps_per_epoch;
-  return update == run.updates.UpdatesAt(steps) ||
-         update == run.updates.UpdatesAt(std::min(steps, run.updates.env_steps));
+bool EndsEpoch(const v1::Experiment& resolved, uint64_t epoch, uint64_t update) {
+  const UpdateSchedule updates = UpdatesOf(resolved);
+  const uint64_t steps = epoch * resolved.run().steps_per_epoch();
+  return update == updates.UpdatesAt(steps) || update == updates.UpdatesAt(std::min(steps, updates.env_steps));
 }
 
 // While a longer run continues the last epoch, next_epoch is that epoch.
@@ -82,7 +83,7 @@ absl::StatusOr<std::vector<MemberPolicy>> ReadEpoch(const std::string& run_dir, 
   const std::string path = found->second.string();
   ASSIGN_OR_RETURN(std::vector<Snapshot> snapshots, ReadSnapshotFile(path));
   ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadRunExperiment(run_dir, {}));
-  const absl::Status status = CheckEpoch(ReadRunOfPolicies(run_dir, experiment), epoch, snapshots,
+  const absl::Status status = CheckEpoch(experiment, RunIdOf(run_dir), epoch, snapshots,
                                          [&run_dir] { return CheckpointStore(run_dir + "/checkpoints").Newest(); });
   if (!status.ok()) return Annotate(status, path);
   std::vector<MemberPolicy> policies;
@@ -102,11 +103,12 @@ absl::StatusOr<std::vector<MemberPolicy>> ReadStored(const std::string& run_dir,
                                                      uint32_t wanted) {
   ASSIGN_OR_RETURN(std::vector<StoredPolicy> stored, ReadStoredPolicies(StoredFile(run_dir)));
   ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadRunExperiment(run_dir, {}));
-  const RunOfPolicies run = ReadRunOfPolicies(run_dir, experiment);
+  const std::string run_id = RunIdOf(run_dir);
   std::vector<MemberPolicy> policies;
   std::set<uint32_t> epochs;
   for (StoredPolicy& policy : stored) {
-    const absl::Status of_run = CheckPolicy(run, policy.epoch, policy.snapshot, [] { return std::nullopt; });
+    const absl::Status of_run =
+        CheckPolicy(experiment, run_id, policy.epoch, policy.snapshot, [] { return std::nullopt; });
     if (!of_run.ok()) return Annotate(of_run, StoredFile(run_dir));
     epochs.insert(policy.epoch);
     const bool chosen = epoch == "last" ? policy.last : epoch == "best" ? policy.best : policy.epoch == wanted;
@@ -245,24 +247,14 @@ absl::Status StorePolicies(const std::string& run_dir, std::optional<uint32_t> m
   return WriteStoredPolicies(path, policies);
 }
 
-RunOfPolicies ReadRunOfPolicies(const std::string& run_dir, const v1::Experiment& resolved) {
-  RunOfPolicies run;
-  if (const absl::StatusOr<std::string> id = ReadRunId(run_dir); id.ok()) {
-    run.run_id = *id;
-  } else if (const auto newest = CheckpointStore(run_dir + "/checkpoints").Newest(); newest.has_value()) {
-    run.run_id = newest->run_id();
-  }
-  run.task = resolved.task();
-  const AlgorithmInfo* const algorithm = FindAlgorithm(resolved.algorithm());
-  run.acting_rule = algorithm == nullptr ? "" : algorithm->acting_rule;
-  for (const v1::Member& member : resolved.members()) run.seeds.push_back(member.seed());
-  run.updates = UpdatesOf(resolved);
-  run.steps_per_epoch = resolved.run().steps_per_epoch();
-  return run;
+std::string RunIdOf(const std::string& run_dir) {
+  if (const absl::StatusOr<std::string> id = ReadRunId(run_dir); id.ok()) return *id;
+  const auto newest = CheckpointStore(run_dir + "/checkpoints").Newest();
+  return newest.has_value() ? newest->run_id() : "";
 }
 
-absl::Status CheckPolicy(const RunOfPolicies& run, uint64_t epoch, const Snapshot& policy,
-                         const std::function<std::optional<v1::LearnerCheckpoint>()>& newest) {
+absl::Status CheckPolicy(const v1::Experiment& resolved, const std::string& run_id, uint64_t epoch,
+                         const Snapshot& policy, const std::function<std::optional<v1::LearnerCheckpoint>()>& newest) {
   const uint64_t update = policy.version.update;
   const auto differs = [&policy](const std::string& what) {
     return absl::DataLossError(absl::StrCat("policy of member ", policy.member, ": ", what));
@@ -270,29 +262,37 @@ absl::Status CheckPolicy(const RunOfPolicies& run, uint64_t epoch, const Snapsho
   const auto named = [&differs](const char* what, const std::string& found, const std::string& expected) {
     return differs(absl::StrCat("of ", what, " \"", absl::Utf8SafeCHexEscape(found), "\", not \"", expected, "\""));
   };
-  if (!run.run_id.empty() && policy.run_id != run.run_id) return named("run", policy.run_id, run.run_id);
-  if (policy.task != run.task) return named("task", policy.task, run.task);
-  if (policy.acting_rule != run.acting_rule) return named("acting rule", policy.acting_rule, run.acting_rule);
-  if (policy.member >= run.seeds.size() || policy.member_seed != run.seeds[policy.member]) {
+  if (!run_id.empty() && policy.run_id != run_id) return named("run", policy.run_id, run_id);
+  if (policy.task != resolved.task()) return named("task", policy.task, resolved.task());
+  const AlgorithmInfo* const algorithm = FindAlgorithm(resolved.algorithm());
+  if (algorithm == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "algorithm: \"", resolved.algorithm(), "\" of the run is not one of ", absl::StrJoin(AlgorithmNames(), ", ")));
+  }
+  if (policy.acting_rule != algorithm->acting_rule)
+    return named("acting rule", policy.acting_rule, algorithm->acting_rule);
+  const auto member = static_cast<int>(policy.member);
+  if (member < 0 || member >= resolved.members_size() || policy.member_seed != resolved.members(member).seed()) {
     return differs(absl::StrCat("of seed ", policy.member_seed, ", which no such member has"));
   }
-  if (EndsEpoch(run, epoch, update)) return absl::OkStatus();
+  if (EndsEpoch(resolved, epoch, update)) return absl::OkStatus();
   if (const auto checkpoint = newest(); checkpoint.has_value() && EndedEarly(*checkpoint, epoch, update))
     return absl::OkStatus();
   return differs(absl::StrCat("of update ", update, ", which does not end epoch ", epoch));
 }
 
-absl::Status CheckEpoch(const RunOfPolicies& run, uint64_t epoch, const std::vector<Snapshot>& snapshots,
+absl::Status CheckEpoch(const v1::Experiment& resolved, const std::string& run_id, uint64_t epoch,
+                        const std::vector<Snapshot>& snapshots,
                         const std::function<std::optional<v1::LearnerCheckpoint>()>& newest) {
-  if (snapshots.size() != run.seeds.size()) {
+  if (snapshots.size() != static_cast<size_t>(resolved.members_size())) {
     return absl::DataLossError(
-        absl::StrCat("holds ", snapshots.size(), " snapshots, the run has ", run.seeds.size(), " members"));
+        absl::StrCat("holds ", snapshots.size(), " snapshots, the run has ", resolved.members_size(), " members"));
   }
   for (size_t member = 0; member < snapshots.size(); ++member) {
     if (snapshots[member].member != member) {
       return absl::DataLossError(absl::StrCat("snapshot ", member, " is of member ", snapshots[member].member));
     }
-    RETURN_IF_ERROR(CheckPolicy(run, epoch, snapshots[member], newest));
+    RETURN_IF_ERROR(CheckPolicy(resolved, run_id, epoch, snapshots[member], newest));
   }
   return absl::OkStatus();
 }

@@ -14,7 +14,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/nn/snapshot.h"
-#include "common/transitions/update_schedule.h"
 #include "datacom/v1/checkpoint.pb.h"
 
 namespace datacom::v1 {
@@ -43,24 +42,17 @@ absl::Status ApplyTaskOptions(const std::vector<std::string>& set, v1::Experimen
 // applied.
 absl::StatusOr<v1::Experiment> ReadRunExperiment(const std::string& run_dir, const std::vector<std::string>& set);
 
-// What a run's policies name.
-struct RunOfPolicies {
-  std::string run_id;  // empty: unknown, any
-  std::string task, acting_rule;
-  std::vector<uint64_t> seeds;  // of the members
-  UpdateSchedule updates;
-  uint64_t steps_per_epoch = 1;
-};
-// Of a run folder and its resolved experiment. The id is that of the file run_id, or of the newest checkpoint.
-RunOfPolicies ReadRunOfPolicies(const std::string& run_dir, const v1::Experiment& resolved);
+// The id of the run in a folder: that of the file run_id, or of the newest checkpoint. Empty: unknown.
+std::string RunIdOf(const std::string& run_dir);
 
-// DATA_LOSS, naming the member and what differs, unless the policy is of this run, and of the update that ends the
-// epoch. `newest` is only asked when the epoch has another end: the file of an epoch that an earlier end of the run cut
-// short stays until a longer run has ended the epoch again.
-absl::Status CheckPolicy(const RunOfPolicies& run, uint64_t epoch, const Snapshot& policy,
-                         const std::function<std::optional<v1::LearnerCheckpoint>()>& newest);
+// DATA_LOSS, naming the member and what differs, unless the policy is of this run (its resolved experiment, and its id
+// unless that is empty), and of the update that ends the epoch. `newest` is only asked when the epoch has another end:
+// the file of an epoch that an earlier end of the run cut short stays until a longer run has ended the epoch again.
+absl::Status CheckPolicy(const v1::Experiment& resolved, const std::string& run_id, uint64_t epoch,
+                         const Snapshot& policy, const std::function<std::optional<v1::LearnerCheckpoint>()>& newest);
 // The same for all members; DATA_LOSS unless each has one, in their order.
-absl::Status CheckEpoch(const RunOfPolicies& run, uint64_t epoch, const std::vector<Snapshot>& snapshots,
+absl::Status CheckEpoch(const v1::Experiment& resolved, const std::string& run_id, uint64_t epoch,
+                        const std::vector<Snapshot>& snapshots,
                         const std::function<std::optional<v1::LearnerCheckpoint>()>& newest);
 
 // The snapshots in RUN_DIR/policies by their epochs; none when there is no such folder.

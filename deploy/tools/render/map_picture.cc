@@ -132,7 +132,8 @@ void DrawFrame(const FeasibilityMap& map, const Box& box, bool y_axis, Picture* 
     picture->FillRectangle(box.left - 4, y - 0.5, 4, 1, kInk);
     picture->Text(Short(tick), box.left - 8, y + 4, kText - 1, kSoft, 1);
   }
-  picture->TextUpwards(slice.y_label, box.left - 46, box.top + box.height / 2, kText, kInk, 0.5);
+  picture->Text(slice.y_label, box.left - 46, box.top + box.height / 2, kText, kInk, 0.5, /*bold=*/false,
+                /*upwards=*/true);
 }
 
 void DrawScale(double limit, const Box& box, Picture* picture) {

@@ -176,8 +176,8 @@ double Picture::TextWidth(absl::string_view text, double size, bool bold) {
   return width;
 }
 
-void Picture::DrawText(absl::string_view text, double x, double y, double size, const Colour& colour, double anchor,
-                       bool bold, bool upwards) {
+void Picture::Text(absl::string_view text, double x, double y, double size, const Colour& colour, double anchor,
+                   bool bold, bool upwards) {
   const FT_Face face = Fonts::Get().Face(size, bold);
   double along = -anchor * TextWidth(text, size, bold);
   FT_Matrix quarter = {0, -0x10000, 0x10000, 0};  // a quarter turn to the left
@@ -191,16 +191,6 @@ void Picture::DrawText(absl::string_view text, double x, double y, double size, 
     FillOutline(outline, {pixels(), width_, height_, colour});
     along += advance;
   }
-}
-
-void Picture::Text(absl::string_view text, double x, double y, double size, const Colour& colour, double anchor,
-                   bool bold) {
-  DrawText(text, x, y, size, colour, anchor, bold, /*upwards=*/false);
-}
-
-void Picture::TextUpwards(absl::string_view text, double x, double y, double size, const Colour& colour,
-                          double anchor) {
-  DrawText(text, x, y, size, colour, anchor, /*bold=*/false, /*upwards=*/true);
 }
 
 void Picture::Paste(const Picture& other, int left, int top) {

@@ -43,10 +43,9 @@ class Picture {
   // A line with round ends and corners through the points; nothing with less than two.
   void StrokeLine(const std::vector<Point>& points, double line, const Colour& colour);
   // anchor: the part of `text` (UTF-8) that lies left of x: 0 begins at x, 0.5 is centred, 1 ends at x. y is the
-  // baseline; size is the height of a line of the font.
+  // baseline; size is the height of a line of the font. upwards: turned to the left around (x, y).
   void Text(absl::string_view text, double x, double y, double size, const Colour& colour, double anchor = 0,
-            bool bold = false);
-  void TextUpwards(absl::string_view text, double x, double y, double size, const Colour& colour, double anchor);
+            bool bold = false, bool upwards = false);
   static double TextWidth(absl::string_view text, double size, bool bold = false);
   void Paste(const Picture& other, int left, int top);
   // Pastes `other` stretched over a rectangle: each pixel takes the colour of the nearest one of `other`.
@@ -56,9 +55,6 @@ class Picture {
   std::string Png() const;
 
  private:
-  void DrawText(absl::string_view text, double x, double y, double size, const Colour& colour, double anchor, bool bold,
-                bool upwards);
-
   const int width_, height_;
   std::unique_ptr<uint8_t[]> pixels_;
 };

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <map>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -65,47 +64,21 @@ absl::StatusOr<Playback> OfViolation(const std::string& run_dir, uint64_t id) {
   playback.title = episode->title();
   playback.still_step = episode->violation().step + 1;
   playback.play = [episode](const actor::Watcher& watcher) {
-    return episode->Play(
-        [&](const actor::EpisodeState& state, const double*, const double*) { return watcher(state); });
+    return episode->Play([&](const actor::EpisodeState& state, const double*) { return watcher(state); });
   };
   return playback;
 }
 
-ActionSource RandomActions(const TaskSpec& spec, uint64_t seed) {
+// Actions up to the horizon: zeros, or random ones, each held for a while.
+ActionSource GeneratedActions(const TaskSpec& spec, bool random, uint64_t seed) {
   const auto hold = static_cast<uint64_t>(std::max(1.0, std::round(kHoldSeconds / spec.control_dt)));
-  return [spec, seed, hold](uint64_t step, const double*, double* action) {
+  return [spec, random, seed, hold](uint64_t step, const double*, double* action) {
     RandomStream stream(StreamKey("render.action", {seed, step / hold}));
-    for (int i = 0; i < spec.action_dim; ++i) action[i] = stream.Uniform(spec.action_low[i], spec.action_high[i]);
+    for (int i = 0; i < spec.action_dim; ++i) {
+      action[i] = random ? stream.Uniform(spec.action_low[i], spec.action_high[i]) : 0;
+    }
     return step < static_cast<uint64_t>(spec.horizon);
   };
-}
-
-ActionSource ZeroActions(const TaskSpec& spec) {
-  return [spec](uint64_t step, const double*, double* action) {
-    std::fill_n(action, spec.action_dim, 0.0);
-    return step < static_cast<uint64_t>(spec.horizon);
-  };
-}
-
-// Plays `source` from the start. Recorded actions continue after an absorbing state, as in `rollout`.
-absl::Status PlayActions(Task* task, const std::map<std::string, double>& init, uint64_t seed, bool stop_at_end,
-                         const ActionSource& source, const actor::Watcher& watcher) {
-  std::vector<double> action(task->spec().action_dim), observation(task->spec().obs_dim);
-  RandomStream stream(StreamKey("render.reset", {seed}));
-  RETURN_IF_ERROR(task->ResetTo(init, &stream, observation.data()));
-  actor::EpisodeState state;
-  state.task = task;
-  state.observation = observation.data();
-  state.reached.cost = task->Cost();
-  while (true) {
-    state.last = !source(state.step, observation.data(), action.data()) || !state.reached.valid ||
-                 (stop_at_end && state.reached.ends());
-    RETURN_IF_ERROR(watcher(state));
-    if (state.last) return absl::OkStatus();
-    state.reached = task->Step(action.data(), observation.data());
-    state.sum_reward += state.reached.reward;
-    ++state.step;
-  }
 }
 
 absl::StatusOr<Playback> OfTask(const PlaybackOptions& options) {
@@ -124,7 +97,7 @@ absl::StatusOr<Playback> OfTask(const PlaybackOptions& options) {
   std::string actions = options.actions.value_or("random");
   if (actions == "zeros") actions = "zero";  // as `eval --policy` calls them
   const bool generated = actions == "random" || actions == "zero";
-  ActionSource source = actions == "random" ? RandomActions(task->spec(), seed) : ZeroActions(task->spec());
+  ActionSource source = GeneratedActions(task->spec(), actions == "random", seed);
   if (!generated) {
     ASSIGN_OR_RETURN(source, RecordedActions(actions, task->spec()));
   }
@@ -134,7 +107,10 @@ absl::StatusOr<Playback> OfTask(const PlaybackOptions& options) {
       options.what, "   ",
       generated ? absl::StrCat(actions, " actions, seed ", seed) : std::filesystem::path(actions).filename().string());
   playback.play = [task, init, seed, generated, source](const actor::Watcher& watcher) {
-    return PlayActions(task.get(), init, seed, generated, source, watcher);
+    RandomStream stream(StreamKey("render.reset", {seed}));
+    return PlayActions(
+        source, init, /*stop_at_end=*/generated, &stream,
+        [&watcher](const actor::EpisodeState& state, const double*) { return watcher(state); }, task.get());
   };
   return playback;
 }

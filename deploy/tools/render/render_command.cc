@@ -23,7 +23,6 @@
 #include "common/records/message_json.h"
 #include "common/tasks/mujoco.h"
 #include "deploy/tools/maps/feasibility_map.h"
-#include "deploy/tools/page/page.h"
 #include "deploy/tools/policies/run_policies.h"
 #include "deploy/tools/render/film.h"
 #include "deploy/tools/render/map_picture.h"
@@ -33,6 +32,11 @@
 #include "nlohmann/json.hpp"
 
 namespace datacom::tools {
+
+// Parts of a film's page, from the files of deploy/tools/page (embed.cmake). The page has {{TITLE}}, {{DATA}}, {{DRAW}}
+// and {{FILM}}.
+extern const char kDrawScript[], kFilmPage[], kFilmScript[];
+
 namespace {
 
 namespace fs = std::filesystem;

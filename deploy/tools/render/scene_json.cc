@@ -57,7 +57,7 @@ struct Part {
 
 class Shapes {
  public:
-  explicit Shapes(const SceneView& view) : model_(view.model()), moving_(MovingBodies(model_)) {}
+  explicit Shapes(SceneView* view) : model_(view->model()), data_(*view->data()), moving_(MovingBodies(model_)) {}
 
   json All() {
     for (int i = 0; i < model_.ngeom; ++i) {
@@ -93,18 +93,12 @@ class Shapes {
     shapes_.push_back(std::move(shape));
   }
 
-  // A fixed shape's place in the world. Its body may be below another one, but none of them moves.
+  // A fixed shape's place in the world.
   void Place(const Part& part, json* shape) const {
     mjtNum position[3], rotation[4];
-    std::copy_n(part.position, 3, position);
-    std::copy_n(part.rotation, 4, rotation);
-    for (int body = part.body; body != 0; body = model_.body_parentid[body]) {
-      mjtNum turned[3], product[4];
-      mju_rotVecQuat(turned, position, model_.body_quat + 4 * body);
-      mju_add3(position, turned, model_.body_pos + 3 * body);
-      mju_mulQuat(product, model_.body_quat + 4 * body, rotation);
-      std::copy_n(product, 4, rotation);
-    }
+    mju_rotVecQuat(position, part.position, data_.xquat + 4 * part.body);
+    mju_addTo3(position, data_.xpos + 3 * part.body);
+    mju_mulQuat(rotation, data_.xquat + 4 * part.body, part.rotation);
     (*shape)["position"] = Rounded(position, 3);
     (*shape)["rotation"] = Rounded(rotation, 4);
   }
@@ -119,6 +113,7 @@ class Shapes {
   }
 
   const mjModel& model_;
+  const mjData& data_;
   const std::vector<int> moving_;
   json shapes_ = json::array();
 };
@@ -133,7 +128,7 @@ json SceneOf(SceneView* view) {
             {"forward", Rounded(eye.forward, 3)},
             {"up", Rounded(eye.up, 3)},
             {"angle", angle}}},
-          {"shapes", Shapes(*view).All()}};
+          {"shapes", Shapes(view).All()}};
 }
 
 json PoseOf(SceneView* view) {

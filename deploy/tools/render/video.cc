@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -21,18 +22,16 @@
 namespace datacom::tools {
 namespace {
 
-std::string PartialOf(const std::string& path) { return path + ".partial"; }
-
 constexpr int kFilmOfChild = 3;
 
-std::vector<std::string> Arguments(const std::string& file, int width, int height, double frames_per_second) {
+std::vector<std::string> Arguments(int width, int height, double frames_per_second) {
   const char* const named = std::getenv("DATACOM_FFMPEG");
-  const std::string options = absl::StrCat(
-      "-hide_banner -loglevel error -y -f rawvideo -pix_fmt bgr0 -video_size ", width, "x", height, " -framerate ",
-      frames_per_second, " -i - -c:v libx264 -preset medium -crf 21 -pix_fmt yuv420p -movflags +faststart -f mp4");
+  const std::string options =
+      absl::StrCat("-hide_banner -loglevel error -y -f rawvideo -pix_fmt bgr0 -video_size ", width, "x", height,
+                   " -framerate ", frames_per_second, " -i - -c:v libx264 -preset medium -crf 21 -pix_fmt yuv420p ",
+                   "-movflags +faststart -f mp4 file:/proc/self/fd/", kFilmOfChild);
   std::vector<std::string> arguments = absl::StrSplit(options, ' ');
   arguments.insert(arguments.begin(), named != nullptr && *named != '\0' ? named : "ffmpeg");
-  arguments.push_back("file:" + file);
   return arguments;
 }
 
@@ -45,7 +44,7 @@ int Start(const std::vector<std::string>& argv, int input, int messages, int fil
   ::posix_spawn_file_actions_adddup2(&spawn.files, input, STDIN_FILENO);
   ::posix_spawn_file_actions_adddup2(&spawn.files, messages, STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&spawn.files, messages, STDERR_FILENO);
-  if (film >= 0) ::posix_spawn_file_actions_adddup2(&spawn.files, film, kFilmOfChild);
+  ::posix_spawn_file_actions_adddup2(&spawn.files, film, kFilmOfChild);
   ::posix_spawnattr_setflags(&spawn.attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   ::posix_spawnattr_setsigmask(&spawn.attributes, &none);
   ::posix_spawnattr_setsigdefault(&spawn.attributes, &all);
@@ -60,46 +59,34 @@ absl::StatusOr<std::unique_ptr<Video>> Video::Make(const std::string& path, int 
     return absl::InvalidArgumentError(
         absl::StrCat("a film of ", width, "x", height, ": width and height must be even"));
   }
-  ASSIGN_OR_RETURN(const std::string replaced, ReplacedFile(path));
-  const int messages = ::memfd_create("ffmpeg", MFD_CLOEXEC);
-  if (messages < 0) return ErrnoStatus(errno, "memfd_create");
-  const int film = replaced.empty() ? ::memfd_create("film", MFD_CLOEXEC) : -1;
+  std::unique_ptr<Video> video(new Video(path));
+  video->messages_ = ::memfd_create("ffmpeg", MFD_CLOEXEC);
+  video->film_ = ::memfd_create("film", MFD_CLOEXEC);
   int ends[2];  // sockets, not a pipe: sending to a dead reader can return an error instead of raising a signal
-  if ((replaced.empty() && film < 0) || ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-    const int error = errno;
-    ::close(messages);
-    ::close(film);
-    return ErrnoStatus(error, "begin a film");
-  }
+  if (video->messages_ < 0 || video->film_ < 0 || ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return ErrnoStatus(errno, "begin a film");
+  video->input_ = ends[1];
   pid_t child = -1;
-  const std::string file = film < 0 ? PartialOf(replaced) : absl::StrCat("/proc/self/fd/", kFilmOfChild);
-  const int error = Start(Arguments(file, width, height, frames_per_second), ends[0], messages, film, &child);
+  const int error = Start(Arguments(width, height, frames_per_second), ends[0], video->messages_, video->film_, &child);
   ::close(ends[0]);
-  if (error != 0) {
-    ::close(ends[1]);
-    ::close(messages);
-    ::close(film);
-    if (error != ENOENT) return ErrnoStatus(error, "start ffmpeg");
+  if (error == ENOENT) {
     return absl::UnavailableError(
         "ffmpeg, which writes films, is not installed; install Debian's package ffmpeg or PyPI's imageio-ffmpeg, or "
-        "name its "
-        "file in DATACOM_FFMPEG");
+        "name its file in DATACOM_FFMPEG");
   }
-  return std::unique_ptr<Video>(new Video(path, replaced, child, ends[1], messages, film));
+  if (error != 0) return ErrnoStatus(error, "start ffmpeg");
+  video->child_ = child;
+  return video;
 }
-
-Video::Video(const std::string& path, const std::string& replaced, pid_t child, int input, int messages, int film)
-    : path_(path), replaced_(replaced), child_(child), input_(input), messages_(messages), film_(film) {}
 
 Video::~Video() {
   if (child_ > 0) {
     ::kill(child_, SIGKILL);
-    ::close(input_);
-    ::waitpid(child_, nullptr, 0);
-    if (film_ < 0) ::unlink(PartialOf(replaced_).c_str());
+    StateAtEnd(child_);
   }
-  ::close(messages_);
-  ::close(film_);
+  for (const int file : {input_, messages_, film_}) {
+    if (file >= 0) ::close(file);
+  }
 }
 
 absl::Status Video::Add(const Picture& frame) {
@@ -121,20 +108,14 @@ absl::Status Video::Add(const Picture& frame) {
 
 absl::Status Video::Finish() {
   RETURN_IF_ERROR(Join());
-  if (film_ >= 0) {
-    ASSIGN_OR_RETURN(const std::string film, ReadFile(absl::StrCat("/proc/self/fd/", film_)));
-    return WriteOutputFile(path_, film);
-  }
-  if (::rename(PartialOf(replaced_).c_str(), replaced_.c_str()) == 0) return absl::OkStatus();
-  return ErrnoStatus(errno, absl::StrCat("rename to ", replaced_));
+  ASSIGN_OR_RETURN(const std::string film, ReadFile(absl::StrCat("/proc/self/fd/", film_)));
+  return WriteOutputFile(path_, film);
 }
 
 absl::Status Video::Join() {
-  ::close(input_);
-  const int state = StateAtEnd(child_);
-  child_ = -1;
+  ::close(std::exchange(input_, -1));
+  const int state = StateAtEnd(std::exchange(child_, -1));
   if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return absl::OkStatus();
-  if (film_ < 0) ::unlink(PartialOf(replaced_).c_str());
   char said[2000];
   const ssize_t length = ::pread(messages_, said, sizeof said, 0);
   const absl::string_view text(said, length > 0 ? length : 0);

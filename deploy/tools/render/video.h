@@ -1,8 +1,7 @@
 // A film encoded by ffmpeg, which reads the frames from its standard input.
 //
-// ffmpeg is found on the PATH and runs as a child process; its output is kept for error messages. The file is written
-// under a temporary name in the same folder and renamed when it is complete; what a rename would replace, such as a
-// FIFO (common/base/output_file.h), gets the film at the end. Not thread-safe; Add and Finish block while ffmpeg works.
+// ffmpeg is found on the PATH and runs as a child process; its output is kept for error messages. The film is kept in
+// memory and written at the end (common/base/output_file.h). Not thread-safe; Add and Finish block while ffmpeg works.
 // Destroying an unfinished object kills the child and leaves no file.
 #ifndef DATACOM_DEPLOY_TOOLS_RENDER_VIDEO_H_
 #define DATACOM_DEPLOY_TOOLS_RENDER_VIDEO_H_
@@ -11,6 +10,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -29,15 +29,15 @@ class Video {
   absl::Status Finish();
 
  private:
-  Video(const std::string& path, const std::string& replaced, pid_t child, int input, int messages, int film);
+  explicit Video(std::string path) : path_(std::move(path)) {}
   // Closes the input and waits; returns ffmpeg's output when it failed.
   absl::Status Join();
 
-  const std::string path_, replaced_;
-  pid_t child_;   // -1 once it has been waited for
-  int input_;     // socket to its standard input; -1 once closed
-  int messages_;  // file with its standard error
-  int film_;      // file in memory for a film that replaces no file; else -1
+  const std::string path_;
+  pid_t child_ = -1;   // -1 once it has been waited for
+  int input_ = -1;     // socket to its standard input; -1 once closed
+  int messages_ = -1;  // file in memory with its standard error
+  int film_ = -1;      // file in memory with the film
 };
 
 }  // namespace datacom::tools

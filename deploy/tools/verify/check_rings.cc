@@ -397,8 +397,8 @@ std::vector<HeldSessions> VerifyRings(VerifiedRun* run, const std::vector<Member
   }
   run->report->Part("rings", opened == 0 ? "not there yet"
                                          : absl::StrCat(Count(opened, "ring"), ", ", Count(rows, "row"), " held in ",
-                                                        Count(blocks, "block"), ", ", copies,
-                                                        copies == 1 ? " copy" : " copies", " of rows with cost > 0"));
+                                                        Count(blocks, "block"), ", ", Count(copies, "copy", "copies"),
+                                                        " of rows with cost > 0"));
   return held;
 }
 

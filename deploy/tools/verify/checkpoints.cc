@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
+#include "common/config/experiment.h"
 #include "common/nn/snapshot.h"
 #include "common/records/checkpoint.h"
 #include "common/records/updates_made.h"
@@ -50,7 +51,7 @@ void CheckOne(VerifiedRun* run, uint64_t update, const v1::LearnerCheckpoint& le
               const std::vector<MemberRings>& rings) {
   const std::string file = FileOf(update);
   if (run->settings.run_id.empty()) run->settings.run_id = learner.run_id();
-  CheckCheckpoint(run->dir, learner, run->settings.run_id, run->fixed_settings, run->updates(),
+  CheckCheckpoint(run->dir, learner, run->settings.run_id, FixedSettings(run->experiment), run->updates(),
                   [run](const std::string& damaged, const absl::Status& problem) {
                     run->report->Damage(damaged, problem.message());
                   });
@@ -97,8 +98,8 @@ void CheckSnapshots(VerifiedRun* run, uint64_t epoch, const std::string& file) {
   const absl::StatusOr<std::vector<Snapshot>> snapshots = ReadSnapshotFile(run->Path(file));
   if (!snapshots.ok()) return run->report->Damage(file, snapshots.status().message());
   if (run->settings.run_id.empty() && !snapshots->empty()) run->settings.run_id = snapshots->front().run_id;
-  run->policies.run_id = run->settings.run_id;
-  const absl::Status status = tools::CheckEpoch(run->policies, epoch, *snapshots, [run] { return run->checkpoint; });
+  const absl::Status status =
+      tools::CheckEpoch(run->experiment, run->settings.run_id, epoch, *snapshots, [run] { return run->checkpoint; });
   if (!status.ok()) run->report->Damage(file, status.message());
 }
 

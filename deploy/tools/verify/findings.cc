@@ -1,10 +1,10 @@
 #include "deploy/tools/verify/run.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -12,7 +12,9 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "common/base/files.h"
+#include "common/base/standard_output.h"
 #include "common/base/status.h"
+#include "common/config/task_files.h"
 #include "replay/member_table.h"
 
 namespace datacom::verify {
@@ -21,17 +23,14 @@ namespace {
 constexpr uint64_t kMostPerFile = 100;
 constexpr std::chrono::seconds kInterval{2};
 
-// Damaged files hold any bytes.
-std::string Printable(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
-  return text;
-}
+// Damaged files hold any bytes, and a finding is one line.
+std::string Printable(absl::string_view text) { return absl::StrReplaceAll(ForTerminal(text), {{"\n", "\\x0a"}}); }
 
 absl::string_view WithoutName(absl::string_view what, absl::string_view file) {
   absl::string_view rest = what;
-  const bool named = absl::ConsumePrefix(&rest, file);
-  return named && (absl::ConsumePrefix(&rest, ": ") || absl::ConsumePrefix(&rest, " ")) ? rest : what;
+  if (!absl::ConsumePrefix(&rest, file)) return what;
+  const bool colon = absl::ConsumePrefix(&rest, ":");
+  return absl::ConsumePrefix(&rest, " ") || colon ? rest : what;
 }
 
 }  // namespace
@@ -41,19 +40,19 @@ void Report::Keep(Repair repair) {
 }
 
 void Report::Part(absl::string_view kind, absl::string_view counts) {
-  absl::StrAppendFormat(&parts_, "%-12s %s\n", kind, Printable(std::string(counts)));
+  absl::StrAppendFormat(&parts_, "%-12s %s\n", kind, Printable(counts));
 }
 
 void Report::Note(absl::string_view text, Repair repair) {
-  absl::StrAppend(&notes_, "note: ", Printable(std::string(text)), "\n");
+  absl::StrAppend(&notes_, "note: ", Printable(text), "\n");
   Keep(std::move(repair));
 }
 
 void Report::Damage(const std::string& file, absl::string_view what, Repair repair) {
   Keep(std::move(repair));
   if (++by_file_[file] > kMostPerFile) return;
-  const std::string text = absl::StrReplaceAll(what, {{folder_, ""}});
-  damages_.push_back(absl::StrCat("damage: ", file, ": ", Printable(std::string(WithoutName(text, file))), "\n"));
+  const std::string text = absl::StrReplaceAll(absl::StripPrefix(what, folder_), {{" " + folder_, " "}});
+  damages_.push_back(absl::StrCat("damage: ", file, ": ", Printable(WithoutName(text, file)), "\n"));
 }
 
 std::string Report::Text() const {
@@ -134,13 +133,15 @@ Report::Repair MoveCheckpointAside(const VerifiedRun& run, uint64_t update) {
 
 void FindLeftovers(VerifiedRun* run) {
   if (run->running) return;
-  for (const char* folder : {"", "replay", "checkpoints", "policies", "cluster", "ledger"}) {
+  for (const char* folder : {"", "replay", "checkpoints", "policies", "cluster", "ledger", kTaskFilesFolder}) {
     std::error_code error;
     if (fs::is_symlink(run->Path(folder), error)) continue;  // others may use what it names
     for (const fs::directory_entry& entry : fs::directory_iterator(run->Path(folder), error)) {
       const fs::path& path = entry.path();
       const std::string name = path.lexically_relative(run->dir).string();
-      if (!absl::EndsWith(name, ".tmp")) continue;
+      // Only checkpoints are written as folders.
+      const bool somebodys = entry.is_directory(error) && folder != absl::string_view("checkpoints");
+      if (!absl::EndsWith(name, ".tmp") || somebodys) continue;
       run->report->Note(absl::StrCat(name, ": left by an interrupted write"), [path, name]() {
         std::error_code failed;
         fs::remove_all(path, failed);

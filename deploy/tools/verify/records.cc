@@ -77,7 +77,7 @@ class ProgressPass {
       Damage(row, absl::StrCat("epoch ", epoch, " of member ", member, " after ", steps, " steps, epoch ", epoch_,
                                " of member ", row % run_->members(), " after ", steps_, " is expected"));
     }
-    const uint64_t length = run_->policies.steps_per_epoch;
+    const uint64_t length = run_->experiment.run().steps_per_epoch();
     if (steps > epoch * length || (epoch > 0 && steps <= (epoch - 1) * length))
       Damage(row, absl::StrCat("epoch ", epoch, " does not end after ", steps, " steps"));
     if (const uint64_t updates = run_->updates().UpdatesAt(steps); updates != Whole(row, "updates"))

@@ -10,6 +10,9 @@
 #include "common/config/experiment.h"
 #include "common/config/task_files.h"
 #include "common/records/checkpoint.h"
+#include "deploy/tools/verify/check_ledger.h"
+#include "deploy/tools/verify/check_rings.h"
+#include "deploy/tools/verify/verify.h"
 #include "replay/settings.h"
 
 namespace datacom::verify {
@@ -79,14 +82,13 @@ absl::StatusOr<std::unique_ptr<VerifiedRun>> OpenRun(const std::string& dir, boo
       run->schema = std::move(setup->schema);
     }
     run->settings.folder = run->Path("replay");
-    run->policies = tools::ReadRunOfPolicies(dir, *experiment);
-    run->fixed_settings = FixedSettings(*experiment);
+    run->experiment = *std::move(experiment);
   }
   if (!status.ok()) {
     report->Damage("experiment.textproto", status.message());
     return nullptr;
   }
-  status = CheckTaskFiles(dir, experiment->task_options());
+  status = CheckTaskFiles(dir, run->experiment.task_options());
   if (!status.ok()) report->Damage(kTaskFilesFolder, status.message());
   run->checkpoint = CheckpointStore(run->Path("checkpoints")).Newest();
   // `train` writes run_id and keeps the rings below the run folder.
@@ -98,10 +100,52 @@ absl::StatusOr<std::unique_ptr<VerifiedRun>> OpenRun(const std::string& dir, boo
   const bool expected = !absl::IsNotFound(id.status()) || FileExists(run->Path("cluster/layout"));
   if (expected && run->settings.run_id.empty())
     report->Damage("run_id", id.ok() ? "it is empty" : id.status().message());
-  const std::string name = absl::StrCat(experiment->name(), ", task ", experiment->task(), ", ",
-                                        experiment->algorithm(), ", ", Count(run->members(), "member"));
+  const std::string name = absl::StrCat(run->experiment.name(), ", task ", run->experiment.task(), ", ",
+                                        run->experiment.algorithm(), ", ", Count(run->members(), "member"));
   report->Part("experiment", absl::StrCat(name, run->running ? ", running" : ""));
   return run;
+}
+
+namespace {
+
+// Reads the parts in the order that verify.h explains.
+void VerifyParts(VerifiedRun* run) {
+  SessionFiles sessions(run);
+  EpisodeRecords episodes(run);
+  const std::vector<MemberRings> rings = OpenRings(run);
+  LedgerState ledger = VerifyLedger(run, FirstRows(rings), sessions.Actors(), &episodes);
+  sessions.Compare(VerifyRings(run, rings, &ledger, &episodes));
+  sessions.CheckStarts(rings);
+  run->report->Part(
+      "episodes", absl::StrCat(Count(episodes.rows(), "row"), ", ", episodes.recounted, " recounted from the ledger, ",
+                               episodes.assembled, " assembled from the rings"));
+  bool learned = VerifyProgress(run) || episodes.rows() > 0;
+  for (const auto& steps : ledger.files) learned = learned || (steps != nullptr && steps->records() > 0);
+  VerifyTensorboard(run);
+  VerifyPolicies(run);
+  VerifyCheckpoints(run, rings, learned);
+  FindLeftovers(run);
+}
+
+}  // namespace
+
+absl::StatusOr<Verification> VerifyRun(const std::string& run_dir, bool repair) {
+  Progress progress;
+  std::string done;
+  for (bool again = false;; again = true) {
+    Report report(run_dir);
+    ASSIGN_OR_RETURN(const std::unique_ptr<VerifiedRun> run, OpenRun(run_dir, repair, &report, &progress));
+    if (repair && run != nullptr && run->running) {
+      return absl::FailedPreconditionError(absl::StrCat("--repair: processes of ", run_dir, " run; stop them first"));
+    }
+    if (run != nullptr) VerifyParts(run.get());
+    if (!repair || again || report.repairs().empty()) return Verification{report.sound(), done + report.Text()};
+    for (const Report::Repair& make : report.repairs()) {
+      const absl::StatusOr<std::string> made = make();
+      absl::StrAppend(&done, made.ok() ? "repaired: " : "not repaired: ",
+                      made.ok() ? *made : std::string(made.status().message()), "\n");
+    }
+  }
 }
 
 }  // namespace datacom::verify

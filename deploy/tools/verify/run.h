@@ -20,7 +20,7 @@
 #include "common/transitions/row_schema.h"
 #include "common/transitions/update_schedule.h"
 #include "datacom/v1/checkpoint.pb.h"
-#include "deploy/tools/policies/run_policies.h"
+#include "datacom/v1/experiment.pb.h"
 #include "replay/settings.h"
 
 namespace datacom::verify {
@@ -69,9 +69,8 @@ struct VerifiedRun {
   std::string dir;
   bool running = false;  // its processes may still write
   std::vector<std::unique_ptr<FolderLock>> locks;
-  replay::Options settings;  // run_id: taken from the first part that names it; empty before
-  tools::RunOfPolicies policies;
-  std::string fixed_settings;  // those that a resume may not change (FixedSettings)
+  replay::Options settings;   // run_id: taken from the first part that names it; empty before
+  v1::Experiment experiment;  // resolved
   RowSchema schema;
   // The newest sound checkpoint when the verification began. What it names exists in all that is read later.
   std::optional<v1::LearnerCheckpoint> checkpoint;

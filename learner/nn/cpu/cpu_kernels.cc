@@ -1,5 +1,7 @@
-#include "learner/nn/cpu/cpu_kernels.h"
-
+// Kernels on the CPU: products by gemm.h, and everything between two products in one pass over memory (loops.h, for the
+// processor's instruction set). Works on one member at a time (BlockSize 1). So a member's activations, weights and
+// moments stay in cache, and a member has the same numbers in every population. A call runs on the thread that
+// makes it; Each offers its calls to a team.
 #include <sys/mman.h>
 #ifdef __SSE2__
 #include <xmmintrin.h>
@@ -9,12 +11,14 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <vector>
 
 #include "learner/nn/cpu/cpu_impl.h"
 #include "learner/nn/cpu/gemm.h"
 #include "learner/nn/cpu/loops.h"
+#include "learner/nn/kernels.h"
 
 namespace datacom::learner {
 namespace {

@@ -32,6 +32,7 @@ namespace datacom::learner {
 namespace {
 
 #ifdef DATACOM_CUDA_GRAPHS
+constexpr bool kWithCuda = true;
 // Runs the first updates eagerly on a side stream, where libraries initialise themselves. Then records one update and
 // replays it.
 struct Graph {
@@ -57,15 +58,10 @@ struct Graph {
   }
 };
 #else
+constexpr bool kWithCuda = false;
 struct Graph {
   void Run(const std::function<void()>& compute) { compute(); }
 };
-#endif
-
-#ifdef DATACOM_CUDA_GRAPHS
-constexpr bool kWithCuda = true;
-#else
-constexpr bool kWithCuda = false;
 #endif
 
 // Of the LibTorch in this process, from the description of its build; empty if that does not say it.
@@ -253,11 +249,7 @@ class TorchKernels : public TorchImpl<Kernels> {
       const at::Tensor weight = Weight(block, net.layers[layer]).narrow(1, first, to.cols).transpose(1, 2);
       const at::Tensor adjoint = Of(tape.adjoint[layer].Rows(0, d_x.rows));
       at::Tensor sum = Of(to);
-      if (added) {
-        sum.baddbmm_(adjoint, weight);
-      } else {
-        at::bmm_out(sum, adjoint, weight);
-      }
+      added ? sum.baddbmm_(adjoint, weight) : at::bmm_out(sum, adjoint, weight);
     };
     through(0, first_col, d_x, add);
     const RepeatedColumns again = RepeatedOf(net, first_col, d_x.cols);

@@ -6,7 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <climits>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -34,6 +36,42 @@ TEST_F(Files, WritesAtomicallyAndLeavesNoTemporaryFile) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
 }
 
+TEST_F(Files, AFileThatIsReplacedKeepsItsModeAndItsOwner) {
+  const std::string path = folder_ + "/state";
+  const uid_t owner = ::getuid() == 0 ? 10001u : ::getuid();  // only root may give it to somebody else
+  ASSERT_THAT(WriteFileAtomically(path, "first"), IsOk());
+  ASSERT_EQ(::chown(path.c_str(), owner, ::getgid()), 0);
+  for (const mode_t mode : {0600, 0664, 0444}) {
+    ASSERT_EQ(::chmod(path.c_str(), mode), 0);
+    ASSERT_THAT(WriteFileAtomically(path, "next"), IsOk());
+    struct stat info = {};
+    ASSERT_EQ(::stat(path.c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, mode);
+    EXPECT_EQ(info.st_uid, owner);
+  }
+}
+
+TEST_F(Files, AFileMayHaveTheLongestName) {
+  const std::string path = folder_ + "/" + std::string(NAME_MAX, 'a'), before = path.substr(0, path.size() - 1);
+  for (const std::string& name : {path, path, before}) {
+    ASSERT_THAT(WriteFileAtomically(name, name), IsOk());
+    EXPECT_EQ(ReadFile(name).value(), name);
+  }
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 2);
+}
+
+TEST_F(Files, APathGoesUpFromTheFolderThatALinkNames) {
+  namespace fs = std::filesystem;
+  const std::string real = fs::canonical(folder_).string();
+  fs::create_directories(folder_ + "/there/below");
+  fs::create_directory(folder_ + "/here");
+  fs::create_directory_symlink(folder_ + "/there/below", folder_ + "/link");
+  EXPECT_EQ(AbsolutePath(folder_ + "/link/../new/./run"), real + "/there/new/run");
+  EXPECT_EQ(AbsolutePath(folder_ + "/here/../link//run/"), folder_ + "/link/run/") << "no link is left behind";
+  EXPECT_EQ(AbsolutePath(folder_ + "/none/../run"), folder_ + "/run");
+  EXPECT_EQ(NormalPath("./runs//a"), "runs/a");
+}
+
 TEST_F(Files, ALinkWithTheTemporaryNameIsReplacedAndItsTargetStays) {
   const std::string path = folder_ + "/state", victim = folder_ + "/victim";
   ASSERT_THAT(WriteFileAtomically(victim, "precious"), IsOk());
@@ -46,7 +84,7 @@ TEST_F(Files, ALinkWithTheTemporaryNameIsReplacedAndItsTargetStays) {
 
 TEST_F(Files, AWriterLeavesTheTemporaryFileOfAnotherOneAndReplacesThatOfADeadOne) {
   const std::string path = folder_ + "/state";
-  const int other = ::open((path + ".tmp").c_str(), O_WRONLY | O_CREAT, 0644);
+  const int other = ::open((path + ".tmp").c_str(), O_WRONLY | O_CREAT, 0444);
   ASSERT_EQ(::flock(other, LOCK_EX), 0);
   ASSERT_EQ(::write(other, "half", 4), 4);
   ASSERT_THAT(WriteFileAtomically(path, "whole"), IsOk());
@@ -57,6 +95,17 @@ TEST_F(Files, AWriterLeavesTheTemporaryFileOfAnotherOneAndReplacesThatOfADeadOne
   ASSERT_THAT(WriteFileAtomically(path, "again"), IsOk());
   EXPECT_EQ(ReadFile(path).value(), "again");
   EXPECT_FALSE(FileExists(path + ".tmp"));
+}
+
+TEST_F(Files, AFolderStaysLockedWhenItsLockFileIsRemoved) {
+  absl::StatusOr<std::unique_ptr<FolderLock>> held = FolderLock::Take(folder_);
+  ASSERT_THAT(held, IsOk());
+  std::filesystem::remove(folder_ + "/lock");
+  const absl::Status refused = FolderLock::Take(folder_).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_TRUE(absl::StrContains(refused.message(), "another process is using " + folder_)) << refused;
+  held->reset();
+  EXPECT_THAT(FolderLock::Take(folder_), IsOk());
 }
 
 TEST_F(Files, WhatIsNotARegularFileOrTooLargeIsNotRead) {
@@ -154,6 +203,14 @@ TEST_F(Files, MakesFoldersAndMeasuresFreeSpace) {
   EXPECT_EQ(FreeBytes("/proc").value(), kUnknownSize) << "it has no blocks";
   ASSERT_THAT(WriteFileAtomically(folder_ + "/file", ""), IsOk());
   EXPECT_FALSE(MakeFolders(folder_ + "/file/sub").ok());
+}
+
+TEST_F(Files, ANameAloneLiesInTheWorkingFolderWhoseFreeSpaceIsStated) {
+  EXPECT_EQ(ParentFolder("name"), ".");
+  EXPECT_EQ(ParentFolder("/name"), "/");
+  EXPECT_EQ(ParentFolder("a/name"), "a");
+  EXPECT_TRUE(absl::StartsWith(NoSpaceMessage("name", 5), "no disk space for name: 5 bytes are needed, "));
+  EXPECT_FALSE(absl::StrContains(NoSpaceMessage("name", 5), ", 0 are free"));
 }
 
 TEST_F(Files, AFolderIsMadeOnlyInAFolderThatThereIs) {

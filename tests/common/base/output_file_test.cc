@@ -1,6 +1,7 @@
 #include "common/base/output_file.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -16,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "gtest/gtest.h"
+#include "tests/testing/exit_code.h"
 #include "tests/testing/is_ok.h"
 #include "tests/testing/temporary_folder.h"
 
@@ -107,6 +109,21 @@ TEST_F(OutputFile, FoldersSocketsAndLoopsAreRefusedByName) {
   ::close(listener);
   EXPECT_TRUE(absl::StrContains(CheckOutputFile("--out", Path("none/file")).message(), "make it with: mkdir -p"));
   EXPECT_TRUE(absl::StrContains(CheckOutputFile("--out", "").message(), "name a file"));
+}
+
+TEST_F(OutputFile, AFileThatItsUserMayNotWriteIsRefusedAndStays) {
+  fs::permissions(temporary_.path(), fs::perms::all);
+  ASSERT_THAT(WriteOutputFile(Path("a"), "kept"), IsOk());
+  fs::permissions(Path("a"), fs::perms::owner_read | fs::perms::others_read);
+  const int code = testing::ExitCodeOf([this] {
+    const bool root = ::getuid() == 0;  // may write everything
+    if (root && (::setgroups(0, nullptr) != 0 || ::setgid(10001) != 0 || ::setuid(10001) != 0)) ::_exit(100);
+    const bool refused = absl::IsPermissionDenied(CheckOutputFile("--out", Path("a"))) &&
+                         absl::IsPermissionDenied(WriteOutputFile(Path("a"), "lost"));
+    ::_exit(refused ? 0 : 1);
+  });
+  EXPECT_EQ(code, 0);
+  EXPECT_EQ(ReadFile(Path("a")).value(), "kept");
 }
 
 TEST_F(OutputFile, AFileFromWhichARunGoesOnIsRefused) {

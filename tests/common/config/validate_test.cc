@@ -212,8 +212,9 @@ TEST(Schema, ASettingThatOnlySomeMembersReadNamesAFieldAndAValueThatExist) {
       EXPECT_THAT(other->options().GetExtension(v1::rule).one_of(), ::testing::Contains(condition.substr(equals + 1)));
     }
   }
-  EXPECT_THAT(conditional, ::testing::UnorderedElementsAre("cost_unit", "delta_margin", "multiplier_proportional",
-                                                           "multiplier_integral", "multiplier_limit"));
+  EXPECT_THAT(conditional,
+              ::testing::UnorderedElementsAre("cost_unit", "delta_lr", "delta_margin", "multiplier_proportional",
+                                              "multiplier_integral", "multiplier_limit"));
 }
 
 TEST(DeltaWarmup, IsShorterWhereEpisodesDecideButUpdatesHaveBegun) {

@@ -104,12 +104,6 @@ TEST(Snapshot, AFileHoldsOneSnapshotPerMemberAndADamagedFileIsNamed) {
   EXPECT_EQ(ReadSnapshotFile(path).status().code(), absl::StatusCode::kDataLoss);
 }
 
-TEST(Snapshot, AMissingScalarIsNamedWithTheActingRule) {
-  const absl::Status status = Sample(0).Scalar("cost_limit").status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("cost_limit"), HasSubstr("safe_map")));
-}
-
 }  // namespace
 }  // namespace datacom
 // SPDX-License-Identifier: Apache-2.0

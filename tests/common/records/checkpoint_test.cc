@@ -1,5 +1,8 @@
 #include <gmock/gmock.h>
+#include <grp.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
@@ -12,6 +15,7 @@
 #include "common/config/sha256.h"
 #include "common/records/checkpoint.h"
 #include "tests/testing/changed_files.h"
+#include "tests/testing/exit_code.h"
 #include "tests/testing/framed_files.h"
 #include "tests/testing/is_ok.h"
 #include "tests/testing/small_disk.h"
@@ -188,14 +192,60 @@ TEST_F(CheckpointStoreTest, ACheckpointOfAnOlderBuildIsRefusedWithItsVersionAndA
   EXPECT_NE(status.message().find("build.txt"), absl::string_view::npos) << status;
 }
 
-TEST_F(CheckpointStoreTest, AWriteThatWasCutShortIsIgnored) {
+TEST_F(CheckpointStoreTest, AFileThatIsLargerThanTheMemoryIsNamedAndNotRead) {
+  constexpr uintmax_t kBytes = uintmax_t{1} << 36;  // without blocks
   Save(10);
-  fs::create_directories(folder_ + "/20.tmp");
-  WriteInPlace(folder_ + "/20.tmp/learner.state", "half");
+  const std::string state = store_->Path(10) + "/algorithm.state";
+  fs::resize_file(state, kBytes);
+  const absl::Status extended = store_->Load(10).status();
+  EXPECT_TRUE(absl::IsDataLoss(extended)) << extended;
+  EXPECT_THAT(std::string(extended.message()), ::testing::HasSubstr(state + ": 687194"));
+  EXPECT_THAT(std::string(extended.message()), ::testing::HasSubstr(" bytes follow its last one"));
+  fs::resize_file(state, 0);
+  fs::resize_file(state, kBytes);
+  EXPECT_THAT(std::string(store_->Load(10).status().message()), ::testing::HasSubstr("its first bytes differ"));
+}
+
+TEST_F(CheckpointStoreTest, AWriteThatWasCutShortIsIgnoredAndRemoved) {
+  Save(10);
+  for (const char* name : {"/20.tmp", "/30.tmp", "/x.tmp"}) {
+    fs::create_directories(folder_ + name);
+    WriteInPlace(folder_ + name + "/learner.state", "half");
+  }
   std::vector<std::string> notes;
   EXPECT_EQ(store_->LoadNewest(&notes)->learner.update(), 10u);
+  EXPECT_FALSE(fs::exists(folder_ + "/20.tmp"));
+  EXPECT_FALSE(fs::exists(folder_ + "/30.tmp"));
+  EXPECT_TRUE(fs::exists(folder_ + "/x.tmp")) << "not of a checkpoint";
   Save(20);
   EXPECT_EQ(store_->LoadNewest(&notes)->learner.update(), 20u);
+}
+
+// The child ends with the code of its error.
+TEST_F(CheckpointStoreTest, WhatAnotherUserMayNotReadStaysTheNewest) {
+  if (::getuid() != 0) GTEST_SKIP() << "only root can try it";
+  fs::permissions(folder_, fs::perms::all);
+  Save(10);
+  Save(20);
+  fs::permissions(store_->Path(20) + "/algorithm.state", fs::perms::owner_read);
+  const int code = testing::ExitCodeOf([this] {
+    if (::setgroups(0, nullptr) != 0 || ::setgid(10001) != 0 || ::setuid(10001) != 0) ::_exit(100);
+    std::vector<std::string> notes;
+    ::_exit(static_cast<int>(store_->LoadNewest(&notes).status().code()));
+  });
+  EXPECT_EQ(code, static_cast<int>(absl::StatusCode::kPermissionDenied));
+  EXPECT_EQ(store_->List(), (std::vector<uint64_t>{20, 10}));
+}
+
+TEST_F(CheckpointStoreTest, AFolderThatCannotBeListedForNowIsNotTakenForANewRun) {
+  Save(10);
+  const int code = testing::ExitCodeOf([this] {
+    const rlimit none{3, 3};
+    std::vector<std::string> notes;
+    ::_exit(::setrlimit(RLIMIT_NOFILE, &none) != 0 ? 100
+                                                   : static_cast<int>(store_->LoadNewest(&notes).status().code()));
+  });
+  EXPECT_EQ(code, static_cast<int>(absl::StatusCode::kResourceExhausted));
 }
 
 TEST_F(CheckpointStoreTest, ACrashBetweenTheTwoRenamesLosesNothing) {

@@ -1,5 +1,7 @@
 #include "common/records/csv.h"
 
+#include <sys/stat.h>
+
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -32,7 +34,7 @@ class CsvFile : public ::testing::Test {
 };
 
 TEST_F(CsvFile, WritesHeaderAndRows) {
-  auto writer = CsvWriter::Create(path_, {"epoch", "delta"}).value();
+  auto writer = CsvWriter::Open(path_, {"epoch", "delta"}).value();
   EXPECT_EQ(Content(), "epoch,delta\n") << "the header is written at once";
   ASSERT_THAT(writer->Append({Cell(1), Cell(0.1)}), IsOk());
   ASSERT_THAT(writer->Append({Cell(uint64_t{18446744073709551615u}), Cell(std::nan(""))}), IsOk());
@@ -46,57 +48,62 @@ TEST_F(CsvFile, ANewFileIsNotBegunThroughALink) {
   const std::string elsewhere = folder_ + "/precious";
   ASSERT_THAT(WriteFileAtomically(elsewhere, "text"), IsOk());
   std::filesystem::create_symlink("precious", path_);
-  const absl::Status status = CsvWriter::Create(path_, {"a"}).status();
+  const absl::Status status = CsvWriter::Open(path_, {"a"}).status();
   EXPECT_EQ(status.message(), "open " + path_ + ", which may not be a link: Too many levels of symbolic links");
   EXPECT_EQ(ReadFile(elsewhere).value(), "text");
+}
+
+TEST_F(CsvFile, APipeInTheNameOfANewFileIsNamedAndNotWaitedFor) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_EQ(CsvWriter::Open(path_, {"a"}).status().message(), "open " + path_ + ": No such device or address");
 }
 
 TEST_F(CsvFile, AResumedFileIsCutToItsEndWhenItIsFirstWritten) {
   FileEnd end;
   {
-    auto writer = CsvWriter::Create(path_, {"a"}).value();
+    auto writer = CsvWriter::Open(path_, {"a"}).value();
     ASSERT_THAT(writer->Append({"1"}), IsOk());
     end = writer->end();
     ASSERT_THAT(writer->Append({"lost"}), IsOk());
   }
   EXPECT_EQ(Content(), "a\n1\nlost\n") << "the destructor flushes";
   {
-    { ASSERT_THAT(CsvWriter::Resume(path_, {"a"}, end), IsOk()); }
+    { ASSERT_THAT(CsvWriter::Open(path_, {"a"}, end), IsOk()); }
     EXPECT_EQ(Content(), "a\n1\nlost\n") << "a resume that is given up changes nothing";
-    auto writer = CsvWriter::Resume(path_, {"a"}, end).value();
+    auto writer = CsvWriter::Open(path_, {"a"}, end).value();
     ASSERT_THAT(writer->Append({"2"}), IsOk());
   }
   EXPECT_EQ(Content(), "a\n1\n2\n");
 }
 
 TEST_F(CsvFile, ResumeRefusesAnotherHeaderAndAShorterFileAndKeepsTheFile) {
-  { ASSERT_THAT(CsvWriter::Create(path_, {"a", "b"}), IsOk()); }
+  { ASSERT_THAT(CsvWriter::Open(path_, {"a", "b"}), IsOk()); }
   const std::string hash = Sha256Hex("a,b\n");
-  const absl::Status header = CsvWriter::Resume(path_, {"a", "c"}, {4, hash}).status();
+  const absl::Status header = CsvWriter::Open(path_, {"a", "c"}, {4, hash}).status();
   EXPECT_EQ(header.code(), absl::StatusCode::kFailedPrecondition) << header;
   EXPECT_THAT(std::string(header.message()),
               ::testing::AllOf(::testing::HasSubstr("a,b"), ::testing::HasSubstr("a,c")));
-  const absl::Status length = CsvWriter::Resume(path_, {"a", "b"}, {100, hash}).status();
+  const absl::Status length = CsvWriter::Open(path_, {"a", "b"}, {100, hash}).status();
   EXPECT_EQ(length.code(), absl::StatusCode::kDataLoss) << length;
   EXPECT_THAT(std::string(length.message()),
               ::testing::AllOf(::testing::HasSubstr("100"), ::testing::HasSubstr("has 4")));
-  const absl::Status content = CsvWriter::Resume(path_, {"a", "b"}, {4, Sha256Hex("a,c\n")}).status();
+  const absl::Status content = CsvWriter::Open(path_, {"a", "b"}, {4, Sha256Hex("a,c\n")}).status();
   EXPECT_EQ(content.code(), absl::StatusCode::kDataLoss) << content;
   EXPECT_THAT(std::string(content.message()), ::testing::HasSubstr("its first 4 bytes are not those"));
-  const absl::Status missing = CsvWriter::Resume(folder_ + "/none.csv", {"a"}, {10, hash}).status();
+  const absl::Status missing = CsvWriter::Open(folder_ + "/none.csv", {"a"}, {10, hash}).status();
   EXPECT_EQ(missing.code(), absl::StatusCode::kDataLoss) << missing;
   EXPECT_THAT(std::string(missing.message()), ::testing::HasSubstr("none.csv is missing, but 10 bytes"));
   EXPECT_EQ(Content(), "a,b\n");
 }
 
 TEST_F(CsvFile, RefusesARowOfAnotherWidth) {
-  auto writer = CsvWriter::Create(path_, {"a", "b"}).value();
+  auto writer = CsvWriter::Open(path_, {"a", "b"}).value();
   EXPECT_EQ(writer->Append({"1"}).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(writer->Append({"1", "2", "3"}).code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(CsvFile, ReportsAFullDisk) {
-  const absl::StatusOr<std::unique_ptr<CsvWriter>> writer = CsvWriter::Create("/dev/full", {"a"});
+  const absl::StatusOr<std::unique_ptr<CsvWriter>> writer = CsvWriter::Open("/dev/full", {"a"});
   EXPECT_FALSE(writer.ok());
   EXPECT_THAT(std::string(writer.status().message()), ::testing::HasSubstr("/dev/full"));
 }

@@ -38,6 +38,23 @@ TEST(TextControl, TheDriftHasTheControlsOfActuatorsThatAreNotPartOfTheAction) {
   }
 }
 
+#if mjVERSION_HEADER >= 314
+TEST(TextControl, TheDriftWithoutPassiveForcesHasNoGravityWhereItIsCompensated) {
+  const std::string model = R"(<mujoco><worldbody><body gravcomp="1"><joint name="a" type="slide" damping="2" )",
+                    rest = R"(/><geom size="0.1" mass="1"/></body></worldbody><actuator>
+    <motor name="m" joint="a" ctrllimited="true" ctrlrange="-1 1"/></actuator></mujoco>)";
+  for (const std::string by : {"", "actuatorgravcomp=\"true\""}) {
+    TaskFolder folder(model + by + rest, R"(name: "lift" model: "model.xml" observation { joint: "a" } reward: "0"
+      cost { name: "c" value: "0" } start { joint { joint: "a" velocity { low: 3 high: 3 } } }
+      constraint_state { passive_forces: false })");
+    Loaded lift(folder.task());
+    lift.task->Reset(nullptr, lift.observation.data());
+    lift.Evaluate();
+    EXPECT_THAT(lift.f, ElementsAre(3, ::testing::DoubleNear(0, 1e-12))) << by;
+  }
+}
+#endif
+
 #if mjVERSION_HEADER >= 331
 TEST(TextControl, FAndGHaveNoLimitsOfForcesAtJointsAndTendons) {
   const std::string limit = R"(actuatorfrclimited="true" actuatorfrcrange="-0.25 0.25")";
@@ -75,7 +92,7 @@ TEST(TextControl, ControlsThatDoNotFitTheModelAreRefused) {
               AllOf(HasSubstr("control.range[1].actuator: no actuator of the model matches \"typo*\""),
                     HasSubstr("push, pull, other")));
   EXPECT_THAT(error("actuator: \"pull\" range { actuator: \"other\" low: 1 high: 1 }"),
-              HasSubstr("control.range[0].high: must be above low"))
+              HasSubstr("control.range[0].high: 1 is not above low, 1"))
       << "of an actuator that is not part of the action";
   EXPECT_EQ(error(all + "range { actuator: \"push\" low: -9 high: 9 }"), "")
       << "the model has no range for it, and the last range counts";

@@ -121,6 +121,17 @@ TEST(TextEquality, RefusesOtherShapesByName) {
               HasSubstr("known[0].margin: is only for inequalities"));
 }
 
+TEST(TextEquality, AnAngleBeyondThatOfQIsRefusedUnlessTheRunHasBegun) {
+  EXPECT_THAT(Error(R"(known { name: "a" joint_position: "elbow" equality: true value: 4.71 })"),
+              HasSubstr("known[0].value: 4.71 is never reached: the angle in q of joint elbow, which has no limits"));
+  v1::TaskOptions options;
+  v1::TextTask* const task = options.MutableExtension(v1::text_task);
+  *task = Definition(R"(known { name: "a" joint_position: "elbow" equality: true value: -3.14 })");
+  ASSERT_THAT(text::Resolve(task), IsOk());
+  task->mutable_definition()->mutable_known(0)->set_value(4.71);
+  EXPECT_THAT(MakeTask("world", options).status(), IsOk());
+}
+
 }  // namespace
 }  // namespace datacom
 // SPDX-License-Identifier: Apache-2.0

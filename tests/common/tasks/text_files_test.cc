@@ -80,6 +80,9 @@ TEST(TextFiles, AGlobMayHaveASetOfCharacters) {
   EXPECT_TRUE(text::MatchesGlob("link[567]_*", "link6_collision"));
   EXPECT_FALSE(text::MatchesGlob("link[567]_*", "link56_collision"));
   EXPECT_TRUE(text::MatchesGlob("*[a-c0-9]?", "armb_"));
+  EXPECT_TRUE(text::MatchesGlob("joint_[!45]", "joint_3"));
+  EXPECT_FALSE(text::MatchesGlob("joint_[!45]", "joint_4"));
+  EXPECT_TRUE(text::MatchesGlob("a\\*", "a\\b/.c")) << "no character but * ? [ has a meaning";
   EXPECT_TRUE(text::MatchesGlob("arm[1", "arm[1")) << "a bracket that nothing closes is a character";
   EXPECT_TRUE(text::MatchesGlob("a[1]", "a[1]")) << "a name matches itself";
 }

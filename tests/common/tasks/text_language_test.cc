@@ -226,7 +226,8 @@ TEST(TextLanguage, PushesAddVelocitiesBeforeAControlStep) {
                              "observation { body: \"drone\" quantity: \"velocity\" axes: \"xy\" }",
                              "cost { name: \"c\" value: \"speed\" }"
                              "push { joint: \"cart\" every { low: 0.03 high: 0.03 } velocity { low: 0.5 high: 0.5 } }"
-                             "push { body: \"drone\" every { low: 0.02 high: 0.02 } x { low: -1 high: -1 } }"));
+                             "push { body: \"drone\" every { low: 0.02 high: 0.02 } x { low: -1 high: -1 } }"
+                             "push { body: \"drone\" every { low: 1e30 high: 1e30 } y { low: 1 high: 1 } }"));
   Loaded task(folder.task());
   const auto velocities = [&](int index) {
     RandomStream stream(3);
@@ -240,6 +241,7 @@ TEST(TextLanguage, PushesAddVelocitiesBeforeAControlStep) {
   };
   EXPECT_THAT(velocities(0), ElementsAre(0, 0, 0, 0.5, 0.5, 0.5, 1)) << "after 0.03 s and 0.06 s";
   EXPECT_THAT(velocities(1), ElementsAre(0, 0, -1, -1, -2, -2, -3));
+  EXPECT_THAT(velocities(2), ElementsAre(0, 0, 0, 0, 0, 0, 0)) << "a pause beyond all steps that can be counted";
   EXPECT_THAT(velocities(0), ElementsAre(0, 0, 0, 0.5, 0.5, 0.5, 1)) << "each episode has the same clock";
 }
 
@@ -420,6 +422,8 @@ TEST(TextLanguage, MessagesNameTheField) {
   EXPECT_THAT(error(cart + "observation { name: \"x\" value: \"wheel\" }", ""),
               HasSubstr("observation[1].value: column 1: unknown name \"wheel\""));
   EXPECT_THAT(error(cart + "observation { number: \"cart\" }", ""), HasSubstr("the name cart is used twice"));
+  EXPECT_THAT(error(cart + "observation { number: \"*n.b\" } observation { number: \"before.*n.b\" }", ""),
+              HasSubstr("the name before.action.b is used twice"));
   EXPECT_THAT(error("observation { joint: \"cart\" clip { low: 1 high: 1 } }", ""),
               HasSubstr("observation[0].clip.high: is not above low"));
   EXPECT_THAT(error(cart, "extra { joint: \"other\" scale: 2 }"),
@@ -430,9 +434,9 @@ TEST(TextLanguage, MessagesNameTheField) {
   EXPECT_THAT(error(cart, "push { body: \"cart\" every { low: 1 high: 2 } x { low: 0 high: 1 } }"),
               HasSubstr("push[0].body: has no free joint"));
   EXPECT_THAT(error(cart, "push { body: \"drone\" every { low: 1 high: 2 } velocity { low: 0 high: 1 } }"),
-              HasSubstr("push[0].velocity: is for a joint"));
+              HasSubstr("push[0].velocity: is only for joint"));
   EXPECT_THAT(error(cart, "push { joint: \"cart\" every { low: 0 high: 2 } velocity { low: 0 high: 1 } }"),
-              HasSubstr("push[0].every.low: must be above 0"));
+              HasSubstr("push[0].every.low: 0 is not above 0"));
   EXPECT_THAT(error(cart,
                     "randomise { body: \"c*\" factor { low: 1 high: 2 } } randomise { body: \"cart\" factor { low: 1 "
                     "high: 2 } }"),

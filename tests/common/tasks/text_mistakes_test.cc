@@ -83,6 +83,18 @@ TEST(TextMistakes, WhatIsGivenTwiceIsRefused) {
   EXPECT_EQ(Error("constraint_state { joint: \"wheel\" uncontrolled { joint: \"knee\" quantity: \"velocity\" } }"), "");
   EXPECT_THAT(Error("slice { name: \"s\" x { of: \"knee\" low: 0 high: 1 } y { of: \"knee\" low: 0 high: 1 } }"),
               HasSubstr("slice[0].y.of: both axes are knee"));
+  const std::string slice =
+      "slice { name: \"s\" x { of: \"knee\" low: 0 high: 1 } y { of: \"wheel\" low: 0 high: 1 } }";
+  EXPECT_THAT(Error(slice + slice), HasSubstr("slice[1].name: is used twice"));
+}
+
+TEST(TextMistakes, WhatNamesNoneOrSeveralElementsIsRefused) {
+  EXPECT_THAT(Error("push { every { low: 1 high: 2 } }"),
+              HasSubstr("push[0]: names 0 of body, joint; exactly one is needed"));
+  EXPECT_THAT(Error("randomise { body: \"goal\" joint: \"knee\" factor { low: 1 high: 2 } }"),
+              HasSubstr("randomise[0]: names 2 of body, joint, geom, actuator; exactly one is needed"));
+  EXPECT_THAT(Error("extra { site: \"tip\" body: \"goal\" }"),
+              HasSubstr("extra[0]: names 2 of joint, site, body, geom, sensor, actuator; exactly one is needed"));
 }
 
 TEST(TextMistakes, WhatWouldDoNothingIsRefused) {

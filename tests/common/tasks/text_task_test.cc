@@ -443,12 +443,14 @@ TEST(TextTask, AResolvedTaskWhosePartsDoNotFitIsRefused) {
     if (part == "drive") resolved->add_drive()->set_dof(0);
     if (part == "state") resolved->add_state("more");
     if (part == "start_state") resolved->clear_start_state();
+    while (part == "history" && resolved->observation_size() <= 65536) resolved->add_observation("a");
     return std::string(MakeTaskModel("arm", options).status().message());
   };
   EXPECT_EQ(refusal("nothing"), "");
   for (const std::string part : {"known", "uncontrolled", "drive", "state", "start_state"}) {
     EXPECT_THAT(refusal(part), HasSubstr("resolved." + part + " does not fit")) << part;
   }
+  EXPECT_THAT(refusal("history"), HasSubstr("observation: these are 65537; at most 65536 are possible"));
 }
 
 TEST(TextTask, MessagesNameTheFileLineAndFieldAndListTheChoice) {

@@ -13,6 +13,7 @@
 #include "deploy/cli/sweep.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/environment_variable.h"
 #include "tests/testing/is_ok.h"
 #include "tests/testing/temporary_folder.h"
 
@@ -73,8 +74,8 @@ TEST(TrainCommandTest, TheCommandsForOtherMachinesAndForAResumeLoadThePluginsOfT
   batch.program = "datacom";
   ::setenv(kPluginsVariable, ":/p/my plug.so:/q.so", /*overwrite=*/1);
   EXPECT_EQ(TrainCommand(batch, {}, "/r", 500),
-            "datacom train --resume --no-film --run-dir /r --steps 500 --plugin '/p/my plug.so' --plugin /q.so "
-            "--stall-minutes 10");
+            "datacom train --resume --no-film --run-dir /r --steps 500 --stall-minutes 10 --plugin '/p/my plug.so' "
+            "--plugin /q.so");
   EXPECT_EQ(ResumeCommand("my run", {}),
             "datacom train --run-dir 'my run' --resume --plugin '/p/my plug.so' --plugin /q.so");
   ::unsetenv(kPluginsVariable);
@@ -116,6 +117,11 @@ TEST_F(SlurmScriptsTest, ARunWithAnArchiveHasMemoryForItsCopies) {
   options.archive = "/bucket";
   ASSERT_THAT(WriteSlurmScripts(dir_, {"train", "a"}, {}, options, {Named("")}), IsOk());
   EXPECT_THAT(Read(dir_ + "/train.sbatch"), HasSubstr("--mem=820M\n"));
+}
+
+TEST_F(SlurmScriptsTest, TheTemplatesAreThoseOfTheProgramWhereverTheExperimentsLie) {
+  const datacom::testing::EnvironmentVariable elsewhere("DATACOM_EXPERIMENTS", folder_.path() + "/experiments");
+  EXPECT_THAT(Write({Named("a")}), ElementsAre(dir_ + "/sweep.sbatch"));
 }
 
 TEST_F(SlurmScriptsTest, OptionsOfSbatchComeLastSoThatTheyWin) {
@@ -174,12 +180,12 @@ TEST_F(SlurmScriptsTest, ACommandNamesThePythonEnvironmentOfTheOneThatWroteIt) {
   ::setenv("DATACOM_PYTHON_TASK", "my_env:make", 1);
   Write({Named("a")});
   ::unsetenv("DATACOM_PYTHON_TASK");
-  EXPECT_THAT(Read(dir_ + "/jobs.txt"), HasSubstr(" --python my_env:make --stall-minutes"));
+  EXPECT_THAT(Read(dir_ + "/jobs.txt"), HasSubstr(" --stall-minutes 10 --python my_env:make\n"));
 }
 
 TEST_F(SlurmScriptsTest, AFolderThatSlurmCannotNameIsRefused) {
   for (const std::string name : {"/two words", "/100%", "/it's"}) {
-    const absl::Status status = CheckSlurmPath(folder_.path() + name);
+    const absl::Status status = CheckBatch(kSlurm, folder_.path() + name, {}, {});
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr("choose another --run-dir"));
   }

@@ -62,6 +62,14 @@ TEST_F(RunFolderTest, AResumedRunKeepsItsId) {
   EXPECT_THAT(LoadExperiment(ExperimentFile("r"), ""), IsOk());
 }
 
+TEST_F(RunFolderTest, ARunIsNamedAfterItsFolderHoweverThatIsTyped) {
+  EXPECT_EQ(PrepareRunFolder("five/", "").value().substr(0, 5), "five-");
+  fs::current_path("five");
+  EXPECT_EQ(FolderName("sub/.."), "five");
+  EXPECT_EQ(FolderName("."), "five");
+  EXPECT_EQ(FolderName("/"), "");
+}
+
 TEST_F(RunFolderTest, ALongNameIsCutInTheRunsId) {
   const absl::StatusOr<std::string> id = PrepareRunFolder(std::string(237, 'a') + "\xc3\xa4z", "");
   ASSERT_THAT(id, IsOk());

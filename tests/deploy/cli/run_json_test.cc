@@ -1,4 +1,4 @@
-#include "deploy/cli/run_json.h"
+#include "deploy/cli/summary.h"
 
 #include <filesystem>
 #include <fstream>

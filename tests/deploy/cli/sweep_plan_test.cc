@@ -223,7 +223,7 @@ TEST(ExpandSweep, RefusesEmptyAndRepeatedNames) {
                 {"axis \"a\"", "another axis has this name"});
   ExpectRefused(Input("axes { name: 'a' points { set: 'hyper.cost_budget=1' } }"), {"axes[0].points[0].label"});
   ExpectRefused(Input("", {}), {"experiments", "is empty"});
-  ExpectRefused(Input("seeds: '4-2'"), {"seeds", "4-2"});
+  ExpectRefused(Input("seeds: '4-2'"), {"my.textproto: seeds: \"4-2\" ends"});
 }
 
 TEST(ExpandSweep, RefusesTwoAssignmentsOfOnePath) {

@@ -114,6 +114,10 @@ class TrainSupervisionTest(unittest.TestCase):
         self.wait_until_all_run()
         self.wait(lambda: '"evaluator"' in self.targets(), "targets")
         self.assertNotIn("__scheme__", self.targets())
+        tls = os.path.join(self.folder, "tls")
+        subprocess.run([os.path.join(SOURCE, "deploy", "dev", "make_tls.sh"), tls], check=True)
+        asked = subprocess.run([DATACOM, "status", self.run_dir, "--tls", tls], capture_output=True, text=True, check=False, timeout=PATIENCE)
+        self.assertEqual((asked.returncode, asked.stderr), (2, f"datacom: {self.run_dir} trains without TLS: leave out --tls\n"))
         self.complete()
         code, output, errors = self.finish(process)
         self.assertEqual(code, 0, errors)
@@ -363,6 +367,13 @@ class TrainSupervisionTest(unittest.TestCase):
         self.wait(lambda: len(self.lines("commands")) == 5 and '"evaluator"' in self.targets(run), "start of every role")
         for target in json.loads(self.targets(run)):
             self.assertEqual(target["labels"]["__scheme__"], "https")
+        wrong = f"{run} trains with TLS: its processes answer only with --tls FOLDER, the one that `datacom train` was given"
+        asked = [subprocess.run([DATACOM, "status", run, *more], capture_output=True, text=True, check=False, timeout=PATIENCE)
+                 for more in ((), ("--json",), ("--tls", tls))]
+        self.assertEqual([status.returncode for status in asked], [2, 2, 2])
+        self.assertEqual(asked[0].stderr, f"datacom: {wrong}\n")
+        self.assertEqual(json.loads(asked[1].stdout), {"error": wrong, "code": 2})
+        self.assertEqual(asked[2].stderr, f"datacom: {run} trains with TLS: its processes do not answer with the files of this --tls\n")
         self.complete()
         code, output, errors = self.finish(process)
         self.assertEqual(code, 0, output + errors)

@@ -4,6 +4,7 @@ usage: watch_test.py DATACOM [unittest arguments]. tests/e2e/watch_page_test.py 
 """
 import contextlib
 import copy
+import fcntl
 import http.client
 import json
 import os
@@ -122,6 +123,16 @@ class WatchTest(unittest.TestCase):
         with open(os.path.join(run.folder, "report.html"), "w", encoding="utf-8") as file:
             file.write("written at the end of a run")
         stream.wait(lambda state: state["runs"][0]["state"] == "complete")
+
+    def test_a_run_with_tls_says_that_watch_needs_it_too(self):
+        run = self.written("run")
+        os.makedirs(os.path.join(run.folder, "cluster"), exist_ok=True)
+        with open(os.path.join(run.folder, "targets.json"), "w", encoding="utf-8") as file:
+            json.dump([{"targets": ["127.0.0.1:1"], "labels": {"role": "replay", "__scheme__": "https"}}], file)
+        with open(os.path.join(run.folder, "cluster", "train.lock"), "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # as `train` does
+            state = self.stream(self.watch(run.folder)).wait(lambda state: True)
+        self.assertIn("its processes answer only with --tls FOLDER", state["runs"][0]["problem"])
 
     def test_a_damaged_run_is_named_and_the_others_go_on(self):
         good, bad = self.written("good"), self.written("bad")

@@ -140,6 +140,7 @@ class WrongUsageTest(unittest.TestCase):
                 (("export", self.run_dir, "--out=", "--noise"), "--out=: there is no value after ="),
                 (("export", self.run_dir, "--out", "x", "--pairs", "3"), "--pairs: only a graph has recorded pairs beside it; use --format onnx"),
                 (("export", self.run_dir, "--out", "x", "--largest", "3"), "--largest: only --format violations keeps violations"),
+                (("export-dataset", self.run_dir, "--out", "x", "--member", "0,0"), "datacom: --member: 0 appears twice in 0,0"),
                 (("train", "--python", "--seeds", "0"), "--python: name MODULE:CALLABLE of an environment"),
                 (("train", "cartpole/datacom", "--archive", ""), "--archive: must not be empty"),
                 (("sweep", "cartpole/cost_budgets", "--archive", ""), "--archive: must not be empty"),
@@ -218,6 +219,12 @@ class WrongUsageTest(unittest.TestCase):
             self.assertEqual(result.returncode, 2)
             self.assertIn(words, result.stderr)
 
+    def test_an_empty_variable_is_as_one_that_is_not_set(self):
+        names = ("DATACOM_BIN", "DATACOM_EXPERIMENTS", "DATACOM_LOG", "DATACOM_PLUGINS", "DATACOM_PYTHON", "DATACOM_RESULTS")
+        result = subprocess.run([os.path.join(BIN, "datacom"), "config", "cartpole/datacom"], env={**os.environ, **dict.fromkeys(names, "")},
+                                cwd=self.folder, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
     def test_a_benchmark_that_is_not_built_is_named_with_what_builds_it(self):
         result = subprocess.run([os.path.join(BIN, "datacom"), "bench", "actor"], env={**os.environ, "DATACOM_BIN": self.folder}, capture_output=True,
                                 text=True, timeout=PATIENCE, check=False)
@@ -289,9 +296,22 @@ class WrongUsageTest(unittest.TestCase):
         for arguments in (("eval", "nosuch"), ("export", "nosuch", "--out", "x"), ("replay-violation", "nosuch", "1"),
                           ("export-dataset", "nosuch", "--out", "x"), ("verify", "nosuch"), ("report", "nosuch", "--out", "x.html")):
             self.expect(*arguments, words=["nosuch is no", "run folder: it has no experiment.textproto"])
+        nameless = os.path.join(self.folder, "nameless")
+        os.makedirs(nameless)
+        with open(os.path.join(nameless, "experiment.textproto"), "w", encoding="utf-8") as file:
+            file.write('task: "cartpole"\nalgorithm: "sac"\nnonsense: 1\n')
+        self.assertIn("damage: experiment.textproto: 3:9: no field", self.run_it("datacom", "verify", "nameless").stdout)
+        with open(os.path.join(nameless, "experiment.textproto"), "w", encoding="utf-8") as file:
+            file.write('task: "cartpole"\nalgorithm: "sac"\n')
+        self.expect("export-dataset", "nameless", "--out", "x", words=["nameless/experiment.textproto: name: must be set"])
         os.makedirs(os.path.join(self.folder, "kept", "cuts"))
         for verb in ("eval", "status", "verify"):
             self.expect(verb, "kept", words=["kept is not a run folder, but a copy of one; copy it back first: datacom copy kept RUN_DIR"])
+        os.makedirs(os.path.join(self.folder, "swept"))
+        with open(os.path.join(self.folder, "swept", "populations.txt"), "w", encoding="utf-8") as file:
+            file.write("one\n")
+        for verb in ("eval", "verify"):
+            self.expect(verb, "swept", words=["swept is not a run folder, but that of a sweep; name one of its runs, which swept/popul"])
         self.expect("rollout", "cartpole", "--actions", "nosuch.csv", words=["datacom: open nosuch.csv"])
 
     def test_playing_a_run_can_set_only_task_options(self):

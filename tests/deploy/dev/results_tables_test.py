@@ -153,6 +153,12 @@ class ResultsTablesTest(unittest.TestCase):
         self.tables()
         self.assertEqual(self.row_of("One (Air hockey)"), ["| One (Air hockey) | 6.0 ± 2.5 | 5.00 ± 0.00 | 0.8 ± 1.9 | 3.0 ± 2.5 | 2 of 3 | 1.3 to inf | 0.50 ± 0.00 |"])
         self.assertEqual(self.read("docs/results.md").count("## With and without the shield"), 1)
+        self.leave("cartpole/one", [[1] * 5] * 3)
+        self.write("cartpole/one/shield.csv", "seed,shield,episodes,discounted_return,sum_cost,violating_steps,success,shield_share\n"
+                   "0,on,100,5,1,0,0,0.009\n0,off,100,5,1,0,0,0.009\n")
+        self.tables()
+        self.assertEqual(self.row_of("One (CartPole)"), [])
+        self.assertIn("The shield acts in less than 1 % of the steps of these: One (CartPole).", self.lines())
 
     def test_what_is_told_more_has_a_table_of_its_own(self):
         self.write("entries.csv", ENTRIES + "train,air_hockey/limits,0,7000,Known\n")

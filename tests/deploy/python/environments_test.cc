@@ -35,14 +35,21 @@ std::unique_ptr<Environments> Make(const Environments::Settings& settings) {
   return *std::move(made);
 }
 
+// Resets the environments where the mask is not 0, with these start values.
+absl::Status ResetTo(Environments* environments, const uint8_t* mask, const std::vector<const char*>& names,
+                     const std::vector<double>& values, const Arrays& arrays) {
+  return environments->Reset({mask, nullptr, nullptr, static_cast<int>(names.size()), names.data(), values.data()},
+                             arrays.out);
+}
+
 TEST(Environments, StepOnManyThreadsThroughSeveralEpisodes) {
   for (const int mode : {DATACOM_ENV_NEXT_STEP, DATACOM_ENV_SAME_STEP}) {
     const std::unique_ptr<Environments> one = Make({"air_hockey", "horizon: 7", 9, 1, mode});
     const std::unique_ptr<Environments> many = Make({"air_hockey", "horizon: 7", 9, 4, mode});
     Arrays told(9, one->model().spec), same(9, one->model().spec);
     std::vector<uint64_t> seeds(9, 3);
-    ASSERT_TRUE(one->Reset({nullptr, seeds.data(), nullptr, {}}, told.out).ok());
-    ASSERT_TRUE(many->Reset({nullptr, seeds.data(), nullptr, {}}, same.out).ok());
+    ASSERT_TRUE(one->Reset({nullptr, seeds.data(), nullptr, 0, nullptr, nullptr}, told.out).ok());
+    ASSERT_TRUE(many->Reset({nullptr, seeds.data(), nullptr, 0, nullptr, nullptr}, same.out).ok());
     std::vector<float> action(27);
     int ends = 0;
     for (int step = 0; step < 40; ++step) {
@@ -73,7 +80,7 @@ TEST(Environments, AreUntouchedWhenAStepIsRefused) {
   EXPECT_EQ(environments->Step(push.data(), told.out).code(), absl::StatusCode::kFailedPrecondition);
   const uint8_t second[] = {0, 1};
   const float kept = told.observation[0];
-  ASSERT_TRUE(environments->Reset({second, nullptr, nullptr, {{"x", 0.5}}}, told.out).ok());
+  ASSERT_TRUE(ResetTo(environments.get(), second, {"x"}, {0.5}, told).ok());
   EXPECT_EQ(told.observation[0], kept);
   EXPECT_EQ(told.observation[5], 0.5f);
 }
@@ -93,8 +100,8 @@ TEST(Environments, DrawTheirOwnStates) {
   EXPECT_TRUE(absl::IsInternal(draw(0))) << "there is no state yet";
   Arrays told(2, two->model().spec);
   const std::vector<uint8_t> first = {1, 0}, second = {0, 1};
-  ASSERT_TRUE(two->Reset({first.data(), nullptr, nullptr, {{"x", -1}, {"theta", 0}}}, told.out).ok());
-  ASSERT_TRUE(two->Reset({second.data(), nullptr, nullptr, {{"x", 1}, {"theta", 0}}}, told.out).ok());
+  ASSERT_TRUE(ResetTo(two.get(), first.data(), {"x", "theta"}, {-1, 0}, told).ok());
+  ASSERT_TRUE(ResetTo(two.get(), second.data(), {"x", "theta"}, {1, 0}, told).ok());
   ASSERT_TRUE(draw(0).ok());
   const std::vector<uint8_t> left = rgb;
   ASSERT_TRUE(draw(1).ok());

@@ -54,7 +54,7 @@ def test_make_vec_of_gymnasium_makes_our_vector_environment(name):
 def test_a_step_equals_the_recorded_trajectory(golden):
     rows = golden("cartpole_const_plus1.csv.gz")
     env = datacom.make("CartPole")
-    observation, _ = env.reset(options={"init": {"x": -1, "theta": 0}})
+    observation, _ = env.reset(options={"init": {"x": np.array([-1]), "theta": np.float32(0)}})
     for row in rows[1:200]:
         observation, reward, terminated, _, info = env.step([float(row["action"])])
         expected = [float(row[name]) for name in ("obs0_x", "obs1_sin", "obs2_cos", "obs3_xdot", "obs4_thetadot")]
@@ -98,24 +98,6 @@ def test_an_environment_refuses_a_thread_while_another_is_in_it(make):
         held.go_on.set()
         np.testing.assert_array_equal(stepped.result()[0], alone.step(action)[0])
     np.testing.assert_array_equal(env.step(action)[0], alone.step(action)[0])  # one after the other they may
-
-
-def test_the_c_library_steps_for_one_thread_and_tells_the_other():
-    env, alone = datacom.make_vec("AirHockey", 2, threads=1), datacom.make_vec("AirHockey", 2, threads=1)
-    env.reset(seed=0)
-    alone.reset(seed=0)
-    inner, start = env._environments, threading.Barrier(2)
-
-    def step(_):
-        start.wait()
-        return [inner._library.datacom_env_step(inner._handle, inner._action_address, inner._result_pointer, None, 0) for _ in range(2000)]
-
-    with ThreadPoolExecutor(2) as threads:
-        codes = [code for told in threads.map(step, range(2)) for code in told]
-    assert set(codes) <= {0, 4}
-    for _ in range(codes.count(0)):
-        last = alone.step(np.zeros((2, 3)))[0]
-    np.testing.assert_array_equal(inner.observation, last)
 
 
 @pytest.mark.parametrize("again", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
@@ -299,10 +281,14 @@ def test_safety_gymnasiums_interface_has_six_values():
     (lambda: datacom.make_vec("CartPol"), ValueError, "did you mean cartpole"),
     (lambda: datacom.make_vec("CartPole", 0), ValueError, "num_envs is 0"),
     (lambda: datacom.make_vec("CartPole", 2, threads=0), ValueError, "threads is 0"),
+    (lambda: datacom.make_vec("CartPole", 2.0), ValueError, "num_envs is 2.0, no whole number"),
+    (lambda: datacom.make_vec("CartPole", 2, threads="2"), ValueError, "threads is '2', no whole number"),
     (lambda: datacom.make_vec("CartPole", autoreset_mode="never"), ValueError, "'never'"),
     (lambda: datacom.make_vec("missing/task.textproto"), ValueError, "missing/task.textproto"),
     (lambda: datacom.make("CartPole").reset(options={"init": {"mass": 1}}), ValueError, "mass"),
-    (lambda: datacom.make("CartPole").reset(options={"start": 1}), ValueError, "start"),
+    (lambda: datacom.make("CartPole").reset(options={"init": {"x": None}}), ValueError, "start value x = nan"),
+    (lambda: datacom.make("CartPole").reset(options={"init": {"x": [1, 2]}}), ValueError, r"start value x = \[1, 2\], no number"),
+    (lambda: datacom.make("CartPole").reset(options={"start": 1, 2: 3}), ValueError, "unknown options of reset: 2, start"),
     (lambda: datacom.make_vec("CartPole", 2).reset(seed=[1]), ValueError, "1 seeds for 2"),
     (lambda: datacom.make_vec("CartPole", 2).reset(seed=-1), ValueError, "the seed -1 is no whole number of 0 to"),
     (lambda: datacom.make_vec("CartPole", 2).reset(seed=2**64 - 1), ValueError, "the seed 18446744073709551616 is no whole number"),

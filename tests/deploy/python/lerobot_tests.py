@@ -60,13 +60,22 @@ def test_an_array_stays_an_array(step, shield, observations):
     assert isinstance(told["info"]["shield/constraint"], float)
 
 
+@pytest.mark.parametrize("form", [list, np.array, torch.tensor])
+def test_an_action_of_whole_numbers_does_not_cut_the_shields(step, shield, observations, form):
+    said = shield(observations, np.tile([1, -1, 1], (20, 1)))
+    most = int(said.intervention.argmax())
+    told = step(create_transition(observation={"observation.state": observations[most]}, action=form([1, -1, 1])))
+    assert 0 < abs(said.action[most]).min() < 1
+    np.testing.assert_array_equal(told["action"], said.action[most])
+
+
 def test_a_robots_action_is_a_dictionary_and_keeps_its_other_numbers(shield, observations):
     motors = ["a.pos", "b.pos", "c.pos"]
     sensors = [f"sensor{i}" for i in range(len(observations[0]))]
     robot = RobotProcessorPipeline([ShieldProcessorStep(SHIPPED, observation_names=sensors, action_names=motors)],
                                    to_transition=robot_action_observation_to_transition, to_output=transition_to_robot_action)
     seen = dict(zip(sensors, observations[7].tolist()))
-    told = robot(({"c.pos": 0.9, "a.pos": -0.9, "b.pos": 0.5, "gripper": 4.0}, seen))
+    told = robot(({"c.pos": np.array([0.9]), "a.pos": -0.9, "b.pos": 0.5, "gripper": 4.0}, seen))
     said = shield(observations[7], [-0.9, 0.5, 0.9])
     assert told == {"a.pos": said.action[0], "b.pos": said.action[1], "c.pos": said.action[2], "gripper": 4.0}
     with pytest.raises(ValueError, match="has no b.pos; it has a.pos, c.pos"):

@@ -199,11 +199,35 @@ STEPS = """
     (RESETS.format("info.update({'cost': 0.0, 'cost/a': 5.0})"), r"its cost, info\[.cost.\] after reset, is 0, but cost/a is 5"),
     ("    observation_space = gymnasium.spaces.Box(-1.0, 1.0, (3,))\n", "its observation has 1 numbers, its observation space, Box.*, 3"),
     ("    action_space = gymnasium.spaces.Box(np.float32([-1, 0]), np.float32([1, 0]))\n", "no Box with finite bounds, each low one below its high one"),
+    ("    action_space = gymnasium.spaces.Box(0, 1, (2,), bool)\n", "its action space, Box.*bool.*, has whole numbers"),
 ])
 def test_what_no_row_can_hold_is_refused_by_the_first_look(host, trait, words):
     module = host(trait)
     with pytest.raises(module.Refused, match=words):
         module.facts("contact_env:make", True)
+
+
+@pytest.mark.parametrize("ends", ["truncated", "terminated"])
+@pytest.mark.parametrize("final", ["final_obs", "final_observation"])
+def test_an_environment_that_resets_itself_is_refused_where_its_episode_ends(host, ends, final):
+    module = host(STEPS.format(f"if self.steps == 20: info['{final}'], observation, {ends} = observation, np.zeros(1), True"))
+    _, serves = serving(module)
+    for _ in range(19):
+        serves.run(0)
+    with pytest.raises(module.Refused, match=f"it resets itself: its info has {final} at the end of an episode"):
+        serves.run(0)
+
+
+@pytest.mark.parametrize("trait", [
+    *(STEPS.format(f"info['final_observation'], truncated = {form}, self.steps == 1") for form in (
+        "observation.copy()", "observation.tolist()", "observation.astype(float) * (1 + 1e-9)", "{'x': observation}", "np.zeros(7)", "None")),
+    STEPS.format("info['final_obs'], truncated = np.array([observation, None], object)[:1], self.steps == 1"),  # as of a vector of one
+    STEPS.format("info['final_obs'], truncated = observation, self.steps == 1")
+    + "Ends = make\ndef make():\n    return gymnasium.wrappers.NormalizeObservation(Ends())\n"], ids=range(8))
+def test_an_environment_that_keeps_its_last_observation_is_taken_whatever_its_info_has(host, trait):
+    _, serves = serving(host(trait))
+    serves.run(0)
+    assert serves.heads[0, 5] == 1
 
 
 @pytest.mark.parametrize("trait", [STEPS.format("terminated, truncated = np.array([False]), None"), STEPS.format("info['success'] = np.bool_(True)"),
@@ -407,7 +431,10 @@ def test_a_file_is_refused_with_the_module_to_name(host):
 
 @pytest.mark.parametrize("name, words", [("__main__:make", "a notebook or script is no module .* name FILE:make"),
                                          ("contact_env:build", "the module contact_env, .*/contact_env.py, has no build"),
-                                         ("sys:make", "the module sys, which has no file, has no make")])
+                                         ("sys:make", "the module sys, which has no file, has no make"),
+                                         (":make", '":make" is not MODULE:CALLABLE'), (".envs:make", '".envs:make" is not MODULE:CALLABLE'),
+                                         *((name, f"{name} is a name of Gymnasium's registry: .* returns gymnasium.make") for name in (
+                                             "Pendulum-v1", "contact_env:Contact-v0"))])
 def test_a_module_without_the_callable_is_refused_by_its_place(host, name, words):
     module = host("")
     with pytest.raises(module.Refused, match=words):

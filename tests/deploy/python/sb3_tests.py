@@ -52,9 +52,10 @@ def test_a_vector_that_resets_or_copies_otherwise_is_refused():
         with pytest.raises(ValueError, match="autoreset_mode=\"same_step\""):
             VecEnv(datacom.make_vec("CartPole", 2, **options))
     vector = datacom.make_vec("CartPole", 2, autoreset_mode="same_step")
-    with pytest.raises(ValueError, match="are those of the vector"):
-        VecEnv(vector, 2)
-    env = VecEnv(vector)
+    for given in ({"num_envs": 2}, {"width": 32}):
+        with pytest.raises(ValueError, match="are those of the vector"):
+            VecEnv(vector, **given)
+    env = VecEnv(vector, threads=None, render_mode=None)
     env.seed(7)
     np.testing.assert_array_equal(env.reset(), vector.reset(seed=7)[0])
     assert env.num_envs == 2

@@ -142,6 +142,54 @@ def test_a_shield_reads_what_the_environment_has_returned_whatever_the_caller_do
     assert asked == [([0.0], 0.0), ([1.0], 0.5), ([2.0], 1.0)]
 
 
+class Asserting(gymnasium.Env):
+    """Takes what its space contains alone, as Gymnasium's own environments do, and always gives the same."""
+
+    observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (16,))
+    action_space = gymnasium.spaces.Box(-1, 1, (3,))
+
+    def __init__(self, observation, cost):
+        self.given = observation, 0.0, False, False, {"cost": cost}
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self.given[0], {}
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        return self.given
+
+
+@pytest.mark.parametrize("cost", [0.5, True, np.float32(0.5), np.array([0.5]), np.array([[0.5]])], ids=repr)
+def test_a_foreign_environment_gets_actions_of_its_space_and_may_give_its_cost_in_any_form(shield, observations, cost):
+    wanted = np.zeros((2, 3), np.float32)
+    alone, several = (shield.wrap(env) for env in (Asserting(observations[0], cost), gymnasium.vector.SyncVectorEnv(
+        [lambda: Asserting(observations[0], cost)] * 2)))
+    expected = shield(observations[0], wanted[0], previous_cost=float(cost if np.isscalar(cost) else cost.item())).action
+    for env, action in ((alone, wanted[0]), (several, wanted)):
+        env.reset()
+        env.step(action)
+        np.testing.assert_array_equal(env.step(action)[-1]["shield/action"], np.broadcast_to(expected, action.shape))
+
+
+@pytest.mark.parametrize("cost, words", [("x", "previous_cost is 'x', not a number"), (np.zeros(2), r"previous_cost is array\(\[0., 0.\]\), not a number"),
+                                         (None, "previous_cost is not finite")], ids=repr)
+def test_a_cost_that_is_no_number_is_refused_by_the_step_that_reads_it(shield, observations, cost, words):
+    env = shield.wrap(Asserting(observations[0], cost))
+    env.reset()
+    env.step(np.zeros(3, np.float32))
+    with pytest.raises(ValueError, match=words):
+        env.step(np.zeros(3, np.float32))
+
+
+@pytest.mark.parametrize("space", [gymnasium.spaces.Discrete(3), gymnasium.spaces.Box(-1, 1, (3,), np.int64)], ids=repr)
+def test_an_environment_whose_actions_are_no_box_of_real_numbers_has_no_shield(shield, observations, space):
+    env = Asserting(observations[0], 0.0)
+    env.action_space = space
+    with pytest.raises(ValueError, match=r"action space, (Discrete\(3\)|Box\(.*int64\)), is no Box of real numbers"):
+        shield.wrap(env)
+
+
 def test_the_example_shows_fewer_violations_with_the_shield(capsys):
     runpy.run_path(str(ROOT / "deploy/examples/python/foreign_agent.py"))["main"](environments=20)
     with_shield, without = (float(line.split()[-1]) for line in capsys.readouterr().out.splitlines() if "violating steps" in line)

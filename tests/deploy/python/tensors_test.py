@@ -56,6 +56,7 @@ def test_wrong_files_are_refused_by_the_name_of_the_array(policy, tmp_path):
     name = "actor.mean.0.bias"
     for wrong, reason in (({**arrays, name: np.zeros(3, np.float32)}, r"array actor.mean.0.bias is \[3\], not \[128\]"),
                           ({**arrays, "more": np.zeros(3, np.float32)}, r"array more is \[3\], not there"),
+                          ({**arrays, name: np.zeros(128, np.int8)}, "array actor.mean.0.bias has whole numbers, int8, not real ones"),
                           ({key: value for key, value in arrays.items() if key != name}, "array actor.mean.0.bias is missing")):
         safetensors.numpy.save_file(wrong, tmp_path / "w.safetensors", metadata)
         with pytest.raises(ValueError, match=reason):

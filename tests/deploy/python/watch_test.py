@@ -107,7 +107,8 @@ def test_minari_reads_back_the_episodes_of_the_rows(run, tmp_path, monkeypatch):
     for change, what in (({"infos": {}}, "episode 0 has .* steps, and 0 costs"), ({"infos": {"cost": {"a": 1}}}, "episode 0: the \"cost\" .* no numbers"),
                          ({"rewards": nowhere}, "column reward, row 0"),
                          ({"rewards": np.stack([first.rewards] * 2, 1)}, "episode 0: its reward has 2 numbers in each step, not one"),
-                         ({"actions": 1000 + first.actions}, "row 0: action 0 is 1000.*in the task's units"), ({"observations": {}}, "must be arrays")):
+                         ({"actions": 1000 + first.actions}, "row 0: action 0 is 1000.*in the task's units"),
+                         ({"actions": np.zeros(first.actions.shape, np.int64)}, "episode 0: its actions are int64, whole numbers"), ({"observations": {}}, "must be arrays")):
         monkeypatch.setattr(type(dataset), "iterate_episodes", lambda self, change=change: [dataclasses.replace(first, **change)])
         with pytest.raises(ValueError, match=what):
             datacom_minari.read(dataset, tmp_path / "other", "cartpole")

@@ -256,7 +256,8 @@ Run Labelled(const std::string& folder, const std::vector<std::string>& labels) 
 }
 
 TEST(GroupRuns, MembersWithOneLabelAreAGroupAcrossTheRunsOfASweep) {
-  const std::vector<report::Run> runs = {Labelled("s/a", {"lr 1", "lr 2"}), Labelled("s/b", {"lr 2", "lr 3"})};
+  std::vector<report::Run> runs = {Labelled("s/a", {"lr 1", "lr 2"}), Labelled("s/b", {"lr 2", "lr 3"})};
+  runs[1].experiment.mutable_run()->set_env_steps(9);  // it goes on already, and the other one not yet
   EXPECT_THAT(Described(GroupRuns(runs)), ElementsAre("lr 1 = s/a:0", "lr 2 = s/a:1 s/b:0", "lr 3 = s/b:1"));
 }
 
@@ -279,13 +280,17 @@ TEST(GroupRuns, RunsWithoutLabelsStayApartAndEqualTitlesNameTheirFolders) {
               ElementsAre("cartpole/x (s/a) = s/a:0 s/a:1", "cartpole/x (s/b) = s/b:0 s/b:1"));
 }
 
-TEST(GroupRuns, EqualLabelsOfTwoSweepsOrTwoExperimentsStayApart) {
+TEST(GroupRuns, EqualLabelsOfTwoSweepsExperimentsOrSettingsStayApart) {
   std::vector<report::Run> runs = {Labelled("s/a", {"lr 1", "lr 1"}), Labelled("t/a", {"lr 1", "lr 1"})};
   EXPECT_THAT(Described(GroupRuns(runs)), ElementsAre("lr 1 (s/a) = s/a:0 s/a:1", "lr 1 (t/a) = t/a:0 t/a:1"));
   runs[1] = Labelled("s/b", {"lr 1", "cartpole/y"});
   runs[1].experiment.set_name("cartpole/y");
   EXPECT_THAT(Described(GroupRuns(runs)),
               ElementsAre("cartpole/x, lr 1 = s/a:0 s/a:1", "cartpole/y, lr 1 = s/b:0", "cartpole/y = s/b:1"));
+  runs = {Labelled("s/a", {"lr 1", "lr 1"}), Labelled("s/b", {"lr 1", "lr 1"})};
+  runs[1].experiment.mutable_hyper()->set_slack_beta(20);
+  EXPECT_THAT(Described(GroupRuns(runs)),
+              ElementsAre("lr 1 (s/a) = s/a:0 s/a:1", "lr 1 (hyper.slack_beta: 20) = s/b:0 s/b:1"));
 }
 
 TEST_F(ReportTest, AFigureHasOnlyTheCurvesOfTheEvaluations) {

@@ -168,7 +168,7 @@ absl::Status WriteRecords(const std::string& folder) {
     episode.set_violating_steps(3);
     episode.set_policy_update(4);
     RETURN_IF_ERROR(records->AppendEpisode(0, episode));
-    RETURN_IF_ERROR(records->Sync());
+    RETURN_IF_ERROR(records->Flush(/*sync=*/true));
   }
   fs::remove_all(folder + "/tensorboard");
   fs::remove(folder + "/build.txt");

@@ -26,6 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::datacom::testing::IsOk;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 std::string WriteTemporary(const std::string& name, const std::string& content) {
@@ -299,6 +300,10 @@ TEST_F(EvalCommandTest, NamesTheMissingEpochMemberOrRun) {
   command_.epoch = "last";
   command_.member = 7;
   EXPECT_THAT(Error(), HasSubstr("--member: no member 7"));
+  fs::rename(folder_ / "policies", folder_ / "moved");
+  EXPECT_THAT(Error(), HasSubstr("policies: no policies"));
+  std::ofstream((folder_ / "policies").string()) << "no folder, as one that is closed to the user cannot be listed";
+  EXPECT_THAT(Error(), AllOf(HasSubstr("list "), HasSubstr("policies: Not a directory")));
   command_.what = "absent_run";
   EXPECT_THAT(Error(), HasSubstr("absent_run is not a run folder"));
 }
@@ -319,6 +324,9 @@ TEST_F(EvalCommandTest, RefusesPoliciesThatAreNotOfThisRunOrEpoch) {
   other.member_seed = 7;
   Write(2, {Policy(0, 10), other});
   EXPECT_THAT(Error(), HasSubstr("policy of member 1: of seed 7, which no such member has"));
+  experiment_.set_algorithm("of_a_plugin");
+  std::ofstream((folder_ / "experiment.textproto").string()) << PrintExperiment(experiment_);
+  EXPECT_THAT(Error(), HasSubstr("algorithm: \"of_a_plugin\" of the run is not one of datacom, "));
 }
 
 TEST_F(EvalCommandTest, EvaluatesTheOtherMembersAndRefusesADivergedOne) {

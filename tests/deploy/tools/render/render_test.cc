@@ -320,6 +320,8 @@ TEST_F(RenderCommandTest, WritesAFrameAndASheetTheSameEveryTime) {
 
 TEST_F(RenderCommandTest, AFilmHasOneFramePerStrideAndTheLastState) {
   { NEEDS_GL(gl); }
+  const std::string beside = Temporary("film.mp4.partial");
+  ASSERT_THAT(WriteFileAtomically(beside, "a user's own file"), IsOk());
   Write("film.mp4");  // 20 steps of 1/120 s at 30 frames per second: 0, 4, ..., 20
   const std::string ask =
       "ffprobe -v error -count_frames -show_entries stream=width,height,r_frame_rate,nb_read_frames -of csv=p=0 ";
@@ -328,7 +330,7 @@ TEST_F(RenderCommandTest, AFilmHasOneFramePerStrideAndTheLastState) {
   EXPECT_NE(std::fgets(answer, sizeof answer, probe), nullptr);
   ::pclose(probe);
   EXPECT_STREQ(answer, "192,108,30/1,6\n");
-  EXPECT_FALSE(fs::exists(command_.out + ".partial"));
+  EXPECT_EQ(ReadFile(beside).value(), "a user's own file");
 }
 
 TEST_F(RenderCommandTest, AFilmHasAtMostTheFramesThatWereAskedFor) {
@@ -360,13 +362,16 @@ TEST_F(RenderCommandTest, WithoutFfmpegTheMissingPackageIsNamed) {
 }
 
 TEST_F(RenderCommandTest, AFailureOfFfmpegGivesItsMessageAndLeavesNoFile) {
-  const std::string path = Temporary("absent_folder/film.mp4");
+  const testing::EnvironmentVariable other("DATACOM_FFMPEG", "ls");  // it has no option -e
+  const std::string path = Temporary("no_film.mp4");
+  fs::remove(path);
   const auto video = Video::Make(path, kWidth, kHeight, 30).value();
   const Picture frame(kWidth, kHeight);
   absl::Status status;
   for (int i = 0; i < 100 && status.ok(); ++i) status = video->Add(frame);
   if (status.ok()) status = video->Finish();
-  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(path), HasSubstr("No such file")));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("ffmpeg could not write " + path + ": ls: invalid option"));
+  EXPECT_FALSE(fs::exists(path));
 }
 
 TEST_F(RenderCommandTest, NamesTheWrongArgument) {

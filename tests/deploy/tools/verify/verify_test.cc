@@ -108,9 +108,9 @@ class VerifyTest : public ::testing::Test {
     ASSERT_THAT(table->Start(1), IsOk());
     std::vector<uint32_t> ended;
     replay::Session* session = table->Register("actor-0", 1, kEnvironments * kMembers, &ended).value();
-    auto episodes = CsvWriter::Create(Path("episodes.csv"), {"member", "session", "environment", "episode", "env_steps",
-                                                             "length", "discounted_return", "return", "max_violation",
-                                                             "sum_cost", "violating_steps", "policy_version"});
+    auto episodes = CsvWriter::Open(Path("episodes.csv"), {"member", "session", "environment", "episode", "env_steps",
+                                                           "length", "discounted_return", "return", "max_violation",
+                                                           "sum_cost", "violating_steps", "policy_version"});
     for (uint32_t member = 0; member < kMembers; ++member) {
       auto rings = replay::MemberTable::Open(setup_.schema, setup_.options, member).value();
       ASSERT_THAT(rings->Complete(1), IsOk());
@@ -120,7 +120,8 @@ class VerifyTest : public ::testing::Test {
         for (const Column& column : setup_.schema.wire()) {
           for (uint32_t i = 0; i < count; ++i) PutCell(column, from + i, Policy(from + i), &columns);
         }
-        ASSERT_THAT(rings->Append(session->number, from, columns, count, 0), IsOk());
+        rings->Stage(session->number, from, columns, count, 0, count);
+        ASSERT_THAT(rings->Commit(), IsOk());
         for (const auto& [e, first_row] : rings->episodes().Finished(from, from + count)) {
           ASSERT_THAT((*episodes)->Append({Cell(member), Cell(e.session()), Cell(e.environment()), Cell(e.episode()),
                                            Cell(e.last_row()), Cell(e.length()), Cell(e.discounted_return()),
@@ -390,22 +391,27 @@ TEST_F(VerifyTest, AFailureRingThatWasMadeAnewIsDamage) {
 TEST_F(VerifyTest, ACutLineAndLeftoversAreRepaired) {
   WriteInPlace(Path("episodes.csv"), ReadFile(Path("episodes.csv")).value() + "0,1,2");
   WriteInPlace(Path("replay/sessions.tmp"), "x");
+  fs::create_directory(Path("task_files"));
+  WriteInPlace(Path("task_files/mesh.gz.tmp"), "x");
   EXPECT_FALSE(Verify().sound);
   const Verification found = Verify(/*repair=*/true);
   EXPECT_TRUE(found.sound) << found.text;
   EXPECT_THAT(found.text, HasSubstr("repaired: episodes.csv: cut 5 bytes"));
   EXPECT_THAT(found.text, HasSubstr("repaired: replay/sessions.tmp: removed"));
+  EXPECT_THAT(found.text, HasSubstr("repaired: task_files/mesh.gz.tmp: removed"));
   for (const std::string lock : {"replay/lock", "checkpoints/lock"})
     EXPECT_TRUE(fs::exists(Path(lock))) << "this copy had none, and a replay could have started";
 }
 
-TEST_F(VerifyTest, ARepairRemovesNothingThatALinkNames) {
+TEST_F(VerifyTest, ARepairRemovesNothingThatALinkNamesAndNoFolderOfAUser) {
   TemporaryFolder other;
   const std::string precious = other.path() + "/letter.tmp";
   WriteInPlace(precious, "x");
   fs::create_directory_symlink(other.path(), Path("policies"));
+  fs::create_directories(Path("analysis.tmp/thesis"));
   EXPECT_TRUE(Verify(/*repair=*/true).sound);
   EXPECT_TRUE(fs::exists(precious));
+  EXPECT_TRUE(fs::exists(Path("analysis.tmp/thesis")));
 }
 
 TEST_F(VerifyTest, ALearnersFolderOnAClusterHasNoRings) {
@@ -470,6 +476,16 @@ TEST_F(VerifyTest, RingsOfTwoMembersThatWereExchangedAreNamed) {
   fs::rename(Path("replay/member_1.rows"), Path("replay/member_0.rows"));
   fs::rename(Path("replay/kept"), Path("replay/member_1.rows"));
   EXPECT_THAT(Verify().text, ::testing::ContainsRegex("damage: replay/member_1.rows: .*belongs to member 0 of"));
+}
+
+TEST(VerifyReport, CutsOnlyTheFolderAndShowsNamesInUtf8AndOtherBytesInOneLine) {
+  verify::Report report("r");
+  report.Part("experiment", "prüfung");
+  report.Damage("ledger/a", "r/ledger/a: \xff\nsound\x1b");
+  report.Damage("b", "open r/ledger/b: gone");
+  EXPECT_EQ(report.Text(),
+            "experiment   prüfung\ndamage: ledger/a: \\xff\\x0asound\\x1b\ndamage: b: open ledger/b: gone\n"
+            "damaged: 2 findings\n");
 }
 
 TEST_F(VerifyTest, AHeldLockMeansARunningRunWhichIsNotRepaired) {
