@@ -3,8 +3,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <vector>
@@ -50,13 +48,11 @@ bool MayMakeCode() {
   return may;
 }
 
-// Whether libxsmm can generate kernels here. Selects them by instruction set, not by processor model, so that they are
-// the same on every processor.
+// Whether libxsmm generates the kernels: for AVX-512, where the system allows it.
 bool UseKernels() {
-  if (!MayMakeCode()) return false;
+  if (ChosenInstructionSet() != InstructionSet::kAvx512 || !MayMakeCode()) return false;
   libxsmm_init();
-  libxsmm_set_target_archid(ChosenInstructionSet() == InstructionSet::kAvx512 ? LIBXSMM_X86_AVX512_CORE
-                                                                              : LIBXSMM_X86_AVX2);
+  libxsmm_set_target_archid(LIBXSMM_X86_AVX512_CORE);
   return Kernel(Gemm::kPlain, 16, 16, 16, 16, 16, /*add=*/false, 16) != nullptr;
 }
 
@@ -64,7 +60,6 @@ bool HasKernels() {
   static const bool has = UseKernels();
   return has;
 }
-#endif
 
 // b [n, k] transposed to [k, n], because no kernel takes the transposed operand. Valid until the thread's next call.
 const float* Transposed(const float* b, int n, int k, int64_t ldb) {
@@ -74,6 +69,7 @@ const float* Transposed(const float* b, int n, int k, int64_t ldb) {
   ChosenLoops().transpose(b, ldb, n, k, memory.data());
   return memory.data();
 }
+#endif
 
 }  // namespace
 
@@ -91,20 +87,12 @@ void Multiply(Gemm form, int m, int n, int k, const float* a, int64_t lda, const
 
 void MultiplyByLoops(Gemm form, int m, int n, int k, const float* a, int64_t lda, const float* b, int64_t ldb, bool add,
                      float* c, int64_t ldc) {
-  if (form == Gemm::kTransposeB) {
-    b = Transposed(b, n, k, ldb);
-    ldb = n;
-  }
-  const int64_t row_stride = form == Gemm::kTransposeA ? 1 : lda, inner_stride = form == Gemm::kTransposeA ? lda : 1;
-  for (int i = 0; i < m; ++i) {
-    float* const sums = c + i * ldc;
-    if (!add) std::fill(sums, sums + n, 0.0f);
-    for (int p = 0; p < k; ++p) {
-      const float factor = a[i * row_stride + p * inner_stride];
-      const float* const row = b + p * ldb;
-      for (int j = 0; j < n; ++j) sums[j] = std::fma(factor, row[j], sums[j]);
-    }
-  }
+  struct alignas(64) Line {
+    float values[16];
+  };
+  thread_local std::vector<Line> panel;
+  if (panel.size() < static_cast<size_t>(k)) panel.resize(k);
+  ChosenLoops().multiply(form, m, n, k, a, lda, b, ldb, add, c, ldc, reinterpret_cast<float*>(panel.data()));
 }
 
 void NoteProducts(std::vector<Product>* to) { noted = to; }
