@@ -1,6 +1,6 @@
 // Everything that an update does to arrays, in steps large enough to be fast: a whole pass through a perceptron, one
 // pass over the rows of a batch, one pass over a flat range of parameters. Algorithms are written once against these
-// interfaces. There are two backends: cpu/ (vectorised loops, libxsmm's products) and torch/ (LibTorch's operations on
+// interfaces. There are two backends: cpu/ (products and vectorised loops) and torch/ (LibTorch's operations on
 // any device, in a shared library that is loaded on demand).
 //
 // The kernels of one loss are a KernelGroup, declared next to its algorithm (learner/algorithms/*_kernels.h). It has an

@@ -1,17 +1,17 @@
 #include "learner/nn/cpu/gemm.h"
 
-#include <libxsmm.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <vector>
 
 #include "learner/nn/cpu/instruction_set.h"
 #include "learner/nn/cpu/loops.h"
+
+#ifdef __x86_64__  // libxsmm is for no other processor
+#include <libxsmm.h>
 
 // The names that libxsmm's copy has for functions of a BLAS (learner/core.cmake).
 extern "C" {
@@ -20,12 +20,14 @@ void datacom_no_dgemm() { std::abort(); }
 void datacom_no_sgemv() { std::abort(); }
 void datacom_no_dgemv() { std::abort(); }
 }
+#endif
 
 namespace datacom::learner {
 namespace {
 
 thread_local std::vector<Product>* noted = nullptr;
 
+#ifdef __x86_64__
 // libxsmm's kernel for column-major matrices, the transposes of ours: C^T [n, m] = op(B)^T op(A)^T. Null if it has
 // none.
 libxsmm_smmfunction Kernel(Gemm form, int m, int n, int k, int64_t a_stride, int64_t b_stride, bool add,
@@ -46,13 +48,11 @@ bool MayMakeCode() {
   return may;
 }
 
-// Whether libxsmm can generate kernels here. Selects them by instruction set, not by processor model, so that they are
-// the same on every processor.
+// Whether libxsmm generates the kernels: for AVX-512, where the system allows it.
 bool UseKernels() {
-  if (!MayMakeCode()) return false;
+  if (ChosenInstructionSet() != InstructionSet::kAvx512 || !MayMakeCode()) return false;
   libxsmm_init();
-  libxsmm_set_target_archid(ChosenInstructionSet() == InstructionSet::kAvx512 ? LIBXSMM_X86_AVX512_CORE
-                                                                              : LIBXSMM_X86_AVX2);
+  libxsmm_set_target_archid(LIBXSMM_X86_AVX512_CORE);
   return Kernel(Gemm::kPlain, 16, 16, 16, 16, 16, /*add=*/false, 16) != nullptr;
 }
 
@@ -69,43 +69,42 @@ const float* Transposed(const float* b, int n, int k, int64_t ldb) {
   ChosenLoops().transpose(b, ldb, n, k, memory.data());
   return memory.data();
 }
+#endif
 
 }  // namespace
 
 void Multiply(Gemm form, int m, int n, int k, const float* a, int64_t lda, const float* b, int64_t ldb, bool add,
               float* c, int64_t ldc) {
   if (noted != nullptr) noted->push_back({form, m, n, k});
+#ifdef __x86_64__
   const bool transposed = form == Gemm::kTransposeB;
   const libxsmm_smmfunction kernel =
       HasKernels() ? Kernel(transposed ? Gemm::kPlain : form, m, n, k, lda, transposed ? n : ldb, add, ldc) : nullptr;
-  if (kernel == nullptr) return MultiplyByLoops(form, m, n, k, a, lda, b, ldb, add, c, ldc);
-  kernel(transposed ? Transposed(b, n, k, ldb) : b, a, c);
+  if (kernel != nullptr) return kernel(transposed ? Transposed(b, n, k, ldb) : b, a, c);
+#endif
+  MultiplyByLoops(form, m, n, k, a, lda, b, ldb, add, c, ldc);
 }
 
 void MultiplyByLoops(Gemm form, int m, int n, int k, const float* a, int64_t lda, const float* b, int64_t ldb, bool add,
                      float* c, int64_t ldc) {
-  if (form == Gemm::kTransposeB) {
-    b = Transposed(b, n, k, ldb);
-    ldb = n;
-  }
-  const int64_t row_stride = form == Gemm::kTransposeA ? 1 : lda, inner_stride = form == Gemm::kTransposeA ? lda : 1;
-  for (int i = 0; i < m; ++i) {
-    float* const sums = c + i * ldc;
-    if (!add) std::fill(sums, sums + n, 0.0f);
-    for (int p = 0; p < k; ++p) {
-      const float factor = a[i * row_stride + p * inner_stride];
-      const float* const row = b + p * ldb;
-      for (int j = 0; j < n; ++j) sums[j] = std::fma(factor, row[j], sums[j]);
-    }
-  }
+  struct alignas(64) Line {
+    float values[16];
+  };
+  thread_local std::vector<Line> panel;
+  if (panel.size() < static_cast<size_t>(k)) panel.resize(k);
+  ChosenLoops().multiply(form, m, n, k, a, lda, b, ldb, add, c, ldc, reinterpret_cast<float*>(panel.data()));
 }
 
 void NoteProducts(std::vector<Product>* to) { noted = to; }
 
 std::string ProductLibrary() {
-  if (!HasKernels()) return "loops";
-  return "libxsmm " + std::to_string(LIBXSMM_VERSION_MAJOR) + "." + std::to_string(LIBXSMM_VERSION_MINOR) + " " +
-         NameOf(ChosenInstructionSet());
+#ifdef __x86_64__
+  if (HasKernels()) {
+    return "libxsmm " + std::to_string(LIBXSMM_VERSION_MAJOR) + "." + std::to_string(LIBXSMM_VERSION_MINOR) + " " +
+           NameOf(ChosenInstructionSet());
+  }
+#endif
+  return "loops";
 }
 
 }  // namespace datacom::learner

@@ -1,7 +1,8 @@
-// C = op(A) op(B) (+ C), float32, row-major, one thread. libxsmm generates a kernel for each shape at its first call;
-// only that call allocates. If the system refuses memory for code, plain loops compute instead. Each value is one chain
-// of fused multiply-adds over k in order, so the bits are the same for every instruction set, for any number of rows
-// and with the loops. m, n, k are the dimensions after op, ld* the row strides in memory. Thread-safe.
+// C = op(A) op(B) (+ C), float32, row-major, one thread. With AVX-512 libxsmm generates a kernel for each shape at its
+// first call; only that call allocates. With AVX2, on ARM and where the system refuses memory for code, our loops
+// compute (product_loops.h). Each value is one chain of fused multiply-adds over k in order, so the bits are the same
+// in all of these cases and for any number of rows. m, n, k are the dimensions after op, ld* the row strides in memory.
+// Thread-safe.
 #ifndef DATACOM_LEARNER_NN_CPU_GEMM_H_
 #define DATACOM_LEARNER_NN_CPU_GEMM_H_
 
@@ -9,13 +10,13 @@
 #include <string>
 #include <vector>
 
-namespace datacom::learner {
+#include "learner/nn/cpu/loops.h"
 
-enum class Gemm { kPlain, kTransposeA, kTransposeB };
+namespace datacom::learner {
 
 void Multiply(Gemm form, int m, int n, int k, const float* a, int64_t lda, const float* b, int64_t ldb, bool add,
               float* c, int64_t ldc);
-// The loops that compute where libxsmm cannot.
+// The same without libxsmm.
 void MultiplyByLoops(Gemm form, int m, int n, int k, const float* a, int64_t lda, const float* b, int64_t ldb, bool add,
                      float* c, int64_t ldc);
 // For benchmarks: from now on this thread's calls of Multiply are also noted in `to`, until it is null.

@@ -6,6 +6,12 @@
 namespace datacom::learner {
 namespace {
 
+#ifdef __x86_64__
+constexpr char kWithoutAvx512[] = "avx2";
+#else
+constexpr char kWithoutAvx512[] = "neon";
+#endif
+
 InstructionSet Choose() {
   const char* const variable = std::getenv("DATACOM_ISA");
   const std::string name = variable == nullptr ? "" : variable;
@@ -17,15 +23,20 @@ InstructionSet Choose() {
     }
     return set;
   }
-  throw std::invalid_argument("DATACOM_ISA must be 'avx2' or 'avx512', not '" + name + "'");
+  throw std::invalid_argument("DATACOM_ISA must be '" + std::string(kWithoutAvx512) + "' or 'avx512', not '" + name +
+                              "'");
 }
 
 }  // namespace
 
 // The parts of AVX-512 that compilers and libxsmm assume (Skylake-X, Zen 4 and later have them).
 bool HasAvx512() {
+#ifdef __x86_64__
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") &&
          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#else
+  return false;
+#endif
 }
 
 InstructionSet ChosenInstructionSet() {
@@ -33,7 +44,7 @@ InstructionSet ChosenInstructionSet() {
   return chosen;
 }
 
-std::string NameOf(InstructionSet set) { return set == InstructionSet::kAvx512 ? "avx512" : "avx2"; }
+std::string NameOf(InstructionSet set) { return set == InstructionSet::kAvx512 ? "avx512" : kWithoutAvx512; }
 
 }  // namespace datacom::learner
 // SPDX-License-Identifier: Apache-2.0

@@ -1,11 +1,18 @@
-// Sixteen float32 numbers, in one register of AVX-512 or two of AVX2, and functions of them. For the translation units
-// of one instruction set (loops_kernel.h); all names are local to the unit. Include no header here whose inline
-// functions other units use: the linker may keep this unit's copy, with AVX-512 instructions, for all of them. Fused
-// multiply-adds are explicit and no operation depends on the processor's model, so both versions compute the same bits.
+// Sixteen float32 numbers, in one register of AVX-512, two of AVX2 or four of ARM, and functions of them. For the
+// translation units of one instruction set (loops_kernel.h); all names are local to the unit. Include no header here
+// whose inline functions other units use: the linker may keep this unit's copy, with AVX-512 instructions, for all of
+// them. Fused multiply-adds are explicit and no operation depends on the processor's model, so both versions compute
+// the same bits.
 #ifndef DATACOM_LEARNER_NN_CPU_LANES_H_
 #define DATACOM_LEARNER_NN_CPU_LANES_H_
 
+#ifdef __x86_64__
 #include <immintrin.h>
+#else
+#define SIMDE_ENABLE_NATIVE_ALIASES  // the same functions, from the instructions of this processor
+#include <simde/x86/avx2.h>
+#include <simde/x86/fma.h>
+#endif
 
 namespace datacom::learner {
 namespace {

@@ -10,6 +10,8 @@
 
 namespace datacom::learner {
 
+enum class Gemm { kPlain, kTransposeA, kTransposeB };
+
 // One step of Adam on n numbers. root: 1 / sqrt(1 - 0.999^step); step_size: rate / (1 - 0.9^step).
 struct AdamStep {
   const float* gradient;
@@ -75,6 +77,10 @@ struct Loops {
   // For sixteen quantiles: sums over the targets of the Huber loss weighted by level, and of its slope.
   void (*quantile_huber)(const float* quantile, const float* level, const float* target, int targets, float* sum,
                          float* slope);
+
+  // Multiply of gemm.h. panel: memory for [k, 16] numbers, aligned to 64 bytes.
+  void (*multiply)(Gemm form, int m, int n, int k, const float* a, int64_t lda, const float* b, int64_t ldb, bool add,
+                   float* c, int64_t ldc, float* panel);
 
   // The most that one core can do, for benchmarks: in each of `steps`, one fused multiply-add for every sum that the
   // registers hold. Returns the number of operations, two per multiply-add.

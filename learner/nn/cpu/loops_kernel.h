@@ -6,6 +6,7 @@
 
 #include "learner/nn/cpu/dense_loops.h"
 #include "learner/nn/cpu/loops.h"
+#include "learner/nn/cpu/product_loops.h"
 #include "learner/nn/cpu/slope_loops.h"
 
 namespace datacom::learner {
@@ -190,6 +191,7 @@ constexpr Loops kLoops = {Activate,
                           Gated,
                           GatedGradient,
                           QuantileHuber,
+                          MultiplyMatrices,
                           FusedMultiplyAdds};
 
 }  // namespace

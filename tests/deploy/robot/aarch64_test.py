@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """The robot's library for 64-bit ARM acts as the one for x86-64.
 
-  aarch64_test.py BUILD FOLDER
+  aarch64_test.py BUILD FOLDER [Wheel]
 
 Builds the library of BUILD for ARM into FOLDER (deploy/dev/policy_library_aarch64) and runs it in qemu-user-static, without any library of
-Debian for ARM but glibc and those of GCC. The policies come from trainings of a few seconds.
+Debian for ARM but glibc and those of GCC. The policies come from trainings of a few seconds. Of the wheel for ARM it builds
+only the learner's kernels. With the word Wheel it builds the wheel instead, and trains with it; that takes an hour.
 """
 
 import array
@@ -16,11 +17,13 @@ import shutil
 import subprocess
 import sys
 import unittest
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "tests/testing"))
-from skipped import SKIPPED  # noqa: E402  the path comes first
+sys.path[:0] = [str(ROOT / "tests/testing"), str(ROOT / "deploy/dev")]
+import aarch64  # noqa: E402  the path comes first
+from skipped import SKIPPED  # noqa: E402
 
 BUILD, FOLDER = Path(sys.argv.pop(1)).resolve(), Path(sys.argv.pop(1)).resolve()
 QEMU = ["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"]
@@ -48,14 +51,17 @@ def skip(reason):
     sys.exit(SKIPPED)
 
 
+def setUpModule():
+    for program, package in {"aarch64-linux-gnu-g++": "g++-aarch64-linux-gnu", QEMU[0]: "qemu-user-static"}.items():
+        if not shutil.which(program):
+            skip(f"there is no {program} (Debian: {package})")
+    if re.search("lib[at]san", run("ldd", BUILD / "lib/libdatacom_policy.so")):
+        skip("a library for ARM has no sanitizers")
+
+
 class Library(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        for program, package in {"aarch64-linux-gnu-g++": "g++-aarch64-linux-gnu", QEMU[0]: "qemu-user-static"}.items():
-            if not shutil.which(program):
-                skip(f"there is no {program} (Debian: {package})")
-        if re.search("lib[at]san", run("ldd", BUILD / "lib/libdatacom_policy.so")):
-            skip("a library for ARM has no sanitizers")
         built = subprocess.run([SCRIPT, "--build", BUILD, "--out", FOLDER, "--tests"], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         if built.returncode != 0 and UNREACHABLE.search(built.stdout):
             skip("Debian's mirror cannot be reached: it has the libraries for ARM")
@@ -140,6 +146,48 @@ class Library(unittest.TestCase):
         self.assertIn("none/lib/libdatacom_policy.so.1.1.0 is missing: run ./datacom build", run(SCRIPT, "--build", FOLDER / "none", code=1))
 
 
+class Programs(unittest.TestCase):
+    def test_each_step_of_the_wheel_has_its_files_and_libraries_for_arm_and_the_kernels_compile(self):
+        out = FOLDER / "programs"
+        aarch64.fetch_sysroot(out / "sysroot", aarch64.OF_PROGRAMS)
+        programs = [f"bin/datacom{role}" for role in ("", "-actor", "-learner", "-replay", "-tools")]
+        every, wanted = {}, set()
+        for target in [*programs, "lib/libdatacom_python.so", aarch64.POLICY]:
+            every.update(aarch64.steps(BUILD, target, out / "sysroot"))
+            wanted.update(re.findall(r" /\S+/(lib\S+\.so\S*)", run("ninja", "-C", BUILD, "-t", "commands", target)))
+        for made, (needed, command) in every.items():
+            self.assertNotRegex(command, r"x86|xsmm| -m[a-z]", made)
+            self.assertEqual([file for file in needed if file not in every and not (BUILD / file).exists()], [], made)
+        missing = {library for library in wanted if not aarch64.find(library, out / "sysroot")}
+        self.assertLessEqual(missing, {"libz.so", "libmujoco.so.2.2.2"})  # no program loads the first by itself; wheels have a newer second
+        kernels = [made for made in every if "/nn/cpu/" in made]
+        self.assertEqual(len(kernels), 5)
+        aarch64.write_steps(every, out / "steps")
+        run("ninja", "-C", out / "steps", *kernels)
+
+
+class Wheel(unittest.TestCase):
+    def test_trains_and_acts_on_arm(self):
+        out, root = FOLDER / "wheel", FOLDER / "wheel/installed"
+        run(ROOT / "deploy/dev/wheel", "--arch", "aarch64", "--build", BUILD, "--out", out)
+        shutil.rmtree(root, ignore_errors=True)
+        zipfile.ZipFile(next(out.glob("*_aarch64.whl"))).extractall(root)
+        shutil.copy(aarch64.find("libz.so.1", out / "aarch64/sysroot"), root)
+        # The kernel starts no program for ARM, so scripts stand in the places of those that others start.
+        for program in sorted((root / "datacom/bin").iterdir()):
+            real = program.rename(f"{program}.aarch64")
+            program.write_text(f'#!/bin/sh\nexec {" ".join(QEMU)} -E LD_LIBRARY_PATH={root} {real} "$@"\n')
+            program.chmod(0o755)
+            real.chmod(0o755)
+            self.assertIn("datacom ", run(program, "--version"))
+        datacom = root / "datacom/bin/datacom"
+        self.assertIn("air_hockey/limits_known", run(datacom, "list"))
+        run(datacom, "train", "cartpole/datacom", "--no-film", "--seeds", 1, "--steps", 600, "--run-dir", root / "run",
+            *(word for setting in ["run.steps_per_epoch=300", *SETTINGS] for word in ("--set", setting)))
+        self.assertIn("neon, products by loops", (root / "run/build.txt").read_text())
+        self.assertRegex(run(datacom, "eval", root / "run", "--episodes", 2), r"(?i)return")
+
+
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    unittest.main(verbosity=2, defaultTest=["Library", "Programs"])
 # SPDX-License-Identifier: Apache-2.0

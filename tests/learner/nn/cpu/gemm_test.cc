@@ -34,7 +34,8 @@ struct Shape {
 };
 
 TEST(Products, AreChainsOfFusedMultiplyAddsInOrder) {
-  for (const Shape& s : {Shape{64, 128, 128}, Shape{70, 128, 6}, Shape{1, 17, 33}, Shape{19, 31, 64}, Shape{5, 9, 1}}) {
+  for (const Shape& s : {Shape{64, 128, 128}, Shape{70, 128, 6}, Shape{1, 17, 33}, Shape{19, 31, 64}, Shape{5, 9, 1},
+                         Shape{1, 150, 40}, Shape{3, 70, 40}, Shape{200, 33, 400}}) {
     for (Gemm form : {Gemm::kPlain, Gemm::kTransposeA, Gemm::kTransposeB}) {
       for (bool add : {false, true}) {
         const int lda = (form == Gemm::kTransposeA ? s.m : s.k) + 3, ldb = (form == Gemm::kTransposeB ? s.k : s.n) + 2;
