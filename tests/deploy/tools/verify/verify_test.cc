@@ -88,8 +88,7 @@ class VerifyTest : public ::testing::Test {
     for (uint32_t member = 0; member < kMembers; ++member) experiment_.add_members()->set_seed(member);
     experiment_ = ResolveExperiment(experiment_);
     setup_ = replay::SetUp(experiment_).value();
-    setup_.options.folder = Path("replay");
-    setup_.options.run_id = "run";
+    setup_.options.folder = Path("replay"), setup_.options.run_id = "run";
     ASSERT_THAT(WriteFileAtomically(Path("experiment.textproto"), PrintExperiment(experiment_)), IsOk());
     ASSERT_THAT(MakeFolders(Path("replay")), IsOk());
     MakeRows(rows);
