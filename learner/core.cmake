@@ -2,7 +2,7 @@
 # that the linker keeps the files that register algorithms (algorithms/register_algorithm.h) and implementations of kernel groups (nn/kernel_impls.h).
 include("${CMAKE_CURRENT_LIST_DIR}/core_sources.cmake")
 
-# libxsmm's kernels for small products, a static library. It refers to four functions of a BLAS and never calls them here
+# libxsmm's kernels for products with AVX-512, a static library. It refers to four functions of a BLAS and never calls them here
 # (nn/cpu/gemm.cc). A copy has other names for them, so that LibTorch's BLAS, in the same program, is its own.
 set(xsmm "${CMAKE_BINARY_DIR}/libxsmm_without_blas.a")
 execute_process(COMMAND "${CMAKE_OBJCOPY}" --redefine-sym sgemm_=datacom_no_sgemm --redefine-sym dgemm_=datacom_no_dgemm

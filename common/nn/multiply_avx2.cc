@@ -5,7 +5,7 @@ namespace datacom {
 
 void MultiplyAvx2(int batch, int depth, const float* x, int x_stride, const float* w, int stride, const float* bias,
                   float* y) {
-  MultiplyBy<Narrow>({batch, depth, x, x_stride, w, stride, bias, y});
+  MultiplyBy<Narrow>(batch, stride, {x, x_stride, 1, depth, w, stride, bias, 0, y, stride});
 }
 
 bool HasAvx512() {

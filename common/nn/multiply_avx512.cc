@@ -3,27 +3,13 @@
 #include "common/nn/multiply_kernel.h"
 
 namespace datacom {
-namespace {
-
-#ifdef __x86_64__
-struct Wide {
-  using Vector = __m512;
-  static constexpr int kLanes = 16;
-  static constexpr int kTile = 16;
-  static Vector Load(const float* from) { return _mm512_loadu_ps(from); }
-  static Vector Fill(float value) { return _mm512_set1_ps(value); }
-  static Vector Add(Vector a, Vector b, Vector sum) { return _mm512_fmadd_ps(a, b, sum); }
-  static void Store(float* to, Vector value) { _mm512_storeu_ps(to, value); }
-};
-#else
+#ifndef __x86_64__
 using Wide = Narrow;  // never called
 #endif
 
-}  // namespace
-
 void MultiplyAvx512(int batch, int depth, const float* x, int x_stride, const float* w, int stride, const float* bias,
                     float* y) {
-  MultiplyBy<Wide>({batch, depth, x, x_stride, w, stride, bias, y});
+  MultiplyBy<Wide>(batch, stride, {x, x_stride, 1, depth, w, stride, bias, 0, y, stride});
 }
 
 }  // namespace datacom

@@ -1,7 +1,10 @@
-// The loops of multiply.h for one kind of vector. One source file per instruction set includes this. All names are
-// local to that file and nothing else is included, so that no wide instruction gets into code shared with other files.
+// Tiles of products of matrices for one kind of vector, and the loops of multiply.h. One source file per instruction
+// set includes this. All names are local to that file and only <cstdint> is included, so that no wide instruction gets
+// into code shared with other files.
 #ifndef DATACOM_COMMON_NN_MULTIPLY_KERNEL_H_
 #define DATACOM_COMMON_NN_MULTIPLY_KERNEL_H_
+
+#include <cstdint>
 
 #ifdef __x86_64__
 #include <immintrin.h>
@@ -34,73 +37,100 @@ struct Narrow {
 };
 #endif
 
-// The arguments of Multiply.
+#ifdef __AVX512F__
+struct Wide {
+  using Vector = __m512;
+  static constexpr int kLanes = 16;
+  static constexpr int kTile = 16;
+  static Vector Load(const float* from) { return _mm512_loadu_ps(from); }
+  static Vector Fill(float value) { return _mm512_set1_ps(value); }
+  static Vector Add(Vector a, Vector b, Vector sum) { return _mm512_fmadd_ps(a, b, sum); }
+  static void Store(float* to, Vector value) { _mm512_storeu_ps(to, value); }
+};
+#endif
+
+// c = start + a b. Entry (r, i) of a is at a[r row_stride + i inner_stride]; the other matrices are row-major. start
+// may be null (0), c, or one row for all (start_stride 0).
 struct Product {
-  int batch, depth;
-  const float* x;
-  int x_stride;
-  const float* w;
-  int stride;
-  const float* bias;
-  float* y;
+  const float* a;
+  int64_t row_stride, inner_stride;
+  int inner;
+  const float* b;
+  int64_t b_stride;
+  const float* start;
+  int64_t start_stride;
+  float* c;
+  int64_t c_stride;
+
+  // The same product for the rest of c, from a row and a column on.
+  void Move(int rows, int columns) {
+    a += rows * row_stride;
+    b += columns;
+    if (start != nullptr) start += rows * start_stride + columns;
+    c += rows * c_stride + columns;
+  }
 };
 
-// Computes R rows from `first` on and V vectors from `column` on. Unrolled at every optimisation level, because the
-// sums must stay in registers.
+// Computes R rows of V vectors. Unrolled at every optimisation level, because the sums must stay in registers.
 template <typename Kind, int R, int V>
-void Tile(const Product& p, int first, int column) {
+[[gnu::always_inline]] inline void Tile(const Product& p) {
   typename Kind::Vector sum[R][V];
 #pragma GCC unroll 8
-  for (int v = 0; v < V; ++v) {
-    const typename Kind::Vector start =
-        p.bias != nullptr ? Kind::Load(p.bias + column + v * Kind::kLanes) : Kind::Fill(0);
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) sum[r][v] = start;
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 16
+    for (int v = 0; v < V; ++v) {
+      sum[r][v] = p.start == nullptr ? Kind::Fill(0) : Kind::Load(p.start + r * p.start_stride + v * Kind::kLanes);
+    }
   }
-  const float* const x = p.x + first * p.x_stride;
-  const float* w = p.w + column;
-  for (int i = 0; i < p.depth; ++i) {
+  const float* a = p.a;
+  const float* b = p.b;
+  for (int i = 0; i < p.inner; ++i, a += p.inner_stride, b += p.b_stride) {
     typename Kind::Vector row[V];
-#pragma GCC unroll 8
-    for (int v = 0; v < V; ++v) row[v] = Kind::Load(w + v * Kind::kLanes);
-    w += p.stride;
+#pragma GCC unroll 16
+    for (int v = 0; v < V; ++v) row[v] = Kind::Load(b + v * Kind::kLanes);
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
-      const typename Kind::Vector factor = Kind::Fill(x[r * p.x_stride + i]);
-#pragma GCC unroll 8
+      const typename Kind::Vector factor = Kind::Fill(a[r * p.row_stride]);
+#pragma GCC unroll 16
       for (int v = 0; v < V; ++v) sum[r][v] = Kind::Add(factor, row[v], sum[r][v]);
     }
   }
-  float* const y = p.y + first * p.stride + column;
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 8
-    for (int v = 0; v < V; ++v) Kind::Store(y + r * p.stride + v * Kind::kLanes, sum[r][v]);
+#pragma GCC unroll 16
+    for (int v = 0; v < V; ++v) Kind::Store(p.c + r * p.c_stride + v * Kind::kLanes, sum[r][v]);
   }
 }
 
-// Computes all rows from `first` on in blocks of R, then of R / 2, ..., 1.
+// Computes `rows` rows in tiles of R, and the rest in one smaller tile.
 template <typename Kind, int R, int V>
-void Rows(const Product& p, int first, int column) {
-  for (; first + R <= p.batch; first += R) Tile<Kind, R, V>(p, first, column);
-  if constexpr (R > 1) Rows<Kind, R / 2, V>(p, first, column);
+void Rows(int rows, Product p) {
+  for (; rows >= R; rows -= R, p.Move(R, 0)) Tile<Kind, R, V>(p);
+  if constexpr (R > 1) {
+    if (rows > 0) Rows<Kind, R - 1, V>(rows, p);
+  }
 }
 
-// Computes panels of V vectors from `column` on; returns the first column that is left. A panel of w is small enough to
-// stay in the L1 cache during all rows.
+// Computes panels of V vectors; returns the number of columns that are left. A panel of b is small enough to stay in
+// the L1 cache during all rows.
 template <typename Kind, int V>
-int Panels(const Product& p, int column) {
+int Panels(int rows, int columns, Product* p) {
   constexpr int kRows = V == 1 ? 8 : Kind::kTile / V;
-  for (; column + V * Kind::kLanes <= p.stride; column += V * Kind::kLanes) Rows<Kind, kRows, V>(p, 0, column);
-  return column;
+  for (; columns >= V * Kind::kLanes; columns -= V * Kind::kLanes, p->Move(0, V * Kind::kLanes)) {
+    Rows<Kind, kRows, V>(rows, *p);
+  }
+  return columns;
 }
 
+// Computes `rows` rows of `columns` columns, a multiple of eight. With fewer rows the panels are wider, so that there
+// are enough sums.
 template <typename Kind>
-void MultiplyBy(const Product& p) {
-  // With fewer rows the panels are wider, so that there are enough sums.
-  int column = p.batch >= 4 ? Panels<Kind, 2>(p, 0) : p.batch >= 2 ? Panels<Kind, 4>(p, 0) : Panels<Kind, 8>(p, 0);
-  column = Panels<Kind, 1>(p, column);
-  Panels<Narrow, 1>(p, column);
+void MultiplyBy(int rows, int columns, Product p) {
+  columns = rows >= 4   ? Panels<Kind, 2>(rows, columns, &p)
+            : rows >= 2 ? Panels<Kind, 4>(rows, columns, &p)
+                        : Panels<Kind, 8>(rows, columns, &p);
+  columns = Panels<Kind, 1>(rows, columns, &p);
+  Panels<Narrow, 1>(rows, columns, &p);
 }
 
 }  // namespace

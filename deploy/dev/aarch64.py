@@ -36,8 +36,14 @@ def run(*words, **options):
 def fetch_sysroot(folder, packages):
     """The libraries for ARM with their headers, as apt would install them on an empty machine, MuJoCo, and what dpkg-query needs."""
     stamp = folder / "packages"
-    if stamp.is_file() and stamp.read_text().split() == packages:
-        return
+    if not stamp.is_file() or stamp.read_text().split() != packages:
+        fetch_packages(folder, packages)
+        stamp.write_text("\n".join(packages))
+    if packages is OF_PROGRAMS:
+        run(ROOT / "deploy/dev/fetch_mujoco", folder / "mujoco", "aarch64")
+
+
+def fetch_packages(folder, packages):
     print("fetching libraries for ARM", flush=True)
     shutil.rmtree(folder, ignore_errors=True)
     for name in ["apt/lists/partial", "apt/archives/partial", "dpkg/info"]:
@@ -55,10 +61,7 @@ def fetch_sysroot(folder, packages):
         suffix = ":arm64" if "Multi-Arch: same" in about[-1] else ""
         (folder / f"dpkg/info/{package.name.split('_')[0]}{suffix}.list").write_text("".join(f"{folder}{file[1:]}\n" for file in files))
     (folder / "dpkg/status").write_text("\n".join(about))
-    if packages == OF_PROGRAMS:
-        run(ROOT / "deploy/dev/fetch_mujoco", folder / "mujoco", "aarch64")
     shutil.rmtree(folder / "apt")
-    stamp.write_text("\n".join(packages))
 
 
 def find(library, sysroot):

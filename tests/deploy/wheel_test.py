@@ -65,7 +65,7 @@ class Wheel(unittest.TestCase):
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         cls.skip_without_pypi(packing)
         assert packing.returncode == 0, packing.stdout + packing.stderr
-        cls.wheel = next(FOLDER.glob("*.whl"))
+        cls.wheel = next(FOLDER.glob("*_x86_64.whl"))
         cls.root = FOLDER / "root"
         make_root(cls.root)
         add_pip(cls.root)

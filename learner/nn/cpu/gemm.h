@@ -1,8 +1,8 @@
 // C = op(A) op(B) (+ C), float32, row-major, one thread. With AVX-512 libxsmm generates a kernel for each shape at its
-// first call; only that call allocates. With AVX2, on ARM and where the system refuses memory for code, our loops
-// compute (product_loops.h). Each value is one chain of fused multiply-adds over k in order, so the bits are the same
-// in all of these cases and for any number of rows. m, n, k are the dimensions after op, ld* the row strides in memory.
-// Thread-safe.
+// first call. With AVX2, on ARM and where the system refuses memory for code, our loops compute (product_loops.h). Each
+// value is one chain of fused multiply-adds over k in order, so the bits are the same in all of these cases and for any
+// number of rows. m, n, k are the dimensions after op, ld* the row strides in memory. Memory of the thread grows with
+// the largest product. Thread-safe.
 #ifndef DATACOM_LEARNER_NN_CPU_GEMM_H_
 #define DATACOM_LEARNER_NN_CPU_GEMM_H_
 

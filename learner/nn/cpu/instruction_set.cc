@@ -7,9 +7,9 @@ namespace datacom::learner {
 namespace {
 
 #ifdef __x86_64__
-constexpr char kWithoutAvx512[] = "avx2";
+constexpr char kWithoutAvx512[] = "avx2", kAllowed[] = "'avx2' or 'avx512'";
 #else
-constexpr char kWithoutAvx512[] = "neon";
+constexpr char kWithoutAvx512[] = "neon", kAllowed[] = "'neon'";
 #endif
 
 InstructionSet Choose() {
@@ -23,8 +23,7 @@ InstructionSet Choose() {
     }
     return set;
   }
-  throw std::invalid_argument("DATACOM_ISA must be '" + std::string(kWithoutAvx512) + "' or 'avx512', not '" + name +
-                              "'");
+  throw std::invalid_argument("DATACOM_ISA must be " + std::string(kAllowed) + ", not '" + name + "'");
 }
 
 }  // namespace

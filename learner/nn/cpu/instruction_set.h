@@ -1,5 +1,5 @@
 // The instruction set of the CPU kernels: the widest that the processor has, or the one that the environment variable
-// DATACOM_ISA names (avx2, avx512), read once. Element-wise loops and products give the same bits for both
+// DATACOM_ISA names (avx2, avx512; on ARM neon), read once. Element-wise loops and products give the same bits for all
 // (tests/learner/nn/cpu/gemm_test.cc). Thread-safe.
 #ifndef DATACOM_LEARNER_NN_CPU_INSTRUCTION_SET_H_
 #define DATACOM_LEARNER_NN_CPU_INSTRUCTION_SET_H_

@@ -1,7 +1,7 @@
 // Sixteen float32 numbers, in one register of AVX-512, two of AVX2 or four of ARM, and functions of them. For the
 // translation units of one instruction set (loops_kernel.h); all names are local to the unit. Include no header here
 // whose inline functions other units use: the linker may keep this unit's copy, with AVX-512 instructions, for all of
-// them. Fused multiply-adds are explicit and no operation depends on the processor's model, so both versions compute
+// them. Fused multiply-adds are explicit and no operation depends on the processor's model, so all versions compute
 // the same bits.
 #ifndef DATACOM_LEARNER_NN_CPU_LANES_H_
 #define DATACOM_LEARNER_NN_CPU_LANES_H_

@@ -1,6 +1,6 @@
-// The loops of CpuKernels over rows of float32 numbers, built for AVX2 and for AVX-512 (loops_kernel.h). Both give the
-// same bits: sums are sixteen partial sums in a fixed tree, or in the order of the rows. Matrices are row-major; a
-// stride is the distance between rows. Pure functions that allocate nothing.
+// The loops of CpuKernels over rows of float32 numbers, built for AVX2 or NEON and for AVX-512 (loops_kernel.h). All
+// give the same bits: sums are sixteen partial sums in a fixed tree, or in the order of the rows. Matrices are
+// row-major; a stride is the distance between rows. Pure functions that allocate nothing.
 #ifndef DATACOM_LEARNER_NN_CPU_LOOPS_H_
 #define DATACOM_LEARNER_NN_CPU_LOOPS_H_
 
@@ -87,8 +87,9 @@ struct Loops {
   double (*fused_multiply_adds)(int steps);
 };
 
-extern const Loops kLoopsAvx2, kLoopsAvx512;  // the second may be called only where HasAvx512()
-const Loops& ChosenLoops();                   // for ChosenInstructionSet()
+// On ARM both are built for NEON. The second may be called only where HasAvx512().
+extern const Loops kLoopsAvx2, kLoopsAvx512;
+const Loops& ChosenLoops();  // for ChosenInstructionSet()
 
 }  // namespace datacom::learner
 

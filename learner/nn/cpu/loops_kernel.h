@@ -1,5 +1,5 @@
 // The loops of loops.h for the instruction set of the translation unit that includes this; names are local to it
-// (lanes.h). Loops that are not written with lanes are vectorised by the compiler, without reordering. So both units
+// (lanes.h). Loops that are not written with lanes are vectorised by the compiler, without reordering. So all units
 // compute the same bits.
 #ifndef DATACOM_LEARNER_NN_CPU_LOOPS_KERNEL_H_
 #define DATACOM_LEARNER_NN_CPU_LOOPS_KERNEL_H_

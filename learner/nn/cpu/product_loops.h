@@ -1,11 +1,11 @@
-// Products of matrices for loops_kernel.h. The sums of up to six rows and sixteen columns stay in registers. The
-// sixteen columns of op(B) are first copied side by side: in rows whose distance is a power of two they would share a
-// few sets of the cache. The copy also transposes B.
+// Products of matrices for loops_kernel.h, by the tiles of common/nn. Sixteen columns of op(B) are copied side by side:
+// in rows whose distance is a power of two they would share a few sets of the cache. The copy also transposes B.
 #ifndef DATACOM_LEARNER_NN_CPU_PRODUCT_LOOPS_H_
 #define DATACOM_LEARNER_NN_CPU_PRODUCT_LOOPS_H_
 
 #include <cstdint>
 
+#include "common/nn/multiply_kernel.h"
 #include "learner/nn/cpu/dense_loops.h"
 #include "learner/nn/cpu/lanes.h"
 #include "learner/nn/cpu/loops.h"
@@ -13,57 +13,27 @@
 namespace datacom::learner {
 namespace {
 
+#ifdef __AVX512F__
+using Widest = Wide;
+#else
+using Widest = Narrow;
+#endif
 constexpr int kTileRows = 6;
 
-// Views of matrices of a product. a: entry (i, p) is at a[i row_stride + p inner_stride]; b: [inner, 16 Panels], at
-// least; c: of as many columns.
-struct Operands {
-  const float* a;
-  int64_t row_stride, inner_stride;
-  const float* b;
-  int64_t b_stride;
-  float* c;
-  int64_t c_stride;
-  int inner;
-  bool add;
-};
-
-// c [Rows, 16 Panels] = (c +) a b.
-template <int Rows, int Panels>
-[[gnu::always_inline]] inline void MultiplyTile(const Operands& of) {
-  Lanes sum[Rows][Panels];
-  for (int i = 0; i < Rows; ++i) {
-    for (int j = 0; j < Panels; ++j) sum[i][j] = of.add ? LoadLanes(of.c + i * of.c_stride + j * kLanes) : FillLanes(0);
-  }
-  const float* a = of.a;
-  const float* b = of.b;
-  for (int p = 0; p < of.inner; ++p, a += of.inner_stride, b += of.b_stride) {
-    Lanes row[Panels];
-#pragma GCC unroll 4
-    for (int j = 0; j < Panels; ++j) row[j] = LoadLanes(b + j * kLanes);
-#pragma GCC unroll 6
-    for (int i = 0; i < Rows; ++i) {
-      const Lanes factor = FillLanes(a[i * of.row_stride]);
-#pragma GCC unroll 4
-      for (int j = 0; j < Panels; ++j) sum[i][j] = FusedLanes(factor, row[j], sum[i][j]);
-    }
-  }
-  for (int i = 0; i < Rows; ++i) {
-    for (int j = 0; j < Panels; ++j) StoreLanes(of.c + i * of.c_stride + j * kLanes, sum[i][j]);
-  }
-}
-
-// The same for a number of rows that is known at run time, 1 to Rows, and for `panels` times sixteen columns.
+// Computes `rows` rows of 16 `panels` columns, in tiles of Rows rows and one smaller.
 template <int Rows>
-void MultiplyRows(int rows, int panels, Operands of) {
+void MultiplyPanels(int rows, int panels, Product p) {
+  constexpr int kPanels = Rows == 1 ? 4 : Rows == 2 ? 2 : 1;  // more sums hide the latency of one
+  constexpr int kVectors = kLanes / Widest::kLanes;
+  for (; rows >= Rows; rows -= Rows, p.Move(Rows, 0)) {
+    Product at = p;
+    int left = panels;
+    for (; left >= kPanels; left -= kPanels, at.Move(0, kPanels * kLanes)) Tile<Widest, Rows, kPanels * kVectors>(at);
+    for (; left > 0; --left, at.Move(0, kLanes)) Tile<Widest, Rows, kVectors>(at);
+  }
   if constexpr (Rows > 1) {
-    if (rows < Rows) return MultiplyRows<Rows - 1>(rows, panels, of);
+    if (rows > 0) MultiplyPanels<Rows - 1>(rows, panels, p);
   }
-  constexpr int kPanels = Rows == 1 ? 4 : Rows <= 3 ? 2 : 1;  // more sums hide the latency of one
-  for (; panels >= kPanels; panels -= kPanels, of.b += kPanels * kLanes, of.c += kPanels * kLanes) {
-    MultiplyTile<Rows, kPanels>(of);
-  }
-  for (; panels > 0; --panels, of.b += kLanes, of.c += kLanes) MultiplyTile<Rows, 1>(of);
 }
 
 // to [inner, 16] = columns of op(B), zero from `columns` on.
@@ -80,55 +50,57 @@ inline void CopyPanel(Gemm form, const float* b, int64_t ldb, int inner, int col
   }
 }
 
-// Fewer than sixteen columns, by way of a block of sixteen.
-inline void MultiplyNarrow(int rows, int columns, Operands of) {
-  float block[kTileRows * kLanes] = {};
-  float* const c = of.c;
-  const int64_t stride = of.c_stride;
-  for (int i = 0; of.add && i < rows; ++i) {
-    for (int j = 0; j < columns; ++j) block[i * kLanes + j] = c[i * stride + j];
-  }
-  of.c = block, of.c_stride = kLanes;
-  MultiplyRows<kTileRows>(rows, 1, of);
-  for (int i = 0; i < rows; ++i) {
-    for (int j = 0; j < columns; ++j) c[i * stride + j] = block[i * kLanes + j];
+// Fewer than sixteen columns, by way of blocks of sixteen.
+inline void MultiplyNarrow(int rows, int columns, Product p) {
+  for (; rows > 0; rows -= kTileRows, p.Move(kTileRows, 0)) {
+    const int some = rows < kTileRows ? rows : kTileRows;
+    float block[kTileRows * kLanes] = {};
+    Product whole = p;
+    whole.c = block, whole.c_stride = kLanes;
+    if (p.start != nullptr) {
+      for (int i = 0; i < some; ++i) {
+        for (int j = 0; j < columns; ++j) block[i * kLanes + j] = p.start[i * p.start_stride + j];
+      }
+      whole.start = block, whole.start_stride = kLanes;
+    }
+    MultiplyPanels<kTileRows>(some, 1, whole);
+    for (int i = 0; i < some; ++i) {
+      for (int j = 0; j < columns; ++j) p.c[i * p.c_stride + j] = block[i * kLanes + j];
+    }
   }
 }
 
-// Calls `multiply` for each six rows of `of`, and with how many are left for the last.
-template <class Multiply>
-void ForEachTile(int m, Operands of, const Multiply& multiply) {
-  for (int i = 0; i < m; i += kTileRows) {
-    multiply(m - i < kTileRows ? m - i : kTileRows, of);
-    of.a += kTileRows * of.row_stride, of.c += kTileRows * of.c_stride;
+// Multiply of gemm.h for so few rows that op(A) stays in the second cache.
+inline void MultiplyBlock(Gemm form, int m, int n, int k, const float* a, int64_t lda, const float* b, int64_t ldb,
+                          bool add, float* c, int64_t ldc, float* panel) {
+  const bool turn_a = form == Gemm::kTransposeA, turn_b = form == Gemm::kTransposeB;
+  Product p = {a, turn_a ? 1 : lda, turn_a ? lda : 1, k, b, ldb, add ? c : nullptr, ldc, c, ldc};
+  int j = 0;
+  // A copy pays if many tiles read it and the rows would not stay in the first cache.
+  if (!turn_b && (m <= kTileRows || k <= 32)) {
+    j = n / kLanes * kLanes;
+    MultiplyPanels<kTileRows>(m, j / kLanes, p);
+    p.Move(0, j);
+  }
+  p.b_stride = kLanes;
+  for (; j < n; j += kLanes, p.Move(0, kLanes)) {
+    const int columns = n - j < kLanes ? n - j : kLanes;
+    CopyPanel(form, b + (turn_b ? j * ldb : j), ldb, k, columns, panel);
+    p.b = panel;
+    if (columns == kLanes) {
+      MultiplyPanels<kTileRows>(m, 1, p);
+    } else {
+      MultiplyNarrow(m, columns, p);
+    }
   }
 }
 
 void MultiplyMatrices(Gemm form, int m, int n, int k, const float* a, int64_t lda, const float* b, int64_t ldb,
                       bool add, float* c, int64_t ldc, float* panel) {
-  constexpr int kCached = 32768;  // numbers of A that stay in the second cache while all panels pass
-  const int block = kCached / (k + 1) > 96 ? kCached / (k + 1) : 96;
-  for (; m > block; m -= block, a += block * (form == Gemm::kTransposeA ? 1 : lda), c += block * ldc) {
-    MultiplyMatrices(form, block, n, k, a, lda, b, ldb, add, c, ldc, panel);
-  }
-  const bool turn_a = form == Gemm::kTransposeA, turn_b = form == Gemm::kTransposeB;
-  Operands of = {a, turn_a ? 1 : lda, turn_a ? lda : 1, b, ldb, c, ldc, k, add};
-  int j = 0;
-  if (!turn_b &&
-      (m <= kTileRows || k <= 32)) {  // a copy pays if many tiles read it and the rows would not stay in the cache
-    j = n / kLanes * kLanes;
-    ForEachTile(m, of, [j](int rows, const Operands& tile) { MultiplyRows<kTileRows>(rows, j / kLanes, tile); });
-  }
-  of.b = panel, of.b_stride = kLanes;
-  for (; j < n; j += kLanes) {
-    const int columns = n - j < kLanes ? n - j : kLanes;
-    CopyPanel(form, b + (turn_b ? j * ldb : j), ldb, k, columns, panel);
-    of.c = c + j;
-    if (columns == kLanes) {
-      ForEachTile(m, of, [](int rows, const Operands& tile) { MultiplyRows<kTileRows>(rows, 1, tile); });
-    } else {
-      ForEachTile(m, of, [columns](int rows, const Operands& tile) { MultiplyNarrow(rows, columns, tile); });
-    }
+  constexpr int kFewest = 96, kCached = 32768;  // rows that pay a copy of op(B); numbers that stay in the second cache
+  const int block = static_cast<int64_t>(kFewest) * k < kCached ? kCached / (k < 1 ? 1 : k) : kFewest;
+  for (; m > 0; m -= block, a += block * (form == Gemm::kTransposeA ? 1 : lda), c += block * ldc) {
+    MultiplyBlock(form, m < block ? m : block, n, k, a, lda, b, ldb, add, c, ldc, panel);
   }
 }
 

@@ -5,7 +5,7 @@
 
 Builds the library of BUILD for ARM into FOLDER (deploy/dev/policy_library_aarch64) and runs it in qemu-user-static, without any library of
 Debian for ARM but glibc and those of GCC. The policies come from trainings of a few seconds. Of the wheel for ARM it builds
-only the learner's kernels. With the word Wheel it builds the wheel instead, and trains with it; that takes an hour.
+only the learner's kernels. With the word Wheel it tests these kernels instead, builds the wheel and trains with it; that takes an hour.
 """
 
 import array
@@ -28,7 +28,8 @@ from skipped import SKIPPED  # noqa: E402
 BUILD, FOLDER = Path(sys.argv.pop(1)).resolve(), Path(sys.argv.pop(1)).resolve()
 QEMU = ["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"]
 SCRIPT = ROOT / "deploy/dev/policy_library_aarch64"
-UNREACHABLE = re.compile("Temporary failure resolving|Could not connect|Could not resolve|Unable to connect|Connection failed|Network is unreachable")
+UNREACHABLE = re.compile("Temporary failure|Could not connect|Could not resolve|Unable to connect|Connection failed|Network is unreachable|"
+                         "Failed to establish a new connection|Could not find a version|connection broken")
 LARGEST = 1e-6  # difference of an action; of a judgement, relative to the larger of 1 and its value
 OBSERVATIONS = 3000
 # In lockstep a training gives the same policy every time. The threshold makes the constraint active in many observations.
@@ -131,10 +132,10 @@ class Library(unittest.TestCase):
         for name in ["Multiply.EveryInstructionSetGivesTheBitsOfOneChainOfFusedMultiplyAdds", "Normals.AreBoxMullerOnTheWordsOfTheScalarGenerator"]:
             self.assertIn(f"[       OK ] {name} ", printed)
 
-    def test_needs_no_newer_system_than_ubuntu_22_04(self):
+    def test_needs_no_newer_system_than_the_wheel(self):
         run("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=FOLDER)
         symbols = "".join(run("aarch64-linux-gnu-objdump", "-T", path) for path in FOLDER.glob("*.so.*"))
-        for library, newest in {"GLIBC": (2, 35), "GLIBCXX": (3, 4, 30)}.items():
+        for library, newest in {"GLIBC": (2, 34), "GLIBCXX": (3, 4, 29)}.items():
             needed = {tuple(map(int, version.split("."))) for version in re.findall(rf"\b{library}_([\d.]+)", symbols)}
             self.assertLessEqual(max(needed), newest)
 
@@ -147,26 +148,40 @@ class Library(unittest.TestCase):
 
 
 class Programs(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.out = FOLDER / "programs"
+        try:
+            aarch64.fetch_sysroot(cls.out / "sysroot", aarch64.OF_PROGRAMS)
+        except SystemExit as error:
+            if UNREACHABLE.search(str(error)):
+                skip("Debian's mirror or PyPI cannot be reached: they have the libraries for ARM")
+            raise
+
     def test_each_step_of_the_wheel_has_its_files_and_libraries_for_arm_and_the_kernels_compile(self):
-        out = FOLDER / "programs"
-        aarch64.fetch_sysroot(out / "sysroot", aarch64.OF_PROGRAMS)
         programs = [f"bin/datacom{role}" for role in ("", "-actor", "-learner", "-replay", "-tools")]
         every, wanted = {}, set()
         for target in [*programs, "lib/libdatacom_python.so", aarch64.POLICY]:
-            every.update(aarch64.steps(BUILD, target, out / "sysroot"))
+            every.update(aarch64.steps(BUILD, target, self.out / "sysroot"))
             wanted.update(re.findall(r" /\S+/(lib\S+\.so\S*)", run("ninja", "-C", BUILD, "-t", "commands", target)))
         for made, (needed, command) in every.items():
             self.assertNotRegex(command, r"x86|xsmm| -m[a-z]", made)
             self.assertEqual([file for file in needed if file not in every and not (BUILD / file).exists()], [], made)
-        missing = {library for library in wanted if not aarch64.find(library, out / "sysroot")}
-        self.assertLessEqual(missing, {"libz.so", "libmujoco.so.2.2.2"})  # no program loads the first by itself; wheels have a newer second
+        missing = {library for library in wanted if not aarch64.find(library, self.out / "sysroot")}
+        self.assertLessEqual(missing, {"libz.so"})  # no program loads it by itself
         kernels = [made for made in every if "/nn/cpu/" in made]
-        self.assertEqual(len(kernels), 5)
-        aarch64.write_steps(every, out / "steps")
-        run("ninja", "-C", out / "steps", *kernels)
+        self.assertTrue(kernels)
+        aarch64.write_steps(every, self.out / "steps")
+        run("ninja", "-C", self.out / "steps", *kernels)
 
 
 class Wheel(unittest.TestCase):
+    def test_products_and_loops_have_the_bits_of_their_definitions(self):
+        out, target = FOLDER / "wheel/aarch64", "tests/core_products_test"
+        aarch64.build_for_arm(BUILD, out, aarch64.OF_PROGRAMS, [target])
+        libraries = ":".join(str(out / "sysroot" / folder) for folder in aarch64.FOLDERS)
+        self.assertIn("[  PASSED  ]", run(*QEMU, "-E", f"LD_LIBRARY_PATH={libraries}", out / "steps" / target))
+
     def test_trains_and_acts_on_arm(self):
         out, root = FOLDER / "wheel", FOLDER / "wheel/installed"
         run(ROOT / "deploy/dev/wheel", "--arch", "aarch64", "--build", BUILD, "--out", out)
