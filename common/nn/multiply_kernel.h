@@ -75,7 +75,7 @@ struct Product {
 template <typename Kind, int R, int V>
 [[gnu::always_inline]] inline void Tile(const Product& p) {
   typename Kind::Vector sum[R][V];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 16
     for (int v = 0; v < V; ++v) {
@@ -88,14 +88,14 @@ template <typename Kind, int R, int V>
     typename Kind::Vector row[V];
 #pragma GCC unroll 16
     for (int v = 0; v < V; ++v) row[v] = Kind::Load(b + v * Kind::kLanes);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
       const typename Kind::Vector factor = Kind::Fill(a[r * p.row_stride]);
 #pragma GCC unroll 16
       for (int v = 0; v < V; ++v) sum[r][v] = Kind::Add(factor, row[v], sum[r][v]);
     }
   }
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 16
     for (int v = 0; v < V; ++v) Kind::Store(p.c + r * p.c_stride + v * Kind::kLanes, sum[r][v]);

@@ -88,7 +88,7 @@ def steps(build, target, sysroot):
         if not made or re.search(rf"({left_out})$", command):
             continue
         command = re.sub(rf" -m\S+| -Winvalid-pch| -include \S+| -[lL]\S+| -Wl,-rpath,\S+| libxsmm\S+| \S+({left_out})\.o", "", command)
-        command = re.sub(r"/\S+/(lib[^/\s]+\.so\S*)", lambda path: str(find(path[1], sysroot) or ""), command)
+        command = re.sub(r"(?<!\S)/\S+/(lib[^/\s]+\.(?:so\S*|a))(?!\S)", lambda path: str(find(path[1], sysroot) or ""), command)
         command = re.sub(r"\S*/(ar|ranlib) ", rf"{TARGET}-\1 ", command)
         command = re.sub(r"\S*/(cc|c\+\+) ", lambda name: f"{TARGET}-{COMPILERS[name[1]]} --sysroot={sysroot} -idirafter /usr/include ", command)
         if made[1] == target:

@@ -13,12 +13,14 @@
 namespace datacom::learner {
 namespace {
 
+// Twelve registers of sums hide the latency of one.
 #ifdef __AVX512F__
 using Widest = Wide;
+constexpr int kTileRows = 12;
 #else
 using Widest = Narrow;
-#endif
 constexpr int kTileRows = 6;
+#endif
 
 // Computes `rows` rows of 16 `panels` columns, in tiles of Rows rows and one smaller.
 template <int Rows>
