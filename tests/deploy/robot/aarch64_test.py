@@ -194,11 +194,11 @@ class Wheel(unittest.TestCase):
             program.write_text(f'#!/bin/sh\nexec {" ".join(QEMU)} -E LD_LIBRARY_PATH={root} {real} "$@"\n')
             program.chmod(0o755)
             real.chmod(0o755)
-            self.assertIn("datacom ", run(program, "--version"))
+            self.assertIn(" MuJoCo ", run(program, "--version"))
         datacom = root / "datacom/bin/datacom"
         self.assertIn("air_hockey/limits_known", run(datacom, "list"))
         run(datacom, "train", "cartpole/datacom", "--no-film", "--seeds", 1, "--steps", 600, "--run-dir", root / "run",
-            *(word for setting in ["run.steps_per_epoch=300", *SETTINGS] for word in ("--set", setting)))
+            *(word for setting in ["run.steps_per_epoch=300", "replay.min_size=200", *SETTINGS] for word in ("--set", setting)))
         self.assertIn("neon, products by loops", (root / "run/build.txt").read_text())
         self.assertRegex(run(datacom, "eval", root / "run", "--episodes", 2), r"(?i)return")
 
