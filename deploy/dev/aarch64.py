@@ -39,7 +39,7 @@ def fetch_sysroot(folder, packages):
     if not stamp.is_file() or stamp.read_text().split() != packages:
         fetch_packages(folder, packages)
         stamp.write_text("\n".join(packages))
-    if packages is OF_PROGRAMS:
+    if packages is OF_PROGRAMS:  # policies need no simulator
         run(ROOT / "deploy/dev/fetch_mujoco", folder / "mujoco", "aarch64")
 
 

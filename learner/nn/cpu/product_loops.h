@@ -13,7 +13,7 @@
 namespace datacom::learner {
 namespace {
 
-// Twelve registers of sums hide the latency of one.
+// A tile has at least twelve vectors of sums, which hides the latency of a multiply-add.
 #ifdef __AVX512F__
 using Widest = Wide;
 constexpr int kTileRows = 12;
@@ -25,7 +25,7 @@ constexpr int kTileRows = 6;
 // Computes `rows` rows of 16 `panels` columns, in tiles of Rows rows and one smaller.
 template <int Rows>
 void MultiplyPanels(int rows, int panels, Product p) {
-  constexpr int kPanels = Rows == 1 ? 4 : Rows == 2 ? 2 : 1;  // more sums hide the latency of one
+  constexpr int kPanels = Rows == 1 ? 4 : Rows == 2 ? 2 : 1;  // as many sums where rows are few
   constexpr int kVectors = kLanes / Widest::kLanes;
   for (; rows >= Rows; rows -= Rows, p.Move(Rows, 0)) {
     Product at = p;
@@ -99,7 +99,8 @@ inline void MultiplyBlock(Gemm form, int m, int n, int k, const float* a, int64_
 
 void MultiplyMatrices(Gemm form, int m, int n, int k, const float* a, int64_t lda, const float* b, int64_t ldb,
                       bool add, float* c, int64_t ldc, float* panel) {
-  constexpr int kFewest = 96, kCached = 32768;  // rows that pay a copy of op(B); numbers that stay in the second cache
+  constexpr int kCached = 32768;  // numbers of op(A) that stay in the second cache
+  constexpr int kFewest = 96;     // with fewer rows copying op(B) again would take too long
   const int block = static_cast<int64_t>(kFewest) * k < kCached ? kCached / (k < 1 ? 1 : k) : kFewest;
   for (; m > 0; m -= block, a += block * (form == Gemm::kTransposeA ? 1 : lda), c += block * ldc) {
     MultiplyBlock(form, m < block ? m : block, n, k, a, lda, b, ldb, add, c, ldc, panel);
