@@ -14,13 +14,16 @@ constexpr std::chrono::milliseconds kPoll{1000};  // how often the reason of a w
 
 Prefetch::Prefetch(std::unique_ptr<DrawStream> stream, BatchDecoder decoder, const AlgorithmConfig& config,
                    const Options& options)
-    : options_(options), stream_(std::move(stream)), decoder_(std::move(decoder)) {
+    : options_(options),
+      stream_(std::move(stream)),
+      decoder_(std::move(decoder)),
+      announced_(options.first_update - 1) {
   for (int i = 0; i < std::min(options_.ahead, kDecoded) + 1; ++i) {  // one more: the one that is being trained on
     slots_.push_back(std::make_unique<PreparedUpdate>());
     slots_.back()->batch.Resize(config);
     free_.push_back(slots_.back().get());
   }
-  stream_->Announce(options_.first_update - 1);  // before the first request: the updates that this learner has done
+  stream_->Announce(announced_);  // before the first request: the updates that this learner has done
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -52,6 +55,15 @@ void Prefetch::Release(PreparedUpdate* prepared) {
   MutexLock lock(&mutex_);
   free_.push_back(prepared);
   changed_.NotifyAll();
+}
+
+void Prefetch::Announce(uint64_t completed_update) {
+  if (completed_update < announced_ + options_.announced_together && completed_update < options_.last_update) {
+    MutexLock lock(&mutex_);
+    if (!ready_.empty()) return;
+  }
+  announced_ = completed_update;
+  stream_->Announce(completed_update);
 }
 
 std::string Prefetch::waiting_for() const {

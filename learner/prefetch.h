@@ -28,6 +28,7 @@ class Prefetch {
   struct Options {
     uint64_t first_update = 1, last_update = 0;  // both included
     int ahead = 1;                               // draws requested and not yet trained on
+    uint64_t announced_together = 1;             // updates; see Announce
   };
   // At most so many draws are decoded ahead: enough to hide the time of decoding. The other draws hide the time of the
   // network and need no decoding yet.
@@ -40,7 +41,9 @@ class Prefetch {
   // other error is permanent.
   absl::StatusOr<PreparedUpdate*> Next(std::chrono::milliseconds timeout);
   void Release(PreparedUpdate* prepared);  // gives back what Next returned
-  void Announce(uint64_t completed_update) { stream_->Announce(completed_update); }
+  // Tells the replay what is done. With another update at hand it may wait for more: a message for several updates
+  // costs replay and actors as much as one.
+  void Announce(uint64_t completed_update);
   uint64_t replay_start() const { return stream_->replay_start(); }
   std::string waiting_for() const;  // what the replay waits for; empty: it does not say
   bool decoding() const;            // rows have arrived and are being decoded
@@ -52,6 +55,7 @@ class Prefetch {
   const Options options_;
   const std::unique_ptr<DrawStream> stream_;
   BatchDecoder decoder_;
+  uint64_t announced_;
   std::vector<std::unique_ptr<PreparedUpdate>> slots_;
 
   mutable Mutex mutex_;

@@ -96,7 +96,8 @@ absl::Status Train(AcceptedRun& accepted, const KnownRows& known, const RunIdent
   Prefetch prefetch(
       seams.open_draws(accepted.schema.fingerprint(), run.incarnation, accepted.checkpoint.learner.replay_start()),
       BatchDecoder(accepted.config, accepted.schema, accepted.dynamics, known), accepted.config,
-      {trainer->update() + 1, run.settings.schedule.last_update(), DrawsAhead(run.settings, accepted.schema)});
+      {trainer->update() + 1, run.settings.schedule.last_update(), DrawsAhead(run.settings, accepted.schema),
+       AnnouncedTogether(run.settings)});
   RETURN_IF_ERROR(trainer->Pretrain(std::move(accepted.pretraining)));
   return trainer->Run(&prefetch);
 }

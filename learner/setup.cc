@@ -156,5 +156,12 @@ int DrawsAhead(const RunSettings& settings, const RowSchema& schema) {
   return static_cast<int>(std::clamp(kBytes / std::max<uint64_t>(draw_bytes, 1), kFewest, kMost));
 }
 
+uint64_t AnnouncedTogether(const RunSettings& settings) {
+  if (settings.draws_wait) return 1;
+  const v1::Schedule& schedule = settings.resolved->schedule();
+  const double updates = schedule.updates_per_step() * static_cast<double>(schedule.tolerance_steps()) / 4;
+  return std::max<uint64_t>(static_cast<uint64_t>(updates), 1);
+}
+
 }  // namespace datacom::learner
 // SPDX-License-Identifier: Apache-2.0

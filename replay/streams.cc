@@ -150,13 +150,15 @@ absl::StatusOr<ReplayDrawStream::Heard> ReplayDrawStream::Handle(const v1::DrawR
     RETURN_IF_ERROR(CheckHello(request.hello(), store->options().run_id, store->schema().fingerprint()));
     incarnation_ = request.incarnation();
   }
+  const bool news = !greeted_ || request.completed_update() != completed_;
   RETURN_IF_ERROR(store->Announce(request.completed_update(), incarnation_));  // says more of an older replay
+  completed_ = request.completed_update();
   if (!greeted_) {
     RETURN_IF_ERROR(store->CheckStart("the learner's state", request.replay_start()));
     store->SetLearnerConnected(true);
     greeted_ = true;
   }
-  const Heard heard = store->options().sync ? Heard::kPeer : Heard::kAll;
+  const Heard heard = news && !store->options().sync ? Heard::kAll : Heard::kPeer;
   if (request.draw_update() == 0) return heard;
   if (queued_.size() >= kMaxQueuedDraws) {
     return absl::ResourceExhaustedError(

@@ -205,6 +205,7 @@ class ReplayDrawStream final : public StoreStream<v1::DrawRequest, v1::DrawReply
 
   bool greeted_ ABSL_GUARDED_BY(mutex_) = false;
   uint32_t incarnation_ ABSL_GUARDED_BY(mutex_) = 0;     // the learner's, from its first message
+  uint64_t completed_ ABSL_GUARDED_BY(mutex_) = 0;       // the newest update that it has announced
   std::deque<uint64_t> queued_ ABSL_GUARDED_BY(mutex_);  // updates to draw
   DrawPlace place_ ABSL_GUARDED_BY(mutex_);              // how far the replies to the first draw have come
   double draw_seconds_ ABSL_GUARDED_BY(mutex_) = 0;      // time spent on these replies

@@ -115,7 +115,7 @@ class DrawStreamImpl final : public DrawStream {
       sent_ = 0;
       parts_.Clear();
       request.set_completed_update(completed_);
-      announce_ = false;
+      announce_ = filling_ = false;
     }
     *request.mutable_hello() = MakeHello(options_.run_id, options_.schema_fingerprint);
     request.set_incarnation(options_.incarnation);
@@ -127,7 +127,10 @@ class DrawStreamImpl final : public DrawStream {
       synced_ = greeted;
     }
     std::thread reader([this, &stream] { Read(stream.get()); });
-    while (NextToSend(&request) && stream->Write(request)) {
+    for (bool more = false; NextToSend(&request, &more);) {
+      grpc::WriteOptions options;
+      if (more) options.set_buffer_hint();  // the transport may hold it back for the next one
+      if (!stream->Write(request, options)) break;
     }
     // A failed write means that the stream is over. Its status, perhaps a rejection, comes when the reader reaches the
     // end; cancelling would replace it by CANCELLED.
@@ -144,17 +147,18 @@ class DrawStreamImpl final : public DrawStream {
     return stop_ ? 0 : std::min(outstanding_.size(), kWindow);
   }
   bool MustSend() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return announce_ || sent_ < std::min(Wanted(), kEnough);
+    return announce_ || filling_ || sent_ < std::min(Wanted(), kEnough);
   }
 
-  // Waits for a request to send; false when the stream cannot be used any more.
-  bool NextToSend(v1::DrawRequest* request) {
+  // Waits for a request to send; false when the stream cannot be used any more. more: another one follows at once.
+  bool NextToSend(v1::DrawRequest* request, bool* more) {
     request->Clear();
     MutexLock lock(&mutex_);
     while (!broken_ && !stop_ && !MustSend()) to_send_.Wait(&mutex_);
     if (broken_ || !MustSend()) return false;
     if (sent_ < Wanted()) request->set_draw_update(outstanding_[sent_++]);
     request->set_completed_update(completed_);
+    *more = filling_ = (announce_ || filling_) && sent_ < Wanted();
     announce_ = false;
     return true;
   }
@@ -197,6 +201,7 @@ class DrawStreamImpl final : public DrawStream {
   std::deque<v1::DrawReply> ready_ ABSL_GUARDED_BY(mutex_);
   uint64_t completed_ ABSL_GUARDED_BY(mutex_) = 0;
   bool announce_ ABSL_GUARDED_BY(mutex_) = false;
+  bool filling_ ABSL_GUARDED_BY(mutex_) = false;  // the requests that an announcement takes along are being sent
   Backoff backoff_ ABSL_GUARDED_BY(mutex_);
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   std::string waiting_for_ ABSL_GUARDED_BY(mutex_);

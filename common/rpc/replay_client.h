@@ -33,7 +33,7 @@ class DrawStream {
   static std::unique_ptr<DrawStream> Open(const Options& options);
   virtual ~DrawStream() = default;
   // Requests the batch of `update`; replies come in the order of requests. Any number may be outstanding.
-  // With many on the way a request travels with the next announcement.
+  // With many on the way, requests wait for the next announcement and travel with it.
   virtual void Request(uint64_t update) = 0;
   virtual void Announce(uint64_t completed_update) = 0;
   // The next draw, with the batches of all its replies. DEADLINE_EXCEEDED after `timeout` (message: the replay's
