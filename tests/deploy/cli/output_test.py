@@ -203,6 +203,11 @@ class OutputTest(unittest.TestCase):
                     self.assertEqual(result.returncode, 1, result.stderr)
                     self.assertIn(b"standard output: No space left on device\n", result.stderr)
 
+    def test_every_program_names_itself_before_its_version(self):
+        for program in ("datacom", "datacom-actor", "datacom-learner", "datacom-replay", "datacom-tools"):
+            done = subprocess.run([os.path.join(BIN, program), "--version"], stdout=subprocess.PIPE, timeout=PATIENCE, check=True, text=True)
+            self.assertEqual(done.stdout.split()[0], program)
+
     def test_a_wrong_option_keeps_its_exit_code_when_standard_output_is_full(self):
         with open("/dev/full", "wb") as full:
             self.assertEqual(self.run_it("list", "colours", stdout=full).returncode, 2)
