@@ -289,6 +289,21 @@ class OutputTest(unittest.TestCase):
             key = cells[0][:1]
             self.assertEqual(key + [cell for part in cells for cell in part[1:]], wide[heading + row].split())
 
+    def test_a_narrow_status_of_a_sweep_leaves_out_whole_columns(self):
+        swept = os.path.join(self.folder, "swept")
+        for name in ("short", "cost_budget-20"):
+            os.makedirs(os.path.join(swept, name))
+            shutil.copy(os.path.join(self.run_dir, "experiment.textproto"), os.path.join(swept, name))
+        with open(os.path.join(swept, "populations.txt"), "w", encoding="utf-8") as file:
+            file.write("short\ncost_budget-20\n")
+        for columns, heading, numbers in ((57, ["members", "steps", "done"], 4), (56, ["steps", "done"], 3), (40, ["done"], 2), (30, [], 0)):
+            lines, result = self.lines_on_a_terminal(columns, "status", swept)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            table = [line.split() for line in lines[-3:]]
+            self.assertEqual(table[0], ["population", *heading, "state"])
+            self.assertEqual([(row[0], len(row[1:-2]), row[-2:]) for row in table[1:]],
+                             [(name, numbers, ["not", "started"]) for name in ("short", "cost_budget-20")])
+
     def test_bytes_are_no_text_for_a_terminal(self):
         lines, result = self.lines_on_a_terminal(80, "export", RUN, "--out", "-")
         self.assertEqual((lines, result.returncode), ([], 2))
