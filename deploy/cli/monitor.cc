@@ -22,6 +22,7 @@
 #include "common/base/shared_files.h"
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
+#include "common/metrics/http_server.h"
 #include "deploy/cli/process.h"
 #include "deploy/cli/sweep.h"
 #include "deploy/cli/verbs.h"
@@ -109,7 +110,16 @@ absl::StatusOr<bool> StartGrafana(const MonitorOptions& options, Process* grafan
   return true;
 }
 
-absl::Status Monitor(const MonitorOptions& options) {
+// With a free port in the place of 0, of which nobody would learn: Prometheus names its port in its log alone.
+absl::StatusOr<std::string> ListenAddress(const std::string& listen) {
+  if (!absl::EndsWith(listen, ":0")) return listen;
+  HttpServer::Options options;
+  options.listen = listen;
+  ASSIGN_OR_RETURN(const std::unique_ptr<HttpServer> server, HttpServer::Start(options));
+  return server->address();
+}
+
+absl::Status Monitor(MonitorOptions options) {
   ASSIGN_OR_RETURN(const std::string configuration, Configuration(options));
   RETURN_IF_ERROR(CheckFolderName("--data", options.data));
   RETURN_IF_ERROR(MakeFolders(options.data));
@@ -119,6 +129,7 @@ absl::Status Monitor(const MonitorOptions& options) {
     return absl::FailedPreconditionError(absl::StrCat(
         "prometheus is not installed; install it (Debian: prometheus), or point one of your own to ", file));
   }
+  ASSIGN_OR_RETURN(options.listen, ListenAddress(options.listen));
   Process grafana;
   ASSIGN_OR_RETURN(const bool drawn, StartGrafana(options, &grafana));
   const std::string dashboards = drawn ? absl::StrCat("dashboards: http://", options.grafana, "/d/datacom-safety")
@@ -139,7 +150,9 @@ void AddMonitor(CLI::App* app, int* exit_code) {
   CLI::App* verb =
       app->add_subcommand("monitor", "Runs Prometheus, and Grafana where it is installed, over the processes of runs");
   verb->add_option("folders", options->folders, "run folders or sweep folders, whose runs may begin later")->required();
-  verb->add_option("--listen", options->listen, "address of Prometheus")->capture_default_str()->check(Address(0));
+  verb->add_option("--listen", options->listen, "address of Prometheus; port 0 takes a free one")
+      ->capture_default_str()
+      ->check(Address(0));
   verb->add_option("--grafana", options->grafana,
                    "address of Grafana, which is started where it is installed; \"\" starts none")
       ->capture_default_str()

@@ -1,8 +1,10 @@
 #include "deploy/cli/sweep.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <filesystem>
+#include <numeric>
 #include <optional>
 #include <system_error>
 
@@ -14,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/base/files.h"
+#include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/records/csv.h"
@@ -136,6 +139,30 @@ absl::StatusOr<SweepState> ReadSweepState(const std::string& folder) {
     }
   }
   return sweep;
+}
+
+// A line for each. Where the width is too small, columns are left out, those that a user knows best first.
+void PrintPopulations(const std::vector<PopulationState>& populations, int width) {
+  constexpr std::array<int, 3> kWidths = {8, 12, 7};  // of members, steps and the share that is done
+  size_t name = sizeof "population", state = 0, first = 0;
+  for (const PopulationState& one : populations) {
+    name = std::max(name, one.name.size());
+    state = std::max(state, one.kind.size());
+  }
+  int used = std::accumulate(kWidths.begin(), kWidths.end(), static_cast<int>(name + state + kWidths.size()) + 2);
+  while (width > 0 && used > width && first < kWidths.size()) used -= 1 + kWidths[first++];
+  const auto print = [&](std::string line, const std::array<std::string, 3>& cells, const std::string& end) {
+    line.resize(name, ' ');
+    for (size_t i = first; i < cells.size(); ++i) absl::StrAppendFormat(&line, " %*s", kWidths[i], cells[i]);
+    PrintWrapped(absl::StrCat(line, "  ", end, "\n"));
+  };
+  print("population", {"members", "steps", "done"}, "state");
+  for (const PopulationState& one : populations) {
+    print(one.name,
+          {absl::StrCat(one.experiment.members_size()), FormatCount(one.experiment.run().env_steps()),
+           absl::StrFormat("%.0f %%", 100 * one.recorded.done)},
+          absl::StrCat(one.kind, one.detail.empty() ? "" : ": ", one.detail));
+  }
 }
 
 }  // namespace
@@ -270,23 +297,15 @@ absl::Status PrintSweepStatus(const std::string& folder, bool json) {
   const size_t count = sweep.populations.size();
   std::map<std::string, int> totals;
   int members = 0;
-  size_t width = sizeof "population";
   for (const PopulationState& one : sweep.populations) {
     ++totals[one.kind];
     members += one.experiment.members_size();
-    width = std::max(width, one.name.size());
   }
   std::vector<std::string> counts;
   for (const auto& [kind, number] : totals) counts.push_back(absl::StrCat(number, " ", kind));
   PrintWrapped(absl::StrFormat("%s: %d population%s, %d members: %s\n", folder, count, count == 1 ? "" : "s", members,
                                absl::StrJoin(counts, ", ")));
-  PrintWrapped(absl::StrFormat("%-*s %8s %12s %7s  %s\n", static_cast<int>(width), "population", "members", "steps",
-                               "done", "state"));
-  for (const PopulationState& one : sweep.populations) {
-    PrintWrapped(absl::StrFormat("%-*s %8d %12s %5.0f %%  %s%s%s\n", static_cast<int>(width), one.name,
-                                 one.experiment.members_size(), FormatCount(one.experiment.run().env_steps()),
-                                 100 * one.recorded.done, one.kind, one.detail.empty() ? "" : ": ", one.detail));
-  }
+  PrintPopulations(sweep.populations, TerminalWidth(0));
   if (sweep.no_queue) PrintWrapped("squeue gives no answer here: the states are those of the folders\n");
   return absl::OkStatus();
 }

@@ -40,7 +40,7 @@ int Main(int argc, char** argv) {
   if (const absl::Status status = LoadPlugins({PluginPart::kSimulator}); !status.ok()) return Finish(status);
   // `datacom` passes its own name as argv[0], so that the help shows what to type.
   CLI::App app("Plays, draws, checks and exports runs and tasks.", std::filesystem::path(argv[0]).filename().string());
-  app.set_version_flag("--version", BuildName());
+  app.set_version_flag("--version", "datacom-tools " + BuildName());
   app.require_subcommand(1);
   const std::string verb = argc > 1 ? argv[1] : "";
   app.failure_message(

@@ -24,6 +24,11 @@ _BOUNDS = re.compile(", -1 to 1 for (.+ to .+)$")  # of an action's name, where 
 _CODES = {1: OSError, 2: ValueError, 3: NotImplementedError, 4: ValueError, 5: FloatingPointError, 6: ValueError, 7: RuntimeError}
 
 
+def detached(value: Any) -> Any:
+    """What NumPy reads: of a PyTorch tensor its numbers, whatever device it is on and whether it needs a gradient."""
+    return value.detach().cpu() if hasattr(value, "detach") else value
+
+
 class Decision(NamedTuple):
     """What the filter says of an action; arrays [batch] for a batch of observations. NaN where the rule has no learned constraint."""
 
@@ -182,7 +187,7 @@ class Policy:
             raise ValueError("the rule planner remembers an episode, so it takes one observation at a time")
         draws = None
         if noise is not None:
-            draws = np.ascontiguousarray(noise, dtype=np.float32)
+            draws = np.ascontiguousarray(detached(noise), dtype=np.float32)
             if draws.shape != (*rows.shape[:-1], self.noise_dim):
                 raise ValueError(f"the noise has shape {np.shape(noise)}, not [{self.noise_dim}] for each observation")
         return self._judge(rows, draws, None, previous_cost)
@@ -196,13 +201,13 @@ class Policy:
         Raises like `decide`, and NotImplementedError if the rule has no filter.
         """
         rows = self._rows(observation)
-        proposed = np.ascontiguousarray(action, dtype=np.float64)
+        proposed = np.ascontiguousarray(detached(action), dtype=np.float64)
         if proposed.shape != (*rows.shape[:-1], self.action_dim):
             raise ValueError(f"the action has shape {proposed.shape}, not [{self.action_dim}] for each observation")
         return self._judge(rows, None, proposed, previous_cost)
 
     def _rows(self, observation: ArrayLike) -> NDArray[np.float64]:
-        rows = np.ascontiguousarray(observation, dtype=np.float64)
+        rows = np.ascontiguousarray(detached(observation), dtype=np.float64)
         if rows.ndim not in (1, 2) or rows.shape[-1] != self.observation_dim:
             model = "; bind(env) adds what the filter reads of a Python environment" if rows.shape[-1] == self.seen_dim < self.observation_dim else ""
             raise ValueError(f"the observation has shape {np.shape(observation)}, not [{self.observation_dim}] or [batch, {self.observation_dim}]{model}")
@@ -214,7 +219,7 @@ class Policy:
         single = rows.ndim == 1
         rows, draws, given = (None if array is None else np.atleast_2d(array) for array in (rows, noise, proposed))
         try:
-            costs = np.broadcast_to(np.ravel(np.asarray(previous_cost, np.float64)), len(rows))
+            costs = np.broadcast_to(np.ravel(np.asarray(detached(previous_cost), np.float64)), len(rows))
         except (TypeError, ValueError):
             raise ValueError(f"previous_cost is {previous_cost!r}, not a number, or one for each observation") from None
         action = np.empty((len(rows), self.action_dim))
@@ -304,7 +309,7 @@ class EnvPolicy:
 
     def _row(self, observation: ArrayLike, info: Mapping[str, Any] | None) -> NDArray[np.float64]:
         """[observation | q | x | x_dot | f | G | costs], with f and G for actions of -1 to 1."""
-        seen = np.asarray(observation, np.float64).ravel()
+        seen = np.asarray(detached(observation), np.float64).ravel()
         if seen.size != self.policy.seen_dim:
             raise ValueError(f"the observation has {seen.size} numbers, the policy sees {self.policy.seen_dim}")
         row = np.concatenate([seen, *(self._model(observation, info) if self._reads_model else [])])
@@ -338,7 +343,7 @@ class EnvPolicy:
 
     def filter(self, observation: ArrayLike, action: ArrayLike, info: Mapping[str, Any] | None = None, previous_cost: ArrayLike = 0.0) -> Decision:
         """What the filter makes of somebody else's action, which is in the environment's units and shape. Otherwise like `decide`."""
-        wanted = np.asarray(action, np.float64).ravel()
+        wanted = np.asarray(detached(action), np.float64).ravel()
         if wanted.size != self._low.size:
             raise ValueError(f"the action has {wanted.size} numbers, the environment takes {self._low.size}")
         return self._in_units(self.policy.filter(self._row(observation, info), (wanted - self._middle) / self._half, previous_cost))

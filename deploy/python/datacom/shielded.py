@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from datacom.policy import Decision, Policy
+from datacom.policy import Decision, Policy, detached
 
 if TYPE_CHECKING:
     from datacom.shield import Shield
@@ -45,14 +45,14 @@ class ShieldedEnv(gymnasium.Wrapper):
 
     def reset(self, **parameters: Any) -> tuple[Any, dict[str, Any]]:
         observation, self._before = self.env.reset(**parameters)
-        self._observation, self._cost = np.array(observation), 0.0  # a copy: the caller may change its own
+        self._observation, self._cost = np.array(detached(observation)), 0.0  # a copy: the caller may change its own
         return observation, self._before
 
     def step(self, action: Any) -> Any:
         """Five values; of an environment of Safety-Gymnasium six."""
         decision = self._shield(_seen(self._observation), action, self._before, self._cost)
         observation, *rest, info = self.env.step(_action(decision, self.action_space))
-        self._observation, self._before = np.array(observation), info
+        self._observation, self._before = np.array(detached(observation)), info
         self._cost = rest[1] if len(rest) == 4 else info.get("cost", 0)
         return (observation, *rest, {**info, **_said(decision)})
 
@@ -75,7 +75,7 @@ class ShieldedVectorEnv(gymnasium.vector.VectorWrapper):
         observation, info = self.env.reset(seed=seed, options=options)
         mask = (options or {}).get("reset_mask")
         started = self._all if mask is None else np.asarray(mask, np.bool_)
-        self._observation = np.array(observation)
+        self._observation = np.array(detached(observation))
         self._cost = np.where(started, 0.0, self._cost)
         self._ended = self._ended & ~started
         return observation, info
@@ -83,10 +83,10 @@ class ShieldedVectorEnv(gymnasium.vector.VectorWrapper):
     def step(self, actions: ArrayLike) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         decision = self._shield(_seen(self._observation), actions, None, self._cost)
         observation, reward, terminated, truncated, info = self.env.step(_action(decision, self.action_space))
-        self._observation = np.array(observation)
-        ended = terminated | truncated
+        self._observation = np.array(detached(observation))
+        ended = np.asarray(detached(terminated | truncated), np.bool_)
         fresh = ended if self._same_step else self._ended  # at the start of an episode
-        cost = np.reshape(info.get("cost", np.zeros(self.num_envs)), self.num_envs)  # of [num_envs, 1], too
+        cost = np.reshape(detached(info.get("cost", np.zeros(self.num_envs))), self.num_envs)  # of [num_envs, 1], too
         self._cost, self._ended = np.where(fresh, 0.0, cost), ended
         said = _said(decision)
         return observation, reward, terminated, truncated, {**info, **said, **{f"_{name}": self._all for name in said}}

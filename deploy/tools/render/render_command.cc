@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "common/base/clock.h"
 #include "common/base/output_file.h"
 #include "common/base/status.h"
@@ -115,6 +116,9 @@ struct FilmPage {
   uint32_t frames = 0, steps = 0;
 };
 
+// "</" and "<!--" would end or change the script element.
+std::string ScriptText(const json& data) { return absl::StrReplaceAll(JsonText(data), {{"<", "\\u003c"}}); }
+
 constexpr double kNoCost = -std::numeric_limits<double>::infinity();
 
 double Short(double value) { return std::isfinite(value) ? std::round(value * 1e5) / 1e5 : 0; }
@@ -145,7 +149,9 @@ json FrameOf(const Playback& playback, const actor::EpisodeState& state, double 
 absl::StatusOr<FilmPage> MakeFilmPage(const Playback& playback, const std::string& camera, double frames_per_second,
                                       std::optional<uint32_t> last) {
   std::unique_ptr<SceneView> view;
-  json film = {{"title", playback.title}, {"frames", json::array()}};
+  const std::string template_page = absl::StrReplaceAll(
+      kFilmPage, {{"{{TITLE}}", "datacom film"}, {"{{DRAW}}", kDrawScript}, {"{{FILM}}", kFilmScript}});
+  const std::vector<std::string> around = absl::StrSplit(template_page, "{{DATA}}");
   FilmPage page;
   uint32_t every = 1;
   double cost = kNoCost;
@@ -158,10 +164,12 @@ absl::StatusOr<FilmPage> MakeFilmPage(const Playback& playback, const std::strin
       RETURN_IF_ERROR(view->Update(*simulation));
       const double period = state.task->spec().control_dt;
       every = FrameStride(period, frames_per_second);
-      film["scene"] = SceneOf(view.get());
-      film["period"] = period;
-      film["every"] = every;
-      film["frames"] = json::array();
+      const json film = {
+          {"title", playback.title}, {"scene", SceneOf(view.get())}, {"period", period}, {"every", every}};
+      page.html = around.front() + ScriptText(film);
+      page.html.pop_back();  // the brace: the frames follow, each as text, because all of them as json take much memory
+      page.html += ",\"frames\":[";
+      page.frames = 0;
       cost = kNoCost;
     }
     page.steps = state.step;
@@ -169,19 +177,15 @@ absl::StatusOr<FilmPage> MakeFilmPage(const Playback& playback, const std::strin
     cost = std::max(cost, state.reached.cost);
     if (state.step % every != 0 && !state.last && state.step != last) return absl::OkStatus();
     RETURN_IF_ERROR(view->Update(*simulation));
-    film["frames"].push_back(FrameOf(playback, state, std::exchange(cost, kNoCost), view.get()));
+    absl::StrAppend(&page.html, page.frames++ == 0 ? "" : ",",
+                    ScriptText(FrameOf(playback, state, std::exchange(cost, kNoCost), view.get())));
     return absl::OkStatus();
   };
   RETURN_IF_ERROR(playback.play(watch));
   if (last && *last > page.steps) {
     return absl::InvalidArgumentError(absl::StrCat("--step: ", *last, " is past the episode's last, ", page.steps));
   }
-  page.frames = static_cast<uint32_t>(film["frames"].size());
-  // "</" and "<!--" would end or change the script element.
-  const std::string data = absl::StrReplaceAll(JsonText(film), {{"<", "\\u003c"}});
-  page.html = absl::StrReplaceAll(
-      kFilmPage,
-      {{"{{TITLE}}", "datacom film"}, {"{{DATA}}", data}, {"{{DRAW}}", kDrawScript}, {"{{FILM}}", kFilmScript}});
+  page.html += "]}" + around.back();
   return page;
 }
 

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -14,7 +15,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "common/base/files.h"
 #include "common/base/output_file.h"
 #include "common/base/spawn.h"
 #include "common/base/status.h"
@@ -108,8 +108,14 @@ absl::Status Video::Add(const Picture& frame) {
 
 absl::Status Video::Finish() {
   RETURN_IF_ERROR(Join());
-  ASSIGN_OR_RETURN(const std::string film, ReadFile(absl::StrCat("/proc/self/fd/", film_)));
-  return WriteOutputFile(path_, film);
+  struct stat info = {};
+  if (::fstat(film_, &info) != 0) return ErrnoStatus(errno, "size of the film");
+  const auto bytes = static_cast<size_t>(info.st_size);
+  void* const film = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, film_, 0);  // not a second copy
+  if (film == MAP_FAILED) return ErrnoStatus(errno, "read the film");
+  const absl::Status written = WriteOutputFile(path_, {static_cast<const char*>(film), bytes});
+  ::munmap(film, bytes);
+  return written;
 }
 
 absl::Status Video::Join() {

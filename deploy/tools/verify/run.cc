@@ -23,6 +23,8 @@ namespace fs = std::filesystem;
 // `train` and its roles, the learner, the replay: each holds its lock while it runs. Between two starts of a role only
 // the lock of `train` is held.
 constexpr const char* kLocks[] = {"cluster/train.lock", "cluster/roles.lock", "checkpoints/lock", "replay/lock"};
+// Learner and replay lock these, too: a user may remove the file of a lock (common/base/files.h).
+constexpr const char* kLockedFolders[] = {"checkpoints", "replay"};
 
 // Takes every lock there is, or none where a process holds one. A copy of a run has none: a repair makes them, so that
 // nothing starts meanwhile.
@@ -37,6 +39,14 @@ absl::StatusOr<bool> TakeLocks(VerifiedRun* run, bool repair) {
     }
     RETURN_IF_ERROR(lock.status());
     run->locks.push_back(*std::move(lock));
+  }
+  for (const char* folder : kLockedFolders) {
+    absl::StatusOr<std::unique_ptr<FolderLock>> lock = FolderLock::TakeFile(run->Path(folder));
+    if (absl::IsFailedPrecondition(lock.status())) {
+      run->locks.clear();
+      return false;
+    }
+    if (lock.ok()) run->locks.push_back(*std::move(lock));  // some file systems lock no folders
   }
   return true;
 }

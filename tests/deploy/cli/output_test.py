@@ -203,6 +203,11 @@ class OutputTest(unittest.TestCase):
                     self.assertEqual(result.returncode, 1, result.stderr)
                     self.assertIn(b"standard output: No space left on device\n", result.stderr)
 
+    def test_every_program_names_itself_before_its_version(self):
+        for program in ("datacom", "datacom-actor", "datacom-learner", "datacom-replay", "datacom-tools"):
+            done = subprocess.run([os.path.join(BIN, program), "--version"], stdout=subprocess.PIPE, timeout=PATIENCE, check=True, text=True)
+            self.assertEqual(done.stdout.split()[0], program)
+
     def test_a_wrong_option_keeps_its_exit_code_when_standard_output_is_full(self):
         with open("/dev/full", "wb") as full:
             self.assertEqual(self.run_it("list", "colours", stdout=full).returncode, 2)
@@ -283,6 +288,21 @@ class OutputTest(unittest.TestCase):
             cells = [narrow[part + row].split() for part in parts]
             key = cells[0][:1]
             self.assertEqual(key + [cell for part in cells for cell in part[1:]], wide[heading + row].split())
+
+    def test_a_narrow_status_of_a_sweep_leaves_out_whole_columns(self):
+        swept = os.path.join(self.folder, "swept")
+        for name in ("short", "cost_budget-20"):
+            os.makedirs(os.path.join(swept, name))
+            shutil.copy(os.path.join(self.run_dir, "experiment.textproto"), os.path.join(swept, name))
+        with open(os.path.join(swept, "populations.txt"), "w", encoding="utf-8") as file:
+            file.write("short\ncost_budget-20\n")
+        for columns, heading, numbers in ((57, ["members", "steps", "done"], 4), (56, ["steps", "done"], 3), (40, ["done"], 2), (30, [], 0)):
+            lines, result = self.lines_on_a_terminal(columns, "status", swept)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            table = [line.split() for line in lines[-3:]]
+            self.assertEqual(table[0], ["population", *heading, "state"])
+            self.assertEqual([(row[0], len(row[1:-2]), row[-2:]) for row in table[1:]],
+                             [(name, numbers, ["not", "started"]) for name in ("short", "cost_budget-20")])
 
     def test_bytes_are_no_text_for_a_terminal(self):
         lines, result = self.lines_on_a_terminal(80, "export", RUN, "--out", "-")

@@ -292,6 +292,14 @@ class MonitorTest(unittest.TestCase):
         if shutil.which("promtool"):
             subprocess.run(["promtool", "check", "config", "runs/monitor/prometheus.yml"], cwd=self.folder, check=True, capture_output=True)
 
+    def test_port_0_becomes_a_free_port_that_is_printed(self):
+        with open(os.path.join(self.folder, "it's", "experiment.textproto"), "w", encoding="utf-8") as file:
+            file.write("name: 'a'\n")
+        started = self.monitor("it's", "--listen", "127.0.0.1:0")
+        self.assertEqual(started.returncode, 0, started.stderr)
+        port = re.search(r"^--web\.listen-address=127\.0\.0\.1:([1-9]\d*)$", started.stdout, re.M)
+        self.assertIn(f"Prometheus: http://127.0.0.1:{port[1]}/ until Ctrl-C", started.stdout)
+
     def test_grafana_is_started_over_prometheus_where_it_is_installed(self):
         with open(os.path.join(self.folder, "it's", "experiment.textproto"), "w", encoding="utf-8") as file:
             file.write("name: 'a'\n")

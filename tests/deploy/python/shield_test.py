@@ -142,6 +142,28 @@ def test_a_shield_reads_what_the_environment_has_returned_whatever_the_caller_do
     assert asked == [([0.0], 0.0), ([1.0], 0.5), ([2.0], 1.0)]
 
 
+class Tensor:
+    """As one of PyTorch that is on another device or needs a gradient: NumPy cannot read it."""
+
+    def __init__(self, value):
+        self.value, self.shape = np.asarray(value), np.shape(value)
+
+    def __array__(self, *_, **__):
+        raise RuntimeError("use tensor.detach().cpu() first")
+
+    def __float__(self):
+        return float(self.value)
+
+    def __or__(self, other):
+        return Tensor(self.value | other.value)
+
+    def detach(self):
+        return self
+
+    def cpu(self):
+        return self.value
+
+
 class Asserting(gymnasium.Env):
     """Takes what its space contains alone, as Gymnasium's own environments do, and always gives the same."""
 
@@ -170,6 +192,21 @@ def test_a_foreign_environment_gets_actions_of_its_space_and_may_give_its_cost_i
         env.reset()
         env.step(action)
         np.testing.assert_array_equal(env.step(action)[-1]["shield/action"], np.broadcast_to(expected, action.shape))
+
+
+def test_tensors_that_numpy_cannot_read_are_taken_as_their_numbers(shield, observations):
+    wanted = np.full((2, 3), 0.5, np.float32)
+    expected = shield(observations[:2], wanted, previous_cost=[0.5, 0])
+    for said, same in zip(shield(Tensor(observations[:2]), Tensor(wanted), previous_cost=Tensor([0.5, 0])), expected):
+        np.testing.assert_array_equal(said, same)
+    several = gymnasium.vector.SyncVectorEnv([lambda: Asserting(observations[0], 0.5)] * 2)
+    ends = Tensor([False, False])
+    several.step = lambda _: (Tensor(observations[:2]), Tensor([0.0, 0.0]), ends, ends, {"cost": Tensor([0.5, 0])})
+    alone = shield.wrap(Asserting(Tensor(observations[0]), Tensor(0.5)))
+    for env, action in ((shield.wrap(several), wanted), (alone, wanted[0])):
+        env.reset()
+        env.step(action)
+        np.testing.assert_array_equal(env.step(action)[-1]["shield/action"], expected.action if env is not alone else expected.action[0])
 
 
 @pytest.mark.parametrize("cost, words", [("x", "previous_cost is 'x', not a number"), (np.zeros(2), r"previous_cost is array\(\[0., 0.\]\), not a number"),

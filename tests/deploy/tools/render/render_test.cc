@@ -19,6 +19,7 @@
 #include "deploy/tools/render/video.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "tests/testing/environment_variable.h"
 #include "tests/testing/is_ok.h"
 #include "tests/testing/manual_clock.h"
@@ -350,6 +351,21 @@ TEST_F(RenderCommandTest, AFilmHasAtMostTheFramesThatWereAskedFor) {
   EXPECT_EQ(frames(2), ": 2 frames of 20 steps; open it in a browser\n") << "0 and 9";
   command_.width = kWidth;
   EXPECT_THAT(Error(), HasSubstr("--width: a page is as large as the browser's window"));
+}
+
+TEST_F(RenderCommandTest, AFilmForABrowserHoldsItsSceneAndItsFrames) {
+  command_.width.reset();
+  command_.height.reset();
+  const std::string page = Write("data.html"), begin = "id=\"data\">";
+  const size_t from = page.find(begin) + begin.size();
+  const auto film = nlohmann::json::parse(page.substr(from, page.find("</script>", from) - from));
+  EXPECT_EQ(film.at("title"), "cartpole   random actions, seed 0");
+  EXPECT_EQ(film.at("every"), 4);
+  EXPECT_FALSE(film.at("scene").at("shapes").empty());
+  ASSERT_EQ(film.at("frames").size(), 6u);
+  EXPECT_EQ(film.at("frames").front().at("step"), 0);
+  EXPECT_EQ(film.at("frames").back().at("step"), 20);
+  EXPECT_THAT(page, HasSubstr("</html>"));
 }
 
 TEST_F(RenderCommandTest, WithoutFfmpegTheMissingPackageIsNamed) {
