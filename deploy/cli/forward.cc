@@ -50,8 +50,9 @@ constexpr Forwarded kForwarded[] = {
     {"render", tools::kAboutRender,
      "Example: datacom render runs/five --epoch last --out episode.html\n"
      "         datacom render runs/five --map --epoch 0,2,10,last --out map.png\n"
-     "         datacom render cartpole --actions zeros --frames 6 --out sheet.png\n"
-     "         datacom render cartpole --init x=0,theta=0.1 --set task_options.horizon=100 --out fall.html\n"},
+     "         datacom render navigation --policy scripted --frames 6 --out sheet.png\n"
+     "         datacom render cartpole --init x=0,theta=0.1 --set task_options.horizon=100 --out fall.html\n",
+     true},
     {"replay-violation", tools::kAboutReplayViolation,
      "Example: datacom replay-violation runs/five 17 --out violation.html\n"
      "Every observation, reward and cost must equal the recorded one in every bit. Otherwise the command names the\n"
