@@ -138,7 +138,8 @@ void AddMonitor(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<MonitorOptions>();
   CLI::App* verb =
       app->add_subcommand("monitor", "Runs Prometheus, and Grafana where it is installed, over the processes of runs");
-  verb->add_option("folders", options->folders, "run folders or sweep folders, whose runs may begin later")->required();
+  verb->add_option("run_dirs", options->folders, "run folders or sweep folders, whose runs may begin later")
+      ->required();
   verb->add_option("--listen", options->listen, "address of Prometheus")->capture_default_str()->check(Address(0));
   verb->add_option("--grafana", options->grafana,
                    "address of Grafana, which is started where it is installed; \"\" starts none")

@@ -243,7 +243,7 @@ void AddEval(CLI::App* app, int* exit_code) {
   verb->add_option("--seed", eval->seed, "Seed of starts and noise; default: as in the run's evaluation")
       ->check(WholeNumber<uint64_t>(0));
   verb->add_option("--init", eval->init, "Start values, key=value,...");
-  verb->add_option("--set", eval->set, "Changes a task option, as in task_options.puck_region=adjusted; repeatable")
+  verb->add_option("--set", eval->set, "Changes task_options.NAME or, of a run, constraints.known; repeatable")
       ->allow_extra_args(false);
   verb->add_option("--shield", eval->shield,
                    "on, off or both: with the learned part of the filter, without it, or the same episodes with and "
@@ -380,7 +380,7 @@ void AddRender(CLI::App* app, int* exit_code) {
                    "For a task: zeros, random, scripted or the name of a scripted policy (random)")
       ->excludes(actions);
   verb->add_option("--init", playback.init, "Start values, key=value,...");
-  verb->add_option("--set", playback.set, "Changes a task option, as in task_options.horizon=100; repeatable")
+  verb->add_option("--set", playback.set, "Changes task_options.NAME or, of a run, constraints.known; repeatable")
       ->allow_extra_args(false);
   verb->add_option("--camera", command->camera, "Name of a camera of the model; default: the first fixed one");
   AddFrameSize(verb, command.get());

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -123,6 +124,7 @@ absl::StatusOr<Playback> Load(const PlaybackOptions& options) {
   const bool registered = std::find(tasks.begin(), tasks.end(), options.what) != tasks.end();
   if (registered || text::IsTaskFile(options.what)) return OfTask(options);
   RETURN_IF_ERROR(CheckNamesNoExperiment(options.what));
+  if (std::error_code error; std::filesystem::is_directory(options.what, error)) return NotARunFolder(options.what);
   return absl::NotFoundError(absl::StrCat("\"", options.what,
                                           "\" is neither a run folder (it has no experiment.textproto) nor a task "
                                           "(a task.textproto, or one of these): ",
