@@ -37,8 +37,8 @@ constexpr Forwarded kForwarded[] = {
     {"eval", tools::kAboutEval,
      "Example: datacom eval runs/five --member 0 --epoch best --episodes 25\n"
      "         datacom eval navigation --policy scripted --episodes 100\n"
-     "         datacom eval runs/hockey --set task_options.puck_region=adjusted --set task_options.mismatch_sigma=0.5\n"
-     "--set changes the task options of the run, or of the task.\n",
+     "         datacom eval runs/hockey --set task_options.puck_region=adjusted --set "
+     "task_options.mismatch_sigma=0.5\n",
      true},
     {"rollout", tools::kAboutRollout,
      "Example: datacom rollout cartpole --actions actions.csv --init x=0,theta=0.1 --csv\n"
