@@ -38,11 +38,24 @@ EpisodePlayer::EpisodePlayer(std::vector<std::unique_ptr<Task>> tasks, std::uniq
   }
 }
 
+absl::Status EpisodePlayer::StartAt(const std::map<std::string, double>& init) {
+  if (!init.empty()) {  // a task may refuse them
+    RandomStream stream(StreamKey("eval.start", {}));
+    RETURN_IF_ERROR(slots_.front().task->ResetTo(init, &stream, slots_.front().observation.data()));
+  }
+  init_ = init;
+  return absl::OkStatus();
+}
+
 void EpisodePlayer::Begin(const Seeds& seeds, uint32_t episode, uint32_t attempt, Slot* slot) {
   RandomStream stream(attempt == 0
                           ? StreamKey("eval.episode", {seeds.run, seeds.member, seeds.epoch, episode})
                           : StreamKey("eval.episode.again", {seeds.run, seeds.member, seeds.epoch, episode, attempt}));
-  slot->task->Reset(&stream, slot->observation.data());
+  if (init_.empty()) {
+    slot->task->Reset(&stream, slot->observation.data());
+  } else {
+    slot->task->ResetTo(init_, &stream, slot->observation.data()).IgnoreError();  // StartAt has tried them
+  }
   slot->episode = episode;
   slot->attempt = attempt;
   slot->step = 0;

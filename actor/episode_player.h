@@ -1,14 +1,16 @@
 // Plays evaluation episodes with one snapshot (docs/algorithms.md 15): the stochastic policy as in training,
-// with frozen parameters. An episode is a pure function of (snapshot, run seed, member seed, epoch, episode number). It
-// does not depend on the batch size, because acting rules treat the rows of a batch independently. Not thread-safe;
-// owns its tasks and rule. Play and Watch block while they play.
+// with frozen parameters. An episode is a pure function of (snapshot, run seed, member seed, epoch, episode number,
+// start values). It does not depend on the batch size, because acting rules treat the rows of a batch independently.
+// Not thread-safe; owns its tasks and rule. Play and Watch block while they play.
 #ifndef DATACOM_ACTOR_EPISODE_PLAYER_H_
 #define DATACOM_ACTOR_EPISODE_PLAYER_H_
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -54,6 +56,9 @@ class EpisodePlayer {
   bool has_shield() const { return rule_->has_shield(); }
   void UseShield(bool use) { rule_->UseShield(use); }
 
+  // Every episode starts with these values (Task::ResetTo), and draws the others. INVALID_ARGUMENT as ResetTo.
+  absl::Status StartAt(const std::map<std::string, double>& init);
+
   // Plays episodes 0 .. count - 1 and returns them in order: J = sum_t discount^t r_t, return, max and sum of
   // max(cost, 0), length, success at the end and at some step, what the shield did; sums are in double. After an
   // invalid simulator step the episode is repeated from another start with other noise. It is marked as abandoned when
@@ -91,6 +96,7 @@ class EpisodePlayer {
   std::vector<Slot> slots_;
   std::unique_ptr<ActingRule> rule_;
   const double discount_;
+  std::map<std::string, double> init_;                 // start values of every episode
   std::vector<Slot*> active_;                          // slots with an episode
   std::vector<float> observations_, noise_, actions_;  // [tasks, obs_dim], [tasks, noise_dim], [tasks, action_dim]
   std::vector<float> costs_;                           // [tasks] costs of the previous steps

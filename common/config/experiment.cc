@@ -39,6 +39,10 @@ absl::Status NotARunFolder(const std::string& path) {
         absl::StrCat(path, " is not a run folder, but that of a sweep; name one of its runs, which ", path,
                      "/populations.txt lists"));
   }
+  if (std::filesystem::exists(path + "/task.textproto", error)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " is not a run folder, but that of a task, ", path, "/task.textproto; name that, or a run"));
+  }
   return absl::InvalidArgumentError(
       absl::StrCat(path, " is not a run folder: it has no experiment.textproto; name the --run-dir ",
                    "of a run, e.g. runs/cartpole-datacom-1"));

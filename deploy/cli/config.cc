@@ -151,14 +151,14 @@ void AddConfig(CLI::App* app, int* exit_code) {
   AddExperimentOptions(verb, options.get());
   auto out = std::make_shared<std::string>("-");
   verb->add_option("--out", *out,
-                   "File to write, or - for standard output (-); the large files of a text task's model go to "
+                   "file to write, or - for standard output (-); the large files of a text task's model go to "
                    "task_files beside a file");
   RefuseOptions(
       verb,
       {"--actors", "--envs", "--run-dir", "--max-hours", "--stall-minutes", "--tls", "--quiet", "--json", "--resume"},
       "config starts no process; give this option to `datacom train`");
   auto comments = std::make_shared<bool>(false);
-  verb->add_flag("--comments", *comments, "The meaning of every setting above it");
+  verb->add_flag("--comments", *comments, "the meaning of every setting above it");
   verb->footer("Example: datacom config cartpole/datacom --set hyper.cost_budget=10");
   verb->callback([options, out, comments, exit_code] { *exit_code = Finish(Config(*options, *out, *comments)); });
 }

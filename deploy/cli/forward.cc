@@ -37,8 +37,8 @@ constexpr Forwarded kForwarded[] = {
     {"eval", tools::kAboutEval,
      "Example: datacom eval runs/five --member 0 --epoch best --episodes 25\n"
      "         datacom eval navigation --policy scripted --episodes 100\n"
-     "         datacom eval runs/hockey --set task_options.puck_region=adjusted --set task_options.mismatch_sigma=0.5\n"
-     "--set changes the task options of the run, or of the task.\n",
+     "         datacom eval runs/hockey --set task_options.puck_region=adjusted --set "
+     "task_options.mismatch_sigma=0.5\n",
      true},
     {"rollout", tools::kAboutRollout,
      "Example: datacom rollout cartpole --actions actions.csv --init x=0,theta=0.1 --csv\n"
@@ -50,8 +50,9 @@ constexpr Forwarded kForwarded[] = {
     {"render", tools::kAboutRender,
      "Example: datacom render runs/five --epoch last --out episode.html\n"
      "         datacom render runs/five --map --epoch 0,2,10,last --out map.png\n"
-     "         datacom render cartpole --actions zeros --frames 6 --out sheet.png\n"
-     "         datacom render cartpole --init x=0,theta=0.1 --set task_options.horizon=100 --out fall.html\n"},
+     "         datacom render navigation --policy scripted --frames 6 --out sheet.png\n"
+     "         datacom render cartpole --init x=0,theta=0.1 --set task_options.horizon=100 --out fall.html\n",
+     true},
     {"replay-violation", tools::kAboutReplayViolation,
      "Example: datacom replay-violation runs/five 17 --out violation.html\n"
      "Every observation, reward and cost must equal the recorded one in every bit. Otherwise the command names the\n"

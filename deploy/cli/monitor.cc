@@ -149,7 +149,8 @@ void AddMonitor(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<MonitorOptions>();
   CLI::App* verb =
       app->add_subcommand("monitor", "Runs Prometheus, and Grafana where it is installed, over the processes of runs");
-  verb->add_option("folders", options->folders, "run folders or sweep folders, whose runs may begin later")->required();
+  verb->add_option("run_dirs", options->folders, "run folders or sweep folders, whose runs may begin later")
+      ->required();
   verb->add_option("--listen", options->listen, "address of Prometheus; port 0 takes a free one")
       ->capture_default_str()
       ->check(Address(0));

@@ -27,12 +27,11 @@ void AddReport(CLI::App* app, int* exit_code) {
       "HTML file to write, or - for standard output; FILE.svg: only a figure of the evaluations' cost and return "
       "(report.html in the folder, if there is one folder)");
   auto epoch = std::make_shared<std::string>("last");
-  verb->add_option("--epoch", *epoch, "epoch of each member that the tables show: last or best (default last)")
+  verb->add_option("--epoch", *epoch, "epoch of each member that the tables show: last or best (last)")
       ->check(CLI::IsMember({"last", "best"}));
   verb->add_option(
           "--baseline", *baselines,
-          "FILE.csv written by `eval --policy ... --csv`: shown as a horizontal line named after the file; may be "
-          "repeated")
+          "FILE.csv written by `eval --policy ... --csv`: shown as a horizontal line named after the file; repeatable")
       ->allow_extra_args(false);
   verb->footer(absl::StrCat(BestEpochRule(),
                             "\nExample: datacom report runs/datacom runs/sac --epoch best --out compare.html\n"

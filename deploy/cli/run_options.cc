@@ -22,7 +22,7 @@ void AddExperimentOptions(CLI::App* verb, TrainOptions* options) {
   verb->add_option("--steps", options->steps, "exact number of environment steps of each member")
       ->check(WholeNumber<uint64_t>(1));
   verb->add_option("--set", options->overrides,
-                   "path=value, e.g. hyper.cost_budget=10; may be repeated; a sweep refuses a path that an axis sets")
+                   "path=value, e.g. hyper.cost_budget=10; repeatable; a sweep refuses a path that an axis sets")
       ->allow_extra_args(false);
   verb->add_flag("--lockstep", options->lockstep,
                  "bit-reproducible, with one environment per member and policy lag 0: every run gives the same "

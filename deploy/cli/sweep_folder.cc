@@ -215,7 +215,7 @@ absl::Status PrepareSweepFolder(const std::string& dir, const v1::Sweep& sweep,
     const std::string run_dir = RunFolder(dir, population);
     RETURN_IF_ERROR(MakeFolders(run_dir + "/logs"));
     if (FileExists(ExperimentFile(run_dir))) continue;  // `train` rewrites it when the steps changed
-    RETURN_IF_ERROR(WriteFileAtomically(ExperimentFile(run_dir), PrintTextproto(population.experiment)));
+    RETURN_IF_ERROR(WriteExperiment(ExperimentFile(run_dir), population.experiment));
   }
   return absl::OkStatus();
 }

@@ -156,9 +156,12 @@ class Expansion {
     }
     for (const v1::Experiment& experiment : experiments_) {
       v1::Experiment base = experiment;
-      if (!base.members().empty()) {
-        return WrongField(base.name(), "has members; remove them, a sweep makes members from axes and seeds");
+      const auto has_more = [](const v1::Member& member) { return member.has_hyper() || member.has_label(); };
+      if (std::any_of(base.members().begin(), base.members().end(), has_more)) {
+        return WrongField(base.name(),
+                          "has members with more than a seed; remove them, a sweep makes members from axes and seeds");
       }
+      base.clear_members();  // `config` writes a seed; the sweep has its own
       for (const std::string& assignment : sweep_.set()) {
         RETURN_IF_ERROR(Annotate(Assign(assignment, &base), "set"));
       }

@@ -13,11 +13,10 @@
 
 namespace datacom::tools {
 
-// Whether --json is among the words, so that a program reads standard output. Of `bench` it names a file.
+// Whether --json is among the words, so that a program reads standard output.
 inline bool WantsJson(int argc, const char* const* argv) {
   const char* const* const end = std::find(argv, argv + argc, absl::string_view("--"));
-  return std::find(argv, end, absl::string_view("--json")) != end &&
-         (argc < 2 || argv[1] != absl::string_view("bench"));
+  return std::find(argv, end, absl::string_view("--json")) != end;
 }
 
 // "; did you mean --steps?" after an option that the verb does not have.

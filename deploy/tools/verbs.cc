@@ -112,7 +112,7 @@ absl::Status RunCheckTask(CheckFlags flags) {
   if (flags.picture.empty() || (!checked.ok() && !absl::IsInternal(checked))) return checked;
   RenderCommand picture;
   picture.playback.what = flags.check.file;
-  picture.playback.actions = "zero";
+  picture.playback.policy = "zeros";
   picture.playback.seed = flags.check.seed;
   picture.step = 0;
   picture.out = flags.picture;
@@ -242,7 +242,8 @@ void AddEval(CLI::App* app, int* exit_code) {
   verb->add_option("--episodes", eval->episodes, "Episodes; default: as in the run")->check(WholeNumber<uint32_t>(1));
   verb->add_option("--seed", eval->seed, "Seed of starts and noise; default: as in the run's evaluation")
       ->check(WholeNumber<uint64_t>(0));
-  verb->add_option("--set", eval->set, "Changes a task option, as in task_options.puck_region=adjusted; repeatable")
+  verb->add_option("--init", eval->init, "Start values, key=value,...");
+  verb->add_option("--set", eval->set, "Changes task_options.NAME or, of a run, constraints.known; repeatable")
       ->allow_extra_args(false);
   verb->add_option("--shield", eval->shield,
                    "on, off or both: with the learned part of the filter, without it, or the same episodes with and "
@@ -373,9 +374,13 @@ void AddRender(CLI::App* app, int* exit_code) {
       ->check(WholeNumber<uint32_t>(0));
   verb->add_option("--seed", playback.seed, "Seed of start and actions; default: the run's, for a task 0")
       ->check(WholeNumber<uint64_t>(0));
-  verb->add_option("--actions", playback.actions, "For a task: a CSV file, zeros or random (random)");
-  verb->add_option("--init", playback.init, "For a task: start values, key=value,...");
-  verb->add_option("--set", playback.set, "Changes a task option, as in task_options.horizon=100; repeatable")
+  CLI::Option* const actions =
+      verb->add_option("--actions", playback.actions, "For a task: CSV file with action columns");
+  verb->add_option("--policy", playback.policy,
+                   "For a task: zeros, random, scripted or the name of a scripted policy (random)")
+      ->excludes(actions);
+  verb->add_option("--init", playback.init, "Start values, key=value,...");
+  verb->add_option("--set", playback.set, "Changes task_options.NAME or, of a run, constraints.known; repeatable")
       ->allow_extra_args(false);
   verb->add_option("--camera", command->camera, "Name of a camera of the model; default: the first fixed one");
   AddFrameSize(verb, command.get());
@@ -390,8 +395,8 @@ void AddRender(CLI::App* app, int* exit_code) {
       ->check(WholeNumber<uint32_t>(0));
   CLI::Option* const map =
       verb->add_flag("--map", command->map, "Draws a map of the feasibility value function instead");
-  for (const char* of_an_episode : {"--episode", "--seed", "--actions", "--init", "--camera", "--width", "--height",
-                                    "--fps", "--max-frames", "--frames", "--step"}) {
+  for (const char* of_an_episode : {"--episode", "--seed", "--actions", "--policy", "--init", "--camera", "--width",
+                                    "--height", "--fps", "--max-frames", "--frames", "--step"}) {
     verb->get_option(of_an_episode)->excludes(map);
   }
   verb->add_option("--slice", command->slice, "For a map: name of a slice of the task; default: its first")->needs(map);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/base/random.h"
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/records/csv.h"
@@ -176,6 +177,20 @@ absl::StatusOr<UntrainedPolicy> MakeUntrainedPolicy(const std::string& name, con
       absl::StrCat("--policy ", name, ": task ", spec.name,
                    name == "scripted" ? " has no scripted policy; it has: " : " has no such policy; it has: ",
                    absl::StrJoin(names, ", ")));
+}
+
+ActionSource PolicyActions(UntrainedPolicy policy, const TaskSpec& spec, uint64_t seed) {
+  const std::shared_ptr<ActingRule> rule = std::move(policy.rule);
+  return [rule, spec, seed](uint64_t step, const double* observation, double* action) {
+    if (step >= static_cast<uint64_t>(spec.horizon)) return false;
+    const std::vector<float> seen(observation, observation + spec.obs_dim);
+    std::vector<float> noise(rule->noise_dim()), chosen(spec.action_dim);
+    FillNormal(StreamKey("rollout.noise", {seed, step}), noise.data(), rule->noise_dim());
+    const float previous_cost = 0;
+    rule->Act(1, {seen.data(), noise.data(), &previous_cost}, chosen.data(), {});
+    std::copy(chosen.begin(), chosen.end(), action);
+    return true;
+  };
 }
 
 }  // namespace datacom::tools

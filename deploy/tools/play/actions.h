@@ -53,6 +53,8 @@ struct UntrainedPolicy {
 // first scripted policy; or the name of a scripted policy. The rule sees float32 observations, as learned policies do.
 // INVALID_ARGUMENT, naming the task and its policies.
 absl::StatusOr<UntrainedPolicy> MakeUntrainedPolicy(const std::string& name, const TaskModel& model);
+// Its actions in an episode of the task, up to the horizon.
+ActionSource PolicyActions(UntrainedPolicy policy, const TaskSpec& spec, uint64_t seed);
 
 }  // namespace datacom::tools
 

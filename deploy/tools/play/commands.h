@@ -23,6 +23,7 @@ struct EvalCommand {
   std::optional<std::string> epoch;  // for a run's policy: number, last or best; absent: last
   std::optional<uint32_t> episodes;  // absent: as many as in the run's evaluation; for a task the schema's default
   std::optional<uint64_t> seed;      // replaces the run's seed; absent: the same episodes as in the run's evaluation
+  std::string init;                  // start values of every episode, "x=-1,theta=0.1"; empty: drawn
   std::vector<std::string> set;      // "task_options.horizon=500", replaces the run's own
   std::string shield = "on";         // or off; both: plays every episode with the shield and without it
   // table: the task options and one line per member. csv: one row per episode, full precision. json: a list with an

@@ -304,6 +304,7 @@ absl::StatusOr<v1::Experiment> ReadExperiment(const EvalCommand& command) {
 }
 
 absl::Status EvaluateRun(const EvalCommand& command, const v1::Experiment& experiment, uint32_t count, Output* output) {
+  ASSIGN_OR_RETURN(const auto init, ParseInit(command.init));
   ASSIGN_OR_RETURN(std::vector<MemberPolicy> policies, ReadPolicies(command.what, command.epoch.value_or("last")));
   RETURN_IF_ERROR(ChooseKnownRows(experiment, command.set, &policies));
   if (command.member.has_value()) RETURN_IF_ERROR(FindMember(policies, *command.member).status());
@@ -317,6 +318,7 @@ absl::Status EvaluateRun(const EvalCommand& command, const v1::Experiment& exper
     }
     ASSIGN_OR_RETURN(const std::unique_ptr<actor::EpisodePlayer> player,
                      actor::MakeEpisodePlayer(experiment, snapshot, count));
+    RETURN_IF_ERROR(player->StartAt(init));
     const actor::EpisodePlayer::Seeds seeds = {command.seed.value_or(experiment.run().seed()), snapshot.member_seed,
                                                epoch};
     if (command.shield != "on" && !player->has_shield()) {
@@ -341,10 +343,12 @@ absl::Status EvaluateUntrained(const EvalCommand& command, const v1::Experiment&
         absl::StrCat("--member, --epoch and --shield belong to a run's policy, not to --policy ", command.policy));
   }
   ASSIGN_OR_RETURN(UntrainedPolicy policy, MakeUntrainedPolicy(command.policy, model));
-  if (command.form == EvalCommand::Form::kTable)
-    *out << WrapLines(absl::StrCat(experiment.task(), ", ", policy.title, "\n"), command.width);
   ASSIGN_OR_RETURN(const std::unique_ptr<actor::EpisodePlayer> player,
                    actor::MakeEpisodePlayer(experiment, std::move(policy.rule), count));
+  ASSIGN_OR_RETURN(const auto init, ParseInit(command.init));
+  RETURN_IF_ERROR(player->StartAt(init));
+  if (command.form == EvalCommand::Form::kTable)
+    *out << WrapLines(absl::StrCat(experiment.task(), ", ", policy.title, "\n"), command.width);
   const actor::EpisodePlayer::Seeds seeds = {command.seed.value_or(experiment.run().seed()), 0, 0};
   ASSIGN_OR_RETURN(const std::vector<v1::EvaluationEpisode> episodes, Play(seeds, count, player.get()));
   output->Print(0, 0, 0, episodes);

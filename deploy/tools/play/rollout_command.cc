@@ -1,10 +1,8 @@
 #include "deploy/tools/play/commands.h"
 
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/random.h"
@@ -14,23 +12,6 @@
 #include "deploy/tools/play/step_table.h"
 
 namespace datacom::tools {
-namespace {
-
-ActionSource PolicyActions(UntrainedPolicy policy, const TaskSpec& spec, uint64_t seed) {
-  const std::shared_ptr<ActingRule> rule = std::move(policy.rule);
-  return [rule, spec, seed](uint64_t step, const double* observation, double* action) {
-    if (step >= static_cast<uint64_t>(spec.horizon)) return false;
-    const std::vector<float> seen(observation, observation + spec.obs_dim);
-    std::vector<float> noise(rule->noise_dim()), chosen(spec.action_dim);
-    FillNormal(StreamKey("rollout.noise", {seed, step}), noise.data(), rule->noise_dim());
-    const float previous_cost = 0;
-    rule->Act(1, {seen.data(), noise.data(), &previous_cost}, chosen.data(), {});
-    std::copy(chosen.begin(), chosen.end(), action);
-    return true;
-  };
-}
-
-}  // namespace
 
 absl::Status RunRolloutCommand(const RolloutCommand& command, std::ostream* out) {
   if (command.actions.empty() == command.policy.empty()) {

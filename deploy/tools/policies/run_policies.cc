@@ -185,7 +185,8 @@ absl::Status ChooseKnownRows(const v1::Experiment& experiment, const std::vector
   return absl::OkStatus();
 }
 
-// The folders below `root` that have an experiment, as a sentence, with the one that `name` may stand for.
+// The folders below `root` that have an experiment, as a sentence, with the one that `name` may stand for. Of many only
+// their number.
 std::string FoldersOf(const fs::path& root, absl::string_view name) {
   std::vector<std::string> names;
   std::error_code error;
@@ -195,8 +196,11 @@ std::string FoldersOf(const fs::path& root, absl::string_view name) {
     names.push_back(entry->path().parent_path().lexically_relative(root).string());
   }
   std::sort(names.begin(), names.end());
-  return names.empty() ? absl::StrCat(root.string(), " has none")
-                       : absl::StrCat("there are ", absl::StrJoin(names, ", "), DidYouMean(std::string(name), names));
+  if (names.empty()) return absl::StrCat(root.string(), " has none");
+  constexpr size_t kMostNamed = 20;
+  const std::string list =
+      names.size() <= kMostNamed ? absl::StrJoin(names, ", ") : absl::StrCat(names.size(), " below ", root.string());
+  return absl::StrCat("there are ", list, DidYouMean(std::string(name), names));
 }
 
 absl::StatusOr<std::string> RunFolderOf(const std::string& what) {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
+#include <system_error>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -24,13 +26,10 @@ namespace {
 constexpr double kHoldSeconds = 0.25;  // a random action is held so long; shorter ones would hardly move anything
 
 absl::StatusOr<Playback> OfRun(const PlaybackOptions& options) {
-  if (options.actions.has_value()) {
-    return absl::InvalidArgumentError("--actions: a run plays its own policy; name a task to play actions");
+  if (options.actions.has_value() || options.policy.has_value()) {
+    return absl::InvalidArgumentError("--actions and --policy: a run plays its own policy; name a task to play others");
   }
-  if (!options.init.empty()) {
-    return absl::InvalidArgumentError(
-        "--init: a run's episodes start as in its evaluation; name a task to set a start");
-  }
+  ASSIGN_OR_RETURN(const auto init, ParseInit(options.init));
   ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadRunExperiment(options.what, options.set));
   ASSIGN_OR_RETURN(std::vector<MemberPolicy> policies, ReadPolicies(options.what, options.epoch.value_or("last")));
   RETURN_IF_ERROR(ChooseKnownRows(experiment, options.set, &policies));
@@ -38,6 +37,7 @@ absl::StatusOr<Playback> OfRun(const PlaybackOptions& options) {
   const Snapshot& snapshot = policy->snapshot;
   RETURN_IF_ERROR(snapshot.CheckFinite());
   ASSIGN_OR_RETURN(std::shared_ptr<actor::EpisodePlayer> player, actor::MakeEpisodePlayer(experiment, snapshot, 1));
+  RETURN_IF_ERROR(player->StartAt(init));
   const actor::EpisodePlayer::Seeds seeds = {options.seed.value_or(experiment.run().seed()), snapshot.member_seed,
                                              policy->epoch};
   const uint32_t episode = options.episode.value_or(0);
@@ -45,7 +45,7 @@ absl::StatusOr<Playback> OfRun(const PlaybackOptions& options) {
   Playback playback;
   playback.known = std::make_shared<NearestRows>(model);
   playback.title = absl::StrCat(experiment.name(), "   member ", snapshot.member, "   epoch ", policy->epoch,
-                                "   episode ", episode);
+                                "   episode ", episode, options.init.empty() ? "" : "   ", options.init);
   if (episode >= experiment.run().eval_episodes()) {
     playback.note =
         absl::StrCat("episode ", episode, " is not one of the ", experiment.run().eval_episodes(),
@@ -69,13 +69,13 @@ absl::StatusOr<Playback> OfViolation(const std::string& run_dir, uint64_t id) {
   return playback;
 }
 
-// Actions up to the horizon: zeros, or random ones, each held for a while.
-ActionSource GeneratedActions(const TaskSpec& spec, bool random, uint64_t seed) {
+// Random actions up to the horizon, each held for a while.
+ActionSource HeldActions(const TaskSpec& spec, uint64_t seed) {
   const auto hold = static_cast<uint64_t>(std::max(1.0, std::round(kHoldSeconds / spec.control_dt)));
-  return [spec, random, seed, hold](uint64_t step, const double*, double* action) {
+  return [spec, seed, hold](uint64_t step, const double*, double* action) {
     RandomStream stream(StreamKey("render.action", {seed, step / hold}));
     for (int i = 0; i < spec.action_dim; ++i) {
-      action[i] = random ? stream.Uniform(spec.action_low[i], spec.action_high[i]) : 0;
+      action[i] = stream.Uniform(spec.action_low[i], spec.action_high[i]);
     }
     return step < static_cast<uint64_t>(spec.horizon);
   };
@@ -94,22 +94,24 @@ absl::StatusOr<Playback> OfTask(const PlaybackOptions& options) {
   }
   ASSIGN_OR_RETURN(const auto init, ParseInit(options.init));
   const uint64_t seed = options.seed.value_or(0);
-  std::string actions = options.actions.value_or("random");
-  if (actions == "zeros") actions = "zero";  // as `eval --policy` calls them
-  const bool generated = actions == "random" || actions == "zero";
-  ActionSource source = GeneratedActions(task->spec(), actions == "random", seed);
-  if (!generated) {
-    ASSIGN_OR_RETURN(source, RecordedActions(actions, task->spec()));
+  const std::string policy = options.policy.value_or("random");
+  const bool recorded = options.actions.has_value();
+  ActionSource source = HeldActions(task->spec(), seed);
+  if (recorded) {
+    ASSIGN_OR_RETURN(source, RecordedActions(*options.actions, task->spec()));
+  } else if (policy != "random") {
+    ASSIGN_OR_RETURN(UntrainedPolicy untrained, MakeUntrainedPolicy(policy, model));
+    source = PolicyActions(std::move(untrained), model.spec, seed);
   }
   Playback playback;
   playback.known = std::make_shared<NearestRows>(model);
   playback.title = absl::StrCat(
       options.what, "   ",
-      generated ? absl::StrCat(actions, " actions, seed ", seed) : std::filesystem::path(actions).filename().string());
-  playback.play = [task, init, seed, generated, source](const actor::Watcher& watcher) {
+      recorded ? std::filesystem::path(*options.actions).filename().string() : absl::StrCat(policy, ", seed ", seed));
+  playback.play = [task, init, seed, recorded, source](const actor::Watcher& watcher) {
     RandomStream stream(StreamKey("render.reset", {seed}));
     return PlayActions(
-        source, init, /*stop_at_end=*/generated, &stream,
+        source, init, /*stop_at_end=*/!recorded, &stream,
         [&watcher](const actor::EpisodeState& state, const double*) { return watcher(state); }, task.get());
   };
   return playback;
@@ -122,6 +124,7 @@ absl::StatusOr<Playback> Load(const PlaybackOptions& options) {
   const bool registered = std::find(tasks.begin(), tasks.end(), options.what) != tasks.end();
   if (registered || text::IsTaskFile(options.what)) return OfTask(options);
   RETURN_IF_ERROR(CheckNamesNoExperiment(options.what));
+  if (std::error_code error; std::filesystem::is_directory(options.what, error)) return NotARunFolder(options.what);
   return absl::NotFoundError(absl::StrCat("\"", options.what,
                                           "\" is neither a run folder (it has no experiment.textproto) nor a task "
                                           "(a task.textproto, or one of these): ",

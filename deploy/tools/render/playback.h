@@ -23,8 +23,9 @@ struct PlaybackOptions {
   std::optional<uint32_t> episode;     // for a run: number within an evaluation; default 0
   std::optional<uint64_t> violation;   // for a run: id in its ledger; plays that training episode instead
   std::optional<uint64_t> seed;        // for a run: replaces its seed; for a task: seed of start and actions, default 0
-  std::optional<std::string> actions;  // for a task: a CSV file, "zeros" (or "zero") or "random" (default)
-  std::string init;                    // for a task: start values, key=value,...
+  std::optional<std::string> actions;  // for a task: a CSV file with actions
+  std::optional<std::string> policy;   // for a task, instead: an untrained policy (MakeUntrainedPolicy); default random
+  std::string init;                    // start values, key=value,...
   std::vector<std::string> set;        // "task_options.horizon=100"
 };
 

@@ -22,7 +22,7 @@ RUN = "shipped:cartpole/from_scratch"
 RECORDS = os.path.join(ROOT, "deploy/results/cartpole/sac")
 WRITERS = [("config", "cartpole/datacom"), ("report", RECORDS), ("export", RUN), ("export", RUN, "--format", "onnx", "--pairs", "3"),
            ("render", RUN, "--map", "--resolution", "5"),
-           ("render", "cartpole", "--actions", "zero", "--step", "0", "--width", "64", "--height", "64")]
+           ("render", "cartpole", "--policy", "zeros", "--step", "0", "--width", "64", "--height", "64")]
 STORED = ("export", RUN, "--format", "stored", "--epoch", "last")  # its bytes differ from call to call
 
 
@@ -96,7 +96,7 @@ class OutputTest(unittest.TestCase):
         os.mkfifo(fifo)
         keep = os.open(fifo, os.O_RDWR)  # a film of two small frames fits into the pipe
         self.addCleanup(os.close, keep)
-        result = self.run_it("render", "cartpole", "--actions", "zero", "--max-frames", "2", "--width", "64", "--height", "64", "--out", fifo)
+        result = self.run_it("render", "cartpole", "--policy", "zeros", "--max-frames", "2", "--width", "64", "--height", "64", "--out", fifo)
         if b"install" not in result.stderr:
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertEqual(os.read(keep, 8)[4:], b"ftyp")
@@ -153,7 +153,7 @@ class OutputTest(unittest.TestCase):
             self.assertEqual(both.read(), self.written("config", "cartpole/datacom")[0] + self.written("config", "cartpole/sac")[0])
 
     def test_a_film_for_the_browser_has_no_size_and_at_most_the_frames_that_were_asked_for(self):
-        film = ("render", "cartpole", "--actions", "zero", "--set", "task_options.horizon=100", "--out", "film.html")
+        film = ("render", "cartpole", "--policy", "zeros", "--set", "task_options.horizon=100", "--out", "film.html")
         for option in ("--width", "--height"):
             result = self.run_it(*film, option, "64")
             self.assertEqual(result.returncode, 2, result.stderr)

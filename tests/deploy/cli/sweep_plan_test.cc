@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/config/experiment.h"
+#include "datacom/v1/task.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/golden_text.h"
@@ -70,6 +71,12 @@ constexpr char kBudgets[] =
     " points { label: 'high' set: 'hyper.cost_budget=9' set: 'hyper.init_delta=2' } }";
 constexpr char kHorizons[] =
     "axes { name: 'H' points { label: 'short' set: 'task_options.horizon=50' } points { label: 'long' } }";
+
+TEST(ExpandSweep, ItsSeedsTakeThePlaceOfThoseThatConfigWrites) {
+  const auto populations = Expand(Input("seeds: '3-4'", {std::string(kCartpole) + " members { seed: 0 }"}));
+  ASSERT_EQ(populations.size(), 1u);
+  EXPECT_THAT(Members(populations[0]), ElementsAre("cartpole/datacom/3", "cartpole/datacom/4"));
+}
 
 TEST(ExpandSweep, HyperParametersAndSeedsAreMembersOfOnePopulation) {
   const auto populations = Expand(Input(std::string("seeds: '3-4' ") + kBudgets));
@@ -236,7 +243,10 @@ TEST(ExpandSweep, RefusesTwoAssignmentsOfOnePath) {
 TEST(ExpandSweep, RefusesToSetSeedsNamesAndMembers) {
   ExpectRefused(Input("axes { name: 'a' points { label: 'x' set: 'seed=1' } }"), {"point \"x\"", "seeds"});
   ExpectRefused(Input("set: 'name=other'"), {"name"});
-  ExpectRefused(Input("", {std::string(kCartpole) + " members { seed: 1 }"}), {"cartpole/datacom", "members"});
+  for (const char* const more : {"hyper { slack_beta: 4 }", "label: 'one'"}) {
+    ExpectRefused(Input("", {absl::StrCat(kCartpole, " members { seed: 1 ", more, " }")}),
+                  {"cartpole/datacom", "members"});
+  }
 }
 
 TEST(ExpandSweep, RefusesPointsThatDoNotDiffer) {
@@ -256,6 +266,21 @@ TEST(SweepFolder, KeepsItsRunsWhenOnlyADescriptionChanged) {
   EXPECT_THAT(CheckSweepFolder(dir, populations), IsOk());
   populations[0].experiment.mutable_learner()->set_batch_size(32);
   EXPECT_FALSE(CheckSweepFolder(dir, populations).ok());
+}
+
+TEST(SweepFolder, LargeFilesOfAModelStandBesideTheExperimentOfARun) {
+  const SweepInput input = Input(kBudgets);
+  std::vector<SweepRun> populations = Expand(input);
+  v1::TextTask* const task = populations[0].experiment.mutable_task_options()->MutableExtension(v1::text_task);
+  v1::TaskFile* const mesh = task->add_file();
+  mesh->set_name("hand.stl");
+  mesh->set_sha256(std::string(64, '7'));
+  mesh->set_gzip(std::string(1000, 'x'));
+  const datacom::testing::TemporaryFolder folder;
+  const std::string dir = folder.path() + "/sweep", run = RunFolder(dir, populations[0]);
+  ASSERT_THAT(PrepareSweepFolder(dir, input.sweep, populations), IsOk());
+  EXPECT_THAT(*ReadFile(run + "/experiment.textproto"), ::testing::Not(HasSubstr("xxx")));
+  EXPECT_EQ(*ReadFile(absl::StrCat(run, "/task_files/", std::string(64, '7'), ".gz")), std::string(1000, 'x'));
 }
 
 TEST(SweepFolder, AnEmptyListOfRunsIsWrittenAgainByTheSweepsCommand) {

@@ -95,7 +95,7 @@ class WrongUsageTest(unittest.TestCase):
                 (("config",), "experiment is required", "datacom config cartpole/datacom --set hyper.cost_budget=10"),
                 (("status",), "target is required", "datacom status runs/five"),
                 (("list", "colours"), "kind: colours not in {tasks,algorithms,experiments,sweeps}", "datacom list algorithms"),
-                (("bench", "colours"), "what: colours not in {safety,actor,replay,learner,all}", "datacom bench learner --json bench.json")):
+                (("bench", "colours"), "what: colours not in {safety,actor,replay,learner,all}", "datacom bench learner --out bench.json")):
             self.expect(*arguments, words=[f"datacom {arguments[0]}: {wrong}\nExample: {example}\n"
                                            f"`datacom {arguments[0]} --help` lists the options\n"])
         self.expect("--colour", words=["datacom: A subcommand is required; `datacom --help` lists the verbs\n"])
@@ -310,8 +310,12 @@ class WrongUsageTest(unittest.TestCase):
         os.makedirs(os.path.join(self.folder, "swept"))
         with open(os.path.join(self.folder, "swept", "populations.txt"), "w", encoding="utf-8") as file:
             file.write("one\n")
-        for verb in ("eval", "verify"):
-            self.expect(verb, "swept", words=["swept is not a run folder, but that of a sweep; name one of its runs, which swept/popul"])
+        os.makedirs(os.path.join(self.folder, "mine"))
+        with open(os.path.join(self.folder, "mine", "task.textproto"), "w", encoding="utf-8") as file:
+            file.write('model: "arm.xml"\n')
+        for verb in (("eval",), ("verify",), ("render", "--out", "x.png")):
+            self.expect(*verb, "swept", words=["swept is not a run folder, but that of a sweep; name one of its runs, which swept/popul"])
+            self.expect(*verb, "mine", words=["mine is not a run folder, but that of a task, mine/task.textproto; name that, or a run"])
         self.expect("rollout", "cartpole", "--actions", "nosuch.csv", words=["datacom: open nosuch.csv"])
 
     def test_playing_a_run_can_set_only_task_options(self):

@@ -261,6 +261,21 @@ TEST_F(EvalCommandTest, AppliesMemberEpochEpisodesSeedAndSet) {
   EXPECT_THAT(Output(), HasSubstr("discounted_return"));
 }
 
+TEST_F(EvalCommandTest, StartsEveryEpisodeWhereItIsTold) {
+  command_.set = {"task_options.horizon=7"};
+  command_.init = "theta=3";  // the pole hangs down
+  const testing::GoldenTable table = Parse(Output());
+  ASSERT_EQ(table.rows.size(), 6u);
+  for (size_t row = 0; row < 6; ++row) EXPECT_EQ(table.value(row, "violating_steps"), 7) << row;
+  command_.init = "theta";
+  EXPECT_THAT(Error(), HasSubstr("--init: \"theta\" is not key=number"));
+  command_.init = "angle=3";
+  EXPECT_THAT(Error(), HasSubstr("cartpole has no start value \"angle\"; there are: x, theta"));
+  command_.init = "theta=3";
+  command_.policy = "zeros";
+  EXPECT_EQ(Parse(Output()).value(0, "violating_steps"), 7);
+}
+
 TEST_F(EvalCommandTest, PlaysTheBestEpochOfEachMemberAsTheRunEvaluatedIt) {
   // SAC has no budget: member 0 was safer at epoch 0, member 1 at epoch 2.
   std::ofstream((folder_ / "progress.csv").string())

@@ -151,6 +151,14 @@ TEST_F(StoredPoliciesTest, AResultIsFoundByItsNameAndOthersAreListed) {
   ::unsetenv("DATACOM_RESULTS");
 }
 
+TEST_F(StoredPoliciesTest, ManyResultsAreCountedAndNotListed) {
+  for (int i = 0; i < 21; ++i) WriteResult("pole/part_" + std::to_string(i));
+  ::setenv("DATACOM_RESULTS", folder_.path().c_str(), 1);
+  EXPECT_THAT(std::string(RunFolderOf("results:hockey/none").status().message()),
+              HasSubstr("there are 21 below " + folder_.path()));
+  ::unsetenv("DATACOM_RESULTS");
+}
+
 TEST_F(StoredPoliciesTest, WithoutItsPoliciesAResultIsTheRunFolderThatReproducedIt) {
   WriteResult("hockey/sac");
   std::filesystem::remove(folder_.path() + "/hockey/sac/policies.stored");

@@ -1,5 +1,6 @@
 // Real rendering, where a GL context can be made; the other tests run everywhere.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -249,15 +250,42 @@ TEST(Watching, ShowsTheEvaluatedEpisode) {
   }
 }
 
-TEST(Watching, ZerosAndZeroAreTheSameActions) {
+TEST(Watching, ATaskIsPlayedByTheControllersThatEvalPlays) {
   PlaybackOptions options;
-  options.what = "cartpole";
-  for (const char* const name : {"zero", "zeros"}) {
-    options.actions = name;
-    const absl::StatusOr<Playback> playback = MakePlayback(options);
-    ASSERT_THAT(playback.status(), IsOk());
-    EXPECT_EQ(playback->title, "cartpole   zero actions, seed 0");
-  }
+  options.what = "air_hockey";
+  options.policy = "strike";
+  const absl::StatusOr<Playback> playback = MakePlayback(options);
+  ASSERT_THAT(playback.status(), IsOk());
+  EXPECT_EQ(playback->title, "air_hockey   strike, seed 0");
+  bool scores = false;
+  ASSERT_THAT(playback->play([&scores](const actor::EpisodeState& state) {
+    scores = state.task->Success();
+    return absl::OkStatus();
+  }),
+              IsOk());
+  EXPECT_TRUE(scores);
+  options.policy = "zero";
+  EXPECT_THAT(MakePlayback(options).status().ToString(),
+              HasSubstr("--policy zero: task air_hockey has no such policy"));
+}
+
+TEST(Watching, ARunIsPlayedFromAStartThatIsNamed) {
+  PlaybackOptions options;
+  options.what = testing::MakeRunFolder("started_run", "cartpole", {3}, 20);
+  options.init = "theta=0.5";
+  const absl::StatusOr<Playback> playback = MakePlayback(options);
+  ASSERT_THAT(playback.status(), IsOk());
+  EXPECT_THAT(playback->title, HasSubstr("episode 0   theta=0.5"));
+  ASSERT_THAT(playback->play([](const actor::EpisodeState& state) {
+    if (state.step == 0) {
+      EXPECT_EQ(state.observation[1], std::sin(0.5));
+    }
+    return absl::OkStatus();
+  }),
+              IsOk());
+  options.init = "angle=0.5";
+  EXPECT_THAT(MakePlayback(options).status().ToString(),
+              HasSubstr("cartpole has no start value \"angle\"; there are: x, theta"));
 }
 
 class RenderCommandTest : public ::testing::Test {
@@ -411,7 +439,7 @@ TEST_F(RenderCommandTest, NamesTheWrongArgument) {
   EXPECT_THAT(Error(), HasSubstr("absent_run is not a run folder"));
   command_.map = false;
   command_.playback.what = testing::MakeRunFolder("wrong_run", "cartpole", {0}, 20);
-  command_.playback.actions = "zero";
+  command_.playback.actions = "zeros.csv";
   EXPECT_THAT(Error(), HasSubstr("--actions"));
   command_.playback.actions.reset();
   command_.playback.epoch = "4";
