@@ -394,12 +394,17 @@ class BeastServer : public HttpServer {
 
 }  // namespace
 
+const std::vector<std::string>& HttpServer::LoopbackNames() {
+  static const auto* const kNames = new std::vector<std::string>{"127.0.0.1", "localhost", "[::1]"};
+  return *kNames;
+}
+
 HttpServer::Options HttpServer::ForThisMachine(const std::string& listen, const std::string& policy) {
   Options options;
   options.listen = listen;
   options.path = "/";
   options.content_type = "text/html; charset=utf-8";
-  options.hosts = {"127.0.0.1", "localhost", "[::1]"};  // also behind a forwarded port
+  options.hosts = LoopbackNames();
   options.headers = {{"Content-Security-Policy", policy},
                      {"Cross-Origin-Opener-Policy", "same-origin"},
                      {"Cross-Origin-Resource-Policy", "same-origin"},

@@ -72,6 +72,8 @@ class HttpServer {
   // Options of a page for a browser on this machine only, at path "/": names, headers and content type. policy: its
   // Content-Security-Policy.
   static Options ForThisMachine(const std::string& listen, const std::string& policy);
+  // The names under which a browser on this machine, or behind a forwarded port, reaches a page.
+  static const std::vector<std::string>& LoopbackNames();
 
   // `data` has no line breaks.
   static std::string FormatEvent(const std::string& name, const std::string& data);

@@ -82,14 +82,14 @@ absl::StatusOr<std::string> RunProgram(const std::string& path, const std::vecto
   return output;
 }
 
-absl::Status Bench(const std::string& what, const std::string& threads, const std::string& out) {
+absl::Status Bench(const std::string& what, const std::string& threads, const std::string& json_file) {
   if (!threads.empty() && what != "learner")
     return absl::InvalidArgumentError("--threads belongs to 'datacom bench learner'");
   std::vector<std::string> arguments;
   if (!threads.empty()) arguments = {"--threads", threads};
   const std::vector<std::string> areas =
       what == "all" ? std::vector<std::string>{"safety", "actor", "replay", "learner"} : std::vector<std::string>{what};
-  if (!out.empty()) RETURN_IF_ERROR(CheckOutputFile("--out", out));
+  if (!json_file.empty()) RETURN_IF_ERROR(CheckOutputFile("--json", json_file));
   nlohmann::json entries = nlohmann::json::array();
   for (const std::string& area : areas) {
     std::fprintf(stderr, "benchmark %s ...\n", area.c_str());
@@ -98,9 +98,9 @@ absl::Status Bench(const std::string& what, const std::string& threads, const st
     ASSIGN_OR_RETURN(const nlohmann::json measured, ParseBench(area, output));
     entries.insert(entries.end(), measured.begin(), measured.end());
   }
-  std::fprintf(IsStandardOutput(out) ? stderr : stdout, "%s", BenchTable(entries).c_str());
-  if (out.empty()) return absl::OkStatus();
-  return WriteOutputFile(out, JsonText({{"machine", DescribeMachine()}, {"benchmarks", entries}}, 2) + "\n");
+  std::fprintf(IsStandardOutput(json_file) ? stderr : stdout, "%s", BenchTable(entries).c_str());
+  if (json_file.empty()) return absl::OkStatus();
+  return WriteOutputFile(json_file, JsonText({{"machine", DescribeMachine()}, {"benchmarks", entries}}, 2) + "\n");
 }
 
 }  // namespace
@@ -144,7 +144,7 @@ std::string BenchTable(const nlohmann::json& entries) {
 void AddBench(CLI::App* app, int* exit_code) {
   auto what = std::make_shared<std::string>("all");
   auto threads = std::make_shared<std::string>();
-  auto out = std::make_shared<std::string>();
+  auto json_file = std::make_shared<std::string>();
   CLI::App* verb = app->add_subcommand(
       "bench", "Runs benchmarks and prints ratios: time over its lower bound, or the share of a peer's rate");
   verb->add_option("what", *what, "safety, actor, replay, learner or all")
@@ -154,9 +154,9 @@ void AddBench(CLI::App* app, int* exit_code) {
       ->check([](const std::string& text) {
         return text.find_first_not_of("0123456789,") == std::string::npos ? "" : "numbers with commas between them";
       });
-  verb->add_option("--out", *out, "file to write the numbers to, as JSON, or - for standard output");
-  verb->footer("Example: datacom bench learner --out bench.json");
-  verb->callback([what, threads, out, exit_code] { *exit_code = Finish(Bench(*what, *threads, *out)); });
+  verb->add_option("--json", *json_file, "file to write the numbers to");
+  verb->footer("Example: datacom bench learner --json bench.json");
+  verb->callback([what, threads, json_file, exit_code] { *exit_code = Finish(Bench(*what, *threads, *json_file)); });
 }
 
 }  // namespace datacom::cli

@@ -40,7 +40,7 @@ namespace {
 
 struct WatchOptions {
   std::vector<std::string> folders;  // of runs and sweeps
-  uint16_t port = 0;                 // 0: a free one
+  std::string listen = "127.0.0.1:0";
   bool each_member = false;
   std::string tls;
 };
@@ -198,9 +198,17 @@ HttpServer::State FormatLiveState(const json& before, const json& after) {
 constexpr std::chrono::milliseconds kPeriod{1000};
 constexpr int kRest = 4;  // reading takes at most one part of the time in kRest + 1
 
-// Anybody who reaches the page can read it.
-HttpServer::Options ServerOptions(uint16_t port, report::LivePage page) {
-  HttpServer::Options options = HttpServer::ForThisMachine(absl::StrCat("127.0.0.1:", port), page.policy);
+std::string CheckListen(const std::string& listen) {
+  if (const std::string wrong = Address(0)(listen); !wrong.empty()) return wrong;
+  const std::string host = listen.substr(0, listen.rfind(':'));
+  const std::vector<std::string>& names = HttpServer::LoopbackNames();
+  if (std::find(names.begin(), names.end(), host) != names.end()) return "";
+  return absl::StrCat("must be on this machine (127.0.0.1, localhost or [::1]), not ", listen,
+                      ", because anybody who reaches the page can read it; from another machine use ssh -L");
+}
+
+HttpServer::Options ServerOptions(const std::string& listen, report::LivePage page) {
+  HttpServer::Options options = HttpServer::ForThisMachine(listen, page.policy);
   options.events = "/events";
   options.page = [html = std::move(page.html)] { return html; };
   return options;
@@ -215,7 +223,7 @@ absl::Status WatchRuns(WatchOptions options) {
   LiveRuns runs(options, std::move(security));
   ASSIGN_OR_RETURN(const report::Plotting plotting, report::ReadPlotting());
   ASSIGN_OR_RETURN(const std::unique_ptr<HttpServer> server,
-                   HttpServer::Start(ServerOptions(options.port, report::RenderLivePage(plotting))));
+                   HttpServer::Start(ServerOptions(options.listen, report::RenderLivePage(plotting))));
   Stop::InstallSignalHandlers();
   std::printf("watch: http://%s/ shows the runs until Ctrl-C\n", server->address().c_str());
   std::fflush(stdout);
@@ -243,13 +251,15 @@ void AddWatch(CLI::App* app, int* exit_code) {
       "Serves a page that shows runs while they go on: verdicts, curves, how far they are, the newest violations");
   verb->add_option("run_dirs", options->folders, "run folders or sweep folders, of runs that go on or have ended")
       ->required();
-  verb->add_option("--port", options->port, "port on this machine (a free one)")->check(WholeNumber<uint16_t>(0));
+  verb->add_option("--listen", options->listen,
+                   "address on this machine; port 0 takes a free one (default 127.0.0.1:0)")
+      ->check(&CheckListen);
   verb->add_flag("--each-member", options->each_member,
                  "draw a curve for each member instead of the mean over members");
   verb->add_option("--tls", options->tls, "folder with ca.crt, tls.crt, tls.key and token, for runs that use TLS");
   verb->footer(
       "The page only reads, loads nothing from elsewhere and needs no password, so it is served only on this machine.\n"
-      "Example: datacom watch runs/five runs/sac --port 8080\n"
+      "Example: datacom watch runs/five runs/sac --listen 127.0.0.1:8080\n"
       "         ssh -L 8080:127.0.0.1:8080 HOST    # then http://127.0.0.1:8080/ shows the page of another machine");
   verb->callback([options, exit_code] { *exit_code = Finish(WatchRuns(*options)); });
 }

@@ -122,7 +122,7 @@ def small_violation(words):
 
 def watch(program, words):
     """Runs `datacom watch` or `datacom demo` until it has answered once."""
-    words = [*take(words, "--port")[1], "--port", "0"] if words[0] == "watch" else ["demo", "--no-browser"]
+    words = [*take(words, "--listen")[1], "--listen", "127.0.0.1:0"] if words[0] == "watch" else ["demo", "--no-browser"]
     with subprocess.Popen([program, *words], stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout:
             match = re.match(r"(?:watch|demo): (http\S+)", line)

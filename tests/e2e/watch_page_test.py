@@ -100,7 +100,7 @@ class WatchPageTest(RunTest):
         self.assertEqual(watching.end(), 0)
         page.wait("byId('connection').textContent.startsWith('disconnected')")
         written.add_epoch(1)
-        self.watch(written.folder, "--port", watching.address.rsplit(":", 1)[1])
+        self.watch(written.folder, "--listen", watching.address)
         page.wait(f"byId('connection').textContent === 'live' && {POINTS}.length === 2")
 
     def test_text_from_files_is_no_markup(self):

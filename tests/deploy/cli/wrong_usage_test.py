@@ -95,7 +95,7 @@ class WrongUsageTest(unittest.TestCase):
                 (("config",), "experiment is required", "datacom config cartpole/datacom --set hyper.cost_budget=10"),
                 (("status",), "target is required", "datacom status runs/five"),
                 (("list", "colours"), "kind: colours not in {tasks,algorithms,experiments,sweeps}", "datacom list algorithms"),
-                (("bench", "colours"), "what: colours not in {safety,actor,replay,learner,all}", "datacom bench learner --out bench.json")):
+                (("bench", "colours"), "what: colours not in {safety,actor,replay,learner,all}", "datacom bench learner --json bench.json")):
             self.expect(*arguments, words=[f"datacom {arguments[0]}: {wrong}\nExample: {example}\n"
                                            f"`datacom {arguments[0]} --help` lists the options\n"])
         self.expect("--colour", words=["datacom: A subcommand is required; `datacom --help` lists the verbs\n"])
