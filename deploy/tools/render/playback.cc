@@ -4,6 +4,8 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -94,11 +96,16 @@ absl::StatusOr<Playback> OfTask(const PlaybackOptions& options) {
   }
   ASSIGN_OR_RETURN(const auto init, ParseInit(options.init));
   const uint64_t seed = options.seed.value_or(0);
-  const std::string policy = options.policy.value_or("random");
-  const bool recorded = options.actions.has_value();
+  std::string policy = options.policy.value_or("random");
+  std::optional<std::string> file = options.actions;
+  if (file == "zero" || file == "zeros" || file == "random") {  // policies, by their former option
+    policy = *file == "random" ? "random" : "zeros";
+    file.reset();
+  }
+  const bool recorded = file.has_value();
   ActionSource source = HeldActions(task->spec(), seed);
   if (recorded) {
-    ASSIGN_OR_RETURN(source, RecordedActions(*options.actions, task->spec()));
+    ASSIGN_OR_RETURN(source, RecordedActions(*file, task->spec()));
   } else if (policy != "random") {
     ASSIGN_OR_RETURN(UntrainedPolicy untrained, MakeUntrainedPolicy(policy, model));
     source = PolicyActions(std::move(untrained), model.spec, seed);
@@ -107,7 +114,7 @@ absl::StatusOr<Playback> OfTask(const PlaybackOptions& options) {
   playback.known = std::make_shared<NearestRows>(model);
   playback.title = absl::StrCat(
       options.what, "   ",
-      recorded ? std::filesystem::path(*options.actions).filename().string() : absl::StrCat(policy, ", seed ", seed));
+      recorded ? std::filesystem::path(*file).filename().string() : absl::StrCat(policy, ", seed ", seed));
   playback.play = [task, init, seed, recorded, source](const actor::Watcher& watcher) {
     RandomStream stream(StreamKey("render.reset", {seed}));
     return PlayActions(

@@ -269,6 +269,18 @@ TEST(Watching, ATaskIsPlayedByTheControllersThatEvalPlays) {
               HasSubstr("--policy zero: task air_hockey has no such policy"));
 }
 
+TEST(Watching, ActionsThatAreNoFileAreThePolicyOfThatName) {
+  PlaybackOptions options;
+  options.what = "cartpole";
+  const std::pair<const char*, const char*> names[] = {{"zero", "zeros"}, {"zeros", "zeros"}, {"random", "random"}};
+  for (const auto& [actions, policy] : names) {
+    options.actions = actions;
+    const absl::StatusOr<Playback> playback = MakePlayback(options);
+    ASSERT_THAT(playback.status(), IsOk());
+    EXPECT_EQ(playback->title, absl::StrCat("cartpole   ", policy, ", seed 0"));
+  }
+}
+
 TEST(Watching, ARunIsPlayedFromAStartThatIsNamed) {
   PlaybackOptions options;
   options.what = testing::MakeRunFolder("started_run", "cartpole", {3}, 20);
@@ -387,7 +399,7 @@ TEST_F(RenderCommandTest, AFilmForABrowserHoldsItsSceneAndItsFrames) {
   const std::string page = Write("data.html"), begin = "id=\"data\">";
   const size_t from = page.find(begin) + begin.size();
   const auto film = nlohmann::json::parse(page.substr(from, page.find("</script>", from) - from));
-  EXPECT_EQ(film.at("title"), "cartpole   random actions, seed 0");
+  EXPECT_EQ(film.at("title"), "cartpole   random, seed 0");
   EXPECT_EQ(film.at("every"), 4);
   EXPECT_FALSE(film.at("scene").at("shapes").empty());
   ASSERT_EQ(film.at("frames").size(), 6u);
