@@ -13,10 +13,11 @@
 
 namespace datacom::tools {
 
-// Whether --json is among the words, so that a program reads standard output.
+// Whether --json is among the words, so that a program reads standard output. Of `bench` it names a file.
 inline bool WantsJson(int argc, const char* const* argv) {
   const char* const* const end = std::find(argv, argv + argc, absl::string_view("--"));
-  return std::find(argv, end, absl::string_view("--json")) != end;
+  return std::find(argv, end, absl::string_view("--json")) != end &&
+         (argc < 2 || argv[1] != absl::string_view("bench"));
 }
 
 // "; did you mean --steps?" after an option that the verb does not have.
