@@ -160,7 +160,8 @@ uint64_t AnnouncedTogether(const RunSettings& settings) {
   if (settings.draws_wait) return 1;
   const v1::Schedule& schedule = settings.resolved->schedule();
   const double updates = schedule.updates_per_step() * static_cast<double>(schedule.tolerance_steps()) / 4;
-  return std::max<uint64_t>(static_cast<uint64_t>(updates), 1);
+  const double lag = static_cast<double>(schedule.max_policy_lag()) / 16;
+  return static_cast<uint64_t>(std::max(std::min(updates, lag), 1.0));
 }
 
 }  // namespace datacom::learner

@@ -23,7 +23,8 @@ absl::StatusOr<KnownRows> MakeKnownRows(const v1::Experiment& resolved, const Ta
 // batch do not exist yet. Otherwise enough to keep the learner busy over a network's round trip, as long as the answers
 // fit into 16 MiB. schema: the columns of the run's rows.
 int DrawsAhead(const RunSettings& settings, const RowSchema& schema);
-// The updates that are announced to the replay together: those of a quarter of the rows that actors may run ahead.
+// The updates that are announced to the replay together: those of a quarter of the rows that actors may run ahead, but
+// no more than a sixteenth of the lag that a policy may have, because the replay judges it by the announced updates.
 uint64_t AnnouncedTogether(const RunSettings& settings);
 
 }  // namespace datacom::learner

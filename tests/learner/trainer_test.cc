@@ -237,14 +237,15 @@ TEST_F(TrainerTest, ManySmallOrFewLargeDrawsAreRequestedAhead) {
   EXPECT_EQ(DrawsAhead(MakeRunSettings(experiment), schema), 1) << "the next rows are not acted yet";
 }
 
-TEST_F(TrainerTest, TheUpdatesOfAQuarterOfTheToleranceAreAnnouncedTogether) {
+TEST_F(TrainerTest, FewUpdatesAreAnnouncedTogether) {
   v1::Experiment experiment = FakeExperiment();  // a tolerance of 16 rows
   EXPECT_EQ(AnnouncedTogether(MakeRunSettings(experiment)), 4u);
   experiment.mutable_schedule()->set_updates_per_step(2);
   EXPECT_EQ(AnnouncedTogether(MakeRunSettings(experiment)), 8u);
   experiment.mutable_schedule()->set_tolerance_steps(1);
   EXPECT_EQ(AnnouncedTogether(MakeRunSettings(experiment)), 1u);
-  experiment.mutable_schedule()->set_tolerance_steps(16);
+  experiment.mutable_schedule()->set_tolerance_steps(64);
+  EXPECT_EQ(AnnouncedTogether(MakeRunSettings(experiment)), 8u) << "a sixteenth of a lag of 128";
   experiment.mutable_run()->set_lockstep(true);
   EXPECT_EQ(AnnouncedTogether(MakeRunSettings(experiment)), 1u) << "the rows of the next update wait for the credit";
 }
