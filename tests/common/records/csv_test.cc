@@ -53,6 +53,15 @@ TEST_F(CsvFile, ANewFileIsNotBegunThroughALink) {
   EXPECT_EQ(ReadFile(elsewhere).value(), "text");
 }
 
+TEST_F(CsvFile, AFileIsNotContinuedThroughALink) {
+  const std::string elsewhere = folder_ + "/precious";
+  ASSERT_THAT(WriteFileAtomically(elsewhere, "a\nprecious\n"), IsOk());
+  std::filesystem::create_symlink("precious", path_);
+  const absl::Status status = CsvWriter::Open(path_, {"a"}, {2, Sha256Hex("a\n")}).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << "a stranger may know how it begins: " << status;
+  EXPECT_EQ(status.message(), path_ + " may not be a link");
+}
+
 TEST_F(CsvFile, APipeInTheNameOfANewFileIsNamedAndNotWaitedFor) {
   ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
   EXPECT_EQ(CsvWriter::Open(path_, {"a"}).status().message(), "open " + path_ + ": No such device or address");
