@@ -24,6 +24,7 @@
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/config/sha256.h"
+#include "common/config/task_files.h"
 
 namespace datacom {
 namespace {
@@ -228,8 +229,33 @@ std::optional<v1::LearnerCheckpoint> CheckpointStore::Newest(std::vector<absl::S
   return std::nullopt;
 }
 
+bool IsBelowRun(const std::string& path) {
+  const fs::path given(path);
+  return given == given.lexically_normal() && !given.empty() && given.is_relative() && *given.begin() != "." &&
+         *given.begin() != "..";
+}
+
+absl::Status CheckNoLinks(const std::string& run_dir) {
+  std::vector<std::string> paths = {"build.txt", "episodes.csv", "experiment.textproto", "progress.csv", "run_id"};
+  for (const char* folder :
+       {"archive", "checkpoints", "cluster", "ledger", "logs", "policies", kTaskFilesFolder, "tensorboard"}) {
+    paths.emplace_back(folder);
+    ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(absl::StrCat(run_dir, "/", folder)));
+    for (const std::string& name : names) paths.push_back(absl::StrCat(folder, "/", name));
+  }
+  std::error_code error;
+  for (const std::string& path : paths) {
+    if (!fs::is_symlink(absl::StrCat(run_dir, "/", path), error)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(run_dir, "/", path, " is a link; what a run writes belongs to the run folder itself: put what it ",
+                     "names in its place, or make the whole run folder a link"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckRunFile(const std::string& run_dir, const std::string& path, const FileEnd& end) {
   const std::string file = absl::StrCat(run_dir, "/", path);
+  if (!IsBelowRun(path)) return absl::DataLossError(absl::StrCat(file, " is not below the run folder"));
   std::error_code error;
   const uint64_t bytes = fs::file_size(file, error);
   if (error && error != std::errc::no_such_file_or_directory) return ErrnoStatus(error.value(), file);

@@ -72,8 +72,15 @@ std::string PoliciesPath(uint32_t epoch);
 // Whether a file below the run folder is one of them: it is written as a whole. Other files of a checkpoint grow.
 bool IsPoliciesPath(absl::string_view path);
 
-// The errors of CheckFileEnd for a file below the run folder, an error if it is no file, and DATA_LOSS when more
-// follows in a file of policies: only records grow after a checkpoint.
+// Whether a path, which a file of a stranger may name, stays below the run folder that it is put behind.
+bool IsBelowRun(const std::string& path);
+
+// INVALID_ARGUMENT, naming it, for a link in the place of a record or of a folder that a run writes, or in such a
+// folder. Rings may lie elsewhere: they name their run.
+absl::Status CheckNoLinks(const std::string& run_dir);
+
+// The errors of CheckFileEnd for a file below the run folder, an error if it is no file, and DATA_LOSS when it is not
+// below the folder, or when more follows in a file of policies: only records grow after a checkpoint.
 absl::Status CheckRunFile(const std::string& run_dir, const std::string& path, const FileEnd& end);
 
 // The id in a run folder's file run_id, which `train` writes. NOT_FOUND without the file.

@@ -149,6 +149,7 @@ bool HoldsNoRun(const std::string& run_dir) {
 
 absl::Status CheckRunFolder(const std::string& run_dir, bool resume) {
   std::error_code error;
+  if (IsFolder(run_dir)) RETURN_IF_ERROR(CheckNoLinks(run_dir));
   if (report::IsSweepFolder(run_dir)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--run-dir ", run_dir, " is the folder of a sweep; resume it with its `datacom sweep` command, or name one of ",

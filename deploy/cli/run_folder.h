@@ -38,7 +38,7 @@ class RunLock {
 };
 
 // INVALID_ARGUMENT, saying what to type instead, when the folder is a sweep's, when it is not empty and `resume` is
-// false, or when it has nothing to resume.
+// false, or when it has nothing to resume. The errors of CheckNoLinks (common/records/checkpoint.h).
 // A folder without experiment.textproto counts as empty: its start was killed before it wrote that file.
 absl::Status CheckRunFolder(const std::string& run_dir, bool resume);
 

@@ -9,11 +9,14 @@
 #include <memory>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
+#include "common/config/experiment.h"
 #include "common/config/sha256.h"
 #include "common/records/checkpoint.h"
+#include "datacom/v1/experiment.pb.h"
 #include "tests/testing/changed_files.h"
 #include "tests/testing/exit_code.h"
 #include "tests/testing/framed_files.h"
@@ -291,6 +294,34 @@ TEST_F(CheckpointStoreTest, ARecordFileThatCannotBeReadIsNotCalledDamaged) {
   const FileEnd end{5, Sha256Hex("12345")};
   EXPECT_TRUE(absl::IsDataLoss(CheckFileEnd(folder_ + "/missing", end)));
   EXPECT_TRUE(absl::IsInvalidArgument(CheckFileEnd(folder_, end))) << CheckFileEnd(folder_, end);
+}
+
+TEST_F(CheckpointStoreTest, AFileThatACheckpointNamesLiesBelowTheRunFolder) {
+  for (const char* below : {"progress.csv", "ledger/member_0.steps", "tensorboard/member_0/..events"}) {
+    EXPECT_TRUE(IsBelowRun(below)) << below;
+  }
+  for (const char* other : {"", ".", "./run_id", "..", "../secret", "/etc/hostname", "policies/../../secret"}) {
+    EXPECT_FALSE(IsBelowRun(other)) << other;
+  }
+  WriteInPlace(folder_ + "/secret", "12345");
+  const absl::Status status = CheckRunFile(folder_ + "/run", "../secret", {5, Sha256Hex("12345")});
+  EXPECT_EQ(status.message(), folder_ + "/run/../secret is not below the run folder");
+}
+
+TEST_F(CheckpointStoreTest, ALinkAmongWhatARunWritesIsNamed) {
+  const std::string run = folder_ + "/run";
+  fs::create_directories(folder_ + "/elsewhere");
+  EXPECT_THAT(CheckNoLinks(run), IsOk());
+  for (const char* folder : {"/policies", "/replay"}) fs::create_directories(run + folder);
+  fs::create_symlink(folder_ + "/elsewhere", run + "/replay/member_0.rows");
+  EXPECT_THAT(CheckNoLinks(run), IsOk()) << "a ring may lie elsewhere";
+  for (const std::string link : {"progress.csv", "checkpoints", "policies/epoch_0001.snapshot"}) {
+    fs::create_symlink(folder_ + "/elsewhere", run + "/" + link);
+    const absl::Status status = CheckNoLinks(run);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(std::string(status.message()), ::testing::StartsWith(run + "/" + link + " is a link; "));
+    fs::remove(run + "/" + link);
+  }
 }
 
 TEST_F(CheckpointStoreTest, TheHashCoversNumbersAndNotTimesOrPaths) {

@@ -86,6 +86,19 @@ TEST_F(RunFolderTest, ALogIsNotWrittenThroughALink) {
   EXPECT_FALSE(role.running());
 }
 
+TEST_F(RunFolderTest, ARunIsNotWrittenThroughALinkToTheFolderOfAnother) {
+  fs::create_directories("mine/policies");
+  for (const char* folder : {"r", "new"}) {
+    fs::create_directories(folder);
+    fs::create_directory_symlink("../mine/policies", std::string(folder) + "/policies");
+  }
+  std::ofstream("r/experiment.textproto") << "name: \"x\"";
+  for (const absl::Status& status : {CheckRunFolder("r", true), CheckRunFolder("new", false)}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("/policies is a link"));
+  }
+}
+
 TEST_F(RunFolderTest, AResumeFindsTheRunsNumberOfActorsAndEnvironments) {
   EXPECT_FALSE(ReadLayout("r").has_value());
   ASSERT_THAT(PrepareRunFolder("r", ""), IsOk());
