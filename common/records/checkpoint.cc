@@ -304,6 +304,12 @@ absl::Status CheckResume(const v1::LearnerCheckpoint& checkpoint, const std::str
     return absl::InvalidArgumentError(absl::StrCat("the experiment differs from the one of ", name,
                                                    ": a resumed run may change only ", kFreeOnResume));
   }
+  const int members = ResolveExperiment(*written).members_size();
+  const auto of_all = [members](const v1::EpochRecord& epoch) { return epoch.members_size() == members; };
+  if (checkpoint.totals_size() != members || !std::all_of(checkpoint.open().begin(), checkpoint.open().end(), of_all) ||
+      !std::all_of(checkpoint.pending().begin(), checkpoint.pending().end(), of_all)) {
+    return absl::DataLossError(absl::StrCat(name, " has not the numbers of each of the run's ", members, " members"));
+  }
   if (checkpoint.update() <= updates.LastUpdate()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("run.env_steps=", updates.env_steps, " ends at update ",
                                                  updates.LastUpdate(), ", but ", name, " is later"));

@@ -96,7 +96,7 @@ absl::StatusOr<uint32_t> NextIncarnation(const std::string& path);
 // Whether a run may continue a checkpoint: a pure function.
 // FAILED_PRECONDITION or INVALID_ARGUMENT, naming what differs, unless the checkpoint is of this run, of an experiment
 // with the same `fixed` settings (FixedSettings, common/config/experiment.h), and of no later update than the run's
-// last.
+// last. DATA_LOSS if it has not the numbers of each member.
 absl::Status CheckResume(const v1::LearnerCheckpoint& checkpoint, const std::string& run_id, const std::string& fixed,
                          const UpdateSchedule& updates);
 

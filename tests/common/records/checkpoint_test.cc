@@ -324,6 +324,29 @@ TEST_F(CheckpointStoreTest, ALinkAmongWhatARunWritesIsNamed) {
   }
 }
 
+TEST_F(CheckpointStoreTest, ACheckpointHasTheNumbersOfEachMember) {
+  const v1::Experiment experiment = ResolveExperiment(v1::Experiment());  // of one member
+  v1::LearnerCheckpoint whole;
+  whole.set_run_id("run");
+  whole.set_experiment(PrintExperiment(experiment));
+  whole.add_totals();
+  whole.add_open()->add_members();
+  whole.add_pending()->add_members();
+  const auto check = [&experiment](const v1::LearnerCheckpoint& checkpoint) {
+    return CheckResume(checkpoint, "run", FixedSettings(experiment), UpdatesOf(experiment));
+  };
+  EXPECT_THAT(check(whole), IsOk());
+  std::vector<v1::LearnerCheckpoint> others(5, whole);
+  others[0].clear_totals();
+  others[1].add_totals();
+  others[2].mutable_open(0)->add_members();
+  others[3].mutable_pending(0)->add_members();
+  others[4].mutable_pending(0)->clear_members();
+  for (const v1::LearnerCheckpoint& other : others) {
+    EXPECT_TRUE(absl::IsDataLoss(check(other))) << check(other) << other.ShortDebugString();
+  }
+}
+
 TEST_F(CheckpointStoreTest, TheHashCoversNumbersAndNotTimesOrPaths) {
   Checkpoint other = At(5);
   other.learner.set_wall_seconds(99);

@@ -252,6 +252,7 @@ TEST_F(RunFolderTest, RecordsAreThoseThatTheNewestCheckpointNames) {
   checkpoint.learner.set_run_id("r-1");
   checkpoint.learner.set_experiment(PrintExperiment(experiment));
   checkpoint.learner.set_replay_start(0xa1);
+  checkpoint.learner.add_totals();
   checkpoint.algorithm["weights"] = "1234";
   ASSERT_THAT(CheckpointStore("r/checkpoints").Save(checkpoint), IsOk());
   EXPECT_THAT(std::string(CheckRecords("r", experiment).status().message()),
@@ -303,12 +304,20 @@ Checkpoint CheckpointThatNames(const std::string& path, const v1::Experiment& ex
   Checkpoint checkpoint;
   checkpoint.learner.set_run_id("r-1");
   checkpoint.learner.set_experiment(PrintExperiment(experiment));
+  checkpoint.learner.add_totals();
   checkpoint.algorithm["weights"] = "1234";
   v1::FileEnd* const file = checkpoint.learner.add_files();
   file->set_path(path);
   file->set_bytes(9);
   file->set_sha256("15e2b0d3c33891ebb0f1ef609ec419420c20e320ce94c65fbc8c3312448eb225");  // of "123456789"
   return checkpoint;
+}
+
+// An epoch of one member that waits for its evaluation.
+void AddPending(uint32_t epoch, Checkpoint* checkpoint) {
+  v1::EpochRecord* const pending = checkpoint->learner.add_pending();
+  pending->set_epoch(epoch);
+  pending->add_members();
 }
 
 TEST_F(RunFolderTest, NothingFollowsInAFileOfPolicies) {
@@ -324,7 +333,7 @@ TEST_F(RunFolderTest, NothingFollowsInAFileOfPolicies) {
 TEST_F(RunFolderTest, PoliciesOfPendingEvaluationsAreOfTheRun) {
   const v1::Experiment experiment = ResolveExperiment(v1::Experiment());
   Checkpoint checkpoint = CheckpointThatNames("episodes.csv", experiment);
-  checkpoint.learner.add_pending()->set_epoch(3);  // cut short, so that the checkpoint has no sum of its policies
+  AddPending(3, &checkpoint);  // cut short, so that the checkpoint has no sum of its policies
   ASSERT_THAT(CheckpointStore("r/checkpoints").Save(checkpoint), IsOk());
   EXPECT_THAT(std::string(CheckRecords("r", experiment).status().message()), HasSubstr("policies/epoch_0003.snapshot"));
   fs::create_directories("r/policies");
@@ -339,7 +348,7 @@ TEST_F(RunFolderTest, PoliciesOfACutEpochThatALongerRunWritesAgainAreNotChecked)
   v1::Experiment experiment = ResolveExperiment(v1::Experiment());
   experiment.mutable_run()->set_steps_per_epoch(1000);
   Checkpoint checkpoint = CheckpointThatNames("episodes.csv", experiment);
-  checkpoint.learner.add_pending()->set_epoch(3);
+  AddPending(3, &checkpoint);
   checkpoint.learner.set_next_epoch(4);
   checkpoint.learner.set_last_epoch_steps(2400);
   ASSERT_THAT(CheckpointStore("r/checkpoints").Save(checkpoint), IsOk());
