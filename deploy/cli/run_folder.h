@@ -59,6 +59,10 @@ absl::Status CheckStateKept(const std::string& run_dir, int members);
 // errors of CheckResume. Returns the start of the replay that the checkpoint names; 0 without one.
 absl::StatusOr<uint64_t> CheckRecords(const std::string& run_dir, const v1::Experiment& resolved);
 
+// Gives each file that a resume writes in place and that has another name (a hard link, as `cp -al` makes) a content of
+// its own, so that no other copy of the run changes. Call it only while holding the lock.
+absl::Status UnshareFiles(const std::string& run_dir);
+
 // Makes the sub-folders, writes `experiment`, a text, to experiment.textproto (always) and run_id (once). Returns the
 // run id.
 absl::StatusOr<std::string> PrepareRunFolder(const std::string& run_dir, const std::string& experiment);

@@ -7,7 +7,9 @@
 #include <fstream>
 #include <future>
 #include <string>
+#include <vector>
 
+#include "common/base/files.h"
 #include "common/config/experiment.h"
 #include "common/nn/snapshot.h"
 #include "common/records/checkpoint.h"
@@ -97,6 +99,24 @@ TEST_F(RunFolderTest, ARunIsNotWrittenThroughALinkToTheFolderOfAnother) {
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr("/policies is a link"));
   }
+}
+
+TEST_F(RunFolderTest, AResumeOfACopyWithHardLinksChangesNoOtherCopy) {
+  for (const char* folder : {"r/tensorboard/member_0", "r/replay", "r/ledger", "other"}) fs::create_directories(folder);
+  const std::vector<std::string> files = {"r/progress.csv", "r/replay/member_0.rows", "r/tensorboard/member_0/events"};
+  for (const std::string& file : files) {
+    std::ofstream(file) << "common";
+    fs::create_hard_link(file, "other/" + fs::path(file).filename().string());
+  }
+  fs::create_symlink("../../other/progress.csv", "r/ledger/link");
+  ASSERT_THAT(UnshareFiles("r"), IsOk());
+  EXPECT_TRUE(fs::is_symlink("r/ledger/link"));
+  for (const std::string& file : files) {
+    EXPECT_EQ(ReadFile(file).value(), "common");
+    std::ofstream(file, std::ios::app) << " and own";
+    EXPECT_EQ(ReadFile("other/" + fs::path(file).filename().string()).value(), "common") << file;
+  }
+  EXPECT_EQ(ListFolder("r/replay").value(), std::vector<std::string>{"member_0.rows"});
 }
 
 TEST_F(RunFolderTest, AResumeFindsTheRunsNumberOfActorsAndEnvironments) {
