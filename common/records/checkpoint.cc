@@ -264,8 +264,12 @@ absl::Status CheckRunFile(const std::string& run_dir, const std::string& path, c
 }
 
 absl::StatusOr<std::string> ReadRunId(const std::string& run_dir) {
-  ASSIGN_OR_RETURN(const std::string line, ReadFile(run_dir + "/run_id"));
-  return std::string(absl::StripAsciiWhitespace(line));
+  constexpr uint64_t kMostBytes = 1 << 12;
+  const std::string path = run_dir + "/run_id";
+  ASSIGN_OR_RETURN(const std::string line, ReadFile(path, kMostBytes));
+  const std::string id(absl::StripAsciiWhitespace(line));
+  RETURN_IF_ERROR(CheckFolderName(path, id));  // it has the name of a folder, and messages and commands take it
+  return id;
 }
 
 std::string PoliciesPath(uint32_t epoch) { return absl::StrFormat("policies/epoch_%04d.snapshot", epoch); }

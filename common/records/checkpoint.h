@@ -83,7 +83,8 @@ absl::Status CheckNoLinks(const std::string& run_dir);
 // below the folder, or when more follows in a file of policies: only records grow after a checkpoint.
 absl::Status CheckRunFile(const std::string& run_dir, const std::string& path, const FileEnd& end);
 
-// The id in a run folder's file run_id, which `train` writes. NOT_FOUND without the file.
+// The id in a run folder's file run_id, which `train` writes. NOT_FOUND without the file; INVALID_ARGUMENT when it
+// holds none.
 absl::StatusOr<std::string> ReadRunId(const std::string& run_dir);
 
 // The number of the learner's last start that is kept in `path`; 0 without a file. DATA_LOSS when the file does not

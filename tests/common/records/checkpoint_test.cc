@@ -366,6 +366,18 @@ TEST_F(CheckpointStoreTest, EveryStartHasItsOwnIncarnation) {
   EXPECT_TRUE(absl::IsDataLoss(NextIncarnation(path).status())) << "there is no larger number";
 }
 
+TEST_F(CheckpointStoreTest, TheIdOfARunIsALineThatACommandCanTake) {
+  WriteInPlace(folder_ + "/run_id", "run-1\n");
+  EXPECT_EQ(ReadRunId(folder_).value(), "run-1");
+  for (const std::string& wrong : {std::string(256, 'a'), std::string(1 << 13, 'a'), std::string("a\nb"),
+                                   std::string("a\0b", 3), std::string("a\xff")}) {
+    WriteInPlace(folder_ + "/run_id", wrong);
+    const absl::Status status = ReadRunId(folder_).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(std::string(status.message()), ::testing::StartsWith(folder_ + "/run_id"));
+  }
+}
+
 TEST(Sha256, MatchesThePublishedVectors) {  // FIPS 180-4 examples
   EXPECT_EQ(Sha256Hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(Sha256Hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
