@@ -197,6 +197,12 @@ TEST_F(CsvFile, CompressedRecordsThatWouldFillTheMemoryAreRefused) {
   EXPECT_EQ(ReadRecords(path_).status().message(), path_ + ".gz: it has more than 67108864 bytes");
 }
 
+TEST_F(CsvFile, CompressedRecordsThatAreLargerThanTheirContentMayBeAreNotRead) {
+  std::ofstream(path_ + ".gz") << "x";
+  std::filesystem::resize_file(path_ + ".gz", uint64_t{2200} << 20);
+  EXPECT_EQ(ReadRecords(path_).status().message(), path_ + ".gz has 2306867200 bytes; at most 67108864 are read");
+}
+
 TEST_F(CsvFile, CompressedRecordsThatAreCutAtTheEndOfALineAreRefused) {
   std::string text = "member,env_steps,J\n";
   for (int i = 0; i < 40000; ++i) text += "0,1000,2.5\n";  // several blocks of the stream
