@@ -281,10 +281,12 @@ absl::Status Store::Announce(uint64_t completed_update, uint32_t incarnation) {
 }
 
 absl::Status Store::Finish(uint64_t completed_update, uint32_t incarnation) {
-  RETURN_IF_ERROR(Announce(completed_update, incarnation));
-  if (!Complete()) {
-    return absl::FailedPreconditionError(absl::StrCat("the run is not complete at update ", completed_update, " of ",
-                                                      options_.limits.schedule.LastUpdate()));
+  const uint64_t last = options_.limits.schedule.LastUpdate();
+  // A smaller number is not announced: it would take back what the learner that draws has announced.
+  if (completed_update >= last) RETURN_IF_ERROR(Announce(completed_update, incarnation));
+  if (completed_update < last || !Complete()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the run is not complete at update ", completed_update, " of ", last));
   }
   if (!options_.end_with_run) return absl::OkStatus();
   return WriteFileAtomically(FinishedFile(options_), FinishedText(options_));

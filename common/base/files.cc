@@ -16,6 +16,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/failpoint.h"
+#include "common/base/machine.h"
 #include "common/base/output_file.h"
 #include "common/base/standard_output.h"
 #include "common/base/status.h"
@@ -108,8 +109,11 @@ void KeepAccess(const std::string& path, int fd) {
 
 }  // namespace
 
-absl::StatusOr<OpenedFile> OpenedFile::Open(const std::string& path) {
-  OpenedFile file(path, ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a pipe would block
+absl::StatusOr<OpenedFile> OpenedFile::Open(const std::string& path, Links links) {
+  const bool refuse = links == Links::kRefuse;
+  const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | (refuse ? O_NOFOLLOW : 0);  // a pipe would block
+  OpenedFile file(path, ::open(path.c_str(), flags));
+  if (file.fd_ < 0 && errno == ELOOP && refuse) return absl::InvalidArgumentError(path + " may not be a link");
   if (file.fd_ < 0) return ErrnoStatus(errno, "open " + path);
   struct stat info = {};
   if (::fstat(file.fd_, &info) != 0) return ErrnoStatus(errno, "stat " + path);
@@ -123,6 +127,11 @@ OpenedFile::~OpenedFile() {
 }
 
 absl::StatusOr<std::string> OpenedFile::Read(uint64_t from, uint64_t to) const {
+  constexpr uint64_t kMany = uint64_t{64} << 20;
+  if (const uint64_t free = to - from > kMany ? AvailableMemory() : UINT64_MAX; to - from > free) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("read ", path_, ": ", to - from, " bytes; ", free, " bytes of memory are free"));
+  }
   std::string bytes(to - from, '\0');
   size_t done = 0;
   while (done < bytes.size()) {
@@ -137,17 +146,19 @@ absl::StatusOr<std::string> OpenedFile::Read(uint64_t from, uint64_t to) const {
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t most) {
-  constexpr uint64_t kPiece = 1 << 16;
+  constexpr uint64_t kPiece = 1 << 16, kMostGrowth = 16 << 20;
   ASSIGN_OR_RETURN(const OpenedFile file, OpenedFile::Open(path));
   if (file.size() > most) {
     return absl::InvalidArgumentError(absl::StrCat(path, " has ", file.size(), " bytes; at most ", most, " are read"));
   }
   ASSIGN_OR_RETURN(std::string content, file.Read(0, file.size()));
-  for (;;) {  // a file may grow, and those of the kernel have no size
+  while (content.size() <= file.size() + kMostGrowth) {  // a file may grow, and those of the kernel have no size
     ASSIGN_OR_RETURN(const std::string more, file.Read(content.size(), content.size() + kPiece));
     if (more.empty()) return content;
     content += more;
   }
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, " has ", file.size(), " bytes, and ", kMostGrowth, " more follow: it is no file of a disk"));
 }
 
 bool FileExists(const std::string& path) {

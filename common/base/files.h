@@ -15,18 +15,22 @@
 
 namespace datacom {
 
+// What is behind a link in a stranger's folder may be anything of the user's.
+enum class Links { kFollow, kRefuse };
+
 // A regular file that is open for reading: one version of it, also if another one takes its name meanwhile. Owns the
 // descriptor. Thread-safe.
 class OpenedFile {
  public:
-  // INVALID_ARGUMENT for what is not a regular file (a folder, a pipe, a device), which is not waited for.
-  static absl::StatusOr<OpenedFile> Open(const std::string& path);
+  // INVALID_ARGUMENT for what is not a regular file (a folder, a pipe, a device), which is not waited for, and for a
+  // link that is refused.
+  static absl::StatusOr<OpenedFile> Open(const std::string& path, Links links = Links::kFollow);
   OpenedFile(OpenedFile&& other) noexcept
       : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), size_(other.size_) {}
   OpenedFile& operator=(OpenedFile&&) = delete;
   ~OpenedFile();
   uint64_t size() const { return size_; }  // when it was opened
-  // Bytes [from, to), or those before the end of the file.
+  // Bytes [from, to), or those before the end of the file. RESOURCE_EXHAUSTED for more than the free memory.
   absl::StatusOr<std::string> Read(uint64_t from, uint64_t to) const;
 
  private:
@@ -36,7 +40,7 @@ class OpenedFile {
   uint64_t size_ = 0;
 };
 
-// INVALID_ARGUMENT as OpenedFile::Open, and for a file of more than `most` bytes.
+// INVALID_ARGUMENT as OpenedFile::Open, for a file of more than `most` bytes, and for one of the kernel without an end.
 absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t most = UINT64_MAX);
 // False also when that cannot be found out; the call that needs the file then names the error.
 bool FileExists(const std::string& path);

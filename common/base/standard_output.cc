@@ -23,8 +23,10 @@
 namespace datacom {
 namespace {
 
-int first_error = 0;  // of std::cout, which forgets it
+int first_error = 0;    // of std::cout, which forgets it
+bool terminal = false;  // whether standard output is one
 
+// A terminal gets no control characters: what verbs print may come from a stranger's files.
 class KeepsError : public std::streambuf {
  protected:
   int overflow(int c) override {
@@ -32,9 +34,12 @@ class KeepsError : public std::streambuf {
     return xsputn(&byte, 1) == 1 ? traits_type::not_eof(c) : traits_type::eof();
   }
   std::streamsize xsputn(const char* text, std::streamsize size) override {
-    const size_t written = std::fwrite(text, 1, static_cast<size_t>(size), stdout);
-    if (written < static_cast<size_t>(size) && first_error == 0) first_error = errno;
-    return static_cast<std::streamsize>(written);
+    const absl::string_view given(text, static_cast<size_t>(size));
+    const std::string shown = terminal ? ForTerminal(given) : "";
+    const absl::string_view out = terminal ? absl::string_view(shown) : given;
+    if (std::fwrite(out.data(), 1, out.size(), stdout) == out.size()) return size;
+    if (first_error == 0) first_error = errno;
+    return 0;
   }
   int sync() override {
     if (std::fflush(stdout) == 0) return 0;
@@ -79,6 +84,7 @@ absl::Status FlushStandardOutput() {
 
 int RunWatched(const std::function<int()>& command) {
   PrepareOutput();
+  terminal = ::isatty(STDOUT_FILENO) == 1;
   static auto* const buffer = new KeepsError;  // std::cout is used until the process ends
   std::cout.rdbuf(buffer);
   try {

@@ -22,7 +22,7 @@ void PrepareOutput();
 absl::Status FlushStandardOutput();
 // All of main: prepares output and runs the command. An exit code of 0 becomes kExitFailure, with a message, when
 // output is missing, also when only std::cout knows that a write failed. What the command throws becomes a message and
-// kExitFailure.
+// kExitFailure. A terminal gets what std::cout is given as ForTerminal shows it.
 int RunWatched(const std::function<int()>& command);
 
 // How many bytes the code point of UTF-8 has with which the text begins, in the shortest form and without surrogates

@@ -22,6 +22,8 @@ std::string Gzip(absl::string_view content) {
 }
 
 absl::StatusOr<std::string> Gunzip(absl::string_view compressed, size_t most) {
+  if (compressed.size() > INT32_MAX)  // the streams count with 32 bits
+    return absl::DataLossError(absl::StrCat("it has ", compressed.size(), " bytes before it is decompressed"));
   google::protobuf::io::ArrayInputStream begin(compressed.data(), static_cast<int>(compressed.size()));
   google::protobuf::io::GzipInputStream stream(&begin);
   std::string content;

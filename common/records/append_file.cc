@@ -20,7 +20,7 @@ constexpr size_t kPieceBytes = 1 << 20;
 absl::StatusOr<Sha256> HashTo(const std::string& path, const FileEnd& end) {
   Sha256 hash;
   if (end.bytes == 0) return hash;
-  const absl::StatusOr<OpenedFile> file = OpenedFile::Open(path);
+  const absl::StatusOr<OpenedFile> file = OpenedFile::Open(path, Links::kRefuse);
   if (absl::IsNotFound(file.status()))
     return absl::DataLossError(absl::StrCat(path, " is missing, but ", end.bytes, " bytes were recorded"));
   RETURN_IF_ERROR(file.status());
@@ -50,9 +50,8 @@ absl::Status CheckFileEnd(const std::string& path, const FileEnd& end) { return 
 
 absl::StatusOr<std::unique_ptr<AppendFile>> AppendFile::Open(const std::string& path, const FileEnd& end) {
   ASSIGN_OR_RETURN(const Sha256 hash, HashTo(path, end));
-  // A new file is not begun through a link, behind which may be anything: the run folder may be a stranger's. A pipe in
-  // its place is not waited for.
-  const int flags = O_WRONLY | O_CLOEXEC | (end.bytes == 0 ? O_CREAT | O_NOFOLLOW | O_NONBLOCK : 0);
+  // A pipe in the place of a new file is not waited for.
+  const int flags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW | (end.bytes == 0 ? O_CREAT | O_NONBLOCK : 0);
   const int fd = ::open(path.c_str(), flags, 0644);
   if (fd < 0) {
     return ErrnoStatus(errno, absl::StrCat("open ", path, errno == ELOOP ? ", which may not be a link" : ""));

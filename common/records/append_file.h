@@ -30,13 +30,14 @@ using FileEnds = std::map<std::string, FileEnd>;  // by path below the run folde
 // That of `path`; an empty one in a new run, which has no ends. DATA_LOSS when only other files have ends.
 absl::StatusOr<FileEnd> EndOf(const FileEnds& ends, const std::string& path);
 
-// Reads the bytes before `end`. DATA_LOSS, naming the file, when it is missing, shorter, or has other bytes.
+// Reads the bytes before `end`. DATA_LOSS, naming the file, when it is missing, shorter, or has other bytes;
+// INVALID_ARGUMENT for a link.
 absl::Status CheckFileEnd(const std::string& path, const FileEnd& end);
 
 class AppendFile {
  public:
-  // Appends after `end`, whose bytes are checked; creates the file, with its name on the disk, when there are none, and
-  // refuses a link in its place.
+  // Appends after `end`, whose bytes are checked; creates the file, with its name on the disk, when there are none.
+  // Refuses a link in its place: the run folder may be a stranger's, who may know how a file of the user's begins.
   // What follows `end` in the file stays until the first Flush, so that a refused resume changes nothing. The errors of
   // CheckFileEnd.
   static absl::StatusOr<std::unique_ptr<AppendFile>> Open(const std::string& path, const FileEnd& end = {});

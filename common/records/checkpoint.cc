@@ -24,6 +24,7 @@
 #include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/config/sha256.h"
+#include "common/config/task_files.h"
 
 namespace datacom {
 namespace {
@@ -228,8 +229,33 @@ std::optional<v1::LearnerCheckpoint> CheckpointStore::Newest(std::vector<absl::S
   return std::nullopt;
 }
 
+bool IsBelowRun(const std::string& path) {
+  const fs::path given(path);
+  return given == given.lexically_normal() && !given.empty() && given.is_relative() && *given.begin() != "." &&
+         *given.begin() != "..";
+}
+
+absl::Status CheckNoLinks(const std::string& run_dir) {
+  std::vector<std::string> paths = {"build.txt", "episodes.csv", "experiment.textproto", "progress.csv", "run_id"};
+  for (const char* folder :
+       {"archive", "checkpoints", "cluster", "ledger", "logs", "policies", kTaskFilesFolder, "tensorboard"}) {
+    paths.emplace_back(folder);
+    ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(absl::StrCat(run_dir, "/", folder)));
+    for (const std::string& name : names) paths.push_back(absl::StrCat(folder, "/", name));
+  }
+  std::error_code error;
+  for (const std::string& path : paths) {
+    if (!fs::is_symlink(absl::StrCat(run_dir, "/", path), error)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(run_dir, "/", path, " is a link; what a run writes belongs to the run folder itself: put what it ",
+                     "names in its place, or make the whole run folder a link"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckRunFile(const std::string& run_dir, const std::string& path, const FileEnd& end) {
   const std::string file = absl::StrCat(run_dir, "/", path);
+  if (!IsBelowRun(path)) return absl::DataLossError(absl::StrCat(file, " is not below the run folder"));
   std::error_code error;
   const uint64_t bytes = fs::file_size(file, error);
   if (error && error != std::errc::no_such_file_or_directory) return ErrnoStatus(error.value(), file);
@@ -238,8 +264,12 @@ absl::Status CheckRunFile(const std::string& run_dir, const std::string& path, c
 }
 
 absl::StatusOr<std::string> ReadRunId(const std::string& run_dir) {
-  ASSIGN_OR_RETURN(const std::string line, ReadFile(run_dir + "/run_id"));
-  return std::string(absl::StripAsciiWhitespace(line));
+  constexpr uint64_t kMostBytes = 1 << 12;
+  const std::string path = run_dir + "/run_id";
+  ASSIGN_OR_RETURN(const std::string line, ReadFile(path, kMostBytes));
+  const std::string id(absl::StripAsciiWhitespace(line));
+  RETURN_IF_ERROR(CheckFolderName(path, id));  // it has the name of a folder, and messages and commands take it
+  return id;
 }
 
 std::string PoliciesPath(uint32_t epoch) { return absl::StrFormat("policies/epoch_%04d.snapshot", epoch); }
@@ -277,6 +307,12 @@ absl::Status CheckResume(const v1::LearnerCheckpoint& checkpoint, const std::str
   if (FixedSettings(ResolveExperiment(*written)) != fixed) {
     return absl::InvalidArgumentError(absl::StrCat("the experiment differs from the one of ", name,
                                                    ": a resumed run may change only ", kFreeOnResume));
+  }
+  const int members = ResolveExperiment(*written).members_size();
+  const auto of_all = [members](const v1::EpochRecord& epoch) { return epoch.members_size() == members; };
+  if (checkpoint.totals_size() != members || !std::all_of(checkpoint.open().begin(), checkpoint.open().end(), of_all) ||
+      !std::all_of(checkpoint.pending().begin(), checkpoint.pending().end(), of_all)) {
+    return absl::DataLossError(absl::StrCat(name, " has not the numbers of each of the run's ", members, " members"));
   }
   if (checkpoint.update() <= updates.LastUpdate()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("run.env_steps=", updates.env_steps, " ends at update ",

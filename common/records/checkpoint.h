@@ -72,11 +72,19 @@ std::string PoliciesPath(uint32_t epoch);
 // Whether a file below the run folder is one of them: it is written as a whole. Other files of a checkpoint grow.
 bool IsPoliciesPath(absl::string_view path);
 
-// The errors of CheckFileEnd for a file below the run folder, an error if it is no file, and DATA_LOSS when more
-// follows in a file of policies: only records grow after a checkpoint.
+// Whether a path, which a file of a stranger may name, stays below the run folder that it is put behind.
+bool IsBelowRun(const std::string& path);
+
+// INVALID_ARGUMENT, naming it, for a link in the place of a record or of a folder that a run writes, or in such a
+// folder. Rings may lie elsewhere: they name their run.
+absl::Status CheckNoLinks(const std::string& run_dir);
+
+// The errors of CheckFileEnd for a file below the run folder, an error if it is no file, and DATA_LOSS when it is not
+// below the folder, or when more follows in a file of policies: only records grow after a checkpoint.
 absl::Status CheckRunFile(const std::string& run_dir, const std::string& path, const FileEnd& end);
 
-// The id in a run folder's file run_id, which `train` writes. NOT_FOUND without the file.
+// The id in a run folder's file run_id, which `train` writes. NOT_FOUND without the file; INVALID_ARGUMENT when it
+// holds none.
 absl::StatusOr<std::string> ReadRunId(const std::string& run_dir);
 
 // The number of the learner's last start that is kept in `path`; 0 without a file. DATA_LOSS when the file does not
@@ -89,7 +97,7 @@ absl::StatusOr<uint32_t> NextIncarnation(const std::string& path);
 // Whether a run may continue a checkpoint: a pure function.
 // FAILED_PRECONDITION or INVALID_ARGUMENT, naming what differs, unless the checkpoint is of this run, of an experiment
 // with the same `fixed` settings (FixedSettings, common/config/experiment.h), and of no later update than the run's
-// last.
+// last. DATA_LOSS if it has not the numbers of each member.
 absl::Status CheckResume(const v1::LearnerCheckpoint& checkpoint, const std::string& run_id, const std::string& fixed,
                          const UpdateSchedule& updates);
 

@@ -156,7 +156,7 @@ namespace {
 
 absl::StatusOr<Csv> ReadCompressed(const std::string& path) {
   constexpr size_t kMostBytes = size_t{64} << 20;  // its rows take up to forty times as much memory
-  ASSIGN_OR_RETURN(const std::string compressed, ReadFile(path + ".gz"));
+  ASSIGN_OR_RETURN(const std::string compressed, ReadFile(path + ".gz", kMostBytes));
   const absl::StatusOr<std::string> text = Gunzip(compressed, kMostBytes);
   if (!text.ok()) return absl::InvalidArgumentError(absl::StrCat(path, ".gz: ", text.status().message()));
   return Csv::Parse(*text, path + ".gz");

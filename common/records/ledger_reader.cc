@@ -260,6 +260,11 @@ absl::StatusOr<size_t> CopyLargestViolations(const std::string& run_dir, size_t 
   uint32_t members = 0;
   for (const LedgerViolation& violation : kept) {
     ASSIGN_OR_RETURN(std::vector<LedgerStep> steps, ReadEpisode(run_dir, violation));
+    constexpr uint32_t kMostMembers = 1 << 16;  // of a run; each member up to the largest number gets a file
+    if (violation.member >= kMostMembers) {
+      return absl::DataLossError(absl::StrCat(run_dir, "/", ledger::kViolationsPath, ": violation ", violation.id,
+                                              " is of member ", violation.member, ", which no run has"));
+    }
     episodes.push_back(std::move(steps));
     members = std::max(members, violation.member + 1);
   }

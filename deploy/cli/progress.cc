@@ -245,7 +245,7 @@ std::string RenderTable(const ProgressView& view, int width, int max_members, bo
   if (view.restarts > 0) absl::StrAppend(&rates, ", ", view.restarts, " restarts");
   text += fit(rates);
   if (const std::string waiting = Waiting(view); !waiting.empty()) text += fit("waiting: " + waiting);
-  if (learner.members().empty()) return text;
+  if (learner.members().empty()) return ForTerminal(text);
   text += MemberLine(view, nullptr, width);
   const int shown = std::min(learner.members_size(), max_members);
   for (int i = 0; i < shown; ++i) text += MemberLine(view, &learner.members(i), width);
@@ -253,7 +253,7 @@ std::string RenderTable(const ProgressView& view, int width, int max_members, bo
     const int hidden = learner.members_size() - shown;
     text += fit(absl::StrCat("and ", hidden, hidden == 1 ? " more member" : " more members"));
   }
-  return text;
+  return ForTerminal(text);  // a service at the address in a stranger's folder may say anything
 }
 
 nlohmann::json ProgressJson(const ProgressView& view) {

@@ -1,7 +1,9 @@
 // datacom report: writes one self-contained HTML page about one or several runs.
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "CLI/CLI.hpp"
@@ -45,6 +47,11 @@ void AddReport(CLI::App* app, int* exit_code) {
       *out = folders->front() + "/report.html";
     } else {
       status = absl::InvalidArgumentError("--out is required: it names the file for several runs");
+    }
+    for (const std::string& file : *baselines) {
+      std::error_code none;  // one of them does not exist
+      if (status.ok() && std::filesystem::equivalent(file, *out, none))
+        status = absl::InvalidArgumentError(absl::StrCat("--out: ", *out, " is the file of --baseline ", file));
     }
     if (status.ok()) {
       const report::Shown shown = *epoch == "best" ? report::Shown::kBest : report::Shown::kLast;

@@ -149,6 +149,7 @@ bool HoldsNoRun(const std::string& run_dir) {
 
 absl::Status CheckRunFolder(const std::string& run_dir, bool resume) {
   std::error_code error;
+  if (IsFolder(run_dir)) RETURN_IF_ERROR(CheckNoLinks(run_dir));
   if (report::IsSweepFolder(run_dir)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--run-dir ", run_dir, " is the folder of a sweep; resume it with its `datacom sweep` command, or name one of ",
@@ -248,6 +249,31 @@ absl::Status CheckStateKept(const std::string& run_dir, int members) {
   std::erase_if(files, [&run_dir](const std::string& file) { return FileExists(absl::StrCat(run_dir, "/", file)); });
   return files.empty() ? absl::OkStatus()
                        : lost(absl::StrCat(absl::StrJoin(files, ", "), ", which its checkpoints need"));
+}
+
+absl::Status UnshareFiles(const std::string& run_dir) {
+  std::error_code error;
+  std::vector<fs::path> files = {fs::path(run_dir) / "episodes.csv", fs::path(run_dir) / "progress.csv"};
+  for (const char* folder : {"ledger", "logs", "replay", "tensorboard"}) {  // others hold what is replaced as a whole
+    fs::recursive_directory_iterator entry(fs::path(run_dir) / folder, error), end;
+    for (; !error && entry != end; entry.increment(error)) files.push_back(entry->path());
+  }
+  for (const fs::path& path : files) {
+    const bool shared = fs::is_regular_file(fs::symlink_status(path, error)) && fs::hard_link_count(path, error) > 1;
+    if (!shared || error) continue;
+    const std::string own = path.string() + ".tmp";
+    fs::remove(own, error);
+    if (!fs::copy_file(path, own, error)) {
+      const absl::Status status = ErrnoStatus(error.value(), absl::StrCat("copy ", path.string()));
+      fs::remove(own, error);  // on a full disk half a file would only be in the way
+      return status;
+    }
+    RETURN_IF_ERROR(SyncFile(own));
+    fs::rename(own, path, error);
+    if (error) return ErrnoStatus(error.value(), absl::StrCat("rename ", own));
+    RETURN_IF_ERROR(SyncName(path.string()));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> PrepareRunFolder(const std::string& run_dir, const std::string& experiment) {

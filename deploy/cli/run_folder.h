@@ -38,7 +38,7 @@ class RunLock {
 };
 
 // INVALID_ARGUMENT, saying what to type instead, when the folder is a sweep's, when it is not empty and `resume` is
-// false, or when it has nothing to resume.
+// false, or when it has nothing to resume. The errors of CheckNoLinks (common/records/checkpoint.h).
 // A folder without experiment.textproto counts as empty: its start was killed before it wrote that file.
 absl::Status CheckRunFolder(const std::string& run_dir, bool resume);
 
@@ -58,6 +58,10 @@ absl::Status CheckStateKept(const std::string& run_dir, int members);
 // resolved experiment is given, and all records up to it are those that it names. DATA_LOSS naming the file, or the
 // errors of CheckResume. Returns the start of the replay that the checkpoint names; 0 without one.
 absl::StatusOr<uint64_t> CheckRecords(const std::string& run_dir, const v1::Experiment& resolved);
+
+// Gives each file that a resume writes in place and that has another name (a hard link, as `cp -al` makes) a content of
+// its own, so that no other copy of the run changes. Call it only while holding the lock.
+absl::Status UnshareFiles(const std::string& run_dir);
 
 // Makes the sub-folders, writes `experiment`, a text, to experiment.textproto (always) and run_id (once). Returns the
 // run id.

@@ -145,6 +145,7 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
   if (options.resume) {
     RETURN_IF_ERROR(CheckStateKept(run.run_dir, run.experiment.members_size()));
     ASSIGN_OR_RETURN(run.checkpoint_start, CheckRecords(run.run_dir, run.experiment));
+    RETURN_IF_ERROR(UnshareFiles(run.run_dir));
     run.resumed_bytes = FolderBytes(run.run_dir);
   }
   RETURN_IF_ERROR(WriteTaskFiles(run.run_dir, run.experiment.task_options()));

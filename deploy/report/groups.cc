@@ -39,6 +39,17 @@ void Describe(Run* run) {
   run->defines_success = DefinesSuccess(options);
 }
 
+// Curves are tables of steps and members. Of a real run all members have the same steps.
+absl::Status CheckSize(const Csv& progress, const std::string& file) {
+  constexpr size_t kMost = 1 << 24;  // numbers
+  std::set<std::string> steps;
+  for (size_t row = 0; row < progress.rows(); ++row) steps.insert(progress.Text(row, "env_steps"));
+  const size_t members = RowsByMember(progress).size();
+  if (members * steps.size() <= kMost) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(file, " has ", members, " members at ", steps.size(),
+                                                 " different env_steps; at most ", kMost, " numbers make a curve"));
+}
+
 absl::StatusOr<Run> ReadRun(const std::string& folder) {
   Run run;
   const std::string file = folder + "/experiment.textproto";
@@ -50,6 +61,7 @@ absl::StatusOr<Run> ReadRun(const std::string& folder) {
   Describe(&run);
   ASSIGN_OR_RETURN(run.progress, ReadRecords(folder + "/progress.csv"));
   if (run.progress.rows() == 0) return absl::NotFoundError(absl::StrCat(folder, "/progress.csv has no rows yet"));
+  RETURN_IF_ERROR(CheckSize(run.progress, folder + "/progress.csv"));
   absl::StatusOr<Csv> episodes = ReadRecords(folder + "/episodes.csv");
   if (!episodes.ok() && !absl::IsNotFound(episodes.status())) return episodes.status();
   if (episodes.ok()) run.episodes = *std::move(episodes);

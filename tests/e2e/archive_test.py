@@ -280,6 +280,9 @@ class ArchiveTest(ArchivedRunTest):
         os.remove(report)
         os.mkfifo(report)
         self.assertIn("report.html is not a regular file", self.refused("copy", training.folder, place))
+        os.remove(report)
+        os.symlink(os.path.abspath(__file__), report)  # as a stranger's folder may name a secret of the user's
+        self.assertIn("report.html may not be a link", self.refused("copy", training.folder, place))
         self.assertIn(f"{training.folder} is a run folder", self.refused("copy", self.check_copy(place, "copy"), training.folder))
         state = os.path.join(training.folder, "archive")
         os.rename(state, state + ".kept")

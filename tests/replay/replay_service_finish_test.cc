@@ -24,6 +24,9 @@ TEST_F(FinishTest, ARunFinishesOnlyWithAllRowsAndItsLastUpdateAndALaterProcessKn
   EXPECT_EQ(finished.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(finished.message()), HasSubstr("not complete at update 1 of 2"));
   EXPECT_FALSE(service_->finished());
+  v1::ReplayInfo info;
+  store_->Info(&info);
+  EXPECT_EQ(info.completed_update(), 0) << "a call that fails takes no learner to another update";
   Produce(session.get(), 12);
   request.set_completed_update(2);
   *request.mutable_hello() = MakeHello("another", 0);

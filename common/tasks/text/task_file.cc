@@ -32,9 +32,9 @@ namespace {
 
 constexpr char kPythonPrefix[] = "python:";
 
-// Prints the package's folder, or nothing. The working directory is not searched.
+// Prints the package's folder, or nothing. The working directory is not searched, not even for what this imports.
 constexpr char kFind[] =
-    "import sys, importlib.util as util; sys.path[:] = filter(None, sys.path); "
+    "import sys; sys.path[:] = filter(None, sys.path); import importlib.util as util; "
     "spec = util.find_spec(sys.argv[1]); print(*list(spec and spec.submodule_search_locations or [])[:1])";
 
 // The path of FILE for "PACKAGE/FILE" (without the prefix), where the python3 of PATH finds the package; nothing is

@@ -25,7 +25,7 @@ def _metadata(run: Run, last: Any, licence: str) -> list[str]:
     results = [("mean_reward", "eval_return"), ("mean_cost", "eval_sum_cost")]
     lines = [f"license: {licence}"] if licence else []
     lines += ["library_name: datacom", "pipeline_tag: reinforcement-learning",
-              f"tags: [reinforcement-learning, safe-reinforcement-learning, {run.task}, {run.algorithm}]"]
+              f"tags: [reinforcement-learning, safe-reinforcement-learning, {json.dumps(run.task)}, {json.dumps(run.algorithm)}]"]
     means = {name: interquartile_mean(last[column]) for name, column in results}
     if not all(mean.n for mean in means.values()):
         return lines

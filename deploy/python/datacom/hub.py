@@ -25,10 +25,13 @@ _OWN = ("README.md", "member_*.policy", *_KEPT)  # what `write` writes, as patte
 def write(run: Run, folder: str | os.PathLike[str], *, repository: str = "OWNER/NAME", licence: str = "", epoch: str | int = "best") -> None:
     """Writes what is pushed: README.md (the card), member_N.policy of each member, and the run's records. Such files of a run before are removed, all
     others stay. licence: an identifier that the hub knows, for example "apache-2.0"; empty: none. epoch: "best", "last" or a number. Raises ValueError
-    as Policy.load, and for a run folder."""
+    as Policy.load, for a run folder, and for a record that is a link: in a stranger's run it could name any file of yours."""
     target = Path(folder)
     if (target / "run_id").exists():
         raise ValueError(f"{target} is a run folder, whose records would be replaced; name another one")
+    for name in _KEPT:
+        if (run.path / name).is_symlink():
+            raise ValueError(f"{run.path / name} is a link, which is not published; put what it names in its place")
     target.mkdir(parents=True, exist_ok=True)
     members = [f"member_{member}.policy" for member in range(len(run.seeds))]
     kept = [name for name in _KEPT if (run.path / name).is_file()]

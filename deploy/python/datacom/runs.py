@@ -93,6 +93,8 @@ def parse_textproto(text: str) -> dict[str, Any]:
         return message("")
     except StopIteration:
         raise ValueError("the text ends within a field") from None
+    except RecursionError:
+        raise ValueError("its messages lie too deep in each other") from None
 
 
 class Transitions:
@@ -160,11 +162,13 @@ class Run:
             self.name: str = self.experiment["name"]
             self.task: str = self.experiment["task"]
             self.algorithm: str = self.experiment["algorithm"]
+            members = self.experiment.get("members", [])
+            members = members if isinstance(members, list) else [members]
+            if not all(isinstance(member, dict) for member in members):
+                raise ValueError("one of its members is no message")
         except (ValueError, KeyError) as error:
             why = f"it has no {error}" if isinstance(error, KeyError) else str(error)
             raise ValueError(f"{file} is no resolved experiment: {why}") from None
-        members = self.experiment.get("members", [])
-        members = members if isinstance(members, list) else [members]
         self.seeds: list[int] = [member.get("seed", 0) for member in members]
         self.labels: list[str] = [member.get("label", "") for member in members]  #: settings of a sweep
 

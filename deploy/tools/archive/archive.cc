@@ -86,13 +86,11 @@ absl::Status CheckNames(const v1::ArchiveCut& cut, const std::string& place) {
   RETURN_IF_ERROR(CheckFolderName(place, cut.run_id()));
   for (const v1::ArchivedFile& file : cut.files()) {
     RETURN_IF_ERROR(CheckFolderName(place, file.path()));
-    const fs::path path(file.path());
     const bool sums = std::all_of(file.parts().begin(), file.parts().end(), [](const v1::ArchivedPart& part) {
       return part.sha256().size() == 64 &&
              std::all_of(part.sha256().begin(), part.sha256().end(), absl::ascii_isxdigit);
     });
-    if (sums && !path.is_absolute() && !path.empty() && std::find(path.begin(), path.end(), "..") == path.end())
-      continue;
+    if (sums && IsBelowRun(file.path())) continue;
     return absl::DataLossError(
         absl::StrCat(place, ": path \"", file.path(), "\" or a sum of its parts is none of a run folder"));
   }
@@ -384,9 +382,7 @@ absl::Status MoveRun(const std::string& run, const std::string& run_dir, const s
 absl::StatusOr<Copied> CopyRun(const std::string& given, const std::string& place, const CopyOptions& options) {
   const std::string run_dir = WithoutSlash(given), file = run_dir + "/archive/state";
   RETURN_IF_ERROR(CheckApart(place, run_dir));
-  std::error_code error;
-  if (fs::is_symlink(run_dir + "/archive", error))  // what it holds is replaced
-    return absl::InvalidArgumentError(absl::StrCat(run_dir, "/archive is a link; it belongs to the run folder itself"));
+  RETURN_IF_ERROR(CheckNoLinks(run_dir));  // what they name is not the run's to copy, or to replace
   std::string refusal;
   if (options.only_check) return CopyNew(run_dir, place, true, &refusal);
   ASSIGN_OR_RETURN(const auto lock, WaitForLock(run_dir + "/archive"));

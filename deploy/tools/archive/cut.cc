@@ -51,6 +51,9 @@ class Cutter {
 
  private:
   std::string Path(const std::string& file) const { return run_dir_ + "/" + file; }
+  absl::StatusOr<OpenedFile> Open(const std::string& file) const {
+    return OpenedFile::Open(Path(file), Links::kRefuse);
+  }
   v1::ArchivedFile* Add(const std::string& path, uint64_t bytes);
   // Whether learner and replay go on as they were at the former cut. Else the folder may be an older state of the run,
   // whose files have gone another way since.
@@ -134,13 +137,13 @@ absl::Status Cutter::AddContent(const std::string& path, absl::string_view conte
 }
 
 absl::Status Cutter::AddWhole(const std::string& path) {
-  ASSIGN_OR_RETURN(const OpenedFile source, OpenedFile::Open(Path(path)));
+  ASSIGN_OR_RETURN(const OpenedFile source, Open(path));
   return AddRange(source, 0, source.size(), Add(path, source.size()));
 }
 
 // A part that is not larger than what follows it becomes one with it.
 absl::Status Cutter::AddGrowing(const std::string& path, uint64_t bytes) {
-  ASSIGN_OR_RETURN(const OpenedFile source, OpenedFile::Open(Path(path)));
+  ASSIGN_OR_RETURN(const OpenedFile source, Open(path));
   if (source.size() < bytes) {
     return absl::DataLossError(
         absl::StrCat(Path(path), ": ends at byte ", source.size(), ", the checkpoint says ", bytes));
@@ -176,7 +179,7 @@ absl::Status Cutter::AddPolicies(const v1::FileEnd& end) {
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(CheckRunFile(run_dir_, end.path(), {end.bytes(), end.sha256()}));
-  ASSIGN_OR_RETURN(const OpenedFile source, OpenedFile::Open(Path(end.path())));
+  ASSIGN_OR_RETURN(const OpenedFile source, Open(end.path()));
   v1::ArchivedFile* const file = Add(end.path(), end.bytes());
   file->set_sha256(end.sha256());
   return AddRange(source, 0, end.bytes(), file);
@@ -194,6 +197,7 @@ absl::Status Cutter::AddCheckpoint(uint64_t update) {
 
 // Word by word, as the replay writes it. Slots that were never used are zeros.
 absl::Status Cutter::AddCredit() {
+  RETURN_IF_ERROR(Open(kCredit).status());  // no link
   ASSIGN_OR_RETURN(const auto file, replay::MappedFile::OpenReadOnly(Path(kCredit)));
   std::string bytes = file->CopyWords(file->size());
   v1::ArchivedFile* const added = Add(kCredit, file->size());
@@ -346,6 +350,8 @@ absl::StatusOr<v1::ArchiveCut> Cutter::Take(const v1::LearnerCheckpoint& checkpo
     cut_.set_replay_start(*sessions->starts().rbegin());
   }
   for (const v1::FileEnd& file : checkpoint.files()) {
+    if (!IsBelowRun(file.path()))
+      return absl::DataLossError(absl::StrCat(Path(file.path()), " is not below the run folder"));
     RETURN_IF_ERROR(IsPoliciesPath(file.path()) ? AddPolicies(file) : AddGrowing(file.path(), file.bytes()));
   }
   RETURN_IF_ERROR(AddUnnamedPolicies(checkpoint));

@@ -30,7 +30,9 @@ constexpr const char* kLockedFolders[] = {"checkpoints", "replay"};
 // nothing starts meanwhile.
 absl::StatusOr<bool> TakeLocks(VerifiedRun* run, bool repair) {
   for (const char* file : kLocks) {
-    if (repair && !FileExists(run->Path(file))) std::ofstream(run->Path(file), std::ios::app).flush();
+    std::error_code error;
+    const bool absent = !FileExists(run->Path(file)) && !fs::is_symlink(run->Path(file), error);
+    if (repair && absent) std::ofstream(run->Path(file), std::ios::app).flush();
     absl::StatusOr<std::unique_ptr<FolderLock>> lock = FolderLock::TakeFile(run->Path(file));
     if (absl::IsNotFound(lock.status())) continue;
     if (absl::IsFailedPrecondition(lock.status())) {
@@ -82,6 +84,8 @@ absl::StatusOr<std::unique_ptr<VerifiedRun>> OpenRun(const std::string& dir, boo
   if (!fs::exists(run->Path("experiment.textproto"), error)) return NotARunFolder(dir);
   ASSIGN_OR_RETURN(const bool stopped, TakeLocks(run.get(), repair));
   run->running = !stopped;
+  if (const absl::Status links = CheckNoLinks(dir); !links.ok())
+    report->Note(absl::StrCat("a resume refuses this: ", links.message()));
   absl::StatusOr<v1::Experiment> experiment = replay::ReadExperiment(run->Path("experiment.textproto"));
   absl::Status status = experiment.status();
   if (status.ok()) {

@@ -121,6 +121,32 @@ TEST_F(Files, WhatIsNotARegularFileOrTooLargeIsNotRead) {
   EXPECT_TRUE(absl::StrContains(ReadFile(file, 4).status().message(), "has 5 bytes; at most 4 are read"));
 }
 
+TEST_F(Files, ALinkIsFollowedUnlessItIsRefused) {
+  const std::string file = folder_ + "/file", link = folder_ + "/link";
+  ASSERT_THAT(WriteFileAtomically(file, "12345"), IsOk());
+  std::filesystem::create_symlink("file", link);
+  EXPECT_THAT(OpenedFile::Open(link).status(), IsOk());
+  EXPECT_THAT(OpenedFile::Open(file, Links::kRefuse).status(), IsOk());
+  const absl::Status refused = OpenedFile::Open(link, Links::kRefuse).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+  EXPECT_EQ(refused.message(), link + " may not be a link");
+}
+
+TEST_F(Files, AFileThatTheMemoryCannotHoldIsNamed) {
+  const std::string file = folder_ + "/file";
+  ASSERT_THAT(WriteFileAtomically(file, "1"), IsOk());
+  std::filesystem::resize_file(file, uint64_t{1} << 42);
+  const absl::Status status = ReadFile(file).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_TRUE(absl::StartsWith(status.message(), "read " + file + ": 4398046511104 bytes; ")) << status;
+}
+
+TEST_F(Files, AFileOfTheKernelThatDoesNotEndIsRefused) {
+  const absl::Status status = ReadFile("/proc/self/pagemap").status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_TRUE(absl::StartsWith(status.message(), "/proc/self/pagemap has 0 bytes, and 16777216 more follow")) << status;
+}
+
 TEST_F(Files, FoldersThatARunCannotHaveAreNamed) {
   for (const std::string good : {"runs/a-1", "/tmp/\xc3\xa4 \xe2\x82\xac \xf0\x9f\xa4\x96", "", "a'b\"$(c)"}) {
     EXPECT_THAT(CheckFolderName("--run-dir", good), IsOk()) << good;

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
 #include <stdexcept>
 #include <string>
 
@@ -77,6 +79,25 @@ TEST(StandardOutput, OnlyATerminalThatCanGoBackIsDrawnAgain) {
   EXPECT_TRUE(live);
   EXPECT_FALSE(dumb);
   EXPECT_FALSE(unknown);
+}
+
+TEST(StandardOutput, NothingOnStdCoutSteersATerminal) {
+  const int far_end = ::posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_EQ(::grantpt(far_end) + ::unlockpt(far_end), 0);
+  const int terminal = ::open(::ptsname(far_end), O_RDWR | O_NOCTTY), before = ::dup(STDOUT_FILENO);
+  ASSERT_GE(terminal, 0);
+  std::fflush(stdout);
+  ::dup2(terminal, STDOUT_FILENO);
+  const int code = RunWatched([] {
+    std::cout << "a\x1b[2J" << 'b' << " plätze\n";
+    return 0;
+  });
+  ::dup2(before, STDOUT_FILENO);
+  std::string shown(100, '\0');
+  shown.resize(std::max<ssize_t>(0, ::read(far_end, shown.data(), shown.size())));
+  for (const int fd : {far_end, terminal, before}) ::close(fd);
+  EXPECT_EQ(code, 0);
+  EXPECT_EQ(shown, "a\\x1b[2Jb plätze\r\n");
 }
 
 TEST(StandardOutput, WhatACommandThrowsIsItsMessage) {

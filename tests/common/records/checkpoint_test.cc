@@ -9,11 +9,14 @@
 #include <memory>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
+#include "common/config/experiment.h"
 #include "common/config/sha256.h"
 #include "common/records/checkpoint.h"
+#include "datacom/v1/experiment.pb.h"
 #include "tests/testing/changed_files.h"
 #include "tests/testing/exit_code.h"
 #include "tests/testing/framed_files.h"
@@ -293,6 +296,57 @@ TEST_F(CheckpointStoreTest, ARecordFileThatCannotBeReadIsNotCalledDamaged) {
   EXPECT_TRUE(absl::IsInvalidArgument(CheckFileEnd(folder_, end))) << CheckFileEnd(folder_, end);
 }
 
+TEST_F(CheckpointStoreTest, AFileThatACheckpointNamesLiesBelowTheRunFolder) {
+  for (const char* below : {"progress.csv", "ledger/member_0.steps", "tensorboard/member_0/..events"}) {
+    EXPECT_TRUE(IsBelowRun(below)) << below;
+  }
+  for (const char* other : {"", ".", "./run_id", "..", "../secret", "/etc/hostname", "policies/../../secret"}) {
+    EXPECT_FALSE(IsBelowRun(other)) << other;
+  }
+  WriteInPlace(folder_ + "/secret", "12345");
+  const absl::Status status = CheckRunFile(folder_ + "/run", "../secret", {5, Sha256Hex("12345")});
+  EXPECT_EQ(status.message(), folder_ + "/run/../secret is not below the run folder");
+}
+
+TEST_F(CheckpointStoreTest, ALinkAmongWhatARunWritesIsNamed) {
+  const std::string run = folder_ + "/run";
+  fs::create_directories(folder_ + "/elsewhere");
+  EXPECT_THAT(CheckNoLinks(run), IsOk());
+  for (const char* folder : {"/policies", "/replay"}) fs::create_directories(run + folder);
+  fs::create_symlink(folder_ + "/elsewhere", run + "/replay/member_0.rows");
+  EXPECT_THAT(CheckNoLinks(run), IsOk()) << "a ring may lie elsewhere";
+  for (const std::string link : {"progress.csv", "checkpoints", "policies/epoch_0001.snapshot"}) {
+    fs::create_symlink(folder_ + "/elsewhere", run + "/" + link);
+    const absl::Status status = CheckNoLinks(run);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(std::string(status.message()), ::testing::StartsWith(run + "/" + link + " is a link; "));
+    fs::remove(run + "/" + link);
+  }
+}
+
+TEST_F(CheckpointStoreTest, ACheckpointHasTheNumbersOfEachMember) {
+  const v1::Experiment experiment = ResolveExperiment(v1::Experiment());  // of one member
+  v1::LearnerCheckpoint whole;
+  whole.set_run_id("run");
+  whole.set_experiment(PrintExperiment(experiment));
+  whole.add_totals();
+  whole.add_open()->add_members();
+  whole.add_pending()->add_members();
+  const auto check = [&experiment](const v1::LearnerCheckpoint& checkpoint) {
+    return CheckResume(checkpoint, "run", FixedSettings(experiment), UpdatesOf(experiment));
+  };
+  EXPECT_THAT(check(whole), IsOk());
+  std::vector<v1::LearnerCheckpoint> others(5, whole);
+  others[0].clear_totals();
+  others[1].add_totals();
+  others[2].mutable_open(0)->add_members();
+  others[3].mutable_pending(0)->add_members();
+  others[4].mutable_pending(0)->clear_members();
+  for (const v1::LearnerCheckpoint& other : others) {
+    EXPECT_TRUE(absl::IsDataLoss(check(other))) << check(other) << other.ShortDebugString();
+  }
+}
+
 TEST_F(CheckpointStoreTest, TheHashCoversNumbersAndNotTimesOrPaths) {
   Checkpoint other = At(5);
   other.learner.set_wall_seconds(99);
@@ -310,6 +364,18 @@ TEST_F(CheckpointStoreTest, EveryStartHasItsOwnIncarnation) {
   EXPECT_TRUE(absl::IsDataLoss(NextIncarnation(path).status()));
   WriteInPlace(path, "4294967295\n");
   EXPECT_TRUE(absl::IsDataLoss(NextIncarnation(path).status())) << "there is no larger number";
+}
+
+TEST_F(CheckpointStoreTest, TheIdOfARunIsALineThatACommandCanTake) {
+  WriteInPlace(folder_ + "/run_id", "run-1\n");
+  EXPECT_EQ(ReadRunId(folder_).value(), "run-1");
+  for (const std::string& wrong : {std::string(256, 'a'), std::string(1 << 13, 'a'), std::string("a\nb"),
+                                   std::string("a\0b", 3), std::string("a\xff")}) {
+    WriteInPlace(folder_ + "/run_id", wrong);
+    const absl::Status status = ReadRunId(folder_).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(std::string(status.message()), ::testing::StartsWith(folder_ + "/run_id"));
+  }
 }
 
 TEST(Sha256, MatchesThePublishedVectors) {  // FIPS 180-4 examples

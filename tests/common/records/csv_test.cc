@@ -53,6 +53,15 @@ TEST_F(CsvFile, ANewFileIsNotBegunThroughALink) {
   EXPECT_EQ(ReadFile(elsewhere).value(), "text");
 }
 
+TEST_F(CsvFile, AFileIsNotContinuedThroughALink) {
+  const std::string elsewhere = folder_ + "/precious";
+  ASSERT_THAT(WriteFileAtomically(elsewhere, "a\nprecious\n"), IsOk());
+  std::filesystem::create_symlink("precious", path_);
+  const absl::Status status = CsvWriter::Open(path_, {"a"}, {2, Sha256Hex("a\n")}).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << "a stranger may know how it begins: " << status;
+  EXPECT_EQ(status.message(), path_ + " may not be a link");
+}
+
 TEST_F(CsvFile, APipeInTheNameOfANewFileIsNamedAndNotWaitedFor) {
   ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
   EXPECT_EQ(CsvWriter::Open(path_, {"a"}).status().message(), "open " + path_ + ": No such device or address");
@@ -186,6 +195,12 @@ TEST_F(CsvFile, RecordsMayBeCompressedAndADamagedFileIsNamed) {
 TEST_F(CsvFile, CompressedRecordsThatWouldFillTheMemoryAreRefused) {
   std::ofstream(path_ + ".gz", std::ios::binary) << Gzip("member,env_steps\n" + std::string(size_t{64} << 20, '\n'));
   EXPECT_EQ(ReadRecords(path_).status().message(), path_ + ".gz: it has more than 67108864 bytes");
+}
+
+TEST_F(CsvFile, CompressedRecordsThatAreLargerThanTheirContentMayBeAreNotRead) {
+  std::ofstream(path_ + ".gz") << "x";
+  std::filesystem::resize_file(path_ + ".gz", uint64_t{2200} << 20);
+  EXPECT_EQ(ReadRecords(path_).status().message(), path_ + ".gz has 2306867200 bytes; at most 67108864 are read");
 }
 
 TEST_F(CsvFile, CompressedRecordsThatAreCutAtTheEndOfALineAreRefused) {

@@ -99,6 +99,22 @@ TEST_F(LedgerExcerpt, OfEqualViolationsTheFirstIsKept) {
   EXPECT_EQ(ReadViolation(kept_, 1)->env_steps, 2u);
 }
 
+TEST_F(LedgerExcerpt, AMemberThatNoRunHasGetsNoFiles) {
+  constexpr uint32_t kStrange = 4000000000;
+  Write({{-1, 2, -1, -1, 3, -1, -1, -1}, {-1, -1, -1, -1, -1, -1, -1, -1}});
+  const std::string file = run_ + "/ledger/violations.csv", steps = ReadFile(run_ + "/ledger/member_0.steps").value();
+  std::string violations = ReadFile(file).value();
+  violations.replace(violations.find("\n1,0,") + 3, 1, std::to_string(kStrange));
+  ASSERT_THAT(WriteFileAtomically(file, violations), IsOk());
+  const std::string header = ledger::StepHeader(MakeOwner("run", kStrange), 1);
+  ASSERT_THAT(WriteFileAtomically(run_ + "/" + ledger::StepsPath(kStrange), header + steps.substr(header.size())),
+              IsOk());
+  const absl::Status status = CopyLargestViolations(run_, 10, kept_).status();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("violation 1 is of member 4000000000, which no run has"));
+  EXPECT_FALSE(FileExists(kept_)) << "each member below it would have got a file";
+}
+
 TEST_F(LedgerExcerpt, ADamagedLedgerReplacesNothing) {
   Write({{-1, 2, -1, -1, 3, -1, -1, -1}, {-1, -1, -1, -1, -1, -1, -1, -1}});
   ASSERT_THAT(CopyLargestViolations(run_, 10, kept_), IsOk());

@@ -1,6 +1,9 @@
 // Tests how the files of a text task travel, and globs.
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/config/gzip.h"
 #include "common/config/task_files.h"
@@ -9,6 +12,7 @@
 #include "common/tasks/text/task_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/environment_variable.h"
 #include "tests/testing/is_ok.h"
 #include "tests/testing/text_tasks.h"
 
@@ -55,6 +59,24 @@ TEST(TextFiles, LargeFilesAreCompressedAndTooLargeOnesAreNamed) {
   folder.Write("h.bin", std::string("\xa8\x16\0\0\xa8\x16\0\0", 8) + std::string(4 * 5800 * 5800, '\0'));
   EXPECT_THAT(folder.Error(), AllOf(HasSubstr("task.textproto:"), HasSubstr("at most 134217728 are possible"),
                                     HasSubstr("The largest are: h.bin (134"), HasSubstr("--no-visual")));
+}
+
+TEST(TextFiles, AnInstalledPackageIsFoundWithoutCodeOfTheWorkingDirectory) {
+  namespace fs = std::filesystem;
+  const TaskFolder folder("", absl::StrReplaceAll(kTask, {{"model.xml", "python:datacom_test_robots/cart.xml"}}));
+  const fs::path root = fs::path(folder.task()).parent_path();
+  folder.Write("site/datacom_test_robots/__init__.py", "");
+  folder.Write("site/datacom_test_robots/cart.xml", kSlide);
+  for (const char* module : {"importlib.py", "contextlib.py", "types.py"}) folder.Write(module, "raise SystemExit(1)");
+  // Without the module site, which has imported them already on some systems.
+  folder.Write("bin/python3", "#!/bin/sh\nPATH=\"${PATH#*:}\"; exec python3 -S \"$@\"\n");
+  fs::permissions(root / "bin/python3", fs::perms::owner_all);
+  const testing::EnvironmentVariable packages("PYTHONPATH", (root / "site").string());
+  const testing::EnvironmentVariable path("PATH", absl::StrCat((root / "bin").string(), ":", std::getenv("PATH")));
+  const fs::path before = fs::current_path();
+  fs::current_path(root);
+  EXPECT_EQ(folder.Error(), "");
+  fs::current_path(before);
 }
 
 TEST(TextFiles, ABinaryFileIsLargeEarlierThanTextBecauseTextFormatPrintsItWithEscapes) {

@@ -177,6 +177,19 @@ class OutputTest(unittest.TestCase):
         self.assertIn(r"\u003c!--\u003cscript>   member ", page)
         self.assertNotIn("<!--<", page)
 
+    def test_a_report_does_not_replace_its_baseline(self):
+        baseline = self.path("zeros.csv")
+        with open(baseline, "wb") as file:
+            self.assertEqual(self.run_it("eval", "cartpole", "--policy", "zeros", "--episodes", "1", "--csv", stdout=file).returncode, 0)
+        with open(baseline, "rb") as file:
+            content = file.read()
+        os.symlink("zeros.csv", self.path("link"))
+        result = self.run_it("report", self.run_dir, "--baseline", baseline, "--out", self.path("link"))
+        self.assertEqual(result.returncode, 2)
+        self.assertIn(f"link is the file of --baseline {baseline}".encode(), result.stderr)
+        with open(baseline, "rb") as file:
+            self.assertEqual(file.read(), content)
+
     def test_a_folder_is_refused_before_any_work(self):
         for arguments in [*WRITERS, STORED]:
             with self.subTest(arguments):

@@ -72,6 +72,14 @@ TEST(Progress, BeforeTheLearnerAnswersOnlyTheReplaysFiguresAreShown) {
                     HasSubstr("\n     1         -       9,000         -  ")));
 }
 
+TEST(Progress, WhatAServiceAnswersDoesNotSteerTheTerminal) {
+  v1::LearnerInfo learner = Learner();
+  learner.set_waiting_for("Godot\x1b[2J");
+  learner.mutable_members(0)->set_status("\x1b[1A");
+  EXPECT_THAT(RenderTable(MakeProgress(Replay(10000, 9000), learner), 200, 16),
+              AllOf(Not(HasSubstr("\x1b")), HasSubstr("waiting: Godot\\x1b[2J\n"), HasSubstr("\\x1b[1A")));
+}
+
 TEST(Progress, BeforeAnyAnswerNoFigureIsShown) {
   ProgressView view = MakeProgress(std::nullopt, std::nullopt);
   view.elapsed_seconds = 12;

@@ -7,7 +7,9 @@
 #include <fstream>
 #include <future>
 #include <string>
+#include <vector>
 
+#include "common/base/files.h"
 #include "common/config/experiment.h"
 #include "common/nn/snapshot.h"
 #include "common/records/checkpoint.h"
@@ -84,6 +86,37 @@ TEST_F(RunFolderTest, ALogIsNotWrittenThroughALink) {
   EXPECT_EQ(role.Start({"/bin/true"}, "role.log").message(),
             "open role.log, which may not be a link: Too many levels of symbolic links");
   EXPECT_FALSE(role.running());
+}
+
+TEST_F(RunFolderTest, ARunIsNotWrittenThroughALinkToTheFolderOfAnother) {
+  fs::create_directories("mine/policies");
+  for (const char* folder : {"r", "new"}) {
+    fs::create_directories(folder);
+    fs::create_directory_symlink("../mine/policies", std::string(folder) + "/policies");
+  }
+  std::ofstream("r/experiment.textproto") << "name: \"x\"";
+  for (const absl::Status& status : {CheckRunFolder("r", true), CheckRunFolder("new", false)}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("/policies is a link"));
+  }
+}
+
+TEST_F(RunFolderTest, AResumeOfACopyWithHardLinksChangesNoOtherCopy) {
+  for (const char* folder : {"r/tensorboard/member_0", "r/replay", "r/ledger", "other"}) fs::create_directories(folder);
+  const std::vector<std::string> files = {"r/progress.csv", "r/replay/member_0.rows", "r/tensorboard/member_0/events"};
+  for (const std::string& file : files) {
+    std::ofstream(file) << "common";
+    fs::create_hard_link(file, "other/" + fs::path(file).filename().string());
+  }
+  fs::create_symlink("../../other/progress.csv", "r/ledger/link");
+  ASSERT_THAT(UnshareFiles("r"), IsOk());
+  EXPECT_TRUE(fs::is_symlink("r/ledger/link"));
+  for (const std::string& file : files) {
+    EXPECT_EQ(ReadFile(file).value(), "common");
+    std::ofstream(file, std::ios::app) << " and own";
+    EXPECT_EQ(ReadFile("other/" + fs::path(file).filename().string()).value(), "common") << file;
+  }
+  EXPECT_EQ(ListFolder("r/replay").value(), std::vector<std::string>{"member_0.rows"});
 }
 
 TEST_F(RunFolderTest, AResumeFindsTheRunsNumberOfActorsAndEnvironments) {
@@ -239,6 +272,7 @@ TEST_F(RunFolderTest, RecordsAreThoseThatTheNewestCheckpointNames) {
   checkpoint.learner.set_run_id("r-1");
   checkpoint.learner.set_experiment(PrintExperiment(experiment));
   checkpoint.learner.set_replay_start(0xa1);
+  checkpoint.learner.add_totals();
   checkpoint.algorithm["weights"] = "1234";
   ASSERT_THAT(CheckpointStore("r/checkpoints").Save(checkpoint), IsOk());
   EXPECT_THAT(std::string(CheckRecords("r", experiment).status().message()),
@@ -290,12 +324,20 @@ Checkpoint CheckpointThatNames(const std::string& path, const v1::Experiment& ex
   Checkpoint checkpoint;
   checkpoint.learner.set_run_id("r-1");
   checkpoint.learner.set_experiment(PrintExperiment(experiment));
+  checkpoint.learner.add_totals();
   checkpoint.algorithm["weights"] = "1234";
   v1::FileEnd* const file = checkpoint.learner.add_files();
   file->set_path(path);
   file->set_bytes(9);
   file->set_sha256("15e2b0d3c33891ebb0f1ef609ec419420c20e320ce94c65fbc8c3312448eb225");  // of "123456789"
   return checkpoint;
+}
+
+// An epoch of one member that waits for its evaluation.
+void AddPending(uint32_t epoch, Checkpoint* checkpoint) {
+  v1::EpochRecord* const pending = checkpoint->learner.add_pending();
+  pending->set_epoch(epoch);
+  pending->add_members();
 }
 
 TEST_F(RunFolderTest, NothingFollowsInAFileOfPolicies) {
@@ -311,7 +353,7 @@ TEST_F(RunFolderTest, NothingFollowsInAFileOfPolicies) {
 TEST_F(RunFolderTest, PoliciesOfPendingEvaluationsAreOfTheRun) {
   const v1::Experiment experiment = ResolveExperiment(v1::Experiment());
   Checkpoint checkpoint = CheckpointThatNames("episodes.csv", experiment);
-  checkpoint.learner.add_pending()->set_epoch(3);  // cut short, so that the checkpoint has no sum of its policies
+  AddPending(3, &checkpoint);  // cut short, so that the checkpoint has no sum of its policies
   ASSERT_THAT(CheckpointStore("r/checkpoints").Save(checkpoint), IsOk());
   EXPECT_THAT(std::string(CheckRecords("r", experiment).status().message()), HasSubstr("policies/epoch_0003.snapshot"));
   fs::create_directories("r/policies");
@@ -326,7 +368,7 @@ TEST_F(RunFolderTest, PoliciesOfACutEpochThatALongerRunWritesAgainAreNotChecked)
   v1::Experiment experiment = ResolveExperiment(v1::Experiment());
   experiment.mutable_run()->set_steps_per_epoch(1000);
   Checkpoint checkpoint = CheckpointThatNames("episodes.csv", experiment);
-  checkpoint.learner.add_pending()->set_epoch(3);
+  AddPending(3, &checkpoint);
   checkpoint.learner.set_next_epoch(4);
   checkpoint.learner.set_last_epoch_steps(2400);
   ASSERT_THAT(CheckpointStore("r/checkpoints").Save(checkpoint), IsOk());

@@ -6,6 +6,7 @@ import http.server
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -120,6 +121,17 @@ def test_what_would_be_pushed_can_be_written_to_a_folder(run, tmp_path):
     assert datacom.Policy(tmp_path / "out/member_0.policy").epoch == 3
     assert "license:" not in (tmp_path / "out" / "README.md").read_text()
     assert {file.name for file in (tmp_path / "out").iterdir()} == written(run) | {"notes.txt"}
+
+
+def test_a_file_that_a_link_of_the_run_names_is_not_published(run, tmp_path):
+    strange = tmp_path / "strange"
+    shutil.copytree(run.path, strange)
+    (tmp_path / "secret").write_text("secret")
+    (strange / "build.txt").unlink()
+    (strange / "build.txt").symlink_to("../secret")
+    with pytest.raises(ValueError, match="build.txt is a link, which is not published"):
+        hub.write(datacom.Run(strange), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_run_folder_keeps_its_records(run):

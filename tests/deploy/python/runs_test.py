@@ -16,6 +16,13 @@ def test_a_run_says_what_it_is(run):
     assert run.experiment["network"]["actor_hidden"] == [128, 128]
 
 
+@pytest.mark.parametrize("text, why", [("a {" * 100_000, "its messages lie too deep"), ('name: "a" task: "b" algorithm: "c" members: 3', "one of its members")])
+def test_a_folder_whose_experiment_is_none_is_named(tmp_path, text, why):
+    (tmp_path / "experiment.textproto").write_text(text)
+    with pytest.raises(ValueError, match=f"experiment.textproto is no resolved experiment: {why}"):
+        datacom.Run(tmp_path)
+
+
 def test_tables_have_the_rows_of_the_files(run):
     assert list(run.progress["member"].unique()) == [0, 1]
     assert run.progress["env_steps"].max() == 3000

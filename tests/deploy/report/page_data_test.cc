@@ -114,6 +114,16 @@ TEST_F(PageDataTest, TheFilmOfARunIsPartOfThePageUnlessItIsTooLarge) {
   EXPECT_EQ((*Data())["runs"][0]["film"], "data:image/webp;base64,YWJj");
 }
 
+TEST_F(PageDataTest, RecordsWhoseCurvesWouldFillTheMemoryAreRefused) {
+  std::string text = "member,seed,epoch,env_steps\n";
+  for (int i = 0; i < 5000; ++i) text += std::to_string(i) + ",1,0," + std::to_string(i) + "\n";
+  Write("progress.csv", text);
+  const absl::Status status = Data().status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_NE(status.message().find("progress.csv has 5000 members at 5000 different env_steps"), std::string::npos)
+      << status;
+}
+
 TEST_F(PageDataTest, EachMemberHasItsBudgetAndAGroupSaysWhetherItsMethodHasOne) {
   const auto with = Data();
   EXPECT_EQ((*with)["groups"][0]["members"][1]["budget"], 5.0);
