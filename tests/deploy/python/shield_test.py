@@ -190,6 +190,15 @@ def test_an_environment_whose_actions_are_no_box_of_real_numbers_has_no_shield(s
         shield.wrap(env)
 
 
+@pytest.mark.parametrize("wrap, actions", [
+    (lambda env: gymnasium.wrappers.RescaleAction(env, np.float32(-2), np.float32(2)), 3),
+    (lambda env: gymnasium.wrappers.vector.RescaleAction(gymnasium.vector.SyncVectorEnv([lambda: env]), np.float32(-2), np.float32(2)), 3),
+    (lambda env: gymnasium.wrappers.TransformAction(env, lambda action: action[:3], gymnasium.spaces.Box(-1, 1, (4,))), 4)], ids=["one", "many", "more"])
+def test_an_environment_whose_actions_have_other_bounds_has_no_shield(shield, observations, wrap, actions):
+    with pytest.raises(ValueError, match=rf"the environment takes {actions} actions from .* to .*, the shield 3 from \[-1. -1. -1.\] to \[1. 1. 1.\]: wrap the env"):
+        shield.wrap(wrap(Asserting(observations[0], 0.0)))
+
+
 def test_the_example_shows_fewer_violations_with_the_shield(capsys):
     runpy.run_path(str(ROOT / "deploy/examples/python/foreign_agent.py"))["main"](environments=20)
     with_shield, without = (float(line.split()[-1]) for line in capsys.readouterr().out.splitlines() if "violating steps" in line)
