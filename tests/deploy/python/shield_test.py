@@ -142,6 +142,22 @@ def test_a_shield_reads_what_the_environment_has_returned_whatever_the_caller_do
     assert asked == [([0.0], 0.0), ([1.0], 0.5), ([2.0], 1.0)]
 
 
+class Clipping(Counting):
+    """Writes into the action that it gets."""
+
+    action_space = gymnasium.spaces.Box(-1, 1, (1,), np.float64)
+
+    def step(self, action):
+        action[:] = 7
+        return super().step(action)
+
+
+def test_the_action_of_the_shield_stays_what_it_was_whatever_the_environment_does_with_it():
+    env = ShieldedEnv(Clipping(), lambda *_: datacom.Decision(np.full(1, 0.5), 0, 0, 0, 0))
+    env.reset()
+    assert env.step(np.zeros(1))[-1]["shield/action"].tolist() == [0.5]
+
+
 class Asserting(gymnasium.Env):
     """Takes what its space contains alone, as Gymnasium's own environments do, and always gives the same."""
 
