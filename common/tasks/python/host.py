@@ -196,6 +196,7 @@ class Terms:
     def __init__(self, environment):
         layer, found = stating(environment, "dynamics")
         self._evaluate, self._lack = None, "it states none"
+        self.inner = None  # the layer whose model it is, if others lie around it
         # What makes the infos, at the outermost.
         self._own = next((one for one in layers(environment) if type(one).__module__.partition(".")[0] not in ("gymnasium", "gym")), environment)
         self._rescaling = changes(environment, self._own, {"action_space": "ActionWrapper"})
@@ -203,6 +204,8 @@ class Terms:
             wrapper = changes(environment, layer, {"action_space": "ActionWrapper", "observation_space": "ObservationWrapper"})
             if wrapper is None:
                 self._evaluate = found
+                if layer is not environment and hasattr(layer, "step") and hasattr(getattr(layer, "observation_space", None), "low"):
+                    self.inner = layer  # what is no Box gets the flat observation
             else:
                 self._lack = (f"its dynamics is that of {type(layer).__name__}, whose actions or observations {type(wrapper).__name__} changes, "
                               "so that f and G would not belong to them")
@@ -337,6 +340,25 @@ class Environment:
 
 def success(info):
     return flag(info.get("success", info.get("is_success")), 'its success')
+
+
+def record(layer):
+    """A list of what a layer gives and is given from now on: the observation and, of a step, the action."""
+    calls, step, reset = [], layer.step, layer.reset
+
+    def recorded_step(action, *more, **named):
+        given = numbers_of(action, "an action")  # a copy, as it is now
+        outcome = step(action, *more, **named)
+        calls.append([numbers_of(outcome[0], "its observation"), given])
+        return outcome
+
+    def recorded_reset(*given, **named):
+        outcome = reset(*given, **named)
+        calls.append([numbers_of(outcome[0], "its observation")])
+        return outcome
+
+    layer.step, layer.reset = recorded_step, recorded_reset
+    return calls
 
 
 class Host:
@@ -538,7 +560,7 @@ def alike(one, other, tolerance):
     return len(one) == len(other) and all(a.size == b.size and np.allclose(a, b, tolerance, tolerance) for a, b in zip(one, other))
 
 
-def look(environment, twin, first, info, check_model):
+def look(environment, twin, first, info, check_model, check_inner):
     """What two equal environments do after a reset that gave `first` and `info`: numbers, why they are not repeatable, the named costs of all infos."""
     same = np.array_equal(first, numbers_of(twin.reset(0)[0], "its observation"))
     given, names = [first], []
@@ -552,6 +574,7 @@ def look(environment, twin, first, info, check_model):
         given.append(np.append(last, one[1:-1]))
         names += named
         check_model(one[0], one[-1])
+        check_inner(last, action)
         same = same and np.array_equal(given[-1], np.append(numbers_of(other[0], "its observation"), other[1:-1]))
         if one[3] or one[4] or not same:
             break
@@ -598,6 +621,8 @@ def facts(name, with_model):
         raise Refused("it gives the same environment at every call, while several are stepped side by side: it must make a new one")
     check_spaces(environment)
     low, high = environment.bounds
+    inner = environment.terms.inner if with_model else None
+    calls = record(inner) if inner is not None else []
     observation, _, _, info = environment.reset(0)
     first = numbers_of(observation, "its observation")
     if first.size != (size := int(np.prod(env.observation_space.shape))):
@@ -611,9 +636,15 @@ def facts(name, with_model):
         if (found := sizes(observation, info)) != (q, x):
             raise Refused(f"its dynamics have a q of {q} and an x of {x} numbers after reset, {found[0]} and {found[1]} after a step: {MODEL}; {OR_NONE}")
 
+    def check_inner(*outer):
+        if calls and any(a.size != b.size or not np.allclose(a, b, NEAR, NEAR) for a, b in zip(calls[-1], outer)):
+            raise Refused(f"its dynamics is that of {type(inner).__name__}, but a wrapper around that changes observations or actions, so that f and G would "
+                          f"not belong to them: give dynamics to the outermost one; {OR_NONE}")
+
     q, x = sizes(observation, info)
+    check_inner(first)
     without_model = environment.terms.lack() if with_model and q == 0 else None
-    not_repeatable, seen, named = look(environment, twin, first, info, check_model)
+    not_repeatable, seen, named = look(environment, twin, first, info, check_model, check_inner)
     costs = [cost[len("cost/"):] for cost in named] if len(named) > 1 else []  # a single one is the cost itself
     (horizon, horizon_from), (period, period_from) = time_limit(env), control_period(env)
     identity = {"observation_space": describe(env.observation_space), "action_space": describe(env.action_space), **seen, **code(name, env)}

@@ -267,8 +267,7 @@ def test_environments_that_change_each_other_are_refused(host, trait):
 
 @pytest.mark.parametrize("draw, repeatable", [
     ("np.random.seed(more['seed'])", True), ("np.random.seed(more['seed']); self.step = lambda action: (np.random.rand(1), *make.step(self, action)[1:])", False),
-    ("import random; random.seed(more['seed']); self.step = lambda action: ([random.random()], *make.step(self, action)[1:])", False)],
-    ids=["reset", "NumPy", "Python"])
+    ("import random; random.seed(more['seed']); self.step = lambda action: ([random.random()], *make.step(self, action)[1:])", False)], ids=range(3))
 def test_environments_that_draw_from_the_generator_of_the_process_are_taken(host, draw, repeatable):
     facts, _ = host(RESETS.format(draw)).facts("contact_env:make", True)
     assert facts["repeatable"] == repeatable
@@ -355,6 +354,18 @@ def make():
 """).facts("contact_env:make", True)
     assert facts["q"] == q
     assert q or facts["without_model"].startswith("its dynamics is that of make, whose actions or observations ")
+
+
+@pytest.mark.parametrize("reset, step, q", [
+    ("", "", 1), ("", "super().step(action); outcome = super().step(action)", 1), ("", "outcome = super().step(action / 2)", 0),
+    ("", "outcome = (2 * outcome[0], *outcome[1:])", 0), ("outcome = (1 + outcome[0], {})", "", 0)], ids=["same", "repeated", "actions", "steps", "resets"])
+def test_a_model_within_a_wrapper_that_changes_what_its_spaces_do_not_tell_is_refused(host, reset, step, q):
+    wrapper = RESETS.replace("observation, info", "outcome").format(reset) + STEPS.replace("observation, reward, terminated, truncated, info", "outcome").format(step)
+    module = host(CONTROLLED + "\nPlain = make\n\nclass Own(gymnasium.Wrapper):" + wrapper + "\ndef make():\n    return Own(Plain())\n")
+    if not q:
+        with pytest.raises(module.Refused, match="its dynamics is that of make, but a wrapper around that changes observations or actions"):
+            module.facts("contact_env:make", True)
+    assert module.facts("contact_env:make", bool(q))[0]["q"] == q
 
 
 @pytest.mark.parametrize("outer, refused", [("Scaled(Plain())", True), ("gymnasium.wrappers.TimeLimit(Scaled(Plain()), 100)", True), ("Plain()", False),
