@@ -530,13 +530,13 @@ def code(name, env):
                 f"{root} {version}" for root, version in sorted(versions.items()) if isinstance(version, str)]}
 
 
-def apart(call):
+def apart(call, argument):
     """What a call gives, which leaves the random generators that all of this process shares as they were."""
     torch = sys.modules.get("torch")
     generators = [(random.getstate, random.setstate), (np.random.get_state, np.random.set_state)]
     generators += [(torch.get_rng_state, torch.set_rng_state)] if hasattr(torch, "set_rng_state") else []
     states = [get() for get, _ in generators]
-    result = call()
+    result = call(argument)
     for (_, put), state in zip(generators, states):
         put(state)
     return result
@@ -545,14 +545,14 @@ def apart(call):
 def episode(environment, actions, twin, seed, others):
     """The numbers of an episode of the first look, in which the twin is reset with a seed and takes other actions, apart."""
     given = [numbers_of(environment.reset(0)[0], "its observation")]
-    apart(lambda: twin.reset(seed))
+    apart(twin.reset, seed)
     twin_ended = False
     for action, other in zip(actions, others):
         observation, *rest, _ = environment.step(action)
         given.append(np.append(numbers_of(observation, "its observation"), rest))
         if any(rest[2:4]):
             break
-        twin_ended = twin_ended or any(apart(lambda: twin.step(other))[3:5])
+        twin_ended = twin_ended or any(apart(twin.step, other)[3:5])
     return given
 
 
@@ -560,7 +560,15 @@ def alike(one, other, tolerance):
     return len(one) == len(other) and all(a.size == b.size and np.allclose(a, b, tolerance, tolerance) for a, b in zip(one, other))
 
 
-def look(environment, twin, first, info, check_model, check_inner):
+def check_apart(environment, actions, twin, mirrored):
+    """Refuses an environment whose episode depends on what the twin does."""
+    own, moved, moved_again, own_again = (episode(environment, actions, twin, *other) for other in ((0, actions), (1, mirrored), (1, mirrored), (0, actions)))
+    if alike(own, own_again, NEAR) and alike(moved, moved_again, NEAR) and not alike(own, moved, NEAR):
+        raise Refused("its environments change each other: what one observes depends on what another in the same process does; keep all that changes in "
+                      "the object that is made, not in its class, its module or a simulator that all use")
+
+
+def look(environment, twin, first, info, check_model, check_inner, serves):
     """What two equal environments do after a reset that gave `first` and `info`: numbers, why they are not repeatable, the named costs of all infos."""
     same = np.array_equal(first, numbers_of(twin.reset(0)[0], "its observation"))
     given, names = [first], []
@@ -579,16 +587,11 @@ def look(environment, twin, first, info, check_model, check_inner):
         if one[3] or one[4] or not same:
             break
 
-    def beside(seed, others):
-        return episode(environment, actions, twin, seed, others)
-
     mirrored, changed = sum(environment.bounds) - actions, None
-    if not same or not alike(given, beside(1, mirrored), 0):
+    if not same or not alike(given, episode(environment, actions, twin, 1, mirrored), 0):
         changed = KEEPS if same else TWO_DIFFER
-        own, moved, moved_again, own_again = beside(0, actions), beside(1, mirrored), beside(1, mirrored), beside(0, actions)
-        if alike(own, own_again, NEAR) and alike(moved, moved_again, NEAR) and not alike(own, moved, NEAR):
-            raise Refused("its environments change each other: what one observes depends on what another in the same process does; keep all that changes in "
-                          "the object that is made, not in its class, its module or a simulator that all use")
+        if not serves:
+            check_apart(environment, actions, twin, mirrored)
     steps = np.array(given[1:])
     seen = {} if changed else {"observation": kept(first) + kept(steps[-1, :first.size]), "reward": steps[:, first.size].tolist(),
                                "cost": steps[:, first.size + 1].tolist()}
@@ -612,8 +615,9 @@ def model_sizes(terms, action_shape):
     return q, x
 
 
-def facts(name, with_model):
-    """What datacom must know of the environment: fields of a datacom.v1.PythonTask with their values, and the named costs of the first look."""
+def facts(name, with_model, serves=False):
+    """What datacom must know of the environment: fields of a datacom.v1.PythonTask with their values, and the named costs of the first look. A process
+    that then serves looks less closely, as one has done so before."""
     make = load(name)
     environment, twin = Environment(make), Environment(make)
     env = environment.env
@@ -644,7 +648,7 @@ def facts(name, with_model):
     q, x = sizes(observation, info)
     check_inner(first)
     without_model = environment.terms.lack() if with_model and q == 0 else None
-    not_repeatable, seen, named = look(environment, twin, first, info, check_model, check_inner)
+    not_repeatable, seen, named = look(environment, twin, first, info, check_model, check_inner, serves)
     costs = [cost[len("cost/"):] for cost in named] if len(named) > 1 else []  # a single one is the cost itself
     (horizon, horizon_from), (period, period_from) = time_limit(env), control_period(env)
     identity = {"observation_space": describe(env.observation_space), "action_space": describe(env.action_space), **seen, **code(name, env)}
@@ -716,7 +720,7 @@ def main():
     try:
         if np is None:
             raise Refused(f"{sys.executable} has no NumPy")
-        told, named = facts(name, with_model == "1")
+        told, named = facts(name, with_model == "1", bool(rest))
         connection.send(b"k" + as_text(told))
         if rest:
             memory, slots, observation, action, q, x = map(int, rest[:6])

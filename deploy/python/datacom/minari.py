@@ -106,7 +106,8 @@ def _spaces(run: Run, observation: int, action: int) -> tuple[Any, Any]:
     if any(name in options for name in _CARRIED):
         unbounded = [gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32) for size in (observation, action)]
         if _PYTHON in options:
-            unbounded[1] = gymnasium.spaces.Box(*(side.astype(np.float32) for side in _bounds(options[_PYTHON])))
+            low, high = (side.astype(np.float32) for side in _bounds(options[_PYTHON]))
+            unbounded[1] = gymnasium.spaces.Box(low, high)
         return unbounded[0], unbounded[1]
     env = make(run.task, options=options)
     for what, space, size in (("observations", env.observation_space, observation), ("actions", env.action_space, action)):
