@@ -147,10 +147,10 @@ absl::StatusOr<v1::Experiment> ResolveAndCheck(const v1::Experiment& experiment)
   RETURN_IF_ERROR(SelectKnownRows(model, resolved.constraints()).status());
   const v1::PythonTask& python = resolved.task_options().GetExtension(v1::python_task);
   if (!python.environment().empty() && resolved.run().lockstep() && !python.repeatable()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "run.lockstep: ", python.environment(),
-        " is not repeatable: two environments gave different "
-        "numbers after reset(seed=0) and the same actions; leave out --lockstep, or seed all that it draws"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("run.lockstep: ", python.environment(),
+                     " is not repeatable: two environments, or two episodes of one, gave different numbers after "
+                     "reset(seed=0) and the same actions; leave out --lockstep, or let the seed of reset decide all"));
   }
   RETURN_IF_ERROR(CheckActingRuleTask(FindAlgorithm(resolved.algorithm())->acting_rule, model));
   if (resolved.learner().bound_returns()) {

@@ -21,6 +21,7 @@ import json
 import mmap
 import os
 import pathlib
+import random
 import re
 import select
 import signal
@@ -42,6 +43,10 @@ sys.path.insert(0, os.getcwd())  # from here on as for every script
 MAKE, RESET, STEP = range(1, 4)
 OPERATION, SEED, REWARD, COST, TERMINATED, TRUNCATED, SUCCESS, SLOT_HEAD = 0, 1, 2, 3, 4, 5, 6, 8
 TRIED_STEPS = 10  # of two equal environments, which tell whether it is repeatable
+NEAR = 1e-6  # how far an episode may differ from one that is taken for the same
+TWO_DIFFER = "two environments differ after the same seed and actions"
+KEEPS = ("its second episode differs from its first after the same seed and actions: what it keeps between episodes, as a running mean, each process has "
+         "for itself, the evaluation too")
 KEPT_NUMBERS = 16  # of an observation of the first look
 MOST_STEPS = 1_000_000  # of an episode
 MOST_BOUND = 1e6  # of an action
@@ -78,6 +83,12 @@ def load(name):
         found = getattr(found, part)
     if not callable(found):
         raise Refused(f"{attribute} is not callable")
+    try:
+        inspect.signature(found).bind()
+    except TypeError as error:
+        raise Refused(f"{attribute} cannot be called without arguments, {error}: write a function that gives them, and name that one") from None
+    except ValueError:  # its signature is not known
+        pass
     return found
 
 
@@ -142,7 +153,12 @@ def scalar(value, what):
 
 def flag(value, what):
     """Whether a truth value is true; None is not."""
-    return bool(value) if isinstance(value, (bool, np.bool_, type(None))) else scalar(value, what) != 0
+    if isinstance(value, (bool, np.bool_, type(None))):
+        return bool(value)
+    number = scalar(value, what)
+    if number != number:
+        raise Refused(f"{what} is {value!r}, neither true nor false")
+    return number != 0
 
 
 def check_finite(values, what):
@@ -180,6 +196,7 @@ class Terms:
     def __init__(self, environment):
         layer, found = stating(environment, "dynamics")
         self._evaluate, self._lack = None, "it states none"
+        self.inner = None  # the layer whose model it is, if others lie around it
         # What makes the infos, at the outermost.
         self._own = next((one for one in layers(environment) if type(one).__module__.partition(".")[0] not in ("gymnasium", "gym")), environment)
         self._rescaling = changes(environment, self._own, {"action_space": "ActionWrapper"})
@@ -187,6 +204,8 @@ class Terms:
             wrapper = changes(environment, layer, {"action_space": "ActionWrapper", "observation_space": "ObservationWrapper"})
             if wrapper is None:
                 self._evaluate = found
+                if layer is not environment and hasattr(layer, "step") and hasattr(getattr(layer, "observation_space", None), "low"):
+                    self.inner = layer  # what is no Box gets the flat observation
             else:
                 self._lack = (f"its dynamics is that of {type(layer).__name__}, whose actions or observations {type(wrapper).__name__} changes, "
                               "so that f and G would not belong to them")
@@ -321,6 +340,25 @@ class Environment:
 
 def success(info):
     return flag(info.get("success", info.get("is_success")), 'its success')
+
+
+def record(layer):
+    """A list of what a layer gives and is given from now on: the observation and, of a step, the action."""
+    calls, step, reset = [], layer.step, layer.reset
+
+    def recorded_step(action, *more, **named):
+        given = numbers_of(action, "an action")  # a copy, as it is now
+        outcome = step(action, *more, **named)
+        calls.append([numbers_of(outcome[0], "its observation"), given])
+        return outcome
+
+    def recorded_reset(*given, **named):
+        outcome = reset(*given, **named)
+        calls.append([numbers_of(outcome[0], "its observation")])
+        return outcome
+
+    layer.step, layer.reset = recorded_step, recorded_reset
+    return calls
 
 
 class Host:
@@ -471,7 +509,7 @@ def code(name, env):
     library = sysconfig.get_paths()["stdlib"] + os.sep
     files = {}
     for module, loaded in sorted(sys.modules.items()):
-        file = getattr(loaded, "__file__", None)
+        file = inspect.getattr_static(loaded, "__file__", None)  # some modules load, or fail, when they are asked
         if not isinstance(file, str) or not os.path.isfile(file) or module.partition(".")[0] in versioned:
             continue
         installed, of_python = {"site-packages", "dist-packages"} & set(file.split(os.sep)), file.startswith(library)
@@ -492,26 +530,72 @@ def code(name, env):
                 f"{root} {version}" for root, version in sorted(versions.items()) if isinstance(version, str)]}
 
 
-def look(environment, twin, first, info, check_model):
-    """What two equal environments do after a reset that gave `first` and `info`: numbers, whether they are repeatable, the named costs of all infos."""
-    repeatable = np.array_equal(first, numbers_of(twin.reset(0)[0], "its observation"))
-    last, rewards, costs, names = first, [], [], []
-    for action in np.random.default_rng(0).uniform(*environment.bounds, (TRIED_STEPS, int(np.prod(environment.action_shape)))):
+def apart(call, argument):
+    """What a call gives, which leaves the random generators that all of this process shares as they were."""
+    torch = sys.modules.get("torch")
+    generators = [(random.getstate, random.setstate), (np.random.get_state, np.random.set_state)]
+    generators += [(torch.get_rng_state, torch.set_rng_state)] if hasattr(torch, "set_rng_state") else []
+    states = [get() for get, _ in generators]
+    result = call(argument)
+    for (_, put), state in zip(generators, states):
+        put(state)
+    return result
+
+
+def episode(environment, actions, twin, seed, others):
+    """The numbers of an episode of the first look, in which the twin is reset with a seed and takes other actions, apart."""
+    given = [numbers_of(environment.reset(0)[0], "its observation")]
+    apart(twin.reset, seed)
+    twin_ended = False
+    for action, other in zip(actions, others):
+        observation, *rest, _ = environment.step(action)
+        given.append(np.append(numbers_of(observation, "its observation"), rest))
+        if any(rest[2:4]):
+            break
+        twin_ended = twin_ended or any(apart(twin.step, other)[3:5])
+    return given
+
+
+def alike(one, other, tolerance):
+    return len(one) == len(other) and all(a.size == b.size and np.allclose(a, b, tolerance, tolerance) for a, b in zip(one, other))
+
+
+def check_apart(environment, actions, twin, mirrored):
+    """Refuses an environment whose episode depends on what the twin does."""
+    own, moved, moved_again, own_again = (episode(environment, actions, twin, *other) for other in ((0, actions), (1, mirrored), (1, mirrored), (0, actions)))
+    if alike(own, own_again, NEAR) and alike(moved, moved_again, NEAR) and not alike(own, moved, NEAR):
+        raise Refused("its environments change each other: what one observes depends on what another in the same process does; keep all that changes in "
+                      "the object that is made, not in its class, its module or a simulator that all use")
+
+
+def look(environment, twin, first, info, check_model, check_inner, serves):
+    """What two equal environments do after a reset that gave `first` and `info`: numbers, why they are not repeatable, the named costs of all infos."""
+    same = np.array_equal(first, numbers_of(twin.reset(0)[0], "its observation"))
+    given, names = [first], []
+    actions = np.random.default_rng(0).uniform(*environment.bounds, (TRIED_STEPS, int(np.prod(environment.action_shape))))
+    for action in actions:
         one, other = environment.step(action), twin.step(action)
         last = flat(one[0], first.size, "the observation of a step")
         named = {cost: scalar(one[-1][cost], cost) for cost in named_costs(one[-1])}
         for what, value in {"its observation": last, "its reward": one[1], "its cost": one[2], **named}.items():
             check_finite(value, what)
-        rewards.append(one[1])
-        costs.append(one[2])
+        given.append(np.append(last, one[1:-1]))
         names += named
         check_model(one[0], one[-1])
-        same = np.array_equal(last, numbers_of(other[0], "its observation")) and one[1:5] == other[1:5]
-        repeatable = repeatable and same
+        check_inner(last, action)
+        same = same and np.array_equal(given[-1], np.append(numbers_of(other[0], "its observation"), other[1:-1]))
         if one[3] or one[4] or not same:
             break
-    seen = {"observation": kept(first) + kept(last), "reward": rewards, "cost": costs} if repeatable else {}
-    return bool(repeatable), seen, list(dict.fromkeys([*names, *named_costs(info)]))
+
+    mirrored, changed = sum(environment.bounds) - actions, None
+    if not same or not alike(given, episode(environment, actions, twin, 1, mirrored), 0):
+        changed = KEEPS if same else TWO_DIFFER
+        if not serves:
+            check_apart(environment, actions, twin, mirrored)
+    steps = np.array(given[1:])
+    seen = {} if changed else {"observation": kept(first) + kept(steps[-1, :first.size]), "reward": steps[:, first.size].tolist(),
+                               "cost": steps[:, first.size + 1].tolist()}
+    return changed, seen, list(dict.fromkeys([*names, *named_costs(info)]))
 
 
 def model_sizes(terms, action_shape):
@@ -531,8 +615,9 @@ def model_sizes(terms, action_shape):
     return q, x
 
 
-def facts(name, with_model):
-    """What datacom must know of the environment: fields of a datacom.v1.PythonTask with their values, and the named costs of the first look."""
+def facts(name, with_model, serves=False):
+    """What datacom must know of the environment: fields of a datacom.v1.PythonTask with their values, and the named costs of the first look. A process
+    that then serves looks less closely, as one has done so before."""
     make = load(name)
     environment, twin = Environment(make), Environment(make)
     env = environment.env
@@ -540,6 +625,8 @@ def facts(name, with_model):
         raise Refused("it gives the same environment at every call, while several are stepped side by side: it must make a new one")
     check_spaces(environment)
     low, high = environment.bounds
+    inner = environment.terms.inner if with_model else None
+    calls = record(inner) if inner is not None else []
     observation, _, _, info = environment.reset(0)
     first = numbers_of(observation, "its observation")
     if first.size != (size := int(np.prod(env.observation_space.shape))):
@@ -553,9 +640,15 @@ def facts(name, with_model):
         if (found := sizes(observation, info)) != (q, x):
             raise Refused(f"its dynamics have a q of {q} and an x of {x} numbers after reset, {found[0]} and {found[1]} after a step: {MODEL}; {OR_NONE}")
 
+    def check_inner(*outer):
+        if calls and any(a.size != b.size or not np.allclose(a, b, NEAR, NEAR) for a, b in zip(calls[-1], outer)):
+            raise Refused(f"its dynamics is that of {type(inner).__name__}, but a wrapper around that changes observations or actions, so that f and G would "
+                          f"not belong to them: give dynamics to the outermost one; {OR_NONE}")
+
     q, x = sizes(observation, info)
+    check_inner(first)
     without_model = environment.terms.lack() if with_model and q == 0 else None
-    repeatable, seen, named = look(environment, twin, first, info, check_model)
+    not_repeatable, seen, named = look(environment, twin, first, info, check_model, check_inner, serves)
     costs = [cost[len("cost/"):] for cost in named] if len(named) > 1 else []  # a single one is the cost itself
     (horizon, horizon_from), (period, period_from) = time_limit(env), control_period(env)
     identity = {"observation_space": describe(env.observation_space), "action_space": describe(env.action_space), **seen, **code(name, env)}
@@ -569,13 +662,13 @@ def facts(name, with_model):
             f"cost: {environment.cost_from}, above 0 is a violation" + (f"; named, from info: {', '.join(costs)}" if costs else ""),
             f"control-affine model: q of {q} and x of {x} numbers, from {environment.terms.source()}" if q else
             "control-affine model: " + (without_model or "not asked for").partition(";")[0],
-            "repeatable: " + ("yes" if repeatable else "no, two environments differ after the same seed and actions"),
+            "repeatable: " + (f"no, {not_repeatable}" if not_repeatable else "yes"),
             f"code: {', '.join(one['name'] for one in identity['file'][:8])}; {', '.join(identity['version'])}; {sys.executable}"]
     return {"environment": name, "observation": first.size, "observation_name": texts(env, "observation_names"),
             "action_low": low.tolist(), "action_high": high.tolist(), "action_name": texts(env, "action_names"),
             "horizon": horizon, "without_horizon": None if horizon else horizon_from,
             "control_dt": period, "without_control_dt": None if period else period_from, "cost": costs,
-            "q": q, "x": x, "without_model": without_model, "repeatable": repeatable, "identity": identity, "fact": said}, named
+            "q": q, "x": x, "without_model": without_model, "repeatable": not not_repeatable, "identity": identity, "fact": said}, named
 
 
 def lines_of(fields):
@@ -627,7 +720,7 @@ def main():
     try:
         if np is None:
             raise Refused(f"{sys.executable} has no NumPy")
-        told, named = facts(name, with_model == "1")
+        told, named = facts(name, with_model == "1", bool(rest))
         connection.send(b"k" + as_text(told))
         if rest:
             memory, slots, observation, action, q, x = map(int, rest[:6])
@@ -640,8 +733,8 @@ def main():
     except BaseException as error:  # SystemExit, too
         if connection.fileno() < 0:  # a process that the environment has forked ends
             raise
-        traceback.print_exc()
         answer(b"f", f"{name} raised {type(error).__name__}: {error} ({last_frame(error)})")
+        traceback.print_exc()
         return 1
     finally:
         for environment in list(Environment.opened):

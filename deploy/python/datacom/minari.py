@@ -4,8 +4,8 @@
   python -m datacom.minari DATASET_ID FOLDER --into TASK [--options TEXT]     then: datacom train TASK/datacom --set pretrain.dataset=FOLDER
 
 An episode is what the replay holds of it from its first step on. Rewards are those of the task; infos have the cost of every state ("cost": after
-the reset 0, then of the state that a step reached) and, of rules that filter, the policy's own action ("raw_action"). MINARI_DATASETS_PATH is
-where Minari keeps its datasets.
+the reset 0, then of the state that a step reached) and, of rules that filter, the policy's own action ("raw_action"). Of a Python environment
+observations and actions are the environment's, in its units. MINARI_DATASETS_PATH is where Minari keeps its datasets.
 
 A dataset that is read needs the same "cost" (one for each observation, or one for each step): the task's signed cost, above 0 for a violation.
 Its observations and actions must be those of the task, in the task's units. SAC and the algorithms that extend it can pre-train on it.
@@ -17,7 +17,7 @@ import argparse
 import ctypes
 import os
 import re
-from typing import Any, Iterable, Iterator, Mapping
+from typing import Any, Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,8 @@ from datacom import _files, _native
 from datacom.envs import _task_name, _text, make
 from datacom.runs import PathLike, Run, Transitions, parse_textproto
 
-_CARRIED = ("[datacom.v1.text_task]", "[datacom.v1.python_task]")  # options with a whole task
+_PYTHON = "[datacom.v1.python_task]"
+_CARRIED = ("[datacom.v1.text_task]", _PYTHON)  # options with a whole task
 
 
 def episodes(rows: Transitions) -> Iterator[np.ndarray]:
@@ -39,6 +40,21 @@ def episodes(rows: Transitions) -> Iterator[np.ndarray]:
             yield rows[part]
 
 
+def _bounds(facts: Mapping[str, Any]) -> list[NDArray[np.float64]]:
+    """Of the actions of a Python environment, in its units."""
+    return [np.atleast_1d(np.asarray(facts[side], np.float64)) for side in ("action_low", "action_high")]
+
+
+def _units(run: Run) -> tuple[int | None, Callable[[NDArray[Any]], NDArray[Any]]]:
+    """How many numbers of a row's observation the environment gives, None for all, and what gives a row's actions in its units. In the rows of a
+    Python environment actions are -1 to 1, and observations continue with its model (common/tasks/python/python_model.h)."""
+    facts = run.experiment.get("task_options", {}).get(_PYTHON)
+    if facts is None:
+        return None, lambda actions: actions
+    low, high = _bounds(facts)
+    return facts["observation"], lambda actions: np.clip((high + low) / 2 + (high - low) / 2 * actions, low, high).astype(np.float32)
+
+
 def write(run: Run, dataset_id: str, members: Iterable[int] | None = None) -> Any:
     """Writes the dataset and returns it. Raises ValueError if Minari has one of this name, if the name has no version, or if the replay holds no whole
     beginning of an episode."""
@@ -48,16 +64,18 @@ def write(run: Run, dataset_id: str, members: Iterable[int] | None = None) -> An
     if re.search(r"-v\d+$", dataset_id) is None:
         raise ValueError(f"{dataset_id}: a name of Minari ends with a version, as datacom/mixed-v0")
     buffers: list[Any] = []
+    seen, in_units = _units(run)
     for member in range(len(run.seeds)) if members is None else members:
         for rows in episodes(run.transitions(member)):
             executed = "executed_action" if "executed_action" in (rows.dtype.names or ()) else "action"
             infos = {"cost": np.concatenate([np.zeros(1, np.float32), rows["cost"]])}
             if "raw_action" in (rows.dtype.names or ()):  # an info has a value for each observation, and the last one has no action
-                raw = rows["raw_action"].reshape(len(rows), -1)
+                raw = in_units(rows["raw_action"].reshape(len(rows), -1))
                 infos["raw_action"] = np.concatenate([raw, np.zeros_like(raw[:1])])
             ended, absorbed = rows["last"].astype(bool), rows["absorbing"].astype(bool)
-            buffers.append(EpisodeBuffer(id=len(buffers), seed=None, observations=np.concatenate([rows["observation"], rows["next_observation"][-1:]]),
-                                         actions=rows[executed].reshape(len(rows), -1), rewards=list(rows["reward"].astype(float)),
+            observations = np.concatenate([rows["observation"], rows["next_observation"][-1:]])[:, :seen]
+            buffers.append(EpisodeBuffer(id=len(buffers), seed=None, observations=observations,
+                                         actions=in_units(rows[executed].reshape(len(rows), -1)), rewards=list(rows["reward"].astype(float)),
                                          terminations=list(absorbed), truncations=list(ended & ~absorbed), infos=infos))
             buffers[-1].truncations[-1] |= not ended[-1]  # of an episode that the run did not finish
     if not buffers:
@@ -80,13 +98,16 @@ def _environment(run: Run) -> Any:
 
 
 def _spaces(run: Run, observation: int, action: int) -> tuple[Any, Any]:
-    """The spaces of the run's task with the run's options; unbounded ones for a task that only the run's experiment holds. Raises ValueError if the rows
-    have other sizes."""
+    """The spaces of the run's task with the run's options. A task that only the run's experiment holds has unbounded ones, but for the actions of a
+    Python environment. Raises ValueError if the rows have other sizes."""
     import gymnasium
 
     options = run.experiment.get("task_options", {})
     if any(name in options for name in _CARRIED):
         unbounded = [gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32) for size in (observation, action)]
+        if _PYTHON in options:
+            low, high = (side.astype(np.float32) for side in _bounds(options[_PYTHON]))
+            unbounded[1] = gymnasium.spaces.Box(low, high)
         return unbounded[0], unbounded[1]
     env = make(run.task, options=options)
     for what, space, size in (("observations", env.observation_space, observation), ("actions", env.action_space, action)):

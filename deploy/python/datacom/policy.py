@@ -289,11 +289,12 @@ class EnvPolicy:
         space = env.action_space
         if not hasattr(space, "low"):
             raise ValueError(f"the environment's action space, {space}, is no Box")
-        self._low, self._high = (np.asarray(side, np.float64).ravel() for side in (space.low, space.high))
-        if self._low.size != policy.action_dim:
-            raise ValueError(f"the environment has {self._low.size} actions, the policy {policy.action_dim}")
-        self._space, self._middle, self._half = space, (self._high + self._low) / 2, (self._high - self._low) / 2
-        for name, low, high in zip(policy.action_names, self._low, self._high):
+        #: Bounds of the environment's actions, in its units.
+        self.action_low, self.action_high = (np.array(side, np.float64).ravel() for side in (space.low, space.high))
+        if self.action_low.size != policy.action_dim:
+            raise ValueError(f"the environment has {self.action_low.size} actions, the policy {policy.action_dim}")
+        self._space, self._middle, self._half = space, (self.action_high + self.action_low) / 2, (self.action_high - self.action_low) / 2
+        for name, low, high in zip(policy.action_names, self.action_low, self.action_high):
             trained, own = _BOUNDS.search(name), f"{low:g} to {high:g}"
             if own != (trained[1] if trained else "-1 to 1"):
                 raise ValueError(f"the environment has an action of {own} where the policy was trained with \"{name}\"")
@@ -326,7 +327,7 @@ class EnvPolicy:
             found[name] = np.asarray([] if value is None else value, np.float64).ravel()
             if found[name].size != size:
                 raise ValueError(f"{name} of the environment's model has {found[name].size} numbers, the policy reads {size}")
-        by_action = found["G"].reshape(found["q"].size, self._low.size)
+        by_action = found["G"].reshape(found["q"].size, self.action_low.size)
         found["f"] = found["f"] + by_action @ self._middle
         found["G"] = (by_action * self._half).ravel()
         return list(found.values())
@@ -344,11 +345,11 @@ class EnvPolicy:
     def filter(self, observation: ArrayLike, action: ArrayLike, info: Mapping[str, Any] | None = None, previous_cost: ArrayLike = 0.0) -> Decision:
         """What the filter makes of somebody else's action, which is in the environment's units and shape. Otherwise like `decide`."""
         wanted = np.asarray(detached(action), np.float64).ravel()
-        if wanted.size != self._low.size:
-            raise ValueError(f"the action has {wanted.size} numbers, the environment takes {self._low.size}")
+        if wanted.size != self.action_low.size:
+            raise ValueError(f"the action has {wanted.size} numbers, the environment takes {self.action_low.size}")
         return self._in_units(self.policy.filter(self._row(observation, info), (wanted - self._middle) / self._half, previous_cost))
 
     def _in_units(self, decision: Decision) -> Decision:
-        action = np.clip(self._middle + self._half * decision.action, self._low, self._high)
+        action = np.clip(self._middle + self._half * decision.action, self.action_low, self.action_high)
         return decision._replace(action=action.reshape(self._space.shape).astype(self._space.dtype))
 # SPDX-License-Identifier: Apache-2.0

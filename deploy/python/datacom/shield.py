@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Mapping
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from datacom.policy import Decision, EnvPolicy, Policy
@@ -54,11 +55,17 @@ class Shield:
         * "shield/change": how far it was moved, 0 if the shield agreed.
 
         Wrap the environment itself, before wrappers that change observations or actions: the shield reads the environment's own. A policy that
-        is trained in it learns from the actions that it chose. Raises ValueError for an action space that is no Box of real numbers.
+        is trained in it learns from the actions that it chose. Raises ValueError for an action space that is no Box of real numbers, or has other
+        bounds than the shield: their units would differ.
         """
         from datacom.shielded import ShieldedEnv, ShieldedVectorEnv, is_vector
 
-        if not hasattr(env.action_space, "low") or env.action_space.dtype.kind != "f":
-            raise ValueError(f"the environment's action space, {env.action_space}, is no Box of real numbers")
+        space = env.single_action_space if is_vector(env) else env.action_space
+        if not hasattr(space, "low") or space.dtype.kind != "f":
+            raise ValueError(f"the environment's action space, {space}, is no Box of real numbers")
+        own, found = np.stack([self.policy.action_low, self.policy.action_high]), np.stack([np.ravel(space.low), np.ravel(space.high)])
+        if own.shape != found.shape or not np.allclose(own, found):
+            raise ValueError(f"the environment takes {found.shape[1]} actions from {found[0]} to {found[1]}, the shield {own.shape[1]} from {own[0]} to "
+                             f"{own[1]}: wrap the environment itself, before wrappers that change actions")
         return ShieldedVectorEnv(env, self) if is_vector(env) else ShieldedEnv(env, self)
 # SPDX-License-Identifier: Apache-2.0

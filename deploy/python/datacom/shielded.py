@@ -29,8 +29,8 @@ def _seen(observation: Any) -> Any:
 
 
 def _action(decision: Decision, space: gymnasium.Space[Any]) -> NDArray[Any]:
-    """In the type of the space: an environment may take only what its space contains."""
-    return np.asarray(decision.action).astype(space.dtype, casting="same_kind", copy=False)
+    """A copy, which the environment may change, in the type of the space: it may take only what its space contains."""
+    return np.asarray(decision.action).astype(space.dtype, casting="same_kind")
 
 
 class ShieldedEnv(gymnasium.Wrapper):

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -186,6 +187,7 @@ STEPS = """
     (STEPS.format("terminated = np.array([False, False])"), "terminated is array.*, no number"),
     (STEPS.format("truncated = 'False'"), "truncated is 'False', no number"),
     (STEPS.format("info['is_success'] = 'no'"), "its success is 'no', no number"),
+    (STEPS.format("info['success'] = float('nan')"), "its success is nan, neither true nor false"),
     (STEPS.format("info = [('cost', 1.0)]"), "its info is a list, no dictionary"),
     ("    def step(self, action):\n        return np.zeros(5)\n", "step returns a ndarray, not 5 values"),
     ("    def step(self, action):\n        pass\n", "step returns a NoneType, not 5 values"),
@@ -254,6 +256,43 @@ def test_a_later_reset_with_a_number_that_is_not_finite_is_refused(host, attribu
         serves.run(0)
 
 
+@pytest.mark.parametrize("trait", [
+    RESETS.format("self.state[:] = 0") + STEPS.format("self.state[:] += action; observation = self.state.copy()"),
+    RESETS.format("self.state[:] = more['seed']") + STEPS.format("reward = float(self.state[0])")], ids=["by steps", "by resets"])
+def test_environments_that_change_each_other_are_refused(host, trait):
+    module = host("    state = np.zeros(1)  # of the class\n" + trait)
+    with pytest.raises(module.Refused, match="its environments change each other: what one observes depends on what another in the same process does"):
+        module.facts("contact_env:make", True)
+
+
+@pytest.mark.parametrize("draw, repeatable", [
+    ("np.random.seed(more['seed'])", True), ("np.random.seed(more['seed']); self.step = lambda action: (np.random.rand(1), *make.step(self, action)[1:])", False),
+    ("import random; random.seed(more['seed']); self.step = lambda action: ([random.random()], *make.step(self, action)[1:])", False)], ids=range(3))
+def test_environments_that_draw_from_the_generator_of_the_process_are_taken(host, draw, repeatable):
+    facts, _ = host(RESETS.format(draw)).facts("contact_env:make", True)
+    assert facts["repeatable"] == repeatable
+    assert repeatable or "repeatable: no, two environments differ after the same seed and actions" in facts["fact"]
+
+
+@pytest.mark.parametrize("trait", [
+    "\nPlain = make\n\ndef make():\n    return gymnasium.wrappers.NormalizeObservation(Plain())\n",
+    "    level = 0\n" + RESETS.format("self.level += 1; observation = observation + self.level"),
+    "    side = 1\n" + RESETS.format("self.side *= -1; observation = observation + self.side")], ids=["mean", "curriculum", "sides"])
+def test_an_environment_that_keeps_something_between_its_episodes_is_not_repeatable(host, trait):
+    facts, _ = host(trait).facts("contact_env:make", True)
+    assert not facts["repeatable"] and "reward" not in facts["identity"]
+    assert any(fact.startswith("repeatable: no, its second episode differs from its first") for fact in facts["fact"])
+
+
+def test_a_module_that_fails_when_it_is_asked_for_its_file_does_no_harm(host, monkeypatch):
+    class Lazy(types.ModuleType):
+        def __getattr__(self, name):
+            raise ImportError("an optional part is missing")
+
+    monkeypatch.setitem(sys.modules, "lazy_part", Lazy("lazy_part"))
+    assert serving(host(""))[0]["repeatable"]
+
+
 @pytest.mark.parametrize("change", ["self.action_space = gymnasium.spaces.Box(-1.0, 2.0, (1,))", "self.action_space.high[:] = 2.0"])
 def test_bounds_of_actions_that_a_later_reset_changes_are_refused(host, change):
     module = host("    action_space = gymnasium.spaces.Box(-1.0, 1.0, (1,), np.float64)\n" + RESETS.format(f"if more['seed'] == 7: {change}"))
@@ -315,6 +354,18 @@ def make():
 """).facts("contact_env:make", True)
     assert facts["q"] == q
     assert q or facts["without_model"].startswith("its dynamics is that of make, whose actions or observations ")
+
+
+@pytest.mark.parametrize("reset, step, q", [
+    ("", "", 1), ("", "super().step(action); outcome = super().step(action)", 1), ("", "outcome = super().step(action / 2)", 0),
+    ("", "outcome = (2 * outcome[0], *outcome[1:])", 0), ("outcome = (1 + outcome[0], {})", "", 0)], ids=["same", "repeated", "actions", "steps", "resets"])
+def test_a_model_within_a_wrapper_that_changes_what_its_spaces_do_not_tell_is_refused(host, reset, step, q):
+    wrapper = RESETS.replace("observation, info", "outcome").format(reset) + STEPS.replace("observation, reward, terminated, truncated, info", "outcome").format(step)
+    module = host(CONTROLLED + "\nPlain = make\n\nclass Own(gymnasium.Wrapper):" + wrapper + "\ndef make():\n    return Own(Plain())\n")
+    if not q:
+        with pytest.raises(module.Refused, match="its dynamics is that of make, but a wrapper around that changes observations or actions"):
+            module.facts("contact_env:make", True)
+    assert module.facts("contact_env:make", bool(q))[0]["q"] == q
 
 
 @pytest.mark.parametrize("outer, refused", [("Scaled(Plain())", True), ("gymnasium.wrappers.TimeLimit(Scaled(Plain()), 100)", True), ("Plain()", False),
@@ -391,6 +442,7 @@ def answer_of(traits):
     ("    def __init__(self):\n        raise SystemExit('no licence')\n", b"fcontact_env:make raised SystemExit: no licence ("),
     ("raise ModuleNotFoundError('pip install simulator')\n", b"fcontact_env:make raised ModuleNotFoundError: pip install simulator ("),
     ("import nothing_of_this_name\n", b"fcontact_env:make raised ModuleNotFoundError: No module named 'nothing_of_this_name' ("),
+    (STEPS.format("import sys; sys.stderr.close(); raise ValueError('broken')"), b"fcontact_env:make raised ValueError: broken ("),
 ])
 def test_the_process_tells_why_it_ends(host, traits, said):
     answer, code = answer_of(traits)
@@ -432,6 +484,7 @@ def test_a_file_is_refused_with_the_module_to_name(host):
 @pytest.mark.parametrize("name, words", [("__main__:make", "a notebook or script is no module .* name FILE:make"),
                                          ("contact_env:build", "the module contact_env, .*/contact_env.py, has no build"),
                                          ("sys:make", "the module sys, which has no file, has no make"),
+                                         ("contact_env:Contact.step", r"Contact.step cannot be called without arguments, missing .*: write a function that"),
                                          (":make", '":make" is not MODULE:CALLABLE'), (".envs:make", '".envs:make" is not MODULE:CALLABLE'),
                                          *((name, f"{name} is a name of Gymnasium's registry: .* returns gymnasium.make") for name in (
                                              "Pendulum-v1", "contact_env:Contact-v0"))])

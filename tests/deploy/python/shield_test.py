@@ -164,6 +164,22 @@ class Tensor:
         return self.value
 
 
+class Clipping(Counting):
+    """Writes into the action that it gets."""
+
+    action_space = gymnasium.spaces.Box(-1, 1, (1,), np.float64)
+
+    def step(self, action):
+        action[:] = 7
+        return super().step(action)
+
+
+def test_the_action_of_the_shield_stays_what_it_was_whatever_the_environment_does_with_it():
+    env = ShieldedEnv(Clipping(), lambda *_: datacom.Decision(np.full(1, 0.5), 0, 0, 0, 0))
+    env.reset()
+    assert env.step(np.zeros(1))[-1]["shield/action"].tolist() == [0.5]
+
+
 class Asserting(gymnasium.Env):
     """Takes what its space contains alone, as Gymnasium's own environments do, and always gives the same."""
 
@@ -225,6 +241,15 @@ def test_an_environment_whose_actions_are_no_box_of_real_numbers_has_no_shield(s
     env.action_space = space
     with pytest.raises(ValueError, match=r"action space, (Discrete\(3\)|Box\(.*int64\)), is no Box of real numbers"):
         shield.wrap(env)
+
+
+@pytest.mark.parametrize("wrap, actions", [
+    (lambda env: gymnasium.wrappers.RescaleAction(env, np.float32(-2), np.float32(2)), 3),
+    (lambda env: gymnasium.wrappers.vector.RescaleAction(gymnasium.vector.SyncVectorEnv([lambda: env]), np.float32(-2), np.float32(2)), 3),
+    (lambda env: gymnasium.wrappers.TransformAction(env, lambda action: action[:3], gymnasium.spaces.Box(-1, 1, (4,))), 4)], ids=["one", "many", "more"])
+def test_an_environment_whose_actions_have_other_bounds_has_no_shield(shield, observations, wrap, actions):
+    with pytest.raises(ValueError, match=rf"the environment takes {actions} actions from .* to .*, the shield 3 from \[-1. -1. -1.\] to \[1. 1. 1.\]: wrap the env"):
+        shield.wrap(wrap(Asserting(observations[0], 0.0)))
 
 
 def test_the_example_shows_fewer_violations_with_the_shield(capsys):

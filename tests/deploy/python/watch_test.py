@@ -155,6 +155,16 @@ def test_a_task_that_only_the_experiment_holds_has_unbounded_spaces(tmp_path, mo
     assert dataset.observation_space.shape == (7,) and not dataset.observation_space.is_bounded() and dataset.action_space.shape == (2,)
 
 
+def test_a_minari_dataset_of_a_python_environment_has_its_observations_and_the_units_of_its_actions(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    run = navigation_run(7, **{"[datacom.v1.python_task]": {"name": "arm", "observation": 3, "action_low": [0, -1], "action_high": [4, 1]}})
+    run.task, rows = "arm", run.transitions(0)
+    rows["observation"], rows["next_observation"], rows["action"] = np.arange(7), np.arange(7), [[-1, 0.5], [0.5, 1.25]]
+    dataset = datacom_minari.write(run, "test/arm-v0")
+    assert dataset[0].observations.tolist() == [[0, 1, 2]] * 3 and dataset[0].actions.tolist() == [[0, 0.5], [3, 1]]
+    assert dataset.observation_space.shape == (3,) and (dataset.action_space.low.tolist(), dataset.action_space.high.tolist()) == ([0, -1], [4, 1])
+
+
 def test_a_run_that_has_not_begun_is_waited_for(tmp_path):
     (tmp_path / "experiment.textproto").write_text('name: "a" task: "cartpole" algorithm: "sac" run { env_steps: 5 } members { seed: 1 }\n')
     assert watch.watch(datacom.Run(tmp_path), print, seconds=0, once=True) == 0
