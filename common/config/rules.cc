@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/name.h"
 #include "common/base/near_miss.h"
+#include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/config/explain.h"
 #include "datacom/v1/rule.pb.h"
@@ -34,6 +35,7 @@ absl::Status CheckNumber(const std::string& path, double value, const v1::Rule& 
 }
 
 absl::Status CheckWord(const std::string& path, const std::string& value, const v1::Rule& rule) {
+  if (!IsUtf8(value)) return WrongField(path, absl::StrCat("\"", value, "\" is not UTF-8; write it in UTF-8"));
   if (rule.identifier() && !IsIdentifier(value)) {
     return WrongField(path, "letters, digits and _ only, not first a digit");
   }
@@ -58,6 +60,7 @@ absl::Status CheckValue(const std::string& path, const Message& message, const F
       google::protobuf::TextFormat::PrintFieldValueToString(message, field, index, &text);
       return absl::SimpleAtod(text, &number) ? CheckNumber(path, number, rule) : WrongField(path, text);
     case FieldDescriptor::CPPTYPE_STRING:
+      if (field->type() == FieldDescriptor::TYPE_BYTES) return absl::OkStatus();
       return CheckWord(
           path, list ? reflection->GetRepeatedString(message, field, index) : reflection->GetString(message, field),
           rule);

@@ -52,6 +52,12 @@ TEST(ValidateExperiment, NamesThePathTheValueAndTheBound) {
                 {"\"peek\" is not one of", "; did you mean peak? ("});
 }
 
+TEST(ValidateExperiment, RefusesTextThatNoMessageCouldCarry) {
+  v1::Experiment experiment = Minimal();
+  experiment.set_description("gr\xf6ne Wand");
+  ExpectInvalid(Validate(experiment), {"description: \"gr\xf6ne Wand\" is not UTF-8"});
+}
+
 TEST(ValidateExperiment, ChecksTasksAndAlgorithmsAgainstTheRegisters) {
   v1::Experiment experiment = Minimal();
   experiment.set_task("pendulum");
