@@ -23,14 +23,15 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-absl::Status CheckNumber(const std::string& path, double value, const v1::Rule& rule) {
-  if (!std::isfinite(value)) return WrongField(path, absl::StrCat(value, " is not finite"));
-  if (rule.has_min() && value < rule.min()) return WrongField(path, absl::StrCat(value, " is below ", rule.min()));
-  if (rule.has_max() && value > rule.max()) return WrongField(path, absl::StrCat(value, " is above ", rule.max()));
+// `text`: the value with all of its digits.
+absl::Status CheckNumber(const std::string& path, const std::string& text, double value, const v1::Rule& rule) {
+  if (!std::isfinite(value)) return WrongField(path, text + " is not finite");
+  if (rule.has_min() && value < rule.min()) return WrongField(path, absl::StrCat(text, " is below ", rule.min()));
+  if (rule.has_max() && value > rule.max()) return WrongField(path, absl::StrCat(text, " is above ", rule.max()));
   if (rule.has_above() && value <= rule.above())
-    return WrongField(path, absl::StrCat(value, " is not above ", rule.above()));
+    return WrongField(path, absl::StrCat(text, " is not above ", rule.above()));
   if (rule.has_below() && value >= rule.below())
-    return WrongField(path, absl::StrCat(value, " is not below ", rule.below()));
+    return WrongField(path, absl::StrCat(text, " is not below ", rule.below()));
   return absl::OkStatus();
 }
 
@@ -58,7 +59,7 @@ absl::Status CheckValue(const std::string& path, const Message& message, const F
     case FieldDescriptor::CPPTYPE_UINT64:
     case FieldDescriptor::CPPTYPE_DOUBLE:
       google::protobuf::TextFormat::PrintFieldValueToString(message, field, index, &text);
-      return absl::SimpleAtod(text, &number) ? CheckNumber(path, number, rule) : WrongField(path, text);
+      return absl::SimpleAtod(text, &number) ? CheckNumber(path, text, number, rule) : WrongField(path, text);
     case FieldDescriptor::CPPTYPE_STRING:
       if (field->type() == FieldDescriptor::TYPE_BYTES) return absl::OkStatus();
       return CheckWord(
