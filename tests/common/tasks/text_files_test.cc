@@ -133,6 +133,15 @@ TEST(TextFiles, FilesThatAreTooLargeOnlyTogetherAreRefusedBeforeTheyAreCompiled)
   EXPECT_THAT(std::string(CheckTaskFiles("", options).message()), HasSubstr("two.stl: it has more than"));
 }
 
+TEST(TextFiles, AFileThatIsTooLargeToTravelIsCompiledSoThatItCanBeLeftOut) {
+  v1::TextTask task = *text::LoadTask(TaskFolder(kSlide, kTask).task());
+  v1::TaskFile* const file = task.add_file();
+  file->set_name("paint.stl");
+  file->set_content(std::string(kMaxTaskBytes + 1, ' '));
+  EXPECT_THAT(text::CompileFiles(task), IsOk());
+  EXPECT_THAT(std::string(text::CompressFiles(&task).message()), HasSubstr("The largest are: paint.stl (134217729"));
+}
+
 TEST(TextFiles, AFileMayBeCalledLikeTheTaskInOtherLetters) {
   TaskFolder folder(R"(<mujoco><include file="BOX.xml"/><include file="parts/box.xml"/></mujoco>)", R"(name: "box"
     model: "model.xml" observation { joint: "*" } reward: "slide" cost { name: "c" value: "-1" })");
