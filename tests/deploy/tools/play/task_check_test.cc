@@ -1,5 +1,5 @@
-// Tests what `task new` and `task check` say of range finders and of a mistyped field, that the lines of a check fit
-// the terminal, and what `eval` says of a task without usable numbers.
+// Tests what `task new` and `task check` say of range finders and of a mistyped field, what a task in the working
+// folder is called, that the lines of a check fit the terminal, and what `eval` says of a task without usable numbers.
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -48,6 +48,16 @@ class TaskCheck : public ::testing::Test {
   const datacom::testing::TemporaryFolder folder_;
   const std::string file_ = folder_.path() + "/lidar/task.textproto";
 };
+
+TEST_F(TaskCheck, ATaskInTheWorkingFolderIsCalledLikeTheFolder) {
+  const std::filesystem::path here = std::filesystem::current_path(), there = folder_.path() + "/My cart";
+  std::filesystem::create_directory(there);
+  std::filesystem::current_path(there);
+  std::ostringstream out;
+  EXPECT_THAT(RunNewTaskCommand({".", "../lidar.xml"}, &out), datacom::testing::IsOk());
+  std::filesystem::current_path(here);
+  EXPECT_THAT(ReadFile(there.string() + "/task.textproto").value(), HasSubstr("name: \"my_cart\""));
+}
 
 TEST_F(TaskCheck, ARangeFinderWithoutACutoffIsNamedByTheDraftAndTheCheck) {
   EXPECT_THAT(
