@@ -340,9 +340,11 @@ class Check {
       }
     }
     for (const int id : read) {
-      if (!text::IsRangeFinder(physics, id) || physics.sensor_cutoff[id] > 0) continue;
-      *out_ << "the sensor " << text::PlainName(physics, mjOBJ_SENSOR, id)
-            << " reads -1 where it hits nothing; give it a cutoff in the model, then it reads that\n";
+      const bool one = text::IsRangeFinder(physics, id);
+      if (physics.sensor_type[id] != mjSENS_RANGEFINDER || (one && physics.sensor_cutoff[id] > 0)) continue;
+      *out_ << "the sensor " << text::PlainName(physics, mjOBJ_SENSOR, id) << " reads -1 where it hits nothing; "
+            << (one ? "give it a cutoff in the model, then it reads that\n"
+                    : "a cutoff does not change that, as the sensor has several numbers\n");
     }
   }
 
@@ -438,9 +440,7 @@ class Check {
     const auto note = [&broken](const Seen& seen) {
       if (seen.broken > 0) broken.push_back(seen.name);
     };
-    for (const Seen& seen : seen_) note(seen);
-    for (const Seen& seen : extra_) note(seen);
-    for (const Seen& seen : logs_) note(seen);
+    for (const auto* list : {&seen_, &extra_, &logs_}) std::for_each(list->begin(), list->end(), note);
     for (const CostSeen& cost : costs_) note(cost.value);
     for (const Seen* seen : {&reward_, &f_, &G_}) note(*seen);
     if (!broken.empty()) {
