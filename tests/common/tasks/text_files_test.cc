@@ -1,6 +1,7 @@
 // Tests how the files of a text task travel, and globs.
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/config/gzip.h"
 #include "common/config/task_files.h"
@@ -72,6 +73,18 @@ TEST(TextFiles, ABinaryFileIsLargeEarlierThanTextBecauseTextFormatPrintsItWithEs
   EXPECT_FALSE(read->file(1).has_sha256()) << read->file(1).name();
   EXPECT_EQ(read->file(2).name(), "t.bin");
   EXPECT_TRUE(read->file(2).has_sha256());
+}
+
+TEST(TextFiles, ManySmallFilesTravelLikeLargeOnes) {
+  v1::TextTask task;
+  for (int i = 0; i < 100; ++i) {
+    v1::TaskFile* const file = task.add_file();
+    file->set_name(absl::StrCat(i, ".obj"));
+    file->set_content(absl::StrCat(std::string(50'000, ' '), i));
+  }
+  ASSERT_THAT(text::CompressFiles(&task), IsOk());
+  for (const v1::TaskFile& file : task.file()) EXPECT_TRUE(file.has_sha256()) << file.name();
+  EXPECT_EQ(ContentsOf(task).value()[99], std::string(50'000, ' ') + "99");
 }
 
 TEST(TextFiles, AGlobMayHaveASetOfCharacters) {
