@@ -26,11 +26,6 @@ namespace {
 
 constexpr size_t kLongestBelow = 200;  // bytes of the longest path below a run folder, with room
 
-bool IsUtf8(absl::string_view text) {
-  for (size_t size = 1; !text.empty() && size > 0; text.remove_prefix(size)) size = CodePointBytes(text);
-  return text.empty();
-}
-
 absl::Status WriteAndSync(int fd, absl::string_view content, const std::string& path) {
   const size_t bytes = content.size();
   const int error = WriteAll(fd, &content);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -62,6 +63,20 @@ size_t HangingIndent(absl::string_view line, size_t width) {
   return second == absl::string_view::npos || second > width / 2 ? std::min(first, width / 2) : second;
 }
 
+// How many bytes the code point has with which the text begins; 0 where it begins with none.
+size_t CodePointBytes(absl::string_view text) {
+  const auto byte = [text](size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0; };
+  const int first = byte(0), second = byte(1);
+  if (text.empty() || (first >= 0x80 && first < 0xc2) || first > 0xf4) return 0;
+  const size_t size = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+  for (size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  const bool long_form = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
+  const bool surrogate = first == 0xed && second > 0x9f, beyond = first == 0xf4 && second > 0x8f;
+  return long_form || surrogate || beyond ? 0 : size;
+}
+
 }  // namespace
 
 void PrepareOutput() {
@@ -100,17 +115,9 @@ int RunWatched(const std::function<int()>& command) {
   }
 }
 
-size_t CodePointBytes(absl::string_view text) {
-  const auto byte = [text](size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0; };
-  const int first = byte(0), second = byte(1);
-  if (text.empty() || (first >= 0x80 && first < 0xc2) || first > 0xf4) return 0;
-  const size_t size = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-  for (size_t i = 1; i < size; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  const bool long_form = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
-  const bool surrogate = first == 0xed && second > 0x9f, beyond = first == 0xf4 && second > 0x8f;
-  return long_form || surrogate || beyond ? 0 : size;
+bool IsUtf8(absl::string_view text) {
+  for (size_t size = 1; !text.empty() && size > 0; text.remove_prefix(size)) size = CodePointBytes(text);
+  return text.empty();
 }
 
 std::string ForTerminal(absl::string_view text) {

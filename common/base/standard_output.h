@@ -3,7 +3,6 @@
 #ifndef DATACOM_COMMON_BASE_STANDARD_OUTPUT_H_
 #define DATACOM_COMMON_BASE_STANDARD_OUTPUT_H_
 
-#include <cstddef>
 #include <functional>
 #include <string>
 #include <vector>
@@ -25,9 +24,8 @@ absl::Status FlushStandardOutput();
 // kExitFailure. A terminal gets what std::cout is given as ForTerminal shows it.
 int RunWatched(const std::function<int()>& command);
 
-// How many bytes the code point of UTF-8 has with which the text begins, in the shortest form and without surrogates
-// (RFC 3629); 0 where it begins with none.
-size_t CodePointBytes(absl::string_view text);
+// Whether the text is UTF-8, in the shortest form and without surrogates (RFC 3629).
+bool IsUtf8(absl::string_view text);
 // A text of which parts may be a stranger's: what would steer a terminal, also one that reads no UTF-8, is shown as
 // \xNN or \u00NN. Lines and tabs stay.
 std::string ForTerminal(absl::string_view text);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/name.h"
 #include "common/base/near_miss.h"
+#include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/config/explain.h"
 #include "datacom/v1/rule.pb.h"
@@ -22,18 +23,20 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-absl::Status CheckNumber(const std::string& path, double value, const v1::Rule& rule) {
-  if (!std::isfinite(value)) return WrongField(path, absl::StrCat(value, " is not finite"));
-  if (rule.has_min() && value < rule.min()) return WrongField(path, absl::StrCat(value, " is below ", rule.min()));
-  if (rule.has_max() && value > rule.max()) return WrongField(path, absl::StrCat(value, " is above ", rule.max()));
+// `text`: the value with all of its digits.
+absl::Status CheckNumber(const std::string& path, const std::string& text, double value, const v1::Rule& rule) {
+  if (!std::isfinite(value)) return WrongField(path, text + " is not finite");
+  if (rule.has_min() && value < rule.min()) return WrongField(path, absl::StrCat(text, " is below ", rule.min()));
+  if (rule.has_max() && value > rule.max()) return WrongField(path, absl::StrCat(text, " is above ", rule.max()));
   if (rule.has_above() && value <= rule.above())
-    return WrongField(path, absl::StrCat(value, " is not above ", rule.above()));
+    return WrongField(path, absl::StrCat(text, " is not above ", rule.above()));
   if (rule.has_below() && value >= rule.below())
-    return WrongField(path, absl::StrCat(value, " is not below ", rule.below()));
+    return WrongField(path, absl::StrCat(text, " is not below ", rule.below()));
   return absl::OkStatus();
 }
 
 absl::Status CheckWord(const std::string& path, const std::string& value, const v1::Rule& rule) {
+  if (!IsUtf8(value)) return WrongField(path, absl::StrCat("\"", value, "\" is not UTF-8; write it in UTF-8"));
   if (rule.identifier() && !IsIdentifier(value)) {
     return WrongField(path, "letters, digits and _ only, not first a digit");
   }
@@ -56,8 +59,9 @@ absl::Status CheckValue(const std::string& path, const Message& message, const F
     case FieldDescriptor::CPPTYPE_UINT64:
     case FieldDescriptor::CPPTYPE_DOUBLE:
       google::protobuf::TextFormat::PrintFieldValueToString(message, field, index, &text);
-      return absl::SimpleAtod(text, &number) ? CheckNumber(path, number, rule) : WrongField(path, text);
+      return absl::SimpleAtod(text, &number) ? CheckNumber(path, text, number, rule) : WrongField(path, text);
     case FieldDescriptor::CPPTYPE_STRING:
+      if (field->type() == FieldDescriptor::TYPE_BYTES) return absl::OkStatus();
       return CheckWord(
           path, list ? reflection->GetRepeatedString(message, field, index) : reflection->GetString(message, field),
           rule);

@@ -78,6 +78,7 @@ absl::Status AddTaskFiles(const std::string& folder, v1::TaskOptions* options) {
 
 namespace {
 
+// most: bytes, if it is compressed.
 absl::StatusOr<std::string> ContentOf(const v1::TaskFile& file, size_t most) {
   if (!file.has_gzip() && file.has_sha256()) {
     return absl::FailedPreconditionError(absl::StrCat("model: the content of ", file.name(),
@@ -88,9 +89,6 @@ absl::StatusOr<std::string> ContentOf(const v1::TaskFile& file, size_t most) {
   absl::StatusOr<std::string> content = file.content();
   if (file.has_gzip()) content = Gunzip(file.gzip(), most);
   if (!content.ok()) return Annotate(content.status(), name);
-  if (content->size() > most)
-    return absl::DataLossError(
-        absl::StrCat(name, ": it has more than ", most, " bytes, of ", kMaxTaskBytes, " for all files of the task"));
   if (file.has_sha256() && Sha256Hex(*content) != file.sha256()) {
     return absl::DataLossError(absl::StrCat(name, " is damaged: its SHA-256 is not ", file.sha256()));
   }
@@ -104,7 +102,7 @@ absl::StatusOr<std::vector<std::string>> ContentsOf(const v1::TextTask& task) {
   size_t left = kMaxTaskBytes;  // a file of some kilobytes may become gigabytes
   for (const v1::TaskFile& file : task.file()) {
     ASSIGN_OR_RETURN(std::string content, ContentOf(file, left));
-    left -= content.size();
+    if (file.has_gzip()) left -= content.size();
     contents.push_back(std::move(content));
   }
   return contents;

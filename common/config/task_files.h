@@ -32,7 +32,8 @@ absl::Status AddTaskFiles(const std::string& folder, v1::TaskOptions* options);
 absl::Status AddTaskFiles(const std::function<absl::StatusOr<std::string>(const v1::TaskFile&)>& read,
                           v1::TaskOptions* options);
 // The contents of all files, compressed or not. FAILED_PRECONDITION, naming a file whose content is missing; DATA_LOSS,
-// naming one that cannot be decompressed, has another SHA-256, or exceeds kMaxTaskBytes with those before it.
+// naming one that cannot be decompressed, has another SHA-256, or exceeds kMaxTaskBytes with the compressed ones before
+// it.
 absl::StatusOr<std::vector<std::string>> ContentsOf(const v1::TextTask& task);
 // FAILED_PRECONDITION also says where the content was sought; else the errors of ContentsOf. Decompresses every file.
 absl::Status CheckTaskFiles(const std::string& folder, const v1::TaskOptions& options);

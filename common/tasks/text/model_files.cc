@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/base/files.h"
+#include "common/base/standard_output.h"
 #include "common/base/status.h"
 #include "common/tasks/mujoco.h"
 #include "common/tasks/mujoco_files.h"
@@ -199,8 +200,9 @@ absl::Status AddModelFiles(const std::string& path, v1::TextTask* task) {
   for (const auto& [file, content] : found.contents()) folder = CommonFolder(folder, fs::path(file).parent_path());
   std::vector<std::pair<std::string, std::string>> files;
   for (auto& [file, content] : found.contents()) {
-    const auto at = file == model ? files.begin() : files.end();
-    files.insert(at, {fs::path(file).lexically_relative(folder).string(), std::move(content)});
+    const std::string name = fs::path(file).lexically_relative(folder).string();
+    if (!IsUtf8(name)) return Wrong("model", absl::StrCat("the name of its file ", name, " is not UTF-8; rename it"));
+    files.insert(file == model ? files.begin() : files.end(), {name, std::move(content)});
   }
   const auto copy = CompileMujocoFiles(files);
   if (!copy.ok()) return Wrong("model", absl::StrCat(model.filename().string(), ": ", copy.status().message()));

@@ -239,7 +239,8 @@ class Draft {
 
   // What a range finder reads where it hits nothing.
   std::string WithoutHit(int sensor) const {
-    if (!IsRangeFinder(model_, sensor)) return "";
+    if (model_.sensor_type[sensor] != mjSENS_RANGEFINDER) return "";
+    if (!IsRangeFinder(model_, sensor)) return "; a distance is -1 where it hits nothing, also with a cutoff";
     const mjtNum cutoff = model_.sensor_cutoff[sensor];
     return cutoff > 0 ? absl::StrCat("; its cutoff, ", Number(cutoff), ", where it hits nothing")
                       : "; -1 where it hits nothing: give it a cutoff in the model";

@@ -97,7 +97,10 @@ std::vector<std::string> NamesOf(const mjModel& model, mjtObj type) {
 
 std::string PlainName(const mjModel& model, mjtObj type, int id) {
   const char* given = mj_id2name(&model, type, id);
-  if (given == nullptr || *given == '\0') return absl::StrCat(mju_type2Str(type), "_", id);
+  if (given == nullptr || *given == '\0') {
+    const std::string name = absl::StrCat(mju_type2Str(type), "_", id);
+    return mj_name2id(&model, type, name.c_str()) < 0 ? name : absl::StrCat(name, "_", id);
+  }
   const std::string name = Plain(given);
   if (name == given) return name;
   for (int other = 0; other < CountOf(model, type); ++other) {  // another name may look the same

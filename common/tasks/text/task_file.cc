@@ -78,7 +78,7 @@ bool IsLarge(const std::string& content) {
   return content.size() > (std::all_of(content.begin(), content.end(), is_text) ? kLarge : kLargeBinary);
 }
 
-absl::Status TooLarge(const v1::TextTask& task, const std::string& which, size_t bytes, size_t most) {
+absl::Status TooLarge(const v1::TextTask& task, size_t bytes) {
   std::vector<std::pair<size_t, std::string>> largest;
   for (const v1::TaskFile& file : task.file()) largest.emplace_back(file.content().size(), file.name());
   std::sort(largest.rbegin(), largest.rend());
@@ -87,7 +87,7 @@ absl::Status TooLarge(const v1::TextTask& task, const std::string& which, size_t
     absl::StrAppend(out, file.second, " (", file.first, " bytes)");
   };
   return absl::InvalidArgumentError(absl::StrCat(
-      "model: its ", which, " have ", bytes, " bytes together; at most ", most,
+      "model: its files have ", bytes, " bytes together; at most ", kMaxTaskBytes,
       " are possible. The largest are: ", absl::StrJoin(largest, ", ", list),
       ". `datacom task new FOLDER --model FILE --no-visual` makes a copy without the meshes that only draw"));
 }
@@ -124,10 +124,9 @@ absl::Status CompressFiles(v1::TextTask* task) {
     bytes += file.content().size();
     if (!IsLarge(file.content())) carried += file.content().size();
   }
-  if (bytes > kMaxTaskBytes) return TooLarge(*task, "files", bytes, kMaxTaskBytes);
-  if (carried > kMaxCarriedBytes) return TooLarge(*task, "small files", carried, kMaxCarriedBytes);
+  if (bytes > kMaxTaskBytes) return TooLarge(*task, bytes);
   for (v1::TaskFile& file : *task->mutable_file()) {
-    if (!IsLarge(file.content())) continue;
+    if (!IsLarge(file.content()) && carried <= kMaxCarriedBytes) continue;
     *file.mutable_gzip() = Gzip(file.content());
     file.set_sha256(Sha256Hex(file.content()));
     file.clear_content();

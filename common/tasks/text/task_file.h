@@ -25,8 +25,8 @@ bool IsTaskFile(absl::string_view task);
 absl::StatusOr<v1::TextTask> ReadTaskFile(const std::string& path);
 
 // Compresses the large files and notes their SHA-256 (common/config/task_files.h). Large are files of more than 64 KiB,
-// and files of more than 4 KiB that are not text. INVALID_ARGUMENT "model: why" if the files have more than
-// kMaxTaskBytes together, or those that are not large more than kMaxCarriedBytes; it names the largest ones.
+// files of more than 4 KiB that are not text, and all if the others have more than kMaxCarriedBytes together.
+// INVALID_ARGUMENT "model: why" if the files have more than kMaxTaskBytes together; it names the largest ones.
 absl::Status CompressFiles(v1::TextTask* task);
 
 // The status, with "PATH:LINE:COLUMN: " before a message that begins with a field of the definition ("cost[1].value:

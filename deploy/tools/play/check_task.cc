@@ -26,6 +26,7 @@
 #include "common/tasks/text/mujoco_signals.h"
 #include "common/tasks/text/row_model.h"
 #include "common/tasks/text/task_file.h"
+#include "common/transitions/check_columns.h"
 #include "datacom/v1/task.pb.h"
 #include "deploy/tools/play/actions.h"
 #include "deploy/tools/play/model_fit.h"
@@ -118,13 +119,11 @@ constexpr double kRowTolerance = 1e-3;  // in the unit of a known row
 struct Seen {
   std::string name;
   double low = std::numeric_limits<double>::infinity(), high = -low;
-  uint64_t broken = 0;  // times that it was not finite in float32
+  uint64_t broken = 0;  // times that a training would call the step invalid
   void Add(double value) {
-    if (!std::isfinite(static_cast<float>(value))) {
-      ++broken;
-      return;
-    }
-    low = std::min(low, value), high = std::max(high, value);
+    const bool sane = std::abs(value) <= kLargestValue;
+    if (sane) low = std::min(low, value), high = std::max(high, value);
+    if (!sane) ++broken;
   }
   bool constant() const { return broken == 0 && low == high; }
 };
@@ -341,9 +340,11 @@ class Check {
       }
     }
     for (const int id : read) {
-      if (!text::IsRangeFinder(physics, id) || physics.sensor_cutoff[id] > 0) continue;
-      *out_ << "the sensor " << text::PlainName(physics, mjOBJ_SENSOR, id)
-            << " reads -1 where it hits nothing; give it a cutoff in the model, then it reads that\n";
+      const bool one = text::IsRangeFinder(physics, id);
+      if (physics.sensor_type[id] != mjSENS_RANGEFINDER || (one && physics.sensor_cutoff[id] > 0)) continue;
+      *out_ << "the sensor " << text::PlainName(physics, mjOBJ_SENSOR, id) << " reads -1 where it hits nothing; "
+            << (one ? "give it a cutoff in the model, then it reads that\n"
+                    : "a cutoff does not change that, as the sensor has several numbers\n");
     }
   }
 
@@ -439,13 +440,12 @@ class Check {
     const auto note = [&broken](const Seen& seen) {
       if (seen.broken > 0) broken.push_back(seen.name);
     };
-    for (const Seen& seen : seen_) note(seen);
-    for (const Seen& seen : extra_) note(seen);
-    for (const Seen& seen : logs_) note(seen);
+    for (const auto* list : {&seen_, &extra_, &logs_}) std::for_each(list->begin(), list->end(), note);
     for (const CostSeen& cost : costs_) note(cost.value);
     for (const Seen* seen : {&reward_, &f_, &G_}) note(*seen);
     if (!broken.empty()) {
-      return absl::InternalError(absl::StrCat(command_.file, ": not always finite: ", absl::StrJoin(broken, ", ")));
+      return absl::InternalError(absl::StrCat(command_.file, ": not always finite: ", absl::StrJoin(broken, ", "),
+                                              "; numbers above ", kLargestValue, " count as infinite"));
     }
     if (at_once_ == episodes_) {
       return absl::InternalError(absl::StrCat(command_.file,

@@ -71,7 +71,7 @@ absl::Status RunNewTaskCommand(const NewTaskCommand& command, std::ostream* out)
   }
   v1::TextTask task;
   RETURN_IF_ERROR(text::AddModelFiles(command.model, &task));
-  const std::string name = TaskName(folder.filename().string());
+  const std::string name = TaskName(fs::path(WithoutSlash(AbsolutePath(command.folder))).filename().string());
   text::WithoutVisual visual;
   if (command.no_visual) {
     absl::StatusOr<text::WithoutVisual> removed = text::RemoveVisual(&task);

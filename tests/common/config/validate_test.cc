@@ -36,6 +36,7 @@ TEST(ValidateExperiment, RefusesANameThatCannotBePartOfAFolder) {
 
 TEST(ValidateExperiment, NamesThePathTheValueAndTheBound) {
   ExpectInvalid(Validate(Minimal("hyper { actor_lr: 2 }")), {"hyper.actor_lr", "2 is above 1"});
+  ExpectInvalid(Validate(Minimal("hyper { actor_lr: 1.0000001 }")), {"hyper.actor_lr", "1.0000001 is above 1"});
   ExpectInvalid(Validate(Minimal("hyper { actor_lr: -0.5 }")), {"hyper.actor_lr", "-0.5 is below 0"});
   ExpectInvalid(Validate(Minimal("hyper { accepted_risk: 1 }")),
                 {"hyper.accepted_risk: 1 is not below 1 (datacom explain hyper.accepted_risk: rho = 1 - alpha of the "
@@ -50,6 +51,12 @@ TEST(ValidateExperiment, NamesThePathTheValueAndTheBound) {
                 {"members[1].hyper.delta_mode", "none", "learned, fixed, peak"});
   ExpectInvalid(Validate(Minimal("hyper { delta_mode: 'peek' }")),
                 {"\"peek\" is not one of", "; did you mean peak? ("});
+}
+
+TEST(ValidateExperiment, RefusesTextThatNoMessageCouldCarry) {
+  v1::Experiment experiment = Minimal();
+  experiment.set_description("gr\xf6ne Wand");
+  ExpectInvalid(Validate(experiment), {"description: \"gr\xf6ne Wand\" is not UTF-8"});
 }
 
 TEST(ValidateExperiment, ChecksTasksAndAlgorithmsAgainstTheRegisters) {

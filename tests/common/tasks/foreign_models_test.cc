@@ -91,6 +91,19 @@ TEST(ForeignModels, AJointWithoutANameThatNothingDrivesIsNoPartOfQ) {
               ElementsAre("j", "j_velocity", "k"));
 }
 
+TEST(ForeignModels, AJointWithoutANameIsNotTakenForOneThatIsCalledAfterItsNumber) {
+  const TaskFolder folder(R"(<mujoco><worldbody><body><joint name="joint_1" axis="0 1 0"/>
+    <geom size="0.1" pos="0.2 0 0"/><body pos="0.2 0 0"><joint axis="0 1 0"/><geom size="0.1" pos="0.2 0 0"/></body>
+    </body></worldbody><actuator><motor name="m" joint="joint_1" ctrllimited="true" ctrlrange="-1 1"/></actuator>
+    </mujoco>)",
+                          R"(name: "two" model: "model.xml" observation { joint: "?*" } reward: "0"
+    cost { name: "c" value: "-1" })");
+  const auto task = text::LoadTask(folder.task());
+  ASSERT_THAT(task, IsOk());
+  EXPECT_THAT(task->resolved().start_key(), ElementsAre("joint_1", "joint_1_1"));
+  EXPECT_THAT(task->resolved().state(), ElementsAre("joint_1", "joint_1_1", "joint_1_velocity", "joint_1_1_velocity"));
+}
+
 TEST(ForeignModels, AWheelThatHasTurnedOftenStartsAsInItsKeyframe) {
   const v1::TextTask task = Drafted(R"(<mujoco><worldbody><body><joint name="wheel" axis="0 1 0"/>
     <geom size="0.1" pos="0.2 0 0"/><body><joint name="rail" type="slide"/><geom size="0.1"/></body></body></worldbody>

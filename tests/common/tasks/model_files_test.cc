@@ -179,6 +179,18 @@ TEST(ModelFiles, AnAssetWithoutANameKeepsTheNameOfItsFile) {
   EXPECT_NEAR(MassOf(*task, "b"), 8 + 1 + 8 + 27, 1e-4);
 }
 
+TEST(ModelFiles, NamesThatAreNotUtf8AreRefused) {  // no message between the roles could carry them
+  const std::string file = "gr\xf6\xdf.obj";
+  const TaskFolder folder(
+      "<mujoco><asset><mesh name=\"m\" file=\"" + file + "\"/></asset>" + Body("<geom type='mesh' mesh='m'/>") + kEnd,
+      kTask);
+  folder.Write(file, Cube(0.1));
+  EXPECT_THAT(folder.Error(), HasSubstr("model: the name of its file " + file + " is not UTF-8; rename it"));
+  folder.Write("model.xml", "<mujoco>" + Body("<joint name=\"gr\xf6\xdf\" type='slide'/><geom size='0.1'/>") + kEnd);
+  folder.Write("task.textproto", std::string(kTask) + " observation { joint: \"gr\xf6\xdf\" }");
+  EXPECT_THAT(folder.Error(), HasSubstr("observation[1].joint: \"gr\xf6\xdf\" is not UTF-8"));
+}
+
 TEST(ModelFiles, AReferenceMayLeadAboveTheModelOrBeginAtTheRoot) {
   const TaskFolder folder("", R"(name: "cart" model: "robot/model.xml" observation { joint: "j" } reward: "0"
     cost { name: "c" value: "j" })");

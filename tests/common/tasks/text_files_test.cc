@@ -96,6 +96,18 @@ TEST(TextFiles, ABinaryFileIsLargeEarlierThanTextBecauseTextFormatPrintsItWithEs
   EXPECT_TRUE(read->file(2).has_sha256());
 }
 
+TEST(TextFiles, ManySmallFilesTravelLikeLargeOnes) {
+  v1::TextTask task;
+  for (int i = 0; i < 100; ++i) {
+    v1::TaskFile* const file = task.add_file();
+    file->set_name(absl::StrCat(i, ".obj"));
+    file->set_content(absl::StrCat(std::string(50'000, ' '), i));
+  }
+  ASSERT_THAT(text::CompressFiles(&task), IsOk());
+  for (const v1::TaskFile& file : task.file()) EXPECT_TRUE(file.has_sha256()) << file.name();
+  EXPECT_EQ(ContentsOf(task).value()[99], std::string(50'000, ' ') + "99");
+}
+
 TEST(TextFiles, AGlobMayHaveASetOfCharacters) {
   EXPECT_TRUE(text::MatchesGlob("joint_[1-5]", "joint_3"));
   EXPECT_FALSE(text::MatchesGlob("joint_[1-5]", "joint_6"));
@@ -153,6 +165,15 @@ TEST(TextFiles, FilesThatAreTooLargeOnlyTogetherAreRefusedBeforeTheyAreCompiled)
   v1::TaskOptions options;
   *options.MutableExtension(v1::text_task) = task;
   EXPECT_THAT(std::string(CheckTaskFiles("", options).message()), HasSubstr("two.stl: it has more than"));
+}
+
+TEST(TextFiles, AFileThatIsTooLargeToTravelIsCompiledSoThatItCanBeLeftOut) {
+  v1::TextTask task = *text::LoadTask(TaskFolder(kSlide, kTask).task());
+  v1::TaskFile* const file = task.add_file();
+  file->set_name("paint.stl");
+  file->set_content(std::string(kMaxTaskBytes + 1, ' '));
+  EXPECT_THAT(text::CompileFiles(task), IsOk());
+  EXPECT_THAT(std::string(text::CompressFiles(&task).message()), HasSubstr("The largest are: paint.stl (134217729"));
 }
 
 TEST(TextFiles, AFileMayBeCalledLikeTheTaskInOtherLetters) {

@@ -1,5 +1,5 @@
-// Tests what `task new` and `task check` say of range finders and of a mistyped field, that the lines of a check fit
-// the terminal, and what `eval` says of a task without usable numbers.
+// Tests what `task new` and `task check` say of range finders and of a mistyped field, what a task in the working
+// folder is called, that the lines of a check fit the terminal, and what `eval` says of a task without usable numbers.
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -12,6 +12,7 @@
 #include "deploy/tools/play/commands.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "mujoco/mujoco.h"
 #include "tests/testing/is_ok.h"
 #include "tests/testing/temporary_folder.h"
 
@@ -49,6 +50,16 @@ class TaskCheck : public ::testing::Test {
   const std::string file_ = folder_.path() + "/lidar/task.textproto";
 };
 
+TEST_F(TaskCheck, ATaskInTheWorkingFolderIsCalledLikeTheFolder) {
+  const std::filesystem::path here = std::filesystem::current_path(), there = folder_.path() + "/My cart";
+  std::filesystem::create_directory(there);
+  std::filesystem::current_path(there);
+  std::ostringstream out;
+  EXPECT_THAT(RunNewTaskCommand({".", "../lidar.xml"}, &out), datacom::testing::IsOk());
+  std::filesystem::current_path(here);
+  EXPECT_THAT(ReadFile(there.string() + "/task.textproto").value(), HasSubstr("name: \"my_cart\""));
+}
+
 TEST_F(TaskCheck, ARangeFinderWithoutACutoffIsNamedByTheDraftAndTheCheck) {
   EXPECT_THAT(
       ReadFile(file_).value(),
@@ -60,6 +71,22 @@ TEST_F(TaskCheck, ARangeFinderWithoutACutoffIsNamedByTheDraftAndTheCheck) {
                                         "model, then it reads that\n"),
                               Not(HasSubstr("the sensor far"))));
 }
+
+#if mjVERSION_HEADER >= 4000000
+TEST_F(TaskCheck, ARangeFinderWithSeveralNumbersIsNamedAlsoWithACutoff) {
+  std::string model = kLidar;
+  ASSERT_EQ(absl::StrReplaceAll({{"cutoff=\"7\"", "cutoff=\"7\" data=\"dist dir\""}}, &model), 1);
+  std::ofstream(folder_.path() + "/wide.xml") << model;
+  std::ostringstream out;
+  ASSERT_THAT(RunNewTaskCommand({folder_.path() + "/wide", folder_.path() + "/wide.xml"}, &out),
+              datacom::testing::IsOk());
+  const std::string file = folder_.path() + "/wide/task.textproto";
+  EXPECT_THAT(ReadFile(file).value(),
+              HasSubstr("\"far\" }  # 4 numbers; a distance is -1 where it hits nothing, also"));
+  EXPECT_THAT(RunCheckTaskCommand({file, 300, 1}, &out), datacom::testing::IsOk());
+  EXPECT_THAT(out.str(), HasSubstr("\nthe sensor far reads -1 where it hits nothing; a cutoff does not change that"));
+}
+#endif
 
 TEST_F(TaskCheck, AMistypedFieldIsNamedWithTheOneThatItMayStandFor) {
   std::string text = ReadFile(file_).value();

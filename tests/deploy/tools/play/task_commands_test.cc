@@ -351,10 +351,10 @@ TEST_F(TaskCommands, TheCheckShowsWhatIsSeenAndLoggedAndEndsEpisodesThatAreTrunc
   std::string text = Read("arm/task.textproto");
   const std::string more =
       "log { name: \"one\" value: \"1\" } log { name: \"broken\" value: \"0/0\" } truncated: \"time > 0.05\"\n"
-      "observation { number: \"action.*\" history: 2 }\n";
+      "observation { number: \"action.*\" history: 2 } log { name: \"huge\" value: \"1e20\" }\n";
   ASSERT_EQ(absl::StrReplaceAll({{"reward: \"", more + "reward: \""}}, &text), 1);
   Write("arm/task.textproto", text);
-  EXPECT_THAT(std::string(Check(file).message()), HasSubstr("arm/task.textproto: not always finite: broken"));
+  EXPECT_THAT(std::string(Check(file).message()), HasSubstr("not always finite: broken, huge; numbers above"));
   EXPECT_THAT(printed_, AllOf(HasSubstr("log one "), HasSubstr("action.shoulder.1, action.elbow.1\n"),
                               ::testing::ContainsRegex("\n[1-9][0-9]+ episodes ended early")));
 }
