@@ -127,8 +127,8 @@ class Budget {
 
   absl::Status Element(const XmlTag& tag, const std::string& path, double around) {
     const absl::string_view name = tag.name;
-    if (name == "include") return Include(ValueOf(tag, "file"), path, around);
-    if (name == "model") attached_.emplace_back(ValueOf(tag, "name"), PathBeside(model_, ValueOf(tag, "file")));
+    if (name == "include") return File(Place(ValueOf(tag, "file"), path), around);
+    if (name == "model") attached_.emplace_back(ValueOf(tag, "name"), Place(ValueOf(tag, "file"), path));
     if (name == "attach") Attach(tag, around);
     const bool counted = name == "replicate" || name == "composite" || name == "flexcomp";
     const double copies = counted ? around * ProductOf(tag, "count") : around;
@@ -161,10 +161,10 @@ class Budget {
     }
   }
 
-  // As MuJoCo: relative to the model, else to the including file.
-  absl::Status Include(const std::string& file, const std::string& path, double around) {
+  // As MuJoCo: relative to the model, else to the file that names it.
+  std::string Place(const std::string& file, const std::string& path) const {
     const std::string first = PathBeside(model_, file);
-    return File(find_(first) != nullptr ? first : PathBeside(path, file), around);
+    return find_(first) != nullptr ? first : PathBeside(path, file);
   }
 
   static absl::Status Refused(absl::string_view element, absl::string_view makes, double count, absl::string_view what,

@@ -55,7 +55,7 @@ std::string WithoutAbsolutePaths(const std::string& xml) {
   std::string out;
   size_t copied = 0;
   ForEachAttribute(xml, [&](absl::string_view name, absl::string_view value) {
-    if ((!NamesFolder(name) && !NamesFile(name)) || !absl::StartsWith(value, "/")) return;
+    if ((!NamesFolder(name) && !NamesFile(name)) || !absl::StartsWith(Decoded(value), "/")) return;
     const size_t begin = value.data() - xml.data();
     out.append(xml, copied, begin - copied).append(kRoot);
     copied = begin;

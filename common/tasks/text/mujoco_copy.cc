@@ -119,7 +119,8 @@ class Walk {
   }
 
   void Attach(const XmlElement& element) {
-    const int file = Beside(models_[model_], element);
+    int file = Beside(models_[model_], element);
+    if (file < 0) file = Beside(element.file, element);
     if (file >= 0 && visited_.count(file) == 0) models_.push_back(file);
   }
 

@@ -167,6 +167,17 @@ TEST(ForeignModels, WhatHasNoNameInAnAttachedModelGetsOne) {
   EXPECT_GE(mj_name2id(model->get(), mjOBJ_ACTUATOR, "right_knee"), 0);
 }
 
+TEST(ForeignModels, AModelThatIsAttachedByAnIncludedFileMayLieBesideThatFile) {
+  const TaskFolder folder(R"(<mujoco><include file="parts/all.xml"/><worldbody><body name="b"><geom size="0.1"/>
+    <joint name="x" type="slide"/><attach model="leg" body="hip" prefix="left_"/></body></worldbody></mujoco>)",
+                          "");
+  folder.Write("parts/all.xml", R"(<x><asset><model name="leg" file="leg.xml"/></asset></x>)");
+  folder.Write("parts/leg.xml", R"(<mujoco><worldbody><body name="hip"><joint axis="0 1 0"/>
+    <geom size="0.1" pos="0.2 0 0"/></body></worldbody></mujoco>)");
+  v1::TextTask task = ReadModel(folder);
+  EXPECT_THAT(text::NameElements(&task), ElementsAre("joint hip"));
+}
+
 constexpr char kTetrahedron[] = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n";
 
 // A cart that may see a wall.

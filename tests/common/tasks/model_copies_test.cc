@@ -66,6 +66,10 @@ TEST(ModelCopies, OfIncludedAndAttachedModelsMultiply) {
       Refusal("<asset><model name='x' file='c.xml'/></asset><replicate count='1000'><attach model='x'/></replicate>",
               {{"c.xml", inner}}),
       HasSubstr(many));
+  EXPECT_THAT(Refusal("<include file='b/c.xml'/><replicate count='1000'><attach model='x'/></replicate>",
+                      {{"b/c.xml", "<mujoco><model name='x' file='d.xml'/></mujoco>"}, {"b/d.xml", inner}}),
+              HasSubstr(many))
+      << "beside the file that names it";
   EXPECT_EQ(Refusal("<include file='c.xml'/><model file='absent.xml'/><attach/>", {{"c.xml", inner}}), "");
 }
 

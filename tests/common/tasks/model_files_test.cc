@@ -196,8 +196,8 @@ TEST(ModelFiles, AReferenceMayLeadAboveTheModelOrBeginAtTheRoot) {
     cost { name: "c" value: "j" })");
   const std::string root = fs::path(folder.task()).parent_path();
   folder.Write("robot/model.xml", R"(<mujoco><compiler meshdir=")" + root + R"(/meshes"/><asset><mesh file="link.obj"/>
-    <mesh name="up" file="../up.obj"/><mesh name="root" file=")" +
-                                      root + R"(/root.obj"/></asset><include file="../parts.xml"/>)" + kEnd);
+    <mesh name="up" file="../up.obj"/><mesh name="root" file="&#47;)" +
+                                      root.substr(1) + R"(/root.obj"/></asset><include file="../parts.xml"/>)" + kEnd);
   folder.Write("parts.xml", "<mujoco>" +
                                 Body("<geom type='mesh' mesh='link'/><geom type='mesh' mesh='up'/>"
                                      "<geom type='mesh' mesh='root'/>") +
