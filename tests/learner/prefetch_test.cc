@@ -120,3 +120,4 @@ TEST_F(PrefetchTest, TheLastUpdateOfARunIsAnnounced) {
 
 }  // namespace
 }  // namespace datacom::learner
+// SPDX-License-Identifier: Apache-2.0
