@@ -17,7 +17,8 @@ Prefetch::Prefetch(std::unique_ptr<DrawStream> stream, BatchDecoder decoder, con
     : options_(options),
       stream_(std::move(stream)),
       decoder_(std::move(decoder)),
-      announced_(options.first_update - 1) {
+      completed_(options.first_update - 1),
+      announced_(completed_) {
   for (int i = 0; i < std::min(options_.ahead, kDecoded) + 1; ++i) {  // one more: the one that is being trained on
     slots_.push_back(std::make_unique<PreparedUpdate>());
     slots_.back()->batch.Resize(config);
@@ -38,17 +39,27 @@ Prefetch::~Prefetch() {
 }
 
 absl::StatusOr<PreparedUpdate*> Prefetch::Next(std::chrono::milliseconds timeout) {
-  MutexLock lock(&mutex_);
   const auto deadline = std::chrono::steady_clock::now() + timeout;
-  while (ready_.empty()) {
-    if (!status_.ok()) return status_;
-    const auto left = deadline - std::chrono::steady_clock::now();
-    if (left <= std::chrono::nanoseconds(0)) return absl::DeadlineExceededError(waiting_for_);
-    changed_.WaitFor(&mutex_, left);
+  absl::Status late;
+  {
+    MutexLock lock(&mutex_);
+    while (ready_.empty() && late.ok()) {
+      if (!status_.ok()) return status_;
+      const auto left = deadline - std::chrono::steady_clock::now();
+      if (left > std::chrono::nanoseconds(0)) {
+        changed_.WaitFor(&mutex_, left);
+      } else {
+        late = absl::DeadlineExceededError(waiting_for_);
+      }
+    }
+    if (late.ok()) {
+      PreparedUpdate* const prepared = ready_.front();
+      ready_.pop_front();
+      return prepared;
+    }
   }
-  PreparedUpdate* prepared = ready_.front();
-  ready_.pop_front();
-  return prepared;
+  SendAnnouncement();  // the rows that the draw lacks may need it
+  return late;
 }
 
 void Prefetch::Release(PreparedUpdate* prepared) {
@@ -58,12 +69,14 @@ void Prefetch::Release(PreparedUpdate* prepared) {
 }
 
 void Prefetch::Announce(uint64_t completed_update) {
-  if (completed_update < announced_ + options_.announced_together && completed_update < options_.last_update) {
-    MutexLock lock(&mutex_);
-    if (!ready_.empty()) return;
-  }
-  announced_ = completed_update;
-  stream_->Announce(completed_update);
+  completed_ = completed_update;
+  if (completed_ >= announced_ + options_.announced_together || completed_ >= options_.last_update) SendAnnouncement();
+}
+
+void Prefetch::SendAnnouncement() {
+  if (announced_ == completed_) return;
+  announced_ = completed_;
+  stream_->Announce(announced_);
 }
 
 std::string Prefetch::waiting_for() const {

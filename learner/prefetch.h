@@ -41,8 +41,8 @@ class Prefetch {
   // other error is permanent.
   absl::StatusOr<PreparedUpdate*> Next(std::chrono::milliseconds timeout);
   void Release(PreparedUpdate* prepared);  // gives back what Next returned
-  // Tells the replay what is done. With another update at hand it may wait for more: a message for several updates
-  // costs replay and actors as much as one.
+  // Tells the replay what is done: of every announced_together updates, of the last one, and when a call of Next ends
+  // without a draw. A message for several updates costs replay and actors as much as one.
   void Announce(uint64_t completed_update);
   uint64_t replay_start() const { return stream_->replay_start(); }
   std::string waiting_for() const;  // what the replay waits for; empty: it does not say
@@ -50,12 +50,13 @@ class Prefetch {
 
  private:
   void Run();
+  void SendAnnouncement();
   absl::Status DecodeNext(v1::DrawReply reply, uint64_t expected);
 
   const Options options_;
   const std::unique_ptr<DrawStream> stream_;
   BatchDecoder decoder_;
-  uint64_t announced_;
+  uint64_t completed_, announced_;  // updates; the user's thread's
   std::vector<std::unique_ptr<PreparedUpdate>> slots_;
 
   mutable Mutex mutex_;

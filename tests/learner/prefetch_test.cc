@@ -87,21 +87,21 @@ class PrefetchTest : public ::testing::Test {
   Prefetch prefetch_;
 };
 
-TEST_F(PrefetchTest, ALearnerWithoutAnotherBatchAnnouncesAtOnce) {
-  for (const uint64_t update : {1, 2, 3}) {
-    Have(update);
-    Train(update);
-  }
-  EXPECT_THAT(Announced(), ElementsAre(0, 1, 2, 3));
-}
-
-TEST_F(PrefetchTest, ALearnerWithAnotherBatchAnnouncesFourUpdatesTogether) {
+TEST_F(PrefetchTest, FourUpdatesAreAnnouncedTogether) {
   Have(4);
   for (const uint64_t update : {1, 2, 3}) Train(update);
   EXPECT_THAT(Announced(), ElementsAre(0));
-  Have(5);
   Train(4);
   EXPECT_THAT(Announced(), ElementsAre(0, 4));
+}
+
+TEST_F(PrefetchTest, ALearnerThatWaitsForADrawAnnouncesWhatItHasDone) {
+  Have(2);
+  for (const uint64_t update : {1, 2}) Train(update);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(absl::IsDeadlineExceeded(prefetch_.Next(std::chrono::milliseconds(0)).status()));
+    EXPECT_THAT(Announced(), ElementsAre(0, 2));
+  }
 }
 
 TEST_F(PrefetchTest, TheLastUpdateOfARunIsAnnounced) {

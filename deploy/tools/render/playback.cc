@@ -112,9 +112,9 @@ absl::StatusOr<Playback> OfTask(const PlaybackOptions& options) {
   }
   Playback playback;
   playback.known = std::make_shared<NearestRows>(model);
-  playback.title = absl::StrCat(
-      options.what, "   ",
-      recorded ? std::filesystem::path(*file).filename().string() : absl::StrCat(policy, ", seed ", seed));
+  playback.title =
+      absl::StrCat(options.what, "   ",
+                   recorded ? std::filesystem::path(*file).filename().string() : absl::StrCat(policy, ", seed ", seed));
   playback.play = [task, init, seed, recorded, source](const actor::Watcher& watcher) {
     RandomStream stream(StreamKey("render.reset", {seed}));
     return PlayActions(
