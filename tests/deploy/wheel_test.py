@@ -102,7 +102,7 @@ class Wheel(unittest.TestCase):
 
     def test_exports_a_policy_that_the_bundled_library_loads(self):
         self.inside("/venv/bin/datacom", "export", "/work/run", "--out", "/work/policy.dcpol")
-        script = ("import ctypes, datacom._files as files; library = ctypes.CDLL(str(files.library('libdatacom_policy.so')));"
+        script = ("import ctypes, datacom._files as files; library = ctypes.CDLL(str(files.library('libdatacom_policy.so.1')));"
                   "policy, why = ctypes.c_void_p(), ctypes.create_string_buffer(400);"
                   "print(library.datacom_policy_load(b'/work/policy.dcpol', ctypes.byref(policy), why, 400), bool(policy), why.value)")
         self.assertEqual(self.inside("/venv/bin/python", "-c", script).strip(), "0 True b''")

@@ -41,6 +41,6 @@ def program(name: str) -> Path:
 
 
 def library(name: str) -> Path:
-    """The path of a shared library, for example "libdatacom_policy.so". Raises FileNotFoundError like `program`."""
+    """The path of a shared library, for example "libdatacom_policy.so.1". Raises FileNotFoundError like `program`."""
     return _find("lib", name)
 # SPDX-License-Identifier: Apache-2.0

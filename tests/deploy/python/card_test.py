@@ -49,7 +49,7 @@ def test_the_command_writes_a_file_with_metadata(run, tmp_path):
     file = tmp_path / "README.md"
     subprocess.run([sys.executable, "-m", "datacom.card", str(run.path), "--out", str(file)], check=True)
     text = file.read_text()
-    assert re.match(r"---\nlibrary_name: datacom\npipeline_tag: reinforcement-learning\ntags: \[[\w, -]+\]\nmodel-index:\n", text)
+    assert re.match(r'---\nlibrary_name: datacom\npipeline_tag: reinforcement-learning\ntags: \[[\w, "-]+\]\nmodel-index:\n', text)
     mean = run.progress[run.progress["epoch"] == 3]["eval_sum_cost"].mean()
     assert re.search(rf'\n    - {{type: mean_cost, name: mean_cost, value: "{re.escape(f"{mean:.4g}")} \[[^\n]+\]"}}\n---\n', text)
     printed = subprocess.run([sys.executable, "-m", "datacom.card", str(run.path), "--out", "-"], check=True, stdout=subprocess.PIPE).stdout

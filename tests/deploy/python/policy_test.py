@@ -87,7 +87,7 @@ def test_an_action_equals_that_of_the_robots_library(run, file, tmp_path):
     noise = np.random.default_rng(0).standard_normal((200, policy.noise_dim)).astype(np.float32)
     np.savez(tmp_path / "given.npz", observations=observations, noise=noise)
     # In a process of its own: Protocol Buffers cannot register the same messages twice.
-    subprocess.run([sys.executable, "-c", ROBOT, str(_files.library("libdatacom_policy.so")), str(file), str(tmp_path)], check=True)
+    subprocess.run([sys.executable, "-c", ROBOT, str(_files.library("libdatacom_policy.so.1")), str(file), str(tmp_path)], check=True)
     told = np.load(tmp_path / "told.npy")
     decided = policy.decide(observations, noise)
     np.testing.assert_array_equal(told, np.column_stack([decided.action, decided.cvar, decided.constraint, decided.intervention]))
