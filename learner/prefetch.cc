@@ -39,27 +39,20 @@ Prefetch::~Prefetch() {
 }
 
 absl::StatusOr<PreparedUpdate*> Prefetch::Next(std::chrono::milliseconds timeout) {
+  MutexLock lock(&mutex_);
   const auto deadline = std::chrono::steady_clock::now() + timeout;
-  absl::Status late;
-  {
-    MutexLock lock(&mutex_);
-    while (ready_.empty() && late.ok()) {
-      if (!status_.ok()) return status_;
-      const auto left = deadline - std::chrono::steady_clock::now();
-      if (left > std::chrono::nanoseconds(0)) {
-        changed_.WaitFor(&mutex_, left);
-      } else {
-        late = absl::DeadlineExceededError(waiting_for_);
-      }
+  while (ready_.empty()) {
+    if (!status_.ok()) return status_;
+    const auto left = deadline - std::chrono::steady_clock::now();
+    if (left <= std::chrono::nanoseconds(0)) {
+      SendAnnouncement();  // the rows that the draw lacks may need it
+      return absl::DeadlineExceededError(waiting_for_);
     }
-    if (late.ok()) {
-      PreparedUpdate* const prepared = ready_.front();
-      ready_.pop_front();
-      return prepared;
-    }
+    changed_.WaitFor(&mutex_, left);
   }
-  SendAnnouncement();  // the rows that the draw lacks may need it
-  return late;
+  PreparedUpdate* prepared = ready_.front();
+  ready_.pop_front();
+  return prepared;
 }
 
 void Prefetch::Release(PreparedUpdate* prepared) {

@@ -56,7 +56,7 @@ class Prefetch {
   const Options options_;
   const std::unique_ptr<DrawStream> stream_;
   BatchDecoder decoder_;
-  uint64_t completed_, announced_;  // updates; the user's thread's
+  uint64_t completed_, announced_;  // updates; only the user's thread uses them
   std::vector<std::unique_ptr<PreparedUpdate>> slots_;
 
   mutable Mutex mutex_;
