@@ -2,19 +2,11 @@
 # that the linker keeps the files that register algorithms (algorithms/register_algorithm.h) and implementations of kernel groups (nn/kernel_impls.h).
 include("${CMAKE_CURRENT_LIST_DIR}/core_sources.cmake")
 
-# libxsmm's kernels for products with AVX-512, a static library. It refers to four functions of a BLAS and never calls them here
-# (nn/cpu/gemm.cc). A copy has other names for them, so that LibTorch's BLAS, in the same program, is its own.
-set(xsmm "${CMAKE_BINARY_DIR}/libxsmm_without_blas.a")
-execute_process(COMMAND "${CMAKE_OBJCOPY}" --redefine-sym sgemm_=datacom_no_sgemm --redefine-sym dgemm_=datacom_no_dgemm
-                        --redefine-sym sgemv_=datacom_no_sgemv --redefine-sym dgemv_=datacom_no_dgemv "${LIBXSMM_LIBRARY}" "${xsmm}"
-                COMMAND_ERROR_IS_FATAL ANY)
-
 add_library(datacom_learner_core_objects OBJECT ${DATACOM_CORE_SOURCES} ${DATACOM_CPU_SOURCES})
 _datacom_setup(datacom_learner_core_objects 20 HEADERS datacom_headers)
-target_include_directories(datacom_learner_core_objects SYSTEM PRIVATE ${LIBXSMM_INCLUDE_DIR})
 target_link_libraries(datacom_learner_core_objects PUBLIC datacom::statistics datacom::config datacom::base datacom::safety)
 datacom_library(NAME learner_core
-  DEPS $<TARGET_OBJECTS:datacom_learner_core_objects> datacom::statistics datacom::config datacom::base datacom::safety ${xsmm} Threads::Threads ${CMAKE_DL_LIBS})
+  DEPS $<TARGET_OBJECTS:datacom_learner_core_objects> datacom::statistics datacom::config datacom::base datacom::safety Threads::Threads ${CMAKE_DL_LIBS})
 
 if(DATACOM_TORCH)
   set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL TRUE)  # tests link LibTorch too

@@ -82,17 +82,27 @@ template <typename Kind, int R, int V>
       sum[r][v] = p.start == nullptr ? Kind::Fill(0) : Kind::Load(p.start + r * p.start_stride + v * Kind::kLanes);
     }
   }
-  const float* a = p.a;
+  // One pointer for four rows, whose distances fit into the addresses of loads; offsets of all rows would not fit into
+  // the registers. The empty asm keeps the compiler from turning the pointers into offsets.
+  constexpr int kFours = (R + 3) / 4;
+  const float* a[kFours];
+#pragma GCC unroll 16
+  for (int f = 0; f < kFours; ++f) a[f] = p.a + 4 * f * p.row_stride;
   const float* b = p.b;
-  for (int i = 0; i < p.inner; ++i, a += p.inner_stride, b += p.b_stride) {
+  for (int i = 0; i < p.inner; ++i, b += p.b_stride) {
     typename Kind::Vector row[V];
 #pragma GCC unroll 16
     for (int v = 0; v < V; ++v) row[v] = Kind::Load(b + v * Kind::kLanes);
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
-      const typename Kind::Vector factor = Kind::Fill(a[r * p.row_stride]);
+      const typename Kind::Vector factor = Kind::Fill(a[r / 4][r % 4 * p.row_stride]);
 #pragma GCC unroll 16
       for (int v = 0; v < V; ++v) sum[r][v] = Kind::Add(factor, row[v], sum[r][v]);
+    }
+#pragma GCC unroll 16
+    for (int f = 0; f < kFours; ++f) {
+      a[f] += p.inner_stride;
+      asm("" : "+r"(a[f]));
     }
   }
 #pragma GCC unroll 16

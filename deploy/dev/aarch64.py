@@ -79,15 +79,15 @@ def loaded(path, sysroot, of_every_system):
 
 
 def steps(build, target, sysroot):
-    """{file: (needed files, command)}: how the build folder makes a target, for ARM. Without the steps that generate code, without libxsmm,
-    and without gRPC when the sysroot has none."""
+    """{file: (needed files, command)}: how the build folder makes a target, for ARM. Without the steps that generate code, and without
+    gRPC when the sysroot has none."""
     left_out = r"_headers\.cc" if (sysroot / "usr/include/grpcpp").exists() else r"_headers\.cc|\.grpc\.pb\.cc"
     found = {}
     for command in run("ninja", "-C", build, "-t", "commands", target).replace("/./", "/").splitlines():
         made = re.search(rf" (?:-o|qc) (\S+\.o|\S+\.a|{re.escape(target)}) ", command)
         if not made or re.search(rf"({left_out})$", command):
             continue
-        command = re.sub(rf" -m\S+| -Winvalid-pch| -include \S+| -[lL]\S+| -Wl,-rpath,\S+| libxsmm\S+| \S+({left_out})\.o", "", command)
+        command = re.sub(rf" -m\S+| -Winvalid-pch| -include \S+| -[lL]\S+| -Wl,-rpath,\S+| \S+({left_out})\.o", "", command)
         command = re.sub(r"(?<!\S)/\S+/(lib[^/\s]+\.(?:so\S*|a))(?!\S)", lambda path: str(find(path[1], sysroot) or ""), command)
         command = re.sub(r"\S*/(ar|ranlib) ", rf"{TARGET}-\1 ", command)
         command = re.sub(r"\S*/(cc|c\+\+) ", lambda name: f"{TARGET}-{COMPILERS[name[1]]} --sysroot={sysroot} -idirafter /usr/include ", command)

@@ -36,7 +36,7 @@ package_of() {
 
 mkdir -p "$root/usr/bin" "$root/usr/share/doc"
 install -D -m 644 "$source/LICENSE" "$root/usr/share/doc/datacom/copyright"
-add_licences libboost-dev libcli11-dev libeigen3-dev libfmt-dev libspdlog-dev libxsmm-dev nlohmann-json3-dev  # compiled in
+add_licences libboost-dev libcli11-dev libeigen3-dev libfmt-dev libspdlog-dev nlohmann-json3-dev  # compiled in
 for program in "${programs[@]}"; do
   file="$bin/$program"
   [[ -e "$file" ]] || file="$(command -v "$program")" || { echo "make_root.sh: $program is not installed" >&2; exit 1; }

@@ -113,7 +113,7 @@ std::vector<std::string> RegisteredAlgorithms() { return Registered().Names(); }
 
 std::string TorchVersion() { return LoadedTorchVersion(); }
 
-std::string CpuArithmetic() { return NameOf(ChosenInstructionSet()) + ", products by " + ProductLibrary(); }
+std::string CpuArithmetic() { return NameOf(ChosenInstructionSet()); }
 
 std::unique_ptr<Algorithm> MakeAlgorithm(const AlgorithmConfig& config) {
   const AlgorithmEntry* const entry = Registered().Find(config.algorithm);

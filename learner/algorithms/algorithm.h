@@ -176,8 +176,8 @@ class Algorithm {
 std::unique_ptr<Algorithm> MakeAlgorithm(const AlgorithmConfig& config);
 std::vector<std::string> RegisteredAlgorithms();  // names, sorted (register_algorithm.h)
 
-// The instruction set and the library of products on the CPU, e.g. "avx512, products by libxsmm 1.17 avx512". Throws
-// std::invalid_argument if DATACOM_ISA names an instruction set that does not exist or that the processor lacks.
+// The instruction set of the kernels on the CPU, e.g. "avx512". Throws std::invalid_argument if DATACOM_ISA names one
+// that does not exist or that the processor lacks.
 std::string CpuArithmetic();
 std::string TorchVersion();  // of the LibTorch that an algorithm has loaded, or empty
 

@@ -270,7 +270,7 @@ class CpuKernels : public Kernels {
             loops_.weighted_column_sums(in.row(m, 0), in.row_stride, d.row(m, 0) + o, d.row_stride, x.rows, layer.in,
                                         columns + o * layer.in);
           }
-          loops_.transpose(columns, layer.in, layer.out, layer.in, d_weight);
+          loops_.transpose(columns, layer.in, layer.out, layer.in, d_weight, layer.out);
           continue;
         }
         Multiply(Gemm::kTransposeA, layer.in, layer.out, x.rows, in.row(m, 0), in.row_stride, d.row(m, 0), d.row_stride,
@@ -476,7 +476,7 @@ class CpuKernels : public Kernels {
   const float* Columns(const float* weight, const MlpLayer& layer) {
     if (layer.out == 1) return weight;
     float* columns = Scratch(kWeightScratch, layer.in, layer.out);
-    loops_.transpose(weight, layer.out, layer.in, layer.out, columns);
+    loops_.transpose(weight, layer.out, layer.in, layer.out, columns, layer.in);
     return columns;
   }
 

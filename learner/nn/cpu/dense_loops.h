@@ -263,18 +263,18 @@ inline void TransposeBlock(const float* from, int64_t stride, float* to, int64_t
   }
 }
 
-void Transpose(const float* from, int64_t stride, int rows, int columns, float* to) {
+void Transpose(const float* from, int64_t stride, int rows, int columns, float* to, int64_t to_stride) {
   const int whole_rows = rows / kBlock * kBlock, whole_columns = columns / kBlock * kBlock;
   for (int first = 0; first < whole_columns; first += 16) {  // whole cache lines of `from`
     for (int r = 0; r < whole_rows; r += kBlock) {
       for (int c = first; c < first + 16 && c < whole_columns; c += kBlock) {
-        TransposeBlock(from + r * stride + c, stride, to + static_cast<int64_t>(c) * rows + r, rows);
+        TransposeBlock(from + r * stride + c, stride, to + c * to_stride + r, to_stride);
       }
     }
   }
   for (int r = 0; r < rows; ++r) {
     for (int c = r < whole_rows ? whole_columns : 0; c < columns; ++c) {
-      to[static_cast<int64_t>(c) * rows + r] = from[r * stride + c];
+      to[c * to_stride + r] = from[r * stride + c];
     }
   }
 }

@@ -28,7 +28,7 @@ InstructionSet Choose() {
 
 }  // namespace
 
-// The parts of AVX-512 that compilers and libxsmm assume (Skylake-X, Zen 4 and later have them).
+// The parts of AVX-512 that compilers assume (Skylake-X, Zen 4 and later have them).
 bool HasAvx512() {
 #ifdef __x86_64__
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") &&

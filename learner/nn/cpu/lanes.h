@@ -27,6 +27,8 @@ struct Lanes {
   __m512 all;
 };
 inline Lanes LoadLanes(const float* from) { return {_mm512_loadu_ps(from)}; }
+inline Lanes LoadSome(const float* from, int n) { return {_mm512_maskz_loadu_ps((1 << n) - 1, from)}; }  // n < 16
+inline void StoreSome(float* to, int n, Lanes value) { _mm512_mask_storeu_ps(to, (1 << n) - 1, value.all); }
 inline Lanes FillLanes(float value) { return {_mm512_set1_ps(value)}; }
 inline Lanes AddLanes(Lanes a, Lanes b) { return {_mm512_add_ps(a.all, b.all)}; }
 inline Lanes MultiplyLanes(Lanes a, Lanes b) { return {_mm512_mul_ps(a.all, b.all)}; }
@@ -62,6 +64,16 @@ struct Lanes {
   __m256 low, high;
 };
 inline Lanes LoadLanes(const float* from) { return {_mm256_loadu_ps(from), _mm256_loadu_ps(from + 8)}; }
+inline __m256i First(int n) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+inline Lanes LoadSome(const float* from, int n) {  // n < 16
+  return {_mm256_maskload_ps(from, First(n)), _mm256_maskload_ps(from + 8, First(n - 8))};
+}
+inline void StoreSome(float* to, int n, Lanes value) {
+  _mm256_maskstore_ps(to, First(n), value.low);
+  _mm256_maskstore_ps(to + 8, First(n - 8), value.high);
+}
 inline Lanes FillLanes(float value) { return {_mm256_set1_ps(value), _mm256_set1_ps(value)}; }
 inline Lanes AddLanes(Lanes a, Lanes b) { return {_mm256_add_ps(a.low, b.low), _mm256_add_ps(a.high, b.high)}; }
 inline Lanes MultiplyLanes(Lanes a, Lanes b) { return {_mm256_mul_ps(a.low, b.low), _mm256_mul_ps(a.high, b.high)}; }

@@ -53,8 +53,8 @@ struct Loops {
                           float* to, int64_t to_stride);
   // x *= scale, row by row.
   void (*scale_rows)(const float* scale, int64_t scale_stride, int rows, int n, float* x, int64_t stride);
-  // to [columns, rows] = from [rows, columns] transposed; to is dense.
-  void (*transpose)(const float* from, int64_t stride, int rows, int columns, float* to);
+  // to [columns, rows] = from [rows, columns] transposed.
+  void (*transpose)(const float* from, int64_t stride, int rows, int columns, float* to, int64_t to_stride);
   // Sum of squares. Not finite if an entry is not finite or if the squares of 2,048 entries overflow.
   double (*squared_sum)(const float* x, int n);
   void (*adam)(const AdamStep& step);
@@ -78,7 +78,7 @@ struct Loops {
   void (*quantile_huber)(const float* quantile, const float* level, const float* target, int targets, float* sum,
                          float* slope);
 
-  // Multiply of gemm.h. panel: memory for [k, 16] numbers, aligned to 64 bytes.
+  // Multiply of gemm.h. panel: memory for [k, 32] numbers, aligned to 64 bytes.
   void (*multiply)(Gemm form, int m, int n, int k, const float* a, int64_t lda, const float* b, int64_t ldb, bool add,
                    float* c, int64_t ldc, float* panel);
 

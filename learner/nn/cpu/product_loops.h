@@ -1,5 +1,6 @@
-// Products of matrices for loops_kernel.h, by the tiles of common/nn. Sixteen columns of op(B) are copied side by side:
-// in rows whose distance is a power of two they would share a few sets of the cache. The copy also transposes B.
+// Products of matrices for loops_kernel.h, by the tiles of common/nn. The columns of op(B) are taken in panels. A panel
+// is copied where many tiles read it: in rows whose distance is a power of two it would share a few sets of the cache.
+// The copy also transposes B.
 #ifndef DATACOM_LEARNER_NN_CPU_PRODUCT_LOOPS_H_
 #define DATACOM_LEARNER_NN_CPU_PRODUCT_LOOPS_H_
 
@@ -13,42 +14,49 @@
 namespace datacom::learner {
 namespace {
 
-// A tile has at least twelve vectors of sums, which hides the latency of a multiply-add.
+// A tile has at least twelve vectors of sums, which hides the latency of a multiply-add, and few enough rows that
+// loading their factors takes no longer.
 #ifdef __AVX512F__
 using Widest = Wide;
-constexpr int kTileRows = 12;
+constexpr int kTileRows = 12, kPanel = 32;
+constexpr int kUncopied = 256;  // rows of op(B) that may stay where they are: the second cache is large enough
 #else
 using Widest = Narrow;
-constexpr int kTileRows = 6;
+constexpr int kTileRows = 6, kPanel = 16;
+constexpr int kUncopied = 32;
 #endif
 
-// Computes `rows` rows of 16 `panels` columns, in tiles of Rows rows and one smaller.
-template <int Rows>
+// A function of its own, because GCC spills a vector where several tiles are inlined into one function.
+template <int Rows, int Vectors>
+[[gnu::noinline]] void OneTile(const Product& p) {
+  Tile<Widest, Rows, Vectors>(p);
+}
+
+// Computes `rows` rows of `panels` panels of Columns columns, in tiles of Rows rows and one smaller.
+template <int Rows, int Columns>
 void MultiplyPanels(int rows, int panels, Product p) {
   constexpr int kPanels = Rows == 1 ? 4 : Rows == 2 ? 2 : 1;  // as many sums where rows are few
-  constexpr int kVectors = kLanes / Widest::kLanes;
+  constexpr int kVectors = Columns / Widest::kLanes;
   for (; rows >= Rows; rows -= Rows, p.Move(Rows, 0)) {
     Product at = p;
     int left = panels;
-    for (; left >= kPanels; left -= kPanels, at.Move(0, kPanels * kLanes)) Tile<Widest, Rows, kPanels * kVectors>(at);
-    for (; left > 0; --left, at.Move(0, kLanes)) Tile<Widest, Rows, kVectors>(at);
+    for (; left >= kPanels; left -= kPanels, at.Move(0, kPanels * Columns)) OneTile<Rows, kPanels * kVectors>(at);
+    for (; left > 0; --left, at.Move(0, Columns)) OneTile<Rows, kVectors>(at);
   }
   if constexpr (Rows > 1) {
-    if (rows > 0) MultiplyPanels<Rows - 1>(rows, panels, p);
+    if (rows > 0) MultiplyPanels<Rows - 1, Columns>(rows, panels, p);
   }
 }
 
-// to [inner, 16] = columns of op(B), zero from `columns` on.
-inline void CopyPanel(Gemm form, const float* b, int64_t ldb, int inner, int columns, float* to) {
-  if (form == Gemm::kTransposeB && columns == kLanes) return Transpose(b, ldb, kLanes, inner, to);
-  const int64_t row = form == Gemm::kTransposeB ? 1 : ldb, column = form == Gemm::kTransposeB ? ldb : 1;
-  for (int p = 0; p < inner; ++p) {
-    float* const entry = to + static_cast<int64_t>(p) * kLanes;
-    if (columns == kLanes) {
-      StoreLanes(entry, LoadLanes(b + p * row));
-    } else {
-      for (int j = 0; j < kLanes; ++j) entry[j] = j < columns ? b[p * row + j * column] : 0.0f;
-    }
+// to [inner, width] = columns of op(B), zero from `columns` on.
+inline void CopyPanel(Gemm form, const float* b, int64_t ldb, int inner, int columns, int width, float* to) {
+  if (form == Gemm::kTransposeB) {
+    for (int i = 0; columns < width && i < inner; ++i) StoreLanes(to + i * width, FillLanes(0));
+    return Transpose(b, ldb, columns, inner, to, width);
+  }
+  for (int i = 0; i < inner; ++i, b += ldb, to += width) {
+    for (int j = 0; j < width; j += kLanes)
+      StoreLanes(to + j, columns < kLanes ? LoadSome(b, columns) : LoadLanes(b + j));
   }
 }
 
@@ -56,19 +64,15 @@ inline void CopyPanel(Gemm form, const float* b, int64_t ldb, int inner, int col
 inline void MultiplyNarrow(int rows, int columns, Product p) {
   for (; rows > 0; rows -= kTileRows, p.Move(kTileRows, 0)) {
     const int some = rows < kTileRows ? rows : kTileRows;
-    float block[kTileRows * kLanes] = {};
+    float block[kTileRows * kLanes];
     Product whole = p;
     whole.c = block, whole.c_stride = kLanes;
     if (p.start != nullptr) {
-      for (int i = 0; i < some; ++i) {
-        for (int j = 0; j < columns; ++j) block[i * kLanes + j] = p.start[i * p.start_stride + j];
-      }
+      for (int i = 0; i < some; ++i) StoreLanes(block + i * kLanes, LoadSome(p.start + i * p.start_stride, columns));
       whole.start = block, whole.start_stride = kLanes;
     }
-    MultiplyPanels<kTileRows>(some, 1, whole);
-    for (int i = 0; i < some; ++i) {
-      for (int j = 0; j < columns; ++j) p.c[i * p.c_stride + j] = block[i * kLanes + j];
-    }
+    MultiplyPanels<kTileRows, kLanes>(some, 1, whole);
+    for (int i = 0; i < some; ++i) StoreSome(p.c + i * p.c_stride, columns, LoadLanes(block + i * kLanes));
   }
 }
 
@@ -78,21 +82,24 @@ inline void MultiplyBlock(Gemm form, int m, int n, int k, const float* a, int64_
   const bool turn_a = form == Gemm::kTransposeA, turn_b = form == Gemm::kTransposeB;
   Product p = {a, turn_a ? 1 : lda, turn_a ? lda : 1, k, b, ldb, add ? c : nullptr, ldc, c, ldc};
   int j = 0;
-  // A copy pays if many tiles read it and the rows would not stay in the first cache.
-  if (!turn_b && (m <= kTileRows || k <= 32)) {
-    j = n / kLanes * kLanes;
-    MultiplyPanels<kTileRows>(m, j / kLanes, p);
-    p.Move(0, j);
+  // A copy pays if many tiles read it and the rows would not stay in the caches.
+  if (!turn_b && (m <= kTileRows || k <= kUncopied)) {
+    const int panels = n / kPanel, together = m <= kTileRows ? panels : 1;
+    for (; j < panels * kPanel; j += together * kPanel, p.Move(0, together * kPanel)) {
+      MultiplyPanels<kTileRows, kPanel>(m, together, p);
+    }
   }
-  p.b_stride = kLanes;
-  for (; j < n; j += kLanes, p.Move(0, kLanes)) {
-    const int columns = n - j < kLanes ? n - j : kLanes;
-    CopyPanel(form, b + (turn_b ? j * ldb : j), ldb, k, columns, panel);
-    p.b = panel;
-    if (columns == kLanes) {
-      MultiplyPanels<kTileRows>(m, 1, p);
+  for (int columns; j < n; j += columns, p.Move(0, columns)) {
+    columns = n - j >= kPanel ? kPanel : n - j < kLanes ? n - j : kLanes;
+    Product copied = p;
+    copied.b = panel, copied.b_stride = columns < kLanes ? kLanes : columns;
+    CopyPanel(form, b + (turn_b ? j * ldb : j), ldb, k, columns, copied.b_stride, panel);
+    if (columns == kPanel) {
+      MultiplyPanels<kTileRows, kPanel>(m, 1, copied);
+    } else if (columns == kLanes) {
+      MultiplyPanels<kTileRows, kLanes>(m, 1, copied);
     } else {
-      MultiplyNarrow(m, columns, p);
+      MultiplyNarrow(m, columns, copied);
     }
   }
 }
