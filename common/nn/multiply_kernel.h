@@ -71,6 +71,20 @@ struct Product {
   }
 };
 
+// sum += column row, where row is V vectors from b on. Unrolled.
+template <typename Kind, int R, int V, typename Column>
+[[gnu::always_inline]] inline void AddRow(const float* b, Column column, typename Kind::Vector (&sum)[R][V]) {
+  typename Kind::Vector row[V];
+#pragma GCC unroll 16
+  for (int v = 0; v < V; ++v) row[v] = Kind::Load(b + v * Kind::kLanes);
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+    const typename Kind::Vector factor = Kind::Fill(column(r));
+#pragma GCC unroll 16
+    for (int v = 0; v < V; ++v) sum[r][v] = Kind::Add(factor, row[v], sum[r][v]);
+  }
+}
+
 // Computes R rows of V vectors. Unrolled at every optimisation level, because the sums must stay in registers.
 template <typename Kind, int R, int V>
 [[gnu::always_inline]] inline void Tile(const Product& p) {
@@ -82,27 +96,27 @@ template <typename Kind, int R, int V>
       sum[r][v] = p.start == nullptr ? Kind::Fill(0) : Kind::Load(p.start + r * p.start_stride + v * Kind::kLanes);
     }
   }
-  // One pointer for four rows, whose distances fit into the addresses of loads; offsets of all rows would not fit into
-  // the registers. The empty asm keeps the compiler from turning the pointers into offsets.
-  constexpr int kFours = (R + 3) / 4;
-  const float* a[kFours];
-#pragma GCC unroll 16
-  for (int f = 0; f < kFours; ++f) a[f] = p.a + 4 * f * p.row_stride;
   const float* b = p.b;
-  for (int i = 0; i < p.inner; ++i, b += p.b_stride) {
-    typename Kind::Vector row[V];
-#pragma GCC unroll 16
-    for (int v = 0; v < V; ++v) row[v] = Kind::Load(b + v * Kind::kLanes);
-#pragma GCC unroll 16
-    for (int r = 0; r < R; ++r) {
-      const typename Kind::Vector factor = Kind::Fill(a[r / 4][r % 4 * p.row_stride]);
-#pragma GCC unroll 16
-      for (int v = 0; v < V; ++v) sum[r][v] = Kind::Add(factor, row[v], sum[r][v]);
+  if constexpr (R <= 8) {
+    const float* a = p.a;
+    for (int i = 0; i < p.inner; ++i, a += p.inner_stride, b += p.b_stride) {
+      AddRow<Kind>(
+          b, [a, &p](int r) { return a[r * p.row_stride]; }, sum);
     }
+  } else {
+    // The offsets of all rows would not fit into the registers. So each four rows have a pointer, and the empty asm
+    // keeps the compiler from turning the pointers into offsets.
+    const float* a[(R + 3) / 4];
 #pragma GCC unroll 16
-    for (int f = 0; f < kFours; ++f) {
-      a[f] += p.inner_stride;
-      asm("" : "+r"(a[f]));
+    for (int r = 0; r < R; r += 4) a[r / 4] = p.a + r * p.row_stride;
+    for (int i = 0; i < p.inner; ++i, b += p.b_stride) {
+      AddRow<Kind>(
+          b, [&a, &p](int r) { return a[r / 4][r % 4 * p.row_stride]; }, sum);
+#pragma GCC unroll 16
+      for (const float*& four : a) {
+        four += p.inner_stride;
+        asm("" : "+r"(four));
+      }
     }
   }
 #pragma GCC unroll 16

@@ -26,11 +26,17 @@ constexpr int kTileRows = 6, kPanel = 16;
 constexpr int kUncopied = 32;
 #endif
 
-// A function of its own, because GCC spills a vector where several tiles are inlined into one function.
+#ifdef __AVX512F__
 template <int Rows, int Vectors>
-[[gnu::noinline]] void OneTile(const Product& p) {
+[[gnu::noinline]] void OneTile(const Product& p) {  // several in one function make GCC keep vectors in memory
   Tile<Widest, Rows, Vectors>(p);
 }
+#else
+template <int Rows, int Vectors>
+[[gnu::always_inline]] inline void OneTile(const Product& p) {
+  Tile<Widest, Rows, Vectors>(p);
+}
+#endif
 
 // Computes `rows` rows of `panels` panels of Columns columns, in tiles of Rows rows and one smaller.
 template <int Rows, int Columns>
@@ -48,16 +54,20 @@ void MultiplyPanels(int rows, int panels, Product p) {
   }
 }
 
-// to [inner, width] = columns of op(B), zero from `columns` on.
-inline void CopyPanel(Gemm form, const float* b, int64_t ldb, int inner, int columns, int width, float* to) {
-  if (form == Gemm::kTransposeB) {
-    for (int i = 0; columns < width && i < inner; ++i) StoreLanes(to + i * width, FillLanes(0));
-    return Transpose(b, ldb, columns, inner, to, width);
+// to [inner, Columns] = columns of op(B).
+template <int Columns>
+void CopyPanel(Gemm form, const float* b, int64_t ldb, int inner, float* to) {
+  if (form == Gemm::kTransposeB) return Transpose(b, ldb, Columns, inner, to, Columns);
+  for (int i = 0; i < inner; ++i, b += ldb, to += Columns) {
+    for (int j = 0; j < Columns; j += kLanes) StoreLanes(to + j, LoadLanes(b + j));
   }
-  for (int i = 0; i < inner; ++i, b += ldb, to += width) {
-    for (int j = 0; j < width; j += kLanes)
-      StoreLanes(to + j, columns < kLanes ? LoadSome(b, columns) : LoadLanes(b + j));
-  }
+}
+
+// to [inner, 16] = fewer columns of op(B), and zeros.
+inline void CopyNarrow(Gemm form, const float* b, int64_t ldb, int inner, int columns, float* to) {
+  const bool turn = form == Gemm::kTransposeB;
+  for (int i = 0; i < inner; ++i) StoreLanes(to + i * kLanes, turn ? FillLanes(0) : LoadSome(b + i * ldb, columns));
+  if (turn) Transpose(b, ldb, columns, inner, to, kLanes);
 }
 
 // Fewer than sixteen columns, by way of blocks of sixteen.
@@ -89,18 +99,20 @@ inline void MultiplyBlock(Gemm form, int m, int n, int k, const float* a, int64_
       MultiplyPanels<kTileRows, kPanel>(m, together, p);
     }
   }
-  for (int columns; j < n; j += columns, p.Move(0, columns)) {
-    columns = n - j >= kPanel ? kPanel : n - j < kLanes ? n - j : kLanes;
-    Product copied = p;
-    copied.b = panel, copied.b_stride = columns < kLanes ? kLanes : columns;
-    CopyPanel(form, b + (turn_b ? j * ldb : j), ldb, k, columns, copied.b_stride, panel);
-    if (columns == kPanel) {
-      MultiplyPanels<kTileRows, kPanel>(m, 1, copied);
-    } else if (columns == kLanes) {
-      MultiplyPanels<kTileRows, kLanes>(m, 1, copied);
-    } else {
-      MultiplyNarrow(m, columns, copied);
-    }
+  const auto from = [=](int column) { return b + (turn_b ? column * ldb : column); };
+  p.b = panel, p.b_stride = kPanel;
+  for (; j <= n - kPanel; j += kPanel, p.Move(0, kPanel), p.b = panel) {
+    CopyPanel<kPanel>(form, from(j), ldb, k, panel);
+    MultiplyPanels<kTileRows, kPanel>(m, 1, p);
+  }
+  p.b_stride = kLanes;
+  for (; j <= n - kLanes; j += kLanes, p.Move(0, kLanes), p.b = panel) {
+    CopyPanel<kLanes>(form, from(j), ldb, k, panel);
+    MultiplyPanels<kTileRows, kLanes>(m, 1, p);
+  }
+  if (j < n) {
+    CopyNarrow(form, from(j), ldb, k, n - j, panel);
+    MultiplyNarrow(m, n - j, p);
   }
 }
 
