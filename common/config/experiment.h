@@ -59,7 +59,7 @@ absl::Status ValidateTaskOptions(const v1::TaskOptions& options);
 v1::Experiment ResolveExperiment(v1::Experiment experiment);
 // The settings that a resumed run may change; CopyFreeSettings copies them.
 inline constexpr char kFreeOnResume[] =
-    "run.env_steps, learner.device, learner.kernels, learner.threads and learner.pin_threads";
+    "run.env_steps, learner.device, learner.kernels, learner.precision, learner.threads and learner.pin_threads";
 void CopyFreeSettings(const v1::Experiment& from, v1::Experiment* to);
 // All other settings of a resolved experiment, as text.
 std::string FixedSettings(v1::Experiment resolved);

@@ -135,6 +135,7 @@ void CopyFreeSettings(const v1::Experiment& from, v1::Experiment* to) {
   to->mutable_run()->set_env_steps(from.run().env_steps());
   to->mutable_learner()->set_device(from.learner().device());
   to->mutable_learner()->set_kernels(from.learner().kernels());
+  to->mutable_learner()->set_precision(from.learner().precision());
   to->mutable_learner()->set_threads(from.learner().threads());
   to->mutable_learner()->set_pin_threads(from.learner().pin_threads());
 }

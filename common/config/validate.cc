@@ -136,6 +136,15 @@ absl::Status CheckReadByAMember(const v1::Experiment& experiment, std::vector<st
   return absl::OkStatus();
 }
 
+absl::Status CheckPrecision(const v1::LearnerOptions& learner) {
+  if (learner.device() == "cuda" || learner.precision() == "float32") return absl::OkStatus();
+  if (learner.precision() == "tf32") return WrongField("learner.precision", "\"tf32\" needs learner.device=cuda");
+  if (learner.kernels() == "tensor") return absl::OkStatus();
+  return WrongField("learner.precision", absl::StrCat("\"", learner.precision(),
+                                                      "\" needs LibTorch: set learner.kernels=tensor or "
+                                                      "learner.device=cuda"));
+}
+
 // Conditions on several fields. REQUIRES a resolved experiment.
 absl::Status CheckTogether(const v1::Experiment& experiment) {
   const v1::ReplayOptions& replay = experiment.replay();
@@ -143,6 +152,7 @@ absl::Status CheckTogether(const v1::Experiment& experiment) {
   const v1::LearnerOptions& learner = experiment.learner();
   const AlgorithmInfo* const algorithm = FindAlgorithm(experiment.algorithm());
   const bool on_policy = algorithm != nullptr && algorithm->on_policy;
+  RETURN_IF_ERROR(CheckPrecision(learner));
   if (on_policy) RETURN_IF_ERROR(CheckOnPolicy(experiment));
   if (algorithm != nullptr && algorithm->plans) RETURN_IF_ERROR(CheckPlanning(experiment));
   if (!on_policy && !experiment.run().lockstep() && schedule.publish_period() > schedule.max_policy_lag()) {

@@ -368,8 +368,8 @@ void AddTrain(CLI::App* app, const std::string& environment, int* exit_code) {
       "task python:MODULE:CALLABLE; with one, and for a run that goes on, lets its code run. DATACOM_PYTHON names "
       "the interpreter (python3)");
   verb->add_flag("--resume", options->resume,
-                 "resume the run in its folder; of the experiment only the steps and the learner's device, kernels and "
-                 "threads may change");
+                 "resume the run in its folder; of the experiment only the steps and the learner's device, kernels, "
+                 "precision and threads may change");
   AddExperimentOptions(verb, options.get());
   AddProcessOptions(verb, options.get());
   verb->add_option("--archive", options->archive,

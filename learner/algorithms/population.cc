@@ -26,7 +26,8 @@ double TruncatedNormal(NamedStream* stream) {
 Population::Population(const AlgorithmConfig& config)
     : config_(config),
       members_(static_cast<int>(config.members.size())),
-      kernels_(MakeKernels(config.learner.kernels(), config.learner.device(), config.team.get())),
+      kernels_(MakeKernels(config.learner.kernels(), config.learner.device(), config.learner.precision(),
+                           config.team.get())),
       critic_kernels_(kernels_->Group<CriticKernels>()) {
   if (members_ < 1) throw std::invalid_argument("a population needs at least one member");
   block_ = kernels_->BlockSize(members_);

@@ -60,12 +60,13 @@ bool UsesCpuKernels(const std::string& kind, const std::string& device) {
   return kind == "fused" || (kind == "auto" && device == "cpu");
 }
 
-std::unique_ptr<Kernels> MakeKernels(const std::string& kind, const std::string& device, Team* team) {
+std::unique_ptr<Kernels> MakeKernels(const std::string& kind, const std::string& device, const std::string& precision,
+                                     Team* team) {
   if (kind == "fused" && device != "cpu") {
     throw std::invalid_argument("kernels 'fused' run on device 'cpu', not '" + device + "'");
   }
   if (UsesCpuKernels(kind, device)) return MakeCpuKernels(team);
-  if (kind == "tensor" || kind == "auto") return MakeTorchKernels(device);
+  if (kind == "tensor" || kind == "auto") return MakeTorchKernels(device, precision);
   throw std::invalid_argument("kernels must be 'fused', 'tensor' or 'auto', not '" + kind + "'");
 }
 

@@ -30,12 +30,12 @@ void* Load() {
 
 }  // namespace
 
-std::unique_ptr<Kernels> MakeTorchKernels(const std::string& device) {
+std::unique_ptr<Kernels> MakeTorchKernels(const std::string& device, const std::string& precision) {
   void* const library = Load();
   const auto make = reinterpret_cast<decltype(&datacom_torch_make_kernels)>(dlsym(library, kFunction));
   if (make == nullptr) throw std::invalid_argument(std::string(kTorchLibrary) + " has no function " + kFunction);
   std::unique_ptr<Kernels> kernels;
-  make(device, &kernels, &Version());
+  make(device, precision, &kernels, &Version());
   return kernels;
 }
 

@@ -10,14 +10,14 @@
 
 namespace datacom::learner {
 
-// device: "cpu" or "cuda". Throws std::invalid_argument if the library cannot be loaded, naming it and what to install,
-// and if LibTorch does not have the device.
-std::unique_ptr<Kernels> MakeTorchKernels(const std::string& device);
+// device: "cpu" or "cuda"; precision: LearnerOptions.precision. Throws std::invalid_argument if the library cannot be
+// loaded, naming it and what to install, and if LibTorch does not have the device.
+std::unique_ptr<Kernels> MakeTorchKernels(const std::string& device, const std::string& precision);
 std::string LoadedTorchVersion();  // LibTorch's; empty before the first MakeTorchKernels
 
 // The one function that the library exports (torch/torch_kernels.cc). Throws like MakeTorchKernels. Sets *version.
-extern "C" void datacom_torch_make_kernels(const std::string& device, std::unique_ptr<Kernels>* kernels,
-                                           std::string* version);
+extern "C" void datacom_torch_make_kernels(const std::string& device, const std::string& precision,
+                                           std::unique_ptr<Kernels>* kernels, std::string* version);
 
 }  // namespace datacom::learner
 

@@ -4,7 +4,7 @@
 // share of it that an update reaches: the floor's operations in the time of the update.
 //
 //   datacom-bench-learner [--seconds S] [--device cpu|cuda] [--kernels auto|fused|tensor] [--members M,...]
-//                         [--only TEXT,...] [--hidden N] [--batch N]
+//                         [--precision float32|tf32|bf16] [--only TEXT,...] [--hidden N] [--batch N]
 // Instead, on a device, the microseconds of an update of all members, and with "all" of what a run does besides updates
 // (a batch's way to the device, a publication, the statistics of an epoch, and one finished episode of 300 steps of
 // every member), on observation 16, the fewest members first:
@@ -101,7 +101,7 @@ class Floor {
 const Shape kHockey{"obs16", 16, 3, 6};
 
 struct Options {
-  std::string device = "cpu", kernels = "auto", only;  // only: see IsWanted
+  std::string device = "cpu", kernels = "auto", precision = "float32", only;  // only: see IsWanted
   double seconds = 2;
   std::vector<int> members;   // empty: 1, 8 and 32
   std::vector<int> threads;   // not empty: measure how updates scale over threads, and nothing else
@@ -143,6 +143,7 @@ Result Measure(const std::string& algorithm, const Shape& shape, int members, co
   AlgorithmConfig config = TimedConfigOf(algorithm, shape, members);
   config.learner.set_device(options.device);
   config.learner.set_kernels(options.kernels);
+  config.learner.set_precision(options.precision);
   const std::unique_ptr<Algorithm> learner = MakeAlgorithm(config);
   for (int m = 0; shape.multiplier && m < members; ++m) SetArray(learner.get(), m, "multiplier", {0.2f});
   const Batch batch = RandomBatch(config);
@@ -190,6 +191,7 @@ void MeasureParts(const std::string& algorithm, const Shape& shape, int members,
   AlgorithmConfig config = TimedConfigOf(algorithm, shape, members);
   config.learner.set_device(options.device);
   config.learner.set_kernels(options.kernels);
+  config.learner.set_precision(options.precision);
   if (!options.threads.empty()) config.team = std::make_shared<Team>(options.threads.back(), /*pin=*/false);
   const std::unique_ptr<Algorithm> learner = MakeAlgorithm(config);
   const Batch batch = RandomBatch(config);
@@ -212,7 +214,7 @@ void MeasureParts(const std::string& algorithm, const Shape& shape, int members,
   measure("update", [&] { learner->Update(batch); });
   if (options.parts == "update") return;
   // The whole batch as one transfer, without the work of an update.
-  const std::unique_ptr<Kernels> kernels = MakeKernels(options.kernels, options.device);
+  const std::unique_ptr<Kernels> kernels = MakeKernels(options.kernels, options.device, options.precision);
   const std::vector<float> numbers(NumbersOf(batch));
   const FloatView there = kernels->NewFloats(members, 1, static_cast<int>(numbers.size()) / members);
   measure("transfer", [&] {
@@ -245,6 +247,8 @@ Options Parse(int argc, char** argv) {
       options.device = value;
     } else if (flag == "--kernels") {
       options.kernels = value;
+    } else if (flag == "--precision") {
+      options.precision = value;
     } else if (flag == "--members") {
       options.members = MemberCounts(value);
     } else if (flag == "--threads") {
@@ -262,10 +266,9 @@ Options Parse(int argc, char** argv) {
     } else if (flag == "--only") {
       options.only = value;
     } else {
-      throw std::invalid_argument(
-          "unknown flag '" + flag +
-          "'; there are --seconds, --device, --kernels, --members, --threads, --only, --unchanged, --parts, --hidden, "
-          "--batch");
+      throw std::invalid_argument("unknown flag '" + flag +
+                                  "'; there are --seconds, --device, --kernels, --precision, --members, --threads, "
+                                  "--only, --unchanged, --parts, --hidden, --batch");
     }
   }
   return options;

@@ -132,11 +132,14 @@ void RestoreMembers(const at::Tensor& from, const at::Tensor& active, at::Tensor
 
 class TorchKernels : public TorchImpl<Kernels> {
  public:
-  explicit TorchKernels(const std::string& device)
+  TorchKernels(const std::string& device, const std::string& precision)
       : TorchImpl(DeviceOf(device)),
+        bf16_(precision == "bf16"),
         betas_(at::tensor({0.9, 0.999}, at::kDouble).view({1, 1, 2}).to(this->device())),
         epsilon_(at::full({1}, 1e-8, at::TensorOptions().dtype(at::kFloat).device(this->device()))),
-        memory_(this->device()) {}
+        memory_(this->device()) {
+    at::globalContext().setAllowTF32CuBLAS(precision == "tf32");  // of all kernels in the process
+  }
 
   int BlockSize(int members) const override { return members; }
 
@@ -194,7 +197,8 @@ class TorchKernels : public TorchImpl<Kernels> {
     for (int i = 0; i <= last; ++i) {
       const FloatView to = (i == last ? tape.out : tape.hidden[i]).Rows(0, x.rows);
       at::Tensor linear = Of(to.Cols(0, net.layers[i].out));
-      at::baddbmm_out(linear, Bias(block, net.layers[i]), value, Weight(block, net.layers[i]));
+      const at::Tensor weight = Weight(block, net.layers[i]), bias = Bias(block, net.layers[i]);
+      bf16_ ? at::add_out(linear, Product(value, weight), bias) : at::baddbmm_out(linear, bias, value, weight);
       if (i < last && net.hidden == Activation::kSwish) {
         const at::Tensor share = at::sigmoid(linear), unit = linear * share;
         Of(tape.adjoint[i].Rows(0, x.rows)).copy_(share + unit * (1 - share));
@@ -224,7 +228,7 @@ class TorchKernels : public TorchImpl<Kernels> {
       const at::Tensor hidden = Of(tape.hidden[i - 1].Rows(0, d_out.rows).Cols(0, width));
       const at::Tensor weight = Weight(block, net.layers[i]).narrow(1, 0, width);
       const at::Tensor to = Of(tape.adjoint[i - 1].Rows(0, d_out.rows));
-      const at::Tensor behind = at::bmm(d, weight.transpose(1, 2));
+      const at::Tensor behind = Product(d, weight.transpose(1, 2));
       if (!net.layer_norm && net.hidden != Activation::kSwish) {
         MultiplySlope(behind, hidden, net.hidden, to);
         d = to;
@@ -248,8 +252,7 @@ class TorchKernels : public TorchImpl<Kernels> {
     const auto through = [&](int layer, int first, const FloatView& to, bool added) {
       const at::Tensor weight = Weight(block, net.layers[layer]).narrow(1, first, to.cols).transpose(1, 2);
       const at::Tensor adjoint = Of(tape.adjoint[layer].Rows(0, d_x.rows));
-      at::Tensor sum = Of(to);
-      added ? sum.baddbmm_(adjoint, weight) : at::bmm_out(sum, adjoint, weight);
+      ProductTo(adjoint, weight, added, Of(to));
     };
     through(0, first_col, d_x, add);
     const RepeatedColumns again = RepeatedOf(net, first_col, d_x.cols);
@@ -262,8 +265,8 @@ class TorchKernels : public TorchImpl<Kernels> {
     for (int i = 0; i <= last; ++i) {
       const at::Tensor in = Of(i == 0 ? x : tape.hidden[i - 1].Rows(0, x.rows));
       const at::Tensor d = Of(i == last ? d_out : tape.adjoint[i].Rows(0, x.rows));
-      at::Tensor weight = Weight(gradient_block, net.layers[i]), bias = Bias(gradient_block, net.layers[i]);
-      at::bmm_out(weight, in.transpose(1, 2), d);
+      ProductTo(in.transpose(1, 2), d, /*add=*/false, Weight(gradient_block, net.layers[i]));
+      at::Tensor bias = Bias(gradient_block, net.layers[i]);
       at::sum_out(bias, d, 1, /*keepdim=*/true);
     }
   }
@@ -278,9 +281,9 @@ class TorchKernels : public TorchImpl<Kernels> {
     for (int i = 0; i <= last; ++i) {
       const at::Tensor value = Of(i == 0 ? x : tape.hidden[i - 1]);
       const at::Tensor adjoint = i == last ? at::ones_like(d) : Of(tape.adjoint[i]);
-      Weight(gradient_block, net.layers[i]).copy_(at::bmm((d * value + tangent).transpose(1, 2), adjoint));
+      Weight(gradient_block, net.layers[i]).copy_(Product((d * value + tangent).transpose(1, 2), adjoint));
       Bias(gradient_block, net.layers[i]).copy_((d * adjoint).sum(1, /*keepdim=*/true));
-      if (i < last) tangent = at::bmm(tangent, Weight(block, net.layers[i])) * Slope(Of(tape.hidden[i]), net.hidden);
+      if (i < last) tangent = Product(tangent, Weight(block, net.layers[i])) * Slope(Of(tape.hidden[i]), net.hidden);
     }
   }
 
@@ -292,8 +295,8 @@ class TorchKernels : public TorchImpl<Kernels> {
     for (int i = 0; i <= last; ++i) {
       const MlpLayer& layer = net.layers[i];
       const at::Tensor in = Of(i == 0 ? x : tape.hidden[i - 1].Rows(0, x.rows));
-      at::Tensor now = at::bmm(in, Weight(direction, layer)) + Bias(direction, layer);
-      if (i > 0) now = now + at::bmm(before, Weight(block, layer));
+      at::Tensor now = Product(in, Weight(direction, layer)) + Bias(direction, layer);
+      if (i > 0) now = now + Product(before, Weight(block, layer));
       if (i < last) now = now * Slope(Of(tape.hidden[i].Rows(0, x.rows)), net.hidden);
       const FloatView to = i == last ? tangent.out : tangent.hidden[i];
       Of(to.Rows(0, x.rows)).copy_(now);
@@ -387,6 +390,26 @@ class TorchKernels : public TorchImpl<Kernels> {
     return Of(FloatView{block.data + layer.bias, block.members, 1, layer.out, block.member_stride, layer.out});
   }
 
+  // The matrix product a b of every member; with precision bf16 that of the rounded factors, in float32. LibTorch has
+  // such a product only on CUDA. Elsewhere the rounded factors are multiplied as float32.
+  at::Tensor Product(const at::Tensor& a, const at::Tensor& b) const {
+    if (!bf16_) return at::bmm(a, b);
+    const at::Tensor left = a.to(at::kBFloat16), right = b.to(at::kBFloat16);
+#ifdef DATACOM_CUDA_GRAPHS
+    if (device().is_cuda()) return at::bmm(left, right, at::kFloat);
+#endif
+    return at::bmm(left.to(at::kFloat), right.to(at::kFloat));
+  }
+
+  // to = a b, or to + a b.
+  void ProductTo(const at::Tensor& a, const at::Tensor& b, bool add, at::Tensor to) const {
+    if (bf16_) {
+      add ? to.add_(Product(a, b)) : to.copy_(Product(a, b));
+    } else {
+      add ? to.baddbmm_(a, b) : at::bmm_out(to, a, b);
+    }
+  }
+
   void MeanRowsTo(const at::Tensor& rows, const DoubleView& mean) const {
     at::Tensor out = Of(mean);
     at::mean_out(out, rows, 1, /*keepdim=*/true, at::kDouble);
@@ -410,6 +433,7 @@ class TorchKernels : public TorchImpl<Kernels> {
     std::unique_ptr<Graph> graph;  // none on the CPU
   };
 
+  const bool bf16_;
   const at::Tensor betas_, epsilon_;  // of Adam
   DeviceMemory memory_;
   std::map<int, Plan> plans_;
@@ -418,10 +442,10 @@ class TorchKernels : public TorchImpl<Kernels> {
 
 }  // namespace
 
-extern "C" void datacom_torch_make_kernels(const std::string& device, std::unique_ptr<Kernels>* kernels,
-                                           std::string* version) {
+extern "C" void datacom_torch_make_kernels(const std::string& device, const std::string& precision,
+                                           std::unique_ptr<Kernels>* kernels, std::string* version) {
   *version = DATACOM_TORCH_VERSION;
-  *kernels = std::make_unique<TorchKernels>(device);
+  *kernels = std::make_unique<TorchKernels>(device, precision);
 }
 
 }  // namespace datacom::learner

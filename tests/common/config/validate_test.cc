@@ -161,6 +161,21 @@ TEST(ValidateExperiment, AllowsKnownConstraintsOnlyWithALearnedOne) {
   ExpectInvalid(with("atacom_fi", "known: 'wall'"), {"constraints.known", "atacom_fi"});
 }
 
+TEST(ValidateExperiment, ALowerPrecisionNeedsLibTorchAndTf32AGpu) {
+  for (const char* learner : {"precision: 'bf16' kernels: 'tensor'", "precision: 'bf16' device: 'cuda'",
+                              "precision: 'tf32' device: 'cuda'", "precision: 'float32'"}) {
+    EXPECT_THAT(Validate(Minimal(absl::StrCat("learner { ", learner, " }"))), IsOk()) << learner;
+  }
+  ExpectInvalid(Validate(Minimal("learner { precision: 'bf16' }")),
+                {"learner.precision: \"bf16\" needs LibTorch: set learner.kernels=tensor or learner.device=cuda"});
+  for (const char* kernels : {"auto", "tensor"}) {
+    ExpectInvalid(Validate(Minimal(absl::StrCat("learner { precision: 'tf32' kernels: '", kernels, "' }"))),
+                  {"learner.precision: \"tf32\" needs learner.device=cuda"});
+  }
+  ExpectInvalid(Validate(Minimal("learner { precision: 'half' }")),
+                {"learner.precision", "half", "float32, tf32, bf16"});
+}
+
 TEST(ValidateExperiment, DemonstrationsNeedAController) {
   const v1::Experiment experiment = Minimal("demonstrations { controller: 'back_off' }");
   EXPECT_THAT(Validate(experiment), IsOk()) << "the task checks the name";

@@ -191,12 +191,14 @@ TEST(PlanResume, AcceptsAnotherDeviceAndOtherThreads) {
   ASSERT_THAT(stored, IsOk());
   TrainOptions options = Typed();
   options.device = "cuda";
-  options.overrides = {"learner.threads=3", "learner.pin_threads=true", "learner.kernels=tensor"};
+  options.overrides = {"learner.threads=3", "learner.pin_threads=true", "learner.kernels=tensor",
+                       "learner.precision=tf32"};
   const auto resumed = PlanResume(options, *stored);
   ASSERT_THAT(resumed, IsOk());
   EXPECT_EQ(resumed->learner().device(), "cuda");
   EXPECT_EQ(resumed->learner().threads(), 3u);
   EXPECT_TRUE(resumed->learner().pin_threads());
+  EXPECT_EQ(resumed->learner().precision(), "tf32");
 }
 
 TEST(PlanResume, RefusesAnyOtherChangeAndNamesIt) {

@@ -296,7 +296,7 @@ class TrainSupervisionTest(unittest.TestCase):
         self.assertEqual(self.finish(self.train())[0], 0)
         code, _, errors = self.finish(self.train("--resume", "--set", "hyper.cost_budget=11"))
         self.assertEqual(code, 2)
-        self.assertIn("--resume may change only run.env_steps, learner.device, learner.kernels, learner.threads and learner.pin_threads. The difference: ", errors)
+        self.assertIn("--resume may change only run.env_steps, learner.device, learner.kernels, learner.precision, learner.threads and learner.pin_threads. The difference: ", errors)
         self.assertIn("hyper.cost_budget", errors)
         self.assertTrue(errors.endswith(f"\nresume the run as it is with: datacom train --run-dir {self.run_dir} --resume, or start a new "
                                         "run in another --run-dir\n"), errors)

@@ -139,6 +139,11 @@ class Table(unittest.TestCase):
         for line in ["| sac | 1.2e-07 | 3e-06 | yes |", "| rcpo | 0.02 | 3e-06 | **no** |", "| core_contract_test.3 | none | none | **no** |"]:
             self.assertIn(line, table)
 
+    def test_errors_of_lower_precisions_stand_beside_each_other(self):
+        tests = {"section": "tests", "test": "core_golden_test.0", "device": "cuda", "code": 0, "passed": 9, "failed": []}
+        table = gpu_trial.table([{**tests, "errors": {"h_update_sac": ["0.000800", "0.008200"]}}, {**tests, "errors": {}}])
+        self.assertIn("| relative error of recorded gradients | tf32 | bf16 |\n|---|---:|---:|\n| h_update_sac | 0.000800 | 0.008200 |", table)
+
     def test_the_section_of_the_page_is_replaced_and_keeps_its_commands(self):
         with tempfile.TemporaryDirectory() as folder:
             page, results = Path(folder) / "page", Path(folder) / "results.jsonl"
@@ -194,7 +199,7 @@ class Trial(unittest.TestCase):
         rows = rows_of(self.root / "out")
         for on_device in [True, False]:
             measured = {(row["algorithm"], row["members"], row["width"], row["batch"]): row["microseconds"] for row in rows
-                        if row["section"] == "parts" and row["on_device"] == on_device}
+                        if row["section"] == "parts" and row["on_device"] == on_device and row["by"] != "cpu, bf16"}
             cases = {(algorithm, members, width, 64) for algorithm in ["sac", "datacom"] for members in [1, 2] for width in [32, 16]}
             self.assertEqual(set(measured), cases | {("sac", 1, 16, 16), ("sac", 2, 16, 16)})
             parts = {"update", "transfer", "publication", "statistics", "episodes"} if on_device else {"update"}
@@ -207,8 +212,10 @@ class Trial(unittest.TestCase):
         self.assertEqual([row["code"] for row in rows if row["section"] == "tests"], [0])
         self.assertEqual([len(row["curve"][-1]["returns"]) for row in rows if row["section"] == "train"], [2, 2])
         table = (self.root / "out/table.txt").read_text(encoding="utf-8")
-        for words in ["| datacom, 32, 64 | cpu |", "The device makes more updates than all cores: ", "sac, 32, 64: ", "| datacom, 32, 64 | 2 |",
-                      "Copies between host and cpu take at most ", "Returns after 4,000 steps on cpu against those on cpu: p = ",
+        self.assertRegex(table, r"\| h_update_sac \|  \| 0\.\d+ \|")
+        for words in ["| datacom, 32, 64 | cpu |", "| sac, 32, 64 | cpu, bf16 |", "The device makes more updates than all cores: ", "sac, 32, 64: ",
+                      "| datacom, 32, 64 | 2 |", "Copies between host and cpu take at most ",
+                      "Returns after 4,000 steps on cpu against those on cpu: p = ",
                       "tests of LibTorch's kernels passed on cpu, 0 of 1 programs failed.", "peer torch was left out: torch is not installed.",
                       "peer jax was left out: jax is not installed."]:
             self.assertIn(words, table)

@@ -131,7 +131,7 @@ std::vector<double> Bounds(const json& config, const char* name, int count, doub
   return std::vector<double>(values.begin(), values.end());
 }
 
-AlgorithmConfig ConfigOf(const json& golden, const std::string& kernels, int members) {
+AlgorithmConfig ConfigOf(const json& golden, const std::string& kernels, int members, const std::string& precision) {
   const json& c = golden.at("config");
   AlgorithmConfig config;
   const json& batch = golden.at("updates")[0].at("batch");
@@ -180,6 +180,7 @@ AlgorithmConfig ConfigOf(const json& golden, const std::string& kernels, int mem
   config.learner.set_discount(c.at("gamma"));
   config.learner.set_tau(c.at("tau"));
   config.learner.set_kernels(kernels);
+  config.learner.set_precision(precision);
   config.learner.set_device(TestDevice(kernels));
   return config;
 }
@@ -302,6 +303,8 @@ void CompareGradient(const std::vector<float>& ours, const std::vector<float>& g
   }
   for (size_t i = 0; i < golden.size(); ++i) {
     if (std::abs(golden[i]) < std::min(1e-6, 1e-2 * largest)) small->insert(i);
+    const double size = golden[i], error = ours[i] - size;
+    report->gradient_size += size * size, report->gradient_error += error * error;
   }
   const double relative = largest > 0 ? worst / largest : worst;
   report->worst_gradient = LargerOrNan(relative, report->worst_gradient);
@@ -370,12 +373,12 @@ void GoldenReport::Check(bool good, const std::string& sentence) {
   if (!good) failures.push_back(sentence);
 }
 
-GoldenReport CheckUpdates(const json& golden, const std::string& kernels, int members) {
+GoldenReport CheckUpdates(const json& golden, const std::string& kernels, int members, const std::string& precision) {
   GoldenReport report;
   const int member = members - 1;  // has the golden start: only the last member's gradients are kept
-  const std::unique_ptr<Algorithm> population = MakeAlgorithm(ConfigOf(golden, kernels, members));
+  const std::unique_ptr<Algorithm> population = MakeAlgorithm(ConfigOf(golden, kernels, members, precision));
   std::vector<std::unique_ptr<Algorithm>> solo;
-  const AlgorithmConfig one = ConfigOf(golden, kernels, 1);
+  const AlgorithmConfig one = ConfigOf(golden, kernels, 1, precision);
   for (int m = 0; m < members; ++m) {
     SetStart(population.get(), m, m - member, golden.at("params_before_first_update"));
     if (members == 1) continue;

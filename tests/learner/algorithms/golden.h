@@ -12,8 +12,9 @@ namespace datacom::learner {
 
 struct GoldenReport {
   int checks = 0;
-  double worst_gradient = 0;   // relative to the array's largest entry
-  double worst_parameter = 0;  // absolute
+  double worst_gradient = 0;                     // relative to the array's largest entry
+  double worst_parameter = 0;                    // absolute
+  double gradient_error = 0, gradient_size = 0;  // sums of squares over all gradients
   std::vector<std::string> failures;
   void Check(bool good, const std::string& sentence);
 };
@@ -43,7 +44,8 @@ GoldenReport CheckQuantileLoss(const nlohmann::json& cases, const std::string& k
 GoldenReport CheckDelta(const nlohmann::json& golden);
 // g_, h_update_: consecutive updates. members > 1: the golden member and perturbed copies of it, each of which must
 // equal its run alone to 1e-6.
-GoldenReport CheckUpdates(const nlohmann::json& golden, const std::string& kernels, int members);
+GoldenReport CheckUpdates(const nlohmann::json& golden, const std::string& kernels, int members,
+                          const std::string& precision = "float32");
 
 // A control-affine system by its golden name ("toy2", "tiago", "cartpole"; docs/developing.md),
 // evaluated by its formulas.

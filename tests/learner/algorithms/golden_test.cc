@@ -1,10 +1,13 @@
 // Compares the learner core with numbers recorded from the released code (docs/developing.md).
+#include <cmath>
 #include <string>
 
 #include "common/safety/risk.h"
 #include "gtest/gtest.h"
 #include "tests/learner/algorithms/golden.h"
+#include "tests/learner/test_device.h"
 #include "tests/testing/golden.h"
+#include "tests/testing/larger_or_nan.h"
 
 namespace datacom::learner {
 namespace {
@@ -16,6 +19,20 @@ void ExpectClean(const GoldenReport& report, const std::string& path) {
   for (size_t i = 0; i < report.failures.size() && i < 10; ++i) ADD_FAILURE() << path << ": " << report.failures[i];
 }
 
+// The error of all gradients of the recorded updates together, relative to their size, with products of this precision.
+// deploy/dev/gpu_trial reads the property.
+void CheckPrecision(const std::vector<std::string>& paths, const std::string& precision, double least, double most) {
+  double worst = 0;
+  for (const std::string& path : paths) {
+    const GoldenReport report = CheckUpdates(testing::ReadGoldenJson(path), "tensor", 1, precision);
+    worst = testing::LargerOrNan(std::sqrt(report.gradient_error / report.gradient_size), worst);
+  }
+  std::printf("%s: gradients off by %.1e\n", precision.c_str(), worst);
+  ::testing::Test::RecordProperty(precision, std::to_string(worst));
+  EXPECT_GE(worst, least);
+  EXPECT_LT(worst, most);
+}
+
 void CheckUpdateFiles(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     const nlohmann::json golden = testing::ReadGoldenJson(path);
@@ -23,6 +40,8 @@ void CheckUpdateFiles(const std::vector<std::string>& paths) {
       for (int members : {1, 4}) ExpectClean(CheckUpdates(golden, kernels, members), path);
     }
   }
+  CheckPrecision(paths, "bf16", 1e-3, 0.25);
+  if (TestDevice("tensor") == "cuda") CheckPrecision(paths, "tf32", 0, 0.05);
 }
 
 TEST(Golden, c_cvar_margin) {

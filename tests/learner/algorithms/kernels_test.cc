@@ -64,6 +64,57 @@ TEST_P(EveryKernels, PerceptronGradientsMatchFiniteDifferences) {
   }
 }
 
+// Of a perceptron with 64 inputs, 64 ReLU units and one output, for 64 rows. All inputs, parameters and gradients are
+// 1.0001, which tf32 and bf16 round to 1.
+Numbers Passes(const std::string& precision) {
+  const std::unique_ptr<Kernels> kernels = MakeKernels("tensor", TestDevice("tensor"), precision);
+  constexpr int kWide = 64;
+  ParameterLayout layout;
+  const MlpLayout net = layout.AddMlp("net", {kWide, kWide, 1}, Activation::kRelu, {});
+  const int size = static_cast<int>(layout.size());
+  const auto all = [&](int rows, int cols) { return kernels->NewFloats(1, rows, cols, 1.0001f); };
+  const FloatView block = all(1, size), gradient = all(1, size), x = all(kWide, kWide), d_out = all(kWide, 1);
+  const FloatView d_x = all(kWide, kWide), d_slope = all(kWide, kWide);
+  const MlpTape tape = kernels->NewTape(net, 1, kWide), tangent = kernels->NewTape(net, 1, kWide);
+  Numbers results;
+  const auto add = [&](const FloatView& view, int64_t col = 0) {
+    float first = 0;
+    kernels->Download(view.Rows(0, 1).Cols(static_cast<int>(col), 1), &first);
+    results.push_back(first);
+  };
+  kernels->Forward(block, net, x, tape);
+  add(tape.hidden[0]), add(tape.out);
+  kernels->Adjoint(block, net, d_out, tape);
+  add(tape.adjoint[0]);
+  kernels->InputGradient(block, net, tape, 0, /*add=*/true, d_x);
+  add(d_x);
+  kernels->InputGradient(block, net, tape, 0, /*add=*/false, d_x);
+  add(d_x);
+  kernels->ParameterGradient(net, x, d_out, tape, gradient);
+  add(gradient, net.layers[0].weight), add(gradient, net.layers[1].weight), add(gradient, net.layers[1].bias);
+  kernels->SlopeGradient(block, net, x, d_out, d_slope, tape, tangent, gradient);
+  add(gradient, net.layers[0].weight), add(gradient, net.layers[1].weight);
+  kernels->Tangent(block, block, net, x, tape, tangent);
+  add(tangent.out);
+  return results;
+}
+
+// By hand, with f = 1.0001: a unit is 64 f f + f, with bf16 64 + f. The gradient of the last bias, 64 f, has no
+// product.
+TEST(Precision, RoundsTheFactorsOfProductsAndNothingElse) {
+  const Numbers exact{65.0129,  4162.242, 1.0002,   65.0193,  64.0192, 64.0192,
+                      4161.242, 64.0064,  128.0448, 8258.061, 8323.484},
+      rounded{65.0001, 4161.0001, 1, 65.0001, 64, 64, 4160, 64.0064, 128, 8256, 8321.0001};
+  const Numbers float32 = Passes("float32"), bf16 = Passes("bf16");
+  for (size_t i = 0; i < exact.size(); ++i) {
+    EXPECT_NEAR(float32[i], exact[i], 1e-5 * exact[i]) << i;
+    EXPECT_NEAR(bf16[i], rounded[i], 1e-6 * rounded[i]) << i;
+  }
+  if (TestDevice("tensor") == "cuda") {
+    EXPECT_NEAR(Passes("tf32")[0], 65.0001, 1e-4);
+  }
+}
+
 TEST_P(EveryKernels, NormalisedPerceptronsAndTheirGradientsAreThoseOfTheDefinition) {
   for (const int out : {1, 3, 11}) {
     const int members = 2, rows = 6, in = 5;

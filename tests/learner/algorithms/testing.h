@@ -45,10 +45,11 @@ inline std::string Differing(const State& a, const State& b) {
 
 // "datacom_known" is datacom with joined known rows, "datacom_peak" datacom with that delta_mode, "datacom_priced"
 // datacom with a multiplier of the cost, "datacom_robust" datacom with a scale of rewards, less pessimism, normalised
-// observations and imitation, "datacom_layer_norm" datacom with normalised critics.
+// observations and imitation, "datacom_layer_norm" datacom with normalised critics, "datacom_bf16" datacom with that
+// precision.
 inline std::string AlgorithmOf(const std::string& name) {
   return name.substr(0, std::min({name.find("_known"), name.find("_peak"), name.find("_priced"), name.find("_robust"),
-                                  name.find("_layer_norm")}));
+                                  name.find("_layer_norm"), name.find("_bf16")}));
 }
 inline const AlgorithmInfo& InfoOf(const std::string& name) { return *FindAlgorithm(AlgorithmOf(name)); }
 
@@ -90,6 +91,7 @@ inline AlgorithmConfig SmallConfig(const std::string& name, int members, const s
   if (name.find("_known") != std::string::npos) config.known = {"wall", "floor", "speed"};
   config.network.set_critic_layer_norm(name.find("_layer_norm") != std::string::npos);
   config.learner.set_kernels(kernels);
+  if (name.find("_bf16") != std::string::npos) config.learner.set_precision("bf16");
   config.learner.set_device(TestDevice(kernels));
   config.run_seed = 7;
   config.members.resize(members);

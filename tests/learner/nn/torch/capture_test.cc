@@ -243,7 +243,8 @@ INSTANTIATE_TEST_SUITE_P(All, EveryAlgorithm, ::testing::ValuesIn(RegisteredAlgo
 INSTANTIATE_TEST_SUITE_P(Joined, EveryAlgorithm,
                          ::testing::Values("datacom_known", "iqn_datacom_known", "datacom_robust"),
                          [](const auto& info) { return info.param; });
-INSTANTIATE_TEST_SUITE_P(Normalised, EveryAlgorithm, ::testing::Values("sac_layer_norm", "datacom_layer_norm"),
+INSTANTIATE_TEST_SUITE_P(Varied, EveryAlgorithm,
+                         ::testing::Values("sac_layer_norm", "datacom_layer_norm", "datacom_bf16", "cbf_sac_bf16"),
                          [](const auto& info) { return info.param; });
 
 constexpr int kMembers = 2, kEager = 3;
