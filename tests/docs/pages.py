@@ -269,6 +269,8 @@ def check_developer_verb(root, arguments):
         with open(os.path.join(root, "pyproject.toml"), encoding="utf-8") as file:
             extras = re.findall(r"^(\w+) = \[", file.read().split("[project.optional-dependencies]")[1].split("\n\n")[0], re.M)
         wrong = len(rest) > 1 or not set(",".join(rest).split(",")) <= {"", *extras}
+    elif verb == "new":
+        wrong = len(rest) != 4 or rest[0] not in ("task", "algorithm") or rest[2] != "--like"
     elif verb in ("setup", "help"):
         wrong = bool(rest)
     elif verb == "bench" and rest[:1] in (["peers"], ["train"]):

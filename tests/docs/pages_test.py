@@ -68,9 +68,9 @@ class Checks(unittest.TestCase):
         self.expect(fence("sh needs=kubernetes", "kubectl apply -k deploy/kubernetes/overlays/plain\nkubectl get $X/deploy/none deploy/{a,b} runs/x"))
         self.expect(fence("python", "a = 1"))
         self.expect(fence("sh", "./datacom build asan deploy_test\n./datacom test --preset tsan -R x -j2\n./datacom test -L '^cluster$'\n"
-                                "./datacom fuzz 60 ring\n"
+                                "./datacom fuzz 60 ring && ./datacom new task x --like cartpole\n"
                                 "./datacom format --check\n./datacom lint all\n./datacom setup && ./datacom bench peers --any"))
-        self.assertEqual(self.checker.count, 16)
+        self.assertEqual(self.checker.count, 17)
 
     def test_a_wrong_verb_option_or_experiment_fails_also_in_a_marked_block(self):
         for info in ("sh", "sh needs=hours"):
@@ -81,7 +81,8 @@ class Checks(unittest.TestCase):
             self.expect(fence(info, "datacom build"), "datacom build: unknown verb")
 
     def test_wrong_arguments_of_a_developers_verb_fail(self):
-        for command in ("build relase", "test --preset none", "test asan", "fuzz ring", "fuzz 5 rings", "format --chek", "lint a b", "python nothing"):
+        for command in ("build relase", "test --preset none", "test asan", "fuzz ring", "fuzz 5 rings", "format --chek", "lint a b", "python nothing",
+                        "new task x", "new robot x --like sac"):
             self.expect(fence("sh", "./datacom " + command), "not as `./datacom help` says")
 
     def test_what_may_not_run_needs_a_mark(self):

@@ -12,7 +12,7 @@
 | replay-violation | the first violation, where the run has none with the number; a picture instead of a film |
 | watch, demo | on a free port; asked once, then stopped |
 | bench | not run: pages.py has checked its options |
-| ./datacom build, test, fuzz, format, lint, setup, help, bench | not run: pages.py has checked their arguments |
+| ./datacom build, test, fuzz, format, new, lint, setup, help, bench | not run: pages.py has checked their arguments |
 
 A value that the command itself names stays when it is smaller.
 """
@@ -35,7 +35,7 @@ POPULATIONS = 2  # a sweep with more is only planned
 PICTURE = {"--width": "160", "--height": "96"}
 PAGE, MAP = {"--max-frames": "10"}, {"--resolution": "8"}
 FILM = {**PICTURE, **PAGE}
-DEVELOPER = ("build", "test", "fuzz", "format", "lint", "setup", "help", "bench")
+DEVELOPER = ("build", "test", "fuzz", "format", "new", "lint", "setup", "help", "bench")
 
 
 def take(words, option):

@@ -6,8 +6,8 @@
 * `train`, `sweep`: runs of the `datacom` command, with progress;
 * `interquartile_mean`: the report's mean and interval.
 
-Names are loaded when they are first used. Where Gymnasium is installed, importing this package registers datacom/CartPole-v0,
-datacom/AirHockey-v0, datacom/AirHockey7dof-v0 and datacom/Navigation-v0.
+Names are loaded when they are first used. Where Gymnasium is installed, importing this package registers every task, for example
+datacom/CartPole-v0.
 """
 
 from __future__ import annotations

@@ -75,13 +75,21 @@ class PythonVerb(unittest.TestCase):
             self.assertEqual(done.returncode, 2, done.stdout)
             self.assertIn("datacom: " + words, done.stdout)
 
+    def test_new_passes_its_arguments_to_its_script(self):
+        script = self.root / "deploy/dev/new"
+        script.parent.mkdir(parents=True)
+        script.write_text('#!/bin/sh\necho "new: $*"\nexit 2\n', encoding="utf-8")
+        script.chmod(0o755)
+        done = self.wrapper("new", "task", "a b", "--like", "cartpole")
+        self.assertEqual((done.returncode, done.stdout), (2, "new: task a b --like cartpole\n"))
+
     def test_help_of_a_verb_of_the_built_command_is_its_own(self):
         built = self.root / "build/release/bin/datacom"
         built.parent.mkdir()
         built.write_text('#!/bin/sh\necho "built: $*"\n', encoding="utf-8")
         built.chmod(0o755)
         self.assertEqual(self.wrapper("help", "train").stdout, "built: help train\n")
-        for arguments in ((), ("help",), ("help", "build")):
+        for arguments in ((), ("help",), ("help", "build"), ("help", "new")):
             self.assertIn("\ndeveloper verbs ", self.wrapper(*arguments).stdout)
 
 

@@ -59,8 +59,6 @@ INSTANTIATE_TEST_SUITE_P(Following, EveryAlgorithm,
 INSTANTIATE_TEST_SUITE_P(Normalised, EveryAlgorithm, ::testing::Values("sac_layer_norm", "datacom_layer_norm"),
                          [](const auto& info) { return info.param; });
 
-bool FeasibilityNets(const std::string& algorithm) { return algorithm.find("datacom") != std::string::npos; }
-
 TEST_P(EveryAlgorithm, ResumesBitIdenticallyFromItsState) {
   for (const char* kernels : {"fused", "tensor"}) {
     const AlgorithmConfig config = SmallConfig(GetParam(), 2, kernels);
@@ -117,7 +115,7 @@ TEST_P(EveryAlgorithm, AgreesBetweenFusedAndTensorKernels) {
     size_t apart = 0;  // Adam turns the rounding of a vanishing gradient into a step, so a few entries may differ
     for (size_t i = 0; i < x.size(); ++i) apart += !(std::abs(x[i] - y[i]) <= 2e-5);
     EXPECT_LE(apart, x.size() / 200) << "of " << x.size() << ", member " << m;
-    EXPECT_EQ(FeasibilityNets(GetParam()), !std::isnan(a->GetStats()[m].delta()));
+    EXPECT_EQ(InfoOf(GetParam()).learns_delta, !std::isnan(a->GetStats()[m].delta()));
     EXPECT_FALSE(std::isnan(a->GetStats()[m].critic_loss()));
     EXPECT_FALSE(std::isnan(a->GetStats()[m].policy_loss()));
     for (const EpochStatistic& statistic : Statistics()) {
