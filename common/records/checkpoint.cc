@@ -208,10 +208,8 @@ absl::StatusOr<Checkpoint> CheckpointStore::LoadNewest(std::vector<std::string>*
       return checkpoint;
     }
     const absl::Status& status = checkpoint.status();
-    // What cannot be read for now is not damaged, and would be lost to a later start.
-    if (absl::IsFailedPrecondition(status) || absl::IsPermissionDenied(status) || absl::IsResourceExhausted(status)) {
-      return status;
-    }
+    // It is not damaged, and would be lost to a later start.
+    if (absl::IsFailedPrecondition(status) || CannotBeReadForNow(status)) return status;
     problems.push_back(std::string(status.message()));
     damaged.push_back(update);
   }
