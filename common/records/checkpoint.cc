@@ -256,6 +256,7 @@ absl::Status CheckRunFile(const std::string& run_dir, const std::string& path, c
   if (!IsBelowRun(path)) return absl::DataLossError(absl::StrCat(file, " is not below the run folder"));
   std::error_code error;
   const uint64_t bytes = fs::file_size(file, error);
+  if (error == std::errc::not_supported) return absl::InvalidArgumentError(file + " is not a regular file");
   if (error && error != std::errc::no_such_file_or_directory) return ErrnoStatus(error.value(), file);
   if (error || bytes == end.bytes || (bytes > end.bytes && !IsPoliciesPath(path))) return CheckFileEnd(file, end);
   return absl::DataLossError(absl::StrCat(file, " has ", bytes, " bytes, but ", end.bytes, " were recorded"));
