@@ -40,6 +40,10 @@ absl::Status Annotate(const absl::Status& status, const std::string& prefix) {
   return absl::Status(status.code(), prefix + ": " + std::string(status.message()));
 }
 
+bool CannotBeReadForNow(const absl::Status& status) {
+  return absl::IsPermissionDenied(status) || absl::IsResourceExhausted(status);
+}
+
 int ExitCode(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kOk:

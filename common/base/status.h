@@ -16,6 +16,9 @@ absl::Status ErrnoStatus(int error, const std::string& what);
 // Same code, message prefixed: "ring /a/b: checksum ...".
 absl::Status Annotate(const absl::Status& status, const std::string& prefix);
 
+// Whether a file may be sound although reading it failed: this user may not, or memory or descriptors are too few.
+bool CannotBeReadForNow(const absl::Status& status);
+
 // Exit codes of every binary.
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailure = 1;

@@ -208,10 +208,8 @@ absl::StatusOr<Checkpoint> CheckpointStore::LoadNewest(std::vector<std::string>*
       return checkpoint;
     }
     const absl::Status& status = checkpoint.status();
-    // What cannot be read for now is not damaged, and would be lost to a later start.
-    if (absl::IsFailedPrecondition(status) || absl::IsPermissionDenied(status) || absl::IsResourceExhausted(status)) {
-      return status;
-    }
+    // It is not damaged, and would be lost to a later start.
+    if (absl::IsFailedPrecondition(status) || CannotBeReadForNow(status)) return status;
     problems.push_back(std::string(status.message()));
     damaged.push_back(update);
   }
@@ -258,6 +256,7 @@ absl::Status CheckRunFile(const std::string& run_dir, const std::string& path, c
   if (!IsBelowRun(path)) return absl::DataLossError(absl::StrCat(file, " is not below the run folder"));
   std::error_code error;
   const uint64_t bytes = fs::file_size(file, error);
+  if (error == std::errc::not_supported) return absl::InvalidArgumentError(file + " is not a regular file");
   if (error && error != std::errc::no_such_file_or_directory) return ErrnoStatus(error.value(), file);
   if (error || bytes == end.bytes || (bytes > end.bytes && !IsPoliciesPath(path))) return CheckFileEnd(file, end);
   return absl::DataLossError(absl::StrCat(file, " has ", bytes, " bytes, but ", end.bytes, " were recorded"));

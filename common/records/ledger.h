@@ -210,9 +210,9 @@ class StepReader {
 //   member_<m>.steps  the steps of their episodes up to the violation; of no run
 //
 // Copies the `most` violations with the largest cost, at most one of each episode (of equal ones the first), from
-// run_dir/ledger to target/ledger, where an earlier excerpt is replaced. Returns their number; with 0 nothing is
-// written. INVALID_ARGUMENT if both are one folder, or something else is in target/ledger, which stays; the errors of
-// ReadViolation, ReadEpisode and LedgerWriter. Thread-safe for different targets; blocks on the disk.
+// run_dir/ledger to target/ledger, where a whole excerpt replaces an earlier one. Returns their number; with 0 nothing
+// is written. INVALID_ARGUMENT if both are one folder, or something else is in target/ledger, which stays; the errors
+// of ReadViolation, ReadEpisode and LedgerWriter. Thread-safe for different targets; blocks on the disk.
 absl::StatusOr<size_t> CopyLargestViolations(const std::string& run_dir, size_t most, const std::string& target);
 
 }  // namespace datacom

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -244,6 +246,22 @@ absl::Status CheckExcerpt(const std::string& folder) {
   return absl::OkStatus();
 }
 
+// Writes FOLDER/ledger: of each episode the steps up to its violation.
+absl::Status WriteExcerpt(const std::vector<LedgerViolation>& kept,
+                          const std::vector<std::vector<LedgerStep>>& episodes, uint32_t members,
+                          const std::string& folder) {
+  const auto action_dim = static_cast<uint32_t>(kept[0].executed_action.size());
+  ASSIGN_OR_RETURN(const std::unique_ptr<LedgerWriter> writer,
+                   LedgerWriter::Open({folder, members, action_dim, /*run_id=*/""}, {}));
+  for (size_t i = 0; i < kept.size(); ++i) {
+    for (const LedgerStep& step : episodes[i]) {
+      if (step.step <= kept[i].step) RETURN_IF_ERROR(writer->AppendStep(kept[i].member, step));
+    }
+    RETURN_IF_ERROR(writer->AppendViolation(kept[i]));
+  }
+  return writer->Flush(/*sync=*/true);
+}
+
 }  // namespace
 
 absl::StatusOr<size_t> CopyLargestViolations(const std::string& run_dir, size_t most, const std::string& target) {
@@ -268,17 +286,16 @@ absl::StatusOr<size_t> CopyLargestViolations(const std::string& run_dir, size_t 
     episodes.push_back(std::move(steps));
     members = std::max(members, violation.member + 1);
   }
-  std::filesystem::remove_all(target + "/ledger", error);
-  const auto action_dim = static_cast<uint32_t>(kept[0].executed_action.size());
-  ASSIGN_OR_RETURN(const std::unique_ptr<LedgerWriter> writer,
-                   LedgerWriter::Open({target, members, action_dim, /*run_id=*/""}, {}));
-  for (size_t i = 0; i < kept.size(); ++i) {
-    for (const LedgerStep& step : episodes[i]) {
-      if (step.step <= kept[i].step) RETURN_IF_ERROR(writer->AppendStep(kept[i].member, step));
-    }
-    RETURN_IF_ERROR(writer->AppendViolation(kept[i]));
+  const std::string unfinished = absl::StrCat(target, "/ledger.", ::getpid(), ".tmp");
+  std::filesystem::remove_all(unfinished, error);
+  absl::Status status = WriteExcerpt(kept, episodes, members, unfinished);
+  if (status.ok()) {  // only now: a full disk leaves an earlier excerpt
+    std::filesystem::remove_all(target + "/ledger", error);
+    std::filesystem::rename(unfinished + "/ledger", target + "/ledger", error);
+    if (error) status = ErrnoStatus(error.value(), absl::StrCat("rename to ", target, "/ledger"));
   }
-  RETURN_IF_ERROR(writer->Flush(/*sync=*/false));
+  std::filesystem::remove_all(unfinished, error);
+  RETURN_IF_ERROR(status);
   return kept.size();
 }
 

@@ -189,6 +189,9 @@ absl::Status CheckBackend(const std::string& backend, const BatchOptions& batch,
   if (kubernetes && !options.archive.empty()) {
     RETURN_IF_ERROR(CheckBucket(options.archive, !manifests.archive_secret.empty()));
   }
+  if (!manifests.pods.empty() && !FileExists(manifests.pods)) {
+    return absl::InvalidArgumentError(absl::StrCat("--pods: there is no file ", manifests.pods));
+  }
   if (!manifests.pods.empty()) RETURN_IF_ERROR(PodFields(manifests.pods).status());
   return manifests.images.empty() ? absl::OkStatus() : CheckImages(manifests.images);
 }

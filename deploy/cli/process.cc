@@ -51,8 +51,9 @@ Process::~Process() {
 
 absl::Status Process::Start(const std::vector<std::string>& argv, const std::string& log_path) {
   if (::access(argv[0].c_str(), X_OK) != 0) return ErrnoStatus(errno, absl::StrCat("program ", argv[0]));
-  // Not through a link: the run folder may be a stranger's.
-  const int log = ::open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0644);
+  // Not through a link, and no pipe is waited for: the run folder may be a stranger's.
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  const int log = ::open(log_path.c_str(), kFlags, 0644);
   if (log < 0) {
     return ErrnoStatus(errno, absl::StrCat("open ", log_path, errno == ELOOP ? ", which may not be a link" : ""));
   }

@@ -8,6 +8,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "common/base/files.h"
 #include "common/base/output_file.h"
 #include "common/records/best_epoch.h"
 #include "deploy/cli/verbs.h"
@@ -49,6 +50,7 @@ void AddReport(CLI::App* app, int* exit_code) {
       status = absl::InvalidArgumentError("--out is required: it names the file for several runs");
     }
     for (const std::string& file : *baselines) {
+      if (!FileExists(file)) status.Update(absl::InvalidArgumentError("--baseline: there is no file " + file));
       std::error_code none;  // one of them does not exist
       if (status.ok() && std::filesystem::equivalent(file, *out, none))
         status = absl::InvalidArgumentError(absl::StrCat("--out: ", *out, " is the file of --baseline ", file));

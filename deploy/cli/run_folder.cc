@@ -118,7 +118,8 @@ absl::StatusOr<std::unique_ptr<RunLock>> RunLock::Take(const std::string& run_di
   ASSIGN_OR_RETURN(lock->roles_, OpenLock(folder + "/roles.lock", 0));
   if (!LockWithin(patience, lock->roles_)) {
     return absl::FailedPreconditionError(absl::StrCat("processes of an earlier run are still running in ", run_dir,
-                                                      "; stop them first: `fuser ", folder, "/roles.lock` lists them"));
+                                                      "; stop them first: `fuser ", ShellWord(folder + "/roles.lock"),
+                                                      "` lists them"));
   }
   return lock;
 }
@@ -160,7 +161,7 @@ absl::Status CheckRunFolder(const std::string& run_dir, bool resume) {
     if (run) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(
         "nothing to resume in ", run_dir, ": it has no experiment.textproto; start a run there with: datacom train ",
-        "EXPERIMENT --run-dir ", run_dir));
+        "EXPERIMENT --run-dir ", ShellWord(run_dir)));
   }
   if (fs::exists(run_dir, error) && !fs::is_directory(run_dir, error)) {
     return absl::InvalidArgumentError(
@@ -175,7 +176,7 @@ absl::Status CheckRunFolder(const std::string& run_dir, bool resume) {
         run ? absl::StrCat("--run-dir ", run_dir, " holds a run; resume it with: datacom train --run-dir ",
                            ShellWord(run_dir), " --resume, or choose another --run-dir")
             : absl::StrCat("--run-dir ", run_dir, " is not empty and holds no run; name a new folder, e.g. --run-dir ",
-                           run_dir, "/run"));
+                           ShellWord(run_dir + "/run")));
   }
   return absl::OkStatus();
 }

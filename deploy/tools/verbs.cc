@@ -106,6 +106,7 @@ struct CheckFlags {
 
 // The picture comes before the verdict: it shows why a task fails. Without fonts there is none, which is no error.
 absl::Status RunCheckTask(CheckFlags flags) {
+  if (!flags.picture.empty()) RETURN_IF_ERROR(CheckOutputFile("--picture", flags.picture));
   flags.check.width = TerminalWidth(0);
   std::ostream* const out = IsStandardOutput(flags.picture) ? &std::cerr : &std::cout;
   const absl::Status checked = RunCheckTaskCommand(flags.check, out);

@@ -218,6 +218,9 @@ class DamageTest(RunTest):
             self.put_back(name)
         shutil.rmtree(self.path("checkpoints"))
         self.expect_damage("checkpoints", "missing", "has begun to learn")
+        write(self.path("checkpoints"), b"a file")
+        self.expect_damage("checkpoints", "no folder", "has begun to learn")
+        os.remove(self.path("checkpoints"))
         write(self.path("not_fetched"), b"checkpoints\n")
         fetched = run("verify", self.copy)
         self.assertEqual(fetched.returncode, 0, fetched.stdout)
@@ -272,6 +275,22 @@ class DamageTest(RunTest):
         self.assertEqual(result.returncode, 1)
         self.assertIn("damage: replay/member_0.rows: records 0 to 64 are damaged", result.stdout)
         self.assertEqual(read(path), bytes(content))
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can try it")
+    def test_what_another_user_may_not_read_is_not_repaired(self):
+        other, parts = 10001, [f"checkpoints/{self.newest()}/algorithm.state", "replay/member_0.failures"]
+        os.chmod(self.folder, 0o755)
+        for folder, _, names in os.walk(self.copy):
+            for path in (folder, *(os.path.join(folder, name) for name in names)):
+                os.chown(path, other, other)
+        for part in parts:
+            os.chown(self.path(part), 0, 0)
+            os.chmod(self.path(part), 0o600)
+        result = run("verify", self.copy, "--repair", user=other, group=other, extra_groups=[])
+        self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
+        for part in parts:
+            self.assertIn(f"{part}: Permission denied", result.stdout)
+            self.assertEqual(os.stat(self.path(part)).st_uid, 0, "it was not made anew")
 
     def test_a_folder_that_is_not_a_run_is_wrong_usage(self):
         for arguments in ((self.folder,), (), (self.copy, "--fix")):

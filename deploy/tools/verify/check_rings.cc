@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/checksum.h"
+#include "common/base/status.h"
 #include "common/records/ledger.h"
 #include "common/safety/safe_map.h"
 #include "common/transitions/replay_layout.h"
@@ -57,6 +58,7 @@ std::unique_ptr<const replay::Ring> OpenRing(VerifiedRun* run, uint32_t member, 
     if (!owner.ok()) run->report->Damage(file, owner.message());
     return *std::move(ring);
   }
+  if (CannotBeReadForNow(ring.status())) repair = nullptr;
   // The replay creates its files when it starts, before an actor can register.
   if (run->has_rows()) run->report->Damage(file, ring.status().message(), std::move(repair));
   return nullptr;

@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
+#include "common/base/status.h"
 #include "common/config/experiment.h"
 #include "common/nn/snapshot.h"
 #include "common/records/checkpoint.h"
@@ -127,7 +128,8 @@ void VerifyCheckpoints(VerifiedRun* run, const std::vector<MemberRings>& rings, 
     }
   }
   for (const auto& [update, status] : damaged) {
-    const bool movable = !sound.empty() && update > sound.back() && !absl::IsFailedPrecondition(status);
+    const bool passed_over = !absl::IsFailedPrecondition(status) && !CannotBeReadForNow(status);  // by a learner
+    const bool movable = passed_over && !sound.empty() && update > sound.back();
     run->report->Damage(FileOf(update), status.message(), movable ? MoveCheckpointAside(*run, update) : nullptr);
   }
   const bool others = FindOthers(run);

@@ -34,7 +34,7 @@ absl::StatusOr<bool> TakeLocks(VerifiedRun* run, bool repair) {
     const bool absent = !FileExists(run->Path(file)) && !fs::is_symlink(run->Path(file), error);
     if (repair && absent) std::ofstream(run->Path(file), std::ios::app).flush();
     absl::StatusOr<std::unique_ptr<FolderLock>> lock = FolderLock::TakeFile(run->Path(file));
-    if (absl::IsNotFound(lock.status())) continue;
+    if (absl::IsNotFound(lock.status()) || absl::IsInvalidArgument(lock.status())) continue;  // no folder
     if (absl::IsFailedPrecondition(lock.status())) {
       run->locks.clear();
       return false;

@@ -2,6 +2,7 @@
 #include <grp.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -294,6 +295,8 @@ TEST_F(CheckpointStoreTest, ARecordFileThatCannotBeReadIsNotCalledDamaged) {
   const FileEnd end{5, Sha256Hex("12345")};
   EXPECT_TRUE(absl::IsDataLoss(CheckFileEnd(folder_ + "/missing", end)));
   EXPECT_TRUE(absl::IsInvalidArgument(CheckFileEnd(folder_, end))) << CheckFileEnd(folder_, end);
+  ASSERT_EQ(::mkfifo((folder_ + "/pipe").c_str(), 0600), 0);
+  EXPECT_EQ(CheckRunFile(folder_, "pipe", end), absl::InvalidArgumentError(folder_ + "/pipe is not a regular file"));
 }
 
 TEST_F(CheckpointStoreTest, AFileThatACheckpointNamesLiesBelowTheRunFolder) {

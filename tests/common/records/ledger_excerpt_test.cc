@@ -1,5 +1,9 @@
 #include "common/records/ledger.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -8,6 +12,7 @@
 #include "common/base/files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/exit_code.h"
 #include "tests/testing/is_ok.h"
 #include "tests/testing/temporary_folder.h"
 
@@ -134,6 +139,19 @@ TEST_F(LedgerExcerpt, AnEarlierExcerptIsReplaced) {
   ASSERT_THAT(CopyLargestViolations(run_, 10, kept_), IsOk());
   EXPECT_EQ(Costs(), (std::vector<float>{3, 2}));
   EXPECT_FALSE(FileExists(kept_ + "/ledger/member_1.steps"));
+}
+
+TEST_F(LedgerExcerpt, AnEarlierExcerptStaysWhenTheNewOneCannotBeWritten) {
+  Write({{-1, 2, -1, -1, 3, -1, -1, -1}, {-1, 9, -1, -1, -1, -1, -1, -1}});
+  ASSERT_THAT(CopyLargestViolations(run_, 10, kept_), IsOk());
+  const int code = testing::ExitCodeOf([this] {
+    const rlimit small{10, 10};  // bytes of a file
+    std::signal(SIGXFSZ, SIG_IGN);
+    ::_exit(::setrlimit(RLIMIT_FSIZE, &small) != 0 ? 100 : CopyLargestViolations(run_, 1, kept_).ok() ? 0 : 1);
+  });
+  EXPECT_EQ(code, 1);
+  EXPECT_EQ(Costs(), (std::vector<float>{9, 3, 2}));
+  EXPECT_EQ(*ListFolder(kept_), (std::vector<std::string>{"ledger"}));
 }
 
 TEST_F(LedgerExcerpt, WhatIsNoExcerptIsNotReplaced) {

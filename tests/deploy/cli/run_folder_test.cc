@@ -88,6 +88,20 @@ TEST_F(RunFolderTest, ALogIsNotWrittenThroughALink) {
   EXPECT_FALSE(role.running());
 }
 
+TEST_F(RunFolderTest, ACommandToTypeQuotesItsFolder) {
+  fs::create_directories("my run");
+  EXPECT_THAT(std::string(CheckRunFolder("my run", true).message()), HasSubstr("EXPERIMENT --run-dir 'my run'"));
+  std::ofstream("my run/notes") << "x";
+  EXPECT_THAT(std::string(CheckRunFolder("my run", false).message()), HasSubstr("e.g. --run-dir 'my run/run'"));
+}
+
+TEST_F(RunFolderTest, APipeInThePlaceOfALogIsNotWaitedFor) {
+  ASSERT_EQ(::mkfifo("role.log", 0600), 0);
+  Process role;
+  EXPECT_EQ(role.Start({"/bin/true"}, "role.log").message(), "open role.log: No such device or address");
+  EXPECT_FALSE(role.running());
+}
+
 TEST_F(RunFolderTest, ARunIsNotWrittenThroughALinkToTheFolderOfAnother) {
   fs::create_directories("mine/policies");
   for (const char* folder : {"r", "new"}) {

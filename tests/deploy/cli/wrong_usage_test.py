@@ -326,6 +326,11 @@ class WrongUsageTest(unittest.TestCase):
     def test_a_missing_file_or_folder_is_wrong_usage(self):
         self.expect("report", self.run_dir, "--out", "/nonexistent/r.html",
                     words=["--out /nonexistent/r.html: there is no folder /nonexistent"])
+        task = os.path.join(SOURCE, "deploy", "examples", "cartpole", "task.textproto")
+        self.expect("task", "check", task, "--picture", "/nonexistent/p.png", words=["--picture /nonexistent/p.png: there is no folder /nonexistent"])
+        self.expect("report", self.run_dir, "--baseline", "/nonexistent/b.csv", words=["--baseline: there is no file /nonexistent/b.csv"])
+        self.expect("train", "cartpole/sac", "--backend", "kubernetes", "--images", "x/y:1", "--pods", "/nonexistent/p.yaml", "--run-dir", "new",
+                    words=["--pods: there is no file /nonexistent/p.yaml"])
         for program, more in (("datacom-replay", ("--dir", "rings")), ("datacom-learner", ("--run-dir", "r", "--replay", "x:1"))):
             self.expect("--experiment", "/nonexistent/e", "--run-id", "x", *more, program=program, words=["--experiment", "/nonexistent/e"])
 
