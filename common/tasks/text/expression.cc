@@ -17,7 +17,10 @@
 namespace datacom::text {
 namespace {
 
-double Clip(double value, double low, double high) { return value < low ? low : value > high ? high : value; }
+double Clip(double value, double low, double high) {
+  if (std::isnan(low) || std::isnan(high)) return low + high;
+  return value < low ? low : value > high ? high : value;
+}
 double Wrap(double angle) { return std::atan2(std::sin(angle), std::cos(angle)); }
 double Not(double value) { return value == 0 ? 1 : 0; }
 // muParser's own leave out a NaN that is not the first.

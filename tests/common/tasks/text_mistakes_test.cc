@@ -130,7 +130,7 @@ TEST(TextMistakes, NamesOfTheExpressionLibraryAreFree) {
   EXPECT_THAT(Error("log { name: \"l\" value: \"_pi\" }"), HasSubstr("log[0].value: column 1: unknown name \"_pi\""));
 }
 
-TEST(TextMistakes, ANumberThatIsNoneIsNotLeftOutOfMinAndMax) {
+TEST(TextMistakes, ANumberThatIsNoneIsNotLeftOutOfMinMaxAndClip) {
   const auto value = [](const std::string& text, double x) {
     const auto made = text::Expression::Compile(text, {"x"}, &x);
     return made.ok() ? made->Value() : 1000;
@@ -141,6 +141,10 @@ TEST(TextMistakes, ANumberThatIsNoneIsNotLeftOutOfMinAndMax) {
     EXPECT_EQ(value("min" + list, -3), -3) << list;
     EXPECT_EQ(value("max" + list, -3), 2) << list;
     EXPECT_EQ(value("max" + list, 7), 7) << list;
+  }
+  for (const std::string clip : {"clip(1, x, 2)", "clip(1, 0, x)", "clip(x, 0, 2)"}) {
+    EXPECT_TRUE(std::isnan(value(clip, std::nan("")))) << clip;
+    EXPECT_EQ(value(clip, 1), 1) << clip;
   }
 }
 
