@@ -87,6 +87,15 @@ void ScaleStatistics(const mjModel& nominal, double mass, mjModel* scaled) {
 #endif
 }
 
+// Elements of actuator_acc0. An actuator of MuJoCo 4 may have several forces.
+int OutputsOf(const mjModel& model) {
+#if mjVERSION_HEADER >= 4000000
+  return static_cast<int>(model.nout);
+#else
+  return static_cast<int>(model.nu);
+#endif
+}
+
 void ScaleElements(const mjModel& nominal, const ElementScale& elements, mjModel* scaled) {
   for (int body = 0; body < nominal.nbody; ++body) {
     scaled->body_mass[body] *= elements.mass[body];
@@ -221,6 +230,8 @@ void Simulation::Scale(const PhysicsScale& scale, const ElementScale* elements) 
   scaled_->stat.extent = nominal.stat.extent;
   scaled_->stat.meansize = nominal.stat.meansize;
   mju_copy3(scaled_->stat.center, nominal.stat.center);
+  // The largest force of a muscle may follow from it, and a heavier body makes no muscle stronger.
+  mju_copy(scaled_->actuator_acc0, nominal.actuator_acc0, OutputsOf(nominal));
 }
 
 bool MujocoWarned(const mjData& data) {

@@ -17,9 +17,23 @@
 namespace datacom::text {
 namespace {
 
-double Clip(double value, double low, double high) { return value < low ? low : value > high ? high : value; }
+double Clip(double value, double low, double high) {
+  if (std::isnan(low) || std::isnan(high)) return low + high;
+  return value < low ? low : value > high ? high : value;
+}
 double Wrap(double angle) { return std::atan2(std::sin(angle), std::cos(angle)); }
 double Not(double value) { return value == 0 ? 1 : 0; }
+// muParser's own leave out a NaN that is not the first.
+double Min(const double* values, int count) {
+  double least = values[0];
+  for (int i = 1; i < count; ++i) least = values[i] < least || std::isnan(values[i]) ? values[i] : least;
+  return least;
+}
+double Max(const double* values, int count) {
+  double largest = values[0];
+  for (int i = 1; i < count; ++i) largest = values[i] > largest || std::isnan(values[i]) ? values[i] : largest;
+  return largest;
+}
 double Norm1(const double* values, int count) {
   double sum = 0;
   for (int i = 0; i < count; ++i) sum += std::abs(values[i]);
@@ -116,6 +130,8 @@ absl::StatusOr<Expression> Expression::Compile(const std::string& text, const st
     parser.DefineFun("hypot", &Norm);
     parser.DefineFun("wrap", &Wrap);
     parser.DefineFun("not", &Not);
+    parser.DefineFun("min", &Min);
+    parser.DefineFun("max", &Max);
     parser.DefineFun("norm1", &Norm1);
     parser.DefineFun("norm2", &Norm2);
     parser.DefineFun("distance", &Distance);

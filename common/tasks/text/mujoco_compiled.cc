@@ -325,7 +325,11 @@ absl::Status Resolve(v1::TextTask* task) {
   for (const std::string& name : observed.names()) resolved->add_observation(name);
   for (const std::string& name : compiled->joints.PositionNames(*compiled->model)) resolved->add_state(name);
   if (!compiled->actuation->first_order()) {
-    for (const std::string& name : compiled->joints.VelocityNames(*compiled->model)) resolved->add_state(name);
+    for (std::string name : compiled->joints.VelocityNames(*compiled->model)) {
+      const auto& known = resolved->state();  // a joint may be called as the velocity of another one
+      while (std::find(known.begin(), known.end(), name) != known.end()) name += "_";
+      resolved->add_state(name);
+    }
   }
   for (const std::string& name : compiled->uncontrolled.names()) {
     const auto& controlled = resolved->state();

@@ -436,19 +436,25 @@ class Draft {
                          [&](const Joint& joint) { return model_.body_rootid[model_.jnt_bodyid[joint.id]] == tree; });
     };
     const bool all = std::none_of(trees.begin(), trees.end(), has_joints);
-    std::vector<std::string> mine, others;
-    bool nameless = false;  // one of mine
+    std::vector<const Joint*> mine, others;
+    std::set<std::string> numbers;  // what numbers of q and x are called
+    bool nameless = false;          // one of mine
     for (const Joint& joint : joints_) {
       const bool in = all || trees.count(model_.body_rootid[model_.jnt_bodyid[joint.id]]) > 0;
       nameless |= in && joint.name.empty();
       if (joint.name.empty()) continue;
-      (in ? mine : others).push_back(joint.name);
+      (in ? mine : others).push_back(&joint);
+      if (in) numbers.insert({joint.plain, joint.plain + "_velocity"});
       if (in && joint.scalar) sliced_.push_back(joint);
     }
     if (!nameless) {  // else the default: all joints
-      for (const std::string& joint : mine) Line("state", absl::StrCat("  joint: ", Quoted(joint)));
-      for (const std::string& joint : others)
-        Line("state", absl::StrCat("  uncontrolled { joint: ", Quoted(joint), " }"));
+      for (const Joint* const joint : mine) Line("state", absl::StrCat("  joint: ", Quoted(joint->name)));
+      for (const Joint* const joint : others) {
+        std::string name = joint->plain;
+        while (!numbers.insert(name).second) name = "joint_" + name;
+        const std::string given = name == joint->plain ? "" : absl::StrCat(" name: ", Quoted(name));
+        Line("state", absl::StrCat("  uncontrolled { joint: ", Quoted(joint->name), given, " }"));
+      }
     }
     const auto limited = std::find_if(sliced_.begin(), sliced_.end(), [](const Joint& joint) { return joint.limited; });
     if (limited != sliced_.end()) values_["limited"] = Quoted(limited->name);

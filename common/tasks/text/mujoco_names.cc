@@ -96,16 +96,15 @@ std::vector<std::string> NamesOf(const mjModel& model, mjtObj type) {
 }
 
 std::string PlainName(const mjModel& model, mjtObj type, int id) {
-  const char* given = mj_id2name(&model, type, id);
-  if (given == nullptr || *given == '\0') {
-    const std::string name = absl::StrCat(mju_type2Str(type), "_", id);
-    return mj_name2id(&model, type, name.c_str()) < 0 ? name : absl::StrCat(name, "_", id);
-  }
-  const std::string name = Plain(given);
-  if (name == given) return name;
-  for (int other = 0; other < CountOf(model, type); ++other) {  // another name may look the same
+  const char* const given = mj_id2name(&model, type, id);
+  const bool named = given != nullptr && *given != '\0';
+  std::string name = named ? Plain(given) : absl::StrCat(mju_type2Str(type), "_", id);
+  if (named && name == given) return name;
+  for (int other = 0; other < CountOf(model, type); ++other) {
     const char* const its = other == id ? nullptr : mj_id2name(&model, type, other);
-    if (its != nullptr && *its != '\0' && Plain(its) == name) return absl::StrCat(name, "_", id);
+    if (its == nullptr || *its == '\0' || Plain(its) != name) continue;
+    absl::StrAppend(&name, "_", id);
+    other = -1;  // another name may look like the longer one
   }
   return name;
 }

@@ -36,7 +36,8 @@ absl::Status CheckWithinLimits(const mjModel& model, int joint, double low, doub
 // Names of a type in the model's order; an element without a name has an empty one.
 std::vector<std::string> NamesOf(const mjModel& model, mjtObj type);
 // "slide_joint" for "slide-joint": as expressions write it. An element without a name is called after type and number;
-// its number also follows a name that is not its own and that another element of the type has, too.
+// its number also follows a name that is not its own and that another element of the type has, too. No two elements of
+// a type have the same one.
 std::string PlainName(const mjModel& model, mjtObj type, int id);
 
 // The element of that name, else those whose names match it as a glob (`*`, `?`, `[1-5]`, `[!abc]`), in the model's

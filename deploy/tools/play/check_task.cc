@@ -252,7 +252,7 @@ class Check {
         Observe(result.cost, /*start=*/false);
         if (!result.valid) ++invalid_;
         if (result.ends()) ++ended_;
-        if (result.valid && result.absorbing && t == 0) ++at_once_;
+        if (result.valid && result.ends() && t == 0) ++at_once_;
         if (!result.valid || result.ends()) break;
       }
       successes_ += task_->Success();
@@ -449,8 +449,8 @@ class Check {
     }
     if (at_once_ == episodes_) {
       return absl::InternalError(absl::StrCat(command_.file,
-                                              ": every episode ends in its first step: `absorbing` is not "
-                                              "0 there; change absorbing or start"));
+                                              ": every episode ends in its first step: `absorbing` or "
+                                              "`truncated` is not 0 there; change it or start"));
     }
     if (invalid_ > 0) {
       return absl::InternalError(absl::StrCat(command_.file, ": MuJoCo reported ", invalid_, " of ", steps_,
@@ -476,7 +476,7 @@ class Check {
   std::vector<double> observation_, extra_values_, action_, f_values_, G_values_, q_, x_, k_;
   std::vector<double> reaches_, conditions_;  // largest length of each column of G; one condition number per state
   uint64_t episodes_ = 0, steps_ = 0, ended_ = 0, invalid_ = 0, successes_ = 0;
-  uint64_t at_once_ = 0;  // episodes that `absorbing` ended in their first step
+  uint64_t at_once_ = 0;  // episodes that `absorbing` or `truncated` ended in their first step
 };
 
 }  // namespace

@@ -23,6 +23,7 @@ using ::datacom::testing::TaskFolder;
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 
 v1::TextTask ReadModel(const TaskFolder& folder) {
   v1::TextTask task;
@@ -102,6 +103,26 @@ TEST(ForeignModels, AJointWithoutANameIsNotTakenForOneThatIsCalledAfterItsNumber
   ASSERT_THAT(task, IsOk());
   EXPECT_THAT(task->resolved().start_key(), ElementsAre("joint_1", "joint_1_1"));
   EXPECT_THAT(task->resolved().state(), ElementsAre("joint_1", "joint_1_1", "joint_1_velocity", "joint_1_1_velocity"));
+}
+
+TEST(ForeignModels, NamesThatLookAlikeAndLikeEachOthersReplacementStayDifferent) {
+  const v1::TextTask task = Drafted(R"(<mujoco><worldbody><body><joint name="a b" axis="0 1 0"/>
+    <geom size="0.1" pos="0.2 0 0"/><body pos="0.2 0 0"><joint name="a-b" axis="0 1 0"/><geom size="0.1" pos="0.2 0 0"/>
+    <body pos="0.2 0 0"><joint name="a_b_0" axis="0 1 0"/><geom size="0.1" pos="0.2 0 0"/></body></body></body></worldbody>
+    <actuator><motor name="m 1" joint="a b"/><motor name="m-1" joint="a-b"/><motor name="m_1_0" joint="a_b_0"/></actuator>
+    </mujoco>)");
+  EXPECT_THAT(task.resolved().action(), ElementsAre("m_1_0_0", "m_1_1", "m_1_0"));
+  EXPECT_THAT(task.resolved().start_key(), UnorderedElementsAre("a_b_0_0", "a_b_1", "a_b_0"));
+}
+
+TEST(ForeignModels, AJointMayBeCalledLikeTheVelocityOfAnother) {
+  const std::string arm = R"(<mujoco><worldbody><body><joint name="j" axis="0 1 0"/><geom size="0.1" pos="0.2 0 0"/>)",
+                    other = R"(<body><joint name="j_velocity" axis="0 1 0"/><geom size="0.1" pos="0.2 0 0"/></body>)",
+                    end = R"(</worldbody><actuator><motor name="m" joint="j"/></actuator></mujoco>)";
+  EXPECT_THAT(Drafted(arm + other + "</body>" + end).resolved().state(),
+              ElementsAre("j", "j_velocity", "j_velocity_", "j_velocity_velocity"));
+  EXPECT_THAT(Drafted(arm + "</body>" + other + end).resolved().state(),
+              ElementsAre("j", "j_velocity", "joint_j_velocity"));
 }
 
 TEST(ForeignModels, AWheelThatHasTurnedOftenStartsAsInItsKeyframe) {

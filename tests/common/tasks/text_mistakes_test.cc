@@ -1,9 +1,11 @@
 // Tests that settings which can only be mistakes are refused by name: angles in degrees, what is given twice or does
 // nothing, and limits that leave no room. Messages are literals.
+#include <cmath>
 #include <string>
 #include <utility>
 
 #include "common/tasks/task.h"
+#include "common/tasks/text/expression.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/text_tasks.h"
@@ -126,6 +128,24 @@ TEST(TextMistakes, NamesOfTheExpressionLibraryAreFree) {
                   "\"_e + _pi + pi\" }"),
             "");
   EXPECT_THAT(Error("log { name: \"l\" value: \"_pi\" }"), HasSubstr("log[0].value: column 1: unknown name \"_pi\""));
+}
+
+TEST(TextMistakes, ANumberThatIsNoneIsNotLeftOutOfMinMaxAndClip) {
+  const auto value = [](const std::string& text, double x) {
+    const auto made = text::Expression::Compile(text, {"x"}, &x);
+    return made.ok() ? made->Value() : 1000;
+  };
+  for (const std::string list : {"(x, 1, 2)", "(1, x, 2)", "(1, 2, x)"}) {
+    EXPECT_TRUE(std::isnan(value("min" + list, std::nan("")))) << list;
+    EXPECT_TRUE(std::isnan(value("max" + list, std::nan("")))) << list;
+    EXPECT_EQ(value("min" + list, -3), -3) << list;
+    EXPECT_EQ(value("max" + list, -3), 2) << list;
+    EXPECT_EQ(value("max" + list, 7), 7) << list;
+  }
+  for (const std::string clip : {"clip(1, x, 2)", "clip(1, 0, x)", "clip(x, 0, 2)"}) {
+    EXPECT_TRUE(std::isnan(value(clip, std::nan("")))) << clip;
+    EXPECT_EQ(value(clip, 1), 1) << clip;
+  }
 }
 
 TEST(TextMistakes, AConditionThatIsNoNumberIsNoSuccess) {

@@ -472,10 +472,10 @@ TEST_F(TaskCommands, TheCheckSaysThatAnActivationNeedsFiniteDifferences) {
 TEST_F(TaskCommands, TheCheckEndsWhereEveryEpisodeEndsAtOnceAndPlaysTheStepsThatWereAskedFor) {
   const std::string file = New("arm", kArm);
   const std::string text = Read("arm/task.textproto");
-  for (const char* absorbing : {"1", "0/0"}) {
-    Write("arm/task.textproto", absl::StrCat(text, "absorbing: \"", absorbing, "\"\n"));
-    EXPECT_THAT(std::string(Check(file).message()), HasSubstr("every episode ends in its first step")) << absorbing;
-    EXPECT_THAT(printed_, HasSubstr("\n300 random steps in 300 episodes;")) << absorbing;
+  for (const char* end : {"absorbing: \"1\"", "absorbing: \"0/0\"", "truncated: \"1\""}) {
+    Write("arm/task.textproto", absl::StrCat(text, end, "\n"));
+    EXPECT_THAT(std::string(Check(file).message()), HasSubstr("every episode ends in its first step")) << end;
+    EXPECT_THAT(printed_, HasSubstr("\n300 random steps in 300 episodes;")) << end;
   }
   Write("arm/task.textproto", text + "absorbing: \"time > 0.05\"\n");
   EXPECT_THAT(Check(file), IsOk());
