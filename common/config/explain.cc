@@ -192,8 +192,6 @@ std::string WithoutIndices(const std::string& path) {
   return bare;
 }
 
-std::string LastPart(const std::string& path) { return path.substr(path.rfind('.') + 1); }
-
 // The paths whose last part is nearest to that of `path`. Those of an experiment come first. What a member and the
 // experiment have is named once: a member's path needs the member's index.
 std::vector<std::string> NearestPaths(const std::string& path) {
@@ -202,7 +200,7 @@ std::vector<std::string> NearestPaths(const std::string& path) {
   for (const auto& [own, field] : AllPaths()) {
     if (!absl::StartsWith(own, kOfMember)) candidates.emplace_back(field->name(), own);
   }
-  return Nearest(LastPart(path), candidates);
+  return Nearest(path.substr(path.rfind('.') + 1), candidates);
 }
 
 std::string DescribeField(const std::string& path, const FieldDescriptor& field) {

@@ -132,12 +132,9 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options) {
   ASSIGN_OR_RETURN(Simulation simulation, Simulation::Make((*compiled)->whole));
   ASSIGN_OR_RETURN(MujocoData arm_data, MakeMujocoData(*(*compiled)->arm));
   const double puck_y = options.puck_region() == "adjusted" ? air_hockey::kAdjustedPuckY : air_hockey::kOriginalPuckY;
-  auto task = std::make_unique<AirHockey7>(std::move(facts.spec), puck_y, std::move(simulation), (*compiled)->arm,
-                                           std::move(arm_data));
-  RandomStream stream(StreamKey("air_hockey_7dof.first", {}));
-  double observation[kObservation];
-  task->Reset(&stream, observation);
-  return std::unique_ptr<Task>(std::move(task));
+  return Started(std::make_unique<AirHockey7>(std::move(facts.spec), puck_y, std::move(simulation), (*compiled)->arm,
+                                              std::move(arm_data)),
+                 "air_hockey_7dof.first");
 }
 
 const RegisterTask kRegistered("air_hockey_7dof", &MakeTask);

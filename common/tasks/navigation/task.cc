@@ -274,12 +274,9 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options) {
   ASSIGN_OR_RETURN(TaskModel facts, MakeModel(options));
   ASSIGN_OR_RETURN(Simulation simulation, Simulation::Make(**compiled));
   const Navigation::ModelIds ids = {tiago, model.body_mocapid[target], model.body_mocapid[fetch_target]};
-  auto task = std::make_unique<Navigation>(std::move(facts.spec), std::move(simulation), ids,
-                                           options.reward() == "paper", FrameOf(options));
-  RandomStream stream(StreamKey("navigation.made", {}));
-  std::vector<double> observation(task->spec().obs_dim);
-  task->Reset(&stream, observation.data());
-  return std::unique_ptr<Task>(std::move(task));
+  return Started(std::make_unique<Navigation>(std::move(facts.spec), std::move(simulation), ids,
+                                              options.reward() == "paper", FrameOf(options)),
+                 "navigation.made");
 }
 
 const RegisterTask kRegistered("navigation", &MakeTask);
