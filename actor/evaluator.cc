@@ -109,11 +109,10 @@ absl::StatusOr<std::vector<v1::EvaluationEpisode>> Evaluator::Play(const v1::Lea
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<EpisodePlayer> player, run_.make_player(snapshot, item.episodes()));
   const EpisodePlayer::Seeds seeds = {run_.seed, snapshot.member_seed, item.epoch()};
-  absl::StatusOr<std::vector<v1::EvaluationEpisode>> episodes =
-      player->Play(seeds, item.episodes(), [this, &item] { return Renew(item); });
-  if (!episodes.ok()) return episodes;
+  ASSIGN_OR_RETURN(std::vector<v1::EvaluationEpisode> episodes,
+                   player->Play(seeds, item.episodes(), [this, &item] { return Renew(item); }));
   uint32_t cut = 0, abandoned = 0;
-  for (const v1::EvaluationEpisode& episode : *episodes) {
+  for (const v1::EvaluationEpisode& episode : episodes) {
     abandoned += episode.abandoned();
     cut += episode.attempts() - (episode.abandoned() ? 0 : 1);
   }

@@ -69,13 +69,8 @@ LearnerMetrics::LearnerMetrics(Metrics* metrics, int members, const std::string&
   threads_.Set(team_ == nullptr ? 1 : team_->threads());
 }
 
-void LearnerMetrics::Update(double seconds) {
-  updates_.Increment();
-  update_seconds_.Observe(seconds);
-}
-
-void LearnerMetrics::PretrainUpdate(double seconds) {
-  pretrain_updates_.Increment();
+void LearnerMetrics::Update(double seconds, bool pretrain) {
+  (pretrain ? pretrain_updates_ : updates_).Increment();
   update_seconds_.Observe(seconds);
 }
 

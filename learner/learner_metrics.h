@@ -29,8 +29,7 @@ class LearnerMetrics {
   LearnerMetrics(Metrics* metrics, int members, const std::string& algorithm, const std::string& run_dir,
                  std::shared_ptr<const Team> team = nullptr);
 
-  void Update(double seconds);
-  void PretrainUpdate(double seconds);
+  void Update(double seconds, bool pretrain);
   void Waited(double seconds, bool for_draw) { (for_draw ? wait_draw_ : wait_features_).Increment(seconds); }
   void Published(int snapshots) { published_.Increment(snapshots); }
   void Checkpointed(double seconds);

@@ -104,7 +104,7 @@ absl::Status Trainer::PretrainUpdates(Prefetch* prefetch) {
     served_.status.SetPhase("pre-training", "");
     const Clock::Time begin = clock_.Now();
     RETURN_IF_ERROR(Checked("pre-training update", [&] { algorithm_.Pretrain(prepared->batch); }));
-    metrics_.PretrainUpdate(Seconds(clock_.Now() - begin));
+    metrics_.Update(Seconds(clock_.Now() - begin), /*pretrain=*/true);
     pretrain_update_ = prepared->update;
     files_.updates().Reach(pretrain_update_);
     prefetch->Release(prepared);
@@ -188,7 +188,7 @@ absl::Status Trainer::Step(const PreparedUpdate& prepared) {
   RETURN_IF_ERROR(ApplyEpisodes(prepared));
   const Clock::Time begin = clock_.Now();
   RETURN_IF_ERROR(Checked("update", [&] { algorithm_.Update(prepared.batch); }));
-  metrics_.Update(Seconds(clock_.Now() - begin));
+  metrics_.Update(Seconds(clock_.Now() - begin), /*pretrain=*/false);
   update_ = prepared.update;
   files_.updates().Reach(pretrain_update_ + update_);
   return absl::OkStatus();

@@ -122,7 +122,15 @@ absl::Status Store::CheckChunk(const Session& session, const v1::Chunk& chunk) c
                                                    " serves members ", absl::StrJoin(session.members(), ", ")));
   }
   const uint32_t environments = options_.limits.lockstep ? 1 : session.environments;
-  return ValidateChunk(schema_, chunk, environments);
+  RETURN_IF_ERROR(ValidateChunk(schema_, chunk, environments));
+  RETURN_IF_ERROR(CheckCredit(session, chunk));
+  return tables_->member(chunk.member())
+      .CheckOrder(session.number, chunk.columns(), chunk.row_count(), static_cast<uint32_t>(KnownRows(session, chunk)));
+}
+
+uint64_t Store::KnownRows(const Session& session, const v1::Chunk& chunk) const {
+  const uint64_t next = tables_->sessions().credit(session, chunk.member()).next_sequence;
+  return std::min<uint64_t>(chunk.row_count(), next - chunk.first_sequence());
 }
 
 void Store::Reject(const v1::Chunk& chunk, const absl::Status& why, v1::InsertReply* reply) {
@@ -138,6 +146,7 @@ absl::Status Store::CheckCredit(const Session& session, const v1::Chunk& chunk) 
   const uint32_t member = chunk.member();
   const CreditFile::Entry& entry = tables_->sessions().credit(session, member);
   const uint64_t first = chunk.first_sequence(), end = first + chunk.row_count(), next = entry.next_sequence;
+  if (end <= next) return absl::OkStatus();
   if (first > next) {
     return absl::OutOfRangeError(absl::StrCat("gap: session ", session.number, ", member ", member, ": sequence ", next,
                                               " is expected, the chunk begins with ", first));
@@ -188,22 +197,8 @@ absl::Status Store::Insert(uint32_t session_number, uint64_t stream, const v1::C
     return absl::OkStatus();
   }
   const uint32_t member = chunk.member();
-  const uint64_t first = chunk.first_sequence(), end = first + chunk.row_count();
-  const uint64_t next = tables_->sessions().credit(*session, member).next_sequence;
-  if (end > next) {
-    if (const absl::Status fits = CheckCredit(*session, chunk); !fits.ok()) {
-      Reject(chunk, fits, reply);
-      return absl::OkStatus();
-    }
-  }
-  const uint64_t known = std::min(end, next) - first;
-  if (const absl::Status follows = tables_->member(member).CheckOrder(session_number, chunk.columns(),
-                                                                      chunk.row_count(), static_cast<uint32_t>(known));
-      !follows.ok()) {
-    Reject(chunk, follows, reply);
-    return absl::OkStatus();
-  }
-  statistics_.CountDuplicates(member, known);
+  const uint64_t end = chunk.first_sequence() + chunk.row_count();
+  statistics_.CountDuplicates(member, KnownRows(*session, chunk));
   tables_->member(member).SetFault(chunk.fault());
   while (tables_->sessions().credit(*session, member).next_sequence < end) {
     if (const absl::Status stored = StoreRows(session, chunk); !stored.ok()) return commit_.Fail(stored);

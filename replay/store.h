@@ -116,9 +116,11 @@ class Store {
   void GrantAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndSessions(const std::vector<uint32_t>& ended, bool divided) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<Session*> FindStream(uint32_t session, uint64_t stream) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Why the chunk is rejected.
   absl::Status CheckChunk(const Session& session, const v1::Chunk& chunk) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Why the chunk may not follow the rows of its session.
   absl::Status CheckCredit(const Session& session, const v1::Chunk& chunk) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of the chunk's rows, those that are stored already.
+  uint64_t KnownRows(const Session& session, const v1::Chunk& chunk) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Reject(const v1::Chunk& chunk, const absl::Status& why, v1::InsertReply* reply)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Commits the rows of [next sequence, end of the chunk) for which the member's ring has room, or stages them.

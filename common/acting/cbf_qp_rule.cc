@@ -20,10 +20,44 @@ namespace {
 // Not thread-safe; owns nets and workspace, shares the task's model; Load and Act neither allocate nor block.
 class CbfQpRule : public ExecutingRule {
  public:
-  CbfQpRule(const Snapshot& snapshot, const SnapshotForm& form, const TaskModel& model, int max_batch);
+  CbfQpRule(const Snapshot& snapshot, const SnapshotForm& form, const TaskModel& model, int max_batch)
+      : policy_(snapshot, form, model.spec, max_batch),
+        barrier_(snapshot, form.Net("barrier"), max_batch),
+        rows_(model, max_batch),
+        low_(model.spec.action_low),
+        high_(model.spec.action_high),
+        values_(max_batch),
+        slopes_(max_batch * barrier_.inputs()),
+        LG_V_(model.spec.action_dim),
+        filter_(model.spec.action_dim) {}
 
   // Leaves diagnostics.constraint and cvar unchanged: a barrier is not a discounted cost.
-  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
+  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override {
+    policy_.Act(batch, inputs, actions);
+    const int q = barrier_.inputs(), n = policy_.noise_dim();
+    rows_.Evaluate(batch, inputs.observations);
+    barrier_.ForwardWithGradient(batch, rows_.states(), values_.data(), slopes_.data());
+    for (int r = 0; r < batch; ++r) {
+      BarrierQp qp;
+      qp.n = n;
+      qp.V = values_[r];
+      std::fill(LG_V_.begin(), LG_V_.end(), 0.0);
+      const KnownRowsInput row = rows_.Row(r);
+      for (int d = 0; d < q; ++d) {
+        const double slope = slopes_[r * q + d];
+        qp.Lf_V += slope * row.f[d];
+        for (int i = 0; i < n; ++i) LG_V_[i] += slope * row.G[d * n + i];
+      }
+      qp.LG_V = LG_V_.data();
+      qp.low = low_.data();
+      qp.high = high_.data();
+      qp.decay = decay_;
+      qp.penalty = penalty_;
+      filter_.ApplyShield(uses_shield(), r, actions + r * n, diagnostics, column(kExecuted) + r * n,
+                          [&qp](const double* u, double* a) { SolveBarrierQp(qp, u, a); });
+    }
+  }
+
   int noise_dim() const override { return policy_.noise_dim(); }
   bool has_shield() const override { return true; }
 
@@ -45,43 +79,6 @@ class CbfQpRule : public ExecutingRule {
   std::vector<double> LG_V_;            // one row: [n]
   RowFilter filter_;
 };
-
-CbfQpRule::CbfQpRule(const Snapshot& snapshot, const SnapshotForm& form, const TaskModel& model, int max_batch)
-    : policy_(snapshot, form, model.spec, max_batch),
-      barrier_(snapshot, form.Net("barrier"), max_batch),
-      rows_(model, max_batch),
-      low_(model.spec.action_low),
-      high_(model.spec.action_high),
-      values_(max_batch),
-      slopes_(max_batch * barrier_.inputs()),
-      LG_V_(model.spec.action_dim),
-      filter_(model.spec.action_dim) {}
-
-void CbfQpRule::Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) {
-  policy_.Act(batch, inputs, actions);
-  const int q = barrier_.inputs(), n = policy_.noise_dim();
-  rows_.Evaluate(batch, inputs.observations);
-  barrier_.ForwardWithGradient(batch, rows_.states(), values_.data(), slopes_.data());
-  for (int r = 0; r < batch; ++r) {
-    BarrierQp qp;
-    qp.n = n;
-    qp.V = values_[r];
-    std::fill(LG_V_.begin(), LG_V_.end(), 0.0);
-    const KnownRowsInput row = rows_.Row(r);
-    for (int d = 0; d < q; ++d) {
-      const double slope = slopes_[r * q + d];
-      qp.Lf_V += slope * row.f[d];
-      for (int i = 0; i < n; ++i) LG_V_[i] += slope * row.G[d * n + i];
-    }
-    qp.LG_V = LG_V_.data();
-    qp.low = low_.data();
-    qp.high = high_.data();
-    qp.decay = decay_;
-    qp.penalty = penalty_;
-    filter_.ApplyShield(uses_shield(), r, actions + r * n, diagnostics, column(kExecuted) + r * n,
-                        [&qp](const double* u, double* a) { SolveBarrierQp(qp, u, a); });
-  }
-}
 
 SnapshotForm Form(const SnapshotDims& dims, const Snapshot& /*like*/) {
   SnapshotForm form;

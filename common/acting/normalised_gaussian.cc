@@ -28,12 +28,42 @@ class NormalisedGaussian : public ExecutingRule {
         std_(model.spec.action_dim),
         inputs_(max_batch * mean_.inputs()) {}
 
-  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
+  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override {
+    const int obs = mean_.inputs(), n = mean_.outputs();
+    const float* const seen = seen_.Of(batch, inputs.observations);
+    for (int r = 0; r < batch; ++r) {
+      for (int i = 0; i < obs; ++i) {
+        const float value = (seen[r * obs + i] - observation_mean_[i]) / observation_std_[i];
+        inputs_[r * obs + i] = std::clamp(value, -limit_, limit_);
+      }
+    }
+    mean_.Forward(batch, inputs_.data(), actions);
+    constexpr double kHalfLogTwoPi = 0.91893853320467274178;
+    for (int r = 0; r < batch; ++r) {
+      double log_prob = 0;
+      for (int i = 0; i < n; ++i) {
+        const int at = r * n + i;
+        actions[at] += std_[i] * inputs.noise[at];
+        column(kExecuted)[at] = scale_.Scale(i, actions[at]);
+        log_prob -= 0.5 * inputs.noise[at] * inputs.noise[at] + log_std_[i] + kHalfLogTwoPi;
+      }
+      column(kNextColumn)[r] = static_cast<float>(log_prob);
+      if (diagnostics.intervention != nullptr) diagnostics.intervention[r] = 0;
+    }
+  }
+
   int noise_dim() const override { return mean_.outputs(); }
   bool reads_model() const override { return false; }
 
  protected:
-  void Set(const Snapshot& snapshot) override;
+  void Set(const Snapshot& snapshot) override {
+    mean_.Set(snapshot);
+    limit_ = static_cast<float>(ScalarOf(snapshot, kLimit));
+    observation_mean_ = snapshot.Find(kMean)->values;
+    observation_std_ = snapshot.Find(kStd)->values;
+    log_std_ = snapshot.Find(kLogStd)->values;
+    for (size_t i = 0; i < std_.size(); ++i) std_[i] = std::exp(log_std_[i]);
+  }
 
  private:
   Mlp mean_;
@@ -44,40 +74,6 @@ class NormalisedGaussian : public ExecutingRule {
   std::vector<float> log_std_, std_;                       // [action]
   std::vector<float> inputs_;                              // [max_batch, obs]
 };
-
-void NormalisedGaussian::Set(const Snapshot& snapshot) {
-  mean_.Set(snapshot);
-  limit_ = static_cast<float>(ScalarOf(snapshot, kLimit));
-  observation_mean_ = snapshot.Find(kMean)->values;
-  observation_std_ = snapshot.Find(kStd)->values;
-  log_std_ = snapshot.Find(kLogStd)->values;
-  for (size_t i = 0; i < std_.size(); ++i) std_[i] = std::exp(log_std_[i]);
-}
-
-void NormalisedGaussian::Act(int batch, const ActingInputs& inputs, float* actions,
-                             const ActingDiagnostics& diagnostics) {
-  const int obs = mean_.inputs(), n = mean_.outputs();
-  const float* const seen = seen_.Of(batch, inputs.observations);
-  for (int r = 0; r < batch; ++r) {
-    for (int i = 0; i < obs; ++i) {
-      const float value = (seen[r * obs + i] - observation_mean_[i]) / observation_std_[i];
-      inputs_[r * obs + i] = std::clamp(value, -limit_, limit_);
-    }
-  }
-  mean_.Forward(batch, inputs_.data(), actions);
-  constexpr double kHalfLogTwoPi = 0.91893853320467274178;
-  for (int r = 0; r < batch; ++r) {
-    double log_prob = 0;
-    for (int i = 0; i < n; ++i) {
-      const int at = r * n + i;
-      actions[at] += std_[i] * inputs.noise[at];
-      column(kExecuted)[at] = scale_.Scale(i, actions[at]);
-      log_prob -= 0.5 * inputs.noise[at] * inputs.noise[at] + log_std_[i] + kHalfLogTwoPi;
-    }
-    column(kNextColumn)[r] = static_cast<float>(log_prob);
-    if (diagnostics.intervention != nullptr) diagnostics.intervention[r] = 0;
-  }
-}
 
 SnapshotForm Form(const SnapshotDims& dims, const Snapshot& /*like*/) {
   SnapshotForm form;

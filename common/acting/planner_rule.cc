@@ -49,9 +49,51 @@ uint64_t DecisionKey(const float* noise) {
 
 class PlannerRule : public SnapshotRule {
  public:
-  PlannerRule(const Snapshot& snapshot, const SnapshotForm& form, const TaskModel& model, int max_batch);
+  PlannerRule(const Snapshot& snapshot, const SnapshotForm& form, const TaskModel& model, int /*max_batch*/)
+      : scalars_(ScalarsOf(snapshot)),
+        cost_(model.cost),
+        obs_dim_(model.spec.obs_dim),
+        scale_(model.spec),
+        size_{kHorizon, Candidates(scalars_.samples), model.spec.action_dim},
+        actor_(snapshot, form.Net("actor"), 1),
+        critic_(snapshot, form.Net("critic.0"), size_.candidates),
+        dynamics_(snapshot, form, obs_dim_, size_.action_dim, size_.candidates),
+        scores_(size_) {
+    const int n = size_.action_dim, plan = size_.horizon * n;
+    for (std::vector<double>* values : {&plan_, &variance_, &fitted_variance_}) values->resize(plan);
+    for (std::vector<double>* values : {&weights_, &costs_}) values->resize(size_.candidates);
+    for (std::vector<float>* values : {&rewards_, &values_}) values->resize(size_.candidates);
+    for (std::vector<float>* values : {&candidates_, &executed_}) values->resize(plan * size_.candidates);
+    wide_state_.resize(obs_dim_);
+    rollout_.resize(plan);
+    states_.resize(size_.candidates * obs_dim_);
+    inputs_.resize(size_.candidates * (obs_dim_ + n));
+    policy_.resize(2 * n);
+    normals_.resize(std::max(plan * scalars_.samples, size_.candidates * dynamics_.normals_per_row()) + n);
+  }
 
-  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
+  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& /*diagnostics*/) override {
+    const int n = size_.action_dim;
+    for (int r = 0; r < batch; ++r) {
+      const uint64_t key = DecisionKey(inputs.noise + 2 * r);
+      float* const memory = inputs.memory != nullptr ? inputs.memory + r * memory_dim() : nullptr;
+      if (scalars_.random_actions) {
+        RandomStream stream(StreamKey("planner.random", {key}));
+        for (int i = 0; i < n; ++i) plan_[i] = stream.Uniform(-1, 1);
+      } else {
+        if (memory != nullptr) {
+          std::copy_n(memory, plan_.size(), plan_.begin());
+        } else {
+          std::fill(plan_.begin(), plan_.end(), 0.0);
+        }
+        Plan(key, inputs.observations + r * obs_dim_);
+        if (memory != nullptr) std::copy(plan_.begin(), plan_.end(), memory);
+      }
+      if (memory != nullptr) std::copy_n(memory, memory_dim(), column(0) + r * memory_dim());
+      for (int i = 0; i < n; ++i) actions[r * n + i] = scale_.Scale(i, static_cast<float>(plan_[i]));
+    }
+  }
+
   int noise_dim() const override { return 2; }
   int memory_dim() const override { return size_.horizon * size_.action_dim; }
 
@@ -69,14 +111,98 @@ class PlannerRule : public SnapshotRule {
     double cost_limit = 0;
     int samples = 0, particles = 0, iterations = 0;
   };
-  static Scalars ScalarsOf(const Snapshot& snapshot);
+
+  static Scalars ScalarsOf(const Snapshot& snapshot) {
+    const auto size = [&](const char* name) { return static_cast<int>(ScalarOf(snapshot, name)); };
+    return {ScalarOf(snapshot, "random_actions") != 0, ScalarOf(snapshot, "cost_limit"), size("plan_samples"),
+            size("plan_particles"), size("plan_iterations")};
+  }
+
   // Replaces plan_ [horizon, action] by the next one.
-  void Plan(uint64_t key, const float* observation);
-  void ImagineActor(uint64_t key, const float* observation);
-  void DrawCandidates(uint64_t key);
+  void Plan(uint64_t key, const float* observation) {
+    std::copy(plan_.begin() + size_.action_dim, plan_.end(), plan_.begin());  // the last action stays
+    std::fill(variance_.begin(), variance_.end(), kStartVariance);
+    ImagineActor(StreamKey("planner.actor", {key}), observation);
+    const PlanWeighing weighing{scalars_.cost_limit, std::max(scalars_.samples / kLeastFeasibleShare, 1)};
+    for (int i = 0; i < scalars_.iterations; ++i) {
+      if (*std::max_element(variance_.begin(), variance_.end()) <= kEndVariance) break;
+      const auto iteration = static_cast<uint64_t>(i);
+      DrawCandidates(StreamKey("planner.candidates", {key, iteration}));
+      Imagine(StreamKey("planner.particles", {key, iteration}), observation);
+      RefitPlan(size_, weighing, candidates_.data(), scores_, weights_.data(), plan_.data(), fitted_variance_.data());
+      for (size_t j = 0; j < variance_.size(); ++j) {
+        variance_[j] = kKeptVariance * variance_[j] + (1 - kKeptVariance) * fitted_variance_[j];
+      }
+    }
+  }
+
+  void ImagineActor(uint64_t key, const float* observation) {
+    const int n = size_.action_dim, per_row = dynamics_.normals_per_row();
+    std::copy_n(observation, obs_dim_, states_.data());
+    for (int step = 0; step < size_.horizon; ++step) {
+      FillNormalsFast(StreamKey("planner.actor.step", {key, static_cast<uint64_t>(step)}), normals_.data(),
+                      per_row + n);
+      actor_.Forward(1, states_.data(), policy_.data());
+      for (int i = 0; i < n; ++i) {
+        const float log_std = std::clamp(policy_[n + i], kMinLogStd, kMaxLogStd);
+        const float action = std::tanh(policy_[i] + std::exp(log_std) * normals_[per_row + i]);
+        rollout_[step * n + i] = action;
+        policy_[i] = scale_.Scale(i, action);
+      }
+      dynamics_.Step(0, 1, policy_.data(), normals_.data(), states_.data(), rewards_.data());
+    }
+  }
+
+  void DrawCandidates(uint64_t key) {
+    const int n = size_.action_dim, drawn = scalars_.samples;
+    FillNormalsFast(key, normals_.data(), size_.horizon * drawn * n);
+    for (int at = 0; at < size_.horizon * n; ++at) {
+      const int step = at / n, i = at % n;
+      const auto mean = static_cast<float>(plan_[at]), deviation = static_cast<float>(std::sqrt(variance_[at]));
+      for (int a = 0; a < size_.candidates; ++a) {
+        const int to = (step * size_.candidates + a) * n + i;
+        candidates_[to] =
+            a < drawn ? std::clamp(mean + deviation * normals_[(step * drawn + a) * n + i], -1.0f, 1.0f) : rollout_[at];
+        executed_[to] = scale_.Scale(i, candidates_[to]);
+      }
+    }
+  }
+
   // Scores all candidates.
-  void Imagine(uint64_t key, const float* observation);
-  void ImagineParticle(int member, uint64_t key, const float* observation);
+  void Imagine(uint64_t key, const float* observation) {
+    scores_.Begin();
+    for (int member = 0; member < dynamics_.members(); ++member) {
+      for (int particle = 0; particle < scalars_.particles; ++particle) {
+        const uint64_t parts[] = {static_cast<uint64_t>(member), static_cast<uint64_t>(particle)};
+        ImagineParticle(member, StreamKey("planner.particle", {key, parts[0], parts[1]}), observation);
+      }
+    }
+    scores_.Finish(dynamics_.members() * scalars_.particles);
+  }
+
+  void ImagineParticle(int member, uint64_t key, const float* observation) {
+    const int n = size_.action_dim, count = size_.candidates, inputs = obs_dim_ + n;
+    for (int a = 0; a < count; ++a) std::copy_n(observation, obs_dim_, &states_[a * obs_dim_]);
+    const float* actions = nullptr;
+    for (int step = 0; step < size_.horizon; ++step) {
+      actions = &executed_[step * count * n];
+      FillNormalsFast(StreamKey("planner.particle.step", {key, static_cast<uint64_t>(step)}), normals_.data(),
+                      count * dynamics_.normals_per_row());
+      dynamics_.Step(member, count, actions, normals_.data(), states_.data(), rewards_.data());
+      for (int a = 0; a < count; ++a) {
+        std::copy_n(&states_[a * obs_dim_], obs_dim_, wide_state_.begin());
+        costs_[a] = cost_(wide_state_.data());
+      }
+      scores_.Add(step, rewards_.data(), costs_.data());
+    }
+    for (int a = 0; a < count; ++a) {  // as released: the last state with the action that led to it
+      std::copy_n(&states_[a * obs_dim_], obs_dim_, &inputs_[a * inputs]);
+      std::copy_n(actions + a * n, n, &inputs_[a * inputs + obs_dim_]);
+    }
+    critic_.Forward(count, inputs_.data(), values_.data());
+    for (float& value : values_) value = std::isfinite(value) ? value : 0.0f;
+    scores_.AddValues(values_.data());
+  }
 
   Scalars scalars_;
   const std::function<double(const double*)> cost_;
@@ -96,140 +222,6 @@ class PlannerRule : public SnapshotRule {
   std::vector<float> policy_;                 // [2, action]: the actor's output
   std::vector<float> normals_;                // for one step of a particle, or for the candidates
 };
-
-PlannerRule::Scalars PlannerRule::ScalarsOf(const Snapshot& snapshot) {
-  const auto size = [&](const char* name) { return static_cast<int>(ScalarOf(snapshot, name)); };
-  return {ScalarOf(snapshot, "random_actions") != 0, ScalarOf(snapshot, "cost_limit"), size("plan_samples"),
-          size("plan_particles"), size("plan_iterations")};
-}
-
-PlannerRule::PlannerRule(const Snapshot& snapshot, const SnapshotForm& form, const TaskModel& model, int /*max_batch*/)
-    : scalars_(ScalarsOf(snapshot)),
-      cost_(model.cost),
-      obs_dim_(model.spec.obs_dim),
-      scale_(model.spec),
-      size_{kHorizon, Candidates(scalars_.samples), model.spec.action_dim},
-      actor_(snapshot, form.Net("actor"), 1),
-      critic_(snapshot, form.Net("critic.0"), size_.candidates),
-      dynamics_(snapshot, form, obs_dim_, size_.action_dim, size_.candidates),
-      scores_(size_) {
-  const int n = size_.action_dim, plan = size_.horizon * n;
-  for (std::vector<double>* values : {&plan_, &variance_, &fitted_variance_}) values->resize(plan);
-  for (std::vector<double>* values : {&weights_, &costs_}) values->resize(size_.candidates);
-  for (std::vector<float>* values : {&rewards_, &values_}) values->resize(size_.candidates);
-  for (std::vector<float>* values : {&candidates_, &executed_}) values->resize(plan * size_.candidates);
-  wide_state_.resize(obs_dim_);
-  rollout_.resize(plan);
-  states_.resize(size_.candidates * obs_dim_);
-  inputs_.resize(size_.candidates * (obs_dim_ + n));
-  policy_.resize(2 * n);
-  normals_.resize(std::max(plan * scalars_.samples, size_.candidates * dynamics_.normals_per_row()) + n);
-}
-
-void PlannerRule::Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& /*diagnostics*/) {
-  const int n = size_.action_dim;
-  for (int r = 0; r < batch; ++r) {
-    const uint64_t key = DecisionKey(inputs.noise + 2 * r);
-    float* const memory = inputs.memory != nullptr ? inputs.memory + r * memory_dim() : nullptr;
-    if (scalars_.random_actions) {
-      RandomStream stream(StreamKey("planner.random", {key}));
-      for (int i = 0; i < n; ++i) plan_[i] = stream.Uniform(-1, 1);
-    } else {
-      if (memory != nullptr) {
-        std::copy_n(memory, plan_.size(), plan_.begin());
-      } else {
-        std::fill(plan_.begin(), plan_.end(), 0.0);
-      }
-      Plan(key, inputs.observations + r * obs_dim_);
-      if (memory != nullptr) std::copy(plan_.begin(), plan_.end(), memory);
-    }
-    if (memory != nullptr) std::copy_n(memory, memory_dim(), column(0) + r * memory_dim());
-    for (int i = 0; i < n; ++i) actions[r * n + i] = scale_.Scale(i, static_cast<float>(plan_[i]));
-  }
-}
-
-void PlannerRule::Plan(uint64_t key, const float* observation) {
-  std::copy(plan_.begin() + size_.action_dim, plan_.end(), plan_.begin());  // the last action stays
-  std::fill(variance_.begin(), variance_.end(), kStartVariance);
-  ImagineActor(StreamKey("planner.actor", {key}), observation);
-  const PlanWeighing weighing{scalars_.cost_limit, std::max(scalars_.samples / kLeastFeasibleShare, 1)};
-  for (int i = 0; i < scalars_.iterations; ++i) {
-    if (*std::max_element(variance_.begin(), variance_.end()) <= kEndVariance) break;
-    const auto iteration = static_cast<uint64_t>(i);
-    DrawCandidates(StreamKey("planner.candidates", {key, iteration}));
-    Imagine(StreamKey("planner.particles", {key, iteration}), observation);
-    RefitPlan(size_, weighing, candidates_.data(), scores_, weights_.data(), plan_.data(), fitted_variance_.data());
-    for (size_t j = 0; j < variance_.size(); ++j) {
-      variance_[j] = kKeptVariance * variance_[j] + (1 - kKeptVariance) * fitted_variance_[j];
-    }
-  }
-}
-
-void PlannerRule::ImagineActor(uint64_t key, const float* observation) {
-  const int n = size_.action_dim, per_row = dynamics_.normals_per_row();
-  std::copy_n(observation, obs_dim_, states_.data());
-  for (int step = 0; step < size_.horizon; ++step) {
-    FillNormalsFast(StreamKey("planner.actor.step", {key, static_cast<uint64_t>(step)}), normals_.data(), per_row + n);
-    actor_.Forward(1, states_.data(), policy_.data());
-    for (int i = 0; i < n; ++i) {
-      const float log_std = std::clamp(policy_[n + i], kMinLogStd, kMaxLogStd);
-      const float action = std::tanh(policy_[i] + std::exp(log_std) * normals_[per_row + i]);
-      rollout_[step * n + i] = action;
-      policy_[i] = scale_.Scale(i, action);
-    }
-    dynamics_.Step(0, 1, policy_.data(), normals_.data(), states_.data(), rewards_.data());
-  }
-}
-
-void PlannerRule::DrawCandidates(uint64_t key) {
-  const int n = size_.action_dim, drawn = scalars_.samples;
-  FillNormalsFast(key, normals_.data(), size_.horizon * drawn * n);
-  for (int at = 0; at < size_.horizon * n; ++at) {
-    const int step = at / n, i = at % n;
-    const auto mean = static_cast<float>(plan_[at]), deviation = static_cast<float>(std::sqrt(variance_[at]));
-    for (int a = 0; a < size_.candidates; ++a) {
-      const int to = (step * size_.candidates + a) * n + i;
-      candidates_[to] =
-          a < drawn ? std::clamp(mean + deviation * normals_[(step * drawn + a) * n + i], -1.0f, 1.0f) : rollout_[at];
-      executed_[to] = scale_.Scale(i, candidates_[to]);
-    }
-  }
-}
-
-void PlannerRule::Imagine(uint64_t key, const float* observation) {
-  scores_.Begin();
-  for (int member = 0; member < dynamics_.members(); ++member) {
-    for (int particle = 0; particle < scalars_.particles; ++particle) {
-      const uint64_t parts[] = {static_cast<uint64_t>(member), static_cast<uint64_t>(particle)};
-      ImagineParticle(member, StreamKey("planner.particle", {key, parts[0], parts[1]}), observation);
-    }
-  }
-  scores_.Finish(dynamics_.members() * scalars_.particles);
-}
-
-void PlannerRule::ImagineParticle(int member, uint64_t key, const float* observation) {
-  const int n = size_.action_dim, count = size_.candidates, inputs = obs_dim_ + n;
-  for (int a = 0; a < count; ++a) std::copy_n(observation, obs_dim_, &states_[a * obs_dim_]);
-  const float* actions = nullptr;
-  for (int step = 0; step < size_.horizon; ++step) {
-    actions = &executed_[step * count * n];
-    FillNormalsFast(StreamKey("planner.particle.step", {key, static_cast<uint64_t>(step)}), normals_.data(),
-                    count * dynamics_.normals_per_row());
-    dynamics_.Step(member, count, actions, normals_.data(), states_.data(), rewards_.data());
-    for (int a = 0; a < count; ++a) {
-      std::copy_n(&states_[a * obs_dim_], obs_dim_, wide_state_.begin());
-      costs_[a] = cost_(wide_state_.data());
-    }
-    scores_.Add(step, rewards_.data(), costs_.data());
-  }
-  for (int a = 0; a < count; ++a) {  // as released: the last state with the action that led to it
-    std::copy_n(&states_[a * obs_dim_], obs_dim_, &inputs_[a * inputs]);
-    std::copy_n(actions + a * n, n, &inputs_[a * inputs + obs_dim_]);
-  }
-  critic_.Forward(count, inputs_.data(), values_.data());
-  for (float& value : values_) value = std::isfinite(value) ? value : 0.0f;
-  scores_.AddValues(values_.data());
-}
 
 SnapshotForm Form(const SnapshotDims& dims, const Snapshot& like) {
   SnapshotForm form;

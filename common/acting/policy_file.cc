@@ -31,9 +31,7 @@ absl::Status WritePolicyFile(const std::string& path, const Policy& policy) {
 
 absl::StatusOr<Policy> ReadPolicyFile(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string payload, ReadFramedFile(kFormat, path));
-  absl::StatusOr<Policy> policy = Decode(payload);
-  if (!policy.ok()) return Annotate(policy.status(), path);
-  return policy;
+  return Annotate(Decode(payload), path);
 }
 
 }  // namespace datacom

@@ -19,10 +19,43 @@ namespace {
 // Not thread-safe; owns nets and workspace; Load and Act neither allocate nor block.
 class SafeLayerRule : public ExecutingRule {
  public:
-  SafeLayerRule(const Snapshot& snapshot, const SnapshotForm& form, const TaskModel& task, int max_batch);
+  SafeLayerRule(const Snapshot& snapshot, const SnapshotForm& form, const TaskModel& task, int max_batch)
+      : actor_(snapshot, form.Net("actor"), max_batch),
+        model_(snapshot, form.Net("safety_model"), max_batch),
+        seen_(task.spec, max_batch),
+        low_(task.spec.action_low.begin(), task.spec.action_low.end()),
+        high_(task.spec.action_high.begin(), task.spec.action_high.end()),
+        slopes_(max_batch * task.spec.action_dim),
+        slope_(task.spec.action_dim),
+        filter_(task.spec.action_dim) {}
 
   // Leaves diagnostics.constraint and cvar unchanged: the model predicts only the next step.
-  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
+  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override {
+    const float* const seen = seen_.Of(batch, inputs.observations);
+    actor_.Forward(batch, seen, actions);
+    model_.Forward(batch, seen, slopes_.data());
+    const int n = actor_.outputs();
+    const float std = exploration_noise_;
+    for (int r = 0; r < batch; ++r) {
+      float* const row = actions + r * n;
+      for (int i = 0; i < n; ++i) {
+        const float half = (high_[i] - low_[i]) / 2, centre = (high_[i] + low_[i]) / 2;
+        row[i] = std::clamp(std::tanh(row[i]) * half + centre + std * inputs.noise[r * n + i], low_[i], high_[i]);
+      }
+    }
+    TakeProposals(inputs, batch, n, actions);
+    std::copy_n(inputs.previous_costs, batch, column(kPreviousCost));
+    for (int r = 0; r < batch; ++r) {
+      float* const row = actions + r * n;
+      std::copy_n(slopes_.data() + r * n, n, slope_.data());
+      const double cost = inputs.previous_costs[r];
+      filter_.ApplyShield(uses_shield(), r, row, diagnostics, column(kExecuted) + r * n,
+                          [&](const double* action, double* projected) {
+                            ProjectToCostThreshold(n, slope_.data(), cost, projection_threshold_, action, projected);
+                          });
+    }
+  }
+
   int noise_dim() const override { return actor_.outputs(); }
   bool reads_model() const override { return false; }
   bool has_shield() const override { return true; }
@@ -46,42 +79,6 @@ class SafeLayerRule : public ExecutingRule {
   std::vector<double> slope_;      // one row: [n]
   RowFilter filter_;
 };
-
-SafeLayerRule::SafeLayerRule(const Snapshot& snapshot, const SnapshotForm& form, const TaskModel& task, int max_batch)
-    : actor_(snapshot, form.Net("actor"), max_batch),
-      model_(snapshot, form.Net("safety_model"), max_batch),
-      seen_(task.spec, max_batch),
-      low_(task.spec.action_low.begin(), task.spec.action_low.end()),
-      high_(task.spec.action_high.begin(), task.spec.action_high.end()),
-      slopes_(max_batch * task.spec.action_dim),
-      slope_(task.spec.action_dim),
-      filter_(task.spec.action_dim) {}
-
-void SafeLayerRule::Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) {
-  const float* const seen = seen_.Of(batch, inputs.observations);
-  actor_.Forward(batch, seen, actions);
-  model_.Forward(batch, seen, slopes_.data());
-  const int n = actor_.outputs();
-  const float std = exploration_noise_;
-  for (int r = 0; r < batch; ++r) {
-    float* const row = actions + r * n;
-    for (int i = 0; i < n; ++i) {
-      const float half = (high_[i] - low_[i]) / 2, centre = (high_[i] + low_[i]) / 2;
-      row[i] = std::clamp(std::tanh(row[i]) * half + centre + std * inputs.noise[r * n + i], low_[i], high_[i]);
-    }
-  }
-  TakeProposals(inputs, batch, n, actions);
-  std::copy_n(inputs.previous_costs, batch, column(kPreviousCost));
-  for (int r = 0; r < batch; ++r) {
-    float* const row = actions + r * n;
-    std::copy_n(slopes_.data() + r * n, n, slope_.data());
-    const double cost = inputs.previous_costs[r];
-    filter_.ApplyShield(uses_shield(), r, row, diagnostics, column(kExecuted) + r * n,
-                        [&](const double* action, double* projected) {
-                          ProjectToCostThreshold(n, slope_.data(), cost, projection_threshold_, action, projected);
-                        });
-  }
-}
 
 SnapshotForm Form(const SnapshotDims& dims, const Snapshot& /*like*/) {
   SnapshotForm form;

@@ -28,9 +28,44 @@ namespace {
 class SafeMapRule : public SnapshotRule {
  public:
   SafeMapRule(const Snapshot& snapshot, const SnapshotForm& form, KnownRows known, const TaskModel& model,
-              int max_batch);
+              int max_batch)
+      : policy_(snapshot, form, model.spec, max_batch),
+        constraint_(snapshot, form, max_batch),
+        rows_(model, max_batch),
+        known_(std::move(known)),
+        map_(SafeMapDims{1 + known_.count(), rows_.dims().action, rows_.dims().q, rows_.dims().x, known_.equalities()}),
+        joined_(known_.count() * JoinedRowSize(rows_.dims().action)),
+        gradient_(rows_.dims().q + rows_.dims().x),
+        flat_(gradient_.size()),
+        other_(rows_.dims().action),
+        filter_(rows_.dims().action) {}
 
-  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override;
+  void Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) override {
+    policy_.Act(batch, inputs, actions);  // u, replaced by a below
+    rows_.Evaluate(batch, inputs.observations);
+    constraint_.Evaluate(batch, rows_.states());
+    const int n = rows_.dims().action;
+    for (int r = 0; r < batch; ++r) {
+      float* row = actions + r * n;
+      const double cvar = constraint_.Row(r, gradient_.data());
+      const double k = cvar - delta_;
+      known_.Evaluate(rows_.Row(r), joined_.data());
+      const auto apply = [this](const double* u, double* a) { map_.Apply(u, a); };
+      std::copy_n(row, n, column(kRaw) + r * n);
+      column(kValue)[r] = static_cast<float>(cvar);
+      column(kThreshold)[r] = static_cast<float>(cvar - k);
+      if (diagnostics.shield_change != nullptr) {
+        SetMap(r, k, !uses_shield());
+        filter_.Apply(r, row, {}, other_.data(), apply);
+      }
+      SetMap(r, k, uses_shield());
+      filter_.Apply(r, row, diagnostics, row, apply);
+      if (diagnostics.shield_change != nullptr) diagnostics.shield_change[r] = ActionDistance(n, row, other_.data());
+      if (diagnostics.constraint != nullptr) diagnostics.constraint[r] = k;
+      if (diagnostics.cvar != nullptr) diagnostics.cvar[r] = cvar;
+    }
+  }
+
   int noise_dim() const override { return policy_.noise_dim(); }
   bool has_constraint() const override { return true; }
   bool has_shield() const override { return true; }
@@ -45,8 +80,13 @@ class SafeMapRule : public SnapshotRule {
 
  private:
   enum { kRaw, kValue, kThreshold };  // numbers of the columns
+
   // Prepares the map for row r, whose learned constraint is k, with or without its gradient.
-  void SetMap(int r, double k, bool shield);
+  void SetMap(int r, double k, bool shield) {
+    const double* const gradient = shield ? gradient_.data() : flat_.data();
+    const KnownRowsInput row = rows_.Row(r);
+    map_.Set({&k, gradient, gradient + rows_.dims().q, row.f, row.G, row.x_dot}, joined_.data(), gains_);
+  }
 
   GaussianPolicy policy_;
   LearnedConstraint constraint_;
@@ -62,51 +102,6 @@ class SafeMapRule : public SnapshotRule {
   std::vector<float> other_;      // [n] the action with the other choice of the shield
   RowFilter filter_;
 };
-
-SafeMapRule::SafeMapRule(const Snapshot& snapshot, const SnapshotForm& form, KnownRows known, const TaskModel& model,
-                         int max_batch)
-    : policy_(snapshot, form, model.spec, max_batch),
-      constraint_(snapshot, form, max_batch),
-      rows_(model, max_batch),
-      known_(std::move(known)),
-      map_(SafeMapDims{1 + known_.count(), rows_.dims().action, rows_.dims().q, rows_.dims().x, known_.equalities()}),
-      joined_(known_.count() * JoinedRowSize(rows_.dims().action)),
-      gradient_(rows_.dims().q + rows_.dims().x),
-      flat_(gradient_.size()),
-      other_(rows_.dims().action),
-      filter_(rows_.dims().action) {}
-
-void SafeMapRule::SetMap(int r, double k, bool shield) {
-  const double* const gradient = shield ? gradient_.data() : flat_.data();
-  const KnownRowsInput row = rows_.Row(r);
-  map_.Set({&k, gradient, gradient + rows_.dims().q, row.f, row.G, row.x_dot}, joined_.data(), gains_);
-}
-
-void SafeMapRule::Act(int batch, const ActingInputs& inputs, float* actions, const ActingDiagnostics& diagnostics) {
-  policy_.Act(batch, inputs, actions);  // u, replaced by a below
-  rows_.Evaluate(batch, inputs.observations);
-  constraint_.Evaluate(batch, rows_.states());
-  const int n = rows_.dims().action;
-  for (int r = 0; r < batch; ++r) {
-    float* row = actions + r * n;
-    const double cvar = constraint_.Row(r, gradient_.data());
-    const double k = cvar - delta_;
-    known_.Evaluate(rows_.Row(r), joined_.data());
-    const auto apply = [this](const double* u, double* a) { map_.Apply(u, a); };
-    std::copy_n(row, n, column(kRaw) + r * n);
-    column(kValue)[r] = static_cast<float>(cvar);
-    column(kThreshold)[r] = static_cast<float>(cvar - k);
-    if (diagnostics.shield_change != nullptr) {
-      SetMap(r, k, !uses_shield());
-      filter_.Apply(r, row, {}, other_.data(), apply);
-    }
-    SetMap(r, k, uses_shield());
-    filter_.Apply(r, row, diagnostics, row, apply);
-    if (diagnostics.shield_change != nullptr) diagnostics.shield_change[r] = ActionDistance(n, row, other_.data());
-    if (diagnostics.constraint != nullptr) diagnostics.constraint[r] = k;
-    if (diagnostics.cvar != nullptr) diagnostics.cvar[r] = cvar;
-  }
-}
 
 SnapshotForm Form(const SnapshotDims& dims, const Snapshot& like) {
   SnapshotForm form;

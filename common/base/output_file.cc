@@ -125,14 +125,13 @@ absl::StatusOr<std::string> ReplacedFile(const std::string& path) {
 
 absl::Status CheckOutputFile(const std::string& option, const std::string& path) {
   if (path.empty()) return absl::InvalidArgumentError(absl::StrCat(option, ": name a file"));
-  const absl::StatusOr<std::string> replaced = ReplacedFile(path);
-  if (!replaced.ok()) return Annotate(replaced.status(), option);
-  if (replaced->empty()) return absl::OkStatus();
-  if (const std::string run = RunThatNeeds(*replaced); !run.empty()) {
+  ASSIGN_OR_RETURN(const std::string replaced, Annotate(ReplacedFile(path), option));
+  if (replaced.empty()) return absl::OkStatus();
+  if (const std::string run = RunThatNeeds(replaced); !run.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(option, ": ", path, " is a part of the run ", run, ", which needs it; name another file"));
   }
-  const fs::path folder = ParentFolder(*replaced);
+  const fs::path folder = ParentFolder(replaced);
   std::error_code error;
   if (!fs::is_directory(folder, error)) {
     const std::string name = fs::absolute(folder, error).string();

@@ -4,6 +4,7 @@
 #define DATACOM_COMMON_BASE_STATUS_H_
 
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -15,6 +16,11 @@ absl::Status ErrnoStatus(int error, const std::string& what);
 
 // Same code, message prefixed: "ring /a/b: checksum ...".
 absl::Status Annotate(const absl::Status& status, const std::string& prefix);
+template <class Value>
+absl::StatusOr<Value> Annotate(absl::StatusOr<Value> value, const std::string& prefix) {
+  if (!value.ok()) return Annotate(value.status(), prefix);
+  return value;
+}
 
 // Whether a file may be sound although reading it failed: this user may not, or memory or descriptors are too few.
 bool CannotBeReadForNow(const absl::Status& status);

@@ -86,32 +86,21 @@ const std::string* CommentOf(const std::string& full_name) {
 }
 
 std::string TypeOf(const FieldDescriptor& field) {
+  static const auto* const kTypes =
+      new std::map<FieldDescriptor::CppType, std::string>{{FieldDescriptor::CPPTYPE_BOOL, "true or false"},
+                                                          {FieldDescriptor::CPPTYPE_STRING, "text"},
+                                                          {FieldDescriptor::CPPTYPE_DOUBLE, "number"},
+                                                          {FieldDescriptor::CPPTYPE_FLOAT, "number"},
+                                                          {FieldDescriptor::CPPTYPE_MESSAGE, "group"}};
   std::string type;
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_BOOL:
-      type = "true or false";
-      break;
-    case FieldDescriptor::CPPTYPE_STRING:
-      type = "text";
-      break;
-    case FieldDescriptor::CPPTYPE_DOUBLE:
-    case FieldDescriptor::CPPTYPE_FLOAT:
-      type = "number";
-      break;
-    case FieldDescriptor::CPPTYPE_MESSAGE:
-      type = "group";
-      break;
-    case FieldDescriptor::CPPTYPE_ENUM:
-      for (int i = 0; i < field.enum_type()->value_count(); ++i) {
-        absl::StrAppend(&type, i == 0 ? "" : " | ", field.enum_type()->value(i)->name());
-      }
-      break;
-    default:
-      type = "whole number";
+  if (const google::protobuf::EnumDescriptor* const values = field.enum_type(); values != nullptr) {
+    for (int i = 0; i < values->value_count(); ++i)
+      absl::StrAppend(&type, i == 0 ? "" : " | ", values->value(i)->name());
+    return field.is_repeated() ? absl::StrCat("list of ", type) : type;
   }
-  return field.is_repeated()
-             ? absl::StrCat("list of ", type, field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM ? "" : "s")
-             : type;
+  const auto known = kTypes->find(field.cpp_type());
+  type = known == kTypes->end() ? "whole number" : known->second;
+  return field.is_repeated() ? absl::StrCat("list of ", type, "s") : type;
 }
 
 // Numbers have the form of those in RangeOf.
@@ -203,8 +192,6 @@ std::string WithoutIndices(const std::string& path) {
   return bare;
 }
 
-std::string LastPart(const std::string& path) { return path.substr(path.rfind('.') + 1); }
-
 // The paths whose last part is nearest to that of `path`. Those of an experiment come first. What a member and the
 // experiment have is named once: a member's path needs the member's index.
 std::vector<std::string> NearestPaths(const std::string& path) {
@@ -213,7 +200,7 @@ std::vector<std::string> NearestPaths(const std::string& path) {
   for (const auto& [own, field] : AllPaths()) {
     if (!absl::StartsWith(own, kOfMember)) candidates.emplace_back(field->name(), own);
   }
-  return Nearest(LastPart(path), candidates);
+  return Nearest(path.substr(path.rfind('.') + 1), candidates);
 }
 
 std::string DescribeField(const std::string& path, const FieldDescriptor& field) {

@@ -86,10 +86,11 @@ absl::StatusOr<std::string> ContentOf(const v1::TaskFile& file, size_t most) {
                                                       " beside the experiment"));
   }
   const std::string name = absl::StrCat("model: the file ", file.name());
-  absl::StatusOr<std::string> content = file.content();
-  if (file.has_gzip()) content = Gunzip(file.gzip(), most);
-  if (!content.ok()) return Annotate(content.status(), name);
-  if (file.has_sha256() && Sha256Hex(*content) != file.sha256()) {
+  std::string content = file.content();
+  if (file.has_gzip()) {
+    ASSIGN_OR_RETURN(content, Annotate(Gunzip(file.gzip(), most), name));
+  }
+  if (file.has_sha256() && Sha256Hex(content) != file.sha256()) {
     return absl::DataLossError(absl::StrCat(name, " is damaged: its SHA-256 is not ", file.sha256()));
   }
   return content;

@@ -79,9 +79,7 @@ absl::Status Metrics::Listen(const std::string& listen, const std::string& tls) 
   options.content_type = kTextFormat;
   options.page = [this] { return Scrape(); };
   options.tls = tls;
-  absl::StatusOr<std::unique_ptr<HttpServer>> started = HttpServer::Start(options);
-  if (!started.ok()) return Annotate(started.status(), "metrics");
-  server_ = *std::move(started);
+  ASSIGN_OR_RETURN(server_, Annotate(HttpServer::Start(options), "metrics"));
   address_ = server_->address();
   return absl::OkStatus();
 }

@@ -173,9 +173,8 @@ absl::Status WriteSnapshotFile(const std::string& path, const std::vector<Snapsh
 }
 
 absl::StatusOr<std::vector<Snapshot>> ReadSnapshotFile(const std::string& path) {
-  const absl::StatusOr<std::string> content = ReadFramedFile(kFormat, path);
-  RETURN_IF_ERROR(content.status());
-  absl::string_view rest = *content;
+  ASSIGN_OR_RETURN(const std::string content, ReadFramedFile(kFormat, path));
+  absl::string_view rest = content;
   uint32_t count = 0;
   if (!TakeValue(&rest, &count)) return absl::DataLossError(absl::StrCat(path, " ends inside its header"));
   std::vector<Snapshot> snapshots;
@@ -183,9 +182,8 @@ absl::StatusOr<std::vector<Snapshot>> ReadSnapshotFile(const std::string& path) 
     const std::string where = absl::StrCat(path, ", snapshot ", i, " of ", count);
     absl::string_view encoded;
     if (!TakeSized(&rest, &encoded)) return absl::DataLossError(absl::StrCat(where, ": the file ends inside it"));
-    absl::StatusOr<Snapshot> snapshot = DecodeSnapshot(encoded);
-    if (!snapshot.ok()) return Annotate(snapshot.status(), where);
-    snapshots.push_back(*std::move(snapshot));
+    ASSIGN_OR_RETURN(Snapshot snapshot, Annotate(DecodeSnapshot(encoded), where));
+    snapshots.push_back(std::move(snapshot));
   }
   if (!rest.empty())
     return absl::DataLossError(absl::StrCat(path, " has ", rest.size(), " bytes after its last snapshot"));

@@ -66,9 +66,9 @@ absl::StatusOr<std::map<uint32_t, uint32_t>> ReadBestEpochs(const std::string& r
   if (!progress.has("epoch")) return absl::InvalidArgumentError(absl::StrCat(file, ": there is no column epoch"));
   std::map<uint32_t, uint32_t> epochs;
   for (const auto& [member, rows] : RowsByMember(progress)) {
-    const absl::StatusOr<size_t> row = BestRow(progress, rows, CostBudget(resolved, member));
-    if (!row.ok()) return Annotate(row.status(), absl::StrCat(file, ": member ", member));
-    epochs[static_cast<uint32_t>(member)] = static_cast<uint32_t>(progress.Number(*row, "epoch"));
+    ASSIGN_OR_RETURN(const size_t row, Annotate(BestRow(progress, rows, CostBudget(resolved, member)),
+                                                absl::StrCat(file, ": member ", member)));
+    epochs[static_cast<uint32_t>(member)] = static_cast<uint32_t>(progress.Number(row, "epoch"));
   }
   if (epochs.empty()) return absl::NotFoundError(absl::StrCat(file, ": no epoch was evaluated yet"));
   return epochs;

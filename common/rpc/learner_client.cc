@@ -207,14 +207,16 @@ class GrpcSnapshotSubscriber : public SnapshotSubscriber {
   std::thread thread_;
 };
 
-// Makes a unary call with a deadline.
-template <typename Reply, typename Call>
-absl::StatusOr<Reply> CallUnary(std::chrono::milliseconds deadline, Call call) {
+template <class Request, class Reply>
+using UnaryCall = grpc::Status (v1::Learner::Stub::*)(grpc::ClientContext*, const Request&, Reply*);
+
+template <class Request, class Reply>
+absl::StatusOr<Reply> CallUnary(const std::shared_ptr<grpc::Channel>& channel, UnaryCall<Request, Reply> call,
+                                const Request& request, std::chrono::milliseconds deadline) {
   grpc::ClientContext context;
   context.set_deadline(DeadlineIn(deadline));
   Reply reply;
-  const grpc::Status status = call(&context, &reply);
-  if (!status.ok()) return FromGrpc(status);
+  RETURN_IF_ERROR(FromGrpc((v1::Learner::NewStub(channel).get()->*call)(&context, request, &reply)));
   return reply;
 }
 
@@ -226,9 +228,7 @@ std::unique_ptr<SnapshotSubscriber> SnapshotSubscriber::Start(const Options& opt
 
 absl::StatusOr<v1::LeaseReply> LeaseEvaluation(const std::shared_ptr<grpc::Channel>& channel,
                                                const v1::LeaseRequest& request) {
-  return CallUnary<v1::LeaseReply>(kRpcDeadline, [&](grpc::ClientContext* context, v1::LeaseReply* reply) {
-    return v1::Learner::NewStub(channel)->Lease(context, request, reply);
-  });
+  return CallUnary(channel, &v1::Learner::Stub::Lease, request, kRpcDeadline);
 }
 
 absl::StatusOr<Snapshot> FetchSnapshot(const std::shared_ptr<grpc::Channel>& channel, const v1::FetchRequest& request) {
@@ -268,18 +268,14 @@ absl::StatusOr<std::string> FetchTaskFile(const std::shared_ptr<grpc::Channel>& 
 
 absl::StatusOr<v1::ReportReply> ReportEvaluation(const std::shared_ptr<grpc::Channel>& channel,
                                                  const v1::ReportRequest& request) {
-  return CallUnary<v1::ReportReply>(kRpcDeadline, [&](grpc::ClientContext* context, v1::ReportReply* reply) {
-    return v1::Learner::NewStub(channel)->Report(context, request, reply);
-  });
+  return CallUnary(channel, &v1::Learner::Stub::Report, request, kRpcDeadline);
 }
 
 absl::StatusOr<v1::LearnerInfo> GetLearnerInfo(const std::shared_ptr<grpc::Channel>& channel,
                                                std::chrono::milliseconds deadline) {
   v1::LearnerInfoRequest request;
   *request.mutable_hello() = MakeHello(/*run_id=*/"", /*schema_fingerprint=*/0);
-  return CallUnary<v1::LearnerInfo>(deadline, [&](grpc::ClientContext* context, v1::LearnerInfo* reply) {
-    return v1::Learner::NewStub(channel)->Info(context, request, reply);
-  });
+  return CallUnary(channel, &v1::Learner::Stub::Info, request, deadline);
 }
 
 }  // namespace datacom

@@ -178,15 +178,12 @@ absl::StatusOr<MujocoModel> CompileMujocoModel(const std::string& name, const st
                                                const std::vector<std::pair<std::string, std::string>>& assets) {
   std::vector<std::pair<std::string, std::string>> files = {{name + ".xml", xml}};
   files.insert(files.end(), assets.begin(), assets.end());
-  absl::StatusOr<MujocoModel> model = CompileMujocoFiles(files);
-  if (!model.ok()) return Annotate(model.status(), "model " + name);
-  return model;
+  return Annotate(CompileMujocoFiles(files), "model " + name);
 }
 
 absl::StatusOr<MujocoData> MakeMujocoData(const mjModel& model) {
   mjData* data = nullptr;
-  const absl::Status status = GuardMujoco([&] { data = mj_makeData(&model); });
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(GuardMujoco([&] { data = mj_makeData(&model); }));
   if (data == nullptr) return absl::ResourceExhaustedError("MuJoCo could not allocate mjData");
   return MujocoData(data);
 }
@@ -201,9 +198,8 @@ void CopyState(const mjModel& model, const mjData& from, mjData* to) {
 }
 
 absl::StatusOr<Simulation> Simulation::Make(MujocoModel model) {
-  absl::StatusOr<MujocoData> data = MakeMujocoData(*model);
-  if (!data.ok()) return data.status();
-  return Simulation(std::move(model), *std::move(data));
+  ASSIGN_OR_RETURN(MujocoData data, MakeMujocoData(*model));
+  return Simulation(std::move(model), std::move(data));
 }
 
 void Simulation::Scale(const PhysicsScale& scale, const ElementScale* elements) {

@@ -148,6 +148,13 @@ class SimulatedTask : public Task {
   double cost_ = 0;
 };
 
+// `task` in a first state, which the stream of this name draws.
+inline std::unique_ptr<Task> Started(std::unique_ptr<Task> task, const std::string& stream_name) {
+  RandomStream stream(StreamKey(stream_name, {}));
+  task->Reset(&stream, std::vector<double>(task->spec().obs_dim).data());
+  return task;
+}
+
 }  // namespace datacom
 
 #endif  // DATACOM_COMMON_TASKS_MUJOCO_H_

@@ -53,10 +53,8 @@ absl::StatusOr<std::vector<int>> SelectKnownRows(const TaskModel& model, const s
 }
 
 absl::StatusOr<std::vector<int>> SelectKnownRows(const TaskModel& model, const v1::Constraints& constraints) {
-  absl::StatusOr<std::vector<int>> selected =
-      SelectKnownRows(model, std::vector<std::string>(constraints.known().begin(), constraints.known().end()));
-  if (!selected.ok()) return Annotate(selected.status(), "constraints.known");
-  return selected;
+  const std::vector<std::string> names(constraints.known().begin(), constraints.known().end());
+  return Annotate(SelectKnownRows(model, names), "constraints.known");
 }
 
 absl::StatusOr<ReturnRange> ReturnRangeOf(const TaskSpec& spec, double discount) {

@@ -159,9 +159,7 @@ absl::Status RunExport(ExportFlags flags) {
   ASSIGN_OR_RETURN(const replay::ReplaySetup setup, replay::SetUp(experiment));
   flags.options.rings = flags.run_dir + "/replay";
   if (!flags.members.empty()) {
-    absl::StatusOr<std::vector<uint64_t>> members = ParseSeeds(flags.members);
-    if (!members.ok()) return Annotate(members.status(), "--member");
-    flags.options.members = *std::move(members);
+    ASSIGN_OR_RETURN(flags.options.members, Annotate(ParseSeeds(flags.members), "--member"));
   }
   if (!flags.rows.empty()) RETURN_IF_ERROR(ParseRows(flags.rows, &flags.options));
   ASSIGN_OR_RETURN(const v1::DatasetManifest manifest, ExportDataset(flags.options, experiment, setup.schema));

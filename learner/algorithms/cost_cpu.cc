@@ -50,16 +50,12 @@ class CostCpu : public CpuImpl<CostKernels> {
     for (int m = 0; m < d_action.members; ++m) {
       if (multiplier.at(m) == 0) continue;
       double cost = 0, action = 0;
-      for (int r = 0; r < d_action.rows; ++r) {
-        for (int j = 0; j < d_action.cols; ++j) {
-          cost += static_cast<double>(std::abs(d_cost.at(m, r, j)));
-          action += static_cast<double>(std::abs(d_action.at(m, r, j)));
-        }
-      }
+      EachNumber(d_action, [&](int r, int i) {
+        cost += static_cast<double>(std::abs(d_cost.at(m, r, i)));
+        action += static_cast<double>(std::abs(d_action.at(m, r, i)));
+      });
       const float weight = static_cast<float>(multiplier.at(m) * action / std::max(cost, 1e-9));
-      for (int r = 0; r < d_action.rows; ++r) {
-        for (int j = 0; j < d_action.cols; ++j) d_action.at(m, r, j) += weight * d_cost.at(m, r, j);
-      }
+      EachNumber(d_action, [&](int r, int i) { d_action.at(m, r, i) += weight * d_cost.at(m, r, i); });
     }
   }
 

@@ -10,7 +10,6 @@
 #include "common/safety/risk.h"
 #include "common/safety/safe_map.h"
 #include "learner/algorithms/episode_cost.h"
-#include "learner/algorithms/joined_map_kernels.h"
 #include "learner/algorithms/population.h"
 #include "learner/algorithms/register_algorithm.h"
 #include "learner/algorithms/safe_map_row.h"
@@ -113,18 +112,70 @@ namespace {
 // the loss gradient of their row they give the gradient of the loss.
 class GaussianFeasibility : public Feasibility {
  public:
-  void Declare(const AlgorithmConfig& config, ParameterLayout* layout) override;  // "constraint.mean", .log_std
-  void MakeWorkspace(const AlgorithmConfig& config, int block, Kernels* kernels) override;
-  void Evaluate(const FloatView& parameters, const DoubleView& delta) override;
+  // The nets "constraint.mean" and "constraint.log_std".
+  void Declare(const AlgorithmConfig& config, ParameterLayout* layout) override {
+    const std::vector<int> widths = Widths(config.q_dim + config.x_dim, config.network.constraint_hidden(), 1);
+    first_ = layout->size();
+    mean_.layout = layout->AddMlp("constraint.mean", widths, Activation::kSigmoid, {1.0});
+    log_std_.layout = layout->AddMlp("constraint.log_std", widths, Activation::kSigmoid, {1.0});
+    size_ = layout->size() - first_;
+  }
+
+  void MakeWorkspace(const AlgorithmConfig& config, int block, Kernels* kernels) override {
+    Feasibility::MakeWorkspace(config, block, kernels);
+    cost_kernels_ = kernels->Group<CostKernels>();
+    margin_ = NewFloatScalar(config, kernels,
+                             [](const v1::Hyper& hyper) { return GaussianRiskMargin(hyper.accepted_risk()); });
+    const int B = batch_, loss_rows = batch_ + failures_;
+    for (Net* net : {&mean_, &log_std_}) {
+      net->tape = kernels->NewTape(net->layout, block, B + loss_rows);
+      net->jacobian_rows = net->tape.Rows(0, 2 * B);
+      net->loss_rows = net->tape.Rows(B, loss_rows);
+      net->target_tape = kernels->NewTape(net->layout, block, loss_rows);
+      net->jacobian = kernels->NewFloats(block, 2 * B, z_dim_);
+      net->d_out = kernels->NewFloats(block, loss_rows, 1);
+    }
+  }
+
+  void Evaluate(const FloatView& parameters, const DoubleView& delta) override {
+    EachNet([&](const Net& net) {
+      kernels_->Forward(parameters, net.layout, z_, net.tape);
+      kernels_->Adjoint(parameters, net.layout, ones_, net.tape);
+      kernels_->InputGradient(parameters, net.layout, net.jacobian_rows, 0, /*add=*/false, net.jacobian);
+    });
+    cost_kernels_->GaussianRisk(mean_.jacobian_rows.out, log_std_.jacobian_rows.out, mean_.jacobian, log_std_.jacobian,
+                                margin_.Members(member_, parameters.members), delta, k_, J_);
+  }
+
   void LossGradient(const FloatView& parameters, const FloatView& targets, const FloatView& gradients,
-                    const DoubleView& loss) override;
+                    const DoubleView& loss) override {
+    EachNet([&](const Net& net) { kernels_->Forward(targets, net.layout, next_z_, net.target_tape); });
+    const GaussianTarget target{GaussianHead::kFeasibility,
+                                mean_.target_tape.out,
+                                log_std_.target_tape.out,
+                                cost_,
+                                absorbing_,
+                                row_weight_,
+                                discount_};
+    cost_kernels_->GaussianLoss(mean_.loss_rows.out, log_std_.loss_rows.out, target, mean_.d_out, log_std_.d_out, loss);
+    const FloatView z = z_.Rows(batch_, batch_ + failures_);
+    EachNet([&](const Net& net) {
+      kernels_->ScaleAdjoint(net.d_out, net.loss_rows);
+      kernels_->ParameterGradient(net.layout, z, net.d_out, net.loss_rows, gradients);
+    });
+  }
+
   void Publish(const v1::Hyper& hyper, const HostParameters& parameters, ActingParameters* out) const override {
     parameters.AddNet("constraint", out);
     out->scalars["risk_margin"] = GaussianRiskMargin(hyper.accepted_risk());
   }
 
  protected:
-  void EvaluateRisk(const FloatView& parameters, const FloatView& z, const DoubleView& k) override;
+  void EvaluateRisk(const FloatView& parameters, const FloatView& z, const DoubleView& k) override {
+    EachNet([&](const Net& net) { kernels_->Forward(parameters, net.layout, z, net.jacobian_rows); });
+    cost_kernels_->GaussianRisk(mean_.jacobian_rows.out, log_std_.jacobian_rows.out, mean_.jacobian, log_std_.jacobian,
+                                margin_.Members(member_, parameters.members), no_delta_, k, J_);
+  }
 
  private:
   struct Net {
@@ -143,64 +194,6 @@ class GaussianFeasibility : public Feasibility {
   Net mean_, log_std_;
   FloatView margin_;  // [M, 1, 1]
 };
-
-void GaussianFeasibility::Declare(const AlgorithmConfig& config, ParameterLayout* layout) {
-  const std::vector<int> widths = Widths(config.q_dim + config.x_dim, config.network.constraint_hidden(), 1);
-  first_ = layout->size();
-  mean_.layout = layout->AddMlp("constraint.mean", widths, Activation::kSigmoid, {1.0});
-  log_std_.layout = layout->AddMlp("constraint.log_std", widths, Activation::kSigmoid, {1.0});
-  size_ = layout->size() - first_;
-}
-
-void GaussianFeasibility::MakeWorkspace(const AlgorithmConfig& config, int block, Kernels* kernels) {
-  Feasibility::MakeWorkspace(config, block, kernels);
-  cost_kernels_ = kernels->Group<CostKernels>();
-  margin_ =
-      NewFloatScalar(config, kernels, [](const v1::Hyper& hyper) { return GaussianRiskMargin(hyper.accepted_risk()); });
-  const int B = batch_, loss_rows = batch_ + failures_;
-  for (Net* net : {&mean_, &log_std_}) {
-    net->tape = kernels->NewTape(net->layout, block, B + loss_rows);
-    net->jacobian_rows = net->tape.Rows(0, 2 * B);
-    net->loss_rows = net->tape.Rows(B, loss_rows);
-    net->target_tape = kernels->NewTape(net->layout, block, loss_rows);
-    net->jacobian = kernels->NewFloats(block, 2 * B, z_dim_);
-    net->d_out = kernels->NewFloats(block, loss_rows, 1);
-  }
-}
-
-void GaussianFeasibility::Evaluate(const FloatView& parameters, const DoubleView& delta) {
-  EachNet([&](const Net& net) {
-    kernels_->Forward(parameters, net.layout, z_, net.tape);
-    kernels_->Adjoint(parameters, net.layout, ones_, net.tape);
-    kernels_->InputGradient(parameters, net.layout, net.jacobian_rows, 0, /*add=*/false, net.jacobian);
-  });
-  cost_kernels_->GaussianRisk(mean_.jacobian_rows.out, log_std_.jacobian_rows.out, mean_.jacobian, log_std_.jacobian,
-                              margin_.Members(member_, parameters.members), delta, k_, J_);
-}
-
-void GaussianFeasibility::LossGradient(const FloatView& parameters, const FloatView& targets,
-                                       const FloatView& gradients, const DoubleView& loss) {
-  EachNet([&](const Net& net) { kernels_->Forward(targets, net.layout, next_z_, net.target_tape); });
-  const GaussianTarget target{GaussianHead::kFeasibility,
-                              mean_.target_tape.out,
-                              log_std_.target_tape.out,
-                              cost_,
-                              absorbing_,
-                              row_weight_,
-                              discount_};
-  cost_kernels_->GaussianLoss(mean_.loss_rows.out, log_std_.loss_rows.out, target, mean_.d_out, log_std_.d_out, loss);
-  const FloatView z = z_.Rows(batch_, batch_ + failures_);
-  EachNet([&](const Net& net) {
-    kernels_->ScaleAdjoint(net.d_out, net.loss_rows);
-    kernels_->ParameterGradient(net.layout, z, net.d_out, net.loss_rows, gradients);
-  });
-}
-
-void GaussianFeasibility::EvaluateRisk(const FloatView& parameters, const FloatView& z, const DoubleView& k) {
-  EachNet([&](const Net& net) { kernels_->Forward(parameters, net.layout, z, net.jacobian_rows); });
-  cost_kernels_->GaussianRisk(mean_.jacobian_rows.out, log_std_.jacobian_rows.out, mean_.jacobian, log_std_.jacobian,
-                              margin_.Members(member_, parameters.members), no_delta_, k, J_);
-}
 
 const RegisterAlgorithm<Datacom> kRegistered("datacom");
 

@@ -34,16 +34,6 @@ double Delta::value(int member) const {
   return std::max(own.margin * own.peak.risk, own.budget);
 }
 
-double Delta::raw(int member) const {
-  const Member& own = members_[member];
-  return own.mode == DeltaMode::kPeak ? own.peak.risk : own.raw.value;
-}
-
-void Delta::set_raw(int member, double raw) {
-  Member& own = members_[member];
-  (own.mode == DeltaMode::kPeak ? own.peak.risk : own.raw.value) = raw;
-}
-
 std::optional<double> Delta::cost(int member) const {
   const Peak& peak = members_[member].peak;  // of other modes as at the start
   return peak.weight > 0 ? std::optional<double>(peak.cost) : std::nullopt;

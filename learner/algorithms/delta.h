@@ -19,8 +19,6 @@ class Delta {
  public:
   explicit Delta(const AlgorithmConfig& config);
   double value(int member) const;
-  double raw(int member) const;  // w, or P of mode peak
-  void set_raw(int member, double raw);
   // Of the last step: dloss/dw; 0 in the other modes.
   double gradient(int member) const { return members_[member].gradient; }
   uint64_t steps(int member) const { return static_cast<uint64_t>(members_[member].raw.steps); }
@@ -35,6 +33,7 @@ class Delta {
   void Load(const std::string& bytes);  // must have the size that Save gives
 
  private:
+  friend class ArrayAccess;  // of tests
   // What changes in mode peak; plain data, without padding.
   struct Peak {
     double weight = 0, cost = 0;  // n, J: mean cost of an episode; n is 0 before the first

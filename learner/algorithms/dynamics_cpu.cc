@@ -18,25 +18,17 @@ class DynamicsCpu : public CpuImpl<DynamicsKernels> {
       for (int r = 0; r < out.rows; ++r) rows += weight.at(m, r);
       const float share = rows > 0 ? 1 / (rows * static_cast<float>(d)) : 0;
       // upper = softplus(0.5 - l); v's argument = 10 + 0.5 - upper.
-      for (int r = 0; r < out.rows; ++r) {
-        for (int i = 0; i < d; ++i) upper.at(m, r, i) = kLargest - out.at(m, r, d + i);
-      }
+      EachNumber(target, [&](int r, int i) { upper.at(m, r, i) = kLargest - out.at(m, r, d + i); });
       Apply(loops_.softplus, upper, v, m);
-      for (int r = 0; r < out.rows; ++r) {
-        for (int i = 0; i < d; ++i) v.at(m, r, i) = kLargest - v.at(m, r, i) - kLeast;
-      }
+      EachNumber(target, [&](int r, int i) { v.at(m, r, i) = kLargest - v.at(m, r, i) - kLeast; });
       Apply(loops_.sigmoid, upper, upper, m);
       Apply(loops_.sigmoid, v, precision, m);
-      for (int r = 0; r < out.rows; ++r) {
-        for (int i = 0; i < d; ++i) upper.at(m, r, i) *= precision.at(m, r, i);  // dv/dl
-      }
+      EachNumber(target, [&](int r, int i) { upper.at(m, r, i) *= precision.at(m, r, i); });  // dv/dl
       Apply(loops_.softplus, v, v, m);
-      for (int r = 0; r < out.rows; ++r) {
-        for (int i = 0; i < d; ++i) {
-          v.at(m, r, i) += kLeast;
-          precision.at(m, r, i) = -v.at(m, r, i);
-        }
-      }
+      EachNumber(target, [&](int r, int i) {
+        v.at(m, r, i) += kLeast;
+        precision.at(m, r, i) = -v.at(m, r, i);
+      });
       Apply(loops_.exp, precision, precision, m);
       double sum = 0;
       for (int r = 0; r < out.rows; ++r) {

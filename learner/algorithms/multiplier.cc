@@ -41,10 +41,6 @@ double Multiplier::value(int member) const {
   return fade * std::clamp(settings.proportional * error + state.integral, 0.0, settings.limit);
 }
 
-void Multiplier::set_integral(int member, double integral) {
-  states_[member] = {1, settings_[member].scale, kSilentEpisodes, integral};
-}
-
 void Multiplier::ApplyEpisode(int member, int length, double total) {
   const Settings& settings = settings_[member];
   State& state = states_[member];

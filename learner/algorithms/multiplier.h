@@ -18,8 +18,6 @@ class Multiplier {
   static bool IsUsed(const AlgorithmConfig& config);
   bool has(int member) const { return settings_[member].limit > 0; }
   double value(int member) const;
-  // As if the silent episodes had passed and every episode had cost max(budget, cost_unit). For tests.
-  void set_integral(int member, double integral);
   // A finished episode of `length` rows with the undiscounted cost `total`, which is finite.
   void ApplyEpisode(int member, int length, double total);
   // Exact bytes, equally many for each member.
@@ -27,6 +25,7 @@ class Multiplier {
   void Load(const std::string& bytes);  // must have the size that Save gives
 
  private:
+  friend class ArrayAccess;  // of tests
   struct Settings {
     double budget = 0, scale = 1;  // undiscounted, of an episode
     double proportional = 0, integral = 0, limit = 0;

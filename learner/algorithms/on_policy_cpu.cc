@@ -181,9 +181,7 @@ class OnPolicyCpu : public CpuImpl<OnPolicyKernels> {
       for (int i = 0; i < tangent.cols; ++i) {
         weight[i] = static_cast<float>(share * std::exp(-2 * static_cast<double>(log_std.at(m, 0, i))));
       }
-      for (int r = 0; r < tangent.rows; ++r) {
-        for (int i = 0; i < tangent.cols; ++i) d_mean.at(m, r, i) = weight[i] * tangent.at(m, r, i);
-      }
+      EachNumber(tangent, [&](int r, int i) { d_mean.at(m, r, i) = weight[i] * tangent.at(m, r, i); });
     }
   }
 

@@ -42,19 +42,16 @@ class AnalyticAtacom : public Sac {
   explicit AnalyticAtacom(const AlgorithmConfig& config) : Sac(config) {}
 
  protected:
-  void Publish(int member, const HostParameters& parameters, ActingParameters* out) const override;
+  void Publish(int member, const HostParameters& parameters, ActingParameters* out) const override {
+    Sac::Publish(member, parameters, out);
+    out->scalars = {{"atacom_gain", config_.members[member].hyper.atacom_gain()},
+                    {"slack_beta", config_.members[member].hyper.slack_beta()}};
+  }
 };
 
 const RegisterAlgorithm<AnalyticAtacom> kInvariant("atacom_fi");
 const RegisterAlgorithm<AnalyticAtacom> kNotInvariant("atacom_nfi");
 
 }  // namespace
-
-void AnalyticAtacom::Publish(int member, const HostParameters& parameters, ActingParameters* out) const {
-  Sac::Publish(member, parameters, out);
-  out->scalars = {{"atacom_gain", config_.members[member].hyper.atacom_gain()},
-                  {"slack_beta", config_.members[member].hyper.slack_beta()}};
-}
-
 }  // namespace datacom::learner
 // SPDX-License-Identifier: Apache-2.0

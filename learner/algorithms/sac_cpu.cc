@@ -15,22 +15,15 @@ class SacCpu : public CpuImpl<SacKernels> {
                     const ActionSample& out) override {
     const FloatView value = Temporary(0, mean);
     for (int m = 0; m < mean.members; ++m) {
-      for (int r = 0; r < mean.rows; ++r) {
-        for (int i = 0; i < mean.cols; ++i) value.at(m, r, i) = Clamp(log_std.at(m, r, i), -20, 2);
-      }
+      EachNumber(mean, [&](int r, int i) { value.at(m, r, i) = Clamp(log_std.at(m, r, i), -20, 2); });
       Apply(loops_.exp, value, value, m);
-      for (int r = 0; r < mean.rows; ++r) {
-        for (int i = 0; i < mean.cols; ++i) {
-          out.tanh.at(m, r, i) = mean.at(m, r, i) + value.at(m, r, i) * noise.at(m, r, i);
-        }
-      }
+      EachNumber(
+          mean, [&](int r, int i) { out.tanh.at(m, r, i) = mean.at(m, r, i) + value.at(m, r, i) * noise.at(m, r, i); });
       Apply(loops_.tanh, out.tanh, out.tanh, m);
-      for (int r = 0; r < mean.rows; ++r) {
-        for (int i = 0; i < mean.cols; ++i) {
-          const float t = out.tanh.at(m, r, i);
-          value.at(m, r, i) = 1 - t * t + 1e-6f;
-        }
-      }
+      EachNumber(mean, [&](int r, int i) {
+        const float t = out.tanh.at(m, r, i);
+        value.at(m, r, i) = 1 - t * t + 1e-6f;
+      });
       Apply(loops_.log, value, value, m);
       for (int r = 0; r < mean.rows; ++r) {
         float log_pi = 0;
@@ -50,18 +43,15 @@ class SacCpu : public CpuImpl<SacKernels> {
     for (int m = 0; m < log_std.members; ++m) {
       const float d_log_pi = std::exp(log_alpha.at(m)) / static_cast<float>(log_std.rows);
       Apply(loops_.exp, log_std, d_log_std, m);
-      for (int r = 0; r < log_std.rows; ++r) {
-        for (int i = 0; i < log_std.cols; ++i) {
-          const float l = log_std.at(m, r, i);
-          const float t = sample.tanh.at(m, r, i);
-          const float slope = 1 - t * t;
-          const float d_raw =
-              d_u.at(m, r, i) * box.half.at(0, 0, i) * slope + d_log_pi * 2 * t * slope / (slope + 1e-6f);
-          const bool inside = l >= -20 && l <= 2;
-          d_mean.at(m, r, i) = d_raw;
-          d_log_std.at(m, r, i) = inside ? d_raw * d_log_std.at(m, r, i) * noise.at(m, r, i) - d_log_pi : 0.0f;
-        }
-      }
+      EachNumber(log_std, [&](int r, int i) {
+        const float l = log_std.at(m, r, i);
+        const float t = sample.tanh.at(m, r, i);
+        const float slope = 1 - t * t;
+        const float d_raw = d_u.at(m, r, i) * box.half.at(0, 0, i) * slope + d_log_pi * 2 * t * slope / (slope + 1e-6f);
+        const bool inside = l >= -20 && l <= 2;
+        d_mean.at(m, r, i) = d_raw;
+        d_log_std.at(m, r, i) = inside ? d_raw * d_log_std.at(m, r, i) * noise.at(m, r, i) - d_log_pi : 0.0f;
+      });
     }
   }
 
@@ -92,13 +82,11 @@ class SacCpu : public CpuImpl<SacKernels> {
       if (weight.at(m) == 0) continue;
       const float share = static_cast<float>(weight.at(m) / u.rows);
       double sum = 0;
-      for (int r = 0; r < u.rows; ++r) {
-        for (int i = 0; i < u.cols; ++i) {
-          const float half = box.half.at(0, 0, i), distance = (u.at(m, r, i) - command.at(m, r, i)) / half;
-          d_u.at(m, r, i) += 2 * share * distance / half;
-          sum += static_cast<double>(distance) * distance;
-        }
-      }
+      EachNumber(u, [&](int r, int i) {
+        const float half = box.half.at(0, 0, i), distance = (u.at(m, r, i) - command.at(m, r, i)) / half;
+        d_u.at(m, r, i) += 2 * share * distance / half;
+        sum += static_cast<double>(distance) * distance;
+      });
       loss.at(m) += weight.at(m) * sum / u.rows;
     }
   }

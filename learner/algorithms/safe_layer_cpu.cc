@@ -10,31 +10,25 @@ class SafeLayerCpu : public CpuImpl<SafeLayerKernels> {
     const FloatView squashed = Temporary(0, raw);
     for (int m = 0; m < raw.members; ++m) {
       Apply(loops_.tanh, raw, squashed, m);
-      for (int r = 0; r < raw.rows; ++r) {
-        for (int i = 0; i < raw.cols; ++i) {
-          action.at(m, r, i) = squashed.at(m, r, i) * box.half.at(0, 0, i) + box.centre.at(0, 0, i);
-        }
-      }
+      EachNumber(raw, [&](int r, int i) {
+        action.at(m, r, i) = squashed.at(m, r, i) * box.half.at(0, 0, i) + box.centre.at(0, 0, i);
+      });
     }
   }
 
   void ActionInHalfRanges(const FloatView& action, const ActionBox& box, const FloatView& scaled) override {
     for (int m = 0; m < action.members; ++m) {
-      for (int r = 0; r < action.rows; ++r) {
-        for (int i = 0; i < action.cols; ++i) scaled.at(m, r, i) = action.at(m, r, i) / box.half.at(0, 0, i);
-      }
+      EachNumber(action, [&](int r, int i) { scaled.at(m, r, i) = action.at(m, r, i) / box.half.at(0, 0, i); });
     }
   }
 
   void DeterministicActionGradient(const FloatView& action, const ActionBox& box, const FloatView& d_scaled,
                                    const FloatView& d_raw) override {
     for (int m = 0; m < action.members; ++m) {
-      for (int r = 0; r < action.rows; ++r) {
-        for (int i = 0; i < action.cols; ++i) {
-          const float t = (action.at(m, r, i) - box.centre.at(0, 0, i)) / box.half.at(0, 0, i);
-          d_raw.at(m, r, i) = d_scaled.at(m, r, i) * (1 - t * t);
-        }
-      }
+      EachNumber(action, [&](int r, int i) {
+        const float t = (action.at(m, r, i) - box.centre.at(0, 0, i)) / box.half.at(0, 0, i);
+        d_raw.at(m, r, i) = d_scaled.at(m, r, i) * (1 - t * t);
+      });
     }
   }
 
@@ -42,13 +36,11 @@ class SafeLayerCpu : public CpuImpl<SafeLayerKernels> {
                     const FloatView& action) override {
     for (int m = 0; m < action.members; ++m) {
       const float scale = static_cast<float>(std.at(m)), limit = static_cast<float>(bound.at(m));
-      for (int r = 0; r < action.rows; ++r) {
-        for (int i = 0; i < action.cols; ++i) {
-          const float half = box.half.at(0, 0, i), centre = box.centre.at(0, 0, i);
-          const float moved = action.at(m, r, i) + Clamp(scale * noise.at(m, r, i), -limit, limit);
-          action.at(m, r, i) = Clamp(moved, centre - half, centre + half);
-        }
-      }
+      EachNumber(action, [&](int r, int i) {
+        const float half = box.half.at(0, 0, i), centre = box.centre.at(0, 0, i);
+        const float moved = action.at(m, r, i) + Clamp(scale * noise.at(m, r, i), -limit, limit);
+        action.at(m, r, i) = Clamp(moved, centre - half, centre + half);
+      });
     }
   }
 

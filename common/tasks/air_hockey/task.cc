@@ -158,12 +158,10 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options) {
   AirHockey::Options own;
   own.puck_y = options.puck_region() == "adjusted" ? kAdjustedPuckY : kOriginalPuckY;
   own.mismatch_sigma = options.mismatch_sigma();
-  auto task = std::make_unique<AirHockey>(std::move(facts.spec), own, std::move(simulation),
-                                          std::move(inverse_dynamics), mj_name2id(model.get(), mjOBJ_BODY, "mallet"));
-  RandomStream stream(StreamKey("air_hockey.first", {}));
-  double observation[kObservation];
-  task->Reset(&stream, observation);
-  return std::unique_ptr<Task>(std::move(task));
+  const int mallet = mj_name2id(model.get(), mjOBJ_BODY, "mallet");
+  return Started(std::make_unique<AirHockey>(std::move(facts.spec), own, std::move(simulation),
+                                             std::move(inverse_dynamics), mallet),
+                 "air_hockey.first");
 }
 
 const RegisterTask kRegistered("air_hockey", &MakeTask);

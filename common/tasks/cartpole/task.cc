@@ -31,68 +31,61 @@ constexpr double kSafeAngle = 1.5707;      // rad; the reference's literal, not 
 // The start is the same every time: `stream` is not used.
 class CartPole : public SimulatedTask {
  public:
-  CartPole(TaskSpec spec, Simulation simulation, int tip_site, int goal_site);
+  CartPole(TaskSpec spec, Simulation simulation, int tip_site, int goal_site)
+      : SimulatedTask(std::move(spec), std::move(simulation)), tip_site_(tip_site), goal_site_(goal_site) {}
 
-  absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) override;
-  StepResult Step(const double* action, double* observation) override;
-  double Cost() const override;   // |theta|, wrapped, divided by the reference's right angle, minus 1
-  bool Success() const override;  // the tip is within 0.25 m of the goal
+  absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* /*stream*/,
+                       double* observation) override {
+    RETURN_IF_ERROR(CheckStartValues(spec_, init));
+    double x = kStartX, theta = 0;
+    for (const auto& [key, value] : init) (key == "x" ? x : theta) = value;
+    simulation_.Start([x, theta](const mjModel& model, mjData* data) {
+      data->qpos[0] = x;
+      data->qpos[1] = theta;
+      mj_kinematics(&model, data);  // so that Success and renderers see the start, not the last episode
+    });
+    Observe(observation);
+    return absl::OkStatus();
+  }
+
+  StepResult Step(const double* action, double* observation) override {
+    StepResult result;
+    // Written as comparisons so that a NaN reaches the simulator, which rejects it.
+    simulation_.data()->ctrl[0] = action[0] < -1.0 ? -1.0 : action[0] > 1.0 ? 1.0 : action[0];
+    result.valid = simulation_.Step(kSubsteps);
+    Observe(observation);
+    result.reward = std::clamp(1.0 - TipDistance() / kRewardDistance, 0.0, 1.0);
+    result.cost = Cost();
+    return result;
+  }
+
+  // |theta|, wrapped, divided by the reference's right angle, minus 1.
+  double Cost() const override {
+    const double theta = simulation_.data()->qpos[1];
+    return std::abs(std::atan2(std::sin(theta), std::cos(theta))) / kSafeAngle - 1.0;
+  }
+
+  // The tip is within 0.25 m of the goal.
+  bool Success() const override { return TipDistance() <= kSuccessDistance; }
 
  private:
-  void Observe(double* observation) const;
-  double TipDistance() const;  // m, tip to goal, of the kinematics that the last mj_step left
+  void Observe(double* observation) const {
+    const mjData& data = *simulation_.data();
+    observation[0] = data.qpos[0];
+    observation[1] = std::sin(data.qpos[1]);
+    observation[2] = std::cos(data.qpos[1]);
+    observation[3] = data.qvel[0];
+    observation[4] = data.qvel[1];
+  }
+
+  // From the tip to the goal, in m, of the kinematics that the last mj_step left.
+  double TipDistance() const {
+    const mjtNum* sites = simulation_.data()->site_xpos;
+    return mju_dist3(sites + 3 * tip_site_, sites + 3 * goal_site_);
+  }
 
   const int tip_site_, goal_site_;
 };
-
-CartPole::CartPole(TaskSpec spec, Simulation simulation, int tip_site, int goal_site)
-    : SimulatedTask(std::move(spec), std::move(simulation)), tip_site_(tip_site), goal_site_(goal_site) {}
-
-absl::Status CartPole::ResetTo(const std::map<std::string, double>& init, RandomStream* /*stream*/,
-                               double* observation) {
-  RETURN_IF_ERROR(CheckStartValues(spec_, init));
-  double x = kStartX, theta = 0;
-  for (const auto& [key, value] : init) (key == "x" ? x : theta) = value;
-  simulation_.Start([x, theta](const mjModel& model, mjData* data) {
-    data->qpos[0] = x;
-    data->qpos[1] = theta;
-    mj_kinematics(&model, data);  // so that Success and renderers see the start, not the last episode
-  });
-  Observe(observation);
-  return absl::OkStatus();
-}
-
-StepResult CartPole::Step(const double* action, double* observation) {
-  StepResult result;
-  // Written as comparisons so that a NaN reaches the simulator, which rejects it.
-  simulation_.data()->ctrl[0] = action[0] < -1.0 ? -1.0 : action[0] > 1.0 ? 1.0 : action[0];
-  result.valid = simulation_.Step(kSubsteps);
-  Observe(observation);
-  result.reward = std::clamp(1.0 - TipDistance() / kRewardDistance, 0.0, 1.0);
-  result.cost = Cost();
-  return result;
-}
-
-void CartPole::Observe(double* observation) const {
-  const mjData& data = *simulation_.data();
-  observation[0] = data.qpos[0];
-  observation[1] = std::sin(data.qpos[1]);
-  observation[2] = std::cos(data.qpos[1]);
-  observation[3] = data.qvel[0];
-  observation[4] = data.qvel[1];
-}
-
-double CartPole::TipDistance() const {
-  const mjtNum* sites = simulation_.data()->site_xpos;
-  return mju_dist3(sites + 3 * tip_site_, sites + 3 * goal_site_);
-}
-
-double CartPole::Cost() const {
-  const double theta = simulation_.data()->qpos[1];
-  return std::abs(std::atan2(std::sin(theta), std::cos(theta))) / kSafeAngle - 1.0;
-}
-
-bool CartPole::Success() const { return TipDistance() <= kSuccessDistance; }
 
 absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options) {
   static const auto* const compiled = new absl::StatusOr<MujocoModel>(CompileMujocoModel("cartpole", kModelXml));

@@ -91,22 +91,144 @@ class Navigation : public SimulatedTask {
     int tiago_body = 0;
     int target_mocap = 0, fetch_target_mocap = 0;
   };
-  Navigation(TaskSpec spec, Simulation simulation, const ModelIds& ids, bool paper_reward, Frame frame);
+
+  Navigation(TaskSpec spec, Simulation simulation, const ModelIds& ids, bool paper_reward, Frame frame)
+      : SimulatedTask(std::move(spec), std::move(simulation)),
+        ids_(ids),
+        paper_reward_(paper_reward),
+        frame_(frame),
+        drive_(TiagoInertia(simulation_.model(), ids.tiago_body)) {}
 
   // Named values replace drawn ones; a drawn Fetch position keeps its distance from TIAGo++'s.
-  absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) override;
-  StepResult Step(const double* action, double* observation) override;
-  bool Success() const override;  // at the target, without a collision in this episode
+  absl::Status ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) override {
+    RETURN_IF_ERROR(CheckStartValues(spec_, init));
+    const auto idle = init.find("fetch_idle");
+    if (idle != init.end() && idle->second != 0 && idle->second != 1)
+      return absl::InvalidArgumentError(absl::StrCat("navigation start value fetch_idle = ", idle->second));
+    StartValues values(init, stream);
+    now_ = Situation();
+    now_.tiago.x = values.X("tiago_x");
+    now_.tiago.y = values.Y("tiago_y");
+    now_.tiago.yaw = values.Uniform("tiago_yaw", M_PI);
+    const bool given = values.Named("fetch_x") && values.Named("fetch_y");
+    do {
+      now_.fetch.x = values.X("fetch_x");
+      now_.fetch.y = values.Y("fetch_y");
+    } while (!given && Distance(now_.tiago, {now_.fetch.x, now_.fetch.y}) <= kStartDistance);
+    now_.fetch.yaw = values.Uniform("fetch_yaw", M_PI);
+    fetch_target_.x = values.X("fetch_target_x");
+    fetch_target_.y = values.Y("fetch_target_y");
+    now_.target.x = values.X("target_x");
+    now_.target.y = values.Y("target_y");
+    target_yaw_ = stream->Uniform(-M_PI, M_PI);
+    targets_ = stream->Child("navigation.targets");
+    fetch_idle_ = idle != init.end() && idle->second == 1;
+
+    arm_ = kTuckedArm;
+    pattern_.Restart();
+    collided_ = false;
+    drive_ = WheelDrive(TiagoInertia(simulation_.model(), ids_.tiago_body));
+    simulation_.Start([this](const mjModel& model, mjData* data) {
+      for (const auto& [first, robot] : {std::pair{kTiago, &now_.tiago}, std::pair{kFetch, &now_.fetch}}) {
+        data->qpos[first] = robot->x;
+        data->qpos[first + 1] = robot->y;
+        data->qpos[first + 2] = robot->yaw;
+      }
+      std::copy(arm_.begin(), arm_.end(), data->qpos + kArm);
+      PlaceMarker(ids_.target_mocap, now_.target);
+      PlaceMarker(ids_.fetch_target_mocap, fetch_target_);
+      mj_step1(&model, data);
+    });
+    points_ = FetchLinkPoints(now_.fetch, arm_);
+    hand_axes_ = FetchHandAxes(now_.fetch, arm_);
+    ReadState();
+    cost_ = Costs(now_.tiago, now_.fetch, points_).Largest();
+    Observe(now_, frame_, observation);
+    return absl::OkStatus();
+  }
+
+  StepResult Step(const double* action, double* observation) override {
+    const Motion motion = {action[0], action[1]};
+    const Motion fetch_command = fetch_idle_ ? Motion() : FetchCommand(now_.fetch, fetch_target_);
+    if (!fetch_idle_ && FetchArrived(now_.fetch, fetch_target_)) {
+      fetch_target_.x = targets_.Uniform(-kStartShare * kRoomX, kStartShare * kRoomX);
+      fetch_target_.y = targets_.Uniform(-kStartShare * kRoomY, kStartShare * kRoomY);
+      PlaceMarker(ids_.fetch_target_mocap, fetch_target_);
+    }
+    points_ = FetchLinkPoints(now_.fetch, arm_);
+    hand_axes_ = FetchHandAxes(now_.fetch, arm_);
+    StepResult result;
+    result.valid = Simulate(motion, fetch_command, fetch_idle_ ? kTuckedArm : pattern_.Next());
+    ReadState();
+    result.absorbing = Touching();
+    result.reward = paper_reward_ ? PaperReward(now_.tiago, now_.target, target_yaw_, motion)
+                                  : CodeReward(now_.tiago, now_.target, motion, now_.action, result.absorbing);
+    result.cost = cost_ = Costs(now_.tiago, now_.fetch, points_).Largest();
+    collided_ |= result.absorbing;
+    now_.action = motion;
+    Observe(now_, frame_, observation);
+    return result;
+  }
+
+  // At the target, without a collision in this episode.
+  bool Success() const override { return !collided_ && Distance(now_.tiago, now_.target) <= kGoalDistance; }
+
   // Friction scales contacts, the grip of the wheels and Fetch's traction; the joints have no damping. Motors keep
   // their torque.
-  void ScalePhysics(const PhysicsScale& scale) override;
+  void ScalePhysics(const PhysicsScale& scale) override {
+    simulation_.Scale(scale);
+    friction_ = scale.friction;
+  }
 
  private:
   // Applies the commands and `arm_target` for one control step; false when the state has become invalid.
-  bool Simulate(const Motion& action, const Motion& fetch_command, const Arm& arm_target);
-  void ReadState();
-  bool Touching() const;  // TIAGo++ is in contact with something
-  void PlaceMarker(int mocap, const Point& at);
+  bool Simulate(const Motion& action, const Motion& fetch_command, const Arm& arm_target) {
+    double acceleration[kJoints];
+    const double grip = friction_ * kGrip;
+    WheeledAcceleration(now_.tiago, drive_.Change(MotionOf(now_.tiago), action), grip, acceleration + kTiago);
+    WheeledAcceleration(now_.fetch, FetchChange(MotionOf(now_.fetch), fetch_command, friction_), grip,
+                        acceleration + kFetch);
+    for (int i = 0; i < kArmJoints; ++i) {
+      const double rate = kArmGain * (arm_target[i] - arm_[i]) / kControlDt;
+      acceleration[kArm + i] = (rate - arm_rate_[i]) / kControlDt;
+    }
+    // The first half of this step (positions to contacts) already ran at the reset or at the end of the previous step.
+    // Run last, it gives the contacts of the state that the step reaches, at no extra cost.
+    return simulation_.Run([&acceleration](const mjModel& model, mjData* data) {
+      mj_mulM(&model, data, data->qfrc_applied, acceleration);
+      mju_addTo(data->qfrc_applied, data->qfrc_bias, kJoints);
+      mj_step2(&model, data);
+      mj_step1(&model, data);
+    });
+  }
+
+  void ReadState() {
+    const mjData& data = *simulation_.data();
+    now_.tiago = ReadPlanar(data, kTiago);
+    now_.fetch = ReadPlanar(data, kFetch);
+    std::copy(data.qpos + kArm, data.qpos + kJoints, arm_.begin());
+    std::copy(data.qvel + kArm, data.qvel + kJoints, arm_rate_.begin());
+    now_.hand = points_[kHand];
+    now_.hand_velocity = FetchHandVelocity(now_.fetch, arm_, arm_rate_, hand_axes_);
+  }
+
+  // TIAGo++ is in contact with something.
+  bool Touching() const {
+    const mjModel& model = simulation_.model();
+    const mjData& data = *simulation_.data();
+    for (int i = 0; i < data.ncon; ++i) {
+      if (model.geom_bodyid[data.contact[i].geom1] == ids_.tiago_body ||
+          model.geom_bodyid[data.contact[i].geom2] == ids_.tiago_body) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  void PlaceMarker(int mocap, const Point& at) {
+    simulation_.data()->mocap_pos[3 * mocap] = at.x;
+    simulation_.data()->mocap_pos[3 * mocap + 1] = at.y;
+  }
 
   const ModelIds ids_;
   const bool paper_reward_;
@@ -126,137 +248,6 @@ class Navigation : public SimulatedTask {
   bool collided_ = false;  // in this episode
 };
 
-Navigation::Navigation(TaskSpec spec, Simulation simulation, const ModelIds& ids, bool paper_reward, Frame frame)
-    : SimulatedTask(std::move(spec), std::move(simulation)),
-      ids_(ids),
-      paper_reward_(paper_reward),
-      frame_(frame),
-      drive_(TiagoInertia(simulation_.model(), ids.tiago_body)) {}
-
-absl::Status Navigation::ResetTo(const std::map<std::string, double>& init, RandomStream* stream, double* observation) {
-  RETURN_IF_ERROR(CheckStartValues(spec_, init));
-  const auto idle = init.find("fetch_idle");
-  if (idle != init.end() && idle->second != 0 && idle->second != 1)
-    return absl::InvalidArgumentError(absl::StrCat("navigation start value fetch_idle = ", idle->second));
-  StartValues values(init, stream);
-  now_ = Situation();
-  now_.tiago.x = values.X("tiago_x");
-  now_.tiago.y = values.Y("tiago_y");
-  now_.tiago.yaw = values.Uniform("tiago_yaw", M_PI);
-  const bool given = values.Named("fetch_x") && values.Named("fetch_y");
-  do {
-    now_.fetch.x = values.X("fetch_x");
-    now_.fetch.y = values.Y("fetch_y");
-  } while (!given && Distance(now_.tiago, {now_.fetch.x, now_.fetch.y}) <= kStartDistance);
-  now_.fetch.yaw = values.Uniform("fetch_yaw", M_PI);
-  fetch_target_.x = values.X("fetch_target_x");
-  fetch_target_.y = values.Y("fetch_target_y");
-  now_.target.x = values.X("target_x");
-  now_.target.y = values.Y("target_y");
-  target_yaw_ = stream->Uniform(-M_PI, M_PI);
-  targets_ = stream->Child("navigation.targets");
-  fetch_idle_ = idle != init.end() && idle->second == 1;
-
-  arm_ = kTuckedArm;
-  pattern_.Restart();
-  collided_ = false;
-  drive_ = WheelDrive(TiagoInertia(simulation_.model(), ids_.tiago_body));
-  simulation_.Start([this](const mjModel& model, mjData* data) {
-    for (const auto& [first, robot] : {std::pair{kTiago, &now_.tiago}, std::pair{kFetch, &now_.fetch}}) {
-      data->qpos[first] = robot->x;
-      data->qpos[first + 1] = robot->y;
-      data->qpos[first + 2] = robot->yaw;
-    }
-    std::copy(arm_.begin(), arm_.end(), data->qpos + kArm);
-    PlaceMarker(ids_.target_mocap, now_.target);
-    PlaceMarker(ids_.fetch_target_mocap, fetch_target_);
-    mj_step1(&model, data);
-  });
-  points_ = FetchLinkPoints(now_.fetch, arm_);
-  hand_axes_ = FetchHandAxes(now_.fetch, arm_);
-  ReadState();
-  cost_ = Costs(now_.tiago, now_.fetch, points_).Largest();
-  Observe(now_, frame_, observation);
-  return absl::OkStatus();
-}
-
-StepResult Navigation::Step(const double* action, double* observation) {
-  const Motion motion = {action[0], action[1]};
-  const Motion fetch_command = fetch_idle_ ? Motion() : FetchCommand(now_.fetch, fetch_target_);
-  if (!fetch_idle_ && FetchArrived(now_.fetch, fetch_target_)) {
-    fetch_target_.x = targets_.Uniform(-kStartShare * kRoomX, kStartShare * kRoomX);
-    fetch_target_.y = targets_.Uniform(-kStartShare * kRoomY, kStartShare * kRoomY);
-    PlaceMarker(ids_.fetch_target_mocap, fetch_target_);
-  }
-  points_ = FetchLinkPoints(now_.fetch, arm_);
-  hand_axes_ = FetchHandAxes(now_.fetch, arm_);
-  StepResult result;
-  result.valid = Simulate(motion, fetch_command, fetch_idle_ ? kTuckedArm : pattern_.Next());
-  ReadState();
-  result.absorbing = Touching();
-  result.reward = paper_reward_ ? PaperReward(now_.tiago, now_.target, target_yaw_, motion)
-                                : CodeReward(now_.tiago, now_.target, motion, now_.action, result.absorbing);
-  result.cost = cost_ = Costs(now_.tiago, now_.fetch, points_).Largest();
-  collided_ |= result.absorbing;
-  now_.action = motion;
-  Observe(now_, frame_, observation);
-  return result;
-}
-
-bool Navigation::Simulate(const Motion& action, const Motion& fetch_command, const Arm& arm_target) {
-  double acceleration[kJoints];
-  const double grip = friction_ * kGrip;
-  WheeledAcceleration(now_.tiago, drive_.Change(MotionOf(now_.tiago), action), grip, acceleration + kTiago);
-  WheeledAcceleration(now_.fetch, FetchChange(MotionOf(now_.fetch), fetch_command, friction_), grip,
-                      acceleration + kFetch);
-  for (int i = 0; i < kArmJoints; ++i) {
-    const double rate = kArmGain * (arm_target[i] - arm_[i]) / kControlDt;
-    acceleration[kArm + i] = (rate - arm_rate_[i]) / kControlDt;
-  }
-  // The first half of this step (positions to contacts) already ran at the reset or at the end of the previous step.
-  // Run last, it gives the contacts of the state that the step reaches, at no extra cost.
-  return simulation_.Run([&acceleration](const mjModel& model, mjData* data) {
-    mj_mulM(&model, data, data->qfrc_applied, acceleration);
-    mju_addTo(data->qfrc_applied, data->qfrc_bias, kJoints);
-    mj_step2(&model, data);
-    mj_step1(&model, data);
-  });
-}
-
-void Navigation::ReadState() {
-  const mjData& data = *simulation_.data();
-  now_.tiago = ReadPlanar(data, kTiago);
-  now_.fetch = ReadPlanar(data, kFetch);
-  std::copy(data.qpos + kArm, data.qpos + kJoints, arm_.begin());
-  std::copy(data.qvel + kArm, data.qvel + kJoints, arm_rate_.begin());
-  now_.hand = points_[kHand];
-  now_.hand_velocity = FetchHandVelocity(now_.fetch, arm_, arm_rate_, hand_axes_);
-}
-
-bool Navigation::Touching() const {
-  const mjModel& model = simulation_.model();
-  const mjData& data = *simulation_.data();
-  for (int i = 0; i < data.ncon; ++i) {
-    if (model.geom_bodyid[data.contact[i].geom1] == ids_.tiago_body ||
-        model.geom_bodyid[data.contact[i].geom2] == ids_.tiago_body) {
-      return true;
-    }
-  }
-  return false;
-}
-
-void Navigation::PlaceMarker(int mocap, const Point& at) {
-  simulation_.data()->mocap_pos[3 * mocap] = at.x;
-  simulation_.data()->mocap_pos[3 * mocap + 1] = at.y;
-}
-
-bool Navigation::Success() const { return !collided_ && Distance(now_.tiago, now_.target) <= kGoalDistance; }
-
-void Navigation::ScalePhysics(const PhysicsScale& scale) {
-  simulation_.Scale(scale);
-  friction_ = scale.friction;
-}
-
 absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options) {
   static const auto* const compiled = new absl::StatusOr<MujocoModel>(CompileMujocoModel("navigation", kModelXml));
   RETURN_IF_ERROR(compiled->status());
@@ -274,12 +265,9 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(const v1::TaskOptions& options) {
   ASSIGN_OR_RETURN(TaskModel facts, MakeModel(options));
   ASSIGN_OR_RETURN(Simulation simulation, Simulation::Make(**compiled));
   const Navigation::ModelIds ids = {tiago, model.body_mocapid[target], model.body_mocapid[fetch_target]};
-  auto task = std::make_unique<Navigation>(std::move(facts.spec), std::move(simulation), ids,
-                                           options.reward() == "paper", FrameOf(options));
-  RandomStream stream(StreamKey("navigation.made", {}));
-  std::vector<double> observation(task->spec().obs_dim);
-  task->Reset(&stream, observation.data());
-  return std::unique_ptr<Task>(std::move(task));
+  return Started(std::make_unique<Navigation>(std::move(facts.spec), std::move(simulation), ids,
+                                              options.reward() == "paper", FrameOf(options)),
+                 "navigation.made");
 }
 
 const RegisterTask kRegistered("navigation", &MakeTask);

@@ -161,10 +161,10 @@ absl::StatusOr<v1::PythonTask> AskEnvironment(const std::string& environment, bo
 }
 
 absl::StatusOr<v1::PythonTask> PythonHost::Child::ReceiveFacts(const std::string& environment) {
-  const absl::StatusOr<std::string> text = Receive(absl::StrCat("the facts of ", environment));
-  if (!text.ok()) return Annotate(text.status(), "Python environment");
+  ASSIGN_OR_RETURN(const std::string text,
+                   Annotate(Receive(absl::StrCat("the facts of ", environment)), "Python environment"));
   v1::PythonTask task;
-  RETURN_IF_ERROR(ParseTextproto(*text, environment, &task));
+  RETURN_IF_ERROR(ParseTextproto(text, environment, &task));
   return task;
 }
 

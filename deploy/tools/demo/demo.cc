@@ -102,28 +102,116 @@ struct ShieldChange {
 class Agent {
  public:
   // The last policy of a folder; `what` as for RunFolderOf. label: what the page calls it.
-  static absl::StatusOr<std::unique_ptr<Agent>> Open(const std::string& what, const std::string& label);
+  static absl::StatusOr<std::unique_ptr<Agent>> Open(const std::string& what, const std::string& label) {
+    ASSIGN_OR_RETURN(const std::string folder, RunFolderOf(what));
+    ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadRunExperiment(folder, {}));
+    ASSIGN_OR_RETURN(std::vector<MemberPolicy> policies, ReadPolicies(folder, "last"));
+    ASSIGN_OR_RETURN(const MemberPolicy* const policy, FindMember(policies, std::nullopt));
+    RETURN_IF_ERROR(policy->snapshot.CheckFinite());
+    std::unique_ptr<Agent> agent(new Agent);
+    agent->label_ = label;
+    agent->source_ = what;
+    agent->snapshot_ = policy->snapshot;
+    ASSIGN_OR_RETURN(agent->model_, MakeTaskModel(experiment.task(), experiment.task_options()));
+    ASSIGN_OR_RETURN(agent->task_, MakeTask(experiment.task(), experiment.task_options()));
+    ASSIGN_OR_RETURN(agent->rule_, MakeActingRule(agent->snapshot_, agent->model_, /*max_batch=*/1));
+    const Simulation* const simulation = agent->task_->simulation();
+    if (simulation == nullptr) return absl::InvalidArgumentError(what + ": its task has nothing to draw");
+    ASSIGN_OR_RETURN(agent->view_, SceneView::Make(simulation->model(), "", kWidth, kHeight));
+    const auto delta = agent->snapshot_.scalars.find("delta");
+    if (delta != agent->snapshot_.scalars.end()) agent->delta_ = delta->second;
+    return agent;
+  }
 
   // {"label", "source", "shield": whether it has one, "delta": its own or null, "horizon", "period": seconds of a step,
   //  "absorbing", "scene": what scene_json.h says of the start of an episode}
-  absl::StatusOr<json> About();
+  absl::StatusOr<json> About() {
+    RandomStream stream(StreamKey("demo.episode", {0}));
+    std::vector<double> observation(model_.spec.obs_dim);
+    task_->Reset(&stream, observation.data());
+    RETURN_IF_ERROR(view_->Update(*task_->simulation()));
+    return json{{"label", label_},
+                {"source", source_},
+                {"shield", rule_->has_shield()},
+                {"delta", rule_->has_constraint() ? json(delta_) : json(nullptr)},
+                {"horizon", model_.spec.horizon},
+                {"period", model_.spec.control_dt},
+                {"absorbing", model_.spec.absorbing},
+                {"scene", SceneOf(view_.get())}};
+  }
 
   // {"every": steps from one frame to the next, "frames": [{"pose", "cost": the largest raw cost since the frame
   // before,
   //  "violating": steps so far, "sum": cost so far, "k": or null, "moved": the largest |a - u| since, "point": on the
   //  first slice of the task, or null}], "steps", "acts": steps in which the shield moves the action by more than
   //  kShieldActs, whether it is used or not, "success", "end": "horizon", "task" or "invalid"}
-  absl::StatusOr<json> Play(uint64_t seed, const std::vector<ShieldChange>& changes);
+  absl::StatusOr<json> Play(uint64_t seed, const std::vector<ShieldChange>& changes) {
+    const TaskSpec& spec = model_.spec;
+    std::vector<double> observation(spec.obs_dim), wide(spec.action_dim);
+    Decision decision(*rule_, spec);
+    RandomStream stream(StreamKey("demo.episode", {seed}));
+    task_->Reset(&stream, observation.data());
+    RETURN_IF_ERROR(Apply({0, true, delta_}));
+    const int every = std::max(1, static_cast<int>(std::lround(1 / kFramesPerSecond / spec.control_dt)));
+    json frames = json::array();
+    Tally tally;
+    auto next = changes.begin();
+    float previous_cost = 0;
+    std::string end = "horizon";
+    int step = 0, acts = 0;
+    for (bool last = false; !last; ++step) {
+      while (next != changes.end() && next->step <= step) RETURN_IF_ERROR(Apply(*next++));
+      std::transform(observation.begin(), observation.end(), decision.observation.begin(),
+                     [](double value) { return static_cast<float>(value); });
+      FillNormal(StreamKey("demo.noise", {seed, static_cast<uint64_t>(step)}), decision.noise.data(),
+                 rule_->noise_dim());
+      double moved = 0, unused = 0, by_shield = 0;
+      rule_->Act(1, {decision.observation.data(), decision.noise.data(), &previous_cost, decision.memory.data()},
+                 decision.action.data(), {&tally.constraint, &unused, &moved, &by_shield});
+      tally.moved = std::max(tally.moved, moved);
+      acts += by_shield > kShieldActs ? 1 : 0;
+      const float* const executed = rule_->executed() != nullptr ? rule_->executed() : decision.action.data();
+      if (step % every == 0) {
+        RETURN_IF_ERROR(view_->Update(*task_->simulation()));
+        frames.push_back(Frame(PoseOf(view_.get()), PointOf(model_, observation), &tally));
+      }
+      std::copy_n(executed, wide.size(), wide.begin());
+      const StepResult reached = CheckedStep(task_.get(), wide.data(), observation.data());
+      if (reached.valid) tally.Add(reached.cost);
+      previous_cost = static_cast<float>(reached.cost);
+      if (!reached.valid) end = "invalid";
+      if (reached.valid && reached.ends()) end = "task";
+      last = !reached.valid || reached.ends() || step + 1 == spec.horizon;
+    }
+    RETURN_IF_ERROR(view_->Update(*task_->simulation()));
+    frames.push_back(Frame(PoseOf(view_.get()), PointOf(model_, observation), &tally));
+    return json{{"every", every}, {"frames", std::move(frames)}, {"steps", step},
+                {"acts", acts},   {"success", task_->Success()}, {"end", end}};
+  }
 
   // {"title", "x_label", "y_label", "x_low", "x_high", "y_low", "y_high", "resolution", "cvar": [n * n or null]} over
   // the first slice of the task. INVALID_ARGUMENT for a policy without a learned constraint.
-  absl::StatusOr<json> Map(int resolution) const;
+  absl::StatusOr<json> Map(int resolution) const {
+    const ObservationSlice& slice = model_.slices.front();
+    ASSIGN_OR_RETURN(const MapPanel panel, MakeMapPanel(snapshot_, 0, model_, slice, resolution));
+    json cvar = json::array();
+    for (const double constraint : panel.constraint) cvar.push_back(OrNull(constraint + panel.delta));
+    return json{{"title", slice.title},   {"x_label", slice.x_label}, {"y_label", slice.y_label},
+                {"x_low", slice.x_low},   {"x_high", slice.x_high},   {"y_low", slice.y_low},
+                {"y_high", slice.y_high}, {"resolution", resolution}, {"cvar", std::move(cvar)}};
+  }
 
   bool has_constraint() const { return rule_->has_constraint(); }
 
  private:
   Agent() = default;  // Open fills it
-  absl::Status Apply(const ShieldChange& change);
+
+  absl::Status Apply(const ShieldChange& change) {
+    if (rule_->has_shield()) rule_->UseShield(change.shield);
+    if (!rule_->has_constraint()) return absl::OkStatus();
+    snapshot_.scalars["delta"] = change.delta;
+    return rule_->Load(snapshot_);
+  }
 
   std::string label_, source_;
   Snapshot snapshot_;  // with the delta of the last change
@@ -133,102 +221,6 @@ class Agent {
   std::unique_ptr<ActingRule> rule_;
   std::unique_ptr<SceneView> view_;
 };
-
-absl::StatusOr<std::unique_ptr<Agent>> Agent::Open(const std::string& what, const std::string& label) {
-  ASSIGN_OR_RETURN(const std::string folder, RunFolderOf(what));
-  ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadRunExperiment(folder, {}));
-  ASSIGN_OR_RETURN(std::vector<MemberPolicy> policies, ReadPolicies(folder, "last"));
-  ASSIGN_OR_RETURN(const MemberPolicy* const policy, FindMember(policies, std::nullopt));
-  RETURN_IF_ERROR(policy->snapshot.CheckFinite());
-  std::unique_ptr<Agent> agent(new Agent);
-  agent->label_ = label;
-  agent->source_ = what;
-  agent->snapshot_ = policy->snapshot;
-  ASSIGN_OR_RETURN(agent->model_, MakeTaskModel(experiment.task(), experiment.task_options()));
-  ASSIGN_OR_RETURN(agent->task_, MakeTask(experiment.task(), experiment.task_options()));
-  ASSIGN_OR_RETURN(agent->rule_, MakeActingRule(agent->snapshot_, agent->model_, /*max_batch=*/1));
-  const Simulation* const simulation = agent->task_->simulation();
-  if (simulation == nullptr) return absl::InvalidArgumentError(what + ": its task has nothing to draw");
-  ASSIGN_OR_RETURN(agent->view_, SceneView::Make(simulation->model(), "", kWidth, kHeight));
-  const auto delta = agent->snapshot_.scalars.find("delta");
-  if (delta != agent->snapshot_.scalars.end()) agent->delta_ = delta->second;
-  return agent;
-}
-
-absl::StatusOr<json> Agent::About() {
-  RandomStream stream(StreamKey("demo.episode", {0}));
-  std::vector<double> observation(model_.spec.obs_dim);
-  task_->Reset(&stream, observation.data());
-  RETURN_IF_ERROR(view_->Update(*task_->simulation()));
-  return json{{"label", label_},
-              {"source", source_},
-              {"shield", rule_->has_shield()},
-              {"delta", rule_->has_constraint() ? json(delta_) : json(nullptr)},
-              {"horizon", model_.spec.horizon},
-              {"period", model_.spec.control_dt},
-              {"absorbing", model_.spec.absorbing},
-              {"scene", SceneOf(view_.get())}};
-}
-
-absl::Status Agent::Apply(const ShieldChange& change) {
-  if (rule_->has_shield()) rule_->UseShield(change.shield);
-  if (!rule_->has_constraint()) return absl::OkStatus();
-  snapshot_.scalars["delta"] = change.delta;
-  return rule_->Load(snapshot_);
-}
-
-absl::StatusOr<json> Agent::Play(uint64_t seed, const std::vector<ShieldChange>& changes) {
-  const TaskSpec& spec = model_.spec;
-  std::vector<double> observation(spec.obs_dim), wide(spec.action_dim);
-  Decision decision(*rule_, spec);
-  RandomStream stream(StreamKey("demo.episode", {seed}));
-  task_->Reset(&stream, observation.data());
-  RETURN_IF_ERROR(Apply({0, true, delta_}));
-  const int every = std::max(1, static_cast<int>(std::lround(1 / kFramesPerSecond / spec.control_dt)));
-  json frames = json::array();
-  Tally tally;
-  auto next = changes.begin();
-  float previous_cost = 0;
-  std::string end = "horizon";
-  int step = 0, acts = 0;
-  for (bool last = false; !last; ++step) {
-    while (next != changes.end() && next->step <= step) RETURN_IF_ERROR(Apply(*next++));
-    std::transform(observation.begin(), observation.end(), decision.observation.begin(),
-                   [](double value) { return static_cast<float>(value); });
-    FillNormal(StreamKey("demo.noise", {seed, static_cast<uint64_t>(step)}), decision.noise.data(), rule_->noise_dim());
-    double moved = 0, unused = 0, by_shield = 0;
-    rule_->Act(1, {decision.observation.data(), decision.noise.data(), &previous_cost, decision.memory.data()},
-               decision.action.data(), {&tally.constraint, &unused, &moved, &by_shield});
-    tally.moved = std::max(tally.moved, moved);
-    acts += by_shield > kShieldActs ? 1 : 0;
-    const float* const executed = rule_->executed() != nullptr ? rule_->executed() : decision.action.data();
-    if (step % every == 0) {
-      RETURN_IF_ERROR(view_->Update(*task_->simulation()));
-      frames.push_back(Frame(PoseOf(view_.get()), PointOf(model_, observation), &tally));
-    }
-    std::copy_n(executed, wide.size(), wide.begin());
-    const StepResult reached = CheckedStep(task_.get(), wide.data(), observation.data());
-    if (reached.valid) tally.Add(reached.cost);
-    previous_cost = static_cast<float>(reached.cost);
-    if (!reached.valid) end = "invalid";
-    if (reached.valid && reached.ends()) end = "task";
-    last = !reached.valid || reached.ends() || step + 1 == spec.horizon;
-  }
-  RETURN_IF_ERROR(view_->Update(*task_->simulation()));
-  frames.push_back(Frame(PoseOf(view_.get()), PointOf(model_, observation), &tally));
-  return json{{"every", every}, {"frames", std::move(frames)}, {"steps", step},
-              {"acts", acts},   {"success", task_->Success()}, {"end", end}};
-}
-
-absl::StatusOr<json> Agent::Map(int resolution) const {
-  const ObservationSlice& slice = model_.slices.front();
-  ASSIGN_OR_RETURN(const MapPanel panel, MakeMapPanel(snapshot_, 0, model_, slice, resolution));
-  json cvar = json::array();
-  for (const double constraint : panel.constraint) cvar.push_back(OrNull(constraint + panel.delta));
-  return json{{"title", slice.title},   {"x_label", slice.x_label}, {"y_label", slice.y_label},
-              {"x_low", slice.x_low},   {"x_high", slice.x_high},   {"y_low", slice.y_low},
-              {"y_high", slice.y_high}, {"resolution", resolution}, {"cvar", std::move(cvar)}};
-}
 
 struct Player {
   const char *label, *source;

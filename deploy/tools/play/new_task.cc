@@ -74,20 +74,17 @@ absl::Status RunNewTaskCommand(const NewTaskCommand& command, std::ostream* out)
   const std::string name = TaskName(fs::path(WithoutSlash(AbsolutePath(command.folder))).filename().string());
   text::WithoutVisual visual;
   if (command.no_visual) {
-    absl::StatusOr<text::WithoutVisual> removed = text::RemoveVisual(&task);
-    if (!removed.ok()) return Annotate(removed.status(), command.model);
-    visual = *removed;
+    ASSIGN_OR_RETURN(visual, Annotate(text::RemoveVisual(&task), command.model));
   }
   const std::vector<std::string> named = text::NameElements(&task);
-  const absl::StatusOr<MujocoModel> model = text::CompileFiles(task);
-  if (!model.ok()) return Annotate(model.status(), command.model);
+  ASSIGN_OR_RETURN(const MujocoModel model, Annotate(text::CompileFiles(task), command.model));
   v1::TextTask small = task;  // as it travels
-  const absl::StatusOr<std::string> draft = text::DraftTask(**model, name, task.file(0).name(), named);
-  if (!draft.ok()) return Annotate(draft.status(), command.model);
+  ASSIGN_OR_RETURN(const std::string draft,
+                   Annotate(text::DraftTask(*model, name, task.file(0).name(), named), command.model));
   RETURN_IF_ERROR(text::CompressFiles(&small));
-  RETURN_IF_ERROR(CheckDraft(std::move(small), *draft));
-  RETURN_IF_ERROR(Write(folder, task, *draft));
-  RETURN_IF_ERROR(CheckWritten((folder / task.file(0).name()).string(), **model));
+  RETURN_IF_ERROR(CheckDraft(std::move(small), draft));
+  RETURN_IF_ERROR(Write(folder, task, draft));
+  RETURN_IF_ERROR(CheckWritten((folder / task.file(0).name()).string(), *model));
   const std::string file = (folder / "task.textproto").string();
   for (const v1::TaskFile& each : task.file()) *out << "wrote " << (folder / each.name()).string() << '\n';
   *out << "wrote " << file << '\n';

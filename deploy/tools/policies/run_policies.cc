@@ -83,9 +83,8 @@ absl::StatusOr<std::vector<MemberPolicy>> ReadEpoch(const std::string& run_dir, 
   const std::string path = found->second.string();
   ASSIGN_OR_RETURN(std::vector<Snapshot> snapshots, ReadSnapshotFile(path));
   ASSIGN_OR_RETURN(const v1::Experiment experiment, ReadRunExperiment(run_dir, {}));
-  const absl::Status status = CheckEpoch(experiment, RunIdOf(run_dir), epoch, snapshots,
-                                         [&run_dir] { return CheckpointStore(run_dir + "/checkpoints").Newest(); });
-  if (!status.ok()) return Annotate(status, path);
+  const auto newest = [&run_dir] { return CheckpointStore(run_dir + "/checkpoints").Newest(); };
+  RETURN_IF_ERROR(Annotate(CheckEpoch(experiment, RunIdOf(run_dir), epoch, snapshots, newest), path));
   std::vector<MemberPolicy> policies;
   for (Snapshot& snapshot : snapshots) policies.push_back({epoch, std::move(snapshot)});
   return policies;
@@ -107,9 +106,9 @@ absl::StatusOr<std::vector<MemberPolicy>> ReadStored(const std::string& run_dir,
   std::vector<MemberPolicy> policies;
   std::set<uint32_t> epochs;
   for (StoredPolicy& policy : stored) {
-    const absl::Status of_run =
-        CheckPolicy(experiment, run_id, policy.epoch, policy.snapshot, [] { return std::nullopt; });
-    if (!of_run.ok()) return Annotate(of_run, StoredFile(run_dir));
+    RETURN_IF_ERROR(
+        Annotate(CheckPolicy(experiment, run_id, policy.epoch, policy.snapshot, [] { return std::nullopt; }),
+                 StoredFile(run_dir)));
     epochs.insert(policy.epoch);
     const bool chosen = epoch == "last" ? policy.last : epoch == "best" ? policy.best : policy.epoch == wanted;
     if (chosen) policies.push_back({policy.epoch, std::move(policy.snapshot)});
@@ -396,15 +395,13 @@ absl::Status WriteStoredPolicies(const std::string& path, const std::vector<Stor
 
 absl::StatusOr<std::vector<StoredPolicy>> ReadStoredPolicies(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string compressed, ReadFramedFile(kFormat, path));
-  const absl::StatusOr<std::string> content = Gunzip(compressed, kMostBytes);
-  if (!content.ok()) return Annotate(content.status(), path);
+  ASSIGN_OR_RETURN(const std::string content, Annotate(Gunzip(compressed, kMostBytes), path));
   v1::StoredPolicies stored;
-  if (!stored.ParseFromString(*content)) return absl::DataLossError(absl::StrCat(path, ": it has no policies"));
+  if (!stored.ParseFromString(content)) return absl::DataLossError(absl::StrCat(path, ": it has no policies"));
   std::vector<StoredPolicy> policies;
   for (const v1::StoredPolicy& from : stored.policy()) {
-    absl::StatusOr<Snapshot> snapshot = SnapshotFromManifest(from.manifest(), Widen(from.half()));
-    if (!snapshot.ok()) return Annotate(snapshot.status(), path);
-    policies.push_back({from.epoch(), from.last(), from.best(), *std::move(snapshot)});
+    ASSIGN_OR_RETURN(Snapshot snapshot, Annotate(SnapshotFromManifest(from.manifest(), Widen(from.half())), path));
+    policies.push_back({from.epoch(), from.last(), from.best(), std::move(snapshot)});
   }
   return policies;
 }

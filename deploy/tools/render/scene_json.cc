@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <utility>
 #include <vector>
 
 namespace datacom::tools {
@@ -29,24 +31,9 @@ std::vector<int> MovingBodies(const mjModel& model) {
   return bodies;
 }
 
-const char* KindOf(int type) {
-  switch (type) {
-    case mjGEOM_SPHERE:
-      return "sphere";
-    case mjGEOM_CAPSULE:
-      return "capsule";
-    case mjGEOM_CYLINDER:
-      return "cylinder";
-    case mjGEOM_ELLIPSOID:
-      return "ellipsoid";
-    case mjGEOM_BOX:
-      return "box";
-    case mjGEOM_MESH:
-      return "points";
-    default:
-      return nullptr;
-  }
-}
+constexpr std::pair<int, const char*> kKinds[] = {{mjGEOM_SPHERE, "sphere"},     {mjGEOM_CAPSULE, "capsule"},
+                                                  {mjGEOM_CYLINDER, "cylinder"}, {mjGEOM_ELLIPSOID, "ellipsoid"},
+                                                  {mjGEOM_BOX, "box"},           {mjGEOM_MESH, "points"}};
 
 // What geoms and sites have in common.
 struct Part {
@@ -78,10 +65,11 @@ class Shapes {
 
  private:
   void Add(const Part& part, int mesh) {
-    const char* const kind = KindOf(part.type);
-    if (kind == nullptr || part.group >= kShownGroups || part.colour[3] <= 0) return;
+    const auto kind = std::find_if(std::begin(kKinds), std::end(kKinds),
+                                   [&part](const auto& known) { return known.first == part.type; });
+    if (kind == std::end(kKinds) || part.group >= kShownGroups || part.colour[3] <= 0) return;
     const auto at = std::find(moving_.begin(), moving_.end(), part.body);
-    json shape = {{"kind", kind},
+    json shape = {{"kind", kind->second},
                   {"size", Rounded(part.size, 3)},
                   {"colour", Rounded(part.colour, 3)},
                   {"alpha", std::round(part.colour[3] * 100) / 100},

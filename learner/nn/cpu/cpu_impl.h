@@ -53,6 +53,14 @@ inline float Softplus(float x) { return x > 20 ? x : std::log1p(std::exp(x)); }
 inline float Sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
 inline float SoftplusSlope(float x) { return x > 20 ? 1.0f : Sigmoid(x); }
 
+// body(row, column) for each number of one member, row by row.
+template <class Body>
+inline void EachNumber(const FloatView& like, const Body& body) {
+  for (int r = 0; r < like.rows; ++r) {
+    for (int i = 0; i < like.cols; ++i) body(r, i);
+  }
+}
+
 }  // namespace
 }  // namespace datacom::learner
 

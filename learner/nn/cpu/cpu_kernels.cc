@@ -86,20 +86,12 @@ double WideSquaredSum(const float* x, int n) {
   return total;
 }
 
+// active: leaves out the members for which it is not 0; absent: copies all.
 template <class T>
-void CopyMember(const View<T>& from, const View<T>& to, int member) {
-  for (int r = 0; r < from.rows; ++r) std::memcpy(to.row(member, r), from.row(member, r), sizeof(T) * from.cols);
-}
-
-template <class T>
-void CopyMembers(const View<T>& from, const View<T>& to) {
-  for (int m = 0; m < from.members; ++m) CopyMember(from, to, m);
-}
-
-template <class T>
-void RestoreMembers(const View<T>& from, const DoubleView& active, const View<T>& to) {
+void CopyMembers(const View<T>& from, const View<T>& to, const DoubleView& active = {}) {
   for (int m = 0; m < from.members; ++m) {
-    if (active.at(m) == 0) CopyMember(from, to, m);
+    if (active.data != nullptr && active.at(m) != 0) continue;
+    for (int r = 0; r < from.rows; ++r) std::memcpy(to.row(m, r), from.row(m, r), sizeof(T) * from.cols);
   }
 }
 
@@ -425,10 +417,10 @@ class CpuKernels : public Kernels {
   void Copy(const DoubleView& from, const DoubleView& to) override { CopyMembers(from, to); }
 
   void Restore(const FloatView& from, const DoubleView& active, const FloatView& to) override {
-    RestoreMembers(from, active, to);
+    CopyMembers(from, to, active);
   }
   void Restore(const DoubleView& from, const DoubleView& active, const DoubleView& to) override {
-    RestoreMembers(from, active, to);
+    CopyMembers(from, to, active);
   }
 
  private:

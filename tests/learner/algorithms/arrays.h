@@ -11,6 +11,8 @@
 
 #include "learner/algorithms/algorithm.h"
 #include "learner/algorithms/datacom.h"
+#include "learner/algorithms/delta.h"
+#include "learner/algorithms/multiplier.h"
 #include "learner/algorithms/on_policy.h"
 #include "learner/algorithms/population.h"
 #include "learner/algorithms/slices.h"
@@ -19,13 +21,24 @@ namespace datacom::learner {
 
 class ArrayAccess {
  public:
+  // w, or P of mode peak.
+  template <class AnyDelta>
+  static auto& RawOfDelta(AnyDelta& delta, int member) {
+    auto& own = delta.members_[member];
+    return own.mode == DeltaMode::kPeak ? own.peak.risk : own.raw.value;
+  }
+  // As if the 50 silent episodes had passed and every episode had cost max(budget, cost_unit).
+  static void SetIntegral(Multiplier* multiplier, int member, double integral) {
+    multiplier->states_[member] = {1, multiplier->settings_[member].scale, 50, integral};
+  }
+
   static std::vector<float> Get(const Algorithm& algorithm, int member, const std::string& name) {
     if (const auto* const slices = dynamic_cast<const Slices*>(&algorithm)) {
       const Slices::Slice& slice = SliceOf(*slices, member);
       return Get(*slice.algorithm, member - slice.first, name);
     }
     if (const auto* const datacom = dynamic_cast<const Datacom*>(&algorithm)) {
-      if (name == "delta_raw") return {static_cast<float>(datacom->delta_.raw(member))};
+      if (name == "delta_raw") return {static_cast<float>(RawOfDelta(datacom->delta_, member))};
       if (name == "grad.delta_raw") return {static_cast<float>(datacom->delta_.gradient(member))};
       if (name == "multiplier" && datacom->priced_) return {static_cast<float>(datacom->multiplier_.value(member))};
     }
@@ -49,7 +62,8 @@ class ArrayAccess {
     const bool multiplier = datacom != nullptr && datacom->priced_ && name == "multiplier";
     if (multiplier || (datacom != nullptr && name == "delta_raw")) {
       CheckSize(name, values, 1);
-      multiplier ? datacom->multiplier_.set_integral(member, values[0]) : datacom->delta_.set_raw(member, values[0]);
+      if (multiplier) SetIntegral(&datacom->multiplier_, member, values[0]);
+      if (!multiplier) RawOfDelta(datacom->delta_, member) = values[0];
       return datacom->UploadThresholds();
     }
     if (auto* const on_policy = dynamic_cast<OnPolicy*>(algorithm); on_policy != nullptr && name == "multiplier") {

@@ -15,6 +15,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "learner/nn/named_stream.h"
+#include "tests/learner/algorithms/arrays.h"
 #include "tests/learner/algorithms/delta_plant.h"
 
 namespace datacom::learner {
@@ -54,7 +55,7 @@ TEST(LearnedDelta, KeepsItsNumbersAndTheBytesOfItsState) {
   ASSERT_TRUE(Apply(&delta, 0, {0, 20, 30, 10}, {1, 0.8, 0.6, 0.4}));
   EXPECT_DOUBLE_EQ(delta.gradient(0), 0.75026312523951211);
   EXPECT_DOUBLE_EQ(delta.value(0), 1.3968665805177902);
-  EXPECT_DOUBLE_EQ(delta.raw(0), 1.1126838880585541);
+  EXPECT_DOUBLE_EQ(ArrayAccess::RawOfDelta(delta, 0), 1.1126838880585541);
   EXPECT_EQ(delta.steps(0), 3u);
   const std::vector<double> saved = DoublesOf(delta.Save());  // value, first and second moment, steps of each member
   ASSERT_EQ(saved.size(), 8u);
@@ -140,7 +141,7 @@ TEST(LearnedDelta, EndsAtTheConvertedBudgetOrAboveItWhateverEpisodesCost) {
       const double converted = DiscountedBudget(budget, horizon, 0.99);
       for (const double ratio : {0.4, 1.6}) {
         Delta delta(ConfigOf({"learned"}, budget, horizon));
-        delta.set_raw(0, RawOf(1.5 * converted));  // at most 1,500 x 0.05 away
+        ArrayAccess::RawOfDelta(delta, 0) = RawOf(1.5 * converted);  // at most 1,500 x 0.05 away
         DeltaPlant plant = PlantOf(horizon, budget, ratio);
         const double cost = LateCost(&delta, &plant, 1500);
         if (ratio > 1) {
@@ -165,16 +166,17 @@ TEST(PeakDelta, FollowsTheLargestRiskOfEpisodesThatCostNoMoreThanTheBudgetOrThei
   EXPECT_EQ(delta.cost(0), std::nullopt);
   ASSERT_TRUE(Apply(&delta, 0, {7, 4, 6}, {1, 8, 2}));  // costs[0] counts as 0
   EXPECT_DOUBLE_EQ(*delta.cost(0), 10);
-  EXPECT_DOUBLE_EQ(delta.raw(0), 8) << "the first episode counts whatever it costs";
+  EXPECT_DOUBLE_EQ(ArrayAccess::RawOfDelta(delta, 0), 8) << "the first episode counts whatever it costs";
   EXPECT_DOUBLE_EQ(delta.value(0), 12);
   ASSERT_TRUE(Apply(&delta, 0, {0, -5, 0}, {3, 2, 4}));
   EXPECT_DOUBLE_EQ(*delta.cost(0), 10 - 10 / 1.9);
-  EXPECT_DOUBLE_EQ(delta.raw(0), 8 + 0.05 * (4 - 8));
+  EXPECT_DOUBLE_EQ(ArrayAccess::RawOfDelta(delta, 0), 8 + 0.05 * (4 - 8));
   ASSERT_TRUE(Apply(&delta, 0, {0, 20, 0}, {0, 100, 0}));
-  EXPECT_DOUBLE_EQ(delta.raw(0), 7.8) << "it costs more than the budget and more than the mean";
+  EXPECT_DOUBLE_EQ(ArrayAccess::RawOfDelta(delta, 0), 7.8) << "it costs more than the budget and more than the mean";
   ASSERT_TRUE(Apply(&delta, 0, {0, 3}, {1, 6}));  // half an episode
-  EXPECT_DOUBLE_EQ(delta.raw(0), 7.8 + 0.025 * (6 - 7.8)) << "more than the budget, less than the mean";
-  EXPECT_DOUBLE_EQ(delta.value(0), 1.5 * delta.raw(0));
+  EXPECT_DOUBLE_EQ(ArrayAccess::RawOfDelta(delta, 0), 7.8 + 0.025 * (6 - 7.8))
+      << "more than the budget, less than the mean";
+  EXPECT_DOUBLE_EQ(delta.value(0), 1.5 * ArrayAccess::RawOfDelta(delta, 0));
   EXPECT_EQ(delta.gradient(0), 0);
   EXPECT_EQ(delta.steps(0), 4u);
 }
@@ -201,7 +203,7 @@ TEST(PeakDelta, NeverForbidsWhatTheBudgetAllows) {
   Delta delta(ConfigOf({"peak"}, 10, 100));
   std::vector<float> costs(101, 0.0f);
   for (int episode = 0; episode < 200; ++episode) ASSERT_TRUE(Apply(&delta, 0, costs, std::vector<double>(101, 0.01)));
-  EXPECT_NEAR(delta.raw(0), 0.01, 1e-9);
+  EXPECT_NEAR(ArrayAccess::RawOfDelta(delta, 0), 0.01, 1e-9);
   EXPECT_NEAR(delta.value(0), 6.3396766, 1e-6);
 }
 

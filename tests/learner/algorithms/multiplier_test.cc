@@ -45,7 +45,7 @@ TEST(Multiplier, IsAPartOfTheMeanErrorAndASumOfItThatCountsRows) {
 
 TEST(Multiplier, FadesWithACostBelowTheBudget) {
   Multiplier multiplier(ConfigOf(40, 1));
-  multiplier.set_integral(0, 0.2);
+  ArrayAccess::SetIntegral(&multiplier, 0, 0.2);
   EXPECT_DOUBLE_EQ(multiplier.value(0), 0.2);
   multiplier.ApplyEpisode(0, 100, 20);  // n is 1
   EXPECT_NEAR(multiplier.value(0), 38.0 / 40 * (0.2 - 0.1 * 0.05 - 0.02 * 0.05), 1e-15);
