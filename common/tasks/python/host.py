@@ -530,29 +530,52 @@ def code(name, env):
                 f"{root} {version}" for root, version in sorted(versions.items()) if isinstance(version, str)]}
 
 
-def apart(call, argument):
+def generators(environment):
+    """The random generators in modules, Python's and NumPy's own too, and in the classes of an environment: who has them, and under which name."""
+    owners = [*sys.modules.values(), *(one for layer in layers(environment) for one in type(layer).__mro__)]
+    return [(owner, name) for owner in owners for name, value in list(getattr(owner, "__dict__", {}).items()) if is_generator(value)]
+
+
+def is_generator(value):
+    return isinstance(value, (random.Random, np.random.RandomState, np.random.Generator)) and not isinstance(value, random.SystemRandom)
+
+
+def state_of(generator):
+    """Its state, and a function that gives it to the generator again."""
+    if isinstance(generator, np.random.Generator):
+        return generator.bit_generator.state, lambda state: setattr(generator.bit_generator, "state", state)
+    if isinstance(generator, np.random.RandomState):
+        return generator.get_state(), generator.set_state
+    return generator.getstate(), generator.setstate
+
+
+def apart(shared, call, argument):
     """What a call gives, which leaves the random generators that all of this process shares as they were."""
     torch = sys.modules.get("torch")
-    generators = [(random.getstate, random.setstate), (np.random.get_state, np.random.set_state)]
-    generators += [(torch.get_rng_state, torch.set_rng_state)] if hasattr(torch, "set_rng_state") else []
-    states = [get() for get, _ in generators]
+    kept = [(owner, name, value, *state_of(value)) for owner, name in shared if is_generator(value := getattr(owner, name, None))]
+    kept_torch = torch.get_rng_state() if hasattr(torch, "get_rng_state") else None
     result = call(argument)
-    for (_, put), state in zip(generators, states):
+    for owner, name, value, state, put in kept:
         put(state)
+        if getattr(owner, name, None) is not value:  # a reset may make a new one
+            setattr(owner, name, value)
+    if kept_torch is not None:
+        torch.set_rng_state(kept_torch)
     return result
 
 
 def episode(environment, actions, twin, seed, others):
     """The numbers of an episode of the first look, in which the twin is reset with a seed and takes other actions, apart."""
+    shared = generators(environment.env)
     given = [numbers_of(environment.reset(0)[0], "its observation")]
-    apart(twin.reset, seed)
+    apart(shared, twin.reset, seed)
     twin_ended = False
     for action, other in zip(actions, others):
         observation, *rest, _ = environment.step(action)
         given.append(np.append(numbers_of(observation, "its observation"), rest))
         if any(rest[2:4]):
             break
-        twin_ended = twin_ended or any(apart(twin.step, other)[3:5])
+        twin_ended = twin_ended or any(apart(shared, twin.step, other)[3:5])
     return given
 
 

@@ -267,9 +267,12 @@ def test_environments_that_change_each_other_are_refused(host, trait):
 
 @pytest.mark.parametrize("draw, repeatable", [
     ("np.random.seed(more['seed'])", True), ("np.random.seed(more['seed']); self.step = lambda action: (np.random.rand(1), *make.step(self, action)[1:])", False),
-    ("import random; random.seed(more['seed']); self.step = lambda action: ([random.random()], *make.step(self, action)[1:])", False)], ids=range(3))
-def test_environments_that_draw_from_the_generator_of_the_process_are_taken(host, draw, repeatable):
-    facts, _ = host(RESETS.format(draw)).facts("contact_env:make", True)
+    ("import random; random.seed(more['seed']); self.step = lambda action: ([random.random()], *make.step(self, action)[1:])", False),
+    ("DRAWS.seed(more['seed']); self.step = lambda action: ([DRAWS.random()], *make.step(self, action)[1:])", False),
+    ("make.draws = np.random.default_rng(more['seed']); self.step = lambda action: (make.draws.random(1), *make.step(self, action)[1:])", False),
+    ("make.draws = np.random.RandomState(more['seed']); self.step = lambda action: (make.draws.rand(1), *make.step(self, action)[1:])", False)], ids=range(6))
+def test_environments_that_draw_from_a_generator_that_they_share_are_taken(host, draw, repeatable):
+    facts, _ = host(RESETS.format(draw) + "\nimport random\nDRAWS = random.Random(0)\n").facts("contact_env:make", True)
     assert facts["repeatable"] == repeatable
     assert repeatable or "repeatable: no, two environments differ after the same seed and actions" in facts["fact"]
 
