@@ -372,22 +372,48 @@ def test_a_model_within_a_wrapper_that_changes_what_its_spaces_do_not_tell_is_re
 
 
 @pytest.mark.parametrize("outer, refused", [("Scaled(Plain())", True), ("gymnasium.wrappers.TimeLimit(Scaled(Plain()), 100)", True), ("Plain()", False),
-                                            ("Own(Scaled(Plain()))", False), ("gymnasium.wrappers.TimeLimit(Own(Plain()), 100)", False)])
+                                            ("Own(Scaled(Plain()))", True), ("gymnasium.wrappers.TimeLimit(Own(Plain()), 100)", False),
+                                            ("Half(Plain())", True), ("Own(Halves(Plain()))", True), ("Stating(Halves(Plain()))", False)])
 def test_a_model_in_an_info_belongs_to_the_actions_that_the_environment_takes(host, outer, refused):
-    model = "info['dynamics'] = {'q': [0], 'f': [0], 'G': [1]}"
+    model, half = "info['dynamics'] = {'q': [0], 'f': [0], 'G': [1]}", "info['dynamics']['G'] = [0.5]"
     module = host(RESETS.format(model) + STEPS.format(model) + f"""
 Plain, Scaled = make, lambda env: gymnasium.wrappers.RescaleAction(env, np.float32(-2), np.float32(2))
 
 class Own(gymnasium.Wrapper):
     pass
 
+class Half(gymnasium.ActionWrapper):
+    def action(self, action):
+        return action / 2
+
+class Halves(gymnasium.Wrapper):
+    def step(self, action):
+        return super().step(action / 2)
+
+class Stating(gymnasium.Wrapper):""" + RESETS.format(half) + STEPS.format(half) + f"""
 def make():
     return {outer}
 """)
     if refused:
-        with pytest.raises(module.Refused, match="is that of make, whose actions RescaleAction changes: put it into the info outside of that; or train"):
+        with pytest.raises(module.Refused, match="is that of make, whose actions a wrapper changes: put it into the info outside of that; or train"):
             module.facts("contact_env:make", True)
     assert module.facts("contact_env:make", not refused)[0]["q"] == (not refused)
+
+
+@pytest.mark.parametrize("trait", ["    action_space = gymnasium.spaces.Box(-1.0, 1.0, (1,), np.float16)\n", """
+    copied = False
+
+    def step(self, action):
+        import copy
+        other = copy.deepcopy(self)
+        other.copied = True
+        ahead = 0 if self.copied else other.step(action)[0][0]
+        observation, _, *others = super().step(action)
+        return observation, ahead - observation[0], *others
+"""], ids=["half precision", "looks ahead"])
+def test_a_model_within_a_wrapper_is_taken_whatever_its_step_does(host, trait):
+    facts, _ = host(CONTROLLED + trait + "\nPlain = make\n\ndef make():\n    return gymnasium.wrappers.TimeLimit(Plain(), 100)\n").facts("contact_env:make", True)
+    assert facts["q"] == 1 and facts["identity"]["reward"] == [0] * 10
 
 
 def test_a_flattened_dictionary_keeps_its_model(host):
