@@ -546,7 +546,15 @@ def code(name, env):
 def generators(environment):
     """The random generators in modules, Python's and NumPy's own too, and in the classes of an environment: who has them, and under which name."""
     owners = [*sys.modules.values(), *(one for layer in layers(environment) for one in type(layer).__mro__)]
-    return [(owner, name) for owner in owners for name, value in list(getattr(owner, "__dict__", {}).items()) if is_generator(value)]
+    return [(owner, name) for owner in owners for name, value in attributes(owner) if is_generator(value)]
+
+
+def attributes(owner):
+    """Names and values of a module or class, without asking it: some modules load, or fail, when they are asked."""
+    try:
+        return list(object.__getattribute__(owner, "__dict__").items())
+    except AttributeError:  # of something else in sys.modules
+        return []
 
 
 def is_generator(value):

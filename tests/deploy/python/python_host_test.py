@@ -287,13 +287,16 @@ def test_an_environment_that_keeps_something_between_its_episodes_is_not_repeata
     assert any(fact.startswith("repeatable: no, its second episode differs from its first") for fact in facts["fact"])
 
 
-def test_a_module_that_fails_when_it_is_asked_for_its_file_does_no_harm(host, monkeypatch):
+@pytest.mark.parametrize("trait", ["", STEPS.format("observation = np.random.rand(1)")])
+def test_a_module_that_fails_when_it_is_asked_for_anything_does_no_harm(host, monkeypatch, trait):
     class Lazy(types.ModuleType):
-        def __getattr__(self, name):
+        def __getattribute__(self, name):
             raise ImportError("an optional part is missing")
 
-    monkeypatch.setitem(sys.modules, "lazy_part", Lazy("lazy_part"))
-    assert serving(host(""))[0]["repeatable"]
+    module = host(trait)
+    for name, part in {"lazy_part": Lazy("lazy_part"), "no_part": None}.items():
+        monkeypatch.setitem(sys.modules, name, part)
+    assert serving(module)[0]["repeatable"] == (trait == "")
 
 
 @pytest.mark.parametrize("change", ["self.action_space = gymnasium.spaces.Box(-1.0, 2.0, (1,))", "self.action_space.high[:] = 2.0"])
