@@ -70,7 +70,10 @@ def load(name):
     if module == "__main__":
         raise Refused(f"{name}: a notebook or script is no module that another process finds: write the environment into a file and name FILE:{attribute}")
     if module.endswith(".py") and os.path.isfile(module):
-        raise Refused(f"{module} is a file: run the command in its folder, or set PYTHONPATH, and name {pathlib.Path(module).stem}:{attribute}")
+        folder, names = pathlib.Path(module).absolute().parent, [pathlib.Path(module).stem]
+        while (folder / "__init__.py").is_file():  # a module of a package is known by the package's name
+            folder, names = folder.parent, [folder.name, *names]
+        raise Refused(f"{module} is a file: run the command in {folder}, or set PYTHONPATH, and name {'.'.join(names)}:{attribute}")
     try:
         found = importlib.import_module(module)
     except ModuleNotFoundError as error:

@@ -388,10 +388,14 @@ def test_a_process_that_an_environment_forks_ends_for_itself(host):
     assert (answer[:1], code, Path("closed").read_text()) == (b"k", 0, "cc")
 
 
-def test_a_file_is_refused_with_the_module_to_name(host):
+def test_a_file_is_refused_with_the_module_to_name(host, tmp_path):
     module = host("")
-    with pytest.raises(module.Refused, match="contact_env.py is a file: .* and name contact_env:make"):
-        module.load("contact_env.py:make")
+    (tmp_path / "robots/arm").mkdir(parents=True)
+    for file in ("robots/arm/__init__.py", "robots/arm/env.py"):
+        (tmp_path / file).touch()
+    for file, folder, name in (("contact_env.py", tmp_path, "contact_env"), ("robots/arm/env.py", tmp_path / "robots", "arm.env")):
+        with pytest.raises(module.Refused, match=f"{file} is a file: run the command in {folder}, or set PYTHONPATH, and name {name}:make"):
+            module.load(f"{file}:make")
 
 
 @pytest.mark.parametrize("name, words", [("__main__:make", "a notebook or script is no module .* name FILE:make"),
