@@ -184,6 +184,25 @@ def test_a_run_without_a_complete_episode_ends_with_an_error_that_says_why(cart)
     assert failed.value.code == 2
 
 
+def test_a_model_with_a_number_that_is_not_finite_is_named_by_its_entry(cart):
+    cart("""
+    action_space = gymnasium.spaces.Box(-2.0, 2.0, (1,), np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        self.gain = 1.0
+        return super().reset(seed=seed)
+
+    def step(self, action):
+        self.gain = self.gain + 1 if self.gain < 21 else np.nan
+        return super().step(action)
+
+    def dynamics(self, observation):
+        return {"q": observation, "f": [observation[1], 0.0], "G": [[0.0], [self.gain]]}
+""")
+    with pytest.raises(datacom.CommandFailed, match=re.escape("the first one because in step 21 number 7 of the observation, G[1][0] is not finite")):
+        train("run", algorithm="datacom")
+
+
 def test_a_run_that_lost_many_episodes_says_so_in_its_records_and_its_status(cart):
     cart(BREAKS % 0.6)
     rows = train("run", algorithm="sac").progress
