@@ -70,7 +70,10 @@ def load(name):
     if module == "__main__":
         raise Refused(f"{name}: a notebook or script is no module that another process finds: write the environment into a file and name FILE:{attribute}")
     if module.endswith(".py") and os.path.isfile(module):
-        raise Refused(f"{module} is a file: run the command in its folder, or set PYTHONPATH, and name {pathlib.Path(module).stem}:{attribute}")
+        folder, names = pathlib.Path(module).absolute().parent, [pathlib.Path(module).stem]
+        while (folder / "__init__.py").is_file():  # a module of a package is known by the package's name
+            folder, names = folder.parent, [folder.name, *names]
+        raise Refused(f"{module} is a file: run the command in {folder}, or set PYTHONPATH, and name {'.'.join(names)}:{attribute}")
     try:
         found = importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -190,6 +193,11 @@ def changes(environment, inner, spaces):
     return None
 
 
+def term(given, name):
+    """Of a model; None if it has none."""
+    return given.get(name) if hasattr(given, "get") else getattr(given, name, None)
+
+
 class Terms:
     """Reads the control-affine model from env.dynamics(observation), or from info["dynamics"]."""
 
@@ -197,9 +205,6 @@ class Terms:
         layer, found = stating(environment, "dynamics")
         self._evaluate, self._lack = None, "it states none"
         self.inner = None  # the layer whose model it is, if others lie around it
-        # What makes the infos, at the outermost.
-        self._own = next((one for one in layers(environment) if type(one).__module__.partition(".")[0] not in ("gymnasium", "gym")), environment)
-        self._rescaling = changes(environment, self._own, {"action_space": "ActionWrapper"})
         if callable(found) and takes_one(found):
             wrapper = changes(environment, layer, {"action_space": "ActionWrapper", "observation_space": "ObservationWrapper"})
             if wrapper is None:
@@ -211,26 +216,23 @@ class Terms:
                               "so that f and G would not belong to them")
         elif found is not None:
             self._lack = f"its dynamics is a {type(found).__name__} that does not take exactly one observation"
+        self.in_info = self._evaluate is None
 
     def __call__(self, observation, info):
         """q, x, x_dot, f, G; None if there is no model."""
-        given = info.get("dynamics") if self._evaluate is None else self._evaluate(observation)
+        given = info.get("dynamics") if self.in_info else self._evaluate(observation)
         if given is None:
             return None
-        if self._evaluate is None and self._rescaling is not None:
-            raise Refused(f'info["dynamics"] is that of {type(self._own).__name__}, whose actions {type(self._rescaling).__name__} changes: put it into the '
-                          f"info outside of that; {OR_NONE}")
-        get = given.get if hasattr(given, "get") else lambda name, default=None: getattr(given, name, default)
         terms = {}
         for name in ("q", "x", "x_dot", "f", "G"):
-            value = get(name, None)
+            value = term(given, name)
             if value is None and name in ("q", "f", "G"):
                 raise Refused(f"its dynamics have no {name}: {MODEL}; {OR_NONE}")
             terms[name] = np.zeros(0) if value is None else value
         return terms
 
     def source(self):
-        return 'info["dynamics"]' if self._evaluate is None else "dynamics(observation)"
+        return 'info["dynamics"]' if self.in_info else "dynamics(observation)"
 
     def lack(self):
         """Why there is no model."""
@@ -342,23 +344,37 @@ def success(info):
     return flag(info.get("success", info.get("is_success")), 'its success')
 
 
-def record(layer):
-    """A list of what a layer gives and is given from now on: the observation and, of a step, the action."""
+def record(layer, read):
+    """A list of what a layer is given and gives from now on, as far as `read` tells of an action, None of a reset, and what step or reset returns."""
     calls, step, reset = [], layer.step, layer.reset
 
     def recorded_step(action, *more, **named):
-        given = numbers_of(action, "an action")  # a copy, as it is now
+        given = np.array(action)  # a copy, as it is now
+        layer.step = step  # or a copy that it makes of itself would have the other
         outcome = step(action, *more, **named)
-        calls.append([numbers_of(outcome[0], "its observation"), given])
+        layer.step = recorded_step
+        calls.append(read(given, outcome))
         return outcome
 
     def recorded_reset(*given, **named):
         outcome = reset(*given, **named)
-        calls.append([numbers_of(outcome[0], "its observation")])
+        calls.append(read(None, outcome))
         return outcome
 
     layer.step, layer.reset = recorded_step, recorded_reset
     return calls
+
+
+def observed(action, outcome):
+    """For `record`: the observation and, of a step, the action."""
+    return [numbers_of(outcome[0], "its observation"), *([] if action is None else [numbers_of(action, "an action")])]
+
+
+def controlled(action, outcome):
+    """For `record`: the action, and G in the info."""
+    info = outcome[-1]
+    G = term(info.get("dynamics") if isinstance(info, Mapping) else None, "G")
+    return np.ravel(action), None if G is None else numbers_of(G, "G of its dynamics")
 
 
 class Host:
@@ -530,29 +546,60 @@ def code(name, env):
                 f"{root} {version}" for root, version in sorted(versions.items()) if isinstance(version, str)]}
 
 
-def apart(call, argument):
+def generators(environment):
+    """The random generators in modules, Python's and NumPy's own too, and in the classes of an environment: who has them, and under which name."""
+    owners = [*sys.modules.values(), *(one for layer in layers(environment) for one in type(layer).__mro__)]
+    return [(owner, name) for owner in owners for name, value in attributes(owner) if is_generator(value)]
+
+
+def attributes(owner):
+    """Names and values of a module or class, without asking it: some modules load, or fail, when they are asked."""
+    try:
+        return list(object.__getattribute__(owner, "__dict__").items())
+    except AttributeError:  # of something else in sys.modules
+        return []
+
+
+def is_generator(value):
+    return isinstance(value, (random.Random, np.random.RandomState, np.random.Generator)) and not isinstance(value, random.SystemRandom)
+
+
+def state_of(generator):
+    """Its state, and a function that gives it to the generator again."""
+    if isinstance(generator, np.random.Generator):
+        return generator.bit_generator.state, lambda state: setattr(generator.bit_generator, "state", state)
+    if isinstance(generator, np.random.RandomState):
+        return generator.get_state(), generator.set_state
+    return generator.getstate(), generator.setstate
+
+
+def apart(shared, call, argument):
     """What a call gives, which leaves the random generators that all of this process shares as they were."""
     torch = sys.modules.get("torch")
-    generators = [(random.getstate, random.setstate), (np.random.get_state, np.random.set_state)]
-    generators += [(torch.get_rng_state, torch.set_rng_state)] if hasattr(torch, "set_rng_state") else []
-    states = [get() for get, _ in generators]
+    kept = [(owner, name, value, *state_of(value)) for owner, name in shared if is_generator(value := getattr(owner, name, None))]
+    kept_torch = torch.get_rng_state() if hasattr(torch, "get_rng_state") else None
     result = call(argument)
-    for (_, put), state in zip(generators, states):
+    for owner, name, value, state, put in kept:
         put(state)
+        if getattr(owner, name, None) is not value:  # a reset may make a new one
+            setattr(owner, name, value)
+    if kept_torch is not None:
+        torch.set_rng_state(kept_torch)
     return result
 
 
 def episode(environment, actions, twin, seed, others):
     """The numbers of an episode of the first look, in which the twin is reset with a seed and takes other actions, apart."""
+    shared = generators(environment.env)
     given = [numbers_of(environment.reset(0)[0], "its observation")]
-    apart(twin.reset, seed)
+    apart(shared, twin.reset, seed)
     twin_ended = False
     for action, other in zip(actions, others):
         observation, *rest, _ = environment.step(action)
         given.append(np.append(numbers_of(observation, "its observation"), rest))
         if any(rest[2:4]):
             break
-        twin_ended = twin_ended or any(apart(twin.step, other)[3:5])
+        twin_ended = twin_ended or any(apart(shared, twin.step, other)[3:5])
     return given
 
 
@@ -581,8 +628,9 @@ def look(environment, twin, first, info, check_model, check_inner, serves):
             check_finite(value, what)
         given.append(np.append(last, one[1:-1]))
         names += named
-        check_model(one[0], one[-1])
-        check_inner(last, action)
+        taken = action.astype(environment.action_type)
+        check_model(one[0], one[-1], taken)
+        check_inner(last, taken)
         same = same and np.array_equal(given[-1], np.append(numbers_of(other[0], "its observation"), other[1:-1]))
         if one[3] or one[4] or not same:
             break
@@ -626,7 +674,10 @@ def facts(name, with_model, serves=False):
     check_spaces(environment)
     low, high = environment.bounds
     inner = environment.terms.inner if with_model else None
-    calls = record(inner) if inner is not None else []
+    calls = record(inner, observed) if inner is not None else []
+    # A wrapper may hand on an info whose model is that of other actions.
+    within = [one for one in layers(env)[1:] if hasattr(one, "step") and hasattr(getattr(one, "action_space", None), "low")]
+    given = [(one, record(one, controlled)) for one in (within if with_model and environment.terms.in_info else [])]
     observation, _, _, info = environment.reset(0)
     first = numbers_of(observation, "its observation")
     if first.size != (size := int(np.prod(env.observation_space.shape))):
@@ -636,9 +687,14 @@ def facts(name, with_model, serves=False):
     def sizes(observation, info):
         return model_sizes(environment.terms(observation, info) if with_model else None, environment.action_shape)
 
-    def check_model(observation, info):
+    def check_model(observation, info, action):
         if (found := sizes(observation, info)) != (q, x):
             raise Refused(f"its dynamics have a q of {q} and an x of {x} numbers after reset, {found[0]} and {found[1]} after a step: {MODEL}; {OR_NONE}")
+        for layer, calls in given if q else []:
+            inner, G = calls[-1] if calls else (action, None)
+            if G is not None and not alike([inner], [action], NEAR) and np.array_equal(G, numbers_of(term(info["dynamics"], "G"), "G of its dynamics")):
+                raise Refused(f'info["dynamics"] is that of {type(layer).__name__}, whose actions a wrapper changes: put it into the info outside of that; '
+                              f"{OR_NONE}")
 
     def check_inner(*outer):
         if calls and any(a.size != b.size or not np.allclose(a, b, NEAR, NEAR) for a, b in zip(calls[-1], outer)):

@@ -10,6 +10,7 @@ import re
 import subprocess
 import tempfile
 import threading
+import weakref
 from pathlib import Path
 from typing import Any, Callable, Mapping, NamedTuple
 
@@ -22,6 +23,34 @@ _STORED = ("shipped:", "results:")  # what `datacom export` finds by name
 _TERMS = ("q", "x", "x_dot", "f", "G")  # of the control-affine model of a Python environment, in the order of a row
 _BOUNDS = re.compile(", -1 to 1 for (.+ to .+)$")  # of an action's name, where they are not -1 and 1 (python_model.cc)
 _CODES = {1: OSError, 2: ValueError, 3: NotImplementedError, 4: ValueError, 5: FloatingPointError, 6: ValueError, 7: RuntimeError}
+
+
+class _Forks:
+    """Lets no thread be in a policy while the process forks: the child has only the thread that forks, and would wait for the other forever."""
+
+    def __init__(self) -> None:
+        self._policies: weakref.WeakSet[Policy] = weakref.WeakSet()
+        self._one = threading.Lock()  # fork at a time
+        self._held: list[Any] = []
+        os.register_at_fork(before=self._begin, after_in_parent=self._end, after_in_child=self._end)
+
+    def add(self, policy: Policy) -> None:
+        with self._one:
+            self._policies.add(policy)
+
+    def _begin(self) -> None:
+        self._one.acquire()
+        self._held = [policy._lock for policy in self._policies]
+        for lock in self._held:
+            lock.acquire()
+
+    def _end(self) -> None:
+        for lock in self._held:
+            lock.release()
+        self._one.release()
+
+
+_forks = _Forks()
 
 
 def detached(value: Any) -> Any:
@@ -55,6 +84,7 @@ class Policy:
 
     def _open(self, file: str | os.PathLike[str]) -> None:
         self._lock = threading.RLock()
+        _forks.add(self)
         self._shield = True
         self._actor: threading.Thread | None = None  # who acts in the episode that `planner` remembers
         self._library = _native.library()

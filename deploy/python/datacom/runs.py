@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import io
 import os
 import re
 import struct
@@ -179,7 +180,13 @@ class Run:
         import pandas
 
         files = [self.path / (name + suffix) for suffix in ("", ".gz", ".xz")]  # deploy/results has compressed ones
-        return pandas.read_csv(next((file for file in files if file.is_file()), files[0]))
+        file = next((file for file in files if file.is_file()), files[0])
+        if file.suffix != ".csv":
+            return pandas.read_csv(file)
+        lines, line_break, _ = file.read_bytes().rpartition(b"\n")  # what follows it is not yet written, or of a process that was killed
+        if not line_break:
+            raise FileNotFoundError(f"{file} has no line yet")
+        return pandas.read_csv(io.BytesIO(lines))
 
     @property
     def progress(self) -> pandas.DataFrame:

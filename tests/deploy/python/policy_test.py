@@ -1,7 +1,9 @@
 import copy
 import ctypes
+import os
 import pickle
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -122,6 +124,27 @@ def test_threads_that_share_a_policy_get_the_actions_of_their_own_observations(r
             assert [one.action.tolist() for one in told] == [alone[k].action.tolist()] * 500
             assert {one.constraint for one in told} == {alone[k].constraint}
             np.testing.assert_array_equal(batch.action, [one.action for one in alone])
+
+
+def test_a_process_that_is_forked_while_threads_act_can_act(file):
+    policy, acting = datacom.Policy(file), threading.Event()
+    rows, ends = np.zeros((200, policy.observation_dim)), []
+
+    def act():
+        while not acting.is_set():
+            policy.act(rows)
+
+    with ThreadPoolExecutor(3) as threads:
+        told = [threads.submit(act) for _ in range(3)]
+        while len(ends) < 10 and not any(ends):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(30)  # ends a process that waits forever
+                policy.act(rows[0])
+                os._exit(0)
+            ends.append(os.waitpid(child, 0)[1])
+        acting.set()
+    assert ends == [0] * 10 and [one.result() for one in told] == [None] * 3
 
 
 def test_the_c_library_acts_for_one_thread_and_tells_the_other(run, file):

@@ -32,6 +32,16 @@ def test_tables_have_the_rows_of_the_files(run):
     assert len(both) == 2 * len(run.episodes) and list(both.columns[:4]) == ["run", "experiment", "task", "algorithm"]
 
 
+def test_tables_leave_out_a_line_that_is_not_yet_written(run, tmp_path):
+    (tmp_path / "experiment.textproto").write_bytes((run.path / "experiment.textproto").read_bytes())
+    for text, lengths in (("member,length\n0,250\n1,25", [250]), ("member,length\n", []), ("member,length\n0,250\n", [250])):
+        (tmp_path / "episodes.csv").write_text(text)
+        assert datacom.Run(tmp_path).episodes["length"].tolist() == lengths
+    (tmp_path / "episodes.csv").write_text("member,len")
+    with pytest.raises(FileNotFoundError, match="episodes.csv has no line yet"):
+        datacom.Run(tmp_path).episodes
+
+
 def test_transitions_are_mapped_and_equal_the_exported_dataset(run, tmp_path):
     rows = run.transitions(1)
     assert len(rows) == 3000 and isinstance(rows.blocks.base, np.memmap)
