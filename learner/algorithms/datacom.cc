@@ -10,6 +10,7 @@
 #include "common/safety/risk.h"
 #include "common/safety/safe_map.h"
 #include "learner/algorithms/episode_cost.h"
+#include "learner/algorithms/joined_map_kernels.h"
 #include "learner/algorithms/population.h"
 #include "learner/algorithms/register_algorithm.h"
 #include "learner/algorithms/safe_map_row.h"

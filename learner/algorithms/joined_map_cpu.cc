@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "common/safety/safe_map.h"
-#include "learner/algorithms/safe_map_kernels.h"
+#include "learner/algorithms/joined_map_kernels.h"
 #include "learner/nn/cpu/cpu_impl.h"
 
 namespace datacom::learner {

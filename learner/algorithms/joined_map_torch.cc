@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/safety/safe_map.h"
-#include "learner/algorithms/safe_map_kernels.h"
+#include "learner/algorithms/joined_map_kernels.h"
 #include "learner/nn/torch/torch_impl.h"
 
 namespace datacom::learner {

@@ -36,13 +36,6 @@ class MapKernels : public KernelGroup {
 // Of the learned constraint alone. map: [members, rows, SafeMapSize] (safe_map_row.h).
 class SafeMapKernels : public MapKernels {};
 
-// The state's part: B_top [action, action], offset [action], fixed [action], log-determinant.
-inline int JoinedMapSize(int action) { return action * action + 2 * action + 1; }
-
-// Of a learned constraint joined with known ones (common/safety/safe_map.h). map: [members, rows, JoinedMapSize]. The
-// implementation for the CPU allocates its workspace in the first State.
-class JoinedMapKernels : public MapKernels {};
-
 }  // namespace datacom::learner
 
 #endif  // DATACOM_LEARNER_ALGORITHMS_SAFE_MAP_KERNELS_H_

@@ -8,6 +8,7 @@
 #include "common/safety/safe_map.h"
 #include "gtest/gtest.h"
 #include "learner/algorithms/barrier_kernels.h"
+#include "learner/algorithms/joined_map_kernels.h"
 #include "learner/algorithms/safe_map_kernels.h"
 #include "learner/algorithms/safe_map_row.h"
 #include "learner/nn/kernels.h"
