@@ -94,8 +94,8 @@ class JsonTest(unittest.TestCase):
         lists = self.say("list")
         self.assertEqual(list(lists), ["algorithms", "experiments", "sweeps", "tasks"])
         first = [one["name"] for one in lists["experiments"] if one["first_choice"]]
-        self.assertEqual(first, ["air_hockey/from_scratch", "air_hockey/limits_known", "air_hockey_7dof/limits_known", "cartpole/from_scratch",
-                                 "navigation/from_scratch", "navigation/limits_known"])
+        self.assertEqual(first, ["air_hockey/from_scratch", "air_hockey/limits_known", "air_hockey_7dof/from_scratch", "air_hockey_7dof/limits_known",
+                                 "cartpole/from_scratch", "navigation/from_scratch", "navigation/limits_known"])
         said = subprocess.run([os.path.join(BIN, "datacom"), "list", "experiments"], capture_output=True, text=True, check=True, timeout=PATIENCE)
         lines = said.stdout.splitlines()
         self.assertEqual([line.split()[0] for line in lines[:-1] if line.split()[1] == "*"], first)
