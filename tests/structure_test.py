@@ -395,6 +395,11 @@ class Habits(unittest.TestCase):
         wrong = self.search(r"\b(TODO|FIXME|XXX)\b", (path for path in paths if "golden" not in path.parts))
         self.assertFalse(wrong, listing(wrong))
 
+    def test_no_merge_was_left_open(self):
+        wrong = [str(path) for path in files(".cc", ".h", ".proto", ".py", ".md", ".txt", ".cmake", ".textproto")
+                 if re.search(r"^(<{7}|>{7}) ", read(path), re.M)]
+        self.assertFalse(wrong, listing(wrong))
+
     def test_tests_wait_for_conditions_and_never_sleep(self):
         paths = [path for path in files(".h", ".cc", ".py", ".sh") if path.parts[0] == "tests"]
         paths.remove(pathlib.Path("tests/bench/control_loop.py"))  # it measures how late a sleep ends
