@@ -71,7 +71,7 @@ struct Product {
   }
 };
 
-// sum += column row, where row is V vectors from b on. Unrolled.
+// Adds to sum the product of a column, whose entries `column` gives, and the row of V vectors at b. Unrolled.
 template <typename Kind, int R, int V, typename Column>
 [[gnu::always_inline]] inline void AddRow(const float* b, Column column, typename Kind::Vector (&sum)[R][V]) {
   typename Kind::Vector row[V];

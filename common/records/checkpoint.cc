@@ -208,7 +208,7 @@ absl::StatusOr<Checkpoint> CheckpointStore::LoadNewest(std::vector<std::string>*
       return checkpoint;
     }
     const absl::Status& status = checkpoint.status();
-    // It is not damaged, and would be lost to a later start.
+    // The checkpoint may be sound. Whoever passes over it loses it at the next start.
     if (absl::IsFailedPrecondition(status) || CannotBeReadForNow(status)) return status;
     problems.push_back(std::string(status.message()));
     damaged.push_back(update);

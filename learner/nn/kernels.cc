@@ -65,7 +65,10 @@ std::unique_ptr<Kernels> MakeKernels(const std::string& kind, const std::string&
   if (kind == "fused" && device != "cpu") {
     throw std::invalid_argument("kernels 'fused' run on device 'cpu', not '" + device + "'");
   }
-  if (UsesCpuKernels(kind, device)) return MakeCpuKernels(team);
+  if (UsesCpuKernels(kind, device)) {
+    if (precision != "float32") throw std::invalid_argument("precision '" + precision + "' needs kernels 'tensor'");
+    return MakeCpuKernels(team);
+  }
   if (kind == "tensor" || kind == "auto") return MakeTorchKernels(device, precision);
   throw std::invalid_argument("kernels must be 'fused', 'tensor' or 'auto', not '" + kind + "'");
 }

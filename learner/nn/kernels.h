@@ -208,8 +208,8 @@ class Kernels {
 
 // kind: "fused" (cpu/, on device "cpu"), "tensor" (torch/, on any device) or "auto", by the device. Throws
 // std::invalid_argument for another kind, for an unavailable device, and if LibTorch cannot be loaded.
-// precision: LearnerOptions.precision, of torch/. The CPU's kernels share what may run together with `team`, which may
-// be null and must outlive them.
+// precision: LearnerOptions.precision; cpu/ has only float32 and throws for another one. The CPU's kernels share what
+// may run together with `team`, which may be null and must outlive them.
 std::unique_ptr<Kernels> MakeKernels(const std::string& kind, const std::string& device,
                                      const std::string& precision = "float32", Team* team = nullptr);
 bool UsesCpuKernels(const std::string& kind, const std::string& device);  // whether MakeKernels chooses cpu/

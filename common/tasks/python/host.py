@@ -345,12 +345,12 @@ def success(info):
 
 
 def record(layer, read):
-    """A list of what a layer is given and gives from now on, as far as `read` tells of an action, None of a reset, and what step or reset returns."""
+    """A list to which each later call of the layer's step or reset adds read(action, what it returned). The action of a reset is None."""
     calls, step, reset = [], layer.step, layer.reset
 
     def recorded_step(action, *more, **named):
         given = np.array(action)  # a copy, as it is now
-        layer.step = step  # or a copy that it makes of itself would have the other
+        layer.step = step  # so that a copy which the layer makes of itself now is not recorded
         outcome = step(action, *more, **named)
         layer.step = recorded_step
         calls.append(read(given, outcome))

@@ -379,7 +379,7 @@ void PythonTask::RescaleModel(double* observation) const {
   const int n = spec_.action_dim;
   for (int i = 0; i < q_; ++i, G += n) {
     for (int j = 0; j < n; ++j) {
-      if (middle_[j] != 0) f[i] += G[j] * middle_[j];  // else a G that is not finite would make f so, and f be named
+      if (middle_[j] != 0) f[i] += G[j] * middle_[j];  // 0 times a G that is not finite would be called a wrong f
       G[j] *= half_[j];
     }
   }

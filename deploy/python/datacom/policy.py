@@ -26,11 +26,11 @@ _CODES = {1: OSError, 2: ValueError, 3: NotImplementedError, 4: ValueError, 5: F
 
 
 class _Forks:
-    """Lets no thread be in a policy while the process forks: the child has only the thread that forks, and would wait for the other forever."""
+    """Delays a fork until no thread uses a policy. The child has only the forking thread: a lock that another one holds would never be released."""
 
     def __init__(self) -> None:
         self._policies: weakref.WeakSet[Policy] = weakref.WeakSet()
-        self._one = threading.Lock()  # fork at a time
+        self._one = threading.Lock()  # allows one fork at a time
         self._held: list[Any] = []
         os.register_at_fork(before=self._begin, after_in_parent=self._end, after_in_child=self._end)
 

@@ -128,7 +128,8 @@ void VerifyCheckpoints(VerifiedRun* run, const std::vector<MemberRings>& rings, 
     }
   }
   for (const auto& [update, status] : damaged) {
-    const bool passed_over = !absl::IsFailedPrecondition(status) && !CannotBeReadForNow(status);  // by a learner
+    // A learner passes over a damaged checkpoint only; all others it refuses.
+    const bool passed_over = !absl::IsFailedPrecondition(status) && !CannotBeReadForNow(status);
     const bool movable = passed_over && !sound.empty() && update > sound.back();
     run->report->Damage(FileOf(update), status.message(), movable ? MoveCheckpointAside(*run, update) : nullptr);
   }

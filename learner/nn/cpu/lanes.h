@@ -64,7 +64,7 @@ struct Lanes {
   __m256 low, high;
 };
 inline Lanes LoadLanes(const float* from) { return {_mm256_loadu_ps(from), _mm256_loadu_ps(from + 8)}; }
-inline __m256i First(int n) {
+inline __m256i First(int n) {  // all bits of the first n of eight numbers
   return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 inline Lanes LoadSome(const float* from, int n) {  // n < 16

@@ -115,6 +115,10 @@ TEST(Precision, RoundsTheFactorsOfProductsAndNothingElse) {
   }
 }
 
+TEST(Precision, IsRefusedByTheKernelsThatHaveOnlyFloat32) {
+  EXPECT_THROW(MakeKernels("auto", "cpu", "bf16"), std::invalid_argument);
+}
+
 TEST_P(EveryKernels, NormalisedPerceptronsAndTheirGradientsAreThoseOfTheDefinition) {
   for (const int out : {1, 3, 11}) {
     const int members = 2, rows = 6, in = 5;
